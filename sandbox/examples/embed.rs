@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use reprise_engine::Engine;
 use reprise_sandbox::{
-    AppConfig, AppState, Mapper, MemoryBridge, MemoryConfig, Planner, Repertoire, SourceBinding,
-    WorkersConfig,
+    AppConfig, AppState, EventMapper, MemoryBridge, MemoryConfig, Repertoire, RepertoirePlanner,
+    SourceBinding, WorkersConfig,
 };
 use reprise_store::RealDisk;
 use reprise_types::{EmbedError, UserId};
@@ -18,7 +18,7 @@ use reprise_types::{EmbedError, UserId};
 async fn main() -> Result<(), Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
     let user: UserId = "ada".parse()?;
-    // The host chooses how files and models are opened; without a model recall is by words.
+    // The host chooses how files and models are opened; without a model, recall searches by words.
     let memory = MemoryConfig::new(
         folder.path().join("data"),
         384,
@@ -29,13 +29,18 @@ async fn main() -> Result<(), Box<dyn Error>> {
             })
         }),
     );
-    // One log belongs to one user, whatever `user_id` its events have.
+    // One log belongs to one user; the `user_id` of its events does not matter.
     let binding = SourceBinding {
         stream: "host".to_owned(),
         user: user.clone(),
     };
-    let bridge = MemoryBridge::with_memory(memory, binding, Arc::new(Mapper::builtin()?), None);
-    let planner = Planner::new(Repertoire::builtin()?);
+    let bridge = MemoryBridge::with_memory(
+        memory,
+        binding,
+        Arc::new(EventMapper::load_builtin()?),
+        None,
+    );
+    let planner = RepertoirePlanner::new(Repertoire::load_builtin()?);
     let app = AppState::start(AppConfig {
         workers: Some(WorkersConfig::new(
             folder.path().join("work"),

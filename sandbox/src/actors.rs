@@ -6,6 +6,7 @@ mod events;
 mod experience;
 mod memory_client;
 mod researcher;
+mod system_context;
 mod task;
 mod terminal;
 #[cfg(test)]
@@ -18,13 +19,15 @@ mod writer;
 pub use conductor::{
     Assignment, Attempt, CAPABILITY_ROUTING_GUIDANCE, ConductorActor, ConductorArguments,
     ConductorMsg, ConductorState, EndpointConfig, GatewayError, ModelEndpoint, ModelGateway,
-    Planner, Repertoire, RepertoireError, Routing, RoutingRequest, RunError, RunReport, RunStatus,
+    Repertoire, RepertoireError, RepertoirePlanner, RoutingPlan, RoutingRequest, RunError,
+    RunReport, RunStatus,
 };
-pub use emitter::Emitter;
-pub(crate) use events::verdict;
+pub use emitter::EventEmitter;
+pub(crate) use events::verdict_event;
 pub use memory_client::{MemoryAnswer, MemoryClient, RecallStatus};
+pub use system_context::SystemContext;
 pub use task::{Capability, Task};
 pub use terminal::CommandLimits;
-pub use turn::{FailureKind, Turn, TurnContext, WorkerReport, WorkerStatus};
-pub use worker::{WorkerActor, WorkerArguments, WorkerMsg, WorkerState, get_system_context};
-pub use workspace::{Workspace, WorkspaceError};
+pub use turn::{FailureKind, TurnContext, TurnTrace, WorkerReport, WorkerStatus};
+pub use worker::{WorkerActor, WorkerArguments, WorkerMsg, WorkerState, build_system_context};
+pub use workspace::{WorkerDirectory, WorkerDirectoryError};

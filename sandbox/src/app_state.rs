@@ -1,69 +1,34 @@
-//! The host: the event log, and the supervision tree, started on first use.
+//! The state of the host: the event log, and the supervision tree, which is started on first use.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ractor::{ActorStatus, RactorErr};
-use reprise_types::SystemClock;
 use tokio::sync::{Mutex, Semaphore};
 use tokio::time::timeout;
 
-use crate::actors::{ConductorMsg, Emitter, RunReport, verdict};
+use crate::actors::{ConductorMsg, EventEmitter, RunReport, verdict_event};
+use crate::app_config::AppConfig;
 use crate::event_store::EventStoreActor;
-use crate::memory_bridge::MemoryBridge;
 use crate::prelude::*;
 use crate::supervisor::{
     ApplicationArguments, ApplicationSupervisor, ApplicationSupervisorMsg, SessionSupervisorMsg,
-    WorkersConfig,
 };
-use crate::workspace_bridge::WorkspaceBridge;
 
 /// Time limit for creating a memory.
 const MEMORY_MS: u64 = 60_000;
-/// How long a run waits for its memory's file to open.
-const MEMORY_OPEN: Duration = Duration::from_secs(5);
+/// Time limit for opening a memory's file before a run.
+const MEMORY_OPEN_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time limit of a run, including the runs queued before it.
 const RUN_MS: u64 = 60 * 60 * 1_000;
-/// Runs in progress or queued; one more is refused at once.
+/// Most runs in progress or queued; one more is refused at once.
 const RUNS_MAX: usize = 32;
 /// First and longest wait for the successor of a conductor that ended with a request in its queue.
-const SUCCESSOR_FIRST: Duration = Duration::from_millis(1);
-const SUCCESSOR_LAST: Duration = Duration::from_millis(64);
+const SUCCESSOR_WAIT_FIRST: Duration = Duration::from_millis(1);
+const SUCCESSOR_WAIT_LONGEST: Duration = Duration::from_millis(64);
 /// Time limit for shutting down the whole tree.
-const SHUTDOWN: Duration = Duration::from_mins(4);
-/// Poll interval of the relay.
-const POLL: Duration = Duration::from_millis(120);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_mins(4);
 
-#[derive(Clone)]
-pub struct AppConfig {
-    /// The SQLite file of the event log.
-    pub events_path: PathBuf,
-    pub memory: MemoryBridge,
-    /// Configuration of conductors and workers; `None` for a host without them.
-    pub workers: Option<WorkersConfig>,
-    /// The governed workspace; `None` for a host without one.
-    pub governed: Option<WorkspaceBridge>,
-    /// Poll interval of the relay.
-    pub poll: Duration,
-    pub clock: Arc<dyn Clock>,
-}
-
-impl AppConfig {
-    /// A host with its log at `events_path`, the machine's clock and choiros's poll interval.
-    pub fn new(events_path: PathBuf, memory: MemoryBridge) -> Self {
-        Self {
-            events_path,
-            memory,
-            workers: None,
-            governed: None,
-            poll: POLL,
-            clock: Arc::new(SystemClock),
-        }
-    }
-}
-
-reprise_types::show_fields!(AppConfig { events_path, poll });
-
-/// Why the host could not start.
+/// Why the host could not start or end.
 #[derive(Debug, thiserror::Error)]
 pub enum AppError {
     #[error(
@@ -103,10 +68,10 @@ impl AppState {
         &self.store
     }
 
-    /// The root of the tree, started if it does not run.
+    /// Returns the root of the tree, which is started if it does not run.
     pub async fn ensure_supervisor(&self) -> Result<ActorRef<ApplicationSupervisorMsg>, AppError> {
-        let mut held = self.supervisor.lock().await;
-        if let Some(running) = held.as_ref().filter(|held| lives(held)) {
+        let mut slot = self.supervisor.lock().await;
+        if let Some(running) = slot.as_ref().filter(|slot| is_running(slot)) {
             return Ok(running.clone());
         }
         let arguments = ApplicationArguments {
@@ -118,11 +83,11 @@ impl AppState {
             .map_err(|error| AppError::Tree {
                 message: error.to_string(),
             })?;
-        *held = Some(supervisor.clone());
+        *slot = Some(supervisor.clone());
         Ok(supervisor)
     }
 
-    /// The memory of a user, the same one on every call.
+    /// Returns the memory of a user, which is the same on every call.
     pub async fn ensure_memory(
         &self,
         user: &UserId,
@@ -138,75 +103,80 @@ impl AppState {
         call_t!(supervisor, get, MEMORY_MS).unwrap_or_else(|_| Err(unavailable()))
     }
 
-    /// Runs a request with the user's conductor. Memory is optional: without it, or with one that
-    /// is late, wrong or dead, the request is still carried out.
+    /// Runs a request with the user's conductor. Memory is optional: a request is run even without
+    /// memory, or with one that is late, wrong or dead.
     pub async fn execute(
         &self,
         user: &UserId,
         objective: &str,
         desktop_id: &str,
     ) -> Result<RunReport, RunError> {
-        let _place = self
+        let _slot = self
             .runs
             .try_acquire()
             .map_err(|_| RunError::Overloaded { limit: RUNS_MAX })?;
         self.open_memory(user).await;
-        let mut wait = SUCCESSOR_FIRST;
+        let mut wait = SUCCESSOR_WAIT_FIRST;
         loop {
-            let conductor = self.conductor(user).await?;
-            let begun = Arc::new(AtomicBool::new(false));
+            let conductor = self.ensure_conductor(user).await?;
+            let has_begun = Arc::new(AtomicBool::new(false));
             let execute = |reply| ConductorMsg::Execute {
                 objective: objective.to_owned(),
                 desktop_id: desktop_id.to_owned(),
-                begun: Arc::clone(&begun),
+                has_begun: Arc::clone(&has_begun),
                 reply,
             };
             match call_t!(conductor, execute, RUN_MS) {
                 Ok(done) => return done,
-                // It was not started, so the conductor's successor may run it.
+                // The run had not begun, so the conductor's successor may run it.
                 Err(error)
-                    if wait <= SUCCESSOR_LAST
-                        && !begun.load(Ordering::SeqCst)
+                    if wait <= SUCCESSOR_WAIT_LONGEST
+                        && !has_begun.load(Ordering::SeqCst)
                         && !matches!(error, RactorErr::Timeout) =>
                 {
                     tokio::time::sleep(wait).await;
                     wait *= 2;
                 }
-                Err(error) => return Err(RunError::gone("conductor", &error)),
+                Err(error) => return Err(RunError::no_answer("conductor", &error)),
             }
         }
     }
 
-    /// Opens the memory's file before the run, so that its first recall is not late; the run goes
-    /// on without a memory that cannot be opened.
+    /// Opens the memory's file before the run, so that its first recall is not late; the run
+    /// continues without a memory that cannot be opened.
     async fn open_memory(&self, user: &UserId) {
         if self.config.workers.is_none() {
             return;
         }
-        match timeout(MEMORY_OPEN, self.ensure_memory(user)).await {
+        match timeout(MEMORY_OPEN_TIMEOUT, self.ensure_memory(user)).await {
             Ok(Ok(_)) => {}
             Ok(Err(error)) => tracing::warn!(%error, "the run begins without memory"),
             Err(_) => tracing::warn!("memory is slow to open; the run begins without it"),
         }
     }
 
-    async fn conductor(&self, user: &UserId) -> Result<ActorRef<ConductorMsg>, RunError> {
+    async fn ensure_conductor(&self, user: &UserId) -> Result<ActorRef<ConductorMsg>, RunError> {
         let supervisor = self.ensure_supervisor().await;
-        let gone = |error: &dyn std::fmt::Display| RunError::gone("host", error);
-        let supervisor = supervisor.map_err(|error| gone(&error))?;
+        let no_answer = |error: &dyn std::fmt::Display| RunError::no_answer("host", error);
+        let supervisor = supervisor.map_err(|error| no_answer(&error))?;
         let user_id = user.clone();
         let get = |reply| SessionSupervisorMsg::GetOrCreateConductor { user_id, reply };
         let get = |reply| ApplicationSupervisorMsg::Session(get(reply));
-        call_t!(supervisor, get, MEMORY_MS).map_err(|error| gone(&error))?
+        call_t!(supervisor, get, MEMORY_MS).map_err(|error| no_answer(&error))?
     }
 
-    /// Logs the user's verdict on a run; memory reads it from the log (quality 1.0 for an
-    /// approval).
-    pub async fn judge(&self, user: &UserId, run_id: &str, approved: bool) -> Result<(), RunError> {
+    /// Logs the user's verdict on a run, which memory reads from the log; an approval means quality
+    /// 1.0.
+    pub async fn log_verdict(
+        &self,
+        user: &UserId,
+        run_id: &str,
+        approved: bool,
+    ) -> Result<(), RunError> {
         let clock = Arc::clone(&self.config.clock);
-        let emitter = Emitter::new(self.store.clone(), clock, user.clone());
-        let said = verdict(run_id, approved, user.as_str(), &emitter.now());
-        Ok(emitter.emit(vec![said]).await?)
+        let emitter = EventEmitter::new(self.store.clone(), clock, user.clone());
+        let draft = verdict_event(run_id, approved, user.as_str(), &emitter.format_now());
+        Ok(emitter.emit(vec![draft]).await?)
     }
 
     /// Shuts down the tree from the edge inwards, then the log. Everything queued is finished
@@ -217,19 +187,19 @@ impl AppState {
         };
         if let Some(supervisor) = self.supervisor.lock().await.take() {
             supervisor
-                .drain_and_wait(Some(SHUTDOWN))
+                .drain_and_wait(Some(SHUTDOWN_TIMEOUT))
                 .await
                 .map_err(ended)?;
         }
         self.store
-            .drain_and_wait(Some(SHUTDOWN))
+            .drain_and_wait(Some(SHUTDOWN_TIMEOUT))
             .await
             .map_err(ended)
     }
 }
 
-/// Includes `Starting`, the state of an actor just after its spawn.
-fn lives(supervisor: &ActorRef<ApplicationSupervisorMsg>) -> bool {
+/// Returns whether the supervisor runs or starts; `Starting` is its state just after the spawn.
+fn is_running(supervisor: &ActorRef<ApplicationSupervisorMsg>) -> bool {
     matches!(
         supervisor.get_status(),
         ActorStatus::Unstarted | ActorStatus::Starting | ActorStatus::Running

@@ -1,4 +1,4 @@
-//! The formats in which events are stored, exported and published, as in choiros; and their ids.
+//! The formats in which events are stored, exported and published, as in choiros, and their ids.
 
 use chrono::{DateTime, Utc};
 use reprise_types::{TimestampError, parse_timestamp, system_entropy};
@@ -10,10 +10,10 @@ use crate::prelude::*;
 /// The user of events that the host itself emits.
 pub const SYSTEM_USER: &str = "system";
 
-/// An event before it is stored.
+/// An event that is not stored yet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewEvent {
-    /// A second event with the same id is a duplicate.
+    /// Unique id; a second event with it is a duplicate.
     pub event_id: String,
     pub timestamp: DateTime<Utc>,
     /// For example `conductor.task.started`.
@@ -26,7 +26,7 @@ pub struct NewEvent {
 
 /// Why a value is not an exported event.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ExportError {
+pub enum EventExportError {
     #[error("not an event: it is not a JSON object")]
     NotAnObject,
     #[error("not an event: `{0}` is missing or empty")]
@@ -36,11 +36,11 @@ pub enum ExportError {
 }
 
 impl NewEvent {
-    /// Reads a record of `/logs/events`, a frame of its WebSocket, or a relayed bus event, whose
-    /// `committed_event` is then used and removed from the payload.
-    pub fn from_export(value: Value) -> Result<Self, ExportError> {
+    /// Decodes a record of `/logs/events`, a frame of its WebSocket, or a relayed bus event, whose
+    /// `committed_event` is used and removed from the payload.
+    pub fn from_export(value: Value) -> Result<Self, EventExportError> {
         let Value::Object(mut record) = value else {
-            return Err(ExportError::NotAnObject);
+            return Err(EventExportError::NotAnObject);
         };
         let mut payload = record.remove("payload").unwrap_or(Value::Null);
         if let Some(Value::Object(committed)) = payload
@@ -59,11 +59,12 @@ impl NewEvent {
             let mut texts = names.iter().filter_map(|name| record.get(*name)?.as_str());
             texts.find(|text| !text.is_empty()).map(str::to_owned)
         };
-        let needed = |names: &[&'static str]| text(names).ok_or(ExportError::Missing(names[0]));
+        let require_text =
+            |names: &[&'static str]| text(names).ok_or(EventExportError::Missing(names[0]));
         Ok(Self {
-            event_id: needed(&["event_id", "eventId", "id"])?,
-            timestamp: parse_timestamp(&needed(&["timestamp"])?)?,
-            event_type: needed(&["event_type", "topic"])?,
+            event_id: require_text(&["event_id", "eventId", "id"])?,
+            timestamp: parse_timestamp(&require_text(&["timestamp"])?)?,
+            event_type: require_text(&["event_type", "topic"])?,
             actor_id: text(&["actor_id"]).unwrap_or_default(),
             user_id: text(&["user_id"]).unwrap_or_else(|| SYSTEM_USER.to_owned()),
             payload,
@@ -71,7 +72,7 @@ impl NewEvent {
     }
 }
 
-/// A row of the log; serialised it is the record of `/logs/events`.
+/// A row of the log, whose serialised form is the record of `/logs/events`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StoredEvent {
     /// Position in the log, ascending.
@@ -93,22 +94,22 @@ pub struct StoredEvent {
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct BusEvent {
-    /// The publication's own id.
+    /// Id of the publication.
     pub id: String,
-    /// Written as `{"custom": "conductor.task.started"}`.
+    /// Serialised as `{"custom": "conductor.task.started"}`.
     pub event_type: EventType,
-    /// Matched against the subscribers' patterns.
+    /// Topic that is matched against the subscribers' patterns.
     pub topic: String,
-    /// Any JSON; relayed events have `committed_event` in it.
+    /// Any JSON; that of relayed events contains `committed_event`.
     pub payload: Value,
     /// When it was published.
     pub timestamp: DateTime<Utc>,
     pub source: String,
-    /// The request it belongs to.
+    /// The request to which it belongs.
     pub correlation_id: Option<String>,
 }
 
-/// The type of a bus event, as choiros's enum is serialised.
+/// The type of a bus event, in the serialised form of choiros's enum.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EventType {
@@ -117,9 +118,9 @@ pub enum EventType {
 }
 
 impl StoredEvent {
-    /// The event as the relay publishes it, with its position in the log, by which a subscriber
-    /// deduplicates and catches up.
-    pub fn to_bus(&self, publication_id: String, now: DateTime<Utc>) -> BusEvent {
+    /// Converts to the event that the relay publishes, with the position in the log, by which a
+    /// subscriber deduplicates and catches up.
+    pub fn to_bus_event(&self, publication_id: String, now: DateTime<Utc>) -> BusEvent {
         let mut payload = match &self.payload {
             Value::Object(map) => map.clone(),
             other => Map::from_iter([("value".to_owned(), other.clone())]),
@@ -147,15 +148,15 @@ impl StoredEvent {
     }
 }
 
-/// A generator of ids, unique by 80 random bits and a counter.
+/// A generator of ids, which are unique by 80 random bits and a counter.
 #[derive(Debug)]
 pub struct EventIds {
     random: u128,
 }
 
 impl EventIds {
-    /// A fresh id that sorts by `now`; times before 1970 count as 1970.
-    pub fn next(&mut self, now: DateTime<Utc>) -> String {
+    /// Returns a new id that sorts by `now`; times before 1970 count as 1970.
+    pub fn next_id(&mut self, now: DateTime<Utc>) -> String {
         self.random = self.random.wrapping_add(1);
         let unix_ms = u64::try_from(now.timestamp_millis()).unwrap_or_default();
         Ulid::from_parts(unix_ms, self.random).to_string()

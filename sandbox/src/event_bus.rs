@@ -1,8 +1,8 @@
 //! The event bus: an actor that delivers events to the subscribers of their topic.
 //!
 //! Each bus has its own table of subscribers, so that two buses in one process never cross-deliver.
-//! The bus is lossy by contract: a subscriber whose queue is full misses events, can see how many,
-//! and catches up from the log.
+//! The bus may lose events: a subscriber whose queue is full misses events, can see how many, and
+//! catches up from the log.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -20,12 +20,13 @@ pub enum EventBusMsg {
     /// Delivers the events to every subscriber with a matching pattern.
     Publish {
         events: Vec<Arc<BusEvent>>,
-        /// Sent once every subscriber has received or missed them.
-        reply: RpcReplyPort<Published>,
+        /// Receives the report once every subscriber has received or missed the events.
+        reply: RpcReplyPort<PublishReport>,
     },
     /// Adds a subscriber; it is removed when its subscription is dropped.
     Subscribe {
-        /// `a.b.c`, `a.b.*`, `a.*` or `*`. A subscriber gets an event once, however many match it.
+        /// Patterns such as `a.b.c`, `a.b.*`, `a.*` or `*`. A subscriber gets an event once, even
+        /// if several patterns match it.
         patterns: Vec<String>,
         /// Capacity of its queue, in events.
         capacity: usize,
@@ -33,9 +34,9 @@ pub enum EventBusMsg {
     },
 }
 
-/// The result of a publication.
+/// The report of a publication.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Published {
+pub struct PublishReport {
     /// Deliveries, counted per subscriber.
     pub delivered: u64,
     /// Events dropped for a full queue, counted per subscriber.
@@ -50,20 +51,22 @@ pub struct Subscription {
 }
 
 impl Subscription {
-    /// The next event; `None` once the bus has ended.
-    pub async fn next(&mut self) -> Option<Arc<BusEvent>> {
+    /// Waits for the next event; `None` once the bus has ended.
+    pub async fn next_event(&mut self) -> Option<Arc<BusEvent>> {
         self.events.recv().await
     }
 
-    /// At least one event, and what else is waiting, up to `most`; empty once the bus has ended.
-    pub async fn next_batch(&mut self, most: usize) -> Vec<Arc<BusEvent>> {
+    /// Waits for at least one event, and returns all that wait, up to `limit`; empty once the bus
+    /// has ended.
+    pub async fn next_batch(&mut self, limit: usize) -> Vec<Arc<BusEvent>> {
         let mut events = Vec::new();
-        self.events.recv_many(&mut events, most.max(1)).await;
+        self.events.recv_many(&mut events, limit.max(1)).await;
         events
     }
 
-    /// Events dropped so far for a full queue. Monotonic.
-    pub fn missed(&self) -> u64 {
+    /// Returns the number of events that were dropped so far because the queue was full; it never
+    /// decreases.
+    pub fn missed_count(&self) -> u64 {
         self.missed.load(Ordering::Acquire)
     }
 }
@@ -81,11 +84,15 @@ pub struct EventBusState {
 }
 
 impl EventBusState {
-    fn publish(&mut self, events: &[Arc<BusEvent>]) -> Published {
-        let mut published = Published::default();
+    fn publish(&mut self, events: &[Arc<BusEvent>]) -> PublishReport {
+        let mut published = PublishReport::default();
         self.subscribers.retain(|subscriber| {
             events.iter().all(|event| {
-                if !subscriber.patterns.iter().any(|p| admits(p, &event.topic)) {
+                if !subscriber
+                    .patterns
+                    .iter()
+                    .any(|p| matches_pattern(p, &event.topic))
+                {
                     return true;
                 }
                 match subscriber.events.try_send(Arc::clone(event)) {
@@ -103,7 +110,7 @@ impl EventBusState {
     }
 }
 
-fn admits(pattern: &str, topic: &str) -> bool {
+fn matches_pattern(pattern: &str, topic: &str) -> bool {
     match pattern.strip_suffix('*') {
         Some("") => true,
         Some(prefix) if prefix.ends_with('.') => {
@@ -137,7 +144,7 @@ impl Actor for EventBusActor {
             EventBusMsg::Publish { events, reply } => {
                 let published = state.publish(&events);
                 if reply.send(published).is_err() {
-                    tracing::debug!("a publisher left before its answer");
+                    tracing::debug!("a publisher was gone before the reply");
                 }
             }
             EventBusMsg::Subscribe {

@@ -1,16 +1,16 @@
 //! The event relay: an actor that publishes stored events on the bus.
 //!
-//! It polls by position and publishes at least once. As in choiros it starts at 0 by default, so
-//! the whole log replays on every start, and subscribers must tolerate that.
+//! It polls by position and publishes at least once. As in choiros, it starts at 0 by default, so
+//! that the whole log replays on every start, and subscribers must tolerate that.
 
 use crate::event::EventIds;
 use crate::event_store::EventQuery;
 use crate::prelude::*;
 
 const PAGE: u32 = 500;
-/// Time limit of the store or the bus before the page is retried.
+/// Time limit for a reply of the store or the bus, after which the page is retried.
 const CALL_MS: u64 = 10_000;
-/// Minimum interval of polls.
+/// Shortest interval between polls.
 const POLL_MIN: Duration = Duration::from_millis(10);
 
 #[derive(Debug)]
@@ -50,7 +50,7 @@ impl EventRelayState {
             ..EventQuery::default()
         };
         let query = |reply| EventStoreMsg::Query { query, reply };
-        let page = ask(&self.arguments.store, query, CALL_MS).await;
+        let page = call_store(&self.arguments.store, query, CALL_MS).await;
         let page = page.map_err(|error| error.to_string())?;
         let Some(last) = page.last().map(|event| event.seq) else {
             return Ok(false);
@@ -59,7 +59,7 @@ impl EventRelayState {
         let now = self.arguments.clock.now();
         let events = page
             .iter()
-            .map(|event| Arc::new(event.to_bus(self.ids.next(now), now)))
+            .map(|event| Arc::new(event.to_bus_event(self.ids.next_id(now), now)))
             .collect();
         call_t!(
             self.arguments.bus,
@@ -67,7 +67,8 @@ impl EventRelayState {
             CALL_MS
         )
         .map_err(|error| error.to_string())?;
-        // Advanced only after the bus has answered: a page may be published twice, never skipped.
+        // The position advances only after the bus has replied, so that a page may be published
+        // twice but is never skipped.
         self.arguments.since_seq = last;
         Ok(full)
     }
@@ -108,10 +109,10 @@ impl Actor for EventRelayActor {
                     }
                 };
                 if more {
-                    // Fails only where the actor is draining, so the relay ends anyway.
-                    let _over = myself.cast(EventRelayMsg::Poll).is_err();
+                    // This fails only if the actor is draining, so the relay ends anyway.
+                    let _ended = myself.cast(EventRelayMsg::Poll).is_err();
                 } else {
-                    // Once the actor has ended, the timer's message is dropped.
+                    // If the actor ends meanwhile, the timer's message is dropped.
                     let _timer = myself.send_after(state.arguments.poll, || EventRelayMsg::Poll);
                 }
             }

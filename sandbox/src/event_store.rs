@@ -10,31 +10,31 @@ use crate::event::StoredEvent;
 use crate::prelude::*;
 
 use log::EventLog;
-pub use log::{Appended, EventQuery, EventStoreError};
+pub use log::{AppendOutcome, EventQuery, EventStoreError};
 
 #[derive(Debug)]
 pub struct EventStoreActor;
 
 #[derive(Debug)]
 pub enum EventStoreMsg {
-    /// Stores events in one transaction; those whose id is known are duplicates.
+    /// Stores events in one transaction; an event whose id is stored already is a duplicate.
     Append {
         events: Vec<NewEvent>,
-        /// One answer per event, in order.
-        reply: RpcReplyPort<Result<Vec<Appended>, EventStoreError>>,
+        /// Receives one outcome per event, in order.
+        reply: RpcReplyPort<Result<Vec<AppendOutcome>, EventStoreError>>,
     },
-    /// Reads a page, in ascending order.
+    /// Reads a page of events, in ascending order.
     Query {
         query: EventQuery,
         reply: RpcReplyPort<Result<Vec<StoredEvent>, EventStoreError>>,
     },
-    /// The position of the newest event; 0 for an empty log.
+    /// Returns the position of the newest event; 0 for an empty log.
     GetLatestSeq {
         reply: RpcReplyPort<Result<u64, EventStoreError>>,
     },
 }
 
-/// The open log, used by one blocking task at a time.
+/// The open log, which one blocking task uses at a time.
 #[derive(Debug)]
 pub struct EventStoreState {
     log: Arc<Mutex<EventLog>>,
@@ -42,7 +42,7 @@ pub struct EventStoreState {
 
 impl EventStoreState {
     /// Runs blocking work off the runtime's threads, in the order of the mailbox.
-    async fn run<T: Send + 'static>(
+    async fn run_on_log<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut EventLog) -> Result<T, EventStoreError> + Send + 'static,
     ) -> Result<T, EventStoreError> {
@@ -81,35 +81,38 @@ impl Actor for EventStoreActor {
     ) -> Result<(), ActorProcessingErr> {
         match message {
             EventStoreMsg::Append { events, reply } => {
-                answer(reply, state.run(move |log| log.append(&events)).await);
+                send_reply(
+                    reply,
+                    state.run_on_log(move |log| log.append(&events)).await,
+                );
             }
             EventStoreMsg::Query { query, reply } => {
-                answer(reply, state.run(move |log| log.query(&query)).await);
+                send_reply(reply, state.run_on_log(move |log| log.query(&query)).await);
             }
             EventStoreMsg::GetLatestSeq { reply } => {
-                answer(reply, state.run(|log| log.latest_seq()).await);
+                send_reply(reply, state.run_on_log(|log| log.latest_seq()).await);
             }
         }
         Ok(())
     }
 }
 
-/// Asks the log, and waits no longer than so many milliseconds.
-pub(crate) async fn ask<T: Send + 'static>(
+/// Sends a request to the log, and waits for the reply for at most `limit_ms` milliseconds.
+pub async fn call_store<T: Send + 'static>(
     store: &ActorRef<EventStoreMsg>,
     message: impl FnOnce(RpcReplyPort<Result<T, EventStoreError>>) -> EventStoreMsg,
     limit_ms: u64,
 ) -> Result<T, EventStoreError> {
-    let asked = call_t!(store, message, limit_ms);
-    asked.map_err(|error| EventStoreError::Worker {
+    let answer = call_t!(store, message, limit_ms);
+    answer.map_err(|error| EventStoreError::Worker {
         message: error.to_string(),
     })?
 }
 
-/// Answers, unless the caller has gone.
-fn answer<T: Send + 'static>(reply: RpcReplyPort<T>, value: T) {
+/// Sends a reply, unless the caller is gone.
+fn send_reply<T: Send + 'static>(reply: RpcReplyPort<T>, value: T) {
     if !reply.is_closed() && reply.send(value).is_err() {
-        tracing::debug!("the caller left before its answer");
+        tracing::debug!("the caller was gone before the reply");
     }
 }
 

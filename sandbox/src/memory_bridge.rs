@@ -1,136 +1,146 @@
 //! The composition root: the only file of the host that may name `reprise-agent`.
 //!
-//! It holds the memory that the host uses, or one that is none, and adapts the host's log and bus
-//! to the memory's feed.
+//! It has the memory that the host uses, or a null memory, and adapts the host's log and bus to the
+//! memory's feed.
 
 use ractor::{ActorCell, ActorId};
 use reprise_agent::{
     ActorMemoryProvider, EventFeed, FeedError, FeedSource, MemoryService, RelayHandle,
     RelayProgress,
 };
+pub use reprise_agent::{EventMapper, MemoryConfig, SourceBinding};
 #[cfg(test)]
-use reprise_agent::{Event, MapOutcome, MemoryAgentMsg, MemorySupervisorMsg};
-pub use reprise_agent::{Mapper, MemoryConfig, SourceBinding};
+use reprise_agent::{HostEvent, MapOutcome, MemoryAgentMsg, MemorySupervisorMsg};
 use reprise_types::{
-    ContextBlock, Recall, RecallId, RecallRequest, Revision, RunBeginning, RunEnding, TokensBy,
-    Verdict, system_entropy,
+    ContextBlock, RecallId, RecallRequest, RecallResponse, RelevanceVerdict, Revision,
+    RunBeginning, RunEnding, RunStep, TokenUnit, system_entropy,
 };
 
 use crate::event_bus::Subscription;
 use crate::event_store::EventQuery;
 use crate::prelude::*;
 
-/// Capacity of the queue of live events; further ones are missed and read from the log.
+/// Capacity of the queue of live events; events beyond it are missed and read from the log.
 const LIVE_MAX: usize = 1_024;
-/// Live events per batch.
+/// Most live events per batch.
 const BATCH: usize = 64;
-/// Time limit of the store or the bus.
+/// Time limit for a reply of the store or the bus.
 const CALL_MS: u64 = 10_000;
 
 /// Wraps a user's memory in another provider, for example one that adds published knowledge.
-pub type Before = dyn Fn(&UserId, Arc<dyn MemoryProvider>) -> Arc<dyn MemoryProvider> + Send + Sync;
+pub type ProviderWrapper =
+    dyn Fn(&UserId, Arc<dyn MemoryProvider>) -> Arc<dyn MemoryProvider> + Send + Sync;
 
-/// The memory to use. Clones are cheap and share it.
+/// The bridge to the memory that the host uses. Cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub struct MemoryBridge(Option<Arc<Memory>>);
+pub struct MemoryBridge(Option<Arc<BridgedMemory>>);
 
 /// Where the memories come from.
-enum Origin {
-    /// A service of the host's own, under its session.
-    Own(Box<MemoryConfig>),
-    /// A daemon's: while the host runs its memories are children of the host's session, and they
-    /// outlive it.
-    Beside(MemoryService),
+enum MemoryOrigin {
+    /// From a service of the host itself, under its session.
+    InHost(Box<MemoryConfig>),
+    /// From the service of a daemon. While the host runs, the service's supervisor is a child of
+    /// the host's session; it outlives the host.
+    Daemon(MemoryService),
 }
 
-struct Memory {
-    origin: Origin,
+struct BridgedMemory {
+    origin: MemoryOrigin,
     binding: SourceBinding,
-    mapper: Arc<Mapper>,
-    before: Option<Arc<Before>>,
+    mapper: Arc<EventMapper>,
+    wrapper: Option<Arc<ProviderWrapper>>,
     /// The running service, for callers outside the tree.
-    running: watch::Sender<Option<Running>>,
+    running: watch::Sender<Option<RunningService>>,
 }
 
-reprise_types::show_fields!(Memory { binding, running });
+reprise_types::show_fields!(BridgedMemory { binding, running });
 
-/// The port to a user's memory; each call goes to the service running at that time.
-fn port(memory: &Arc<Memory>, user: &UserId) -> Arc<dyn MemoryProvider> {
-    let own = Arc::new(UserMemory {
+/// Builds the port to a user's memory; each call goes to the service that runs at that time.
+fn build_user_provider(memory: &Arc<BridgedMemory>, user: &UserId) -> Arc<dyn MemoryProvider> {
+    let provider = Arc::new(UserMemory {
         memory: Arc::clone(memory),
         user: user.clone(),
     });
-    match &memory.before {
-        Some(before) => before(user, own),
-        None => own,
+    match &memory.wrapper {
+        Some(wrapper) => wrapper(user, provider),
+        None => provider,
     }
 }
 
 #[derive(Debug, Clone)]
-struct Running {
+struct RunningService {
     service: MemoryService,
     relay: RelayHandle,
 }
 
-/// The memory running under the session, and the supervisor that it is under; none by default.
+/// The memory that runs under the session, and its supervisor; empty by default.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct RunningMemory(Option<(Running, Arc<Memory>, ActorCell)>);
+pub(crate) struct RunningMemory(Option<(RunningService, Arc<BridgedMemory>, ActorCell)>);
 
 impl MemoryBridge {
-    /// A host without memory: every recall is empty.
+    /// Creates the bridge of a host without memory, where every recall is empty.
     pub fn without_memory() -> Self {
         Self(None)
     }
 
-    /// A host with memory, fed from the host's log as `binding` says; each user's memory is wrapped
-    /// by `before`, if given.
+    /// Creates the bridge of a host with a memory of its own, which is fed from the host's log as
+    /// `binding` says. Each user's memory is wrapped by `wrapper`, if given.
     pub fn with_memory(
         config: MemoryConfig,
         binding: SourceBinding,
-        mapper: Arc<Mapper>,
-        before: Option<Arc<Before>>,
+        mapper: Arc<EventMapper>,
+        wrapper: Option<Arc<ProviderWrapper>>,
     ) -> Self {
-        Self::of(Origin::Own(config.into()), binding, mapper, before)
+        Self::new(
+            MemoryOrigin::InHost(config.into()),
+            binding,
+            mapper,
+            wrapper,
+        )
     }
 
-    /// A host that feeds a service which runs beside it.
-    pub fn beside(service: MemoryService, binding: SourceBinding, mapper: Arc<Mapper>) -> Self {
-        Self::of(Origin::Beside(service), binding, mapper, None)
-    }
-
-    fn of(
-        origin: Origin,
+    /// Creates the bridge of a host that feeds the memory of a daemon in the same process.
+    pub fn with_daemon(
+        service: MemoryService,
         binding: SourceBinding,
-        mapper: Arc<Mapper>,
-        before: Option<Arc<Before>>,
+        mapper: Arc<EventMapper>,
     ) -> Self {
-        Self(Some(Arc::new(Memory {
+        Self::new(MemoryOrigin::Daemon(service), binding, mapper, None)
+    }
+
+    fn new(
+        origin: MemoryOrigin,
+        binding: SourceBinding,
+        mapper: Arc<EventMapper>,
+        wrapper: Option<Arc<ProviderWrapper>>,
+    ) -> Self {
+        Self(Some(Arc::new(BridgedMemory {
             origin,
             binding,
             mapper,
-            before,
+            wrapper,
             running: watch::Sender::new(None),
         })))
     }
 
     /// Waits until everything logged by now is in memory; returns the relay's progress. `None`
-    /// without memory, or while it does not run.
+    /// without memory, or while memory does not run.
     pub async fn catch_up(&self) -> Option<Result<RelayProgress, MemoryError>> {
-        Some(self.running()?.relay.catch_up().await)
+        Some(self.find_service_with_relay()?.relay.catch_up().await)
     }
 
-    /// The running service. `None` without memory, or while it does not run.
+    /// Returns the running service; `None` without memory, or while memory does not run.
     pub fn service(&self) -> Option<MemoryService> {
-        Some(self.running()?.service)
+        Some(self.find_service_with_relay()?.service)
     }
 
-    /// The port to a user's memory; each call goes to the service running at that time. `None`
-    /// without memory.
+    /// Returns the port to a user's memory; each call goes to the service that runs at that time.
+    /// `None` without memory.
     pub fn provider(&self, user: &UserId) -> Option<Arc<dyn MemoryProvider>> {
-        Some(port(self.0.as_ref()?, user))
+        Some(build_user_provider(self.0.as_ref()?, user))
     }
 
-    fn running(&self) -> Option<Running> {
+    fn find_service_with_relay(&self) -> Option<RunningService> {
         self.0.as_ref()?.running.borrow().clone()
     }
 
@@ -147,12 +157,12 @@ impl MemoryBridge {
             message: error.to_string(),
         };
         let service = match &memory.origin {
-            Origin::Own(config) => {
+            MemoryOrigin::InHost(config) => {
                 let started = MemoryService::start((**config).clone(), Some(supervisor.clone()));
                 started.await.map_err(|error| failed(&error))?
             }
-            Origin::Beside(service) => {
-                let joined = service.join_host(supervisor.clone()).await;
+            MemoryOrigin::Daemon(service) => {
+                let joined = service.attach_to_host(supervisor.clone()).await;
                 joined.map_err(|error| failed(&error))?;
                 service.clone()
             }
@@ -167,9 +177,9 @@ impl MemoryBridge {
         }));
         let binding = memory.binding.clone();
         let relay = service
-            .attach(binding, Arc::clone(&memory.mapper), feed)
+            .attach_relay(binding, Arc::clone(&memory.mapper), feed)
             .await?;
-        let running = Running { service, relay };
+        let running = RunningService { service, relay };
         memory.running.send_replace(Some(running.clone()));
         let memory = Arc::clone(memory);
         Ok(RunningMemory(Some((running, memory, supervisor))))
@@ -177,18 +187,29 @@ impl MemoryBridge {
 }
 
 impl RunningMemory {
-    pub(crate) fn is(&self, actor: ActorId) -> bool {
+    pub(crate) fn is_supervised_by(&self, actor: ActorId) -> bool {
         let running = self.0.as_ref();
         running.and_then(|(running, ..)| running.service.supervisor_id()) == Some(actor)
     }
 
-    /// The port to a user's memory, once its file is open.
-    pub(crate) async fn of(&self, user: &UserId) -> Result<Arc<dyn MemoryProvider>, MemoryError> {
+    /// Whether the daemon that owns the service is shutting it down.
+    pub(crate) fn ends_with_daemon(&self) -> bool {
+        self.0.as_ref().is_some_and(|(running, memory, _)| {
+            let is_of_daemon = matches!(memory.origin, MemoryOrigin::Daemon(_));
+            is_of_daemon && running.service.is_shutting_down()
+        })
+    }
+
+    /// Opens a user's file, and returns the port to the memory.
+    pub(crate) async fn open_provider(
+        &self,
+        user: &UserId,
+    ) -> Result<Arc<dyn MemoryProvider>, MemoryError> {
         let Some((running, memory, _)) = &self.0 else {
             return Ok(Arc::new(NullMemory));
         };
-        running.service.open(user).await?;
-        Ok(port(memory, user))
+        running.service.open_memory(user).await?;
+        Ok(build_user_provider(memory, user))
     }
 
     pub(crate) async fn shut_down(&mut self) {
@@ -197,8 +218,8 @@ impl RunningMemory {
         };
         memory.running.send_replace(None);
         match &memory.origin {
-            Origin::Beside(service) => service.leave_host(host),
-            Origin::Own(_) => {
+            MemoryOrigin::Daemon(service) => service.detach_from_host(host),
+            MemoryOrigin::InHost(_) => {
                 let report = running.service.shut_down().await;
                 if !report.is_clean() {
                     tracing::warn!(?report, "memory did not end in time");
@@ -208,15 +229,15 @@ impl RunningMemory {
     }
 }
 
-/// One user's memory, over the service running now, so that a restart of memory does not restart
-/// its users.
+/// One user's memory, which uses the service that runs at the time of a call, so that callers
+/// survive a restart of memory.
 struct UserMemory {
-    memory: Arc<Memory>,
+    memory: Arc<BridgedMemory>,
     user: UserId,
 }
 
 impl UserMemory {
-    fn now(&self) -> Result<ActorMemoryProvider, MemoryError> {
+    fn current_provider(&self) -> Result<ActorMemoryProvider, MemoryError> {
         let running = self.memory.running.borrow();
         let running = running
             .as_ref()
@@ -227,25 +248,20 @@ impl UserMemory {
 
 #[async_trait]
 impl MemoryProvider for UserMemory {
-    async fn recall_request(&self, request: RecallRequest) -> Result<Recall, MemoryError> {
-        self.now()?.recall_request(request).await
+    async fn execute_recall(&self, request: RecallRequest) -> Result<RecallResponse, MemoryError> {
+        self.current_provider()?.execute_recall(request).await
     }
 
     async fn begin_run(&self, run: RunBeginning) -> Result<(), MemoryError> {
-        self.now()?.begin_run(run).await
+        self.current_provider()?.begin_run(run).await
     }
 
-    async fn step_run(
-        &self,
-        run_id: String,
-        action: String,
-        used: Vec<RecordId>,
-    ) -> Result<(), MemoryError> {
-        self.now()?.step_run(run_id, action, used).await
+    async fn add_run_step(&self, step: RunStep) -> Result<(), MemoryError> {
+        self.current_provider()?.add_run_step(step).await
     }
 
     async fn end_run(&self, run: RunEnding) -> Result<(), MemoryError> {
-        self.now()?.end_run(run).await
+        self.current_provider()?.end_run(run).await
     }
 
     async fn revise_run(
@@ -254,11 +270,19 @@ impl MemoryProvider for UserMemory {
         revision: Revision,
         quality: Option<f32>,
     ) -> Result<(), MemoryError> {
-        self.now()?.revise_run(run_id, revision, quality).await
+        self.current_provider()?
+            .revise_run(run_id, revision, quality)
+            .await
     }
 
-    async fn context_block(&self, query: &str, budget: usize) -> Result<ContextBlock, MemoryError> {
-        self.now()?.context_block(query, budget).await
+    async fn build_context_block(
+        &self,
+        query: &str,
+        budget: usize,
+    ) -> Result<ContextBlock, MemoryError> {
+        self.current_provider()?
+            .build_context_block(query, budget)
+            .await
     }
 }
 
@@ -267,17 +291,17 @@ struct HostFeed {
     store: ActorRef<EventStoreMsg>,
     bus: watch::Receiver<ActorRef<EventBusMsg>>,
     live: Option<Subscription>,
-    /// Missed events of the subscription that were already reported.
+    /// Number of missed events of the subscription that were reported already.
     missed: u64,
 }
 
 impl HostFeed {
-    /// Subscribes to every topic, as the memory also counts what it ignores.
+    /// Subscribes to every topic, because the memory also counts events that it ignores.
     async fn subscribe(&mut self) -> Option<Subscription> {
         loop {
             let bus = self.bus.borrow_and_update().clone();
             let patterns = vec!["*".to_owned()];
-            let asked = call_t!(
+            let answer = call_t!(
                 bus,
                 |reply| EventBusMsg::Subscribe {
                     patterns,
@@ -286,9 +310,9 @@ impl HostFeed {
                 },
                 CALL_MS
             );
-            match asked {
+            match answer {
                 Ok(subscription) => return Some(subscription),
-                // The bus has ended: waits for its successor, or ends with the host.
+                // The bus has ended, so this waits for its successor, or ends with the host.
                 Err(_) => self.bus.changed().await.ok()?,
             }
         }
@@ -301,11 +325,11 @@ impl EventFeed for HostFeed {
         let Some(live) = &mut self.live else {
             self.live = Some(self.subscribe().await?);
             self.missed = 0;
-            // Events published before must be read from the log.
+            // Earlier events must be read from the log.
             return Some(Vec::new());
         };
         // Missed events are reported after the received ones have been delivered.
-        let missed = live.missed();
+        let missed = live.missed_count();
         if missed > self.missed {
             self.missed = missed;
             return Some(Vec::new());
@@ -328,34 +352,38 @@ impl EventFeed for HostFeed {
             ..EventQuery::default()
         };
         let query = |reply| EventStoreMsg::Query { query, reply };
-        let events = ask(&self.store, query, CALL_MS).await.map_err(failed)?;
-        let value = |event| serde_json::to_value(event).map_err(failed);
+        let events = call_store(&self.store, query, CALL_MS)
+            .await
+            .map_err(to_feed_error)?;
+        let value = |event| serde_json::to_value(event).map_err(to_feed_error);
         events.iter().map(value).collect()
     }
 
     async fn latest_seq(&mut self) -> Result<u64, FeedError> {
         let latest = |reply| EventStoreMsg::GetLatestSeq { reply };
-        ask(&self.store, latest, CALL_MS).await.map_err(failed)
+        call_store(&self.store, latest, CALL_MS)
+            .await
+            .map_err(to_feed_error)
     }
 }
 
-fn failed(error: impl std::fmt::Display) -> FeedError {
+fn to_feed_error(error: impl std::fmt::Display) -> FeedError {
     let message = error.to_string();
     FeedError { message }
 }
 
-/// Stores nothing and answers with nothing.
+/// A memory that stores nothing and returns no results.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NullMemory;
 
 #[async_trait]
 impl MemoryProvider for NullMemory {
-    async fn recall_request(&self, _request: RecallRequest) -> Result<Recall, MemoryError> {
+    async fn execute_recall(&self, _request: RecallRequest) -> Result<RecallResponse, MemoryError> {
         let recall_id = RecallId::from_u128(system_entropy());
-        Ok(Recall::nothing(recall_id))
+        Ok(RecallResponse::empty(recall_id))
     }
 
-    async fn context_block(
+    async fn build_context_block(
         &self,
         _query: &str,
         _budget: usize,
@@ -363,11 +391,11 @@ impl MemoryProvider for NullMemory {
         Ok(ContextBlock {
             text: String::new(),
             tokens: 0,
-            counted_by: TokensBy::BytesOverFour,
+            counted_by: TokenUnit::BytesOverFour,
             records: Vec::new(),
             left_out: 0,
             nothing_relevant: true,
-            verdict: Verdict::Nothing,
+            verdict: RelevanceVerdict::Nothing,
             recall_id: RecallId::from_u128(system_entropy()),
             degraded: Vec::new(),
         })

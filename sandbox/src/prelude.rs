@@ -12,8 +12,8 @@ pub(crate) use serde_json::{Value, json};
 pub(crate) use tokio::sync::watch;
 
 pub(crate) use crate::actors::{
-    FailureKind, MemoryAnswer, RunError, Task, TurnContext, WorkerStatus, Workspace,
+    FailureKind, MemoryAnswer, RunError, Task, TurnContext, WorkerDirectory, WorkerStatus,
 };
 pub(crate) use crate::event::NewEvent;
 pub(crate) use crate::event_bus::EventBusMsg;
-pub(crate) use crate::event_store::{EventStoreError, EventStoreMsg, ask};
+pub(crate) use crate::event_store::{EventStoreError, EventStoreMsg, call_store};

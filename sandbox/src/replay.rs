@@ -7,18 +7,18 @@ use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 
 use tokio::sync::mpsc;
 
-use crate::event_store::Appended;
+use crate::event_store::AppendOutcome;
 use crate::prelude::*;
 
 const BATCH: usize = 500;
-/// Batches read ahead of the store.
-const AHEAD: usize = 2;
+/// Most batches that are read ahead of the store.
+const BATCHES_AHEAD_MAX: usize = 2;
 /// Longest line; an event holds at most a few outputs of 16 KiB.
 const LINE_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// Bad lines reported individually; further ones are only counted.
+/// Most bad lines that are reported individually; further ones are only counted.
 const BAD_LINES_MAX: usize = 100;
-/// How often a log that is followed is looked at.
-const FOLLOW_EACH: Duration = Duration::from_millis(500);
+/// Interval at which a followed log is polled.
+const FOLLOW_POLL: Duration = Duration::from_millis(500);
 /// Time limit for storing a batch.
 const APPEND_MS: u64 = 60_000;
 
@@ -44,7 +44,7 @@ pub struct BadLine {
     pub why: String,
 }
 
-/// Why a replay ended early. What was stored before stays stored.
+/// Why a replay ended early; events stored before that stay stored.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
     /// The file cannot be read.
@@ -56,18 +56,18 @@ pub enum ReplayError {
     Gone { message: String },
 }
 
-/// Stores every event of a JSONL file, in order. Bad lines are reported and skipped; a second
-/// replay of the same file inserts nothing.
+/// Stores every event of a JSONL file, in order. Bad lines are reported and skipped. A second
+/// replay of the file inserts nothing.
 pub async fn replay_jsonl(
     path: &Path,
     store: &ActorRef<EventStoreMsg>,
 ) -> Result<ReplayCounts, ReplayError> {
-    Ok(replay(path, 0, true, store).await?.0)
+    Ok(replay_from(path, 0, true, store).await?.0)
 }
 
-/// Stores every event of a JSONL file and then those that are appended to it, as long as the store
-/// lives. A file that is not there yet is waited for; one that has become shorter is another one
-/// and is read from its beginning.
+/// Stores every event of a JSONL file, and then the events that are appended to it, as long as the
+/// store runs. It waits for a file that does not exist yet. A file that has become shorter is
+/// another one, and is read from its beginning.
 pub async fn follow_jsonl(path: &Path, store: &ActorRef<EventStoreMsg>) -> ReplayError {
     let mut from = 0;
     loop {
@@ -76,7 +76,7 @@ pub async fn follow_jsonl(path: &Path, store: &ActorRef<EventStoreMsg>) -> Repla
                 if file.len() < from {
                     from = 0;
                 }
-                match replay(path, from, false, store).await {
+                match replay_from(path, from, false, store).await {
                     Ok((counts, read)) => {
                         from = read;
                         for bad in &counts.bad_lines {
@@ -90,25 +90,25 @@ pub async fn follow_jsonl(path: &Path, store: &ActorRef<EventStoreMsg>) -> Repla
             Ok(_) => {}
             Err(error) => tracing::debug!(%error, "the log is not there yet"),
         }
-        tokio::time::sleep(FOLLOW_EACH).await;
+        tokio::time::sleep(FOLLOW_POLL).await;
     }
 }
 
-/// The counts, and the byte after the last line read. `from` is the beginning of a line, and
-/// `last_line` says whether one without a line break counts: in a log that grows it is not whole
-/// yet.
-async fn replay(
+/// Stores the events of a file from the byte `from`, the beginning of a line; returns the counts,
+/// and the byte after the last line read. `last_line` tells whether a last line without a line
+/// break counts; in a log that grows, such a line is not complete yet.
+async fn replay_from(
     path: &Path,
     from: u64,
     last_line: bool,
     store: &ActorRef<EventStoreMsg>,
 ) -> Result<(ReplayCounts, u64), ReplayError> {
-    let (sender, mut batches) = mpsc::channel(AHEAD);
+    let (sender, mut batches) = mpsc::channel(BATCHES_AHEAD_MAX);
     let reader = {
         let path = path.to_owned();
         tokio::task::spawn_blocking(move || read_lines(&path, from, last_line, &sender))
     };
-    let gone = |error: &dyn std::fmt::Display| ReplayError::Gone {
+    let no_answer = |error: &dyn std::fmt::Display| ReplayError::Gone {
         message: error.to_string(),
     };
     let (mut inserted, mut duplicates) = (0, 0);
@@ -118,15 +118,15 @@ async fn replay(
             |reply| EventStoreMsg::Append { events, reply },
             APPEND_MS
         )
-        .map_err(|error| gone(&error))??;
+        .map_err(|error| no_answer(&error))??;
         for answer in answers {
             match answer {
-                Appended::Inserted { .. } => inserted += 1,
-                Appended::Duplicate { .. } => duplicates += 1,
+                AppendOutcome::Inserted { .. } => inserted += 1,
+                AppendOutcome::Duplicate { .. } => duplicates += 1,
             }
         }
     }
-    let (counts, read) = reader.await.map_err(|error| gone(&error))??;
+    let (counts, read) = reader.await.map_err(|error| no_answer(&error))??;
     let counts = ReplayCounts {
         inserted,
         duplicates,
@@ -154,7 +154,7 @@ fn read_lines(
     let mut read = from;
     let mut line = Vec::new();
     loop {
-        let (bytes, is_whole) = next_line(&mut reader, &mut line).map_err(unreadable)?;
+        let (bytes, is_whole) = read_line(&mut reader, &mut line).map_err(unreadable)?;
         if bytes == 0 || !(is_whole || last_line) {
             break;
         }
@@ -164,7 +164,7 @@ fn read_lines(
             continue;
         }
         counts.lines += 1;
-        match parse(&line) {
+        match parse_line(&line) {
             Ok(event) => batch.push(event),
             Err(why) => {
                 counts.bad += 1;
@@ -174,7 +174,7 @@ fn read_lines(
             }
         }
         if batch.len() == BATCH {
-            // Fails only where the replay was cancelled.
+            // This fails only if the replay was cancelled.
             if batches.blocking_send(std::mem::take(&mut batch)).is_err() {
                 return Ok((counts, read));
             }
@@ -186,13 +186,13 @@ fn read_lines(
     Ok((counts, read))
 }
 
-/// Reads the next line, without its line break, into `line`; of a longer line than the limit one
-/// byte more than the limit, skipping the rest. Answers the bytes read, 0 at the end of the file,
-/// and whether a line break ended them.
-fn next_line(reader: &mut BufReader<File>, line: &mut Vec<u8>) -> std::io::Result<(u64, bool)> {
+/// Reads the next line, without its line break, into `line`. Of a line that is longer than the
+/// limit, it keeps one byte more than the limit and skips the rest. Returns the number of bytes
+/// read, which is 0 at the end of the file, and whether a line break ended them.
+fn read_line(reader: &mut BufReader<File>, line: &mut Vec<u8>) -> std::io::Result<(u64, bool)> {
     line.clear();
-    let most = LINE_BYTES_MAX as u64 + 1;
-    let mut read = reader.by_ref().take(most).read_until(b'\n', line)? as u64;
+    let bytes_max = LINE_BYTES_MAX as u64 + 1;
+    let mut read = reader.by_ref().take(bytes_max).read_until(b'\n', line)? as u64;
     let mut is_whole = line.last() == Some(&b'\n');
     if is_whole {
         line.pop();
@@ -220,7 +220,7 @@ fn skip_line(reader: &mut BufReader<File>) -> std::io::Result<(u64, bool)> {
     }
 }
 
-fn parse(line: &[u8]) -> Result<NewEvent, String> {
+fn parse_line(line: &[u8]) -> Result<NewEvent, String> {
     if line.len() > LINE_BYTES_MAX {
         return Err(format!("the line has more than {LINE_BYTES_MAX} bytes"));
     }

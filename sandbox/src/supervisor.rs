@@ -1,23 +1,33 @@
 //! The supervision tree: application over session over memory, conductors and workers.
 
 mod application;
+mod dispatch;
 mod per_user;
 mod session;
 mod workers;
 
 use ractor::{ActorId, SupervisionEvent};
 
-pub use application::{
-    ApplicationArguments, ApplicationState, ApplicationSupervisor, ApplicationSupervisorMsg,
-};
-pub use per_user::{ArgumentsOf, PerUserMsg, PerUserState, PerUserSupervisor};
-pub use session::{SessionArguments, SessionState, SessionSupervisor, SessionSupervisorMsg};
-#[cfg(test)]
-pub(crate) use workers::{Shared, WorkerTree};
-pub use workers::{Workers, WorkersConfig};
+use crate::app_config::AppConfig;
+use crate::prelude::*;
 
-/// Which child ended, and why; `None` where none did.
-fn ended(event: SupervisionEvent) -> Option<(ActorId, String)> {
+pub use application::{ApplicationState, ApplicationSupervisor, ApplicationSupervisorMsg};
+pub use dispatch::WorkerSupervisors;
+pub use per_user::{ArgumentsFactory, PerUserMsg, PerUserState, PerUserSupervisor};
+pub use session::{SessionArguments, SessionState, SessionSupervisor, SessionSupervisorMsg};
+pub use workers::WorkersConfig;
+#[cfg(test)]
+pub(crate) use workers::{WorkerResources, WorkerTree};
+
+#[derive(Debug, Clone)]
+pub struct ApplicationArguments {
+    /// The event log, which outlives the tree.
+    pub store: ActorRef<EventStoreMsg>,
+    pub config: AppConfig,
+}
+
+/// Returns which child ended, and why; `None` if the event is another one.
+fn find_ended_child(event: SupervisionEvent) -> Option<(ActorId, String)> {
     match event {
         SupervisionEvent::ActorFailed(who, error) => Some((who.get_id(), error.to_string())),
         SupervisionEvent::ActorTerminated(who, _, reason) => {

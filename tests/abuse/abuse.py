@@ -67,7 +67,7 @@ class Home:
         is missing."""
         cache = os.environ.get("XDG_CACHE_HOME") or Path(os.environ["HOME"]) / ".cache"
         self.models = str(Path(cache) / "reprise/models")
-        self.done("models", "pull", timeout=150)
+        self.done("doctor", "models", "pull", timeout=150)
 
     def run(self, *arguments, timeout=60, shim=None, **more):
         """Runs a command to its end, with these settings of the shim; its output as text."""
@@ -119,7 +119,7 @@ class Home:
         return daemon
 
     def status(self):
-        said = self.run("--json", "status").stdout
+        said = self.run("--json", "serve", "status").stdout
         return json.loads(said) if said.startswith("{") else {}
 
     def shim(self):
@@ -146,7 +146,7 @@ class Home:
         return ended, trace.read_text().split()
 
     def token(self, name, *more):
-        made = self.run("token", "add", name, *more)
+        made = self.run("serve", "token", "add", name, *more)
         assert made.returncode == 0, made.stderr
         return made.stdout.strip()
 

@@ -10,8 +10,8 @@ MERGED = sorted([*NOW, "tried on the branch"])
 COPY = "copy.rvf"
 # Each command, what it makes of ada's memory, and of the backup.
 COMMANDS = [
-    (["compact", "--user", "ada"], NOW, OLD),
-    (["restore", "{copy}", "--user", "ada", "--replace"], OLD, OLD),
+    (["doctor", "compact", "--user", "ada"], NOW, OLD),
+    (["backup", "restore", "{copy}", "--user", "ada", "--replace"], OLD, OLD),
     (["backup", "--user", "ada", "{copy}"], NOW, NOW),
     (["backup", "--all", "{folder}/all"], NOW, OLD),
     (["branch", "merge", "--user", "ada", "idea"], MERGED, OLD),
@@ -55,7 +55,7 @@ class Steps:
         copy = self.home.folder / COPY
         if not copy.exists():
             return None
-        self.home.done("restore", str(copy), "--user", "looked-at")
+        self.home.done("backup", "restore", str(copy), "--user", "looked-at")
         texts = self.home.texts("looked-at")
         shutil.rmtree(self.home.data / "looked-at")
         return texts
@@ -66,7 +66,7 @@ class Steps:
         if 0 < ended.returncode < 128:
             assert "panicked" not in ended.stderr, f"{when}: {ended.stderr}"
             assert len(ended.stderr.strip().splitlines()) == 1, f"{when}: {ended.stderr}"
-        self.home.done("check", "--user", "ada")
+        self.home.done("doctor", "check", "--user", "ada")
         texts, there = self.home.texts("ada"), self.in_copy()
         assert texts in ([after] if said_done else [NOW, after]), f"{when}: {len(texts)} records"
         assert there in ([copied] if said_done else [sorted(OLD), copied]), \

@@ -7,7 +7,7 @@ const [command, ...args] = process.argv.slice(2);
 const client = new Client({ name: "reprise-check", version: "1.0.0" });
 await client.connect(new StdioClientTransport({ command, args, env: process.env }));
 const { tools } = await client.listTools();
-assert.equal(tools.length, 9);
+assert.equal(tools.length, 10);
 const learned = await client.callTool({
   name: "learn",
   arguments: { title: "Nodes drain slowly", content: "Give them ten minutes.", tags: ["Ops"] },

@@ -40,8 +40,8 @@ class Daemon:
         os.mkdir(run, 0o700)
         self.environment = {**os.environ, "XDG_RUNTIME_DIR": run}
         self.base = [reprise, "--data-dir", f"{self.folder}/data", "--no-model"]
-        self.token = self.told("token", "add", "all")
-        self.ada = self.told("token", "add", "ada", "--user", "ada")
+        self.token = self.told("serve", "token", "add", "all")
+        self.ada = self.told("serve", "token", "add", "ada", "--user", "ada")
         self.log = f"{self.folder}/log"
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
@@ -103,7 +103,7 @@ class Daemon:
 
     def end(self):
         began = time.monotonic()
-        self.told("stop")
+        self.told("serve", "stop")
         try:
             self.process.wait(30)
         except subprocess.TimeoutExpired:

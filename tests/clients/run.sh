@@ -7,8 +7,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
 export XDG_RUNTIME_DIR="$work/run"
 mkdir -m 700 "$XDG_RUNTIME_DIR"
-serve() { "$reprise" --data-dir "$work/data" --no-model "$@"; }
-trap 'serve stop; rm -rf "$work"' EXIT
+memory() { "$reprise" --data-dir "$work/data" --no-model "$@"; }
+trap 'memory serve stop; rm -rf "$work"' EXIT
 
 python3 -m venv "$work/python"
 "$work/python/bin/pip" install --quiet mcp
@@ -23,8 +23,8 @@ node client.mjs "$reprise" --data-dir "$work/data" --no-model mcp
 
 # The suite knows no tokens: a forwarder adds one.
 port=7349
-token=$(serve token add conformance)
-serve serve --replace --http "127.0.0.1:$port" &
+token=$(memory serve token add conformance)
+memory serve --replace --http "127.0.0.1:$port" &
 until curl --silent --fail "http://127.0.0.1:$port/health/ready" >/dev/null; do sleep 0.1; done
 TOKEN="$token" PORT="$port" node "$here/forward.mjs" &
 forward=$!
@@ -51,10 +51,10 @@ echo "server-stateless: $failed checks do not pass, of which $untestable are not
 kill "$forward"
 
 # A daemon that issues its own tokens: the client finds the way in, and a person confirms.
-serve stop
+memory serve stop
 printf '[serve.oauth]\n' >"$work/config.toml"
 cp "$here/oauth.mjs" "$work/oauth.mjs"
-serve --config "$work/config.toml" serve --http "127.0.0.1:$port" &
+memory --config "$work/config.toml" serve --http "127.0.0.1:$port" &
 until curl --silent --fail "http://127.0.0.1:$port/health/ready" >/dev/null; do sleep 0.1; done
 node oauth.mjs "http://127.0.0.1:$port/mcp" "$reprise" --data-dir "$work/data" --no-model \
     --config "$work/config.toml"

@@ -7,7 +7,7 @@ Reprise a second, real run of the binary with its own model, for the others the 
 same model file under onnxruntime. Reprise goes through its command line, so its `add` holds the start of
 the process, the sync of every group and the checkpoint at the end. Searches are timed inside each
 process, the printing of answers left out on all sides. R@10 is fractional recall over the answerable
-questions that name gold, as `reprise eval jsonl` has it.
+questions that name gold, as `reprise-lab eval jsonl` has it.
 
 Must never stand here: a setting that makes another system slower than its own documentation would.
 """

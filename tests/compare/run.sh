@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Reprise beside mem0, Chroma, sqlite-vec with FTS5 and LanceDB, on one data folder, in one run.
 # usage: tests/compare/run.sh FOLDER [--pad N] [--json]
-# FOLDER holds users' folders with records.jsonl, queries.jsonl and gold.jsonl (docs/guide/evaluation.md).
+# FOLDER holds users' folders with records.jsonl, queries.jsonl and gold.jsonl (docs/builders/evaluation.md).
 # Installs the others from PyPI into a virtual environment of its own; needs python3 and pip.
 #   REPRISE_COMPARE_VENV  where that is [target/compare-venv]
 #   REPRISE_BIN           the binary to measure [built here]

@@ -1,10 +1,10 @@
-//! Input that is bad, odd, forged or said twice.
+//! Checks of input that is bad, odd, forged or repeated.
 
 use reprise_tests::hostile_text;
 use reprise_types::limits::TEXT_BYTES_MAX;
-use reprise_types::{Degraded, RecordId};
+use reprise_types::{DegradedPart, RecordId};
 
-use crate::suite::{document, ids, is_not_found, user};
+use crate::suite::{document, is_not_found, query_ids, user};
 use reprise_global::{
     Fate, GlobalError, GlobalQuery, GlobalStore, Publication, UsageReport, Version,
 };
@@ -12,7 +12,8 @@ use reprise_global::{
 /// Longest title of a publication, in bytes.
 const TITLE_BYTES_MAX: usize = 320;
 
-/// What no store could keep is refused with one sentence; what looks dangerous is kept as it is.
+/// Checks that invalid input is refused with one sentence, and that dangerous-looking input is kept
+/// unchanged.
 pub async fn bad_input_is_refused_and_odd_input_is_data(store: &dyn GlobalStore) {
     let (ann, bob) = (user("ann"), user("bob"));
     let good = document("Title", "Content");
@@ -78,10 +79,12 @@ pub async fn bad_input_is_refused_and_odd_input_is_data(store: &dyn GlobalStore)
             ..good.clone()
         },
     ];
-    store.branch(&ann, "bad").await.unwrap();
+    store.open_branch(&ann, "bad").await.unwrap();
     for publication in bad {
         for refused in [
-            store.draft(&ann, "bad", publication.clone()).await,
+            store
+                .publish_on_branch(&ann, "bad", publication.clone())
+                .await,
             store.publish(&ann, publication).await,
         ] {
             let Err(GlobalError::Invalid { message }) = refused else {
@@ -92,7 +95,7 @@ pub async fn bad_input_is_refused_and_odd_input_is_data(store: &dyn GlobalStore)
     }
     let dropped = store.drop_branch(&ann, "bad").await.unwrap();
     assert_eq!(dropped.things, 0);
-    assert!(store.published(&ann).await.unwrap().is_empty());
+    assert!(store.list_all_own_published(&ann).await.unwrap().is_empty());
     let id = store.publish(&ann, good).await.unwrap().id;
     for rating in [f32::NAN, -0.1, 1.1, f32::INFINITY] {
         assert!(store.rate(&bob, id, rating).await.is_err());
@@ -101,14 +104,17 @@ pub async fn bad_input_is_refused_and_odd_input_is_data(store: &dyn GlobalStore)
             score: rating,
             count: 1,
         };
-        assert!(store.report(&bob, &[report]).await.is_err());
+        assert!(store.report_usage(&bob, &[report]).await.is_err());
     }
     for name in ["", "a b", "../x", "a\0b", "'; DROP TABLE published; --"] {
         for refused in [
-            store.snapshot(&ann, name).await.err(),
-            store.branch(&ann, name).await.err(),
-            store.draft(&ann, name, document("t", "c")).await.err(),
-            store.merge(&ann, name).await.err(),
+            store.create_snapshot(&ann, name).await.err(),
+            store.open_branch(&ann, name).await.err(),
+            store
+                .publish_on_branch(&ann, name, document("t", "c"))
+                .await
+                .err(),
+            store.merge_branch(&ann, name).await.err(),
             store.drop_branch(&ann, name).await.err(),
         ] {
             let refused = refused.map(|error| error.to_string()).unwrap_or_default();
@@ -139,16 +145,17 @@ pub async fn bad_input_is_refused_and_odd_input_is_data(store: &dyn GlobalStore)
     let kept = store.publish(&ann, odd.clone()).await.unwrap();
     let back = store.get(&bob, kept.id, None).await.unwrap();
     assert_eq!(back.publication, odd);
-    assert!(ids(store, &bob, injected).await.contains(&kept.id));
+    assert!(query_ids(store, &bob, injected).await.contains(&kept.id));
     for text in ["", " ", "\u{0}", &"x ".repeat(100_000)] {
-        assert!(store.query(&bob, &GlobalQuery::new(text, 3)).await.is_ok());
+        let answered = store.query(&bob, &GlobalQuery::new(text, 3)).await;
+        assert!(answered.is_ok(), "{} bytes: {answered:?}", text.len());
     }
     let none = store.query(&bob, &GlobalQuery::new("title", 0)).await;
     assert!(none.unwrap().hits.is_empty());
 }
 
-/// A publish said twice is one; an origin that somebody else has used, and an id from elsewhere,
-/// reach nothing of his.
+/// Checks that a repeated publish is one publication, and that another author's origin or a foreign
+/// id reaches nothing of that author.
 pub async fn nothing_of_anothers_can_be_forged_or_doubled(store: &dyn GlobalStore) {
     let (ann, eve) = (user("ann"), user("eve"));
     let thing = document("Plums", "Plums are blue.");
@@ -189,7 +196,7 @@ pub async fn nothing_of_anothers_can_be_forged_or_doubled(store: &dyn GlobalStor
     assert!(is_not_found(
         &store.get(&ann, foreign, Some(Version(1))).await
     ));
-    assert!(is_not_found(&store.versions(&ann, foreign).await));
+    assert!(is_not_found(&store.list_all_versions(&ann, foreign).await));
     assert!(is_not_found(&store.unpublish(&ann, foreign).await));
     assert!(is_not_found(&store.rate(&ann, foreign, 0.5).await));
     let report = UsageReport {
@@ -198,13 +205,13 @@ pub async fn nothing_of_anothers_can_be_forged_or_doubled(store: &dyn GlobalStor
         count: 1,
     };
     assert_eq!(
-        store.report(&ann, &[report]).await.unwrap(),
+        store.report_usage(&ann, &[report]).await.unwrap(),
         [Fate::NotFound]
     );
-    assert_eq!(store.published(&ann).await.unwrap().len(), 1);
+    assert_eq!(store.list_all_own_published(&ann).await.unwrap().len(), 1);
 }
 
-/// What is as long as a record can be, under the longest title: kept whole, found by its title.
+/// Checks that the longest record under the longest title is kept whole and found by its title.
 pub async fn the_longest_record_can_be_published(store: &dyn GlobalStore) {
     let (ann, bob) = (user("ann"), user("bob"));
     let title = format!("Wombats {}", "x".repeat(TITLE_BYTES_MAX - 8));
@@ -214,17 +221,20 @@ pub async fn the_longest_record_can_be_published(store: &dyn GlobalStore) {
     };
     assert_eq!(longest.content.len(), TEXT_BYTES_MAX);
     let id = store.publish(&ann, longest.clone()).await.unwrap().id;
-    store.branch(&ann, "long").await.unwrap();
+    store.open_branch(&ann, "long").await.unwrap();
     let origin = "another".to_owned();
     let drafted = Publication {
         origin,
         ..longest.clone()
     };
-    store.draft(&ann, "long", drafted).await.unwrap();
+    store
+        .publish_on_branch(&ann, "long", drafted)
+        .await
+        .unwrap();
     let kept = store.get(&bob, id, None).await.unwrap();
     assert!(kept.publication == longest);
     for word in ["wombats", "burrows"] {
-        assert_eq!(ids(store, &bob, word).await, [id]);
+        assert_eq!(query_ids(store, &bob, word).await, [id]);
     }
 }
 
@@ -241,7 +251,7 @@ pub async fn vectors_that_cannot_be_kept_cost_meaning_alone(store: &dyn GlobalSt
     let answer = asked.unwrap();
     assert_eq!(answer.hits.first().unwrap().record.id, published.id);
     assert!(
-        answer.degraded.contains(&Degraded::NoQueryVector),
+        answer.degraded.contains(&DegradedPart::NoQueryVector),
         "{:?}",
         answer.degraded
     );

@@ -1,64 +1,83 @@
-//! What operators may take down and put back, and what is told and left of one person.
+//! Checks what operators may take down and put back, and what one person may read and erase.
 
-use crate::isolation::{BRANCH, POLICIES, TRIED, cases, changed, found, order, owner};
-use crate::suite::{document, for_readers, is_not_found, member, paying, put, user};
+use crate::isolation::{
+    BRANCH, DRAFT_WORD, PROJECT, READERS, Readers, access_cases, owner, query_hits,
+};
+use crate::suite::{
+    document, in_project, is_not_found, member, paying_user, publish, take_down_request, user,
+    with_appended_content, with_policy,
+};
 use reprise_global::{
     AccessPolicy, Caller, GlobalContentType, GlobalError, GlobalQuery, GlobalStore, ListPage,
     PersonLine, Publication, UsageReport,
 };
 
-/// An operator to whom the shelf of a policy is open.
-fn operator(policy: AccessPolicy) -> Caller {
-    match policy {
-        AccessPolicy::Public => user("olga"),
-        AccessPolicy::Org => member("olga", "acme"),
-        AccessPolicy::Paid => paying("olga"),
+/// Returns an operator to whom the shelf of these readers is open.
+fn operator(readers: Readers) -> Caller {
+    match readers {
+        Readers::Public => user("olga"),
+        Readers::Org => member("olga", "acme"),
+        Readers::Project => in_project(PROJECT, member("olga", "acme")),
+        Readers::Paid => paying_user("olga"),
     }
 }
 
-/// What an operator takes down is gone, its author reads why, and it is put back where it was held.
+/// Checks that a taken-down publication is gone, that its author can read why, and that it can be
+/// put back if it was held.
 pub async fn what_is_taken_down_is_gone_told_and_put_back(store: &dyn GlobalStore) {
-    for policy in POLICIES {
-        let word = format!("takenword{}", policy.name());
+    for readers in READERS {
+        let word = format!("takenword{}", readers.name());
         let publication = document(&format!("About {word}"), &format!("All of {word}."));
-        let publication = for_readers(policy, publication);
-        let id = put(store, &owner(), publication.clone()).await;
-        store.branch(&owner(), BRANCH).await.unwrap();
-        let tried = changed(&publication, TRIED);
-        store.draft(&owner(), BRANCH, tried.clone()).await.unwrap();
-        let operator = operator(policy);
+        let publication = readers.address(publication);
+        let id = publish(store, &owner(), publication.clone()).await;
+        store.open_branch(&owner(), BRANCH).await.unwrap();
+        let tried = with_appended_content(&publication, DRAFT_WORD);
+        store
+            .publish_on_branch(&owner(), BRANCH, tried.clone())
+            .await
+            .unwrap();
+        let operator = operator(readers);
         let listed = store
-            .catalogue(&operator, ListPage::after(0))
+            .list_catalogue_page(&operator, ListPage::after(0))
             .await
             .unwrap();
         let listed = listed.iter().find(|one| one.id == id).unwrap();
         assert_eq!(listed.author.as_str(), "ann");
-        let done = store.take_down(&operator, id, &order(false)).await.unwrap();
+        let done = store
+            .take_down(&operator, id, &take_down_request(false))
+            .await
+            .unwrap();
         assert!(done.verified && done.taken.is_held, "{done:?}");
         assert_eq!(done.taken.versions, 1);
         let query = |branch: Option<&str>| GlobalQuery {
             branch: branch.map(str::to_owned),
             ..GlobalQuery::new(word.as_str(), 50)
         };
-        for case in cases(policy) {
+        for case in access_cases(readers) {
             assert!(
-                found(store, &case.caller, query(None)).await.is_empty(),
+                query_hits(store, &case.caller, query(None))
+                    .await
+                    .is_empty(),
                 "{case}"
             );
             assert!(
                 is_not_found(&store.get(&case.caller, id, None).await),
                 "{case}"
             );
-            let told = store.taken_down(&case.caller).await.unwrap();
+            let told = store.list_own_taken_down(&case.caller).await.unwrap();
             assert_eq!(told.len(), usize::from(case.is_author), "{case}");
             if !case.finds {
                 let back = store.put_back(&case.caller, id).await;
                 assert!(is_not_found(&back), "{case}: {back:?}");
             }
         }
-        assert!(found(store, &owner(), query(Some(BRANCH))).await.is_empty());
+        assert!(
+            query_hits(store, &owner(), query(Some(BRANCH)))
+                .await
+                .is_empty()
+        );
         assert_eq!(
-            store.taken_down(&owner()).await.unwrap(),
+            store.list_own_taken_down(&owner()).await.unwrap(),
             vec![done.taken.clone()]
         );
         let is_barred =
@@ -66,10 +85,13 @@ pub async fn what_is_taken_down_is_gone_told_and_put_back(store: &dyn GlobalStor
         assert!(is_barred(
             store.publish(&owner(), publication.clone()).await.err()
         ));
-        store.draft(&owner(), BRANCH, tried).await.unwrap();
-        assert!(is_barred(store.merge(&owner(), BRANCH).await.err()));
+        store
+            .publish_on_branch(&owner(), BRANCH, tried)
+            .await
+            .unwrap();
+        assert!(is_barred(store.merge_branch(&owner(), BRANCH).await.err()));
         store.drop_branch(&owner(), BRANCH).await.unwrap();
-        let audit = store.audit(&operator, 100).await.unwrap();
+        let audit = store.list_audit_lines(&operator, 100).await.unwrap();
         let line = audit.iter().find(|line| line.what == "take_down").unwrap();
         assert_eq!(line.reason.as_deref(), Some("it names a customer"));
         assert_eq!(line.checksum, Some(publication.checksum()));
@@ -77,20 +99,26 @@ pub async fn what_is_taken_down_is_gone_told_and_put_back(store: &dyn GlobalStor
 
         let back = store.put_back(&operator, id).await.unwrap();
         let again = back.published.unwrap().id;
-        assert!(store.taken_down(&owner()).await.unwrap().is_empty());
+        assert!(
+            store
+                .list_own_taken_down(&owner())
+                .await
+                .unwrap()
+                .is_empty()
+        );
         assert!(is_not_found(&store.put_back(&operator, id).await));
         let stands = store.get(&owner(), again, None).await.unwrap();
         assert_eq!(
             (stands.author_id.as_str(), &stands.publication),
             ("ann", &publication)
         );
-        for case in cases(policy) {
-            let hits = found(store, &case.caller, query(None)).await;
+        for case in access_cases(readers) {
+            let hits = query_hits(store, &case.caller, query(None)).await;
             assert_eq!(hits.len(), usize::from(case.finds), "{case}");
         }
-        // Of what leaked nothing is held; its author may publish again once the bar is lifted.
+        // A leaked publication is not held; its author may publish again once the bar is lifted.
         let leaked = store
-            .take_down(&operator, again, &order(true))
+            .take_down(&operator, again, &take_down_request(true))
             .await
             .unwrap();
         assert!(leaked.verified && !leaked.taken.is_held, "{leaked:?}");
@@ -101,50 +129,92 @@ pub async fn what_is_taken_down_is_gone_told_and_put_back(store: &dyn GlobalStor
     }
 }
 
-/// What others are not told of yet is an operator's to take down all the same.
+/// Checks that the content of what was taken down is refused from anybody, whatever its origin,
+/// title and spacing, until it is put back.
+pub async fn the_content_of_what_was_taken_down_is_refused_from_anybody(store: &dyn GlobalStore) {
+    let (ann, bob, olga) = (owner(), user("bob"), user("olga"));
+    let thing = document("Barred", "All of barredword and more.");
+    let id = publish(store, &ann, thing.clone()).await;
+    store
+        .take_down(&olga, id, &take_down_request(false))
+        .await
+        .unwrap();
+    let same = document("Another title", "All of  barredword\nand more.");
+    for author in [&ann, &bob] {
+        let refused = store.publish(author, same.clone()).await.unwrap_err();
+        assert!(
+            matches!(refused, GlobalError::TakenDown { .. }),
+            "{refused}"
+        );
+        assert!(
+            author.user == ann.user || !refused.to_string().contains("customer"),
+            "the reason is its author's to read: {refused}"
+        );
+    }
+    store.open_branch(&bob, BRANCH).await.unwrap();
+    store
+        .publish_on_branch(&bob, BRANCH, same.clone())
+        .await
+        .unwrap();
+    let refused = store.merge_branch(&bob, BRANCH).await.unwrap_err();
+    assert!(
+        matches!(refused, GlobalError::TakenDown { .. }),
+        "{refused}"
+    );
+    let other = document("Third title", "All of otherword and more.");
+    store.publish(&bob, other).await.unwrap();
+    store.put_back(&olga, id).await.unwrap();
+    store.merge_branch(&bob, BRANCH).await.unwrap();
+}
+
+/// Checks that an operator can take down a pattern that other users cannot see yet.
 pub async fn a_pattern_of_one_author_is_an_operators_to_take_down(store: &dyn GlobalStore) {
     let olga = user("olga");
     let pattern = Publication {
         content_type: GlobalContentType::Pattern,
         ..document("Alone", "All of lonepattern.")
     };
-    let id = put(store, &owner(), pattern).await;
+    let id = publish(store, &owner(), pattern).await;
     assert!(is_not_found(&store.get(&olga, id, None).await));
-    let done = store.take_down(&olga, id, &order(false)).await.unwrap();
+    let done = store
+        .take_down(&olga, id, &take_down_request(false))
+        .await
+        .unwrap();
     assert!(done.verified, "{done:?}");
     assert!(is_not_found(&store.get(&owner(), id, None).await));
 }
 
-/// Everything of a person is told to that person, and erased with a proof; nothing of others' is.
+/// Checks that a person can read and erase, with a proof, all of that person's data and none of
+/// others'.
 pub async fn a_person_is_told_whole_and_erased(store: &dyn GlobalStore) {
     let (ann, bob) = (owner(), user("bob"));
     let thing = |title: &str, word: &str| document(title, &format!("All of {word}."));
-    let first = put(store, &ann, thing("One", "annword")).await;
-    let second = changed(&thing("One", "annword"), "And more.");
+    let first = publish(store, &ann, thing("One", "annword")).await;
+    let second = with_appended_content(&thing("One", "annword"), "And more.");
     store.publish(&ann, second).await.unwrap();
-    let org = for_readers(AccessPolicy::Org, thing("Two", "annword"));
+    let org = with_policy(AccessPolicy::Org, thing("Two", "annword"));
     store.publish(&ann, org).await.unwrap();
-    let down = put(store, &ann, thing("Three", "annword")).await;
+    let down = publish(store, &ann, thing("Three", "annword")).await;
     store
-        .take_down(&user("olga"), down, &order(false))
+        .take_down(&user("olga"), down, &take_down_request(false))
         .await
         .unwrap();
-    store.branch(&ann, BRANCH).await.unwrap();
+    store.open_branch(&ann, BRANCH).await.unwrap();
     store
-        .draft(&ann, BRANCH, thing("Four", "annword"))
+        .publish_on_branch(&ann, BRANCH, thing("Four", "annword"))
         .await
         .unwrap();
-    let theirs = put(store, &bob, thing("Five", "bobword")).await;
+    let theirs = publish(store, &bob, thing("Five", "bobword")).await;
     let score = UsageReport {
         id: theirs,
         score: 1.0,
         count: 2,
     };
     store.rate(&ann, theirs, 0.5).await.unwrap();
-    store.report(&ann, &[score]).await.unwrap();
+    store.report_usage(&ann, &[score]).await.unwrap();
     store.rate(&bob, first, 0.5).await.unwrap();
 
-    let told = store.person(&ann).await.unwrap();
+    let told = store.list_person_lines(&ann).await.unwrap();
     let of = |kind: fn(&PersonLine) -> bool| told.iter().filter(|line| kind(line)).count();
     assert_eq!(
         of(|line| matches!(line, PersonLine::Thing { .. })),
@@ -180,20 +250,20 @@ pub async fn a_person_is_told_whole_and_erased(store: &dyn GlobalStore) {
     );
     assert_eq!((erased.ratings, erased.reports), (1, 1), "{erased:?}");
     assert_eq!((erased.taken_down, erased.left), (1, 0), "{erased:?}");
-    assert!(store.person(&ann).await.unwrap().is_empty());
-    assert!(store.published(&ann).await.unwrap().is_empty());
-    assert!(store.branches(&ann).await.unwrap().is_empty());
+    assert!(store.list_person_lines(&ann).await.unwrap().is_empty());
+    assert!(store.list_all_own_published(&ann).await.unwrap().is_empty());
+    assert!(store.list_branches(&ann).await.unwrap().is_empty());
     let query = || GlobalQuery::new("annword", 50);
     for reader in [ann.clone(), member("mia", "acme"), bob.clone()] {
-        let hits = found(store, &reader, query()).await;
+        let hits = query_hits(store, &reader, query()).await;
         assert!(hits.iter().all(|hit| hit.0 == theirs), "{hits:?}");
     }
-    let audit = format!("{:?}", store.audit(&bob, 1_000).await.unwrap());
+    let audit = format!("{:?}", store.list_audit_lines(&bob, 1_000).await.unwrap());
     assert!(
         !audit.contains("\"ann\"") && audit.contains("erase"),
         "{audit}"
     );
-    // What operators did is on record as before.
+    // The audit of operators' actions is unchanged.
     assert!(audit.contains("it names a customer"), "{audit}");
     assert!(store.get(&bob, theirs, None).await.is_ok());
     store

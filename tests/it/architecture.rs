@@ -1,23 +1,30 @@
-//! The house of DESIGN section 2 as a test: which room may name which, and who holds what fenced.
+//! The structure of docs/ARCHITECTURE.md as a test: which crate may depend on which, and which
+//! dependencies only one crate may use.
 //!
 //! The checks, each a function from what was read to complaints, each with a bad example that it
 //! has to notice. The table is data in `architecture/table.rs`.
 
+mod circles;
+mod deadlines;
 mod files;
+mod folders;
 mod table;
 
 use std::collections::BTreeSet;
 
+use circles::{FILES_IN_CIRCLES_MAX, find_circles};
+use deadlines::{PAGE, waits_without_row};
 use files::{MAY_OPEN, openers};
-use reprise_tests::{Manifest, Source, Tree};
+use folders::crowded_folders;
+use reprise_tests::{Manifest, SourceFile, WorkspaceTree};
 use table::{BARE, COMPOSITION, DOUBLES, FENCES, ROOMS};
 
 const SECTIONS: [&str; 3] = ["dependencies", "dev-dependencies", "build-dependencies"];
 
 #[test]
 fn every_package_keeps_to_the_table() {
-    let tree = Tree::read().expect("the workspace is readable");
-    let text = |path| tree.text(path).expect("a page of the checkout");
+    let tree = WorkspaceTree::read().expect("the workspace is readable");
+    let text = |path| tree.read_text(path).expect("a page of the checkout");
     let workspace = text("Cargo.toml").parse().expect("well-formed");
     let complaints = [
         forbidden_rooms(&tree.manifests),
@@ -27,16 +34,43 @@ fn every_package_keeps_to_the_table() {
         scattered_composition(&tree.sources),
         doubles_in_use(&tree.sources),
         openers(&tree.sources, MAY_OPEN),
+        crowded_folders(&tree.sources),
         missing_from_page(&tree.manifests, &text("docs/ARCHITECTURE.md")),
         lost_steps(&tree.sources, &text("docs/ARCHITECTURE.md")),
         unbare(&tree.manifests, &tree.sources),
+        waits_without_row(&tree.sources, &text(PAGE)),
     ]
     .concat();
     let complaints = complaints.join("\n");
     assert!(complaints.is_empty(), "out of order:\n{complaints}");
 }
 
-/// What our files and models are read with: another version may write or read other bytes (M13).
+#[test]
+fn no_more_files_are_in_circles_than_were() {
+    let tree = WorkspaceTree::read().expect("the workspace is readable");
+    let found = find_circles(&tree.sources);
+    let (count, list) = (found.len(), found.join("\n"));
+    assert!(count <= FILES_IN_CIRCLES_MAX, "{count} are:\n{list}");
+    let source = |(path, text)| SourceFile::new(&format!("crates/a/src/{path}.rs"), text);
+    let circle = [
+        ("lib", "mod b;\nmod c;\nmod d;\npub use c::{self as e, C};"),
+        ("b", "mod f;\nuse crate::C;\nuse f::F;\npub struct B;"),
+        ("c", "use super::d::{D, self};\npub struct C;"),
+        ("d", "#[cfg(test)]\nmod tests {\nuse crate::c::C;\n}"),
+        ("b/f", "use super::B;"),
+    ]
+    .map(source);
+    assert!(
+        find_circles(&circle).is_empty(),
+        "{:?}",
+        find_circles(&circle)
+    );
+    let [root, b, c, _, f] = circle;
+    let found = find_circles(&[root, b, c, source(("d", "use crate::b::B;")), f]);
+    assert_eq!(found, ["crates/a::b", "crates/a::c", "crates/a::d"]);
+}
+
+/// What our files and models are read with: another version may write or read other bytes.
 const PINNED: [&str; 7] = [
     "ort",
     "rten",
@@ -49,8 +83,10 @@ const PINNED: [&str; 7] = [
 
 #[test]
 fn what_formats_depend_on_is_pinned_to_one_version() {
-    let tree = Tree::read().expect("the workspace is readable");
-    let text = tree.text("Cargo.toml").expect("the workspace's manifest");
+    let tree = WorkspaceTree::read().expect("the workspace is readable");
+    let text = tree
+        .read_text("Cargo.toml")
+        .expect("the workspace's manifest");
     let loose = loose_pins(&text.parse().expect("well-formed"));
     assert!(loose.is_empty(), "not pinned with `=`: {loose:?}");
     let bad = "[workspace.dependencies]\nrvf-wire = \"0.2.0\"\nort = { version = \"=2.0.0\" }";
@@ -84,7 +120,7 @@ fn place(room: &str) -> Option<usize> {
     ROOMS.iter().position(|(package, _)| *package == room)
 }
 
-/// What the table does not permit: a room names another, or stands in no row at all. In tests a
+/// What the table does not permit: a room names another, or is in no row at all. In tests a
 /// room may name any above it in the table, so that no circle goes by way of tests.
 fn forbidden_rooms(manifests: &[Manifest]) -> Vec<String> {
     let mut complaints = Vec::new();
@@ -96,7 +132,7 @@ fn forbidden_rooms(manifests: &[Manifest]) -> Vec<String> {
             complaints.push(format!("{folder}: {package} is not in the table of rooms"));
         }
     }
-    for (manifest, section, wanted) in named(manifests) {
+    for (manifest, section, wanted) in list_dependencies(manifests) {
         let own = place(short(&manifest.package));
         let may_name = own.and_then(|own| ROOMS.get(own)).map_or("", |own| own.1);
         let wanted = short(&wanted);
@@ -110,7 +146,9 @@ fn forbidden_rooms(manifests: &[Manifest]) -> Vec<String> {
 }
 
 /// Everything that a manifest names, by section.
-fn named(manifests: &[Manifest]) -> impl Iterator<Item = (&Manifest, &'static str, String)> {
+fn list_dependencies(
+    manifests: &[Manifest],
+) -> impl Iterator<Item = (&Manifest, &'static str, String)> {
     let sections = manifests
         .iter()
         .flat_map(|manifest| SECTIONS.map(|section| (manifest, section)));
@@ -121,7 +159,7 @@ fn named(manifests: &[Manifest]) -> impl Iterator<Item = (&Manifest, &'static st
 }
 
 fn broken_fences(manifests: &[Manifest]) -> Vec<String> {
-    let broken = named(manifests).filter(|(manifest, section, wanted)| {
+    let broken = list_dependencies(manifests).filter(|(manifest, section, wanted)| {
         let room = short(&manifest.package);
         let fence = FENCES.iter().find(|fence| lists(fence.0, wanted));
         fence.is_some_and(|(_, rooms, tests_of)| {
@@ -175,7 +213,7 @@ fn idle_versions(workspace: &toml::Table, manifests: &[Manifest]) -> Vec<String>
         .collect()
 }
 
-fn scattered_composition(sources: &[Source]) -> Vec<String> {
+fn scattered_composition(sources: &[SourceFile]) -> Vec<String> {
     let mut complaints = Vec::new();
     for (folder, root, only_in) in COMPOSITION {
         for source in sources.iter().filter(|source| source.path != *only_in) {
@@ -188,7 +226,7 @@ fn scattered_composition(sources: &[Source]) -> Vec<String> {
 }
 
 /// Shipped code that names what is there for tests.
-fn doubles_in_use(sources: &[Source]) -> Vec<String> {
+fn doubles_in_use(sources: &[SourceFile]) -> Vec<String> {
     let mut complaints = Vec::new();
     for source in sources {
         let path = &source.path;
@@ -196,8 +234,8 @@ fn doubles_in_use(sources: &[Source]) -> Vec<String> {
         if !path.contains("/src/") || path.contains("/lib.rs") {
             continue;
         }
-        let own_switch = path.contains("reprise-global/src/postgres");
-        for (number, line) in source.shipped() {
+        let own_switch = path.contains("reprise-postgres/src/");
+        for (number, line) in source.product_lines() {
             let double = DOUBLES.iter().find(|double| line.contains(**double));
             if let Some(double) = double.filter(|double| !(own_switch && double.contains('_'))) {
                 complaints.push(format!("{path}:{number}: `{double}` is for tests alone"));
@@ -208,7 +246,7 @@ fn doubles_in_use(sources: &[Source]) -> Vec<String> {
 }
 
 /// A room that is to have neither `std` nor a dependency, shipped or in its tests, and has.
-fn unbare(manifests: &[Manifest], sources: &[Source]) -> Vec<String> {
+fn unbare(manifests: &[Manifest], sources: &[SourceFile]) -> Vec<String> {
     let mut complaints = Vec::new();
     let is_bare = |manifest: &&Manifest| BARE.contains(&short(&manifest.package));
     for manifest in manifests.iter().filter(is_bare) {
@@ -219,7 +257,7 @@ fn unbare(manifests: &[Manifest], sources: &[Source]) -> Vec<String> {
             }
         }
         let root = format!("{folder}/src/lib.rs");
-        let declares = |source: &Source| source.text.contains("\n#![no_std]\n");
+        let declares = |source: &SourceFile| source.text.contains("\n#![no_std]\n");
         if !sources
             .iter()
             .any(|source| source.path == root && declares(source))
@@ -231,7 +269,9 @@ fn unbare(manifests: &[Manifest], sources: &[Source]) -> Vec<String> {
             .iter()
             .filter(|source| source.path.starts_with(&within))
         {
-            let lines = source.shipped().filter(|(_, line)| line.contains("std::"));
+            let lines = source
+                .product_lines()
+                .filter(|(_, line)| line.contains("std::"));
             complaints.extend(
                 lines.map(|(number, _)| format!("{}:{number}: `std` is named", source.path)),
             );
@@ -250,7 +290,7 @@ fn missing_from_page(manifests: &[Manifest], page: &str) -> Vec<String> {
 
 /// Steps of the walks, rows of number, function and file, whose function is not in that file; where
 /// none is said it is that of the row above.
-fn lost_steps(sources: &[Source], page: &str) -> Vec<String> {
+fn lost_steps(sources: &[SourceFile], page: &str) -> Vec<String> {
     let (mut complaints, mut place) = (Vec::new(), "");
     let walks = page.split("## Walks").nth(1).unwrap_or_default();
     for line in walks.lines() {
@@ -272,7 +312,7 @@ fn lost_steps(sources: &[Source], page: &str) -> Vec<String> {
             format!("fn {function}<"),
             "operation!".to_owned(),
         ];
-        let is_there = |source: &Source| {
+        let is_there = |source: &SourceFile| {
             source.path.ends_with(&format!("/{place}"))
                 && forms.iter().any(|form| source.text.contains(form.as_str()))
         };
@@ -285,7 +325,7 @@ fn lost_steps(sources: &[Source], page: &str) -> Vec<String> {
     complaints
 }
 
-type Rule = fn(&[Source]) -> Vec<String>;
+type Rule = fn(&[SourceFile]) -> Vec<String>;
 
 #[test]
 #[expect(
@@ -348,9 +388,10 @@ fn each_rule_of_the_house_notices_its_bad_example() {
         (1, "", "\n#![no_std]\n", "use std::sync::Arc;"),
         (1, "[dependencies]\nserde = \"1\"", "\n#![no_std]\n", ""),
     ] {
-        let sources = [("lib", head), ("a", line)]
-            .map(|(file, text)| Source::new(&format!("crates/reprise-graph/src/{file}.rs"), text));
-        let found = unbare(&[manifest("reprise-graph", rest)], &sources);
+        let sources = [("lib", head), ("a", line)].map(|(file, text)| {
+            SourceFile::new(&format!("crates/reprise-hnsw/src/{file}.rs"), text)
+        });
+        let found = unbare(&[manifest("reprise-hnsw", rest)], &sources);
         assert_eq!(found.len(), complaints, "{rest} {head} {line}: {found:?}");
     }
     let agent = "use reprise_agent::MemorySupervisor;";
@@ -392,11 +433,11 @@ fn each_rule_of_the_house_notices_its_bad_example() {
         (1, opens, service, "fn f() { std::fs::read(path) }"),
         (0, opens, service, &tested),
     ] {
-        let found = rule(&[Source::new(path, text)]);
+        let found = rule(&[SourceFile::new(path, text)]);
         assert_eq!(found.len(), complaints, "{path} {text}: {found:?}");
     }
     let walks = "## Walks\n| 1 | `Log::commit` | `store/src/log.rs` | |\n| 2 | `Log::stage` | | |";
-    let log = Source::new("crates/store/src/log.rs", "fn commit(&self) {}");
+    let log = SourceFile::new("crates/store/src/log.rs", "fn commit(&self) {}");
     assert_eq!(lost_steps(&[log], walks).len(), 1);
     let idle = openers(&[], &[("crates/idle/", "why")]);
     assert_eq!(idle.len(), 1, "{idle:?}");

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 
-use reprise_tests::{Finished, reprise_binary, says};
+use reprise_tests::{RunOutput, assert_contains, find_reprise_binary};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -30,7 +30,7 @@ pub(crate) fn serve(there: &Home, address: &str) -> (Child, String) {
     let url = loop {
         let mut line = String::new();
         assert!(said.read_line(&mut line).expect("read") > 0, "it ended");
-        if let Some((url, _)) = line.split_once(" takes requests") {
+        if let Some((url, _)) = line.split_once(" accepts HTTP requests") {
             break url.to_owned();
         }
     };
@@ -42,7 +42,7 @@ pub(crate) fn serve(there: &Home, address: &str) -> (Child, String) {
 impl Machines {
     fn new() -> Self {
         let there = Home::new();
-        let token = there.done(&["token", "add", "laptop", "--user", "ada"]);
+        let token = there.run_ok(&["serve", "token", "add", "laptop", "--user", "ada"]);
         let (daemon, url) = serve(&there, "127.0.0.1:0");
         Self {
             there,
@@ -54,7 +54,7 @@ impl Machines {
     }
 
     fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(reprise_binary().expect("reprise is built"));
+        let mut command = Command::new(find_reprise_binary().expect("reprise is built"));
         command
             .env_clear()
             .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
@@ -66,18 +66,18 @@ impl Machines {
         command
     }
 
-    fn run(&self, words: &[&str]) -> Finished {
-        reprise_tests::finish(&mut self.command(words)).expect("reprise runs")
+    fn run(&self, words: &[&str]) -> RunOutput {
+        reprise_tests::run_to_end(&mut self.command(words)).expect("reprise runs")
     }
 
-    fn asked(&self, words: &[&str]) -> Value {
+    fn run_json(&self, words: &[&str]) -> Value {
         let done = self.run(words);
         assert_eq!(done.code, Some(0), "{words:?}: {}", done.stderr);
         serde_json::from_str(&done.stdout).expect("JSON")
     }
 
     fn hook(&self, event: &str, input: &Value) -> String {
-        let mut command = self.command(&["hook", event, "--deadline-ms", "5000"]);
+        let mut command = self.command(&["hook", event, "--deadline-ms", "60000"]);
         let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut hook = command.spawn().expect("reprise runs");
         let mut stdin = hook.stdin.take().expect("piped");
@@ -88,14 +88,16 @@ impl Machines {
         String::from_utf8(done.stdout).expect("text")
     }
 
-    fn listed(&self) -> Vec<String> {
-        let listed = self.run(&["list", "--json", "--limit", "500"]).ended(0);
+    fn list_texts(&self) -> Vec<String> {
+        let listed = self
+            .run(&["list", "--json", "--limit", "500"])
+            .expect_code(0);
         let text = |record: &Value| record["text"].as_str().expect("text").to_owned();
         rows(&listed.stdout).iter().map(text).collect()
     }
 
     fn unsent(&self) -> Value {
-        let status = self.run(&["status", "--json"]).stdout;
+        let status = self.run(&["serve", "status", "--json"]).stdout;
         let status: Value = serde_json::from_str(&status).expect("JSON");
         status["unsent"].clone()
     }
@@ -119,24 +121,27 @@ fn prompt(text: &str) -> Value {
 #[test]
 fn commands_ask_the_daemon_elsewhere_and_leave_no_store_here() {
     let machines = Machines::new();
-    machines.asked(&["--json", "learn", "the ledger is what counts in billing"]);
-    assert_eq!(machines.listed(), ["the ledger is what counts in billing"]);
-    let found = machines.asked(&["recall", "what counts in billing", "--json"]);
+    machines.run_json(&["--json", "learn", "the ledger is what counts in billing"]);
+    assert_eq!(
+        machines.list_texts(),
+        ["the ledger is what counts in billing"]
+    );
+    let found = machines.run_json(&["recall", "what counts in billing", "--json"]);
     assert_eq!(
         found["results"][0]["text"],
         "the ledger is what counts in billing"
     );
     let put_in = machines.hook("user-prompt", &prompt("and what counts in billing again?"));
     assert!(put_in.contains("the ledger is what counts"), "{put_in}");
-    let status = machines.asked(&["status", "--json"]);
+    let status = machines.run_json(&["serve", "status", "--json"]);
     assert_eq!(status["url"], machines.url.as_str());
     assert!(status["round_trip_ms"].as_f64().is_some_and(|ms| ms > 0.0));
     // What works on files says where they are.
-    let refused = machines.run(&["check"]);
+    let refused = machines.run(&["doctor", "check"]);
     assert!(refused.stderr.contains(&machines.url), "{}", refused.stderr);
     let said = |name: &str, value: &str, words: &[&str]| {
         let mut command = machines.command(words);
-        let done = reprise_tests::finish(command.env(name, value)).expect("reprise runs");
+        let done = reprise_tests::run_to_end(command.env(name, value)).expect("reprise runs");
         assert_eq!(done.stderr.matches("error:").count(), 1, "{}", done.stderr);
         (done.code, done.stderr)
     };
@@ -180,7 +185,7 @@ fn what_hooks_could_not_tell_waits_without_secrets_and_is_told_once_and_in_order
     (machines.daemon, _) = serve(&machines.there, &address);
     // The next hook that reaches it, and a command for what there was no time for.
     machines.hook("user-prompt", &prompt("the last station is warm again"));
-    let listed = machines.listed();
+    let listed = machines.list_texts();
     assert_eq!(machines.unsent(), 0);
     let cold: Vec<&String> = listed
         .iter()
@@ -225,9 +230,9 @@ fn mcp_on_stdin_speaks_for_the_daemon_elsewhere() {
         "{learned}"
     );
     let found = server.call("recall", &json!({ "query": "what counts in billing" }));
-    says!(found.to_string(), "the ledger is what counts");
+    assert_contains!(found.to_string(), "the ledger is what counts");
     server.end();
-    let kept = machines.there.done(&["list", "--user", "ada", "--json"]);
+    let kept = machines.there.run_ok(&["list", "--user", "ada", "--json"]);
     assert!(kept.contains("the ledger is what counts"), "{kept}");
     let left: Vec<_> = fs::read_dir(machines.here.path()).expect("read").collect();
     assert!(left.is_empty(), "nothing was made here: {left:?}");
@@ -237,12 +242,12 @@ fn mcp_on_stdin_speaks_for_the_daemon_elsewhere() {
 fn what_the_token_does_not_open_waits_and_keeps_nobody_else_back() {
     let machines = Machines::new();
     // Set up for a user whom this token does not speak for.
-    let mut hook = machines.command(&["hook", "user-prompt", "--deadline-ms", "5000"]);
+    let mut hook = machines.command(&["hook", "user-prompt", "--deadline-ms", "60000"]);
     let said = prompt("the ledger of bob is elsewhere").to_string();
     crate::together::run(hook.env("REPRISE_USER", "bob"), &said);
     assert_eq!(machines.unsent(), 1);
     machines.hook("user-prompt", &prompt("the ledger is closed in March"));
-    assert_eq!(machines.listed(), ["the ledger is closed in March"]);
+    assert_eq!(machines.list_texts(), ["the ledger is closed in March"]);
     assert_eq!(machines.unsent(), 1, "it waits for a token that opens it");
 }
 
@@ -250,7 +255,7 @@ fn what_the_token_does_not_open_waits_and_keeps_nobody_else_back() {
 fn connecting_writes_the_daemon_elsewhere_into_the_configuration_and_no_token_for_others() {
     use std::os::unix::fs::PermissionsExt;
     let machines = Machines::new();
-    machines.run(&["connect", "claude-code"]).ended(0);
+    machines.run(&["connect", "claude-code"]).expect_code(0);
     let mut files = vec![machines.here.path().to_owned()];
     let mut holders = 0;
     while let Some(path) = files.pop() {
@@ -274,9 +279,9 @@ fn connecting_writes_the_daemon_elsewhere_into_the_configuration_and_no_token_fo
     let command = command
         .env_remove("REPRISE_URL")
         .env_remove("REPRISE_TOKEN");
-    reprise_tests::finish(command)
+    reprise_tests::run_to_end(command)
         .expect("reprise runs")
-        .ended(0);
-    assert_eq!(machines.listed(), ["written from what was configured"]);
+        .expect_code(0);
+    assert_eq!(machines.list_texts(), ["written from what was configured"]);
     assert!(!machines.here.path().join(".local/share").exists());
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use reprise_operations::WriteReport;
 use reprise_server::{Call, Client};
-use reprise_tests::{Finished, git, lacks, says};
+use reprise_tests::{RunOutput, assert_contains, assert_lacks, run_git, seen_if, wait_for_async};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
@@ -57,7 +57,7 @@ impl Writing {
 async fn a_backup_taken_while_many_write_is_whole_and_comes_back() {
     let home = Home::new();
     let client = Arc::new(home.client());
-    client.wake().await.expect("a daemon starts");
+    client.ensure_running().await.expect("a daemon starts");
     let Writing {
         stop,
         acknowledged,
@@ -66,31 +66,33 @@ async fn a_backup_taken_while_many_write_is_whole_and_comes_back() {
     let folder = home.path("copies");
     let mut copies = Vec::new();
     for copy in 0..3 {
-        while acknowledged.load(Ordering::SeqCst) < 40 * (copy + 1) {
-            tokio::task::yield_now().await;
-        }
+        wait_for_async("records that were acknowledged", async || {
+            let kept = acknowledged.load(Ordering::SeqCst);
+            seen_if(kept >= 40 * (copy + 1), kept)
+        })
+        .await;
         let before = acknowledged.load(Ordering::SeqCst);
         let to = format!("{folder}-{copy}");
-        tokio::task::block_in_place(|| home.done(&["backup", "--all", &to]));
+        tokio::task::block_in_place(|| home.run_ok(&["backup", "--all", &to]));
         copies.push((before, to));
     }
     stop.store(true, Ordering::SeqCst);
     writer.await.expect("the writer ends");
-    tokio::task::block_in_place(|| home.done(&["stop"]));
+    tokio::task::block_in_place(|| home.run_ok(&["serve", "stop"]));
     for (number, (before, copy)) in copies.into_iter().enumerate() {
         let file = format!("{copy}/ada.rvf");
         let mode = fs::metadata(&file).expect("there").permissions().mode() & 0o777;
         assert_eq!(mode, 0o600);
         let user = format!("copy-{number}");
-        run_blocking(&home, &["restore", &file, "--user", &user]).ended(0);
-        let export = home.done(&["--no-daemon", "export", "--user", &user]);
+        run_blocking(&home, &["backup", "restore", &file, "--user", &user]).expect_code(0);
+        let export = home.run_ok(&["--no-daemon", "export", "--user", &user]);
         let texts = texts(&export);
         assert!(texts.len() >= before, "{} of {before}", texts.len());
         assert!((0..before).all(|n| texts.contains(&format!("number {n}"))));
     }
 }
 
-fn run_blocking(home: &Home, arguments: &[&str]) -> Finished {
+fn run_blocking(home: &Home, arguments: &[&str]) -> RunOutput {
     tokio::task::block_in_place(|| home.run(arguments))
 }
 
@@ -98,34 +100,40 @@ fn run_blocking(home: &Home, arguments: &[&str]) -> Finished {
 fn a_restore_harms_nothing_that_is_there_and_takes_nothing_damaged() {
     let home = Home::new();
     let lines = home.write("lines.jsonl", "{\"text\":\"kept\"}\n");
-    home.done(&["ingest", "--user", "ada", "--jsonl", &lines]);
+    home.run_ok(&["ingest", "--user", "ada", "--jsonl", &lines]);
     let copy = home.path("copy.rvf");
-    home.done(&["backup", "--user", "ada", &copy]);
-    let refused = home.run(&["restore", &copy, "--user", "ada"]).ended(2);
-    says!(refused.stderr, "--replace");
+    home.run_ok(&["backup", "--user", "ada", &copy]);
+    let refused = home
+        .run(&["backup", "restore", &copy, "--user", "ada"])
+        .expect_code(2);
+    assert_contains!(refused.stderr, "--replace");
 
     let mut bytes = fs::read(&copy).expect("there");
     let middle = bytes.len() / 2;
     bytes[middle] ^= 0xFF;
     let bad = home.path("bad.rvf");
     fs::write(&bad, &bytes).expect("written");
-    let refused = home.run(&["restore", &bad, "--user", "eve"]).ended(2);
-    says!(refused.stderr, "nothing was restored");
+    let refused = home
+        .run(&["backup", "restore", &bad, "--user", "eve"])
+        .expect_code(2);
+    assert_contains!(refused.stderr, "nothing was restored");
     assert!(!home.data().join("eve").exists());
     for (other, expected) in [
-        (&lines, "no backup"),
-        (&"nowhere.rvf".to_owned(), "there is no backup"),
+        (&lines, "not a backup"),
+        (&"nowhere.rvf".to_owned(), "does not exist"),
     ] {
-        let refused = home.run(&["restore", other, "--user", "eve"]).ended(2);
+        let refused = home
+            .run(&["backup", "restore", other, "--user", "eve"])
+            .expect_code(2);
         let said = refused.stderr;
-        says!(said, expected, other);
+        assert_contains!(said, expected, other);
         assert!(!home.data().join("eve").exists(), "{other}");
     }
 
     fs::write(&lines, "{\"text\":\"later\"}\n").expect("written");
-    home.done(&["ingest", "--user", "ada", "--jsonl", &lines]);
-    home.done(&["restore", &copy, "--user", "ada", "--replace"]);
-    let export = home.done(&["export", "--user", "ada"]);
+    home.run_ok(&["ingest", "--user", "ada", "--jsonl", &lines]);
+    home.run_ok(&["backup", "restore", &copy, "--user", "ada", "--replace"]);
+    let export = home.run_ok(&["export", "--user", "ada"]);
     assert_eq!(texts(&export), BTreeSet::from(["kept".to_owned()]));
     assert!(home.data().join("ada/memory.rvf.before-restore").exists());
 }
@@ -144,19 +152,19 @@ fn an_export_comes_back_from_json_and_from_yaml() {
     let text: Vec<String> = records.iter().map(Value::to_string).collect();
     fs::write(&lines, text.join("\n")).expect("written");
     let path = lines.to_string_lossy().into_owned();
-    home.done(&["ingest", "--user", "ada", "--jsonl", &path]);
+    home.run_ok(&["ingest", "--user", "ada", "--jsonl", &path]);
     let without = home.run(&["export", "--user", "ada"]);
     assert_eq!(without.stdout.lines().count(), 2);
-    says!(without.stderr, "1 record tagged `sensitive`");
-    let json_list = home.done(&["export", "--user", "ada", "--format", "json"]);
+    assert_contains!(without.stderr, "1 memory tagged `sensitive`");
+    let json_list = home.run_ok(&["export", "--user", "ada", "--format", "json"]);
     let json_list: Vec<Value> = serde_json::from_str(&json_list).expect("a JSON list");
     assert_eq!(json_list.len(), 2);
 
-    let yaml = home.done(&["export", "--user", "ada", "--sensitive", "--format", "yaml"]);
+    let yaml = home.run_ok(&["export", "--user", "ada", "--sensitive", "--format", "yaml"]);
     fs::write(&lines, &yaml).expect("written");
-    home.done(&["ingest", "--user", "eve", "--yaml", &path]);
+    home.run_ok(&["ingest", "--user", "eve", "--yaml", &path]);
     let same = |user: &str| -> Vec<Value> {
-        let mut lines = rows(&home.done(&["export", "--sensitive", "--user", user]));
+        let mut lines = rows(&home.run_ok(&["export", "--sensitive", "--user", user]));
         for line in &mut lines {
             let line = line.as_object_mut().expect("an object");
             for name in ["id", "known_at", "archive"] {
@@ -176,7 +184,7 @@ fn an_export_comes_back_from_json_and_from_yaml() {
 fn a_memory_is_its_owners_alone() {
     let home = Home::new();
     let lines = home.write("lines.jsonl", "{\"text\":\"mine\"}\n");
-    home.done(&["ingest", "--user", "ada", "--jsonl", &lines]);
+    home.run_ok(&["ingest", "--user", "ada", "--jsonl", &lines]);
     for _ in 0..2 {
         for name in ["ada", "ada/memory.rvf"] {
             let path = home.data().join(name);
@@ -184,13 +192,13 @@ fn a_memory_is_its_owners_alone() {
             assert_eq!(mode & 0o077, 0, "{name}");
         }
         // The file that a compaction writes is another one.
-        home.done(&["compact", "--user", "ada"]);
+        home.run_ok(&["doctor", "compact", "--user", "ada"]);
     }
     // A slip in a user's name makes no memory.
     let shown = home
         .run(&["--no-daemon", "show", "x", "--user", "bob"])
-        .ended(2);
-    says!(shown.stderr, "no memory yet");
+        .expect_code(2);
+    assert_contains!(shown.stderr, "no memories yet");
     assert!(!home.data().join("bob").exists());
 }
 
@@ -220,9 +228,9 @@ fn seals(home: &Home, word: &str) {
         "--recipient",
         PUBLIC,
     ];
-    home.done(&sealed);
-    home.done(&sealed);
-    home.done(&[
+    home.run_ok(&sealed);
+    home.run_ok(&sealed);
+    home.run_ok(&[
         "backup",
         "--user",
         "ada",
@@ -230,7 +238,7 @@ fn seals(home: &Home, word: &str) {
         "--passphrase-file",
         word,
     ]);
-    home.done(&[
+    home.run_ok(&[
         "export",
         "--user",
         "ada",
@@ -261,7 +269,7 @@ fn refuses_a_wrong_recipient(home: &Home) {
         "--recipient",
         "age1nobody",
     ]);
-    says!(bad.stderr, "no public key of age");
+    assert_contains!(bad.stderr, "not a public age key");
     assert!(!home.folder().join("x.age").exists());
 }
 
@@ -273,7 +281,7 @@ fn an_encrypted_backup_and_export_open_with_their_key_alone_and_in_age_itself() 
         "lines.jsonl",
         "{\"text\":\"the vault code is under the mat\"}\n",
     );
-    home.done(&["ingest", "--user", "ada", "--jsonl", &lines]);
+    home.run_ok(&["ingest", "--user", "ada", "--jsonl", &lines]);
     let (key, word) = (
         write("key.txt", KEY),
         write("word.txt", "correct horse\nnot this\n"),
@@ -293,9 +301,17 @@ fn an_encrypted_backup_and_export_open_with_their_key_alone_and_in_age_itself() 
         ("ada.age", "--identity", &key, "by-key"),
         ("word.age", "--passphrase-file", &word, "by-word"),
     ] {
-        home.done(&["restore", &home.path(file), "--user", user, flag, secret]);
-        let export = home.done(&["--no-daemon", "export", "--user", user]);
-        says!(export, "the vault code is under the mat");
+        home.run_ok(&[
+            "backup",
+            "restore",
+            &home.path(file),
+            "--user",
+            user,
+            flag,
+            secret,
+        ]);
+        let export = home.run_ok(&["--no-daemon", "export", "--user", user]);
+        assert_contains!(export, "the vault code is under the mat");
     }
     for (file, flags, said) in [
         ("ada.age", &[][..], "--identity FILE"),
@@ -308,11 +324,15 @@ fn an_encrypted_backup_and_export_open_with_their_key_alone_and_in_age_itself() 
         (
             "ada.age",
             &["--identity", &lines][..],
-            "no file of age keys",
+            "not a file of age keys",
         ),
     ] {
         let file = home.path(file);
-        let arguments = [&["restore", file.as_str(), "--user", "eve"], flags].concat();
+        let arguments = [
+            &["backup", "restore", file.as_str(), "--user", "eve"],
+            flags,
+        ]
+        .concat();
         let refused = home.run(&arguments);
         assert_eq!(refused.code, Some(2), "{arguments:?}: {}", refused.stdout);
         assert!(
@@ -328,7 +348,13 @@ fn an_encrypted_backup_and_export_open_with_their_key_alone_and_in_age_itself() 
         assert_eq!(texts(&opened).len(), 1);
         let whole = age_opens(&["-d", "-i", &key], &home.path("ada.age")).expect("age is there");
         fs::write(home.path("ada.rvf"), whole).expect("written");
-        home.done(&["restore", &home.path("ada.rvf"), "--user", "by-age"]);
+        home.run_ok(&[
+            "backup",
+            "restore",
+            &home.path("ada.rvf"),
+            "--user",
+            "by-age",
+        ]);
     }
 }
 
@@ -337,7 +363,7 @@ fn a_file_that_a_repository_would_take_along_is_named() {
     let home = Home::new();
     let lines = home.folder().join("lines.jsonl");
     fs::write(&lines, "{\"text\":\"mine\"}\n").expect("written");
-    home.done(&[
+    home.run_ok(&[
         "ingest",
         "--user",
         "ada",
@@ -345,21 +371,21 @@ fn a_file_that_a_repository_would_take_along_is_named() {
         &lines.to_string_lossy(),
     ]);
     let checkout = home.folder().join("dotfiles");
-    git(home.folder(), &["init", "-q", "dotfiles"]);
+    run_git(home.folder(), &["init", "-q", "dotfiles"]);
     let export = |name: &str| {
         let to = checkout.join(name).to_string_lossy().into_owned();
         home.run(&["export", "--user", "ada", "--out", &to]).stderr
     };
     let said = export("knowledge.jsonl");
-    says!(said, "put it into .gitignore");
+    assert_contains!(said, "add it to .gitignore");
     fs::write(checkout.join(".gitignore"), "*.jsonl\n").expect("written");
     let said = export("knowledge.jsonl");
-    lacks!(said, ".gitignore");
+    assert_lacks!(said, ".gitignore");
     let elsewhere = home.path("out.jsonl");
     let said = home
         .run(&["export", "--user", "ada", "--out", &elsewhere])
         .stderr;
-    lacks!(said, ".gitignore");
+    assert_lacks!(said, ".gitignore");
 }
 
 #[test]
@@ -371,35 +397,35 @@ fn an_export_of_a_time_has_what_was_corrected_and_put_away_since() {
         "{\"external_id\":\"a\",\"text\":\"as it was first\"}\n",
     )
     .expect("written");
-    home.done(&[
+    home.run_ok(&[
         "ingest",
         "--user",
         "ada",
         "--jsonl",
         &lines.to_string_lossy(),
     ]);
-    let kept = home.asked(&["show", "a", "--user", "ada"])["records"][0].clone();
+    let kept = home.run_json(&["show", "a", "--user", "ada"])["records"][0].clone();
     let then = kept["known_at"].as_str().expect("a time").to_owned();
-    home.done(&["edit", "a", "--content", "as it is now", "--user", "ada"]);
-    let now = home.done(&["export", "--user", "ada"]);
+    home.run_ok(&["edit", "a", "--content", "as it is now", "--user", "ada"]);
+    let now = home.run_ok(&["export", "--user", "ada"]);
     assert_eq!(texts(&now), BTreeSet::from(["as it is now".to_owned()]));
-    let past = home.done(&["export", "--user", "ada", "--as-of", &then]);
+    let past = home.run_ok(&["export", "--user", "ada", "--as-of", &then]);
     assert_eq!(texts(&past), BTreeSet::from(["as it was first".to_owned()]));
-    let shown = home.asked(&["show", "a", "--as-of", &then, "--user", "ada"]);
+    let shown = home.run_json(&["show", "a", "--as-of", &then, "--user", "ada"]);
     assert_eq!(shown["records"][0]["text"], "as it was first");
 }
 
 /// Cuts ada's memory shortly behind its first record, and says how it was before.
 fn cut_short(home: &Home) -> Vec<u8> {
     let memory = home.data().join("ada/memory.rvf");
-    let keep = |text: &str| home.done(&["--no-daemon", "note", "--user", "ada", text]);
+    let keep = |text: &str| home.run_ok(&["--no-daemon", "learn", "--user", "ada", text]);
     keep("first");
     let first = fs::metadata(&memory).expect("there").len();
     keep("second");
     keep("third");
     let whole = fs::read(&memory).expect("there");
     let backup = home.path("ada.rvf");
-    home.done(&["backup", "--user", "ada", &backup]);
+    home.run_ok(&["backup", "--user", "ada", &backup]);
     let cut = usize::try_from(first).expect("small") + 100;
     fs::write(&memory, &whole[..cut]).expect("written");
     whole
@@ -412,45 +438,46 @@ fn a_backup_keeps_the_fuller_copy_and_tells_what_was_cut_off() {
     let before = fs::read(home.path("ada.rvf")).expect("there");
     let refused = home
         .run(&["backup", "--user", "ada", &home.path("ada.rvf")])
-        .ended(2);
+        .expect_code(2);
     let said = refused.stderr;
-    says!(said, "name another file to keep it");
+    assert_contains!(said, "name another file to keep it");
     assert_eq!(fs::read(home.path("ada.rvf")).expect("there"), before);
 
     let other = home
         .run(&["backup", "--user", "ada", &home.path("other.rvf")])
-        .ended(0);
+        .expect_code(0);
     let said = other.stderr;
-    says!(said, "were no whole commit and are not in the copy");
+    assert_contains!(said, "incomplete commit and are not in the copy");
     // It grows again, and is still another one.
     for text in ["fourth", "fifth", "sixth"] {
-        home.done(&["--no-daemon", "note", "--user", "ada", text]);
+        home.run_ok(&["--no-daemon", "learn", "--user", "ada", text]);
     }
     home.run(&["backup", "--user", "ada", &home.path("ada.rvf")])
-        .ended(2);
-    home.done(&["backup", "--user", "ada", &home.path("other.rvf")]);
-    home.done(&[
+        .expect_code(2);
+    home.run_ok(&["backup", "--user", "ada", &home.path("other.rvf")]);
+    home.run_ok(&[
+        "backup",
         "restore",
         "--user",
         "ada",
         "--replace",
         &home.path("ada.rvf"),
     ]);
-    home.done(&["backup", "--user", "ada", &home.path("ada.rvf")]);
+    home.run_ok(&["backup", "--user", "ada", &home.path("ada.rvf")]);
 
     let nowhere = home
         .run(&["backup", "--user", "ada", &home.path("nowhere/x.rvf")])
-        .ended(2);
+        .expect_code(2);
     let said = nowhere.stderr;
-    says!(said, "x.rvf` cannot be written");
-    lacks!(said, "unfinished");
+    assert_contains!(said, "cannot write `", "x.rvf`", "create it first");
+    assert_lacks!(said, "unfinished");
 
     fs::write(home.path("cut.rvf"), &before[..before.len() - 70]).expect("written");
     let refused = home
-        .run(&["restore", "--user", "eve", &home.path("cut.rvf")])
-        .ended(2);
+        .run(&["backup", "restore", "--user", "eve", &home.path("cut.rvf")])
+        .expect_code(2);
     let said = refused.stderr;
-    says!(said, "restore an earlier backup");
+    assert_contains!(said, "restore an earlier backup");
 }
 
 #[test]
@@ -459,17 +486,19 @@ fn a_memory_that_was_cut_short_is_not_called_well() {
     let whole = cut_short(&home);
     let memory = home.data().join("ada/memory.rvf");
     let doctor = home.run(&["doctor"]).stdout;
-    says!(doctor, "bytes of its file are no whole commit");
-    let check = home.done(&["check", "--user", "ada"]);
-    says!(check, "no whole commit and are not counted");
+    assert_contains!(doctor, "bytes of its file are an incomplete commit");
+    let check = home.run_ok(&["doctor", "check", "--user", "ada"]);
+    assert_contains!(check, "incomplete commit and are ignored");
 
     fs::write(&memory, &whole[..300]).expect("written");
-    let check = home.run(&["check", "--user", "ada"]).ended(1);
+    let check = home
+        .run(&["doctor", "check", "--user", "ada"])
+        .expect_code(1);
     let said = check.stdout;
-    says!(said, "damaged");
-    lacks!(said, "sound");
+    assert_contains!(said, "damaged");
+    assert_lacks!(said, "no damage found");
     let doctor = home.run(&["doctor"]).stdout;
-    says!(doctor, "run `reprise check --user ada`");
+    assert_contains!(doctor, "run `reprise doctor check --user ada`");
 
     let mut flipped = whole;
     let middle = flipped.len() / 2;
@@ -478,13 +507,13 @@ fn a_memory_that_was_cut_short_is_not_called_well() {
     }
     fs::write(&memory, &flipped).expect("written");
     let said = home.run(&["doctor"]).stderr;
-    says!(said, "ada/memory.rvf`");
+    assert_contains!(said, "ada/memory.rvf`");
 }
 
 #[test]
 fn counts_of_records_agree_and_say_where_earlier_versions_are_in_them() {
     let home = Home::new();
-    let run = |arguments: &[&str]| home.done(&[&["--no-daemon"], arguments].concat());
+    let run = |arguments: &[&str]| home.run_ok(&[&["--no-daemon"], arguments].concat());
     home.keep(
         &[
             json!({"external_id": "a", "text": "as it was first", "session_id": "s"}),
@@ -494,19 +523,21 @@ fn counts_of_records_agree_and_say_where_earlier_versions_are_in_them() {
     );
     run(&["edit", "a", "--content", "as it is now", "--user", "ada"]);
     let forked = run(&["branch", "fork", "try", "--user", "ada"]);
-    says!(forked, "ada+try: 2 records");
-    let packed = run(&["compact", "--user", "ada"]);
-    let kept = "2 records (3 with their earlier versions) kept";
-    says!(packed, kept);
+    assert_contains!(forked, "ada+try: 2 memories");
+    let packed = run(&["doctor", "compact", "--user", "ada"]);
+    let kept = "2 memories (3 with their earlier versions) kept";
+    assert_contains!(packed, kept);
     let before = ["forget", "--user", "ada", "--before", "2100-01-01"];
     let would = run(&[&before[..], &["--dry-run"]].concat());
-    let said = "2 records would be forgotten, 3 with their earlier versions";
-    says!(would, said);
+    let said = "2 memories (3 versions) would be forgotten";
+    assert_contains!(would, said);
     let gone = run(&before);
-    let said = "2 records forgotten, 3 with their earlier versions";
-    says!(gone, said);
-    let empty = home.run(&["--no-daemon", "list", "--user", "ada"]).ended(0);
-    says!(empty.stderr, "nothing is kept here yet");
+    let said = "2 memories (3 versions) forgotten";
+    assert_contains!(gone, said);
+    let empty = home
+        .run(&["--no-daemon", "list", "--user", "ada"])
+        .expect_code(0);
+    assert_contains!(empty.stderr, "has no memories yet");
 }
 
 #[test]
@@ -515,15 +546,15 @@ fn a_restore_tells_what_it_brings_back_of_the_forgotten() {
     let lines = ["a", "b"].map(|name| json!({ "external_id": name, "text": format!("of {name}") }));
     home.keep(&lines, &["--user", "ada"]);
     let copy = home.path("ada.rvf");
-    home.done(&["backup", "--user", "ada", &copy]);
+    home.run_ok(&["backup", "--user", "ada", &copy]);
     let restored = || {
-        let restore = ["restore", &copy, "--user", "ada", "--replace"];
-        home.run(&restore).ended(0).stderr
+        let restore = ["backup", "restore", &copy, "--user", "ada", "--replace"];
+        home.run(&restore).expect_code(0).stderr
     };
     for more in [&[][..], &["--verify"]] {
         let forget = ["forget", "--user", "ada", "--external-id", "a"];
-        home.done(&[&forget[..], more].concat());
-        says!(restored(), "1 forgotten text came back");
+        home.run_ok(&[&forget[..], more].concat());
+        assert_contains!(restored(), "1 forgotten text came back");
     }
-    lacks!(restored(), "forgotten");
+    assert_lacks!(restored(), "forgotten");
 }

@@ -5,10 +5,10 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use reprise_tests::has;
+use reprise_tests::assert_fields;
 use serde_json::Value;
 
-use crate::global::{done, run};
+use crate::global::{run, run_json};
 
 fn unpacked(into: &Path) {
     let archive =
@@ -43,7 +43,7 @@ fn a_memory_of_an_earlier_version_opens_and_answers_the_same() {
     let data = folder.path().join("home");
     for user in ["ada", "ada+idea"] {
         assert_eq!(
-            done(&data, &["check", "--user", user])["sound"],
+            run_json(&data, &["doctor", "check", "--user", user])["sound"],
             true,
             "{user}"
         );
@@ -52,7 +52,7 @@ fn a_memory_of_an_earlier_version_opens_and_answers_the_same() {
     let exported = run(&data, &["export", "--user", "ada"]);
     assert_eq!(records(&exported.stdout), records(&kept));
 
-    let answer = done(
+    let answer = run_json(
         &data,
         &[
             "recall",
@@ -62,27 +62,27 @@ fn a_memory_of_an_earlier_version_opens_and_answers_the_same() {
         ],
     );
     assert_eq!(answer["results"][0]["external_id"], "n16");
-    let tagged = done(
+    let tagged = run_json(
         &data,
         &["list", "--user", "ada", "--tag", "webhooks", "--limit", "1"],
     );
     assert_eq!(tagged["external_id"], "n16", "the merged tag stays");
-    let corrected = done(&data, &["show", "n9", "--user", "ada"]);
+    let corrected = run_json(&data, &["show", "n9", "--user", "ada"]);
     let text = "The slow migration of invoices was mended with an index (ticket RP-109).";
     assert_eq!(corrected["records"][0]["text"], text);
-    let linked = done(&data, &["show", "n1", "--user", "ada"]);
+    let linked = run_json(&data, &["show", "n1", "--user", "ada"]);
     assert_eq!(linked["records"][0]["links"][0]["relation"], "caused_by");
-    run(&data, &["show", "n37", "--user", "ada"]).ended(2);
+    run(&data, &["show", "n37", "--user", "ada"]).expect_code(2);
 
-    let learned = done(&data, &["learning", "status", "--user", "ada"]);
-    has!(learned["status"], "runs": 8, "records": 1);
+    let learned = run_json(&data, &["outcome", "status", "--user", "ada"]);
+    assert_fields!(learned["status"], "runs": 8, "records": 1);
     assert_eq!(
         learned["sona_json"], "old",
         "nobody forged what an earlier learner wrote"
     );
-    let diff = done(&data, &["branch", "diff", "idea", "--user", "ada"]);
+    let diff = run_json(&data, &["branch", "diff", "idea", "--user", "ada"]);
     assert_eq!(diff["added"].as_array().map(Vec::len), Some(1));
-    let published = done(&data, &["published", "--user", "ada"]);
+    let published = run_json(&data, &["share", "list", "--user", "ada"]);
     assert_eq!(published["published"][0]["title"], "Lock first");
 }
 
@@ -92,12 +92,12 @@ fn a_tree_of_an_earlier_version_is_still_a_workspace() {
     unpacked(folder.path());
     let tree = folder.path().join("tree").to_string_lossy().into_owned();
     let data = folder.path().join("home");
-    let status = done(&data, &["workspace", "-C", &tree, "status"]);
+    let status = run_json(&data, &["workspace", "-C", &tree, "status"]);
     assert_eq!(
         (&status["main"], &status["loose_ends"]),
         (&"main".into(), &Value::Array(vec![]))
     );
-    done(&data, &["workspace", "-C", &tree, "recover"]);
+    run_json(&data, &["workspace", "-C", &tree, "recover"]);
     let log = run(&data, &["workspace", "-C", &tree, "log"]);
     assert!(log.stdout.contains("Make a workspace"), "{}", log.stdout);
 }

@@ -3,22 +3,22 @@
 use std::fs;
 use std::path::Path;
 
-use reprise_tests::has;
+use reprise_tests::{assert_contains, assert_fields, reprise_command, run_to_end};
 
-use crate::global::{done, run};
+use crate::global::{run, run_json};
 
 fn ingest(data: &Path, user: &str, lines: &str) {
     let file = data.join("lines.jsonl");
     fs::create_dir_all(data).expect("a data directory");
     fs::write(&file, lines).expect("lines are written");
-    done(
+    run_json(
         data,
         &["ingest", "--user", user, "--jsonl", &file.to_string_lossy()],
     );
 }
 
 fn first(data: &Path, user: &str, query: &str) -> Option<String> {
-    let answer = done(data, &["recall", "--user", user, query]);
+    let answer = run_json(data, &["recall", "--user", user, query]);
     let text = answer["results"][0]["text"].as_str();
     text.map(str::to_owned)
 }
@@ -32,8 +32,8 @@ fn a_branch_is_tried_out_and_brought_back() {
         "ada",
         "{\"external_id\":\"1\",\"text\":\"the port is 8080\",\"tags\":[\"Net Work\"]}\n",
     );
-    let made = done(&data, &["branch", "fork", "try", "--user", "ada"]);
-    has!(made, "branch": "ada+try", "records": 1);
+    let made = run_json(&data, &["branch", "fork", "try", "--user", "ada"]);
+    assert_fields!(made, "branch": "ada+try", "records": 1);
     assert!(
         made["copy_on_write"].is_boolean(),
         "it says which it was: {made}"
@@ -49,12 +49,12 @@ fn a_branch_is_tried_out_and_brought_back() {
         Some("the lift is broken")
     );
 
-    let diff = done(&data, &["branch", "diff", "try", "--user", "ada"]);
+    let diff = run_json(&data, &["branch", "diff", "try", "--user", "ada"]);
     assert_eq!(diff["added"].as_array().map(Vec::len), Some(1));
-    let list = done(&data, &["branch", "list", "--user", "ada"]);
-    has!(list, "name": "try", "records": 2);
+    let list = run_json(&data, &["branch", "list", "--user", "ada"]);
+    assert_fields!(list, "name": "try", "records": 2);
     for (added, known) in [(1, 0), (0, 1)] {
-        let merged = done(&data, &["branch", "merge", "try", "--user", "ada"]);
+        let merged = run_json(&data, &["branch", "merge", "try", "--user", "ada"]);
         assert_eq!(
             (&merged["added"], &merged["known"]),
             (&added.into(), &known.into())
@@ -64,13 +64,22 @@ fn a_branch_is_tried_out_and_brought_back() {
         first(&data, "ada", "lift").as_deref(),
         Some("the lift is broken")
     );
-    let tagged = done(
+    let tagged = run_json(
         &data,
         &["recall", "--user", "ada", "port", "--tag", "NET work"],
     );
     assert_eq!(tagged["results"].as_array().map(Vec::len), Some(1));
 
-    done(&data, &["branch", "drop", "try", "--user", "ada"]);
+    let said = |command: &str| {
+        let words = ["--no-model", "branch", command, "try", "--user", "ada"];
+        let mut binary = reprise_command(&data).expect("reprise is built");
+        run_to_end(binary.args(words)).expect("it runs").stdout
+    };
+    let diff = said("diff");
+    assert_contains!(diff, "1 in the branch but not in the memory");
+    assert!(!diff.lines().any(|line| line.starts_with("0 ")), "{diff}");
+    assert_eq!(said("merge"), "0 memories added, 1 already in the memory\n");
+    assert_eq!(said("drop"), "branch `try` deleted\n");
     assert!(!data.join("ada+try").exists());
     assert!(data.join("ada").join("memory.rvf").exists());
 }
@@ -80,10 +89,10 @@ fn a_merged_record_is_shown_with_one_id() {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let data = folder.path().join("data");
     ingest(&data, "ada", "{\"text\":\"the port is open\"}\n");
-    done(&data, &["branch", "fork", "try", "--user", "ada"]);
+    run_json(&data, &["branch", "fork", "try", "--user", "ada"]);
     ingest(&data, "ada+try", "{\"text\":\"the lift is broken\"}\n");
-    done(&data, &["branch", "merge", "try", "--user", "ada"]);
-    let found = done(&data, &["recall", "--user", "ada", "lift"]);
+    run_json(&data, &["branch", "merge", "try", "--user", "ada"]);
+    let found = run_json(&data, &["recall", "--user", "ada", "lift"]);
     let lift = &found["results"][0];
     assert_eq!(lift["text"], "the lift is broken");
     assert!(lift["external_id"].is_null(), "{lift}");
@@ -106,11 +115,11 @@ fn what_is_no_branch_is_left_alone() {
         ),
         (
             vec!["branch", "fork", "own", "--user", "ada"],
-            "records here already",
+            "branch `own` exists already",
         ),
         (
             vec!["branch", "fork", "a/b", "--user", "ada"],
-            "no name for a branch",
+            "not a valid branch name",
         ),
     ] {
         let finished = run(&data, &arguments);

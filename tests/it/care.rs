@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 
 use reprise_operations::WriteReport;
 use reprise_server::Call;
-use reprise_tests::has;
+use reprise_tests::{assert_contains, assert_fields, assert_lacks};
 use serde_json::{Value, json};
 
 use crate::backup::Writing;
@@ -25,7 +25,7 @@ fn keep(home: &Home, user: &str, texts: &[(&str, &str)]) {
         &texts.iter().map(line).collect::<String>(),
     );
     let user = ["--user", user];
-    home.done(&["--no-daemon", "ingest", user[0], user[1], "--jsonl", &file]);
+    home.run_ok(&["--no-daemon", "ingest", user[0], user[1], "--jsonl", &file]);
 }
 
 fn memory(home: &Home, user: &str) -> PathBuf {
@@ -58,10 +58,11 @@ fn a_proof_of_forgetting_names_every_copy_that_still_holds_it() {
         ],
     );
     let copy = home.path("copy.rvf");
-    home.done(&["backup", "--user", "ada", &copy]);
-    home.done(&["--no-daemon", "branch", "fork", "trial", "--user", "ada"]);
-    home.done(&[
+    home.run_ok(&["backup", "--user", "ada", &copy]);
+    home.run_ok(&["--no-daemon", "branch", "fork", "trial", "--user", "ada"]);
+    home.run_ok(&[
         "--no-daemon",
+        "backup",
         "restore",
         &copy,
         "--user",
@@ -77,7 +78,7 @@ fn a_proof_of_forgetting_names_every_copy_that_still_holds_it() {
         "--session",
         "garden",
     ];
-    let said = home.done(&[&forget[..], &["--verify"]].concat());
+    let said = home.run_ok(&[&forget[..], &["--verify"]].concat());
     let said: Value = serde_json::from_str(&said).expect("JSON");
     assert_eq!(
         said["forgotten"].as_array().map(Vec::len),
@@ -109,7 +110,7 @@ fn a_proof_of_forgetting_names_every_copy_that_still_holds_it() {
 async fn forgetting_is_proven_while_others_write() {
     let home = Home::new();
     let client = Arc::new(home.client());
-    client.wake().await.expect("a daemon starts");
+    client.ensure_running().await.expect("a daemon starts");
     let kept: Vec<Value> = (0..300)
         .map(|n| json!({ "text": format!("to be forgotten {n}"), "session_id": "gone" }))
         .collect();
@@ -126,11 +127,11 @@ async fn forgetting_is_proven_while_others_write() {
     let written = writing.acknowledged.load(Ordering::SeqCst);
     assert_eq!(finished.code, Some(0), "{}", finished.stderr);
     let said = &finished.stdout;
-    assert!(said.contains("300 records forgotten"), "{said}");
-    assert!(said.contains("no trace"), "{said}");
-    tokio::task::block_in_place(|| home.done(&["stop"]));
+    assert!(said.contains("300 memories forgotten"), "{said}");
+    assert!(said.contains("no longer in the file"), "{said}");
+    tokio::task::block_in_place(|| home.run_ok(&["serve", "stop"]));
     let export =
-        tokio::task::block_in_place(|| home.done(&["--no-daemon", "export", "--user", "ada"]));
+        tokio::task::block_in_place(|| home.run_ok(&["--no-daemon", "export", "--user", "ada"]));
     assert_eq!(export.lines().count(), written);
 }
 
@@ -145,14 +146,14 @@ fn a_proof_looks_into_what_was_made_of_a_memory_too() {
     ];
     let file = home.write("ada.jsonl", &lines.join("\n"));
     let user = ["--user", "ada"];
-    let run = |command: &[&str]| home.done(&[&["--no-daemon"], command, &user].concat());
+    let run = |command: &[&str]| home.run_ok(&[&["--no-daemon"], command, &user].concat());
     run(&["ingest", "--jsonl", &file]);
-    run(&["rebuild", "markdown"]);
+    run(&["doctor", "rebuild", "markdown"]);
     let said = |command: &[&str]| -> Value {
         let said = run(&[&["--json", "forget", "--verify"], command].concat());
         serde_json::from_str(&said).expect("JSON")
     };
-    // What stands where memory knows it is written anew, and holds nothing of it.
+    // A file whose place memory knows is written anew, and holds nothing of it.
     let gone = said(&["--project", "moria"]);
     assert_eq!(
         gone["forgotten"].as_array().map(Vec::len),
@@ -196,8 +197,8 @@ fn a_damaged_memory_stops_no_other_backup_and_gives_what_can_be_read() {
     assert!(to.join("ada.rvf").exists() && !to.join("bob.rvf").exists());
     let rest = to.join("bob.salvaged.rvf").to_string_lossy().into_owned();
     let user = ["--user", "rest"];
-    home.done(&["--no-daemon", "restore", &rest, user[0], user[1]]);
-    let export = home.done(&["--no-daemon", "export", user[0], user[1]]);
+    home.run_ok(&["--no-daemon", "backup", "restore", &rest, user[0], user[1]]);
+    let export = home.run_ok(&["--no-daemon", "export", user[0], user[1]]);
     let read = export.lines().count();
     assert!((1..=200).contains(&read), "{read} of 200");
     let left = fs::read_dir(&to).expect("there").count();
@@ -214,7 +215,7 @@ fn doctor_tells_of_a_pipe_in_a_memorys_place_and_goes_on() {
     assert!(made.expect("mkfifo runs").success());
     let finished = home.run(&["--no-daemon", "doctor"]);
     let said = &finished.stdout;
-    assert!(said.contains("ada: 1 record,"), "{said}");
+    assert!(said.contains("ada: 1 memory,"), "{said}");
     assert!(said.contains("not a regular file"), "{said}");
 }
 
@@ -226,8 +227,61 @@ fn an_audit_counts_what_waits_for_a_vector() {
     let with = json!({ "text": "has one", "embedding": embedding, "embedding_space": space });
     let lines = format!("{with}\n{}\n", json!({ "text": "waits" }));
     let file = home.write("two.jsonl", &lines);
-    home.done(&["--no-daemon", "ingest", "--user", "ada", &file]);
-    let said = home.done(&["--json", "--no-daemon", "audit", "--user", "ada"]);
+    home.run_ok(&["--no-daemon", "ingest", "--user", "ada", &file]);
+    let said = home.run_ok(&["--json", "--no-daemon", "doctor", "audit", "--user", "ada"]);
     let said: Value = serde_json::from_str(&said).expect("JSON");
-    has!(said, "records": 2, "unembedded": 1);
+    assert_fields!(said, "records": 2, "unembedded": 1);
+}
+
+#[test]
+fn segments_in_other_places_are_told_and_mended_and_stop_no_other_backup() {
+    let home = Home::new();
+    for user in ["ada", "eve"] {
+        home.run_ok(&[
+            "--no-daemon",
+            "learn",
+            "--user",
+            user,
+            "backups run at three",
+        ]);
+    }
+    let memory = home.data().join("ada/memory.rvf");
+    let whole = fs::read(&memory).expect("there");
+    let tail = &whole[whole.len() - 256..];
+    let in_front = [&whole[..128], tail, &whole[128..]].concat();
+    let half = whole.len() / 2 / 64 * 64;
+    let swapped = [&whole[..128], &whole[half..], &whole[128..half]].concat();
+    for damaged in [in_front, swapped] {
+        let damage = || fs::write(&memory, &damaged).expect("written");
+        damage();
+        let check = home
+            .run(&["doctor", "check", "--user", "ada"])
+            .expect_code(1);
+        assert_contains!(check.stdout, "damaged");
+        for arguments in [
+            &["doctor"][..],
+            &["backup", "--user", "ada", &home.path("a.rvf")],
+        ] {
+            let ran = home.run(arguments);
+            assert!(
+                ran.code.is_some_and(|code| code <= 2),
+                "{arguments:?}: {ran:?}"
+            );
+            assert_lacks!(ran.stderr, "panicked");
+        }
+        let all = home.run(&["backup", "--all", &home.path("all")]);
+        assert_lacks!(all.stderr, "panicked");
+        assert!(
+            fs::exists(home.path("all/eve.rvf")).expect("looked for"),
+            "{all:?}"
+        );
+        // A daemon writes to it.
+        home.run_ok(&["learn", "--user", "ada", "restores take an hour"]);
+        home.run(&["serve", "stop"]);
+        damage();
+        home.run(&["doctor", "check", "--repair", "--user", "ada"]);
+        let mended = home.run(&["doctor", "check", "--user", "ada"]);
+        assert_contains!(mended.stdout, "no damage found");
+        fs::remove_dir_all(home.path("all")).expect("removed");
+    }
 }

@@ -2,13 +2,17 @@
 //! chart is rendered, and every command in it is one that the binary takes; and where the program
 //! keeps what is its own.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use reprise_tests::{finish, has, reprise, reprise_binary};
+use reprise_tests::{
+    assert_contains, assert_fields, find_reprise_binary, reprise_command, run_to_end,
+    workspace_root,
+};
 use serde_json::{Value, json};
 
 use crate::away::serve;
@@ -30,8 +34,8 @@ fn yaml(text: &str) -> Value {
 /// The flags of `reprise global serve`, as its help has them.
 fn known_flags() -> BTreeSet<String> {
     let folder = tempfile::tempdir().expect("a folder");
-    let mut command = reprise(folder.path()).expect("reprise is built");
-    let finished = finish(command.args(["global", "serve", "--help"])).expect("it runs");
+    let mut command = reprise_command(folder.path()).expect("reprise is built");
+    let finished = run_to_end(command.args(["global", "serve", "--help"])).expect("it runs");
     flags(&finished.stdout)
 }
 
@@ -44,7 +48,7 @@ fn what_the_program_keeps_stands_in_its_xdg_directories_and_nowhere_else() {
     }
     fs::write(at("config/reprise/config.toml"), "user = \"ada\"\n").expect("written");
     let command = |words: &[&str]| {
-        let mut command = Command::new(reprise_binary().expect("reprise is built"));
+        let mut command = Command::new(find_reprise_binary().expect("reprise is built"));
         command
             .env_clear()
             .env("HOME", at("home"))
@@ -56,11 +60,11 @@ fn what_the_program_keeps_stands_in_its_xdg_directories_and_nowhere_else() {
             .args(words);
         command
     };
-    let learned = finish(&mut command(&["--no-model", "learn", "the lift is broken"]));
+    let learned = run_to_end(&mut command(&["--no-model", "learn", "the lift is broken"]));
     assert_eq!(learned.expect("it runs").code, Some(0));
     // The user is the configuration's.
     assert!(at("data/reprise/ada/memory.rvf").is_file());
-    let looked = finish(&mut command(&["doctor", "--json"])).expect("it runs");
+    let looked = run_to_end(&mut command(&["doctor", "--json"])).expect("it runs");
     let models = at("cache/reprise/models");
     let models = models.to_string_lossy();
     assert!(looked.stdout.contains(&*models), "{}", looked.stdout);
@@ -69,7 +73,9 @@ fn what_the_program_keeps_stands_in_its_xdg_directories_and_nowhere_else() {
     let answer = server.call("tags", &json!({})).to_string();
     server.end();
     let sockets: Vec<_> = fs::read_dir(at("run/reprise")).expect("there").collect();
-    finish(&mut command(&["stop"])).expect("it runs").ended(0);
+    run_to_end(&mut command(&["serve", "stop"]))
+        .expect("it runs")
+        .expect_code(0);
     assert_eq!(sockets.len(), 1, "{answer}");
     assert!(answer.contains("0 tags"), "{answer}");
     let left: Vec<_> = fs::read_dir(at("home")).expect("there").collect();
@@ -92,38 +98,113 @@ fn value_at<'v>(values: &'v Value, path: &str) -> &'v Value {
     found
 }
 
-/// The part of Helm's language that the chart uses: values, the release's name, `quote`, `toJson`.
+/// The part of Helm's language that the chart uses: values, the release's name, `quote`, `toJson`,
+/// `range` over a list and `if`.
 fn rendered(template: &str, values: &Value) -> String {
-    let mut out = String::new();
-    let mut rest = template;
+    let (mut out, mut rest) = (String::new(), template);
     while let Some((before, after)) = rest.split_once("{{") {
         let (inside, after) = after.split_once("}}").expect("`{{` is closed");
-        let (what, how) = inside
-            .trim()
-            .split_once(" | ")
-            .unwrap_or((inside.trim(), ""));
-        out += before;
-        let value = match what {
-            ".Release.Name" => Value::from("demo"),
-            path => value_at(values, path).clone(),
+        let is_trimmed = inside.starts_with('-');
+        out += if is_trimmed {
+            before.trim_end()
+        } else {
+            before
         };
-        assert!(
-            ["", "quote", "toJson"].contains(&how),
-            "`{how}` is not rendered here"
-        );
-        out += &match (how, &value) {
-            ("", Value::String(text)) => text.clone(),
-            (_, value) => value.to_string(),
-        };
+        let inside = inside.trim_start_matches('-').trim();
+        let block = inside.strip_prefix("range ").map(|path| (path, true));
+        let block = block.or_else(|| inside.strip_prefix("if ").map(|path| (path, false)));
         rest = after;
+        let Some((path, is_range)) = block else {
+            out += &rendered_value(inside, values);
+            continue;
+        };
+        let (body, after) = after.split_once("{{- end }}").expect("a block ends");
+        rest = after;
+        let value = value_at(values, path);
+        if let Some(all) = value.as_array().filter(|_| is_range) {
+            out.extend(
+                all.iter()
+                    .map(|one| rendered(body.trim_end(), &json!({ ".": one }))),
+            );
+        } else if value == &Value::Bool(true) {
+            out += &rendered(body, values);
+        }
     }
     out + rest
+}
+
+/// One `{{ }}` of a template: a value, with what is made of it.
+fn rendered_value(inside: &str, values: &Value) -> String {
+    let (what, how) = inside.split_once(" | ").unwrap_or((inside, ""));
+    let value = match what {
+        ".Release.Name" => Value::from("demo"),
+        "." => values["."].clone(),
+        path => value_at(values, path).clone(),
+    };
+    match (how, &value) {
+        ("", Value::String(text)) => text.clone(),
+        ("" | "quote" | "toJson", value) => value.to_string(),
+        ("toJson | quote", value) => Value::from(value.to_string()).to_string(),
+        (how, _) => {
+            assert!(how.is_empty(), "`{how}` is not rendered here");
+            String::new()
+        }
+    }
+}
+
+/// Every template of the chart, by the kind of what it renders to.
+fn rendered_chart(values: &Value) -> BTreeMap<String, Value> {
+    let folder = deploy().join("helm/reprise-global/templates");
+    let files = fs::read_dir(folder).expect("templates").flatten();
+    let templates = files.map(|file| fs::read_to_string(file.path()).expect("a template"));
+    let made = templates.map(|template| rendered(&template, values));
+    let made = made.filter(|text| !text.trim().is_empty());
+    let made = made.map(|text| yaml(&text));
+    made.map(|one| (one["kind"].as_str().unwrap_or_default().to_owned(), one))
+        .collect()
+}
+
+#[test]
+fn the_chart_takes_an_issuer_private_authorities_and_who_may_connect() {
+    let mut values = yaml(&text("helm/reprise-global/values.yaml"));
+    let plain = rendered_chart(&values);
+    let kinds: Vec<&str> = plain.keys().map(String::as_str).collect();
+    let expected = "ConfigMap Deployment NetworkPolicy PodDisruptionBudget Service";
+    assert_eq!(kinds.join(" "), expected);
+    let people = "[global.people]\nissuer = \"https://id.example\"\n";
+    values["config"] = people.into();
+    let authority = "--database-authority=/etc/reprise/ca/database.pem";
+    values["extraArgs"] = json!([authority]);
+    values["extraEnv"] = json!([{ "name": "SSL_CERT_FILE", "value": "/etc/reprise/ca/all.pem" }]);
+    values["volumes"] = json!([{ "name": "ca", "configMap": { "name": "authorities" } }]);
+    values["volumeMounts"] = json!([{ "name": "ca", "mountPath": "/etc/reprise/ca" }]);
+    values["clients"] = json!([{ "namespaceSelector": {} }]);
+    values["monitoring"]["enabled"] = true.into();
+    let chart = rendered_chart(&values);
+    assert_eq!(chart["ConfigMap"]["data"]["config.toml"], people);
+    let pod = &chart["Deployment"]["spec"]["template"]["spec"];
+    let container = &pod["containers"][0];
+    let arguments = container["args"].to_string();
+    assert!(flags(&arguments).is_subset(&known_flags()), "{arguments}");
+    assert_contains!(arguments, authority);
+    assert_contains!(container["env"].to_string(), "SSL_CERT_FILE");
+    let mounted = container["volumeMounts"].as_array().expect("mounts");
+    let volumes = pod["volumes"].as_array().expect("volumes");
+    for mount in mounted {
+        let is_there = volumes.iter().any(|volume| volume["name"] == mount["name"]);
+        assert!(is_there, "{mount}");
+    }
+    let from = &chart["NetworkPolicy"]["spec"]["ingress"][0]["from"];
+    assert_eq!(from[0], json!({ "namespaceSelector": {} }));
+    let endpoint = &chart["ServiceMonitor"]["spec"]["endpoints"][0];
+    assert_eq!(endpoint["path"], "/metrics");
+    assert_eq!(chart["PodDisruptionBudget"]["spec"]["maxUnavailable"], 1);
 }
 
 #[test]
 fn the_chart_renders_to_a_deployment_that_the_program_can_run() {
     let chart = yaml(&text("helm/reprise-global/Chart.yaml"));
-    has!(chart, "apiVersion": "v2", "type": "application");
+    assert_fields!(chart, "apiVersion": "v2", "type": "application");
     let values = yaml(&text("helm/reprise-global/values.yaml"));
     let deployment = text("helm/reprise-global/templates/deployment.yaml");
     let deployment = yaml(&rendered(&deployment, &values));
@@ -174,12 +255,44 @@ fn compose_keeps_its_password_out_of_the_file_and_its_database_inside() {
         "the database is nobody's outside"
     );
     assert_eq!(compose["networks"]["inside"]["internal"], true);
-    assert!(compose["secrets"]["database-password"]["file"].is_string());
     assert!(!whole.contains("POSTGRES_PASSWORD:"), "{whole}");
-    let entry = service["entrypoint"][2].to_string();
+    // The service has its own password, and not the administrator's.
+    let secrets = |service: &Value| service["secrets"].to_string();
+    assert_eq!(secrets(service), "[\"service-password\"]");
+    assert_contains!(secrets(database), "administrator-password");
+    let ignored = fs::read_to_string(workspace_root().join(".gitignore")).expect("there");
+    for (secret, from) in compose["secrets"].as_object().expect("secrets") {
+        assert_eq!(from["file"], format!("./{secret}"));
+        let is_ignored = ignored
+            .lines()
+            .any(|line| line == format!("/deploy/{secret}"));
+        assert!(is_ignored, "git keeps {secret}");
+    }
+    let entry = service["entrypoint"].to_string();
     assert!(flags(&entry).is_subset(&known_flags()), "{entry}");
     for volume in ["database", "service"] {
         assert!(!compose["volumes"][volume].is_null(), "{volume}");
+    }
+}
+
+#[test]
+fn the_image_and_the_debian_package_have_every_program() {
+    let package = workspace_root().join("crates/reprise/Cargo.toml");
+    let package = fs::read_to_string(package).expect("there");
+    let image = text("Dockerfile");
+    for program in [
+        "reprise",
+        "reprise-workspace",
+        "reprise-global",
+        "reprise-seal",
+    ] {
+        let built = format!("target/release/{program}");
+        let mut words = image.split_whitespace();
+        assert!(words.any(|word| word == built), "{built} in the image");
+        assert!(
+            package.contains(&format!("[\"{built}\"")),
+            "{built} in the package"
+        );
     }
 }
 
@@ -248,9 +361,12 @@ pub(crate) fn metrics() -> Vec<(String, Vec<String>)> {
             let labels = chosen.map_or("", |(labels, _)| labels).split(',');
             // The job is the collector's own word.
             let labels = labels.filter(|label| !label.is_empty() && !label.starts_with("job="));
-            let labels = labels.map(|label| match label.split_once("=~") {
-                Some((name, _)) => format!("{name}=\""),
-                None => label.to_owned(),
+            // Which answers a service has given, differs from run to run.
+            let labels = labels.map(|label| match label.split_once('=') {
+                Some((name, value)) if value.starts_with('~') || name == "status" => {
+                    format!("{name}=\"")
+                }
+                _ => label.to_owned(),
             });
             metrics.push((name.to_owned(), labels.collect()));
         }
@@ -313,14 +429,14 @@ fn the_unit_of_the_service_starts_what_there_is_and_gives_it_nothing_more() {
         assert!(unit.lines().any(|one| one == line), "{line}");
     }
     assert!(!unit.contains("postgresql://reprise:password"));
-    // As systemd reads it, with the program where it stands here.
+    // As systemd reads it, with the path of the program here.
     let folder = tempfile::tempdir().expect("a folder");
-    let here = reprise_binary().expect("reprise is built");
+    let here = find_reprise_binary().expect("reprise is built");
     let here = unit.replace("/usr/bin/reprise ", &format!("{} ", here.display()));
     let file = folder.path().join("reprise-global.service");
     fs::write(&file, here).expect("written");
     let mut verify = Command::new("systemd-analyze");
-    match finish(verify.arg("verify").arg(&file)) {
+    match run_to_end(verify.arg("verify").arg(&file)) {
         Ok(verified) => {
             // What is wrong with other units of this machine is told as well.
             let said = verified.stderr;
@@ -329,4 +445,67 @@ fn the_unit_of_the_service_starts_what_there_is_and_gives_it_nothing_more() {
         }
         Err(error) => eprintln!("systemd-analyze is not here, so no unit was verified: {error}"),
     }
+}
+
+/// Lists what an archive of a package holds, with what a person may do with each file.
+const LIST_ARCHIVE: &str = "import sys, tarfile, zipfile
+for path in sys.argv[1:]:
+    if path.endswith('.whl'):
+        for one in zipfile.ZipFile(path).infolist():
+            print(one.filename, oct(one.external_attr >> 16 & 0o777))
+    else:
+        for one in tarfile.open(path).getmembers():
+            print(one.name, oct(one.mode))
+";
+
+/// A program that answers what the packing asks of `reprise`. The real one is packed by
+/// `tests/clients/packages.sh`, which takes minutes with a build for tests.
+const STAND_IN: &str = "#!/bin/sh
+case \"$*\" in
+--version) echo 'reprise 1.2.3' ;;
+*--man*) echo page >\"$3/reprise.1\" ;;
+*) echo script ;;
+esac
+";
+
+#[test]
+fn the_packages_carry_the_program_and_what_is_next_to_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for name in ["reprise", "reprise-global", "reprise-seal"] {
+        let file = folder.path().join(name);
+        fs::write(&file, STAND_IN).expect("written");
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).expect("set");
+    }
+    let out = folder.path().join("out");
+    let mut pack = Command::new(deploy().join("package.sh"));
+    pack.arg("--binary").arg(folder.path().join("reprise"));
+    run_to_end(pack.arg("--out").arg(&out))
+        .expect("it runs")
+        .expect_code(0);
+    let files = fs::read_dir(&out).expect("packed").flatten();
+    let mut files: Vec<PathBuf> = files.map(|file| file.path()).collect();
+    files.sort();
+    let names: Vec<_> = files.iter().filter_map(|file| file.file_name()).collect();
+    assert_eq!(names.len(), 2, "{names:?}");
+    let mut list = Command::new("python3");
+    let listed = run_to_end(list.args(["-c", LIST_ARCHIVE]).args(&files)).expect("it runs");
+    assert_contains!(
+        listed.stdout,
+        "reprise-1.2.3.data/scripts/reprise 0o755",
+        "reprise-1.2.3.data/scripts/reprise-global 0o755",
+        "reprise-1.2.3.data/scripts/reprise-seal 0o755",
+        "reprise-1.2.3.data/data/share/man/man1/reprise.1 0o644",
+        "reprise-1.2.3.dist-info/RECORD 0o644",
+        "package/package.json 0o644",
+        "package/bin/reprise.js 0o755",
+        "package/share/bash-completion/completions/reprise 0o644"
+    );
+    assert_contains!(listed.stdout, "/bin/reprise-global 0o755");
+
+    let mut missing = Command::new(deploy().join("package.sh"));
+    let refused = run_to_end(missing.args(["--binary", "/nowhere", "--out", "/tmp/none"]));
+    assert_contains!(
+        refused.expect("it runs").expect_code(1).stderr,
+        "`/nowhere` does not exist; build it with cargo build --release -p reprise"
+    );
 }

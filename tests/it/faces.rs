@@ -1,5 +1,5 @@
-//! The real daemon as its clients meet it: started by whoever needs it, killed at any moment, and
-//! memory is as it should be all the same.
+//! The real daemon as its clients meet it: started by the client that needs it, killed at any
+//! moment, and memory is as it should be all the same.
 //!
 //! What needs processes.
 
@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use reprise_operations::WriteReport;
 use reprise_server::{Call, TokenFile};
-use reprise_tests::{finish, lacks, says};
+use reprise_tests::{assert_contains, assert_lacks, run_to_end, seen_if, wait_for};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
@@ -28,7 +28,7 @@ const KILLS: usize = 3;
 async fn a_daemon_killed_under_load_loses_nothing_and_doubles_nothing() {
     let home = Home::new();
     let client = Arc::new(home.client());
-    client.wake().await.expect("a daemon starts");
+    client.ensure_running().await.expect("a daemon starts");
     let done = Arc::new(AtomicBool::new(false));
     let mut writers = JoinSet::new();
     for number in 0..CLIENTS {
@@ -58,7 +58,7 @@ async fn a_daemon_killed_under_load_loses_nothing_and_doubles_nothing() {
             while killed < KILLS && !done.load(Ordering::SeqCst) {
                 // Between kills some requests go through.
                 for _ in 0..20 {
-                    let _answer = client.bytes(&Call::get("/v1/status")).await.is_ok();
+                    let _answer = client.ask_bytes(&Call::get("/v1/status")).await.is_ok();
                 }
                 let process = fs::read_to_string(&lock).unwrap_or_default();
                 kill(process.lines().next().map(str::to_owned), "-KILL");
@@ -76,7 +76,7 @@ async fn a_daemon_killed_under_load_loses_nothing_and_doubles_nothing() {
         acknowledged.len()
     );
 
-    let export = client.bytes(&Call::get("/v1/users/ada/export")).await;
+    let export = client.ask_bytes(&Call::get("/v1/users/ada/export")).await;
     let export = export.expect("the last daemon answers");
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for line in export
@@ -96,7 +96,7 @@ async fn a_daemon_killed_under_load_loses_nothing_and_doubles_nothing() {
 async fn a_daemon_that_is_replaced_under_load_fails_no_request() {
     let home = Home::new();
     let client = Arc::new(home.client());
-    client.wake().await.expect("a daemon starts");
+    client.ensure_running().await.expect("a daemon starts");
     let first = home.daemon();
     let done = Arc::new(AtomicBool::new(false));
     let mut writers = JoinSet::new();
@@ -118,11 +118,11 @@ async fn a_daemon_that_is_replaced_under_load_fails_no_request() {
     let mut successor = successor.stderr(Stdio::null()).spawn().expect("it starts");
     // A client may have started the successor before this one had the lock: one of them serves.
     while home.daemon() == first {
-        let _answer = client.bytes(&Call::get("/v1/status")).await.is_ok();
+        let _answer = client.ask_bytes(&Call::get("/v1/status")).await.is_ok();
     }
     done.store(true, Ordering::SeqCst);
     let written: usize = writers.join_all().await.into_iter().sum();
-    let export = client.bytes(&Call::get("/v1/users/ada/export")).await;
+    let export = client.ask_bytes(&Call::get("/v1/users/ada/export")).await;
     let export = export.expect("the successor answers");
     let kept = export
         .split(|byte| *byte == b'\n')
@@ -166,11 +166,11 @@ fn the_command_line_asks_the_daemon_where_one_runs() {
     let mut said = [0; 7];
     let stderr = daemon.stderr.as_mut().expect("piped");
     std::io::Read::read_exact(stderr, &mut said).expect("it says that it serves");
-    let run = |arguments: &[&str]| home.done(arguments);
+    let run = |arguments: &[&str]| home.run_ok(arguments);
     let path = lines.to_string_lossy().into_owned();
     let counts = run(&["ingest", "--user", "ada", "--jsonl", &path, "--ack"]);
     assert!(
-        counts.starts_with("a\n") && counts.contains("\"inserted\":1"),
+        counts.starts_with("a\n") && counts.contains("1 memory added"),
         "{counts}"
     );
     let found = run(&[
@@ -186,32 +186,28 @@ fn the_command_line_asks_the_daemon_where_one_runs() {
     let outcome = json!({"recall_id": found["recall_id"], "used": ["a"], "quality": 1.0});
     fs::write(&lines, outcome.to_string()).expect("written");
     let learned = run(&["outcome", "--user", "ada", "--jsonl", &path]);
-    says!(learned, "\"learned\":1");
-    // Who has no memory remembers nothing, whoever is asked.
+    assert_contains!(learned, "1 outcome recorded");
+    // A user without a memory remembers nothing, whichever client asks.
     for past in [&["--no-daemon"][..], &[]] {
         let said = home
             .run(&[past, &["recall", "--user", "nobody", "anything"]].concat())
-            .ended(2);
-        assert!(
-            said.stdout.starts_with("nothing comes to mind\n"),
-            "{}",
-            said.stdout
-        );
+            .expect_code(2);
+        assert_contains!(said.stderr, "`nobody` has no memories yet");
     }
     assert!(!home.data().join("nobody").exists());
     // And one that cannot be looked at is not taken for one that is not there.
     fs::write(home.data().join("eve"), "no folder").expect("written");
     for past in [&["--no-daemon"][..], &[]] {
         let command = [past, &["stats", "--user", "eve"]].concat();
-        let refused = home.run(&command).ended(2);
+        let refused = home.run(&command).expect_code(2);
         let said = refused.stderr;
-        says!(said, "directory");
-        lacks!(said, "no memory");
+        assert_contains!(said, "directory");
+        assert_lacks!(said, "no memory");
     }
     // The file is the daemon's: who insists on it is told who has it.
     fs::write(&lines, "{\"text\":\"past the daemon\"}").expect("written");
     let past = ["--no-daemon", "ingest", "--user", "ada", "--jsonl", &path];
-    home.run(&past).ended(2);
+    home.run(&past).expect_code(2);
     let gone = run(&[
         "--json",
         "forget",
@@ -221,10 +217,10 @@ fn the_command_line_asks_the_daemon_where_one_runs() {
         "a",
         "--verify",
     ]);
-    says!(gone, "\"traces_in_file\":0");
-    run(&["stop"]);
+    assert_contains!(gone, "\"traces_in_file\":0");
+    run(&["serve", "stop"]);
     assert!(daemon.wait().expect("it ends").success());
-    home.run(&["status"]).ended(1);
+    home.run(&["serve", "status"]).expect_code(1);
 }
 
 #[test]
@@ -245,10 +241,13 @@ fn a_daemon_that_hangs_is_given_up_with_one_sentence_and_ended_by_its_successor(
     };
     let mut first = serve(&["serve"]);
     kill(Some(first.id().to_string()), "-STOP");
-    for command in [&["recall", "--user", "ada", "anything"][..], &["stop"]] {
-        let ended = finish(&mut impatient(command))
+    for command in [
+        &["recall", "--user", "ada", "anything"][..],
+        &["serve", "stop"],
+    ] {
+        let ended = run_to_end(&mut impatient(command))
             .expect("reprise runs")
-            .ended(2);
+            .expect_code(2);
         assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
         let advice = ended.stderr.contains("serve --replace");
         let named = ended.stderr.contains(&first.id().to_string());
@@ -257,9 +256,9 @@ fn a_daemon_that_hangs_is_given_up_with_one_sentence_and_ended_by_its_successor(
     let mut second = serve(&["serve", "--replace"]);
     assert_eq!(first.wait().expect("it ends").code(), None, "by a signal");
     assert_eq!(home.daemon(), Some(second.id().to_string()));
-    finish(&mut impatient(&["stop"]))
+    run_to_end(&mut impatient(&["serve", "stop"]))
         .expect("reprise runs")
-        .ended(0);
+        .expect_code(0);
     assert!(second.wait().expect("it ends").success());
 }
 
@@ -275,18 +274,18 @@ fn who_has_stopped_a_daemon_finds_every_file_closed() {
         assert_eq!(kept.expect("it is kept").inserted, 1);
     }
     drop(client);
-    home.run(&["stop"]).ended(0);
-    let lock = fs::File::open(home.place().life_lock()).expect("there");
+    home.run(&["serve", "stop"]).expect_code(0);
+    let lock = fs::File::open(home.place().lock_path()).expect("there");
     lock.try_lock().expect("nobody holds the data directory");
 }
 
-/// `tests/abuse/cases/tokens.py` has the thousand of them, beside a daemon.
+/// `tests/abuse/cases/tokens.py` has the thousand of them, with a daemon.
 #[test]
 fn tokens_that_many_processes_change_at_once_are_as_each_was_told() {
     let home = Home::new();
     let at_once = |commands: &[(&str, usize)]| -> Vec<String> {
         let start = |(what, number): &(&str, usize)| {
-            let mut command = home.command(&["token", what, &format!("t{number}")]);
+            let mut command = home.command(&["serve", "token", what, &format!("t{number}")]);
             let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
             command.spawn().expect("it starts")
         };
@@ -352,20 +351,20 @@ fn connect_writes_what_it_shows_and_disconnect_takes_it_back() {
     let elsewhere = home.folder().join("dotfiles.json");
     fs::write(&elsewhere, "{ \"theme\": 1,\n\"model\": \"opus\" }\n").expect("written");
     std::os::unix::fs::symlink(&elsewhere, &settings).expect("linked");
-    let run = |arguments: &[&str]| home.done(arguments);
+    let run = |arguments: &[&str]| home.run_ok(arguments);
     let shown = run(&["connect", "claude-code", "--show"]);
-    says!(shown, "UserPromptSubmit", "mcpServers");
+    assert_contains!(shown, "UserPromptSubmit", "mcpServers");
     let before = fs::read_to_string(&settings).expect("there");
     assert!(!before.contains("hooks"));
     run(&["connect", "claude-code", "--user", "ada"]);
     let after = fs::read_to_string(&settings).expect("there");
-    says!(after, "hook stop", "opus");
-    assert!(run(&["connect", "claude-code", "--user", "ada"]).contains("as it should be"));
+    assert_contains!(after, "hook stop", "opus");
+    assert!(run(&["connect", "claude-code", "--user", "ada"]).contains("connected already"));
     let kept = settings.with_file_name("settings.json.before-reprise");
     assert_eq!(fs::read_to_string(kept).expect("there"), before);
     let servers = home.folder().join(".claude.json");
     assert!(servers.exists());
-    run(&["disconnect", "claude-code"]);
+    run(&["connect", "claude-code", "--undo"]);
     assert_eq!(fs::read_to_string(&settings).expect("there"), before);
     assert!(fs::symlink_metadata(&settings).expect("there").is_symlink());
     assert!(!servers.exists() && !servers.with_extension("json.before-reprise").exists());
@@ -374,7 +373,7 @@ fn connect_writes_what_it_shows_and_disconnect_takes_it_back() {
 #[test]
 fn a_lesson_is_kept_corrected_and_walked_from_the_command_line_without_a_daemon() {
     let home = Home::with(&["--no-daemon", "--user", "ada"]);
-    let run = |arguments: &[&str]| home.asked(arguments);
+    let run = |arguments: &[&str]| home.run_json(arguments);
     let text = |value: &Value| value.as_str().map(str::to_owned).expect("a text");
     let lesson = [
         "learn",
@@ -393,15 +392,15 @@ fn a_lesson_is_kept_corrected_and_walked_from_the_command_line_without_a_daemon(
         "CI caches protoc.",
     ]);
     let second = text(&second["id"]);
-    assert_eq!(run(&["link", &first, &second])["linked"], true);
+    assert_eq!(run(&["tags", "link", &first, &second])["linked"], true);
     let new = run(&["edit", &first, "--content", "The build needs protoc 25."]);
     let new = text(&new["id"]);
     let shown = run(&["show", &new]);
     assert_eq!(shown["records"][0]["title"], "Protoc first");
-    let near = run(&["related", &second, "--direction", "in"]);
+    let near = run(&["tags", "related", &second, "--direction", "in"]);
     assert_eq!(near["related"][0]["id"], json!(new));
     assert_eq!(run(&["tags"])["tags"][0]["tag"], "build");
-    assert_eq!(run(&["delete", &new])["forgotten"], json!([new, first]));
+    assert_eq!(run(&["forget", &new])["forgotten"], json!([new, first]));
 }
 
 #[test]
@@ -415,10 +414,10 @@ fn a_list_is_the_same_with_a_daemon_and_without() {
         })
         .collect();
     let file = home.write("lines.jsonl", &lines);
-    home.done(&["ingest", "--user", "ada", "--jsonl", &file]);
+    home.run_ok(&["ingest", "--user", "ada", "--jsonl", &file]);
     let list = |more: &[&str]| {
         let arguments = [&["list", "--user", "ada", "--json"], more].concat();
-        rows(&home.run(&arguments).ended(0).stdout)
+        rows(&home.run(&arguments).expect_code(0).stdout)
     };
     let walk = |order: &[&str]| {
         let mut seen = list(&[order, &["--limit", "2"]].concat());
@@ -440,7 +439,7 @@ fn a_list_is_the_same_with_a_daemon_and_without() {
     assert_eq!(names, ["d5", "d4", "d3", "d2", "d1"]);
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime
-        .block_on(home.client().wake())
+        .block_on(home.client().ensure_running())
         .expect("a daemon starts");
     assert_eq!(walk(&[]), without);
     assert!(home.daemon().is_some());
@@ -473,16 +472,18 @@ fn a_hosts_log_feeds_a_memory_beside_the_daemon_as_it_grows() {
         "--events-user",
         "ada",
     ];
-    let mut daemon = home.command(&followed).spawn().expect("it starts");
+    let told = home.folder().join("told.txt");
+    let mut daemon = home.command(&followed);
+    daemon.stderr(fs::File::create(&told).expect("made"));
+    let mut daemon = daemon.spawn().expect("it starts");
     let comes = |text: &str| {
-        let found = (0..300).any(|_| {
-            std::thread::sleep(Duration::from_millis(100));
-            home.run(&["list", "--user", "ada"]).stdout.contains(text)
+        wait_for(text, || {
+            let listed = home.run(&["list", "--user", "ada"]);
+            seen_if(listed.stdout.contains(text), listed)
         });
-        assert!(found, "`{text}` never came");
     };
     comes("charges twice");
-    // What is not a whole line yet waits for its end.
+    // An incomplete line waits for its end.
     let second = event(2, "the ledger is what counts");
     let (half, rest) = second.split_at(second.len() / 2);
     for part in [half, rest] {
@@ -494,15 +495,20 @@ fn a_hosts_log_feeds_a_memory_beside_the_daemon_as_it_grows() {
         std::thread::sleep(Duration::from_millis(700));
     }
     comes("the ledger is what counts");
-    // The daemon answers as ever, and what it is told stands beside what the log told.
-    home.done(&[
+    // The daemon answers as ever, and stores what it receives next to what the log had.
+    home.run_ok(&[
         "learn",
         "--user",
         "ada",
         "Charge once by an idempotency key",
     ]);
     let listed = home.run(&["list", "--user", "ada"]).stdout;
-    says!(listed, "charges twice", "Charge once");
-    home.done(&["stop"]);
+    assert_contains!(listed, "charges twice", "Charge once");
+    home.run_ok(&["serve", "stop"]);
     assert!(daemon.wait().expect("it ends").success());
+    let told = fs::read_to_string(&told).expect("what it told");
+    assert!(
+        !told.contains("ERROR"),
+        "an end that was asked for is no error: {told}"
+    );
 }

@@ -1,4 +1,4 @@
-//! What was made of a memory and stands elsewhere, when a part of it is forgotten for good: the
+//! What was made of a memory and is stored elsewhere, when a part of it is forgotten for good: the
 //! real binary on real files.
 
 use std::collections::BTreeMap;
@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::global::{done, run};
+use crate::global::{run, run_json};
 use crate::home::Home;
+use crate::observations::long_session;
 
 const ALONE: [&str; 3] = ["--no-daemon", "--user", "ada"];
 
-/// Where each copy stands that a proof names, with its kind and how many records it holds.
+/// Returns the path of each copy that a proof names, with its kind and how many records it holds.
 fn copies(proof: &Value) -> BTreeMap<PathBuf, (String, Option<u64>)> {
     let rows = proof["copies"].as_array().expect("a list").iter();
     let named = rows.map(|row| {
@@ -58,7 +59,7 @@ fn a_proof_looks_into_every_export_wherever_it_stands() {
     let export = |format: &str| {
         let out = place(format);
         let _was_there = fs::remove_file(&out).or_else(|_| fs::remove_dir_all(&out));
-        home.done(&[
+        home.run_ok(&[
             "export",
             "--format",
             format,
@@ -67,7 +68,7 @@ fn a_proof_looks_into_every_export_wherever_it_stands() {
         ]);
     };
     FORMATS.into_iter().for_each(export);
-    let proof = home.asked(&["forget", "--tag", "birds", "--verify"]);
+    let proof = home.run_json(&["forget", "--tag", "birds", "--verify"]);
     assert_eq!(proof["traces_in_file"], 0);
     let named = copies(&proof);
     for format in FORMATS {
@@ -88,8 +89,23 @@ fn a_proof_looks_into_every_export_wherever_it_stands() {
         &[json!({ "external_id": "again", "text": gone, "tags": ["birds"] })],
         &[],
     );
-    let proof = home.asked(&["forget", "--tag", "birds", "--verify"]);
+    let proof = home.run_json(&["forget", "--tag", "birds", "--verify"]);
     assert_eq!(proof["copies"], json!([]), "{proof}");
+}
+
+#[test]
+fn a_backup_with_a_forgotten_text_is_to_be_deleted_and_a_branch_to_be_dropped() {
+    let home = Home::with(&ALONE);
+    home.keep(&[json!({ "text": long("heron"), "tags": ["birds"] })], &[]);
+    home.run_ok(&["backup", &home.path("b.rvf")]);
+    home.run_ok(&["branch", "fork", "try"]);
+    let said = home.run_ok(&["forget", "--tag", "birds", "--verify"]);
+    let remedy_of = |file: &str| {
+        let mut lines = said.lines().filter(|line| line.contains("still contains"));
+        lines.find(|line| line.contains(file)).expect(file)
+    };
+    assert!(remedy_of("b.rvf").ends_with("delete this backup, or make a new one"));
+    assert!(remedy_of("ada+try").ends_with("forget it there too, or drop the branch"));
 }
 
 #[test]
@@ -109,9 +125,15 @@ fn a_projection_is_written_anew_wherever_it_was_put() {
         configured.display().to_string()
     );
     fs::write(&config, projection).expect("written");
-    home.done(&["--config", &config.to_string_lossy(), "rebuild"]);
+    home.run_ok(&["--config", &config.to_string_lossy(), "doctor", "rebuild"]);
     let elsewhere = home.folder().join("elsewhere");
-    home.done(&["rebuild", "markdown", "--to", &elsewhere.to_string_lossy()]);
+    home.run_ok(&[
+        "doctor",
+        "rebuild",
+        "markdown",
+        "--to",
+        &elsewhere.to_string_lossy(),
+    ]);
     let notes = |folder: &Path| -> Vec<PathBuf> {
         let entries = fs::read_dir(folder).expect("a folder").flatten();
         let paths = entries.map(|entry| entry.path());
@@ -125,7 +147,7 @@ fn a_projection_is_written_anew_wherever_it_was_put() {
     assert_eq!((notes(&configured).len(), notes(&elsewhere).len()), (2, 2));
     // The configuration no longer names it, and one note belongs to somebody else by now.
     fs::write(elsewhere.join("mine.md"), long("heron")).expect("written");
-    let proof = home.asked(&["forget", "--tag", "birds", "--verify"]);
+    let proof = home.run_json(&["forget", "--tag", "birds", "--verify"]);
     assert_eq!(notes(&configured).len(), 1);
     assert_eq!(notes(&elsewhere).len(), 2);
     let expected = BTreeMap::from([(
@@ -140,14 +162,20 @@ fn of_a_project_only_the_files_of_its_memory_are_looked_into() {
     let home = Home::with(&ALONE);
     let fact = "the heron nests by the weir";
     let learning = json!({ "fact": fact, "category": "pattern", "tags": ["birds"] });
-    home.done(&["call", "add_learning", &learning.to_string()]);
+    home.run_ok(&["call", "add_learning", &learning.to_string()]);
     let project = home.folder().join("project");
     fs::create_dir_all(project.join("src")).expect("a folder");
     fs::write(project.join("src/heron.txt"), fact).expect("written");
-    home.done(&["rebuild", "sunwell", "--to", &project.to_string_lossy()]);
+    home.run_ok(&[
+        "doctor",
+        "rebuild",
+        "sunwell",
+        "--to",
+        &project.to_string_lossy(),
+    ]);
     let stray = project.join(".sunwell/memory/old.jsonl");
     fs::write(&stray, fact).expect("written");
-    let proof = home.asked(&["forget", "--tag", "birds", "--verify"]);
+    let proof = home.run_json(&["forget", "--tag", "birds", "--verify"]);
     let named: Vec<PathBuf> = copies(&proof).into_keys().collect();
     assert_eq!(named, [stray], "{proof}");
 }
@@ -162,10 +190,10 @@ fn a_proof_names_what_was_published_and_who_says_it_too() {
         ],
         &[],
     );
-    let published = home.asked(&["publish", "a", "--yes"]);
+    let published = home.run_json(&["share", "publish", "a", "--yes"]);
     let id = published["published"][0]["id"].clone();
     assert!(id.is_string(), "{published}");
-    let proof = home.asked(&["forget", "--tag", "birds", "--verify"]);
+    let proof = home.run_json(&["forget", "--tag", "birds", "--verify"]);
     assert_eq!(
         (&proof["traces_in_file"], &proof["published"]),
         (&json!(0), &json!([id]))
@@ -192,25 +220,25 @@ fn a_proof_names_what_stands_on_a_branch() {
         &[],
     );
     for branch in ["next", "later"] {
-        home.done(&["global", "branch", "add", branch]);
+        home.run_ok(&["global", "branch", "add", branch]);
     }
     let draft = |name: &str, branch: &str| {
-        let drafted = home.asked(&["publish", name, "--yes", "--branch", branch]);
+        let drafted = home.run_json(&["share", "publish", name, "--yes", "--branch", branch]);
         drafted["published"][0]["id"].clone()
     };
     let id = draft("a", "next");
-    let said = home.done(&["forget", "--tag", "birds", "--verify"]);
+    let said = home.run_ok(&["forget", "--tag", "birds", "--verify"]);
     let id = id.as_str().expect("an id");
     let line = said.lines().find(|line| line.contains(id));
     let line = line.expect("it is named");
     assert!(line.contains("branch `next`"), "{line}");
     assert!(line.contains("reprise global branch drop next"), "{line}");
-    // What was dropped or merged stands on it no more.
+    // What was dropped or merged no longer rests on it.
     draft("b", "next");
-    home.done(&["global", "branch", "drop", "next"]);
+    home.run_ok(&["global", "branch", "drop", "next"]);
     draft("b", "later");
-    let merged = home.asked(&["global", "branch", "merge", "later"]);
-    let proof = home.asked(&["forget", "--tag", "ibis", "--verify"]);
+    let merged = home.run_json(&["global", "branch", "merge", "later"]);
+    let proof = home.run_json(&["forget", "--tag", "ibis", "--verify"]);
     assert_eq!(
         proof["published"],
         json!([merged["published"][0]["id"]]),
@@ -232,13 +260,13 @@ fn a_copy_whose_folder_is_gone_can_be_struck_from_the_list() {
     let away = home.folder().join("away");
     fs::create_dir(&away).expect("a folder");
     let out = away.join("out.jsonl").to_string_lossy().into_owned();
-    home.done(&["export", "--out", &out]);
+    home.run_ok(&["export", "--out", &out]);
     fs::remove_dir_all(&away).expect("removed");
     for forget in [
         &["forget", "--external-id", "a"][..],
         &["forget", "--external-id", "b", "--verify"],
     ] {
-        let said = home.done(forget);
+        let said = home.run_ok(forget);
         let line = said.lines().find(|line| line.contains(&out));
         let line = line.unwrap_or_else(|| panic!("it is named: {said}"));
         assert!(line.contains(".reprise/backups.jsonl"), "{line}");
@@ -250,37 +278,30 @@ fn two_projections_of_one_place_are_both_looked_into() {
     let home = Home::with(&ALONE);
     let fact = "the heron nests by the weir";
     let learning = json!({ "fact": fact, "category": "pattern", "tags": ["birds"] });
-    home.done(&["call", "add_learning", &learning.to_string()]);
+    home.run_ok(&["call", "add_learning", &learning.to_string()]);
     let place = home.folder().join("place");
     let to = place.to_string_lossy().into_owned();
     for kind in ["sunwell", "markdown"] {
-        home.done(&["rebuild", kind, "--to", &to, "--adopt"]);
+        home.run_ok(&["doctor", "rebuild", kind, "--to", &to, "--adopt"]);
     }
-    let proof = home.asked(&["forget", "--tag", "birds", "--verify"]);
+    let proof = home.run_json(&["forget", "--tag", "birds", "--verify"]);
     assert_eq!(copies(&proof), BTreeMap::new(), "{proof}");
 }
 
 #[test]
 fn forgetting_one_observation_forgets_the_summary_that_tells_of_it() {
     let home = Home::with(&ALONE);
-    for number in 0..60 {
-        let content = format!(
-            "Step {number} of the import went on with table {}.",
-            number % 5
-        );
-        let step = json!({ "type": "context", "content": content, "session": "long" });
-        home.done(&["call", "record", &step.to_string()]);
-    }
-    let done = home.done(&["call", "compact_observations", "{\"session\":\"long\"}"]);
+    home.keep(&long_session(), &[]);
+    let done = home.run_ok(&["call", "compact_observations", "{\"session\":\"long\"}"]);
     let done: Value = serde_json::from_str(&done).expect("JSON");
     assert_eq!(done["summaries_created"], 2);
     let summary = done["summaries"][0].as_str().expect("an id");
-    let shown = home.done(&["call", "get", &json!({ "id": summary }).to_string()]);
+    let shown = home.run_ok(&["call", "get", &json!({ "id": summary }).to_string()]);
     let shown: Value = serde_json::from_str(&shown).expect("JSON");
     let originals = &shown["records"][0]["details"]["metadata"]["original_ids"];
     let original = originals[0].as_str().expect("an id");
-    let would = home.asked(&["forget", "--id", original, "--dry-run"]);
-    let proof = home.asked(&["forget", "--id", original, "--verify"]);
+    let would = home.run_json(&["forget", "--id", original, "--dry-run"]);
+    let proof = home.run_json(&["forget", "--id", original, "--verify"]);
     assert_eq!(proof["forgotten"], json!([original, summary]));
     assert_eq!(would["forgotten"], proof["forgotten"]);
     assert_eq!(
@@ -289,7 +310,7 @@ fn forgetting_one_observation_forgets_the_summary_that_tells_of_it() {
     );
     // The others that it stood for answer again.
     let asked = json!({ "session": "long", "limit": 100 }).to_string();
-    let left = home.done(&["call", "observations", &asked]);
+    let left = home.run_ok(&["call", "observations", &asked]);
     let left: Value = serde_json::from_str(&left).expect("JSON");
     let count = originals.as_array().map(Vec::len);
     assert_eq!(
@@ -306,20 +327,20 @@ fn a_user_is_removed_whole_and_only_when_that_was_meant() {
     fs::write(&notes, "{\"text\":\"the port is 8080\"}\n").expect("notes are written");
     let path = notes.to_string_lossy();
     for user in ["ada", "bob"] {
-        done(&data, &["ingest", "--user", user, "--jsonl", &path]);
+        run_json(&data, &["ingest", "--user", user, "--jsonl", &path]);
     }
-    done(&data, &["branch", "fork", "idea", "--user", "ada"]);
+    run_json(&data, &["branch", "fork", "idea", "--user", "ada"]);
     // No branch, whatever it is called.
-    done(&data, &["ingest", "--user", "ada+own", "--jsonl", &path]);
+    run_json(&data, &["ingest", "--user", "ada+own", "--jsonl", &path]);
 
     let everything = ["forget", "--user", "ada", "--everything"];
-    let refused = run(&data, &everything).ended(2);
+    let refused = run(&data, &everything).expect_code(2);
     assert!(refused.stderr.contains("--yes"), "{}", refused.stderr);
-    let would = done(&data, &[&everything[..], &["--dry-run"]].concat());
+    let would = run_json(&data, &[&everything[..], &["--dry-run"]].concat());
     assert_eq!(would["branches"], json!(["ada+idea"]));
     assert!(data.join("ada+idea").exists());
 
-    done(&data, &[&everything[..], &["--yes"]].concat());
+    run_json(&data, &[&everything[..], &["--yes"]].concat());
     let left: Vec<bool> = ["ada", "ada+idea", "ada+own", "bob"]
         .map(|user| data.join(user).exists())
         .into();
@@ -338,21 +359,20 @@ fn of_a_user_who_goes_nothing_is_said_that_others_published() {
             &["--user", user],
         );
     }
-    home.done(&["publish", "a", "--yes", "--user", "ada"]);
-    let said = home.done(&["forget", "--user", "bob", "--everything", "--yes"]);
+    home.run_ok(&["share", "publish", "a", "--yes", "--user", "ada"]);
+    let said = home.run_ok(&["forget", "--user", "bob", "--everything", "--yes"]);
     assert!(!said.contains("unpublish"), "{said}");
 }
 
 #[test]
-fn an_id_that_was_given_to_forget_in_another_form_is_told_its_option() {
+fn forget_takes_an_external_id_by_itself_and_tells_the_option_of_one_given_as_an_id() {
     let home = Home::with(&ALONE);
     home.keep(
         &[json!({ "external_id": "m5", "text": "the ibis flew off" })],
         &[],
     );
-    for arguments in [&["forget", "m5"][..], &["forget", "--id", "m5"]] {
-        let told = home.run(arguments).ended(2);
-        assert!(told.stderr.contains("--external-id m5"), "{}", told.stderr);
-    }
-    home.done(&["forget", "--external-id", "m5"]);
+    let told = home.run(&["forget", "--id", "m5"]).expect_code(2);
+    assert!(told.stderr.contains("--external-id m5"), "{}", told.stderr);
+    home.run_ok(&["forget", "m5"]);
+    home.run(&["forget", "m5"]).expect_code(2);
 }

@@ -1,11 +1,11 @@
-//! What stands there is not written over, what is typed is not misread, and what was done is named.
+//! Existing files are not written over, what is typed is not misread, and what was done is named.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::Stdio;
 
-use reprise_tests::{finish, git, lacks, says};
+use reprise_tests::{assert_contains, assert_lacks, run_git, run_to_end};
 use serde_json::{Value, json};
 
 use crate::home::Home;
@@ -13,7 +13,7 @@ use crate::home::Home;
 fn refused(home: &Home, arguments: &[&str], word: &str) {
     let finished = home.run(arguments);
     assert_eq!(finished.code, Some(2), "{arguments:?}: {}", finished.stdout);
-    says!(finished.stderr, word);
+    assert_contains!(finished.stderr, word);
     assert_eq!(
         finished.stderr.trim().lines().count(),
         1,
@@ -26,17 +26,17 @@ fn refused(home: &Home, arguments: &[&str], word: &str) {
 fn each_restore_keeps_what_it_replaced_under_a_name_of_its_own() {
     let home = Home::with(&["--no-daemon"]);
     let copy = home.path("copy.rvf");
-    home.done(&["learn", "one"]);
-    home.done(&["backup", &copy, "--user", "default"]);
+    home.run_ok(&["learn", "one"]);
+    home.run_ok(&["backup", &copy, "--user", "default"]);
     for (later, aside) in [
         ("precious two", "memory.rvf.before-restore"),
         ("precious three", "memory.rvf.before-restore-2"),
     ] {
-        home.done(&["learn", later]);
+        home.run_ok(&["learn", later]);
         let said = home
-            .run(&["restore", &copy, "--user", "default", "--replace"])
-            .ended(0);
-        says!(said.stderr, aside);
+            .run(&["backup", "restore", &copy, "--user", "default", "--replace"])
+            .expect_code(0);
+        assert_contains!(said.stderr, aside);
     }
     assert_eq!(home.texts("default"), ["one"]);
     for (number, aside, expected) in [
@@ -48,7 +48,7 @@ fn each_restore_keeps_what_it_replaced_under_a_name_of_its_own() {
             file.to_string_lossy().into_owned(),
             format!("user-{number}"),
         );
-        home.done(&["restore", &file, "--user", &user]);
+        home.run_ok(&["backup", "restore", &file, "--user", &user]);
         assert_eq!(home.texts(&user), ["one", expected]);
     }
 }
@@ -65,10 +65,10 @@ fn short_commands_wait_for_their_turn() {
     );
     for command in [
         &["learn", "a third"][..],
-        &["link", "a", "b"],
+        &["tags", "link", "a", "b"],
         &["edit", "a", "--content", "the first, corrected"],
-        &["learn", "off"],
-        &["compact"],
+        &["outcome", "off"],
+        &["doctor", "compact"],
     ] {
         let mut options = fs::File::options();
         let file = home.data().join("default/memory.rvf");
@@ -99,8 +99,8 @@ fn who_has_no_turn_is_not_told_to_end_anybody() {
     held.lock().expect("nobody holds it");
     let lines = home.path("lines.jsonl");
     let said = home.run(&["ingest", "--wait", "0", &lines]).stderr;
-    says!(said, "in use by process", "try again");
-    lacks!(said, "end that one");
+    assert_contains!(said, "in use by process", "try again");
+    assert_lacks!(said, "end that one");
     drop(held);
 }
 
@@ -116,10 +116,10 @@ fn a_sentence_is_kept_whatever_word_it_begins_with() {
         "states are stored in redis",
     ];
     for sentence in sentences {
-        home.done(&["learn", sentence]);
+        home.run_ok(&["learn", sentence]);
         let words: Vec<&str> = sentence.split(' ').collect();
-        let unquoted = [&["remember"], &words[..], &["again", "--tags", "typed"]].concat();
-        home.done(&unquoted);
+        let unquoted = [&["learn"], &words[..], &["again", "--tags", "typed"]].concat();
+        home.run_ok(&unquoted);
     }
     let kept = home.texts("default");
     for sentence in sentences {
@@ -130,17 +130,16 @@ fn a_sentence_is_kept_whatever_word_it_begins_with() {
         let again = [sentence, " again"].concat();
         assert!(kept.contains(&again), "{again}: {kept:?}");
     }
-    refused(&home, &["learn", "statsu"], "`learning status` is one");
-    refused(&home, &["learn", "reset"], "--yes");
-    home.done(&["learn", "reset", "--yes"]);
+    refused(&home, &["outcome", "reset"], "--yes");
+    home.run_ok(&["outcome", "reset", "--yes"]);
     assert_eq!(home.texts("default").len(), kept.len());
 }
 
 #[test]
 fn a_file_of_somebody_elses_is_not_written_over() {
     let home = Home::with(&["--no-daemon"]);
-    home.done(&["learn", "one"]);
-    home.done(&["learn", "two", "--user", "eve"]);
+    home.run_ok(&["learn", "one"]);
+    home.run_ok(&["learn", "two", "--user", "eve"]);
     let thesis = home.path("thesis.txt");
     fs::write(&thesis, "years of work").expect("written");
     let fresh = |name: &str| home.path(name);
@@ -148,7 +147,7 @@ fn a_file_of_somebody_elses_is_not_written_over() {
     for (command, own) in [
         (&["backup", "--user", "default"][..], &copy),
         (&["export", "--out"], &lines),
-        (&["learn", "plot", "--out"], &fresh("plot.svg")),
+        (&["outcome", "plot", "--out"], &fresh("plot.svg")),
     ] {
         let to = |file: &str| -> Vec<String> {
             let words = command.iter().chain([&file]);
@@ -162,10 +161,10 @@ fn a_file_of_somebody_elses_is_not_written_over() {
         for _ in 0..2 {
             let words = to(own);
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
-            home.done(&words);
+            home.run_ok(&words);
         }
         words.push("--force");
-        home.done(&words);
+        home.run_ok(&words);
         assert_ne!(fs::read(&thesis).expect("there"), b"years of work");
         fs::write(&thesis, "years of work").expect("written");
     }
@@ -183,7 +182,7 @@ fn a_file_of_somebody_elses_is_not_written_over() {
         refused(&home, command, "--force");
         assert_eq!(fs::read_to_string(own).expect("there"), "years of work");
         fs::remove_file(own).expect("removed");
-        home.done(command);
+        home.run_ok(command);
     }
     refused(&home, &["backup", &copy, "--user", "eve"], "--force");
     refused(
@@ -192,19 +191,22 @@ fn a_file_of_somebody_elses_is_not_written_over() {
         "--force",
     );
     let markdown = ["export", "--format", "markdown", "--out", &notes];
-    home.done(&markdown);
-    refused(&home, &markdown, "name another place");
+    home.run_ok(&markdown);
+    refused(&home, &markdown, "choose another name");
     let both = home.path("both");
     for _ in 0..2 {
-        home.done(&["backup", "--all", &both]);
+        home.run_ok(&["backup", "--all", &both]);
     }
     // All of them come back in one go: where memories are, none is harmed.
     fs::write(format!("{both}/eve.salvaged.rvf"), "no backup").expect("written");
-    assert_eq!(home.run(&["restore", "--all", &both]).code, Some(1));
+    assert_eq!(
+        home.run(&["backup", "restore", "--all", &both]).code,
+        Some(1)
+    );
     let other = Home::with(&["--no-daemon"]);
-    other.done(&["restore", "--all", &both]);
+    other.run_ok(&["backup", "restore", "--all", &both]);
     for user in ["default", "eve"] {
-        let kept = |home: &Home| home.done(&["export", "--user", user]);
+        let kept = |home: &Home| home.run_ok(&["export", "--user", user]);
         assert_eq!(kept(&other), kept(&home), "{user}");
     }
 }
@@ -225,18 +227,18 @@ fn doubtful() -> Vec<Value> {
 fn an_answer_to_a_pair_compares_no_others() {
     let home = Home::with(&["--no-daemon"]);
     home.keep(&doubtful(), &[]);
-    let listed = home.done(&["review"]);
+    let listed = home.run_ok(&["doctor", "review"]);
     assert!(
-        listed.starts_with("1 pair in doubt, 1 contradiction\n"),
+        listed.starts_with("1 possible duplicate, 1 contradiction\n"),
         "{listed}"
     );
-    let said = home.done(&["review", "p-260", "p-480", "--answer", "d"]);
+    let said = home.run_ok(&["doctor", "review", "p-260", "p-480", "--answer", "d"]);
     assert_eq!(
         said,
         "p-260 and p-480 both stay, and are not asked about again\n"
     );
-    assert!(!home.done(&["review"]).contains("PR 260"));
-    let told = home.done(&["diary"]);
+    assert!(!home.run_ok(&["doctor", "review"]).contains("PR 260"));
+    let told = home.run_ok(&["doctor", "diary"]);
     assert!(told.starts_with("0 actions"), "{told}");
 }
 
@@ -249,12 +251,12 @@ fn one_of_a_thing_is_told_as_one() {
     );
     home.keep(&lines, &[]);
     let mut said = vec![home.run(&["export"]).stderr];
-    said.push(home.done(&["consolidate"]));
-    said.push(home.done(&["diary"]));
-    let rows = home.done(&["--json", "diary"]);
+    said.push(home.run_ok(&["doctor", "tidy"]));
+    said.push(home.run_ok(&["doctor", "diary"]));
+    let rows = home.run_ok(&["--json", "doctor", "diary"]);
     let rows: Value = serde_json::from_str(&rows).expect("JSON");
     let action = rows["actions"][0]["action"].as_str().expect("an action");
-    said.push(home.done(&["undo", action]));
+    said.push(home.run_ok(&["doctor", "undo", action]));
     for said in said {
         let odd = |line: &&str| {
             let words: Vec<&str> = line.split_whitespace().collect();
@@ -273,9 +275,10 @@ fn a_time_is_told_in_the_zone_of_whoever_asks() {
     home.keep(&[json!({ "text": "the ibis flew off" })], &[]);
     for command in ["doctor", "stats"] {
         let told = |zone: &str| {
-            let finished = finish(home.command(&[command]).env("TZ", zone)).expect("reprise runs");
+            let finished =
+                run_to_end(home.command(&[command]).env("TZ", zone)).expect("reprise runs");
             let mut lines = finished.stdout.lines();
-            let line = lines.find(|line| line.contains("last ingest"));
+            let line = lines.find(|line| line.contains("last saved"));
             line.expect("it says when").to_owned()
         };
         assert_ne!(told("JST-9"), told("UTC0"), "{command}");
@@ -287,13 +290,16 @@ fn a_question_for_nothing_is_no_question() {
     let home = Home::with(&["--no-daemon"]);
     home.keep(&[json!({ "text": "the ibis flew off" })], &[]);
     for option in ["--limit", "--top-k"] {
-        refused(&home, &["recall", "ibis", option, "0"], "`limit` is 0");
+        refused(
+            &home,
+            &["recall", "ibis", option, "0"],
+            "--limit must be 1 or more",
+        );
     }
-    for asked in [
-        r#"{"query":"ibis","limit":0}"#,
-        r#"{"query":"ibis","top_k":0}"#,
-    ] {
-        refused(&home, &["call", "recall", asked], "`limit` is 0");
+    for name in ["limit", "top_k"] {
+        let asked = json!({ "query": "ibis", name: 0 }).to_string();
+        let named = format!("`{name}` is 0");
+        refused(&home, &["call", "recall", &asked], &named);
     }
 }
 
@@ -301,25 +307,25 @@ fn a_question_for_nothing_is_no_question() {
 fn what_tending_and_forgetting_take_is_shown() {
     let home = Home::with(&["--no-daemon"]);
     home.keep(&doubtful(), &[]);
-    let would = home.done(&["consolidate", "--dry-run"]);
+    let would = home.run_ok(&["doctor", "tidy", "--dry-run"]);
     let (kept, gone) = (
         "The deploy script fails without the VPN.",
         "the deploy script fails without the VPN",
     );
-    let did = home.done(&["consolidate"]);
-    let diary = home.done(&["diary"]);
+    let did = home.run_ok(&["doctor", "tidy"]);
+    let diary = home.run_ok(&["doctor", "diary"]);
     for said in [would, did, diary] {
-        says!(said, kept, gone);
-        lacks!(said, "1 records");
+        assert_contains!(said, kept, gone);
+        assert_lacks!(said, "1 memories");
     }
-    let would = home.done(&["forget", "--external-id", "t-30", "--dry-run"]);
-    says!(would, "The timeout of the login page is 30");
+    let would = home.run_ok(&["forget", "--external-id", "t-30", "--dry-run"]);
+    assert_contains!(would, "The timeout of the login page is 30");
 }
 
 pub(crate) fn repository(folder: &Path, remote: &str) {
     fs::create_dir_all(folder).expect("a folder");
-    git(folder, &["init", "-q"]);
-    git(folder, &["remote", "add", "origin", remote]);
+    run_git(folder, &["init", "-q"]);
+    run_git(folder, &["remote", "add", "origin", remote]);
 }
 
 #[test]
@@ -342,7 +348,7 @@ fn a_project_is_the_same_to_every_command() {
     );
     let within = |arguments: &[&str]| {
         let all = [&["--json"], arguments].concat();
-        finish(home.command(&all).current_dir(&here)).expect("reprise runs")
+        run_to_end(home.command(&all).current_dir(&here)).expect("reprise runs")
     };
     // By its short name, its whole one, or a folder with a slash in it; a bare word is no folder.
     repository(&here.join("web"), "https://github.com/other/web");
@@ -408,20 +414,20 @@ fn a_whole_name_comes_before_a_short_one_and_forgetting_asks_for_it() {
         named("other", "github.com/acme/Billing"),
     );
     home.keep(&[tagged, own, other], &[]);
-    let listed = |project: &str| home.done(&["--json", "list", "--project", project]);
+    let listed = |project: &str| home.run_ok(&["--json", "list", "--project", project]);
     assert!(listed("api").contains("own"), "{}", listed("api"));
-    home.done(&["forget", "--project", "api"]);
+    home.run_ok(&["forget", "--project", "api"]);
     assert_eq!(home.texts("default"), ["tagged", "other"]);
     for (short, whole, text) in [
         ("api", "github.com/acme/api", "tagged"),
         ("billing", "github.com/acme/billing", "other"),
     ] {
         assert!(listed(short).contains(text), "{}", listed(short));
-        let would = home.done(&["forget", "--dry-run", "--project", short]);
-        says!(would, text);
+        let would = home.run_ok(&["forget", "--dry-run", "--project", short]);
+        assert_contains!(would, text);
         refused(&home, &["forget", "--project", short], whole);
         assert!(home.texts("default").contains(&text.to_owned()));
-        home.done(&["forget", "--project", whole]);
+        home.run_ok(&["forget", "--project", whole]);
     }
     assert!(home.texts("default").is_empty());
 }
@@ -437,22 +443,65 @@ fn what_is_sensitive_is_in_no_answer_to_an_agent() {
         &[],
     );
     let asked = json!({ "query": "the vault key of the shop" }).to_string();
-    let said = home.done(&["--json", "call", "brief", &asked]);
+    let said = home.run_ok(&["--json", "call", "brief", &asked]);
     let said: Value = serde_json::from_str(&said).expect("JSON");
     assert!(!said.to_string().contains("the mat"), "{said}");
     assert_ne!(said["verdict"], "relevant", "{said}");
     let notes = said["notes"].to_string();
     assert!(
-        notes.contains("1 sensitive record") && notes.contains("reprise recall"),
+        notes.contains("1 sensitive memory") && notes.contains("reprise recall"),
         "{said}"
     );
-    let plain = home.done(&["recall", "the vault key of the shop"]);
-    says!(plain, "the mat");
+    let plain = home.run_ok(&["recall", "the vault key of the shop"]);
+    assert_contains!(plain, "the mat");
 }
 
 #[test]
 fn a_number_is_told_as_it_was_written() {
     let home = Home::with(&["--no-daemon"]);
     home.keep(&[json!({ "text": "kept", "confidence": 0.7 })], &[]);
-    says!(home.done(&["--json", "list"]), r#""confidence":0.7,"#);
+    assert_contains!(home.run_ok(&["--json", "list"]), r#""confidence":0.7,"#);
+}
+
+#[test]
+fn another_users_file_in_the_place_of_ones_own_is_said_and_not_shown() {
+    let home = Home::with(&["--no-daemon"]);
+    for (user, text) in [
+        ("ada", "the gate is shut"),
+        ("bob", "zebras gather at dawn"),
+    ] {
+        home.run_ok(&["learn", text, "--user", user]);
+    }
+    let file = |user: &str| home.data().join(user).join("memory.rvf");
+    let kept = home.path("kept.rvf");
+    fs::copy(file("ada"), &kept).expect("it is there");
+    fs::copy(file("bob"), file("ada")).expect("it is there");
+    for command in [
+        &["recall", "zebras"][..],
+        &["list"],
+        &["export"],
+        &["learn", "something else"],
+        &["doctor", "check"],
+        &["backup", &home.path("ada.rvf")],
+    ] {
+        let refused = home.run(&[command, &["--user", "ada"]].concat());
+        let refused = refused.expect_code(2);
+        assert_contains!(refused.stderr, "is the memory of user `bob`, not of `ada`");
+        assert_lacks!(refused.stdout + &refused.stderr, "zebras gather");
+    }
+    let found = home.run(&["doctor"]).expect_code(1);
+    assert_contains!(found.stdout, "is the memory of user `bob`, not of `ada`");
+    assert!(!Path::new(&home.path("ada.rvf")).exists());
+    // Back in its place it is what it was, and so is a branch of it.
+    fs::copy(&kept, file("ada")).expect("it is there");
+    assert_eq!(home.texts("ada"), ["the gate is shut"]);
+    home.run_ok(&["branch", "fork", "try", "--user", "ada"]);
+    assert_eq!(home.texts("ada+try"), ["the gate is shut"]);
+    // What is given to another user on purpose is that user's.
+    let copy = home.path("bob.rvf");
+    home.run_ok(&["backup", &copy, "--user", "bob"]);
+    home.run_ok(&["backup", "restore", &copy, "--user", "ada", "--replace"]);
+    assert_eq!(home.texts("ada"), ["zebras gather at dawn"]);
+    home.run_ok(&["learn", "it is ada's now", "--user", "ada"]);
+    assert_eq!(home.texts("bob"), ["zebras gather at dawn"]);
 }

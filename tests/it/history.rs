@@ -6,6 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
+use reprise_tests::{seen_if, wait_for};
 use serde_json::{Value, json};
 
 use crate::home::Home;
@@ -26,7 +27,7 @@ fn projects(home: &Home) -> PathBuf {
 fn import(home: &Home, path: &Path, more: &[&str]) -> Value {
     let path = path.to_string_lossy().into_owned();
     let import = ["--no-daemon", "import", &path, "--user", "ada"];
-    home.asked(&[&import[..], more].concat())
+    home.run_json(&[&import[..], more].concat())
 }
 
 fn numbers(report: &Value, names: &[&str]) -> Vec<u64> {
@@ -103,7 +104,7 @@ fn a_history_comes_in_once_goes_on_and_teaches() {
         Some(false),
         "{on}"
     );
-    let kept = home.done(&[
+    let kept = home.run_ok(&[
         "--no-daemon",
         "export",
         "--user",
@@ -119,7 +120,7 @@ fn a_history_comes_in_once_goes_on_and_teaches() {
     ] {
         assert!(!kept.contains(absent), "{absent}");
     }
-    let listed = home.done(&["--no-daemon", "list", "--user", "ada"]);
+    let listed = home.run_ok(&["--no-daemon", "list", "--user", "ada"]);
     assert!(listed.contains("passed"), "{listed}");
 }
 
@@ -131,6 +132,8 @@ fn what_a_hook_has_kept_does_not_come_in_again() {
     let prompt = json!({"session_id": "later", "cwd": home.folder(), "hook_event_name":
         "UserPromptSubmit", "prompt": "The login test fails again, look at it"});
     let mut hook = home.command(&["hook", "user-prompt", "--user", "ada"]);
+    // Its daemon has to start first.
+    hook.args(["--deadline-ms", "60000"]);
     hook.stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
@@ -141,14 +144,13 @@ fn what_a_hook_has_kept_does_not_come_in_again() {
         .expect("it reads");
     drop(stdin);
     assert!(hook.wait_with_output().expect("it ends").status.success());
-    // The prompt does not wait for its own keeping.
-    let is_kept = || {
-        home.done(&["list", "--user", "ada"])
-            .contains("The login test fails again")
-    };
-    assert!((0..200).any(|_| is_kept()), "the hook kept it");
+    // The prompt does not wait for its own keeping, nor for the memory to be there at all.
+    wait_for("the prompt that the hook keeps", || {
+        let listed = home.run(&["list", "--user", "ada"]);
+        seen_if(listed.stdout.contains("The login test fails again"), listed)
+    });
     let path = file.to_string_lossy().into_owned();
-    let report = home.asked(&["import", &path, "--user", "ada"]);
+    let report = home.run_json(&["import", &path, "--user", "ada"]);
     assert_eq!(
         numbers(&report, &["inserted", "duplicate"]),
         [2, 1],
@@ -179,7 +181,9 @@ fn connect_says_what_there_is_to_bring_in() {
         ("codex", ".codex/sessions"),
         ("gemini", ".gemini/tmp"),
     ] {
-        let done = home.run(&["connect", program, "--user", "ada"]).ended(0);
+        let done = home
+            .run(&["connect", program, "--user", "ada"])
+            .expect_code(0);
         let offered = format!("{place} holds 1 session of 1 project on 1 day; `reprise import");
         assert!(done.stderr.contains(&offered), "{}", done.stderr);
         assert!(done.stderr.contains("--dry-run"), "{}", done.stderr);

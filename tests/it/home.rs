@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use reprise_server::{Client, Place, Starter};
-use reprise_tests::{Finished, finish, reprise, reprise_binary};
+use reprise_server::{Client, DaemonPaths, Starter};
+use reprise_tests::{RunOutput, find_reprise_binary, reprise_command, run_to_end};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -52,8 +52,8 @@ impl Home {
         self.folder.path().join("data")
     }
 
-    pub(crate) fn place(&self) -> Place {
-        Place::new(&self.data(), Some(self.folder.path()))
+    pub(crate) fn place(&self) -> DaemonPaths {
+        DaemonPaths::new(&self.data(), Some(self.folder.path()))
     }
 
     pub(crate) fn client(&self) -> Client {
@@ -63,14 +63,16 @@ impl Home {
         arguments.push(data.into());
         arguments.extend(["serve", "--idle-exit", "60"].map(Into::into));
         // The daemon inherits the runtime directory of this process; it writes down its socket.
-        Client::new(self.place()).starting(Starter {
-            program: reprise_binary().expect("reprise is built"),
+        Client::new(self.place()).with_starter(Starter {
+            program: find_reprise_binary().expect("reprise is built"),
             arguments,
+            creates_data: true,
+            wants_model: false,
         })
     }
 
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = reprise(&self.data()).expect("reprise is built");
+        let mut command = reprise_command(&self.data()).expect("reprise is built");
         command
             .env("XDG_RUNTIME_DIR", self.folder.path())
             .env("HOME", self.folder.path())
@@ -81,27 +83,27 @@ impl Home {
     }
 
     /// What a command ends with.
-    pub(crate) fn run(&self, arguments: &[&str]) -> Finished {
-        finish(&mut self.command(arguments)).expect("reprise runs")
+    pub(crate) fn run(&self, arguments: &[&str]) -> RunOutput {
+        run_to_end(&mut self.command(arguments)).expect("reprise runs")
     }
 
     /// What a command prints that does what it should.
-    pub(crate) fn done(&self, arguments: &[&str]) -> String {
+    pub(crate) fn run_ok(&self, arguments: &[&str]) -> String {
         let finished = self.run(arguments);
         assert_eq!(finished.code, Some(0), "{arguments:?}: {}", finished.stderr);
         finished.stdout
     }
 
     /// Its answer as JSON.
-    pub(crate) fn asked(&self, arguments: &[&str]) -> Value {
-        let said = self.done(&[&["--json"], arguments].concat());
+    pub(crate) fn run_json(&self, arguments: &[&str]) -> Value {
+        let said = self.run_ok(&[&["--json"], arguments].concat());
         serde_json::from_str(&said).expect("JSON")
     }
 
     /// The texts of a user, as an export has them.
     pub(crate) fn texts(&self, user: &str) -> Vec<String> {
         let text = |record: &Value| record["text"].as_str().expect("a text").to_owned();
-        let records = rows(&self.done(&["export", "--user", user]));
+        let records = rows(&self.run_ok(&["export", "--user", user]));
         records.iter().map(text).collect()
     }
 
@@ -109,7 +111,7 @@ impl Home {
     pub(crate) fn keep(&self, lines: &[Value], flags: &[&str]) {
         let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
         let file = self.write("lines.jsonl", &lines.join("\n"));
-        self.done(&[&["ingest", &file], flags].concat());
+        self.run_ok(&[&["ingest", &file], flags].concat());
     }
 
     pub(crate) fn daemon(&self) -> Option<String> {

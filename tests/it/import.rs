@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use reprise_tests::{git, has, lacks, says};
+use reprise_tests::{assert_contains, assert_fields, assert_lacks, run_git};
 use serde_json::{Value, json};
 
 use crate::home::Home;
@@ -61,6 +61,51 @@ fn a_project_moves_in_once_and_is_found() {
 }
 
 #[test]
+fn a_line_of_the_unified_store_is_found_and_written_by_its_own_id() {
+    let home = Home::new();
+    let folder = tempfile::tempdir().expect("a folder");
+    let memory = folder.path().join(".sunwell/memory");
+    std::fs::create_dir_all(&memory).expect("a folder");
+    let learning = r#"{"id":"abc123","fact":"Pools need a limit","category":"pattern"}"#;
+    std::fs::write(memory.join("learnings.jsonl"), learning).expect("written");
+    let decisions = [
+        r#"{"id":"unified-d1","decision":"Use SQLite","rationale":"Simple"}"#,
+        r#"{"id":"unified-d2","decision":"Use PostgreSQL","rationale":"Many","supersedes":"unified-d1"}"#,
+    ];
+    std::fs::write(memory.join("decisions.jsonl"), decisions.join("\n")).expect("written");
+    let tree = folder.path().to_string_lossy().into_owned();
+    let report = run(&home, &["import", &tree]);
+    assert_eq!(
+        (counts(&report), &report["links"]),
+        ([3, 0, 0], &json!(1)),
+        "{report}"
+    );
+    assert_eq!(counts(&run(&home, &["import", &tree])), [0, 3, 0]);
+    let shown = run(&home, &["show", "abc123"]);
+    assert_eq!(shown["records"][0]["text"], "Pools need a limit", "{shown}");
+    let out = folder.path().join("written");
+    let out_text = out.to_string_lossy();
+    home.run_ok(&[
+        "export", "--user", "ada", "--format", "sunwell", "--out", &out_text,
+    ]);
+    let memory = out.join(".sunwell/memory");
+    let files = std::fs::read_dir(&memory).expect("a unified store");
+    let written: String = files
+        .map(|file| std::fs::read_to_string(file.expect("a file").path()).expect("text"))
+        .collect();
+    for id in ["abc123", "unified-d1", "unified-d2"] {
+        assert!(
+            written.contains(&format!("\"id\":\"{id}\"")),
+            "{id}: {written}"
+        );
+    }
+    assert!(
+        written.contains("\"supersedes\":\"unified-d1\""),
+        "{written}"
+    );
+}
+
+#[test]
 fn links_come_in_with_a_daemon_and_without() {
     let frames = fixture("ralph_memory.jsonl").to_string_lossy().into_owned();
     for daemon in [false, true] {
@@ -69,7 +114,9 @@ fn links_come_in_with_a_daemon_and_without() {
             // A tool of an agent starts the daemon.
             let client = home.client();
             let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-            runtime.block_on(client.wake()).expect("the daemon starts");
+            runtime
+                .block_on(client.ensure_running())
+                .expect("the daemon starts");
         }
         let report = run(&home, &["import", &frames]);
         assert_eq!(
@@ -83,7 +130,7 @@ fn links_come_in_with_a_daemon_and_without() {
             ([0, 6, 0], &json!(0)),
             "{daemon}"
         );
-        let related = run(&home, &["related", "e-1", "--direction", "both"]);
+        let related = run(&home, &["tags", "related", "e-1", "--direction", "both"]);
         let related = related["related"].as_array().map(Vec::len);
         assert_eq!((related, home.daemon().is_some()), (Some(2), daemon));
     }
@@ -100,14 +147,14 @@ fn a_repository_and_its_notes_move_in_once_and_are_found_by_the_same_recall() {
     .unwrap();
     let words = "Raise the pool to fifty connections";
     let commit = ["commit", "-q", "--allow-empty", "-m", words];
-    git(folder.path(), &["init", "-q"]);
-    git(folder.path(), &commit);
+    run_git(folder.path(), &["init", "-q"]);
+    run_git(folder.path(), &commit);
     let path = folder.path().to_string_lossy().into_owned();
     let command = ["import", &path, "--dry-run", "--user", "ada"];
     let plan = home.run(&command);
-    says!(
+    assert_contains!(
         plan.stderr,
-        "--from takes what it holds besides: instructions"
+        "it also contains (choose with --from): instructions"
     );
     let history: &[&str] = &["import", &path];
     let rules: &[&str] = &["import", &path, "--from", "instructions"];
@@ -130,7 +177,7 @@ fn a_repository_and_its_notes_move_in_once_and_are_found_by_the_same_recall() {
     };
     assert!(tags.iter().any(of_project), "{listed}");
     let found = run(&home, &["recall", "money in cents"]);
-    says!(
+    assert_contains!(
         found["results"][0]["text"].as_str().unwrap(),
         "Money is in cents"
     );
@@ -154,7 +201,7 @@ fn lived(home: &Home) {
         &["ingest", "--jsonl", &file.to_string_lossy()][..],
         &["edit", "a", "--content", "Deploy on Thursdays"],
         &["edit", "b", "--tags", "pool,database"],
-        &["link", "c", "b", "--relation", "caused_by"],
+        &["tags", "link", "c", "b", "--relation", "caused_by"],
         &["outcome", "--jsonl", &outcome.to_string_lossy()],
         &["forget", "--external-id", "d"],
     ] {
@@ -173,7 +220,7 @@ fn a_whole_memory_moves_in_each_of_our_forms_and_a_cut_one_is_refused() {
         let file = file.to_str().unwrap();
         let export = |user: &str, out: &str| {
             let arguments = ["export", "--user", user, "--format", format, "--out", out];
-            home.run(&arguments).ended(0);
+            home.run(&arguments).expect_code(0);
             std::fs::read_to_string(out).expect("the export is there")
         };
         let import = |user: &str, more: &[&str]| {
@@ -181,7 +228,7 @@ fn a_whole_memory_moves_in_each_of_our_forms_and_a_cut_one_is_refused() {
             home.run(&arguments)
         };
         let first = export("ada", file);
-        lacks!(first, "Forget me", "My pay");
+        assert_lacks!(first, "Forget me", "My pay");
         let plan = import(format, &["--dry-run"]);
         let report: Value = serde_json::from_str(&plan.stdout).expect("JSON");
         assert_eq!(
@@ -202,8 +249,8 @@ fn a_whole_memory_moves_in_each_of_our_forms_and_a_cut_one_is_refused() {
                 "{user}"
             );
         }
-        // Beside another memory: what is new, with its links.
-        let beside = format!("{format}-beside");
+        // Into another memory: what is new, with its links.
+        let second = format!("{format}-second");
         let other = home.folder().join("other.jsonl");
         std::fs::write(&other, r#"{"external_id":"z","text":"Already here"}"#).unwrap();
         let arguments = [
@@ -211,10 +258,10 @@ fn a_whole_memory_moves_in_each_of_our_forms_and_a_cut_one_is_refused() {
             "--jsonl",
             other.to_str().unwrap(),
             "--user",
-            &beside,
+            &second,
         ];
         assert_eq!(home.run(&arguments).code, Some(0));
-        let report: Value = serde_json::from_str(&import(&beside, &[]).stdout).expect("JSON");
+        let report: Value = serde_json::from_str(&import(&second, &[]).stdout).expect("JSON");
         assert_eq!((counts(&report), &report["links"]), ([3, 0, 0], &json!(1)));
         // Cut anywhere: one sentence, and nothing is kept.
         for part in [3, 2] {
@@ -239,12 +286,12 @@ fn a_stock_file_brings_the_whole_memory_back() {
     let out = home.path("ada.rvf");
     let export = |user: &str, more: &[&str]| {
         let arguments = [&["export", "--user", user], more].concat();
-        let done = home.run(&arguments).ended(0);
+        let done = home.run(&arguments).expect_code(0);
         done.stdout
     };
     export("ada", &["--format", "rvf", "--out", &out]);
     let import = ["import", &out, "--user", "eve"];
-    home.run(&import).ended(0);
+    home.run(&import).expect_code(0);
     let json = ["--format", "json"];
     assert_eq!(export("eve", &json), export("ada", &json));
 }
@@ -280,9 +327,9 @@ fn a_memory_moves_out_in_other_systems_forms_and_in_again() {
         let out = home.path(format);
         let export = ["export", "--user", "ada", "--format", format, "--out", &out];
         let without = home.run(&export[..5]);
-        says!(without.stderr, "--out PATH");
+        assert_contains!(without.stderr, "--out PATH");
         let again = match format {
-            "markdown" | "sunwell" => (Some(2), "is there already"),
+            "markdown" | "sunwell" => (Some(2), "is an existing folder"),
             // Its own file is written anew.
             _ => (Some(0), ""),
         };
@@ -317,8 +364,8 @@ fn stock_rvf_runtime_finds_the_same_neighbours_in_a_closed_file() {
     let home = Home::new();
     let lines = with_vectors(&home);
     run(&home, &["ingest", "--jsonl", &lines]);
-    let report = run(&home, &["check", "--stock"]);
-    has!(report, "sound": true, "stock_vectors": 40);
+    let report = run(&home, &["doctor", "check", "--stock"]);
+    assert_fields!(report, "sound": true, "stock_vectors": 40);
     let out = home.path("ada.rvf");
     let export = ["export", "--user", "ada", "--format", "rvf", "--out", &out];
     assert_eq!(home.run(&export).code, Some(0));
@@ -326,6 +373,35 @@ fn stock_rvf_runtime_finds_the_same_neighbours_in_a_closed_file() {
     let moved = home.run(&import);
     let report: Value = serde_json::from_str(&moved.stdout).expect("JSON");
     assert_eq!(counts(&report), [40, 0, 0]);
+}
+
+#[test]
+fn a_new_memory_has_its_vectors_in_rvf_runtime_where_that_is_chosen_and_keeps_them_there() {
+    let home = Home::new();
+    let lines = with_vectors(&home);
+    let chosen = home.write("rvf.toml", "[memory]\nvectors = \"rvf-runtime\"\n");
+    run(&home, &["ingest", "--jsonl", &lines, "--config", &chosen]);
+    let beside = home.data().join("ada/memory.vectors.rvf");
+    let written = std::fs::metadata(&beside).expect("it is there").len();
+    assert!(
+        written > 40 * 384 * 4,
+        "all 40 vectors are in it: {written}"
+    );
+    // The setting is for new memories: without it this one is opened with what it was made with.
+    assert_fields!(run(&home, &["stats"]), "vector_store": "rvf-runtime", "embedded": 40);
+    let told = home.run(&["stats", "--user", "ada"]).expect_code(0);
+    assert_contains!(told.stdout, "asked of rvf-runtime");
+    assert_fields!(run(&home, &["doctor", "check", "--stock"]), "sound": true);
+    std::fs::write(&beside, "no file of that package").expect("written");
+    let learn = ["learn", "The deploy key is in the safe", "--user", "ada"];
+    home.run(&learn).expect_code(0);
+    let mended = std::fs::metadata(&beside).expect("it is there").len();
+    assert!(mended >= written, "made anew from the log: {mended}");
+    let plain = ["ingest", "--jsonl", &lines, "--user", "eve"];
+    home.run(&plain).expect_code(0);
+    let with = ["stats", "--user", "eve", "--json", "--config", &chosen];
+    let stats: Value = serde_json::from_str(&home.run(&with).stdout).expect("JSON");
+    assert_fields!(stats, "vector_store": "log");
 }
 
 #[test]
@@ -349,14 +425,14 @@ fn secrets_are_taken_out_of_whatever_moves_in() {
             "export", "--user", "eve", "--format", "json", "--out", &archive,
         ],
     ] {
-        home.run(&arguments).ended(0);
+        home.run(&arguments).expect_code(0);
     }
     assert!(std::fs::read_to_string(&archive).unwrap().contains(&secret));
     run(&home, &["import", &archive, "--from", "reprise"]);
     let export = home.run(&["export", "--user", "ada"]);
     assert_eq!(export.stdout.lines().count(), 3, "{}", export.stdout);
     let kept = export.stdout.to_lowercase();
-    lacks!(kept, &secret.to_lowercase());
+    assert_lacks!(kept, &secret.to_lowercase());
 }
 
 #[test]
@@ -368,16 +444,16 @@ fn a_plain_text_beside_notes_is_not_passed_over_in_silence() {
     let text = folder.join("printer.txt");
     std::fs::write(&text, "The printer is on the third floor.\n").expect("written");
     let [folder, text] = [&folder, &text].map(|path| path.to_string_lossy().into_owned());
-    let told = home.run(&["import", &folder]).ended(0);
-    says!(told.stderr, "1 file with the ending .txt", &text);
-    let told = home.run(&["import", &text]).ended(2);
-    says!(told.stderr, "--from markdown");
-    home.done(&["import", &text, "--from", "markdown"]);
+    let told = home.run(&["import", &folder]).expect_code(0);
+    assert_contains!(told.stderr, "1 file ending in .txt", &text);
+    let told = home.run(&["import", &text]).expect_code(2);
+    assert_contains!(told.stderr, "--from markdown");
+    home.run_ok(&["import", &text, "--from", "markdown"]);
     // Markdown that was given to the other command is sent here.
     let note = folder + "/a.md";
     for flag in ["--jsonl", "--yaml"] {
         let told = home.run(&["ingest", flag, &note]);
-        says!(told.stderr, "reprise import");
+        assert_contains!(told.stderr, "reprise import");
     }
 }
 
@@ -385,10 +461,10 @@ fn a_plain_text_beside_notes_is_not_passed_over_in_silence() {
 fn an_export_does_not_bring_back_what_was_forgotten_since() {
     let home = Home::new();
     for text in ["The heron nests by the weir", "The ibis nests by the mill"] {
-        home.done(&["learn", text, "--user", "ada"]);
+        home.run_ok(&["learn", text, "--user", "ada"]);
     }
     let file = home.path("ada.jsonl");
-    home.done(&["export", "--user", "ada", "--out", &file]);
+    home.run_ok(&["export", "--user", "ada", "--out", &file]);
     let kept = run(&home, &["list", "--limit", "1"]);
     let id = kept["id"].as_str().expect("an id");
     run(&home, &["forget", "--id", id]);

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use reprise_tests::{has, says};
+use reprise_tests::{assert_contains, assert_fields};
 use serde_json::json;
 
 use crate::home::Home;
@@ -77,20 +77,20 @@ const JIRA: [&str; 19] = [
 fn with_others(count: usize) -> Home {
     let ada = Home::with(&["--no-daemon", "--user", "ada"]);
     let file = ada.write("others.jsonl", &others(count));
-    ada.done(&["ingest", &file]);
+    ada.run_ok(&["ingest", &file]);
     ada
 }
 
 #[test]
 fn the_jira_lesson_comes_first_among_five_hundred_and_says_where_it_does_not_hold() {
     let ada = with_others(500);
-    let id = ada.asked(&JIRA)["id"].clone();
-    let ask = ["search", "jira workflow update", "--tags", "api"];
-    let found = ada.asked(&ask);
+    let id = ada.run_json(&JIRA)["id"].clone();
+    let ask = ["recall", "jira workflow update", "--tags", "api"];
+    let found = ada.run_json(&ask);
     let first = &found["results"][0];
     assert_eq!(first["id"], id);
     let lesson = &first["lesson"];
-    has!(lesson, "confidence": "high", "evidence": "tested");
+    assert_fields!(lesson, "confidence": "high", "evidence": "tested");
     assert_eq!(lesson["contexts"], json!(["updating existing workflows"]));
     assert!(lesson.get("warning").is_none());
     let text = ada.run(&ask).stdout;
@@ -116,7 +116,7 @@ fn the_jira_lesson_comes_first_among_five_hundred_and_says_where_it_does_not_hol
         1,
         "{first}"
     );
-    let shown = ada.asked(&["show", id.as_str().expect("an id")]);
+    let shown = ada.run_json(&["show", id.as_str().expect("an id")]);
     let details = &shown["records"][0]["details"];
     assert_eq!(details["derived_from_experiment"], "goal-7");
     assert!(
@@ -128,7 +128,7 @@ fn the_jira_lesson_comes_first_among_five_hundred_and_says_where_it_does_not_hol
     // Elsewhere it is shown, and says that it does not hold; or is left out where that is asked
     // for.
     let elsewhere = [&ask[..], &["--context", "I create a new workflow"]].concat();
-    let found = ada.asked(&elsewhere);
+    let found = ada.run_json(&elsewhere);
     let first = &found["results"][0];
     assert_eq!(
         (&first["id"], &first["lesson"]["applies"]),
@@ -139,7 +139,7 @@ fn the_jira_lesson_comes_first_among_five_hundred_and_says_where_it_does_not_hol
             .stdout
             .contains("WARNING: does not apply here: creating new workflows")
     );
-    let found = ada.asked(&[&elsewhere[..], &["--applying"]].concat());
+    let found = ada.run_json(&[&elsewhere[..], &["--applying"]].concat());
     let results = found["results"].as_array().expect("results");
     assert!(
         results.len() == 5 && results.iter().all(|hit| hit["id"] != id),
@@ -152,27 +152,28 @@ fn a_kind_of_evidence_comes_into_use_is_reviewed_and_merged() {
     let ada = with_others(1);
     let learn = |words: &str, more: &[&str]| {
         let lesson = ["learn", "--content", words, "--source", "Trial and error"];
-        ada.asked(&[&lesson[..], more].concat())
+        ada.run_json(&[&lesson[..], more].concat())
     };
     let first = learn("The proxy needs HTTP/1.1.", &[]);
     let doubt = first["evidence"].as_str().expect("a doubt");
-    says!(doubt, "`tested`", "`observed`");
+    assert_contains!(doubt, "`tested`", "`observed`");
     learn("The mirror needs a trailing slash.", &[]);
     let strict = ["learn", "x y", "--source", "gut-feeling", "--strict"];
-    says!(ada.run(&strict).ended(2).stderr, "no kind of evidence here");
+    assert_contains!(ada.run(&strict).expect_code(2).stderr, "unknown evidence `");
 
-    let review = ada.asked(&["sources", "--review"]);
+    let review = ada.run_json(&["tags", "sources", "--review"]);
     assert_eq!(review["evidence"].as_array().map(Vec::len), Some(1));
     assert_eq!(review["evidence"][0]["name"], "trial-and-error");
     assert_eq!(review["evidence"][0]["count"], 2);
-    ada.asked(&[
+    ada.run_json(&[
+        "tags",
         "sources",
         "--add",
         "field-report",
         "--description",
         "A customer wrote it",
     ]);
-    let all = ada.asked(&["sources"]);
+    let all = ada.run_json(&["tags", "sources"]);
     let kind = |name: &str| {
         let kinds = all["evidence"].as_array().expect("kinds");
         kinds
@@ -185,33 +186,31 @@ fn a_kind_of_evidence_comes_into_use_is_reviewed_and_merged() {
     assert_eq!(kind("tested")["typical_confidence"], "high");
     assert_eq!(kind("inferred")["typical_confidence"], "low-medium");
 
-    let merged = ada.asked(&["sources", "--merge", "trial-and-error", "tested"]);
+    let merged = ada.run_json(&["tags", "sources", "--merge", "trial-and-error", "tested"]);
     assert_eq!(merged["merged"], 2);
     let third = learn("The cache wants a key.", &[]);
     assert!(
         third.get("evidence").is_none(),
         "the word means `tested` now: {third}"
     );
-    let shown = ada.asked(&["show", third["id"].as_str().expect("an id")]);
+    let shown = ada.run_json(&["show", third["id"].as_str().expect("an id")]);
     assert_eq!(shown["records"][0]["evidence"], "tested");
-    assert_eq!(ada.asked(&["sources", "--review"])["evidence"], json!([]));
-    ada.run(&["sources", "--merge", "tested", "observed"])
-        .ended(2);
+    assert_eq!(
+        ada.run_json(&["tags", "sources", "--review"])["evidence"],
+        json!([])
+    );
+    ada.run(&["tags", "sources", "--merge", "tested", "observed"])
+        .expect_code(2);
+    let unknown = ada.run(&["tags", "--merge", "no-such-tag", "cache"]);
+    assert_contains!(unknown.stdout, "no memory has tag `no-such-tag`");
 }
 
 #[test]
 fn links_lead_from_one_domain_to_another() {
     let ada = with_others(1);
     let learn = |title: &str, tags: &str| {
-        let kept = ada.asked(&[
-            "learn",
-            "--title",
-            title,
-            "--content",
-            title,
-            "--tags",
-            tags,
-        ]);
+        let options = ["--title", title, "--content", title, "--tags", tags];
+        let kept = ada.run_json(&[&["learn"][..], &options].concat());
         kept["id"].as_str().map(str::to_owned).expect("an id")
     };
     let gotcha = learn("Jira workflow updates delete missing statuses", "jira,api");
@@ -221,16 +220,37 @@ fn links_lead_from_one_domain_to_another() {
     );
     let concept = learn("PUT vs PATCH semantics in REST", "rest");
     let alone = learn("Tea is best at eighty degrees", "kitchen");
-    ada.asked(&["link", &gotcha, &pattern, "--relation", "learned_from"]);
-    ada.asked(&["link", &pattern, &concept, "--relation", "instance_of"]);
-    ada.asked(&["link", &concept, &gotcha, "--relation", "contradicts"]);
-    ada.asked(&[
+    ada.run_json(&[
+        "tags",
+        "link",
+        &gotcha,
+        &pattern,
+        "--relation",
+        "learned_from",
+    ]);
+    ada.run_json(&[
+        "tags",
+        "link",
+        &pattern,
+        &concept,
+        "--relation",
+        "instance_of",
+    ]);
+    ada.run_json(&[
+        "tags",
+        "link",
+        &concept,
+        &gotcha,
+        "--relation",
+        "contradicts",
+    ]);
+    ada.run_json(&[
         "call",
         "unlink",
         &json!({"from": concept, "to": gotcha, "relation": "contradicts"}).to_string(),
     ]);
 
-    let path = ada.asked(&["graph", "path", &gotcha, &concept]);
+    let path = ada.run_json(&["tags", "path", &gotcha, &concept]);
     let words: Vec<&str> = path["steps"]
         .as_array()
         .expect("steps")
@@ -239,20 +259,20 @@ fn links_lead_from_one_domain_to_another() {
         .collect();
     assert_eq!(words, ["learned_from", "instance_of"]);
     assert_eq!(
-        ada.asked(&["graph", "path", &gotcha, &alone])["connected"],
+        ada.run_json(&["tags", "path", &gotcha, &alone])["connected"],
         false
     );
-    let bridges = ada.asked(&["graph", "bridges", "jira", "rest"]);
+    let bridges = ada.run_json(&["tags", "bridges", "jira", "rest"]);
     assert_eq!(bridges["bridges"][0]["id"], json!(pattern));
-    let clusters = ada.asked(&["graph", "clusters"]);
+    let clusters = ada.run_json(&["tags", "clusters"]);
     assert_eq!(clusters["clusters"][0]["size"], 3);
-    let around = ada.asked(&["graph", "around", &gotcha, "--depth", "1"]);
+    let around = ada.run_json(&["tags", "clusters", &gotcha, "--depth", "1"]);
     assert_eq!(
         around["clusters"][0]["links"].as_array().map(Vec::len),
         Some(1)
     );
     let related = |more: &[&str]| {
-        let found = ada.asked(&[&["related", &pattern], more].concat());
+        let found = ada.run_json(&[&["tags", "related", &pattern], more].concat());
         found["related"].as_array().map(Vec::len)
     };
     assert_eq!(related(&[]), Some(1), "outgoing, as the document asks");
@@ -262,4 +282,18 @@ fn links_lead_from_one_domain_to_another() {
         related(&["--relation", "learned_from", "--direction", "out"]),
         Some(0)
     );
+}
+
+#[test]
+fn a_run_that_used_an_earlier_version_counts_for_the_memory() {
+    let home = Home::with(&["--no-daemon", "--no-model"]);
+    home.run_ok(&["learn", "the cache needs a lifetime of ten seconds"]);
+    let earlier = home.run_json(&["list"])["id"].as_str().unwrap().to_owned();
+    home.run_ok(&["edit", &earlier, "the cache needs a lifetime of a minute"]);
+    let line = json!({"query": "cache", "used": [earlier], "quality": 1.0, "run_id": "one"});
+    let runs = home.write("runs.jsonl", &format!("{line}\n"));
+    home.run_ok(&["outcome", "--jsonl", &runs]);
+    let now = home.run_json(&["list", "--kind", "finding"])["id"].clone();
+    let told = home.run_json(&["call", "runs"]);
+    assert_eq!(told["runs"][0]["used"], json!([now]), "{told}");
 }

@@ -1,17 +1,17 @@
 //! What is longer than a record keeps is cut, and every way in says so; a record at its own limit
 //! can be published.
 
-use reprise_tests::{Finished, has};
+use reprise_tests::{RunOutput, assert_fields};
 use serde_json::{Value, json};
 
 use crate::home::Home;
 
 const LIMIT: usize = 64 * 1024;
 
-fn ingest(home: &Home, lines: &[Value], more: &[&str]) -> Finished {
+fn ingest(home: &Home, lines: &[Value], more: &[&str]) -> RunOutput {
     let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
     let file = home.write("long.jsonl", &lines.join("\n"));
-    home.run(&[&["ingest", "--user", "ada", &file], more].concat())
+    home.run(&[&["ingest", "--json", "--user", "ada", &file], more].concat())
 }
 
 /// The second line is as long as one may be sent, and the third has more than a request may have,
@@ -34,9 +34,11 @@ fn a_long_text_is_cut_and_said_alike_with_and_without_a_daemon() {
         let home = Home::new();
         if with_daemon {
             let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-            runtime.block_on(home.client().wake()).expect("it starts");
+            runtime
+                .block_on(home.client().ensure_running())
+                .expect("it starts");
         }
-        let finished = ingest(&home, &lines(), &[]).ended(1);
+        let finished = ingest(&home, &lines(), &[]).expect_code(1);
         let counts: Value = serde_json::from_str(&finished.stdout).expect("JSON");
         assert_eq!(
             counts,
@@ -44,17 +46,17 @@ fn a_long_text_is_cut_and_said_alike_with_and_without_a_daemon() {
         );
         let said: Vec<&str> = finished.stderr.lines().collect();
         for expected in [
-            "line 2 (`long`): its text has 2097151 bytes; the first 65536 are kept",
-            "line 3 was refused: `k` has more than 1048576 bytes; send less",
+            "line 2 (`long`): its text has 2097151 bytes; only the first 65536 are stored",
+            "refused line 3: `k` has more than 1048576 bytes; send less",
         ] {
             assert!(said[..2].contains(&expected), "{:?}", &said[..2]);
         }
         assert_eq!(
             said[2],
-            "line 4: its text has 65545 bytes; the first 65536 are kept"
+            "line 4: its text has 65545 bytes; only the first 65536 are stored"
         );
         assert_eq!(said.len(), 12, "{}", finished.stderr);
-        let kept = home.asked(&["show", "--user", "ada", "long"]);
+        let kept = home.run_json(&["show", "--user", "ada", "long"]);
         let kept = &kept["records"][0];
         // Before the character that the limit falls into.
         assert_eq!(kept["text"].as_str().map(str::len), Some(LIMIT - 1));
@@ -71,13 +73,13 @@ fn every_way_in_says_what_it_cut() {
     // As over HTTP.
     let record = json!({ "text": long, "external_id": "one" });
     let call = |operation: &str, arguments: &Value| -> Value {
-        home.asked(&["call", operation, &arguments.to_string(), "--user", "ada"])
+        home.run_json(&["call", operation, &arguments.to_string(), "--user", "ada"])
     };
     let report = call(
         "observe",
         &json!({ "records": [record, { "text": "short" }] }),
     );
-    has!(report, "inserted": 2, "truncated": 1);
+    assert_fields!(report, "inserted": 2, "truncated": 1);
     assert_eq!(report["outcomes"][0]["truncated_from_bytes"], long.len());
     assert_eq!(report["outcomes"][1].get("truncated_from_bytes"), None);
     let seen = call("record", &json!({ "type": "learning", "content": long }));
@@ -109,10 +111,10 @@ fn every_way_in_says_what_it_cut() {
             more,
         ]
         .concat();
-        let report = home.asked(&import);
+        let report = home.run_json(&import);
         assert_eq!(report["truncated"], 1, "{report}");
         let said = report["lines"][0]["why"].as_str().unwrap_or_default();
-        assert!(said.contains("the first 65536 are kept"), "{report}");
+        assert!(said.contains("the first 65536 are stored"), "{report}");
     }
 }
 
@@ -121,12 +123,14 @@ fn a_record_at_its_limit_can_be_published() {
     let home = Home::new();
     let zero = format!("nul\0{}", "y ".repeat(LIMIT));
     for (name, text) in [("long", &"word ".repeat(LIMIT)), ("zero", &zero)] {
-        ingest(&home, &[json!({ "external_id": name, "text": text })], &[]).ended(0);
+        ingest(&home, &[json!({ "external_id": name, "text": text })], &[]).expect_code(0);
         let title = "A title of its own";
-        let publish = ["publish", name, "--user", "ada", "--yes", "--title", title];
-        let published = home.asked(&publish);
+        let publish = [
+            "share", "publish", name, "--user", "ada", "--yes", "--title", title,
+        ];
+        let published = home.run_json(&publish);
         let id = published["published"][0]["id"].as_str().expect("an id");
-        let found = home.asked(&["recall", title, "--user", "bob", "--scope", "global"]);
+        let found = home.run_json(&["recall", title, "--user", "bob", "--scope", "global"]);
         let found = found["results"].as_array().expect("results");
         assert!(found.iter().any(|hit| hit["id"] == id), "{id}");
     }

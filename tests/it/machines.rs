@@ -4,13 +4,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use reprise_tests::{has, lacks, says};
+use reprise_tests::{assert_contains, assert_fields, assert_lacks};
 use serde_json::{Value, json};
 
 use crate::home::{Home, rows};
 
 fn learn(home: &Home, text: &str) -> String {
-    let kept = home.asked(&["learn", text, "--user", "ada"]);
+    let kept = home.run_json(&["learn", text, "--user", "ada"]);
     let id = kept["id"].as_str();
     id.expect("its id").to_owned()
 }
@@ -20,7 +20,7 @@ fn memory(home: &Home) -> PathBuf {
 }
 
 fn texts(home: &Home) -> Vec<String> {
-    let listed = home.done(&["list", "--user", "ada", "--json", "--limit", "500"]);
+    let listed = home.run_ok(&["list", "--user", "ada", "--json", "--limit", "500"]);
     let text = |record: &Value| record["text"].as_str().expect("text").to_owned();
     let mut texts: Vec<String> = rows(&listed).iter().map(text).collect();
     texts.sort();
@@ -43,7 +43,7 @@ fn two_files_of_one_user_say_the_same_afterwards_and_those_of_two_users_are_refu
     let other = copied(&one);
     learn(&one, "only the first machine knows the port");
     learn(&other, "only the second machine knows the pin");
-    other.done(&[
+    other.run_ok(&[
         "edit",
         &shared,
         "--content",
@@ -51,12 +51,12 @@ fn two_files_of_one_user_say_the_same_afterwards_and_those_of_two_users_are_refu
         "--user",
         "ada",
     ]);
-    one.done(&["delete", &shared, "--reason", "asked", "--user", "ada"]);
+    one.run_ok(&["forget", &shared, "--reason", "asked", "--user", "ada"]);
     let (own, theirs) = (memory(&one), memory(&other));
     let (own, theirs) = (own.to_string_lossy(), theirs.to_string_lossy());
-    let would = one.asked(&["sync", &own, &theirs, "--dry-run"]);
+    let would = one.run_json(&["branch", "sync", &own, &theirs, "--dry-run"]);
     assert_eq!(texts(&one).len(), 2, "nothing was done yet");
-    let done = one.asked(&["sync", &own, &theirs]);
+    let done = one.run_json(&["branch", "sync", &own, &theirs]);
     assert_eq!(done["digest"], would["digest"]);
     assert_eq!(done["conflicts"][0]["what"], "forgotten", "{done}");
     let all = [
@@ -70,7 +70,7 @@ fn two_files_of_one_user_say_the_same_afterwards_and_those_of_two_users_are_refu
     );
     // The other way round, and again.
     for (first, second) in [(&theirs, &own), (&own, &theirs)] {
-        let again = other.asked(&["sync", first, second]);
+        let again = other.run_json(&["branch", "sync", first, second]);
         assert_eq!(again["digest"], done["digest"]);
         assert!(
             again["files"]
@@ -80,15 +80,24 @@ fn two_files_of_one_user_say_the_same_afterwards_and_those_of_two_users_are_refu
                 .all(|f| f["changed"] == false)
         );
     }
-    one.done(&["check", "--user", "ada"]);
-    one.done(&["learn", "bob keeps this to himself", "--user", "bob"]);
+    one.run_ok(&["doctor", "check", "--user", "ada"]);
+    one.run_ok(&["learn", "bob keeps this to himself", "--user", "bob"]);
     let bobs = one.data().join("bob/memory.rvf");
-    let refused = one.run(&["sync", &own, &bobs.to_string_lossy()]).ended(2);
+    let refused = one
+        .run(&["branch", "sync", &own, &bobs.to_string_lossy()])
+        .expect_code(2);
     assert!(refused.stderr.contains("`ada`") && refused.stderr.contains("`bob`"));
+    let twice = one.run(&["branch", "sync", &own, &own]).expect_code(2);
+    assert!(
+        twice.stderr.contains("both are the same file"),
+        "{}",
+        twice.stderr
+    );
 }
 
 fn sync(home: &Home, folder: &Path) -> Value {
-    home.asked(&[
+    home.run_json(&[
+        "branch",
         "sync",
         "--folder",
         &folder.to_string_lossy(),
@@ -140,7 +149,7 @@ fn machines_exchange_over_a_folder_and_a_file_of_another_user_is_left_out() {
     fs::write(&cut, &whole).expect("whole");
     assert_eq!(texts(&one).len(), 2);
 
-    one.done(&["delete", &pin, "--reason", "asked", "--user", "ada"]);
+    one.run_ok(&["forget", &pin, "--reason", "asked", "--user", "ada"]);
     sync(&one, folder);
     sync(&other, folder);
     assert_eq!(texts(&other), ["the lift is broken on Mondays"]);
@@ -157,14 +166,15 @@ fn machines_exchange_over_a_folder_and_a_file_of_another_user_is_left_out() {
     let head = r#"{"reprise_exchange":1,"user":"bob","machine":"0123456789abcdef"}"#;
     fs::write(folder.join("ada/stray.jsonl"), head).expect("written");
     let words = [
+        "branch",
         "sync",
         "--folder",
         &folder.to_string_lossy(),
         "--user",
         "ada",
     ];
-    let refused = one.run(&words).ended(1);
-    says!(refused.stderr, "is of the memory of `bob`");
+    let refused = one.run(&words).expect_code(1);
+    assert_contains!(refused.stderr, "has the memories of `bob`");
     assert_eq!(texts(&one).len(), 1);
 }
 
@@ -188,13 +198,13 @@ fn what_is_sensitive_does_not_get_into_the_folder_nor_what_it_said_before() {
         "--user",
         "ada",
     ];
-    one.done(&edit);
+    one.run_ok(&edit);
     sync(&one, carried.path());
     let files = fs::read_dir(carried.path().join("ada")).expect("read");
     let files = files.map(|file| fs::read_to_string(file.expect("a file").path()));
     let all: String = files.map(|file| file.expect("text")).collect();
-    says!(all, "the lift is broken");
-    lacks!(all, "salary", "drawer");
+    assert_contains!(all, "the lift is broken");
+    assert_lacks!(all, "salary", "drawer");
     sync(&other, carried.path());
     assert_eq!(texts(&other), ["the lift is broken on Mondays"]);
     // It stays where it was kept.
@@ -223,10 +233,15 @@ fn the_vectors_of_both_files_are_in_both_afterwards() {
     with_vectors(&one, 0..3);
     with_vectors(&other, 3..6);
     let (own, theirs) = (memory(&one), memory(&other));
-    one.asked(&["sync", &own.to_string_lossy(), &theirs.to_string_lossy()]);
+    one.run_json(&[
+        "branch",
+        "sync",
+        &own.to_string_lossy(),
+        &theirs.to_string_lossy(),
+    ]);
     for (home, axis) in [(&one, 4), (&other, 1)] {
-        let stats = home.asked(&["stats", "--user", "ada"]);
-        has!(stats, "embedded": 6, "unembedded": 0);
+        let stats = home.run_json(&["stats", "--user", "ada"]);
+        assert_fields!(stats, "embedded": 6, "unembedded": 0);
         // No word of it: by its vector alone.
         let vector: Vec<f32> = (0..384).map(|at| f32::from(u8::from(at == axis))).collect();
         let query = json!({ "query_id": "q", "query": "zzz", "embedding": vector,
@@ -240,7 +255,7 @@ fn the_vectors_of_both_files_are_in_both_afterwards() {
             "--queries",
             &file.to_string_lossy(),
         ];
-        let answer: Value = serde_json::from_str(&home.done(&ask)).expect("JSON");
+        let answer: Value = serde_json::from_str(&home.run_ok(&ask)).expect("JSON");
         assert_eq!(answer["results"][0]["external_id"], axis.to_string());
     }
 }
@@ -256,8 +271,8 @@ fn a_file_of_its_own_that_a_machine_cannot_read_is_not_written_to() {
     fs::write(&own, "mine\n").expect("written");
     let folder = carried.path().to_string_lossy();
     let refused = one
-        .run(&["sync", "--folder", &folder, "--user", "ada"])
-        .ended(2);
-    says!(refused.stderr, "no exchange file");
+        .run(&["branch", "sync", "--folder", &folder, "--user", "ada"])
+        .expect_code(2);
+    assert_contains!(refused.stderr, "is not an exchange file");
     assert_eq!(fs::read_to_string(&own).expect("read"), "mine\n");
 }

@@ -1,4 +1,4 @@
-//! Tests that cross rooms and need no process of their own: the rules about the code itself.
+//! Tests that cross rooms: the rules about the code itself, and the real binary from outside.
 //!
 //! The list of topics.
 #![expect(
@@ -9,13 +9,16 @@
 mod architecture;
 mod away;
 mod backup;
+mod batch;
 mod before;
 mod branch;
 mod care;
 mod cli;
+mod cold;
+mod crash;
 mod demo;
 mod deploy;
-mod evaluation;
+mod edges;
 mod faces;
 mod forgetting;
 mod global;
@@ -24,9 +27,11 @@ mod history;
 mod home;
 mod import;
 mod knowledge;
+mod left;
 mod lessons;
 mod long_texts;
 mod machines;
+mod messages;
 mod models;
 mod moving_in;
 mod notes;
@@ -36,6 +41,8 @@ mod offline;
 mod page;
 mod pages;
 mod people;
+mod plain;
+mod plugins;
 mod printed;
 mod projections;
 mod records;
@@ -45,11 +52,13 @@ mod repository;
 mod requirements;
 mod scale;
 mod sessions;
+mod setup;
 mod tending;
 mod tidy;
 mod together;
 mod traces;
 mod tutorial;
+mod ulimits;
 mod wall;
 mod wayward;
 mod workspace;

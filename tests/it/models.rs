@@ -1,5 +1,5 @@
-//! Models beside the built-in one, by the real binary: an endpoint that another process serves, a
-//! model of a user's own, and one that is chosen by a memory's own records.
+//! Models other than the built-in one, by the real binary: an endpoint that another process serves,
+//! a model of a user's own, and one that is chosen by a memory's own records.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -8,15 +8,16 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+use std::time::Duration;
 
-use reprise_tests::{Finished, finish, has, reprise, says};
+use reprise_tests::{RunOutput, assert_contains, assert_fields, reprise_command, run_to_end};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// A memory with a configuration of its own, and no daemon.
-pub(crate) struct Desk(TempDir);
+pub(crate) struct ConfiguredMemory(TempDir);
 
-impl Desk {
+impl ConfiguredMemory {
     pub(crate) fn new() -> Self {
         let desk = Self(tempfile::tempdir().expect("a folder"));
         fs::write(desk.path("config.toml"), "").expect("written");
@@ -28,14 +29,14 @@ impl Desk {
     }
 
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = reprise(&self.0.path().join("data")).expect("reprise is built");
+        let mut command = reprise_command(&self.0.path().join("data")).expect("reprise is built");
         command.args(["--no-daemon", "--config", &self.path("config.toml")]);
         command.args(arguments);
         command
     }
 
-    pub(crate) fn run(&self, arguments: &[&str]) -> Finished {
-        finish(&mut self.command(arguments)).expect("reprise runs")
+    pub(crate) fn run(&self, arguments: &[&str]) -> RunOutput {
+        run_to_end(&mut self.command(arguments)).expect("reprise runs")
     }
 
     pub(crate) fn json(&self, arguments: &[&str]) -> Value {
@@ -49,7 +50,7 @@ impl Desk {
         let lines = lines.collect::<Vec<_>>().join("\n");
         let file = self.path("notes.jsonl");
         fs::write(&file, lines).expect("written");
-        self.json(&["ingest", "--user", user, "--jsonl", &file]);
+        self.json(&["--json", "ingest", "--user", user, "--jsonl", &file]);
     }
 
     fn spaces(&self, user: &str) -> Value {
@@ -58,7 +59,12 @@ impl Desk {
 }
 
 /// An endpoint whose vectors are 12 wide and tell a text's subject; counts the texts it was sent.
-fn served() -> (String, Arc<AtomicUsize>) {
+fn start_endpoint() -> (String, Arc<AtomicUsize>) {
+    served_after(Duration::ZERO)
+}
+
+/// One that takes so long for each request.
+pub(crate) fn served_after(delay: Duration) -> (String, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
     let texts = Arc::new(AtomicUsize::new(0));
@@ -79,6 +85,7 @@ fn served() -> (String, Arc<AtomicUsize>) {
             let body: Value = serde_json::from_slice(&body).expect("JSON");
             let input = body["input"].as_array().expect("texts");
             count.fetch_add(input.len(), Ordering::SeqCst);
+            thread::sleep(delay);
             let data: Vec<Value> = input
                 .iter()
                 .map(|text| vector(text.as_str().expect("a text")))
@@ -111,7 +118,7 @@ fn vector(text: &str) -> Value {
     json!({ "embedding": numbers })
 }
 
-const NOTES: [&str; 3] = [
+pub(crate) const NOTES: [&str; 3] = [
     "The espresso maker on the third floor leaks",
     "Our train to Lisbon leaves at seven",
     "The invoice of the printer is still open",
@@ -119,13 +126,13 @@ const NOTES: [&str; 3] = [
 
 #[test]
 fn an_endpoint_makes_the_vectors_of_a_memory_and_takes_over_another_ones() {
-    let desk = Desk::new();
+    let desk = ConfiguredMemory::new();
     desk.keep("ada", &NOTES);
     assert_eq!(
         desk.spaces("ada"),
         json!([{ "model": "all-MiniLM-L6-v2", "version": "int8-1", "width": 384, "records": 3 }])
     );
-    let (setting, texts) = served();
+    let (setting, texts) = start_endpoint();
     // Named in the configuration and nowhere else.
     let config = format!("[memory]\nmodel = \"{setting}\"\n");
     fs::write(desk.path("config.toml"), config).expect("written");
@@ -138,9 +145,10 @@ fn an_endpoint_makes_the_vectors_of_a_memory_and_takes_over_another_ones() {
     ];
     let answer = desk.json(&ask);
     assert_eq!(answer["results"][0]["text"], NOTES[0], "{answer}");
-    desk.run(&["reembed", "--user", "ada"]).ended(0);
+    desk.run(&["doctor", "reembed", "--user", "ada"])
+        .expect_code(0);
     let spaces = desk.spaces("ada");
-    has!(spaces[0], "width": 12, "records": 3);
+    assert_fields!(spaces[0], "width": 12, "records": 3);
     assert_eq!(spaces.as_array().map(Vec::len), Some(1), "{spaces}");
     let answer = desk.json(&ask);
     assert_eq!(
@@ -148,14 +156,15 @@ fn an_endpoint_makes_the_vectors_of_a_memory_and_takes_over_another_ones() {
         (&json!(NOTES[0]), &json!([]))
     );
     assert!(texts.load(Ordering::SeqCst) >= 5);
-    desk.run(&["check", "--user", "ada"]).ended(0);
+    desk.run(&["doctor", "check", "--user", "ada"])
+        .expect_code(0);
     let doctor = desk.run(&["doctor"]);
-    says!(doctor.stdout, "subjects at http");
+    assert_contains!(doctor.stdout, "subjects at http");
 }
 
 #[test]
 fn a_silent_endpoint_is_degraded_and_what_is_kept_meanwhile_is_found_by_words() {
-    let desk = Desk::new();
+    let desk = ConfiguredMemory::new();
     let closed = TcpListener::bind("127.0.0.1:0")
         .expect("a port")
         .local_addr()
@@ -167,14 +176,16 @@ fn a_silent_endpoint_is_degraded_and_what_is_kept_meanwhile_is_found_by_words() 
     assert_eq!(answer["results"][0]["text"], NOTES[0], "{answer}");
     assert_eq!(answer["degraded"], json!(["no_query_vector"]), "{answer}");
     let doctor = desk.run(&["doctor"]);
-    says!(doctor.stdout, "gives no vectors");
+    assert_contains!(doctor.stdout, "gives no vectors");
 }
 
 #[test]
 fn a_user_has_a_model_of_the_users_own() {
-    let desk = Desk::new();
-    let (setting, texts) = served();
-    let chosen = desk.json(&["models", "use", &setting, "--user", "bob", "--json"]);
+    let desk = ConfiguredMemory::new();
+    let (setting, texts) = start_endpoint();
+    let chosen = desk.json(&[
+        "doctor", "models", "use", &setting, "--user", "bob", "--json",
+    ]);
     assert_eq!(chosen["user"], "bob");
     desk.keep("ada", &NOTES);
     let before = texts.load(Ordering::SeqCst);
@@ -187,85 +198,64 @@ fn a_user_has_a_model_of_the_users_own() {
         assert_eq!(answer["results"][0]["text"], NOTES[1], "{user}: {answer}");
         assert_eq!(answer["degraded"], json!([]), "{user}: {answer}");
     }
-    let added = desk.json(&["models", "add", &setting, "--json"]);
+    let added = desk.json(&["doctor", "models", "add", &setting, "--json"]);
     assert_eq!(added["dimensions"], 12);
-    let refused = desk.run(&["models", "use", "https://host/v1/embeddings"]);
-    says!(refused.stderr, "is no endpoint");
+    let refused = desk.run(&["doctor", "models", "use", "https://host/v1/embeddings"]);
+    assert_contains!(refused.stderr, "is no endpoint");
 }
 
 #[test]
-fn models_are_compared_by_a_memorys_own_records() {
-    let desk = Desk::new();
-    let subjects = [
-        (
-            "The gateway answers 502 to everybody",
-            "Its certificate ran out on Sunday",
-        ),
-        (
-            "The printer on the second floor is jammed",
-            "Somebody has to open the tray on the left",
-        ),
-        (
-            "Our train to Lisbon leaves at seven",
-            "We meet at the fountain before the station",
-        ),
-        (
-            "The invoice of the caterer is still open",
-            "They want the money before the end of May",
-        ),
-        (
-            "Ada likes her coffee without sugar",
-            "She drinks it standing beside the window",
-        ),
-        (
-            "The backup of the database failed",
-            "The disk of the second replica was full",
-        ),
-        (
-            "Tests of the parser are slow",
-            "Each of them compiles the grammar once more",
-        ),
-        (
-            "The garden behind the house needs water",
-            "Nobody has looked after the roses since July",
-        ),
-        (
-            "The release was put off",
-            "Two of the translators are still on holiday",
-        ),
-        (
-            "The cat sleeps in the laundry",
-            "It is warm there and nobody disturbs it",
-        ),
-        (
-            "The heating of the office is broken",
-            "A plumber comes on Thursday afternoon",
-        ),
-        (
-            "The keys are with the neighbour",
-            "He is at home from six in the evening on",
-        ),
+fn what_can_be_added_by_name_is_listed_and_only_what_is_installed_is_chosen() {
+    let desk = ConfiguredMemory::new();
+    let models = desk.path("models");
+    let run = |arguments: &[&str]| {
+        let place = ["--models-dir", &models];
+        let arguments = [&["doctor", "models"][..], arguments, &place].concat();
+        desk.run(&arguments)
+    };
+    let listed = run(&["list", "--json"]);
+    assert_eq!(listed.code, Some(0), "{}", listed.stderr);
+    let rows = listed.stdout.lines();
+    let rows: Vec<Value> = rows
+        .map(|row| serde_json::from_str(row).expect("JSON"))
+        .collect();
+    for (name, role) in [
+        ("e5-small-v2", "model"),
+        ("bge-small-en-v1.5", "model"),
+        ("multilingual-e5-small", "model"),
+        ("ms-marco-minilm-l12", "reranker"),
+    ] {
+        let row = rows.iter().find(|row| row["name"] == name).expect(name);
+        assert_eq!(
+            (&row["role"], &row["is_installed"]),
+            (&json!(role), &json!(false))
+        );
+        let chosen = run(&["use", name]);
+        assert_ne!(chosen.code, Some(0), "{}", chosen.stdout);
+        assert_contains!(chosen.stderr, "models add");
+    }
+    let printed = run(&["list"]).stdout;
+    assert_contains!(printed, "models add ms-marco-minilm-l12");
+    let settings = fs::read_to_string(desk.path("config.toml")).expect("read");
+    assert_eq!(settings, "", "nothing was chosen");
+}
+
+#[test]
+fn who_adds_a_model_without_a_network_is_told_to_try_that_again() {
+    let desk = ConfiguredMemory::new();
+    let folder = desk.path("models");
+    let add = [
+        "--models-dir",
+        &folder,
+        "doctor",
+        "models",
+        "add",
+        "e5-small-v2",
     ];
-    let texts: Vec<String> = subjects
-        .iter()
-        .map(|(one, other)| format!("{one}. {other}."))
-        .collect();
-    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-    desk.keep("ada", &texts);
-    let report = desk.json(&["eval", "mine", "--user", "ada", "--json"]);
-    has!(report, "records": 12, "questions": 12);
-    let models: Vec<&str> = report["models"]
-        .as_array()
-        .expect("models")
-        .iter()
-        .filter_map(|model| model["model"].as_str())
-        .collect();
-    assert_eq!(
-        models[..2],
-        ["words alone", "all-MiniLM-L6-v2/int8-1"],
-        "{report}"
-    );
-    desk.keep("bob", &["One sentence alone."]);
-    let few = desk.run(&["eval", "mine", "--user", "bob"]);
-    says!(few.stderr, "10 are needed");
+    let mut add = desk.command(&add);
+    add.env("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
+        .env("PIP_EXTRA_INDEX_URL", "");
+    let said = run_to_end(&mut add).expect("reprise runs");
+    assert_eq!(said.code, Some(2), "{}", said.stderr);
+    assert_contains!(said.stderr, "run the command again", "`--from PATH`");
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use reprise_tests::{Finished, finish, lacks, says};
+use reprise_tests::{RunOutput, assert_contains, assert_lacks, run_to_end};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ fn lines(lines: &[Value]) -> String {
     written.collect::<Vec<_>>().join("\n") + "\n"
 }
 
-fn command(home: &Home, arguments: &[&str]) -> Finished {
+fn command(home: &Home, arguments: &[&str]) -> RunOutput {
     home.run(&[arguments, &["--user", "ada", "--json"]].concat())
 }
 
@@ -44,7 +44,7 @@ fn refused(home: &Home, arguments: &[&str]) -> String {
         "{arguments:?}: {said:?}"
     );
     let said = said.join("\n");
-    lacks!(said, "panicked");
+    assert_lacks!(said, "panicked");
     said
 }
 
@@ -140,7 +140,7 @@ fn what_crashed_the_originals_own_migration_comes_in() {
     assert!(!Path::new(&tree).join(".sunwell/memory").exists());
     let gossip = r#"{"fact": "x", "category": "gossip"}"#;
     let said = refused(&home, &["call", "add_learning", gossip]);
-    says!(said, "task_completion");
+    assert_contains!(said, "task_completion");
     assert_eq!(records(&home), 5);
 }
 
@@ -156,18 +156,18 @@ fn circles_come_in_whole_and_what_leads_nowhere_is_told() {
     let report = run(&home, &["import", &file]);
     assert_eq!(fate(&report), (4, 0, vec!["edges a a"]));
     assert_eq!(report["links"], 3, "{report}");
-    let around = run(&home, &["related", "a", "--depth", "5"]);
+    let around = run(&home, &["tags", "related", "a", "--depth", "5"]);
     assert_eq!(
         around["related"].as_array().map(Vec::len),
         Some(2),
         "{around}"
     );
-    let itself = refused(&home, &["link", "a", "a"]);
-    says!(itself, "lead to one record");
+    let itself = refused(&home, &["tags", "link", "a", "a"]);
+    assert_contains!(itself, "are the same memory");
     run(&home, &["forget", "--external-id", "c"]);
-    for arguments in [["link", "a", "c"], ["link", "c", "a"]] {
+    for arguments in [["tags", "link", "a", "c"], ["tags", "link", "c", "a"]] {
         let said = refused(&home, &arguments);
-        says!(said, "there is no record `c`");
+        assert_contains!(said, "no memory with id `c`");
     }
     // What was forgotten does not come in again, and its links neither.
     let again = run(&home, &["import", &file]);
@@ -201,7 +201,7 @@ fn ten_thousand_tags_and_a_bomb_of_aliases_spoil_nothing_else() {
     let line = json!({"external_id": "x", "text": "tagged", "tags": tags});
     let line = home.write("lines.jsonl", &lines(&[line]));
     let said = command(&home, &["ingest", "--jsonl", &line]);
-    lacks!(said.stderr, "panicked");
+    assert_lacks!(said.stderr, "panicked");
 
     let mut bomb = "a0: &a0 [lol, lol, lol]\n".to_owned();
     for level in 1..30 {
@@ -245,7 +245,7 @@ fn a_database_in_use_or_damaged_is_told_in_one_sentence_and_nothing_is_kept() {
     let exclusive = "PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE;";
     other.execute_batch(exclusive).expect("it is locked");
     let said = refused(&home, &["import", &path]);
-    says!(said, "close the program that uses it");
+    assert_contains!(said, "close the program that uses it");
     assert!(!home.data().join("ada").exists());
     drop(other);
     let whole = std::fs::read(&file).expect("the database");
@@ -333,8 +333,8 @@ fn the_state_of_a_sunwell_project_may_stand_where_the_environment_says() {
     let inside = home.folder().join("project/.sunwell/memory");
     let state = home.folder().join("state/memory");
     for (folder, fact) in [
-        (&inside, "Stands in the tree"),
-        (&state, "Stands out of the tree"),
+        (&inside, "Lives in the tree"),
+        (&state, "Lives out of the tree"),
     ] {
         std::fs::create_dir_all(folder).expect("a folder");
         let line = json!({ "id": "a", "fact": fact, "category": "pattern" });
@@ -345,7 +345,7 @@ fn the_state_of_a_sunwell_project_may_stand_where_the_environment_says() {
         let path = path.to_string_lossy().into_owned();
         let mut import = home.command(&["--no-daemon", "import", &path, "--user", user]);
         import.env("SUNWELL_STATE_DIR", home.folder().join("state"));
-        let done = finish(import.current_dir(&project)).expect("reprise runs");
+        let done = run_to_end(import.current_dir(&project)).expect("reprise runs");
         assert_eq!(done.code, Some(0), "{}", done.stderr);
         let export = ["--no-daemon", "export", "--user", user];
         let told = home.run(&export);
@@ -354,16 +354,16 @@ fn the_state_of_a_sunwell_project_may_stand_where_the_environment_says() {
     // The variable is of the project that is worked in.
     for (user, path) in [("ada", project.as_path()), ("bob", Path::new("."))] {
         let told = import(path, user);
-        says!(told, "out of the tree");
-        lacks!(told, "in the tree");
+        assert_contains!(told, "out of the tree");
+        assert_lacks!(told, "in the tree");
     }
     // Another one that is named has its own, and so has one whose state was moved.
     let other = home.folder().join("other");
     home.write(
         "other/.sunwell/memory/learnings.jsonl",
-        &json!({ "id": "b", "fact": "Stands in another tree", "category": "pattern" }).to_string(),
+        &json!({ "id": "b", "fact": "Lives in another tree", "category": "pattern" }).to_string(),
     );
     let told = import(&other, "eve");
-    says!(told, "another tree");
-    lacks!(told, "out of the tree");
+    assert_contains!(told, "another tree");
+    assert_lacks!(told, "out of the tree");
 }

@@ -1,4 +1,4 @@
-//! Markdown that a person edits beside a memory: edits come in, what memory says goes out, nothing
+//! Markdown that a person edits next to a memory: edits come in, what memory says goes out, nothing
 //! goes round twice, and what both changed is told.
 
 use std::fs;
@@ -6,16 +6,16 @@ use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::Stdio;
 
-use reprise_tests::{finish, lacks, says};
+use reprise_tests::{assert_contains, assert_lacks, run_to_end};
 use serde_json::Value;
 
 use crate::home::{Home, rows};
 
 /// A record and the folder with the note that memory wrote of it.
 fn exported(home: &Home) -> (String, PathBuf) {
-    home.done(&["learn", "--user", "ada", "The api listens on port 80."]);
+    home.run_ok(&["learn", "--user", "ada", "The api listens on port 80."]);
     let folder = home.path("bundle");
-    home.done(&[
+    home.run_ok(&[
         "export", "--user", "ada", "--format", "markdown", "--out", &folder,
     ]);
     let named = fs::read_dir(&folder).expect("a folder");
@@ -34,24 +34,24 @@ fn counts(report: &Value) -> [u64; 4] {
         .map(|name| report[name].as_u64().unwrap_or(99))
 }
 
-fn listed(home: &Home) -> Vec<Value> {
-    rows(&home.done(&["--json", "list", "--user", "ada"]))
+fn list_rows(home: &Home) -> Vec<Value> {
+    rows(&home.run_ok(&["--json", "list", "--user", "ada"]))
 }
 
 fn texts(home: &Home) -> Vec<String> {
     let text = |one: &Value| one["text"].as_str().unwrap_or_default().to_owned();
-    listed(home).iter().map(text).collect()
+    list_rows(home).iter().map(text).collect()
 }
 
 /// The one record's id.
 fn only(home: &Home) -> String {
-    listed(home)[0]["id"].as_str().expect("an id").to_owned()
+    list_rows(home)[0]["id"].as_str().expect("an id").to_owned()
 }
 
 fn edit(note: &PathBuf, from: &str, to: &str) {
     let text = fs::read_to_string(note).expect("readable");
     let (head, body) = text.rsplit_once("---\n").expect("front matter");
-    says!(body, from);
+    assert_contains!(body, from);
     fs::write(note, format!("{head}---\n{}", body.replace(from, to))).expect("written");
 }
 
@@ -75,9 +75,9 @@ fn a_changed_section_of_a_note_supersedes_the_old_one() {
     let report = import(&home, &path, &[]);
     assert_eq!(counts(&report), [0, 1, 0, 0]);
     assert_eq!(report["gone"][0]["forgotten"], false);
-    let first = home.asked(&["recall", "--user", "ada", "when do we deploy?"]);
+    let first = home.run_json(&["recall", "--user", "ada", "when do we deploy?"]);
     let first = first["results"][0]["text"].as_str().expect("a text");
-    says!(first, "Mondays");
+    assert_contains!(first, "Mondays");
     assert!(texts(&home).iter().all(|text| !text.contains("Thursdays")));
     // The section that is gone goes where that is said.
     let report = import(&home, &path, &["--forget-gone"]);
@@ -95,8 +95,8 @@ fn a_changed_section_of_a_note_supersedes_the_old_one() {
             "{flags:?}"
         );
     }
-    let said = home.done(&["import", "--user", "ada", &path]);
-    says!(said, "1 of them forgotten here");
+    let said = home.run_ok(&["import", "--user", "ada", &path]);
+    assert_contains!(said, "1 skipped because you forgot them here");
 }
 
 #[test]
@@ -111,13 +111,13 @@ fn a_note_that_left_a_plain_folder_is_named_and_forgotten_however_the_folder_was
     let imported = |place: &str, inside: &str, flags: &[&str]| {
         let named = ["import", "--user", "ada", "--from", "markdown", place];
         let mut command = home.command(&[&named[..], flags].concat());
-        finish(command.current_dir(home.folder().join(inside))).expect("reprise runs")
+        run_to_end(command.current_dir(home.folder().join(inside))).expect("reprise runs")
     };
     imported("n5", ".", &[]);
     assert_eq!(texts(&home).len(), 3);
     // A note that is named alone, from its own folder, is the same one.
     let alone = imported("b.md", "n5", &[]);
-    says!(alone.stdout, "1 was known");
+    assert_contains!(alone.stdout, "1 already known");
     fs::remove_file(folder.join("b.md")).expect("removed");
     for (place, inside) in [("n5", "."), (".", "n5"), ("./n5/", ".")] {
         let told = imported(place, inside, &[]);
@@ -128,7 +128,33 @@ fn a_note_that_left_a_plain_folder_is_named_and_forgotten_however_the_folder_was
         );
     }
     let told = imported("n5", ".", &["--forget-gone"]);
-    says!(told.stdout, "forgotten: b.md: b > Of b What b says.");
+    assert_contains!(told.stdout, "forgotten: b.md: b > Of b What b says.");
+    assert_eq!(texts(&home).len(), 2);
+}
+
+#[test]
+fn a_folder_and_one_within_it_are_one_import() {
+    let home = Home::new();
+    let inner = home.path("v/notes");
+    fs::create_dir_all(&inner).expect("a folder");
+    let write = |name: &str, text: &str| fs::write(home.path(name), text).expect("written");
+    write("v/root.md", "# Root\n\nPenguins live in Antarctica.\n");
+    let note = "# Alpha\n\nThe build takes four minutes.\n\n## Beta\n\nNever on a Friday.\n";
+    write("v/notes/a.md", note);
+    assert_eq!(counts(&import(&home, &inner, &[])), [2, 0, 0, 0]);
+    let all = home.path("v");
+    assert_eq!(counts(&import(&home, &all, &["--dry-run"])), [1, 0, 2, 0]);
+    assert_eq!(counts(&import(&home, &all, &[])), [1, 0, 2, 0]);
+    assert_eq!(texts(&home).len(), 3);
+    write("v/notes/a.md", &note.replace("four", "five"));
+    assert_eq!(counts(&import(&home, &all, &[])), [0, 1, 2, 0]);
+    assert_eq!(counts(&import(&home, &inner, &[])), [0, 0, 2, 0]);
+    fs::remove_file(home.path("v/notes/a.md")).expect("removed");
+    write(
+        "v/notes/b.md",
+        "# Gamma\n\nTea is best at eighty degrees.\n",
+    );
+    import(&home, &all, &["--forget-gone"]);
     assert_eq!(texts(&home).len(), 2);
 }
 
@@ -138,10 +164,10 @@ fn an_exported_note_goes_both_ways_and_comes_to_rest() {
     let (folder, note) = exported(&home);
     let index = fs::read_to_string(PathBuf::from(&folder).join("index.md")).expect("a list");
     assert!(
-        index.starts_with("---\nokf_version: \"0.1\"\n---\n# "),
+        index.starts_with("---\nokf_version: \"0.2\"\n---\n# "),
         "{index}"
     );
-    says!(index, "* [The api listens on port 80.](the-api-");
+    assert_contains!(index, "* [The api listens on port 80.](the-api-");
     let head = fs::read_to_string(&note).expect("readable");
     assert!(head.starts_with("---\ntype: "), "{head}");
     assert_eq!(counts(&import(&home, &folder, &["--sync"])), [0, 0, 1, 0]);
@@ -163,7 +189,7 @@ fn an_exported_note_goes_both_ways_and_comes_to_rest() {
         "--content",
         "The api listens on port 91.",
     ];
-    home.done(&changed);
+    home.run_ok(&changed);
     import(&home, &format!("{folder}/"), &["--sync"]);
     assert!(
         fs::read_to_string(&note)
@@ -173,7 +199,7 @@ fn an_exported_note_goes_both_ways_and_comes_to_rest() {
 
     // Both: named, and neither is lost.
     let id = only(&home);
-    home.done(&[
+    home.run_ok(&[
         "edit",
         "--user",
         "ada",
@@ -230,7 +256,7 @@ fn watching_takes_in_what_is_written_meanwhile() {
 #[test]
 fn what_helped_three_times_is_proposed_as_a_skill_and_a_persons_own_stays() {
     let home = Home::new();
-    home.done(&[
+    home.run_ok(&[
         "learn",
         "--user",
         "ada",
@@ -238,8 +264,8 @@ fn what_helped_three_times_is_proposed_as_a_skill_and_a_persons_own_stays() {
         "--tags",
         "money",
     ]);
-    home.done(&["learn", "--user", "ada", "The gate is shut at night."]);
-    let records = listed(&home).into_iter();
+    home.run_ok(&["learn", "--user", "ada", "The gate is shut at night."]);
+    let records = list_rows(&home).into_iter();
     let mut coupons = records.filter(|one| one["text"].to_string().contains("coupons"));
     let id = coupons.next().expect("the lesson")["id"].clone();
     let outcomes = home.folder().join("outcomes.jsonl");
@@ -250,16 +276,16 @@ fn what_helped_three_times_is_proposed_as_a_skill_and_a_persons_own_stays() {
         });
         fs::write(&outcomes, line.to_string()).expect("written");
         let path = outcomes.to_string_lossy().into_owned();
-        home.done(&["outcome", "--user", "ada", "--jsonl", &path]);
+        home.run_ok(&["outcome", "--user", "ada", "--jsonl", &path]);
     }
-    // What was used stays so when it is corrected, for whoever counts.
-    let never_used = || home.asked(&["audit", "--user", "ada"])["never_used"].clone();
+    // What was used stays so when it is corrected, for every count.
+    let never_used = || home.run_json(&["doctor", "audit", "--user", "ada"])["never_used"].clone();
     let before = never_used();
     let id = id.as_str().expect("an id");
     let edit = ["edit", id, "--source-notes", "seen in May", "--user", "ada"];
-    home.done(&edit);
+    home.run_ok(&edit);
     assert_eq!(never_used(), before);
-    let moved = home.asked(&["call", "runs", "--user", "ada"])["moved"].clone();
+    let moved = home.run_json(&["call", "runs", "--user", "ada"])["moved"].clone();
     assert_eq!(moved[0]["runs"], 3, "{moved}");
     let place = home.folder().join("skills");
     let path = place.to_string_lossy().into_owned();
@@ -267,23 +293,23 @@ fn what_helped_three_times_is_proposed_as_a_skill_and_a_persons_own_stays() {
         "export", "--user", "ada", "--format", "skills", "--out", &path,
     ];
     let asked = home.run(&export);
-    says!(asked.stdout, "## Round coupons once per cart.");
-    lacks!(asked.stdout, "gate");
+    assert_contains!(asked.stdout, "## Round coupons once per cart.");
+    assert_lacks!(asked.stdout, "gate");
     assert!(
         asked.stderr.contains("--yes") && !place.exists(),
         "{}",
         asked.stderr
     );
-    home.done(&[&export[..], &["--yes"]].concat());
+    home.run_ok(&[&export[..], &["--yes"]].concat());
     let file = place.join("money/SKILL.md");
     let skill = fs::read_to_string(&file).expect("a skill");
     assert!(skill.starts_with("---\nname: money\n"), "{skill}");
     fs::write(&file, "mine").expect("written");
     let kept = home.run(&[&export[..], &["--yes"]].concat());
-    says!(kept.stderr, "stays as it is");
+    assert_contains!(kept.stderr, "was not changed");
     assert_eq!(fs::read_to_string(&file).expect("there"), "mine");
     // A run that was taken back helped nobody.
-    home.done(&["learning", "withdraw", "run-0", "--user", "ada"]);
+    home.run_ok(&["outcome", "withdraw", "run-0", "--user", "ada"]);
     let after = home.run(&export);
-    lacks!(after.stdout, "coupons");
+    assert_lacks!(after.stdout, "coupons");
 }

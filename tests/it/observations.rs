@@ -1,7 +1,7 @@
 //! Observations as ralph keeps them, titles, sources and projects, through the operations that
 //! every face has.
 
-use reprise_tests::has;
+use reprise_tests::assert_fields;
 use serde_json::{Value, json};
 
 use crate::home::Home;
@@ -78,7 +78,7 @@ fn observations_are_recorded_found_and_made_fewer() {
         4
     );
     let few = call(&home, "observations", &json!({"max_tokens": 8}));
-    has!(few, "truncated": true, "total_count": 4);
+    assert_fields!(few, "truncated": true, "total_count": 4);
     assert_eq!(few["by_type"]["error"], 2);
     assert!(
         refused(&home, "record", &json!({"type": "gossip", "content": "x"})).contains("summary")
@@ -93,7 +93,7 @@ fn a_day_belongs_to_its_range_whole_and_so_do_both_ends() {
         "/../../crates/reprise-knowledge/tests/fixtures/ralph_memory.jsonl"
     );
     let import = ["--no-daemon", "import", frames, "--user", "ada"];
-    home.run(&import).ended(0);
+    home.run(&import).expect_code(0);
     let count = |since: &str, until: &str| {
         let range = json!({ "since": since, "until": until, "limit": 100 });
         call(&home, "observations", &range)["total_count"].clone()
@@ -106,17 +106,27 @@ fn a_day_belongs_to_its_range_whole_and_so_do_both_ends() {
     );
 }
 
-#[test]
-fn a_long_session_is_made_shorter_and_comes_back() {
-    let home = Home::new();
-    for number in 0..60 {
+/// Returns sixty observations of one session, a minute apart, in the form in which an export has
+/// them.
+pub(crate) fn long_session() -> Vec<Value> {
+    let step = |number: usize| {
         let content = format!(
             "Step {number} of the import went on with table {}.",
             number % 5
         );
-        let step = json!({"type": "context", "content": content, "session": "long"});
-        call(&home, "record", &step);
-    }
+        let details = json!({ "type": "observation", "observation_type": "context",
+            "metadata": {}, "related_ids": [], "source": null, "tags": [] });
+        json!({ "text": content, "source": "worker_result", "kind": "episode",
+            "session_id": "long", "tags": ["context", "importance:3"], "details": details,
+            "timestamp": format!("2026-02-09T09:{number:02}:00Z") })
+    };
+    (0..60).map(step).collect()
+}
+
+#[test]
+fn a_long_session_is_made_shorter_and_comes_back() {
+    let home = Home::new();
+    home.keep(&long_session(), &["--no-daemon", "--user", "ada"]);
     let asked = json!({"session": "long", "dry_run": true});
     let planned = call(&home, "compact_observations", &asked);
     assert!(
@@ -126,7 +136,7 @@ fn a_long_session_is_made_shorter_and_comes_back() {
         "{planned}"
     );
     let done = call(&home, "compact_observations", &json!({"session": "long"}));
-    has!(done, "frames_compacted": 50, "summaries_created": 2);
+    assert_fields!(done, "frames_compacted": 50, "summaries_created": 2);
     let left = call(
         &home,
         "observations",
@@ -142,7 +152,7 @@ fn a_long_session_is_made_shorter_and_comes_back() {
     let shown = call(&home, "get", &json!({"id": summary}));
     let original = shown["records"][0]["details"]["metadata"]["original_ids"][0].clone();
     let original = original.as_str().expect("an id");
-    home.done(&["--no-daemon", "undo", original, "--user", "ada"]);
+    home.run_ok(&["--no-daemon", "doctor", "undo", original, "--user", "ada"]);
     let back = call(
         &home,
         "observations",
@@ -201,7 +211,7 @@ fn a_title_that_nobody_gave_is_not_stored_as_if_somebody_had() {
         (&given["title"], given.get("title_derived")),
         (&json!("Jira"), None)
     );
-    // A context has one spelling, too, and stands there once.
+    // A context has one spelling, too, and is stored there once.
     assert_eq!(given["details"]["contexts"], json!(["Jira Cloud"]));
 }
 
@@ -212,7 +222,7 @@ fn what_is_called_a_source_in_three_ways_stands_in_three_places() {
         "source": "models.py:12", "source_type": "analysis"});
     let id = call(&home, "add_learning", &learning)["id"].clone();
     let record = call(&home, "get", &json!({"id": id}))["records"][0].clone();
-    // Who said it, where it stands, how it was come by; and what it rests on is said by nobody.
+    // Who said it, where it is stored, how it was come by; and what it rests on is said by nobody.
     assert_eq!(record["source"], "worker_result");
     assert_eq!(record["details"]["source"], "models.py:12");
     assert_eq!(record["details"]["source_type"], "analysis");
@@ -221,7 +231,7 @@ fn what_is_called_a_source_in_three_ways_stands_in_three_places() {
         "source_notes": "load test of May"});
     let id = call(&home, "learn", &lesson)["id"].clone();
     let record = call(&home, "get", &json!({"id": id}))["records"][0].clone();
-    has!(record, "source": "user_input", "evidence": "tested");
+    assert_fields!(record, "source": "user_input", "evidence": "tested");
     assert_eq!(record["details"]["source_notes"], "load test of May");
 }
 

@@ -5,19 +5,19 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use reprise_server::Call;
-use reprise_tests::says;
+use reprise_tests::assert_contains;
 use serde_json::{Value, json};
 
 use crate::home::{Home, rows};
 
 /// Somebody who is signed in.
-struct Visitor {
+pub(crate) struct PageClient {
     address: SocketAddr,
     cookie: String,
 }
 
-impl Visitor {
-    fn of(home: &Home, user: &str) -> Self {
+impl PageClient {
+    pub(crate) fn of(home: &Home, user: &str) -> Self {
         let runtime = tokio::runtime::Runtime::new().expect("a runtime");
         let open = Call::post("/v1/page", &json!({ "user": user }));
         let opened: Result<Value, _> = runtime.block_on(home.client().ask(&open));
@@ -36,7 +36,7 @@ impl Visitor {
         visitor
     }
 
-    fn ask(&self, method: &str, path: &str, body: &str) -> String {
+    pub(crate) fn ask(&self, method: &str, path: &str, body: &str) -> String {
         let mut answer = String::new();
         let mut stream = self.send(method, path, body);
         stream.read_to_string(&mut answer).expect("an answer");
@@ -109,7 +109,7 @@ fn a_forgetting_that_is_undone_brings_every_link_back() {
         learned["id"].as_str().expect("an id").to_owned()
     };
     let record = learned("The heron nests by the weir");
-    let others = ["The weir was built by monks", "The mill stands below"].map(learned);
+    let others = ["The weir was built by monks", "The mill lies below"].map(learned);
     let links = [
         (&record, &others[0], "causes"),
         (&record, &others[0], "part_of"),
@@ -136,7 +136,7 @@ fn a_forgetting_that_is_undone_brings_every_link_back() {
     };
     let before = linked(&record);
     assert_eq!(before.len(), 4);
-    let visitor = Visitor::of(&home, "ada");
+    let visitor = PageClient::of(&home, "ada");
     let path = format!("/records/{record}");
     let forgotten = visitor.post(
         &format!("{path}/forget"),
@@ -152,10 +152,10 @@ fn a_forgetting_that_is_undone_brings_every_link_back() {
 #[test]
 fn what_was_typed_for_an_earlier_version_is_not_saved_over_the_present_one_and_not_lost() {
     let home = Home::new();
-    let of = |arguments: &[&str]| home.asked(&[arguments, &["--user", "ada"]].concat());
+    let of = |arguments: &[&str]| home.run_json(&[arguments, &["--user", "ada"]].concat());
     let learned = of(&["learn", "Releases are cut on Tuesdays"]);
     let id = learned["id"].as_str().expect("an id");
-    let visitor = Visitor::of(&home, "ada");
+    let visitor = PageClient::of(&home, "ada");
     let path = format!("/records/{id}");
     let (save, pin) = (format!("{path}/correct"), format!("{path}/standing"));
     let first = visitor.post(&path, &save, "title=T&text=Releases+are+cut+on+Mondays");
@@ -163,7 +163,7 @@ fn what_was_typed_for_an_earlier_version_is_not_saved_over_the_present_one_and_n
     let present = present.expect("an id");
     let late = "title=T&text=Releases+are+cut+on+Wednesdays";
     let refused = visitor.posted(&path, &save, late);
-    says!(
+    assert_contains!(
         refused,
         "HTTP/1.1 409",
         "nothing was saved",
@@ -171,7 +171,7 @@ fn what_was_typed_for_an_earlier_version_is_not_saved_over_the_present_one_and_n
         "on Wednesdays",
         &format!("/records/{present}/correct")
     );
-    says!(
+    assert_contains!(
         visitor.posted(&path, &pin, "seen=owner&pinned=yes"),
         "HTTP/1.1 409"
     );
@@ -184,7 +184,7 @@ fn what_was_typed_for_an_earlier_version_is_not_saved_over_the_present_one_and_n
     let edit = ["edit", id, "--content", "On Fridays", "--user", "ada"];
     let edited = home.run(&edit);
     assert_ne!(edited.code, Some(0));
-    says!(
+    assert_contains!(
         edited.stderr,
         &format!("`{present}` has taken the place of `{id}`")
     );
@@ -201,15 +201,15 @@ fn what_was_typed_for_an_earlier_version_is_not_saved_over_the_present_one_and_n
 #[test]
 fn an_open_page_is_told_of_what_is_kept_asked_and_learned_and_of_nobody_elses() {
     let home = Home::new();
-    let visitor = Visitor::of(&home, "ada");
+    let visitor = PageClient::of(&home, "ada");
     let mut told = visitor.live();
-    home.asked(&["learn", "The mill stands below", "--user", "bob"]);
-    home.asked(&["learn", "The weir has three gates", "--user", "ada"]);
+    home.run_json(&["learn", "The mill lies below", "--user", "bob"]);
+    home.run_json(&["learn", "The weir has three gates", "--user", "ada"]);
     assert_eq!(told.next().as_deref(), Some("inserted"));
-    let recalled = home.asked(&["recall", "how many gates", "--user", "ada"]);
+    let recalled = home.run_json(&["recall", "how many gates", "--user", "ada"]);
     assert_eq!(told.next().as_deref(), Some("recalled"));
     let outcome = json!({ "recall_id": recalled["recall_id"], "used": [], "quality": 1.0 });
-    home.asked(&["call", "outcome", &outcome.to_string(), "--user", "ada"]);
+    home.run_json(&["call", "outcome", &outcome.to_string(), "--user", "ada"]);
     assert_eq!(told.next().as_deref(), Some("learned"));
     // The page that is shown listens.
     assert!(visitor.ask("GET", "/", "").contains("data-live"));
@@ -218,27 +218,22 @@ fn an_open_page_is_told_of_what_is_kept_asked_and_learned_and_of_nobody_elses() 
 #[test]
 fn an_empty_page_names_whose_memory_its_commands_are_for() {
     let home = Home::new();
-    home.done(&["--json", "learn", "a lesson, so that the daemon runs"]);
-    let shown = |visitor: &Visitor, path: &str| -> Vec<String> {
+    home.run_ok(&["--json", "learn", "a lesson, so that the daemon runs"]);
+    let shown = |visitor: &PageClient, path: &str| -> Vec<String> {
         let page = visitor.ask("GET", path, "");
         let codes = page.split("<code>").skip(1);
         let codes = codes.filter_map(|code| code.split("</code>").next());
         let commands = codes.filter(|code| code.starts_with("reprise "));
         commands.map(str::to_owned).collect()
     };
-    let nobody = Visitor::of(&home, "nobody-at-all");
-    for (path, least) in [
-        ("/", 3),
-        ("/prompts", 1),
-        ("/knowledge", 1),
-        ("/search?q=x", 1),
-    ] {
+    let nobody = PageClient::of(&home, "nobody-at-all");
+    for (path, least) in [("/", 3), ("/prompts", 1), ("/knowledge?type=note", 1)] {
         let commands = shown(&nobody, path);
         assert!(commands.len() >= least, "{path}: {commands:?}");
         let is_his = |command: &String| command.ends_with(" --user nobody-at-all");
         assert!(commands.iter().all(is_his), "{path}: {commands:?}");
     }
-    let own = shown(&Visitor::of(&home, "default"), "/prompts");
+    let own = shown(&PageClient::of(&home, "default"), "/prompts");
     assert_eq!(own, ["reprise connect claude-code"]);
 }
 
@@ -246,7 +241,7 @@ fn an_empty_page_names_whose_memory_its_commands_are_for() {
 fn a_damaged_file_is_named_where_the_page_says_what_needs_somebody() {
     let home = Home::new();
     for text in ["first", "second", "third"] {
-        home.done(&["--no-daemon", "note", "--user", "ada", text]);
+        home.run_ok(&["--no-daemon", "learn", "--user", "ada", text]);
     }
     let memory = home.data().join("ada/memory.rvf");
     let mut bytes = std::fs::read(&memory).expect("there");
@@ -255,40 +250,94 @@ fn a_damaged_file_is_named_where_the_page_says_what_needs_somebody() {
         *byte ^= 0xFF;
     }
     std::fs::write(&memory, &bytes).expect("written");
-    let visitor = Visitor::of(&home, "ada");
+    let visitor = PageClient::of(&home, "ada");
     for room in ["/needs?part=1", "/care/audit"] {
         let shown = visitor.ask("GET", room, "");
         assert!(shown.contains("of the file are damaged"), "{shown}");
-        assert!(!shown.contains("Nothing waits for you"), "{shown}");
+        assert!(!shown.contains("Nothing to decide"), "{shown}");
+    }
+}
+
+#[test]
+fn what_went_wrong_is_said_in_plain_words_with_a_way_back() {
+    let home = Home::new();
+    let learned = home.run_json(&["learn", "The weir has three gates", "--user", "ada"]);
+    let id = learned["id"].as_str().expect("an id");
+    let visitor = PageClient::of(&home, "ada");
+    let path = format!("/records/{id}");
+    let nothing = format!("/records/{}", "0".repeat(26));
+    for (path, says) in [
+        (
+            "/timeline?type=banana",
+            "There is no type <code>banana</code>.",
+        ),
+        (
+            "/search?q=x&top_k=many",
+            "<code>many</code> is not a number of results.",
+        ),
+        (&nothing, "This memory does not exist or was forgotten."),
+    ] {
+        let shown = visitor.ask("GET", path, "");
+        assert_contains!(shown, says, "data-back");
+    }
+    let empty = visitor.posted(&path, &format!("{path}/correct"), "title=T&text=+");
+    assert_contains!(empty, "The text is empty.", "Go back and write something.");
+    let link = format!("other={id}&relation=other&other_relation=");
+    let nameless = visitor.posted(&path, &format!("{path}/link"), &link);
+    assert_contains!(nameless, "No relation was named.");
+}
+
+#[test]
+fn a_pause_says_what_agents_get_while_it_lasts() {
+    let home = Home::new();
+    home.run_json(&["learn", "The weir has three gates", "--user", "ada"]);
+    let visitor = PageClient::of(&home, "ada");
+    for (mode, says) in [
+        (
+            "read_only",
+            "Memory is read only: agents get memories, and nothing new is stored.",
+        ),
+        (
+            "off",
+            "Memory is paused: agents get nothing, and nothing is stored.",
+        ),
+    ] {
+        let done = visitor.post("/", "/pause", &format!("mode={mode}&how="));
+        let shown = visitor.ask("GET", &done, "");
+        assert_eq!(shown.matches(says).count(), 2, "{mode}: {shown}");
     }
 }
 
 #[test]
 fn home_of_a_memory_without_a_record_says_how_one_begins() {
     let home = Home::new();
-    home.done(&["--no-daemon", "note", "--user", "ada", "gone soon"]);
+    home.run_ok(&["--no-daemon", "learn", "--user", "ada", "gone soon"]);
     let all = ["forget", "--user", "ada", "--before", "2100-01-01"];
-    home.done(&[&["--no-daemon"], &all[..]].concat());
-    let shown = Visitor::of(&home, "ada").ask("GET", "/", "");
-    assert!(shown.contains("Nothing is remembered yet"), "{shown}");
+    home.run_ok(&[&["--no-daemon"], &all[..]].concat());
+    let shown = PageClient::of(&home, "ada").ask("GET", "/", "");
+    assert!(shown.contains("No memories yet"), "{shown}");
 }
 
 #[test]
 fn a_record_that_a_filter_leaves_out_is_told_which_part_of_it_does() {
     let home = Home::new();
     let line = json!({ "text": "The heron nests by the weir", "tags": ["project:mill"],
-        "metadata": { "author": "Ada" } });
+        "external_id": "ticket-17", "metadata": { "author": "Ada" } });
     home.keep(&[line], &["--user", "ada"]);
-    let kept = rows(&home.done(&["export", "--user", "ada"]));
+    let kept = rows(&home.run_ok(&["export", "--user", "ada"]));
     let id = kept[0]["id"].as_str().expect("an id");
-    let visitor = Visitor::of(&home, "ada");
+    let visitor = PageClient::of(&home, "ada");
     for (filter, says) in [
         ("project=forge", "The filter leaves it out: project."),
         ("author=Bob", "The filter leaves it out: author."),
         ("project=mill&author=ada", "It is result 1."),
     ] {
-        let path = format!("/search?q=heron&expected={id}&{filter}");
-        let shown = visitor.ask("GET", &path, "");
-        assert!(shown.contains(says), "{filter}: {shown}");
+        for name in [id, "ticket-17"] {
+            let path = format!("/search?q=heron&expected={name}&{filter}");
+            let shown = visitor.ask("GET", &path, "");
+            assert!(shown.contains(says), "{name}, {filter}: {shown}");
+        }
     }
+    let unknown = visitor.ask("GET", "/search?q=heron&expected=ticket-18", "");
+    assert_contains!(unknown, "No memory has the id ticket-18.");
 }

@@ -11,7 +11,7 @@ fn walked(home: &Home, operation: &str, list: &str, name: &str) -> Vec<Value> {
     let mut offset = json!(0);
     for _ in 0..10 {
         let asked = json!({ "limit": 2, "offset": offset });
-        let page = home.asked(&["call", operation, &asked.to_string()]);
+        let page = home.run_json(&["call", operation, &asked.to_string()]);
         let rows = page[list].as_array().expect("a list");
         assert!(rows.len() <= 2, "{page}");
         let is_last = match page.get("total_count") {
@@ -47,22 +47,22 @@ fn the_pages_of_a_list_are_the_list() {
     home.keep(&lines, &[]);
     for (number, line) in lines.iter().enumerate() {
         let name = line["external_id"].as_str().expect("a name");
-        home.done(&["publish", name, "--yes"]);
+        home.run_ok(&["share", "publish", name, "--yes"]);
         let kept = json!({ "type": "decision", "content": format!("Keep mill {number}") });
-        home.done(&["call", "record", &kept.to_string()]);
+        home.run_ok(&["call", "record", &kept.to_string()]);
     }
     for (operation, list, name, count) in [
         ("published", "published", "id", 4),
         ("episodes", "episodes", "id", 4),
         ("observations", "observations", "id", 4),
     ] {
-        let whole = home.asked(&["call", operation, "{}"]);
+        let whole = home.run_json(&["call", operation, "{}"]);
         let rows = whole[list].as_array().expect("a list").iter();
         let rows: Vec<Value> = rows.map(|row| row[name].clone()).collect();
         assert_eq!(rows.len(), count, "{operation}: {whole}");
         assert_eq!(walked(&home, operation, list, name), rows, "{operation}");
         let far = json!({ "limit": 2, "offset": 1_000_000_000 }).to_string();
-        let beyond = home.asked(&["call", operation, &far]);
+        let beyond = home.run_json(&["call", operation, &far]);
         assert_eq!(beyond[list], json!([]), "{operation}: {beyond}");
     }
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use reprise_tests::{finish, has, lacks, says};
+use reprise_tests::{assert_contains, assert_fields, assert_lacks, run_to_end};
 use serde_json::Value;
 
 use crate::home::Home;
@@ -16,7 +16,7 @@ fn wake(home: &Home) {
         .build();
     let runtime = runtime.expect("a runtime");
     runtime
-        .block_on(home.client().wake())
+        .block_on(home.client().ensure_running())
         .expect("a daemon starts");
 }
 
@@ -27,43 +27,75 @@ fn what_is_typed_first_works_or_says_what_does() {
         "notes.yaml",
         "text: the port is 8080\n---\ntext: tea at five\n",
     );
-    home.done(&["ingest", &file]);
-    home.done(&["learn", "the staging database is reset every night"]);
-    home.done(&["remember", "the", "lift", "is", "broken"]);
+    home.run_ok(&["ingest", &file]);
+    home.run_ok(&["learn", "the staging database is reset every night"]);
+    home.run_ok(&["learn", "the", "lift", "is", "broken"]);
     for (question, answer) in [
-        (vec!["search", "lift"], "the lift is broken"),
+        (vec!["recall", "lift"], "the lift is broken"),
         (vec!["recall", "staging", "database"], "reset every night"),
-        (vec!["find", "port"], "8080"),
+        (vec!["recall", "port"], "8080"),
     ] {
-        let found = home.done(&question);
+        let found = home.run_ok(&question);
         assert!(found.contains(answer), "{question:?}: {found}");
     }
-    let nothing = home.run(&[]).ended(2);
-    says!(nothing.stderr, "  import ");
-    let hint = home.run(&["init"]).ended(2);
-    says!(hint.stderr, "reprise connect");
-    let slip = home.run(&["learn", "statsu"]).ended(2);
-    says!(slip.stderr, "`learning status`");
+    let nothing = home.run(&[]).expect_code(2);
+    assert_contains!(nothing.stderr, "  import ");
+    for (typo, meant) in [("recal", "`recall`"), ("exprot", "`export`")] {
+        let hint = home.run(&[typo]).expect_code(2);
+        assert_contains!(hint.stderr, meant);
+    }
+    // Old names are not commands any more; the words of other programs name ours.
+    for (old, said) in [
+        ("search", "`reprise recall`"),
+        ("remember", "`reprise learn`"),
+        ("publish", "`reprise share publish`"),
+        ("consolidate", "unknown command"),
+        ("disconnect", "unknown command"),
+        ("daemon", "unknown command"),
+        ("bench", "unknown command"),
+    ] {
+        let refused = home.run(&[old, "x"]).expect_code(2);
+        assert_contains!(refused.stderr, said);
+    }
+}
+
+/// Runs what somebody tried, each with the exit code and a part of what is said; nothing is said in
+/// the words of the system or of a parser.
+fn check_answers(home: &Home, tried: &[(&[&str], i32, &str)]) {
+    for (typed, code, said) in tried {
+        let ran = home.run(typed);
+        let all = ran.stdout + &ran.stderr;
+        assert_eq!(ran.code, Some(*code), "{typed:?}: {all}");
+        assert!(all.contains(said), "{typed:?}: {all}");
+        for inside in ["os error", "admitted", "+00:00", "line 1 column"] {
+            assert!(!all.contains(inside), "{typed:?}: {all}");
+        }
+    }
+}
+
+/// A home with two memories, a branch and a backup, whose path is returned, with that of the lines.
+fn used_home() -> (Home, String, String) {
+    let home = Home::new();
+    let lines = home.write("notes.jsonl", "{\"text\":\"the port is 8080\"}\n");
+    let backup = home.folder().join("me.rvf").display().to_string();
+    home.run_ok(&["ingest", &lines]);
+    home.run_ok(&["learn", "off"]);
+    home.run_ok(&["backup", &backup, "--user", "default"]);
+    home.run_ok(&["branch", "fork", "idea"]);
+    (home, lines, backup)
 }
 
 /// What somebody tried who had never seen this program, and what it said about it.
 #[test]
 fn a_stranger_is_answered_in_words_of_use() {
-    let home = Home::new();
-    let lines = home.write("notes.jsonl", "{\"text\":\"the port is 8080\"}\n");
-    let backup = home.folder().join("me.rvf").display().to_string();
-    home.done(&["ingest", &lines]);
-    home.done(&["note", "off"]);
-    home.done(&["backup", &backup, "--user", "default"]);
-    home.done(&["branch", "fork", "idea"]);
-    for (typed, code, said) in [
-        (&["import", "nosuch"][..], 2, "there is no `nosuch`"),
-        (&["import", &lines], 2, "`reprise ingest "),
-        (&["import", &backup], 2, "`reprise restore "),
+    let (home, lines, backup) = used_home();
+    let tried = [
+        (&["import", "nosuch"][..], 2, "`nosuch` does not exist"),
+        (&["import", &backup], 2, "`reprise backup restore "),
         (
-            &["restore", "nosuch.rvf", "--user", "x"],
+            &["backup", "restore", "nosuch.rvf", "--user", "x"],
             2,
-            "there is no backup `nosuch.rvf`",
+            "`nosuch.rvf` does not exist",
         ),
         (
             &["branch", "merge", "nope"],
@@ -72,46 +104,89 @@ fn a_stranger_is_answered_in_words_of_use() {
         ),
         (&["list", "--day", "2001-01-01"], 0, "`2001-01-01`"),
         (&["list", "--since", "2100-01-01"], 0, " UTC or later"),
-        (&["list", "--limit", "1"], 0, "2 records in all; more with"),
-        (&["learning", "status"], 0, "learning is on"),
+        (&["list", "--limit", "1"], 0, "2 memories in all; more with"),
+        (&["outcome", "status"], 0, "learning is on"),
         (&["list"], 0, "  off"),
         (&["branch", "fork", "other"], 0, "; use it with"),
-        (&["tend", "--dry-run"], 0, ""),
-        (&["tend", "audit"], 0, "record"),
-        (&["tend", "log"], 0, ""),
+        (&["doctor", "tidy", "--dry-run"], 0, ""),
+        (&["doctor", "audit"], 0, "memories"),
+        (&["doctor", "diary"], 0, ""),
         (&["share", "list"], 0, "nothing is published"),
-        (&["daemon", "status"], 1, "no daemon serves"),
-        (&["serve", "token", "list"], 0, ""),
-        (&["help", "recall"], 0, "--as-of"),
-        (&["learn", "tagged", "--tag", "ops"], 0, "inserted as"),
-        (&["edit", "nosuch", "in", "words"], 2, "no record `nosuch`"),
+        (&["serve", "status"], 1, "no daemon runs"),
+        (&["serve", "token", "list"], 0, "no tokens yet"),
+        (&["share", "branch", "list"], 0, "no branches yet"),
+        (
+            &["backup", "restore", "gone.rvf"],
+            2,
+            "`gone.rvf` does not exist",
+        ),
+        (
+            &["forget", "nosuch", "--dry-run"],
+            2,
+            "no memory with id `nosuch`",
+        ),
+        (
+            &["recall", "x", "--limit", "0"],
+            2,
+            "--limit must be 1 or more",
+        ),
+        (
+            &["recall", "x", "--scope", "banana"],
+            2,
+            "unknown scope `banana`",
+        ),
+        (
+            &["outcome", "withdraw", "x"],
+            2,
+            "`reprise call runs` lists the finished runs",
+        ),
+        (
+            &["stats", "--user", "none"],
+            2,
+            "`none` has no memories yet",
+        ),
+        (&["list", "--user", "none"], 2, "`none` has no memories yet"),
+        (&["import", &lines], 0, "1 memory added"),
+    ];
+    check_answers(&home, &tried);
+}
+
+/// What else somebody tried, who had begun to use it.
+#[test]
+fn a_beginner_is_answered_in_words_of_use() {
+    let (home, _, backup) = used_home();
+    let tried = [
+        (&["help", "recall"][..], 0, "--as-of"),
+        (&["learn", "tagged", "--tag", "ops"], 0, "remembered as"),
+        (
+            &["edit", "nosuch", "in", "words"],
+            2,
+            "no memory with id `nosuch`",
+        ),
         (&["backup", &backup], 0, "every hash verified"),
-        (&["restore", &backup], 2, "`default` has a memory already"),
+        (
+            &["backup", "restore", &backup],
+            2,
+            "`default` has a memory already",
+        ),
         (&["branch", "list"], 0, "KB"),
-        (&["connect", "codex", "--dry-run"], 0, "config.toml"),
+        (&["connect", "codex", "--show"], 0, "config.toml"),
         (&["help", "--all"], 0, "\n  ingest "),
-        (&["recall", "--pre"], 2, "put `--` before the words"),
-        (&["learn", "--pre"], 2, "put `--` before the words"),
-        (&["recall", "--limmit", "3"], 2, "(`--limit` is one)"),
+        (&["recall", "--pre"], 2, "put `--` before the text"),
+        (&["learn", "--pre"], 2, "put `--` before the text"),
+        (&["recall", "--limmit", "3"], 2, "(did you mean `--limit`?)"),
         (&["recall", "--no-model", "--", "--pre"], 0, ""),
         (&["doctor", "--repair"], 0, "every hash verified"),
-        (&["doctor", "--compact"], 0, "3 records kept"),
-    ] {
-        let ran = home.run(typed);
-        let all = ran.stdout + &ran.stderr;
-        assert_eq!(ran.code, Some(code), "{typed:?}: {all}");
-        assert!(all.contains(said), "{typed:?}: {all}");
-        for inside in ["os error", "admitted", "+00:00", "line 1 column"] {
-            assert!(!all.contains(inside), "{typed:?}: {all}");
-        }
-    }
+        (&["doctor", "compact"], 0, "3 memories kept"),
+    ];
+    check_answers(&home, &tried);
 }
 
 #[test]
 fn a_lesson_is_kept_once_and_again_when_it_was_forgotten() {
     let home = Home::new();
     let outcome = |arguments: &[&str]| -> Value {
-        let said = home.done(&[&["--json"], arguments].concat());
+        let said = home.run_ok(&[&["--json"], arguments].concat());
         serde_json::from_str(&said).expect("JSON")
     };
     let lesson = [
@@ -124,12 +199,12 @@ fn a_lesson_is_kept_once_and_again_when_it_was_forgotten() {
     let first = outcome(&lesson);
     assert_eq!(first["outcome"], "inserted");
     let again = outcome(&lesson);
-    has!(again, "outcome": "duplicate", "id": first["id"]);
+    assert_fields!(again, "outcome": "duplicate", "id": first["id"]);
     let tagged = outcome(&[&lesson[..], &["--tags", "db"]].concat());
     assert_eq!(tagged["outcome"], "inserted", "it says more");
     for _ in 0..2 {
         let id = outcome(&lesson)["id"].clone();
-        home.done(&["delete", id.as_str().expect("an id")]);
+        home.run_ok(&["forget", id.as_str().expect("an id")]);
         assert_eq!(outcome(&lesson)["outcome"], "inserted");
         assert_eq!(outcome(&lesson)["outcome"], "duplicate");
     }
@@ -138,8 +213,8 @@ fn a_lesson_is_kept_once_and_again_when_it_was_forgotten() {
         vec!["learn", " "],
         vec!["learn", "--tags", "a"],
     ] {
-        let refused = home.run(&empty).ended(2);
-        says!(refused.stderr, "empty");
+        let refused = home.run(&empty).expect_code(2);
+        assert_contains!(refused.stderr, "nothing to remember");
     }
 }
 
@@ -154,7 +229,7 @@ fn a_wrong_file_is_given_up_after_ten_lines_and_makes_no_memory() {
         }
         let finished = home
             .run(&["ingest", "--user", "bea", "--jsonl", &file])
-            .ended(2);
+            .expect_code(2);
         let lines: Vec<&str> = finished.stderr.lines().collect();
         assert_eq!(lines.len(), 11, "{}", finished.stderr);
         assert!(lines[10].contains("`reprise import "), "{}", lines[10]);
@@ -164,8 +239,8 @@ fn a_wrong_file_is_given_up_after_ten_lines_and_makes_no_memory() {
     // Some bad lines among good ones are no wrong file; the first of them are named.
     let mixed = "{\"text\":\"good\"}\n".to_owned() + &"bad\n".repeat(30);
     let file = home.write("mixed.jsonl", &mixed);
-    let finished = home.run(&["ingest", "--user", "ada", &file]).ended(1);
-    says!(finished.stdout, "\"rejected\":30");
+    let finished = home.run(&["ingest", "--user", "ada", &file]).expect_code(1);
+    assert_contains!(finished.stdout, "30 refused");
     assert_eq!(finished.stderr.lines().count(), 11, "{}", finished.stderr);
 }
 
@@ -193,27 +268,29 @@ fn offline(home: &Home) -> std::path::PathBuf {
 fn without_network_and_model_a_recall_says_one_sentence_and_asks_nobody_twice() {
     let home = Home::new();
     let file = home.write("a.jsonl", "{\"text\":\"the lift is broken\"}\n");
-    home.done(&["ingest", &file]);
+    home.run_ok(&["ingest", &file]);
     let path = format!("{}:/usr/bin:/bin", offline(&home).display());
     let models = home.folder().join("models");
     let recall = || {
-        let mut command = reprise_tests::reprise(&home.data()).expect("reprise is built");
+        let mut command = reprise_tests::reprise_command(&home.data()).expect("reprise is built");
         command
             .env("PATH", &path)
             .env("XDG_RUNTIME_DIR", home.folder())
             .arg("--models-dir")
             .arg(&models)
             .args(["recall", "lift"]);
-        let finished = finish(&mut command).expect("reprise runs").ended(0);
-        says!(finished.stdout, "the lift is broken");
+        let finished = run_to_end(&mut command)
+            .expect("reprise runs")
+            .expect_code(0);
+        assert_contains!(finished.stdout, "the lift is broken");
         finished.stderr
     };
     let asked = || fs::read_to_string(home.folder().join("asked")).unwrap_or_default();
     for said in [recall(), recall()] {
         let last = said.lines().last().unwrap_or_default();
-        assert!(last.starts_with("degraded: ") && last.len() < 300, "{said}");
-        assert!(last.contains("reprise models pull"), "{said}");
-        lacks!(said, "NewConnectionError");
+        assert!(last.starts_with("note: ") && last.len() < 300, "{said}");
+        assert!(last.contains("reprise doctor models pull"), "{said}");
+        assert_lacks!(said, "NewConnectionError");
         assert_eq!(asked(), "python3\ncurl\n", "each is asked once in all");
     }
 }
@@ -224,16 +301,16 @@ fn a_configuration_that_changed_under_a_daemon_is_told() {
     let file = home.write("config.toml", "");
     wake(&home);
     let note = "has changed since the daemon read it";
-    let before = home.run(&["--config", &file, "status"]);
-    lacks!(before.stderr, note);
+    let before = home.run(&["--config", &file, "serve", "status"]);
+    assert_lacks!(before.stderr, note);
     home.write("config.toml", "[tags]\nknown = [\"rust\"]\n");
-    let after = home.run(&["--config", &file, "status"]);
-    says!(after.stderr, note);
-    says!(after.stderr, "serve --replace");
+    let after = home.run(&["--config", &file, "serve", "status"]);
+    assert_contains!(after.stderr, note);
+    assert_contains!(after.stderr, "reprise serve stop");
 }
 
 fn texts(home: &Home, user: &str) -> usize {
-    home.done(&["export", "--user", user]).lines().count()
+    home.run_ok(&["export", "--user", user]).lines().count()
 }
 
 #[test]
@@ -243,24 +320,24 @@ fn a_running_daemon_lets_a_branch_come_back_and_a_backup_take_its_place() {
     let keep = |user: &str, text: &str| {
         let line = format!("{{\"text\":\"{text}\"}}\n");
         let file = home.write("line.jsonl", &line);
-        home.done(&["ingest", "--user", user, &file]);
+        home.run_ok(&["ingest", "--user", user, &file]);
         // The daemon has it open.
-        home.done(&["recall", "--user", user, text]);
+        home.run_ok(&["recall", "--user", user, text]);
     };
     keep("ada", "one");
-    home.done(&["branch", "fork", "idea", "--user", "ada"]);
+    home.run_ok(&["branch", "fork", "idea", "--user", "ada"]);
     keep("ada+idea", "two");
     let backup = home.path("ada.rvf");
-    home.done(&["backup", &backup, "--user", "ada"]);
-    let merged = home.done(&["--json", "branch", "merge", "idea", "--user", "ada"]);
-    says!(merged, "\"added\":1");
+    home.run_ok(&["backup", &backup, "--user", "ada"]);
+    let merged = home.run_ok(&["--json", "branch", "merge", "idea", "--user", "ada"]);
+    assert_contains!(merged, "\"added\":1");
     keep("ada", "three");
     assert_eq!(texts(&home, "ada"), 3);
-    home.done(&["restore", &backup, "--user", "ada", "--replace"]);
+    home.run_ok(&["backup", "restore", &backup, "--user", "ada", "--replace"]);
     assert_eq!(texts(&home, "ada"), 1);
     keep("ada", "after");
     assert_eq!(texts(&home, "ada"), 2);
-    home.done(&["branch", "drop", "idea", "--user", "ada"]);
+    home.run_ok(&["branch", "drop", "idea", "--user", "ada"]);
     assert!(!Path::new(&home.data()).join("ada+idea").exists());
     assert!(home.daemon().is_some(), "it ran all the time");
 }

@@ -4,8 +4,8 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::Stdio;
 
-use reprise_tests::{Finished, says};
-use reprise_types::acts;
+use reprise_tests::{RunOutput, assert_contains};
+use reprise_types::is_unsafe_to_display;
 use serde_json::{Value, json};
 
 use crate::home::{Home, rows};
@@ -15,10 +15,10 @@ const HOSTILE: &str = "safe\u{1b}[2J\u{9b}2J\u{1b}]0;x\u{7}\u{202e}egnaro\u{202c
     \u{7f}\u{8}\u{85}\u{2028}\u{e0041}\rover\u{1b}[8mhidden";
 
 /// Neither stream of a command has a character that acts; its stdout.
-fn shown(home: &Home, command: &[&str]) -> String {
+fn run_and_check_stdout(home: &Home, command: &[&str]) -> String {
     let finished = home.run(command);
     for stream in [&finished.stdout, &finished.stderr] {
-        let found = stream.chars().find(|c| acts(*c));
+        let found = stream.chars().find(|c| is_unsafe_to_display(*c));
         assert_eq!(found, None, "{command:?}: {stream:?}");
     }
     finished.stdout
@@ -32,9 +32,9 @@ fn planted(home: &Home) -> String {
         "details": { "title": HOSTILE, "content": HOSTILE },
     });
     let file = home.write("lines.jsonl", &record.to_string());
-    let acknowledged = shown(home, &["ingest", &file, "--ack"]);
-    says!(acknowledged, "id-safe\\u001b[2J\\u009b2J");
-    let listed = shown(home, &["--json", "list"]);
+    let acknowledged = run_and_check_stdout(home, &["ingest", &file, "--ack"]);
+    assert_contains!(acknowledged, "id-safe\\u001b[2J\\u009b2J");
+    let listed = run_and_check_stdout(home, &["--json", "list"]);
     let listed: Value = serde_json::from_str(listed.lines().next().expect("a line")).expect("JSON");
     assert_eq!(
         listed["text"], record["text"],
@@ -57,30 +57,30 @@ fn no_command_prints_what_acts_on_a_terminal() {
         &["show", &id],
         &["--json", "show", &id],
         &["show", &bad],
-        &["related", &id],
+        &["tags", "related", &id],
         &["tags"],
         &["--json", "tags"],
         &["tags", "--review"],
-        &["sources"],
+        &["tags", "sources"],
         &["stats"],
         &["--json", "stats"],
-        &["inspect"],
-        &["publish", &id, "--dry-run"],
-        &["--json", "publish", &id, "--dry-run"],
-        &["publish", &id],
+        &["doctor", "inspect"],
+        &["share", "publish", &id, "--dry-run"],
+        &["--json", "share", "publish", &id, "--dry-run"],
+        &["share", "publish", &id],
         &["forget", "--tag", "otter", "--dry-run"],
         &["--json", "forget", "--tag", "otter", "--dry-run"],
         &["forget", "--external-id", &bad],
-        &["audit"],
-        &["consolidate", "--dry-run"],
+        &["doctor", "audit"],
+        &["doctor", "tidy", "--dry-run"],
         &["export"],
         &["export", "--format", "json"],
         &["export", "--format", "yaml"],
     ];
     for command in commands {
-        shown(&home, command);
+        run_and_check_stdout(&home, command);
     }
-    let exact = shown(&home, &["publish", &id, "--dry-run"]);
+    let exact = run_and_check_stdout(&home, &["share", "publish", &id, "--dry-run"]);
     let exact: Value = serde_json::from_str(&exact).expect("JSON");
     let content = exact["content"].as_str().expect("its content");
     assert!(
@@ -90,7 +90,7 @@ fn no_command_prints_what_acts_on_a_terminal() {
 }
 
 /// What `mcp` answers to a client that says all this, a line each.
-fn spoken(home: &Home, lines: &[Value]) -> Finished {
+fn run_mcp(home: &Home, lines: &[Value]) -> RunOutput {
     let mut child = home
         .command(&["mcp"])
         .stdin(Stdio::piped())
@@ -111,7 +111,7 @@ fn spoken(home: &Home, lines: &[Value]) -> Finished {
     drop(stdin);
     stdout.read_to_string(&mut said).expect("it ends");
     let ended = child.wait_with_output().expect("it ends");
-    Finished {
+    RunOutput {
         code: ended.status.code(),
         stdout: said,
         stderr: String::from_utf8_lossy(&ended.stderr).into_owned(),
@@ -146,9 +146,13 @@ fn mcp_prints_nothing_that_acts_and_is_the_same_without_a_daemon() {
             ),
             call(5, "recall", json!({ "query": HOSTILE, "what": HOSTILE })),
         ];
-        let said = spoken(&home, &lines).ended(0);
+        let said = run_mcp(&home, &lines).expect_code(0);
         for stream in [&said.stdout, &said.stderr] {
-            assert_eq!(stream.chars().find(|c| acts(*c)), None, "{stream:?}");
+            assert_eq!(
+                stream.chars().find(|c| is_unsafe_to_display(*c)),
+                None,
+                "{stream:?}"
+            );
         }
         let answers = rows(&said.stdout);
         let text = |place: usize| answers[place]["result"]["content"][0]["text"].clone();
@@ -165,7 +169,7 @@ fn mcp_prints_nothing_that_acts_and_is_the_same_without_a_daemon() {
         all.push(answers.len());
         // What one of them kept the next command finds.
         assert!(
-            home.done(&["recall", "gates of the weir"])
+            home.run_ok(&["recall", "gates of the weir"])
                 .contains("three gates")
         );
     }
@@ -177,21 +181,25 @@ fn what_was_printed_comes_back_as_it_was() {
     let home = Home::with(&["--no-daemon"]);
     planted(&home);
     for (format, ending) in [("jsonl", "jsonl"), ("yaml", "yaml")] {
-        let printed = shown(&home, &["export", "--format", format]);
+        let printed = run_and_check_stdout(&home, &["export", "--format", format]);
         let path = home.write(&format!("again.{ending}"), &printed);
         let input: &[&str] = match format {
             "yaml" => &["--yaml", &path],
             _ => &[&path],
         };
-        shown(&home, &[&["ingest"], input, &["--user", ending]].concat());
-        let listed = shown(&home, &["--json", "list", "--user", ending]);
+        run_and_check_stdout(&home, &[&["ingest"], input, &["--user", ending]].concat());
+        let listed = run_and_check_stdout(&home, &["--json", "list", "--user", ending]);
         let listed: Value =
             serde_json::from_str(listed.lines().next().expect("a line")).expect("JSON");
         assert_eq!(listed["text"], format!("Otters {HOSTILE}"), "{printed}");
         let file = home.folder().join(format!("whole.{ending}"));
         let place = file.to_string_lossy().into_owned();
-        shown(&home, &["export", "--format", format, "--out", &place]);
+        run_and_check_stdout(&home, &["export", "--format", format, "--out", &place]);
         let written = fs::read_to_string(&file).expect("text");
-        assert_eq!(written.chars().find(|c| acts(*c)), None, "{written:?}");
+        assert_eq!(
+            written.chars().find(|c| is_unsafe_to_display(*c)),
+            None,
+            "{written:?}"
+        );
     }
 }

@@ -1,11 +1,11 @@
-//! Records are what they are called: a correction stands, a name is one record, a time is the one
+//! Records are what they are called: a correction holds, a name is one record, a time is the one
 //! that was meant, and every way in makes the same checks.
 
 use std::fs;
 use std::io::Write;
 use std::process::Stdio;
 
-use reprise_tests::{git, has, lacks, says};
+use reprise_tests::{assert_contains, assert_fields, assert_lacks, run_git};
 use reprise_types::{Clock, SystemClock};
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ fn alone() -> Home {
 fn with_daemon() -> Home {
     let home = Home::new();
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    let woken = runtime.block_on(home.client().wake());
+    let woken = runtime.block_on(home.client().ensure_running());
     woken.expect("the daemon starts");
     home
 }
@@ -32,7 +32,7 @@ fn fixture(name: &str) -> String {
 
 /// The live records of a user, as an export has them.
 fn exported(home: &Home, user: &str) -> Vec<Value> {
-    rows(&home.done(&["export", "--user", user]))
+    rows(&home.run_ok(&["export", "--user", user]))
 }
 
 fn counts(report: &Value) -> [u64; 3] {
@@ -58,8 +58,8 @@ fn repository(home: &Home) -> String {
     let folder = home.folder().join("repository");
     fs::create_dir_all(&folder).expect("a folder");
     let words = "Raise the pool to fifty";
-    git(&folder, &["init", "-q"]);
-    git(&folder, &["commit", "-q", "--allow-empty", "-m", words]);
+    run_git(&folder, &["init", "-q"]);
+    run_git(&folder, &["commit", "-q", "--allow-empty", "-m", words]);
     folder.to_string_lossy().into_owned()
 }
 
@@ -79,9 +79,9 @@ fn sources(home: &Home) -> Vec<(&'static str, Vec<String>)> {
         "other.jsonl",
         r#"{"external_id":"o","text":"Deploy on Mondays"}"#,
     );
-    home.done(&["ingest", &other, "--user", "other"]);
+    home.run_ok(&["ingest", &other, "--user", "other"]);
     let export = home.path("other-export.jsonl");
-    home.done(&["export", "--user", "other", "--out", &export, "--force"]);
+    home.run_ok(&["export", "--user", "other", "--out", &export, "--force"]);
     let lines = home.write(
         "lines.jsonl",
         r#"{"external_id":"a","text":"Deploy on Tuesdays"}"#,
@@ -126,13 +126,13 @@ fn a_correction_stands_wherever_the_record_came_from_and_wherever_it_goes() {
     for (from, source) in sources(&home) {
         // Not empty, so that an export of our own comes in record by record.
         let first = home.write("first.jsonl", r#"{"text":"Already here"}"#);
-        home.done(&["ingest", &first, "--user", from]);
+        home.run_ok(&["ingest", &first, "--user", from]);
         run(&home, &source, from);
         let old = exported(&home, from);
         let old = old.last().expect("something came in").clone();
         let (id, said) = (old["id"].as_str().unwrap(), old["text"].as_str().unwrap());
         let new = "The truth is that it was otherwise";
-        let edited = home.asked(&["edit", id, "--text", new, "--user", from]);
+        let edited = home.run_json(&["edit", id, "--text", new, "--user", from]);
         assert_ne!(
             edited["id"], id,
             "{from}: the correction is a version of its own"
@@ -151,7 +151,7 @@ fn a_correction_stands_wherever_the_record_came_from_and_wherever_it_goes() {
         let again = run(&home, &source, from);
         assert_eq!(counts(&again)[0], 0, "{from}: {again}");
         let name = old["external_id"].as_str().expect("a name");
-        let shown = home.asked(&["show", name, "--user", from]);
+        let shown = home.run_json(&["show", name, "--user", from]);
         let shown = shown["records"][0]["text"].as_str().expect("a text");
         assert!(shown.contains(new), "{from}: {shown}");
         // Every form of some, and of the others the whole one.
@@ -167,8 +167,8 @@ fn a_correction_stands_wherever_the_record_came_from_and_wherever_it_goes() {
         for form in &all[..if is_sample { all.len() } else { 1 }] {
             let user = format!("{from}-{form}");
             let out = home.path(&user);
-            home.done(&["export", "--user", from, "--format", form, "--out", &out]);
-            home.done(&["import", &out, "--user", &user]);
+            home.run_ok(&["export", "--user", from, "--format", form, "--out", &out]);
+            home.run_ok(&["import", &out, "--user", &user]);
             let here = home.texts(&user).len();
             corrected(&user);
             let again = run(&home, &source, &user);
@@ -192,20 +192,20 @@ fn the_typed_parts_of_a_record_say_what_its_corrected_text_says() {
         .filter(|record| record["details"]["type"] == "decision")
         .collect();
     let id = decisions[0]["id"].as_str().expect("a decision");
-    home.done(&["edit", id, "--text", "Keep it in SQLite", "--user", "ada"]);
+    home.run_ok(&["edit", id, "--text", "Keep it in SQLite", "--user", "ada"]);
     let out = home.path("sunwell");
-    home.done(&[
+    home.run_ok(&[
         "export", "--user", "ada", "--format", "sunwell", "--out", &out,
     ]);
     let file = home
         .folder()
         .join("sunwell/.sunwell/memory/decisions.jsonl");
     let written = fs::read_to_string(file).expect("decisions are written");
-    says!(written, r#""decision":"Keep it in SQLite""#);
-    home.done(&["learn", "--title", "Pool", "--text", "Ten", "--user", "eve"]);
+    assert_contains!(written, r#""decision":"Keep it in SQLite""#);
+    home.run_ok(&["learn", "--title", "Pool", "--text", "Ten", "--user", "eve"]);
     let id = exported(&home, "eve")[0]["id"].as_str().unwrap().to_owned();
     let change = json!({"id": id, "text": "Twenty"}).to_string();
-    home.done(&["call", "revise", &change, "--user", "eve"]);
+    home.run_ok(&["call", "revise", &change, "--user", "eve"]);
     assert_eq!(exported(&home, "eve")[0]["details"]["content"], "Twenty");
     let refused = home.run(&["edit", "none", "--title", "T", "--user", "eve"]);
     assert_ne!(refused.code, Some(0));
@@ -217,10 +217,10 @@ fn a_correction_is_shown_with_the_day_it_was_made() {
     let line =
         r#"{"external_id":"a","text":"The port is 8080","timestamp":"2024-05-06T07:08:09Z"}"#;
     let file = home.write("lines.jsonl", line);
-    home.done(&["ingest", &file, "--user", "ada"]);
-    home.done(&["edit", "a", "--text", "The port is 9090", "--user", "ada"]);
+    home.run_ok(&["ingest", &file, "--user", "ada"]);
+    home.run_ok(&["edit", "a", "--text", "The port is 9090", "--user", "ada"]);
     let made = exported(&home, "ada")[0]["known_at"].as_str().unwrap()[..10].to_owned();
-    let found = home.asked(&["recall", "which port", "--user", "ada"]);
+    let found = home.run_json(&["recall", "which port", "--user", "ada"]);
     let hit = &found["results"][0];
     assert!(hit["timestamp"].as_str().unwrap().starts_with("2024-05-06"));
     assert_eq!(
@@ -229,7 +229,7 @@ fn a_correction_is_shown_with_the_day_it_was_made() {
         "{hit}"
     );
     for command in [&["recall", "which port"][..], &["list"], &["show", "a"]] {
-        let said = home.done(&[command, &["--user", "ada"]].concat());
+        let said = home.run_ok(&[command, &["--user", "ada"]].concat());
         assert!(
             said.contains(&format!("corrected on {made}")),
             "{command:?}: {said}"
@@ -247,11 +247,11 @@ fn no_way_in_takes_a_receipt_that_a_caller_wrote() {
         for arguments in own {
             let refused = home.run(&[arguments, &["--user", "ada"]].concat());
             assert_eq!(refused.code, Some(1), "{daemon} {arguments:?}: {refused:?}");
-            says!(refused.stderr, "use another tag");
+            assert_contains!(refused.stderr, "use another tag");
         }
         let lesson = json!({"type":"entity","name":"x","entityType":"t","observations":["o"]});
         let graph = home.write("graph.jsonl", &lesson.to_string());
-        home.done(&["import", &graph, "--from", "server-memory", "--user", "ada"]);
+        home.run_ok(&["import", &graph, "--from", "server-memory", "--user", "ada"]);
         let frame = json!({"id":"f","content":"c","frame_type":"x","tags":["receipt:global"],
             "metadata":{},"timestamp":"2026-01-01T00:00:00Z"});
         let frames = home.write("frames.jsonl", &frame.to_string());
@@ -272,7 +272,7 @@ fn a_time_without_a_zone_is_the_users_wherever_it_is_given() {
         let home = alone();
         let run = |arguments: &[&str]| {
             let mut command = home.command(&[arguments, &["--user", "ada"]].concat());
-            let done = reprise_tests::finish(command.env("TZ", zone)).expect("reprise runs");
+            let done = reprise_tests::run_to_end(command.env("TZ", zone)).expect("reprise runs");
             assert_eq!(done.code, Some(0), "{zone} {arguments:?}: {}", done.stderr);
             done.stdout
         };
@@ -313,7 +313,7 @@ fn a_time_without_a_zone_is_the_users_wherever_it_is_given() {
                 record["timestamp"].as_str().unwrap().parse().unwrap();
             assert_eq!(written, at, "{zone}: {text}");
         }
-        // The whole of that day, and nothing of it on the days beside it.
+        // The whole of that day, and nothing of it on the days next to it.
         for (day, expected) in [("2026-11-19", 0), ("2026-11-20", 1), ("2026-11-21", 0)] {
             let listed = run(&["list", "--since", day, "--until", day, "--json"]);
             let found = listed.matches("\"a noon\"").count();
@@ -359,7 +359,7 @@ fn fields_that_nobody_reads_are_named() {
     ];
     let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
     let file = home.write("lines.jsonl", &lines.join("\n"));
-    let done = home.run(&["ingest", &file, "--user", "ada"]).ended(0);
+    let done = home.run(&["ingest", &file, "--user", "ada"]).expect_code(0);
     let said: Vec<&str> = done
         .stderr
         .lines()
@@ -379,25 +379,25 @@ fn what_was_ingested_and_is_learned_is_one_record() {
         let text = "The staging database is restored every night";
         let line = json!({ "text": text }).to_string();
         let file = home.write("lines.jsonl", &line);
-        home.done(&["ingest", &file, "--user", "ada"]);
-        let learned = home.asked(&["learn", text, "--user", "ada"]);
+        home.run_ok(&["ingest", &file, "--user", "ada"]);
+        let learned = home.run_json(&["learn", text, "--user", "ada"]);
         assert_eq!(learned["outcome"], "duplicate", "{learned}");
         assert_eq!(learned["id"], exported(&home, "ada")[0]["id"]);
         assert_eq!(home.texts("ada").len(), 1);
         // Capitals that begin words, spaces and closing marks say nothing more; all else does.
         let spoken = "the staging  database is restored every Night.";
-        let again = home.asked(&["learn", spoken, "--user", "ada"]);
-        has!(again, "outcome": "duplicate", "id": learned["id"]);
+        let again = home.run_json(&["learn", spoken, "--user", "ada"]);
+        assert_fields!(again, "outcome": "duplicate", "id": learned["id"]);
         for other in [
             "The staging database is restored every night?",
             "The STAGING database is restored every night",
             "The staging database is restored",
         ] {
-            let more = home.asked(&["learn", other, "--user", "ada"]);
+            let more = home.run_json(&["learn", other, "--user", "ada"]);
             assert_eq!(more["outcome"], "inserted", "{other}");
         }
         // And the other way round.
-        home.asked(&["learn", text, "--user", "eve"]);
+        home.run_json(&["learn", text, "--user", "eve"]);
         let report = run(&home, &["ingest".to_owned(), file], "eve");
         assert_eq!(counts(&report), [0, 1, 0]);
         assert_eq!(home.texts("eve").len(), 1);
@@ -410,19 +410,19 @@ fn a_changed_line_is_told_and_replaces_what_is_there_where_that_is_asked_for() {
         let line = |text: &str| json!({"external_id":"a","text":text}).to_string();
         let one = home.write("one.jsonl", &line("Deploy on Tuesdays"));
         let two = home.write("two.jsonl", &line("Deploy on Wednesdays"));
-        home.done(&["ingest", &one, "--user", "ada"]);
+        home.run_ok(&["ingest", &one, "--user", "ada"]);
         let same = home.run(&["ingest", &one, "--user", "ada"]);
-        lacks!(same.stderr, "changed");
-        let told = home.run(&["ingest", &two, "--user", "ada"]).ended(0);
-        says!(
+        assert_lacks!(same.stderr, "changed");
+        let told = home.run(&["ingest", &two, "--user", "ada"]).expect_code(0);
+        assert_contains!(
             told.stderr,
-            "changed, kept as it was; `edit` or `--update` replaces it"
+            "changed, but not replaced; use `reprise edit` or `--update`"
         );
         assert_eq!(home.texts("ada"), ["Deploy on Tuesdays"]);
         let update = ["ingest", &two, "--update"].map(str::to_owned);
         assert_eq!(counts(&run(&home, &update, "ada")), [1, 0, 0]);
         assert_eq!(home.texts("ada"), ["Deploy on Wednesdays"]);
-        // What it said once is no news: a correction stands.
+        // What it said once is no news: a correction holds.
         let back = ["ingest", &one, "--update"].map(str::to_owned);
         assert_eq!(counts(&run(&home, &back, "ada")), [0, 1, 0]);
         assert_eq!(home.texts("ada"), ["Deploy on Wednesdays"]);
@@ -437,7 +437,7 @@ fn a_changed_line_is_told_and_replaces_what_is_there_where_that_is_asked_for() {
         home.write("frames.jsonl", &frame("as it is"));
         let told = run(&home, &import, "eve");
         let why = told["lines"][0]["why"].as_str().unwrap_or_default();
-        assert!(why.contains("changed, kept as it was"), "{told}");
+        assert!(why.contains("changed, but not replaced"), "{told}");
         assert_eq!(counts(&told), [0, 1, 0]);
         let update = [&import[..], &["--update".to_owned()]].concat();
         assert_eq!(counts(&run(&home, &update, "eve")), [1, 0, 0]);
@@ -448,8 +448,8 @@ fn a_changed_line_is_told_and_replaces_what_is_there_where_that_is_asked_for() {
 #[test]
 fn a_memory_that_comes_again_tells_of_what_was_corrected_since() {
     let home = alone();
-    home.done(&["learn", "Ten connections", "--user", "ada"]);
-    home.done(&["learn", "Something else", "--user", "eve"]);
+    home.run_ok(&["learn", "Ten connections", "--user", "ada"]);
+    home.run_ok(&["learn", "Something else", "--user", "eve"]);
     let out = home.path("ada.jsonl");
     let import = ["import", &out, "--update"].map(str::to_owned);
     for (text, before) in [("Ten", ""), ("Twenty", "Ten"), ("Thirty", "Twenty")] {
@@ -458,15 +458,15 @@ fn a_memory_that_comes_again_tells_of_what_was_corrected_since() {
             for text in ["In between", text] {
                 let id = exported(&home, "ada")[0]["id"].as_str().unwrap().to_owned();
                 let text = format!("{text} connections");
-                home.done(&["edit", &id, "--text", &text, "--user", "ada"]);
+                home.run_ok(&["edit", &id, "--text", &text, "--user", "ada"]);
             }
         }
-        home.done(&["export", "--user", "ada", "--out", &out, "--force"]);
+        home.run_ok(&["export", "--user", "ada", "--out", &out, "--force"]);
         if !before.is_empty() {
             let told = run(&home, &import[..2], "eve");
             assert_eq!(counts(&told), [0, 1, 0], "{text}: {told}");
             let why = told["lines"][0]["why"].as_str().unwrap_or_default();
-            assert!(why.contains("changed, kept as it was"), "{text}: {told}");
+            assert!(why.contains("changed, but not replaced"), "{text}: {told}");
         }
         assert_eq!(counts(&run(&home, &import, "eve")), [1, 0, 0], "{text}");
         let (here, wanted) = (home.texts("eve"), format!("{text} connections"));
@@ -500,14 +500,14 @@ fn a_dash_is_standard_input() {
         let kept = home.texts("ada");
         assert!(kept.iter().any(|kept| kept.contains(text)), "{kept:?}");
     }
-    home.run(&["learn", "-", "--user", "ada"]).ended(2);
+    home.run(&["learn", "-", "--user", "ada"]).expect_code(2);
 }
 
 #[test]
 fn a_reader_that_has_gone_is_no_damage() {
     let home = alone();
     for user in ["ada", "bob", "eve"] {
-        home.done(&["learn", "a thing that is known", "--user", user]);
+        home.run_ok(&["learn", "a thing that is known", "--user", user]);
     }
     let to = home.folder().join("backups");
     let mut command = home.command(&["backup", "--all", &to.to_string_lossy()]);
@@ -515,7 +515,7 @@ fn a_reader_that_has_gone_is_no_damage() {
     drop(reader);
     let done = command.stdout(writer).output().expect("reprise runs");
     let said = String::from_utf8_lossy(&done.stderr);
-    lacks!(said, "salvaged", "can be read");
+    assert_lacks!(said, "salvaged", "can be read");
     let names: Vec<String> = fs::read_dir(&to)
         .expect("the folder is there")
         .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())

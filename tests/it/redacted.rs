@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use reprise_server::Call;
-use reprise_tests::{lacks, says};
+use reprise_tests::{assert_contains, assert_lacks};
 use serde_json::{Value, json};
 
 use crate::home::Home;
@@ -16,7 +16,7 @@ fn key() -> String {
 }
 
 /// What is told of one secret in this field.
-fn told(field: &str, line: u32) -> Value {
+fn redaction_notice(field: &str, line: u32) -> Value {
     json!([{ "field": field, "rule": "aws_key", "line": line }])
 }
 
@@ -40,16 +40,20 @@ fn learn_and_edit_tell_what_they_took_out() {
         let home = Home::with(flags);
         let text = format!("first line\nthe key is {}", key());
         let learn = ["learn", "--title", "Keys", "--content", &text];
-        let learned = home.asked(&learn);
-        assert_eq!(learned["redacted"], told("text", 2), "{learned}");
+        let learned = home.run_json(&learn);
+        assert_eq!(
+            learned["redacted"],
+            redaction_notice("text", 2),
+            "{learned}"
+        );
         let id = learned["id"].as_str().expect("an id").to_owned();
         let again = home
             .run(&["learn", "--title", "Others", "--content", &text])
-            .ended(0);
-        says!(again.stderr, "`text` line 2 (aws_key)");
-        let edited = home.asked(&["edit", &id, "--title", &key()]);
-        assert_eq!(edited["redacted"], told("title", 1), "{edited}");
-        let innocent = home.asked(&["learn", "--title", "Doors", "--content", "They open."]);
+            .expect_code(0);
+        assert_contains!(again.stderr, "`text` line 2 (aws_key)");
+        let edited = home.run_json(&["edit", &id, "--title", &key()]);
+        assert_eq!(edited["redacted"], redaction_notice("title", 1), "{edited}");
+        let innocent = home.run_json(&["learn", "--title", "Doors", "--content", "They open."]);
         assert_eq!(innocent.get("redacted"), None, "{innocent}");
         for answer in [&learned, &edited] {
             assert!(!answer.to_string().contains(&key()), "{answer}");
@@ -70,8 +74,7 @@ fn a_file_that_is_ingested_or_imported_tells_of_each_record() {
             "lines.jsonl",
             &lines.map(|line| line.to_string()).join("\n"),
         );
-        let said = home.run(&["ingest", &file]).ended(0);
-        let summary: Value = serde_json::from_str(&said.stdout).expect("JSON");
+        let summary = home.run_json(&["ingest", &file]);
         assert_eq!(
             summary["redacted"],
             json!([
@@ -88,7 +91,7 @@ fn a_file_that_is_ingested_or_imported_tells_of_each_record() {
         )
         .expect("written");
         let notes = notes.to_string_lossy().into_owned();
-        let imported = home.asked(&["import", &notes, "--from", "markdown"]);
+        let imported = home.run_json(&["import", &notes, "--from", "markdown"]);
         let first = &imported["redacted"][0];
         assert_eq!(first["rule"], "aws_key", "{imported}");
         assert!(!imported.to_string().contains(&key()), "{imported}");
@@ -109,15 +112,24 @@ fn http_tools_and_hooks_tell_it_too() {
         "/v1/users/ada/learn",
         json!({ "title": "Keys", "text": text }),
     );
-    assert_eq!(learned["redacted"], told("text", 1), "{learned}");
+    assert_eq!(
+        learned["redacted"],
+        redaction_notice("text", 1),
+        "{learned}"
+    );
     let tool = ask(
         "/v1/users/ada/tools/learn",
         json!({ "title": "More", "text": text }),
     );
-    assert_eq!(tool["structured"]["redacted"], told("text", 1), "{tool}");
+    assert_eq!(
+        tool["structured"]["redacted"],
+        redaction_notice("text", 1),
+        "{tool}"
+    );
     let shown = tool["text"].as_str().expect("text");
-    says!(shown, "`text` line 1 (aws_key)");
-    let hook = json!({ "session": "s", "text": format!("please log in with {}", key()) });
+    assert_contains!(shown, "`text` line 1 (aws_key)");
+    let hook = json!({ "session": "s", "text": format!("please log in with {}", key()),
+        "deadline_ms": 60_000 });
     let hook = ask("/v1/users/ada/hooks/UserPromptSubmit", hook);
     assert_eq!(hook["redacted"][0]["rule"], "aws_key", "{hook}");
     let records = json!([{ "text": "a" }, { "text": text }]);
@@ -143,18 +155,18 @@ fn a_name_with_a_secret_is_kept_without_it_and_still_found() {
     ];
     home.keep(&lines, &[]);
     home.keep(&lines, &[]);
-    let stats = home.asked(&["stats"]);
+    let stats = home.run_json(&["stats"]);
     assert_eq!(stats["live"], 2, "a known name is a duplicate: {stats}");
-    let shown = home.done(&["show", &one]);
-    says!(shown, "The first job.");
-    let of_session = home.done(&["list", "--session", &key()]);
-    says!(of_session, "The first job.");
+    let shown = home.run_ok(&["show", &one]);
+    assert_contains!(shown, "The first job.");
+    let of_session = home.run_ok(&["list", "--session", &key()]);
+    assert_contains!(of_session, "The first job.");
     let outcome = json!({ "query": "a job", "used": [one], "quality": 0.9, "run_id": key() });
     let file = home.folder().join("outcomes.jsonl");
     fs::write(&file, outcome.to_string()).expect("written");
-    home.done(&["outcome", "--jsonl", &file.to_string_lossy()]);
-    home.done(&["edit", &other, "--tags", &format!("work,{}", key())]);
-    home.done(&[
+    home.run_ok(&["outcome", "--jsonl", &file.to_string_lossy()]);
+    home.run_ok(&["edit", &other, "--tags", &format!("work,{}", key())]);
+    home.run_ok(&[
         "learn",
         "--title",
         "Evidence",
@@ -163,7 +175,8 @@ fn a_name_with_a_secret_is_kept_without_it_and_still_found() {
         "--source",
         &key(),
     ]);
-    home.done(&[
+    home.run_ok(&[
+        "tags",
         "link",
         &one,
         &other,
@@ -177,15 +190,15 @@ fn a_name_with_a_secret_is_kept_without_it_and_still_found() {
         "--reason",
         &format!("it had {}", key()),
     ];
-    let gone = home.asked(&forget);
+    let gone = home.run_json(&forget);
     assert_eq!(
         gone["forgotten"].as_array().map(Vec::len),
         Some(1),
         "{gone}"
     );
-    let printed = home.done(&["export"]) + &home.done(&["inspect", "--user", "default"]);
+    let printed = home.run_ok(&["export"]) + &home.run_ok(&["doctor", "inspect"]);
     let printed = printed.to_ascii_lowercase();
-    lacks!(printed, &key().to_ascii_lowercase());
+    assert_lacks!(printed, &key().to_ascii_lowercase());
     is_clean(&home.data());
 }
 
@@ -208,9 +221,9 @@ fn what_an_import_links_and_what_is_said_of_a_line_hold_no_secret() {
         let said = home.run(&["--json", "import", &file, "--from", "server-memory"]);
         let imported: Value = serde_json::from_str(&said.stdout).expect("JSON");
         assert_eq!(imported["links"], 1, "{imported}");
-        lacks!(said.stdout, &key());
+        assert_lacks!(said.stdout, &key());
         let told = home.run(&["import", &file, "--from", "server-memory"]);
-        lacks!(told.stderr, &key());
+        assert_lacks!(told.stderr, &key());
         let long = "a word ".repeat(20_000);
         let line = |text: &str| json!({ "external_id": format!("job {}", key()), "text": text });
         let lines = [
@@ -226,15 +239,10 @@ fn what_an_import_links_and_what_is_said_of_a_line_hold_no_secret() {
         )
         .expect("written");
         let said = home.run(&["ingest", &file.to_string_lossy()]);
-        for word in [
-            "line 1 (`",
-            "line 2 (`",
-            "nobody reads",
-            "line 4 was refused",
-        ] {
+        for word in ["line 1 (`", "line 2 (`", "unknown fields", "refused line 4"] {
             assert!(said.stderr.contains(word), "{word}: {}", said.stderr);
         }
-        lacks!(said.stderr, &key());
+        assert_lacks!(said.stderr, &key());
         is_clean(&home.data());
     }
 }

@@ -4,10 +4,10 @@
 use std::fs;
 use std::path::Path;
 
-use reprise_tests::{has, says};
+use reprise_tests::{assert_contains, assert_fields};
 use serde_json::{Value, json};
 
-use crate::models::Desk;
+use crate::models::ConfiguredMemory;
 
 /// What each question is about is said in other words in one note.
 const ASKED: [(&str, &str); 6] = [
@@ -40,7 +40,7 @@ const ASKED: [(&str, &str); 6] = [
 /// Notes about nothing that is asked, so many that one request does not embed them all.
 const OTHERS: usize = 150;
 
-impl Desk {
+impl ConfiguredMemory {
     fn stats(&self) -> Value {
         self.json(&["stats", "--user", "ada", "--json"])
     }
@@ -63,14 +63,14 @@ impl Desk {
     }
 }
 
-fn use_model(desk: &Desk, name: &str) {
+fn use_model(desk: &ConfiguredMemory, name: &str) {
     let text = format!("[memory]\nmodel = \"{name}\"\n");
     fs::write(Path::new(&desk.path("config.toml")), text).expect("written");
 }
 
 #[test]
 fn another_model_takes_over_while_both_are_searched() {
-    let desk = Desk::new();
+    let desk = ConfiguredMemory::new();
     use_model(&desk, "int8");
     let others = (0..OTHERS).map(|n| format!("Row {n} of the ledger was booked on the {n}th"));
     let notes = others.chain(ASKED.map(|(_, note)| note.to_owned()));
@@ -78,6 +78,7 @@ fn another_model_takes_over_while_both_are_searched() {
     let lines = lines.collect::<Vec<_>>().join("\n");
     fs::write(Path::new(&desk.path("notes.jsonl")), lines).expect("written");
     let kept = desk.json(&[
+        "--json",
         "ingest",
         "--user",
         "ada",
@@ -92,23 +93,24 @@ fn another_model_takes_over_while_both_are_searched() {
     desk.assert_found("nothing is made yet");
     let whose = ["--user", "ada"];
     let some = desk.json(&["call", "reembed", whose[0], whose[1]]);
-    has!(some, "embedded": 128, "goes_on": true);
+    assert_fields!(some, "embedded": 128, "goes_on": true);
     let left = OTHERS + ASKED.len() - 128;
     let other = json!([{ "space": "all-MiniLM-L6-v2/int8-1", "records": left }]);
     assert_eq!(some["other_spaces"], other);
     desk.assert_found("in the middle");
     let shown = desk.run(&["stats", whose[0], whose[1]]);
-    says!(shown.stdout, "re-embedding  82 % done");
+    assert_contains!(shown.stdout, "re-embedding  82 % done");
 
     // Killed at once: what was on its way is made again, what was made stays.
     let mut killed = desk
-        .command(&["reembed", whose[0], whose[1]])
+        .command(&["doctor", "reembed", whose[0], whose[1]])
         .spawn()
         .expect("it runs");
     killed.kill().expect("killed");
     killed.wait().expect("ended");
     desk.assert_found("after the kill");
-    desk.run(&["reembed", whose[0], whose[1]]).ended(0);
+    desk.run(&["doctor", "reembed", whose[0], whose[1]])
+        .expect_code(0);
     let stats = desk.stats();
     assert_eq!(stats["space"], "all-MiniLM-L6-v2/f32-1");
     assert_eq!(
@@ -116,7 +118,7 @@ fn another_model_takes_over_while_both_are_searched() {
         (&json!(0), None)
     );
     desk.assert_found("after");
-    let compacted = desk.json(&["compact", whose[0], whose[1], "--json"]);
+    let compacted = desk.json(&["doctor", "compact", whose[0], whose[1], "--json"]);
     let (before, after) = (
         compacted["bytes_before"].as_u64(),
         compacted["bytes_after"].as_u64(),
@@ -128,20 +130,21 @@ fn another_model_takes_over_while_both_are_searched() {
             .is_some_and(|(after, before)| after + vectors <= before)
     );
     desk.assert_found("compacted");
-    desk.run(&["check", whose[0], whose[1]]).ended(0);
+    desk.run(&["doctor", "check", whose[0], whose[1]])
+        .expect_code(0);
 }
 
 #[test]
 fn what_a_run_leaves_has_a_vector_as_everything_else() {
-    let desk = Desk::new();
+    let desk = ConfiguredMemory::new();
     use_model(&desk, "int8");
     let lines = desk.path("lines.jsonl");
     let note = json!({ "external_id": "note", "text": ASKED[0].1 });
     fs::write(&lines, note.to_string()).expect("written");
-    desk.json(&["ingest", "--user", "ada", &lines]);
+    desk.json(&["--json", "ingest", "--user", "ada", &lines]);
     let run = json!({ "query": ASKED[0].0, "used": ["note"], "quality": 0.9, "run_id": "r1" });
     fs::write(&lines, run.to_string()).expect("written");
-    desk.json(&["outcome", "--user", "ada", "--jsonl", &lines]);
+    desk.json(&["--json", "outcome", "--user", "ada", "--jsonl", &lines]);
     let stats = desk.stats();
     let of = |name: &str| stats[name].as_u64();
     assert_eq!(

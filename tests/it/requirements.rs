@@ -1,20 +1,20 @@
 //! `docs/requirements.md` as data: every row well-formed, and what it names really there and run.
 //!
-//! `cargo test --workspace` builds every test binary before it runs the first, and runs every test
-//! of each; so a test that its binary lists, and that nothing leaves out, is a test that runs. The
-//! binaries stand beside this one.
+//! `cargo test --workspace --no-fail-fast` builds every test binary before it runs the first, and
+//! runs every test of each; so a test that its binary lists, and that nothing leaves out, is a
+//! test that runs. The binaries are in the same folder as this one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::SystemTime;
 
-use reprise_tests::Tree;
+use reprise_tests::WorkspaceTree;
 
 #[test]
 fn every_row_is_well_formed_and_points_to_something() {
-    let tree = Tree::read().expect("the workspace is readable");
-    let complaints = check(&page(&tree), &|path| tree.text(path).ok());
+    let tree = WorkspaceTree::read().expect("the workspace is readable");
+    let complaints = check(&page(&tree), &|path| tree.read_text(path).ok());
     assert!(
         complaints.is_empty(),
         "docs/requirements.md:\n{}",
@@ -24,7 +24,7 @@ fn every_row_is_well_formed_and_points_to_something() {
 
 #[test]
 fn every_named_test_is_run_by_the_binary_of_its_file() {
-    let tree = Tree::read().expect("the workspace is readable");
+    let tree = WorkspaceTree::read().expect("the workspace is readable");
     let page = page(&tree);
     let named: BTreeSet<String> = rows(&page)
         .flat_map(|cells| ticked(cells.last().copied().unwrap_or_default()))
@@ -63,8 +63,8 @@ fn every_named_test_is_run_by_the_binary_of_its_file() {
     );
 }
 
-fn page(tree: &Tree) -> String {
-    tree.text("docs/requirements.md")
+fn page(tree: &WorkspaceTree) -> String {
+    tree.read_text("docs/requirements.md")
         .expect("docs/requirements.md is there")
 }
 
@@ -116,8 +116,8 @@ fn is_id(id: &str) -> bool {
         && digits.chars().all(|c| c.is_ascii_digit())
 }
 
-/// What stands between backticks and has a slash: a path, or `path::test`; `::test` is of the file
-/// before it.
+/// Returns what is between backticks and has a slash: a path, or `path::test`; `::test` is of the
+/// file before it.
 fn ticked(cell: &str) -> Vec<String> {
     let (mut named, mut file) = (Vec::new(), "");
     for name in cell.split('`').skip(1).step_by(2) {
@@ -150,6 +150,14 @@ fn missing(id: &str, name: &str, read: &dyn Fn(&str) -> Option<String>) -> Optio
     (!found).then(|| format!("{id}: {path} holds no test {test}"))
 }
 
+/// Packages whose files of tests are modules of one binary.
+const MERGED: [&str; 4] = [
+    "reprise-embed",
+    "reprise-eval",
+    "reprise-global",
+    "reprise-redact",
+];
+
 /// Which binary runs the tests of a file, and where in it they stand; `None` of what no binary
 /// runs. The suite of every store is run by several, of which one is looked at.
 fn place_of(path: &str) -> Option<(String, String)> {
@@ -158,9 +166,15 @@ fn place_of(path: &str) -> Option<(String, String)> {
     let (binary, inside) = match parts.as_slice() {
         ["crates", package, "src", inside @ ..] => (package.replace('-', "_"), inside),
         ["sandbox", "src", inside @ ..] => ("reprise_sandbox".to_owned(), inside),
-        ["tests", "conformance", _] => return Some(("embedded".to_owned(), "shared".to_owned())),
-        ["crates", _, "tests", target, inside @ ..]
-        | ["tests", target @ ("it" | "crash"), inside @ ..] => ((*target).to_owned(), inside),
+        ["tests", "conformance", _] => {
+            return Some(("global".to_owned(), "embedded::shared".to_owned()));
+        }
+        ["crates", package, "tests", inside @ ..] if MERGED.contains(package) => {
+            (package.trim_start_matches("reprise-").to_owned(), inside)
+        }
+        ["crates", _, "tests", target, inside @ ..] | ["tests", target @ "it", inside @ ..] => {
+            ((*target).to_owned(), inside)
+        }
         _ => return None,
     };
     let inside = inside.iter().filter(|part| !["lib", "main"].contains(part));
@@ -198,7 +212,8 @@ fn unlisted(named: &BTreeSet<String>, listed: &BTreeMap<String, BTreeSet<String>
         .collect()
 }
 
-/// The newest binaries of each name beside this one: a program and its tests may have one name.
+/// The newest binaries of each name in the folder of this one: a program and its tests may have one
+/// name.
 fn binaries() -> Vec<(String, SystemTime, PathBuf)> {
     const SAME_NAME: usize = 3;
     let own = std::env::current_exe().expect("this binary has a path");
@@ -303,29 +318,30 @@ mod canaries {
     #[test]
     fn a_test_that_is_not_run_is_noticed() {
         let missing = |names: &[&str]| {
-            let tests = ["keys::tests::a", "b", "tests::c"].map(str::to_owned);
+            let tests = ["dedup_keys::tests::a", "b", "tests::c"].map(str::to_owned);
             let listed = BTreeMap::from([
                 ("reprise_engine".to_owned(), BTreeSet::from(tests)),
                 ("it".to_owned(), BTreeSet::from(["records::d".to_owned()])),
                 (
-                    "embedded".to_owned(),
-                    BTreeSet::from(["shared::f".to_owned()]),
+                    "global".to_owned(),
+                    BTreeSet::from(["embedded::shared::f".to_owned(), "tier::g".to_owned()]),
                 ),
             ]);
             let named: BTreeSet<String> = names.iter().map(|name| (*name).to_owned()).collect();
             unlisted(&named, &listed).len()
         };
         let run = [
-            "crates/reprise-engine/src/keys.rs::a",
+            "crates/reprise-engine/src/dedup_keys.rs::a",
             "crates/reprise-engine/src/lib.rs::b",
             "crates/reprise-engine/src/tests.rs::c",
             "tests/it/records.rs::d",
             "crates/reprise-store/tests/it/records.rs::d",
             "tests/conformance/suite.rs::f",
+            "crates/reprise-global/tests/tier.rs::g",
         ];
         assert_eq!(missing(&run), 0);
         let not_run = [
-            "crates/reprise-engine/src/keys.rs::b",
+            "crates/reprise-engine/src/dedup_keys.rs::b",
             "crates/reprise-engine/src/other.rs::a",
             "tests/it/records.rs::a",
             "tests/it/requirements.rs::d",

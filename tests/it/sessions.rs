@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use reprise_tests::{git, lacks, quoted_lines, says};
+use reprise_tests::{assert_contains, assert_lacks, parse_quoted_lines, run_git};
 use serde_json::{Value, json};
 
 use crate::home::Home;
@@ -13,8 +13,8 @@ use crate::together::run;
 pub(crate) fn shop(home: &Home) -> PathBuf {
     let folder = home.folder().join("shop");
     fs::create_dir_all(folder.join("src")).expect("a folder");
-    git(&folder, &["init", "-q"]);
-    git(
+    run_git(&folder, &["init", "-q"]);
+    run_git(
         &folder,
         &[
             "remote",
@@ -28,8 +28,8 @@ pub(crate) fn shop(home: &Home) -> PathBuf {
         "fn total_of_cart() {}\n".repeat(9),
     )
     .expect("written");
-    git(&folder, &["add", "-A"]);
-    git(&folder, &["commit", "-qm", "Begin"]);
+    run_git(&folder, &["add", "-A"]);
+    run_git(&folder, &["commit", "-qm", "Begin"]);
     folder
 }
 
@@ -80,14 +80,14 @@ fn a_session_begins_with_how_the_last_one_ended_and_with_what_holds() {
     at("session-end", json!({}));
     for (event, session) in [("session-start", "two"), ("pre-compact", "three")] {
         let begun = hook(&home, &folder, event, session, &json!({}));
-        let lines = quoted_lines(begun.trim_end()).unwrap_or_default();
+        let lines = parse_quoted_lines(begun.trim_end()).unwrap_or_default();
         assert!((2..=7).contains(&lines.len()), "{event}: {begun}");
         for part in [
             "Open: `cargo test login",
             "Last session: Committed [main 1a2b3c4] Count each coupon once",
             "Last session: The coupon is taken off once per cart now.",
             "Coupons are rounded once per cart, never per line.",
-            "(test by claude-code in shop, just now)",
+            "(test by claude-code in shop)",
         ] {
             assert!(begun.contains(part), "{event}: {part}: {begun}");
         }
@@ -106,15 +106,15 @@ fn a_session_begins_with_how_the_last_one_ended_and_with_what_holds() {
     let asked = json!({ "prompt": "what does the warehouse report say of aisle 7" });
     hook(&home, &folder, "user-prompt", "four", &asked);
     let again = hook(&home, &folder, "session-start", "one", &json!({}));
-    says!(again, "This session: Committed");
+    assert_contains!(again, "This session: Committed");
     // What people are told of those records on the command line.
     for (kind, texts) in [
         ("commit", "Count each coupon once"),
         ("test", "cargo test login"),
     ] {
-        let listed = home.done(&["list", "--type", kind, "--user", "ada"]);
-        says!(listed, texts, kind);
-        lacks!(listed, "aisle", "worker_result");
+        let listed = home.run_ok(&["list", "--type", kind, "--user", "ada"]);
+        assert_contains!(listed, texts, kind);
+        assert_lacks!(listed, "aisle", "worker_result");
     }
 }
 
@@ -126,17 +126,36 @@ fn a_prompt_is_told_what_of_a_memory_is_gone_from_the_checkout() {
     let line = json!({ "text": fact, "tags": ["project:git.example.org/acme/shop"] });
     home.keep(&[line], &["--user", "ada"]);
     let question = json!({ "prompt": "where is the cart total summed by the checkout worker" });
-    // A prompt does not wait longer than 140 ms for memory, and a busy machine may take longer.
-    let told = |session: &str| {
-        let mut answers = (0..20).map(|_| hook(&home, &folder, "user-prompt", session, &question));
-        answers.find(|said| !said.is_empty()).unwrap_or_default()
-    };
+    let told = |session: &str| hook(&home, &folder, "user-prompt", session, &question);
     let there = told("one");
     assert!(there.contains(fact) && !there.contains("gone:"), "{there}");
-    git(&folder, &["mv", "src/cart.rs", "src/basket.rs"]);
-    git(&folder, &["commit", "-qm", "Call it a basket"]);
+    run_git(&folder, &["mv", "src/cart.rs", "src/basket.rs"]);
+    run_git(&folder, &["commit", "-qm", "Call it a basket"]);
     let gone = told("two");
     let said = "  gone: `src/cart.rs` no longer exists; renamed to `src/basket.rs` in ";
-    says!(gone, said);
-    assert!(quoted_lines(gone.trim_end()).is_some(), "{gone}");
+    assert_contains!(gone, said);
+    assert!(parse_quoted_lines(gone.trim_end()).is_some(), "{gone}");
+}
+
+#[test]
+fn what_memory_does_not_take_in_time_is_handed_over_later() {
+    let home = Home::new();
+    let folder = shop(&home);
+    let said = |n: usize| format!("the warehouse has {n} aisles and two doors at the back");
+    for n in 0..4 {
+        let input = json!({ "session_id": "late", "cwd": folder, "prompt": said(n) });
+        let mut hook = home.command(&["hook", "user-prompt", "--user", "ada"]);
+        // No daemon starts so fast.
+        hook.args(["--deadline-ms", "1"]);
+        assert_eq!(run(&mut hook, &input.to_string()), "");
+    }
+    // The next command that finds the daemon hands over what waits.
+    home.run_ok(&["branch", "sync", "--unsent"]);
+    let status = home.run_ok(&["serve", "status", "--json"]);
+    let status: Value = serde_json::from_str(&status).expect("JSON");
+    assert_eq!(status["unsent"], 0, "{status}");
+    let listed = home.run_ok(&["list", "--user", "ada"]);
+    for n in 0..4 {
+        assert_contains!(listed, said(n).as_str());
+    }
 }

@@ -1,6 +1,6 @@
 //! Memory tended from the command line: what is said of it, what is done, and all of it undone.
 
-use reprise_tests::{has, lacks, says};
+use reprise_tests::{assert_contains, assert_fields, assert_lacks};
 use serde_json::{Value, json};
 
 use crate::guards::repository;
@@ -10,7 +10,7 @@ const ADA: [&str; 2] = ["--user", "ada"];
 
 /// All that answers, without the log's history.
 fn answering(home: &Home) -> Vec<Value> {
-    let mut lines = rows(&home.done(&["export", "--user", "ada"]));
+    let mut lines = rows(&home.run_ok(&["export", "--user", "ada"]));
     for line in &mut lines {
         line.as_object_mut().expect("an object").remove("archive");
     }
@@ -48,14 +48,14 @@ fn keep_what_wants_tending(home: &Home) {
 fn a_correction_and_its_tags_are_taken_back() {
     let home = Home::new();
     keep_what_wants_tending(&home);
-    let of = |command: &[&str]| home.asked(&[command, &ADA].concat());
+    let of = |command: &[&str]| home.run_json(&[command, &ADA].concat());
     // A correction is taken back by the name of its record, and so is that.
     of(&["edit", "t-90", "nothing of the sort"]);
     for says in [
         "The timeout of the login page is 90 seconds",
         "nothing of the sort",
     ] {
-        assert_eq!(of(&["undo", "t-90"])["reverted"], json!(["t-90"]));
+        assert_eq!(of(&["doctor", "undo", "t-90"])["reverted"], json!(["t-90"]));
         assert_eq!(of(&["show", "t-90"])["records"][0]["text"], says);
     }
     // So are its tags, which change without a version, and then its text again.
@@ -67,22 +67,23 @@ fn a_correction_and_its_tags_are_taken_back() {
         (json!([]), "nothing of the sort"),
         (json!([]), "The timeout of the login page is 90 seconds"),
     ] {
-        assert_eq!(of(&["undo", "t-90"])["reverted"], json!(["t-90"]));
+        assert_eq!(of(&["doctor", "undo", "t-90"])["reverted"], json!(["t-90"]));
         let shown = of(&["show", "t-90"])["records"][0].clone();
         assert_eq!((&shown["tags"], &shown["text"]), (&tags, &json!(text)));
     }
-    home.run(&["undo", "d-1", "--user", "ada"]).ended(2);
+    home.run(&["doctor", "undo", "d-1", "--user", "ada"])
+        .expect_code(2);
 }
 
 #[test]
 fn all_that_tending_does_is_said_and_undone() {
     let home = Home::new();
     keep_what_wants_tending(&home);
-    let of = |command: &[&str]| home.asked(&[command, &ADA].concat());
+    let of = |command: &[&str]| home.run_json(&[command, &ADA].concat());
     let before = answering(&home);
-    let dry = of(&["consolidate", "--dry-run"]);
+    let dry = of(&["doctor", "tidy", "--dry-run"]);
     assert_eq!(answering(&home), before);
-    let real = of(&["consolidate"]);
+    let real = of(&["doctor", "tidy"]);
     for (said, is_dry) in [(&dry, true), (&real, false)] {
         assert_eq!(said["dry_run"], is_dry);
         assert_eq!(
@@ -99,21 +100,21 @@ fn all_that_tending_does_is_said_and_undone() {
         assert_eq!(said["purged"], json!(["s-1"]));
         assert_eq!(said["distilled"].as_array().map(Vec::len), Some(1));
     }
-    let audit = of(&["audit"]);
-    has!(audit, "records": 6, "duplicates": 0);
+    let audit = of(&["doctor", "audit"]);
+    assert_fields!(audit, "records": 6, "duplicates": 0);
     let day = &audit["history"][0];
     assert_eq!(day["score"], audit["score"], "{audit}");
-    let diary = of(&["diary"]);
+    let diary = of(&["doctor", "diary"]);
     let action = diary["actions"][0]["action"].as_str().expect("a name");
     assert_eq!(real["action"], action);
     assert_eq!(diary["actions"][0]["merged"], real["merged"]);
-    // The same as an operation, with the texts for whoever answers.
+    // The same as an operation, with the texts for the person who answers.
     let pairs = of(&["call", "review"]);
     assert_eq!(
         pairs["contradictions"][0]["texts"][1],
         "The timeout of the login page is 90 seconds"
     );
-    let undone = of(&["undo", action]);
+    let undone = of(&["doctor", "undo", action]);
     let mut restored: Vec<&str> = undone["restored"]
         .as_array()
         .expect("a list")
@@ -123,23 +124,26 @@ fn all_that_tending_does_is_said_and_undone() {
     restored.sort_unstable();
     assert_eq!(restored, ["d-1", "d-2", "s-1"]);
     assert_eq!(answering(&home), before);
-    assert_eq!(of(&["diary"])["actions"][0]["undone"], true);
-    home.run(&["undo", action, "--user", "ada"]).ended(2);
+    assert_eq!(of(&["doctor", "diary"])["actions"][0]["undone"], true);
+    home.run(&["doctor", "undo", action, "--user", "ada"])
+        .expect_code(2);
     // What was undone is not done again; an answer is undone like anything else.
-    assert_eq!(of(&["consolidate"])["merged"], json!([]));
-    let answered = of(&["review", "t-30", "t-90", "--answer", "newer"]);
+    assert_eq!(of(&["doctor", "tidy"])["merged"], json!([]));
+    let answered = of(&["doctor", "review", "t-30", "t-90", "--answer", "newer"]);
     assert_eq!(answered["kept"], "t-90");
     assert_eq!(
-        of(&["consolidate", "--dry-run"])["contradictions"],
+        of(&["doctor", "tidy", "--dry-run"])["contradictions"],
         json!([])
     );
     // Without a name it is the latest that holds, and then none does.
-    of(&["tend", "undo"]);
+    of(&["doctor", "undo"]);
     assert_eq!(answering(&home), before);
-    let none = home.run(&["tend", "undo", "--user", "ada"]).ended(2);
-    says!(none.stderr, "there is nothing to undo");
-    home.done(&["stop"]);
-    let offline = home.asked(&["--no-daemon", "audit", "--user", "ada"]);
+    let none = home
+        .run(&["doctor", "undo", "--user", "ada"])
+        .expect_code(2);
+    assert_contains!(none.stderr, "there is nothing to undo");
+    home.run_ok(&["serve", "stop"]);
+    let offline = home.run_json(&["--no-daemon", "doctor", "audit", "--user", "ada"]);
     assert_eq!(offline["records"], 8);
 }
 
@@ -158,23 +162,23 @@ fn an_answer_to_a_pair_that_nobody_was_asked_about_is_refused() {
     let of = |command: &[&str]| home.run(&[command, &ADA].concat());
     let before = answering(&home);
     for answer in ["newer", "same", "different"] {
-        let refused = of(&["tend", "review", "n-1", "d-1", "--answer", answer]);
+        let refused = of(&["doctor", "review", "n-1", "d-1", "--answer", answer]);
         assert_ne!(refused.code, Some(0), "{}", refused.stdout);
-        let says = "`n-1` and `d-1` are no pair of `review`";
-        says!(refused.stderr, says);
+        let says = "`n-1` and `d-1` are not a pair that `reprise doctor review` lists";
+        assert_contains!(refused.stderr, says);
     }
     assert_eq!(answering(&home), before);
     // The list says how it is answered, and the answer which of the two stays.
-    let listed = of(&["tend", "review"]).stdout;
-    let how = "`reprise tend review A B --answer ANSWER --user ada`";
-    says!(listed, how);
-    let said = of(&["tend", "review", "t-30", "t-90", "--answer", "newer"]).stdout;
+    let listed = of(&["doctor", "review"]).stdout;
+    let how = "`reprise doctor review A B --answer ANSWER --user ada`";
+    assert_contains!(listed, how);
+    let said = of(&["doctor", "review", "t-30", "t-90", "--answer", "newer"]).stdout;
     assert!(
-        said.starts_with("t-90 answers for t-30 too; undo "),
+        said.starts_with("merged t-30 into t-90; undo with `reprise doctor undo "),
         "{said}"
     );
-    let none = of(&["tend", "review"]).stdout;
-    lacks!(none, "--answer");
+    let none = of(&["doctor", "review"]).stdout;
+    assert_lacks!(none, "--answer");
 }
 
 #[test]
@@ -184,18 +188,18 @@ fn an_audit_names_what_is_wrong_and_shows_no_secret() {
     let key = line("k-1", "mon", &format!("the key of the store is {secret}"));
     home.keep(&[key], &["--user", "ada", "--verbatim"]);
     keep_what_wants_tending(&home);
-    let told = home.done(&["audit", "--user", "ada"]);
+    let told = home.run_ok(&["doctor", "audit", "--user", "ada"]);
     for says in [
-        ", 1 stale, 0 orphans, ",
-        "- stale: s-1: a buffer that had its time",
+        "\n1 expired memory; ",
+        "- expired: s-1: a buffer that had its time",
         "- contradiction: t-30: The timeout of the login page is 30 seconds",
         "  with: t-90: The timeout of the login page is 90 seconds",
         "- possible secret: k-1: the key of the store is ",
     ] {
         assert!(told.contains(says), "{says}: {told}");
     }
-    lacks!(told, &secret);
-    let all = home.done(&["--json", "audit", "--user", "ada"]);
+    assert_lacks!(told, &secret);
+    let all = home.run_ok(&["--json", "doctor", "audit", "--user", "ada"]);
     assert!(all.contains("k-1") && !all.contains(&secret), "{all}");
 }
 
@@ -209,7 +213,7 @@ fn learn_says_what_is_known_already() {
         ],
         &ADA,
     );
-    let learned = |text: &str| home.asked(&["learn", text, "--user", "ada"]);
+    let learned = |text: &str| home.run_json(&["learn", text, "--user", "ada"]);
     let contrary = learned("The timeout of the login page is 90 seconds");
     assert_eq!(contrary["outcome"], "inserted");
     let known = &contrary["known"][0];
@@ -221,7 +225,7 @@ fn learn_says_what_is_known_already() {
     assert!(known.iter().any(|one| one["contrary"].is_null()), "{same}");
     let new = learned("Reviewed PR 480 for the payment service");
     assert!(new["known"].is_null(), "{new}");
-    home.done(&["stop"]);
+    home.run_ok(&["serve", "stop"]);
 }
 
 #[test]
@@ -247,7 +251,7 @@ fn what_a_finished_run_leaves_answers_how_it_was_done() {
         ],
         &ADA,
     );
-    let of = |command: &[&str]| home.asked(&[command, &ADA].concat());
+    let of = |command: &[&str]| home.run_json(&[command, &ADA].concat());
     for (run, quality) in [("r-1", "0.8"), ("r-2", "0.3"), ("r-3", "0.8")] {
         let line = json!({
             "query": "how to rotate the signing key", "used": ["n-1"], "run_id": run,
@@ -256,7 +260,7 @@ fn what_a_finished_run_leaves_answers_how_it_was_done() {
         let told = of(&["call", "outcome", &line.to_string()]);
         assert_eq!(told["learned"], 1);
     }
-    let how = of(&["how", "rotate the signing key of a service"]);
+    let how = of(&["show", "how", "rotate the signing key of a service"]);
     let runs: Vec<&str> = how["runs"]
         .as_array()
         .expect("a list")
@@ -278,11 +282,11 @@ fn what_a_finished_run_leaves_answers_how_it_was_done() {
             "Restarted the payment workers one by one"
         ])
     );
-    let said = home.done(&["recall", "where is the signing key", "--user", "ada"]);
-    says!(said, "worked well (.6), 3 times");
+    let said = home.run_ok(&["recall", "where is the signing key", "--user", "ada"]);
+    assert_contains!(said, "worked well (.6), 3 times");
     // What it tells of goes, and it goes too.
-    home.done(&["forget", "--user", "ada", "--external-id", "s-2"]);
-    let how = of(&["how", "rotate the signing key of a service"]);
+    home.run_ok(&["forget", "--user", "ada", "--external-id", "s-2"]);
+    let how = of(&["show", "how", "rotate the signing key of a service"]);
     let gone = how["runs"].as_array().expect("a list").iter();
     assert!(gone.clone().count() == 2 && gone.clone().all(|run| run["run_id"] != "r-1"));
 }
@@ -306,8 +310,8 @@ fn a_tag_or_a_project_is_forgotten_after_a_look_at_what_that_takes_along() {
         ],
         &ADA,
     );
-    let of = |command: &[&str]| home.asked(&[command, &ADA].concat());
-    let distilled = of(&["consolidate"])["distilled"].clone();
+    let of = |command: &[&str]| home.run_json(&[command, &ADA].concat());
+    let distilled = of(&["doctor", "tidy"])["distilled"].clone();
     assert_eq!(distilled.as_array().map(Vec::len), Some(1));
     let would = of(&["forget", "--project", "api", "--dry-run"]);
     let all = would["forgotten"].as_array().expect("a list");

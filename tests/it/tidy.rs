@@ -4,14 +4,14 @@
 
 use std::fs;
 
-use reprise_tests::{Manifest, Source, Tree};
+use reprise_tests::{Manifest, SourceFile, WorkspaceTree};
 
 const LINES_MAX: usize = 600;
 const COLUMNS_MAX: usize = 100;
 
 #[test]
 fn every_source_is_tidy() {
-    let tree = Tree::read().expect("the workspace is readable");
+    let tree = WorkspaceTree::read().expect("the workspace is readable");
     let mut complaints: Vec<String> = tree.sources.iter().flat_map(untidy).collect();
     complaints.extend(unreached(&tree.manifests, &tree.sources));
     let complaints = complaints.join("\n");
@@ -20,7 +20,7 @@ fn every_source_is_tidy() {
 
 #[test]
 fn no_page_or_manifest_points_outside_the_checkout() {
-    let tree = Tree::read().expect("the workspace is readable");
+    let tree = WorkspaceTree::read().expect("the workspace is readable");
     let manifests = tree.manifests.iter();
     let mut paths: Vec<String> = manifests
         .map(|manifest| format!("{}/Cargo.toml", manifest.folder))
@@ -35,17 +35,17 @@ fn no_page_or_manifest_points_outside_the_checkout() {
     ] {
         paths.extend(pages(&tree, folder));
     }
-    paths.retain(|path| points_outside(&tree.text(path).expect("a listed page is readable")));
+    paths.retain(|path| points_outside(&tree.read_text(path).expect("a listed page is readable")));
     assert!(paths.is_empty(), "{paths:?} point outside the checkout");
 }
 
 #[test]
 fn decisions_are_numbered_without_gaps_and_shaped_alike() {
-    let tree = Tree::read().expect("the workspace is readable");
+    let tree = WorkspaceTree::read().expect("the workspace is readable");
     let pages = pages(&tree, "docs/builders/adr");
     assert!(!pages.is_empty(), "docs/builders/adr holds no decision");
     for (expected, path) in pages.iter().enumerate() {
-        let text = tree.text(path).expect("a listed page is readable");
+        let text = tree.read_text(path).expect("a listed page is readable");
         let named = path.starts_with(&format!("docs/builders/adr/{expected:04}-"));
         let titled = text.starts_with(&format!("# {expected:04} "));
         let headings = ["## Context", "## Decision", "## Consequences"];
@@ -58,7 +58,7 @@ fn decisions_are_numbered_without_gaps_and_shaped_alike() {
 }
 
 /// Paths of the pages directly in `folder`, sorted.
-fn pages(tree: &Tree, folder: &str) -> Vec<String> {
+fn pages(tree: &WorkspaceTree, folder: &str) -> Vec<String> {
     let entries = fs::read_dir(tree.root.join(folder)).into_iter().flatten();
     let names = entries.flatten().map(|entry| entry.file_name());
     let mut paths: Vec<String> = names
@@ -79,9 +79,9 @@ fn points_outside(text: &str) -> bool {
     text.contains(concat!("/work", "/shared")) || text.contains(concat!("../", "shared"))
 }
 
-fn untidy(source: &Source) -> Vec<String> {
+fn untidy(source: &SourceFile) -> Vec<String> {
     let mut complaints = Vec::new();
-    let Source { path, text } = source;
+    let SourceFile { path, text } = source;
     let mut holds = |bad: bool, number: usize, what: &str| {
         complaints.extend(bad.then(|| format!("{path}:{number}: {what}")));
     };
@@ -123,14 +123,14 @@ fn untidy(source: &Source) -> Vec<String> {
         let crowded = path.ends_with("/lib.rs") && opens_item && !listed;
         holds(crowded, number, "lib.rs holds more than its contents");
     }
-    for (number, line) in source.shipped() {
+    for (number, line) in source.product_lines() {
         holds(!line.is_ascii(), number, "not ASCII");
     }
     complaints
 }
 
 /// Sources that no `mod` line and no target names: they look alive and are never compiled.
-fn unreached(manifests: &[Manifest], sources: &[Source]) -> Vec<String> {
+fn unreached(manifests: &[Manifest], sources: &[SourceFile]) -> Vec<String> {
     let lost = sources.iter().filter(|source| {
         let (folder, file) = source.path.rsplit_once('/').unwrap_or_default();
         let name = file.trim_end_matches(".rs");
@@ -193,10 +193,11 @@ fn each_rule_of_tidiness_notices_its_bad_example() {
         (1, lib, format!("{contents}fn f() {{ g(); }}\n")),
         (1, lib, format!("{contents}pub mod m {{\n}}\n")),
     ] {
-        let found = untidy(&Source::new(path, &text));
+        let found = untidy(&SourceFile::new(path, &text));
         assert_eq!(found.len(), complaints, "{path} {text}: {found:?}");
     }
-    let at = |path: &str, text: &str| Source::new(&format!("crates/reprise-store/{path}"), text);
+    let at =
+        |path: &str, text: &str| SourceFile::new(&format!("crates/reprise-store/{path}"), text);
     let all = [
         at(
             "src/lib.rs",

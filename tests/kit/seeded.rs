@@ -1,19 +1,19 @@
-//! Numbers by seed, so that a failing schedule can be run again.
+//! Seeded random numbers, so that a failing schedule can be run again.
 //!
 //! One small generator.
 
 /// `SplitMix64` (Steele, Lea and Flood 2014): small, and the same on every machine.
 #[derive(Debug, Clone)]
-pub struct Seeded(u64);
+pub struct SeededRng(u64);
 
-impl Seeded {
+impl SeededRng {
     /// A generator whose numbers depend on `seed` alone.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
     /// The next number below `bound`; 0 for a bound of 0.
-    pub fn below(&mut self, bound: u64) -> u64 {
+    pub fn draw_below(&mut self, bound: u64) -> u64 {
         self.draw().checked_rem(bound).unwrap_or(0)
     }
 

@@ -13,35 +13,35 @@ pub fn workspace_root() -> PathBuf {
 }
 
 #[derive(Debug, Clone)]
-pub struct Source {
+pub struct SourceFile {
     /// Path from the workspace root, with `/`.
     pub path: String,
     pub text: String,
 }
 
-impl Source {
+impl SourceFile {
     pub fn new(path: &str, text: &str) -> Self {
         let (path, text) = (path.to_owned(), text.to_owned());
         Self { path, text }
     }
 
-    /// Whether the whole file is there for tests.
+    /// Whether the whole file is test code.
     pub fn is_test(&self) -> bool {
         let parts = ["/tests", "/testing", "/benches/", "_tests."];
         self.path.starts_with("tests/") || parts.iter().any(|part| self.path.contains(part))
     }
 
-    /// Its lines of code with their numbers, without the modules of its tests.
-    pub fn shipped(&self) -> impl Iterator<Item = (usize, &str)> {
+    /// Returns its lines of product code with their numbers, without test modules and comments.
+    pub fn product_lines(&self) -> impl Iterator<Item = (usize, &str)> {
         let text = if self.is_test() { "" } else { &self.text };
-        let (mut before, mut is_within) = ("", false);
+        let (mut before, mut is_in_test_module) = ("", false);
         let lines = (1..).zip(text.lines());
         lines.filter(move |(_, line)| {
             let opens = line.starts_with("mod ") && line.ends_with('{');
-            is_within |= opens && before == "#[cfg(test)]";
-            is_within &= *line != "}";
+            is_in_test_module |= opens && before == "#[cfg(test)]";
+            is_in_test_module &= *line != "}";
             before = *line;
-            !is_within && !line.trim_start().starts_with("//")
+            !is_in_test_module && !line.trim_start().starts_with("//")
         })
     }
 }
@@ -94,20 +94,20 @@ impl Manifest {
 
 /// The workspace, read once.
 #[derive(Debug, Clone)]
-pub struct Tree {
+pub struct WorkspaceTree {
     pub root: PathBuf,
     /// Every package of the workspace, by folder.
     pub manifests: Vec<Manifest>,
     /// Every Rust source of every package, by path.
-    pub sources: Vec<Source>,
+    pub sources: Vec<SourceFile>,
 }
 
-impl Tree {
+impl WorkspaceTree {
     /// Reads the checkout this test was built from.
     pub fn read() -> io::Result<Self> {
         let root = workspace_root();
         let mut folders = vec!["sandbox".to_owned(), "tests".to_owned()];
-        for name in names_in(&root.join("crates"))? {
+        for name in list_names(&root.join("crates"))? {
             folders.push(format!("crates/{name}"));
         }
         folders.sort();
@@ -118,6 +118,10 @@ impl Tree {
             manifests.push(Manifest::parse(folder, &text)?);
             collect_sources(&root, folder, &mut sources)?;
         }
+        // Its sources are among those of the tests.
+        let lab = "tests/lab";
+        let text = fs::read_to_string(root.join(lab).join("Cargo.toml"))?;
+        manifests.push(Manifest::parse(lab, &text)?);
         Ok(Self {
             root,
             manifests,
@@ -126,13 +130,13 @@ impl Tree {
     }
 
     /// The text of `path` (from the root).
-    pub fn text(&self, path: &str) -> io::Result<String> {
+    pub fn read_text(&self, path: &str) -> io::Result<String> {
         fs::read_to_string(self.root.join(path))
             .map_err(|error| io::Error::new(error.kind(), format!("{path}: {error}")))
     }
 }
 
-fn names_in(folder: &Path) -> io::Result<BTreeSet<String>> {
+fn list_names(folder: &Path) -> io::Result<BTreeSet<String>> {
     let mut names = BTreeSet::new();
     for entry in fs::read_dir(folder)? {
         names.insert(entry?.file_name().to_string_lossy().into_owned());
@@ -140,8 +144,8 @@ fn names_in(folder: &Path) -> io::Result<BTreeSet<String>> {
     Ok(names)
 }
 
-fn collect_sources(root: &Path, folder: &str, sources: &mut Vec<Source>) -> io::Result<()> {
-    for name in names_in(&root.join(folder))? {
+fn collect_sources(root: &Path, folder: &str, sources: &mut Vec<SourceFile>) -> io::Result<()> {
+    for name in list_names(&root.join(folder))? {
         if name.starts_with('.') || name.starts_with("target") {
             continue;
         }
@@ -152,7 +156,10 @@ fn collect_sources(root: &Path, folder: &str, sources: &mut Vec<Source>) -> io::
             .extension()
             .is_some_and(|extension| extension == "rs")
         {
-            sources.push(Source::new(&path, &fs::read_to_string(root.join(&path))?));
+            sources.push(SourceFile::new(
+                &path,
+                &fs::read_to_string(root.join(&path))?,
+            ));
         }
     }
     Ok(())

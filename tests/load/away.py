@@ -76,7 +76,7 @@ def main():
     run = lambda env, *words, **more: subprocess.run(
         [BINARY, *words], env={**base, **env}, capture_output=True, text=True, cwd=home, **more)
     there = {"REPRISE_DATA_DIR": home + "/there"}
-    token = run(there, "token", "add", "laptop", "--user", "ada").stdout.split()[-1]
+    token = run(there, "serve", "token", "add", "laptop", "--user", "ada").stdout.split()[-1]
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     daemon = subprocess.Popen(
@@ -87,10 +87,10 @@ def main():
         away = {"REPRISE_URL": f"http://127.0.0.1:{proxy.port}", "REPRISE_TOKEN": token,
                 "REPRISE_USER": "ada"}
         for _ in range(200):
-            if run(away, "status").returncode == 0:
+            if run(away, "serve", "status").returncode == 0:
                 break
             time.sleep(0.1)
-        print(run(away, "status").stdout, end="")
+        print(run(away, "serve", "status").stdout, end="")
 
         def hook(number, what="the wind turned at"):
             said = {"session_id": f"s{number // 20}", "cwd": home,
@@ -108,7 +108,7 @@ def main():
         say("hooks that find it", [hook(number) for number in range(HOOKS)])
         proxy.close()
         say("hooks that do not", [hook(HOOKS + number) for number in range(CUT)])
-        status = json.loads(run(away, "status", "--json").stdout)
+        status = json.loads(run(away, "serve", "status", "--json").stdout)
         print("waiting", status["unsent"], "dropped", status["unsent_dropped"])
         proxy = Proxy(("127.0.0.1", port), proxy.port)
         say("hooks that catch up", [hook(HOOKS + CUT + number) for number in range(10)])
@@ -122,7 +122,7 @@ def main():
         assert len(set(numbers)) == len(numbers) == HOOKS + CUT + 10, "lost or kept twice"
         cut = [number for number in numbers if HOOKS <= number < HOOKS + CUT]
         print("in order" if cut == sorted(cut, reverse=True) else "NOT in order")
-        waits = json.loads(run(away, "status", "--json").stdout)["unsent"]
+        waits = json.loads(run(away, "serve", "status", "--json").stdout)["unsent"]
         assert waits == 0, waits
         assert not os.path.exists(home + "/.local/share/reprise"), "a local store was made"
     finally:

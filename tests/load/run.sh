@@ -2,7 +2,7 @@
 # Loads the HTTP door with wrk: 100 users with 100 records each, the model on; then far too many
 # connections. Prints latency, errors and the daemon's resident memory.
 # Usage: tests/load/run.sh PATH/TO/reprise [SECONDS]. Needs wrk, curl, python3 and the installed model
-# (reprise models pull). Held: no errors, p99 <= 10x p50, memory flat, overload answered by 429
+# (reprise doctor models pull). Held: no errors, p99 <= 10x p50, memory flat, overload answered by 429
 # with Retry-After.
 set -eu
 reprise=$(realpath "$1")

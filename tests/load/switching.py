@@ -109,7 +109,7 @@ class House:
         line = [self.reprise, "--data-dir", str(self.folder / "data"), "--config", str(self.folder / "config.toml"), "serve"]
         self.daemon = subprocess.Popen(line, env=self.env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         for _ in range(600):
-            said = self.command("status", "--json", check=False)
+            said = self.command("serve", "status", "--json", check=False)
             if said.startswith("{") and (place := json.loads(said).get("socket")):
                 self.socket = place
                 return
@@ -156,7 +156,7 @@ def main():
 
         server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Endpoint)
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        house.command("stop")
+        house.command("serve", "stop")
         house.daemon.wait()
         house.model = f"http://127.0.0.1:{server.server_port}/v1/embeddings#hashed"
         house.command("--version")
@@ -202,7 +202,7 @@ def main():
         for thread in threads:
             thread.join()
         last = house.spaces()
-        house.command("stop")
+        house.command("serve", "stop")
         house.daemon.wait()
     print(f"made anew in             {took:.0f} s, killed {killed} times, spaces now {last}")
     print(f"recalls on the way       {answered[0]}, refused {refused[0]}; {absent[0]} looks while no daemon ran")

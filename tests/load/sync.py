@@ -42,14 +42,14 @@ def main():
         listed = [json.loads(line) for line in run(machine, "export", "--user", "ada").splitlines()]
         own = [one for one in listed if one["text"].startswith("what was known") and int(one["text"].split()[-1]) >= BASE // 2]
         for one in random.sample(own, 20):
-            run(machine, "delete", one["id"], "--user", "ada", "--json")
+            run(machine, "forget", one["id"], "--user", "ada", "--json")
             gone.add(one["text"])
     files = [f"{home}/{machine}/ada/memory.rvf" for machine in "ab"]
     began = time.monotonic()
-    first = json.loads(run("a", "sync", *files, "--json"))
+    first = json.loads(run("a", "branch", "sync", *files, "--json"))
     print(f"{first['records']} records, {first['forgotten']} forgotten, {len(first['conflicts'])} conflicts, "
           f"{time.monotonic() - began:.1f} s")
-    again = json.loads(run("a", "sync", *reversed(files), "--json"))
+    again = json.loads(run("a", "branch", "sync", *reversed(files), "--json"))
     assert again["digest"] == first["digest"] and not any(file["changed"] for file in again["files"]), again
     exports = [run(machine, "export", "--user", "ada") for machine in "ab"]
     assert exports[0] == exports[1]

@@ -5,7 +5,7 @@
 # compaction, a clean stop. Prints times, the peak of memory and whose it was, the disk used, and
 # what was killed for want of memory.
 # Usage: tests/load/tiers.sh PATH/TO/reprise [CORES:MEGABYTES ...]. Needs Linux with control groups
-# (v1 or v2) and the right to make one (root), taskset, curl and the installed model (reprise models
+# (v1 or v2) and the right to make one (root), taskset, curl and the installed model (reprise doctor models
 # pull). Held: nothing killed, everything answered, a clean stop. The peak has page cache in it,
 # which fills any bound; the processes' own memory and the files they have mapped are given apart.
 # The first recalls over both miss the service's answer while it opens its model (`no_global`).

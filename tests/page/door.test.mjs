@@ -85,7 +85,7 @@ test("the cookie is out of reach of scripts and other sites, and signing out end
   assert.match(attributes, /HttpOnly/);
   assert.match(attributes, /SameSite=Strict/);
   const tab = await house.tab("ada");
-  await tab.click(".menu > summary");
+  await tab.click(".menu:not(.pause) > summary");
   await tab.click("text=Sign out");
   assert.match(await tab.locator("h1").innerText(), /Signed out/);
   const answer = await tab.goto(`${tab.origin}/`);
@@ -136,13 +136,14 @@ test("a session that may only read shows no form and can change nothing", async 
     assert.deepEqual(await tab.locator("form[method=post]").evaluateAll((all) => all.map((form) => form.action)),
       [`${tab.origin}/sign-out`], room);
   }
-  assert.match(await tab.locator("main").innerText(), /This session may only read/);
+  assert.match(await tab.locator("main").innerText(), /This sign-in may only read/);
   await tab.goto(`${tab.origin}/timeline`);
+  assert.equal(await tab.locator("a[href='/new']").count(), 0, "nothing can be written, so nothing offers it");
   await tab.keyboard.press("j");
   await tab.keyboard.press("Control+k");
   const offered = (await tab.locator("dialog li > span").allInnerTexts()).join();
-  assert.match(offered, /Open this record/);
-  assert.doesNotMatch(offered, /(Edit|Publish|Forget) this record/);
+  assert.match(offered, /Open this memory/);
+  assert.doesNotMatch(offered, /(Edit|Publish|Forget) this memory/);
   isClean(tab);
   const { origin, cookie } = await session("--read-only");
   const room = await send(origin, { headers: { cookie } });

@@ -9,22 +9,20 @@ const RECORDS = Number(process.env.RECORDS ?? 100_000);
 const TIMES = 15;
 /** Daemons whose first page is taken. */
 const COLD = 5;
-const ROOMS = ["/", "/timeline", "/search?q=when+are+releases+cut", "/prompts", "/activity", "/knowledge", "/projects", "/map", "/learning",
-  "/workspace", "/global", "/care", "/done", "/inventory"];
+const ROOMS = ["/", "/timeline", "/search?q=when+are+releases+cut", "/prompts", "/activity", "/knowledge", "/projects", "/agents", "/learning",
+  "/global", "/care", "/done"];
 /** What each room asks of memory, by the same operations. */
 const OPERATIONS = {
-  "/": ["stats", "list", "prompts", "learning_report"],
+  "/": ["stats", "list", "prompts"],
   "/timeline": ["list", "tags"],
   "/search?q=when+are+releases+cut": ["recall", "tags"],
   "/prompts": ["prompts"],
   "/activity": [],
   "/knowledge": ["list", "tags"],
   "/projects": ["tags"],
-  "/map": ["landscape", "tags"],
+  "/agents": ["prompts"],
   "/done": ["diary"],
-  "/inventory": [],
   "/learning": ["learning_report", "runs"],
-  "/workspace": [],
   "/global": ["published", "receipts"],
   "/care": ["stats"],
 };
@@ -98,7 +96,7 @@ try {
   const cold = [];
   let first;
   for (let time = 0; time < COLD; time += 1) {
-    await house.reprise("stop");
+    await house.reprise("serve", "stop");
     await house.serve();
     first = await (await enter())("/");
     cold.push(first.ms);
@@ -127,7 +125,7 @@ try {
   await tab.context().close();
 
   // What the rooms cost a daemon that has the memory open and has settled.
-  await house.reprise("stop");
+  await house.reprise("serve", "stop");
   await house.serve();
   await house.reprise("stats", "--user", "ada");
   const room = await enter();
@@ -135,7 +133,7 @@ try {
   for (let time = 0; time < TIMES; time += 1) for (const path of ROOMS) await room(path);
   console.log(`memory of the daemon    ${before.toFixed(1)} MiB of its own with the memory open, ${((await settled(house.daemon.pid)) - before).toFixed(1)} more after ${TIMES} visits of each room`);
 
-  const socket = JSON.parse(await house.reprise("status", "--json")).socket;
+  const socket = JSON.parse(await house.reprise("serve", "status", "--json")).socket;
   const operation = async (name) => {
     const listed = name === "list";
     const body = JSON.stringify(ARGUMENTS[name] ?? {});

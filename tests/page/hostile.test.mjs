@@ -3,13 +3,13 @@ import assert from "node:assert";
 import { after, before, test } from "node:test";
 
 import { House, isClean } from "./house.mjs";
-import { addresses, forgetOne, live, visit, withTree } from "./rooms.mjs";
+import { addresses, forgetOne, live, visit } from "./rooms.mjs";
 import { payloads } from "./payloads.mjs";
 
 let house;
 let lived;
 before(async () => {
-  house = await House.start((house) => withTree(house, "mallory"));
+  house = await House.start();
   const all = payloads();
   lived = await live(house, "mallory", (n) => all[n % all.length], all.length);
 });
@@ -56,9 +56,9 @@ test("no stored text acts in any room", async () => {
     assert.ok(pages >= least, `${first}: ${pages}`);
   }
   // What a form answers is a page as well.
-  for (const [room, button] of [["/care", "Make a token"], ["/care", "Compact now"]]) {
+  for (const [room, button] of [["/care/access", "Create token"], ["/care", "Erase forgotten texts"]]) {
     await tab.goto(tab.origin + room);
-    if (button === "Make a token") await tab.fill("input[name=name]:visible", "</code><img/src=x/onerror=ran=1>");
+    if (button === "Create token") await tab.fill("input[name=name]:visible", "</code><img/src=x/onerror=ran=1>");
     await tab.click(`button:has-text('${button}')`);
     await isInert(tab, button);
   }
@@ -105,7 +105,7 @@ test("a megabyte in one line is cut by memory and does not break the page", asyn
   await house.ingest("long", ["x".repeat(1 << 20)]);
   const tab = await house.tab("long", { viewport: { width: 800, height: 600 } });
   const [record] = await house.list("long");
-  for (const room of ["/", "/timeline", "/search?q=x", `/records/${record.id}`, `/map?around=${record.id}`]) {
+  for (const room of ["/", "/timeline", "/search?q=x", `/records/${record.id}`]) {
     await tab.goto(tab.origin + room);
     const wide = await tab.evaluate(() => document.documentElement.scrollWidth - innerWidth);
     assert.ok(wide <= 0, `${room}: ${wide}`);

@@ -34,7 +34,7 @@ export class House {
     this.daemon = spawn(process.env.REPRISE, [...this.common, "serve"], { env: this.env, stdio: "ignore" });
     for (let tries = 0; tries < 200; tries += 1) {
       try {
-        return await this.reprise("status");
+        return await this.reprise("serve", "status");
       } catch {
         await new Promise((resolve) => setTimeout(resolve, 50));
       }
@@ -122,7 +122,7 @@ export class House {
 
   async end() {
     await this.browser.close();
-    await this.reprise("stop");
+    await this.reprise("serve", "stop");
     fs.rmSync(this.folder, { recursive: true, force: true });
   }
 }
@@ -137,33 +137,6 @@ export async function violations(tab, within) {
   await tab.evaluate(axe);
   const found = await tab.evaluate((within) => axe.run(within ?? document, { rules: { "target-size": { enabled: true } } }), within);
   return found.violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html.slice(0, 160)).join(" | ")}`);
-}
-
-/** The share of pixels that differ between two pictures by more than a shade, as a browser reads them. */
-export async function differs(tab, before, after) {
-  const blank = await tab.context().newPage();
-  try {
-    return await blank.evaluate(async (pictures) => {
-      const read = async (base64) => {
-        const bytes = Uint8Array.from(atob(base64), (one) => one.charCodeAt(0));
-        const picture = await createImageBitmap(new Blob([bytes], { type: "image/png" }));
-        const pen = new OffscreenCanvas(picture.width, picture.height).getContext("2d");
-        pen.drawImage(picture, 0, 0);
-        return pen.getImageData(0, 0, picture.width, picture.height);
-      };
-      const [one, other] = await Promise.all(pictures.map(read));
-      if (one.width !== other.width || Math.abs(one.height - other.height) > 4) return 1;
-      const rows = Math.min(one.height, other.height);
-      let count = 0;
-      for (let at = 0; at < one.width * rows * 4; at += 4) {
-        const far = Math.max(...[0, 1, 2].map((part) => Math.abs(one.data[at + part] - other.data[at + part])));
-        if (far > 40) count += 1;
-      }
-      return count / (one.width * rows);
-    }, [before, after].map((picture) => picture.toString("base64")));
-  } finally {
-    await blank.close();
-  }
 }
 
 /** Records of a team's week: lessons of every category, sessions, tags, and a plain one. */

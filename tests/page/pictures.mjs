@@ -32,14 +32,13 @@ try {
     await call("outcome", { run_id: `websockets ${run}`, query: "websockets drop behind the proxy", used, quality: run % 3 ? 0.9 : 0.3 });
   }
   const invoices = named("Invoices are rounded");
-  await house.reprise("publish", invoices, "--title", "How invoices are rounded", "--licence", "MIT", "--yes", "--user", "ada");
+  await house.reprise("share", "publish", invoices, "--title", "How invoices are rounded", "--licence", "MIT", "--yes", "--user", "ada");
   await house.reprise("recall", "who owns the importer", "--user", "ada");
   const prompt = (await house.list("ada")).find((one) => one.text.startsWith("websockets drop"));
   const ask = "/search?q=why+do+websockets+break+behind+the+proxy";
   const record = `/records/${named("Coupons apply once")}`;
   const rooms = [
-    ["home", "/"], ["ask", ask], ["record", record], ["timeline", "/timeline"], ["knowledge", "/knowledge"], ["projects", "/projects"],
-    ["map", `/map?around=${named("Coupons apply once")}`], ["prompts", "/prompts"], ["conversation", `/prompts?session=${prompt.session_id}`],
+    ["home", "/"], ["ask", ask], ["record", record], ["timeline", "/timeline"], ["knowledge", "/knowledge"], ["projects", "/projects"], ["prompts", "/prompts"], ["conversation", `/prompts?session=${prompt.session_id}`],
     ["lately", "/activity"], ["learning", "/learning"], ["global", "/global"], ["publish", `/records/${invoices}/publish`],
     ["forget", `${record}/forget`], ["review", "/knowledge/review"], ["tidy", "/knowledge/tidy"], ["audit", "/care/audit"], ["care", "/care"],
     ["nothing", "/search?q=what+is+the+capital+of+australia"], ["home-dark", "/", { colorScheme: "dark" }], ["record-dark", record, { colorScheme: "dark" }],
@@ -49,8 +48,7 @@ try {
   for (const [name, room, options = {}, keys = []] of rooms) {
     const tab = await house.tab("ada", { viewport: { width: 1280, height: 800 }, ...options });
     await tab.goto(tab.origin + room);
-    if (room === "/") await tab.waitForSelector("#needs p, #needs .need");
-    if (room.startsWith("/map")) await tab.waitForTimeout(2500);
+    if (room === "/") await tab.waitForSelector("#needs [data-total]");
     for (const key of keys) await tab.keyboard.press(key);
     await tab.evaluate(() => document.fonts.ready);
     await tab.screenshot({ path: path.join(folder, `${name}.png`) });

@@ -1,10 +1,9 @@
 // Everybody can use it: axe, narrow and wide, light and dark, on paper; and how it looks.
 import assert from "node:assert";
-import fs from "node:fs";
 import { after, before, test } from "node:test";
 
-import { House, differs, violations } from "./house.mjs";
-import { NO_ROOMS, ROOMS, addresses, forgetOne, live, routes, visit, withTree } from "./rooms.mjs";
+import { House, violations } from "./house.mjs";
+import { NO_ROOMS, ROOMS, addresses, forgetOne, live, routes, visit } from "./rooms.mjs";
 
 const WIDTHS = [390, 768, 1280, 2560];
 const SCHEMES = ["light", "dark"];
@@ -12,7 +11,7 @@ const SCHEMES = ["light", "dark"];
 let house;
 let lived;
 before(async () => {
-  house = await House.start((house) => withTree(house, "ada"));
+  house = await House.start();
   const say = (n) => `Note ${n} of the auth team: the refresh takes the lock twice, and users are logged out at random.`;
   lived = await live(house, "ada", say, 40);
 });
@@ -47,6 +46,8 @@ test("axe finds nothing in any room, and none is wider than its window, light an
       if (wide > 0) found.push(`${room} at ${width}: ${wide} px too wide`);
       for (const colorScheme of SCHEMES) {
         await tab.emulateMedia({ colorScheme });
+        // What opened may have scrolled: what lies half under the head is no target there.
+        await tab.evaluate(() => scrollTo({ top: 0, behavior: "instant" }));
         found.push(...(await violations(tab)).map((one) => `${room} ${width} ${colorScheme}: ${one}`));
       }
     }
@@ -83,9 +84,9 @@ test("on a phone one line is the head, and its menu leads to every place", async
   const tab = await house.tab("ada", { viewport: { width: 390, height: 800 } });
   const head = await tab.locator("header").boundingBox();
   assert.ok(head.height <= 48, `${head.height}`);
-  await tab.click("summary[aria-label=Menu]");
-  await tab.click(".pop >> text=Agents");
-  await tab.waitForURL(/prompts/);
+  await tab.click(".menu:not(.pause) > summary");
+  await tab.click(".menu:not(.pause) .pop >> text=Agents");
+  await tab.waitForURL(/agents/);
   await tab.goto(`${tab.origin}/timeline`);
   await tab.locator("[data-record] .x").first().click();
   await tab.waitForURL(/records/);
@@ -108,7 +109,6 @@ test("every room is left to paper without its controls", async () => {
   const { tab, rooms } = await looked();
   await tab.emulateMedia({ media: "print" });
   for (const room of rooms) {
-    if (room === "/inventory") continue;
     await tab.goto(tab.origin + room);
     const shown = await tab.locator("main button:visible, header nav:visible").count();
     assert.equal(shown, 0, room);
@@ -123,25 +123,3 @@ test("every field has a name, and no id is there twice", async () => {
     assert.equal(new Set(ids).size, ids.length, `${room}: an id twice`);
   }
 });
-
-for (const colorScheme of SCHEMES) {
-  test(`each component looks as its picture does, ${colorScheme}`, async () => {
-    const tab = await house.tab("ada", { colorScheme, viewport: { width: 900, height: 900 }, deviceScaleFactor: 1 });
-    await tab.goto(`${tab.origin}/inventory`);
-    await tab.evaluate(() => document.fonts.ready);
-    const names = await tab.locator("section[data-part]").evaluateAll((all) => all.map((one) => one.dataset.part));
-    assert.ok(names.length >= 8);
-    for (const name of names) {
-      const file = new URL(`look/${colorScheme}-${name.toLowerCase().replace(/\W+/g, "-")}.png`, import.meta.url);
-      await tab.evaluate(() => document.querySelector(".toast")?.remove());
-      const now = await tab.locator(`section[data-part="${name}"]`).screenshot();
-      if (process.env.LOOK === "new") {
-        fs.mkdirSync(new URL("look/", import.meta.url), { recursive: true });
-        fs.writeFileSync(file, now);
-        continue;
-      }
-      const share = await differs(tab, fs.readFileSync(file), now);
-      assert.ok(share <= 0.02, `${name}: ${(100 * share).toFixed(1)} % of its pixels differ; look at it, then run with LOOK=new`);
-    }
-  });
-}

@@ -35,4 +35,4 @@ case $1 in
     *) exec node "$@" ;;
 esac
 # Each file has a daemon and a browser of its own; two at once, for two cores. What hangs fails.
-exec node --test --test-timeout=240000 --test-concurrency="${AT_ONCE:-2}" "$@"
+exec node --test --test-timeout=600000 --test-concurrency="${AT_ONCE:-2}" "$@"

@@ -1,17 +1,16 @@
 // The seven tasks of a new user by the keyboard alone: find, correct, forget with its proof, approve,
 // answer a contradiction, rate, publish; and every other form of the router, which fails without a row.
 import assert from "node:assert";
-import { execFileSync } from "node:child_process";
 import fs from "node:fs";
 import path from "node:path";
 import { after, before, test } from "node:test";
 
 import { House, isClean, week } from "./house.mjs";
-import { routes, withTree } from "./rooms.mjs";
+import { routes } from "./rooms.mjs";
 
 let house;
 before(async () => {
-  house = await House.start((house) => withTree(house, "ada"));
+  house = await House.start();
 });
 after(() => house.end());
 
@@ -78,23 +77,6 @@ const doubts = [30, 90].map((seconds) => ({
 const twice = ["The deploy script fails without the VPN.", "the deploy script fails without the VPN"]
   .map((text, place) => ({ text, session_id: `s${place}` }));
 
-const tree = () => path.join(house.folder, "tree");
-const git = (...args) => execFileSync("git", ["-C", tree(), "-c", "user.name=Ada", "-c", "user.email=ada@example.invalid", ...args], { stdio: "pipe" });
-
-/** A tab of the one with a workspace, on a branch that waits for a person. */
-async function waiting(name) {
-  const file = path.join(house.folder, "file");
-  fs.writeFileSync(file, JSON.stringify({ by: "prm", for: name }));
-  await house.reprise("--json", "workspace", "-C", tree(), "write", "--actor", "prm", `core/prd/PRD-001.json=${file}`);
-  git("switch", "-qc", name);
-  fs.writeFileSync(path.join(tree(), "core/prd/PRD-001.json"), JSON.stringify({ by: name }));
-  git("commit", "-qam", name);
-  git("switch", "-q", "main");
-  const tab = await house.tab("ada");
-  await tab.goto(`${tab.origin}/workspace`);
-  return { tab, card: `article[aria-label="${name}"]` };
-}
-
 /** How each form is sent, and what shows that it did what it says. */
 const TASKS = {
   // Find, and rate.
@@ -106,7 +88,7 @@ const TASKS = {
     await tab.keyboard.press("j");
     assert.match(await tab.evaluate(() => document.activeElement.textContent), /Tuesdays/);
     await send(tab, ".hit button[value=yes]");
-    await says(tab, /memory learns from it/);
+    await says(tab, /Reprise learns from it/);
     return tab;
   },
   // Find, and correct.
@@ -134,24 +116,17 @@ const TASKS = {
     await Promise.all([tab.waitForEvent("load"), tab.keyboard.press("Enter")]);
     await write(tab, "input[name=reason]", "asked for");
     await send(tab, "main button.danger");
-    await says(tab, /asked again for each of these, and has none of them/);
+    await says(tab, /can no longer be found/);
     assert.equal(await found("staging database"), undefined);
-    return tab;
-  },
-  "/workspace/approve": async () => {
-    const { tab, card } = await waiting("approved");
-    await send(tab, `${card} ${button("/approve")}`);
-    assert.match(await tab.locator(card).innerText(), /Approved by human:ada/);
-    await send(tab, `${card} ${button("/merge")}`);
-    assert.equal(await tab.locator(card).count(), 0);
     return tab;
   },
   // A contradiction, from Home.
   "/knowledge/answer": async () => {
     const { user, tab } = await somebody(doubts);
-    await tab.waitForSelector("#needs .need");
-    await send(tab, ".need button[value=newer]");
-    await says(tab, /Answered/);
+    await tab.waitForSelector("#needs [data-pair]");
+    await send(tab, "[data-pair] button[value=newer]");
+    await says(tab, /Kept the (newer|second)/);
+    assert.equal(new URL(tab.url()).pathname, "/", "one stays where one answered");
     const held = async () => (await house.list(user)).map((one) => one.text).filter((text) => text.includes("timeout"));
     assert.deepEqual(await held(), ["The timeout of the login page is 90 seconds"]);
     await send(tab, button("/knowledge/undo"));
@@ -167,7 +142,7 @@ const TASKS = {
     await send(tab, "form:not([method]) button:not(.first)");
     await says(tab, /Drain first/);
     await send(tab, "main .acts button.first");
-    await says(tab, /others can find it now/);
+    await says(tab, /its users can find it now/);
     assert.match(await tab.locator("article .meta").innerText(), /published/);
     const row = () => tab.locator(`[data-record="${id}"] .w`).innerText();
     for (const room of ["/", "/timeline", "/knowledge"]) {
@@ -179,9 +154,9 @@ const TASKS = {
   "/knowledge/consolidate": async () => {
     const { tab, user } = await somebody(twice);
     await tab.goto(`${tab.origin}/knowledge/tidy`);
-    await says(tab, /Said more than once[\s\S]*deploy script/);
+    await says(tab, /1 group of duplicates[\s\S]*deploy script/);
     await send(tab, button("/knowledge/consolidate"));
-    await says(tab, /Tidied up/);
+    await says(tab, /Merged/);
     assert.equal((await house.list(user)).length, 11);
     return tab;
   },
@@ -216,7 +191,7 @@ const TASKS = {
     await says(tab, /Linked/);
     await press(tab, ".fold:has(.linked) > summary");
     await send(tab, button("/unlink"));
-    await says(tab, /link is gone/);
+    await says(tab, /Link removed/);
     await send(tab, button("/undo"));
     await says(tab, /Undone/);
     return tab;
@@ -231,7 +206,8 @@ const TASKS = {
     return tab;
   },
   "/erase": async () => {
-    const { tab } = await somebody();
+    const { tab, user, found } = await somebody();
+    await house.reprise("forget", (await found("staging")).id, "--user", user);
     await tab.goto(`${tab.origin}/care`);
     await send(tab, button("/erase"));
     await says(tab, /The file had/);
@@ -241,7 +217,7 @@ const TASKS = {
     const { tab, user } = await somebody([{ text: "One more of the kind.", tags: ["backends"] }]);
     await tab.goto(`${tab.origin}/knowledge`);
     await send(tab, button("/knowledge/merge"));
-    await says(tab, /1 record changed/);
+    await says(tab, /is now .backend. in 1 memory/);
     assert.ok((await house.list(user)).every((one) => !one.tags.includes("backends")));
     return tab;
   },
@@ -262,63 +238,131 @@ const TASKS = {
     await tab.goto(`${tab.origin}/learning`);
     await press(tab, "tbody tr:first-child details > summary");
     await send(tab, button("/withdraw"));
-    await says(tab, /Taken back/);
+    await says(tab, /Withdrawn/);
     const { runs } = JSON.parse(await house.reprise("call", "runs", "{}", "--user", user));
     assert.deepEqual(runs.map((run) => run.revised), ["withdrawn", undefined]);
     return tab;
   },
-  "/workspace/decline": async () => {
-    const { tab, card } = await waiting("declined");
-    await press(tab, `${card} .act > summary`);
-    await write(tab, `${card} input[name=message]`, "no goal in it");
-    await send(tab, `${card} ${button("/decline")}`);
-    assert.match(await tab.locator(card).innerText(), /Declined by human:ada\.\s+no goal in it/);
-    git("branch", "-qD", "declined");
-    return tab;
-  },
   "/global/unpublish": async () => {
     const { tab, user, found } = await somebody();
-    await house.reprise("publish", (await found("Drain")).id, "--yes", "--user", user);
+    await house.reprise("share", "publish", (await found("Drain")).id, "--yes", "--user", user);
     await tab.goto(`${tab.origin}/global`);
     await send(tab, button("/unpublish"));
-    await says(tab, /Taken back, in 1 version/);
+    await says(tab, /Unpublished 1 version/);
+    return tab;
+  },
+  "/new": async () => {
+    const { tab, found } = await somebody();
+    await tab.keyboard.press("c");
+    await tab.waitForURL(/new/);
+    await write(tab, "textarea[name=text]", "The proxy needs HTTP/1.1.");
+    await send(tab, "main button.first");
+    await says(tab, /Saved/);
+    assert.ok(await found("HTTP/1.1"));
+    return tab;
+  },
+  "/pause": async () => {
+    const { user, tab } = await somebody();
+    await press(tab, ".menu.pause > summary");
+    await send(tab, ".menu.pause button");
+    await says(tab, /Memory is paused/);
+    await house.hook(user, { event: "user-prompt", session: "off", project: "shop", text: "when are the releases cut" });
+    assert.ok((await house.list(user)).every((one) => one.session_id !== "off"), "nothing is stored while memory is paused");
+    await press(tab, ".menu.pause > summary");
+    await send(tab, ".menu.pause button");
+    await says(tab, /Memory on/);
+    return tab;
+  },
+  "/care/backups": async () => {
+    const { tab } = await somebody();
+    await tab.goto(`${tab.origin}/care/backups`);
+    await send(tab, button("/care/backups"));
+    await says(tab, /Backup saved/);
+    return tab;
+  },
+  "/care/schedule": async () => {
+    const { tab } = await somebody();
+    await tab.goto(`${tab.origin}/care/backups`);
+    await press(tab, "select[name=every]", "ArrowDown");
+    await write(tab, "input[name=kept]", "3");
+    await send(tab, button("/care/schedule"));
+    await says(tab, /Schedule saved/);
+    return tab;
+  },
+  "/care/restore": async () => {
+    const { user, tab, found } = await somebody();
+    await tab.goto(`${tab.origin}/care/backups`);
+    await send(tab, button("/care/backups"));
+    await house.ingest(user, ["The importer is Grace's."]);
+    await send(tab, "a[href*='/care/restore']");
+    await says(tab, /1 memory of now is not in this backup/);
+    await send(tab, button("/care/restore"));
+    await says(tab, /Restored/);
+    assert.equal(await found("The importer"), undefined);
+    return tab;
+  },
+  "/care/upload": async () => {
+    const { user, tab } = await somebody();
+    const file = path.join(house.folder, `${user}.rvf`);
+    await house.reprise("backup", "--user", user, file);
+    await tab.goto(`${tab.origin}/care/backups`);
+    await tab.setInputFiles("form[action='/care/upload'] input[type=file]", file);
+    await send(tab, button("/care/upload"));
+    await says(tab, /Replace the memory of/);
+    return tab;
+  },
+  "/care/import": async () => {
+    const { tab, found } = await somebody();
+    const file = path.join(house.folder, "more.jsonl");
+    fs.writeFileSync(file, `${JSON.stringify({ text: "Drain node 7 before the upgrade." })}\n{"tex": 1}\n`);
+    await tab.goto(`${tab.origin}/care/backups`);
+    await tab.setInputFiles("form[action='/care/import'] input[type=file]", file);
+    await send(tab, button("/care/import"));
+    await says(tab, /1 memory added/);
+    assert.ok(await found("Drain node 7"));
     return tab;
   },
   "/care/tokens": async () => {
     const { tab } = await somebody();
-    await tab.goto(`${tab.origin}/care`);
+    await tab.goto(`${tab.origin}/care/access`);
     await write(tab, "input[name=name]", `laptop-${people}`);
     await send(tab, button("/care/tokens"));
     await says(tab, /shown once/);
     await send(tab, "main a.button");
     await send(tab, button("/tokens/revoke"));
-    await says(tab, /opens nothing any more/);
+    await says(tab, /Token revoked/);
+    return tab;
+  },
+  "/care/http": async () => {
+    const { tab } = await somebody();
+    await tab.goto(`${tab.origin}/care/access`);
+    await says(tab, /HTTP is off/);
+    await send(tab, button("/care/http"));
+    await says(tab, /HTTP is on/);
     return tab;
   },
   "/switch": async () => {
     await house.ingest("zoe", ["Zoe's own."]);
     const tab = await house.tab("zoe", {}, "--all-users");
     await tab.goto(`${tab.origin}/users`);
-    await send(tab, "button[aria-label='Go to the memory of person1']");
-    assert.match(await tab.locator(".menu summary").first().innerText(), /person1/);
+    await send(tab, "button[aria-label='Switch to the memory of person1']");
+    assert.match(await tab.locator(".menu .user").innerText(), /person1/);
     return tab;
   },
   "/sign-out": async () => {
     const { tab } = await somebody();
-    await press(tab, ".menu > summary");
+    await press(tab, ".menu:not(.pause) > summary");
     await send(tab, button("/sign-out"));
     await says(tab, /Signed out/);
     return tab;
   },
 };
 /** Forms that stand in the tasks of others. */
-const WITHIN = ["/undo", "/knowledge/undo", "/records/{id}/unlink", "/workspace/merge", "/care/tokens/revoke", "/knowledge/tidy"];
-/** What only a tree that a process left in the middle has; `tests/it/workspace.rs` makes one. */
-const ELSEWHERE = ["/workspace/recover"];
+const WITHIN = ["/undo", "/knowledge/undo", "/records/{id}/unlink", "/care/tokens/revoke", "/knowledge/tidy"];
 
 test("every form that the router takes is a task here", () => {
   const posts = routes().filter((route) => route.startsWith("POST")).map((route) => route.slice(5));
-  assert.deepEqual([...Object.keys(TASKS), ...WITHIN, ...ELSEWHERE].sort(), posts.sort());
+  assert.deepEqual([...Object.keys(TASKS), ...WITHIN].sort(), posts.sort());
 });
 
 for (const [form, task] of Object.entries(TASKS)) {
@@ -333,10 +377,10 @@ test("a screen reader's tree has the names of all that the tasks need", async ()
       assert.ok(found > 0, `${role} ${name} at ${tab.url()}`);
     }
   };
-  await tab.waitForSelector("#needs .need");
-  await roles(["searchbox", "Question"], ["navigation", "Places"], ["button", /The newer holds/], ["link", /Tuesdays/], ["checkbox", /Select/]);
+  await tab.waitForSelector("#needs [data-pair]");
+  await roles(["searchbox", "Question"], ["navigation", "Main"], ["button", /The (newer|second) is true/], ["link", /Tuesdays/], ["checkbox", /Select/]);
   await open("Tuesdays");
-  await roles(["article", "Record"], ["link", /Publish/], ["link", /Forget/]);
+  await roles(["article", "Memory"], ["link", /Publish/], ["link", /Forget/]);
   await tab.click("#edit > summary");
   await roles(["textbox", "Text"], ["button", "Save"]);
 });

@@ -3,7 +3,7 @@
 
     python3 tests/quality/across.py REPRISE [MODEL ...]
 
-MODEL is a name of `reprise models list` (int8, multilingual-e5-small, ...). Prints, for notes and
+MODEL is a name of `reprise doctor models list` (int8, multilingual-e5-small, ...). Prints, for notes and
 questions in one language, and for 120 notes in five languages asked in another one, how often the
 right note comes first and is among the first five: by words alone, by the model's cosine alone, and
 by Reprise with the model.
@@ -65,7 +65,7 @@ def sets(root):
 
 
 def main():
-    reprise, models = sys.argv[1], sys.argv[2:] or ["int8"]
+    lab, models = pathlib.Path(sys.argv[1]).with_name("reprise-lab"), sys.argv[2:] or ["int8"]
     with tempfile.TemporaryDirectory() as root:
         root = pathlib.Path(root)
         named = sets(root)
@@ -74,7 +74,7 @@ def main():
             for model in models:
                 config = root / f"{model}.toml"
                 config.write_text(f'[memory]\nmodel = "{model}"\n')
-                command = [reprise, "--no-daemon", "--data-dir", str(root / "data"), "--config",
+                command = [str(lab), "--no-daemon", "--data-dir", str(root / "data"), "--config",
                            str(config), "eval", "jsonl", "--data", str(folder), "--json"]
                 report = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
                 for system in report["systems"]:

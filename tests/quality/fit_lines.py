@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fits what `recall/answer.rs` asks of a line in a prompt, and says what it would put in.
+"""Fits what `reprise-rank/src/answer.rs` asks of a line in a prompt, and says what it would put in.
 
     fit_lines.py REPRISE EVAL-FOLDER STORE ...          (pip install numpy)
 

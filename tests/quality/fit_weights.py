@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fits the ranking weights of crates/reprise-engine/src/recall/weights.rs.
+"""Fits the ranking weights of crates/reprise-rank/src/signals/weights.rs.
 
     fit_weights.py CORPUS=RECALL.jsonl,GOLD.jsonl ... [--leave-out] [--off CORPUS=RECALL.jsonl ...]
 
@@ -35,21 +35,21 @@ import sys
 import numpy as np
 from scipy.optimize import minimize
 
-ENGINE = pathlib.Path(__file__).resolve().parents[2] / "crates/reprise-engine/src/recall"
+SIGNALS = pathlib.Path(__file__).resolve().parents[2] / "crates/reprise-rank/src/signals"
 PENALTY = 0.02
 NEGATIVE = {"asked_of_assistant", "meaning_of_short_turn", "words_of_short_turn"}
 FIXED = {"same_text": 2.0}
-# The constants, and look-ups, which come first whatever the fit.
-UNFITTED = {"base_rate", "doubt", "named", "unknown_context"}
-# As `scene.rs` weighs evidence and `Verdict` reads a score.
+# The constants, what comes first or later whatever the fit, and the second look.
+UNFITTED = {"base_rate", "doubt", "named", "unknown_context", "asked_before", "second_judge"}
+# As `candidate.rs` weighs evidence and `Verdict` reads a score.
 WITHOUT_WORDS = 0.6
 MEANING_ALONE = 0.6
 NOTHING_BELOW = 0.05
 NOTHING_WRONGLY = 0.045
 
 
-def in_force(engine=ENGINE):
-    text = (engine / "weights.rs").read_text()
+def in_force(signals=SIGNALS):
+    text = (signals / "weights.rs").read_text()
     return {name: float(value)
             for name, value in re.findall(r"const (\w+): f32 = (-?[\d.]+);", text)}
 

@@ -8,7 +8,7 @@ manner among records that look alike, and a question for each that names the thi
 Printed for each kind are R@1/R@5/R@10 of the one record that answers, what the first result was
 said to be and how often it was right, and how often the answer was "nothing": of its own questions,
 of those over a right first result, and of the other kinds' questions put to it. --keep leaves
-records.jsonl, queries.jsonl and gold.jsonl of each kind, the form of `reprise eval jsonl` and `eval
+records.jsonl, queries.jsonl and gold.jsonl of each kind, the form of `reprise-lab eval jsonl` and `eval
 offtopic`.
 """
 import json

@@ -8,7 +8,7 @@ four kinds, each ingested alone and together; every question of one part is aske
 all. The terminal's are asked once more as "Which command did I use to ...?".
 Printed are R@1/R@5/R@10 of the answerable questions (at most 90 a part, the first of the file).
 Which records a cut part keeps is drawn with seed 1. EVAL-FOLDER holds CORPUS/STORE/{records,
-queries,gold}.jsonl as `reprise eval` reads them.
+queries,gold}.jsonl as `reprise-lab eval` reads them.
 """
 import argparse
 import json

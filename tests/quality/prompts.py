@@ -103,7 +103,7 @@ def main():
         told(name, count)
         total.update(count)
     told("all", total)
-    subprocess.run([sys.argv[1], "stop"], env=memory.environment, capture_output=True)
+    subprocess.run([sys.argv[1], "serve", "stop"], env=memory.environment, capture_output=True)
 
 
 main()

@@ -10,7 +10,7 @@
 //!   file of its own, with its own sync;
 //! - the n-th write fails after half of its bytes, or the n-th sync fails: full or failing disk;
 //! - every write fails after half of its bytes until there is room again: a disk that stays full;
-//! - a name removed, or made to stand for another file, behind the back of whoever has it open;
+//! - a name removed, or changed to another file, while a process has the old file open;
 //! - a changed bit or a cut file: rot.
 
 use std::collections::BTreeMap;
@@ -42,7 +42,7 @@ struct State {
     inodes: Vec<Inode>,
     names: BTreeMap<PathBuf, usize>,
     durable_names: BTreeMap<PathBuf, usize>,
-    pending: Vec<Pending>,
+    pending: Vec<PendingOperation>,
     syncs: u64,
     writes: u64,
     power_cut_at_sync: Option<u64>,
@@ -50,7 +50,7 @@ struct State {
     failing_sync: Option<(u64, io::ErrorKind)>,
     removal_at_sync: Option<(u64, PathBuf)>,
     full: bool,
-    dark: bool,
+    power_off: bool,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -61,7 +61,7 @@ struct Inode {
 }
 
 #[derive(Debug, Clone)]
-enum Pending {
+enum PendingOperation {
     Write(usize, u64, Vec<u8>),
     Resize(usize, u64),
     Name(PathBuf, Option<usize>),
@@ -85,7 +85,7 @@ fn next_random(state: &mut u64) -> u64 {
 
 impl State {
     fn check_power(&self) -> io::Result<()> {
-        if self.dark {
+        if self.power_off {
             return Err(io::Error::other("the power is off"));
         }
         Ok(())
@@ -97,7 +97,7 @@ impl State {
         let number = self.syncs;
         self.syncs += 1;
         if self.power_cut_at_sync == Some(number) {
-            self.dark = true;
+            self.power_off = true;
         }
         if let Some((at, path)) = &self.removal_at_sync
             && *at == number
@@ -118,27 +118,27 @@ impl State {
         inode.ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    fn apply(&mut self, operation: &Pending) {
+    fn apply(&mut self, operation: &PendingOperation) {
         match operation {
-            Pending::Write(inode, offset, bytes) => {
+            PendingOperation::Write(inode, offset, bytes) => {
                 write_into(&mut self.inodes[*inode].durable, *offset, bytes);
             }
-            Pending::Resize(inode, size) => {
+            PendingOperation::Resize(inode, size) => {
                 self.inodes[*inode].durable.resize(*size as usize, 0);
             }
-            Pending::Name(path, Some(inode)) => {
+            PendingOperation::Name(path, Some(inode)) => {
                 self.durable_names.insert(path.clone(), *inode);
             }
-            Pending::Name(path, None) => {
+            PendingOperation::Name(path, None) => {
                 self.durable_names.remove(path);
             }
         }
     }
 
-    fn settle(&mut self, is_settled: impl Fn(&Pending) -> bool) {
+    fn make_durable(&mut self, is_durable: impl Fn(&PendingOperation) -> bool) {
         let pending = std::mem::take(&mut self.pending);
         for operation in pending {
-            if is_settled(&operation) {
+            if is_durable(&operation) {
                 self.apply(&operation);
             } else {
                 self.pending.push(operation);
@@ -157,11 +157,11 @@ impl SimDisk {
     }
 
     /// Syncs so far, of files and of folders.
-    pub fn syncs(&self) -> u64 {
+    pub fn sync_count(&self) -> u64 {
         self.state().syncs
     }
 
-    pub fn writes(&self) -> u64 {
+    pub fn write_count(&self) -> u64 {
         self.state().writes
     }
 
@@ -191,11 +191,11 @@ impl SimDisk {
     }
 
     /// Unsynced bytes, truncations and renames: the upper bound of [`Crash::Prefix`].
-    pub fn pending(&self) -> u64 {
+    pub fn pending_bytes(&self) -> u64 {
         let state = self.state();
-        let size = |operation: &Pending| match operation {
-            Pending::Write(_, _, bytes) => bytes.len() as u64,
-            Pending::Resize(..) | Pending::Name(..) => 1,
+        let size = |operation: &PendingOperation| match operation {
+            PendingOperation::Write(_, _, bytes) => bytes.len() as u64,
+            PendingOperation::Resize(..) | PendingOperation::Name(..) => 1,
         };
         state.pending.iter().map(size).sum()
     }
@@ -212,11 +212,11 @@ impl SimDisk {
                     if left == 0 {
                         break;
                     }
-                    if let Pending::Write(inode, offset, bytes) = &operation {
+                    if let PendingOperation::Write(inode, offset, bytes) = &operation {
                         let part = left.min(bytes.len() as u64);
                         left -= part;
                         let torn = bytes[..part as usize].to_vec();
-                        state.apply(&Pending::Write(*inode, *offset, torn));
+                        state.apply(&PendingOperation::Write(*inode, *offset, torn));
                     } else {
                         left -= 1;
                         state.apply(&operation);
@@ -226,22 +226,22 @@ impl SimDisk {
             Crash::Scattered(seed) => {
                 let mut random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
                 for operation in pending {
-                    scatter(&mut state, &operation, &mut random);
+                    apply_scattered(&mut state, &operation, &mut random);
                 }
             }
         }
-        Self::reborn(state)
+        Self::after_restart(state)
     }
 
     /// The disk after the process died but the machine did not: everything written is there.
     #[must_use]
-    pub fn process_crash(&self) -> Self {
+    pub fn crash_process(&self) -> Self {
         let mut state = self.state().clone();
-        state.settle(|_| true);
-        Self::reborn(state)
+        state.make_durable(|_| true);
+        Self::after_restart(state)
     }
 
-    fn reborn(mut state: State) -> Self {
+    fn after_restart(mut state: State) -> Self {
         for inode in &mut state.inodes {
             inode.live.clone_from(&inode.durable);
             inode.locked = false;
@@ -256,18 +256,18 @@ impl SimDisk {
         }
     }
 
-    pub fn bytes(&self, path: &Path) -> Option<Vec<u8>> {
+    pub fn file_bytes(&self, path: &Path) -> Option<Vec<u8>> {
         let state = self.state();
         let inode = *state.names.get(path)?;
         Some(state.inodes[inode].live.clone())
     }
 
-    pub fn names(&self) -> Vec<PathBuf> {
+    pub fn file_names(&self) -> Vec<PathBuf> {
         self.state().names.keys().cloned().collect()
     }
 
     /// Creates a file, durably.
-    pub fn put(&self, path: &Path, bytes: Vec<u8>) {
+    pub fn create_file(&self, path: &Path, bytes: Vec<u8>) {
         let mut state = self.state();
         state.inodes.push(Inode {
             live: bytes.clone(),
@@ -279,7 +279,7 @@ impl SimDisk {
         state.durable_names.insert(path.to_path_buf(), inode);
     }
 
-    fn file(&self, inode: usize, writable: bool) -> Arc<dyn DiskFile> {
+    fn open_file(&self, inode: usize, writable: bool) -> Arc<dyn DiskFile> {
         Arc::new(SimFile {
             disk: self.clone(),
             inode,
@@ -288,8 +288,8 @@ impl SimDisk {
     }
 }
 
-fn scatter(state: &mut State, operation: &Pending, random: &mut u64) {
-    let Pending::Write(inode, offset, bytes) = operation else {
+fn apply_scattered(state: &mut State, operation: &PendingOperation, random: &mut u64) {
+    let PendingOperation::Write(inode, offset, bytes) = operation else {
         if next_random(random).is_multiple_of(2) {
             state.apply(operation);
         }
@@ -301,7 +301,7 @@ fn scatter(state: &mut State, operation: &Pending, random: &mut u64) {
         let to = (from + SECTOR - at % SECTOR).min(bytes.len() as u64);
         if next_random(random) & 0x100 != 0 {
             let sector = bytes[from as usize..to as usize].to_vec();
-            state.apply(&Pending::Write(*inode, at, sector));
+            state.apply(&PendingOperation::Write(*inode, at, sector));
         }
         from = to;
     }
@@ -310,7 +310,7 @@ fn scatter(state: &mut State, operation: &Pending, random: &mut u64) {
 impl Disk for SimDisk {
     fn open(&self, path: &Path, writable: bool) -> io::Result<Arc<dyn DiskFile>> {
         let inode = self.state().lookup(path)?;
-        Ok(self.file(inode, writable))
+        Ok(self.open_file(inode, writable))
     }
 
     fn open_or_create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
@@ -323,16 +323,16 @@ impl Disk for SimDisk {
                 state.names.insert(path.to_path_buf(), inode);
                 state
                     .pending
-                    .push(Pending::Name(path.to_path_buf(), Some(inode)));
+                    .push(PendingOperation::Name(path.to_path_buf(), Some(inode)));
                 inode
             }
             Err(error) => return Err(error),
         };
         drop(state);
-        Ok(self.file(inode, true))
+        Ok(self.open_file(inode, true))
     }
 
-    fn lock(&self, path: &Path) -> io::Result<LockAttempt> {
+    fn try_lock(&self, path: &Path) -> io::Result<LockAttempt> {
         let mut state = self.state();
         let inode = state.lookup(path)?;
         if state.inodes[inode].locked {
@@ -364,8 +364,10 @@ impl Disk for SimDisk {
         // never neither.
         state
             .pending
-            .push(Pending::Name(to.to_path_buf(), Some(inode)));
-        state.pending.push(Pending::Name(from.to_path_buf(), None));
+            .push(PendingOperation::Name(to.to_path_buf(), Some(inode)));
+        state
+            .pending
+            .push(PendingOperation::Name(from.to_path_buf(), None));
         Ok(())
     }
 
@@ -378,7 +380,7 @@ impl Disk for SimDisk {
         state.names.insert(to.to_path_buf(), inode);
         state
             .pending
-            .push(Pending::Name(to.to_path_buf(), Some(inode)));
+            .push(PendingOperation::Name(to.to_path_buf(), Some(inode)));
         Ok(())
     }
 
@@ -397,7 +399,7 @@ impl Disk for SimDisk {
         Ok(true)
     }
 
-    fn make_folder(&self, _path: &Path) -> io::Result<()> {
+    fn create_parent_folder(&self, _path: &Path) -> io::Result<()> {
         self.state().check_power()
     }
 
@@ -405,15 +407,17 @@ impl Disk for SimDisk {
         let mut state = self.state();
         state.check_power()?;
         if state.names.remove(path).is_some() {
-            state.pending.push(Pending::Name(path.to_path_buf(), None));
+            state
+                .pending
+                .push(PendingOperation::Name(path.to_path_buf(), None));
         }
         Ok(())
     }
 
-    fn sync_dir(&self, _path: &Path) -> io::Result<()> {
+    fn sync_parent_folder(&self, _path: &Path) -> io::Result<()> {
         let mut state = self.state();
         state.count_sync()?;
-        state.settle(|operation| matches!(operation, Pending::Name(..)));
+        state.make_durable(|operation| matches!(operation, PendingOperation::Name(..)));
         Ok(())
     }
 }
@@ -481,7 +485,7 @@ impl DiskFile for SimFile {
             bytes
         };
         write_into(&mut state.inodes[self.inode].live, offset, written);
-        let operation = Pending::Write(self.inode, offset, written.to_vec());
+        let operation = PendingOperation::Write(self.inode, offset, written.to_vec());
         state.pending.push(operation);
         match failure {
             Some((_, kind)) => Err(kind.into()),
@@ -493,7 +497,9 @@ impl DiskFile for SimFile {
         let mut state = self.disk.state();
         self.check_writable(&state)?;
         state.inodes[self.inode].live.resize(size as usize, 0);
-        state.pending.push(Pending::Resize(self.inode, size));
+        state
+            .pending
+            .push(PendingOperation::Resize(self.inode, size));
         Ok(())
     }
 
@@ -502,9 +508,9 @@ impl DiskFile for SimFile {
         self.check_writable(&state)?;
         state.count_sync()?;
         let inode = self.inode;
-        state.settle(|operation| match operation {
-            Pending::Write(of, ..) | Pending::Resize(of, _) => *of == inode,
-            Pending::Name(..) => false,
+        state.make_durable(|operation| match operation {
+            PendingOperation::Write(of, ..) | PendingOperation::Resize(of, _) => *of == inode,
+            PendingOperation::Name(..) => false,
         });
         Ok(())
     }
@@ -513,7 +519,7 @@ impl DiskFile for SimFile {
         Ok(identity(self.inode))
     }
 
-    fn links(&self) -> io::Result<u64> {
+    fn link_count(&self) -> io::Result<u64> {
         let state = self.disk.state();
         let names = state.names.values().filter(|inode| **inode == self.inode);
         Ok(names.count() as u64)

@@ -1,4 +1,4 @@
-//! The real disk, with a test that hears of each call before it is made.
+//! The real disk, with a test that is notified of each call before it is made.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -6,56 +6,56 @@ use std::{fmt, io};
 
 use reprise_store::{Disk, DiskFile, FileIdentity, LockAttempt, RealDisk};
 
-/// What is about to be done.
+/// A disk call that is about to be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Heard {
+pub enum DiskCall {
     Open,
     Read,
     Write,
     Sync,
 }
 
-/// The real disk; what it was made with is called before a file is opened, read, written or synced.
+/// The real disk, which calls a function before a file is opened, read, written or synced.
 #[derive(Clone)]
-pub struct HeardDisk(Arc<dyn Fn(Heard) + Send + Sync>);
+pub struct ObservedDisk(Arc<dyn Fn(DiskCall) + Send + Sync>);
 
-struct HeardFile(Arc<dyn DiskFile>, HeardDisk);
+struct ObservedFile(Arc<dyn DiskFile>, ObservedDisk);
 
-impl HeardDisk {
-    pub fn new(before: impl Fn(Heard) + Send + Sync + 'static) -> Self {
+impl ObservedDisk {
+    pub fn new(before: impl Fn(DiskCall) + Send + Sync + 'static) -> Self {
         Self(Arc::new(before))
     }
 
-    fn opened(&self, file: io::Result<Arc<dyn DiskFile>>) -> io::Result<Arc<dyn DiskFile>> {
-        Ok(Arc::new(HeardFile(file?, self.clone())))
+    fn wrap_file(&self, file: io::Result<Arc<dyn DiskFile>>) -> io::Result<Arc<dyn DiskFile>> {
+        Ok(Arc::new(ObservedFile(file?, self.clone())))
     }
 }
 
-impl fmt::Debug for HeardDisk {
+impl fmt::Debug for ObservedDisk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("HeardDisk")
     }
 }
 
-impl fmt::Debug for HeardFile {
+impl fmt::Debug for ObservedFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
 }
 
-impl Disk for HeardDisk {
+impl Disk for ObservedDisk {
     fn open(&self, path: &Path, writable: bool) -> io::Result<Arc<dyn DiskFile>> {
-        (self.0)(Heard::Open);
-        self.opened(RealDisk.open(path, writable))
+        (self.0)(DiskCall::Open);
+        self.wrap_file(RealDisk.open(path, writable))
     }
 
     fn open_or_create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
-        (self.0)(Heard::Open);
-        self.opened(RealDisk.open_or_create(path))
+        (self.0)(DiskCall::Open);
+        self.wrap_file(RealDisk.open_or_create(path))
     }
 
-    fn lock(&self, path: &Path) -> io::Result<LockAttempt> {
-        RealDisk.lock(path)
+    fn try_lock(&self, path: &Path) -> io::Result<LockAttempt> {
+        RealDisk.try_lock(path)
     }
 
     fn identity(&self, path: &Path) -> io::Result<Option<FileIdentity>> {
@@ -70,31 +70,31 @@ impl Disk for HeardDisk {
         RealDisk.link(from, to)
     }
 
-    fn make_folder(&self, path: &Path) -> io::Result<()> {
-        RealDisk.make_folder(path)
+    fn create_parent_folder(&self, path: &Path) -> io::Result<()> {
+        RealDisk.create_parent_folder(path)
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
         RealDisk.remove(path)
     }
 
-    fn sync_dir(&self, path: &Path) -> io::Result<()> {
-        RealDisk.sync_dir(path)
+    fn sync_parent_folder(&self, path: &Path) -> io::Result<()> {
+        RealDisk.sync_parent_folder(path)
     }
 }
 
-impl DiskFile for HeardFile {
+impl DiskFile for ObservedFile {
     fn size(&self) -> io::Result<u64> {
         self.0.size()
     }
 
     fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        (self.1.0)(Heard::Read);
+        (self.1.0)(DiskCall::Read);
         self.0.read_exact_at(offset, out)
     }
 
     fn write_all_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        (self.1.0)(Heard::Write);
+        (self.1.0)(DiskCall::Write);
         self.0.write_all_at(offset, bytes)
     }
 
@@ -103,7 +103,7 @@ impl DiskFile for HeardFile {
     }
 
     fn sync(&self) -> io::Result<()> {
-        (self.1.0)(Heard::Sync);
+        (self.1.0)(DiskCall::Sync);
         self.0.sync()
     }
 
@@ -111,7 +111,7 @@ impl DiskFile for HeardFile {
         self.0.identity()
     }
 
-    fn links(&self) -> io::Result<u64> {
-        self.0.links()
+    fn link_count(&self) -> io::Result<u64> {
+        self.0.link_count()
     }
 }

@@ -1,14 +1,15 @@
-//! A disk in memory that fails as real ones do, and workloads for it with the model that a log is
-//! held against; and the real one, with a test that hears of its calls. For tests of the store
-//! and of the rooms above it.
+//! A disk in memory that fails as real ones do, workloads for it with a model to compare a log
+//! with, and the real disk with a test that observes its calls. For tests of the store and of the
+//! crates above it.
 
 mod disk;
 mod heard;
 mod workload;
 
 pub use disk::{Crash, SimDisk};
-pub use heard::{Heard, HeardDisk};
+pub use heard::{DiskCall, ObservedDisk};
 pub use workload::{
-    DERIVED_TAG, DIMENSIONS, Model, Step, WIDER, apply, derived, mix, open, options, path, record,
-    space, unit_vector, workload,
+    DERIVED_TAG, DIMENSIONS, LogModel, WIDER_DIMENSIONS, WorkloadStep, apply_step, derived_blobs,
+    embedding_space, generate_workload, log_path, make_record, mix_hash, open_log, open_options,
+    unit_vector,
 };

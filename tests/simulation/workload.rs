@@ -1,4 +1,4 @@
-//! Workloads and the model they are held against.
+//! Workloads and the model that a log is compared with.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -7,47 +7,47 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use reprise_types::{
     Annotation, ContentHash, Embedding, EmbeddingSpace, ExternalId, LearningEvent, MemoryKind,
-    MemoryRecord, MemorySource, RecordBody, RecordId, VectorStore, normalize, splitmix,
+    MemoryRecord, MemorySource, RecordBody, RecordId, VectorStore, next_splitmix64, normalize,
 };
 
 use reprise_store::{
-    CheckpointStep, CommitSeq, Disk, Entry, LateCheckpoint, Log, OpenOptions, Opened, StoreError,
-    Tombstone, Verify,
+    CheckpointStep, CommitSeq, Disk, LateCheckpoint, Log, OpenOptions, OpenedLog, StoreEntry,
+    StoreError, Tombstone, Verify,
 };
 
 type Result<T, E = StoreError> = std::result::Result<T, E>;
 
 /// Dimensions of every vector here: small, so that whole files are.
 pub const DIMENSIONS: u16 = 4;
-/// And of those of another model, which stand in the same file.
-pub const WIDER: u16 = 6;
+/// Dimensions of vectors of another model, which are in the same file.
+pub const WIDER_DIMENSIONS: u16 = 6;
 /// The tag under which [`apply`] writes a derived blob.
 pub const DERIVED_TAG: u8 = 0x41;
 
-pub fn path() -> PathBuf {
+pub fn log_path() -> PathBuf {
     PathBuf::from("data/memory.rvf")
 }
 
 /// Options that create the file where it is missing.
-pub fn options(verify: Verify) -> OpenOptions {
+pub fn open_options(verify: Verify) -> OpenOptions {
     OpenOptions {
         dimensions: DIMENSIONS,
         file_id: 0x0123_4567_89ab_cdef_1122_3344_5566_7788,
-        created_at: instant(0),
+        created_at: instant_at(0),
         create: true,
         read_only: false,
         verify,
-        leave: &[],
+        leave_unread: &[],
     }
 }
 
 /// Opens the workload's file on a disk.
-pub fn open(disk: &(impl Disk + Clone + 'static), verify: Verify) -> Result<Opened> {
-    Log::open(Arc::new(disk.clone()), &path(), &options(verify))
+pub fn open_log(disk: &(impl Disk + Clone + 'static), verify: Verify) -> Result<OpenedLog> {
+    Log::open(Arc::new(disk.clone()), &log_path(), &open_options(verify))
 }
 
 /// The space of every vector here; `version` tells spaces apart.
-pub fn space(dimensions: u16, version: &str) -> EmbeddingSpace {
+pub fn embedding_space(dimensions: u16, version: &str) -> EmbeddingSpace {
     EmbeddingSpace {
         model: "test-model".to_owned(),
         version: version.to_owned(),
@@ -55,24 +55,25 @@ pub fn space(dimensions: u16, version: &str) -> EmbeddingSpace {
     }
 }
 
-fn instant(seconds: i64) -> DateTime<Utc> {
+fn instant_at(seconds: i64) -> DateTime<Utc> {
     DateTime::from_timestamp(1_771_234_567 + seconds, 123_456_789).unwrap_or_default()
 }
 
 /// A deterministic hash of a number (`SplitMix64`).
-pub fn mix(mut seed: u64) -> u64 {
-    splitmix(&mut seed)
+pub fn mix_hash(mut seed: u64) -> u64 {
+    next_splitmix64(&mut seed)
 }
 
 pub fn unit_vector(seed: u64, dimensions: u16) -> Vec<f32> {
-    let number = |i: u64| (mix(seed.wrapping_mul(4096).wrapping_add(i)) >> 40) as f32 - 8_388_607.5;
+    let number =
+        |i: u64| (mix_hash(seed.wrapping_mul(4096).wrapping_add(i)) >> 40) as f32 - 8_388_607.5;
     let mut vector: Vec<f32> = (0..u64::from(dimensions)).map(number).collect();
     normalize(&mut vector);
     vector
 }
 
-pub fn record(seed: u64, text: &str, dimensions: u16, embedded: bool) -> MemoryRecord {
-    let random = mix(seed);
+pub fn make_record(seed: u64, text: &str, dimensions: u16, embedded: bool) -> MemoryRecord {
+    let random = mix_hash(seed);
     let mut body = RecordBody::new(text, MemorySource::WorkerResult, MemoryKind::Episode);
     if random.is_multiple_of(3) {
         body.metadata
@@ -83,44 +84,44 @@ pub fn record(seed: u64, text: &str, dimensions: u16, embedded: bool) -> MemoryR
     body.external_ids = vec![ExternalId::new(ExternalId::EVENT, format!("event-{seed}"))];
     MemoryRecord {
         id: RecordId::from_parts(1_771_234_567_000 + seed, u128::from(random)),
-        timestamp: instant(seed.cast_signed()),
-        known_at: instant(seed.cast_signed() + 1),
+        timestamp: instant_at(seed.cast_signed()),
+        known_at: instant_at(seed.cast_signed() + 1),
         embedding: if embedded {
             unit_vector(seed, dimensions)
         } else {
             Vec::new()
         },
-        embedding_space: embedded.then(|| space(dimensions, "1")),
+        embedding_space: embedded.then(|| embedding_space(dimensions, "1")),
         content_hash: ContentHash(xxhash_rust::xxh3::xxh3_128(text.as_bytes())),
         body,
     }
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub enum Step {
-    Commit(Vec<Entry>),
+pub enum WorkloadStep {
+    Commit(Vec<StoreEntry>),
     Checkpoint,
     /// A checkpoint whose blobs are as of before this commit.
-    LateCheckpoint(Vec<Entry>),
-    /// The manifest alone, as a closing leaves that has little to save.
+    LateCheckpoint(Vec<StoreEntry>),
+    /// The manifest alone, as a close writes it that has little to save.
     Manifest,
     /// Compacts, with one commit between run and finish.
-    Compact(Vec<Entry>),
+    Compact(Vec<StoreEntry>),
     Reopen,
 }
 
 /// A seeded workload that uses every kind of entry and step.
-pub fn workload(seed: u64, steps: u32) -> Vec<Step> {
-    let mut model = Model::default();
+pub fn generate_workload(seed: u64, steps: u32) -> Vec<WorkloadStep> {
+    let mut model = LogModel::default();
     let mut all = Vec::new();
     for number in 0..u64::from(steps) {
-        let random = mix(seed.wrapping_mul(1000).wrapping_add(number));
+        let random = mix_hash(seed.wrapping_mul(1000).wrapping_add(number));
         let step = match random % 10 {
-            0 => Step::Checkpoint,
-            1 => Step::Compact(commit(&mut model, random >> 8)),
-            2 => Step::Reopen,
-            3 => Step::Manifest,
-            _ => Step::Commit(commit(&mut model, random >> 8)),
+            0 => WorkloadStep::Checkpoint,
+            1 => WorkloadStep::Compact(generate_commit(&mut model, random >> 8)),
+            2 => WorkloadStep::Reopen,
+            3 => WorkloadStep::Manifest,
+            _ => WorkloadStep::Commit(generate_commit(&mut model, random >> 8)),
         };
         all.push(step);
     }
@@ -128,52 +129,57 @@ pub fn workload(seed: u64, steps: u32) -> Vec<Step> {
 }
 
 /// A valid random commit for the model's state, applied to the model.
-fn commit(model: &mut Model, random: u64) -> Vec<Entry> {
+fn generate_commit(model: &mut LogModel, random: u64) -> Vec<StoreEntry> {
     let mut entries = Vec::new();
     for turn in 0..=random % 3 {
-        let dice = mix(random.wrapping_add(turn));
-        let live: Vec<u32> = model.live().collect();
+        let dice = mix_hash(random.wrapping_add(turn));
+        let live: Vec<u32> = model.live_ordinals().collect();
         let pick = live.get(dice as usize / 16 % live.len().max(1)).copied();
         let entry = match (dice % 8, pick) {
             (0, Some(ordinal)) => {
-                let width = width(dice);
-                Entry::Embedded {
+                let width = pick_dimensions(dice);
+                StoreEntry::Embedded {
                     ordinal,
-                    space: space(width, "2"),
+                    space: embedding_space(width, "2"),
                     vector: unit_vector(dice, width),
                 }
             }
-            (1, Some(ordinal)) => model.forget(ordinal),
-            (2, _) => Entry::Cursor {
+            (1, Some(ordinal)) => model.forget_entry(ordinal),
+            (2, _) => StoreEntry::Cursor {
                 stream: format!("stream-{}", dice / 16 % 2),
                 seq: dice % 1000,
             },
             (3, _) => learning_entry(dice),
-            (4, Some(ordinal)) => Entry::Annotated {
+            (4, Some(ordinal)) => StoreEntry::Annotated {
                 ordinal,
-                at: instant(7_000),
+                at: instant_at(7_000),
                 annotation: annotation(dice, live.last().copied()),
             },
             _ => {
                 let text = format!("a memory of {} things in the garden", dice % 10_000);
-                let record = record(dice % 10_000, &text, width(dice), dice & 64 != 0);
-                Entry::Record(Box::new(record))
+                let record =
+                    make_record(dice % 10_000, &text, pick_dimensions(dice), dice & 64 != 0);
+                StoreEntry::Record(Box::new(record))
             }
         };
-        model.take(&entry);
+        model.apply_entry(&entry);
         entries.push(entry);
     }
     entries
 }
 
-fn width(dice: u64) -> u16 {
-    if dice & 512 == 0 { DIMENSIONS } else { WIDER }
+fn pick_dimensions(dice: u64) -> u16 {
+    if dice & 512 == 0 {
+        DIMENSIONS
+    } else {
+        WIDER_DIMENSIONS
+    }
 }
 
 /// A learning event with a vector of its own.
-fn learning_entry(dice: u64) -> Entry {
+fn learning_entry(dice: u64) -> StoreEntry {
     let run_id = format!("run-{}", dice / 16 % 100);
-    let at = instant(8_000);
+    let at = instant_at(8_000);
     let event = if dice & 128 == 0 {
         LearningEvent::Abandoned { run_id, at }
     } else {
@@ -181,14 +187,14 @@ fn learning_entry(dice: u64) -> Entry {
             run_id,
             at,
             query: Some(Embedding {
-                space: space(DIMENSIONS, "1"),
+                space: embedding_space(DIMENSIONS, "1"),
                 vector: unit_vector(dice, DIMENSIONS),
             }),
             recall_id: None,
-            overheard: dice.is_multiple_of(2),
+            use_is_inferred: dice.is_multiple_of(2),
         }
     };
-    Entry::Learning(Box::new(event))
+    StoreEntry::Learning(Box::new(event))
 }
 
 fn annotation(dice: u64, other: Option<u32>) -> Annotation {
@@ -202,39 +208,39 @@ fn annotation(dice: u64, other: Option<u32>) -> Annotation {
     }
 }
 
-/// Applies a step, but for a reopen, which the caller does: it owns the log.
-pub fn apply(log: &mut Log, step: &Step) -> Result<()> {
+/// Applies a step, except a reopen, which the caller does because it owns the log.
+pub fn apply_step(log: &mut Log, step: &WorkloadStep) -> Result<()> {
     match step {
-        Step::Commit(entries) => log.append(entries).map(drop),
-        Step::Checkpoint => log.checkpoint(&derived(log.seq())),
-        Step::LateCheckpoint(entries) => {
-            let derived = derived(log.seq());
+        WorkloadStep::Commit(entries) => log.append(entries).map(drop),
+        WorkloadStep::Checkpoint => log.write_checkpoint(&derived_blobs(log.seq())),
+        WorkloadStep::LateCheckpoint(entries) => {
+            let derived = derived_blobs(log.seq());
             // The commit comes between two pieces of its blob.
             let mut late = LateCheckpoint::new(log.reader(), derived, 100)?;
             log.advance_checkpoint(&mut late)?;
             log.append(entries)?;
-            while log.advance_checkpoint(&mut late)? == CheckpointStep::Begun {}
+            while log.advance_checkpoint(&mut late)? == CheckpointStep::MoreToWrite {}
             Ok(())
         }
-        Step::Manifest => log.write_manifest(),
-        Step::Compact(entries) => {
-            let derived = derived(log.seq());
+        WorkloadStep::Manifest => log.write_manifest(),
+        WorkloadStep::Compact(entries) => {
+            let derived = derived_blobs(log.seq());
             let done = log.start_compaction()?.run(&derived)?;
             log.append(entries)?;
             log.finish_compaction(done).map(drop)
         }
-        Step::Reopen => Ok(()),
+        WorkloadStep::Reopen => Ok(()),
     }
 }
 
 /// The derived blobs that [`apply`] writes as of a commit.
-pub fn derived(seq: CommitSeq) -> Vec<(u8, Vec<u8>)> {
+pub fn derived_blobs(seq: CommitSeq) -> Vec<(u8, Vec<u8>)> {
     vec![(DERIVED_TAG, seq.0.to_le_bytes().repeat(20))]
 }
 
-/// What a log must serve.
+/// The state that a log must serve.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Model {
+pub struct LogModel {
     pub seq: u64,
     /// By ordinal: the record, and whether it is forgotten.
     pub records: Vec<(MemoryRecord, bool)>,
@@ -245,23 +251,23 @@ pub struct Model {
     pub annotations: Vec<(u32, Annotation)>,
 }
 
-impl Model {
-    /// Ordinals of records that are not forgotten.
-    pub fn live(&self) -> impl Iterator<Item = u32> {
+impl LogModel {
+    /// Returns the ordinals of records that are not forgotten.
+    pub fn live_ordinals(&self) -> impl Iterator<Item = u32> {
         let records = self.records.iter().enumerate();
         records
             .filter(|(_, (_, gone))| !gone)
             .map(|(ordinal, _)| ordinal as u32)
     }
 
-    /// The entry that forgets a record.
-    pub fn forget(&self, ordinal: u32) -> Entry {
+    /// Returns the entry that forgets a record.
+    pub fn forget_entry(&self, ordinal: u32) -> StoreEntry {
         let (record, _) = &self.records[ordinal as usize];
-        Entry::Forgotten {
+        StoreEntry::Forgotten {
             ordinal,
             tombstone: Tombstone {
                 id: record.id,
-                at: instant(9_000),
+                at: instant_at(9_000),
                 reason: "asked to".to_owned(),
                 content_hash: record.content_hash,
                 keys: vec![u128::from(ordinal)],
@@ -269,10 +275,10 @@ impl Model {
         }
     }
 
-    pub fn take(&mut self, entry: &Entry) {
+    pub fn apply_entry(&mut self, entry: &StoreEntry) {
         match entry {
-            Entry::Record(record) => self.records.push(((**record).clone(), false)),
-            Entry::Embedded {
+            StoreEntry::Record(record) => self.records.push(((**record).clone(), false)),
+            StoreEntry::Embedded {
                 ordinal,
                 space,
                 vector,
@@ -281,35 +287,37 @@ impl Model {
                 record.embedding.clone_from(vector);
                 record.embedding_space = Some(space.clone());
             }
-            Entry::Forgotten { ordinal, .. } => self.records[*ordinal as usize].1 = true,
-            Entry::Cursor { stream, seq } => {
+            StoreEntry::Forgotten { ordinal, .. } => self.records[*ordinal as usize].1 = true,
+            StoreEntry::Cursor { stream, seq } => {
                 self.cursors.insert(stream.clone(), *seq);
             }
-            Entry::Annotated {
+            StoreEntry::Annotated {
                 ordinal,
                 annotation,
                 ..
             } => self.annotations.push((*ordinal, annotation.clone())),
-            Entry::Learning(event) => self.learning.push((**event).clone()),
+            StoreEntry::Learning(event) => self.learning.push((**event).clone()),
             _ => {}
         }
     }
 
     /// Applies an acknowledged step.
-    pub fn step(&mut self, step: &Step) {
-        if let Step::Commit(entries) | Step::LateCheckpoint(entries) | Step::Compact(entries) = step
+    pub fn apply(&mut self, step: &WorkloadStep) {
+        if let WorkloadStep::Commit(entries)
+        | WorkloadStep::LateCheckpoint(entries)
+        | WorkloadStep::Compact(entries) = step
         {
             for entry in entries {
-                self.take(entry);
+                self.apply_entry(entry);
             }
             self.seq += 1;
         }
     }
 
-    /// Compares everything a log serves, by ordinal and by replay, with what it must.
-    pub fn check(&self, log: &Log) -> Result<(), String> {
-        if (log.seq().0, log.records() as usize) != (self.seq, self.records.len()) {
-            let found = (log.seq(), log.records());
+    /// Compares everything that a log serves, by ordinal and by replay, with the model.
+    pub fn compare(&self, log: &Log) -> Result<(), String> {
+        if (log.seq().0, log.record_count() as usize) != (self.seq, self.records.len()) {
+            let found = (log.seq(), log.record_count());
             return Err(format!(
                 "{found:?}, not {:?}",
                 (self.seq, self.records.len())
@@ -325,8 +333,8 @@ impl Model {
             let space = expected.embedding_space.as_ref();
             let width = space.map_or(DIMENSIONS, |space| space.dimensions);
             let mut vector = vec![0.0; usize::from(width)];
-            let has_vector = reader.vector(ordinal as u32, &mut vector);
-            match reader.record(ordinal as u32) {
+            let has_vector = reader.copy_vector(ordinal as u32, &mut vector);
+            match reader.read_record(ordinal as u32) {
                 Ok(mut record) if !gone => {
                     record.embedding = if has_vector { vector } else { Vec::new() };
                     if record != *expected {
@@ -340,11 +348,15 @@ impl Model {
         self.check_replay(log)
     }
 
-    /// Annotations of forgotten records are dropped by compaction and may still be there before it.
-    fn said_of_the_living(&self) -> Vec<&(u32, Annotation)> {
+    /// Returns the annotations of live records. Compaction drops those of forgotten records, which
+    /// may still exist before it.
+    fn live_annotations(&self) -> Vec<&(u32, Annotation)> {
         let live = |ordinal: u32| self.records.get(ordinal as usize).is_some_and(|r| !r.1);
-        let said = self.annotations.iter();
-        said.filter(|(ordinal, annotation)| live(*ordinal) && annotation.other().is_none_or(live))
+        let annotations = self.annotations.iter();
+        annotations
+            .filter(|(ordinal, annotation)| {
+                live(*ordinal) && annotation.linked_ordinal().is_none_or(live)
+            })
             .collect()
     }
 
@@ -359,11 +371,11 @@ impl Model {
             }
             match (ordinal, &entry) {
                 // A stub: the record itself was compacted away.
-                (Some(ordinal), Entry::Forgotten { .. }) => {
+                (Some(ordinal), StoreEntry::Forgotten { .. }) => {
                     let known = self.records.get(ordinal as usize);
                     replayed.records.extend(known.cloned());
                 }
-                _ => replayed.take(&entry),
+                _ => replayed.apply_entry(&entry),
             }
         });
         let report = report.map_err(|error| error.to_string())?;
@@ -377,7 +389,7 @@ impl Model {
                 .all(|(a, b)| same(a, b))
             && replayed.cursors == self.cursors
             && replayed.learning == self.learning
-            && replayed.said_of_the_living() == self.said_of_the_living();
+            && replayed.live_annotations() == self.live_annotations();
         if dense && equal && report.damage.is_empty() && report.damaged_vectors == 0 {
             Ok(())
         } else {

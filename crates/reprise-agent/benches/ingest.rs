@@ -1,4 +1,4 @@
-//! Share of an ingest that is spent in the model; the rest should be negligible.
+//! The share of an ingest that is spent in the model; the rest should be negligible.
 //!
 //! A stand-in model takes a fixed time per text, so that the figure measures the actors alone. Run:
 //! `cargo bench -p reprise-agent`.
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use reprise_agent::{
-    EventFeed, FeedError, FeedSource, Mapper, MemoryConfig, MemoryService, PoolOptions,
+    EventFeed, EventMapper, FeedError, FeedSource, MemoryConfig, MemoryService, PoolOptions,
     SourceBinding,
 };
 use reprise_engine::Engine;
@@ -22,12 +22,12 @@ const EVENTS: u64 = 3_000;
 const THREADS: usize = 2;
 
 /// A model that takes a fixed time per text.
-struct Steady {
+struct FixedTimeModel {
     space: EmbeddingSpace,
     takes: Duration,
 }
 
-impl Embedder for Steady {
+impl Embedder for FixedTimeModel {
     fn space(&self) -> &EmbeddingSpace {
         &self.space
     }
@@ -48,10 +48,10 @@ impl Embedder for Steady {
 }
 
 /// A log that is complete from the start.
-struct Log(u64);
+struct CompleteLog(u64);
 
 #[async_trait]
-impl EventFeed for Log {
+impl EventFeed for CompleteLog {
     async fn next(&mut self) -> Option<Vec<Value>> {
         std::future::pending().await
     }
@@ -79,14 +79,14 @@ async fn main() {
         "ms/text", "events", "wall ms", "in model", "events/s", "ms/recall"
     )];
     for takes_us in [500, 1_000, 2_000] {
-        lines.push(one(Duration::from_micros(takes_us)).await);
+        lines.push(measure_ingest(Duration::from_micros(takes_us)).await);
     }
     let mut out = std::io::stdout();
     let table = lines.join("\n");
     std::io::Write::write_all(&mut out, format!("{table}\n").as_bytes()).unwrap_or_default();
 }
 
-async fn one(takes: Duration) -> String {
+async fn measure_ingest(takes: Duration) -> String {
     let Ok(folder) = tempfile::tempdir() else {
         return "no temporary folder".to_owned();
     };
@@ -101,48 +101,48 @@ async fn one(takes: Duration) -> String {
                 version,
                 dimensions: DIMENSIONS,
             };
-            Ok(Box::new(Steady { space, takes }))
+            Ok(Box::new(FixedTimeModel { space, takes }))
         }),
     );
     config.pool = PoolOptions {
         threads: THREADS,
         ..PoolOptions::default()
     };
-    ingest(config)
+    ingest_events(config)
         .await
         .unwrap_or_else(|error| error.to_string())
 }
 
-async fn ingest(config: MemoryConfig) -> Result<String, Box<dyn std::error::Error>> {
+async fn ingest_events(config: MemoryConfig) -> Result<String, Box<dyn std::error::Error>> {
     let service = MemoryService::start(config, None).await?;
     let user: reprise_types::UserId = "ada".parse()?;
-    service.open(&user).await?;
+    service.open_memory(&user).await?;
     let began = Instant::now();
     let binding = SourceBinding {
         stream: "events".to_owned(),
         user: user.clone(),
     };
-    let feed = FeedSource(Arc::new(|| Box::new(Log(EVENTS))));
+    let feed = FeedSource(Arc::new(|| Box::new(CompleteLog(EVENTS))));
     let relay = service
-        .attach(binding, Arc::new(Mapper::builtin()?), feed)
+        .attach_relay(binding, Arc::new(EventMapper::load_builtin()?), feed)
         .await?;
-    let kept = relay.catch_up().await?.inserted;
+    let inserted = relay.catch_up().await?.inserted;
     let wall = began.elapsed();
     let pool = service.stats().pool;
     let share = pool.embed_us as f64 / (wall.as_micros() as f64 * THREADS as f64);
-    let asked = Instant::now();
+    let recalls_began = Instant::now();
     let questions = 20;
     for n in 0..questions {
         let request = RecallRequest::new(format!("which test number passed {n}"));
-        service.provider(&user).recall_request(request).await?;
+        service.provider(&user).execute_recall(request).await?;
     }
-    let recall_ms = asked.elapsed().as_secs_f64() * 1_000.0 / f64::from(questions);
+    let recall_ms = recalls_began.elapsed().as_secs_f64() * 1_000.0 / f64::from(questions);
     let takes_ms = pool.embed_us as f64 / 1_000.0 / pool.documents.max(1) as f64;
     service.shut_down().await;
     Ok(format!(
-        "{takes_ms:>10.2} {kept:>10} {:>12.0} {:>11.1}% {:>14.0} {recall_ms:>14.2}",
+        "{takes_ms:>10.2} {inserted:>10} {:>12.0} {:>11.1}% {:>14.0} {recall_ms:>14.2}",
         wall.as_secs_f64() * 1_000.0,
         share * 100.0,
-        kept as f64 / wall.as_secs_f64(),
+        inserted as f64 / wall.as_secs_f64(),
     ))
 }

@@ -1,4 +1,4 @@
-//! The cost of the mailbox: a message and its answer beside a whole recall, in one run.
+//! The cost of the mailbox: a message and its reply, compared with a whole recall in the same run.
 //!
 //! Query vectors are cached, so that the figures exclude the model. Run: `cargo bench -p
 //! reprise-agent --bench mailbox`.
@@ -23,12 +23,12 @@ const ROUNDS: usize = 2_000;
 const ASKERS: usize = 8;
 const MS: u64 = 60_000;
 
-type Failed = Box<dyn Error + Send + Sync>;
+type BenchError = Box<dyn Error + Send + Sync>;
 
 /// A sum of one random direction per word.
-struct Words(EmbeddingSpace);
+struct WordSumEmbedder(EmbeddingSpace);
 
-impl Embedder for Words {
+impl Embedder for WordSumEmbedder {
     fn space(&self) -> &EmbeddingSpace {
         &self.0
     }
@@ -51,7 +51,7 @@ impl Embedder for Words {
 }
 
 #[tokio::main]
-async fn main() -> Result<(), Failed> {
+async fn main() -> Result<(), BenchError> {
     let folder = tempfile::tempdir()?;
     let config = MemoryConfig::new(
         folder.path().to_owned(),
@@ -59,7 +59,7 @@ async fn main() -> Result<(), Failed> {
         Arc::new(|path, options| Engine::open(Arc::new(RealDisk), path, options)),
         Arc::new(|| {
             let (model, version) = ("words".to_owned(), "1".to_owned());
-            Ok(Box::new(Words(EmbeddingSpace {
+            Ok(Box::new(WordSumEmbedder(EmbeddingSpace {
                 model,
                 version,
                 dimensions: DIMENSIONS,
@@ -78,21 +78,21 @@ async fn main() -> Result<(), Failed> {
     }
     let asker = Asker { service, user };
     for number in 0..QUESTIONS {
-        asker.by_message(number).await?;
+        asker.recall_by_message(number).await?;
     }
     let agent = asker.service.agent(&asker.user).await?;
     let (mut hop, mut message) = (Vec::new(), Vec::new());
     for round in 0..ROUNDS {
-        hop.push(timed(asker.hop(&agent)).await?);
-        message.push(timed(asker.by_message(round)).await?);
+        hop.push(measure_time(asker.request_snapshot(&agent)).await?);
+        message.push(measure_time(asker.recall_by_message(round)).await?);
     }
-    let [hop, message] = [hop, message].map(p50_us);
+    let [hop, message] = [hop, message].map(compute_p50_us);
     let mut lines = vec![
         format!("a message and its answer, p50: {hop:.0} us"),
         format!("a recall of {RECORDS} by messages, p50: {message:.0} us"),
     ];
     for _ in 0..3 {
-        let rate = asker.rate().await?;
+        let rate = asker.measure_rate().await?;
         lines.push(format!("{ASKERS} askers: {rate:.0}/s by messages"));
     }
     let text = lines.join("\n") + "\n";
@@ -108,28 +108,28 @@ struct Asker {
 }
 
 impl Asker {
-    fn question(number: usize) -> RecallRequest {
+    fn build_request(number: usize) -> RecallRequest {
         RecallRequest::new(format!(
             "which test of module {} passed",
             number % QUESTIONS
         ))
     }
 
-    async fn hop(&self, agent: &ActorRef<MemoryAgentMsg>) -> Result<(), Failed> {
-        let permit = self.service.admission().call(&self.user)?;
+    async fn request_snapshot(&self, agent: &ActorRef<MemoryAgentMsg>) -> Result<(), BenchError> {
+        let permit = self.service.admission().admit_call(&self.user)?;
         let snapshot = |reply| MemoryAgentMsg::Snapshot { permit, reply };
         call_t!(agent, snapshot, MS)??;
         Ok(())
     }
 
-    async fn by_message(&self, number: usize) -> Result<(), Failed> {
+    async fn recall_by_message(&self, number: usize) -> Result<(), BenchError> {
         let memory = self.service.provider(&self.user);
-        memory.recall_request(Self::question(number)).await?;
+        memory.execute_recall(Self::build_request(number)).await?;
         Ok(())
     }
 
-    /// Recalls per second of several concurrent clients.
-    async fn rate(&self) -> Result<f64, Failed> {
+    /// Measures the recalls per second of several concurrent clients.
+    async fn measure_rate(&self) -> Result<f64, BenchError> {
         let began = Instant::now();
         let mut askers = tokio::task::JoinSet::new();
         for asker in 0..ASKERS {
@@ -137,9 +137,9 @@ impl Asker {
             askers.spawn(async move {
                 for round in 0..ROUNDS / ASKERS {
                     let number = asker * ROUNDS + round;
-                    own.by_message(number).await?;
+                    own.recall_by_message(number).await?;
                 }
-                Ok::<(), Failed>(())
+                Ok::<(), BenchError>(())
             });
         }
         for done in askers.join_all().await {
@@ -149,13 +149,15 @@ impl Asker {
     }
 }
 
-async fn timed(work: impl Future<Output = Result<(), Failed>>) -> Result<Duration, Failed> {
+async fn measure_time(
+    work: impl Future<Output = Result<(), BenchError>>,
+) -> Result<Duration, BenchError> {
     let began = Instant::now();
     work.await?;
     Ok(began.elapsed())
 }
 
-fn p50_us(mut times: Vec<Duration>) -> f64 {
+fn compute_p50_us(mut times: Vec<Duration>) -> f64 {
     times.sort_unstable();
     let middle = times.get(times.len() / 2).copied().unwrap_or_default();
     middle.as_secs_f64() * 1e6

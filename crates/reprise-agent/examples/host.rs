@@ -1,6 +1,6 @@
 //! A host with memory in thirty lines: `cargo run -p reprise-agent --example host`.
 //!
-//! The first run tells what worked; the second is told it before it plans.
+//! The first run stores what worked, and the second recalls it before it plans.
 
 use std::error::Error;
 use std::io::Write as _;
@@ -18,16 +18,16 @@ use reprise_types::{
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
-    for text in twice(folder.path().to_owned()).await? {
+    for text in run_twice(folder.path().to_owned()).await? {
         writeln!(std::io::stdout(), "{text}")?;
     }
     Ok(())
 }
 
 /// Two runs of a host; what the second one was told.
-async fn twice(data: PathBuf) -> Result<Vec<String>, Box<dyn Error>> {
+async fn run_twice(data: PathBuf) -> Result<Vec<String>, Box<dyn Error>> {
     let open = Arc::new(|path: &_, options: &_| Engine::open(Arc::new(RealDisk), path, options));
-    // Without a model recall is by words.
+    // Without a model, recall searches by words.
     let no_model = || {
         Err(EmbedError::Unavailable {
             message: "this example brings no model".to_owned(),
@@ -41,20 +41,20 @@ async fn twice(data: PathBuf) -> Result<Vec<String>, Box<dyn Error>> {
     let record = NewRecord::new(worked, MemorySource::WorkerResult, MemoryKind::Finding);
     service.observe(&user, vec![record]).await?;
 
-    let asked = RecallRequest::new("make the auth tests pass");
-    let recall = memory.recall_request(asked).await?;
-    let told = recall.results.iter();
-    let (ids, texts) = told
+    let request = RecallRequest::new("make the auth tests pass");
+    let recall = memory.execute_recall(request).await?;
+    let results = recall.results.iter();
+    let (ids, texts) = results
         .map(|one| (one.record.id, one.record.body.text.clone()))
         .unzip();
     let (run_id, recall_id) = ("run-2".to_owned(), Some(recall.recall_id));
-    let begun = RunBeginning {
+    let beginning = RunBeginning {
         run_id: run_id.clone(),
         query: None,
         recall_id,
     };
-    memory.begin_run(begun).await?;
-    // The host works with what it was told, and says how that went.
+    memory.begin_run(beginning).await?;
+    // The host works with the recalled records, and reports how well that went.
     let (credit, quality) = (Credit::Explicit, Some(0.9));
     memory
         .end_run(RunEnding {
@@ -62,7 +62,7 @@ async fn twice(data: PathBuf) -> Result<Vec<String>, Box<dyn Error>> {
             used: ids,
             credit,
             quality,
-            fail: None,
+            fail_kind: None,
         })
         .await?;
     service.shut_down().await;
@@ -72,11 +72,12 @@ async fn twice(data: PathBuf) -> Result<Vec<String>, Box<dyn Error>> {
 #[tokio::test]
 async fn the_second_run_is_told_of_the_first() -> Result<(), Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
-    let told = twice(folder.path().to_owned()).await?;
+    let texts = run_twice(folder.path().to_owned()).await?;
     assert!(
-        told.iter()
+        texts
+            .iter()
             .any(|text| text.starts_with("cargo test -p auth")),
-        "{told:?}"
+        "{texts:?}"
     );
     Ok(())
 }

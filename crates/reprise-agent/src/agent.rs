@@ -1,29 +1,29 @@
 //! The actor of one user's memory: it starts the writer, forwards requests, and runs maintenance
 //! while idle.
 
+mod background_tasks;
 mod compaction;
-mod late;
+mod late_embedding;
+mod maintenance;
 mod requests;
-mod tending;
-mod upkeep;
 
 use std::sync::Arc;
 
 use ractor::{Actor, ActorProcessingErr, ActorRef};
-use reprise_engine::{Engine, RunTurn, RunWrite, WriteBatch};
-use reprise_types::{MemoryError, RunStep};
+use reprise_engine::{Engine, LinkEnd, RunAction, RunWrite, WriteBatch};
+use reprise_types::MemoryError;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::admission::Permit;
-use crate::job::{Job, Reply, storage};
-use crate::protocol::{EngineWork, MemoryAgentMsg, Own, OwnMsg};
-use crate::writer::{self, Gate};
+use crate::job::{ReplyPort, WriterJob, to_storage_error};
+use crate::protocol::{AgentSelfMsg, InternalMsg, MemoryAgentMsg};
+use crate::writer::{self, FileGate};
 
-use compaction::{CompactionByRule, checkpoint, checkpoint_if_due, compact};
-pub(crate) use late::embed_some;
-pub(crate) use requests::Requests;
-use tending::Tending;
-use upkeep::SingleFlight;
+use background_tasks::SingleFlight;
+use compaction::{AutoCompaction, checkpoint, checkpoint_if_due, compact};
+pub(crate) use late_embedding::embed_waiting_batch;
+use maintenance::MaintenanceTask;
+pub(crate) use requests::RequestContext;
 
 /// Interval between maintenance checks, in ticks, once a memory is idle and checkpointed.
 const IDLE_TICKS: u32 = 20;
@@ -32,52 +32,55 @@ const IDLE_TICKS: u32 = 20;
 pub struct MemoryAgent;
 
 pub struct MemoryAgentArguments {
-    pub(crate) requests: Requests,
-    pub(crate) jobs: mpsc::Receiver<Job>,
-    pub(crate) gate: Arc<Gate>,
+    pub(crate) requests: RequestContext,
+    pub(crate) jobs: mpsc::Receiver<WriterJob>,
+    pub(crate) gate: Arc<FileGate>,
 }
 
 /// The agent's state; everything durable is in the file.
 pub struct MemoryAgentState {
-    requests: Requests,
-    late: SingleFlight,
-    growth: SingleFlight,
-    consolidation: SingleFlight,
+    requests: RequestContext,
+    late_embedding: SingleFlight,
+    graph_growth: SingleFlight,
+    adapter_fit: SingleFlight,
     checkpoint: SingleFlight,
-    compaction: CompactionByRule,
-    tending: Tending,
-    ended: Option<oneshot::Receiver<()>>,
+    compaction: AutoCompaction,
+    maintenance: MaintenanceTask,
+    writer_ended: Option<oneshot::Receiver<()>>,
 }
 
 reprise_types::show_fields!(MemoryAgentArguments { jobs });
-reprise_types::show_fields!(MemoryAgentState { late });
+reprise_types::show_fields!(MemoryAgentState { late_embedding });
 
 impl Drop for MemoryAgentState {
-    /// However the agent ends, even killed: the writer finishes its queue and closes the file.
+    /// Closes the handle, so that the writer finishes its queue and closes the file even if the
+    /// agent was killed.
     fn drop(&mut self) {
         self.requests.handle.close();
     }
 }
 
 impl MemoryAgentState {
-    fn maintain(&mut self, myself: &ActorRef<MemoryAgentMsg>) {
-        let Requests { handle, config, .. } = &self.requests;
-        let (idle, limits) = (handle.idle(), &config.limits);
-        let is_busy = self.late.is_running() || self.checkpoint.is_running();
+    fn start_due_tasks(&mut self, myself: &ActorRef<MemoryAgentMsg>) {
+        let RequestContext { handle, config, .. } = &self.requests;
+        let (idle, limits) = (handle.idle_time(), &config.limits);
+        let is_busy = self.late_embedding.is_running() || self.checkpoint.is_running();
         if idle >= limits.passivate_after && !is_busy {
             // The writer writes a checkpoint before it ends; the next request opens the file again.
             tracing::debug!(user = %handle.user(), "idle for long; passivated");
-            let _already = myself.drain().is_err();
+            let _already_ended = myself.drain().is_err();
             return;
         }
         let (memory, pool) = (handle.clone(), self.requests.pool.clone());
-        self.late
-            .start(|| async move { while let Ok(true) = embed_some(&memory, &pool).await {} });
-        self.growth.start(|| upkeep::grow(handle.clone()));
-        self.consolidation
-            .start(|| upkeep::consolidate(handle.clone()));
+        self.late_embedding.start(|| async move {
+            while let Ok(true) = embed_waiting_batch(&memory, &pool).await {}
+        });
+        self.graph_growth
+            .start(|| background_tasks::grow_graph(handle.clone()));
+        self.adapter_fit
+            .start(|| background_tasks::abandon_stale_and_fit_learning(handle.clone()));
         self.compaction.start_if_due(handle);
-        self.tending.start_if_due();
+        self.maintenance.start_if_due();
 
         if idle >= limits.checkpoint_after {
             self.checkpoint.start(|| checkpoint_if_due(handle.clone()));
@@ -89,13 +92,13 @@ impl MemoryAgentState {
             1
         };
         let tick = limits.tick * ticks;
-        let _timer = myself.send_after(tick, || own(OwnMsg::Maintain));
+        let _timer = myself.send_after(tick, || internal_message(AgentSelfMsg::Maintain));
     }
 }
 
 impl MemoryAgentState {
-    /// Forwards a request without working or waiting.
-    fn dispatch(&self, request: MemoryAgentMsg) {
+    /// Forwards a request to a task or to the writer's queue; never works or waits itself.
+    fn dispatch_request(&self, request: MemoryAgentMsg) {
         self.requests.handle.touch();
         if !self.requests.handle.is_serving() {
             // Still opening, or already closed: the request goes to the agent that serves next.
@@ -103,7 +106,7 @@ impl MemoryAgentState {
                 Arc::clone(&self.requests.directory),
                 self.requests.handle.user().clone(),
             );
-            tokio::spawn(async move { directory.deliver(&user, request).await });
+            tokio::spawn(async move { directory.deliver_message(&user, request).await });
             return;
         }
         let now = self.requests.config.clock.now();
@@ -112,25 +115,25 @@ impl MemoryAgentState {
                 request,
                 permit,
                 reply,
-            } => answer((), reply, self.requests.clone().recall(request, permit)),
+            } => spawn_reply((), reply, self.requests.clone().recall(request, permit)),
             MemoryAgentMsg::Ingest {
                 records,
                 permit,
                 reply,
-            } => answer((), reply, self.requests.clone().ingest(records, permit)),
+            } => spawn_reply((), reply, self.requests.clone().ingest(records, permit)),
             MemoryAgentMsg::Write {
                 batch,
                 permit,
                 reply,
-            } => answer((), reply, self.requests.clone().write(batch, permit)),
+            } => spawn_reply((), reply, self.requests.clone().write(batch, permit)),
             MemoryAgentMsg::Checkpoint { permit, reply } => {
-                answer(permit, reply, checkpoint(self.requests.handle.clone()));
+                spawn_reply(permit, reply, checkpoint(self.requests.handle.clone()));
             }
             MemoryAgentMsg::Compact { permit, reply } => {
-                answer(permit, reply, compact(self.requests.handle.clone()));
+                spawn_reply(permit, reply, compact(self.requests.handle.clone()));
             }
             MemoryAgentMsg::Snapshot { permit, reply } => {
-                let _left = reply.send(self.requests.handle.snapshot()).is_err();
+                let _caller_gone = reply.send(self.requests.handle.snapshot()).is_err();
                 drop(permit);
             }
             MemoryAgentMsg::Forget {
@@ -138,46 +141,44 @@ impl MemoryAgentState {
                 reason,
                 permit,
                 reply,
-            } => self.queue(Job::answering(permit, reply, move |engine| {
-                let forgotten = engine.forget(&selector, &reason, now);
-                forgotten.map_err(|error| storage(&error))
-            })),
+            } => self.queue_job(WriterJob::from_work_with_reply(
+                permit,
+                reply,
+                move |engine| {
+                    let forgotten = engine.forget(&selector, &reason, now);
+                    forgotten.map_err(|error| to_storage_error(&error))
+                },
+            )),
             MemoryAgentMsg::Stats { permit, reply } => {
-                // Counted beside the writer: a pass over all documents.
+                // Counting passes over all documents, so it runs off the writer's thread.
                 let handle = self.requests.handle.clone();
-                answer(permit, reply, async move {
-                    let counting = handle.run(|engine: &mut Engine| engine.counting()).await?;
-                    handle.lent("a count", counting).await
+                spawn_reply(permit, reply, async move {
+                    let counting = handle
+                        .run_on_engine(|engine: &mut Engine| engine.stats_job())
+                        .await?;
+                    handle.run_blocking("a count", counting).await
                 });
             }
-            MemoryAgentMsg::Work(EngineWork(job)) => self.queue(job),
-            request => self.dispatch_run(request),
+            request => self.dispatch_run_event(request),
         }
     }
 
-    /// The same of what is said of a run.
-    fn dispatch_run(&self, request: MemoryAgentMsg) {
+    /// Forwards the messages about a run to the writer's queue.
+    fn dispatch_run_event(&self, request: MemoryAgentMsg) {
         match request {
             MemoryAgentMsg::BeginTrajectory { run, permit, reply } => {
-                self.say(RunTurn::Begin(run), permit, reply);
+                self.queue_run_event(RunAction::Begin(run), permit, reply);
             }
             MemoryAgentMsg::AddTrajectoryStep {
-                run_id,
-                action,
-                used,
+                step,
                 permit,
                 reply,
             } => {
-                let step = RunStep {
-                    run_id,
-                    action,
-                    used,
-                    result: None,
-                };
-                self.say(RunTurn::Step { step, result: None }, permit, reply);
+                let result = step.result.map(LinkEnd::Stored);
+                self.queue_run_event(RunAction::Step { step, result }, permit, reply);
             }
             MemoryAgentMsg::EndTrajectory { run, permit, reply } => {
-                self.say(RunTurn::End(run), permit, reply);
+                self.queue_run_event(RunAction::End(run), permit, reply);
             }
             MemoryAgentMsg::Revise {
                 run_id,
@@ -186,58 +187,60 @@ impl MemoryAgentState {
                 permit,
                 reply,
             } => {
-                let turn = RunTurn::Revise {
+                let turn = RunAction::Revise {
                     run_id,
                     revision,
                     quality,
                 };
-                self.say(turn, permit, reply);
+                self.queue_run_event(turn, permit, reply);
             }
             _ => {}
         }
     }
 
-    /// Queues what is said of a run, in the order in which it is said.
-    fn say(&self, turn: RunTurn, permit: Permit, reply: Reply<()>) {
-        let said = RunWrite::told(self.requests.config.clock.now(), turn);
-        let (job, written) = Job::write(WriteBatch::of_run(said));
-        self.queue(job);
+    /// Queues an event of a run, in the order of arrival, and replies once it is written.
+    fn queue_run_event(&self, turn: RunAction, permit: Permit, reply: ReplyPort<()>) {
+        let event = RunWrite::new(self.requests.config.clock.now(), turn);
+        let (job, written) = WriterJob::from_batch(WriteBatch::of_run(event));
+        self.queue_job(job);
         let requests = self.requests.clone();
-        answer(permit, reply, async move {
-            let fate = requests.written(written).await?.learning.pop();
-            fate.unwrap_or(Ok(()))
+        spawn_reply(permit, reply, async move {
+            let result = requests.await_write(written).await?.learning.pop();
+            result
+                .unwrap_or(Ok(()))
                 .map_err(|refused| MemoryError::Invalid {
                     message: refused.to_string(),
                 })
         });
     }
 
-    /// Queues a job for the writer, from a task where the queue is full.
-    fn queue(&self, job: Job) {
-        let Err(job) = self.requests.handle.try_send(job) else {
+    /// Queues a job for the writer; if the queue is full, a task waits for room.
+    fn queue_job(&self, job: WriterJob) {
+        let Err(job) = self.requests.handle.try_send_job(job) else {
             return;
         };
         let requests = self.requests.clone();
-        tokio::spawn(async move { requests.send(job).await });
+        tokio::spawn(async move { requests.send_job(job).await });
     }
 }
 
-/// Answers from a task of its own; `held` is dropped once the work is done.
-fn answer<T: Send + 'static>(
-    held: impl Send + 'static,
-    reply: Reply<T>,
+/// Runs `work` on a task of its own and sends its result to `reply`; `guard` is dropped once the
+/// work is done.
+fn spawn_reply<T: Send + 'static>(
+    guard: impl Send + 'static,
+    reply: ReplyPort<T>,
     work: impl Future<Output = Result<T, MemoryError>> + Send + 'static,
 ) {
     tokio::spawn(async move {
-        let done = work.await;
-        drop(held);
-        // The caller may have gone.
-        let _left = reply.send(done).is_err();
+        let result = work.await;
+        drop(guard);
+        // The caller may be gone.
+        let _caller_gone = reply.send(result).is_err();
     });
 }
 
-fn own(message: OwnMsg) -> MemoryAgentMsg {
-    MemoryAgentMsg::Own(Own(message))
+fn internal_message(message: AgentSelfMsg) -> MemoryAgentMsg {
+    MemoryAgentMsg::Internal(InternalMsg(message))
 }
 
 #[async_trait::async_trait]
@@ -256,27 +259,33 @@ impl Actor for MemoryAgent {
             jobs,
             gate,
         } = arguments;
-        let Requests { config, handle, .. } = &requests;
+        let RequestContext { config, handle, .. } = &requests;
         handle.set_actor(myself.clone());
-        let end = writer::spawn(Arc::clone(config), handle.clone(), jobs, gate)?;
+        let end = writer::spawn_writer(Arc::clone(config), handle.clone(), jobs, gate)?;
         let (ended_sender, ended) = oneshot::channel();
         let agent = myself.clone();
         tokio::spawn(async move {
-            let panicked = end.await.is_err();
-            let _gone = ended_sender.send(()).is_err();
-            // Fails only where the agent has ended, which then ended the writer.
-            let _gone = agent.cast(own(OwnMsg::NoteWriterEnd { panicked })).is_err();
+            let has_panicked = end.await.is_err();
+            let _receiver_gone = ended_sender.send(()).is_err();
+            // This fails only if the agent has ended, which also ended the writer.
+            let _receiver_gone = agent
+                .cast(internal_message(AgentSelfMsg::NoteWriterEnd {
+                    has_panicked,
+                }))
+                .is_err();
         });
-        let _timer = myself.send_after(config.limits.tick, || own(OwnMsg::Maintain));
+        let _timer = myself.send_after(config.limits.tick, || {
+            internal_message(AgentSelfMsg::Maintain)
+        });
         Ok(MemoryAgentState {
-            late: SingleFlight::default(),
-            growth: SingleFlight::default(),
-            consolidation: SingleFlight::default(),
+            late_embedding: SingleFlight::default(),
+            graph_growth: SingleFlight::default(),
+            adapter_fit: SingleFlight::default(),
             checkpoint: SingleFlight::default(),
-            compaction: CompactionByRule::default(),
-            tending: Tending::new(Arc::clone(config), handle.clone()),
+            compaction: AutoCompaction::default(),
+            maintenance: MaintenanceTask::new(Arc::clone(config), handle.clone()),
             requests,
-            ended: Some(ended),
+            writer_ended: Some(ended),
         })
     }
 
@@ -287,21 +296,23 @@ impl Actor for MemoryAgent {
         state: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
         match message {
-            MemoryAgentMsg::Own(Own(OwnMsg::Maintain)) => {
-                state.maintain(&myself);
+            MemoryAgentMsg::Internal(InternalMsg(AgentSelfMsg::Maintain)) => {
+                state.start_due_tasks(&myself);
                 Ok(())
             }
-            // Not opened: the caller got the error. The agent stops, as a restart would repeat the
-            // failure.
-            MemoryAgentMsg::Own(Own(OwnMsg::NoteWriterEnd { panicked: false })) => {
-                let _already = myself.drain().is_err();
+            // The file could not be opened, and the callers got the error. The agent stops, because
+            // a restart would repeat the failure.
+            MemoryAgentMsg::Internal(InternalMsg(AgentSelfMsg::NoteWriterEnd {
+                has_panicked: false,
+            })) => {
+                let _already_ended = myself.drain().is_err();
                 Ok(())
             }
-            MemoryAgentMsg::Own(Own(OwnMsg::NoteWriterEnd { panicked: true })) => {
-                Err(format!("the writer of `{}` panicked", state.requests.handle.user()).into())
-            }
+            MemoryAgentMsg::Internal(InternalMsg(AgentSelfMsg::NoteWriterEnd {
+                has_panicked: true,
+            })) => Err(format!("the writer of `{}` panicked", state.requests.handle.user()).into()),
             request => {
-                state.dispatch(request);
+                state.dispatch_request(request);
                 Ok(())
             }
         }
@@ -313,8 +324,8 @@ impl Actor for MemoryAgent {
         state: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
         state.requests.handle.close();
-        if let Some(ended) = state.ended.take() {
-            // Either way the writer has finished its queue and closed the file.
+        if let Some(ended) = state.writer_ended.take() {
+            // An error means a panic; either way the writer has closed the file.
             let _panicked = ended.await.is_err();
         }
         Ok(())

@@ -1,23 +1,21 @@
-//! A recall as choiros's `ContextSnapshot`, the answer of its `GetContextSnapshot`, so that choiros
-//! can use this memory with its own types.
-//!
-//! A pure conversion of a finished recall.
+//! Conversion of a finished recall to choiros's `ContextSnapshot`, the reply to its
+//! `GetContextSnapshot`, so that choiros can use this memory with its own types.
 
 use chrono::{DateTime, Utc};
-use reprise_types::{MemoryRecord, MemorySource, Recall, RetrievedMemory};
+use reprise_types::{MemoryRecord, MemorySource, RecallResponse, RetrievedMemory};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// The results of a query for one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ContextSnapshot {
-    /// The recall's id (a ULID), which an outcome refers to.
+    /// Id of the recall (a ULID), to which an outcome refers.
     pub snapshot_id: String,
     pub run_id: String,
     pub query: String,
     /// Best first.
     pub items: Vec<ContextItem>,
-    /// One for each item, in their order.
+    /// One citation for each item, in their order.
     pub provenance: Vec<CitationRef>,
     pub created_at: DateTime<Utc>,
 }
@@ -28,7 +26,7 @@ pub struct ContextItem {
     pub item_id: String,
     /// `user_input`, `version_snapshot`, `run_trajectory` or `doc_trajectory`.
     pub kind: String,
-    /// The document, file or run that it came from.
+    /// The document, file or run that the item came from.
     pub source_ref: String,
     pub content: String,
     /// The score after learning, 0..1.
@@ -44,21 +42,25 @@ pub struct CitationRef {
     pub cited_id: String,
     /// The item's kind.
     pub cited_kind: String,
-    /// Always `retrieved_context`: its use is reported later.
+    /// Always `retrieved_context`; whether the item was used is reported later.
     pub kind: String,
 }
 
-/// The first `max_items` results of a recall. The same recall gives the same snapshot, but for
-/// `now`.
-pub fn context_snapshot(
-    recall: &Recall,
+/// Converts the first `max_items` results of a recall. The result depends on the arguments only.
+pub fn build_context_snapshot(
+    recall: &RecallResponse,
     run_id: &str,
     query: &str,
     max_items: usize,
     now: DateTime<Utc>,
 ) -> ContextSnapshot {
-    let items: Vec<ContextItem> = recall.results.iter().take(max_items).map(item).collect();
-    let cited = |item: &ContextItem| CitationRef {
+    let items: Vec<ContextItem> = recall
+        .results
+        .iter()
+        .take(max_items)
+        .map(build_item)
+        .collect();
+    let citation = |item: &ContextItem| CitationRef {
         cited_id: item.item_id.clone(),
         cited_kind: item.kind.clone(),
         kind: "retrieved_context".to_owned(),
@@ -67,17 +69,17 @@ pub fn context_snapshot(
         snapshot_id: recall.recall_id.to_string(),
         run_id: run_id.to_owned(),
         query: query.to_owned(),
-        provenance: items.iter().map(cited).collect(),
+        provenance: items.iter().map(citation).collect(),
         items,
         created_at: now,
     }
 }
 
-fn item(found: &RetrievedMemory) -> ContextItem {
+fn build_item(found: &RetrievedMemory) -> ContextItem {
     let record = &found.record;
     ContextItem {
         item_id: record.id.to_string(),
-        kind: kind(record).to_owned(),
+        kind: choiros_kind(record).to_owned(),
         source_ref: source_ref(record),
         content: record.text.clone(),
         relevance: found.sona_score.clamp(0.0, 1.0),
@@ -85,8 +87,8 @@ fn item(found: &RetrievedMemory) -> ContextItem {
     }
 }
 
-/// The choiros collection that corresponds to a record.
-fn kind(record: &MemoryRecord) -> &'static str {
+/// Returns the choiros collection that corresponds to a record.
+fn choiros_kind(record: &MemoryRecord) -> &'static str {
     match record.source {
         MemorySource::UserInput => "user_input",
         MemorySource::ConductorPlan
@@ -108,11 +110,11 @@ fn source_ref(record: &MemoryRecord) -> String {
     let document = provenance.source_refs.first().cloned();
     document
         .or_else(|| Some(format!("run:{}", provenance.run_id.as_deref()?)))
-        .or_else(|| Some(format!("session:{}", some(&record.session_id)?)))
+        .or_else(|| Some(format!("session:{}", non_empty(&record.session_id)?)))
         .unwrap_or_else(|| format!("record:{}", record.id))
 }
 
-fn some(text: &str) -> Option<&str> {
+fn non_empty(text: &str) -> Option<&str> {
     (!text.is_empty()).then_some(text)
 }
 
@@ -122,9 +124,9 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::testing::{Bench, ada};
+    use crate::testing::{TestService, ada};
 
-    fn kept(text: &str, source: MemorySource, event: &str, path: Option<&str>) -> NewRecord {
+    fn new_record(text: &str, source: MemorySource, event: &str, path: Option<&str>) -> NewRecord {
         let mut record = NewRecord::new(text, source, MemoryKind::Finding);
         record
             .metadata
@@ -139,24 +141,24 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn a_recall_is_answered_in_the_shape_that_choiros_reads() {
-        let bench = Bench::new();
+        let bench = TestService::new();
         let service = bench.start().await;
         let draft = Some("draft.md");
         let records = vec![
-            kept("clock asked", MemorySource::UserInput, "user_input", None),
-            kept(
+            new_record("clock asked", MemorySource::UserInput, "user_input", None),
+            new_record(
                 "clock written",
                 MemorySource::WriterRevision,
                 "writer.run.patch",
                 draft,
             ),
-            kept(
+            new_record(
                 "clock edited",
                 MemorySource::WriterRevision,
                 "worker.task.document_update",
                 draft,
             ),
-            kept(
+            new_record(
                 "clock ran",
                 MemorySource::WorkerResult,
                 "worker.report.received",
@@ -166,11 +168,11 @@ mod tests {
         service.observe(&ada(), records).await.unwrap();
         let provider = service.provider(&ada());
         let recall = provider
-            .recall_request(RecallRequest::new("clock"))
+            .execute_recall(RecallRequest::new("clock"))
             .await
             .unwrap();
         let now = recall.results[0].record.known_at;
-        let snapshot = context_snapshot(&recall, "r-2", "clock", 8, now);
+        let snapshot = build_context_snapshot(&recall, "r-2", "clock", 8, now);
         assert_eq!(snapshot.snapshot_id, recall.recall_id.to_string());
         let mut found: Vec<[&str; 3]> = snapshot
             .items
@@ -200,7 +202,12 @@ mod tests {
             written["provenance"][0]["cited_id"]
         );
         assert_eq!(written["provenance"][0]["kind"], json!("retrieved_context"));
-        assert_eq!(context_snapshot(&recall, "r", "q", 2, now).items.len(), 2);
+        assert_eq!(
+            build_context_snapshot(&recall, "r", "q", 2, now)
+                .items
+                .len(),
+            2
+        );
         assert!(service.shut_down().await.is_clean());
     }
 }

@@ -1,7 +1,7 @@
-//! The process-wide embedder pool: texts in, unit vectors out, one text a call.
+//! The process-wide embedder pool, which turns texts into unit vectors, one text per call.
 //!
-//! Threads, two bounded queues (queries before documents), a cache of query vectors, and the
-//! handling of a model that is missing, returns garbage or panics.
+//! It has threads, two bounded queues (queries before documents) and a cache of query vectors, and
+//! it handles a model that is missing, returns garbage or panics.
 
 mod queue;
 mod worker;
@@ -12,144 +12,143 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use lru::LruCache;
-use reprise_engine::subject;
+use reprise_engine::question_subject;
 use reprise_types::{EmbedError, Embedder, Embedding, EmbeddingSpace, lock};
 use tokio::sync::{Semaphore, oneshot, watch};
 
-use queue::{Job, Queue};
-use worker::Part;
+use queue::{EmbedJob, EmbedQueue};
+use worker::EmbedThreadRole;
 
 #[derive(Debug)]
-pub struct Pending(oneshot::Receiver<Result<Embedding, PoolError>>);
+pub struct PendingVector(oneshot::Receiver<Result<Embedding, PoolError>>);
 
-impl Pending {
-    /// The vector, or why there is none.
-    pub async fn vector(self) -> Result<Embedding, PoolError> {
+impl PendingVector {
+    /// Waits for the vector, or for the reason why there is none.
+    pub async fn wait(self) -> Result<Embedding, PoolError> {
         self.0.await.unwrap_or(Err(PoolError::Closed))
     }
 }
 
-/// A handle to the pool; the threads end when the last one is dropped.
+/// Handle to the pool; the threads end when the last handle is dropped.
 #[derive(Debug, Clone)]
-pub struct EmbedPool(Arc<Owner>);
+pub struct EmbedPool(Arc<PoolGuard>);
 
 #[derive(Debug)]
-struct Owner {
-    shared: Arc<Shared>,
-    ended: watch::Receiver<usize>,
+struct PoolGuard {
+    shared: Arc<PoolInner>,
+    alive: watch::Receiver<usize>,
 }
 
-impl Drop for Owner {
+impl Drop for PoolGuard {
     fn drop(&mut self) {
         self.shared.queue.close();
     }
 }
 
 impl EmbedPool {
-    /// Starts the threads. The first opens its embedder at once, the others when many texts wait; a
-    /// failed opening is retried later.
-    pub fn start(options: PoolOptions, open: OpenEmbedder) -> Self {
-        let shared = Arc::new(Shared {
-            queue: Queue::new(),
-            room: Arc::new(Semaphore::new(options.documents_max)),
+    /// Starts the threads. The first opens its embedder at once, the others do so when many texts
+    /// wait; a failed opening is retried later.
+    pub fn start(options: PoolOptions, open: EmbedderOpener) -> Self {
+        let shared = Arc::new(PoolInner {
+            queue: EmbedQueue::new(),
+            document_slots: Arc::new(Semaphore::new(options.documents_max)),
             cache: QueryCache::new(options.cache_max),
-            tells_questions: AtomicBool::new(false),
+            has_query_prompt: AtomicBool::new(false),
             open,
             options,
         });
-        let (alive, ended) = watch::channel(0);
-        // Only the first thread takes single texts; without it they would wait for ever.
-        let mut part = Part::First;
+        let (alive_sender, alive) = watch::channel(0);
+        // Only the first thread takes single texts; without it they would wait forever.
+        let mut role = EmbedThreadRole::First;
         for number in 0..shared.options.threads.max(1) {
-            if worker::spawn(number, part, Arc::clone(&shared), alive.clone()) {
-                part = Part::Helper;
+            if worker::spawn_thread(number, role, Arc::clone(&shared), alive_sender.clone()) {
+                role = EmbedThreadRole::Helper;
             }
         }
-        Self(Arc::new(Owner { shared, ended }))
+        Self(Arc::new(PoolGuard { shared, alive }))
     }
 
-    /// The vector of a query, which is that of its [`subject`]. Queries go before waiting
-    /// documents; dropping the future cancels the job.
-    pub async fn query(&self, question: &str) -> Result<Arc<Embedding>, PoolError> {
+    /// Returns the vector of a query's [`question_subject`]. Queries go before waiting documents;
+    /// dropping the future cancels the job.
+    pub async fn embed_query(&self, question: &str) -> Result<Arc<Embedding>, PoolError> {
         let shared = &self.0.shared;
-        let text = subject(question);
-        if let Some(known) = shared.cache.get(&text) {
-            shared.queue.count(|stats| stats.cached += 1);
-            return Ok(known);
+        let text = question_subject(question);
+        if let Some(cached) = shared.cache.get(&text) {
+            shared.queue.update_stats(|stats| stats.cached += 1);
+            return Ok(cached);
         }
         let (reply, answer) = oneshot::channel();
-        let job = Job {
+        let job = EmbedJob {
             text: text.clone().into_owned(),
-            since: Instant::now(),
+            queued_at: Instant::now(),
             reply,
-            room: None,
+            slot: None,
         };
         shared.queue.push_query(job, shared.options.queries_max)?;
-        let embedded = Arc::new(Pending(answer).vector().await?);
-        shared.cache.put(&text, &embedded);
+        let embedded = Arc::new(PendingVector(answer).wait().await?);
+        shared.cache.insert(&text, &embedded);
         Ok(embedded)
     }
 
-    /// Queues a document; waits while the queue is full. What was just asked, as a prompt that is
-    /// kept was, has its vector.
-    pub async fn document(&self, text: &str) -> Pending {
+    /// Queues a document; waits while the queue is full. A text that was just recalled with, such
+    /// as a prompt that is then stored, gets its vector from the cache.
+    pub async fn queue_document(&self, text: &str) -> PendingVector {
         let (reply, answer) = oneshot::channel();
         let shared = &self.0.shared;
-        if !shared.tells_questions.load(Ordering::Relaxed)
-            && let Some(known) = shared.cache.get(text)
+        if !shared.has_query_prompt.load(Ordering::Relaxed)
+            && let Some(cached) = shared.cache.get(text)
         {
-            shared.queue.count(|stats| stats.cached += 1);
-            // The receiver is below.
-            let _sent = reply.send(Ok(known.as_ref().clone()));
-            return Pending(answer);
+            shared.queue.update_stats(|stats| stats.cached += 1);
+            // This cannot fail, because the receiver is in the returned value.
+            let _sent = reply.send(Ok(cached.as_ref().clone()));
+            return PendingVector(answer);
         }
-        if let Ok(room) = Arc::clone(&shared.room).acquire_owned().await {
-            let since = Instant::now();
-            let job = Job {
+        if let Ok(slot) = Arc::clone(&shared.document_slots).acquire_owned().await {
+            let queued_at = Instant::now();
+            let job = EmbedJob {
                 text: text.to_owned(),
-                since,
+                queued_at,
                 reply,
-                room: Some(room),
+                slot: Some(slot),
             };
-            // A closed pool drops the job, and the caller gets `Closed`.
+            // A closed pool drops the job, so that the caller gets `Closed`.
             let _closed = shared.queue.push_document(job).is_err();
         }
-        Pending(answer)
+        PendingVector(answer)
     }
 
-    /// Counters of the pool.
     pub fn stats(&self) -> PoolStats {
         PoolStats {
-            threads: *self.0.ended.borrow(),
+            threads: *self.0.alive.borrow(),
             ..self.0.shared.queue.stats()
         }
     }
 
-    /// Refuses new texts, finishes the queued ones and ends the threads. `false` where they did not
-    /// end in time.
+    /// Refuses new texts, finishes the queued ones and ends the threads; returns whether they ended
+    /// in time.
     pub async fn drain(&self, patience: Duration) -> bool {
         self.0.shared.queue.close();
-        self.0.shared.room.close();
-        let mut ended = self.0.ended.clone();
-        tokio::time::timeout(patience, ended.wait_for(|alive| *alive == 0))
+        self.0.shared.document_slots.close();
+        let mut alive = self.0.alive.clone();
+        tokio::time::timeout(patience, alive.wait_for(|alive| *alive == 0))
             .await
             .is_ok()
     }
 }
 
 /// Opens one single-threaded embedder; called once per thread, and again after a failure.
-pub type OpenEmbedder =
+pub type EmbedderOpener =
     Arc<dyn Fn() -> Result<Box<dyn Embedder>, EmbedError> + Send + Sync + 'static>;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PoolOptions {
-    /// Threads, each with an embedder of its own. At least 1.
+    /// Number of threads, at least 1; each has an embedder of its own.
     pub threads: usize,
     /// Most queries waiting; one more is refused.
     pub queries_max: usize,
     /// Most documents waiting; a caller with one more waits.
     pub documents_max: usize,
-    /// Vectors of queries that are kept. At least 1.
+    /// Most query vectors in the cache, at least 1.
     pub cache_max: usize,
     /// Pause after a failed opening of an embedder.
     pub retry: Duration,
@@ -176,7 +175,7 @@ impl Default for PoolOptions {
 /// Why there is no vector.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PoolError {
-    /// No model on this machine yet: try again later.
+    /// There is no model on this machine yet; a later text may succeed.
     #[error(transparent)]
     Unavailable(EmbedError),
     /// This text could not be embedded; another may.
@@ -195,7 +194,7 @@ pub struct PoolStats {
     pub queries: u64,
     pub documents: u64,
     pub cached: u64,
-    /// Texts dropped because their caller had gone.
+    /// Texts that were dropped because their caller was gone.
     pub cancelled: u64,
     /// Texts that could not be embedded.
     pub failed: u64,
@@ -215,44 +214,45 @@ pub struct PoolStats {
     pub embedders_open: usize,
 }
 
-struct Shared {
-    open: OpenEmbedder,
+struct PoolInner {
+    open: EmbedderOpener,
     options: PoolOptions,
-    queue: Queue,
-    room: Arc<Semaphore>,
+    queue: EmbedQueue,
+    document_slots: Arc<Semaphore>,
     cache: QueryCache,
-    /// Whether the model reads questions otherwise: what was asked has no vector to be kept by.
-    tells_questions: AtomicBool,
+    /// Whether the model embeds queries differently from documents, so that a cached query vector
+    /// is no document's vector.
+    has_query_prompt: AtomicBool,
 }
 
-reprise_types::show_fields!(Shared { options });
+reprise_types::show_fields!(PoolInner { options });
 
-/// Least recently used is evicted first.
+/// Cache of query vectors; the least recently used one is evicted first.
 #[derive(Debug)]
 struct QueryCache(Mutex<LruCache<String, Arc<Embedding>>>);
 
 impl QueryCache {
-    fn new(most: usize) -> Self {
-        let most = NonZeroUsize::new(most).unwrap_or(NonZeroUsize::MIN);
-        Self(Mutex::new(LruCache::new(most)))
+    fn new(capacity: usize) -> Self {
+        let capacity = NonZeroUsize::new(capacity).unwrap_or(NonZeroUsize::MIN);
+        Self(Mutex::new(LruCache::new(capacity)))
     }
 
     fn get(&self, text: &str) -> Option<Arc<Embedding>> {
         lock(&self.0).get(text).cloned()
     }
 
-    fn put(&self, text: &str, embedding: &Arc<Embedding>) {
-        self.keep_only(&embedding.space);
+    fn insert(&self, text: &str, embedding: &Arc<Embedding>) {
+        self.clear_other_spaces(&embedding.space);
         lock(&self.0).put(text.to_owned(), Arc::clone(embedding));
     }
 
-    /// Clears the cache where it is of another space: another model was opened, and vectors of two
-    /// spaces are never compared.
-    fn keep_only(&self, space: &EmbeddingSpace) {
-        let mut held = lock(&self.0);
-        let first = held.iter().next();
+    /// Clears the cache if its vectors are of another space, because another model was opened;
+    /// vectors of two spaces are never compared.
+    fn clear_other_spaces(&self, space: &EmbeddingSpace) {
+        let mut cache = lock(&self.0);
+        let first = cache.iter().next();
         if first.is_some_and(|(_, one)| one.space != *space) {
-            held.clear();
+            cache.clear();
         }
     }
 }

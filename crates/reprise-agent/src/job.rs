@@ -1,39 +1,39 @@
-//! Jobs for a memory's writer thread, and their answers.
+//! Jobs for a memory's writer thread, and their replies.
 
 use std::fmt;
 
 use ractor::RpcReplyPort;
-use reprise_engine::{Engine, EngineError, WriteBatch, Written};
-use reprise_types::{MemoryError, NewRecord};
+use reprise_engine::{Engine, EngineError, WriteBatch, WriteBatchReport};
+use reprise_types::{ErrorKind, MemoryError, NewRecord};
 use tokio::sync::oneshot;
 
-/// Where the answer to a request goes.
-pub type Reply<T> = RpcReplyPort<Result<T, MemoryError>>;
+/// Port to which the reply to a request is sent.
+pub type ReplyPort<T> = RpcReplyPort<Result<T, MemoryError>>;
 
-pub(crate) type Coming<T> = oneshot::Receiver<Result<T, MemoryError>>;
+pub(crate) type PendingReply<T> = oneshot::Receiver<Result<T, MemoryError>>;
 
 /// A job for a writer thread.
-pub(crate) enum Job {
-    /// A batch, which may share its commit with those around it.
-    Write(Write),
+pub(crate) enum WriterJob {
+    /// A batch, which may share its commit with neighbouring batches.
+    Write(WriteJob),
     /// Anything else that needs the engine.
-    Run(Box<Work>),
+    Run(Box<EngineCall>),
 }
 
-/// Work on the engine, or on the error that there is none. What it returns answers the request, and
-/// is called once readers see the change.
-pub(crate) type Work = dyn FnOnce(Result<&mut Engine, MemoryError>) -> Answer + Send;
+/// Work on the engine, or on the error that there is none. It returns the function that sends the
+/// reply, which is called once readers see the change.
+pub(crate) type EngineCall = dyn FnOnce(Result<&mut Engine, MemoryError>) -> DeliverReply + Send;
 
-pub(crate) type Answer = Box<dyn FnOnce() + Send>;
+pub(crate) type DeliverReply = Box<dyn FnOnce() + Send>;
 
-pub(crate) struct Write {
+pub(crate) struct WriteJob {
     pub(crate) batch: WriteBatch,
     /// Approximate size of the stored records.
     pub(crate) bytes: usize,
-    pub(crate) reply: oneshot::Sender<Result<Written, MemoryError>>,
+    pub(crate) reply: oneshot::Sender<Result<WriteBatchReport, MemoryError>>,
 }
 
-impl fmt::Debug for Job {
+impl fmt::Debug for WriterJob {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Write(write) => write!(f, "Write({} records)", write.batch.records.len()),
@@ -42,12 +42,12 @@ impl fmt::Debug for Job {
     }
 }
 
-impl Job {
-    /// A batch, and what comes of it.
-    pub(crate) fn write(batch: WriteBatch) -> (Self, Coming<Written>) {
+impl WriterJob {
+    /// Creates the job that writes a batch, and the receiver of its result.
+    pub(crate) fn from_batch(batch: WriteBatch) -> (Self, PendingReply<WriteBatchReport>) {
         let (reply, written) = oneshot::channel();
-        let bytes = batch.records.iter().map(NewRecord::encoded_bytes).sum();
-        let write = Write {
+        let bytes = batch.records.iter().map(NewRecord::encoded_size).sum();
+        let write = WriteJob {
             batch,
             bytes,
             reply,
@@ -55,45 +55,48 @@ impl Job {
         (Self::Write(write), written)
     }
 
-    /// Work on the engine whose result goes to `reply`; `held` is dropped afterwards.
-    pub(crate) fn answering<T: Send + 'static>(
-        held: impl Send + 'static,
-        reply: Reply<T>,
+    /// Creates a job from work on the engine whose result goes to `reply`; `guard` is dropped
+    /// afterwards.
+    pub(crate) fn from_work_with_reply<T: Send + 'static>(
+        guard: impl Send + 'static,
+        reply: ReplyPort<T>,
         work: impl FnOnce(&mut Engine) -> Result<T, MemoryError> + Send + 'static,
     ) -> Self {
-        let run = move |engine: Result<&mut Engine, MemoryError>| -> Answer {
-            let done = engine.and_then(work);
+        let run = move |engine: Result<&mut Engine, MemoryError>| -> DeliverReply {
+            let result = engine.and_then(work);
             Box::new(move || {
-                // The caller may have gone; the work is done all the same.
-                let _left = reply.send(done).is_err();
-                drop(held);
+                // The caller may be gone; the work is done nevertheless.
+                let _caller_gone = reply.send(result).is_err();
+                drop(guard);
             })
         };
         Self::Run(Box::new(run))
     }
 
-    /// The same for callers within this crate.
-    pub(crate) fn run<T: Send + 'static>(
+    /// Creates a job from work on the engine, and the receiver of its result.
+    pub(crate) fn from_work<T: Send + 'static>(
         work: impl FnOnce(&mut Engine) -> T + Send + 'static,
-    ) -> (Self, Coming<T>) {
+    ) -> (Self, PendingReply<T>) {
         let (reply, answer) = oneshot::channel();
         let work = move |engine: &mut Engine| Ok(work(engine));
-        (Self::answering((), reply.into(), work), answer)
+        (Self::from_work_with_reply((), reply.into(), work), answer)
     }
 
     pub(crate) fn refuse(self, error: MemoryError) {
         match self {
             Self::Write(write) => {
-                let _left = write.reply.send(Err(error)).is_err();
+                let _caller_gone = write.reply.send(Err(error)).is_err();
             }
             Self::Run(work) => work(Err(error))(),
         }
     }
 }
 
-/// Converts an engine error to the port's error.
-pub(crate) fn storage(error: &EngineError) -> MemoryError {
-    MemoryError::Storage {
-        message: error.to_string(),
+/// Converts an engine's error to the error of the memory port.
+pub(crate) fn to_storage_error(error: &EngineError) -> MemoryError {
+    let message = error.to_string();
+    match error.kind() {
+        ErrorKind::Retry => MemoryError::StorageBusy { message },
+        _ => MemoryError::Storage { message },
     }
 }

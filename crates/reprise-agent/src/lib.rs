@@ -1,4 +1,4 @@
-//! The actors of memory, which turn a host's events into records and queries into answers.
+//! The actors of memory: they turn a host's events into records, and queries into recalls.
 //!
 //! `examples/host.rs` is a host with memory in thirty lines.
 //!
@@ -19,14 +19,14 @@
 //! # let folder = tempfile::tempdir()?;
 //! # let data = folder.path().to_owned();
 //! let open = Arc::new(|path: &_, options: &_| Engine::open(Arc::new(RealDisk), path, options));
-//! // Without a model recall is by words.
+//! // Without a model, recall searches by words.
 //! let model = Arc::new(|| Err(EmbedError::Unavailable { message: "none here".to_owned() }));
 //! let service = MemoryService::start(MemoryConfig::new(data, 384, open, model), None).await?;
 //! let user: UserId = "ada".parse()?;
 //! let note = NewRecord::new("tea at five", MemorySource::UserInput, MemoryKind::Finding);
 //! service.observe(&user, vec![note]).await?;
-//! let asked = RecallRequest::new("when is tea?");
-//! let recall = service.provider(&user).recall_request(asked).await?;
+//! let request = RecallRequest::new("when is tea?");
+//! let recall = service.provider(&user).execute_recall(request).await?;
 //! assert_eq!(recall.results[0].record.text, "tea at five");
 //! service.shut_down().await;
 //! # Ok(())
@@ -38,15 +38,16 @@ mod agent;
 mod config;
 mod context_snapshot;
 mod embedder;
+mod expand_and_rerank;
 mod handle;
 mod job;
-mod others;
+mod other_models;
 mod protocol;
 mod provider;
 mod relay;
-mod second;
 mod service;
 mod shutdown;
+mod stage_timers;
 mod supervisor;
 mod threads;
 mod writer;
@@ -54,27 +55,29 @@ mod writer;
 #[cfg(test)]
 mod testing;
 
-pub use admission::{Admission, Intake, Permit, Taken};
+pub use admission::{Admission, IntakeOptions, IntakeReport, Permit};
 pub use agent::{MemoryAgent, MemoryAgentArguments, MemoryAgentState};
 pub use config::{
-    MemoryConfig, OpenEngine, ServiceLimits, SpaceOf, Tend, TendDone, TendWork, Tended, Tender,
+    EngineOpener, MaintenanceFactory, MaintenancePlan, MaintenancePlanner, MaintenanceReport,
+    MaintenanceWork, MemoryConfig, ServiceLimits, SpaceLookup,
 };
-pub use context_snapshot::{CitationRef, ContextItem, ContextSnapshot, context_snapshot};
-pub use embedder::{EmbedPool, OpenEmbedder, Pending, PoolError, PoolOptions, PoolStats};
-pub use handle::AgentHandle;
-pub use job::Reply;
-pub use others::OtherModels;
-pub use protocol::{EngineWork, MemoryAgentMsg, Own};
+pub use context_snapshot::{CitationRef, ContextItem, ContextSnapshot, build_context_snapshot};
+pub use embedder::{EmbedPool, EmbedderOpener, PendingVector, PoolError, PoolOptions, PoolStats};
+pub use handle::MemoryHandle;
+pub use job::ReplyPort;
+pub use other_models::OtherModels;
+pub use protocol::{InternalMsg, MemoryAgentMsg};
 pub use provider::ActorMemoryProvider;
 pub use relay::{
-    Event, EventError, EventFeed, FeedError, FeedSource, MapOutcome, MappedEvent, Mapper,
-    RelayCounters, RelayHandle, RelayProgress, Rule, SourceBinding, TopicCount, TopicTable,
+    EventError, EventFeed, EventMapper, FeedError, FeedSource, HostEvent, MapOutcome, MappedEvent,
+    RelayCounters, RelayHandle, RelayProgress, SourceBinding, TopicCount, TopicRule, TopicTable,
     TopicTableError,
 };
-pub use service::{MemoryService, ServiceStats, StageStats, StartError};
+pub use service::{MemoryService, ServiceStats, StartError};
 pub use shutdown::{ShutdownReport, ShutdownStep};
+pub use stage_timers::StageStats;
 pub use supervisor::{
     Children, MemorySupervisor, MemorySupervisorArguments, MemorySupervisorMsg,
     MemorySupervisorState,
 };
-pub use threads::{lend, lent};
+pub use threads::{run_blocking, spawn_blocking_on};

@@ -1,68 +1,66 @@
 //! The messages of [`crate::MemoryAgent`].
 //!
-//! Every request carries the [`Permit`] that admitted it and the port for its answer. The handler
-//! only dispatches: a recall to a task of its own on the newest snapshot, a write to the writer's
-//! bounded queue.
+//! Every request carries the [`Permit`] that admitted it and the port for its reply. The handler
+//! only dispatches: a recall goes to a task of its own on the newest snapshot, a write to the
+//! writer's bounded queue.
 
 use std::sync::Arc;
 
 use reprise_engine::{
-    CheckpointOutcome, CompactionOutcome, EngineStats, ForgetSelector, Forgotten, Snapshot,
-    WriteBatch, Written,
+    CheckpointOutcome, CompactionOutcome, EngineStats, ForgetSelector, ForgottenRecord, Snapshot,
+    WriteBatch, WriteBatchReport,
 };
 use reprise_types::{
-    MemoryError, NewRecord, Recall, RecallRequest, RecordId, Revision, RunBeginning, RunEnding,
-    WriteOutcome,
+    MemoryError, NewRecord, RecallRequest, RecallResponse, Revision, RunBeginning, RunEnding,
+    RunStep, WriteOutcome,
 };
 
 use crate::admission::Permit;
-use crate::job::{Job, Reply};
+use crate::job::ReplyPort;
 
 #[derive(Debug)]
 pub enum MemoryAgentMsg {
-    /// Stores records; answered with an outcome each, in order, once they are on disk and findable.
+    /// Stores records; replies with one outcome each, in order, once they are on disk and findable.
     /// Without a model they are stored without vectors and embedded later.
     Ingest {
         records: Vec<NewRecord>,
-        /// From [`crate::Admission::write`].
+        /// Comes from [`crate::Admission::admit_write`].
         permit: Permit,
-        reply: Reply<Vec<WriteOutcome>>,
+        reply: ReplyPort<Vec<WriteOutcome>>,
     },
-    /// Writes a batch in one commit: records, links, what is said of runs, and how far a stream was
-    /// read. It is embedded as [`Self::Ingest`] is.
+    /// Writes a batch in one commit: records, links, events of runs, and the cursor of a stream.
+    /// Its texts are embedded as those of [`Self::Ingest`] are.
     Write {
         batch: WriteBatch,
-        /// From [`crate::Admission::write`]; a relay has none, and waits instead.
+        /// Comes from [`crate::Admission::admit_write`]; a relay has none, and waits instead.
         permit: Option<Permit>,
-        reply: Reply<Written>,
+        reply: ReplyPort<WriteBatchReport>,
     },
-    /// A recall. Answered within the recall budget, which begins with the permit.
+    /// Runs a recall; replies within the recall budget, which begins with the permit.
     Recall {
         request: RecallRequest,
-        /// From [`crate::Admission::recall`].
+        /// Comes from [`crate::Admission::admit_recall`].
         permit: Permit,
-        reply: Reply<Recall>,
+        reply: ReplyPort<RecallResponse>,
     },
     /// Begins a run that works with recalled records.
     BeginTrajectory {
         run: RunBeginning,
-        /// From [`crate::Admission::call`], as all that follow.
+        /// Comes from [`crate::Admission::admit_call`], as the permits of all messages below.
         permit: Permit,
-        reply: Reply<()>,
+        reply: ReplyPort<()>,
     },
+    /// Adds a step to a run. Its result is a record, whose vector is the result's embedding.
     AddTrajectoryStep {
-        run_id: String,
-        action: String,
-        /// Records used for the step.
-        used: Vec<RecordId>,
+        step: RunStep,
         permit: Permit,
-        reply: Reply<()>,
+        reply: ReplyPort<()>,
     },
-    /// Ends a run; credit goes to the records it names as used.
+    /// Ends a run; credit goes to the records that it names as used.
     EndTrajectory {
         run: RunEnding,
         permit: Permit,
-        reply: Reply<()>,
+        reply: ReplyPort<()>,
     },
     /// Revises the quality of an ended run.
     Revise {
@@ -71,61 +69,55 @@ pub enum MemoryAgentMsg {
         /// 0..1; used by [`Revision::Scored`] only.
         quality: Option<f32>,
         permit: Permit,
-        reply: Reply<()>,
+        reply: ReplyPort<()>,
     },
     /// Forgets records; from then on no recall shows them.
     Forget {
         selector: ForgetSelector,
         reason: String,
         permit: Permit,
-        reply: Reply<Vec<Forgotten>>,
+        reply: ReplyPort<Vec<ForgottenRecord>>,
     },
     Stats {
         permit: Permit,
-        reply: Reply<EngineStats>,
+        reply: ReplyPort<EngineStats>,
     },
-    /// The latest snapshot, for readers.
+    /// Returns the latest snapshot, which is immutable.
     Snapshot {
         permit: Permit,
-        /// Immutable.
-        reply: Reply<Arc<Snapshot>>,
+        reply: ReplyPort<Arc<Snapshot>>,
     },
     /// Saves what makes the next opening quick; writes continue meanwhile.
     Checkpoint {
         permit: Permit,
-        /// An inner error is the engine's.
-        reply: Reply<CheckpointOutcome>,
+        /// An inner error comes from the engine.
+        reply: ReplyPort<CheckpointOutcome>,
     },
     /// Compacts the file; writes continue meanwhile.
     Compact {
         permit: Permit,
-        /// The report; an inner error is the engine's.
-        reply: Reply<CompactionOutcome>,
+        /// Receives the report; an inner error comes from the engine.
+        reply: ReplyPort<CompactionOutcome>,
     },
-    Work(EngineWork),
     /// Sent by the agent to itself.
-    Own(Own),
+    Internal(InternalMsg),
 }
 
-/// Work for the writer, with its reply port; constructed in this crate only.
-#[derive(Debug)]
-pub struct EngineWork(pub(crate) Job);
-
-/// A message of an agent to itself; constructed in this crate only.
+/// A message of an agent to itself; only this crate can construct it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Own(pub(crate) OwnMsg);
+pub struct InternalMsg(pub(crate) AgentSelfMsg);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum OwnMsg {
-    /// Checks for maintenance; sent by a timer.
+pub(crate) enum AgentSelfMsg {
+    /// Starts the background tasks that are due; sent by a timer.
     Maintain,
-    /// The writer thread ended, by a panic where `panicked`.
-    NoteWriterEnd { panicked: bool },
+    /// Notes that the writer thread has ended, and whether by a panic.
+    NoteWriterEnd { has_panicked: bool },
 }
 
 impl MemoryAgentMsg {
     pub(crate) fn refuse(self, error: MemoryError) {
-        let _left = match self {
+        let _caller_gone = match self {
             Self::Ingest { reply, .. } => reply.send(Err(error)).is_err(),
             Self::Write { reply, .. } => reply.send(Err(error)).is_err(),
             Self::Recall { reply, .. } => reply.send(Err(error)).is_err(),
@@ -138,11 +130,7 @@ impl MemoryAgentMsg {
             Self::Snapshot { reply, .. } => reply.send(Err(error)).is_err(),
             Self::Checkpoint { reply, .. } => reply.send(Err(error)).is_err(),
             Self::Compact { reply, .. } => reply.send(Err(error)).is_err(),
-            Self::Work(work) => {
-                work.0.refuse(error);
-                false
-            }
-            Self::Own(_) => false,
+            Self::Internal(_) => false,
         };
     }
 }

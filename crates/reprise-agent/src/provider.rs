@@ -1,27 +1,29 @@
-//! `MemoryProvider` for one user's memory, over messages to its agent.
+//! The implementation of `MemoryProvider` for one user's memory, by messages to its agent.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use reprise_engine::{EngineStats, ForgetSelector, Forgotten, context_block, context_candidates};
+use reprise_engine::{
+    EngineStats, ForgetSelector, ForgottenRecord, build_context_block, context_candidate_count,
+};
 use reprise_redact::Redactor;
 use reprise_types::{
-    ContextBlock, MemoryError, MemoryProvider, NewRecord, Recall, RecallRequest, RecordId,
-    Revision, RunBeginning, RunEnding, UserId, WriteOutcome, system_entropy,
+    ContextBlock, MemoryError, MemoryProvider, NewRecord, RecallRequest, RecallResponse, Revision,
+    RunBeginning, RunEnding, RunStep, UserId, WriteOutcome, system_entropy,
 };
 use tokio::time::timeout;
 
 use crate::admission::{Admission, Permit};
-use crate::job::Reply;
+use crate::job::ReplyPort;
 use crate::protocol::MemoryAgentMsg;
-use crate::supervisor::Directory;
+use crate::supervisor::AgentDirectory;
 
-/// One user's memory, over the messages of its agent. Cheap to clone. Each request finds the
-/// current agent, also after passivation or a restart.
+/// One user's memory, used by messages to its agent. Cheap to clone. Each request finds the current
+/// agent, even after passivation or a restart.
 #[derive(Debug, Clone)]
 pub struct ActorMemoryProvider {
-    pub(crate) directory: Arc<Directory>,
+    pub(crate) directory: Arc<AgentDirectory>,
     pub(crate) admission: Admission,
     /// Time budget of a recall.
     pub(crate) budget: Duration,
@@ -29,9 +31,9 @@ pub struct ActorMemoryProvider {
 }
 
 impl ActorMemoryProvider {
-    /// The same with another time budget for recalls.
+    /// Returns this provider with a time budget of at most `budget` for recalls.
     #[must_use]
-    pub fn within(self, budget: Duration) -> Self {
+    pub fn with_recall_budget(self, budget: Duration) -> Self {
         let budget = budget.min(self.budget);
         Self { budget, ..self }
     }
@@ -42,8 +44,8 @@ impl ActorMemoryProvider {
 
     /// Stores records (see [`MemoryAgentMsg::Ingest`]).
     pub async fn observe(&self, records: Vec<NewRecord>) -> Result<Vec<WriteOutcome>, MemoryError> {
-        let permit = self.admission.write(&self.user, &records)?;
-        self.ask(|reply| MemoryAgentMsg::Ingest {
+        let permit = self.admission.admit_write(&self.user, &records)?;
+        self.send_request(|reply| MemoryAgentMsg::Ingest {
             records,
             permit,
             reply,
@@ -51,14 +53,14 @@ impl ActorMemoryProvider {
         .await
     }
 
-    /// Forgets records; returns which.
+    /// Forgets the selected records; returns which they were.
     pub async fn forget(
         &self,
         selector: ForgetSelector,
         reason: String,
-    ) -> Result<Vec<Forgotten>, MemoryError> {
+    ) -> Result<Vec<ForgottenRecord>, MemoryError> {
         let reason = Redactor::new().redact_text(&reason).text;
-        self.call(|permit, reply| MemoryAgentMsg::Forget {
+        self.send_call(|permit, reply| MemoryAgentMsg::Forget {
             selector,
             reason,
             permit,
@@ -68,61 +70,55 @@ impl ActorMemoryProvider {
     }
 
     pub async fn stats(&self) -> Result<EngineStats, MemoryError> {
-        self.call(|permit, reply| MemoryAgentMsg::Stats { permit, reply })
+        self.send_call(|permit, reply| MemoryAgentMsg::Stats { permit, reply })
             .await
     }
 
-    /// A request that is neither a recall nor a write.
-    pub(crate) async fn call<T: Send + 'static>(
+    /// Sends a request that is neither a recall nor a write, and waits for the reply.
+    pub(crate) async fn send_call<T: Send + 'static>(
         &self,
-        message: impl FnOnce(Permit, Reply<T>) -> MemoryAgentMsg,
+        message: impl FnOnce(Permit, ReplyPort<T>) -> MemoryAgentMsg,
     ) -> Result<T, MemoryError> {
-        let permit = self.admission.call(&self.user)?;
-        self.ask(|reply| message(permit, reply)).await
+        let permit = self.admission.admit_call(&self.user)?;
+        self.send_request(|reply| message(permit, reply)).await
     }
 
-    pub(crate) async fn ask<T: Send + 'static>(
+    pub(crate) async fn send_request<T: Send + 'static>(
         &self,
-        message: impl FnOnce(Reply<T>) -> MemoryAgentMsg,
+        message: impl FnOnce(ReplyPort<T>) -> MemoryAgentMsg,
     ) -> Result<T, MemoryError> {
-        self.directory.ask(&self.user, message).await
+        self.directory.send_request(&self.user, message).await
     }
 }
 
 #[async_trait]
 impl MemoryProvider for ActorMemoryProvider {
     #[tracing::instrument(level = "debug", skip_all, fields(user = %self.user))]
-    async fn recall_request(&self, request: RecallRequest) -> Result<Recall, MemoryError> {
-        let mut permit = self.admission.recall(&self.user)?;
+    async fn execute_recall(&self, request: RecallRequest) -> Result<RecallResponse, MemoryError> {
+        let mut permit = self.admission.admit_recall(&self.user)?;
         permit.budget = Some(self.budget);
-        let asked = self.ask(|reply| MemoryAgentMsg::Recall {
+        let pending = self.send_request(|reply| MemoryAgentMsg::Recall {
             request,
             permit,
             reply,
         });
-        // The agent keeps to the budget; this covers one that is still starting.
+        // The agent respects the budget; this timeout covers one that is still starting.
         let budget_ms = self.budget.as_millis() as u64;
-        let answer = timeout(self.budget, asked).await;
+        let answer = timeout(self.budget, pending).await;
         answer.unwrap_or(Err(MemoryError::TimedOut { budget_ms }))
     }
 
     async fn begin_run(&self, mut run: RunBeginning) -> Result<(), MemoryError> {
-        run.run_id = as_kept(&run.run_id);
-        self.call(|permit, reply| MemoryAgentMsg::BeginTrajectory { run, permit, reply })
+        run.run_id = redact_run_id(&run.run_id);
+        self.send_call(|permit, reply| MemoryAgentMsg::BeginTrajectory { run, permit, reply })
             .await
     }
 
-    async fn step_run(
-        &self,
-        run_id: String,
-        action: String,
-        used: Vec<RecordId>,
-    ) -> Result<(), MemoryError> {
-        let (run_id, action) = (as_kept(&run_id), Redactor::new().redact_text(&action).text);
-        self.call(|permit, reply| MemoryAgentMsg::AddTrajectoryStep {
-            run_id,
-            action,
-            used,
+    async fn add_run_step(&self, mut step: RunStep) -> Result<(), MemoryError> {
+        step.run_id = redact_run_id(&step.run_id);
+        step.action = Redactor::new().redact_text(&step.action).text;
+        self.send_call(|permit, reply| MemoryAgentMsg::AddTrajectoryStep {
+            step,
             permit,
             reply,
         })
@@ -130,8 +126,8 @@ impl MemoryProvider for ActorMemoryProvider {
     }
 
     async fn end_run(&self, mut run: RunEnding) -> Result<(), MemoryError> {
-        run.run_id = as_kept(&run.run_id);
-        self.call(|permit, reply| MemoryAgentMsg::EndTrajectory { run, permit, reply })
+        run.run_id = redact_run_id(&run.run_id);
+        self.send_call(|permit, reply| MemoryAgentMsg::EndTrajectory { run, permit, reply })
             .await
     }
 
@@ -141,8 +137,8 @@ impl MemoryProvider for ActorMemoryProvider {
         revision: Revision,
         quality: Option<f32>,
     ) -> Result<(), MemoryError> {
-        let run_id = as_kept(&run_id);
-        self.call(|permit, reply| MemoryAgentMsg::Revise {
+        let run_id = redact_run_id(&run_id);
+        self.send_call(|permit, reply| MemoryAgentMsg::Revise {
             run_id,
             revision,
             quality,
@@ -152,19 +148,23 @@ impl MemoryProvider for ActorMemoryProvider {
         .await
     }
 
-    async fn context_block(&self, query: &str, budget: usize) -> Result<ContextBlock, MemoryError> {
+    async fn build_context_block(
+        &self,
+        query: &str,
+        budget: usize,
+    ) -> Result<ContextBlock, MemoryError> {
         let request = RecallRequest {
-            top_k: context_candidates(budget),
+            top_k: context_candidate_count(budget),
             ..RecallRequest::new(query)
         };
-        let recall = self.recall_request(request).await?;
-        Ok(context_block(&recall, budget, system_entropy()))
+        let recall = self.execute_recall(request).await?;
+        Ok(build_context_block(&recall, budget, system_entropy()))
     }
 }
 
-/// The name under which a run is kept.
-fn as_kept(run_id: &str) -> String {
-    Redactor::new().name_of(run_id).into_owned()
+/// Returns the id under which a run is stored.
+fn redact_run_id(run_id: &str) -> String {
+    Redactor::new().redacted_name(run_id).into_owned()
 }
 
 #[cfg(test)]

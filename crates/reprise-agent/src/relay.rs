@@ -1,7 +1,7 @@
 //! The event relay: from a host's events to records.
 //!
-//! Decoding of every envelope form, the topic table (data: `relay/topics.toml`), text extraction,
-//! splitting of reports, counters, and the actor that writes the records to a memory.
+//! It decodes every envelope form, maps events by the topic table (`relay/topics.toml`), extracts
+//! texts, splits reports, counts outcomes, and has the actor that writes the records to a memory.
 
 mod actor;
 mod decode;
@@ -14,12 +14,13 @@ mod runs;
 mod table;
 mod template;
 
-pub(crate) use actor::{MemoryEventRelay, MemoryEventRelayArguments, RelayMsg};
-pub use decode::{Event, EventError};
+pub(crate) use actor::{MemoryEventRelay, RelayMsg};
+pub use decode::{EventError, HostEvent};
 pub use feed::{EventFeed, FeedError, FeedSource, SourceBinding};
 pub use handle::{RelayCounters, RelayHandle, RelayProgress, TopicCount};
-pub use map::{MapOutcome, MappedEvent, Mapper};
-pub use table::{Rule, TopicTable, TopicTableError};
+pub use map::{EventMapper, MapOutcome, MappedEvent};
+pub(crate) use pipeline::MemoryEventRelayArguments;
+pub use table::{TopicRule, TopicTable, TopicTableError};
 
 #[cfg(test)]
 mod tests;

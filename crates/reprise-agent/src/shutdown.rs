@@ -1,4 +1,4 @@
-//! The shutdown, in an order that loses nothing.
+//! The shutdown of a service, in an order that loses nothing.
 //!
 //! New requests are refused and those in flight finish; then the relays stop, which still need
 //! vectors and a writer; then the pool; then the agents, whose writers end with a sync and a
@@ -10,12 +10,12 @@ use ractor::ActorCell;
 
 use crate::admission::Admission;
 use crate::embedder::EmbedPool;
-use crate::others::OtherModels;
-use crate::supervisor::{ANSWER_MS, Children, Directory, MemorySupervisorMsg};
+use crate::other_models::OtherModels;
+use crate::supervisor::{ANSWER_MS, AgentDirectory, Children, MemorySupervisorMsg};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ShutdownStep {
-    /// New requests are refused, those in flight have ended.
+    /// New requests are refused, and those in flight have ended.
     Requests,
     /// The relays have stopped; what they read is written.
     Relays,
@@ -29,57 +29,63 @@ pub enum ShutdownStep {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShutdownReport {
-    /// The steps in order, and whether each ended in time.
+    /// The steps in order; the flags tell whether each ended in time.
     pub steps: Vec<(ShutdownStep, bool)>,
 }
 
 impl ShutdownReport {
-    /// Whether every step ended in time.
+    /// Returns whether every step ended in time.
     pub fn is_clean(&self) -> bool {
         self.steps.iter().all(|(_, in_time)| *in_time)
     }
 }
 
 /// Shuts a service down; each step may take as long as `patience`.
-pub(crate) async fn run(
+pub(crate) async fn shut_down(
     admission: &Admission,
-    directory: &Directory,
+    directory: &AgentDirectory,
     (pool, others): (&EmbedPool, Option<&OtherModels>),
     patience: Duration,
 ) -> ShutdownReport {
     let mut steps = Vec::new();
-    let mut note = |step, in_time| {
+    let mut record_step = |step, in_time| {
         tracing::info!(?step, in_time, "shutdown");
         steps.push((step, in_time));
     };
     let ended = admission.close(patience).await;
-    note(ShutdownStep::Requests, ended);
+    record_step(ShutdownStep::Requests, ended);
     let supervisor = directory.supervisor();
-    let Children { relays, .. } = children(directory).await;
-    note(ShutdownStep::Relays, drain(relays, patience).await);
+    let Children { relays, .. } = list_children(directory).await;
+    record_step(ShutdownStep::Relays, drain_actors(relays, patience).await);
     let mut ended = pool.drain(patience).await;
     if let Some(others) = others {
         ended &= others.drain(patience).await;
     }
-    note(ShutdownStep::Pool, ended);
-    // Listed again: a relay may have opened another memory.
-    let Children { agents, .. } = children(directory).await;
-    note(ShutdownStep::Agents, drain(agents, patience).await);
+    record_step(ShutdownStep::Pool, ended);
+    // The children are listed again, because a relay may have opened another memory.
+    let Children { agents, .. } = list_children(directory).await;
+    record_step(ShutdownStep::Agents, drain_actors(agents, patience).await);
     let supervisor = supervisor
         .iter()
         .map(|supervisor| supervisor.get_cell())
         .collect();
-    note(ShutdownStep::Supervisor, drain(supervisor, patience).await);
+    record_step(
+        ShutdownStep::Supervisor,
+        drain_actors(supervisor, patience).await,
+    );
     ShutdownReport { steps }
 }
 
-pub(crate) async fn children(directory: &Directory) -> Children {
+pub(crate) async fn list_children(directory: &AgentDirectory) -> Children {
     let get = |reply| MemorySupervisorMsg::GetChildren { reply };
-    directory.call(get, ANSWER_MS).await.unwrap_or_default()
+    directory
+        .call_supervisor(get, ANSWER_MS)
+        .await
+        .unwrap_or_default()
 }
 
-/// Drains every actor; returns whether all ended in time.
-async fn drain(actors: Vec<ActorCell>, patience: Duration) -> bool {
+/// Drains all actors at once; returns whether all ended in time.
+async fn drain_actors(actors: Vec<ActorCell>, patience: Duration) -> bool {
     let mut draining = tokio::task::JoinSet::new();
     for actor in actors {
         draining.spawn(async move {

@@ -1,4 +1,4 @@
-//! The actor that starts, restarts and looks up agents and relays.
+//! The actor that starts, restarts and finds agents and relays.
 
 mod directory;
 
@@ -11,17 +11,17 @@ use ractor::{
 };
 use reprise_types::{MemoryError, RestartBudget, UserId};
 
-use crate::agent::{MemoryAgent, MemoryAgentArguments, Requests};
+use crate::agent::{MemoryAgent, MemoryAgentArguments, RequestContext};
 use crate::config::MemoryConfig;
 use crate::embedder::EmbedPool;
-use crate::handle::AgentHandle;
+use crate::handle::MemoryHandle;
 use crate::relay::{
-    FeedSource, Mapper, MemoryEventRelay, MemoryEventRelayArguments, RelayHandle, RelayMsg,
+    EventMapper, FeedSource, MemoryEventRelay, MemoryEventRelayArguments, RelayHandle, RelayMsg,
     SourceBinding,
 };
-use crate::service::Stages;
+use crate::stage_timers::StageTimers;
 
-pub(crate) use directory::{ANSWER_MS, Directory};
+pub(crate) use directory::{ANSWER_MS, AgentDirectory};
 
 #[derive(Debug)]
 pub struct MemorySupervisor;
@@ -30,20 +30,19 @@ pub struct MemorySupervisor;
 pub struct MemorySupervisorArguments {
     pub(crate) config: Arc<MemoryConfig>,
     pub(crate) pool: EmbedPool,
-    pub(crate) directory: Arc<Directory>,
-    pub(crate) stages: Arc<Stages>,
+    pub(crate) directory: Arc<AgentDirectory>,
+    pub(crate) stages: Arc<StageTimers>,
 }
 
-struct Relay {
+struct RunningRelay {
     actor: ActorRef<RelayMsg>,
     arguments: MemoryEventRelayArguments,
 }
 
-/// The children, by user and stream.
+/// The relays, and how often each child may be restarted; the agents are in the directory.
 pub struct MemorySupervisorState {
     arguments: MemorySupervisorArguments,
-    agents: BTreeMap<UserId, AgentHandle>,
-    relays: Vec<Relay>,
+    relays: Vec<RunningRelay>,
     budgets: BTreeMap<UserId, RestartBudget>,
     relay_budget: RestartBudget,
 }
@@ -55,35 +54,36 @@ impl MemorySupervisorState {
         &mut self,
         myself: &ActorRef<MemorySupervisorMsg>,
         user: UserId,
-    ) -> Result<AgentHandle, MemoryError> {
-        if let Some(agent) = self.agents.get(&user)
-            && !agent.is_closed()
-        {
-            return Ok(agent.clone());
+    ) -> Result<MemoryHandle, MemoryError> {
+        let running = self.arguments.directory.find_agent(&user);
+        if let Some(agent) = running.filter(|agent| !agent.is_closed()) {
+            return Ok(agent);
         }
         let unavailable = MemoryError::unavailable(&user);
         let budget = self.budgets.get_mut(&user);
-        if budget.is_some_and(|budget| !budget.try_again(Instant::now())) {
+        if budget.is_some_and(|budget| !budget.try_requested_restart(Instant::now())) {
             return Err(unavailable);
         }
-        self.make_room();
+        self.passivate_idle();
         self.start_agent(myself, &user).await.map_err(|error| {
             tracing::error!(%user, %error, "an agent could not be started");
             unavailable
         })
     }
 
-    /// Where the limit of open memories is reached, passivates those idle for longest.
-    fn make_room(&self) {
+    /// Passivates the memories that were idle for longest, if the limit of open memories is
+    /// reached.
+    fn passivate_idle(&self) {
         let limits = &self.arguments.config.limits;
-        let open = self.agents.values().filter(|agent| !agent.is_closed());
-        let mut open: Vec<_> = open.map(|agent| (agent.idle(), agent)).collect();
-        let crowd = (open.len() + 1).saturating_sub(limits.open_max);
+        let open = self.arguments.directory.list_agents().into_iter();
+        let open = open.filter(|agent| !agent.is_closed());
+        let mut open: Vec<_> = open.map(|agent| (agent.idle_time(), agent)).collect();
+        let excess = (open.len() + 1).saturating_sub(limits.open_max);
         open.retain(|(idle, _)| *idle >= limits.crowded_out_after);
         open.sort_by_key(|(idle, _)| std::cmp::Reverse(*idle));
-        let crowd = open.into_iter().take(crowd);
-        for actor in crowd.filter_map(|(_, agent)| agent.actor()) {
-            let _already = actor.drain().is_err();
+        let excess = open.into_iter().take(excess);
+        for (_, agent) in excess {
+            let _already_ended = agent.actor().is_some_and(|actor| actor.drain().is_err());
         }
     }
 
@@ -91,11 +91,11 @@ impl MemorySupervisorState {
         &mut self,
         myself: &ActorRef<MemorySupervisorMsg>,
         user: &UserId,
-    ) -> Result<AgentHandle, ActorProcessingErr> {
+    ) -> Result<MemoryHandle, ActorProcessingErr> {
         let shared = self.arguments.clone();
         let queue_max = shared.config.limits.writer_queue_max;
-        let (handle, jobs) = AgentHandle::new(user.clone(), queue_max);
-        let requests = Requests {
+        let (handle, jobs) = MemoryHandle::new(user.clone(), queue_max);
+        let requests = RequestContext {
             pool: shared.config.pool_for(&shared.pool, user),
             config: shared.config,
             stages: shared.stages,
@@ -110,7 +110,6 @@ impl MemorySupervisorState {
         };
         MemoryAgent::spawn_linked(None, MemoryAgent, arguments, myself.get_cell()).await?;
         directory.set_agent(&handle);
-        self.agents.insert(user.clone(), handle.clone());
         Ok(handle)
     }
 
@@ -123,46 +122,46 @@ impl MemorySupervisorState {
         let cell = myself.get_cell();
         let (actor, _) =
             MemoryEventRelay::spawn_linked(None, MemoryEventRelay, arguments.clone(), cell).await?;
-        self.relays.push(Relay { actor, arguments });
+        self.relays.push(RunningRelay { actor, arguments });
         Ok(handle)
     }
 
     /// Removes a child that ended normally; the next request starts it again.
-    fn remove(&mut self, ended: ActorId) {
-        self.agents.retain(|_, agent| !is_of(agent, ended));
-        // Its memory is freed with its last handle.
-        self.arguments.directory.drop_closed();
+    fn remove_child(&mut self, ended: ActorId) {
+        self.arguments.directory.remove_agent(ended);
         self.relays.retain(|relay| relay.actor.get_id() != ended);
     }
 
-    /// Restarts a failed child, from disk, within its restart budget. Where that fails too, the
-    /// next request retries: one user's failure never affects the others.
-    async fn replace(&mut self, myself: &ActorRef<MemorySupervisorMsg>, ended: ActorId, why: &str) {
+    /// Restarts a failed child, from disk, within its restart budget. If that fails too, the next
+    /// request retries; one user's failure never affects the others.
+    async fn restart_child(
+        &mut self,
+        myself: &ActorRef<MemorySupervisorMsg>,
+        ended: ActorId,
+        why: &str,
+    ) {
         let now = Instant::now();
-        let failed = self.agents.values().find(|agent| is_of(agent, ended));
-        if let Some(agent) = failed.cloned() {
+        if let Some(agent) = self.arguments.directory.remove_agent(ended) {
             let user = agent.user().clone();
-            self.agents.remove(&user);
             agent.close();
-            let within = self.budgets.entry(user.clone()).or_default().take(now);
-            tracing::error!(%user, why, within, "an agent failed");
-            if within && let Err(error) = self.start_agent(myself, &user).await {
+            let within_budget = self
+                .budgets
+                .entry(user.clone())
+                .or_default()
+                .try_restart(now);
+            tracing::error!(%user, why, within_budget, "an agent failed");
+            if within_budget && let Err(error) = self.start_agent(myself, &user).await {
                 tracing::error!(%user, %error, "an agent could not be started again");
             }
         } else if let Some(at) = self.relays.iter().position(|r| r.actor.get_id() == ended) {
             let relay = self.relays.swap_remove(at);
-            let within = self.relay_budget.take(now);
-            tracing::error!(binding = ?relay.arguments.binding, why, within, "a relay failed");
-            if within && let Err(error) = self.start_relay(myself, relay.arguments).await {
+            let within_budget = self.relay_budget.try_restart(now);
+            tracing::error!(binding = ?relay.arguments.binding, why, within_budget, "a relay failed");
+            if within_budget && let Err(error) = self.start_relay(myself, relay.arguments).await {
                 tracing::error!(%error, "a relay could not be started again");
             }
         }
     }
-}
-
-/// Whether a memory is that of this actor, which it has from its start on.
-fn is_of(agent: &AgentHandle, actor: ActorId) -> bool {
-    agent.actor().is_some_and(|own| own.get_id() == actor)
 }
 
 #[async_trait::async_trait]
@@ -179,7 +178,6 @@ impl Actor for MemorySupervisor {
         arguments.directory.set_supervisor(myself);
         Ok(MemorySupervisorState {
             arguments,
-            agents: BTreeMap::new(),
             relays: Vec::new(),
             budgets: BTreeMap::new(),
             relay_budget: RestartBudget::default(),
@@ -195,7 +193,7 @@ impl Actor for MemorySupervisor {
         match message {
             MemorySupervisorMsg::GetOrCreate { user, reply } => {
                 let answer = state.get_or_create(&myself, user).await;
-                let _left = reply.send(answer).is_err();
+                let _caller_gone = reply.send(answer).is_err();
             }
             MemorySupervisorMsg::StartRelay {
                 binding,
@@ -220,10 +218,10 @@ impl Actor for MemorySupervisor {
                         tracing::error!(%error, "a relay could not be started");
                         unavailable
                     });
-                let _left = reply.send(answer).is_err();
+                let _caller_gone = reply.send(answer).is_err();
             }
             MemorySupervisorMsg::Ping { reply } => {
-                let _left = reply.send(()).is_err();
+                let _caller_gone = reply.send(()).is_err();
             }
             MemorySupervisorMsg::GetChildren { reply } => {
                 let children = Children {
@@ -233,12 +231,14 @@ impl Actor for MemorySupervisor {
                         .map(|relay| relay.actor.get_cell())
                         .collect(),
                     agents: state
-                        .agents
-                        .values()
+                        .arguments
+                        .directory
+                        .list_agents()
+                        .iter()
                         .filter_map(|agent| Some(agent.actor()?.get_cell()))
                         .collect(),
                 };
-                let _left = reply.send(children).is_err();
+                let _caller_gone = reply.send(children).is_err();
             }
         }
         Ok(())
@@ -254,12 +254,14 @@ impl Actor for MemorySupervisor {
             SupervisionEvent::ActorTerminated(who, _, reason)
                 if reason.as_deref() == Some("killed") =>
             {
-                state.replace(&myself, who.get_id(), "it was killed").await;
+                state
+                    .restart_child(&myself, who.get_id(), "it was killed")
+                    .await;
             }
-            SupervisionEvent::ActorTerminated(who, _, _) => state.remove(who.get_id()),
+            SupervisionEvent::ActorTerminated(who, _, _) => state.remove_child(who.get_id()),
             SupervisionEvent::ActorFailed(who, error) => {
                 let why = error.to_string();
-                state.replace(&myself, who.get_id(), &why).await;
+                state.restart_child(&myself, who.get_id(), &why).await;
             }
             _ => {}
         }
@@ -269,25 +271,25 @@ impl Actor for MemorySupervisor {
 
 #[derive(Debug)]
 pub enum MemorySupervisorMsg {
-    /// The memory of a user, started where it does not run.
+    /// Returns the memory of a user, which is started if it does not run.
     GetOrCreate {
         user: UserId,
-        /// Its handle; the file may still be opening.
-        reply: RpcReplyPort<Result<AgentHandle, MemoryError>>,
+        /// Receives its handle; the file may still be opening.
+        reply: RpcReplyPort<Result<MemoryHandle, MemoryError>>,
     },
     /// Starts a relay from a source of events to a user's memory.
     StartRelay {
         binding: SourceBinding,
-        mapper: Arc<Mapper>,
+        mapper: Arc<EventMapper>,
         /// Creates the feed; called again after a restart.
         feed: FeedSource,
         reply: RpcReplyPort<Result<RelayHandle, MemoryError>>,
     },
     Ping {
-        /// Answers a ping.
+        /// Receives the reply to the ping.
         reply: RpcReplyPort<()>,
     },
-    /// Every running child, for the shutdown.
+    /// Returns every running child, for the shutdown.
     GetChildren { reply: RpcReplyPort<Children> },
 }
 

@@ -3,49 +3,51 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use reprise_engine::Engine;
 use reprise_store::RealDisk;
+use reprise_tests::{seen_if, wait_for_async};
 use reprise_types::{
     EmbedError, Embedder, EmbeddingSpace, MemoryKind, MemorySource, NewRecord, UserId, normalize,
 };
 use tempfile::TempDir;
 
-use crate::{MemoryConfig, MemoryService, OpenEmbedder, PoolOptions};
+use crate::{EmbedderOpener, MemoryConfig, MemoryService, PoolOptions};
 
 pub(crate) const DIMENSIONS: u16 = 16;
 
-/// Controls every embedder opened with it.
+/// Controls every embedder that is opened with it.
 #[derive(Debug, Default)]
-pub(crate) struct Controls {
+pub(crate) struct EmbedderControls {
     /// While set, there is no model.
     pub(crate) missing: AtomicBool,
     /// While `true`, embedders block within a text.
-    brake: Mutex<bool>,
+    is_blocked: Mutex<bool>,
     released: Condvar,
-    /// Embedders blocked right now.
-    pub(crate) standing: AtomicUsize,
+    /// Number of embedders that are blocked at this moment.
+    pub(crate) blocked: AtomicUsize,
     /// Texts in the order in which they were embedded.
     pub(crate) order: Mutex<Vec<String>>,
 }
 
-impl Controls {
-    pub(crate) fn hold(&self) {
-        *self.brake.lock().unwrap() = true;
+impl EmbedderControls {
+    pub(crate) fn block(&self) {
+        *self.is_blocked.lock().unwrap() = true;
     }
 
-    pub(crate) fn release(&self) {
-        *self.brake.lock().unwrap() = false;
+    pub(crate) fn unblock(&self) {
+        *self.is_blocked.lock().unwrap() = false;
         self.released.notify_all();
     }
 
-    pub(crate) fn opener(self: &Arc<Self>) -> OpenEmbedder {
-        self.opener_of(1)
+    pub(crate) fn opener(self: &Arc<Self>) -> EmbedderOpener {
+        self.opener_for_version(1)
     }
 
-    /// Opens the embedder of this version: what one makes is like nothing that another makes.
-    pub(crate) fn opener_of(self: &Arc<Self>, version: u64) -> OpenEmbedder {
+    /// Returns the opener of the embedder of a version; embedders of two versions give vectors that
+    /// cannot be compared.
+    pub(crate) fn opener_for_version(self: &Arc<Self>, version: u64) -> EmbedderOpener {
         let controls = Arc::clone(self);
         Arc::new(move || {
             if controls.missing.load(Ordering::SeqCst) {
@@ -54,7 +56,7 @@ impl Controls {
                 });
             }
             Ok(Box::new(WordEmbedder {
-                space: space_of(version),
+                space: version_space(version),
                 seed: 6 + version,
                 controls: Arc::clone(&controls),
             }))
@@ -62,8 +64,8 @@ impl Controls {
     }
 }
 
-/// The space of a version.
-pub(crate) fn space_of(version: u64) -> EmbeddingSpace {
+/// Returns the space of an embedder's version.
+pub(crate) fn version_space(version: u64) -> EmbeddingSpace {
     EmbeddingSpace {
         model: reprise_types::REFERENCE_MODEL.into(),
         version: version.to_string(),
@@ -71,11 +73,11 @@ pub(crate) fn space_of(version: u64) -> EmbeddingSpace {
     }
 }
 
-/// Sums one direction per word. `PANIC` panics, `NAN` gives an invalid vector.
+/// An embedder that sums one direction per word. `PANIC` panics, `NAN` gives an invalid vector.
 struct WordEmbedder {
     space: EmbeddingSpace,
     seed: u64,
-    controls: Arc<Controls>,
+    controls: Arc<EmbedderControls>,
 }
 
 impl Embedder for WordEmbedder {
@@ -88,13 +90,13 @@ impl Embedder for WordEmbedder {
     }
 
     fn embed(&mut self, text: &str) -> Result<Vec<f32>, EmbedError> {
-        let mut held = self.controls.brake.lock().unwrap();
-        self.controls.standing.fetch_add(1, Ordering::SeqCst);
-        while *held {
-            held = self.controls.released.wait(held).unwrap();
+        let mut is_blocked = self.controls.is_blocked.lock().unwrap();
+        self.controls.blocked.fetch_add(1, Ordering::SeqCst);
+        while *is_blocked {
+            is_blocked = self.controls.released.wait(is_blocked).unwrap();
         }
-        self.controls.standing.fetch_sub(1, Ordering::SeqCst);
-        drop(held);
+        self.controls.blocked.fetch_sub(1, Ordering::SeqCst);
+        drop(is_blocked);
         self.controls.order.lock().unwrap().push(text.to_owned());
         assert!(!text.contains("PANIC"), "told to panic");
         if text.contains("NAN") {
@@ -112,17 +114,17 @@ impl Embedder for WordEmbedder {
     }
 }
 
-/// A service on a temporary folder.
-pub(crate) struct Bench {
+/// The configuration of a service on a temporary folder.
+pub(crate) struct TestService {
     _folder: TempDir,
-    pub(crate) controls: Arc<Controls>,
+    pub(crate) controls: Arc<EmbedderControls>,
     pub(crate) config: MemoryConfig,
 }
 
-impl Bench {
+impl TestService {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let controls = Arc::new(Controls::default());
+        let controls = Arc::new(EmbedderControls::default());
         let mut config = MemoryConfig::new(
             folder.path().join("data"),
             DIMENSIONS,
@@ -153,18 +155,14 @@ pub(crate) fn ada() -> UserId {
     "ada".parse().unwrap()
 }
 
-pub(crate) fn note(text: &str) -> NewRecord {
+pub(crate) fn new_user_episode(text: &str) -> NewRecord {
     NewRecord::new(text, MemorySource::UserInput, MemoryKind::Episode)
 }
 
-/// Yields until `holds`; fails the test after two minutes.
-pub(crate) async fn until(mut holds: impl AsyncFnMut() -> bool) {
-    let began = Instant::now();
-    while !holds().await {
-        assert!(
-            began.elapsed() < Duration::from_mins(2),
-            "it never came true"
-        );
-        tokio::task::yield_now().await;
-    }
+/// Waits until `holds` returns true.
+pub(crate) async fn wait_until(mut holds: impl AsyncFnMut() -> bool) {
+    wait_for_async("what the test waits for", async || {
+        seen_if(holds().await, "not yet")
+    })
+    .await;
 }

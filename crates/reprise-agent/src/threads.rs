@@ -1,50 +1,51 @@
-//! Work that may wait for the disk, beside the threads of the runtime.
+//! Work that may wait for the disk, on threads other than the runtime's own.
 
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::sync::oneshot::error::RecvError;
 
-use reprise_types::handed_over;
+use reprise_types::spawn_or_return;
 
-/// Runs work on a thread that tokio lends, and on one of the runtime's own where the system
+/// Runs work on a blocking thread of tokio, or on one of the runtime's own threads if the system
 /// refuses another.
 ///
 /// # Errors
 ///
-/// [`RecvError`] where the work panicked.
-pub async fn lent<T, W>(work: W) -> Result<T, RecvError>
+/// [`RecvError`] if the work panicked.
+pub async fn run_blocking<T, W>(work: W) -> Result<T, RecvError>
 where
     T: Send + 'static,
     W: FnOnce() -> T + Send + 'static,
 {
-    let (work, answer) = answered(work);
-    if let Err(work) = handed_over(work, |run| drop(tokio::task::spawn_blocking(run))) {
+    let (work, answer) = wrap_with_result_channel(work);
+    if let Err(work) = spawn_or_return(work, |run| drop(tokio::task::spawn_blocking(run))) {
         tokio::spawn(async move { work() });
     }
     answer.await
 }
 
-/// Runs work on a thread of `pool`; `None` where the system refuses a thread, and nothing is done.
-pub fn lend<T, W>(pool: &Handle, work: W) -> Option<oneshot::Receiver<T>>
+/// Starts work on a blocking thread of `pool`, and returns the receiver of its result; `None` if
+/// the system refuses a thread, so that nothing is done.
+pub fn spawn_blocking_on<T, W>(pool: &Handle, work: W) -> Option<oneshot::Receiver<T>>
 where
     T: Send + 'static,
     W: FnOnce() -> T + Send + 'static,
 {
-    let (work, answer) = answered(work);
-    // tokio panics where it has no thread and gets none, and the work stays in its queue.
-    let begun = handed_over(work, |run| drop(pool.spawn_blocking(run)));
-    begun.is_ok().then_some(answer)
+    let (work, answer) = wrap_with_result_channel(work);
+    // tokio panics if it has no thread and gets none, and the work stays in its queue.
+    let started = spawn_or_return(work, |run| drop(pool.spawn_blocking(run)));
+    started.is_ok().then_some(answer)
 }
 
-/// Work that sends what it answers.
-fn answered<T, W>(work: W) -> (impl FnOnce() + Send + 'static, oneshot::Receiver<T>)
+/// Wraps work so that it sends its result, and returns the receiver.
+fn wrap_with_result_channel<T, W>(work: W) -> (impl FnOnce() + Send + 'static, oneshot::Receiver<T>)
 where
     T: Send + 'static,
     W: FnOnce() -> T + Send + 'static,
 {
-    let (done, answer) = oneshot::channel();
+    let (sender, answer) = oneshot::channel();
     let work = move || {
-        let _is_heard = done.send(work()).is_ok();
+        let _has_receiver = sender.send(work()).is_ok();
     };
     (work, answer)
 }
@@ -55,7 +56,7 @@ mod tests {
 
     #[tokio::test]
     async fn work_that_panics_is_told_and_other_work_is_done() {
-        assert!(lent(|| panic!("on purpose")).await.is_err());
-        assert_eq!(lent(|| 7).await, Ok(7));
+        assert!(run_blocking(|| panic!("on purpose")).await.is_err());
+        assert_eq!(run_blocking(|| 7).await, Ok(7));
     }
 }

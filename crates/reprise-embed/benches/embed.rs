@@ -21,14 +21,14 @@ fn main() {
     let store = testing::shared_models();
     let onnx = |variant| {
         let factory = EmbedderFactory::from_store(&store, variant, None).unwrap();
-        assert_eq!(factory.describe().engine, EngineKind::OnnxRuntime);
-        factory.open().unwrap()
+        assert_eq!(factory.report().engine, EngineKind::OnnxRuntime);
+        factory.open_embedder().unwrap()
     };
     let mut int8 = onnx(Variant::Int8);
     let mut f32 = onnx(Variant::F32);
-    let built_in = EmbedderFactory::built_in(&store, Variant::Int8).unwrap();
-    let mut built_in = built_in.open().unwrap();
-    let installed = store.installed().unwrap();
+    let built_in = EmbedderFactory::with_built_in_engine(&store, Variant::Int8).unwrap();
+    let mut built_in = built_in.open_embedder().unwrap();
+    let installed = store.find_installed().unwrap();
     let tokenizer = Tokenizer::from_file(installed.tokenizer()).unwrap();
 
     println!("ms per text, fastest of its rounds, one thread");
@@ -39,9 +39,9 @@ fn main() {
         let started = Instant::now();
         let mut rounds = 0;
         while rounds < ROUNDS_MIN || started.elapsed() < TIME * 3 {
-            fast = fast.min(time(&mut *int8, &text));
-            exact = exact.min(time(&mut *f32, &text));
-            pure = pure.min(time(&mut *built_in, &text));
+            fast = fast.min(time_embedding(&mut *int8, &text));
+            exact = exact.min(time_embedding(&mut *f32, &text));
+            pure = pure.min(time_embedding(&mut *built_in, &text));
             let start = Instant::now();
             tokenizer.encode_fast(&*text, true).unwrap();
             words = words.min(start.elapsed());
@@ -70,7 +70,7 @@ fn text_of(tokens: usize) -> String {
     words.join(" ")
 }
 
-fn time(embedder: &mut dyn Embedder, text: &str) -> Duration {
+fn time_embedding(embedder: &mut dyn Embedder, text: &str) -> Duration {
     let start = Instant::now();
     embedder.embed(text).unwrap();
     start.elapsed()

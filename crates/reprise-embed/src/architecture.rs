@@ -1,25 +1,25 @@
-//! What a model's own files say of its shape: the encoders of the BERT family, which differ in
-//! sizes, in where positions begin and in how their tokens become one vector.
+//! A model's shape, read from its own files: encoders of the BERT family, which differ in sizes, in
+//! the first position and in the pooling of their tokens.
 
 use serde::{Deserialize, Serialize};
 
-/// Widths of vectors that are kept.
+/// Widths of vectors that can be stored.
 pub(crate) const WIDTHS: std::ops::RangeInclusive<usize> = 32..=4096;
 const LAYERS_MAX: usize = 64;
 const INNER_MAX: usize = 32 * 1024;
 const VOCABULARY_MAX: usize = 2_000_000;
 const POSITIONS_MAX: usize = 16 * 1024;
 
-/// The file of a whole graph, where a folder has one.
+/// Name of the file of a whole graph, if a folder has one.
 pub(crate) const MODEL_FILE: &str = "model.onnx";
 
-/// How the vectors of tokens become that of the text; its length is always brought to 1.
+/// How the vectors of tokens become that of the text, whose length is always scaled to 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pooling {
     #[default]
     Mean,
-    /// The first token's.
+    /// The vector of the first token.
     Cls,
 }
 
@@ -39,13 +39,14 @@ pub(crate) struct Architecture {
     /// Rows of the table of positions.
     #[serde(rename = "max_position_embeddings")]
     pub(crate) positions: usize,
-    /// The row of a text's first token: `RoBERTa` leaves out those up to its padding's.
+    /// The row of a text's first token; `RoBERTa` skips the rows up to that of its padding.
     #[serde(skip)]
     pub(crate) first_position: usize,
-    /// 0 where tokens have no types.
+    /// Count of token types; 0 if tokens have no types.
     #[serde(rename = "type_vocab_size", default)]
     pub(crate) token_types: usize,
-    /// Buckets of distances between tokens, each with a bias a head, where a model has them.
+    /// Count of buckets of distances between tokens, each with a bias per head; 0 if a model has
+    /// none.
     #[serde(rename = "relative_attention_num_buckets", default)]
     pub(crate) distances: usize,
     #[serde(rename = "layer_norm_eps")]
@@ -54,9 +55,9 @@ pub(crate) struct Architecture {
     pub(crate) pooling: Pooling,
 }
 
-/// As much of a model's shape as its surroundings need.
+/// The parts of a model's shape that other modules need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Sizes {
+pub(crate) struct ModelSizes {
     pub(crate) width: usize,
     pub(crate) vocabulary: usize,
     /// Most tokens of a text, special ones included.
@@ -70,8 +71,9 @@ struct AnyConfig {
     max_position_embeddings: Option<usize>,
 }
 
-impl Sizes {
-    /// Of a model of any family; an error is what of its `config.json` cannot be used.
+impl ModelSizes {
+    /// Reads the sizes of a model of any family; an error tells which part of its `config.json`
+    /// cannot be used.
     pub(crate) fn parse(json: &[u8]) -> Result<Self, String> {
         let config: AnyConfig = serde_json::from_slice(json)
             .map_err(|error| format!("its config.json is not an encoder's ({error})"))?;
@@ -106,7 +108,7 @@ struct Config {
 }
 
 impl Architecture {
-    /// all-MiniLM-L6-v2.
+    /// Returns the shape of all-MiniLM-L6-v2.
     pub(crate) fn minilm() -> Self {
         Self {
             width: 384,
@@ -123,7 +125,7 @@ impl Architecture {
         }
     }
 
-    /// multilingual-e5-small: BERT with the vocabulary of XLM-RoBERTa.
+    /// Returns the shape of multilingual-e5-small: BERT with the vocabulary of XLM-RoBERTa.
     pub(crate) fn e5_small() -> Self {
         Self {
             layers: 12,
@@ -132,7 +134,7 @@ impl Architecture {
         }
     }
 
-    /// Reads a `config.json`; an error is what of it cannot be used.
+    /// Reads a `config.json`; an error tells which part of it cannot be used.
     pub(crate) fn parse(json: &[u8], pooling: Pooling) -> Result<Self, String> {
         let config: Config = serde_json::from_slice(json)
             .map_err(|error| format!("its config.json is not an encoder's ({error})"))?;
@@ -203,8 +205,8 @@ impl Architecture {
         })
     }
 
-    pub(crate) fn sizes(&self) -> Sizes {
-        Sizes {
+    pub(crate) fn sizes(&self) -> ModelSizes {
+        ModelSizes {
             width: self.width,
             vocabulary: self.vocabulary,
             token_limit: self.token_limit(),

@@ -1,33 +1,33 @@
-//! The one file of this room that asks the environment. The product reads `ORT_DYLIB_PATH`; where
-//! models live is decided by the binary and passed in.
+//! The only file of this crate that reads the environment. The product reads `ORT_DYLIB_PATH`; the
+//! binary decides where models are and passes the path in.
 
 use std::path::PathBuf;
 
-/// What ONNX Runtime, from 1.29 on, asks as it starts: where it is not `1` it keeps and sends
-/// telemetry, and its own switch comes too late.
+/// Variable that ONNX Runtime from 1.29 on reads when it starts. Unless it is `1` the library
+/// collects and sends telemetry, and the library's own switch takes effect too late.
 pub const NO_TELEMETRY: &str = "ORT_DISABLE_TELEMETRY";
 
-/// Whether this process began with [`NO_TELEMETRY`].
+/// Whether this process started with [`NO_TELEMETRY`] set.
 pub fn is_without_telemetry() -> bool {
     std::env::var_os(NO_TELEMETRY).is_some_and(|value| value == "1")
 }
 
-/// The ONNX Runtime library that the user's environment names, if any.
+/// Returns the ONNX Runtime library that the user's environment names, if any.
 pub(crate) fn ort_dylib_path() -> Option<PathBuf> {
-    non_empty("ORT_DYLIB_PATH")
+    read_non_empty_var("ORT_DYLIB_PATH")
 }
 
-/// Where tests keep their models: `$REPRISE_MODELS_DIR`, else where the product keeps its own.
+/// Returns the models folder of tests: `$REPRISE_MODELS_DIR`, else that of the product.
 pub(crate) fn test_models_dir() -> Option<PathBuf> {
     use etcetera::BaseStrategy;
 
-    non_empty("REPRISE_MODELS_DIR").or_else(|| {
+    read_non_empty_var("REPRISE_MODELS_DIR").or_else(|| {
         let strategy = etcetera::choose_base_strategy().ok()?;
         Some(strategy.cache_dir().join("reprise").join("models"))
     })
 }
 
-fn non_empty(name: &str) -> Option<PathBuf> {
+fn read_non_empty_var(name: &str) -> Option<PathBuf> {
     std::env::var_os(name)
         .filter(|value| !value.is_empty())
         .map(PathBuf::from)

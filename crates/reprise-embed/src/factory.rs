@@ -1,25 +1,30 @@
-//! Chooses the engine once and makes sessions of it: ONNX Runtime where it can be had, else the
-//! built-in one, with the reason kept for `doctor`.
+//! Chooses the engine once and opens its sessions: ONNX Runtime if it is available, else the
+//! built-in engine, with the reason for `doctor`.
 //!
-//! No threads and no queues live here; those are the agent's.
+//! This module has no threads and no queues; the agent has them.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use reprise_types::{EmbedError, Embedder, EmbeddingSpace, Unrelated, lock};
+use reprise_types::{
+    EmbedError, Embedder, EmbeddingSpace, UnrelatedCosines, check_unit_vector, lock,
+};
 use serde::{Serialize, Serializer};
 
+use crate::embedding_model::EmbeddingModel;
 use crate::engine::built_in::BuiltInModel;
 use crate::engine::library::{self, LibraryError, LoadedLibrary};
 use crate::engine::onnx::{OnnxModel, OnnxSession};
-use crate::engine::{Inference, ModelEmbedder, Reading};
+use crate::engine::{Inference, catch_panics};
 use crate::env;
 use crate::folder::Prompts;
-use crate::manifest::Manifest;
+use crate::graph_reading::GraphReading;
+use crate::manifest::ModelManifest;
 use crate::provision::{AddedModel, ModelStore};
 use crate::tokenizer::TextTokenizer;
-use crate::unrelated::{golden, unrelated};
-use crate::variant::{Model, Variant};
+use crate::unrelated::{check_reference_cosines, measure_unrelated};
+use crate::variant::Variant;
 
 /// Which program runs the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -27,39 +32,42 @@ use crate::variant::{Model, Variant};
 pub enum EngineKind {
     /// ONNX Runtime, a shared library.
     OnnxRuntime,
-    /// rten, part of this program.
+    /// The engine rten, which is part of this program.
     BuiltIn,
 }
 
-/// Where a libonnxruntime was looked for, in the order of looking.
+/// Where a libonnxruntime was found, in the order of the search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LibraryOrigin {
-    /// The configuration names it. Then no other place is tried.
+    /// The configuration names the file. No other place is tried then.
     Configured,
-    /// `ORT_DYLIB_PATH` names it.
+    /// The environment variable `ORT_DYLIB_PATH` names the file.
     Environment,
-    /// The models directory, put there by `reprise models pull`.
+    /// The models directory, put there by `reprise doctor models pull`.
     Models,
     Executable,
     /// The system's own library path.
     System,
 }
 
-/// A library that was looked at and not used.
+/// A library that was examined and not used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RefusedLibrary {
     pub origin: LibraryOrigin,
-    /// Why not; as its sentence where it is serialised.
-    #[serde(serialize_with = "as_sentence")]
+    /// Why it was not used; serialised as a sentence.
+    #[serde(serialize_with = "serialize_as_sentence")]
     pub error: LibraryError,
 }
 
-fn as_sentence<S: Serializer>(error: &LibraryError, serializer: S) -> Result<S::Ok, S::Error> {
+fn serialize_as_sentence<S: Serializer>(
+    error: &LibraryError,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     serializer.collect_str(error)
 }
 
-/// What `doctor` shows of the embedding engine.
+/// Report of the embedding engine for `doctor`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct EngineReport {
     pub engine: EngineKind,
@@ -70,101 +78,109 @@ pub struct EngineReport {
     pub model: PathBuf,
     /// The ONNX Runtime in use.
     pub library: Option<PathBuf>,
-    /// What it says of its build.
+    /// The library's description of its build.
     pub library_build: Option<String>,
     pub library_origin: Option<LibraryOrigin>,
-    /// Libraries tried before, and why not.
+    /// Libraries that were tried before, with the reasons against them.
     pub refused: Vec<RefusedLibrary>,
-    /// Why ONNX Runtime does not run, in one sentence; none while it does.
+    /// Why ONNX Runtime does not run, in one sentence; `None` if it runs.
     pub why_not_onnx_runtime: Option<String>,
 }
 
-/// Makes embedders of one model on one engine; cheap to clone and to share.
+/// Opens embedders of one model on one engine; cheap to clone and to share.
 #[derive(Debug, Clone)]
 pub struct EmbedderFactory {
-    shared: Arc<Shared>,
+    state: Arc<FactoryState>,
 }
 
-struct Shared {
-    opened: Arc<Opened>,
+struct FactoryState {
+    opened: Arc<OpenedModel>,
     engine: Engine,
     report: EngineReport,
 }
 
 enum Engine {
-    /// With the session that proved it, for the first `open`.
+    /// ONNX Runtime, with its test session for the first `open_embedder`.
     OnnxRuntime(OnnxModel, Mutex<Option<OnnxSession>>),
     BuiltIn(BuiltInModel),
 }
 
-reprise_types::show_fields!(Shared { report });
+reprise_types::show_fields!(FactoryState { report });
 
 impl EmbedderFactory {
     /// Opens an installed model on the best engine of this machine. A `library` from the
-    /// configuration is the only one tried; without it the look-up order is `ORT_DYLIB_PATH`, the
-    /// models directory, beside the executable, the system. Where none works the built-in engine
-    /// runs, and [`Self::describe`] says why.
+    /// configuration is the only one tried. Without it the search order is `ORT_DYLIB_PATH`, the
+    /// models directory, the folder of the executable, the system. If none works, the built-in
+    /// engine runs, and [`Self::report`] returns the reason.
     pub fn from_store(
         store: &ModelStore,
         variant: Variant,
         library: Option<&Path>,
     ) -> Result<Self, EmbedError> {
-        Self::of_model(store, &Model::BuiltIn(variant), library)
+        Self::from_model(store, &EmbeddingModel::BuiltIn(variant), library)
     }
 
-    pub fn of_model(
+    pub fn from_model(
         store: &ModelStore,
-        model: &Model,
+        model: &EmbeddingModel,
         library: Option<&Path>,
     ) -> Result<Self, EmbedError> {
         let added = match model {
-            Model::BuiltIn(variant) => {
-                return Self::of_opened(store, Opened::new(store, *variant)?, library);
+            EmbeddingModel::BuiltIn(variant) => {
+                return Self::from_opened(store, OpenedModel::new(store, *variant)?, library);
             }
-            Model::Added(added) => added,
+            EmbeddingModel::Added(added) => added,
         };
-        let files = store.files_of(added);
+        let files = store.verified_files(added);
         let (model, json) = files.map_err(|error| EmbedError::Unavailable {
             message: error.to_string(),
         })?;
-        let factory = Self::of_opened(store, Opened::of_added(added, model, &json)?, library)?;
+        let factory = Self::from_opened(
+            store,
+            OpenedModel::from_added(added, model, &json)?,
+            library,
+        )?;
         let known = added
             .unrelated
-            .map_or_else(|| factory.measured(store, added), Ok)?;
-        added.space().measured(known);
+            .map_or_else(|| factory.measure_and_save(store, added), Ok)?;
+        added.space().register_unrelated_cosines(known);
         Ok(factory)
     }
 
-    /// Measures a model that was added before that was done, and keeps it.
-    fn measured(&self, store: &ModelStore, added: &AddedModel) -> Result<Unrelated, EmbedError> {
-        let known = unrelated(&mut *self.open()?)?;
+    /// Measures a model that an earlier version added without measuring it, and saves the result.
+    fn measure_and_save(
+        &self,
+        store: &ModelStore,
+        added: &AddedModel,
+    ) -> Result<UnrelatedCosines, EmbedError> {
+        let known = measure_unrelated(&mut *self.open_embedder()?)?;
         let model = AddedModel {
             unrelated: Some(known),
             ..added.clone()
         };
-        if let Err(error) = store.keep_measured(&model) {
+        if let Err(error) = store.save_measured(&model) {
             tracing::warn!(%error, "what was measured of a model is not kept");
         }
         Ok(known)
     }
 
-    pub(crate) fn of_opened(
+    pub(crate) fn from_opened(
         store: &ModelStore,
-        opened: Opened,
+        opened: OpenedModel,
         library: Option<&Path>,
     ) -> Result<Self, EmbedError> {
-        let installed = store.library();
+        let installed = store.library_path();
         let (found, refused) = find_library(library, installed.as_deref().ok());
         let mut model_error = None;
         if let Some((origin, loaded)) = found {
             let environment = loaded.environment.clone();
             let model = OnnxModel::new(environment, opened.model.clone(), opened.reading.clone());
-            match model.session() {
+            match model.new_session() {
                 Ok(session) => {
                     let engine = Engine::OnnxRuntime(model, Mutex::new(Some(session)));
-                    return Ok(opened.on(engine, Some((origin, loaded)), refused, None));
+                    return Ok(opened.into_factory(engine, Some((origin, loaded)), refused, None));
                 }
-                // The library is good, so no other library can do better with this file.
+                // The library works, so no other library can do better with this file.
                 Err(error) => model_error = Some(error.to_string()),
             }
         }
@@ -173,63 +189,125 @@ impl EmbedderFactory {
             .or_else(|| refused.first().map(|refused| refused.error.to_string()))
             .unwrap_or_else(|| "no ONNX Runtime was found".to_owned());
         tracing::info!(reason, "embedding with the built-in engine");
-        let engine = opened.built_in()?;
-        Ok(opened.on(engine, None, refused, Some(reason)))
+        let engine = opened.load_built_in_engine()?;
+        Ok(opened.into_factory(engine, None, refused, Some(reason)))
     }
 
-    /// Opens an installed model on the built-in engine, whatever else is there.
-    pub fn built_in(store: &ModelStore, variant: Variant) -> Result<Self, EmbedError> {
-        Opened::new(store, variant)?.on_built_in()
+    /// Opens an installed model on the built-in engine, even if ONNX Runtime is installed.
+    pub fn with_built_in_engine(store: &ModelStore, variant: Variant) -> Result<Self, EmbedError> {
+        OpenedModel::new(store, variant)?.into_built_in_factory()
     }
 
-    /// A new single-threaded session; all of them share the model. Takes about 0.1 s on ONNX
+    /// Opens a new single-threaded session; all sessions share the model. Takes about 0.1 s on ONNX
     /// Runtime.
-    pub fn open(&self) -> Result<Box<dyn Embedder>, EmbedError> {
-        let opened = Arc::clone(&self.shared.opened);
-        Ok(match &self.shared.engine {
+    pub fn open_embedder(&self) -> Result<Box<dyn Embedder>, EmbedError> {
+        let opened = Arc::clone(&self.state.opened);
+        Ok(match &self.state.engine {
             Engine::OnnxRuntime(model, first) => {
                 let first = lock(first).take();
-                let inference = first.map_or_else(|| model.session(), Ok)?;
-                Box::new(ModelEmbedder { inference, opened })
+                let inference = first.map_or_else(|| model.new_session(), Ok)?;
+                Box::new(ModelEmbedder {
+                    inference,
+                    model: opened,
+                })
             }
             Engine::BuiltIn(model) => {
-                let inference = model.session();
-                Box::new(ModelEmbedder { inference, opened })
+                let inference = model.new_session();
+                Box::new(ModelEmbedder {
+                    inference,
+                    model: opened,
+                })
             }
         })
     }
 
-    /// Embeds known sentences on the chosen engine and compares with the reference; for `doctor`.
+    /// Embeds known sentences on the chosen engine and compares them with the reference; for
+    /// `doctor`.
     pub fn self_test(&self) -> Result<(), EmbedError> {
-        let mut embedder = self.open()?;
-        if self.shared.opened.is_golden {
-            return golden(&mut *embedder);
+        let mut embedder = self.open_embedder()?;
+        if self.state.opened.is_golden {
+            return check_reference_cosines(&mut *embedder);
         }
         embedder.embed("").map(drop)
     }
 
-    /// The choice that was made, and why.
-    pub fn describe(&self) -> EngineReport {
-        self.shared.report.clone()
+    /// Returns the chosen engine, and the reason.
+    pub fn report(&self) -> EngineReport {
+        self.state.report.clone()
     }
 }
 
-/// An installed model, read as far as both engines need it.
-pub(crate) struct Opened {
+/// An [`Embedder`] around either engine.
+struct ModelEmbedder<I> {
+    inference: I,
+    model: Arc<OpenedModel>,
+}
+
+impl<I: Inference> ModelEmbedder<I> {
+    /// Embeds a text with the prompt that its model expects before it.
+    fn embed_with_prompt(&mut self, prompt: &str, text: &str) -> Result<Vec<f32>, EmbedError> {
+        let text = if prompt.is_empty() {
+            Cow::Borrowed(text)
+        } else {
+            Cow::Owned([prompt, text].concat())
+        };
+        let width = usize::from(self.model.space.dimensions);
+        let vector = catch_panics(|| {
+            let ids = self.model.tokenizer.encode(&text)?;
+            let numbers = self.inference.infer(&ids, &[])?;
+            Ok(self
+                .model
+                .reading
+                .pool_and_normalize(numbers, ids.len(), width))
+        })
+        .map_err(|message| EmbedError::Engine { message })??;
+        check_unit_vector(&vector, width).map_err(|error| EmbedError::BadOutput {
+            message: error.to_string(),
+        })?;
+        Ok(vector)
+    }
+}
+
+impl<I: Inference> Embedder for ModelEmbedder<I> {
+    fn space(&self) -> &EmbeddingSpace {
+        &self.model.space
+    }
+
+    fn token_limit(&self) -> usize {
+        self.model.tokenizer.token_limit()
+    }
+
+    fn embed(&mut self, text: &str) -> Result<Vec<f32>, EmbedError> {
+        let opened = Arc::clone(&self.model);
+        self.embed_with_prompt(&opened.prompts.passage, text)
+    }
+
+    fn embed_query(&mut self, text: &str) -> Result<Vec<f32>, EmbedError> {
+        let opened = Arc::clone(&self.model);
+        self.embed_with_prompt(&opened.prompts.query, text)
+    }
+
+    fn has_query_prompt(&self) -> bool {
+        self.model.prompts.query != self.model.prompts.passage
+    }
+}
+
+/// An installed model, with the parts that both engines need.
+pub(crate) struct OpenedModel {
     pub(crate) space: EmbeddingSpace,
     pub(crate) prompts: Prompts,
-    pub(crate) reading: Reading,
-    /// Whether the reference's sentences are known to it.
+    pub(crate) reading: GraphReading,
+    /// Whether the reference cosines of the known sentences apply to it.
     is_golden: bool,
     model: PathBuf,
     pub(crate) tokenizer: TextTokenizer,
 }
 
-impl Opened {
+impl OpenedModel {
     fn new(store: &ModelStore, variant: Variant) -> Result<Self, EmbedError> {
         let unavailable = |message: String| EmbedError::Unavailable { message };
-        let manifest = Manifest::built_in().map_err(unavailable)?;
-        let installed = store.installed().ok_or_else(|| {
+        let manifest = ModelManifest::load_built_in().map_err(unavailable)?;
+        let installed = store.find_installed().ok_or_else(|| {
             unavailable(format!(
                 "there is no whole model in {}",
                 store.dir().display()
@@ -246,10 +324,10 @@ impl Opened {
                 ))
             })?;
         let limit = manifest.model.token_limit;
-        Self::of_variant(variant, model, installed.tokenizer(), limit)
+        Self::from_variant(variant, model, installed.tokenizer(), limit)
     }
 
-    pub(crate) fn of_variant(
+    pub(crate) fn from_variant(
         variant: Variant,
         model: PathBuf,
         json: &Path,
@@ -258,14 +336,14 @@ impl Opened {
         Ok(Self {
             space: variant.space(),
             prompts: Prompts::default(),
-            reading: Reading::default(),
+            reading: GraphReading::default(),
             is_golden: true,
             model,
-            tokenizer: tokenizer(json, token_limit)?,
+            tokenizer: read_tokenizer(json, token_limit)?,
         })
     }
 
-    pub(crate) fn of_added(
+    pub(crate) fn from_added(
         added: &AddedModel,
         model: PathBuf,
         json: &Path,
@@ -276,22 +354,22 @@ impl Opened {
             reading: added.reading.clone(),
             is_golden: false,
             model,
-            tokenizer: tokenizer(json, added.token_limit)?,
+            tokenizer: read_tokenizer(json, added.token_limit)?,
         })
     }
 
-    fn built_in(&self) -> Result<Engine, EmbedError> {
+    fn load_built_in_engine(&self) -> Result<Engine, EmbedError> {
         BuiltInModel::load(&self.model, &self.reading).map(Engine::BuiltIn)
     }
 
-    /// On the built-in engine, whatever else is there.
-    pub(crate) fn on_built_in(self) -> Result<EmbedderFactory, EmbedError> {
+    /// Creates a factory on the built-in engine, even if ONNX Runtime is installed.
+    pub(crate) fn into_built_in_factory(self) -> Result<EmbedderFactory, EmbedError> {
         let reason = "the built-in engine was asked for".to_owned();
-        let engine = self.built_in()?;
-        Ok(self.on(engine, None, Vec::new(), Some(reason)))
+        let engine = self.load_built_in_engine()?;
+        Ok(self.into_factory(engine, None, Vec::new(), Some(reason)))
     }
 
-    fn on(
+    fn into_factory(
         self,
         engine: Engine,
         library: Option<(LibraryOrigin, LoadedLibrary)>,
@@ -313,40 +391,40 @@ impl Opened {
             refused,
             why_not_onnx_runtime,
         };
-        let shared = Shared {
+        let shared = FactoryState {
             opened: Arc::new(self),
             engine,
             report,
         };
         EmbedderFactory {
-            shared: Arc::new(shared),
+            state: Arc::new(shared),
         }
     }
 }
 
-/// A session of a graph on the best engine of this machine.
-pub(crate) fn open_graph(
+/// Opens a session of a graph on the best engine of this machine.
+pub(crate) fn open_graph_session(
     store: &ModelStore,
     graph: &Path,
-    reading: &Reading,
+    reading: &GraphReading,
 ) -> Result<Box<dyn Inference>, EmbedError> {
-    let installed = store.library();
+    let installed = store.library_path();
     if let (Some((_, loaded)), _) = find_library(None, installed.as_deref().ok()) {
         let model = OnnxModel::new(loaded.environment, graph.to_owned(), reading.clone());
-        return Ok(Box::new(model.session()?));
+        return Ok(Box::new(model.new_session()?));
     }
     let model = BuiltInModel::load(graph, reading)?;
-    Ok(Box::new(model.session()))
+    Ok(Box::new(model.new_session()))
 }
 
-/// The first ONNX Runtime that loads, and those before it that do not.
+/// Finds the first ONNX Runtime that loads, and returns it with the refused ones before it.
 fn find_library(
     configured: Option<&Path>,
     installed: Option<&Path>,
 ) -> (Option<(LibraryOrigin, LoadedLibrary)>, Vec<RefusedLibrary>) {
     let mut refused = Vec::new();
-    for (origin, path) in candidates(configured, env::ort_dylib_path(), installed) {
-        match library::load(&path) {
+    for (origin, path) in library_candidates(configured, env::ort_dylib_path(), installed) {
+        match library::load_library(&path) {
             Ok(loaded) => return (Some((origin, loaded)), refused),
             Err(error) => {
                 tracing::debug!(%error, ?origin, "an ONNX Runtime was not used");
@@ -357,15 +435,15 @@ fn find_library(
     (None, refused)
 }
 
-fn tokenizer(path: &Path, token_limit: usize) -> Result<TextTokenizer, EmbedError> {
+fn read_tokenizer(path: &Path, token_limit: usize) -> Result<TextTokenizer, EmbedError> {
     let json = std::fs::read(path).map_err(|error| EmbedError::Unavailable {
         message: format!("{} cannot be read ({error})", path.display()),
     })?;
     TextTokenizer::from_bytes(&json, token_limit)
 }
 
-/// Where to look for a libonnxruntime, best place first.
-fn candidates(
+/// Lists the paths of a libonnxruntime, best one first.
+fn library_candidates(
     configured: Option<&Path>,
     environment: Option<PathBuf>,
     installed: Option<&Path>,

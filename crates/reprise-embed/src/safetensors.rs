@@ -1,5 +1,5 @@
-//! The tensors of a safetensors file, as the model that is built of them wants them: a file of
-//! another model, a truncated or a hostile one is an error, never a panic.
+//! Reads the tensors of a safetensors file by name and shape. A file of another model, a truncated
+//! or a hostile one is an error, never a panic.
 
 use safetensors::{Dtype, SafeTensors};
 
@@ -20,15 +20,15 @@ pub enum WeightsError {
     },
 }
 
-/// Where the numbers of an encoder are read from, by the names that BERT's have.
+/// A source of an encoder's tensors, by BERT's names.
 pub(crate) trait Tensors {
-    /// The numbers of one tensor of exactly this shape, row-major.
-    fn tensor(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>, WeightsError>;
+    /// Reads the numbers of a tensor of exactly this shape, row-major.
+    fn read_tensor(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>, WeightsError>;
 }
 
-/// What may stand before a name, where the encoder was part of a larger model.
+/// Prefixes of a name if the encoder was part of a larger model.
 const PREFIXES: [&str; 4] = ["", "bert.", "roberta.", "mpnet."];
-/// What `MPNet` calls the parts of a layer's attention otherwise.
+/// BERT's and `MPNet`'s names of the parts of a layer's attention.
 const MPNETS: [(&str, &str); 5] = [
     ("attention.self.query", "attention.attn.q"),
     ("attention.self.key", "attention.attn.k"),
@@ -37,12 +37,12 @@ const MPNETS: [(&str, &str); 5] = [
     ("attention.output.LayerNorm", "attention.LayerNorm"),
 ];
 
-/// A parsed file that borrows its bytes.
+/// A decoded file, which borrows its bytes.
 #[derive(Debug)]
 pub(crate) struct Weights<'a>(SafeTensors<'a>);
 
 impl<'a> Weights<'a> {
-    pub(crate) fn parse(bytes: &'a [u8]) -> Result<Self, WeightsError> {
+    pub(crate) fn decode(bytes: &'a [u8]) -> Result<Self, WeightsError> {
         let parsed = SafeTensors::deserialize(bytes);
         parsed.map(Self).map_err(|error| WeightsError::Unreadable {
             message: error.to_string(),
@@ -51,7 +51,7 @@ impl<'a> Weights<'a> {
 }
 
 impl Tensors for Weights<'_> {
-    fn tensor(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>, WeightsError> {
+    fn read_tensor(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>, WeightsError> {
         let tensor = || name.to_owned();
         let other = MPNETS.iter().find(|(own, _)| name.contains(own));
         let other = other.map(|(own, other)| name.replace(own, other));
@@ -74,7 +74,10 @@ impl Tensors for Weights<'_> {
                 let (numbers, _) = found.data().as_chunks::<4>();
                 numbers.iter().copied().map(f32::from_le_bytes).collect()
             }
-            Dtype::F16 => halves().map(u16::from_le_bytes).map(of_half).collect(),
+            Dtype::F16 => halves()
+                .map(u16::from_le_bytes)
+                .map(f32_from_half)
+                .collect(),
             Dtype::BF16 => halves()
                 .map(u16::from_le_bytes)
                 .map(|upper| f32::from_bits(u32::from(upper) << 16))
@@ -89,8 +92,8 @@ impl Tensors for Weights<'_> {
     }
 }
 
-/// The value of IEEE 754's binary16, which every f32 can hold.
-pub(crate) fn of_half(half: u16) -> f32 {
+/// Converts an IEEE 754 binary16 to the equal f32.
+pub(crate) fn f32_from_half(half: u16) -> f32 {
     let (exponent, fraction) = (
         i32::from(half >> 10 & 0x1f),
         f32::from(half & 0x3ff) / 1024.0,
@@ -125,8 +128,8 @@ mod tests {
             .flat_map(|x| x.to_le_bytes())
             .collect();
         let bytes = file(GOOD, &data);
-        let weights = Weights::parse(&bytes).unwrap();
-        assert_eq!(weights.tensor("a", &[2]).unwrap(), [1.5, -2.0]);
+        let weights = Weights::decode(&bytes).unwrap();
+        assert_eq!(weights.read_tensor("a", &[2]).unwrap(), [1.5, -2.0]);
     }
 
     #[test]
@@ -143,15 +146,23 @@ mod tests {
             (0x7c00, f32::INFINITY),
         ];
         for (half, expected) in cases {
-            assert_eq!(of_half(half).to_bits(), expected.to_bits(), "{half:#06x}");
+            assert_eq!(
+                f32_from_half(half).to_bits(),
+                expected.to_bits(),
+                "{half:#06x}"
+            );
         }
-        assert!(of_half(0x7e00).is_nan());
+        assert!(f32_from_half(0x7e00).is_nan());
         for (dtype, one) in [("F16", 0x3c00_u16), ("BF16", 0x3f80)] {
             let header =
                 format!(r#"{{"a":{{"dtype":"{dtype}","shape":[2],"data_offsets":[0,4]}}}}"#);
             let bytes = file(&header, &[one, one | 0x8000].map(u16::to_le_bytes).concat());
-            let weights = Weights::parse(&bytes).unwrap();
-            assert_eq!(weights.tensor("a", &[2]).unwrap(), [1.0, -1.0], "{dtype}");
+            let weights = Weights::decode(&bytes).unwrap();
+            assert_eq!(
+                weights.read_tensor("a", &[2]).unwrap(),
+                [1.0, -1.0],
+                "{dtype}"
+            );
         }
     }
 
@@ -160,7 +171,7 @@ mod tests {
         let bytes = file(GOOD, &[0; 8]);
         for length in 0..bytes.len() {
             let cut = &bytes[..length];
-            let result = Weights::parse(cut).and_then(|weights| weights.tensor("a", &[2]));
+            let result = Weights::decode(cut).and_then(|weights| weights.read_tensor("a", &[2]));
             assert!(result.is_err(), "cut to {length} bytes");
         }
     }
@@ -169,8 +180,8 @@ mod tests {
     fn each_lie_of_a_header_has_its_own_error() {
         let error = |header: &str| {
             let bytes = file(header, &[0; 8]);
-            Weights::parse(&bytes)
-                .and_then(|weights| weights.tensor("a", &[2]))
+            Weights::decode(&bytes)
+                .and_then(|weights| weights.read_tensor("a", &[2]))
                 .unwrap_err()
         };
         assert!(matches!(
@@ -199,6 +210,6 @@ mod tests {
             assert!(matches!(error, WeightsError::Unreadable { .. }), "{broken}");
         }
         let huge = [0xff; 64];
-        assert!(Weights::parse(&huge).is_err());
+        assert!(Weights::decode(&huge).is_err());
     }
 }

@@ -1,18 +1,19 @@
-//! For other rooms' tests: the real models, provisioned once a machine, and a fake embedder in a
-//! space of its own. Never part of the product; its vectors are never stored as if they were real.
+//! For the tests of other crates: the real models, installed once per machine, and a fake embedder
+//! with its own space. It is never part of the product.
 
-use reprise_types::{EmbedError, Embedder, EmbeddingSpace, normalize, splitmix};
+use reprise_types::{EmbedError, Embedder, EmbeddingSpace, next_splitmix64, normalize};
 
-pub use crate::engine::onnx::may_saturate;
+pub use crate::engine::onnx::can_saturate;
 use crate::env;
 use crate::provision::{ModelStore, PullRequest};
 use crate::variant::Variant;
 
-/// The machine's models, both forms, fetched by whoever asks first: `$REPRISE_MODELS_DIR`, else the
-/// product's own cache directory, so that a demo and the tests share one download.
+/// Returns the machine's models in both variants, and installs them on the first call: in
+/// `$REPRISE_MODELS_DIR`, else in the product's own cache directory, so that a demo and the tests
+/// share one download.
 ///
 /// # Panics
-/// If they cannot be provisioned: a test that needs the model fails rather than skips itself.
+/// If they cannot be installed, because a test that needs the model must fail and not be skipped.
 #[expect(
     clippy::panic,
     reason = "a test without its model must fail, and say why"
@@ -26,21 +27,21 @@ pub fn shared_models() -> ModelStore {
         variants: vec![Variant::Int8, Variant::F32],
         ..PullRequest::default()
     };
-    if let Err(error) = store.ensure_with(&request, &mut |_| {}) {
+    if let Err(error) = store.ensure_installed(&request, &mut |_| {}) {
         panic!("the tests need the real model: {error}");
     }
     store
 }
 
-/// Deterministic unit vectors from the hashes of words, in the space `fake`: texts that share words
-/// are near each other, and that is all it knows.
+/// Computes deterministic unit vectors from the hashes of words, in the space `fake`; texts that
+/// share words are near each other.
 #[derive(Debug, Clone)]
 pub struct FakeEmbedder {
     space: EmbeddingSpace,
 }
 
 impl FakeEmbedder {
-    /// An embedder of vectors of this length.
+    /// Creates an embedder of vectors of this length.
     pub fn new(dimensions: u16) -> Self {
         let space = EmbeddingSpace {
             model: "fake".to_owned(),
@@ -52,7 +53,7 @@ impl FakeEmbedder {
 }
 
 impl Default for FakeEmbedder {
-    /// As long as the real model's vectors.
+    /// Creates an embedder whose vectors are as long as the real model's.
     fn default() -> Self {
         Self::new(384)
     }
@@ -71,11 +72,11 @@ impl Embedder for FakeEmbedder {
         let mut vector = vec![0.0; usize::from(self.space.dimensions)];
         let lower = text.to_lowercase();
         let words = lower.split(|c: char| !c.is_alphanumeric());
-        // The empty word stands in every text, so that no text has the zero vector.
+        // Every text contains the empty word, so that no text has the zero vector.
         for word in words.filter(|word| !word.is_empty()).chain([""]) {
             let mut state = fnv1a(word);
             for number in &mut vector {
-                state = splitmix(&mut { state });
+                state = next_splitmix64(&mut { state });
                 // The top 24 bits as a float in -1..1.
                 *number += (state >> 40) as f32 / 8_388_608.0 - 1.0;
             }
@@ -85,7 +86,7 @@ impl Embedder for FakeEmbedder {
     }
 }
 
-/// FNV-1a, 64 bit.
+/// Computes the 64-bit FNV-1a hash of a word.
 fn fnv1a(word: &str) -> u64 {
     word.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)

@@ -1,14 +1,14 @@
 //! Text to token ids: Hugging Face `tokenizers` with the model's own `tokenizer.json`.
 //!
-//! The shipped file truncates and pads at 128 tokens, which bends every vector; both are
-//! overridden. A literal `[SEP]` in a text becomes the control token, as it does in the reference:
-//! the golden token ids hold us to that. It can only move the vector of the text that says it.
+//! The shipped file truncates and pads at 128 tokens, which distorts every vector; both are
+//! overridden. A literal `[SEP]` in a text becomes the control token, as it does in the reference,
+//! which the golden token ids test. It can only change the vector of the text that contains it.
 
 use reprise_types::EmbedError;
 use tokenizers::{Tokenizer, TruncationParams};
 
-/// Bytes of a text that are looked at. The model sees 256 tokens; of any real text those end long
-/// before this bound, which keeps the longest record as cheap as a page.
+/// Most bytes of a text that are read. The model sees 256 tokens, which in any real text end long
+/// before this limit; it makes the longest record as cheap as a page.
 const TEXT_BYTES_SEEN_MAX: usize = 16 * 1024;
 
 /// The model's tokeniser, shared by all sessions.
@@ -40,19 +40,19 @@ impl TextTokenizer {
         })
     }
 
-    /// The id behind the last one that it may give.
+    /// Returns the largest id that the tokeniser can return, plus one.
     pub(crate) fn ids_end(&self) -> usize {
         let ids = self.tokenizer.get_vocab(true).into_values();
         ids.max().map_or(0, |last| last as usize + 1)
     }
 
-    /// Most tokens that [`Self::ids`] gives.
+    /// Returns the most tokens that [`Self::encode`] returns.
     pub(crate) fn token_limit(&self) -> usize {
         self.token_limit
     }
 
-    /// The ids of a text, between the two special tokens; two ids for an empty text.
-    pub(crate) fn ids(&self, text: &str) -> Result<Vec<u32>, EmbedError> {
+    /// Encodes a text as its ids between the two special tokens; an empty text has two ids.
+    pub(crate) fn encode(&self, text: &str) -> Result<Vec<u32>, EmbedError> {
         let seen = &text[..text.floor_char_boundary(TEXT_BYTES_SEEN_MAX)];
         let encoding =
             self.tokenizer
@@ -63,9 +63,13 @@ impl TextTokenizer {
         Ok(encoding.get_ids().to_vec())
     }
 
-    /// The ids of two texts as one, and of each whether it is the second's; the longer text is cut
-    /// first.
-    pub(crate) fn pair(&self, one: &str, other: &str) -> Result<(Vec<u32>, Vec<u32>), EmbedError> {
+    /// Encodes two texts together, and returns the ids and for each whether it belongs to the
+    /// second text (1) or not (0). The longer text is cut first.
+    pub(crate) fn encode_pair(
+        &self,
+        one: &str,
+        other: &str,
+    ) -> Result<(Vec<u32>, Vec<u32>), EmbedError> {
         let seen = |text: &str| text[..text.floor_char_boundary(TEXT_BYTES_SEEN_MAX)].to_owned();
         let encoding = self.tokenizer.encode((seen(one), seen(other)), true);
         let encoding = encoding.map_err(|error| EmbedError::Engine {

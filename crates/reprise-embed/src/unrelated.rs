@@ -1,34 +1,34 @@
-//! What a model's cosines are, on sentences that ship with the program: of the built-in model
-//! against its reference; of each where two texts have nothing to do with each other
-//! (`unrelated.txt`).
+//! Measures a model's cosines on sentences that ship with the program: compares those of the
+//! built-in model with its reference, and measures those of unrelated texts (`unrelated.txt`) for
+//! every model.
 
-use reprise_types::{EmbedError, Embedder, Unrelated, dot};
+use reprise_types::{EmbedError, Embedder, UnrelatedCosines, dot};
 
 const SENTENCES: &str = include_str!("unrelated.txt");
 
-/// The sentences of each language, one language after the other.
-fn languages() -> Vec<Vec<&'static str>> {
+/// Returns the sentences of each language.
+fn sentences_by_language() -> Vec<Vec<&'static str>> {
     let lines = SENTENCES.lines().filter(|line| !line.starts_with('#'));
-    let told: Vec<(&str, &str)> = lines.filter_map(|line| line.split_once(' ')).collect();
-    let languages = told.chunk_by(|one, next| one.0 == next.0);
+    let labelled: Vec<(&str, &str)> = lines.filter_map(|line| line.split_once(' ')).collect();
+    let languages = labelled.chunk_by(|one, next| one.0 == next.0);
     languages
         .map(|of_one| of_one.iter().map(|(_, sentence)| *sentence).collect())
         .collect()
 }
 
-/// Mean and deviation of the cosines between questions and texts of one language that have nothing
-/// to do with each other.
-pub fn unrelated(embedder: &mut dyn Embedder) -> Result<Unrelated, EmbedError> {
+/// Measures mean and deviation of the cosines between unrelated questions and texts of one
+/// language.
+pub fn measure_unrelated(embedder: &mut dyn Embedder) -> Result<UnrelatedCosines, EmbedError> {
     let mut cosines = Vec::new();
-    for sentences in languages() {
-        let kept = embedder.embed_all(&sentences)?;
-        let asked = if embedder.tells_questions() {
-            let asked = sentences.iter().map(|one| embedder.embed_query(one));
-            asked.collect::<Result<Vec<_>, _>>()?
+    for sentences in sentences_by_language() {
+        let kept = embedder.embed_batch(&sentences)?;
+        let questions = if embedder.has_query_prompt() {
+            let questions = sentences.iter().map(|one| embedder.embed_query(one));
+            questions.collect::<Result<Vec<_>, _>>()?
         } else {
             kept.clone()
         };
-        for (question, vector) in asked.iter().enumerate() {
+        for (question, vector) in questions.iter().enumerate() {
             let others = kept
                 .iter()
                 .enumerate()
@@ -43,7 +43,7 @@ pub fn unrelated(embedder: &mut dyn Embedder) -> Result<Unrelated, EmbedError> {
         .map(|cosine| (cosine - mean).powi(2))
         .sum::<f32>()
         / count;
-    Ok(Unrelated::new(mean, square.sqrt()))
+    Ok(UnrelatedCosines::new(mean, square.sqrt()))
 }
 
 /// First text, second text, cosine of the reference (`tests/fixtures/golden.json`, pairs 0 and 1).
@@ -59,11 +59,12 @@ const PAIRS: [(&str, &str, f32); 2] = [
         -0.104_958,
     ),
 ];
-/// How far a cosine may be off: int8 arithmetic is allowed its error, a wrong model is not.
+/// Largest error of a cosine, which permits the error of int8 arithmetic but not that of a wrong
+/// model.
 const TOLERANCE: f32 = 0.05;
 
 /// Embeds two pairs of sentences and compares their cosines with the reference's.
-pub(crate) fn golden(embedder: &mut dyn Embedder) -> Result<(), EmbedError> {
+pub(crate) fn check_reference_cosines(embedder: &mut dyn Embedder) -> Result<(), EmbedError> {
     for (first, second, expected) in PAIRS {
         let first = embedder.embed(first)?;
         let second = embedder.embed(second)?;
@@ -84,7 +85,7 @@ mod tests {
 
     #[test]
     fn every_language_has_its_sentences_and_none_stands_twice() {
-        let mut all = languages();
+        let mut all = sentences_by_language();
         assert_eq!(all.len(), 6);
         assert!(all.iter().all(|sentences| sentences.len() == 5), "{all:?}");
         let mut flat: Vec<&str> = all.drain(..).flatten().collect();
@@ -95,7 +96,7 @@ mod tests {
 
     #[test]
     fn vectors_of_another_model_do_not_pass() {
-        let error = golden(&mut FakeEmbedder::default()).unwrap_err();
+        let error = check_reference_cosines(&mut FakeEmbedder::default()).unwrap_err();
         assert!(matches!(error, EmbedError::BadOutput { .. }), "{error}");
     }
 }

@@ -1,17 +1,16 @@
-//! The two arithmetics of a model, each with an embedding space of its own, and those of
-//! all-MiniLM-L6-v2, whose files and hashes are in `models/models.toml`.
+//! The two arithmetic variants of a model, each with its own embedding space; the files and hashes
+//! of all-MiniLM-L6-v2 are in `models/models.toml`.
 
-use crate::provision::AddedModel;
 use reprise_types::{EmbeddingSpace, REFERENCE_MODEL};
 use serde::{Deserialize, Serialize};
 
-/// In which arithmetic a model is written. Vectors of the two are never compared with each other.
+/// The arithmetic in which a model is written. Vectors of different variants are never compared.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Variant {
-    /// Dynamic int8 with one scale an output channel: 23.5 MB, about four times as fast.
+    /// Dynamic int8 with one scale per output channel: 23.5 MB, about four times as fast.
     #[default]
     Int8,
     /// The original 32-bit floats: 90 MB.
@@ -19,10 +18,10 @@ pub enum Variant {
 }
 
 impl Variant {
-    /// Both forms.
+    /// Both variants.
     pub const ALL: [Self; 2] = [Self::Int8, Self::F32];
 
-    /// As a configuration names it.
+    /// Returns the name in the configuration.
     pub fn name(self) -> &'static str {
         match self {
             Self::Int8 => "int8",
@@ -30,12 +29,12 @@ impl Variant {
         }
     }
 
-    /// The form that makes the vectors of a space.
-    pub fn of(space: &EmbeddingSpace) -> Option<Self> {
+    /// Finds the variant whose vectors are in this space.
+    pub fn from_space(space: &EmbeddingSpace) -> Option<Self> {
         Self::ALL.into_iter().find(|form| form.space() == *space)
     }
 
-    /// The space's version: changes whenever one bit of the model file does.
+    /// Returns the version of its space, which changes with every bit of the model file.
     pub fn version(self) -> &'static str {
         match self {
             Self::Int8 => "int8-1",
@@ -43,31 +42,12 @@ impl Variant {
         }
     }
 
-    /// The space of the vectors that this form makes.
+    /// Returns the space of the vectors of this variant.
     pub fn space(self) -> EmbeddingSpace {
         EmbeddingSpace {
             model: REFERENCE_MODEL.to_owned(),
             version: self.version().to_owned(),
             dimensions: 384,
-        }
-    }
-}
-
-/// A model that may be used.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(clippy::large_enum_variant, reason = "there are a handful of these")]
-pub enum Model {
-    /// all-MiniLM-L6-v2.
-    BuiltIn(Variant),
-    Added(AddedModel),
-}
-
-impl Model {
-    /// The space of its vectors.
-    pub fn space(&self) -> EmbeddingSpace {
-        match self {
-            Self::BuiltIn(variant) => variant.space(),
-            Self::Added(model) => model.space(),
         }
     }
 }

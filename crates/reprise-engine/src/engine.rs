@@ -1,111 +1,108 @@
-//! The write half: one value that owns the log, the index writer and the deduplication keys.
+//! The writing half: one value that owns the log, the index writer and the deduplication keys.
 //!
-//! Every public method leaves the three in step, or leaves them untouched. What reads memory works
-//! on a [`Snapshot`] and never waits for this value.
+//! Every public method leaves the three in step, or leaves them untouched. Readers work on a
+//! [`Snapshot`] and never wait for this value.
 
 use std::sync::Arc;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use reprise_store::{CommitSeq, Log};
-use reprise_types::{ExternalId, RecordId};
+use reprise_types::{UserId, VectorStore};
 
 use crate::error::EngineError;
-use crate::keys::key_of;
-use crate::naming::IdSource;
-use crate::open::Parts;
+use crate::ports::EnginePorts;
 use crate::snapshot::Snapshot;
-use crate::state::State;
+use crate::state::EngineState;
+use crate::write::id_source::IdSource;
+use crate::write::lineage::LineageCache;
 
-/// A closed memory is due for so many at the latest, which the next opening folds in a moment.
+/// Log entries after the newest checkpoint from which on closing writes a checkpoint; fewer are
+/// replayed in a moment by the next opening.
 const CLOSED_TAIL_MAX: u64 = 1_024;
 
-/// Records on their way into another space from which on the graph is left alone.
+/// Number of records with a vector of another space above which the graph is not grown.
 const WAITING_MAX: u32 = 1_000;
 
-/// The whole memory of one user.
+/// The whole memory of one user, open for writing.
 #[derive(Debug)]
 pub struct Engine {
     pub(crate) log: Log,
-    pub(crate) state: State,
+    pub(crate) state: EngineState,
     pub(crate) ids: IdSource,
+    pub(crate) lineages: Arc<LineageCache>,
     pub(crate) snapshot: Arc<Snapshot>,
-    /// What the newest checkpoint covers.
-    pub(crate) checkpointed: CommitSeq,
-    /// Counts what overtakes a checkpoint that is being made.
-    pub(crate) checkpoints: u64,
+    /// The last commit that the newest checkpoint covers.
+    pub(crate) checkpointed_seq: CommitSeq,
+    /// Number of times that checkpoint jobs under way became invalid; a job of an older generation
+    /// is dropped.
+    pub(crate) checkpoint_generation: u64,
     /// Records that the graph still lacks.
-    pub(crate) graph_left: usize,
-    /// Records when the search's routes were compared; 0 before.
-    pub(crate) measured_at: u32,
-    /// Longer texts are cut.
+    pub(crate) graph_pending: usize,
+    /// Number of records when the search routes were compared last; 0 before the first comparison.
+    pub(crate) crossover_measured_records: u32,
+    /// Longest text that a record keeps, in bytes; longer texts are cut.
     pub(crate) text_bytes_max: usize,
-    pub(crate) first_told: bool,
-    pub(crate) parts: Parts,
+    pub(crate) prefer_oldest: bool,
+    pub(crate) ports: EnginePorts,
+    /// Whose memory it is; the first write names the user in a file that names none.
+    pub(crate) user: Option<UserId>,
+    /// The second store of vectors, if this memory has one.
+    pub(crate) second_store: Option<Arc<dyn VectorStore>>,
 }
 
 impl Engine {
-    /// The present state, for readers: cheap to take, never changes.
+    /// Returns the present state for readers; it is cheap to take and never changes.
     pub fn snapshot(&self) -> Arc<Snapshot> {
         Arc::clone(&self.snapshot)
     }
 
-    /// How far a stream of events has been kept, for a relay that starts again.
-    pub fn cursor(&self, stream: &str) -> Option<u64> {
+    /// Returns the last stored sequence number of a stream of events, from which a relay continues.
+    pub fn stream_cursor(&self, stream: &str) -> Option<u64> {
         self.log.cursor(stream)
     }
 
-    /// The record that has this external id: of one that was corrected its newest version.
-    pub fn duplicate_of(&self, external: &ExternalId) -> Option<RecordId> {
-        let ordinal = self.state.keys.get(key_of(external))?;
-        let doc = self.snapshot.index.doc(ordinal)?;
-        // A forgotten record's ids are gone; its key alone keeps a replay from bringing it back.
-        match self.log.reader().record(ordinal) {
-            Ok(record) => record.external_ids.contains(external).then_some(record.id),
-            Err(_) => Some(doc.id),
-        }
-    }
-
-    /// Grows the search graph by up to `budget` records, where the store is large enough for one:
-    /// about half a millisecond each, to be called between commits while there is time. Answers
-    /// how many records are still to come. The first call reads what opening left in the file,
-    /// where nobody has run [`Self::loading`].
+    /// Adds up to `budget` records to the search graph if the store is large enough for one, at
+    /// about half a millisecond each. Returns how many records are still to be added. Call it
+    /// between commits. The first call reads what opening left in the file, unless [`Self::loader`]
+    /// has run.
     pub fn advance_graph(&mut self, budget: usize) -> Result<usize, EngineError> {
         self.load()?;
-        if self.state.others.len() > WAITING_MAX || self.state.index.is_purging() {
-            // Vectors come by the thousand, or go: the graph grows once they are there.
+        if self.state.other_spaces.len() > WAITING_MAX || self.state.index.is_purging() {
+            // Many vectors are about to be replaced or purged: the graph grows once that is done.
             return Ok(0);
         }
         let Ok((before, left)) = self.state.index.advance_graph(budget) else {
             return Ok(0);
         };
-        self.graph_left = left;
+        self.graph_pending = left;
         self.state.graph_unsaved += before.saturating_sub(left) as u64;
-        // It differs, too, where the saved one was read just now.
-        if self.state.index.in_graph() != self.snapshot.index.in_graph() {
+        // The graph also differs if the saved one was read just now.
+        if self.state.index.graph_document_count() != self.snapshot.index.graph_document_count() {
             self.publish();
         }
         Ok(left)
     }
 
-    /// Whether the routes of the search are to be compared, by [`Snapshot::crossover`]: the graph
-    /// became whole, or the memory is twice what it was then.
+    /// Whether the search routes should be compared by [`Snapshot::measure_crossover`]: the graph
+    /// is complete, and the memory is new to the comparison or has doubled since.
     pub fn is_crossover_due(&self) -> bool {
-        let records = self.log.records();
-        let graph = self.state.index.in_graph() > 0 && self.graph_left == 0;
-        graph && records / 2 >= self.measured_at
+        let records = self.log.record_count();
+        let graph = self.state.index.graph_document_count() > 0 && self.graph_pending == 0;
+        graph && records / 2 >= self.crossover_measured_records
     }
 
-    /// From which size on the graph answers, as [`Snapshot::crossover`] measured it.
+    /// Sets from how many records on the graph is faster than a scan, as
+    /// [`Snapshot::measure_crossover`] measured it.
     pub fn set_crossover(&mut self, records: u32) {
-        self.state.index.set_even_at(records);
-        self.measured_at = self.log.records();
+        self.state.index.set_graph_faster_from(records);
+        self.crossover_measured_records = self.log.record_count();
         self.publish();
     }
 
-    /// Work for another thread: it reads beforehand what [`Self::load`] would read here. `None`
-    /// where nothing is left in the file.
-    pub fn loading(&self) -> Option<impl FnOnce() + Send + use<>> {
-        let (index, keys) = (self.state.index.loading(), self.state.keys.loading());
+    /// Returns work for another thread that reads ahead what [`Self::load`] would read here; `None`
+    /// if nothing is left in the file.
+    pub fn loader(&self) -> Option<impl FnOnce() + Send + use<>> {
+        let (index, keys) = (self.state.index.preload_job(), self.state.keys.loader());
         (index.is_some() || keys.is_some()).then_some(move || {
             if let Some(keys) = keys {
                 keys();
@@ -116,17 +113,18 @@ impl Engine {
         })
     }
 
-    /// Reads what opening left in the file, for this engine and every snapshot of it. Where it is
-    /// damaged the log is folded again, as opening would have done.
+    /// Reads what opening left in the file, for this engine and all its snapshots. If it is
+    /// damaged, folds the log again, as opening would have done.
     pub fn load(&mut self) -> Result<(), EngineError> {
         match self.state.index.load() {
-            Ok(()) => self.know_keys(),
+            Ok(()) => self.ensure_keys_loaded(),
             Err(_) => self.rebuild(),
         }
     }
 
-    /// The same for what a write asks first: which external ids are known.
-    pub(crate) fn know_keys(&mut self) -> Result<(), EngineError> {
+    /// Reads the keys of external ids, which every write needs; folds the log again if they are
+    /// damaged.
+    pub(crate) fn ensure_keys_loaded(&mut self) -> Result<(), EngineError> {
         if self.state.keys.is_sound() {
             Ok(())
         } else {
@@ -134,49 +132,63 @@ impl Engine {
         }
     }
 
-    /// Whether another file stands in this one's place: it is to be given up and opened anew.
+    /// Whether another file has replaced this one at its path. The engine must then be dropped and
+    /// opened anew.
     pub fn is_displaced(&self) -> bool {
         self.log.is_displaced()
     }
 
-    /// Checkpoints where that is due, rewrites a small file that is mostly dead, and gives it back,
-    /// open to rvf-runtime; where it was opened for reading there is nothing to write.
+    /// Writes a checkpoint if one is due, compacts a small file that is mostly dead, and closes the
+    /// file in a form that rvf-runtime can open. Writes nothing if the file was opened read-only.
     pub fn close(mut self) -> Result<(), EngineError> {
         if self.log.is_read_only() {
             return Ok(());
         }
-        if self.is_due(true) || self.state.tail() >= CLOSED_TAIL_MAX {
-            self.save()?;
+        self.flush_vectors();
+        if self.is_save_due(true) || self.state.entries_since_checkpoint() >= CLOSED_TAIL_MAX {
+            self.save_checkpoint()?;
         } else {
             self.log.write_manifest()?;
         }
-        if self.is_rewritten_at_close()
+        if self.is_compaction_due_at_close()
             && let Err(error) = self.compact()
         {
-            // Everything is in the file as it stands; the next closing tries again.
+            // Everything is safe in the file; the next closing tries again.
             tracing::warn!(%error, "the file could not be rewritten at closing");
         }
-        if self.state.learning.runs() > 0
+        if self.state.learning.run_count() > 0
             && let Err(error) = self.refresh_sona()
         {
-            // A projection for others to read: the log has everything.
+            // The projection is for other programs: the log has everything.
             tracing::warn!(%error, "sona.json could not be written");
         }
         Ok(())
     }
 
-    /// The `known_at` of what is written now: the clock's, unless that went backwards a little.
+    /// Returns the `known_at` of what is written now: the clock's time, never earlier than the last
+    /// one unless that was far ahead.
     pub(crate) fn advance_clock(&mut self, now: DateTime<Utc>) -> DateTime<Utc> {
-        self.state.give_out(now)
+        self.state.next_known_at(now)
+    }
+
+    /// Returns the `known_at` of an act that is told by its instant: later than any before it.
+    pub(crate) fn advance_clock_past_last(&mut self, now: DateTime<Utc>) -> DateTime<Utc> {
+        let last = self.state.known_at;
+        let at = self.advance_clock(now);
+        let next = last.checked_add_signed(TimeDelta::microseconds(1));
+        next.filter(|_| at == last)
+            .map_or(at, |next| self.advance_clock(next))
     }
 
     /// Makes what was applied visible to readers.
     pub(crate) fn publish(&mut self) {
-        self.snapshot = Arc::new(Snapshot::of(
+        self.snapshot = Arc::new(Snapshot::from_state(
             &mut self.state,
             self.log.reader(),
-            self.first_told,
-            &self.parts,
+            self.prefer_oldest,
+            &self.ports,
+            self.second_store.clone(),
+            Arc::clone(&self.lineages),
         ));
     }
 }

@@ -1,14 +1,15 @@
-//! The whole memory of one user as one synchronous value: observe, recall, forget, as-of, rebuild,
-//! check.
+//! The whole memory of one user as one synchronous value: it writes, recalls, forgets, answers
+//! about the past, rebuilds and checks itself.
 //!
-//! What is kept, what is answered, and why. `examples/memory.rs` is a memory in ten lines.
+//! The crate decides what is stored, what a recall returns and why. `examples/memory.rs` is a
+//! memory in ten lines.
 //!
 //! # Examples
 //!
 //! ```
 //! use std::sync::Arc;
 //!
-//! use reprise_engine::{Engine, EngineOptions};
+//! use reprise_engine::{Engine, EngineOptions, RecallCall};
 //! use reprise_store::RealDisk;
 //! use reprise_types::{
 //!     Clock, MemoryKind, MemorySource, NewRecord, RecallId, RecallRequest, SystemClock,
@@ -25,72 +26,55 @@
 //! let snapshot = engine.snapshot();
 //! let asked = RecallRequest::new("how was the auth race fixed");
 //! let learner = snapshot.learner().as_ref();
-//! let recall = snapshot.recall(&asked, None, RecallId::from_parts(0, 1), learner);
+//! let call = RecallCall::new(&asked, RecallId::from_parts(0, 1), learner);
+//! let recall = snapshot.recall(&call);
 //! assert!(recall.results[0].record.text.ends_with("with a mutex"));
 //! # Ok(())
 //! # }
 //! ```
 
-mod alike;
-mod annotate;
-mod archive;
-mod branch;
-mod check;
-mod checkpoint;
-mod compact;
-mod context;
+mod copies;
 mod engine;
 mod error;
-mod excerpt;
-mod forget;
-mod identifiers;
-mod join;
-mod keys;
-mod learning;
-mod marks;
-mod names;
-mod naming;
-mod narrow;
 mod open;
-mod others;
-mod outcome;
-mod prepare;
+mod ports;
 mod recall;
-mod retire;
 mod snapshot;
 mod state;
-mod stats;
+mod upkeep;
 mod write;
 
 #[cfg(test)]
 mod tests;
 
-pub use alike::AlikeScratch;
-pub use archive::{Gone, Said};
-pub use branch::{BranchDiff, MergeReport, NotMerged};
-pub use check::{CheckReport, Finding};
-pub use checkpoint::{CheckpointJob, CheckpointOutcome, CheckpointParts};
-pub use compact::{CompactionCopy, CompactionJob, CompactionOutcome};
-pub use context::{context_block, context_candidates};
+pub use copies::archive::{ErasedRecord, ExportEntry};
+pub use copies::branch::{BranchDiff, MergeReport, NotMerged};
+pub use copies::join::{Conflict, ConflictKind, JoinedLog, join_logs};
 pub use engine::Engine;
 pub use error::EngineError;
-pub use excerpt::{excerpt, sentences};
-pub use forget::{ForgetSelector, Forgotten};
-pub use identifiers::{Shape, identifiers};
-pub use join::{Conflict, ConflictKind, Joined, join};
-pub use learning::ConsolidationJob;
-pub use open::{EngineOptions, IndexOrigin, OpenReport, OpenVectors, Parts};
-pub use recall::{
-    Ablation, Elsewhere, Spread, Testimony, UnknownSignal, Weighed, decide, judged,
-    question_vector, subject, with_wordings, without_sensitive,
-};
+pub use open::{EngineOptions, IndexOrigin, OpenReport};
+pub use ports::{EnginePorts, OpenVectors};
+pub use recall::RecallCall;
 pub use reprise_index::{
-    TextTerm, TextTerms, alike_pairs, term_norm, term_score, term_share, term_weight, text_terms,
-    word_ranges as matches,
+    Spread, TextTerm, TextTerms, bm25_parameters, extract_terms, find_ranges_of_words as matches,
+    find_similar_pairs, term_bm25, term_idf, term_relative_weight,
 };
 pub use reprise_learn::{LearnError, LearnSettings, RECEIPTS_MAX};
+pub use reprise_rank::{
+    Ablation, AskedParts, CorpusStats, ExternalHit, IdentifierShape, ScoredHit, UnknownSignal,
+    apply_judgements, build_context_block, context_candidate_count, decide_shown, embed_question,
+    estimate_tokens, excerpt, identifiers, is_first_settled, merge_question_answers,
+    merge_thing_answers, merge_wordings, question_subject, remove_sensitive, sentence_ranges,
+    split_prompt, texts_to_judge,
+};
 pub use reprise_store::CheckpointStep;
-pub use retire::{Contradiction, Retired};
 pub use snapshot::Snapshot;
-pub use stats::{EngineStats, InLanguage, OtherSpace, Space};
-pub use write::{LinkEnd, NewLink, Overheard, RunTurn, RunWrite, WriteBatch, Written};
+pub use snapshot::similarity::SimilarityScratch;
+pub use snapshot::stats::{EngineStats, LanguageCount, OtherSpace, SpaceStats};
+pub use upkeep::check::{CheckReport, Finding};
+pub use upkeep::checkpoint::{CheckpointJob, CheckpointOutcome, CheckpointParts};
+pub use upkeep::compact::{CompactionCopy, CompactionJob, CompactionOutcome};
+pub use write::forget::{ForgetSelector, ForgottenRecord};
+pub use write::learning::AdapterFitJob;
+pub use write::retire::{ActionChanges, Contradiction, Retirement};
+pub use write::{InferredUse, LinkEnd, NewLink, RunAction, RunWrite, WriteBatch, WriteBatchReport};

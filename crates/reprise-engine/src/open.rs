@@ -1,85 +1,79 @@
-//! Opening: the log first, then the index, from the checkpoint's parts and the tail of the log, or
-//! from the whole log where any part is missing, stale or damaged.
+//! Opens a memory: the log first, then the index, from the checkpoint and the log's tail, or from
+//! the whole log if any part of the checkpoint is missing, stale or damaged.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use reprise_index::{
-    CELLS_DOCUMENTS, GRAPH_DOCUMENTS, PART_CELLS, PART_CODES, PART_DOCUMENTS, PART_GRAPH,
-    PART_HOT_GRAPH, PART_WORDS,
+    CELLS_THRESHOLD, GRAPH_THRESHOLD, PART_CELLS, PART_CODES, PART_DOCUMENTS, PART_GRAPH,
+    PART_NEWEST_GRAPH, PART_WORDS,
 };
 use reprise_learn::LearnSettings;
-use reprise_store::{CommitSeq, Disk, Log, LogReader, OpenOptions, Opened, RecoveryReport, Verify};
+use reprise_store::{CommitSeq, Disk, Log, OpenOptions, OpenedLog, RecoveryReport, Verify};
 use reprise_types::limits::TEXT_BYTES_MAX;
-use reprise_types::{EmbeddingSpace, LearningEngine, VectorStore, show_fields};
+use reprise_types::{EmbeddingSpace, UserId};
 
 use crate::engine::Engine;
 use crate::error::EngineError;
-use crate::keys::KEYS_TAG;
-use crate::naming::IdSource;
+use crate::ports::EnginePorts;
 use crate::snapshot::Snapshot;
-use crate::state::State;
+use crate::snapshot::owner::check_user;
+use crate::snapshot::second_store::vectors_path;
+use crate::state::EngineState;
+use crate::write::dedup_keys::KEYS_TAG;
+use crate::write::id_source::IdSource;
+use crate::write::lineage::LineageCache;
 
-/// Parts that are read where they lie, or when they are first needed.
-const LEFT: [u8; 7] = [
+/// Parts of a checkpoint that are opened lazily: read in place, or when they are first needed.
+const LAZY_PARTS: [u8; 7] = [
     PART_CELLS,
     PART_CODES,
     PART_WORDS,
     PART_DOCUMENTS,
     PART_GRAPH,
-    PART_HOT_GRAPH,
+    PART_NEWEST_GRAPH,
     KEYS_TAG,
 ];
 
-/// What the engine is given when it opens.
+/// Options for opening a memory.
 #[derive(Debug, Clone)]
 pub struct EngineOptions {
-    /// Length of the vectors of a new file where no model says it.
+    /// Length of the vectors of a new file when no model is configured.
     pub dimensions: u16,
-    /// The space of the model in use: records that have their vector in another wait for it, and
-    /// are searched in the space they have meanwhile. `None` takes the file's.
+    /// Space of the model in use; `None` takes the file's. Records with a vector of another space
+    /// wait for a new one, and are searched in their own space meanwhile.
     pub space: Option<EmbeddingSpace>,
-    /// Random bits: they name a new file and make ids.
+    /// Random bits that name a new file and seed its ids.
     pub entropy: u128,
     /// The present instant, stamped on a new file.
     pub now: DateTime<Utc>,
-    /// Whether a missing file is made.
+    /// Whether a missing file is created.
     pub create: bool,
-    /// Read-only: no lock, no writes.
+    /// Whether the file is opened read-only: without a lock and without writes.
     pub read_only: bool,
-    /// Hash the whole file before answering, or the tail alone.
+    /// How much of the file is hashed before the first answer.
     pub verify: Verify,
-    /// Records from which on [`Engine::advance_graph`] grows a graph.
+    /// Number of records from which on [`Engine::advance_graph`] grows a graph.
     pub graph_from: usize,
-    /// Records with a vector from which on it makes the cells besides, by which the first answers
-    /// after an opening are found.
+    /// Number of records with a vector from which on cells are built as well, which find the first
+    /// answers after an opening.
     pub cells_from: usize,
     /// How much the weaker kinds of runs teach.
     pub learn: LearnSettings,
     /// Longest text that a record keeps, in bytes; a longer one is cut.
     pub text_bytes_max: usize,
-    /// Of records that answer alike the first that was told comes first, else the last.
-    pub first_told: bool,
-    /// What is used in place of the engine's own parts.
-    pub parts: Parts,
+    /// Whether the older of two records with the same score comes first; the newer does otherwise.
+    pub prefer_oldest: bool,
+    /// Whose memory it is: the file of another user is refused, and a file that names no user names
+    /// this one from the first write on.
+    pub user: Option<UserId>,
+    /// Replacements for parts of the engine.
+    pub ports: EnginePorts,
 }
-
-/// Makes the store that whole vectors are read from, over the file as it is at one moment.
-pub type OpenVectors = Arc<dyn Fn(LogReader) -> Arc<dyn VectorStore> + Send + Sync>;
-
-/// Parts behind a port (M13): without one the log serves vectors, and the memory's own learner
-/// adjusts scores.
-#[derive(Clone, Default)]
-pub struct Parts {
-    pub vectors: Option<OpenVectors>,
-    pub learning: Option<Arc<dyn LearningEngine>>,
-}
-
-show_fields!(Parts {});
 
 impl EngineOptions {
-    /// Opens for writing, makes a missing file, verifies the tail first.
+    /// Creates options that open for writing, create a missing file and verify the tail first.
     pub fn new(dimensions: u16, entropy: u128, now: DateTime<Utc>) -> Self {
         Self {
             dimensions,
@@ -89,12 +83,13 @@ impl EngineOptions {
             create: true,
             read_only: false,
             verify: Verify::Tail,
-            graph_from: GRAPH_DOCUMENTS,
-            cells_from: CELLS_DOCUMENTS,
+            graph_from: GRAPH_THRESHOLD,
+            cells_from: CELLS_THRESHOLD,
             learn: LearnSettings::default(),
             text_bytes_max: TEXT_BYTES_MAX,
-            first_told: false,
-            parts: Parts::default(),
+            prefer_oldest: false,
+            user: None,
+            ports: EnginePorts::default(),
         }
     }
 }
@@ -116,7 +111,7 @@ pub struct OpenReport {
 }
 
 impl Engine {
-    /// Opens or makes the file at `path`. Recovery is the only way to start, so every start
+    /// Opens or creates the file at `path`. Recovery is the only way to start, so every start
     /// exercises it.
     pub fn open(
         disk: Arc<dyn Disk>,
@@ -133,46 +128,67 @@ impl Engine {
             create: options.create,
             read_only: options.read_only,
             verify: options.verify,
-            leave: &LEFT,
+            leave_unread: &LAZY_PARTS,
         };
-        let Opened {
+        let vectors = vectors_path(path);
+        let is_there = disk.identity(&vectors);
+        let is_there = is_there.map_err(|error| EngineError::VectorsUnusable {
+            path: vectors,
+            why: error.to_string(),
+        })?;
+        let OpenedLog {
             log,
             derived,
             report,
         } = Log::open(disk, path, &open)?;
+        if let Some(user) = &options.user {
+            check_user(&log, user)?;
+        }
         let ready = derived.and_then(|set| {
-            let covers = set.covers;
+            let covers = set.covered_seq;
             let space = options.space.as_ref();
             let reader = log.reader();
-            let state = State::from_parts(options.learn, space, set, &reader)?;
+            let state = EngineState::from_parts(options.learn, space, set, &reader)?;
             Some((state.replay(&log, covers).ok()?, covers))
         });
         let (mut state, checkpointed, origin) = if let Some((state, covers)) = ready {
             (state, covers, IndexOrigin::Checkpoint)
         } else {
             let space = options.space.clone();
-            let state = State::of_log(options.learn, space, &log)?;
+            let state = EngineState::from_log(options.learn, space, &log)?;
             (state, CommitSeq(0), IndexOrigin::Rebuilt)
         };
-        state.index.set_graph_from(options.graph_from);
-        state.index.set_cells_from(options.cells_from);
-        let (first_told, parts) = (options.first_told, options.parts.clone());
-        let snapshot = Arc::new(Snapshot::of(&mut state, log.reader(), first_told, &parts));
+        state.index.set_graph_threshold(options.graph_from);
+        state.index.set_cells_threshold(options.cells_from);
+        let (first_told, parts) = (options.prefer_oldest, options.ports.clone());
+        let lineages = Arc::<LineageCache>::default();
+        let snapshot = Arc::new(Snapshot::from_state(
+            &mut state,
+            log.reader(),
+            first_told,
+            &parts,
+            None,
+            Arc::clone(&lineages),
+        ));
         let (low, high) = (options.entropy as u64, (options.entropy >> 64) as u64);
         let ids = IdSource::new(low ^ high, state.index.last().map(|last| last.0));
-        let engine = Self {
+        let mut engine = Self {
             log,
             state,
             ids,
+            lineages,
             snapshot,
-            checkpointed,
-            checkpoints: 0,
-            graph_left: 0,
-            measured_at: 0,
+            checkpointed_seq: checkpointed,
+            checkpoint_generation: 0,
+            graph_pending: 0,
+            crossover_measured_records: 0,
             text_bytes_max: options.text_bytes_max,
-            first_told,
-            parts,
+            prefer_oldest: first_told,
+            ports: parts,
+            user: options.user.clone(),
+            second_store: None,
         };
+        engine.open_vectors(is_there.is_some())?;
         Ok((
             engine,
             OpenReport {

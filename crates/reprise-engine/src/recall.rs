@@ -1,185 +1,200 @@
-//! The read flow: plan, look-ups, candidates, signals, fuse, (learned) adjustment, diversity,
-//! explain, answer. What only asks is no candidate: it leads to what followed it.
+//! The steps of a recall: plan, look-ups, candidates, signals, fusion, adjustment by learning,
+//! diversity, explanation, answer. A record that only asks is no candidate: it leads to what
+//! followed it.
 //!
-//! A pure function of snapshot, question, query vector and learner: the same arguments give the
-//! same answer, bit for bit.
+//! This is a pure function of snapshot, question, query vectors and learner: the same arguments
+//! give the same answer, bit for bit.
 
-mod ablation;
-mod answer;
 mod candidates;
-mod contrary;
-mod diversify;
-mod elsewhere;
-mod explain;
-mod fuse;
-mod kinds;
-mod languages;
+mod contradictions;
 mod leads;
-mod lookup;
+mod learned;
+mod measure;
+mod names;
 mod notes;
 mod plan;
-mod question;
-mod reason;
-mod scale;
+mod read_back;
 mod scene;
-mod second;
-mod signals;
-mod wanted;
-mod weights;
-mod when;
-
-#[cfg(test)]
-mod tests;
+mod times;
 
 use std::sync::Mutex;
 
+use reprise_rank::{
+    Ablation, ExplainedQuestion, Fusion, Leads, ScoreModel, ScoredCandidate, decide_order,
+    decide_shown,
+};
 use reprise_types::{
-    Degraded, EmbeddingSpace, LearningEngine, Recall, RecallId, RecallRequest, lock,
+    DegradedPart, EmbeddingSpace, LearningEngine, RecallId, RecallRequest, RecallResponse, lock,
+    show_fields,
 };
 
-pub use ablation::{Ablation, UnknownSignal};
-pub use answer::{decide, without_sensitive};
-pub use elsewhere::{Elsewhere, Spread, Testimony, Weighed};
-pub use question::{question_vector, subject};
-pub use second::{judged, with_wordings};
-
 use crate::snapshot::Snapshot;
-use contrary::Contrary;
-use explain::Raised;
-use fuse::Fusion;
-use leads::Leads;
-use lookup::Lookup;
-use plan::Plan;
-pub(crate) use reason::NOTHING_SPEAKS;
-use scene::Scene;
-pub(crate) use scene::dialogue;
+use candidates::CandidateSet;
+use contradictions::find_contradictions;
+use leads::{asked_before_note, list_answers_to_prompt};
+use learned::add_learned;
+use plan::RecallPlan;
+use read_back::Explanations;
+pub(crate) use scene::dialogue_share;
+use scene::{RecallCandidate, Scene};
 
-/// Buffers, lent again and again: a recall allocates nothing per candidate.
+/// Buffers of one recall, reused between recalls, so that a recall allocates nothing per candidate.
 #[derive(Debug, Default)]
 struct Scratch {
     search: candidates::Scratch,
-    looked_at: Vec<scene::Candidate>,
-    ranked: Vec<fuse::Scored>,
+    candidates: Vec<RecallCandidate>,
+    ranked: Vec<ScoredCandidate>,
 }
 
-/// Buffers that no recall uses now: as many as ran at once, however many threads they ran on.
+/// Buffers that no recall uses now: as many as ran at once, on however many threads.
 static IDLE: Mutex<Vec<Scratch>> = Mutex::new(Vec::new());
-/// Beyond these they are given back.
+/// Most idle buffers; others are dropped.
 const IDLE_MAX: usize = 8;
 
 /// Runs `work` with buffers of its own.
-fn with_scratch<T>(work: impl FnOnce(&mut Scratch) -> T) -> T {
+fn run_with_scratch<T>(work: impl FnOnce(&mut Scratch) -> T) -> T {
     let idle = || lock(&IDLE);
     let mut scratch = idle().pop().unwrap_or_default();
-    let answer = work(&mut scratch);
+    let result = work(&mut scratch);
     let mut idle = idle();
     if idle.len() < IDLE_MAX {
         idle.push(scratch);
     }
-    answer
+    result
+}
+
+/// A question to a snapshot, with all that its answer depends on.
+#[derive(Clone, Copy)]
+pub struct RecallCall<'a> {
+    pub request: &'a RecallRequest,
+    /// The unit vectors of the question's [`question_subject`], one for each space in which it was
+    /// embedded. Without one of the space in use, words and context decide and `degraded` says so.
+    /// While vectors are being replaced, records that still have one of
+    /// [`Snapshot::other_spaces`] are compared there, and nowhere else.
+    pub vectors: &'a [(&'a EmbeddingSpace, &'a [f32])],
+    pub id: RecallId,
+    pub learning: &'a dyn LearningEngine,
+    /// The signals that take part.
+    pub ablation: Ablation,
+}
+
+show_fields!(RecallCall<'_> { request, id, ablation });
+
+impl<'a> RecallCall<'a> {
+    /// Asks by words alone, and with all signals.
+    pub fn new(request: &'a RecallRequest, id: RecallId, learning: &'a dyn LearningEngine) -> Self {
+        Self {
+            request,
+            vectors: &[],
+            id,
+            learning,
+            ablation: Ablation::default(),
+        }
+    }
+
+    /// Asks by these vectors, too.
+    #[must_use]
+    pub fn with_vectors(self, vectors: &'a [(&'a EmbeddingSpace, &'a [f32])]) -> Self {
+        Self { vectors, ..self }
+    }
 }
 
 impl Snapshot {
-    /// Answers one question. `query_vector` is the unit vector of the question's [`subject`] with
-    /// its space; without one, or with one of another space, words and context answer and
-    /// `degraded` says so.
+    /// Answers one question.
     #[must_use]
-    pub fn recall(
-        &self,
-        request: &RecallRequest,
-        query_vector: Option<(&EmbeddingSpace, &[f32])>,
-        recall_id: RecallId,
-        learning: &dyn LearningEngine,
-    ) -> Recall {
-        let all = Ablation::default();
-        self.recall_with(request, query_vector, recall_id, learning, &all)
-    }
-
-    /// The same with the question's vector in several spaces: while vectors are made anew, what
-    /// still has one of [`Self::other_spaces`] is compared there, and nowhere else.
-    #[must_use]
-    pub fn recall_in(
-        &self,
-        request: &RecallRequest,
-        query_vectors: &[(&EmbeddingSpace, &[f32])],
-        recall_id: RecallId,
-        learning: &dyn LearningEngine,
-    ) -> Recall {
-        let all = Ablation::default();
-        self.answer(request, query_vectors, recall_id, learning, &all)
-    }
-
-    /// As [`Self::recall`], with some signals left out.
-    #[must_use]
-    pub fn recall_with(
-        &self,
-        request: &RecallRequest,
-        query_vector: Option<(&EmbeddingSpace, &[f32])>,
-        recall_id: RecallId,
-        learning: &dyn LearningEngine,
-        ablation: &Ablation,
-    ) -> Recall {
-        let vectors = query_vector.as_slice();
-        self.answer(request, vectors, recall_id, learning, ablation)
-    }
-
-    fn answer(
-        &self,
-        request: &RecallRequest,
-        query_vectors: &[(&EmbeddingSpace, &[f32])],
-        recall_id: RecallId,
-        learning: &dyn LearningEngine,
-        ablation: &Ablation,
-    ) -> Recall {
-        let plan = Plan::new(self, request, query_vectors).moved(self, learning);
-        with_scratch(|scratch| {
+    pub fn recall(&self, call: &RecallCall<'_>) -> RecallResponse {
+        let (request, learning) = (call.request, call.learning);
+        let plan = RecallPlan::new(self, request, call.vectors).with_correction(self, learning);
+        run_with_scratch(|scratch| {
             let Scratch {
                 search,
-                looked_at,
+                candidates: looked_at,
                 ranked,
             } = scratch;
-            let look_up = || Lookup::read(self, &plan, request);
-            let (found, mut lookup) = candidates::run(self, &plan, look_up, search);
+            let look_up = || names::read_names(self, &plan, request);
+            let (found, names) = candidates::find_candidates(self, &plan, look_up, search);
             let mut scene = Scene::new(self, &plan, &found);
-            scene.look(found.ordinals, looked_at);
-            let leads = Leads::taken_from(&scene, looked_at);
-            let mut fusion = Fusion::new(ablation);
-            fuse::run(
-                &scene,
-                looked_at,
-                &leads,
-                &mut fusion,
-                (plan.ranked, found.kept),
-                ranked,
-            );
-            lookup.raise(ranked);
-            let mut contrary = Contrary::among(self, &plan, ranked);
-            contrary.raise(ranked);
-            let raised = Raised {
-                lookup: &lookup,
-                contrary: &contrary,
+            scene.build_candidates(found.ordinals, looked_at);
+            let mut leads = leads::extract_leads(&scene, looked_at);
+            let mut model = ScoreModel::new(&call.ablation);
+            fuse_candidates(&scene, (&found, looked_at), &leads, &mut model, ranked);
+            names.lift_holders(ranked);
+            leads.lift_answers(ranked, |prompt| list_answers_to_prompt(&scene, prompt));
+            let contradictions = find_contradictions(self, &plan, ranked);
+            contradictions.lift_newer(ranked);
+            let mut ranked = add_learned(&scene, ranked, learning);
+            decide_order(&mut ranked, &names, &contradictions);
+            let explanations = Explanations {
+                scene: &scene,
+                question: &ExplainedQuestion {
+                    model: &model,
+                    names: &names,
+                    required: &plan.required,
+                    words: read_back::counted_words(&scene),
+                    asks_when: plan.traits.asks_when,
+                    is_of_time: plan.when.is_filter,
+                    now: plan.now,
+                },
+                contradictions: &contradictions,
                 leads: &leads,
+                learning,
             };
-            let (results, damaged) = explain::run(&scene, &fusion, ranked, raised, learning);
+            let (results, damaged) = read_back::read_results(&explanations, &ranked);
             let mut degraded = plan.degraded.clone();
-            let unembedded = plan.asks_meaning() && looked_at.iter().any(|c| !c.compared);
+            let unembedded =
+                plan.can_compare_meaning() && looked_at.iter().any(|c| !c.is_comparable);
             if unembedded {
-                degraded.push(Degraded::UnembeddedRecords);
+                degraded.push(DegradedPart::UnembeddedRecords);
             }
             if damaged || self.index.is_damaged() {
-                degraded.push(Degraded::DamagedRecords);
+                degraded.push(DegradedPart::DamagedRecords);
             }
-            let mut recall = Recall {
+            let mut recall = RecallResponse {
                 results,
                 degraded,
-                tier: found.tier,
-                considered: plan.view.considered(),
-                ..Recall::nothing(recall_id)
+                route: found.route,
+                considered: plan.view.considered_count(),
+                ..RecallResponse::empty(call.id)
             };
-            decide(&mut recall);
-            recall.notes = notes::of(self, request, &plan, lookup);
-            recall.notes.extend(leads.note(self));
+            decide_shown(&mut recall);
+            recall.notes = notes::collect_notes(self, request, &plan, &names);
+            recall.notes.extend(asked_before_note(self, &leads));
+            if plan.as_of.is_none() {
+                let query = plan.vector.filter(|_| !recall.nothing_relevant);
+                let chain =
+                    query.and_then(|query| learning.describe_chain(query, &recall.shown_runs()));
+                let note = chain.map(|chain| format!("{}{chain}", RecallResponse::CHAIN_NOTE));
+                recall.notes.extend(note);
+            }
             recall
         })
     }
+}
+
+/// Scores the candidates for which anything speaks, and those that are ranked in any case.
+fn fuse_candidates(
+    scene: &Scene<'_>,
+    (found, looked_at): (&CandidateSet<'_>, &[RecallCandidate]),
+    leads: &Leads,
+    model: &mut ScoreModel,
+    ranked: &mut Vec<ScoredCandidate>,
+) {
+    let (snapshot, plan) = (scene.snapshot, scene.plan);
+    let counts = |one: &&RecallCandidate| {
+        scene.has_evidence(one)
+            || found.always_ranked.binary_search(&one.ordinal).is_ok()
+            || leads.gain_of(one.ordinal) > 0.0
+    };
+    let measured = looked_at.iter().filter(counts);
+    let measured = measured.map(|one| scene.measure(one, leads));
+    let fusion = Fusion {
+        question: scene.signal_context(),
+        considered: plan.view.considered_count() - leads.count,
+        is_of_time: plan.when.is_filter,
+        most: plan.ranked,
+        always_ranked: found.always_ranked,
+        records_of_its_run: &|ordinal| measure::records_of_its_run(snapshot, ordinal),
+        likeness: &|one, other| scene.similarity_of(one, other),
+    };
+    fusion.fuse_candidates(measured, model, ranked);
 }

@@ -1,24 +1,35 @@
-//! The read half: an immutable view of one moment, shared by any number of readers.
+//! The reading half: an immutable view of one moment, shared by any number of readers.
 
-use std::collections::HashMap;
+pub(crate) mod annotation_index;
+pub(crate) mod filtering;
+pub(crate) mod other_spaces;
+pub(crate) mod owner;
+pub(crate) mod second_store;
+pub(crate) mod similarity;
+pub(crate) mod stats;
+
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use reprise_index::{Doc, IndexSnapshot, View};
-use reprise_learn::Learner;
+use reprise_index::{Doc, IndexSnapshot, IndexView};
+use reprise_learn::{Learner, LearningStatus};
 use reprise_store::{LogReader, StoreError};
 use reprise_types::{
-    Embedding, EmbeddingSpace, LearningEngine, MemoryFilter, MemoryRecord, RecordId, Unrelated,
-    VectorStore, lock, show_fields,
+    Embedding, EmbeddingSpace, LearningEngine, MemoryFilter, MemoryRecord, RecordId,
+    UnrelatedCosines, VectorStore, lock, show_fields,
 };
 
-use crate::marks::Marks;
-use crate::open::Parts;
-use crate::others::Others;
-use crate::state::State;
+use crate::ports::EnginePorts;
+use crate::snapshot::annotation_index::AnnotationIndex;
+use crate::snapshot::other_spaces::OtherSpaces;
+use crate::state::EngineState;
+use crate::write::dedup_keys::DedupKeys;
+use crate::write::lineage::LineageCache;
+use crate::write::prepare::content_hash;
 
-/// Tags whose records are remembered of one moment.
+/// Number of tags whose views are cached per snapshot.
 const TAGS_MAX: usize = 16;
 
 /// One moment of one user's memory. Later writes, and even a compaction, leave it as it is.
@@ -26,60 +37,65 @@ pub struct Snapshot {
     pub(crate) index: Arc<IndexSnapshot>,
     pub(crate) reader: LogReader,
     pub(crate) space: Option<EmbeddingSpace>,
-    pub(crate) others: Others,
-    /// Whole vectors, read as they are asked for.
-    pub(crate) vectors: Arc<dyn VectorStore>,
-    /// What adjusts scores,
+    pub(crate) other_spaces: OtherSpaces,
+    /// The store that answers for vectors in place of the index, if the memory has one.
+    pub(crate) second_store: Option<Arc<dyn VectorStore>>,
+    /// The engine that adjusts scores; mostly the learner of this memory.
     pub(crate) learning: Arc<dyn LearningEngine>,
-    /// and what the runs of this memory teach, which mostly is the same.
+    /// What the runs of this memory teach.
     pub(crate) learner: Arc<Learner>,
-    pub(crate) marks: Marks,
-    /// Of records that answer alike the first that was told comes first, else the last.
-    pub(crate) first_told: bool,
-    /// By tag, the live records that have it: a tag on most records is asked for again and again.
-    views: Mutex<HashMap<String, Arc<View>>>,
-    /// See [`Self::unrelated`].
-    unrelated: OnceLock<Unrelated>,
+    /// Number of runs under way.
+    open_runs: usize,
+    pub(crate) marks: AnnotationIndex,
+    pub(crate) keys: DedupKeys,
+    pub(crate) lineages: Arc<LineageCache>,
+    /// Whether the older of two records with the same score comes first; the newer does otherwise.
+    pub(crate) prefer_oldest: bool,
+    /// The live records of a tag, cached, because a tag on most records is asked for often.
+    views: Mutex<HashMap<String, Arc<IndexView>>>,
+    /// The value of [`Self::unrelated`], once it is known.
+    unrelated: OnceLock<UnrelatedCosines>,
 }
 
 show_fields!(Snapshot { space, learner });
 
 impl Snapshot {
-    pub(crate) fn of(
-        state: &mut State,
+    pub(crate) fn from_state(
+        state: &mut EngineState,
         reader: LogReader,
         first_told: bool,
-        parts: &Parts,
+        parts: &EnginePorts,
+        second_store: Option<Arc<dyn VectorStore>>,
+        lineages: Arc<LineageCache>,
     ) -> Self {
         let learner = state.learning.learner();
-        let vectors: Arc<dyn VectorStore> = match &parts.vectors {
-            Some(open) => open(reader.clone()),
-            None => Arc::new(reader.clone()),
-        };
         let own = || -> Arc<dyn LearningEngine> { Arc::clone(&learner) as _ };
         Self {
             index: state.index.publish(),
             reader,
-            vectors,
+            second_store,
             learning: parts.learning.clone().unwrap_or_else(own),
             space: state.space.clone(),
-            others: state.others.clone(),
+            other_spaces: state.other_spaces.clone(),
             learner,
+            open_runs: state.learning.open_run_count(),
             marks: state.marks.clone(),
-            first_told,
+            keys: state.keys.publish(),
+            lineages,
+            prefer_oldest: first_told,
             views: Mutex::default(),
             unrelated: OnceLock::new(),
         }
     }
 
-    /// The live records that have a tag in its normal form.
-    pub(crate) fn tagged_view(&self, tag: &str) -> Arc<View> {
+    /// Returns the live records that have a tag, which must be normalised.
+    pub(crate) fn tag_view(&self, tag: &str) -> Arc<IndexView> {
         let known = || lock(&self.views);
         if let Some(view) = known().get(tag) {
             return Arc::clone(view);
         }
         let all = self.index.view(&MemoryFilter::default(), None);
-        let view = Arc::new(all.among(self.marks.holding(tag, None)));
+        let view = Arc::new(all.restrict_to(self.marks.iter_with_tag(tag, None)));
         let mut known = known();
         if known.len() >= TAGS_MAX {
             known.clear();
@@ -88,212 +104,234 @@ impl Snapshot {
         view
     }
 
-    /// What the model of its space gives unrelated texts: looked up until it is known, as a model
-    /// may be opened after the memory.
-    pub(crate) fn unrelated(&self) -> Option<Unrelated> {
+    /// Returns how similar the model in use finds unrelated texts. It is looked up until it is
+    /// known, because a model may be opened after the memory.
+    pub(crate) fn unrelated(&self) -> Option<UnrelatedCosines> {
         let known = self.unrelated.get().copied();
         known.or_else(|| {
-            let found = self.space.as_ref()?.unrelated()?;
+            let found = self.space.as_ref()?.unrelated_cosines()?;
             Some(*self.unrelated.get_or_init(|| found))
         })
     }
 
-    /// The space of its vectors, once it has any.
+    /// Returns the space of the vectors in use, once there is one.
     pub fn space(&self) -> Option<&EmbeddingSpace> {
         self.space.as_ref()
     }
 
-    /// The other spaces that records still have their vector in: a question is asked in each.
+    /// Returns the other spaces that records still have their vector in; a question is asked in
+    /// each.
     pub fn other_spaces(&self) -> impl Iterator<Item = &EmbeddingSpace> {
-        self.others.iter().map(|other| &other.space)
+        self.other_spaces.iter().map(|other| &other.space)
     }
 
-    /// The cosine of two records in the one space that both have their vector in; `None` where
-    /// there is none.
-    pub(crate) fn likeness(&self, one: u32, other: u32) -> Option<f32> {
+    /// Returns the cosine of two records, by ordinal, in the one space that has both vectors;
+    /// `None` if none has.
+    pub(crate) fn cosine_of_ordinals(&self, one: u32, other: u32) -> Option<f32> {
         if self.index.has_vector(one) && self.index.has_vector(other) {
-            Some(self.index.likeness(one, other))
+            Some(self.index.similarity(one, other))
         } else {
-            self.others.likeness(one, other)
+            self.other_spaces.cosine_of_ordinals(one, other)
         }
     }
 
-    /// The cosines of every two of these records that one space has, by their places.
-    pub fn likenesses(&self, records: &[RecordId]) -> Vec<(usize, usize, f32)> {
-        let ordinals: Vec<Option<u32>> = records.iter().map(|id| self.ordinal(*id)).collect();
+    /// Returns the cosine of every pair of these records that have vectors in one space, with the
+    /// positions of the two in `records`.
+    pub fn pairwise_cosines(&self, records: &[RecordId]) -> Vec<(usize, usize, f32)> {
+        let ordinals: Vec<Option<u32>> = records.iter().map(|id| self.live_ordinal(*id)).collect();
         let mut found = Vec::new();
         for (place, one) in ordinals.iter().enumerate() {
             for (other_place, other) in ordinals.iter().enumerate().skip(place + 1) {
-                let cosine = one.zip(*other).and_then(|(a, b)| self.likeness(a, b));
+                let cosine = one
+                    .zip(*other)
+                    .and_then(|(a, b)| self.cosine_of_ordinals(a, b));
                 found.extend(cosine.map(|cosine| (place, other_place, cosine)));
             }
         }
         found
     }
 
-    /// What adjusts scores, as of this moment: the learner that a recall is meant to use.
-    pub fn learning(&self) -> &dyn LearningEngine {
+    /// Returns the engine that adjusts scores, as of this moment.
+    pub fn learning_engine(&self) -> &dyn LearningEngine {
         self.learning.as_ref()
     }
 
-    /// What past runs teach, as of this moment.
+    /// Returns what past runs teach, as of this moment.
     pub fn learner(&self) -> &Arc<Learner> {
         &self.learner
     }
 
-    /// The log behind it, for background verification and inspection.
-    pub fn log(&self) -> &LogReader {
+    /// Returns the status of learning, as of this moment.
+    pub fn learning_status(&self) -> LearningStatus {
+        self.learner.status(self.open_runs)
+    }
+
+    /// Returns the log's reader, for background verification and inspection.
+    pub fn log_reader(&self) -> &LogReader {
         &self.reader
     }
 
-    /// The live record with this id.
+    /// Returns the live record with this id.
     pub fn get(&self, id: RecordId) -> Option<Result<MemoryRecord, StoreError>> {
-        self.ordinal(id).map(|ordinal| self.record(ordinal, None))
+        self.live_ordinal(id)
+            .map(|ordinal| self.record(ordinal, None))
     }
 
-    /// The record with this id, whether it still answers or was corrected or put away; `None` where
-    /// it was never here or is forgotten.
-    pub fn version(&self, id: RecordId) -> Option<Result<MemoryRecord, StoreError>> {
+    /// Returns the record with this id if it is stored, whether it is live, corrected or retired;
+    /// `None` if it was never here or is forgotten.
+    pub fn get_stored(&self, id: RecordId) -> Option<Result<MemoryRecord, StoreError>> {
         let ordinal = self.index.find(id)?;
         let doc = self.index.doc(ordinal)?;
         let is_there = doc.forgotten_at().is_none() && !doc.hole;
         is_there.then(|| self.record(ordinal, None))
     }
 
-    /// Whether the record with this id was here, and is forgotten.
+    /// Whether the record with this id was here and is forgotten.
     pub fn is_forgotten(&self, id: RecordId) -> bool {
         let doc = self.index.find(id).and_then(|at| self.index.doc(at));
         doc.is_some_and(|doc| doc.forgotten_at().is_some())
     }
 
-    /// What this memory forgot, and another one has: records and their earlier versions.
-    pub fn forgotten_of(&self, other: &Self) -> Vec<RecordId> {
-        let there = other.docs().filter(|(_, doc)| doc.forgotten_at().is_none());
-        let ids = there.map(|(_, doc)| doc.id);
+    /// Returns when a record with exactly this text was forgotten last.
+    pub fn text_forgotten_at(&self, text: &str) -> Option<DateTime<Utc>> {
+        let hash = content_hash(text);
+        self.reader.find_forgotten_text(hash).map(|left| left.at)
+    }
+
+    /// Returns the ids of records that this memory forgot and `other` still has, earlier versions
+    /// included.
+    pub fn forgotten_ids_still_in(&self, other: &Self) -> Vec<RecordId> {
+        let stored = other.docs().filter(|(_, doc)| doc.forgotten_at().is_none());
+        let ids = stored.map(|(_, doc)| doc.id);
         ids.filter(|id| self.is_forgotten(*id)).collect()
     }
 
-    /// The live version of a record that was kept under this id: itself, or what has replaced it,
-    /// in as many steps as that took. Reads the records that were kept at the instants of
-    /// replacement.
-    pub fn current(&self, id: RecordId) -> Option<RecordId> {
+    /// Returns the live record that replaced this one through any number of corrections and
+    /// retirements, or itself. Reads the records that were stored at the instants of replacement.
+    pub fn current_version(&self, id: RecordId) -> Option<RecordId> {
         let mut version = self.index.find(id)?;
-        loop {
+        let mut passed = BTreeSet::new();
+        // A joined or foreign file may lead in a circle.
+        while passed.insert(version) {
             let doc = self.index.doc(version)?;
             if doc.is_live() {
                 return Some(doc.id);
             }
-            if let Some(link) = self.retired_by(version) {
-                // What was put away because its time was over leads nowhere.
+            if let Some(link) = self.retirement_link(version) {
+                // An expired record was replaced by nothing.
                 if link.to == version {
                     return None;
                 }
                 version = link.to;
                 continue;
             }
-            let then = self.index.learned_at(doc.superseded_at()?);
-            let mut known_then = then.filter(|ordinal| *ordinal > version);
-            version = known_then.find(|ordinal| {
-                let record = self.reader.record(*ordinal);
+            let known_at_that_time = self.index.documents_learned_at(doc.superseded_at()?);
+            let mut later = known_at_that_time.filter(|ordinal| *ordinal > version);
+            version = later.find(|ordinal| {
+                let record = self.reader.read_record(*ordinal);
                 record.is_ok_and(|record| record.supersedes == Some(doc.id))
             })?;
         }
+        None
     }
 
-    /// A version and all that it corrected, newest first: none of them but the first may answer,
-    /// and the text of each is still there. Empty where there is no such record.
-    pub(crate) fn corrected(&self, id: RecordId) -> Vec<RecordId> {
+    /// Returns the ids of a version and of all that it corrected, newest first; empty if there is
+    /// no such record. Only the first can be live, but the text of each is stored.
+    pub(crate) fn version_ids(&self, id: RecordId) -> Vec<RecordId> {
         let (mut versions, mut next) = (Vec::new(), Some(id));
+        let mut passed = BTreeSet::new();
         while let Some((id, ordinal)) = next.and_then(|id| Some((id, self.index.find(id)?))) {
-            // A file of others may say that a record corrects itself.
-            if versions.contains(&id) {
+            // A foreign file may claim that a record corrects itself.
+            if !passed.insert(id) {
                 break;
             }
             versions.push(id);
-            let record = self.reader.record(ordinal);
+            let record = self.reader.read_record(ordinal);
             next = record.ok().and_then(|record| record.supersedes);
         }
         versions
     }
 
-    /// The vector of the live record with this id, in the space in use.
+    /// Returns the vector of the live record with this id, in the space in use.
     pub fn vector(&self, id: RecordId) -> Option<Vec<f32>> {
         let mut vector = vec![0.0; self.index.dimensions()];
-        let held = self.is_live(id) && self.vector_of(id, &mut vector);
-        held.then_some(vector)
+        let has_vector = self.is_live(id) && self.read_vector(id, &mut vector);
+        has_vector.then_some(vector)
     }
 
-    /// The cosine of a question and a record, whether it still answers or not; `None` where it has
-    /// no vector in the question's space.
-    pub fn nearness(&self, id: RecordId, question: &Embedding) -> Option<f64> {
+    /// Returns the cosine of a question and a record, live or not; `None` if the record has no
+    /// vector in the question's space.
+    pub fn cosine_to(&self, id: RecordId, question: &Embedding) -> Option<f64> {
         let ordinal = self.index.find(id)?;
         let is_own = self.space.as_ref() == Some(&question.space);
         let mut vector = vec![0.0; self.index.dimensions()];
-        let held =
-            is_own && self.index.has_vector(ordinal) && self.reader.vector(ordinal, &mut vector);
+        let has_vector = is_own
+            && self.index.has_vector(ordinal)
+            && self.reader.copy_vector(ordinal, &mut vector);
         let pairs = vector.iter().zip(&question.vector);
-        held.then(|| pairs.map(|(a, b)| f64::from(*a) * f64::from(*b)).sum())
+        has_vector.then(|| pairs.map(|(a, b)| f64::from(*a) * f64::from(*b)).sum())
     }
 
-    /// A version and all that it corrected, newest first, as far as they are still there.
-    pub fn versions(&self, id: RecordId) -> Vec<MemoryRecord> {
-        let places = self.version_places(id);
+    /// Returns a version and all that it corrected, newest first, as far as they are stored.
+    pub fn version_history(&self, id: RecordId) -> Vec<MemoryRecord> {
+        let places = self.version_ordinals(id);
         let read = places.filter_map(|ordinal| self.record(ordinal, None).ok());
         read.collect()
     }
 
-    /// The places of the same.
-    pub(crate) fn version_places(&self, id: RecordId) -> impl Iterator<Item = u32> {
-        let versions = self.corrected(id).into_iter();
+    /// Returns the ordinals of a version and of all that it corrected, newest first, as far as they
+    /// are stored.
+    pub(crate) fn version_ordinals(&self, id: RecordId) -> impl Iterator<Item = u32> {
+        let versions = self.version_ids(id).into_iter();
         let places = versions.filter_map(|id| self.index.find(id));
-        places.filter(|ordinal| self.is_kept(*ordinal))
+        places.filter(|ordinal| self.is_stored(*ordinal))
     }
 
-    /// When each live record was kept, in microseconds since the Unix epoch, in the order of the
-    /// log.
-    pub fn kept_micros(&self) -> impl Iterator<Item = i64> + '_ {
-        self.index.known_micros()
+    /// Returns when each live record became known, in microseconds since the Unix epoch, in the
+    /// order of the log.
+    pub fn known_at_micros(&self) -> impl Iterator<Item = i64> + '_ {
+        self.index.live_known_at()
     }
 
-    /// The place of the live record with this id.
-    pub(crate) fn ordinal(&self, id: RecordId) -> Option<u32> {
+    /// Returns the ordinal of the live record with this id.
+    pub(crate) fn live_ordinal(&self, id: RecordId) -> Option<u32> {
         let ordinal = self.index.find(id)?;
-        self.live(ordinal).map(|_| ordinal)
+        self.live_doc(ordinal).map(|_| ordinal)
     }
 
-    /// Every place of the log with what the index holds of it.
+    /// Returns every ordinal of the log with what the index holds of it.
     pub(crate) fn docs(&self) -> impl DoubleEndedIterator<Item = (u32, Doc)> {
         let places = 0..self.index.len() as u32;
         places.filter_map(|ordinal| Some((ordinal, self.index.doc(ordinal)?)))
     }
 
-    /// What stands at a place, where it answers.
-    pub(crate) fn live(&self, ordinal: u32) -> Option<Doc> {
+    /// Returns what the index holds of an ordinal, if that record is live.
+    pub(crate) fn live_doc(&self, ordinal: u32) -> Option<Doc> {
         self.index.doc(ordinal).filter(Doc::is_live)
     }
 
-    /// Whether what stands at a place is not forgotten. A corrected version answers no more, but
-    /// its text is still there.
-    pub(crate) fn is_kept(&self, ordinal: u32) -> bool {
+    /// Whether the record at an ordinal is not forgotten. A corrected version is no longer live,
+    /// but its text is still stored.
+    pub(crate) fn is_stored(&self, ordinal: u32) -> bool {
         let doc = self.index.doc(ordinal);
         doc.is_some_and(|doc| doc.forgotten_at().is_none())
     }
 
-    /// A record with the tags that it has now, or had at an instant.
+    /// Reads a record with the tags that it has now, or had at an instant.
     pub(crate) fn record(
         &self,
         ordinal: u32,
         as_of: Option<DateTime<Utc>>,
     ) -> Result<MemoryRecord, StoreError> {
-        let mut record = self.reader.record(ordinal)?;
+        let mut record = self.reader.read_record(ordinal)?;
         let at = as_of.map(|at| at.timestamp_micros());
-        if let Some(tags) = self.marks.edited(ordinal, at) {
+        if let Some(tags) = self.marks.edited_tags(ordinal, at) {
             record.tags = tags;
         }
         Ok(record)
     }
 
-    /// The tags of a record now, ascending.
+    /// Returns the tags that a record has now, ascending.
     pub(crate) fn tags_of(&self, ordinal: u32) -> Vec<String> {
         let mut tags = self
             .record(ordinal, None)
@@ -303,74 +341,75 @@ impl Snapshot {
         tags
     }
 
-    /// The live records that were kept last, newest first, at most `limit`.
-    pub fn newest(&self, limit: usize) -> Vec<Result<MemoryRecord, StoreError>> {
+    /// Returns the newest live records, newest first, at most `limit`.
+    pub fn newest_records(&self, limit: usize) -> Vec<Result<MemoryRecord, StoreError>> {
         let view = self.view(&MemoryFilter::default(), None);
         let newest_first = (0..self.index.len() as u32).rev();
         newest_first
-            .filter(|ordinal| view.admits(*ordinal))
+            .filter(|ordinal| view.contains(*ordinal))
             .take(limit)
             .map(|ordinal| self.record(ordinal, None))
             .collect()
     }
 
-    /// Every live record, oldest first, read from disk as the iterator moves.
+    /// Iterates over all live records, oldest first, and reads each from disk when it is reached.
     pub fn records(&self) -> impl Iterator<Item = Result<MemoryRecord, StoreError>> + '_ {
         let live = self.docs().filter(|(_, doc)| doc.is_live());
         live.map(|(ordinal, _)| self.record(ordinal, None))
     }
 
-    /// Every record that a question about this instant could have found, oldest first, each with
-    /// the tags that it had.
-    pub fn records_at(
+    /// Iterates over all records that a question about this instant could have found, oldest first,
+    /// each with the tags that it had then.
+    pub fn records_as_of(
         &self,
         at: DateTime<Utc>,
     ) -> impl Iterator<Item = Result<MemoryRecord, StoreError>> + '_ {
         let view = self.view(&MemoryFilter::default(), Some(at));
         (0..self.index.len() as u32)
-            .filter(move |ordinal| view.admits(*ordinal))
+            .filter(move |ordinal| view.contains(*ordinal))
             .map(move |ordinal| self.record(ordinal, Some(at)))
     }
 
-    /// Every record that nothing had replaced at an instant, also what was kept only later, oldest
-    /// first, each with the tags that it had then, or came with.
-    pub fn unreplaced_at(
+    /// Iterates over all records that nothing had replaced at an instant, including those stored
+    /// later, oldest first, each with the tags that it had then or came with.
+    pub fn records_unreplaced_at(
         &self,
         at: DateTime<Utc>,
     ) -> impl Iterator<Item = Result<MemoryRecord, StoreError>> + '_ {
-        let stood = self.docs().filter(move |(_, doc)| {
+        let unreplaced = self.docs().filter(move |(_, doc)| {
             let is_there = doc.forgotten_at().is_none() && !doc.hole;
             is_there && doc.superseded_at().is_none_or(|end| end > at)
         });
-        stood.map(move |(ordinal, doc)| self.record(ordinal, Some(at.max(doc.known_at()))))
+        unreplaced.map(move |(ordinal, doc)| self.record(ordinal, Some(at.max(doc.known_at()))))
     }
 
-    /// A record as it stood at an instant: this version where it answered then, else the one of
-    /// those that it corrected, or that corrected it, which did.
+    /// Returns a record as it was at an instant: this version if it was live then, otherwise the
+    /// version of it that was.
     pub fn version_at(
         &self,
         id: RecordId,
         at: DateTime<Utc>,
     ) -> Option<Result<MemoryRecord, StoreError>> {
         let view = self.view(&MemoryFilter::default(), Some(at));
-        let present = self.current(id).into_iter();
-        let later = present.flat_map(|present| self.corrected(present));
+        let present = self.current_version(id).into_iter();
+        let later = present.flat_map(|present| self.version_ids(present));
         let mut places = self
-            .corrected(id)
+            .version_ids(id)
             .into_iter()
             .chain(later)
             .filter_map(|id| self.index.find(id));
-        let found = places.find(|ordinal| view.admits(*ordinal))?;
+        let found = places.find(|ordinal| view.contains(*ordinal))?;
         Some(self.record(found, Some(at)))
     }
 
-    /// As [`reprise_index::IndexSnapshot::crossover`].
-    pub fn crossover(&self, clock: &dyn Fn() -> Duration) -> Option<u32> {
-        self.index.crossover(clock)
+    /// Measures from how many records on the graph is faster than a scan: see
+    /// [`reprise_index::IndexSnapshot`].
+    pub fn measure_crossover(&self, clock: &dyn Fn() -> Duration) -> Option<u32> {
+        self.index.measure_crossover(clock)
     }
 
-    /// Bytes of memory that the index holds.
+    /// Returns the bytes of main memory that the index holds.
     pub fn memory_bytes(&self) -> usize {
-        self.index.memory_bytes() + self.others.memory_bytes()
+        self.index.memory_bytes() + self.other_spaces.memory_bytes()
     }
 }

@@ -1,173 +1,174 @@
-//! The fold of the log: index, keys, marks, clock and space. What an entry means is said here,
-//! once, for opening, writing and checking alike.
+//! The fold of the log: index, keys, annotations, clock and space. What an entry means is defined
+//! here, once, for opening, writing and checking alike.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use reprise_index::{IndexCopy, IndexSnapshot, IndexWriter, LeftPart, MergedWords, NewDoc};
-use reprise_learn::{LearnSettings, Learning};
-use reprise_store::{CommitSeq, DerivedPart, DerivedSet, Entry, Log, LogReader, Tombstone};
+use reprise_index::{IndexCopy, IndexSnapshot, IndexWriter, LazyPart, MergedSegments, NewDoc};
+use reprise_learn::{LearnSettings, OutcomeLearning};
+use reprise_rank::lookup_terms;
+use reprise_store::{
+    CommitSeq, DerivedBlobReader, DerivedSet, Log, LogReader, StoreEntry, Tombstone,
+};
 use reprise_types::{
     Annotation, EmbeddingSpace, ExternalId, MemoryRecord, MemorySource, RecordId, VectorStore as _,
 };
 
 use crate::error::EngineError;
-use crate::keys::{Head, KEYS_TAG, Keys, SavedKeys, key_of};
-use crate::marks::{MARKS_TAG, Marks, puts_away};
-use crate::names::names_of;
-use crate::others::{Others, space_of_most};
+use crate::snapshot::annotation_index::{AnnotationIndex, MARKS_TAG, is_retirement};
+use crate::snapshot::other_spaces::{OtherSpaces, most_common_space};
+use crate::write::dedup_keys::{DedupKeys, KEYS_TAG, KeysHeader, SavedKeys, hash_external_id};
 
 /// Tag of the checkpoint's part that holds what was learned.
 pub(crate) const LEARNING_TAG: u8 = 0x45;
 
 /// Everything that can be rebuilt from the log.
 #[derive(Debug)]
-pub(crate) struct State {
+pub(crate) struct EngineState {
     pub(crate) index: IndexWriter,
-    pub(crate) keys: Keys,
-    /// The instant given out last.
+    pub(crate) keys: DedupKeys,
+    /// The `known_at` that was assigned last.
     pub(crate) known_at: DateTime<Utc>,
     /// The one space whose vectors are in use.
     pub(crate) space: Option<EmbeddingSpace>,
-    /// The space of the model in use, where it is known: vectors of others are left out of the
-    /// index.
-    pub(crate) configured: Option<EmbeddingSpace>,
-    /// The vectors of other spaces whose records still wait for that model.
-    pub(crate) others: Others,
-    pub(crate) learning: Learning,
-    pub(crate) marks: Marks,
-    /// Records forgotten in this fold: an older run of a compacted log may still name them.
-    gone: HashSet<RecordId>,
-    /// Entries applied,
-    pub(crate) applied: u64,
-    /// and how many of them the newest checkpoint holds.
-    pub(crate) saved: u64,
-    /// Records that entered the graph since then.
+    /// Space of the model in use, if it is known; the index leaves out vectors of other spaces.
+    pub(crate) configured_space: Option<EmbeddingSpace>,
+    /// Vectors of other spaces, of records that still wait for the model in use.
+    pub(crate) other_spaces: OtherSpaces,
+    pub(crate) learning: OutcomeLearning,
+    pub(crate) marks: AnnotationIndex,
+    /// Records forgotten in this fold; an older run in a compacted log may still name them.
+    forgotten: HashSet<RecordId>,
+    /// Number of log entries applied.
+    pub(crate) entries_applied: u64,
+    /// Number of log entries that the newest checkpoint holds.
+    pub(crate) entries_saved: u64,
+    /// Number of records added to the graph since the newest checkpoint.
     pub(crate) graph_unsaved: u64,
 }
 
-/// What a checkpoint stores as of one moment, to be written as bytes by any thread.
+/// What a checkpoint stores as of one moment; any thread can encode it.
 #[derive(Debug)]
 pub(crate) struct StateCopy {
     index: IndexCopy,
-    head: Head,
-    keys: Keys,
-    learning: Learning,
-    marks: Marks,
+    head: KeysHeader,
+    keys: DedupKeys,
+    learning: OutcomeLearning,
+    marks: AnnotationIndex,
     entries: u64,
     graph: u64,
 }
 
-/// What the writing of a copy made that is of use to the state, and what it holds: entries, and
-/// records that were new in the graph.
+/// What encoding a checkpoint produced that the state can use, and how much the checkpoint holds.
 #[derive(Debug)]
-pub(crate) struct Made {
-    words: MergedWords,
+pub(crate) struct SavedState {
+    words: MergedSegments,
     keys: SavedKeys,
     entries: u64,
     graph: u64,
 }
 
 impl StateCopy {
-    /// The parts, by tag.
-    pub(crate) fn into_parts(self) -> (Vec<(u8, Vec<u8>)>, Made) {
+    /// Encodes the parts of the checkpoint, each with its tag.
+    pub(crate) fn into_parts(self) -> (Vec<(u8, Vec<u8>)>, SavedState) {
         let (mut parts, words) = self.index.into_parts();
-        let (part, keys) = self.keys.saved(&self.head);
+        let (part, keys) = self.keys.into_part(&self.head);
         parts.push((KEYS_TAG, part));
-        parts.push((LEARNING_TAG, self.learning.to_part()));
+        parts.push((LEARNING_TAG, self.learning.to_bytes()));
         parts.push((MARKS_TAG, self.marks.to_part()));
-        let made = Made {
+        let saved_state = SavedState {
             words,
             keys,
             entries: self.entries,
             graph: self.graph,
         };
-        (parts, made)
+        (parts, saved_state)
     }
 }
 
-impl State {
-    /// One without records, whose vectors are in `space`.
+impl EngineState {
+    /// Creates a state without records, whose vectors are in `space`.
     fn new(
         index: IndexWriter,
-        mut learning: Learning,
+        mut learning: OutcomeLearning,
         configured: Option<EmbeddingSpace>,
         space: Option<EmbeddingSpace>,
     ) -> Self {
-        learning.keep_to(space.as_ref());
+        learning.compare_only_in(space.as_ref());
         Self {
             index,
-            keys: Keys::default(),
+            keys: DedupKeys::default(),
             known_at: DateTime::<Utc>::MIN_UTC,
             space,
             learning,
-            configured,
-            others: Others::default(),
-            marks: Marks::default(),
-            gone: HashSet::new(),
-            applied: 0,
-            saved: 0,
+            configured_space: configured,
+            other_spaces: OtherSpaces::default(),
+            marks: AnnotationIndex::default(),
+            forgotten: HashSet::new(),
+            entries_applied: 0,
+            entries_saved: 0,
             graph_unsaved: 0,
         }
     }
 
-    /// Folds a whole log. Where nobody says which model is in use, the space of most vectors is.
-    pub(crate) fn of_log(
+    /// Folds a whole log. Without a configured model the space of most vectors is in use.
+    pub(crate) fn from_log(
         learn: LearnSettings,
         configured: Option<EmbeddingSpace>,
         log: &Log,
     ) -> Result<Self, EngineError> {
         let reader = log.reader();
-        let space = configured.clone().or_else(|| space_of_most(&reader));
-        let dimensions = width(space.as_ref(), &reader);
-        let learning = Learning::with_settings(dimensions, learn);
+        let space = configured.clone().or_else(|| most_common_space(&reader));
+        let dimensions = dimensions_of(space.as_ref(), &reader);
+        let learning = OutcomeLearning::with_settings(dimensions, learn);
         let index = IndexWriter::new(dimensions);
         Self::new(index, learning, configured, space).replay(log, CommitSeq(0))
     }
 
-    /// Puts a space in force that nobody has configured.
-    pub(crate) fn be_in(&mut self, space: Option<EmbeddingSpace>) {
-        self.learning.keep_to(space.as_ref());
+    /// Puts a space in use that nobody has configured.
+    pub(crate) fn set_space(&mut self, space: Option<EmbeddingSpace>) {
+        self.learning.compare_only_in(space.as_ref());
         self.space = space;
     }
 
-    /// Reads what other models made from the log, whose fold is done.
-    pub(crate) fn read_others(&mut self, reader: &LogReader) {
-        self.others = Others::read(&self.index.publish(), reader, self.space.as_ref());
+    /// Reads the vectors of other models from the log, once it is folded.
+    pub(crate) fn load_other_spaces(&mut self, reader: &LogReader) {
+        self.other_spaces =
+            OtherSpaces::from_log(&self.index.publish(), reader, self.space.as_ref());
     }
 
-    /// The state at a checkpoint; `None` where a part is missing or unreadable, or holds vectors
-    /// that the model in use cannot read.
+    /// Decodes the state at a checkpoint. Returns `None` if a part is missing or unreadable, or
+    /// holds vectors that the model in use cannot read.
     pub(crate) fn from_parts(
         learn: LearnSettings,
         configured: Option<&EmbeddingSpace>,
         set: DerivedSet,
         log: &LogReader,
     ) -> Option<Self> {
-        let left: Vec<(u8, LeftPart)> = set.left.into_iter().map(left_part).collect();
+        let left: Vec<(u8, LazyPart)> = set.unread.into_iter().map(lazy_part).collect();
         let keys = left.iter().find(|part| part.0 == KEYS_TAG)?;
-        let (keys, head) = Keys::from_part(keys.1.clone())?;
+        let (keys, head) = DedupKeys::from_part(keys.1.clone())?;
         let in_force = configured.or(head.space.as_ref()).cloned();
-        let in_force = in_force.or_else(|| space_of_most(log));
-        let dimensions = width(in_force.as_ref(), log);
-        let learning = set.parts.iter().find(|part| part.0 == LEARNING_TAG)?;
-        let learning = Learning::from_part(dimensions, learn, &learning.1)?;
-        let marks = set.parts.iter().find(|part| part.0 == MARKS_TAG)?;
-        let marks = Marks::from_part(&marks.1)?;
-        let mut index = IndexWriter::from_left_parts(dimensions, &left).ok()?;
+        let in_force = in_force.or_else(|| most_common_space(log));
+        let dimensions = dimensions_of(in_force.as_ref(), log);
+        let learning = set.blobs.iter().find(|part| part.0 == LEARNING_TAG)?;
+        let learning = OutcomeLearning::from_bytes(dimensions, learn, &learning.1)?;
+        let marks = set.blobs.iter().find(|part| part.0 == MARKS_TAG)?;
+        let marks = AnnotationIndex::from_part(&marks.1)?;
+        let mut index = IndexWriter::from_lazy_parts(dimensions, &left).ok()?;
         let last = || index.last().map_or(DateTime::<Utc>::MIN_UTC, |last| last.1);
         let known_at = head.known_at.unwrap_or_else(last);
         if let Some(space) = configured
             && head.space.as_ref() != Some(space)
-            && (head.space.is_some() || holds_others(&index.publish(), log, space))
+            && (head.space.is_some() || has_vectors_of_other_spaces(&index.publish(), log, space))
         {
             return None;
         }
         let (configured, space) = (configured.cloned().or(head.space), in_force);
         if configured.is_none()
             && let Some(space) = &space
-            && holds_others(&index.publish(), log, space)
+            && has_vectors_of_other_spaces(&index.publish(), log, space)
         {
             return None;
         }
@@ -179,39 +180,41 @@ impl State {
         })
     }
 
-    /// What a checkpoint stores as of now: cheap, and nothing that comes later changes it.
+    /// Copies what a checkpoint stores as of now; the copy is cheap, and later writes do not change
+    /// it.
     pub(crate) fn copy(&mut self) -> StateCopy {
         StateCopy {
             index: self.index.copy(),
-            head: Head {
+            head: KeysHeader {
                 known_at: (self.known_at > DateTime::<Utc>::MIN_UTC).then_some(self.known_at),
-                space: self.configured.clone(),
+                space: self.configured_space.clone(),
             },
             keys: self.keys.copy(),
             learning: self.learning.clone(),
             marks: self.marks.clone(),
-            entries: self.applied,
+            entries: self.entries_applied,
             graph: self.graph_unsaved,
         }
     }
 
-    /// Takes over what was made of a copy that is in the file now, as far as it still fits.
-    pub(crate) fn take(&mut self, made: Made) {
-        self.saved = made.entries;
-        self.graph_unsaved = self.graph_unsaved.saturating_sub(made.graph);
-        self.index.take_merged(made.words);
-        self.keys.take_saved(made.keys);
+    /// Adopts what was produced for a checkpoint that is in the file now, as far as it still fits.
+    pub(crate) fn adopt_saved(&mut self, saved_state: SavedState) {
+        self.entries_saved = saved_state.entries;
+        self.graph_unsaved = self.graph_unsaved.saturating_sub(saved_state.graph);
+        self.index.install_merged(saved_state.words);
+        self.keys.adopt_saved(saved_state.keys);
     }
 
-    /// Entries behind the newest checkpoint: what the next opening has to fold.
-    pub(crate) fn tail(&self) -> u64 {
-        self.applied.saturating_sub(self.saved)
+    /// Returns the number of entries after the newest checkpoint, which the next opening has to
+    /// fold.
+    pub(crate) fn entries_since_checkpoint(&self) -> u64 {
+        self.entries_applied.saturating_sub(self.entries_saved)
     }
 
-    /// Folds everything after `covers`, then checks that index and log are in step.
+    /// Folds all entries after `covers`, then checks that index and log are in step.
     pub(crate) fn replay(mut self, log: &Log, covers: CommitSeq) -> Result<Self, EngineError> {
         log.replay(covers, &mut |ordinal, entry| self.apply(ordinal, &entry))?;
-        let logged = log.records();
+        let logged = log.record_count();
         self.fill_holes(logged);
         let held = self.index.len() as u32;
         if held != logged {
@@ -220,47 +223,47 @@ impl State {
                 log: logged,
             });
         }
-        self.read_others(&log.reader());
+        self.load_other_spaces(&log.reader());
         Ok(self)
     }
 
-    /// Applies one entry; `ordinal` is its place among the records, where it has one.
-    pub(crate) fn apply(&mut self, ordinal: Option<u32>, entry: &Entry) {
-        self.applied += 1;
+    /// Applies one entry; `ordinal` is its number among the records, if the entry is one.
+    pub(crate) fn apply(&mut self, ordinal: Option<u32>, entry: &StoreEntry) {
+        self.entries_applied += 1;
         // Records lost to damage leave holes, so that every later ordinal stays what it was.
         self.fill_holes(ordinal.unwrap_or(0));
         match entry {
-            Entry::Record(record) => {
-                self.give_out(record.known_at);
-                let vector = self.own_vector(record.embedding_space.as_ref(), &record.embedding);
-                let names = names_of(record);
+            StoreEntry::Record(record) => {
+                self.next_known_at(record.known_at);
+                let vector = self.accept_vector(record.embedding_space.as_ref(), &record.embedding);
+                let names = lookup_terms(record);
                 let ordinal = self.index.push(&NewDoc {
                     vector,
-                    ..doc_of(record, &names)
+                    ..build_doc(record, &names)
                 });
                 let at = record.known_at.timestamp_micros();
-                self.marks.kept(ordinal, &record.tags, at);
+                self.marks.insert_tags(ordinal, &record.tags, at);
                 for external in &record.external_ids {
-                    self.keys.insert(key_of(external), ordinal);
+                    self.keys.insert(hash_external_id(external), ordinal);
                 }
                 if let Some(old) = record.supersedes.and_then(|id| self.index.find(id)) {
                     self.index.supersede(old, record.known_at);
                 }
             }
-            Entry::Embedded {
+            StoreEntry::Embedded {
                 ordinal,
                 vector,
                 space,
             } => {
-                self.others.remove(*ordinal);
-                if let Some(vector) = self.own_vector(Some(space), vector) {
+                self.other_spaces.remove(*ordinal);
+                if let Some(vector) = self.accept_vector(Some(space), vector) {
                     self.index.set_vector(*ordinal, vector);
                 } else {
-                    // The log has the newest alone, and this is not one to compare with.
-                    self.index.drop_vector(*ordinal);
+                    // The log has only the newest vector, and this one cannot be compared with.
+                    self.index.remove_vector(*ordinal);
                 }
             }
-            Entry::Forgotten { ordinal, tombstone } => {
+            StoreEntry::Forgotten { ordinal, tombstone } => {
                 let Tombstone { id, at, keys, .. } = tombstone;
                 if *ordinal as usize == self.index.len() {
                     self.index.push_hole(*id);
@@ -268,41 +271,61 @@ impl State {
                 for key in keys {
                     self.keys.insert(*key, *ordinal);
                 }
-                self.give_out(*at);
+                self.next_known_at(*at);
                 self.index.forget(*ordinal, *at);
-                self.others.remove(*ordinal);
-                self.learning.forget(*id);
+                self.other_spaces.remove(*ordinal);
+                self.learning.forget_record(*id);
                 self.marks.forget(*ordinal);
-                self.gone.insert(*id);
+                self.forgotten.insert(*id);
             }
-            Entry::Annotated {
+            StoreEntry::Annotated {
                 ordinal,
                 at,
                 annotation,
             } => {
-                self.give_out(*at);
-                self.put_behind(*ordinal, annotation, *at);
-                self.marks.say(*ordinal, annotation, at.timestamp_micros());
+                self.next_known_at(*at);
+                if self.closes_a_circle(*ordinal, annotation) {
+                    return;
+                }
+                self.apply_retirement(*ordinal, annotation, *at);
+                self.marks
+                    .apply(*ordinal, annotation, at.timestamp_micros());
             }
-            Entry::Learning(event) => {
-                let (index, gone) = (&self.index, &self.gone);
+            StoreEntry::Learning(event) => {
+                let (index, gone) = (&self.index, &self.forgotten);
                 let live = |id| index.find(id).is_some() && !gone.contains(&id);
-                self.learning.fold(event, &live);
+                self.learning.apply_event(event, &live);
             }
-            // Cursors are the log's; kinds of a later version mean nothing to this index.
+            // Cursors belong to the log; this index ignores kinds of a later version.
             _ => {}
         }
     }
 
-    /// What a link that puts a record away does to it; the end of one takes that back, where
-    /// nothing else replaced the record before.
-    fn put_behind(&mut self, ordinal: u32, annotation: &Annotation, at: DateTime<Utc>) {
+    /// Whether a link retires a record into one that leads back to it, as when two machines each
+    /// retired one of two records into the other. The first of the two links holds, so that one of
+    /// the records stays.
+    fn closes_a_circle(&self, ordinal: u32, annotation: &Annotation) -> bool {
+        let Annotation::Linked { to, relation } = annotation else {
+            return false;
+        };
+        if !is_retirement(relation) || *to == ordinal {
+            return false;
+        }
+        let next = |at: &u32| self.marks.find_retirement(*at).map(|link| link.to);
+        let mut passed = BTreeSet::new();
+        let mut way = std::iter::successors(Some(*to), next).take_while(|at| passed.insert(*at));
+        way.any(|at| at == ordinal)
+    }
+
+    /// Applies a link that retires a record, or the end of one, which restores the record unless
+    /// something else had replaced it before.
+    fn apply_retirement(&mut self, ordinal: u32, annotation: &Annotation, at: DateTime<Utc>) {
         match annotation {
-            Annotation::Linked { relation, .. } if puts_away(relation) => {
+            Annotation::Linked { relation, .. } if is_retirement(relation) => {
                 self.index.supersede(ordinal, at);
             }
-            Annotation::Unlinked { to, relation } if puts_away(relation) => {
-                if let Some(link) = self.marks.held_link(ordinal, *to, relation) {
+            Annotation::Unlinked { to, relation } if is_retirement(relation) => {
+                if let Some(link) = self.marks.find_open_link(ordinal, *to, relation) {
                     self.index.restore(ordinal, link.since);
                 }
             }
@@ -310,10 +333,10 @@ impl State {
         }
     }
 
-    /// The instant of what is written at `at`: not before the last one given out. But a last one
-    /// that lies far ahead was given out under a wrong clock, and does not hold time up; unless it
-    /// is the clock now that is wrong.
-    pub(crate) fn give_out(&mut self, at: DateTime<Utc>) -> DateTime<Utc> {
+    /// Returns the instant at which something written at `at` becomes known: never before the last
+    /// one. A last one that lies far ahead was assigned under a wrong clock and does not hold time
+    /// up, unless it is the present clock that is wrong.
+    pub(crate) fn next_known_at(&mut self, at: DateTime<Utc>) -> DateTime<Utc> {
         let ahead = self.known_at.signed_duration_since(at);
         let is_plausible = at.timestamp() >= OLDEST_SECONDS;
         if at > self.known_at || (is_plausible && ahead > AHEAD_MAX) {
@@ -322,15 +345,15 @@ impl State {
         self.known_at
     }
 
-    /// The vector, where it is in the space in use; the first one decides which that is, unless a
-    /// model does.
-    fn own_vector<'v>(
+    /// Returns the vector if it is in the space in use. The first vector decides which space that
+    /// is, unless a model is configured.
+    fn accept_vector<'v>(
         &mut self,
         space: Option<&EmbeddingSpace>,
         vector: &'v [f32],
     ) -> Option<&'v [f32]> {
         if self.space.is_none() && vector.len() == self.index.dimensions() {
-            self.be_in(space.cloned());
+            self.set_space(space.cloned());
         }
         let own = space.is_some() && space == self.space.as_ref();
         (own && !vector.is_empty()).then_some(vector)
@@ -347,21 +370,21 @@ impl State {
     }
 }
 
-/// How far ahead of the clock the last instant may lie and still be held to: what clocks are set
-/// back by when nothing is wrong with them.
+/// How far the last instant may lie ahead of the clock and still hold: clocks are set back by less
+/// when nothing is wrong with them.
 const AHEAD_MAX: TimeDelta = TimeDelta::days(1);
-/// The start of 2026 in Unix time. No memory is older than the format: a clock before that has
-/// lost its battery.
+/// The start of 2026 in Unix time. No memory is older than the format: a clock before that has lost
+/// its battery.
 const OLDEST_SECONDS: i64 = 1_767_225_600;
 
-/// How wide the vectors in use are: the file's own width where there are none yet.
-fn width(space: Option<&EmbeddingSpace>, log: &LogReader) -> usize {
+/// Returns the width of the vectors in use: the file's own width while there are none.
+fn dimensions_of(space: Option<&EmbeddingSpace>, log: &LogReader) -> usize {
     space.map_or(log.dimensions(), |space| usize::from(space.dimensions))
 }
 
-/// A part that was left in the file, as the index reads it.
-fn left_part((tag, part): (u8, DerivedPart)) -> (u8, LeftPart) {
-    let left = LeftPart {
+/// Wraps a part that was left in the file, for the index to read.
+fn lazy_part((tag, part): (u8, DerivedBlobReader)) -> (u8, LazyPart) {
+    let left = LazyPart {
         size: part.size(),
         read: Arc::new(move |at, out| part.read_at(at, out)),
     };
@@ -369,20 +392,24 @@ fn left_part((tag, part): (u8, DerivedPart)) -> (u8, LeftPart) {
 }
 
 /// Whether an index holds vectors of another space.
-fn holds_others(index: &IndexSnapshot, log: &LogReader, space: &EmbeddingSpace) -> bool {
-    let other = |ordinal: &u32| log.space(*ordinal).is_some_and(|found| found != space);
+fn has_vectors_of_other_spaces(
+    index: &IndexSnapshot,
+    log: &LogReader,
+    space: &EmbeddingSpace,
+) -> bool {
+    let other = |ordinal: &u32| log.space_of(*ordinal).is_some_and(|found| found != space);
     let mut others = (0..index.len() as u32).filter(other);
     log.has_other_spaces(space) && others.any(|ordinal| index.has_vector(ordinal))
 }
 
 /// Whether a person's words came as an event of a host, which keeps them for its agent. Turns of an
-/// imported chat are none: people tell in them what they ask about.
+/// imported chat do not count, because people also tell things in them.
 fn is_users_event(record: &MemoryRecord) -> bool {
-    record.source == MemorySource::UserInput && record.external_id(ExternalId::EVENT).is_some()
+    record.source == MemorySource::UserInput && record.find_external_id(ExternalId::EVENT).is_some()
 }
 
-/// What the index needs of a record, but for its vector.
-fn doc_of<'a>(record: &'a MemoryRecord, names: &'a [String]) -> NewDoc<'a> {
+/// Builds what the index needs of a record, except for its vector.
+fn build_doc<'a>(record: &'a MemoryRecord, names: &'a [String]) -> NewDoc<'a> {
     NewDoc {
         id: record.id,
         timestamp: record.timestamp,
@@ -392,14 +419,14 @@ fn doc_of<'a>(record: &'a MemoryRecord, names: &'a [String]) -> NewDoc<'a> {
         session_id: &record.session_id,
         speaker: speaker_of(record),
         text: &record.text,
-        // What only repeats its question answers nothing.
-        is_prompt: record.is_prompt() || is_users_event(record) || record.is_bare_run(),
+        // A record that only repeats its question answers nothing.
+        is_prompt: record.is_prompt() || is_users_event(record) || record.is_run_without_steps(),
         exact: names,
         vector: None,
     }
 }
 
-/// Who speaks, where the record's source told it beside the text.
+/// Returns who speaks, if the record's metadata names the speaker.
 fn speaker_of(record: &MemoryRecord) -> &str {
     let named = ["speaker", "author", "sender"].iter();
     let named = named.filter_map(|key| record.metadata.get(*key)?.as_str());

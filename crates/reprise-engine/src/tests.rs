@@ -1,15 +1,17 @@
-//! The engine end to end on a real disk: what was kept is found, what was forgotten is not, and a
-//! restart changes nothing. Vectors are made by hand, so that no model is needed here.
+//! Tests the engine end to end on a real disk: stored records are found, forgotten ones are not,
+//! and a restart changes nothing. Vectors are made by hand, so that no model is needed.
 
 mod annotating;
 mod answering;
 mod archives;
+mod asking;
 mod branches;
 mod checkpoints;
 mod contradicting;
 mod correcting;
 mod full;
 mod joining;
+mod judging;
 mod keeping;
 mod learning;
 mod listing;
@@ -30,19 +32,20 @@ use std::sync::Arc;
 use chrono::{DateTime, Duration, Utc};
 use reprise_store::RealDisk;
 use reprise_types::{
-    Embedding, EmbeddingSpace, ExternalId, MemoryKind, MemorySource, NewRecord, REFERENCE_MODEL,
-    Recall, RecallId, RecallRequest, RecordId, Unlearned, WriteOutcome, normalize, parse_timestamp,
+    Embedding, EmbeddingSpace, ExternalId, MemoryKind, MemorySource, NewRecord, NoLearning,
+    REFERENCE_MODEL, RecallId, RecallRequest, RecallResponse, RecordId, WriteOutcome, normalize,
+    parse_timestamp,
 };
 
-use crate::{Engine, EngineOptions, Parts};
+use crate::{Engine, EngineOptions, EnginePorts, RecallCall};
 
 thread_local! {
-    /// What engines of this thread's tests use in place of their own parts.
-    pub(crate) static PARTS: RefCell<Parts> = RefCell::default();
+    /// Replacements for parts of the engine in this thread's tests.
+    pub(crate) static PARTS: RefCell<EnginePorts> = RefCell::default();
 }
 
 /// A store in a directory of its own.
-pub(crate) struct Bench {
+pub(crate) struct EngineBench {
     pub(crate) folder: tempfile::TempDir,
     pub(crate) engine: Option<Engine>,
     pub(crate) now: DateTime<Utc>,
@@ -53,7 +56,7 @@ pub(crate) const DIMENSIONS: usize = 8;
 
 pub(crate) fn space() -> EmbeddingSpace {
     EmbeddingSpace {
-        // Its cosines are taken as they are.
+        // The floor of its cosines is 0.
         model: REFERENCE_MODEL.into(),
         version: "1".into(),
         dimensions: DIMENSIONS as u16,
@@ -78,7 +81,15 @@ pub(crate) fn record(external: &str, text: &str, axis: usize, session: &str) -> 
     record
 }
 
-impl Bench {
+/// Options with this thread's parts.
+pub(crate) fn options_at(now: DateTime<Utc>) -> EngineOptions {
+    EngineOptions {
+        ports: PARTS.with_borrow(Clone::clone),
+        ..EngineOptions::new(DIMENSIONS as u16, 42, now)
+    }
+}
+
+impl EngineBench {
     pub(crate) fn new() -> Self {
         let mut bench = Self {
             folder: tempfile::tempdir().unwrap(),
@@ -96,9 +107,7 @@ impl Bench {
     /// Drops the engine without closing it, as a crash does, and opens the file again.
     pub(crate) fn reopen(&mut self) {
         drop(self.engine.take());
-        let mut options = EngineOptions::new(DIMENSIONS as u16, 42, self.now);
-        options.create = true;
-        options.parts = PARTS.with_borrow(Clone::clone);
+        let options = options_at(self.now);
         let opened = Engine::open(Arc::new(RealDisk), &self.path(), &options);
         self.engine = Some(opened.unwrap().0);
     }
@@ -107,31 +116,37 @@ impl Bench {
         self.engine.as_mut().unwrap()
     }
 
-    /// Keeps records one second after the last time.
-    pub(crate) fn keep(&mut self, records: Vec<NewRecord>) -> Vec<WriteOutcome> {
+    /// Inserts records one second after the last time.
+    pub(crate) fn insert(&mut self, records: Vec<NewRecord>) -> Vec<WriteOutcome> {
         self.now += Duration::seconds(1);
         let now = self.now;
         self.engine().observe(records, None, now).unwrap()
     }
 
-    pub(crate) fn ask(&mut self, query: &str, axis: usize) -> Recall {
+    pub(crate) fn ask(&mut self, query: &str, axis: usize) -> RecallResponse {
         self.ask_with(&RecallRequest::new(query), Some(axis))
     }
 
-    pub(crate) fn ask_with(&mut self, request: &RecallRequest, axis: Option<usize>) -> Recall {
+    pub(crate) fn ask_with(
+        &mut self,
+        request: &RecallRequest,
+        axis: Option<usize>,
+    ) -> RecallResponse {
         let vector = axis.map(|axis| vector(axis, 0.0));
         let space = space();
         let query = vector.as_deref().map(|vector| (&space, vector));
         let memory = self.engine().snapshot();
-        memory.recall(request, query, RecallId::from_u128(1), memory.learning())
+        let id = RecallId::from_u128(1);
+        let call = RecallCall::new(request, id, memory.learning_engine());
+        memory.recall(&call.with_vectors(query.as_slice()))
     }
 
     /// The external ids of an answer, best first.
-    pub(crate) fn ids(recall: &Recall) -> Vec<&str> {
+    pub(crate) fn ids(recall: &RecallResponse) -> Vec<&str> {
         recall
             .results
             .iter()
-            .map(|r| r.record.external_id("batch").unwrap())
+            .map(|r| r.record.find_external_id("batch").unwrap())
             .collect()
     }
 }
@@ -154,7 +169,7 @@ pub(crate) fn week() -> Vec<NewRecord> {
     ]
 }
 
-pub(crate) fn inserted(outcomes: &[WriteOutcome]) -> Vec<RecordId> {
+pub(crate) fn inserted_ids(outcomes: &[WriteOutcome]) -> Vec<RecordId> {
     let id = |outcome: &WriteOutcome| match outcome {
         WriteOutcome::Inserted { id } => *id,
         other => panic!("expected an insertion, got {other:?}"),

@@ -1,82 +1,94 @@
-//! One way to write: what one act keeps, links and says of runs is one commit, or a few where it is
-//! large. On disk first, then in the index, then visible.
+//! One way to write: the records, links and statements about runs of one act are one commit, or a
+//! few if it is large. They go to disk first, then into the index, then they become visible.
 
+pub(crate) mod annotate;
+pub(crate) mod dedup_keys;
+pub(crate) mod forget;
+pub(crate) mod id_source;
+pub(crate) mod identity;
+pub(crate) mod learning;
+pub(crate) mod lineage;
+pub(crate) mod outcome;
+pub(crate) mod prepare;
+pub(crate) mod retire;
 mod runs;
 
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 use reprise_learn::LearnError;
-use reprise_store::{Commit, Entry};
+use reprise_store::{CommitReceipt, StoreEntry};
 use reprise_types::{
     Annotation, Embedding, EmbeddingSpace, LearningEvent, MemoryRecord, NewRecord, RecordId,
-    RejectReason, Revision, RunBeginning, RunEnding, RunOutcome, RunStep, WriteOutcome, normal_tag,
+    RejectReason, Revision, RunBeginning, RunEnding, RunOutcome, RunStep, WriteOutcome,
+    normalize_tag,
 };
 
 use crate::engine::Engine;
 use crate::error::EngineError;
-use crate::marks::{CONTRARY, DISTILLED, RETIRED};
-use crate::naming::Batch;
-use crate::prepare;
+use crate::snapshot::annotation_index::{CONTRADICTED, DISTILLED, RETIRED};
+use crate::snapshot::owner::user_entry;
+use crate::write::identity::RecordBatch;
 
 /// What one act writes.
 #[derive(Debug, Clone, Default)]
 pub struct WriteBatch {
     pub records: Vec<NewRecord>,
     pub links: Vec<NewLink>,
-    /// What is said of runs, in order. What is refused is told in [`Written::learning`] and holds
-    /// up nothing else.
+    /// Statements about runs, in order. A refused one is reported in [`WriteBatchReport::learning`]
+    /// and holds up nothing else.
     pub learning: Vec<RunWrite>,
-    /// How far a stream of events is kept. One at or behind the one held is not written.
+    /// How far a stream of events was read. A number that is not greater than the stored one is not
+    /// written.
     pub cursor: Option<(String, u64)>,
 }
 
-/// What became of a batch.
+/// The result of writing a batch.
 #[derive(Debug, Clone, Default)]
-pub struct Written {
-    /// Of each record, in order.
+pub struct WriteBatchReport {
+    /// The outcome of each record, in order.
     pub outcomes: Vec<WriteOutcome>,
-    /// Of each thing said of a run, in order.
+    /// The result of each statement about a run, in order.
     pub learning: Vec<Result<(), LearnError>>,
-    /// New records without a vector, those that runs left among them.
-    pub waiting: Vec<RecordId>,
+    /// New records without a vector, including outcome records of runs.
+    pub unembedded: Vec<RecordId>,
 }
 
 impl WriteBatch {
-    /// What is said of a run, alone.
-    pub fn of_run(said: RunWrite) -> Self {
+    /// Creates a batch of one statement about a run.
+    pub fn of_run(statement: RunWrite) -> Self {
         Self {
-            learning: vec![said],
+            learning: vec![statement],
             ..Self::default()
         }
     }
 
-    /// Adds another batch behind this one.
-    pub fn join(&mut self, other: Self) {
+    /// Appends another batch to this one.
+    pub fn append(&mut self, other: Self) {
         let before = self.records.len();
-        let moved = |end: LinkEnd| match end {
+        let shifted = |end: LinkEnd| match end {
             LinkEnd::New(place) => LinkEnd::New(before + place),
-            kept @ LinkEnd::Kept(_) => kept,
+            existing @ LinkEnd::Stored(_) => existing,
         };
         self.records.extend(other.records);
         self.links
             .extend(other.links.into_iter().map(|link| NewLink {
-                from: moved(link.from),
-                to: moved(link.to),
+                from: shifted(link.from),
+                to: shifted(link.to),
                 ..link
             }));
         self.learning
-            .extend(other.learning.into_iter().map(|mut said| {
-                if let RunTurn::Step { result, .. } = &mut said.turn {
-                    *result = result.map(moved);
+            .extend(other.learning.into_iter().map(|mut statement| {
+                if let RunAction::Step { result, .. } = &mut statement.action {
+                    *result = result.map(shifted);
                 }
-                if let Some(Overheard { question, .. }) = &mut said.overheard {
+                if let Some(InferredUse { question, .. }) = &mut statement.inferred_use {
                     *question = question.map(|place| before + place);
                 }
-                said
+                statement
             }));
-        let held = self.cursor.as_ref().map_or(0, |cursor| cursor.1);
-        let later = other.cursor.filter(|cursor| cursor.1 >= held);
+        let current = self.cursor.as_ref().map_or(0, |cursor| cursor.1);
+        let later = other.cursor.filter(|cursor| cursor.1 >= current);
         self.cursor = later.or_else(|| self.cursor.take());
     }
 }
@@ -84,13 +96,13 @@ impl WriteBatch {
 /// An end of a link, or the result of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinkEnd {
-    /// A live record.
-    Kept(RecordId),
-    /// A record of the batch, by its place; it counts where it is new.
+    /// A record that is stored and live.
+    Stored(RecordId),
+    /// A record of the batch, by its position; it counts if it is new.
     New(usize),
 }
 
-/// A link to be made; one of which an end is not there is left out.
+/// A link to be created; it is skipped if an end of it does not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewLink {
     from: LinkEnd,
@@ -99,56 +111,58 @@ pub struct NewLink {
 }
 
 impl NewLink {
-    /// A link of a caller's; `None` where the relation has no word.
+    /// Creates a link of a caller's relation; `None` if the relation has no word.
     pub fn new(from: LinkEnd, to: LinkEnd, relation: &str) -> Option<Self> {
-        Some(Self::named(from, to, normal_tag(relation)?))
+        Some(Self::with_relation(from, to, normalize_tag(relation)?))
     }
 
-    fn named(from: LinkEnd, to: LinkEnd, relation: String) -> Self {
+    fn with_relation(from: LinkEnd, to: LinkEnd, relation: String) -> Self {
         Self { from, to, relation }
     }
 
-    /// From a record to one that it was made of: forgetting that one forgets it too.
-    pub fn distilled(made: LinkEnd, source: LinkEnd) -> Self {
-        Self::named(made, source, DISTILLED.to_owned())
+    /// Creates a link from a record to one that it was distilled from: forgetting that one forgets
+    /// it too.
+    pub fn distilled_from(made: LinkEnd, source: LinkEnd) -> Self {
+        Self::with_relation(made, source, DISTILLED.to_owned())
     }
 
-    /// From a record that is put away to the one that answers for it.
-    pub fn retired(gone: LinkEnd, kept: LinkEnd) -> Self {
-        Self::named(gone, kept, RETIRED.to_owned())
+    /// Creates a link that retires a record into another.
+    pub fn retired_into(record: LinkEnd, into: LinkEnd) -> Self {
+        Self::with_relation(record, into, RETIRED.to_owned())
     }
 }
 
-/// Something said of a run.
+/// A statement about a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunWrite {
-    /// When it happened, which may lie in the past.
+    /// When it happened, which may be in the past.
     pub at: DateTime<Utc>,
-    pub turn: RunTurn,
-    /// Where nobody says which records were used: what they are taken from. A run that begins so
-    /// works with the recall that asked what it asks.
-    pub overheard: Option<Overheard>,
+    pub action: RunAction,
+    /// The evidence from which the records that the run used are inferred, if the host does not
+    /// name them. A run that begins with it is assigned the recall of its question.
+    pub inferred_use: Option<InferredUse>,
 }
 
+/// What happened to a run.
 #[derive(Debug, Clone, PartialEq)]
-pub enum RunTurn {
+pub enum RunAction {
     Begin(RunBeginning),
     Step {
         step: RunStep,
-        /// The record that is its result.
+        /// The record that is the step's result.
         result: Option<LinkEnd>,
     },
-    /// It leaves a record of what was asked, done, and how it went.
+    /// The run ends, and gets a record of what was asked, done, and how it went.
     End(RunEnding),
-    /// A whole run, after its end.
+    /// A whole run is reported after its end.
     Outcome {
         run: Box<RunOutcome>,
-        /// Whether it leaves a record,
-        leaves: bool,
-        /// and what that says was asked; without, the first of the run's own records does.
+        /// Whether the run gets an outcome record.
+        leaves_record: bool,
+        /// The question of that record; without one, the first of the run's own records.
         question: Option<String>,
     },
-    /// `quality` counts for [`Revision::Scored`] alone.
+    /// The run is judged anew. `quality` counts for [`Revision::Scored`] only.
     Revise {
         run_id: String,
         revision: Revision,
@@ -156,25 +170,25 @@ pub enum RunTurn {
     },
 }
 
-/// What a relay hears of a run: credit goes to records that it cites or quotes, among those that
-/// its recall returned.
+/// What a relay observed of a run: credit goes to the records that it cites or quotes, among those
+/// that its recall returned.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Overheard {
-    /// Of a beginning: the record of the batch that asks.
+pub struct InferredUse {
+    /// For a beginning, the position in the batch of the record that asks.
     pub question: Option<usize>,
     pub cited: Vec<RecordId>,
-    /// What the event says, on one line in lower case.
-    pub said: String,
+    /// The text of the event, on one line in lower case.
+    pub text: String,
 }
 
 impl RunWrite {
-    /// Something that the host itself says of its run.
-    pub fn told(at: DateTime<Utc>, turn: RunTurn) -> Self {
-        let overheard = None;
+    /// Creates a statement that the host itself makes about its run.
+    pub fn new(at: DateTime<Utc>, action: RunAction) -> Self {
+        let inferred_use = None;
         Self {
             at,
-            turn,
-            overheard,
+            action,
+            inferred_use,
         }
     }
 }
@@ -182,94 +196,98 @@ impl RunWrite {
 /// What is about to be written, and the state of learning after it.
 struct Draft {
     known_at: DateTime<Utc>,
-    batch: Batch,
+    batch: RecordBatch,
     space: Option<EmbeddingSpace>,
-    /// By place among the records of the batch that the caller brought: which are new.
-    new: Vec<Option<RecordId>>,
+    /// The ids of the caller's records, by their position in the batch; `None` if a record is not
+    /// new.
+    new_ids: Vec<Option<RecordId>>,
     links: Vec<NewLink>,
     events: Vec<LearningEvent>,
-    /// Runs that ended or were judged anew, each with the question that somebody gave.
-    judged: BTreeMap<String, Option<String>>,
+    /// Runs that ended or were judged anew, each with the question that was given.
+    judged_runs: BTreeMap<String, Option<String>>,
 }
 
 impl Draft {
-    fn id(&self, end: LinkEnd) -> Option<RecordId> {
+    fn resolve_end(&self, end: LinkEnd) -> Option<RecordId> {
         match end {
-            LinkEnd::Kept(id) => Some(id),
-            LinkEnd::New(place) => self.new.get(place).copied().flatten(),
+            LinkEnd::Stored(id) => Some(id),
+            LinkEnd::New(place) => self.new_ids.get(place).copied().flatten(),
         }
     }
 }
 
 impl Engine {
-    /// Writes a batch with one write and one sync, or with one for every few megabytes: a record
-    /// comes with its links, what is said of runs and the cursor with the last part. A replay of
-    /// what is known changes nothing. Where the disk fails on the way, what was kept until then is
-    /// told in [`EngineError::Partly`].
-    pub fn write(&mut self, batch: WriteBatch, now: DateTime<Utc>) -> Result<Written, EngineError> {
-        self.write_and_say(batch, Vec::new(), now)
-    }
-
-    /// The same with what is said of records that are known, by their places.
-    pub(crate) fn write_and_say(
+    /// Writes a batch with one write and one sync, or with one for every few megabytes: each record
+    /// comes with its links; statements about runs and the cursor come with the last part.
+    /// Replaying a known batch changes nothing. If the disk fails on the way,
+    /// [`EngineError::Partly`] reports what was stored until then.
+    pub fn write(
         &mut self,
         batch: WriteBatch,
-        said: Vec<(u32, Annotation)>,
         now: DateTime<Utc>,
-    ) -> Result<Written, EngineError> {
-        self.know_keys()?;
+    ) -> Result<WriteBatchReport, EngineError> {
+        self.write_with_annotations(batch, Vec::new(), now)
+    }
+
+    /// Writes a batch together with annotations of stored records, by their ordinals.
+    pub(crate) fn write_with_annotations(
+        &mut self,
+        batch: WriteBatch,
+        annotations: Vec<(u32, Annotation)>,
+        now: DateTime<Utc>,
+    ) -> Result<WriteBatchReport, EngineError> {
+        self.ensure_keys_loaded()?;
         let WriteBatch {
             records,
             links,
             learning,
             cursor,
         } = batch;
-        let known_at = if records.is_empty() && links.is_empty() && said.is_empty() {
-            // What is said of runs has times of its own.
+        let known_at = if records.is_empty() && links.is_empty() && annotations.is_empty() {
+            // Statements about runs have times of their own.
             self.state.known_at
         } else {
             self.advance_clock(now)
         };
         let mut draft = Draft {
             known_at,
-            batch: Batch::default(),
+            batch: RecordBatch::default(),
             space: self.state.space.clone(),
-            new: Vec::with_capacity(records.len()),
+            new_ids: Vec::with_capacity(records.len()),
             links,
             events: Vec::new(),
-            judged: BTreeMap::new(),
+            judged_runs: BTreeMap::new(),
         };
-        let mut written = Written::default();
+        let mut written = WriteBatchReport::default();
         for new in records {
-            let outcome = self.admit(new, &mut draft);
-            draft.new.push(outcome.new_id());
+            let outcome = self.check_and_add_to_draft(new, &mut draft);
+            draft.new_ids.push(outcome.inserted_id());
             written.outcomes.push(outcome);
         }
         if !learning.is_empty() {
-            let after = self.say(learning, &mut draft, &mut written.learning);
-            self.leave(&after, now, &mut draft);
+            let after = self.plan_run_events(learning, &mut draft, &mut written.learning);
+            self.draft_outcome_records(&after, now, &mut draft);
         }
-        let kept = draft.batch.kept.iter();
-        let waiting = kept.filter(|record| record.embedding.is_empty());
-        written.waiting = waiting.map(|record| record.id).collect();
-        let mut entries = self.entries(draft, cursor);
-        entries.extend(
-            said.into_iter()
-                .map(|(ordinal, annotation)| Entry::annotated(ordinal, known_at, annotation)),
-        );
+        let new_records = draft.batch.records.iter();
+        let waiting = new_records.filter(|record| record.embedding.is_empty());
+        written.unembedded = waiting.map(|record| record.id).collect();
+        let mut entries = self.build_entries(draft, cursor);
+        entries.extend(annotations.into_iter().map(|(ordinal, annotation)| {
+            StoreEntry::from_annotation(ordinal, known_at, annotation)
+        }));
         if entries.is_empty() {
             return Ok(written);
         }
-        let (done, committed) = self.commit_parts(&entries);
+        let (done, committed) = self.apply_in_commits(&entries);
         self.publish();
         let Err(source) = committed else {
             return Ok(written);
         };
         let mut outcomes = written.outcomes;
         let all = outcomes.len();
-        let is_record = |entry: &&Entry| matches!(entry, Entry::Record(_));
+        let is_record = |entry: &&StoreEntry| matches!(entry, StoreEntry::Record(_));
         let records = entries[..done].iter().filter(is_record).count();
-        cut_to(&mut outcomes, records);
+        truncate_to_stored(&mut outcomes, records);
         if outcomes.is_empty() {
             return Err(source);
         }
@@ -281,7 +299,7 @@ impl Engine {
         })
     }
 
-    /// Keeps records, and how far a stream of events is kept.
+    /// Writes records, and how far a stream of events was read.
     pub fn observe(
         &mut self,
         records: Vec<NewRecord>,
@@ -296,28 +314,32 @@ impl Engine {
         Ok(self.write(batch, now)?.outcomes)
     }
 
-    /// Says one thing of a run, at this time.
-    pub fn say_of_run(&mut self, turn: RunTurn, now: DateTime<Utc>) -> Result<(), EngineError> {
-        let batch = WriteBatch::of_run(RunWrite::told(now, turn));
-        let said = self.write(batch, now)?.learning.pop();
-        Ok(said.unwrap_or(Ok(()))?)
+    /// Writes one statement about a run, as of now.
+    pub fn write_run_action(
+        &mut self,
+        turn: RunAction,
+        now: DateTime<Utc>,
+    ) -> Result<(), EngineError> {
+        let batch = WriteBatch::of_run(RunWrite::new(now, turn));
+        let result = self.write(batch, now)?.learning.pop();
+        Ok(result.unwrap_or(Ok(()))?)
     }
 
-    /// The log's entries of a draft: each record with what it
-    /// takes over of the one that it corrects and with the links that it makes possible, then what
-    /// is said of runs, then the cursor.
-    fn entries(&self, draft: Draft, cursor: Option<(String, u64)>) -> Vec<Entry> {
-        let first = self.log.records();
+    /// Builds the log's entries of a draft: each record with what it inherits from the record that
+    /// it corrects and with the links that it makes possible, then statements about runs, then the
+    /// cursor.
+    fn build_entries(&self, draft: Draft, cursor: Option<(String, u64)>) -> Vec<StoreEntry> {
+        let first = self.log.record_count();
         let at = draft.known_at;
         let place = |end: LinkEnd| {
-            let id = draft.id(end)?;
-            let new = draft.batch.place(id).map(|place| first + place as u32);
-            new.or_else(|| self.snapshot.ordinal(id))
+            let id = draft.resolve_end(end)?;
+            let new = draft.batch.position(id).map(|place| first + place as u32);
+            new.or_else(|| self.snapshot.live_ordinal(id))
         };
         let linked = |(ordinal, to, relation): (u32, u32, String)| {
-            Entry::annotated(ordinal, at, Annotation::Linked { to, relation })
+            StoreEntry::from_annotation(ordinal, at, Annotation::Linked { to, relation })
         };
-        let mut links: BTreeMap<u32, Vec<Entry>> = BTreeMap::new();
+        let mut links: BTreeMap<u32, Vec<StoreEntry>> = BTreeMap::new();
         for link in &draft.links {
             if let Some((from, to)) = place(link.from).zip(place(link.to)) {
                 let with = from.max(to).max(first);
@@ -325,70 +347,74 @@ impl Engine {
                 links.entry(with).or_default().push(link);
             }
         }
-        let mut handed = self.links_handed_on(&draft.batch.kept, first);
+        let mut inherited = self.inherited_links(&draft.batch.records, first);
         let mut entries = Vec::new();
-        for (ordinal, record) in (first..).zip(draft.batch.kept) {
-            let seen = self.seen_before(&record);
-            entries.push(Entry::Record(Box::new(record)));
+        for (ordinal, record) in (first..).zip(draft.batch.records) {
+            let seen = self.seen_stats_to_inherit(&record);
+            entries.push(StoreEntry::Record(Box::new(record)));
             let seen = seen.map(|(count, at)| (at, Annotation::Seen { count }));
-            entries.extend(seen.map(|(at, seen)| Entry::annotated(ordinal, at, seen)));
-            let handed = handed.remove(&ordinal).unwrap_or_default();
-            entries.extend(handed.into_iter().map(linked));
+            entries.extend(seen.map(|(at, seen)| StoreEntry::from_annotation(ordinal, at, seen)));
+            let inherited = inherited.remove(&ordinal).unwrap_or_default();
+            entries.extend(inherited.into_iter().map(linked));
             entries.extend(links.remove(&ordinal).unwrap_or_default());
         }
         entries.extend(links.into_values().flatten());
         let events = draft.events.into_iter();
-        entries.extend(events.map(|event| Entry::Learning(Box::new(event))));
+        entries.extend(events.map(|event| StoreEntry::Learning(Box::new(event))));
         if let Some((stream, seq)) = cursor
-            && self.log.cursor(&stream).is_none_or(|held| seq > held)
+            && self.log.cursor(&stream).is_none_or(|current| seq > current)
         {
-            entries.push(Entry::Cursor { stream, seq });
+            entries.push(StoreEntry::Cursor { stream, seq });
         }
+        let user = self.user.as_ref();
+        entries.extend(user.and_then(|user| user_entry(&self.log, user)));
         entries
     }
 
-    /// How often what a record corrects was said, and when last, where more than once.
-    fn seen_before(&self, record: &MemoryRecord) -> Option<(u32, DateTime<Utc>)> {
-        let old = self.snapshot.ordinal(record.supersedes?)?;
-        let (count, last) = self.snapshot.marks.seen(old)?;
+    /// Returns how often the record that this one corrects was stated, and when last, if more than
+    /// once.
+    fn seen_stats_to_inherit(&self, record: &MemoryRecord) -> Option<(u32, DateTime<Utc>)> {
+        let old = self.snapshot.live_ordinal(record.supersedes?)?;
+        let (count, last) = self.snapshot.marks.seen_stats(old)?;
         Some((count, DateTime::from_timestamp_micros(last)?))
     }
 
-    /// The links of what is corrected, made anew for the corrections: by the place of the one that
-    /// makes both ends known, from, to and relation.
-    fn links_handed_on(
+    /// Returns the links of corrected records, renewed for their corrections, by the ordinal of the
+    /// record that makes both ends known: from, to and relation.
+    fn inherited_links(
         &self,
-        kept: &[MemoryRecord],
+        records: &[MemoryRecord],
         first: u32,
     ) -> BTreeMap<u32, Vec<(u32, u32, String)>> {
-        let old = |record: &MemoryRecord| self.snapshot.ordinal(record.supersedes?);
-        let corrected = (first..).zip(kept);
+        let old = |record: &MemoryRecord| self.snapshot.live_ordinal(record.supersedes?);
+        let corrected = (first..).zip(records);
         let corrected = corrected.filter_map(|(new, record)| Some((old(record)?, new)));
         let corrected: BTreeMap<u32, u32> = corrected.collect();
-        let mut handed: BTreeMap<u32, Vec<(u32, u32, String)>> = BTreeMap::new();
+        let mut inherited: BTreeMap<u32, Vec<(u32, u32, String)>> = BTreeMap::new();
         for (old, new) in &corrected {
-            let links = self.snapshot.marks.links(*old);
-            // What a text contradicts is asked anew of another one.
-            for link in links.filter(|link| *link.relation != *CONTRARY) {
+            let links = self.snapshot.marks.open_links(*old);
+            // A new text is compared anew for contradictions.
+            for link in links.filter(|link| *link.relation != *CONTRADICTED) {
                 let end = |end: u32| corrected.get(&end).copied().unwrap_or(end);
                 let (from, to) = (end(link.from), end(link.to));
-                // Of two ends that are both corrected the later one brings the link.
+                // If both ends are corrected, the later one brings the link.
                 if *new == from.max(to) {
                     let link = (from, to, link.relation.to_string());
-                    handed.entry(*new).or_default().push(link);
+                    inherited.entry(*new).or_default().push(link);
                 }
             }
         }
-        handed
+        inherited
     }
 
-    fn admit(&mut self, mut new: NewRecord, draft: &mut Draft) -> WriteOutcome {
+    /// Checks a new record, resolves its identity and adds it to the draft.
+    fn check_and_add_to_draft(&mut self, mut new: NewRecord, draft: &mut Draft) -> WriteOutcome {
         let batch = &mut draft.batch;
-        if let Err(why) = new.check() {
+        if let Err(why) = new.validate() {
             return WriteOutcome::Rejected { why };
         }
-        let truncated = new.truncate(self.text_bytes_max);
-        if let Some(outcome) = self.name(&mut new, batch) {
+        let truncated = new.truncate_text(self.text_bytes_max);
+        if let Some(outcome) = self.snapshot.resolve_identity(&mut new, batch) {
             return outcome;
         }
         if let Some(id) = new.supersedes
@@ -403,7 +429,7 @@ impl Engine {
             && usize::from(found.dimensions) != self.state.index.dimensions()
             && self
                 .state
-                .configured
+                .configured_space
                 .as_ref()
                 .is_none_or(|own| own == found)
         {
@@ -417,7 +443,7 @@ impl Engine {
         if let Some(bytes) = truncated {
             tracing::warn!(%id, bytes, "a text was cut");
         }
-        let record = prepare::build(new, id, draft.known_at, draft.space.as_ref());
+        let record = prepare::build_record(new, id, draft.known_at, draft.space.as_ref());
         if let Some(foreign) = record.metadata.get(prepare::FOREIGN_SPACE_KEY) {
             tracing::warn!(%id, %foreign, "a vector of another space was left out");
         }
@@ -428,33 +454,33 @@ impl Engine {
         WriteOutcome::Inserted { id }
     }
 
-    /// Writes entries, and makes them visible.
-    pub(crate) fn keep(&mut self, entries: &[Entry]) -> Result<(), EngineError> {
+    /// Writes entries and makes them visible.
+    pub(crate) fn append_and_publish(&mut self, entries: &[StoreEntry]) -> Result<(), EngineError> {
         if !entries.is_empty() {
-            self.commit(entries)?;
+            self.append_and_apply(entries)?;
             self.publish();
         }
         Ok(())
     }
 
-    /// Appends, then applies what was appended, in as many commits as it takes. Nothing is applied
-    /// that is not on disk; where a commit fails, readers see those before it.
-    pub(crate) fn commit(&mut self, entries: &[Entry]) -> Result<(), EngineError> {
-        let (done, committed) = self.commit_parts(entries);
+    /// Appends entries, then applies them, in as many commits as it takes. Only what is on disk is
+    /// applied; if a commit fails, readers see those before it.
+    pub(crate) fn append_and_apply(&mut self, entries: &[StoreEntry]) -> Result<(), EngineError> {
+        let (done, committed) = self.apply_in_commits(entries);
         if committed.is_err() && done > 0 {
             self.publish();
         }
         committed
     }
 
-    /// The same; answers how many of the entries are on disk.
-    fn commit_parts(&mut self, entries: &[Entry]) -> (usize, Result<(), EngineError>) {
+    /// Appends and applies entries; returns how many of them are on disk.
+    fn apply_in_commits(&mut self, entries: &[StoreEntry]) -> (usize, Result<(), EngineError>) {
         let mut done = 0;
         while done < entries.len() {
-            match self.log.append_part(&entries[done..]) {
-                Ok((commit, taken)) => {
-                    self.apply_commit(commit, &entries[done..done + taken]);
-                    done += taken;
+            match self.log.append_prefix(&entries[done..]) {
+                Ok((commit, count)) => {
+                    self.apply_commit(commit, &entries[done..done + count]);
+                    done += count;
                 }
                 Err(error) => return (done, Err(error.into())),
             }
@@ -462,26 +488,27 @@ impl Engine {
         (done, Ok(()))
     }
 
-    fn apply_commit(&mut self, commit: Commit, entries: &[Entry]) {
+    fn apply_commit(&mut self, commit: CommitReceipt, entries: &[StoreEntry]) {
         let mut ordinal = commit.first_ordinal;
         for entry in entries {
-            let is_record = matches!(entry, Entry::Record(_));
+            let is_record = matches!(entry, StoreEntry::Record(_));
             self.state.apply(is_record.then_some(ordinal), entry);
             ordinal += u32::from(is_record);
         }
         assert_eq!(
             self.state.index.len() as u32,
-            self.log.records(),
+            self.log.record_count(),
             "index and log number alike"
         );
+        self.tell_ports(commit.first_ordinal, entries);
     }
 }
 
-/// Leaves the outcomes of what is on disk, which are the first `records` insertions and what was
-/// found known or refused between them.
-fn cut_to(outcomes: &mut Vec<WriteOutcome>, records: usize) {
+/// Keeps the outcomes of what is on disk: the first `records` insertions, and the duplicates and
+/// rejections between them.
+fn truncate_to_stored(outcomes: &mut Vec<WriteOutcome>, records: usize) {
     let places = 0..outcomes.len();
-    let mut inserted = places.filter(|at| outcomes[*at].new_id().is_some());
+    let mut inserted = places.filter(|at| outcomes[*at].inserted_id().is_some());
     if let Some(first_lost) = inserted.nth(records) {
         outcomes.truncate(first_lost);
     }

@@ -1,4 +1,4 @@
-//! Opening a name below a directory handle without following a link anywhere on the way.
+//! Opens a name below a directory handle without following a link anywhere on the path.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Component, Path};
@@ -6,13 +6,13 @@ use std::path::{Component, Path};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, openat, statat};
 use rustix::io::Errno;
 
-/// How a folder is opened.
-pub(crate) const FOLDER: OFlags = OFlags::RDONLY
+/// The flags with which a folder is opened.
+pub(crate) const FOLDER_FLAGS: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
     .union(OFlags::CLOEXEC);
 
-/// Whether every part is a plain name, and there is one.
-pub(crate) fn is_plain(name: &Path) -> bool {
+/// Whether a path has at least one part and each is a plain name.
+pub(crate) fn is_plain_path(name: &Path) -> bool {
     let mut parts = name.components().peekable();
     parts.peek().is_some() && parts.all(|part| matches!(part, Component::Normal(_)))
 }
@@ -25,13 +25,13 @@ pub(crate) fn open(
     flags: OFlags,
     mode: Mode,
 ) -> Result<OwnedFd, Errno> {
-    // A pipe or a device answers at once, and is no terminal of ours.
+    // Opening a pipe or a device returns at once, and it does not become our terminal.
     let flags = flags | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     #[cfg(any(target_os = "linux", target_os = "android"))]
     if let Some(opened) = kernel::open(folder, name, flags, mode) {
         return opened;
     }
-    walk(folder, name, flags, mode)
+    open_by_walking(folder, name, flags, mode)
 }
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -42,12 +42,12 @@ mod kernel {
 
     use super::{BorrowedFd, Errno, Mode, OFlags, OwnedFd, Path};
 
-    /// How often a resolution is begun anew that a rename has disturbed.
+    /// How often a resolution is repeated that a rename has disturbed.
     const TRIES_MAX: usize = 16;
-    /// Older than Linux 5.6, or forbidden by a sandbox.
+    /// Whether the system call is missing: Linux is older than 5.6, or a sandbox forbids it.
     static IS_MISSING: AtomicBool = AtomicBool::new(false);
 
-    /// `None` where the kernel cannot, or does not come to an end of it.
+    /// Opens a name by one system call; `None` if the kernel cannot, or was disturbed too often.
     pub(super) fn open(
         folder: BorrowedFd<'_>,
         name: &Path,
@@ -66,7 +66,7 @@ mod kernel {
                     IS_MISSING.store(true, Ordering::Relaxed);
                     return None;
                 }
-                // Some sandboxes say so of a call that they do not know.
+                // Some sandboxes return this for a call that they do not know.
                 Err(Errno::PERM) => return None,
                 opened => return Some(opened),
             }
@@ -75,20 +75,25 @@ mod kernel {
     }
 }
 
-fn walk(folder: BorrowedFd<'_>, name: &Path, flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
+fn open_by_walking(
+    folder: BorrowedFd<'_>,
+    name: &Path,
+    flags: OFlags,
+    mode: Mode,
+) -> Result<OwnedFd, Errno> {
     let mut at: Option<OwnedFd> = None;
     let mut parts = name.components().peekable();
     while let Some(part) = parts.next() {
         let here = at.as_ref().map_or(folder, AsFd::as_fd);
         let part = part.as_os_str();
         let opened = if parts.peek().is_some() {
-            openat(here, part, FOLDER | OFlags::NOFOLLOW, Mode::empty())
+            openat(here, part, FOLDER_FLAGS | OFlags::NOFOLLOW, Mode::empty())
         } else {
             openat(here, part, flags | OFlags::NOFOLLOW, mode)
         };
         match opened {
             Ok(opened) => at = Some(opened),
-            // So Linux says of a link where a folder is wanted.
+            // Linux returns this for a link if a folder is expected.
             Err(Errno::NOTDIR) if is_link(here, part.as_ref()) => return Err(Errno::LOOP),
             Err(error) => return Err(error),
         }
@@ -121,7 +126,7 @@ mod tests {
         symlink(outside.path().join("secret"), root.path().join("a/b/link")).unwrap();
         symlink("file", root.path().join("a/b/near")).unwrap();
         let handle = fs::File::open(root.path()).unwrap();
-        let ways: [(&str, Open); 2] = [("open", open), ("walk", walk)];
+        let ways: [(&str, Open); 2] = [("open", open), ("walk", open_by_walking)];
         for (way, open) in ways {
             for (name, expected) in [
                 ("a/b/file", Ok(())),
@@ -141,8 +146,8 @@ mod tests {
             assert_eq!(made.map(drop), Err(Errno::LOOP), "{way}");
         }
         for name in ["", "/etc/passwd", "../x", "a/../../x", "a/.."] {
-            assert!(!is_plain(name.as_ref()), "{name}");
+            assert!(!is_plain_path(name.as_ref()), "{name}");
         }
-        assert!(is_plain("a/b".as_ref()));
+        assert!(is_plain_path("a/b".as_ref()));
     }
 }

@@ -1,13 +1,13 @@
-//! What was wrong with a file, and what to do.
+//! The error of a file that cannot be used: what is wrong with it, and what to do.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
-use crate::found::Kind;
+use crate::status::FileKind;
 
-pub(crate) type Result<T, E = FileError> = std::result::Result<T, E>;
+pub(crate) type FileResult<T, E = FileError> = Result<T, E>;
 
 /// A file or folder that cannot be used. Each message names it.
 #[derive(Debug, thiserror::Error)]
@@ -20,39 +20,39 @@ pub enum FileError {
         source: io::Error,
     },
     #[error(
-        "`{}` is a symbolic link, or one stands on the way to it; put what it names in its place",
+        "`{}` is a symbolic link, or a folder on its path is one; replace the link by its target",
         path.display()
     )]
     Link { path: PathBuf },
     #[error("`{}` is {found}, not {expected}; move it away", path.display())]
     Kind {
         path: PathBuf,
-        found: Kind,
-        expected: Kind,
+        found: FileKind,
+        expected: FileKind,
     },
     #[error("`{}` has {got} bytes and may have {max}; move it away", path.display())]
     TooLarge { path: PathBuf, got: u64, max: u64 },
-    /// A folder of which only some names would be seen.
+    /// A folder with more entries than are listed.
     #[error("`{}` has more than {max} entries; move some away", path.display())]
     TooMany { path: PathBuf, max: usize },
-    /// Absolute, empty, or with `..` in it.
-    #[error("`{}` is no plain name below its folder; name a file within it", path.display())]
+    /// A name that is absolute, empty, or has `..` in it.
+    #[error("`{}` is not a plain name below its folder; name a file within it", path.display())]
     Name { path: PathBuf },
-    #[error("`{}` is held by another process for long; end it, or try again", path.display())]
+    #[error("`{}` has been locked by another process for long; end it, or try again", path.display())]
     Locked { path: PathBuf },
-    /// Every name that an unfinished file may have is taken.
-    #[error("`{}` is being written by others for long; end them, or remove `{}`",
-            path.display(), beside.display())]
-    Busy { path: PathBuf, beside: PathBuf },
+    /// All names that an unfinished file may have are in use.
+    #[error("`{}` has been written by others for long; end them, or remove `{}`",
+            path.display(), unfinished.display())]
+    Busy { path: PathBuf, unfinished: PathBuf },
 }
 
 impl FileError {
-    /// Whether nothing stands there, or a file where a folder on the way should be.
+    /// Whether there is nothing at the path, or a file where a folder on the path should be.
     pub fn is_missing(&self) -> bool {
         matches!(self, Self::Io { source, .. } if is_missing(source))
     }
 
-    /// Whether something stands at a name that was to be free.
+    /// Whether something exists at a name that had to be free.
     pub fn is_taken(&self) -> bool {
         match self {
             Self::Io { source, .. } => source.kind() == io::ErrorKind::AlreadyExists,
@@ -61,8 +61,8 @@ impl FileError {
         }
     }
 
-    /// The system's word alone, for a sentence that names the file itself.
-    pub fn bare(error: io::Error) -> io::Error {
+    /// Returns the system's error alone, for a sentence that names the file itself.
+    pub fn strip_path(error: io::Error) -> io::Error {
         match error.downcast::<Self>() {
             Ok(Self::Io { source, .. }) => source,
             Ok(other) => other.into(),
@@ -70,7 +70,7 @@ impl FileError {
         }
     }
 
-    pub(crate) fn io<E: Into<io::Error>>(
+    pub(crate) fn from_io<E: Into<io::Error>>(
         what: &'static str,
         path: &Path,
     ) -> impl FnOnce(E) -> Self {
@@ -81,8 +81,8 @@ impl FileError {
         }
     }
 
-    /// What the system says when it opens a file.
-    pub(crate) fn open(what: &'static str, path: &Path) -> impl FnOnce(Errno) -> Self {
+    /// Returns a function that converts the system's error of opening a file.
+    pub(crate) fn from_open(what: &'static str, path: &Path) -> impl FnOnce(Errno) -> Self {
         move |errno| match errno {
             Errno::LOOP => Self::Link {
                 path: path.to_owned(),
@@ -90,20 +90,20 @@ impl FileError {
             // A pipe without a reader, or a socket.
             Errno::NXIO => Self::Kind {
                 path: path.to_owned(),
-                found: Kind::Other,
-                expected: Kind::File,
+                found: FileKind::Other,
+                expected: FileKind::File,
             },
             Errno::ISDIR => Self::Kind {
                 path: path.to_owned(),
-                found: Kind::Folder,
-                expected: Kind::File,
+                found: FileKind::Folder,
+                expected: FileKind::File,
             },
-            errno => Self::io(what, path)(errno),
+            errno => Self::from_io(what, path)(errno),
         }
     }
 }
 
-/// Whether nothing stands there, as [`FileError::is_missing`].
+/// Whether there is nothing at the path, as for [`FileError::is_missing`].
 pub fn is_missing(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -126,21 +126,21 @@ impl From<FileError> for io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Access, open_path};
+    use crate::{OpenMode, open_path};
 
     #[test]
     fn the_systems_word_names_no_file() {
         let path = Path::new("/nonexistent-reprise/file");
-        let error = io::Error::from(open_path(path, Access::Read).unwrap_err());
+        let error = io::Error::from(open_path(path, OpenMode::Read).unwrap_err());
         assert!(error.to_string().contains("nonexistent-reprise"));
-        let bare = FileError::bare(error);
+        let bare = FileError::strip_path(error);
         assert_eq!(bare.kind(), io::ErrorKind::NotFound);
         assert!(!bare.to_string().contains("nonexistent-reprise"), "{bare}");
-        // Of anything else the sentence stays.
+        // Any other error keeps its sentence.
         let link = FileError::Link {
             path: path.to_owned(),
         };
-        let bare = FileError::bare(link.into());
+        let bare = FileError::strip_path(link.into());
         assert!(bare.to_string().contains("symbolic link"), "{bare}");
     }
 }

@@ -1,22 +1,22 @@
-//! The one way to a file that the user did not name in this command.
+//! Access to files that the user did not name in this command.
 //!
-//! A repository, a backup or another program may have put anything where a file of ours is looked
-//! for. A [`Folder`] opens beneath a directory handle: no link is followed, a pipe or a device is
-//! refused without waiting, nothing is read past a largest size, and a file is replaced whole.
-//! [`Lines`] reads what is big line by line.
+//! A repository, a backup or another program may have created anything at the path of one of our
+//! files. A [`Folder`] opens files below a directory handle: no link is followed, a pipe or a
+//! device is refused without waiting, nothing is read beyond a largest size, and a file is replaced
+//! as a whole. [`LineReader`] reads large files line by line.
 
 mod beneath;
 mod error;
 mod folder;
-mod found;
 mod lines;
-mod named;
-mod place;
+mod moves;
 mod replace;
+mod status;
+mod user_paths;
 
 pub use error::{FileError, is_missing};
-pub use folder::{Access, Folder};
-pub use found::{Entry, Found, Kind, Stamp};
-pub use lines::{Lines, unmarked};
-pub use named::{clone_path, open_named, open_path, read_named};
-pub use place::Placed;
+pub use folder::{Folder, OpenMode};
+pub use lines::{LineReader, strip_byte_order_mark};
+pub use moves::ChangeOutcome;
+pub use status::{FileFingerprint, FileKind, FileStatus, FolderEntry};
+pub use user_paths::{clone_path, free_bytes, open_if_exists, open_path, read_if_exists};

@@ -1,34 +1,34 @@
-//! Lines of a file, however bad: what is wrong with one spoils that line only.
+//! A reader of the lines of a file, in which an error of one line concerns that line only.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
 use crate::error::FileError;
-use crate::folder::Access;
-use crate::named::open_path;
+use crate::folder::OpenMode;
+use crate::user_paths::open_path;
 
-/// What some editors put before a text; it belongs to none of its lines.
+/// The mark that some editors write before a text; it belongs to no line.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Numbered lines of a reader, blank ones passed over.
+/// An iterator over the numbered lines of a reader, which skips blank ones.
 #[derive(Debug)]
-pub struct Lines<R> {
+pub struct LineReader<R> {
     reader: R,
     number: u64,
     bytes_max: u64,
 }
 
-impl Lines<BufReader<File>> {
-    /// The lines of a file, of at most `bytes_max` each.
+impl LineReader<BufReader<File>> {
+    /// Opens a file to read lines of at most `bytes_max` bytes each.
     pub fn open(path: &Path, bytes_max: u64) -> Result<Self, FileError> {
-        let file = open_path(path, Access::Read)?;
+        let file = open_path(path, OpenMode::Read)?;
         Ok(Self::new(BufReader::new(file), bytes_max))
     }
 }
 
-impl<R: BufRead> Lines<R> {
-    /// The lines of a reader, of at most `bytes_max` each.
+impl<R: BufRead> LineReader<R> {
+    /// Reads lines of at most `bytes_max` bytes each from a reader.
     pub fn new(reader: R, bytes_max: u64) -> Self {
         Self {
             reader,
@@ -37,8 +37,8 @@ impl<R: BufRead> Lines<R> {
         }
     }
 
-    /// The next line, blank or not.
-    pub fn raw(&mut self) -> Option<<Self as Iterator>::Item> {
+    /// Returns the next line, blank or not.
+    pub fn next_raw_line(&mut self) -> Option<<Self as Iterator>::Item> {
         let mut bytes = Vec::new();
         let mut limited = Read::take(&mut self.reader, self.bytes_max + 1);
         match limited.read_until(b'\n', &mut bytes) {
@@ -52,21 +52,21 @@ impl<R: BufRead> Lines<R> {
             return Some(rest.map(|_| (self.number, Err(why))));
         }
         if self.number == 1 {
-            bytes.drain(..bytes.len() - unmarked(&bytes).len());
+            bytes.drain(..bytes.len() - strip_byte_order_mark(&bytes).len());
         }
         let line = String::from_utf8(bytes)
-            .map_err(|error| format!("byte {} is not UTF-8", error.utf8_error().valid_up_to() + 1));
-        Some(Ok((self.number, line)))
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+        Some(Ok((self.number, Ok(line))))
     }
 }
 
-impl<R: BufRead> Iterator for Lines<R> {
-    /// Line number from 1, and the line or what is wrong with it.
+impl<R: BufRead> Iterator for LineReader<R> {
+    /// The line number from 1, and the line or what is wrong with it.
     type Item = io::Result<(u64, Result<String, String>)>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            match self.raw()? {
+            match self.next_raw_line()? {
                 Ok((_, Ok(line))) if line.trim().is_empty() => {}
                 line => return Some(line),
             }
@@ -74,8 +74,8 @@ impl<R: BufRead> Iterator for Lines<R> {
     }
 }
 
-/// A text's bytes without the mark that some editors put before it.
-pub fn unmarked(bytes: &[u8]) -> &[u8] {
+/// Returns the bytes of a text without the mark that some editors write before it.
+pub fn strip_byte_order_mark(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes)
 }
 
@@ -92,13 +92,13 @@ mod tests {
             b"\ntwo",
         ]
         .concat();
-        let lines: Vec<_> = Lines::new(bytes.as_slice(), 99)
+        let lines: Vec<_> = LineReader::new(bytes.as_slice(), 99)
             .map(Result::unwrap)
             .collect();
         let numbers: Vec<u64> = lines.iter().map(|(number, _)| *number).collect();
         assert_eq!(numbers, [1, 2, 4, 5]);
         assert_eq!(lines[0].1.as_deref(), Ok("one\n"));
-        assert!(lines[1].1.as_ref().unwrap_err().contains("UTF-8"));
+        assert_eq!(lines[1].1.as_deref(), Ok("\u{fffd}\n"));
         assert!(lines[2].1.as_ref().unwrap_err().contains("99 bytes"));
         assert_eq!(lines[3].1.as_deref(), Ok("two"));
     }
@@ -107,7 +107,7 @@ mod tests {
     fn a_line_without_an_end_is_one_bad_line() {
         let long = io::repeat(b'x').take(1 << 20);
         let reader = BufReader::new(long.chain(b"\ntwo".as_slice()));
-        let lines: Vec<_> = Lines::new(reader, 99).map(Result::unwrap).collect();
+        let lines: Vec<_> = LineReader::new(reader, 99).map(Result::unwrap).collect();
         assert_eq!(lines.len(), 2);
         assert_eq!(lines[1], (2, Ok("two".to_owned())));
     }

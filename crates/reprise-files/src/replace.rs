@@ -1,4 +1,5 @@
-//! A file is the old one or the new one, never a part: written beside its place, synced, renamed.
+//! Replaces a file so that it is the old one or the new one, never a part: the new one is written
+//! to another name in the folder, synced and renamed.
 
 use std::ffi::OsString;
 use std::fs::{File, TryLockError};
@@ -7,110 +8,113 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, renameat, unlinkat};
 
-use crate::error::{FileError, Result};
-use crate::folder::{Access, Folder};
-use crate::found::{Kind, Stamp};
-use crate::place::Placed;
+use crate::error::{FileError, FileResult};
+use crate::folder::{Folder, OpenMode};
+use crate::moves::ChangeOutcome;
+use crate::status::{FileFingerprint, FileKind};
 
-/// Ending of what is not whole yet.
-const ENDING: &str = "unfinished";
-/// Files that may be written for one place at once.
+/// Suffix of the name of an unfinished file.
+const UNFINISHED_SUFFIX: &str = "unfinished";
+/// Most files that may be written for one name at once.
 const SLOTS_MAX: usize = 16;
-/// How often a name is tried that others free or take at the same moment.
+/// How often a free name is searched for while other writers use and free names.
 const TRIES_MAX: usize = 64;
 
 impl Folder {
-    /// Puts a file in its place, over the one that is there. A link, a pipe or a folder that
-    /// stands there is refused.
-    pub fn replace(&self, name: impl AsRef<Path>, bytes: &[u8]) -> Result<()> {
+    /// Replaces a file, or creates it. A link, a pipe or a folder of that name is refused.
+    pub fn replace(&self, name: impl AsRef<Path>, bytes: &[u8]) -> FileResult<()> {
         let name = name.as_ref();
-        let (above, last) = self.parent(name)?;
-        let folder = above.as_ref().unwrap_or(self);
-        if let Some(found) = folder.look(last)? {
-            refuse_other(found.kind, &folder.path_of(last))?;
+        let (parent, last) = self.resolve_parent(name)?;
+        let folder = parent.as_ref().unwrap_or(self);
+        if let Some(found) = folder.find_status(last)? {
+            ensure_file_kind(found.kind, &folder.path_of(last))?;
         }
-        let beside = Unfinished::write(folder, last, bytes)?;
-        let moved = renameat(&folder.handle, &beside.name, &folder.handle, last);
-        moved.map_err(FileError::io("replace", &self.path_of(name)))?;
+        let unfinished = UnfinishedFile::create_with_bytes(folder, last, bytes)?;
+        let renamed = renameat(&folder.handle, &unfinished.name, &folder.handle, last);
+        renamed.map_err(FileError::from_io("replace", &self.path_of(name)))?;
         folder.sync()
     }
 
-    /// The same only while what stands there is what was `expected`, nothing where that is `None`.
-    /// What somebody else puts there meanwhile stays.
-    pub fn replace_if(
+    /// Replaces a file if it is still as `expected`, or creates it if `expected` is `None` and
+    /// there is none. A version that another program writes meanwhile stays.
+    pub fn replace_if_unchanged(
         &self,
         name: impl AsRef<Path>,
         bytes: &[u8],
-        expected: Option<Stamp>,
-    ) -> Result<Placed> {
-        let (above, last) = self.parent(name.as_ref())?;
-        let folder = above.as_ref().unwrap_or(self);
-        let beside = Unfinished::write(folder, last, bytes)?;
-        let placed = folder.place(&beside.name, last, expected)?;
-        if placed == Placed::Done && expected.is_some() {
-            // The one that stood there, which changed places with it.
-            folder.remove(&beside.name)?;
+        expected: Option<FileFingerprint>,
+    ) -> FileResult<ChangeOutcome> {
+        let (parent, last) = self.resolve_parent(name.as_ref())?;
+        let folder = parent.as_ref().unwrap_or(self);
+        let unfinished = UnfinishedFile::create_with_bytes(folder, last, bytes)?;
+        let outcome = folder.move_if_unchanged(&unfinished.name, last, expected)?;
+        if outcome == ChangeOutcome::Applied && expected.is_some() {
+            // The earlier file, which was exchanged with the new one.
+            folder.remove_file(&unfinished.name)?;
         }
         folder.sync()?;
-        Ok(placed)
+        Ok(outcome)
     }
 
-    /// Removes a file only while it is what was `expected`.
-    pub fn remove_if(&self, name: impl AsRef<Path>, expected: Stamp) -> Result<Placed> {
-        let (above, last) = self.parent(name.as_ref())?;
-        let folder = above.as_ref().unwrap_or(self);
-        // Its name is free: what stands there is ours, or was left.
-        let beside = Unfinished::write(folder, last, b"")?;
-        let taken = folder.take_away(last, &beside.name, expected)?;
-        if taken == Placed::Done {
-            folder.remove(&beside.name)?;
+    /// Removes a file if it is still as `expected`.
+    pub fn remove_if_unchanged(
+        &self,
+        name: impl AsRef<Path>,
+        expected: FileFingerprint,
+    ) -> FileResult<ChangeOutcome> {
+        let (parent, last) = self.resolve_parent(name.as_ref())?;
+        let folder = parent.as_ref().unwrap_or(self);
+        // The name of the unfinished file is ours, so the file can be moved to it.
+        let unfinished = UnfinishedFile::create_with_bytes(folder, last, b"")?;
+        let outcome = folder.move_aside_if_unchanged(last, &unfinished.name, expected)?;
+        if outcome == ChangeOutcome::Applied {
+            folder.remove_file(&unfinished.name)?;
         }
-        Ok(taken)
+        Ok(outcome)
     }
 }
 
-fn refuse_other(found: Kind, path: &Path) -> Result<()> {
+fn ensure_file_kind(found: FileKind, path: &Path) -> FileResult<()> {
     let path = path.to_owned();
     match found {
-        Kind::File => Ok(()),
-        Kind::Link => Err(FileError::Link { path }),
+        FileKind::File => Ok(()),
+        FileKind::Link => Err(FileError::Link { path }),
         found => Err(FileError::Kind {
             path,
             found,
-            expected: Kind::File,
+            expected: FileKind::File,
         }),
     }
 }
 
-/// A file beside its place, gone when this is. Its lock says that its writer lives: what a writer
-/// left that was killed is cleared by the next one.
-struct Unfinished<'a> {
+/// A file that is being written under another name, and is removed when this is dropped. Its lock
+/// shows that its writer is alive: the next writer removes the file of a writer that was killed.
+struct UnfinishedFile<'a> {
     folder: &'a Folder,
     name: PathBuf,
     file: File,
 }
 
-impl<'a> Unfinished<'a> {
-    fn write(folder: &'a Folder, last: &Path, bytes: &[u8]) -> Result<Self> {
-        let mut beside = Self::begin(folder, last)?;
-        let written = beside.file.write_all(bytes);
-        let written = written.and_then(|()| beside.file.sync_all());
-        written.map_err(FileError::io("write", &folder.path_of(last)))?;
-        Ok(beside)
+impl<'a> UnfinishedFile<'a> {
+    fn create_with_bytes(folder: &'a Folder, last: &Path, bytes: &[u8]) -> FileResult<Self> {
+        let mut unfinished = Self::create_locked(folder, last)?;
+        let written = unfinished.file.write_all(bytes);
+        let written = written.and_then(|()| unfinished.file.sync_all());
+        written.map_err(FileError::from_io("write", &folder.path_of(last)))?;
+        Ok(unfinished)
     }
 
-    fn begin(folder: &'a Folder, last: &Path) -> Result<Self> {
+    fn create_locked(folder: &'a Folder, last: &Path) -> FileResult<Self> {
         let mut slot = 0;
         for _ in 0..TRIES_MAX {
             let name = slot_name(last, slot);
-            match folder.file(&name, Access::New) {
+            match folder.open_file(&name, OpenMode::CreateNew) {
                 Ok(file) => {
-                    if is_own(folder, &name, &file)? {
+                    if try_lock_new(folder, &name, &file)? {
                         return Ok(Self { folder, name, file });
                     }
                 }
                 Err(error) if error.is_taken() => {
-                    if !clear(folder, &name)? {
+                    if !remove_abandoned(folder, &name)? {
                         slot += 1;
                     }
                 }
@@ -122,61 +126,63 @@ impl<'a> Unfinished<'a> {
         }
         Err(FileError::Busy {
             path: folder.path_of(last),
-            beside: folder.path_of(slot_name(last, 0)),
+            unfinished: folder.path_of(slot_name(last, 0)),
         })
     }
 }
 
-impl Drop for Unfinished<'_> {
+impl Drop for UnfinishedFile<'_> {
     fn drop(&mut self) {
-        // It was renamed, or what is left of it is of no use to anybody. Still locked: a name that
-        // another writer has taken meanwhile is not this file.
-        if is_at(self.folder, &self.name, &self.file) {
-            let _gone = unlinkat(&self.folder.handle, &self.name, AtFlags::empty()).is_ok();
+        // The file was renamed, or nobody needs it any more. It is still locked, and a file that
+        // another writer has created under its name meanwhile is not removed.
+        if is_file_at(self.folder, &self.name, &self.file) {
+            let _removed = unlinkat(&self.folder.handle, &self.name, AtFlags::empty()).is_ok();
         }
     }
 }
 
-/// Locks a new file. Another writer may have taken it for one that was left, and cleared it.
-fn is_own(folder: &Folder, name: &Path, file: &File) -> Result<bool> {
+/// Locks a new file. Returns `false` if another writer took it for an abandoned one and removed it.
+fn try_lock_new(folder: &Folder, name: &Path, file: &File) -> FileResult<bool> {
     match file.try_lock() {
-        Ok(()) => Ok(is_at(folder, name, file)),
+        Ok(()) => Ok(is_file_at(folder, name, file)),
         Err(TryLockError::WouldBlock) => Ok(false),
-        Err(TryLockError::Error(error)) => Err(FileError::io("lock", &folder.path_of(name))(error)),
+        Err(TryLockError::Error(error)) => {
+            Err(FileError::from_io("lock", &folder.path_of(name))(error))
+        }
     }
 }
 
-/// Removes what a writer left that is gone. Answers whether the name may be tried again.
-fn clear(folder: &Folder, name: &Path) -> Result<bool> {
-    let file = match folder.file(name, Access::Read) {
+/// Removes the file of a writer that has ended. Returns whether the name may be tried again.
+fn remove_abandoned(folder: &Folder, name: &Path) -> FileResult<bool> {
+    let file = match folder.open_file(name, OpenMode::Read) {
         Ok(file) => file,
         Err(error) if error.is_missing() => return Ok(true),
-        // Something that no writer of ours has made, or that is not ours to read.
+        // It was not created by one of our writers, or we may not read it.
         Err(_) => return Ok(false),
     };
     if file.try_lock().is_err() {
         return Ok(false);
     }
-    if is_at(folder, name, &file) {
-        folder.remove(name)?;
+    if is_file_at(folder, name, &file) {
+        folder.remove_file(name)?;
     }
     Ok(true)
 }
 
-fn is_at(folder: &Folder, name: &Path, file: &File) -> bool {
-    let at = folder.look(name).ok().flatten();
+fn is_file_at(folder: &Folder, name: &Path, file: &File) -> bool {
+    let at = folder.find_status(name).ok().flatten();
     let own = file.metadata().ok();
-    let key = |stamp: Stamp| (stamp.device, stamp.inode);
-    let own = own.map(|own| key(Stamp::from(&own)));
-    own.is_some() && at.map(|at| key(at.stamp)) == own
+    let key = |stamp: FileFingerprint| (stamp.device, stamp.inode);
+    let own = own.map(|own| key(FileFingerprint::from(&own)));
+    own.is_some() && at.map(|at| key(at.fingerprint)) == own
 }
 
 fn slot_name(last: &Path, slot: usize) -> PathBuf {
     let mut name = OsString::from(".");
     name.push(last);
     name.push(match slot {
-        0 => format!(".{ENDING}"),
-        slot => format!(".{slot}.{ENDING}"),
+        0 => format!(".{UNFINISHED_SUFFIX}"),
+        slot => format!(".{slot}.{UNFINISHED_SUFFIX}"),
     });
     name.into()
 }

@@ -1,5 +1,5 @@
-//! The coordination loop (M56, M57): what many users' runs say of a published thing, as one bounded
-//! move of its score for everybody.
+//! The coordination loop: what many users' runs report of a published thing moves its score for
+//! everybody, within a bound.
 //!
 //! In go (id, score, count) by contributor, out come quality and boost. A contributor is one voice,
 //! however often he speaks; nothing is counted of a thing before `users_min` have spoken; voices
@@ -11,7 +11,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use reprise_types::{LearnedMove, RankSignal, RecordId, UserId, Why, lock, sha256_hex};
+use reprise_types::{
+    LearnedAdjustment, RankExplanation, RankSignal, RecordId, UserId, lock, sha256_hex,
+};
 
 use crate::caller::Caller;
 use crate::record::{GlobalRecord, QualityMetrics};
@@ -22,9 +24,9 @@ use crate::store::{GlobalHit, GlobalQuery};
 pub struct CoordinationSettings {
     /// Contributors below which nothing is told of a thing.
     pub users_min: usize,
-    /// The most that a score is moved by on the word of few, ...
+    /// The most that a score moves when few contributors have reported.
     pub cap: f32,
-    /// ... and on that of many trusted contributors; between them it grows.
+    /// The most that a score moves when many trusted contributors agree; between the two it grows.
     pub cap_sustained: f32,
     /// Days after which a voice counts half.
     pub half_life_days: f32,
@@ -44,10 +46,10 @@ impl Default for CoordinationSettings {
 /// The trust behind a thing from which on the higher cap is whole.
 const SUSTAINED_FROM: f32 = 8.0;
 /// Times that one contributor was given one thing that count as uses.
-pub(crate) const USES_MAX: u32 = 10;
-/// What a contributor counts of whom nothing is known, ...
+pub const USES_MAX: u32 = 10;
+/// Trust in a contributor of whom nothing is known yet.
 const TRUST_UNKNOWN: f32 = 0.2;
-/// ... and how many things that judgement weighs like.
+/// How many judged things the trust in an unknown contributor weighs as much as.
 const TRUST_PRIOR: f32 = 3.0;
 /// This far from what the others found, a voice agrees no more.
 const DISAGREES_AT: f32 = 0.35;
@@ -56,11 +58,11 @@ const BROAD_SHARE: f32 = 0.05;
 /// Things that a contributor can speak of with his whole voice; beyond that it is shared out, so
 /// that nobody gains by speaking of everything.
 const WHOLE_VOICE_THINGS: f32 = 12.0;
-/// The trust that must stand behind a thing before it moves whole, as a part of all contributors,
-/// ...
+/// The trust that a thing needs before its score moves by the whole amount, as a part of all
+/// contributors.
 const SUPPORT_SHARE: f32 = 0.04;
-/// ... and the most that is asked for. Half of it moves nothing: as much as a tenth of a community
-/// has of whom nobody knows anything.
+/// The most trust that is required. Half of it moves nothing: a tenth of a community of unknown
+/// contributors has that much.
 const SUPPORT_MAX: f32 = 8.0;
 /// Voices of nobody, which hold a thing to what all are like.
 const PRIOR_VOICES: f32 = 2.0;
@@ -69,7 +71,7 @@ const PRIOR_SPREAD: f32 = 0.25;
 const ADVANTAGE_WHOLE: f32 = 0.3;
 
 /// Beyond what was asked for, so that a boost can lift something into the answer.
-pub(crate) const RESERVE: usize = 20;
+pub const CANDIDATE_RESERVE: usize = 20;
 /// From this part of the best score on, a thing is about the question, and its boost is whole.
 const AS_NEAR: f32 = 0.05;
 
@@ -83,21 +85,21 @@ struct Voice {
     at: DateTime<Utc>,
 }
 
-/// What is told of one thing.
+/// What contributors together report of one thing.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(crate) struct Standing {
-    pub(crate) metrics: QualityMetrics,
+pub struct Reputation {
+    pub metrics: QualityMetrics,
     /// What is added to its score, -cap..cap.
-    pub(crate) boost: f32,
+    pub boost: f32,
     /// The cap in force for it.
-    pub(crate) cap: f32,
+    pub cap: f32,
     /// How far its evidence is believed, 0..1.
-    pub(crate) gate: f32,
+    pub gate: f32,
 }
 
-impl Standing {
+impl Reputation {
     /// What is added to a thing's score; `best` is the best score of the answer.
-    pub(crate) fn boost_at(&self, score: f32, best: f32) -> f32 {
+    pub fn boost_at(&self, score: f32, best: f32) -> f32 {
         // What is about something else is no better for having helped there.
         let near = (score / (best * AS_NEAR)).min(1.0);
         if near.is_finite() {
@@ -107,18 +109,20 @@ impl Standing {
         }
     }
 
-    /// A hit without its vector.
-    pub(crate) fn hit(
+    /// Builds a hit without its vector, moved by this reputation.
+    pub fn build_hit(
         &self,
         record: GlobalRecord,
         score: f32,
-        mut why: Why,
+        mut why: RankExplanation,
         best: f32,
     ) -> GlobalHit {
         let boost = self.boost_at(score, best);
         if boost != 0.0 {
             let gates = (self.gate, 0.0);
-            why.learning = Some(LearnedMove::within(self.cap, gates, boost, 0.0));
+            why.learning = Some(LearnedAdjustment::from_capped_parts(
+                self.cap, gates, boost, 0.0,
+            ));
             why.signals.push(RankSignal {
                 name: "coordination".to_owned(),
                 value: boost,
@@ -139,31 +143,31 @@ impl Standing {
 }
 
 /// A user as a contributor of a store with this salt: one voice, and nobody's name.
-pub(crate) fn contributor(salt: &str, user: &UserId) -> u128 {
+pub fn contributor_id(salt: &str, user: &UserId) -> u128 {
     let hash = sha256_hex(format!("{salt}/{user}").as_bytes());
     let digits = hash.get(..32).unwrap_or_default();
     u128::from_str_radix(digits, 16).unwrap_or_default()
 }
 
-/// What is told of each thing.
-pub(crate) type Standings = Arc<HashMap<RecordId, Standing>>;
+/// The reputation of each thing.
+pub type Reputations = Arc<HashMap<RecordId, Reputation>>;
 
 /// Most things by reader that wait to be counted, and how long they do.
 const RETRIEVED_MAX: usize = 4_096;
-pub(crate) const RETRIEVED_AFTER: Duration = Duration::from_secs(2);
+pub const RETRIEVED_AFTER: Duration = Duration::from_secs(2);
 
 /// How often readers were given things, as a store does not say yet. No answer waits until it is
 /// written: that is done a moment later, with the next word of anybody, or at the end.
 #[derive(Debug, Default)]
-pub(crate) struct Retrieved(Mutex<BTreeMap<(UserId, RecordId), u32>>);
+pub struct RetrievalCounter(Mutex<BTreeMap<(UserId, RecordId), u32>>);
 
-impl Retrieved {
-    /// Notes what an answer gave a reader, but for what is his own and what he tries out. Whether
-    /// nothing was waiting before.
-    pub(crate) fn note(&self, caller: &Caller, query: &GlobalQuery, hits: &[GlobalHit]) -> bool {
+impl RetrievalCounter {
+    /// Counts the hits that an answer gave a reader, without his own things and his drafts. Returns
+    /// whether nothing was waiting before.
+    pub fn add_hits(&self, caller: &Caller, query: &GlobalQuery, hits: &[GlobalHit]) -> bool {
         let mut waiting = lock(&self.0);
         let was_empty = waiting.is_empty();
-        for hit in hits.iter().filter(|hit| query.counts(caller, hit)) {
+        for hit in hits.iter().filter(|hit| query.is_retrieval(caller, hit)) {
             if waiting.len() < RETRIEVED_MAX {
                 let key = (caller.user.clone(), hit.record.id);
                 *waiting.entry(key).or_default() += 1;
@@ -172,22 +176,22 @@ impl Retrieved {
         was_empty && !waiting.is_empty()
     }
 
-    /// What was taken back is counted no more.
-    pub(crate) fn forget(&self, gone: RecordId) {
+    /// Removes the waiting counts of a thing that was taken back.
+    pub fn forget_thing(&self, gone: RecordId) {
         lock(&self.0).retain(|(_, id), _| *id != gone);
     }
 
-    /// What this reader was given is counted no more.
-    pub(crate) fn forget_reader(&self, reader: &UserId) {
+    /// Removes the waiting counts of this reader.
+    pub fn forget_reader(&self, reader: &UserId) {
         lock(&self.0).retain(|(user, _), _| user != reader);
     }
 
-    /// What waits, and waits no longer.
-    pub(crate) fn take(&self) -> BTreeMap<(UserId, RecordId), u32> {
+    /// Takes out all counts that wait.
+    pub fn drain(&self) -> BTreeMap<(UserId, RecordId), u32> {
         std::mem::take(&mut *lock(&self.0))
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         lock(&self.0).is_empty()
     }
 }
@@ -203,7 +207,7 @@ pub struct Coordination {
 }
 
 impl Coordination {
-    /// Nothing said yet.
+    /// Creates a state without any report.
     pub fn new(settings: CoordinationSettings) -> Self {
         Self {
             settings,
@@ -211,9 +215,14 @@ impl Coordination {
         }
     }
 
-    /// A contributor tells how runs went that used a thing. Scores are 0..1; what is not is passed
-    /// over.
-    pub(crate) fn report(
+    /// Counts the reports and ratings.
+    pub fn count_voices(&self) -> usize {
+        let reports = self.voices.values().map(BTreeMap::len).sum::<usize>();
+        reports + self.ratings.values().map(BTreeMap::len).sum::<usize>()
+    }
+
+    /// Adds how runs went that used a thing. Scores are 0..1; others are ignored.
+    pub fn add_report(
         &mut self,
         id: RecordId,
         contributor: u128,
@@ -236,9 +245,8 @@ impl Coordination {
         voice.at = voice.at.max(at);
     }
 
-    /// A contributor's whole word on a thing, as a store keeps it; the one before is replaced.
-    /// Whether it says anything else than that, as for the two below.
-    pub(crate) fn stands(
+    /// Replaces the whole report of a contributor on a thing, and returns whether it changed.
+    pub fn set_report(
         &mut self,
         id: RecordId,
         contributor: u128,
@@ -257,8 +265,8 @@ impl Coordination {
                 != Some(voice)
     }
 
-    /// A contributor's rating, 0..1; his last one counts.
-    pub(crate) fn rate(&mut self, id: RecordId, contributor: u128, rating: f32) -> bool {
+    /// Replaces a contributor's rating, 0..1, and returns whether it changed.
+    pub fn set_rating(&mut self, id: RecordId, contributor: u128, rating: f32) -> bool {
         (0.0..=1.0).contains(&rating)
             && self
                 .ratings
@@ -268,40 +276,40 @@ impl Coordination {
                 != Some(rating)
     }
 
-    /// An answer to a contributor had this thing, so many times more.
-    pub(crate) fn retrieve(&mut self, id: RecordId, contributor: u128, count: u32) {
+    /// Adds that answers to a contributor had this thing `count` times more.
+    pub fn add_retrieved(&mut self, id: RecordId, contributor: u128, count: u32) {
         let by = self.retrieved.entry(id).or_default();
-        let held = by.entry(contributor).or_default();
-        *held = held.saturating_add(count);
+        let total_weight = by.entry(contributor).or_default();
+        *total_weight = total_weight.saturating_add(count);
     }
 
-    /// Whether one more would count.
-    pub(crate) fn is_counted(&self, id: RecordId, contributor: u128) -> bool {
+    /// Returns whether one more retrieval by this contributor would count.
+    pub fn would_count_retrieval(&self, id: RecordId, contributor: u128) -> bool {
         let by = self.retrieved.get(&id);
         by.and_then(|by| by.get(&contributor))
-            .is_none_or(|held| *held < USES_MAX)
+            .is_none_or(|total_weight| *total_weight < USES_MAX)
     }
 
-    /// The same, of all times together, as a store keeps it.
-    pub(crate) fn retrieved(&mut self, id: RecordId, contributor: u128, count: u32) -> bool {
+    /// Replaces how often a contributor was given a thing in all, and returns whether it changed.
+    pub fn set_retrieved(&mut self, id: RecordId, contributor: u128, count: u32) -> bool {
         let by = self.retrieved.entry(id).or_default();
         by.insert(contributor, count) != Some(count)
     }
 
-    /// Nothing was ever said of this thing.
-    pub(crate) fn forget(&mut self, id: RecordId) -> bool {
+    /// Removes everything that was reported of a thing.
+    pub fn forget_thing(&mut self, id: RecordId) -> bool {
         let voices = self.voices.remove(&id).is_some();
         let retrieved = self.retrieved.remove(&id).is_some();
         self.ratings.remove(&id).is_some() || voices || retrieved
     }
 
-    /// What is told of each thing now; of what is not in it, nothing is.
-    pub(crate) fn standings(&self, now: DateTime<Utc>) -> HashMap<RecordId, Standing> {
+    /// Computes the reputation of each thing at this moment; a thing without one is missing.
+    pub fn compute_reputations(&self, now: DateTime<Utc>) -> HashMap<RecordId, Reputation> {
         let voice_shares = self.voice_shares();
-        let trust = Trust::of(&self.voices, &voice_shares, self.settings.users_min);
+        let trust = Trust::from_voices(&self.voices, &voice_shares, self.settings.users_min);
         let share = |contributor: &u128| voice_shares.get(contributor).copied().unwrap_or(1.0);
         let weight = |id: &RecordId, who: &u128, voice: &Voice| {
-            trust.on(*id, *who, voice) * share(who) * self.fade(voice, now)
+            trust.trust_on_thing(*id, *who, voice) * share(who) * self.age_weight(voice, now)
         };
         let all = self.voices.iter();
         let all = all.flat_map(|(id, voices)| voices.iter().map(move |(who, v)| (id, who, v)));
@@ -317,27 +325,27 @@ impl Coordination {
             if voices.len() < self.settings.users_min {
                 continue;
             }
-            let weighed = voices
+            let weighted = voices
                 .iter()
                 .map(|(who, voice)| (weight(id, who, voice), voice));
-            let weighed: Vec<(f32, &Voice)> = weighed.collect();
-            let support: f32 = weighed.iter().map(|(weight, _)| weight).sum();
-            let standing: &mut Standing = standings.entry(*id).or_default();
-            let borne = (2.0 * support / support_min - 1.0).min(1.0);
-            if borne <= 0.0 {
+            let weighted: Vec<(f32, &Voice)> = weighted.collect();
+            let support: f32 = weighted.iter().map(|(weight, _)| weight).sum();
+            let standing: &mut Reputation = standings.entry(*id).or_default();
+            let believed_part = (2.0 * support / support_min - 1.0).min(1.0);
+            if believed_part <= 0.0 {
                 continue;
             }
-            let said: f32 = weighed.iter().map(|(w, voice)| w * voice.score).sum();
-            let held = support + PRIOR_VOICES;
-            let mean = (said + PRIOR_VOICES * baseline) / held;
-            let spread: f32 = weighed
+            let weighted_sum: f32 = weighted.iter().map(|(w, voice)| w * voice.score).sum();
+            let total_weight = support + PRIOR_VOICES;
+            let mean = (weighted_sum + PRIOR_VOICES * baseline) / total_weight;
+            let spread: f32 = weighted
                 .iter()
                 .map(|(w, voice)| w * (voice.score - mean).powi(2))
                 .sum();
-            let spread = (spread + PRIOR_VOICES * PRIOR_SPREAD.powi(2)) / held;
+            let spread = (spread + PRIOR_VOICES * PRIOR_SPREAD.powi(2)) / total_weight;
             let advantage = mean - baseline;
-            let t = advantage.abs() / (spread / held).sqrt();
-            standing.gate = (t - 1.0).clamp(0.0, 1.0) * borne;
+            let t = advantage.abs() / (spread / total_weight).sqrt();
+            standing.gate = (t - 1.0).clamp(0.0, 1.0) * believed_part;
             let (few, many) = (self.settings.cap, self.settings.cap_sustained);
             standing.cap = few + (support / SUSTAINED_FROM).min(1.0) * (many - few);
             let part = (advantage / ADVANTAGE_WHOLE).clamp(-1.0, 1.0);
@@ -346,20 +354,20 @@ impl Coordination {
         }
         for (id, by) in &self.retrieved {
             if by.len() >= self.settings.users_min {
-                let standing: &mut Standing = standings.entry(*id).or_default();
+                let standing: &mut Reputation = standings.entry(*id).or_default();
                 let counts = by.values().map(|count| (*count).min(USES_MAX));
                 standing.metrics.usage_count = counts.map(u64::from).sum();
             }
         }
         for (id, ratings) in &self.ratings {
             if ratings.len() >= self.settings.users_min {
-                let weighed = ratings
+                let weighted = ratings
                     .iter()
-                    .map(|(who, rating)| (trust.in_all(*who), rating));
-                let (sum, total) = weighed.fold((0.0, 0.0), |(sum, total), (weight, rating)| {
+                    .map(|(who, rating)| (trust.overall_trust(*who), rating));
+                let (sum, total) = weighted.fold((0.0, 0.0), |(sum, total), (weight, rating)| {
                     (sum + weight * rating, total + weight)
                 });
-                let standing: &mut Standing = standings.entry(*id).or_default();
+                let standing: &mut Reputation = standings.entry(*id).or_default();
                 let rated = (total > 0.0).then(|| (sum / total).clamp(0.0, 1.0));
                 standing.metrics.user_rating = rated;
             }
@@ -367,7 +375,7 @@ impl Coordination {
         standings
     }
 
-    fn fade(&self, voice: &Voice, now: DateTime<Utc>) -> f32 {
+    fn age_weight(&self, voice: &Voice, now: DateTime<Utc>) -> f32 {
         let days = (now - voice.at).num_seconds().max(0) as f32 / 86_400.0;
         0.5_f32.powf(days / self.settings.half_life_days.max(1.0))
     }
@@ -390,11 +398,11 @@ impl Coordination {
 struct Trust {
     middles: BTreeMap<RecordId, f32>,
     /// How often each agreed, and of how many things he spoke.
-    agreed: HashMap<u128, (f32, f32)>,
+    agreements: HashMap<u128, (f32, f32)>,
 }
 
 impl Trust {
-    fn of(
+    fn from_voices(
         voices: &BTreeMap<RecordId, BTreeMap<u128, Voice>>,
         voice_shares: &HashMap<u128, f32>,
         users_min: usize,
@@ -402,23 +410,30 @@ impl Trust {
         let enough = (BROAD_SHARE * voice_shares.len() as f32).max(users_min as f32);
         let broad = voices.iter().filter(|(_, on)| on.len() as f32 > enough);
         let middles: BTreeMap<RecordId, f32> = broad
-            .map(|(id, on)| (*id, middle(on, voice_shares)))
+            .map(|(id, on)| (*id, weighted_median(on, voice_shares)))
             .collect();
-        let mut agreed: HashMap<u128, (f32, f32)> = HashMap::new();
+        let mut agreements: HashMap<u128, (f32, f32)> = HashMap::new();
         for (id, middle) in &middles {
             for (contributor, voice) in voices.get(id).into_iter().flatten() {
-                let entry = agreed.entry(*contributor).or_default();
+                let entry = agreements.entry(*contributor).or_default();
                 entry.0 += agreement(voice, *middle);
                 entry.1 += 1.0;
             }
         }
-        Self { middles, agreed }
+        Self {
+            middles,
+            agreements,
+        }
     }
 
     /// Of one thing he is believed for what he says of others: strangers who agree on it among
     /// themselves earn nothing by that.
-    fn on(&self, id: RecordId, contributor: u128, voice: &Voice) -> f32 {
-        let (mut sum, mut count) = self.agreed.get(&contributor).copied().unwrap_or_default();
+    fn trust_on_thing(&self, id: RecordId, contributor: u128, voice: &Voice) -> f32 {
+        let (mut sum, mut count) = self
+            .agreements
+            .get(&contributor)
+            .copied()
+            .unwrap_or_default();
         if let Some(middle) = self.middles.get(&id) {
             sum -= agreement(voice, *middle);
             count -= 1.0;
@@ -426,8 +441,12 @@ impl Trust {
         (TRUST_PRIOR * TRUST_UNKNOWN + sum.max(0.0)) / (TRUST_PRIOR + count.max(0.0))
     }
 
-    fn in_all(&self, contributor: u128) -> f32 {
-        let (sum, count) = self.agreed.get(&contributor).copied().unwrap_or_default();
+    fn overall_trust(&self, contributor: u128) -> f32 {
+        let (sum, count) = self
+            .agreements
+            .get(&contributor)
+            .copied()
+            .unwrap_or_default();
         (TRUST_PRIOR * TRUST_UNKNOWN + sum) / (TRUST_PRIOR + count)
     }
 }
@@ -438,16 +457,16 @@ fn agreement(voice: &Voice, middle: f32) -> f32 {
 }
 
 /// The score that half of all voices, by their shares, are not above.
-fn middle(voices: &BTreeMap<u128, Voice>, voice_shares: &HashMap<u128, f32>) -> f32 {
+fn weighted_median(voices: &BTreeMap<u128, Voice>, voice_shares: &HashMap<u128, f32>) -> f32 {
     let share = |contributor: &u128| voice_shares.get(contributor).copied().unwrap_or_default();
-    let mut weighed: Vec<(f32, f32)> = voices
+    let mut weighted: Vec<(f32, f32)> = voices
         .iter()
         .map(|(contributor, voice)| (voice.score, share(contributor)))
         .collect();
-    weighed.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-    let half = weighed.iter().map(|(_, share)| share).sum::<f32>() / 2.0;
+    weighted.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    let half = weighted.iter().map(|(_, share)| share).sum::<f32>() / 2.0;
     let mut below = 0.0;
-    for (score, share) in weighed {
+    for (score, share) in weighted {
         below += share;
         if below >= half {
             return score;

@@ -1,5 +1,5 @@
 //! The store that needs no set-up: one file of our engine for all who share a data directory, and
-//! beside it a ledger of what was done and said.
+//! next to it a ledger of what was done and said.
 //!
 //! Readers open the file without a lock and look again where it has changed, so every process
 //! answers from what was published last.
@@ -17,21 +17,23 @@ use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 use reprise_engine::{Engine, EngineError, EngineOptions, OpenReport, Snapshot};
-use reprise_files::{Access, Folder};
+use reprise_files::{Folder, OpenMode};
 use reprise_types::{Clock, Embedding, EmbeddingSpace, RecordId, check_unit_vector, lock};
 
 use crate::caller::{Caller, Shelf};
-use crate::coordination::{CoordinationSettings, RETRIEVED_AFTER, Retrieved};
-use crate::error::{GlobalError, Result};
+use crate::coordination::{CoordinationSettings, RETRIEVED_AFTER, RetrievalCounter};
+use crate::error::{GlobalError, GlobalResult};
+use crate::lent::run_on_lent_thread;
+use crate::published::Published;
 use crate::record::Publication;
-use crate::rules::{Publishing, decide_publish, shelf_of, told};
+use crate::rules::{Publishing, build_published_report, decide_publish, publication_shelf};
 use crate::store::{
-    GlobalHit, GlobalQuery, Published, SEARCH_TEXT_BYTES_MAX, TextVectors, Unpublished,
-    check_publication, lent,
+    GlobalHit, GlobalQuery, SEARCH_TEXT_BYTES_MAX, StoreMetric, TextVectors, Unpublished,
+    check_publication,
 };
 use crate::takedown::Quotas;
 use keep::Reader;
-use ledger::{Ledger, Line, Pen};
+use ledger::{Ledger, LedgerEntry, LedgerWriter};
 
 const FILE_NAME: &str = "memory.rvf";
 const LOCK_NAME: &str = "writer.lock";
@@ -41,8 +43,9 @@ const LOOK: Duration = Duration::from_millis(20);
 const IDLE: Duration = Duration::from_secs(1);
 
 /// How a file is opened: the composition root knows the disk.
-pub type OpenEngine =
-    Arc<dyn Fn(&Path, &EngineOptions) -> Result<(Engine, OpenReport), EngineError> + Send + Sync>;
+pub type OpenEngine = Arc<
+    dyn Fn(&Path, &EngineOptions) -> GlobalResult<(Engine, OpenReport), EngineError> + Send + Sync,
+>;
 
 /// How long the file is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,7 +56,7 @@ pub enum Hold {
     UntilIdle,
 }
 
-/// Where the store is, and what it is lent.
+/// The store's folder and what its owner supplies: engine, clock, vectors, limits.
 #[derive(Clone)]
 pub struct EmbeddedOptions {
     /// A folder of its own; made if it is missing.
@@ -80,16 +83,16 @@ reprise_types::show_fields!(EmbeddedOptions { folder, hold });
 
 /// A global store in a folder. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct EmbeddedStore(Arc<Shared>);
+pub struct EmbeddedStore(Arc<StoreInner>);
 
 #[derive(Debug)]
-struct Shared {
+struct StoreInner {
     options: EmbeddedOptions,
-    /// Never waited for with `state` locked: whoever reads does not wait for whoever writes.
-    writing: Mutex<Option<Held>>,
+    /// Never waited for with `state` locked, so that readers do not wait for writers.
+    writing: Mutex<Option<HeldFile>>,
     state: Mutex<State>,
     /// What readers were given and the ledger does not say yet.
-    retrieved: Retrieved,
+    retrieved: RetrievalCounter,
     itself: Weak<Self>,
 }
 
@@ -104,7 +107,7 @@ struct State {
 
 /// The file, held between writes with the lock of all who write.
 #[derive(Debug)]
-struct Held {
+struct HeldFile {
     engine: Engine,
     alone: std::fs::File,
     written: Instant,
@@ -120,75 +123,89 @@ impl EmbeddedStore {
             ledger: Ledger::new(&options.folder, options.coordination),
             ..State::default()
         };
-        Self(Arc::new_cyclic(|itself| Shared {
+        Self(Arc::new_cyclic(|itself| StoreInner {
             options,
             writing: Mutex::default(),
             state: Mutex::new(state),
-            retrieved: Retrieved::default(),
+            retrieved: RetrievalCounter::default(),
             itself: Weak::clone(itself),
         }))
     }
 
     /// Whether a store was ever written in this folder.
-    pub fn is_in(folder: &Path) -> bool {
+    pub fn is_present_in(folder: &Path) -> bool {
         folder.join(LOCK_NAME).exists()
     }
 
     /// Gives the file back, checkpointed.
-    pub fn close(&self) -> Result<()> {
-        self.0.release(&mut lock(&self.0.writing))
+    pub fn close(&self) -> GlobalResult<()> {
+        self.0.release_file(&mut lock(&self.0.writing))
     }
 
     /// Runs a caller's work off the async threads.
-    async fn asked_by<T: Send + 'static>(
+    async fn run_for_caller<T: Send + 'static>(
         &self,
         caller: &Caller,
-        work: impl FnOnce(&Shared, &Caller) -> Result<T> + Send + 'static,
-    ) -> Result<T> {
+        work: impl FnOnce(&StoreInner, &Caller) -> GlobalResult<T> + Send + 'static,
+    ) -> GlobalResult<T> {
         let caller = caller.clone();
-        self.blocking(move |store| work(store, &caller)).await
+        self.run_blocking(move |store| work(store, &caller)).await
     }
 
     /// Runs work off the async threads.
-    async fn blocking<T: Send + 'static>(
+    async fn run_blocking<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Shared) -> Result<T> + Send + 'static,
-    ) -> Result<T> {
+        work: impl FnOnce(&StoreInner) -> GlobalResult<T> + Send + 'static,
+    ) -> GlobalResult<T> {
         let shared = Arc::clone(&self.0);
-        lent(move || work(&shared)).await?
+        run_on_lent_thread(move || work(&shared)).await?
     }
 }
 
-impl Shared {
-    fn file(&self) -> PathBuf {
+impl StoreInner {
+    fn file_path(&self) -> PathBuf {
         self.options.folder.join(FILE_NAME)
+    }
+
+    /// Lists the room on the disk; nothing as long as there is no folder.
+    fn list_metrics(&self) -> Vec<StoreMetric> {
+        let free = reprise_files::free_bytes(&self.options.folder).ok();
+        let metric = |value| StoreMetric {
+            name: "disk_free_bytes",
+            help: "Free space where the store is.",
+            value,
+        };
+        free.into_iter().map(metric).collect()
     }
 
     fn now(&self) -> DateTime<Utc> {
         self.options.clock.now()
     }
 
-    fn engine(&self, read_only: bool) -> Result<Engine, EngineError> {
+    fn open_engine(&self, read_only: bool) -> GlobalResult<Engine, EngineError> {
         let entropy = reprise_types::system_entropy();
         let mut options = EngineOptions::new(self.options.dimensions, entropy, self.now());
         options.space.clone_from(&self.options.space);
         options.read_only = read_only;
         options.text_bytes_max = SEARCH_TEXT_BYTES_MAX;
-        options.first_told = true;
+        options.prefer_oldest = true;
         options.create = !read_only;
-        Ok((self.options.open)(&self.file(), &options)?.0)
+        Ok((self.options.open)(&self.file_path(), &options)?.0)
     }
 
-    /// The store as it is now; `None` where nothing was ever published.
-    fn reader(&self) -> Result<Option<Reader>> {
+    /// Opens the store as it is now; `None` if nothing was ever published.
+    fn open_reader(&self) -> GlobalResult<Option<Reader>> {
         let mut state = lock(&self.state);
-        state.ledger.refresh(self.now())?;
-        let said = state.ledger.said.clone();
-        let reader = |snapshot| Reader { snapshot, said };
+        state.ledger.fold_appended(self.now())?;
+        let ledger_state = state.ledger.state.clone();
+        let reader = |snapshot| Reader {
+            snapshot,
+            ledger_state,
+        };
         if let Some(current) = &state.current {
             return Ok(Some(reader(Arc::clone(current))));
         }
-        let Some(stamp) = stamp(&self.file())? else {
+        let Some(stamp) = read_file_stamp(&self.file_path())? else {
             return Ok(None);
         };
         if let Some((seen, snapshot)) = &state.seen
@@ -196,13 +213,13 @@ impl Shared {
         {
             return Ok(Some(reader(Arc::clone(snapshot))));
         }
-        let snapshot = self.engine(true)?.snapshot();
+        let snapshot = self.open_engine(true)?.snapshot();
         state.seen = Some((stamp, Arc::clone(&snapshot)));
         Ok(Some(reader(snapshot)))
     }
 
     /// A vector of the text that this store can keep.
-    fn vector(&self, text: &str) -> Option<Embedding> {
+    fn embed_text(&self, text: &str) -> Option<Embedding> {
         let made = (self.options.vectors)(text);
         let fits = |made: &Embedding| {
             let own = self.options.space.as_ref();
@@ -213,35 +230,38 @@ impl Shared {
     }
 
     /// Writes, alone among all processes.
-    fn write<T>(&self, work: impl FnOnce(&mut Engine, &Pen) -> Result<T>) -> Result<T> {
-        Folder::make_own(&self.options.folder)?;
-        let (mut writing, alone) = self.turn()?;
-        let pen = self.pen()?;
-        self.tell_retrieved(&pen)?;
+    fn write_exclusively<T>(
+        &self,
+        work: impl FnOnce(&mut Engine, &LedgerWriter) -> GlobalResult<T>,
+    ) -> GlobalResult<T> {
+        Folder::open_or_create_no_follow(&self.options.folder)?;
+        let (mut writing, alone) = self.acquire_write_turn()?;
+        let ledger = self.ledger_writer()?;
+        self.append_retrieved(&ledger)?;
         let is_new = alone.is_some();
         let mut held = match (writing.take(), alone) {
             (Some(held), _) => held,
-            (None, Some(alone)) => Held {
-                engine: self.engine(false)?,
+            (None, Some(alone)) => HeldFile {
+                engine: self.open_engine(false)?,
                 alone,
                 written: Instant::now(),
             },
             (None, None) => return Err(GlobalError::storage(&"the file was given back too soon")),
         };
-        // Whoever reads meanwhile reads what stood before, and waits for nothing here.
+        // Readers see the state from before the write meanwhile, and do not wait.
         lock(&self.state).current = Some(held.engine.snapshot());
-        let done = work(&mut held.engine, &pen);
+        let done = work(&mut held.engine, &ledger);
         lock(&self.state).current = Some(held.engine.snapshot());
         held.written = Instant::now();
         *writing = Some(held);
         match self.options.hold {
-            Hold::EachWrite => self.release(&mut writing)?,
+            Hold::EachWrite => self.release_file(&mut writing)?,
             Hold::UntilIdle if is_new => {
                 let itself = Weak::clone(&self.itself);
                 let waits = move || Self::release_when_idle(&itself);
                 // Without a thread that waits nobody would ever give it back.
                 if std::thread::Builder::new().spawn(waits).is_err() {
-                    self.release(&mut writing)?;
+                    self.release_file(&mut writing)?;
                 }
             }
             Hold::UntilIdle => {}
@@ -249,11 +269,11 @@ impl Shared {
         done
     }
 
-    /// The ledger, for whoever has the turn.
-    fn pen(&self) -> Result<Pen> {
+    /// Returns the ledger's writer, for the one who has the turn.
+    fn ledger_writer(&self) -> GlobalResult<LedgerWriter> {
         let mut state = lock(&self.state);
-        state.ledger.refresh(self.now())?;
-        Ok(state.ledger.pen())
+        state.ledger.fold_appended(self.now())?;
+        Ok(state.ledger.ledger_writer())
     }
 
     fn release_when_idle(itself: &Weak<Self>) {
@@ -266,7 +286,7 @@ impl Shared {
             match &*writing {
                 Some(held) if held.written.elapsed() < IDLE => {}
                 _ => {
-                    if let Err(error) = shared.release(&mut writing) {
+                    if let Err(error) = shared.release_file(&mut writing) {
                         tracing::warn!(%error, "the global store was not checkpointed");
                     }
                     return;
@@ -276,8 +296,8 @@ impl Shared {
     }
 
     /// Gives the file back, checkpointed; what was read from it stays in sight.
-    fn release(&self, writing: &mut Option<Held>) -> Result<()> {
-        let Some(Held { engine, alone, .. }) = writing.take() else {
+    fn release_file(&self, writing: &mut Option<HeldFile>) -> GlobalResult<()> {
+        let Some(HeldFile { engine, alone, .. }) = writing.take() else {
             return Ok(());
         };
         let snapshot = engine.snapshot();
@@ -285,15 +305,18 @@ impl Shared {
         let mut state = lock(&self.state);
         state.current = None;
         closed?;
-        state.seen = stamp(&self.file())?.map(|stamp| (stamp, snapshot));
+        state.seen = read_file_stamp(&self.file_path())?.map(|stamp| (stamp, snapshot));
         drop(alone);
         Ok(())
     }
 
     /// The turn to write in this process, and the lock of all who write here where it is not held
     /// already; it goes with its descriptor.
-    fn turn(&self) -> Result<(MutexGuard<'_, Option<Held>>, Option<std::fs::File>)> {
-        let alone = Folder::own(&self.options.folder)?.file(LOCK_NAME, Access::Make)?;
+    fn acquire_write_turn(
+        &self,
+    ) -> GlobalResult<(MutexGuard<'_, Option<HeldFile>>, Option<std::fs::File>)> {
+        let alone =
+            Folder::open_no_follow(&self.options.folder)?.open_file(LOCK_NAME, OpenMode::Create)?;
         let since = Instant::now();
         loop {
             let writing = lock(&self.writing);
@@ -316,44 +339,46 @@ impl Shared {
         }
     }
 
-    fn publish(&self, caller: &Caller, publication: &Publication) -> Result<Published> {
+    fn publish(&self, caller: &Caller, publication: &Publication) -> GlobalResult<Published> {
         check_publication(publication)?;
-        let shelf = shelf_of(caller, publication)?;
-        let vector = self.vector(&publication.search_text());
+        let shelf = publication_shelf(caller, publication)?;
+        let vector = self.embed_text(&publication.search_text());
         let at = self.now();
-        let reader = self.reader()?;
-        self.write(|engine, ledger| {
-            takedown::not_barred(ledger, caller, &publication.origin)?;
+        let reader = self.open_reader()?;
+        self.write_exclusively(|engine, ledger| {
+            takedown::refuse_taken_down(&ledger.state.taken, caller, publication)?;
             let reader = match reader {
-                Some(reader) => reader.at(engine.snapshot()),
-                None => Reader::of(engine.snapshot()),
+                Some(reader) => reader.with_snapshot(engine.snapshot()),
+                None => Reader::without_ledger(engine.snapshot()),
             };
             let published = (publication, &shelf, vector);
-            self.publish_in(engine, ledger, &reader, caller, published, at)
+            self.publish_in_turn(engine, ledger, &reader, caller, published, at)
         })
     }
 
     /// Publishes in a turn to write, whatever was taken down of its origin.
-    fn publish_in(
+    fn publish_in_turn(
         &self,
         engine: &mut Engine,
-        ledger: &Pen,
+        ledger: &LedgerWriter,
         reader: &Reader,
         caller: &Caller,
         (publication, shelf, vector): (&Publication, &Shelf, Option<Embedding>),
         at: DateTime<Utc>,
-    ) -> Result<Published> {
-        let earlier = reader.by_origin(caller, &publication.origin)?;
-        let standing = earlier.as_ref().map(keep::Found::standing);
+    ) -> GlobalResult<Published> {
+        let earlier = reader.find_by_origin(caller, &publication.origin)?;
+        let standing = earlier.as_ref().map(keep::StoredThing::to_published_state);
         let checksum = publication.checksum();
         let (first, version) = match decide_publish(standing.as_ref(), shelf, &checksum)? {
-            Publishing::Standing(id, version) => return Ok(told(id, version, publication, true)),
+            Publishing::Unchanged(id, version) => {
+                return Ok(build_published_report(id, version, publication, true));
+            }
             Publishing::Next(first, version) => (first, version),
         };
-        let new = [(shelf, first.is_none(), publication.bytes().len())];
-        self.within_quotas(reader, caller, &new)?;
-        let overlaps = reader.overlaps(caller, publication, vector.as_ref(), first)?;
-        let made = keep::Making {
+        let new = [(shelf, first.is_none(), publication.to_json_bytes().len())];
+        self.check_quotas(reader, caller, &new)?;
+        let overlaps = reader.find_overlaps(caller, publication, vector.as_ref(), first)?;
+        let made = keep::NewVersion {
             caller,
             shelf,
             version,
@@ -361,34 +386,34 @@ impl Shared {
             supersedes: earlier.map(|earlier| earlier.kept),
             at,
         };
-        let new = made.record(publication.clone(), vector)?;
+        let new = made.build_record(publication.clone(), vector)?;
         let outcomes = engine.observe(vec![new], None, at)?;
-        let id = first.unwrap_or(keep::inserted(outcomes.into_iter().next())?);
-        ledger.write(&[Line::published(at, caller, (id, version), shelf)])?;
+        let id = first.unwrap_or(keep::inserted_id(outcomes.into_iter().next())?);
+        ledger.append_entries(&[LedgerEntry::new_published(at, caller, (id, version), shelf)])?;
         Ok(Published {
             overlaps,
-            ..told(id, version, publication, false)
+            ..build_published_report(id, version, publication, false)
         })
     }
 
-    fn unpublish(&self, caller: &Caller, id: RecordId) -> Result<Unpublished> {
+    fn unpublish(&self, caller: &Caller, id: RecordId) -> GlobalResult<Unpublished> {
         let what = "unpublish";
-        self.reader_of(id)?.authored(caller, id, what)?;
+        self.open_reader_for(id)?.get_own(caller, id, what)?;
         let at = self.now();
-        self.write(|engine, ledger| {
-            let reader = Reader::of(engine.snapshot());
-            let newest = reader.authored(caller, id, what)?;
+        self.write_exclusively(|engine, ledger| {
+            let reader = Reader::without_ledger(engine.snapshot());
+            let newest = reader.get_own(caller, id, what)?;
             let why = "unpublished by its author";
-            let versions = takedown::withdraw(engine, &newest, why, at)?;
-            self.retrieved.forget(id);
-            ledger.write(&[Line::Unpublished {
+            let versions = takedown::withdraw_thing(engine, &newest, why, at)?;
+            self.retrieved.forget_thing(id);
+            ledger.append_entries(&[LedgerEntry::Unpublished {
                 at,
                 who: caller.user.clone(),
                 id,
                 versions,
             }])?;
             engine.compact()?;
-            let after = Reader::of(engine.snapshot());
+            let after = Reader::without_ledger(engine.snapshot());
             let verified = after.is_gone(engine, &newest)?;
             Ok(Unpublished {
                 id,
@@ -398,25 +423,28 @@ impl Shared {
         })
     }
 
-    /// Says something of a thing that the caller may see, in the ledger alone.
-    fn say(&self, work: impl FnOnce(&Reader, &Pen) -> Result<()>) -> Result<()> {
+    /// Appends to the ledger alone, in a turn of its own.
+    fn append_to_ledger(
+        &self,
+        work: impl FnOnce(&Reader, &LedgerWriter) -> GlobalResult<()>,
+    ) -> GlobalResult<()> {
         let empty = || GlobalError::Conflict {
             message: "nothing was ever published here; publish something first".to_owned(),
         };
-        let reader = self.reader()?.ok_or_else(empty)?;
-        let _turn = self.turn()?;
-        self.tell_retrieved(&self.pen()?)?;
-        work(&reader, &self.pen()?)
+        let reader = self.open_reader()?.ok_or_else(empty)?;
+        let _turn = self.acquire_write_turn()?;
+        self.append_retrieved(&self.ledger_writer()?)?;
+        work(&reader, &self.ledger_writer()?)
     }
 
     /// Notes what an answer gave a reader.
     fn note_retrieved(&self, caller: &Caller, query: &GlobalQuery, hits: &[GlobalHit]) {
-        if self.retrieved.note(caller, query, hits) {
+        if self.retrieved.add_hits(caller, query, hits) {
             let itself = Weak::clone(&self.itself);
             let told = std::thread::Builder::new().spawn(move || {
                 std::thread::sleep(RETRIEVED_AFTER);
                 if let Some(shared) = itself.upgrade() {
-                    shared.end_retrieved();
+                    shared.flush_retrieved();
                 }
             });
             if let Err(error) = told {
@@ -425,46 +453,46 @@ impl Shared {
         }
     }
 
-    /// Brings what waits to the ledger, in a turn of its own.
-    fn end_retrieved(&self) {
+    /// Appends the retrievals that wait to the ledger, in a turn of its own.
+    fn flush_retrieved(&self) {
         if self.retrieved.is_empty() {
             return;
         }
-        let turn = self.turn();
-        let told = turn.and_then(|_turn| self.tell_retrieved(&self.pen()?));
+        let turn = self.acquire_write_turn();
+        let told = turn.and_then(|_turn| self.append_retrieved(&self.ledger_writer()?));
         if let Err(error) = told {
             tracing::warn!(%error, "what was retrieved is not counted");
         }
     }
 
-    fn tell_retrieved(&self, pen: &Pen) -> Result<()> {
-        let told = self.retrieved.take();
+    fn append_retrieved(&self, ledger: &LedgerWriter) -> GlobalResult<()> {
+        let told = self.retrieved.drain();
         let (at, mut lines, mut last) = (self.now(), Vec::with_capacity(told.len()), None);
         for ((user, id), count) in told {
             let by = match last.take().filter(|(of, _)| *of == user) {
                 Some((_, by)) => by,
-                None => pen.contributor(&user)?,
+                None => ledger.contributor_id(&user)?,
             };
             // Beyond what counts, the ledger would grow for nothing.
-            if lock(&self.state).ledger.is_counted(id, &by) {
+            if lock(&self.state).ledger.would_count_retrieval(id, &by) {
                 let by = by.clone();
-                lines.push(Line::Retrieved { at, by, id, count });
+                lines.push(LedgerEntry::Retrieved { at, by, id, count });
             }
             last = Some((user, by));
         }
-        pen.write(&lines)
+        ledger.append_entries(&lines)
     }
 }
 
-impl Drop for Shared {
+impl Drop for StoreInner {
     fn drop(&mut self) {
-        // Whoever ends does not wait for another process that writes.
+        // A process that ends does not wait for another one that writes.
         self.options.patience = Duration::ZERO;
-        self.end_retrieved();
+        self.flush_retrieved();
     }
 }
 
-fn stamp(file: &Path) -> Result<Option<Stamp>> {
+fn read_file_stamp(file: &Path) -> GlobalResult<Option<Stamp>> {
     use std::os::unix::fs::MetadataExt;
     match fs_err::metadata(file) {
         Ok(found) => Ok(Some((found.len(), found.modified().ok(), found.ino()))),

@@ -8,7 +8,7 @@ use reprise_types::{ErrorKind, RecordId};
 use serde::{Deserialize, Serialize};
 
 /// What an operation gives, or why not.
-pub type Result<T, E = GlobalError> = std::result::Result<T, E>;
+pub type GlobalResult<T, E = GlobalError> = Result<T, E>;
 
 /// A failure of one operation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
@@ -17,7 +17,7 @@ pub type Result<T, E = GlobalError> = std::result::Result<T, E>;
 pub enum GlobalError {
     /// There is none that this caller may see; whether there is another is not said.
     #[error(
-        "nothing published has the id {id} for you; `reprise published` lists what is yours, a \
+        "nothing published has the id {id} for you; `reprise share list` lists what is yours, a \
          recall with --scope global finds others'"
     )]
     NotFound { id: RecordId },
@@ -37,6 +37,12 @@ pub enum GlobalError {
          --policy public, or name the organisation in the configuration or the token"
     )]
     NoOrganisation { user: String },
+    /// Published to a project whose member its author is not; whether there is one is not said.
+    #[error(
+        "user `{user}` is in no project `{project}`, so it is not published there; `reprise share \
+         projects` lists yours, and an operator adds one to a token (`token add --project`)"
+    )]
+    NoProject { user: String, project: String },
     /// A new version for other readers.
     #[error(
         "{id} was published as {was}; a version cannot change who may see the earlier ones: \
@@ -49,7 +55,7 @@ pub enum GlobalError {
         /// What is wrong with it, and what to do.
         message: String,
     },
-    /// What is asked contradicts what stands.
+    /// The request contradicts what is stored.
     #[error("{message}")]
     Conflict {
         /// What it contradicts, and what to do.
@@ -105,8 +111,8 @@ pub enum GlobalError {
     },
 }
 
-/// What the disk and the engine say of a failure is told as it is.
-macro_rules! told_as_storage {
+/// Converts failures of the disk and of the engine, in their own words.
+macro_rules! storage_error_from {
     ($($error:ty),+) => {$(
         impl From<$error> for GlobalError {
             fn from(error: $error) -> Self {
@@ -116,7 +122,7 @@ macro_rules! told_as_storage {
     )+};
 }
 
-told_as_storage!(EngineError, FileError, std::io::Error, serde_json::Error);
+storage_error_from!(EngineError, FileError, std::io::Error, serde_json::Error);
 
 impl GlobalError {
     /// Who must act.
@@ -128,7 +134,7 @@ impl GlobalError {
         }
     }
 
-    pub(crate) fn storage(error: &impl std::fmt::Display) -> Self {
+    pub fn storage(error: &impl std::fmt::Display) -> Self {
         let message = error.to_string();
         Self::Storage { message }
     }
@@ -136,7 +142,7 @@ impl GlobalError {
 
 #[expect(
     clippy::needless_pass_by_value,
-    reason = "they stand in `map_err`, which hands over the error"
+    reason = "`map_err` hands over the error"
 )]
 impl GlobalError {
     /// A field that cannot be, with what to do.
@@ -146,7 +152,7 @@ impl GlobalError {
     }
 
     /// Somebody else writes, or too many do.
-    pub(crate) fn busy(message: impl ToString) -> Self {
+    pub fn busy(message: impl ToString) -> Self {
         let message = message.to_string();
         Self::Busy { message }
     }

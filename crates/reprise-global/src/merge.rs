@@ -1,11 +1,11 @@
-//! Two answers as one: four buckets, then `sona_score` inside each (C15). Each answer keeps its own
+//! Two answers as one: four buckets, then `sona_score` inside each. Each answer keeps its own
 //! order inside a bucket: what it set above something else stays above it.
 //!
 //! A pure function of scores.
 
 use std::collections::BTreeMap;
 
-use reprise_types::Verdict;
+use reprise_types::RelevanceVerdict;
 
 /// Where one bucket ends and the next begins.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -36,19 +36,20 @@ pub struct Scores {
     pub quality: Option<f32>,
 }
 
-/// Below this score a result is about something else: it comes after all that is not.
-const RELEVANT_FROM: f32 = Verdict::NOTHING_BELOW;
+/// Below this score a result is about something else, and comes last.
+const RELEVANT_FROM: f32 = RelevanceVerdict::NOTHING_BELOW;
 
 impl Scores {
     /// 0: local and high; 1: published, relevant and proven; 2: local and low; 3: published and
     /// unproven; 4: about something else, wherever from.
-    fn bucket(self, thresholds: Thresholds) -> u8 {
+    fn merge_bucket(self, thresholds: Thresholds) -> u8 {
         match self.quality {
             _ if self.score < RELEVANT_FROM => 4,
             None if self.score >= thresholds.local_high => 0,
             None => 2,
             Some(quality)
-                if quality >= thresholds.global_quality && self.score >= Verdict::WEAK_BELOW =>
+                if quality >= thresholds.global_quality
+                    && self.score >= RelevanceVerdict::WEAK_BELOW =>
             {
                 1
             }
@@ -59,10 +60,10 @@ impl Scores {
 
 /// One answer with the bucket of each result. Inside its bucket a result counts as no more than
 /// what its answer set above it: so a sort by these scores keeps the answer's order.
-fn ranked<T>(answer: Vec<(Scores, T)>, thresholds: Thresholds) -> Vec<(u8, Scores, T)> {
+fn assign_buckets<T>(answer: Vec<(Scores, T)>, thresholds: Thresholds) -> Vec<(u8, Scores, T)> {
     let mut lowest = BTreeMap::new();
     let ranked = answer.into_iter().map(|(mut scores, one)| {
-        let bucket = scores.bucket(thresholds);
+        let bucket = scores.merge_bucket(thresholds);
         let above = lowest.entry(bucket).or_insert(scores.sona_score);
         scores.sona_score = scores.sona_score.min(*above);
         *above = scores.sona_score;
@@ -75,14 +76,14 @@ fn ranked<T>(answer: Vec<(Scores, T)>, thresholds: Thresholds) -> Vec<(u8, Score
 /// the user's own comes first. Where the published would have no place although one of it is likely
 /// to answer, the best of it takes the last place of several: else nothing new would be found, or
 /// proven.
-pub fn merged<T>(
+pub fn merge_answers<T>(
     local: Vec<(Scores, T)>,
     global: Vec<(Scores, T)>,
     top_k: usize,
     thresholds: Thresholds,
 ) -> Vec<T> {
-    let mut all = ranked(local, thresholds);
-    all.extend(ranked(global, thresholds));
+    let mut all = assign_buckets(local, thresholds);
+    all.extend(assign_buckets(global, thresholds));
     all.sort_by(|a, b| {
         a.0.cmp(&b.0)
             .then(b.1.sona_score.total_cmp(&a.1.sona_score))
@@ -93,7 +94,7 @@ pub fn merged<T>(
     if let Some(place) = place.filter(|place| *place >= top_k && top_k > 1)
         && all
             .get(place)
-            .is_some_and(|one| one.1.score >= Verdict::WEAK_BELOW)
+            .is_some_and(|one| one.1.score >= RelevanceVerdict::WEAK_BELOW)
     {
         let best = all.remove(place);
         all.insert(top_k - 1, best);
@@ -120,7 +121,7 @@ mod tests {
             });
             scored.collect::<Vec<_>>()
         };
-        merged(scored(local), scored(global), top_k, Thresholds::default())
+        merge_answers(scored(local), scored(global), top_k, Thresholds::default())
     }
 
     #[test]
@@ -163,7 +164,7 @@ mod tests {
                 global_quality,
             };
             let local = vec![(scored(0.5, None), "own")];
-            merged(
+            merge_answers(
                 local,
                 vec![(scored(0.9, Some(0.8)), "other")],
                 2,

@@ -1,4 +1,4 @@
-//! The published record (M47 to M50), extended by what a reader must know before trusting it:
+//! The published record, extended by what a reader must know before trusting it:
 //! version, licence, checksum.
 
 use std::fmt;
@@ -9,7 +9,7 @@ use reprise_types::{EmbeddingSpace, MemoryKind, RecordId, UserId, sha256_hex};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::caller::OrgId;
+use crate::org::{OrgId, ProjectId};
 
 /// Longest content, in bytes: every record can be published, also where the marks of what is taken
 /// out of it are longer than that was.
@@ -26,7 +26,7 @@ const A_TITLE: &str = r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1
 /// One published thing, in one of its versions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GlobalRecord {
-    /// The same in every version.
+    /// Its id, which all its versions share.
     pub id: RecordId,
     /// The unit vector of [`Publication::search_text`], made by the store; empty where it has none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -52,20 +52,22 @@ pub struct GlobalRecord {
     pub publication: Publication,
 }
 
-/// Authors who must have published nearly the same before a pattern is told to others (M48).
+/// Authors who must have published nearly the same before others can find a pattern.
 pub const PATTERN_AUTHORS_MIN: usize = 5;
 
 impl GlobalRecord {
     /// Whether it is a pattern of somebody else, who is not to be known by it.
-    pub(crate) fn is_of_others(&self, reader: &UserId) -> bool {
+    pub fn is_pattern_of_others(&self, reader: &UserId) -> bool {
         self.publication.content_type == GlobalContentType::Pattern && self.author_id != *reader
     }
 
     /// The record as this reader gets it: nothing in another's pattern says whose it is.
-    pub(crate) fn for_reader(mut self, reader: &UserId) -> Self {
-        if self.is_of_others(reader) {
+    #[must_use]
+    pub fn anonymize_for_reader(mut self, reader: &UserId) -> Self {
+        if self.is_pattern_of_others(reader) {
             self.author_id = UserId::anonymous();
             self.org_id = None;
+            self.publication.project = None;
             self.publication.origin = self.id.to_string();
         }
         self
@@ -92,6 +94,10 @@ pub struct Publication {
     pub tags: Vec<String>,
     /// Who may use it.
     pub access_policy: AccessPolicy,
+    /// The project of the author's organisation whose members alone may use it, instead of all
+    /// members; only with the policy `org`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<ProjectId>,
     /// Under which terms, as SPDX says it; empty where the author did not say.
     #[serde(default)]
     #[schemars(length(max = IDENTIFIER_BYTES_MAX), regex(pattern = A_LINE))]
@@ -100,14 +106,21 @@ pub struct Publication {
 
 impl Publication {
     /// The exact bytes that leave, as JSON.
-    pub fn bytes(&self) -> Vec<u8> {
+    pub fn to_json_bytes(&self) -> Vec<u8> {
         // Strings and lists of strings: nothing in it can fail.
         serde_json::to_vec(self).unwrap_or_default()
     }
 
     /// SHA-256 of [`Self::bytes`], in hex.
     pub fn checksum(&self) -> String {
-        sha256_hex(&self.bytes())
+        sha256_hex(&self.to_json_bytes())
+    }
+
+    /// Returns the SHA-256 of the words of its content, in hex: whatever their spacing, the same
+    /// content has the same.
+    pub fn content_sha256(&self) -> String {
+        let words: Vec<&str> = self.content.split_whitespace().collect();
+        sha256_hex(words.join(" ").as_bytes())
     }
 
     /// What it is found by: title and content, each once.
@@ -119,7 +132,7 @@ impl Publication {
     }
 }
 
-/// What can be published (M48).
+/// What can be published.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum GlobalContentType {
@@ -154,14 +167,14 @@ impl GlobalContentType {
     }
 }
 
-/// Who may use what is published (M50).
+/// Who may use what is published.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AccessPolicy {
     /// Every user.
     #[default]
     Public,
-    /// The members of the author's organisation.
+    /// The members of the author's organisation, or of the project that is named.
     Org,
     /// Users of the paid tier.
     Paid,
@@ -208,7 +221,7 @@ impl TryFrom<String> for Version {
     }
 }
 
-/// How a published thing has served (M49), counted from several users on.
+/// How a published thing has served, counted from several users on.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct QualityMetrics {
     /// How runs that used it went, 0..1; 0.5 while too few users have said.

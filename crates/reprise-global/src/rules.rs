@@ -1,70 +1,79 @@
 //! The rulebook: what becomes of a publication, a draft, a merge, a branch. Both stores look up
-//! what stands, ask here, and carry out the answer; none decides by itself.
+//! what is stored, ask here, and carry out the answer; none decides by itself.
 
 use reprise_types::RecordId;
 
 use crate::caller::{Caller, Shelf};
-use crate::error::{GlobalError, Result};
+use crate::error::{GlobalError, GlobalResult};
+use crate::published::Published;
 use crate::record::{Publication, Version};
-use crate::store::{BRANCH_THINGS_MAX, BRANCHES_MAX, Published, name_is_taken};
+use crate::store::{BRANCH_THINGS_MAX, BRANCHES_MAX, name_taken_error};
 
 /// What is published of an origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Standing {
-    pub(crate) id: RecordId,
-    pub(crate) version: u32,
-    pub(crate) checksum: String,
+pub struct PublishedState {
+    pub id: RecordId,
+    pub version: u32,
+    pub checksum: String,
     /// The name of the shelf.
-    pub(crate) shelf: String,
+    pub shelf: String,
 }
 
-/// What stands of an origin on a branch.
+/// The draft of an origin on a branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Drafted {
-    pub(crate) id: RecordId,
-    pub(crate) checksum: String,
+pub struct DraftState {
+    pub id: RecordId,
+    pub checksum: String,
     /// The version that it is to follow; 0 where there was none.
-    pub(crate) base: u32,
+    pub base: u32,
 }
 
 /// What becomes of a publication. Each has the thing's id, where there is one, and its version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Publishing {
-    /// The same bytes stand already.
-    Standing(RecordId, Version),
+pub enum Publishing {
+    /// Its bytes are published already.
+    Unchanged(RecordId, Version),
     Next(Option<RecordId>, Version),
 }
 
 /// What becomes of a draft.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Drafting {
-    /// The author is back at what is published: what stands on the branch goes.
+pub enum Drafting {
+    /// The author is back at what is published: the draft is removed.
     Withdrawn(RecordId, Version),
-    /// The same bytes stand on the branch already.
-    Standing(RecordId, Version),
-    /// It takes the place of what stands there, or is new.
-    Put(Option<RecordId>, Version),
+    /// Its bytes are on the branch already.
+    Unchanged(RecordId, Version),
+    /// It replaces the draft that is there, or is new.
+    Replace(Option<RecordId>, Version),
 }
 
 impl Publishing {
-    /// The version, and whether it stands already.
-    pub(crate) fn version(self) -> (Version, bool) {
+    /// Returns the version, and whether it is published already.
+    pub fn version_and_is_published(self) -> (Version, bool) {
         match self {
-            Self::Standing(_, version) => (version, true),
+            Self::Unchanged(_, version) => (version, true),
             Self::Next(_, version) => (version, false),
         }
     }
 }
 
-/// The shelf where a publication is to stand.
-pub(crate) fn shelf_of(caller: &Caller, publication: &Publication) -> Result<Shelf> {
-    Shelf::of(caller, publication.access_policy).ok_or_else(|| GlobalError::NoOrganisation {
-        user: caller.user.to_string(),
+/// Returns the shelf of a publication; refuses one for an organisation or a project
+/// that its caller is not in.
+pub fn publication_shelf(caller: &Caller, publication: &Publication) -> GlobalResult<Shelf> {
+    Shelf::for_publication(caller, publication).ok_or_else(|| {
+        let user = caller.user.to_string();
+        match (&caller.org, &publication.project) {
+            (Some(_), Some(project)) => GlobalError::NoProject {
+                user,
+                project: project.to_string(),
+            },
+            _ => GlobalError::NoOrganisation { user },
+        }
     })
 }
 
-/// What an author is told.
-pub(crate) fn told(
+/// Builds the report for an author, without overlaps.
+pub fn build_published_report(
     id: RecordId,
     version: Version,
     publication: &Publication,
@@ -73,18 +82,19 @@ pub(crate) fn told(
     Published {
         id,
         version,
-        bytes: publication.bytes().len(),
+        bytes: publication.to_json_bytes().len(),
         unchanged,
         overlaps: Vec::new(),
+        awaits_review: false,
     }
 }
 
 /// A thing stays on its shelf for as long as it is published, and the same bytes are one version.
-pub(crate) fn decide_publish(
-    standing: Option<&Standing>,
+pub fn decide_publish(
+    standing: Option<&PublishedState>,
     shelf: &Shelf,
     checksum: &str,
-) -> Result<Publishing> {
+) -> GlobalResult<Publishing> {
     let Some(standing) = standing else {
         return Ok(Publishing::Next(None, Version(1)));
     };
@@ -94,22 +104,22 @@ pub(crate) fn decide_publish(
         return Err(GlobalError::PolicyChanged { id, was });
     }
     if standing.checksum == checksum {
-        return Ok(Publishing::Standing(id, Version(standing.version)));
+        return Ok(Publishing::Unchanged(id, Version(standing.version)));
     }
     Ok(Publishing::Next(Some(id), Version(standing.version + 1)))
 }
 
-/// A draft is the version after what is published when it is put on the branch. `held` things stand
-/// there.
-pub(crate) fn decide_draft(
+/// A draft is the version after what is published when it is put on the branch, which holds `held`
+/// things.
+pub fn decide_draft(
     branch: &str,
-    standing: Option<&Standing>,
-    before: Option<&Drafted>,
+    standing: Option<&PublishedState>,
+    before: Option<&DraftState>,
     held: usize,
     (shelf, checksum): (&Shelf, &str),
-) -> Result<Drafting> {
+) -> GlobalResult<Drafting> {
     let (thing, version) = match decide_publish(standing, shelf, checksum)? {
-        Publishing::Standing(id, version) => return Ok(Drafting::Withdrawn(id, version)),
+        Publishing::Unchanged(id, version) => return Ok(Drafting::Withdrawn(id, version)),
         Publishing::Next(thing, version) => (thing, version),
     };
     let Some(before) = before else {
@@ -119,23 +129,23 @@ pub(crate) fn decide_draft(
                  and go on with another"
             )));
         }
-        return Ok(Drafting::Put(thing, version));
+        return Ok(Drafting::Replace(thing, version));
     };
     let known = thing.unwrap_or(before.id);
     if before.checksum == checksum && before.base + 1 == version.0 {
-        return Ok(Drafting::Standing(known, version));
+        return Ok(Drafting::Unchanged(known, version));
     }
-    Ok(Drafting::Put(Some(known), version))
+    Ok(Drafting::Replace(Some(known), version))
 }
 
 /// What was published meanwhile is not written over: a draft follows the version that it began
-/// from, unless the very same bytes stand already.
-pub(crate) fn decide_merge(
+/// from, unless the very same bytes are published already.
+pub fn decide_merge(
     branch: &str,
-    standing: Option<&Standing>,
-    draft: &Drafted,
+    standing: Option<&PublishedState>,
+    draft: &DraftState,
     shelf: &Shelf,
-) -> Result<Publishing> {
+) -> GlobalResult<Publishing> {
     let decided = decide_publish(standing, shelf, &draft.checksum)?;
     match decided {
         Publishing::Next(thing, version) if version.0 != draft.base + 1 => {
@@ -151,9 +161,9 @@ pub(crate) fn decide_merge(
 }
 
 /// An author has so many branches open, each under a name of its own.
-pub(crate) fn decide_branch(name: &str, is_taken: bool, open: usize) -> Result<()> {
+pub fn decide_branch(name: &str, is_taken: bool, open: usize) -> GlobalResult<()> {
     if is_taken {
-        return Err(name_is_taken("branch", name));
+        return Err(name_taken_error("branch", name));
     }
     if open >= BRANCHES_MAX {
         return Err(GlobalError::invalid(format!(
@@ -171,8 +181,8 @@ mod tests {
         RecordId::from_parts(1, number)
     }
 
-    fn standing(version: u32, checksum: &str) -> Standing {
-        Standing {
+    fn published_state(version: u32, checksum: &str) -> PublishedState {
+        PublishedState {
             id: id(1),
             version,
             checksum: checksum.to_owned(),
@@ -180,8 +190,8 @@ mod tests {
         }
     }
 
-    fn drafted(base: u32, checksum: &str) -> Drafted {
-        Drafted {
+    fn draft_state(base: u32, checksum: &str) -> DraftState {
+        DraftState {
             id: id(2),
             checksum: checksum.to_owned(),
             base,
@@ -190,11 +200,12 @@ mod tests {
 
     #[test]
     fn a_thing_keeps_its_shelf_and_the_same_bytes_are_one_version() {
-        let decide = |standing: Option<&Standing>| decide_publish(standing, &Shelf::Public, "b");
+        let decide =
+            |standing: Option<&PublishedState>| decide_publish(standing, &Shelf::Public, "b");
         assert_eq!(decide(None).unwrap(), Publishing::Next(None, Version(1)));
-        let (same, other) = (standing(3, "b"), standing(3, "a"));
-        let stands = Publishing::Standing(id(1), Version(3));
-        assert_eq!(decide(Some(&same)).unwrap(), stands);
+        let (same, other) = (published_state(3, "b"), published_state(3, "a"));
+        let unchanged_state = Publishing::Unchanged(id(1), Version(3));
+        assert_eq!(decide(Some(&same)).unwrap(), unchanged_state);
         let next = Publishing::Next(Some(id(1)), Version(4));
         assert_eq!(decide(Some(&other)).unwrap(), next);
         let moved = decide_publish(Some(&same), &Shelf::Paid, "b").unwrap_err();
@@ -206,50 +217,56 @@ mod tests {
 
     #[test]
     fn a_draft_follows_what_is_published_and_a_full_branch_takes_changes_alone() {
-        let decide = |standing: Option<&Standing>, before: Option<&Drafted>, held| {
+        let decide = |standing: Option<&PublishedState>, before: Option<&DraftState>, held| {
             decide_draft("b", standing, before, held, (&Shelf::Public, "b"))
         };
-        let (same, other) = (standing(3, "b"), standing(3, "a"));
-        let known = drafted(3, "b");
+        let (same, other) = (published_state(3, "b"), published_state(3, "a"));
+        let known = draft_state(3, "b");
         assert_eq!(
             decide(None, None, 0).unwrap(),
-            Drafting::Put(None, Version(1))
+            Drafting::Replace(None, Version(1))
         );
         let withdrawn = Drafting::Withdrawn(id(1), Version(3));
         assert_eq!(decide(Some(&same), Some(&known), 1).unwrap(), withdrawn);
-        let stands = Drafting::Standing(id(1), Version(4));
-        assert_eq!(decide(Some(&other), Some(&known), 1).unwrap(), stands);
-        // Of a version that was published since it is another draft.
-        let put = Drafting::Put(Some(id(1)), Version(4));
+        let unchanged_state = Drafting::Unchanged(id(1), Version(4));
         assert_eq!(
-            decide(Some(&other), Some(&drafted(2, "b")), 1).unwrap(),
+            decide(Some(&other), Some(&known), 1).unwrap(),
+            unchanged_state
+        );
+        // Of a version that was published since it is another draft.
+        let put = Drafting::Replace(Some(id(1)), Version(4));
+        assert_eq!(
+            decide(Some(&other), Some(&draft_state(2, "b")), 1).unwrap(),
             put
         );
         assert!(decide(None, None, BRANCH_THINGS_MAX).is_err());
-        assert!(decide(None, Some(&drafted(0, "a")), BRANCH_THINGS_MAX).is_ok());
+        assert!(decide(None, Some(&draft_state(0, "a")), BRANCH_THINGS_MAX).is_ok());
     }
 
     #[test]
     fn a_merge_writes_over_nothing_that_was_published_meanwhile() {
-        let decide = |standing: Option<&Standing>, draft: &Drafted| {
+        let decide = |standing: Option<&PublishedState>, draft: &DraftState| {
             decide_merge("b", standing, draft, &Shelf::Public)
         };
-        let other = standing(3, "a");
+        let other = published_state(3, "a");
         let next = Publishing::Next(Some(id(1)), Version(4));
-        assert_eq!(decide(Some(&other), &drafted(3, "b")).unwrap(), next);
-        let moved = decide(Some(&other), &drafted(2, "b")).unwrap_err();
+        assert_eq!(decide(Some(&other), &draft_state(3, "b")).unwrap(), next);
+        let moved = decide(Some(&other), &draft_state(2, "b")).unwrap_err();
         assert!(
             matches!(moved, GlobalError::BranchMoved { was: 2, now: 3, .. }),
             "{moved}"
         );
-        let gone = decide(None, &drafted(2, "b")).unwrap_err();
+        let gone = decide(None, &draft_state(2, "b")).unwrap_err();
         assert!(
             matches!(gone, GlobalError::BranchMoved { was: 2, now: 0, .. }),
             "{gone}"
         );
-        let same = standing(5, "b");
-        let stands = Publishing::Standing(id(1), Version(5));
-        assert_eq!(decide(Some(&same), &drafted(2, "b")).unwrap(), stands);
+        let same = published_state(5, "b");
+        let unchanged_state = Publishing::Unchanged(id(1), Version(5));
+        assert_eq!(
+            decide(Some(&same), &draft_state(2, "b")).unwrap(),
+            unchanged_state
+        );
     }
 
     #[test]

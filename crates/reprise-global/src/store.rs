@@ -6,20 +6,27 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use reprise_redact::cleaned;
+use reprise_redact::clean_text;
 use reprise_types::limits::{
-    IDENTIFIER_BYTES_MAX, LIST_ITEMS_MAX, PAGE_MAX, TOP_K_DEFAULT, TOP_K_MAX, USER_ID_BYTES_MAX,
+    IDENTIFIER_BYTES_MAX, LIST_ITEMS_MAX, PAGE_MAX, TEXT_BYTES_MAX, TOP_K_DEFAULT, TOP_K_MAX,
+    USER_ID_BYTES_MAX,
 };
-use reprise_types::{Degraded, Embedding, RecordId, UserId, Why, handed_over};
+use reprise_types::{DegradedPart, Embedding, RankExplanation, RecordId, UserId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tokio::sync::oneshot;
 
-use crate::caller::{Caller, OrgId};
-use crate::error::{GlobalError, Result};
+use crate::audit::{AUDIT_MAX, AuditLine};
+use crate::caller::Caller;
+use crate::error::{GlobalError, GlobalResult};
+use crate::org::{OrgId, ProjectId};
+use crate::published::Published;
 use crate::record::{
-    CONTENT_BYTES_MAX, GlobalContentType, GlobalRecord, Publication, SUMMARY_BYTES_MAX,
-    TITLE_BYTES_MAX, Version,
+    AccessPolicy, CONTENT_BYTES_MAX, GlobalContentType, GlobalRecord, Publication,
+    SUMMARY_BYTES_MAX, TITLE_BYTES_MAX, Version,
+};
+use crate::review::{
+    OrganisationSettings, OwnSubmission, ReviewDone, Submission, SubmissionVerdict,
+    no_reviews_error,
 };
 use crate::takedown::{Erased, Listed, PersonLine, PutBack, TakeDown, TakeDownDone, TakenDown};
 
@@ -38,8 +45,8 @@ pub type TextVectors = Arc<dyn Fn(&str) -> Option<Embedding> + Send + Sync>;
 #[async_trait]
 pub trait GlobalStore: Send + Sync {
     /// Publishes a thing, or a new version of it where the caller has published its `origin`
-    /// before. The same bytes again change nothing and answer what stands.
-    async fn publish(&self, caller: &Caller, publication: Publication) -> Result<Published>;
+    /// before. The same bytes again change nothing and return what is published.
+    async fn publish(&self, caller: &Caller, publication: Publication) -> GlobalResult<Published>;
 
     /// A published thing, in its newest version or in the one named.
     async fn get(
@@ -47,101 +54,188 @@ pub trait GlobalStore: Send + Sync {
         caller: &Caller,
         id: RecordId,
         version: Option<Version>,
-    ) -> Result<GlobalRecord>;
+    ) -> GlobalResult<GlobalRecord>;
 
     /// Its versions, newest first, without vectors: a page of them.
-    async fn versions_page(
+    async fn list_versions_page(
         &self,
         caller: &Caller,
         id: RecordId,
         page: ListPage,
-    ) -> Result<Vec<GlobalRecord>>;
+    ) -> GlobalResult<Vec<GlobalRecord>>;
 
     /// All its versions, newest first, without vectors.
-    async fn versions(&self, caller: &Caller, id: RecordId) -> Result<Vec<GlobalRecord>> {
-        all_pages(|page| self.versions_page(caller, id, page)).await
+    async fn list_all_versions(
+        &self,
+        caller: &Caller,
+        id: RecordId,
+    ) -> GlobalResult<Vec<GlobalRecord>> {
+        collect_all_pages(|page| self.list_versions_page(caller, id, page)).await
     }
 
     /// What resonates with a question, newest versions only, best first.
-    async fn query(&self, caller: &Caller, query: &GlobalQuery) -> Result<GlobalAnswer>;
+    async fn query(&self, caller: &Caller, query: &GlobalQuery) -> GlobalResult<GlobalAnswer>;
 
     /// What the caller has published, newest first: a page of it.
-    async fn published_page(&self, caller: &Caller, page: ListPage) -> Result<Vec<GlobalRecord>>;
+    async fn list_own_published_page(
+        &self,
+        caller: &Caller,
+        page: ListPage,
+    ) -> GlobalResult<Vec<GlobalRecord>>;
 
     /// All that the caller has published, newest first.
-    async fn published(&self, caller: &Caller) -> Result<Vec<GlobalRecord>> {
-        all_pages(|page| self.published_page(caller, page)).await
+    async fn list_all_own_published(&self, caller: &Caller) -> GlobalResult<Vec<GlobalRecord>> {
+        collect_all_pages(|page| self.list_own_published_page(caller, page)).await
     }
 
     /// Takes a thing back, in every version and every snapshot. From then on it is in no answer.
-    async fn unpublish(&self, caller: &Caller, id: RecordId) -> Result<Unpublished>;
+    async fn unpublish(&self, caller: &Caller, id: RecordId) -> GlobalResult<Unpublished>;
 
     /// What a reader gives it, 0..1; the last word of each reader counts.
-    async fn rate(&self, caller: &Caller, id: RecordId, rating: f32) -> Result<()>;
+    async fn rate(&self, caller: &Caller, id: RecordId, rating: f32) -> GlobalResult<()>;
 
     /// How runs went that used published things: one fate each, in their order.
-    async fn report(&self, caller: &Caller, reports: &[UsageReport]) -> Result<Vec<Fate>>;
+    async fn report_usage(
+        &self,
+        caller: &Caller,
+        reports: &[UsageReport],
+    ) -> GlobalResult<Vec<Fate>>;
 
     /// Names this moment, so that a question can be asked of it later. What is taken back leaves
     /// snapshots too.
-    async fn snapshot(&self, caller: &Caller, name: &str) -> Result<DateTime<Utc>>;
+    async fn create_snapshot(&self, caller: &Caller, name: &str) -> GlobalResult<DateTime<Utc>>;
 
     /// Opens a branch of the catalogue: what is published on it the caller alone finds, in the
     /// place of what it is to replace, until it is merged or dropped.
-    async fn branch(&self, caller: &Caller, name: &str) -> Result<Branch>;
+    async fn open_branch(&self, caller: &Caller, name: &str) -> GlobalResult<Branch>;
 
     /// The caller's branches, by name.
-    async fn branches(&self, caller: &Caller) -> Result<Vec<Branch>>;
+    async fn list_branches(&self, caller: &Caller) -> GlobalResult<Vec<Branch>>;
 
     /// Publishes a thing on a branch of the caller's; the one of the same `origin` that stood there
     /// is replaced. Until the merge a new thing has an id of the branch.
-    async fn draft(
+    async fn publish_on_branch(
         &self,
         caller: &Caller,
         branch: &str,
         publication: Publication,
-    ) -> Result<Published>;
+    ) -> GlobalResult<Published>;
 
-    /// Publishes everything that stands on a branch, all of it or nothing; the branch is over then.
-    async fn merge(&self, caller: &Caller, branch: &str) -> Result<Vec<Merged>>;
+    /// Publishes everything on a branch, all of it or nothing; the branch is over then.
+    async fn merge_branch(&self, caller: &Caller, branch: &str) -> GlobalResult<Vec<Merged>>;
 
-    /// Takes back everything that stands on a branch, and the branch.
-    async fn drop_branch(&self, caller: &Caller, branch: &str) -> Result<Branch>;
+    /// Removes a branch with everything on it.
+    async fn drop_branch(&self, caller: &Caller, branch: &str) -> GlobalResult<Branch>;
 
     /// Everything on the shelves open to the caller, newest first, for an operator: a page of it.
-    async fn catalogue(&self, caller: &Caller, page: ListPage) -> Result<Vec<Listed>>;
+    async fn list_catalogue_page(
+        &self,
+        caller: &Caller,
+        page: ListPage,
+    ) -> GlobalResult<Vec<Listed>>;
 
-    /// Takes a thing off a shelf that is open to the caller, an operator, whoever published it: in
-    /// every version, snapshot and branch. What has its origin is refused until it is put back.
+    /// Takes a thing of any author off a shelf that is open to the caller, an operator: in every
+    /// version, snapshot and branch. Its origin is refused until it is put back.
     async fn take_down(
         &self,
         operator: &Caller,
         id: RecordId,
         order: &TakeDown,
-    ) -> Result<TakeDownDone>;
+    ) -> GlobalResult<TakeDownDone>;
 
     /// Takes that back: its newest version is published anew for its author where it was held.
-    async fn put_back(&self, operator: &Caller, id: RecordId) -> Result<PutBack>;
+    async fn put_back(&self, operator: &Caller, id: RecordId) -> GlobalResult<PutBack>;
 
     /// What operators took down of the caller's, newest first.
-    async fn taken_down(&self, caller: &Caller) -> Result<Vec<TakenDown>>;
+    async fn list_own_taken_down(&self, caller: &Caller) -> GlobalResult<Vec<TakenDown>>;
 
-    /// Everything of the caller's, whatever it stands on.
-    async fn person(&self, caller: &Caller) -> Result<Vec<PersonLine>>;
+    /// Lists the projects of the caller's organisation whose member the caller is.
+    async fn list_projects(&self, caller: &Caller) -> GlobalResult<Vec<ProjectId>> {
+        Ok(caller.projects.clone())
+    }
+
+    /// Returns what the caller's organisation asks of those who publish for its members.
+    async fn read_organisation(&self, _: &Caller) -> GlobalResult<OrganisationSettings> {
+        Err(no_reviews_error())
+    }
+
+    /// Changes that, for everything that is published from now on.
+    async fn change_organisation(
+        &self,
+        _: &Caller,
+        _: OrganisationSettings,
+    ) -> GlobalResult<OrganisationSettings> {
+        Err(no_reviews_error())
+    }
+
+    /// What waits for a review in the caller's organisation, oldest first: a page of it.
+    async fn list_submissions_page(
+        &self,
+        _: &Caller,
+        _: ListPage,
+    ) -> GlobalResult<Vec<Submission>> {
+        Err(no_reviews_error())
+    }
+
+    /// Approves or refuses what another member has submitted.
+    async fn review_submission(
+        &self,
+        _: &Caller,
+        _: RecordId,
+        _: &SubmissionVerdict,
+    ) -> GlobalResult<ReviewDone> {
+        Err(no_reviews_error())
+    }
+
+    /// What of the caller's waits for a review, or was refused.
+    async fn list_own_submissions(&self, _: &Caller) -> GlobalResult<Vec<OwnSubmission>> {
+        Ok(Vec::new())
+    }
+
+    /// Lists everything that the store holds of the caller, on shelves, on branches and in the
+    /// logs.
+    async fn list_person_lines(&self, caller: &Caller) -> GlobalResult<Vec<PersonLine>>;
 
     /// Deletes all of that; in the audit log a hash takes the place of the name.
-    async fn erase_person(&self, caller: &Caller) -> Result<Erased>;
+    async fn erase_person(&self, caller: &Caller) -> GlobalResult<Erased>;
 
     /// Who published, took back and named what, newest first, at most `limit` lines.
-    async fn audit(&self, caller: &Caller, limit: usize) -> Result<Vec<AuditLine>>;
+    async fn list_audit_lines(&self, caller: &Caller, limit: usize)
+    -> GlobalResult<Vec<AuditLine>>;
 
-    /// Whether it can be asked at this moment. It is nobody's question, and costs less than any.
-    async fn answers(&self) -> Result<()>;
+    /// Those lines that an operator of the caller's organisation is told, at most `limit`.
+    async fn list_told_audit_lines(
+        &self,
+        caller: &Caller,
+        limit: usize,
+    ) -> GlobalResult<Vec<AuditLine>> {
+        let mut told = self.list_audit_lines(caller, AUDIT_MAX).await?;
+        told.retain(|line| line.is_told_to(caller.org.as_ref()));
+        told.truncate(limit);
+        Ok(told)
+    }
+
+    /// What monitoring is told of the store and of this process; nothing that takes long to find.
+    async fn list_metrics(&self) -> GlobalResult<Vec<StoreMetric>> {
+        Ok(Vec::new())
+    }
+
+    /// Checks that the store can be used at this moment. It costs less than any question.
+    async fn check_ready(&self) -> GlobalResult<()>;
 }
 
-async fn all_pages<Page: Future<Output = Result<Vec<GlobalRecord>>>>(
+/// A figure for monitoring.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StoreMetric {
+    pub name: &'static str,
+    /// What it counts, as a sentence.
+    pub help: &'static str,
+    pub value: u64,
+}
+
+async fn collect_all_pages<Page: Future<Output = GlobalResult<Vec<GlobalRecord>>>>(
     page_of: impl Fn(ListPage) -> Page,
-) -> Result<Vec<GlobalRecord>> {
+) -> GlobalResult<Vec<GlobalRecord>> {
     let mut all = Vec::new();
     loop {
         let page = ListPage::after(all.len());
@@ -157,7 +251,7 @@ async fn all_pages<Page: Future<Output = Result<Vec<GlobalRecord>>>>(
 /// A part of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ListPage {
-    /// How many stand before it.
+    /// How many entries come before it.
     pub offset: usize,
     /// Most of it, at most [`PAGE_MAX`].
     pub limit: usize,
@@ -170,53 +264,11 @@ impl ListPage {
         Self { offset, limit }
     }
 
-    /// This part of a whole list.
-    pub(crate) fn of<T>(self, all: Vec<T>) -> Vec<T> {
+    /// Cuts this page out of a whole list.
+    pub fn slice_list<T>(self, all: Vec<T>) -> Vec<T> {
         all.into_iter().skip(self.offset).take(self.limit).collect()
     }
 }
-
-/// A line of the audit log: no text of anybody's stands in it, and no reader.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct AuditLine {
-    pub at: DateTime<Utc>,
-    /// Who did it; empty where that is not known.
-    pub who: String,
-    /// `publish`, `unpublish`, `snapshot`, `branch`, `merge`, `drop`, `take_down`, `put_back` or
-    /// `erase`; of a service also `grant`, `revoke` and what else is done with a token.
-    pub what: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub id: Option<RecordId>,
-    /// The version published; of what was taken back, how many there were.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub version: Option<u32>,
-    /// The shelf, or the name of a snapshot, branch or token.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
-    /// Whose the token, or the thing that was taken down, is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub about: Option<UserId>,
-    /// Why an operator did it, and the SHA-256 of what it was.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub checksum: Option<String>,
-}
-
-impl AuditLine {
-    /// A line that says who did what, and nothing more yet.
-    pub fn new(at: DateTime<Utc>, who: impl Into<String>, what: &str) -> Self {
-        Self {
-            at,
-            who: who.into(),
-            what: what.to_owned(),
-            ..Self::default()
-        }
-    }
-}
-
-/// Most lines of the audit log that are told at once.
-pub const AUDIT_MAX: usize = 10_000;
 
 /// A branch of the catalogue: copy-on-write, so it holds what was published on it and nothing else.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -243,46 +295,24 @@ pub struct Merged {
     pub checksum: String,
 }
 
-/// What became of a publication.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Published {
-    /// Under which id it is found.
-    pub id: RecordId,
-    pub version: Version,
-    /// Bytes that left.
-    pub bytes: usize,
-    /// The same bytes stood there already.
-    pub unchanged: bool,
-    /// Published things that say nearly the same, the nearest first.
-    pub overlaps: Vec<Overlap>,
-}
-
-/// A published thing that is near to a new one.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Overlap {
-    pub id: RecordId,
-    pub title: String,
-    /// Cosine of the two, -1..1.
-    pub similarity: f32,
-}
-
 /// From this cosine on two things say nearly the same.
-pub(crate) const OVERLAP_FROM: f32 = 0.85;
+pub const OVERLAP_FROM: f32 = 0.85;
 /// Patterns that are compared with one, to know how many authors have it.
-pub(crate) const PATTERNS_NEAR: usize = 64;
+pub const PATTERNS_NEAR: usize = 64;
 /// Others' patterns that one answer finds untold, at most: each costs a search of its own, and
 /// further ones are not looked up.
-pub(crate) const PATTERNS_LONE_MAX: usize = 32;
+pub const PATTERNS_LONE_MAX: usize = 32;
 /// Most overlaps that are told.
-pub(crate) const OVERLAPS_MAX: usize = 5;
+pub const OVERLAPS_MAX: usize = 5;
 
 /// A question to a global store.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(transform = one_moment)]
+#[schemars(transform = insert_one_moment_rule)]
 pub struct GlobalQuery {
     /// The new input, in the user's words; `query` is read too.
     #[serde(alias = "query")]
+    #[schemars(length(max = 16 * TEXT_BYTES_MAX))]
     pub text: String,
     /// Most results; `limit` is read too.
     #[serde(alias = "limit", default = "top_k_default")]
@@ -297,12 +327,12 @@ pub struct GlobalQuery {
     pub snapshot: Option<String>,
     /// Ask the store as it would be after the merge of this branch of the caller's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(regex(pattern = A_NAME))]
+    #[schemars(length(max = IDENTIFIER_BYTES_MAX), regex(pattern = A_NAME))]
     pub branch: Option<String>,
 }
 
-/// A question is to the store as it is, as it stood or as it would be.
-fn one_moment(schema: &mut schemars::Schema) {
+/// Schema transform: a query names a snapshot or a branch, not both.
+fn insert_one_moment_rule(schema: &mut schemars::Schema) {
     let no = |name: &str| serde_json::json!({ "properties": { name: { "type": "null" } } });
     let ways = serde_json::json!([no("snapshot"), no("branch")]);
     schema.insert("anyOf".to_owned(), ways);
@@ -326,19 +356,19 @@ impl GlobalQuery {
 
     /// Whether giving this to the caller is a retrieval: not of his own, and not where he looks at
     /// what was or is tried out.
-    pub(crate) fn counts(&self, caller: &Caller, hit: &GlobalHit) -> bool {
+    pub fn is_retrieval(&self, caller: &Caller, hit: &GlobalHit) -> bool {
         let is_look = self.snapshot.is_some() || self.branch.is_some();
         !is_look && hit.record.author_id != caller.user
     }
 
     /// Refuses a question that no store can answer.
-    pub(crate) fn check(&self) -> Result<()> {
+    pub fn check(&self) -> GlobalResult<()> {
         if self.snapshot.is_some() && self.branch.is_some() {
             return Err(GlobalError::invalid(
                 "a snapshot and a branch are named; ask the store as it stood, or as it would be",
             ));
         }
-        self.branch.as_deref().map_or(Ok(()), check_branch)
+        self.branch.as_deref().map_or(Ok(()), check_branch_name)
     }
 }
 
@@ -348,14 +378,15 @@ pub struct GlobalAnswer {
     /// Best first, by `sona_score`.
     pub hits: Vec<GlobalHit>,
     #[serde(default)]
-    pub degraded: Vec<Degraded>,
+    pub degraded: Vec<DegradedPart>,
 }
 
 impl GlobalAnswer {
-    pub(crate) fn for_reader(mut self, reader: &UserId) -> Self {
+    #[must_use]
+    pub fn anonymize_for_reader(mut self, reader: &UserId) -> Self {
         let hits = std::mem::take(&mut self.hits).into_iter();
         let told = hits.map(|hit| GlobalHit {
-            record: hit.record.for_reader(reader),
+            record: hit.record.anonymize_for_reader(reader),
             ..hit
         });
         self.hits = told.collect();
@@ -373,7 +404,7 @@ pub struct GlobalHit {
     /// Relevance after what everybody's runs taught, 0..1.
     pub sona_score: f32,
     /// Where the score comes from.
-    pub why: Why,
+    pub why: RankExplanation,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -385,7 +416,7 @@ pub struct Unpublished {
     pub verified: bool,
 }
 
-/// What goes up from a user's runs: these three and nothing else (M57, M59).
+/// What goes up from a user's runs: these three and nothing else.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UsageReport {
@@ -410,11 +441,17 @@ pub enum Fate {
 }
 
 /// Refuses a publication that no store could keep, with what to change.
-pub fn check_publication(publication: &Publication) -> Result<()> {
+pub fn check_publication(publication: &Publication) -> GlobalResult<()> {
     let title = publication.title.trim();
     if title.is_empty() {
         return Err(GlobalError::invalid(
             "the title is empty; name what is published in a line",
+        ));
+    }
+    if publication.project.is_some() && publication.access_policy != AccessPolicy::Org {
+        return Err(GlobalError::invalid(
+            "a project is named, and the policy is not `org`; a project's members are members of \
+             the organisation: publish with policy `org`, or without the project",
         ));
     }
     if publication.content.trim().is_empty() {
@@ -435,7 +472,7 @@ pub fn check_publication(publication: &Publication) -> Result<()> {
             .map(|tag| ("tag", tag, IDENTIFIER_BYTES_MAX))
     };
     for (field, text, limit) in texts.into_iter().chain(tags()) {
-        within(field, text, limit)?;
+        check_length(field, text, limit)?;
         let is_line = field != "summary";
         if text.contains('\0') || is_line && text.chars().any(char::is_control) {
             return Err(GlobalError::invalid(format!(
@@ -443,7 +480,7 @@ pub fn check_publication(publication: &Publication) -> Result<()> {
             )));
         }
     }
-    within("content", &publication.content, CONTENT_BYTES_MAX)?;
+    check_length("content", &publication.content, CONTENT_BYTES_MAX)?;
     if publication.content.contains('\0') {
         return Err(GlobalError::invalid(
             "the content holds a zero byte; publish text",
@@ -460,10 +497,10 @@ pub fn check_publication(publication: &Publication) -> Result<()> {
             "there are {got} tags, the limit is {LIST_ITEMS_MAX}; keep the telling ones"
         )));
     }
-    // Whoever publishes by another program than ours has the wall before him all the same.
+    // Programs other than ours publish too, so the wall is checked here once more.
     let content = ("content", &publication.content, CONTENT_BYTES_MAX);
     for (field, text, _) in texts.into_iter().chain(tags()).chain([content]) {
-        if cleaned(text).0 != *text {
+        if clean_text(text).0 != *text {
             return Err(GlobalError::invalid(format!(
                 "the {field} holds what looks like a secret, or a `<private>` part; take it out"
             )));
@@ -472,7 +509,7 @@ pub fn check_publication(publication: &Publication) -> Result<()> {
     Ok(())
 }
 
-fn within(field: &str, text: &str, limit: usize) -> Result<()> {
+fn check_length(field: &str, text: &str, limit: usize) -> GlobalResult<()> {
     if text.len() <= limit {
         return Ok(());
     }
@@ -482,7 +519,7 @@ fn within(field: &str, text: &str, limit: usize) -> Result<()> {
     )))
 }
 
-pub(crate) fn check_rating(rating: f32) -> Result<()> {
+pub fn check_rating(rating: f32) -> GlobalResult<()> {
     if (0.0..=1.0).contains(&rating) {
         return Ok(());
     }
@@ -491,7 +528,7 @@ pub(crate) fn check_rating(rating: f32) -> Result<()> {
     )))
 }
 
-pub(crate) fn check_reports(reports: &[UsageReport]) -> Result<()> {
+pub fn check_reports(reports: &[UsageReport]) -> GlobalResult<()> {
     if reports.len() > REPORTS_MAX {
         let got = reports.len();
         return Err(GlobalError::invalid(format!(
@@ -515,23 +552,23 @@ pub(crate) fn check_reports(reports: &[UsageReport]) -> Result<()> {
 }
 
 /// Refuses what names no branch, before it gets near a statement.
-pub(crate) fn check_branch(name: &str) -> Result<()> {
-    check_name(name).map_err(|_| no_branch(name))
+pub fn check_branch_name(name: &str) -> GlobalResult<()> {
+    check_name(name).map_err(|_| no_branch_error(name))
 }
 
-pub(crate) fn no_branch(name: &str) -> GlobalError {
+pub fn no_branch_error(name: &str) -> GlobalError {
     GlobalError::NoBranch {
         name: name.chars().take(64).collect(),
     }
 }
 
 /// Says that a branch is not what was to be merged.
-pub(crate) fn branch_has_changed() -> GlobalError {
+pub fn branch_changed_error() -> GlobalError {
     GlobalError::busy("the branch has changed meanwhile")
 }
 
 /// Says that a name is in use.
-pub(crate) fn name_is_taken(what: &str, name: &str) -> GlobalError {
+pub fn name_taken_error(what: &str, name: &str) -> GlobalError {
     GlobalError::Conflict {
         message: format!("there is a {what} `{name}` already; choose another name"),
     }
@@ -541,30 +578,11 @@ pub(crate) fn name_is_taken(what: &str, name: &str) -> GlobalError {
 pub const A_NAME: &str = "^[A-Za-z0-9_@+-][A-Za-z0-9._@+-]{0,127}$";
 
 /// A name for a snapshot or a branch: as a user is named.
-pub fn check_name(name: &str) -> Result<()> {
+pub fn check_name(name: &str) -> GlobalResult<()> {
     name.parse::<OrgId>().map(drop).map_err(|_| {
         let what = "letters, digits and . _ - @ +, the first of them no dot";
         GlobalError::invalid(format!(
             "a name has 1 to {USER_ID_BYTES_MAX} of these: {what}"
         ))
-    })
-}
-
-/// Runs work on a thread that tokio lends. Without one it is refused: what makes vectors waits for
-/// the runtime, as no thread of its own may.
-pub(crate) async fn lent<T, W>(work: W) -> Result<T>
-where
-    T: Send + 'static,
-    W: FnOnce() -> T + Send + 'static,
-{
-    let (done, answer) = oneshot::channel();
-    let work = move || {
-        let _is_heard = done.send(work()).is_ok();
-    };
-    let lent = handed_over(work, |run| drop(tokio::task::spawn_blocking(run)));
-    lent.map_err(|_| GlobalError::unavailable("the system gives no thread"))?;
-    answer.await.map_err(|_| {
-        tracing::error!("an operation of the global store panicked");
-        GlobalError::unavailable("its last operation failed; see the log")
     })
 }

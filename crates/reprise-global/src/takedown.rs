@@ -3,18 +3,19 @@
 //! there.
 
 use chrono::{DateTime, Utc};
-use reprise_redact::cleaned;
+use reprise_redact::clean_text;
 use reprise_types::{RecordId, UserId, sha256_hex};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::audit::AuditLine;
 use crate::caller::{Caller, Shelf};
-use crate::error::{GlobalError, Result};
+use crate::error::{GlobalError, GlobalResult};
+use crate::published::Published;
 use crate::record::{GlobalContentType, GlobalRecord, Publication, Version};
-use crate::store::{AuditLine, Published};
 
 /// Longest reason, in bytes.
-const REASON_BYTES_MAX: usize = 500;
+pub(crate) const REASON_BYTES_MAX: usize = 500;
 
 /// A published thing as an operator lists it: none of its text but the title.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -37,12 +38,12 @@ impl From<GlobalRecord> for Listed {
     fn from(record: GlobalRecord) -> Self {
         Self {
             id: record.id,
-            shelf: Shelf::holding(&record).to_string(),
+            shelf: Shelf::of_record(&record).to_string(),
             author: record.author_id,
             content_type: record.publication.content_type,
             version: record.version,
             published_at: record.published_at,
-            bytes: record.publication.bytes().len(),
+            bytes: record.publication.to_json_bytes().len(),
             checksum: record.checksum,
             title: record.publication.title,
         }
@@ -62,21 +63,26 @@ pub struct TakeDown {
 }
 
 impl TakeDown {
-    pub(crate) fn check(&self) -> Result<()> {
-        let (reason, most) = (&self.reason, REASON_BYTES_MAX);
-        if reason.trim().is_empty() || reason.len() > most || reason.chars().any(char::is_control) {
-            return Err(GlobalError::invalid(format!(
-                "a reason is one line of 1 to {most} bytes; say in it what is wrong with the thing"
-            )));
-        }
-        if cleaned(reason).0 != *reason {
-            return Err(GlobalError::invalid(
-                "the reason holds what looks like a secret, and stays in the log; say what it is \
-                 without it",
-            ));
-        }
-        Ok(())
+    pub fn check(&self) -> GlobalResult<()> {
+        check_reason(&self.reason)
     }
+}
+
+/// Refuses a reason that is no line, or holds a secret.
+pub(crate) fn check_reason(reason: &str) -> GlobalResult<()> {
+    let most = REASON_BYTES_MAX;
+    if reason.trim().is_empty() || reason.len() > most || reason.chars().any(char::is_control) {
+        return Err(GlobalError::invalid(format!(
+            "a reason is one line of 1 to {most} bytes; say in it what is wrong with the thing"
+        )));
+    }
+    if clean_text(reason).0 != *reason {
+        return Err(GlobalError::invalid(
+            "the reason holds what looks like a secret, and stays in the log; say what it is \
+             without it",
+        ));
+    }
+    Ok(())
 }
 
 /// What was taken down, for its author and for the operator: nothing of its text.
@@ -95,11 +101,14 @@ pub struct TakenDown {
     pub at: DateTime<Utc>,
     /// Its newest version is kept, out of every answer, until this is taken back.
     pub is_held: bool,
+    /// SHA-256 of the words of its content, in hex: nobody publishes the same content again.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub content_sha256: String,
 }
 
 impl TakenDown {
     /// A line of the audit log about it.
-    pub(crate) fn line(&self, at: DateTime<Utc>, who: &UserId, what: &str) -> AuditLine {
+    pub fn to_audit_line(&self, at: DateTime<Utc>, who: &UserId, what: &str) -> AuditLine {
         AuditLine {
             id: Some(self.id),
             version: Some(self.versions),
@@ -130,21 +139,23 @@ pub struct PutBack {
     /// What it was called before it was taken down.
     pub id: RecordId,
     pub author: UserId,
-    /// As it stands now; nothing where nothing was held: its author may publish it again.
+    /// Its report as it is published now; `None` if nothing was held, so that its author may
+    /// publish it again.
     pub published: Option<Published>,
 }
 
-/// The author of a thing as who its take-down is carried out: it touches what is his, and no more.
-pub(crate) fn author_of(author: UserId, shelf: &str) -> Caller {
-    let org = shelf.strip_prefix("org:").and_then(|org| org.parse().ok());
+/// Returns a thing's author as the caller of its take-down, which touches his things only.
+pub fn author_as_caller(author: UserId, shelf: &str) -> Caller {
+    let (org, project) = Shelf::parse_organisation(shelf).unzip();
     Caller {
         user: author,
         org,
+        projects: project.flatten().into_iter().collect(),
         paid: shelf == "paid",
     }
 }
 
-/// How much may stand of one holder; where a number is not given, there is no limit.
+/// How much one holder may have published; without a number there is no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Quota {
     pub things: Option<u64>,
@@ -152,31 +163,37 @@ pub struct Quota {
     pub bytes: Option<u64>,
 }
 
-/// Those of each user, and of each organisation on its own shelf.
+/// Those of each user, and of each organisation on the shelves of its own and of its projects.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Quotas {
     pub user: Quota,
     pub org: Quota,
 }
 
+/// Returns the holder of what is on this shelf for an organisation; what is for one of its projects
+/// counts for the organisation.
+pub fn find_organisation_holder(shelf: &str) -> Option<String> {
+    let (org, _) = Shelf::parse_organisation(shelf)?;
+    Some(Shelf::Org(org).to_string())
+}
+
 impl Quotas {
-    /// The holders of what stands on a shelf, each with its quota.
-    pub(crate) fn holders(&self, author: &UserId, shelf: &str) -> Vec<(String, Quota)> {
+    /// Returns who holds a thing on this shelf, each with its quota.
+    pub fn list_holders_with_quota(&self, author: &UserId, shelf: &str) -> Vec<(String, Quota)> {
         let mut holders = vec![(format!("user:{author}"), self.user)];
-        if shelf.starts_with("org:") {
-            holders.push((shelf.to_owned(), self.org));
-        }
+        let org = find_organisation_holder(shelf);
+        holders.extend(org.map(|holder| (holder, self.org)));
         holders
     }
 }
 
 impl Quota {
-    pub(crate) fn is_some(self) -> bool {
+    pub fn has_limit(self) -> bool {
         self.things.is_some() || self.bytes.is_some()
     }
 
     /// Refuses what a holder would then have too much of.
-    pub(crate) fn admits(self, holder: &str, things: u64, bytes: u64) -> Result<()> {
+    pub fn refuse_excess(self, holder: &str, things: u64, bytes: u64) -> GlobalResult<()> {
         let over = |got: u64, limit: Option<u64>| limit.filter(|limit| got > *limit);
         let (what, got, limit) = match (over(things, self.things), over(bytes, self.bytes)) {
             (Some(limit), _) => ("things", things, limit),
@@ -227,19 +244,52 @@ pub enum PersonLine {
 }
 
 /// Most versions of one person that are told at once; of more the export says so and gives none.
-pub(crate) const PERSON_VERSIONS_MAX: usize = 50_000;
+pub const PERSON_VERSIONS_MAX: usize = 50_000;
 
-pub(crate) fn too_much_to_tell(user: &UserId) -> GlobalError {
+pub fn too_many_versions_error(user: &UserId) -> GlobalError {
     GlobalError::invalid(format!(
         "{user} has more than {PERSON_VERSIONS_MAX} versions published, which is more than is told \
-         at once; read them page by page with `reprise published`"
+         at once; read them page by page with `reprise share list`"
     ))
 }
 
-/// What stands in the place of a name: who knows the name and the salt can still find it.
-pub(crate) fn nobody(salt: &str, user: &UserId) -> String {
+/// Returns what replaces an erased person's name: who knows the name and the salt can still find
+/// it.
+pub fn erased_name(salt: &str, user: &UserId) -> String {
     let hash = sha256_hex(format!("{salt}/erased/{user}").as_bytes());
     format!("erased-{}", hash.get(..16).unwrap_or_default())
+}
+
+/// Characters of a user's name beyond letters and digits.
+pub const NAME_MARKS: &str = "._@+-";
+
+/// Replaces the name of a person wherever it is a whole word in a text; `None` if it is nowhere. An
+/// organisation or a project of this name keeps it.
+pub fn replace_name(text: &str, name: &str, erased_name: &str) -> Option<String> {
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || NAME_MARKS.contains(c);
+    let (mut replaced, mut copied) = (String::new(), 0);
+    for (at, _) in text.match_indices(name) {
+        let end = at + name.len();
+        let before = text.get(..at).unwrap_or_default();
+        let after = text.get(end..).unwrap_or_default().trim_start_matches('.');
+        let is_organisation = before.ends_with("org:") || before.ends_with("\"org\":\"");
+        let after_mark = |mark: &str| before.rsplit_once(mark).map(|(_, rest)| rest);
+        let is_project = after_mark("project:")
+            .is_some_and(|rest| rest.is_empty() || rest.ends_with('/') && !rest.contains(' '))
+            || after_mark("\"projects\":[").is_some_and(|rest| !rest.contains(']'));
+        if is_organisation
+            || is_project
+            || before.ends_with(is_of_name)
+            || after.starts_with(is_of_name)
+        {
+            continue;
+        }
+        replaced.push_str(text.get(copied..at).unwrap_or_default());
+        replaced.push_str(erased_name);
+        copied = end;
+    }
+    replaced.push_str(text.get(copied..).unwrap_or_default());
+    (copied > 0).then_some(replaced)
 }
 
 /// What was deleted of one person, and the proof: how much of it is found afterwards.
@@ -247,7 +297,7 @@ pub(crate) fn nobody(salt: &str, user: &UserId) -> String {
 pub struct Erased {
     pub things: u64,
     pub versions: u64,
-    /// What stood on branches.
+    /// Drafts on branches.
     pub drafts: u64,
     pub ratings: u64,
     pub reports: u64,
@@ -268,6 +318,33 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_name_is_replaced_as_a_whole_word_and_an_organisation_keeps_its_own() {
+        let replaced = |text: &str| replace_name(text, "ann", "erased-1");
+        for (text, expected) in [
+            ("ann", "erased-1"),
+            ("user:ann", "user:erased-1"),
+            ("branch:ann/next", "branch:erased-1/next"),
+            ("project:acme/web of ann", "project:acme/web of erased-1"),
+            ("asked by ann. And ann", "asked by erased-1. And erased-1"),
+        ] {
+            assert_eq!(replaced(text).as_deref(), Some(expected));
+        }
+        for text in [
+            "",
+            "anna",
+            "ann@home",
+            "jo.ann",
+            "org:ann",
+            "{\"org\":\"ann\"}",
+            "project:ann/web",
+            "project:acme/ann",
+            "{\"projects\":[\"web\",\"ann\"]}",
+        ] {
+            assert_eq!(replaced(text), None, "{text}");
+        }
+    }
+
+    #[test]
     fn a_reason_is_a_line_without_a_secret_and_a_quota_counts_both() {
         let order = |reason: &str| TakeDown {
             reason: reason.to_owned(),
@@ -282,17 +359,23 @@ mod tests {
             things: Some(2),
             bytes: Some(100),
         };
-        assert!(quota.admits("user:ann", 2, 100).is_ok());
-        let many = quota.admits("user:ann", 3, 1).unwrap_err().to_string();
+        assert!(quota.refuse_excess("user:ann", 2, 100).is_ok());
+        let many = quota
+            .refuse_excess("user:ann", 3, 1)
+            .unwrap_err()
+            .to_string();
         assert!(
             many.contains("user ann") && many.contains("3 things"),
             "{many}"
         );
-        let large = quota.admits("org:acme", 1, 101).unwrap_err().to_string();
+        let large = quota
+            .refuse_excess("org:acme", 1, 101)
+            .unwrap_err()
+            .to_string();
         assert!(large.contains("101 bytes"), "{large}");
         assert!(
             Quota::default()
-                .admits("user:ann", 1 << 40, 1 << 50)
+                .refuse_excess("user:ann", 1 << 40, 1 << 50)
                 .is_ok()
         );
         let quotas = Quotas {
@@ -300,7 +383,14 @@ mod tests {
             org: quota,
         };
         let author = "ann".parse().unwrap();
-        assert_eq!(quotas.holders(&author, "public").len(), 1);
-        assert_eq!(quotas.holders(&author, "org:acme")[1].0, "org:acme");
+        assert_eq!(quotas.list_holders_with_quota(&author, "public").len(), 1);
+        assert_eq!(
+            quotas.list_holders_with_quota(&author, "org:acme")[1].0,
+            "org:acme"
+        );
+        assert_eq!(
+            quotas.list_holders_with_quota(&author, "project:acme/web")[1].0,
+            "org:acme"
+        );
     }
 }

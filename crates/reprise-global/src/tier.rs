@@ -1,6 +1,6 @@
-//! The global store beside a user's memory (M51, M52): asked at once with it, waited for within a
+//! The global store next to a user's memory: searched at the same time, waited for within a
 //! deadline and no longer than its answers lately took, and not at all once it was late or failed.
-//! An answer that comes late is kept for whoever asks the same again.
+//! An answer that comes late is kept for the next question of the same words.
 //!
 //! One answer of two tiers, what runs used of the published, and which newer versions there are.
 
@@ -9,10 +9,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use reprise_engine::decide;
+use reprise_engine::decide_shown;
 use reprise_types::{
-    Degraded, MemoryFilter, MemorySource, PublishedBy, Recall, RecallId, RecallRequest, RecordBody,
-    RecordId, RetrievedMemory, RunEnding, Visibility, lock, normal_tags,
+    DegradedPart, MemoryFilter, MemorySource, PublicationOrigin, RecallId, RecallRequest,
+    RecallResponse, RecordBody, RecordId, RetrievedMemory, RunEnding, Visibility, lock,
+    normalize_tags,
 };
 use serde_json::json;
 use tokio::sync::Semaphore;
@@ -20,11 +21,11 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::caller::Caller;
-use crate::error::{GlobalError, Result};
-use crate::merge::{Scores, Thresholds, merged};
+use crate::error::{GlobalError, GlobalResult};
+use crate::merge::{Scores, Thresholds, merge_answers};
+use crate::prepared_publication::origin_name;
 use crate::record::GlobalRecord;
 use crate::store::{Fate, GlobalAnswer, GlobalHit, GlobalQuery, GlobalStore, UsageReport};
-use crate::wall::origin_name;
 
 /// What a store that was late gets beyond the user's own answer.
 const GRACE: Duration = Duration::from_millis(2);
@@ -37,7 +38,7 @@ const NEWEST: u32 = 4;
 const KEPT_MAX: usize = 16;
 const KEPT: Duration = Duration::from_mins(1);
 /// How long a question may take where the user's own memory is not asked.
-const ALONE: Duration = Duration::from_secs(5);
+const ALONE: Duration = Duration::from_secs(10);
 /// Questions to the global store that may be under way.
 const ASKED_MAX: usize = 16;
 /// Published things whose use is still recognised.
@@ -46,10 +47,10 @@ const SEEN_MAX: usize = 4_096;
 const RUNS_MAX: usize = 1_024;
 /// A question that is narrowed asks for so many times as much.
 const NARROWED: usize = 4;
-/// What a run counts for that completed and nobody judged, and one that failed (M65).
+/// The score of a run that completed and that nobody judged.
 pub(crate) const COMPLETED: f32 = 0.8;
 
-/// How a global store is asked beside a memory.
+/// How a global store is searched together with a memory.
 #[derive(Debug, Clone, Copy)]
 pub struct TierOptions {
     /// How long a recall waits for it at most.
@@ -73,11 +74,13 @@ pub struct GlobalTier {
     store: Arc<dyn GlobalStore>,
     caller: Caller,
     options: TierOptions,
-    shared: Arc<Shared>,
+    /// What every recall says of the store.
+    note: Option<String>,
+    shared: Arc<TierState>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct TierState {
     /// The last question was not answered in time.
     is_late: AtomicBool,
     /// How long its answers lately took.
@@ -98,16 +101,16 @@ struct Late {
     answer: GlobalAnswer,
 }
 
-impl Shared {
+impl TierState {
     /// Notes how long an answer took.
-    fn note(&self, took: Duration) {
+    fn note_duration(&self, took: Duration) {
         let mut lately = lock(&self.took);
         let before = lately.unwrap_or(took);
         *lately = Some((before * (NEWEST - 1) + took) / NEWEST);
     }
 
     /// How long the next question is waited for.
-    fn patience(&self, deadline: Duration) -> Duration {
+    fn wait_limit(&self, deadline: Duration) -> Duration {
         if self.is_late.load(Ordering::Relaxed) {
             return GRACE.min(deadline);
         }
@@ -116,7 +119,7 @@ impl Shared {
         patience.min(deadline)
     }
 
-    fn keep(&self, query: GlobalQuery, answer: GlobalAnswer) {
+    fn keep_late_answer(&self, query: GlobalQuery, answer: GlobalAnswer) {
         let mut kept = lock(&self.kept);
         kept.retain(|late| late.query != query);
         if kept.len() == KEPT_MAX {
@@ -131,7 +134,7 @@ impl Shared {
     }
 
     /// The answer that came too late when the same was asked before.
-    fn kept_for(&self, query: &GlobalQuery) -> Option<GlobalAnswer> {
+    fn find_late_answer(&self, query: &GlobalQuery) -> Option<GlobalAnswer> {
         let mut kept = lock(&self.kept);
         kept.retain(|late| late.came.elapsed() < KEPT);
         let found = kept.iter().find(|late| late.query == *query);
@@ -158,7 +161,8 @@ impl GlobalTier {
             store,
             caller,
             options,
-            shared: Arc::new(Shared {
+            note: None,
+            shared: Arc::new(TierState {
                 is_late: AtomicBool::new(false),
                 took: Mutex::default(),
                 kept: Mutex::default(),
@@ -169,6 +173,12 @@ impl GlobalTier {
         }
     }
 
+    /// Sets what every recall says of the store.
+    #[must_use]
+    pub fn with_note(self, note: Option<String>) -> Self {
+        Self { note, ..self }
+    }
+
     pub fn store(&self) -> &dyn GlobalStore {
         &*self.store
     }
@@ -177,8 +187,8 @@ impl GlobalTier {
         &self.caller
     }
 
-    /// Puts the question to the store; nobody need wait for the answer.
-    fn ask(&self, query: GlobalQuery) -> Option<JoinHandle<Result<GlobalAnswer>>> {
+    /// Starts the question to the store; nobody need wait for the answer.
+    fn spawn_query(&self, query: GlobalQuery) -> Option<JoinHandle<GlobalResult<GlobalAnswer>>> {
         let permit = Arc::clone(&self.shared.asked).try_acquire_owned().ok()?;
         let (store, caller) = (Arc::clone(&self.store), self.caller.clone());
         let (shared, deadline) = (Arc::clone(&self.shared), self.options.deadline);
@@ -187,7 +197,7 @@ impl GlobalTier {
             let answer = store.query(&caller, &query).await;
             let took = began.elapsed();
             let is_late = took > deadline || answer.is_err();
-            shared.note(took);
+            shared.note_duration(took);
             shared.is_late.store(is_late, Ordering::Relaxed);
             *lock(&shared.refused) = match &answer {
                 Err(error @ GlobalError::Token { .. }) => Some(error.to_string()),
@@ -198,51 +208,57 @@ impl GlobalTier {
         }))
     }
 
-    /// What `local` answers with what others published, asked meanwhile.
-    pub async fn beside<E>(
+    /// Merges what `local` returns with what others published, which is searched meanwhile.
+    pub async fn recall_with_local<E>(
         &self,
         request: &RecallRequest,
-        local: impl Future<Output = Result<Recall, E>>,
-    ) -> Result<Recall, E> {
+        local: impl Future<Output = GlobalResult<RecallResponse, E>>,
+    ) -> GlobalResult<RecallResponse, E> {
         let began = Instant::now();
-        let patience = self.shared.patience(self.options.deadline);
-        let query = question(request);
-        let kept = self.shared.kept_for(&query);
+        let patience = self.shared.wait_limit(self.options.deadline);
+        let query = build_query(request);
+        let kept = self.shared.find_late_answer(&query);
         // Asked again all the same: what is kept was true a moment ago.
-        let asked = self.ask(query.clone());
+        let asked = self.spawn_query(query.clone());
         let mut recall = local.await?;
         let left = match &kept {
             Some(_) => GRACE,
             None if patience <= GRACE => patience,
             None => patience.saturating_sub(began.elapsed()),
         };
-        if let Some(answer) = self.within(left, asked, query, kept).await {
+        if let Some(answer) = self.await_answer(left, asked, query, kept).await {
             let own = std::mem::take(&mut recall.results);
             let mut hits = answer.hits;
             hits.retain(|hit| !own.iter().any(|own| self.is_copy(&hit.record, own)));
-            let global = self.given(hits, request, &mut recall.notes);
+            let global = self.admit_hits(hits, request, &mut recall.notes);
             recall.considered = recall.considered.saturating_add(global.len() as u32);
             let thresholds = self.options.thresholds;
-            recall.results = merged(scored(own), scored(global), request.top_k, thresholds);
+            recall.results = merge_answers(
+                attach_scores(own),
+                attach_scores(global),
+                request.top_k,
+                thresholds,
+            );
             for part in answer.degraded {
                 if !recall.degraded.contains(&part) {
                     recall.degraded.push(part);
                 }
             }
-            decide(&mut recall);
+            decide_shown(&mut recall);
         } else {
-            recall.degraded.push(Degraded::NoGlobal);
+            recall.degraded.push(DegradedPart::NoGlobal);
             recall.notes.extend(lock(&self.shared.refused).clone());
         }
+        recall.notes.extend(self.note.clone());
         Ok(recall)
     }
 
-    /// An answer within a time, else the one that is kept of the same question; one that comes
-    /// later is kept.
-    async fn within(
+    /// Waits for an answer for some time, else returns the one that is kept of the same question;
+    /// an answer that comes later is kept.
+    async fn await_answer(
         &self,
         left: Duration,
-        asked: Option<JoinHandle<Result<GlobalAnswer>>>,
+        asked: Option<JoinHandle<GlobalResult<GlobalAnswer>>>,
         query: GlobalQuery,
         kept: Option<GlobalAnswer>,
     ) -> Option<GlobalAnswer> {
@@ -257,7 +273,7 @@ impl GlobalTier {
         let shared = Arc::clone(&self.shared);
         tokio::spawn(async move {
             if let Ok(Ok(answer)) = asked.await {
-                shared.keep(query, answer);
+                shared.keep_late_answer(query, answer);
             }
         });
         kept
@@ -265,43 +281,48 @@ impl GlobalTier {
 
     /// What others published that would help, most likely first, for a moment that waits no longer
     /// than `deadline`: nothing of the caller's own, and nothing from a store that does not answer.
-    pub async fn in_passing(
+    pub async fn recall_within_deadline(
         &self,
         request: &RecallRequest,
         deadline: Duration,
     ) -> Vec<RetrievedMemory> {
-        let query = question(request);
-        let kept = self.shared.kept_for(&query);
+        let query = build_query(request);
+        let kept = self.shared.find_late_answer(&query);
         let patience = match &kept {
             Some(_) => GRACE,
-            None => self.shared.patience(deadline),
+            None => self.shared.wait_limit(deadline),
         };
-        let asked = self.ask(query.clone());
-        let Some(mut answer) = self.within(patience, asked, query, kept).await else {
+        let asked = self.spawn_query(query.clone());
+        let Some(mut answer) = self.await_answer(patience, asked, query, kept).await else {
             return Vec::new();
         };
         let own = &self.caller.user;
         answer.hits.retain(|hit| hit.record.author_id != *own);
-        let mut recall = Recall::nothing(RecallId::from_u128(0));
-        recall.results = self.given(answer.hits, request, &mut recall.notes);
-        decide(&mut recall);
+        let mut recall = RecallResponse::empty(RecallId::from_u128(0));
+        recall.results = self.admit_hits(answer.hits, request, &mut recall.notes);
+        decide_shown(&mut recall);
         let hits = recall.results.into_iter();
         hits.filter(|hit| hit.shown).collect()
     }
 
-    /// What others published, alone.
-    pub async fn alone(&self, request: &RecallRequest, id: RecallId) -> Result<Recall> {
-        let query = question(request);
+    /// Recalls what others published, without the user's own memory.
+    pub async fn recall_published_alone(
+        &self,
+        request: &RecallRequest,
+        id: RecallId,
+    ) -> GlobalResult<RecallResponse> {
+        let query = build_query(request);
         let asked = timeout(ALONE, self.store.query(&self.caller, &query)).await;
         let answer = asked.map_err(|_| {
             GlobalError::unavailable(format!("it was asked for {} s", ALONE.as_secs()))
         })??;
-        let mut recall = Recall::nothing(id);
-        recall.results = self.given(answer.hits, request, &mut recall.notes);
+        let mut recall = RecallResponse::empty(id);
+        recall.results = self.admit_hits(answer.hits, request, &mut recall.notes);
         recall.results.truncate(request.top_k);
         recall.considered = recall.results.len() as u32;
         recall.degraded = answer.degraded;
-        decide(&mut recall);
+        recall.notes.extend(self.note.clone());
+        decide_shown(&mut recall);
         Ok(recall)
     }
 
@@ -315,13 +336,13 @@ impl GlobalTier {
 
     /// The hits that the request admits, as memories; their use is recognised from now on. A newer
     /// version of something that was used is told of in `notes`.
-    fn given(
+    fn admit_hits(
         &self,
         hits: Vec<GlobalHit>,
         request: &RecallRequest,
         notes: &mut Vec<String>,
     ) -> Vec<RetrievedMemory> {
-        let hits = hits.into_iter().filter(|hit| admits(request, hit));
+        let hits = hits.into_iter().filter(|hit| matches_request(request, hit));
         let hits: Vec<GlobalHit> = hits.collect();
         let mut uses = lock(&self.shared.uses);
         for hit in &hits {
@@ -347,11 +368,11 @@ impl GlobalTier {
 
     /// Says which version of a thing was used before.
     pub fn remember_use(&self, id: RecordId, version: u32) {
-        self.is_new(id, version);
+        self.mark_used_if_new(id, version);
     }
 
-    /// Splits what a run used: the user's own is answered, the published remembered with the run.
-    pub fn own_of(&self, run_id: &str, used: Vec<RecordId>) -> Vec<RecordId> {
+    /// Splits what a run used: returns the user's own, and remembers the published with the run.
+    pub fn split_uses(&self, run_id: &str, used: Vec<RecordId>) -> Vec<RecordId> {
         let mut uses = lock(&self.shared.uses);
         let (published, own): (Vec<_>, Vec<_>) =
             used.into_iter().partition(|id| uses.seen.contains_key(id));
@@ -362,33 +383,33 @@ impl GlobalTier {
         own
     }
 
-    /// The published things that a run used, which is over with that.
-    pub fn used_by(&self, run_id: &str) -> Vec<RecordId> {
+    /// Takes out the published things that a run used, when it is over.
+    pub fn take_run_uses(&self, run_id: &str) -> Vec<RecordId> {
         let run = lock(&self.shared.uses).runs.remove(run_id);
         run.into_iter().flatten().collect()
     }
 
     /// Reports how a run went that used these; answers what became of each, and its version where
     /// none so new was used before.
-    pub async fn report(
+    pub async fn report_usage(
         &self,
         used: &[RecordId],
         score: f32,
-    ) -> Result<Vec<(RecordId, Fate, Option<u32>)>> {
+    ) -> GlobalResult<Vec<(RecordId, Fate, Option<u32>)>> {
         let report = |id: &RecordId| UsageReport {
             id: *id,
             score,
             count: 1,
         };
         let reports: Vec<UsageReport> = used.iter().map(report).collect();
-        let fates = self.store.report(&self.caller, &reports).await?;
+        let fates = self.store.report_usage(&self.caller, &reports).await?;
         let mut told = Vec::with_capacity(used.len());
         for (id, fate) in used.iter().zip(fates) {
             let newer = match fate {
                 Fate::Counted => self
-                    .version_of(*id)
+                    .find_version(*id)
                     .await
-                    .filter(|one| self.is_new(*id, *one)),
+                    .filter(|one| self.mark_used_if_new(*id, *one)),
                 Fate::OwnWork | Fate::NotFound => None,
             };
             told.push((*id, fate, newer));
@@ -396,8 +417,23 @@ impl GlobalTier {
         Ok(told)
     }
 
-    /// The version that was given out, else the one that stands.
-    async fn version_of(&self, id: RecordId) -> Option<u32> {
+    /// Returns the first of these ids that nothing published has. Where the store does not answer,
+    /// that is not known.
+    pub async fn find_unknown(&self, used: &[RecordId]) -> Option<RecordId> {
+        for id in used {
+            if lock(&self.shared.uses).seen.contains_key(id) {
+                continue;
+            }
+            let found = self.store.get(&self.caller, *id, None).await;
+            if let Err(GlobalError::NotFound { .. }) = found {
+                return Some(*id);
+            }
+        }
+        None
+    }
+
+    /// Returns the version that was given out, else the one that is published now.
+    async fn find_version(&self, id: RecordId) -> Option<u32> {
         let seen = lock(&self.shared.uses).seen.get(&id).copied();
         if seen.is_some() {
             return seen;
@@ -407,7 +443,7 @@ impl GlobalTier {
     }
 
     /// Whether no version so new was used before; from now on it was.
-    fn is_new(&self, id: RecordId, version: u32) -> bool {
+    fn mark_used_if_new(&self, id: RecordId, version: u32) -> bool {
         let mut uses = lock(&self.shared.uses);
         let used = uses.used.entry(id).or_default();
         let is_new = *used < version;
@@ -416,9 +452,9 @@ impl GlobalTier {
     }
 }
 
-/// What a run says of what it used; nothing where its end lay outside it.
-pub fn voice_of(run: &RunEnding) -> Option<f32> {
-    match (run.quality, run.fail) {
+/// Returns how a run scores what it used, 0..1; nothing if something outside the run ended it.
+pub fn score_run(run: &RunEnding) -> Option<f32> {
+    match (run.quality, run.fail_kind) {
         (_, Some(fail)) if fail.is_exogenous() => None,
         (Some(quality), _) => Some(quality),
         (None, Some(_)) => Some(0.0),
@@ -426,8 +462,8 @@ pub fn voice_of(run: &RunEnding) -> Option<f32> {
     }
 }
 
-/// What is asked of the store: words and a number, and nothing of what narrows them.
-fn question(request: &RecallRequest) -> GlobalQuery {
+/// Builds the question to the store: words and a number, without what narrows them.
+fn build_query(request: &RecallRequest) -> GlobalQuery {
     let narrowed = !request.filter.is_empty() || request.as_of.is_some();
     let top_k = if narrowed {
         request
@@ -442,19 +478,22 @@ fn question(request: &RecallRequest) -> GlobalQuery {
 
 /// Whether a hit may answer a request. What others published is in no session, and in a project
 /// only where it is tagged so.
-fn admits(request: &RecallRequest, hit: &GlobalHit) -> bool {
+fn matches_request(request: &RecallRequest, hit: &GlobalHit) -> bool {
     let (filter, record): (&MemoryFilter, _) = (&request.filter, &hit.record);
     let publication = &record.publication;
-    let tags = normal_tags(&publication.tags);
+    let tags = normalize_tags(&publication.tags);
     let has = |tag: &String| {
-        let mut others = filter.spellings.iter().filter(|(_, of)| of == tag);
+        let mut others = filter.tag_spellings.iter().filter(|(_, of)| of == tag);
         tags.contains(tag) || others.any(|(other, _)| tags.contains(other))
     };
-    let tagged = |wanted: &[String]| normal_tags(wanted).iter().all(has);
+    let tagged = |wanted: &[String]| normalize_tags(wanted).iter().all(has);
+    let tagged_any =
+        |wanted: &[String]| wanted.is_empty() || normalize_tags(wanted).iter().any(has);
     let kind = publication.content_type.kind();
     let author = filter.author.as_deref();
-    filter.admits(kind, SOURCE, record.published_at, "")
+    filter.matches_record(kind, SOURCE, record.published_at, "")
         && filter.tags.as_deref().is_none_or(tagged)
+        && filter.any_tags.as_deref().is_none_or(tagged_any)
         && filter
             .project
             .as_ref()
@@ -468,7 +507,7 @@ const SOURCE: MemorySource = MemorySource::WriterRevision;
 
 /// An answer with what a merge needs to know of each result. What is newer counts for no less than
 /// what it contradicts, so that no bucket puts it below that.
-fn scored(answer: Vec<RetrievedMemory>) -> Vec<(Scores, RetrievedMemory)> {
+fn attach_scores(answer: Vec<RetrievedMemory>) -> Vec<(Scores, RetrievedMemory)> {
     let mut least: HashMap<RecordId, f32> = HashMap::new();
     for older in &answer {
         if let Some(newer) = older.why.contradicted_by {
@@ -496,6 +535,9 @@ impl From<GlobalHit> for RetrievedMemory {
         metadata.insert("title".to_owned(), json!(publication.title));
         metadata.insert("content_type".to_owned(), json!(publication.content_type));
         metadata.insert("access_policy".to_owned(), json!(publication.access_policy));
+        if let Some(project) = &publication.project {
+            metadata.insert("project".to_owned(), json!(project));
+        }
         metadata.insert("licence".to_owned(), json!(publication.licence));
         metadata.insert("checksum".to_owned(), json!(record.checksum));
         let kind = publication.content_type.kind();
@@ -509,12 +551,12 @@ impl From<GlobalHit> for RetrievedMemory {
             sona_score: hit.sona_score,
             why: hit.why,
             shown: false,
-            published: Some(PublishedBy {
+            published: Some(PublicationOrigin {
                 author: record.author_id.clone(),
                 version: record.version.to_string(),
                 quality: record.quality_metrics.quality(),
             }),
-            record: body.kept(record.id, record.published_at),
+            record: body.into_record(record.id, record.published_at),
         }
     }
 }
@@ -522,10 +564,10 @@ impl From<GlobalHit> for RetrievedMemory {
 #[cfg(test)]
 impl GlobalTier {
     pub(crate) fn answered_in(&self, took: Duration) {
-        self.shared.note(took);
+        self.shared.note_duration(took);
     }
 
-    pub(crate) fn patience(&self) -> Duration {
-        self.shared.patience(self.options.deadline)
+    pub(crate) fn wait_limit(&self) -> Duration {
+        self.shared.wait_limit(self.options.deadline)
     }
 }

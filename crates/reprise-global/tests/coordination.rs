@@ -2,10 +2,8 @@
 //! tenth of liars neither gain nor harm.
 //!
 //! 200 users with four of twelve topics each ask in their own words, use two of what they are
-//! shown, and report how it went. The figures: `cargo test -p reprise-global --test coordination --
-//! --nocapture`.
-
-#![expect(clippy::unwrap_used, reason = "a helper of a test fails by panicking")]
+//! shown, and report how it went. The figures: `cargo test -p reprise-global --test global
+//! coordination -- --nocapture`.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -19,7 +17,7 @@ use reprise_global::{
     UsageReport,
 };
 use reprise_store::RealDisk;
-use reprise_types::{Clock, RecordId, splitmix};
+use reprise_types::{Clock, RecordId, next_splitmix64};
 
 const TOPICS: usize = 12;
 const USERS: usize = 200;
@@ -36,7 +34,7 @@ struct Dice(u64);
 
 impl Dice {
     fn next(&mut self) -> u64 {
-        splitmix(&mut self.0)
+        next_splitmix64(&mut self.0)
     }
 
     fn below(&mut self, end: usize) -> usize {
@@ -123,7 +121,7 @@ impl World {
         words.join(" ")
     }
 
-    async fn shown(&mut self, who: &str, topic: usize) -> Vec<(RecordId, f32, f32)> {
+    async fn list_shown(&mut self, who: &str, topic: usize) -> Vec<(RecordId, f32, f32)> {
         let query = GlobalQuery::new(self.question(topic), 10);
         let answer = self.store.query(&user(who), &query).await.unwrap();
         let hits = answer.hits.iter();
@@ -136,7 +134,7 @@ impl World {
             for number in 0..USERS {
                 let who = format!("user-{number}");
                 let topic = (number + 3 * (round % 4)) % TOPICS;
-                let shown = self.shown(&who, topic).await;
+                let shown = self.list_shown(&who, topic).await;
                 if number < hostile && !speaks {
                     continue;
                 }
@@ -155,14 +153,17 @@ impl World {
                     }
                     used.into_iter().map(report).collect()
                 };
-                self.store.report(&user(&who), &reports).await.unwrap();
+                self.store
+                    .report_usage(&user(&who), &reports)
+                    .await
+                    .unwrap();
             }
         }
     }
 
-    /// nDCG@10 of the helpful, and the reciprocal rank of the promoted, for users who never asked
-    /// before; and the farthest that a score was moved.
-    async fn judged(&mut self) -> (f64, f64, f32) {
+    /// Measures nDCG@10 of the helpful things and the reciprocal rank of the promoted ones, for
+    /// users who never asked before, and how far a score was moved at most.
+    async fn measure_ranking(&mut self) -> (f64, f64, f32) {
         // The same questions in every world.
         self.dice = Dice(self.seed + 1);
         let (mut gain, mut rank, mut moved, mut asked) = (0.0, 0.0, 0.0_f32, 0.0);
@@ -170,7 +171,7 @@ impl World {
         let ideal: f64 = (0..HELPFUL).map(discount).sum();
         for number in 0..20 {
             for topic in 0..TOPICS {
-                let shown = self.shown(&format!("newcomer-{number}"), topic).await;
+                let shown = self.list_shown(&format!("newcomer-{number}"), topic).await;
                 let helpful = |place: &usize| self.helpful.get(&shown[*place].0) == Some(&topic);
                 let found: f64 = (0..shown.len()).filter(helpful).map(discount).sum();
                 gain += found / ideal;
@@ -197,16 +198,16 @@ fn report((id, score): (RecordId, f32)) -> UsageReport {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_helps_rises_for_newcomers_and_liars_gain_nothing() {
-    let before = World::new().await.judged().await;
+    let before = World::new().await.measure_ranking().await;
     let mut honest = World::new().await;
     honest.live(0, true).await;
-    let honest = honest.judged().await;
+    let honest = honest.measure_ranking().await;
     let mut attacked = World::new().await;
     attacked.live(HOSTILE, true).await;
-    let attacked = attacked.judged().await;
+    let attacked = attacked.measure_ranking().await;
     let mut silent = World::new().await;
     silent.live(HOSTILE, false).await;
-    let silent = silent.judged().await;
+    let silent = silent.measure_ranking().await;
     println!("                 nDCG@10  promoted 1/rank  farthest move");
     for (name, (gain, rank, moved)) in [
         ("before any run", before),

@@ -1,8 +1,6 @@
 //! The embedded store under the suite that every store passes, and what is its own: several
 //! processes, a torn ledger, bytes that are gone.
 
-#![expect(clippy::unwrap_used, reason = "a helper of a test fails by panicking")]
-
 use std::future::{Ready, ready};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -17,7 +15,7 @@ use reprise_global::{
     CoordinationSettings, EmbeddedOptions, EmbeddedStore, Fate, GlobalError, GlobalQuery,
     GlobalStore, Hold, Quotas, TakeDown, UsageReport,
 };
-use reprise_simulation::{Heard, HeardDisk};
+use reprise_simulation::{DiskCall, ObservedDisk};
 use reprise_store::RealDisk;
 use reprise_types::{Clock, sha256_hex};
 use serde_json::Value;
@@ -76,15 +74,15 @@ mod held {
     reprise_conformance::conformance_suite!(store);
 }
 
-async fn titles(store: &EmbeddedStore, text: &str) -> Vec<String> {
+async fn list_titles(store: &EmbeddedStore, text: &str) -> Vec<String> {
     let query = GlobalQuery::new(text, 10);
     let answer = store.query(&user("reader"), &query).await.unwrap();
     let hits = answer.hits.into_iter();
     hits.map(|hit| hit.record.publication.title).collect()
 }
 
-/// What readers are given counts, of each ten times at most, whoever holds the file next; an
-/// author's own look and a look at the past count nothing (M49).
+/// What readers are given counts, of each ten times at most, over an end of the process; an
+/// author's own look and a look at the past count nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_retrieved_is_counted_over_an_end_of_the_store() {
     let folder = tempfile::tempdir().unwrap();
@@ -93,7 +91,7 @@ async fn what_was_retrieved_is_counted_over_an_end_of_the_store() {
     let mut store = open();
     let thing = document("Otters", "Otters hold hands.");
     let id = store.publish(&ann, thing).await.unwrap().id;
-    store.snapshot(&ann, "monday").await.unwrap();
+    store.create_snapshot(&ann, "monday").await.unwrap();
     let query = GlobalQuery::new("otters", 3);
     let past = GlobalQuery {
         snapshot: Some("monday".to_owned()),
@@ -129,7 +127,7 @@ async fn what_is_put_back_or_merged_is_within_its_quota_or_stays_where_it_is() {
     let (ann, olga) = (user("ann"), user("olga"));
     let is_over = |error: Option<GlobalError>| matches!(error, Some(GlobalError::Quota { .. }));
     let publish = async |title: &str| {
-        let thing = document(title, "Otters hold hands.");
+        let thing = document(title, &format!("{title} otters hold hands."));
         store.publish(&ann, thing).await.unwrap().id
     };
     let first = publish("One").await;
@@ -140,19 +138,23 @@ async fn what_is_put_back_or_merged_is_within_its_quota_or_stays_where_it_is() {
     store.take_down(&olga, first, &order).await.unwrap();
     let second = publish("Two").await;
     assert!(is_over(store.put_back(&olga, first).await.err()));
-    assert_eq!(store.taken_down(&ann).await.unwrap().len(), 1, "as before");
+    assert_eq!(
+        store.list_own_taken_down(&ann).await.unwrap().len(),
+        1,
+        "as before"
+    );
     store.unpublish(&ann, second).await.unwrap();
     let back = store.put_back(&olga, first).await.unwrap().published;
-    assert!(store.taken_down(&ann).await.unwrap().is_empty());
+    assert!(store.list_own_taken_down(&ann).await.unwrap().is_empty());
     store.unpublish(&ann, back.unwrap().id).await.unwrap();
 
-    store.branch(&ann, "next").await.unwrap();
+    store.open_branch(&ann, "next").await.unwrap();
     for title in ["Three", "Four"] {
         let thing = document(title, "Otters hold hands.");
-        store.draft(&ann, "next", thing).await.unwrap();
+        store.publish_on_branch(&ann, "next", thing).await.unwrap();
     }
-    assert!(is_over(store.merge(&ann, "next").await.err()));
-    assert!(store.published(&ann).await.unwrap().is_empty());
+    assert!(is_over(store.merge_branch(&ann, "next").await.err()));
+    assert!(store.list_all_own_published(&ann).await.unwrap().is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -160,21 +162,21 @@ async fn another_process_sees_what_was_published_and_taken_back_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let one = EmbeddedStore::new(options(&folder, Hold::EachWrite));
     let two = EmbeddedStore::new(options(&folder, Hold::EachWrite));
-    assert!(titles(&two, "otters").await.is_empty());
+    assert!(list_titles(&two, "otters").await.is_empty());
     let published = one
         .publish(&user("ann"), document("Otters", "Otters hold hands."))
         .await
         .unwrap();
-    assert_eq!(titles(&two, "otters").await, ["Otters"]);
+    assert_eq!(list_titles(&two, "otters").await, ["Otters"]);
     two.publish(
         &user("bob"),
         document("More otters", "Otters sleep afloat."),
     )
     .await
     .unwrap();
-    assert_eq!(titles(&one, "otters").await.len(), 2);
+    assert_eq!(list_titles(&one, "otters").await.len(), 2);
     one.unpublish(&user("ann"), published.id).await.unwrap();
-    assert_eq!(titles(&two, "otters").await, ["More otters"]);
+    assert_eq!(list_titles(&two, "otters").await, ["More otters"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -188,11 +190,11 @@ async fn beside_a_service_others_write_in_their_turn() {
         let made = service.publish(&ann, own).await.unwrap();
         let more = document(&format!("More otters {turn}"), "Otters sleep afloat.");
         let other = command.publish(&bob, more);
-        // Whoever asks does not wait for whoever waits for his turn.
+        // A reader does not wait for a writer that waits for its turn.
         let (other, asked) = tokio::join!(other, service.get(&bob, made.id, None));
         assert_eq!(asked.unwrap().author_id, ann.user);
         other.unwrap();
-        assert_eq!(titles(&service, "otters").await.len(), 2 * (turn + 1));
+        assert_eq!(list_titles(&service, "otters").await.len(), 2 * (turn + 1));
     }
     service.close().unwrap();
 }
@@ -221,7 +223,10 @@ async fn writers_at_the_same_time_lose_and_double_nothing() {
     for task in tasks {
         task.await.unwrap();
     }
-    let own = stores[0].published(&user("ann")).await.unwrap();
+    let own = stores[0]
+        .list_all_own_published(&user("ann"))
+        .await
+        .unwrap();
     let mut found: Vec<_> = own
         .iter()
         .map(|record| (record.publication.title.clone(), record.version.0))
@@ -256,7 +261,7 @@ async fn what_is_taken_back_is_in_none_of_the_stores_bytes() {
         let found = bytes.windows(secret.len()).any(|w| w == secret.as_bytes());
         assert!(!found, "{}", path.display());
     }
-    assert_eq!(titles(&store, "weather").await, ["Stays"]);
+    assert_eq!(list_titles(&store, "weather").await, ["Stays"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -299,7 +304,10 @@ async fn the_ledger_names_authors_and_no_reader() {
         score: 0.75,
         count: 3,
     };
-    let fates = store.report(&user("zacharias"), &[told]).await.unwrap();
+    let fates = store
+        .report_usage(&user("zacharias"), &[told])
+        .await
+        .unwrap();
     assert_eq!(fates, [Fate::Counted]);
     let ledger = std::fs::read_to_string(folder.path().join(".global/ledger.jsonl")).unwrap();
     assert!(
@@ -309,21 +317,24 @@ async fn the_ledger_names_authors_and_no_reader() {
     assert!(!ledger.contains("hold hands"), "{ledger}");
     // Of a run go up id, score and count, and stand here by a hash that nobody can make of a name.
     let sent = serde_json::to_value(told).unwrap();
-    assert_eq!(names(&sent), ["count", "id", "score"]);
+    assert_eq!(list_field_names(&sent), ["count", "id", "score"]);
     let lines = ledger.lines().map(serde_json::from_str::<Value>);
     let reported = lines.map(Result::unwrap);
     let reported: Vec<Value> = reported.filter(|line| line["what"] == "reported").collect();
     let [line] = reported.as_slice() else {
         panic!("{ledger}")
     };
-    assert_eq!(names(line), ["at", "by", "count", "id", "score", "what"]);
+    assert_eq!(
+        list_field_names(line),
+        ["at", "by", "count", "id", "score", "what"]
+    );
     let by = line["by"].as_str().unwrap();
     assert_eq!(by.len(), 32);
     assert!(!sha256_hex(b"zacharias").starts_with(by), "{by}");
 }
 
 /// The names of an object, sorted.
-fn names(object: &Value) -> Vec<&str> {
+fn list_field_names(object: &Value) -> Vec<&str> {
     let mut names: Vec<&str> = object
         .as_object()
         .unwrap()
@@ -358,11 +369,11 @@ async fn what_was_tried_out_and_dropped_is_in_none_of_the_stores_bytes() {
     let folder = tempfile::tempdir().unwrap();
     let store = EmbeddedStore::new(options(&folder, Hold::EachWrite));
     let (ann, secret) = (user("ann"), "xylophonequartz");
-    store.branch(&ann, "next").await.unwrap();
+    store.open_branch(&ann, "next").await.unwrap();
     for number in 0..2 {
         let content = format!("About {secret}, {number}.");
         let thing = document("A title", &content);
-        store.draft(&ann, "next", thing).await.unwrap();
+        store.publish_on_branch(&ann, "next", thing).await.unwrap();
     }
     store.drop_branch(&ann, "next").await.unwrap();
     for entry in std::fs::read_dir(folder.path().join(".global")).unwrap() {
@@ -373,7 +384,7 @@ async fn what_was_tried_out_and_dropped_is_in_none_of_the_stores_bytes() {
     }
 }
 
-/// A model may take seconds, and others wait for whoever holds the lock.
+/// A model may take seconds, and others wait for the one that holds the lock.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_text_is_embedded_while_the_store_is_locked() {
     let folder = tempfile::tempdir().unwrap();
@@ -393,13 +404,13 @@ async fn no_text_is_embedded_while_the_store_is_locked() {
         .import(&ann, vec![document("Seals", "Sing.")])
         .await
         .unwrap();
-    store.branch(&ann, "next").await.unwrap();
+    store.open_branch(&ann, "next").await.unwrap();
     store
-        .draft(&ann, "next", thing("Sleep afloat."))
+        .publish_on_branch(&ann, "next", thing("Sleep afloat."))
         .await
         .unwrap();
-    assert_eq!(store.merge(&ann, "next").await.unwrap().len(), 1);
-    let found = titles(&store, "afloat").await;
+    assert_eq!(store.merge_branch(&ann, "next").await.unwrap().len(), 1);
+    let found = list_titles(&store, "afloat").await;
     assert_eq!(found, ["Otters"]);
 }
 
@@ -409,8 +420,8 @@ async fn whoever_reads_does_not_wait_for_whoever_writes() {
         let (folder, gate) = (tempfile::tempdir().unwrap(), Arc::new(Mutex::new(())));
         // Files are synced when they may be.
         let syncs = Arc::clone(&gate);
-        let disk = HeardDisk::new(move |heard| {
-            if heard == Heard::Sync {
+        let disk = ObservedDisk::new(move |heard| {
+            if heard == DiskCall::Sync {
                 drop(syncs.lock().unwrap());
             }
         });
@@ -440,10 +451,10 @@ async fn whoever_reads_does_not_wait_for_whoever_writes() {
         });
         let asked = async {
             for _ in 0..20 {
-                assert_eq!(titles(&store, "otters").await, ["Otters"]);
+                assert_eq!(list_titles(&store, "otters").await, ["Otters"]);
                 store.get(&ann, first.id, None).await.unwrap();
-                assert_eq!(store.published(&ann).await.unwrap().len(), 1);
-                assert_eq!(store.audit(&ann, 9).await.unwrap().len(), 1);
+                assert_eq!(store.list_all_own_published(&ann).await.unwrap().len(), 1);
+                assert_eq!(store.list_audit_lines(&ann, 9).await.unwrap().len(), 1);
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
@@ -454,6 +465,6 @@ async fn whoever_reads_does_not_wait_for_whoever_writes() {
         writing.await.unwrap().unwrap();
         assert!(asked.is_ok(), "{hold:?}: readers waited");
         assert!(is_writing, "{hold:?}: nothing was written meanwhile");
-        assert_eq!(titles(&store, "otters").await.len(), 2);
+        assert_eq!(list_titles(&store, "otters").await.len(), 2);
     }
 }

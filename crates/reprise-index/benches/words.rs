@@ -1,5 +1,5 @@
-//! The words by themselves, for `tests/quality/beside_tantivy.py`, which has the texts and the
-//! other side.
+//! Measures the lexical pass alone, for `tests/quality/beside_tantivy.py`, which has the texts and
+//! runs Tantivy.
 //!
 //! `words TEXTS QUERIES`: a text and a query in each line. Prints a line for each query:
 //! milliseconds of the pass (median), and the ordinals of the best 128, best first.
@@ -48,7 +48,7 @@ fn main() {
             vector: None,
         });
     }
-    // As a store that was opened has them: few segments, in memory.
+    // Reload, so that the words are in few segments in memory, as in an opened store.
     let parts = writer.to_parts();
     let mut writer = IndexWriter::from_parts(4, &parts).expect("parts");
     let snapshot = writer.publish();
@@ -74,9 +74,11 @@ fn main() {
     for question in queries.lines() {
         let query = snapshot.analyse_query(question);
         let whole = median(&mut || {
-            snapshot.lexical(&query, &view, BEST, &mut scratch);
+            snapshot.score_lexical(&query, &view, BEST, &mut scratch);
         });
-        let found = snapshot.lexical(&query, &view, BEST, &mut scratch).best;
+        let found = snapshot
+            .score_lexical(&query, &view, BEST, &mut scratch)
+            .best;
         let found: Vec<String> = found
             .iter()
             .map(|(ordinal, _)| ordinal.to_string())

@@ -1,53 +1,60 @@
-//! Cues of a text for the ranking: that it states a time, that it is a standing instruction, that
-//! it only asks.
-//!
-//! Computed once, when the text is pushed.
+//! Cues of a text for the ranking: it mentions a time, it is a standing instruction, it only asks,
+//! it is a prompt that states nothing.
+//! The cues are computed once, when the text is pushed.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-const LOOK_BYTES: usize = 1500;
+const SCANNED_BYTES_MAX: usize = 1500;
 
-/// The text states a time.
+/// The text mentions a time.
 const DATED: u8 = 1;
 /// The text is a standing instruction or preference.
 const INSTRUCTION: u8 = 2;
 /// Every sentence is a question.
-const ASKS: u8 = 4;
-/// A prompt that tells nothing.
-const LEAD: u8 = 8;
-/// A prompt that tells something.
-const PROMPT: u8 = 16;
+const ONLY_ASKS: u8 = 4;
+/// The text is a prompt that states nothing.
+const BARE_PROMPT: u8 = 8;
+/// The text is a prompt that also states something.
+const INFORMATIVE_PROMPT: u8 = 16;
 
 /// The cues of one text, one bit each, as stored in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Cues(u8);
 
 impl Cues {
-    /// `is_prompt`: somebody put it to an agent, and it was kept for that.
-    pub(crate) fn of(text: &str, is_prompt: bool) -> Self {
-        let look = &text[..text.floor_char_boundary(LOOK_BYTES)];
+    /// Detects the cues of a text. `is_prompt` means that a person sent it to an agent.
+    pub(crate) fn from_text(text: &str, is_prompt: bool) -> Self {
+        let scanned = &text[..text.floor_char_boundary(SCANNED_BYTES_MAX)];
         let mut bits = 0;
-        if TIME.as_ref().is_some_and(|p| p.is_match(look)) {
+        if DATE_OR_TIME.as_ref().is_some_and(|p| p.is_match(scanned)) {
             bits |= DATED;
         }
-        if STANDING.as_ref().is_some_and(|p| p.is_match(look)) {
+        if STANDING_RULE.as_ref().is_some_and(|p| p.is_match(scanned)) {
             bits |= INSTRUCTION;
         }
-        let only_asks = || sentences(look).next().is_some() && sentences(look).all(is_question);
-        let tells = || bits & INSTRUCTION != 0 || sentences(look).any(is_telling);
+        let only_asks = || {
+            split_sentences(scanned).next().is_some() && split_sentences(scanned).all(is_question)
+        };
+        let has_statement =
+            || bits & INSTRUCTION != 0 || split_sentences(scanned).any(is_statement);
         bits |= if is_prompt {
-            if tells() { PROMPT } else { LEAD }
+            if has_statement() {
+                INFORMATIVE_PROMPT
+            } else {
+                BARE_PROMPT
+            }
         } else {
-            u8::from(only_asks()) * ASKS
+            u8::from(only_asks()) * ONLY_ASKS
         };
         Self(bits)
     }
 
-    /// `None` for unknown bits.
+    /// Returns the cues of stored bits; `None` for unknown bits.
     pub(crate) fn from_bits(bits: u8) -> Option<Self> {
-        (bits & !(DATED | INSTRUCTION | ASKS | LEAD | PROMPT) == 0).then_some(Self(bits))
+        (bits & !(DATED | INSTRUCTION | ONLY_ASKS | BARE_PROMPT | INFORMATIVE_PROMPT) == 0)
+            .then_some(Self(bits))
     }
 
     pub(crate) fn bits(self) -> u8 {
@@ -62,45 +69,45 @@ impl Cues {
         self.0 & INSTRUCTION != 0
     }
 
-    pub(crate) fn asks(self) -> bool {
-        self.0 & ASKS != 0
+    pub(crate) fn only_asks(self) -> bool {
+        self.0 & ONLY_ASKS != 0
     }
 
-    pub(crate) fn is_lead(self) -> bool {
-        self.0 & LEAD != 0
+    pub(crate) fn is_bare_prompt(self) -> bool {
+        self.0 & BARE_PROMPT != 0
     }
 
-    pub(crate) fn is_prompt(self) -> bool {
-        self.0 & PROMPT != 0
+    pub(crate) fn is_informative_prompt(self) -> bool {
+        self.0 & INFORMATIVE_PROMPT != 0
     }
 }
 
-/// The sentences of a text, each with its mark; a line ends one too.
-fn sentences(text: &str) -> impl Iterator<Item = &str> {
+/// Splits a text into sentences, each with its end mark; a line break also ends one.
+fn split_sentences(text: &str) -> impl Iterator<Item = &str> {
     let is_end = |c: char| matches!(c, '?' | '!' | '\n' | '\u{3002}' | '\u{ff1f}');
     let lines = text.split_inclusive(is_end);
     let parts = lines.flat_map(|line| line.split_inclusive(". "));
     parts.map(str::trim).filter(|part| !part.is_empty())
 }
 
-/// Whether a sentence only asks: `I am on Flask, how do I add a route?` tells first.
+/// Whether a sentence only asks. `I am on Flask, how do I add a route?` states something first.
 fn is_question(sentence: &str) -> bool {
     let is =
         |pattern: &LazyLock<Option<Regex>>| pattern.as_ref().is_some_and(|p| p.is_match(sentence));
-    is(&ASKING) || (sentence.ends_with(['?', '\u{ff1f}']) && !is(&TELLING))
+    is(&QUESTION_START) || (sentence.ends_with(['?', '\u{ff1f}']) && !is(&STATEMENT))
 }
 
-/// Whether a sentence of a prompt says how something is: who speaks does or has something, or a
-/// thing is so. What is wanted of the agent is no statement.
-fn is_telling(sentence: &str) -> bool {
+/// Whether a sentence of a prompt states a fact: the speaker does or has something, or a thing is
+/// so. A request to the agent is no statement.
+fn is_statement(sentence: &str) -> bool {
     let is =
         |pattern: &LazyLock<Option<Regex>>| pattern.as_ref().is_some_and(|p| p.is_match(sentence));
-    !is_question(sentence) && !is(&WANTING) && is(&TELLING)
+    !is_question(sentence) && !is(&REQUEST) && is(&STATEMENT)
 }
 
-/// How a question begins that ends without its mark.
-static ASKING: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    pattern(concat!(
+/// Beginnings of a question, which may lack its question mark.
+static QUESTION_START: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    compile_pattern(concat!(
         r"(?i)^(?:(?:and|so|but|ok|hey|hi|please),? )*(?:who|whom|whose|what|when|where|why|which",
         r"|how|did|does|do|is|are|was|were|can|could|will|would|should|have|has",
         r"|wer|was|wann|wo|warum|welche[rsmn]?|wie|qui|que|quoi|quand|o\u{f9}|pourquoi|comment",
@@ -108,18 +115,18 @@ static ASKING: LazyLock<Option<Regex>> = LazyLock::new(|| {
     ))
 });
 
-/// What somebody wants done.
-static WANTING: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    pattern(concat!(
+/// Phrases of a request to the agent.
+static REQUEST: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    compile_pattern(concat!(
         r"(?i)\b(?:i|we)(?:'d| would| want| need| wish)? (?:like|want|need|wish|to)\b",
         r"|^(?:please|let'?s|can|could|help|tell|show|explain|write|make|add|fix)\b",
     ))
 });
 
-/// Who speaks with what they do, where a clause begins, or a thing with how it is. What begins with
-/// "this" or "it" tells of what is at hand and nothing by itself.
-static TELLING: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    pattern(concat!(
+/// A speaker with a verb at the start of a clause, or a thing with its state. A sentence that
+/// begins with "this" or "it" depends on its context and states nothing by itself.
+static STATEMENT: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    compile_pattern(concat!(
         r"(?i)(?:^(?:\S+ ){0,3}|[,;:(] |\b(?:because|since|but|and) )",
         r"(?:i|we)(?:'m|'ve|'re|'ll|'d| \p{L}+)",
         r"|^(?:the|a|an|our|my|your|note|remember|fyi)\b.*",
@@ -129,8 +136,8 @@ static TELLING: LazyLock<Option<Regex>> = LazyLock::new(|| {
 });
 
 /// Words and formats that date an event.
-static TIME: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    pattern(concat!(
+static DATE_OR_TIME: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    compile_pattern(concat!(
         r"(?i)\b(?:yesterday|today|tonight|tomorrow|ago|recently|since|deadline|the other day",
         r"|(?:last|next|this) (?:night|morning|week|weekend|month|year|summer|winter|spring|fall",
         r"|autumn|few|past|monday|tuesday|wednesday|thursday|friday|saturday|sunday)",
@@ -141,9 +148,9 @@ static TIME: LazyLock<Option<Regex>> = LazyLock::new(|| {
     ))
 });
 
-/// How people begin a rule that is to hold from then on.
-static STANDING: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    pattern(concat!(
+/// Beginnings of a rule that holds from then on.
+static STANDING_RULE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    compile_pattern(concat!(
         r"(?i)^\W*(?:please )?(?:always|never|whenever|from now on|remember (?:to|that)",
         r"|make sure (?:to|you)|do not|don't|i always|i never|i like to|only )",
         r"|\b(?:i prefer|i'd prefer|i would prefer|i'd rather|i would rather|from now on",
@@ -151,8 +158,8 @@ static STANDING: LazyLock<Option<Regex>> = LazyLock::new(|| {
     ))
 });
 
-/// Compiles a constant pattern; the tests of this file show that all compile.
-fn pattern(text: &str) -> Option<Regex> {
+/// Compiles a constant pattern; the tests of this file prove that all compile.
+fn compile_pattern(text: &str) -> Option<Regex> {
     Regex::new(text).ok()
 }
 
@@ -169,10 +176,10 @@ mod tests {
             "since then",
             "two weeks ago",
         ] {
-            assert!(Cues::of(text, false).is_dated(), "{text}");
+            assert!(Cues::from_text(text, false).is_dated(), "{text}");
         }
         for text in ["You may go.", "The weekly", "port 5000", ""] {
-            assert!(!Cues::of(text, false).is_dated(), "{text}");
+            assert!(!Cues::from_text(text, false).is_dated(), "{text}");
         }
     }
 
@@ -183,16 +190,16 @@ mod tests {
             "please never use tabs",
             "I prefer short answers",
         ] {
-            assert!(Cues::of(text, false).is_instruction(), "{text}");
+            assert!(Cues::from_text(text, false).is_instruction(), "{text}");
         }
         for text in ["It always rains here.", "What do you prefer?", "ever"] {
-            assert!(!Cues::of(text, false).is_instruction(), "{text}");
+            assert!(!Cues::from_text(text, false).is_instruction(), "{text}");
         }
     }
 
     #[test]
     fn only_bits_with_a_meaning_are_read_back() {
-        let cues = Cues::of("From now on we meet on Monday", false);
+        let cues = Cues::from_text("From now on we meet on Monday", false);
         assert_eq!(Cues::from_bits(cues.bits()), Some(cues));
         assert!(cues.is_dated() && cues.is_instruction());
         assert_eq!(Cues::from_bits(32), None);
@@ -206,7 +213,7 @@ mod tests {
             "Hey, who has the key? And since when?",
             "\u{8c01}\u{6709}\u{94a5}\u{5319}\u{ff1f}",
         ] {
-            assert!(Cues::of(text, false).asks(), "{text}");
+            assert!(Cues::from_text(text, false).only_asks(), "{text}");
         }
         for text in [
             "We left Heroku in May. Was that wise?",
@@ -214,7 +221,7 @@ mod tests {
             "I am on Flask 2.3.1, how do I add a route?",
             "Fix the flaky test",
         ] {
-            assert!(!Cues::of(text, false).asks(), "{text}");
+            assert!(!Cues::from_text(text, false).only_asks(), "{text}");
         }
     }
 
@@ -228,8 +235,8 @@ mod tests {
             "Display folders even if we do not own them",
             "Add an option `--glob`. This is an alias that is useful on Windows",
         ] {
-            assert!(Cues::of(text, true).is_lead(), "{text}");
-            assert!(!Cues::of(text, false).is_lead(), "{text}");
+            assert!(Cues::from_text(text, true).is_bare_prompt(), "{text}");
+            assert!(!Cues::from_text(text, false).is_bare_prompt(), "{text}");
         }
         for text in [
             "We use pnpm here. Fix the build",
@@ -237,8 +244,11 @@ mod tests {
             "from now on never push to main",
             "Retry it because we run behind a proxy",
         ] {
-            let cues = Cues::of(text, true);
-            assert!(cues.is_prompt() && !cues.is_lead(), "{text}");
+            let cues = Cues::from_text(text, true);
+            assert!(
+                cues.is_informative_prompt() && !cues.is_bare_prompt(),
+                "{text}"
+            );
         }
     }
 }

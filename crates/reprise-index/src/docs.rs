@@ -1,4 +1,5 @@
-//! The columns of a document: id, kind, source, session, times. No text and no vector.
+//! The columns that are kept of a document: id, kind, source, session, times. Text and vector are
+//! not.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -7,39 +8,39 @@ use chrono::{DateTime, Utc};
 use reprise_types::{CowVec, MemoryKind, MemorySource, RecordId};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::codec::{SharedBytes, put_u32};
+use crate::codec::{SharedBytes, append_u32};
 use crate::cues::Cues;
 
-/// Sentinel for an end that has not happened.
+/// Instant of an end that has not happened.
 pub(crate) const NEVER: i64 = i64::MAX;
-/// The session of a document whose source names none.
+/// Session number of a document without a session.
 pub(crate) const NO_SESSION: u32 = u32::MAX;
 
 /// One document as the index keeps it. Instants are microseconds since the Unix epoch.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Row {
+pub(crate) struct DocRow {
     pub(crate) id: RecordId,
     pub(crate) timestamp: i64,
     pub(crate) known_at: i64,
     pub(crate) forgotten_at: i64,
     pub(crate) superseded_at: i64,
-    /// Analysed terms of the whole text.
+    /// Number of analysed terms of the whole text.
     pub(crate) terms: u32,
     pub(crate) session: u32,
-    /// Analysed terms of the head, at most [`crate::HEAD_TERMS`].
+    /// Number of analysed terms of the head, at most [`crate::HEAD_TERMS`].
     pub(crate) head_terms: u8,
     pub(crate) kind: MemoryKind,
     pub(crate) source: MemorySource,
     pub(crate) cues: Cues,
-    /// Number of its speaker's first name; 0 for none.
+    /// Hash of its speaker's first name; 0 for none.
     pub(crate) speaker: u32,
-    /// Forgotten, and its words and vector are gone: no as-of view shows it.
+    /// Whether the record is forgotten and its words and vector are erased: no view shows it.
     pub(crate) hole: bool,
 }
 
-impl Row {
-    /// The row of a record whose content is gone.
-    pub(crate) fn hole(id: RecordId) -> Self {
+impl DocRow {
+    /// Creates the row of a record whose content is erased.
+    pub(crate) fn new_hole(id: RecordId) -> Self {
         Self {
             id,
             timestamp: 0,
@@ -57,13 +58,13 @@ impl Row {
         }
     }
 
-    /// Whether it could answer now: neither forgotten nor superseded.
+    /// Whether it can be returned now: neither forgotten nor superseded.
     pub(crate) fn is_live(&self) -> bool {
         !self.hole && self.forgotten_at == NEVER && self.superseded_at == NEVER
     }
 
-    /// Whether it could have answered at `instant`.
-    pub(crate) fn was_live(&self, instant: i64) -> bool {
+    /// Whether it could have been returned at `instant`.
+    pub(crate) fn was_live_at(&self, instant: i64) -> bool {
         !self.hole
             && self.known_at <= instant
             && self.forgotten_at > instant
@@ -71,7 +72,7 @@ impl Row {
     }
 }
 
-/// Properties of a document that the ranking uses beside its scores.
+/// Properties of a document that the ranking uses in addition to its scores.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "independent yes-or-no columns"
@@ -79,49 +80,49 @@ impl Row {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DocTraits {
     pub embedded: bool,
-    /// The user's own words.
+    /// It is the user's own words.
     pub by_user: bool,
-    /// Its text states a time.
+    /// Its text mentions a time.
     pub dated: bool,
     /// Its text is a standing instruction or preference.
     pub instruction: bool,
-    /// It only asks: an answer where it says what the question at hand does not.
-    pub asks: bool,
-    /// A prompt that tells something: so is it.
-    pub prompt: bool,
-    /// A prompt that tells nothing: no answer at all.
-    pub lead: bool,
-    /// Its speaker's first name, as [`crate::QueryTerm::number`] numbers words; 0 for none.
+    /// Every sentence is a question: it answers only if it says more than the query.
+    pub only_asks: bool,
+    /// It is a prompt that also states something, which may answer a query.
+    pub informative_prompt: bool,
+    /// It is a prompt that states nothing, which answers no query.
+    pub bare_prompt: bool,
+    /// Hash of its speaker's first name, as in [`crate::QueryTerm::hash`]; 0 for none.
     pub speaker: u32,
     pub session: Option<u32>,
     /// Number of analysed terms of its text.
     pub terms: u32,
-    /// The living documents before and after it in its session.
+    /// The live documents before and after it in its session.
     pub neighbours: (Option<u32>, Option<u32>),
-    /// Whether each of them is a turn of a dialogue with it: somebody else's, and a person's where
-    /// the document itself is not.
-    pub turns: (bool, bool),
+    /// Whether each neighbour is a dialogue turn with it: the speakers differ and at least one of
+    /// the two is a person.
+    pub neighbours_in_dialogue: (bool, bool),
 }
 
 /// One document as the index holds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Doc {
     pub id: RecordId,
-    /// Microseconds: a recall asks for hundreds of documents, and for the day of few.
+    /// Kept in microseconds: a recall reads hundreds of documents and the date of only a few.
     pub(crate) timestamp: i64,
     pub(crate) known_at: i64,
     pub(crate) forgotten_at: i64,
     pub(crate) superseded_at: i64,
     pub kind: MemoryKind,
     pub source: MemorySource,
-    /// Number of its session; `None` where it has none.
+    /// Number of its session; `None` without a session.
     pub session: Option<u32>,
     /// Number of analysed terms of its text.
     pub terms: u32,
     /// Analysed terms of its head, at most [`crate::HEAD_TERMS`].
     pub head_terms: u8,
     pub has_vector: bool,
-    /// Its record is gone from the log.
+    /// Its record is erased from the log.
     pub hole: bool,
     /// The live document before it in its session.
     pub previous: Option<u32>,
@@ -130,33 +131,33 @@ pub struct Doc {
 }
 
 impl Doc {
-    /// When it happened, cut to microseconds.
+    /// Returns when it happened, truncated to microseconds.
     pub fn timestamp(&self) -> DateTime<Utc> {
-        instant(self.timestamp)
+        instant_from_micros(self.timestamp)
     }
 
-    /// When the store learned of it, cut to microseconds.
+    /// Returns when the store learned of it, truncated to microseconds.
     pub fn known_at(&self) -> DateTime<Utc> {
-        instant(self.known_at)
+        instant_from_micros(self.known_at)
     }
 
     pub fn forgotten_at(&self) -> Option<DateTime<Utc>> {
-        (self.forgotten_at != NEVER).then(|| instant(self.forgotten_at))
+        (self.forgotten_at != NEVER).then(|| instant_from_micros(self.forgotten_at))
     }
 
     pub fn superseded_at(&self) -> Option<DateTime<Utc>> {
-        (self.superseded_at != NEVER).then(|| instant(self.superseded_at))
+        (self.superseded_at != NEVER).then(|| instant_from_micros(self.superseded_at))
     }
 
-    /// Neither forgotten nor superseded.
+    /// Whether it is neither forgotten nor superseded.
     pub fn is_live(&self) -> bool {
         self.forgotten_at == NEVER && self.superseded_at == NEVER && !self.hole
     }
 }
 
-/// The instant of a column; out-of-range microseconds (only a forged file has them) become the
-/// nearest instant there is.
-pub(crate) fn instant(micros: i64) -> DateTime<Utc> {
+/// Converts microseconds to an instant. Out-of-range values, which only a forged file has, become
+/// the nearest representable instant.
+pub(crate) fn instant_from_micros(micros: i64) -> DateTime<Utc> {
     DateTime::from_timestamp_micros(micros).unwrap_or(if micros < 0 {
         DateTime::<Utc>::MIN_UTC
     } else {
@@ -164,25 +165,25 @@ pub(crate) fn instant(micros: i64) -> DateTime<Utc> {
     })
 }
 
-pub(crate) fn micros(instant: DateTime<Utc>) -> i64 {
-    // The last value is reserved for "never"; chrono's own range ends before it.
+pub(crate) fn micros_from_instant(instant: DateTime<Utc>) -> i64 {
+    // The last value is reserved for `NEVER`; the range of chrono ends before it.
     instant.timestamp_micros().min(NEVER - 1)
 }
 
-/// Session names, numbered in order of first appearance: those of a saved part, read in place, and
-/// newer ones. One whose documents are all gone has its number, and no name.
+/// Session names, numbered in order of first appearance: the names of a saved part, read in place,
+/// then newer ones. A session whose documents are all erased keeps its number and has no name.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Sessions {
+pub(crate) struct SessionNames {
     saved: Option<SavedNames>,
     recent: CowVec<Arc<str>>,
 }
 
-/// Names end to end, and where each ends (u32).
+/// Names stored end to end, and the end offset of each (u32).
 #[derive(Debug, Clone)]
 struct SavedNames {
     ends: SharedBytes,
     names: SharedBytes,
-    /// Hashes and numbers of the names, ascending; made at the first look-up.
+    /// Hashes and numbers of the names, ascending; built at the first lookup.
     numbers: Arc<OnceLock<Vec<(u64, u32)>>>,
 }
 
@@ -222,9 +223,9 @@ impl SavedNames {
     }
 }
 
-impl Sessions {
-    /// The names of a saved part; `ends` are ascending.
-    pub(crate) fn saved(ends: SharedBytes, names: SharedBytes) -> Self {
+impl SessionNames {
+    /// Wraps the names of a saved part; `ends` are ascending.
+    pub(crate) fn from_saved(ends: SharedBytes, names: SharedBytes) -> Self {
         Self {
             saved: Some(SavedNames {
                 ends,
@@ -235,15 +236,16 @@ impl Sessions {
         }
     }
 
-    /// How many sessions have their name.
-    pub(crate) fn named(&self) -> usize {
+    /// Returns how many sessions have a name.
+    pub(crate) fn named_count(&self) -> usize {
         self.iter().filter(|name| !name.is_empty()).count()
     }
 
-    /// Takes the names of some sessions away; their numbers, ascending, stay.
-    pub(crate) fn take_names(&mut self, gone: &[u32]) {
+    /// Removes the names of some sessions, ascending; their numbers stay.
+    pub(crate) fn remove_names(&mut self, sessions: &[u32]) {
         let count = self.saved_len() as u32;
-        let (of_saved, of_recent) = gone.split_at(gone.partition_point(|number| *number < count));
+        let (of_saved, of_recent) =
+            sessions.split_at(sessions.partition_point(|number| *number < count));
         if let Some(saved) = self.saved.as_ref().filter(|_| !of_saved.is_empty()) {
             let mut ends = Vec::with_capacity(saved.ends.len());
             let mut names = Vec::with_capacity(saved.names.len());
@@ -252,7 +254,7 @@ impl Sessions {
                     let name = saved.get(number as usize).unwrap_or_default();
                     names.extend_from_slice(name.as_bytes());
                 }
-                put_u32(&mut ends, names.len() as u32);
+                append_u32(&mut ends, names.len() as u32);
             }
             self.saved = Some(SavedNames {
                 ends: ends.into(),
@@ -286,7 +288,7 @@ impl Sessions {
         }
     }
 
-    /// The number of a session, `NO_SESSION` for the empty name, `None` for an unknown one.
+    /// Finds the number of a session: `NO_SESSION` for the empty name, `None` for an unknown one.
     pub(crate) fn find(&self, name: &str) -> Option<u32> {
         if name.is_empty() {
             return Some(NO_SESSION);
@@ -314,15 +316,15 @@ impl Sessions {
     }
 }
 
-/// The writer's map from name to number, built at the first look-up. Never iterated.
+/// The writer's map from session name to number, built at the first lookup. Never iterated.
 #[derive(Debug, Default)]
-pub(crate) struct Interner {
+pub(crate) struct SessionInterner {
     numbers: Option<HashMap<Arc<str>, u32>>,
 }
 
-impl Interner {
-    /// The number of `name`; a new name gets the next one.
-    pub(crate) fn intern(&mut self, sessions: &mut Sessions, name: &str) -> u32 {
+impl SessionInterner {
+    /// Returns the number of `name`; a new name gets the next number.
+    pub(crate) fn intern(&mut self, sessions: &mut SessionNames, name: &str) -> u32 {
         if name.is_empty() {
             return NO_SESSION;
         }
@@ -339,7 +341,7 @@ impl Interner {
         number
     }
 
-    /// Gives the next document of this name a new number.
+    /// Removes a name, so that the next document with it starts a new session number.
     pub(crate) fn remove(&mut self, name: &str) {
         if let Some(numbers) = &mut self.numbers {
             numbers.remove(name);
@@ -347,9 +349,9 @@ impl Interner {
     }
 }
 
-/// The first row with this id, by binary search: ids never descend, and a hole repeats the id
+/// Finds the first row with this id by binary search: ids never descend, and a hole repeats the id
 /// before it.
-pub(crate) fn find(rows: &CowVec<Row>, id: RecordId) -> Option<u32> {
+pub(crate) fn find_row(rows: &CowVec<DocRow>, id: RecordId) -> Option<u32> {
     let (mut low, mut high) = (0, rows.len());
     while low < high {
         let middle = low.midpoint(high);

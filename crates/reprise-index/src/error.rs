@@ -1,6 +1,6 @@
 //! Why a saved index cannot be used. The remedy is always to rebuild it from the log.
 
-pub(crate) type Result<T, E = IndexError> = std::result::Result<T, E>;
+pub(crate) type IndexResult<T, E = IndexError> = Result<T, E>;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

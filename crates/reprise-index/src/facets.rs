@@ -1,52 +1,52 @@
-//! What filters ask of the documents, a block of 64 at a time: bitmaps of kinds and sources, bounds
-//! of their times, and who was ever ended. A narrow filter costs what it admits.
+//! Columns for filters, in blocks of 64 documents: bitmaps of kinds and sources, bounds of times,
+//! and a bitmap of ended documents. A narrow filter costs only what it admits.
 //!
-//! Of documents in the file a block is made when it is first asked for, from their rows.
+//! The block of documents that are still in the file is built from their rows at first use.
 
 use std::sync::Arc;
 
-use reprise_types::{CowVec, Fetch, MemoryKind, MemorySource};
+use reprise_types::{CowVec, MemoryKind, MemorySource, PageFetcher};
 
-use crate::docs::{NEVER, Row};
+use crate::docs::{DocRow, NEVER};
 
-/// Documents of one block.
-pub(crate) const BLOCK: usize = 64;
-/// Blocks that are copied, or made from the file, together.
-const TOGETHER: usize = 32;
+/// Number of documents in one block.
+pub(crate) const BLOCK_DOCUMENTS: usize = 64;
+/// Blocks that are copied, or built from the file, together.
+const PAGE_BLOCKS: usize = 32;
 
-/// The documents of one block.
+/// Bitmaps and time bounds of the documents in one block.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Block {
+pub(crate) struct FacetBlock {
     kinds: [u64; MemoryKind::ALL.len()],
     sources: [u64; MemorySource::ALL.len()],
-    /// Those that were forgotten or superseded, and may have lived before.
+    /// Documents that were forgotten or superseded, and may have been live before.
     pub(crate) ended: u64,
-    /// First and last instant at which one of them happened, and was learned of.
-    pub(crate) happened: (i64, i64),
-    pub(crate) known: (i64, i64),
+    /// First and last instant at which one of the documents happened.
+    pub(crate) happened_range: (i64, i64),
+    pub(crate) known_range: (i64, i64),
 }
 
-const EMPTY: Block = Block {
+const EMPTY: FacetBlock = FacetBlock {
     kinds: [0; MemoryKind::ALL.len()],
     sources: [0; MemorySource::ALL.len()],
     ended: 0,
-    happened: (i64::MAX, i64::MIN),
-    known: (i64::MAX, i64::MIN),
+    happened_range: (i64::MAX, i64::MIN),
+    known_range: (i64::MAX, i64::MIN),
 };
 
-impl Block {
-    fn of(rows: &CowVec<Row>, number: usize) -> Self {
+impl FacetBlock {
+    fn from_rows(rows: &CowVec<DocRow>, number: usize) -> Self {
         let mut block = EMPTY;
-        for place in 0..BLOCK {
-            match rows.get(number * BLOCK + place) {
-                Some(row) => block.put(place, row),
+        for place in 0..BLOCK_DOCUMENTS {
+            match rows.get(number * BLOCK_DOCUMENTS + place) {
+                Some(row) => block.add_row(place, row),
                 None => break,
             }
         }
         block
     }
 
-    fn put(&mut self, place: usize, row: &Row) {
+    fn add_row(&mut self, place: usize, row: &DocRow) {
         if row.hole {
             return;
         }
@@ -64,81 +64,89 @@ impl Block {
         if row.forgotten_at != NEVER || row.superseded_at != NEVER {
             self.ended |= bit;
         }
-        widen(&mut self.happened, row.timestamp);
-        widen(&mut self.known, row.known_at);
+        widen_range(&mut self.happened_range, row.timestamp);
+        widen_range(&mut self.known_range, row.known_at);
     }
 
-    /// The documents of one of these kinds.
-    pub(crate) fn of_kinds(&self, kinds: &[MemoryKind]) -> u64 {
-        any_of(MemoryKind::ALL, &self.kinds, kinds)
+    /// Returns the bitmap of documents that have one of these kinds.
+    pub(crate) fn mask_documents_of_kinds(&self, kinds: &[MemoryKind]) -> u64 {
+        merge_masks(MemoryKind::ALL, &self.kinds, kinds)
     }
 
-    /// The documents from one of these sources.
-    pub(crate) fn of_sources(&self, sources: &[MemorySource]) -> u64 {
-        any_of(MemorySource::ALL, &self.sources, sources)
+    /// Returns the bitmap of documents that come from one of these sources.
+    pub(crate) fn mask_documents_from_sources(&self, sources: &[MemorySource]) -> u64 {
+        merge_masks(MemorySource::ALL, &self.sources, sources)
     }
 }
 
-fn any_of<T: PartialEq>(all: &[T], words: &[u64], asked: &[T]) -> u64 {
-    let asked = all.iter().zip(words).filter(|(one, _)| asked.contains(one));
-    asked.fold(0, |any, (_, word)| any | word)
+fn merge_masks<T: PartialEq>(all: &[T], words: &[u64], wanted: &[T]) -> u64 {
+    let matching = all
+        .iter()
+        .zip(words)
+        .filter(|(one, _)| wanted.contains(one));
+    matching.fold(0, |any, (_, word)| any | word)
 }
 
-fn widen(bounds: &mut (i64, i64), instant: i64) {
+fn widen_range(bounds: &mut (i64, i64), instant: i64) {
     *bounds = (bounds.0.min(instant), bounds.1.max(instant));
 }
 
 /// The blocks of all documents. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Facets {
-    blocks: CowVec<Block, TOGETHER, TOGETHER>,
+    blocks: CowVec<FacetBlock, PAGE_BLOCKS, PAGE_BLOCKS>,
     documents: usize,
 }
 
 impl Facets {
-    /// Of rows that may be in the file.
-    pub(crate) fn of(rows: &CowVec<Row>) -> Self {
+    /// Builds the blocks of rows, lazily if the rows are still in the file.
+    pub(crate) fn from_rows(rows: &CowVec<DocRow>) -> Self {
         let documents = rows.len();
-        let blocks = documents.div_ceil(BLOCK);
+        let blocks = documents.div_ceil(BLOCK_DOCUMENTS);
         let rows = rows.clone();
-        let make: Fetch<Block> = Arc::new(move |page| {
-            let first = page * TOGETHER;
-            let numbers = first..blocks.min(first + TOGETHER);
-            numbers.map(|number| Block::of(&rows, number)).collect()
+        let build_page: PageFetcher<FacetBlock> = Arc::new(move |page| {
+            let first = page * PAGE_BLOCKS;
+            let numbers = first..blocks.min(first + PAGE_BLOCKS);
+            numbers
+                .map(|number| FacetBlock::from_rows(&rows, number))
+                .collect()
         });
         Self {
-            blocks: CowVec::left(blocks, &make),
+            blocks: CowVec::from_fetcher(blocks, &build_page),
             documents,
         }
     }
 
-    pub(crate) fn push(&mut self, row: &Row) {
-        if self.documents.is_multiple_of(BLOCK) {
+    pub(crate) fn push(&mut self, row: &DocRow) {
+        if self.documents.is_multiple_of(BLOCK_DOCUMENTS) {
             self.blocks.push(EMPTY);
         }
-        let (number, place) = (self.documents / BLOCK, self.documents % BLOCK);
+        let (number, place) = (
+            self.documents / BLOCK_DOCUMENTS,
+            self.documents % BLOCK_DOCUMENTS,
+        );
         if let Some(block) = self.blocks.get_mut(number) {
-            block.put(place, row);
+            block.add_row(place, row);
         }
         self.documents += 1;
     }
 
-    /// Notes that a document was forgotten or superseded.
-    pub(crate) fn end(&mut self, ordinal: u32) {
-        if let Some(block) = self.blocks.get_mut(ordinal as usize / BLOCK) {
-            block.ended |= 1 << (ordinal as usize % BLOCK);
+    /// Records that a document was forgotten or superseded.
+    pub(crate) fn mark_ended(&mut self, ordinal: u32) {
+        if let Some(block) = self.blocks.get_mut(ordinal as usize / BLOCK_DOCUMENTS) {
+            block.ended |= 1 << (ordinal as usize % BLOCK_DOCUMENTS);
         }
     }
 
-    /// Makes the block of a document anew.
-    pub(crate) fn renew(&mut self, rows: &CowVec<Row>, ordinal: u32) {
-        let number = ordinal as usize / BLOCK;
+    /// Builds the block of a document again from its rows.
+    pub(crate) fn rebuild_block(&mut self, rows: &CowVec<DocRow>, ordinal: u32) {
+        let number = ordinal as usize / BLOCK_DOCUMENTS;
         if let Some(block) = self.blocks.get_mut(number) {
-            *block = Block::of(rows, number);
+            *block = FacetBlock::from_rows(rows, number);
         }
     }
 
-    pub(crate) fn blocks(&self) -> impl Iterator<Item = &Block> {
+    pub(crate) fn blocks(&self) -> impl Iterator<Item = &FacetBlock> {
         self.blocks.iter()
     }
 

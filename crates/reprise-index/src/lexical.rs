@@ -1,75 +1,76 @@
 //! The lexical signals of one query, in one pass over the postings of its terms.
 //!
 //! Formulas: BM25 (Robertson and Zaragoza 2009) with k1 = 0.4, b = 0.75 and `idf = ln(1 + (N - df +
-//! 0.5) / (df + 0.5))` over the heads of the documents that are alive in the view, and with k1 =
-//! 1.2 over their sessions as whole texts. A repeated query term counts once. A document that holds
-//! only a longer word with the term for its beginning ("config" and "configuration", "sock" and
-//! "sockstat") counts for a part of it. Documents are scored a window at a time, whose scores stay
-//! in the CPU's cache; what holds a term is kept in a table as long as there are such documents.
+//! 0.5) / (df + 0.5))` over the heads of the documents that are live in the view, and with k1 =
+//! 1.2 over their sessions as whole texts. A repeated query term counts once. A document that has
+//! only a longer word that begins with the term ("config" and "configuration", "sock" and
+//! "sockstat") gets a part of its score. Documents are scored a window at a time, whose scores stay
+//! in the CPU's cache; documents with a score are collected in a sparse table.
 
 mod score;
 
-use score::{STRIDE, Top, WINDOW};
+use score::{STRIDE, TopScores, WINDOW};
 
-use crate::lexicon::{Lexicon, Lists};
+use crate::lexicon::{Lexicon, PostingLists};
+use crate::live_set::{K1, LiveSet};
 use crate::segment::Posting;
-use crate::view::View;
+use crate::spread::Spread;
+use crate::view::IndexView;
 use crate::words::{Query, QueryTerm};
-use crate::world::{K1, World};
 
 /// Bits of a document's term mask: the query's rarest terms.
 pub const MASK_TERMS: usize = 32;
-/// Occurrences that a term counts for where it is only in the tail, behind the head. Less than one,
-/// so that a long text is found by any of its words but not preferred for its length.
+/// Occurrences that a term counts for if it is only in the tail, after the head. It is less than
+/// one, so that a long text is found by any of its words but not preferred for its length.
 pub(crate) const TAIL_COUNT: f32 = 0.3;
-/// Live documents above which store-specific stop words apply (see [`COMMON_SHARE`]).
-const COMMON_FROM: u32 = 4096;
-/// A word held by more than one in so many live documents is a stop word of that store: it is left
-/// out where the query has any other, and its postings are not read.
-const COMMON_SHARE: u32 = 8;
-/// Prefix matching: a term of at least so many letters also matches longer words that begin with
-/// it,
-const LONGER_FROM: usize = 4;
-/// at most so many, in alphabetical order,
-const LONGER_MAX: usize = 16;
-/// each with this weight, times the ratio of the term's length to the word's.
-const LONGER_WEIGHT: f32 = 0.6;
+/// Number of live documents above which store-specific stop words apply (see [`COMMON_ONE_IN`]).
+const COMMON_LIVE_MIN: u32 = 4096;
+/// A word in more than one of so many live documents is a stop word of that store: it is skipped if
+/// the query has any other word, and its postings are not read.
+const COMMON_ONE_IN: u32 = 8;
+/// Fewest letters of a term that also matches longer words that begin with it.
+/// The weight of such a match is [`PREFIX_WEIGHT`].
+const PREFIX_LETTERS_MIN: usize = 4;
+/// Most longer words that a term matches, in alphabetical order.
+const PREFIX_WORDS_MAX: usize = 16;
+/// Weight of a longer word, to be multiplied by the ratio of the term's length to the word's.
+const PREFIX_WEIGHT: f32 = 0.6;
 /// Pseudo-documents without any query word, added when words are weighted against each other, so
-/// that in a store of three records a word held by one does not count as common.
+/// that in a store of three records a word of one record does not count as common.
 const UNSEEN_DOCUMENTS: u32 = 100;
 /// Reusable buffers of the lexical pass.
 #[derive(Debug, Default)]
 pub struct LexicalScratch {
-    /// The documents of a window; zeroed between windows.
-    cells: Vec<Cell>,
-    /// One bit for each of them that holds a term.
+    /// Scores of the documents of a window; zeroed between windows.
+    cells: Vec<WindowCell>,
+    /// One bit for each document of the window that has a term.
     touched: Vec<u64>,
-    /// The documents that hold a term, ascending, and where those of each [`STRIDE`] begin.
-    hits: Vec<Hit>,
+    /// The documents that have a term, ascending; `starts` is the first hit of each [`STRIDE`].
+    hits: Vec<DocHit>,
     starts: Vec<u32>,
     postings: Vec<Posting>,
     terms: Vec<TermSignal>,
-    longer: Vec<Longer>,
+    longer: Vec<LongerWord>,
     order: Vec<u32>,
     session_counts: Vec<u32>,
     session_scores: Vec<f32>,
     sessions_counted: Vec<u32>,
     sessions_scored: Vec<u32>,
-    best: Top,
+    best: TopScores,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Cell {
+struct WindowCell {
     score: f32,
-    /// Mask of the query's rarest terms that it holds.
+    /// Mask of the query's rarest terms that it has.
     terms: u32,
-    /// Mask of the query's first terms that it holds as prefix of a longer word.
+    /// Mask of the query's first terms that it has as the prefix of a longer word.
     longer: u32,
 }
 
-/// A document that holds a term.
+/// A document that has a query term.
 #[derive(Debug, Clone, Copy)]
-struct Hit {
+struct DocHit {
     ordinal: u32,
     score: f32,
     terms: u32,
@@ -77,8 +78,8 @@ struct Hit {
 
 /// A longer word with a query term as prefix.
 #[derive(Debug, Clone, Copy)]
-struct Longer {
-    /// The term's position in the question.
+struct LongerWord {
+    /// The term's position in the query.
     position: u32,
     weight: f32,
     /// Range of its postings in the scratch.
@@ -88,22 +89,22 @@ struct Longer {
 /// Statistics of one query term in this view.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TermSignal {
-    /// Live documents but leads that hold it; 0 for a store-specific stop word.
+    /// Live documents, except bare prompts, that have it; 0 for a store-specific stop word.
     pub documents: u32,
-    /// Its idf over heads, or over whole texts where no live head holds it; 0 where none of these
-    /// documents does.
+    /// Its idf over heads, or over whole texts if no live head has it; 0 if none of these
+    /// documents has it.
     pub idf: f32,
     /// Its weight relative to the query's other terms, unknown ones included; 0 for a stop word.
     pub weight: f32,
-    /// Its bit in [`LexicalSignals::terms_of`]; `None` for all but the [`MASK_TERMS`] rarest.
+    /// Its bit in [`LexicalSignals::term_mask`]; `None` for all but the [`MASK_TERMS`] rarest.
     pub bit: Option<u8>,
     /// Range of its postings in the scratch.
     postings: (usize, usize),
 }
 
 impl TermSignal {
-    /// A term that was left out.
-    fn unread(at: usize) -> Self {
+    /// Creates the signal of a term that is skipped.
+    fn skipped(at: usize) -> Self {
         Self {
             documents: 0,
             idf: 0.0,
@@ -114,71 +115,50 @@ impl TermSignal {
     }
 }
 
-/// Mean and standard deviation of a signal over every live document of the view.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct SignalSpread {
-    /// The mean, documents that hold no term included.
-    pub mean: f32,
-    /// The population standard deviation.
-    pub deviation: f32,
-}
-
-impl SignalSpread {
-    pub(crate) fn of(sum: f64, squares: f64, documents: u32) -> Self {
-        let documents = f64::from(documents.max(1));
-        let mean = sum / documents;
-        let variance = (squares / documents - mean * mean).max(0.0);
-        Self {
-            mean: mean as f32,
-            deviation: variance.sqrt() as f32,
-        }
-    }
-}
-
-/// The lexical scores by document and by session; 0 for what is not live in the view.
+/// The lexical scores by document and by session; 0 for documents that are not live in the view.
 #[derive(Debug, Clone, Copy)]
 pub struct LexicalSignals<'a> {
-    hits: &'a [Hit],
+    hits: &'a [DocHit],
     starts: &'a [u32],
     session_scores: &'a [f32],
     /// The admitted documents with the highest scores, best first, ties by newer.
     pub best: &'a [(u32, f32)],
     /// Spread of the documents' scores.
-    pub words: SignalSpread,
+    pub score_spread: Spread,
     /// Spread of the sessions' scores over their documents.
-    pub session_words: SignalSpread,
+    pub session_score_spread: Spread,
     /// Each query term, in the query's order.
     pub terms: &'a [TermSignal],
 }
 
 impl LexicalSignals<'_> {
-    /// BM25 over the document's head (the first [`crate::HEAD_TERMS`] terms).
+    /// Returns BM25 over the document's head (the first [`crate::HEAD_TERMS`] terms).
     pub fn score(&self, ordinal: u32) -> f32 {
-        self.hit(ordinal).map_or(0.0, |hit| hit.score)
+        self.find_hit(ordinal).map_or(0.0, |hit| hit.score)
     }
 
-    fn hit(&self, ordinal: u32) -> Option<&Hit> {
+    fn find_hit(&self, ordinal: u32) -> Option<&DocHit> {
         let stride = ordinal as usize / STRIDE;
         let start = |at: usize| self.starts.get(at).map(|start| *start as usize);
-        let near = self.hits.get(start(stride)?..start(stride + 1)?)?;
-        let at = near
+        let rows = self.hits.get(start(stride)?..start(stride + 1)?)?;
+        let at = rows
             .binary_search_by_key(&ordinal, |hit| hit.ordinal)
             .ok()?;
-        near.get(at)
+        rows.get(at)
     }
 
-    /// BM25 of a session as one text.
+    /// Returns BM25 of a session as one text.
     pub fn session_score(&self, session: Option<u32>) -> f32 {
         let score = session.and_then(|session| self.session_scores.get(session as usize));
         score.copied().unwrap_or(0.0)
     }
 
-    /// Mask of the query's rarest terms that the document holds.
-    pub fn terms_of(&self, ordinal: u32) -> u32 {
-        self.hit(ordinal).map_or(0, |hit| hit.terms)
+    /// Returns the mask of the query's rarest terms that the document has.
+    pub fn term_mask(&self, ordinal: u32) -> u32 {
+        self.find_hit(ordinal).map_or(0, |hit| hit.terms)
     }
 
-    /// IDF-weighted share of the question's rarest known terms that `terms` names, 0..1.
+    /// Returns the idf-weighted share, 0..1, of the query's rarest known terms that `terms` names.
     pub fn coverage(&self, terms: u32) -> f32 {
         let (mut covered, mut known) = (0.0, 0.0);
         for term in self.terms {
@@ -190,9 +170,9 @@ impl LexicalSignals<'_> {
         if known > 0.0 { covered / known } else { 0.0 }
     }
 
-    /// Weighted share of the query's terms in `terms`, 0..1: words that no document holds count as
-    /// missed, those beyond the rarest [`MASK_TERMS`] not at all.
-    pub fn share(&self, terms: u32) -> f32 {
+    /// Returns the weighted share, 0..1, of the query's terms in `terms`. Words that no document
+    /// has count as missed; words beyond the rarest [`MASK_TERMS`] do not count.
+    pub fn weighted_coverage(&self, terms: u32) -> f32 {
         let (mut covered, mut all) = (0.0, 0.0);
         for term in self.terms {
             match term.bit {
@@ -208,9 +188,10 @@ impl LexicalSignals<'_> {
         if all > 0.0 { covered / all } else { 0.0 }
     }
 
-    /// The query's rarest words that the document holds, as the query wrote them, in its order.
+    /// Returns the query's rarest words that the document has, as written in the query, in its
+    /// order.
     pub fn matched_words(&self, ordinal: u32, query: &Query) -> Vec<String> {
-        let held = self.terms_of(ordinal);
+        let held = self.term_mask(ordinal);
         let terms = query.terms.iter().zip(self.terms);
         terms
             .filter(|(_, signal)| signal.bit.is_some_and(|bit| held >> bit & 1 == 1))
@@ -219,44 +200,44 @@ impl LexicalSignals<'_> {
     }
 }
 
-/// See the head comment. `k` bounds [`LexicalSignals::best`].
-pub(crate) fn lexical<'s>(
+/// Scores all documents and sessions for a query. `k` bounds [`LexicalSignals::best`].
+pub(crate) fn score_lexical<'s>(
     lexicon: &Lexicon,
     query: &Query,
-    view: &View,
+    view: &IndexView,
     k: usize,
     scratch: &'s mut LexicalScratch,
 ) -> LexicalSignals<'s> {
-    let world = view.world();
-    scratch.reset(world);
-    scratch.gather(lexicon, query, world);
-    scratch.number_terms();
+    let live_set = view.live_set();
+    scratch.reset(live_set);
+    scratch.collect_postings(lexicon, query, live_set);
+    scratch.assign_mask_bits();
     for position in 0..query.terms.len() {
-        scratch.count_sessions(position, world);
+        scratch.add_term_to_session_scores(position, live_set);
     }
-    let words = scratch.score(view, k);
-    let session_words = scratch.spread_of_sessions(world);
+    let words = scratch.score_windows(view, k);
+    let session_words = scratch.session_spread(live_set);
     LexicalSignals {
         hits: &scratch.hits,
         starts: &scratch.starts,
         session_scores: &scratch.session_scores,
-        best: scratch.best.sorted(),
-        words,
-        session_words,
+        best: scratch.best.sort_best(),
+        score_spread: words,
+        session_score_spread: session_words,
         terms: &scratch.terms,
     }
 }
 
 impl LexicalScratch {
-    /// Resets what the last query touched, and grows the buffers.
-    fn reset(&mut self, world: &World) {
+    /// Clears what the last query left and grows the buffers.
+    fn reset(&mut self, live_set: &LiveSet) {
         for session in self.sessions_scored.drain(..) {
             self.session_scores[session as usize] = 0.0;
         }
-        self.cells.resize(WINDOW, Cell::default());
+        self.cells.resize(WINDOW, WindowCell::default());
         self.touched.resize(WINDOW / 64, 0);
-        self.session_counts.resize(world.sessions(), 0);
-        self.session_scores.resize(world.sessions(), 0.0);
+        self.session_counts.resize(live_set.session_count(), 0);
+        self.session_scores.resize(live_set.session_count(), 0.0);
         self.hits.clear();
         self.terms.clear();
         self.longer.clear();
@@ -264,29 +245,34 @@ impl LexicalScratch {
     }
 
     /// Collects the live postings, df and idf of every term.
-    fn gather(&mut self, lexicon: &Lexicon, query: &Query, world: &World) {
-        let all_live = world.live as usize == world.len();
-        let leads = world.live > world.counted;
-        let most = match world.counted {
-            ..=COMMON_FROM => usize::MAX,
-            many => (many / COMMON_SHARE) as usize,
+    fn collect_postings(&mut self, lexicon: &Lexicon, query: &Query, live_set: &LiveSet) {
+        let all_live = live_set.live as usize == live_set.len();
+        let has_bare_prompts = live_set.live > live_set.statistics_documents;
+        let documents_max = match live_set.statistics_documents {
+            ..=COMMON_LIVE_MIN => usize::MAX,
+            many => (many / COMMON_ONE_IN) as usize,
         };
-        let lists = |term: &QueryTerm| Lists::any_of(term.keys().map(|key| lexicon.lists(key)));
+        let lists = |term: &QueryTerm| {
+            PostingLists::union(term.keys().map(|key| lexicon.posting_lists(key)))
+        };
         let terms = query.terms.iter();
-        let found: Vec<(&QueryTerm, Lists<'_>)> = terms.map(|term| (term, lists(term))).collect();
-        let some_are_rare = found.iter().any(|(_, lists)| lists.documents() <= most);
-        let live = world.counted;
+        let found: Vec<(&QueryTerm, PostingLists<'_>)> =
+            terms.map(|term| (term, lists(term))).collect();
+        let some_are_rare = found
+            .iter()
+            .any(|(_, lists)| lists.posting_count() <= documents_max);
+        let live = live_set.statistics_documents;
         for (position, (term, lists)) in (0_u32..).zip(&found) {
             let start = self.postings.len();
             let stem = term.stem.as_bytes();
-            if some_are_rare && lists.documents() > most {
-                self.terms.push(TermSignal::unread(start));
+            if some_are_rare && lists.posting_count() > documents_max {
+                self.terms.push(TermSignal::skipped(start));
                 continue;
             }
-            let counts = |p: &&Posting| !leads || world.counts(p.ordinal);
-            let keep = |ordinal| all_live || world.is_live(ordinal);
-            lists.gather(keep, &mut self.postings);
-            let known = lists.counts().filter(|_| all_live && !leads);
+            let counts = |p: &&Posting| !has_bare_prompts || live_set.is_in_statistics(p.ordinal);
+            let keep = |ordinal| all_live || live_set.is_live(ordinal);
+            lists.collect_postings(keep, &mut self.postings);
+            let known = lists.counts().filter(|_| all_live && !has_bare_prompts);
             let (documents, heads) = known.unwrap_or_else(|| {
                 let found = self.postings[start..].iter().filter(counts);
                 (found.clone().count(), found.filter(|p| p.head > 0).count())
@@ -297,55 +283,67 @@ impl LexicalScratch {
             self.terms.push(TermSignal {
                 documents,
                 idf: own,
-                weight: steadied_idf(live, holding),
+                weight: smoothed_idf(live, holding),
                 bit: None,
                 postings: (start, self.postings.len()),
             });
-            if begins_longer(stem) && position < MASK_TERMS as u32 {
-                let most_weight = if holding > 0 { own } else { f32::MAX };
-                self.gather_longer(lexicon, world, (position, term), (most, most_weight));
+            if can_match_prefix(stem) && position < MASK_TERMS as u32 {
+                let weight_max = if holding > 0 { own } else { f32::MAX };
+                self.collect_longer_words(
+                    lexicon,
+                    live_set,
+                    (position, term),
+                    (documents_max, weight_max),
+                );
             }
         }
         // Of several longer words only the one with the highest weight counts.
         self.longer.sort_by(|a, b| b.weight.total_cmp(&a.weight));
     }
 
-    /// Collects the longer words that begin with a term, and the words that it joins, which at
-    /// `most` documents hold.
-    fn gather_longer(
+    /// Collects the longer words that begin with a term, and the words that a compound joins, if at
+    /// most `documents_max` documents have them.
+    fn collect_longer_words(
         &mut self,
         lexicon: &Lexicon,
-        world: &World,
+        live_set: &LiveSet,
         (position, term): (u32, &QueryTerm),
-        (most, most_weight): (usize, f32),
+        (documents_max, weight_max): (usize, f32),
     ) {
         let (stem, mut words) = (term.stem.as_bytes(), Vec::new());
-        let leads = world.live > world.counted;
-        lexicon.longer(stem, LONGER_MAX, &mut words);
-        words.extend(term.parts.iter().map(|part| part.clone().into_bytes()));
+        let has_bare_prompts = live_set.live > live_set.statistics_documents;
+        lexicon.collect_longer_words(stem, PREFIX_WORDS_MAX, &mut words);
+        words.extend(
+            term.compound_parts
+                .iter()
+                .map(|part| part.clone().into_bytes()),
+        );
         for word in &words {
-            let lists = lexicon.lists(word);
-            if lists.documents() > most {
+            let lists = lexicon.posting_lists(word);
+            if lists.posting_count() > documents_max {
                 continue;
             }
             let start = self.postings.len();
-            lists.gather(|ordinal| world.is_live(ordinal), &mut self.postings);
+            lists.collect_postings(|ordinal| live_set.is_live(ordinal), &mut self.postings);
             let found = self.postings[start..].iter();
-            let counted = found.filter(|p| !leads || world.counts(p.ordinal));
-            let heads = counted.filter(|p| p.head > 0).count() as u32;
+            let statistics_documents =
+                found.filter(|p| !has_bare_prompts || live_set.is_in_statistics(p.ordinal));
+            let heads = statistics_documents.filter(|p| p.head > 0).count() as u32;
             let (short, long) = (stem.len().min(word.len()), stem.len().max(word.len()));
             let share = short as f32 / long as f32;
-            self.longer.push(Longer {
+            self.longer.push(LongerWord {
                 position,
-                weight: LONGER_WEIGHT * share * idf(world.counted, heads).min(most_weight),
+                weight: PREFIX_WEIGHT
+                    * share
+                    * idf(live_set.statistics_documents, heads).min(weight_max),
                 postings: (start, self.postings.len()),
             });
         }
     }
 
-    /// Assigns mask bits to the rarest terms that any live document holds, those of leads alone
-    /// last; ties by position.
-    fn number_terms(&mut self) {
+    /// Assigns mask bits to the rarest terms that any live document has; terms of bare prompts
+    /// alone come last, ties by position.
+    fn assign_mask_bits(&mut self) {
         self.order.clear();
         let known = (0_u32..)
             .zip(&self.terms)
@@ -362,70 +360,75 @@ impl LexicalScratch {
     }
 
     /// Adds one term to the scores of the sessions of its documents.
-    fn count_sessions(&mut self, position: usize, world: &World) {
-        if world.sessions() == 0 {
+    fn add_term_to_session_scores(&mut self, position: usize, live_set: &LiveSet) {
+        if live_set.session_count() == 0 {
             return;
         }
         let term = &self.terms[position];
         self.sessions_counted.clear();
-        let (mut first, mut near) = (0, &[][..]);
+        let (mut first, mut rows) = (0, &[][..]);
         for posting in &self.postings[term.postings.0..term.postings.1] {
             let at = |first| posting.ordinal.wrapping_sub(first) as usize;
-            if at(first) >= near.len() {
-                (first, near) = (posting.ordinal, world.hot.beside(posting.ordinal as usize));
+            if at(first) >= rows.len() {
+                (first, rows) = (
+                    posting.ordinal,
+                    live_set
+                        .lexical_rows
+                        .contiguous_from(posting.ordinal as usize),
+                );
             }
-            let hot = near.get(at(first));
-            let Some(hot) = hot.filter(|hot| !hot.lead) else {
+            let row = rows.get(at(first));
+            let Some(row) = row.filter(|row| !row.bare_prompt) else {
                 continue;
             };
-            if let Some(count) = self.session_counts.get_mut(hot.session as usize) {
-                push_if(&mut self.sessions_counted, hot.session, *count == 0);
+            if let Some(count) = self.session_counts.get_mut(row.session as usize) {
+                push_session_if(&mut self.sessions_counted, row.session, *count == 0);
                 *count += u32::from(posting.count);
             }
         }
-        self.score_sessions(world);
+        self.score_sessions(live_set);
     }
 
     /// Scores each counted session as one document.
-    fn score_sessions(&mut self, world: &World) {
+    fn score_sessions(&mut self, live_set: &LiveSet) {
         let df = self.sessions_counted.len() as u32;
-        let weight = idf(world.live_sessions, df) * (K1 + 1.0);
+        let weight = idf(live_set.live_sessions, df) * (K1 + 1.0);
         for &session in &self.sessions_counted {
             let at = session as usize;
             let count = std::mem::take(&mut self.session_counts[at]) as f32;
             let score = &mut self.session_scores[at];
-            push_if(&mut self.sessions_scored, session, *score == 0.0);
-            *score += weight * count / (count + world.session_norm(session));
+            push_session_if(&mut self.sessions_scored, session, *score == 0.0);
+            *score += weight * count / (count + live_set.session_norm(session));
         }
     }
 
-    fn spread_of_sessions(&self, world: &World) -> SignalSpread {
+    fn session_spread(&self, live_set: &LiveSet) -> Spread {
         let (mut sum, mut squares) = (0.0_f64, 0.0_f64);
         for &session in &self.sessions_scored {
             let score = f64::from(self.session_scores[session as usize]);
-            let documents = f64::from(world.session_documents(session));
+            let documents = f64::from(live_set.session_document_count(session));
             sum += score * documents;
             squares += score * score * documents;
         }
-        SignalSpread::of(sum, squares, world.counted)
+        Spread::from_sums(sum, squares, live_set.statistics_documents)
     }
 }
 
-/// Adds a session where `adds`, without a branch: no processor guesses which sessions are new, and
-/// a wrong guess keeps it from the loads that follow.
-fn push_if(sessions: &mut Vec<u32>, session: u32, adds: bool) {
+/// Adds a session if `adds`, without a branch: no processor predicts which sessions are new, and a
+/// wrong prediction delays the loads that follow.
+fn push_session_if(sessions: &mut Vec<u32>, session: u32, adds: bool) {
     sessions.push(session);
     sessions.truncate(sessions.len() - usize::from(!adds));
 }
 
 /// Whether prefix matching applies to a term: not to numbers.
-fn begins_longer(stem: &[u8]) -> bool {
+fn can_match_prefix(stem: &[u8]) -> bool {
     let letters = String::from_utf8_lossy(stem).chars().count();
-    letters >= LONGER_FROM && !stem.iter().all(u8::is_ascii_digit)
+    letters >= PREFIX_LETTERS_MIN && !stem.iter().all(u8::is_ascii_digit)
 }
 
-/// The idf smoothed by [`UNSEEN_DOCUMENTS`], defined for words that no document holds.
-pub(crate) fn steadied_idf(documents: u32, holding: u32) -> f32 {
+/// Returns the idf smoothed by [`UNSEEN_DOCUMENTS`], which is defined for unknown words, too.
+pub(crate) fn smoothed_idf(documents: u32, holding: u32) -> f32 {
     let (n, df) = (
         f64::from(documents) + f64::from(UNSEEN_DOCUMENTS),
         f64::from(holding),

@@ -1,4 +1,4 @@
-//! The segments of a store, log-structured: new ones are small and merged by size.
+//! The lexical segments of a store, log-structured: new ones are small and are merged by size.
 //!
 //! Segments cover adjacent ranges of ordinals in order, so a term's postings over all of them are
 //! ascending.
@@ -8,22 +8,22 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::purge::Gone;
-use crate::segment::{List, Posting, Segment, SegmentBuilder, merge};
-use crate::words::spelling::Near;
-use crate::words::{HEAD_TERMS, Language, Reading, Role, terms};
+use crate::purge_set::PurgeSet;
+use crate::segment::{Posting, PostingList, Segment, SegmentBuilder, merge_segments};
+use crate::words::spelling::SpellingMatcher;
+use crate::words::{AnalyserConfig, HEAD_TERMS, Language, TermRole, for_each_term};
 
-/// Merge factor: so many segments of one size become one of the next.
-const FACTOR: usize = 8;
+/// Segments of one size that are merged into one of the next size.
+const MERGE_FACTOR: usize = 8;
 
-/// Segments of a saved store, at most: each query looks its terms up in every one.
-const SAVED_MAX: usize = 3;
+/// Most segments of a saved store: each query looks up its terms in every one.
+const SAVED_SEGMENTS_MAX: usize = 3;
 
-/// Prefix of exact terms, which are looked up whole. No word begins with it, and such terms sort
-/// before all words.
-const EXACT: char = '\u{1}';
-/// Prefix of the term that tells a document's language, where it is not English.
-const LANGUAGE: char = '\u{2}';
+/// Prefix of exact terms, which are looked up as a whole. No word begins with it, and such terms
+/// sort before all words.
+const EXACT_PREFIX: char = '\u{1}';
+/// Prefix of the term that names a document's language if it is not English.
+const LANGUAGE_PREFIX: char = '\u{2}';
 /// Longest exact term, in bytes; the rest of a longer one is ignored.
 const EXACT_BYTES_MAX: usize = 512;
 
@@ -32,15 +32,15 @@ pub(crate) struct Lexicon {
     segments: Vec<Arc<Segment>>,
 }
 
-/// Neighbours, and the one segment that was made of them.
+/// Adjacent segments and the one segment that was merged from them.
 #[derive(Debug)]
-pub(crate) struct Merged {
-    of: Vec<Arc<Segment>>,
-    into: Arc<Segment>,
+pub(crate) struct MergedSegment {
+    inputs: Vec<Arc<Segment>>,
+    output: Arc<Segment>,
 }
 
 impl Lexicon {
-    /// Segments that came from a file; `None` where they are not adjacent from 0 to `end`.
+    /// Wraps segments from a file; `None` if they are not adjacent from 0 to `end`.
     pub(crate) fn from_segments(segments: Vec<Segment>, end: u32) -> Option<Self> {
         let mut next = 0;
         for segment in &segments {
@@ -58,26 +58,27 @@ impl Lexicon {
         &self.segments
     }
 
-    /// Adds a segment of the newest documents and merges where due.
+    /// Adds a segment of the newest documents and merges segments when enough have one size.
     pub(crate) fn push(&mut self, segment: Segment) {
         self.segments.push(Arc::new(segment));
         while let Some(last) = self.segments.last() {
-            let level = level(last);
-            let smaller = |s: &&Arc<Segment>| self::level(s) <= level;
+            let level = merge_level(last);
+            let smaller = |s: &&Arc<Segment>| merge_level(s) <= level;
             let run = self.segments.iter().rev().take_while(smaller).count();
-            if run < FACTOR {
+            if run < MERGE_FACTOR {
                 break;
             }
             let tail = self.segments.split_off(self.segments.len() - run);
-            self.segments.push(Arc::new(merge(&tail, |_| true)));
+            self.segments
+                .push(Arc::new(merge_segments(&tail, |_| true)));
         }
     }
 
-    /// Merges neighbours, those that give the smallest first, until few segments are left. Answers
-    /// which, for [`Self::adopt`].
-    pub(crate) fn settle(&mut self) -> Vec<Merged> {
+    /// Merges adjacent segments, smallest result first, until few are left. Returns the merges, for
+    /// [`Self::install_merged`].
+    pub(crate) fn merge_for_saving(&mut self) -> Vec<MergedSegment> {
         let mut runs: Vec<Range<usize>> = (0..self.segments.len()).map(|at| at..at + 1).collect();
-        while runs.len() > SAVED_MAX {
+        while runs.len() > SAVED_SEGMENTS_MAX {
             let documents = |at: &usize| {
                 let (first, last) = (runs[at - 1].start, runs[*at].end - 1);
                 self.segments[last].end - self.segments[first].first
@@ -91,62 +92,66 @@ impl Lexicon {
         let settled = runs.into_iter().map(|run| match &self.segments[run] {
             [one] => Arc::clone(one),
             several => {
-                let into = Arc::new(merge(several, |_| true));
-                merged.push(Merged {
-                    of: several.to_vec(),
-                    into: Arc::clone(&into),
+                let output = Arc::new(merge_segments(several, |_| true));
+                merged.push(MergedSegment {
+                    inputs: several.to_vec(),
+                    output: Arc::clone(&output),
                 });
-                into
+                output
             }
         });
         self.segments = settled.collect();
         merged
     }
 
-    /// Puts what a clone has merged in the place of what it was made of, where that is still here.
-    pub(crate) fn adopt(&mut self, merged: Vec<Merged>) {
-        for Merged { of, into } in merged {
-            let here = self.segments.windows(of.len()).position(|here| {
-                let mut pairs = here.iter().zip(&of);
+    /// Swaps in segments that a clone merged, if their inputs are still present.
+    pub(crate) fn install_merged(&mut self, merged: Vec<MergedSegment>) {
+        for MergedSegment { inputs, output } in merged {
+            let here = self.segments.windows(inputs.len()).position(|here| {
+                let mut pairs = here.iter().zip(&inputs);
                 pairs.all(|(own, other)| Arc::ptr_eq(own, other))
             });
             if let Some(at) = here {
-                drop(self.segments.splice(at..at + of.len(), [into]));
+                drop(self.segments.splice(at..at + inputs.len(), [output]));
             }
         }
     }
 
-    /// Puts the second of a pair in the place of the first, and makes others that hold a document
-    /// that `gone` names anew without it: they were merged since the pairs were made.
-    pub(crate) fn replace(&mut self, pairs: &[(Arc<Segment>, Arc<Segment>)], gone: &Gone) {
+    /// Replaces the first segment of each pair by the second. Purges other segments that contain a
+    /// document of `gone` here: they were merged after the pairs were built.
+    pub(crate) fn replace_purged(
+        &mut self,
+        pairs: &[(Arc<Segment>, Arc<Segment>)],
+        gone: &PurgeSet,
+    ) {
         for segment in &mut self.segments {
             if let Some((_, new)) = pairs.iter().find(|(old, _)| Arc::ptr_eq(old, segment)) {
                 *segment = Arc::clone(new);
-            } else if gone.any_in(segment.first..segment.end) {
-                *segment = Arc::new(purged(segment, gone));
+            } else if gone.has_any_in(segment.first..segment.end) {
+                *segment = Arc::new(purge_segment(segment, gone));
             }
         }
     }
 
-    /// Rewrites everything into one segment.
-    pub(crate) fn rewrite(&mut self) {
-        self.segments = vec![Arc::new(merge(&self.segments, |_| true))];
+    /// Merges everything into one segment.
+    pub(crate) fn merge_all(&mut self) {
+        self.segments = vec![Arc::new(merge_segments(&self.segments, |_| true))];
     }
 
-    /// The posting lists of `term`, one per segment.
-    pub(crate) fn lists(&self, term: &[u8]) -> Lists<'_> {
+    /// Returns the posting lists of `term`, one per segment.
+    pub(crate) fn posting_lists(&self, term: &[u8]) -> PostingLists<'_> {
         let segments = self.segments.iter();
-        Lists {
+        PostingLists {
             lists: segments.map(|segment| segment.find(term)).collect(),
-            of_several: false,
+            has_several_forms: false,
         }
     }
 
-    /// Fills `out` with up to `most` longer words that begin with `stem`, sorted.
-    pub(crate) fn longer(&self, stem: &[u8], most: usize, out: &mut Vec<Vec<u8>>) {
+    /// Fills `out` with up to `most` words that begin with `stem` and are longer, sorted.
+    pub(crate) fn collect_longer_words(&self, stem: &[u8], most: usize, out: &mut Vec<Vec<u8>>) {
         out.clear();
         for segment in &self.segments {
-            let words = segment.starting_with(stem).map(|(word, _)| word);
+            let words = segment.iter_prefix(stem).map(|(word, _)| word);
             let longer = words.filter(|word| **word != *stem);
             out.extend(longer.take(most).map(Cow::into_owned));
         }
@@ -155,28 +160,32 @@ impl Lexicon {
         out.truncate(most);
     }
 
-    pub(crate) fn holds(&self, ordinal: u32, term: &[u8]) -> bool {
+    pub(crate) fn document_has_term(&self, ordinal: u32, term: &[u8]) -> bool {
         self.segments
             .iter()
             .find(|segment| (segment.first..segment.end).contains(&ordinal))
-            .is_some_and(|segment| segment.find(term).iter().holds(ordinal))
+            .is_some_and(|segment| segment.find(term).iter().seek(ordinal))
     }
 
-    /// Shows a word all keys that may be near it.
-    pub(crate) fn spelled_like(&self, near: &mut Near, is_key_of: impl Fn(&str, &str) -> bool) {
+    /// Passes a spelling matcher all keys that may be similar to its word.
+    pub(crate) fn collect_similar_spellings(
+        &self,
+        matcher: &mut SpellingMatcher,
+        is_key_of: impl Fn(&str, &str) -> bool,
+    ) {
         for segment in &self.segments {
-            for beginning in near.beginnings() {
-                let mut at = segment.place(beginning.as_bytes());
+            for beginning in matcher.first_letters() {
+                let mut at = segment.lower_bound(beginning.as_bytes());
                 while let Some(key) = segment
-                    .key(at)
+                    .term_at(at)
                     .filter(|key| key.starts_with(beginning.as_bytes()))
                 {
                     let text = std::str::from_utf8(&key).unwrap_or_default();
-                    at = match near.look(text, &is_key_of) {
+                    at = match matcher.visit_key(text, &is_key_of) {
                         0 => at + 1,
                         bytes => {
                             let past = [key.get(..bytes).unwrap_or_default(), &[u8::MAX]].concat();
-                            segment.place(&past).max(at + 1)
+                            segment.lower_bound(&past).max(at + 1)
                         }
                     };
                 }
@@ -184,32 +193,36 @@ impl Lexicon {
         }
     }
 
-    /// Whether any document holds a term.
-    pub(crate) fn has(&self, term: &[u8]) -> bool {
+    /// Whether any document contains a term.
+    pub(crate) fn has_term(&self, term: &[u8]) -> bool {
         let mut segments = self.segments.iter();
         segments.any(|segment| segment.find(term).counts().0 > 0)
     }
 
-    /// The languages beside English, each with how many documents.
-    pub(crate) fn languages(&self) -> Vec<(Language, usize)> {
+    /// Returns the languages other than English, each with its number of documents.
+    pub(crate) fn count_languages(&self) -> Vec<(Language, usize)> {
         let mut found: BTreeMap<Language, usize> = BTreeMap::new();
-        for (language, list) in self.segments.iter().flat_map(|segment| languages(segment)) {
+        for (language, list) in self
+            .segments
+            .iter()
+            .flat_map(|segment| language_lists(segment))
+        {
             *found.entry(language).or_default() += list.counts().0;
         }
         found.into_iter().collect()
     }
 
-    /// The language of a document. The first question to a segment reads its lists; a write makes
-    /// a small one, and leaves the others as they are.
-    pub(crate) fn language_of(&self, ordinal: u32) -> Language {
+    /// Returns the language of a document. The first lookup in a segment reads its language lists;
+    /// a write adds a small segment and keeps what the others have read.
+    pub(crate) fn document_language(&self, ordinal: u32) -> Language {
         let at = self.segments.partition_point(|one| one.end <= ordinal);
         let Some(segment) = self.segments.get(at) else {
             return Language::English;
         };
         let by_document = segment.languages.get_or_init(|| {
             let mut by_document = Vec::new();
-            for (language, list) in languages(segment) {
-                by_document.resize(segment.documents() as usize, Language::English);
+            for (language, list) in language_lists(segment) {
+                by_document.resize(segment.document_count() as usize, Language::English);
                 for posting in list.iter() {
                     let place = (posting.ordinal - segment.first) as usize;
                     if let Some(one) = by_document.get_mut(place) {
@@ -223,25 +236,32 @@ impl Lexicon {
         by_document.get(place).copied().unwrap_or(Language::English)
     }
 
-    /// The documents with this exact term, ascending.
-    pub(crate) fn exact(&self, term: &str) -> Vec<u32> {
-        self.lists(exact_key(term).as_bytes()).ordinals()
+    /// Returns the documents with this exact term, ascending.
+    pub(crate) fn find_exact(&self, term: &str) -> Vec<u32> {
+        self.posting_lists(exact_key(term).as_bytes()).ordinals()
     }
 
-    /// The exact terms that begin with `prefix`, at most `most` of each segment, with their
-    /// documents.
-    pub(crate) fn exact_from(&self, prefix: &str, most: usize) -> BTreeMap<String, Vec<u32>> {
+    /// Returns the first `most` exact terms that begin with `prefix`, with their documents.
+    pub(crate) fn find_exact_prefix(
+        &self,
+        prefix: &str,
+        most: usize,
+    ) -> BTreeMap<String, Vec<u32>> {
         let prefix = exact_key(prefix);
         let mut found: BTreeMap<String, Vec<u32>> = BTreeMap::new();
         for segment in &self.segments {
-            for (term, postings) in segment.starting_with(prefix.as_bytes()).take(most) {
-                let Some(term) = term.get(EXACT.len_utf8()..) else {
+            for (term, postings) in segment.iter_prefix(prefix.as_bytes()).take(most) {
+                let Some(term) = term.get(EXACT_PREFIX.len_utf8()..) else {
                     continue;
                 };
                 let term = String::from_utf8_lossy(term).into_owned();
                 let ordinals = postings.iter().map(|posting| posting.ordinal);
                 found.entry(term).or_default().extend(ordinals);
             }
+        }
+        // The first of all segments are among the first of each.
+        while found.len() > most {
+            found.pop_last();
         }
         found
     }
@@ -256,61 +276,62 @@ impl Lexicon {
 
 /// The posting lists of one term in every segment, still encoded.
 #[derive(Debug, Default)]
-pub(crate) struct Lists<'a> {
-    lists: Vec<List<'a>>,
-    /// Whether they are of several forms of a term.
-    of_several: bool,
+pub(crate) struct PostingLists<'a> {
+    lists: Vec<PostingList<'a>>,
+    /// Whether the lists are of several forms of a term.
+    has_several_forms: bool,
 }
 
-impl Lists<'_> {
-    /// Those of several forms of one term.
-    pub(crate) fn any_of(mut forms: impl Iterator<Item = Self>) -> Self {
+impl PostingLists<'_> {
+    /// Joins the lists of several forms of one term.
+    pub(crate) fn union(mut forms: impl Iterator<Item = Self>) -> Self {
         let mut all = forms.next().unwrap_or_default();
         for form in forms {
-            all.of_several = true;
+            all.has_several_forms = true;
             all.lists.extend(form.lists);
         }
         all
     }
 
-    /// Documents listed; of several forms some of them more than once.
-    pub(crate) fn documents(&self) -> usize {
+    /// Returns the number of postings; with several forms a document may be counted repeatedly.
+    pub(crate) fn posting_count(&self) -> usize {
         self.lists.iter().map(|list| list.counts().0).sum()
     }
 
-    /// Documents listed, and those of them with the term in their head; `None` of several forms,
-    /// which may list one twice.
+    /// Returns the number of documents, and of those with the term in their head; `None` with
+    /// several forms, which may list a document twice.
     pub(crate) fn counts(&self) -> Option<(usize, usize)> {
-        let counts = self.lists.iter().map(List::counts);
+        let counts = self.lists.iter().map(PostingList::counts);
         let all = counts.fold((0, 0), |all, own| (all.0 + own.0, all.1 + own.1));
-        (!self.of_several).then_some(all)
+        (!self.has_several_forms).then_some(all)
     }
 
-    /// The documents listed, ascending.
+    /// Returns the listed documents, ascending.
     pub(crate) fn ordinals(&self) -> Vec<u32> {
         let mut postings = Vec::new();
-        self.gather(|_| true, &mut postings);
+        self.collect_postings(|_| true, &mut postings);
         postings.iter().map(|posting| posting.ordinal).collect()
     }
 
-    /// Keeps of these documents, ascending, those that are listed. Reads no further than the last.
-    pub(crate) fn retain(&self, documents: &mut Vec<u32>) {
-        let mut lists: Vec<_> = self.lists.iter().map(List::iter).collect();
-        documents.retain(|ordinal| lists.iter_mut().any(|list| list.holds(*ordinal)));
+    /// Removes from `documents`, ascending, those that are not listed. Reads no further than the
+    /// last.
+    pub(crate) fn retain_listed(&self, documents: &mut Vec<u32>) {
+        let mut lists: Vec<_> = self.lists.iter().map(PostingList::iter).collect();
+        documents.retain(|ordinal| lists.iter_mut().any(|list| list.seek(*ordinal)));
     }
 
-    /// Adds every document that `keep` admits to `out`, ordinals ascending; with several forms of a
-    /// term it has the term as often as the most frequent of them.
-    pub(crate) fn gather(&self, keep: impl Fn(u32) -> bool, out: &mut Vec<Posting>) {
+    /// Appends the postings that `keep` accepts to `out`, ordinals ascending. With several forms of
+    /// a term a document gets the counts of its most frequent form.
+    pub(crate) fn collect_postings(&self, keep: impl Fn(u32) -> bool, out: &mut Vec<Posting>) {
         let start = out.len();
-        out.reserve(self.documents());
+        out.reserve(self.posting_count());
         for list in &self.lists {
             let mut postings = list.iter();
             while let Some(block) = postings.next_block() {
                 out.extend(block.iter().filter(|posting| keep(posting.ordinal)));
             }
         }
-        if self.of_several {
+        if self.has_several_forms {
             let mut own = out.split_off(start);
             own.sort_by_key(|posting| posting.ordinal);
             own.dedup_by(|later, first| {
@@ -326,46 +347,48 @@ impl Lists<'_> {
     }
 }
 
-/// The documents of a segment in each language beside English.
-fn languages(segment: &Segment) -> Vec<(Language, List<'_>)> {
-    let prefix = LANGUAGE.to_string();
-    let lists = segment.starting_with(prefix.as_bytes());
+/// Returns the posting list of each language other than English in a segment.
+fn language_lists(segment: &Segment) -> Vec<(Language, PostingList<'_>)> {
+    let prefix = LANGUAGE_PREFIX.to_string();
+    let lists = segment.iter_prefix(prefix.as_bytes());
     lists
         .filter_map(|(term, list)| {
             let code = String::from_utf8_lossy(&term);
-            let language = Language::of_code(code.trim_start_matches(LANGUAGE))?;
+            let language = Language::from_code(code.trim_start_matches(LANGUAGE_PREFIX))?;
             Some((language, list))
         })
         .collect()
 }
 
-/// A segment without what is gone.
-pub(crate) fn purged(segment: &Arc<Segment>, gone: &Gone) -> Segment {
-    merge(std::slice::from_ref(segment), |ordinal| !gone.has(ordinal))
+/// Copies a segment without the documents of `gone`.
+pub(crate) fn purge_segment(segment: &Arc<Segment>, gone: &PurgeSet) -> Segment {
+    merge_segments(std::slice::from_ref(segment), |ordinal| {
+        !gone.contains(ordinal)
+    })
 }
 
 fn exact_key(term: &str) -> String {
-    let mut key = String::from(EXACT);
+    let mut key = String::from(EXACT_PREFIX);
     key.push_str(&term[..term.floor_char_boundary(EXACT_BYTES_MAX)]);
     key
 }
 
-fn level(segment: &Segment) -> u32 {
-    segment.documents().max(1).ilog(FACTOR as u32)
+fn merge_level(segment: &Segment) -> u32 {
+    segment.document_count().max(1).ilog(MERGE_FACTOR as u32)
 }
 
-/// Documents pushed and not yet published.
+/// Terms of documents that are pushed and not yet published.
 #[derive(Debug, Default)]
-pub(crate) struct Pending {
+pub(crate) struct PendingSegment {
     terms: BTreeMap<String, Vec<Posting>>,
-    /// Terms of the head of each document.
+    /// Number of terms in the head of each document.
     lengths: Vec<u8>,
     first: u32,
     end: u32,
 }
 
-impl Pending {
-    /// An empty batch whose first document gets the ordinal `first`.
+impl PendingSegment {
+    /// Creates an empty batch whose first document gets the ordinal `first`.
     pub(crate) fn new(first: u32) -> Self {
         Self {
             terms: BTreeMap::new(),
@@ -375,25 +398,25 @@ impl Pending {
         }
     }
 
-    pub(crate) fn documents(&self) -> u32 {
+    pub(crate) fn document_count(&self) -> u32 {
         self.end - self.first
     }
 
     /// Adds the next document; returns its number of terms and of head terms.
-    pub(crate) fn push(&mut self, text: &str) -> (u32, u8) {
+    pub(crate) fn push_text(&mut self, text: &str) -> (u32, u8) {
         let ordinal = self.end;
         self.end += 1;
-        let language = Language::of(text);
+        let language = Language::detect(text);
         if language != Language::English {
-            self.once(format!("{LANGUAGE}{}", language.code()));
+            self.add_term_once(format!("{LANGUAGE_PREFIX}{}", language.code()));
         }
         let mut position = 0_usize;
         let mut in_head = 0;
-        terms(text, &Reading::of_text(language), |term| {
-            if term.role != Role::Form {
+        for_each_term(text, &AnalyserConfig::for_text(language), |term| {
+            if term.role != TermRole::Variant {
                 in_head = u8::from(position < HEAD_TERMS);
             }
-            position += usize::from(term.role == Role::Word);
+            position += usize::from(term.role == TermRole::Word);
             if !self.terms.contains_key(term.key) {
                 self.terms.insert(term.key.to_owned(), Vec::new());
             }
@@ -420,12 +443,12 @@ impl Pending {
     }
 
     /// Adds an exact term to the document pushed last.
-    pub(crate) fn exact(&mut self, term: &str) {
-        self.once(exact_key(term));
+    pub(crate) fn add_exact_term(&mut self, term: &str) {
+        self.add_term_once(exact_key(term));
     }
 
     /// Adds a term, outside its text, to the document pushed last.
-    fn once(&mut self, key: String) {
+    fn add_term_once(&mut self, key: String) {
         let Some(ordinal) = self.end.checked_sub(1) else {
             return;
         };
@@ -440,15 +463,15 @@ impl Pending {
         }
     }
 
-    /// Turns the pending documents into a segment; the next batch begins after them.
-    pub(crate) fn seal(&mut self) -> Segment {
+    /// Builds a segment of the pending documents and starts the next batch after them.
+    pub(crate) fn build_segment(&mut self) -> Segment {
         let mut builder = SegmentBuilder::new(self.first, self.end);
         for (term, postings) in &self.terms {
-            builder.term(term.as_bytes());
+            builder.start_term(term.as_bytes());
             for posting in postings {
                 let place = (posting.ordinal - self.first) as usize;
                 let length = self.lengths.get(place).copied().unwrap_or(0);
-                builder.posting(Posting { length, ..*posting });
+                builder.add_posting(Posting { length, ..*posting });
             }
         }
         *self = Self::new(self.end);

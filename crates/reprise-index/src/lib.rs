@@ -1,5 +1,5 @@
-//! Derived search over one user's records: vectors, words, neighbours, time. Everything can be
-//! rebuilt from the log.
+//! Search over one user's records by vectors, words, neighbours and time. The index is derived: it
+//! can always be rebuilt from the log.
 //!
 //! One [`IndexWriter`] publishes immutable [`IndexSnapshot`]s; readers never wait for it. Documents
 //! are addressed by dense ordinals in append order.
@@ -9,7 +9,7 @@
 //! ```
 //! use chrono::DateTime;
 //! use reprise_index::{IndexWriter, NewDoc};
-//! use reprise_types::{MemoryFilter, MemoryKind, MemorySource, Order, RecordId};
+//! use reprise_types::{ListOrder, MemoryFilter, MemoryKind, MemorySource, RecordId};
 //!
 //! let mut writer = IndexWriter::new(2);
 //! writer.push(&NewDoc {
@@ -27,44 +27,52 @@
 //! });
 //! let snapshot = writer.publish();
 //! let all = snapshot.view(&MemoryFilter::default(), None);
-//! let latest = snapshot.in_order(&all, Order::NewestFirst, None, 10);
+//! let latest = snapshot.list_by_time(&all, ListOrder::NewestFirst, None, 10);
 //! assert_eq!(latest[0].1, RecordId::from_u128(1));
 //! ```
 
+mod bits;
 mod codec;
 mod cues;
 mod docs;
 mod error;
 mod facets;
-mod growth;
+mod graph_state;
 mod join;
 mod lexical;
 mod lexicon;
-mod others;
+mod live_set;
+mod other_model;
 mod pages;
 mod parts;
 mod purge;
+mod purge_set;
 mod segment;
 mod snapshot;
+mod spread;
 mod terms;
 mod vectors;
 mod view;
 mod words;
-mod world;
 mod writer;
 
 pub use docs::{Doc, DocTraits};
 pub use error::IndexError;
-pub use growth::{CELLS_DOCUMENTS, GRAPH_DOCUMENTS, PART_CELLS, PART_GRAPH, PART_HOT_GRAPH};
-pub use join::alike_pairs;
-pub use lexical::{LexicalScratch, LexicalSignals, MASK_TERMS, SignalSpread, TermSignal};
-pub use others::OtherVectors;
-pub use pages::{LeftPart, ReadPart};
-pub use parts::{IndexCopy, MergedWords, PART_CODES, PART_DOCUMENTS, PART_WORDS};
-pub use purge::{PurgeJob, Purged};
+pub use graph_state::{GRAPH_THRESHOLD, PART_CELLS, PART_GRAPH, PART_NEWEST_GRAPH};
+pub use join::find_similar_pairs;
+pub use lexical::{LexicalScratch, LexicalSignals, MASK_TERMS, TermSignal};
+pub use other_model::OtherModelVectors;
+pub use pages::{LazyPart, PartReadFn};
+pub use parts::{IndexCopy, MergedSegments, PART_CODES, PART_DOCUMENTS, PART_WORDS};
+pub use purge::{PurgeJob, PurgeResult};
 pub use snapshot::IndexSnapshot;
-pub use terms::{TextTerm, TextTerms, term_norm, term_score, term_share, term_weight, text_terms};
-pub use vectors::{QueryCodes, SPREAD, Sample, VectorScratch};
-pub use view::View;
-pub use words::{HEAD_TERMS, Language, Query, QueryTerm, word_of, word_ranges};
+pub use spread::Spread;
+pub use terms::{
+    TextTerm, TextTerms, bm25_parameters, extract_terms, term_bm25, term_idf, term_relative_weight,
+};
+pub use vectors::{CELLS_THRESHOLD, QueryCodes, SPREAD_SAMPLE, VectorScratch};
+pub use view::IndexView;
+pub use words::{
+    HEAD_TERMS, Language, Query, QueryTerm, find_first_word_with_key, find_ranges_of_words,
+};
 pub use writer::{IndexWriter, NewDoc};

@@ -1,23 +1,23 @@
-//! A run of documents' terms as immutable bytes: sorted dictionary, postings in blocks.
+//! The terms of a run of documents as immutable bytes: sorted dictionary, postings in blocks.
 //!
-//! The form in memory is the form in the file, and a saved segment is read in place. Reading is
-//! bounds-checked: damaged bytes end a list early, they never panic.
+//! The bytes in memory are those in the file, and a saved segment is read in place. Reading is
+//! bounds-checked: damaged bytes end a list early and never panic.
 //!
 //! ```text
 //! u32 first ordinal | u32 end ordinal | u32 terms | u32 dictionary bytes | u32 posting bytes
 //! terms x (u32 end in dictionary, u32 end in postings)
 //! dictionary: the terms, sorted, end to end
 //! postings: varint documents | varint those with the term in their head
-//!   | per whole block of 128 documents a row of `list.rs` | these blocks | the rest
-//! block: 128 gaps, packed in as many bits each as the row says | 128 counts | 128 head lengths
+//!   | per whole block of 128 documents a block header of `list.rs` | these blocks | the rest
+//! block: 128 gaps, packed in as many bits each as the header says | 128 counts | 128 head lengths
 //!   | large counts
-//! rest: per document varint gap, count, head length; large counts behind their count
-//! gap: to the document before it (or the segment's first), less one
-//! count: occurrences * 16 + those in the head; where one of them exceeds 15 the byte is 0 and both
-//!   stand as varints among the large counts
+//! rest: per document varint gap, count, head length; large counts after their count
+//! gap: to the document before it (or the segment's first), minus one
+//! count: occurrences * 16 + those in the head; if one of them exceeds 15 the byte is 0 and both
+//!   are varints among the large counts
 //! ```
-//! A document's number of terms in its head stands beside each of its terms: with it a posting is
-//! scored without a look at the document.
+//! Each posting contains the head length of its document, so that it is scored without reading
+//! the document's row.
 
 mod list;
 
@@ -25,13 +25,13 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use reprise_graph::put_varint;
+use reprise_hnsw::append_varint;
 
-use crate::codec::{SharedBytes, put_u32};
-use crate::pages::Pages;
+use crate::codec::{SharedBytes, append_u32};
+use crate::pages::PartPages;
 use crate::words::Language;
-pub(crate) use list::List;
-use list::{BLOCK, Row, pack};
+pub(crate) use list::PostingList;
+use list::{BLOCK_LEN, BlockHeader, pack_bits};
 
 const HEADER_BYTES: usize = 20;
 const ENTRY_BYTES: usize = 8;
@@ -48,36 +48,36 @@ pub(crate) struct Posting {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) enum Bytes {
-    Own(SharedBytes),
-    /// In a saved part, at this range.
-    Left(Arc<Pages>, Range<usize>),
+pub(crate) enum SegmentBytes {
+    InMemory(SharedBytes),
+    /// In a range of a saved part, read on demand.
+    InFile(Arc<PartPages>, Range<usize>),
 }
 
-impl From<SharedBytes> for Bytes {
+impl From<SharedBytes> for SegmentBytes {
     fn from(bytes: SharedBytes) -> Self {
-        Self::Own(bytes)
+        Self::InMemory(bytes)
     }
 }
 
-impl Bytes {
+impl SegmentBytes {
     pub(crate) fn len(&self) -> usize {
         match self {
-            Self::Own(bytes) => bytes.len(),
-            Self::Left(_, range) => range.len(),
+            Self::InMemory(bytes) => bytes.len(),
+            Self::InFile(_, range) => range.len(),
         }
     }
 
-    /// The bytes `from..to`; empty where they are damaged or missing.
+    /// Returns the bytes `from..to`; empty if they are damaged or missing.
     fn get(&self, from: usize, to: usize) -> Cow<'_, [u8]> {
         match self {
-            Self::Own(bytes) => Cow::Borrowed(bytes.get(from..to).unwrap_or_default()),
-            Self::Left(pages, range) => {
-                let within = |at: usize| range.start.saturating_add(at);
-                if within(to) > range.end {
+            Self::InMemory(bytes) => Cow::Borrowed(bytes.get(from..to).unwrap_or_default()),
+            Self::InFile(pages, range) => {
+                let offset = |at: usize| range.start.saturating_add(at);
+                if offset(to) > range.end {
                     return Cow::Borrowed(&[]);
                 }
-                pages.get(within(from), within(to))
+                pages.bytes(offset(from), offset(to))
             }
         }
     }
@@ -88,22 +88,22 @@ impl Bytes {
     }
 }
 
-/// The terms of documents `first..end`.
+/// The terms and postings of documents `first..end`.
 #[derive(Debug)]
 pub(crate) struct Segment {
-    bytes: Bytes,
+    bytes: SegmentBytes,
     pub(crate) first: u32,
     pub(crate) end: u32,
     terms: usize,
     dictionary: usize,
     postings: usize,
-    /// The language of each document, once somebody asked; empty where all are English.
+    /// The language of each document, filled at the first lookup; empty if all are English.
     pub(crate) languages: OnceLock<Vec<Language>>,
 }
 
 impl Segment {
-    /// Opens bytes that [`SegmentBuilder::finish`] made; `None` where the lengths do not match.
-    pub(crate) fn open(bytes: Bytes) -> Option<Self> {
+    /// Opens bytes that [`SegmentBuilder::finish`] wrote; `None` if the lengths do not match.
+    pub(crate) fn open(bytes: SegmentBytes) -> Option<Self> {
         let number = |at: usize| bytes.u32_at(at);
         let (first, end, terms) = (number(0)?, number(4)?, number(8)? as usize);
         let (dictionary_bytes, posting_bytes) = (number(12)? as usize, number(16)? as usize);
@@ -121,7 +121,7 @@ impl Segment {
         })
     }
 
-    /// All its bytes; empty where some are damaged.
+    /// Returns all bytes; empty if some are damaged.
     pub(crate) fn bytes(&self) -> Cow<'_, [u8]> {
         self.bytes.get(0, self.bytes.len())
     }
@@ -130,35 +130,35 @@ impl Segment {
         self.bytes.len()
     }
 
-    pub(crate) fn documents(&self) -> u32 {
+    pub(crate) fn document_count(&self) -> u32 {
         self.end - self.first
     }
 
-    /// The postings of `term`, empty where the segment does not hold it.
-    pub(crate) fn find(&self, term: &[u8]) -> List<'_> {
-        let at = self.place(term);
+    /// Returns the postings of `term`; empty if the segment does not contain it.
+    pub(crate) fn find(&self, term: &[u8]) -> PostingList<'_> {
+        let at = self.lower_bound(term);
         let found = at < self.terms && *self.term(at) == *term;
-        self.list(if found { at } else { self.terms })
+        self.list_at(if found { at } else { self.terms })
     }
 
-    /// The terms that begin with a prefix, in order, with their postings.
-    pub(crate) fn starting_with(
+    /// Returns the terms that begin with a prefix, in order, with their postings.
+    pub(crate) fn iter_prefix(
         &self,
         prefix: &[u8],
-    ) -> impl Iterator<Item = (Cow<'_, [u8]>, List<'_>)> {
-        (self.place(prefix)..self.terms)
+    ) -> impl Iterator<Item = (Cow<'_, [u8]>, PostingList<'_>)> {
+        (self.lower_bound(prefix)..self.terms)
             .map(|at| (self.term(at), at))
             .take_while(move |(term, _)| term.starts_with(prefix))
-            .map(|(term, at)| (term, self.list(at)))
+            .map(|(term, at)| (term, self.list_at(at)))
     }
 
-    /// The term at a place; `None` behind the last.
-    pub(crate) fn key(&self, at: usize) -> Option<Cow<'_, [u8]>> {
+    /// Returns the term at an index; `None` after the last.
+    pub(crate) fn term_at(&self, at: usize) -> Option<Cow<'_, [u8]>> {
         (at < self.terms).then(|| self.term(at))
     }
 
-    /// Index of the first term not less than this one.
-    pub(crate) fn place(&self, term: &[u8]) -> usize {
+    /// Returns the index of the first term that is not less than this one.
+    pub(crate) fn lower_bound(&self, term: &[u8]) -> usize {
         let (mut low, mut high) = (0, self.terms);
         while low < high {
             let middle = low.midpoint(high);
@@ -172,16 +172,17 @@ impl Segment {
     }
 
     fn term(&self, index: usize) -> Cow<'_, [u8]> {
-        self.slice(index, 0, self.dictionary, self.postings)
+        self.entry_bytes(index, 0, self.dictionary, self.postings)
     }
 
-    fn list(&self, index: usize) -> List<'_> {
-        let bytes = self.slice(index, 4, self.postings, self.bytes.len());
-        List::new(bytes, self.first, self.end)
+    fn list_at(&self, index: usize) -> PostingList<'_> {
+        let bytes = self.entry_bytes(index, 4, self.postings, self.bytes.len());
+        PostingList::new(bytes, self.first, self.end)
     }
 
-    /// The range within `from..to` given by entry `index` of the table column at byte `column`.
-    fn slice(&self, index: usize, column: usize, from: usize, to: usize) -> Cow<'_, [u8]> {
+    /// Returns the range of `from..to` that entry `index` of the table column at byte `column`
+    /// gives.
+    fn entry_bytes(&self, index: usize, column: usize, from: usize, to: usize) -> Cow<'_, [u8]> {
         let end_of = |index: usize| {
             if index >= self.terms {
                 return None;
@@ -201,14 +202,15 @@ impl Segment {
         }
     }
 
-    /// The same segment in memory, for sequential reading.
-    fn whole(&self) -> Cow<'_, Self> {
+    /// Returns the segment in memory, for sequential reading.
+    fn to_memory(&self) -> Cow<'_, Self> {
         match &self.bytes {
-            Bytes::Own(_) => Cow::Borrowed(self),
-            Bytes::Left(..) => {
+            SegmentBytes::InMemory(_) => Cow::Borrowed(self),
+            SegmentBytes::InFile(..) => {
                 let bytes = SharedBytes::from(self.bytes().into_owned());
                 let whole = Self::open(bytes.into());
-                // Damaged bytes hold no term; loading the rest reports them and rebuilds the index.
+                // Damaged bytes contain no term; loading the rest reports them, and the index is
+                // rebuilt.
                 Cow::Owned(
                     whole.unwrap_or_else(|| SegmentBuilder::new(self.first, self.end).finish()),
                 )
@@ -227,7 +229,7 @@ impl Clone for Segment {
     }
 }
 
-/// Writes a segment term by term, in order.
+/// Builds a segment term by term, in order.
 #[derive(Debug)]
 pub(crate) struct SegmentBuilder {
     first: u32,
@@ -235,10 +237,10 @@ pub(crate) struct SegmentBuilder {
     table: Vec<u8>,
     dictionary: Vec<u8>,
     postings: Vec<u8>,
-    /// The documents of the current term.
-    own: Vec<Posting>,
-    /// Where the current term began in `dictionary`.
-    began: usize,
+    /// Postings of the current term.
+    current: Vec<Posting>,
+    /// Offset of the current term in `dictionary`.
+    term_start: usize,
 }
 
 impl SegmentBuilder {
@@ -249,42 +251,42 @@ impl SegmentBuilder {
             table: Vec::new(),
             dictionary: Vec::new(),
             postings: Vec::new(),
-            own: Vec::new(),
-            began: 0,
+            current: Vec::new(),
+            term_start: 0,
         }
     }
 
-    /// Begins a term; terms come sorted.
-    pub(crate) fn term(&mut self, term: &[u8]) {
+    /// Starts a term; terms must come sorted.
+    pub(crate) fn start_term(&mut self, term: &[u8]) {
         self.close_term();
         self.dictionary.extend_from_slice(term);
     }
 
-    /// Adds a document to the current term; ordinals come ascending.
-    pub(crate) fn posting(&mut self, posting: Posting) {
-        self.own.push(posting);
+    /// Adds a posting to the current term; ordinals must ascend.
+    pub(crate) fn add_posting(&mut self, posting: Posting) {
+        self.current.push(posting);
     }
 
-    /// Adds the current term to the table, or drops it where it has no document.
+    /// Adds the current term to the table, or drops it if it has no posting.
     fn close_term(&mut self) {
-        let own = std::mem::take(&mut self.own);
-        if own.is_empty() {
-            self.dictionary.truncate(self.began);
+        let current = std::mem::take(&mut self.current);
+        if current.is_empty() {
+            self.dictionary.truncate(self.term_start);
             return;
         }
-        self.encode(&own);
-        put_u32(&mut self.table, self.dictionary.len() as u32);
-        put_u32(&mut self.table, self.postings.len() as u32);
-        self.began = self.dictionary.len();
-        self.own = own;
-        self.own.clear();
+        self.encode_postings(&current);
+        append_u32(&mut self.table, self.dictionary.len() as u32);
+        append_u32(&mut self.table, self.postings.len() as u32);
+        self.term_start = self.dictionary.len();
+        self.current = current;
+        self.current.clear();
     }
 
-    fn encode(&mut self, own: &[Posting]) {
-        let heads = own.iter().filter(|posting| posting.head > 0).count();
-        put_varint(&mut self.postings, own.len() as u64);
-        put_varint(&mut self.postings, heads as u64);
-        let (whole, rest) = own.as_chunks::<BLOCK>();
+    fn encode_postings(&mut self, current: &[Posting]) {
+        let heads = current.iter().filter(|posting| posting.head > 0).count();
+        append_varint(&mut self.postings, current.len() as u64);
+        append_varint(&mut self.postings, heads as u64);
+        let (whole, rest) = current.as_chunks::<BLOCK_LEN>();
         let mut next = self.first;
         let mut gap = |posting: &Posting| {
             let gap = posting.ordinal.saturating_sub(next);
@@ -295,20 +297,21 @@ impl SegmentBuilder {
         for block in whole {
             let begins = blocks.len();
             let gaps = block.each_ref().map(&mut gap);
-            let bits = pack(&mut blocks, &gaps);
-            blocks.extend(block.iter().copied().map(count_byte));
+            let bits = pack_bits(&mut blocks, &gaps);
+            blocks.extend(block.iter().copied().map(pack_counts));
             blocks.extend(block.iter().map(|posting| posting.length));
             for posting in block {
-                put_large(&mut blocks, *posting);
+                append_large_counts(&mut blocks, *posting);
             }
             let bytes = (blocks.len() - begins) as u16;
-            Row { bytes, bits }.write(&mut self.postings);
+            BlockHeader { bytes, bits }.encode(&mut self.postings);
         }
         self.postings.append(&mut blocks);
         for posting in rest {
-            put_varint(&mut self.postings, gap(posting).into());
-            self.postings.extend([count_byte(*posting), posting.length]);
-            put_large(&mut self.postings, *posting);
+            append_varint(&mut self.postings, gap(posting).into());
+            self.postings
+                .extend([pack_counts(*posting), posting.length]);
+            append_large_counts(&mut self.postings, *posting);
         }
     }
 
@@ -325,13 +328,13 @@ impl SegmentBuilder {
             self.dictionary.len() as u32,
             self.postings.len() as u32,
         ] {
-            put_u32(&mut bytes, number);
+            append_u32(&mut bytes, number);
         }
         bytes.extend_from_slice(&self.table);
         bytes.extend_from_slice(&self.dictionary);
         bytes.extend_from_slice(&self.postings);
         Segment {
-            bytes: Bytes::Own(bytes.into()),
+            bytes: SegmentBytes::InMemory(bytes.into()),
             first: self.first,
             end: self.end,
             terms,
@@ -342,7 +345,7 @@ impl SegmentBuilder {
     }
 }
 
-fn count_byte(posting: Posting) -> u8 {
+fn pack_counts(posting: Posting) -> u8 {
     let is_small = (1..16).contains(&posting.count) && posting.head < 16;
     if is_small {
         (posting.count as u8) << 4 | posting.head
@@ -351,21 +354,24 @@ fn count_byte(posting: Posting) -> u8 {
     }
 }
 
-/// Appends counts that fit in no byte.
-fn put_large(out: &mut Vec<u8>, posting: Posting) {
-    if count_byte(posting) == 0 {
-        put_varint(out, posting.count.into());
-        put_varint(out, posting.head.into());
+/// Appends the counts of a posting as varints if [`pack_counts`] cannot hold them.
+fn append_large_counts(out: &mut Vec<u8>, posting: Posting) {
+    if pack_counts(posting) == 0 {
+        append_varint(out, posting.count.into());
+        append_varint(out, posting.head.into());
     }
 }
 
-/// One segment with the documents of all (adjacent, in order) that `keep` admits. A term that no
-/// kept document holds is gone.
-pub(crate) fn merge(segments: &[impl AsRef<Segment>], keep: impl Fn(u32) -> bool) -> Segment {
+/// Merges adjacent segments, in order, into one with the documents that `keep` accepts. A term that
+/// no kept document contains is dropped.
+pub(crate) fn merge_segments(
+    segments: &[impl AsRef<Segment>],
+    keep: impl Fn(u32) -> bool,
+) -> Segment {
     let first = segments.first().map_or(0, |s| s.as_ref().first);
     let end = segments.last().map_or(first, |s| s.as_ref().end);
     let mut builder = SegmentBuilder::new(first, end);
-    let whole: Vec<Cow<'_, Segment>> = segments.iter().map(|s| s.as_ref().whole()).collect();
+    let whole: Vec<Cow<'_, Segment>> = segments.iter().map(|s| s.as_ref().to_memory()).collect();
     let mut cursors: Vec<(&Segment, usize)> = whole.iter().map(|s| (&**s, 0)).collect();
     while let Some(term) = cursors
         .iter()
@@ -373,12 +379,12 @@ pub(crate) fn merge(segments: &[impl AsRef<Segment>], keep: impl Fn(u32) -> bool
         .map(|(segment, at)| segment.term(*at))
         .min()
     {
-        builder.term(&term);
+        builder.start_term(&term);
         for (segment, at) in &mut cursors {
             if *at < segment.terms && segment.term(*at) == term {
-                let list = segment.list(*at);
+                let list = segment.list_at(*at);
                 for posting in list.iter().filter(|p| keep(p.ordinal)) {
-                    builder.posting(posting);
+                    builder.add_posting(posting);
                 }
                 *at += 1;
             }

@@ -1,41 +1,44 @@
-//! Vectors quantised to one signed byte per number, and to one bit per number made from these.
+//! Vectors quantised to one signed byte per number, and to one sign bit per number of these.
 
 mod cells;
 mod closest;
 mod kernels;
 mod query;
+mod query_codes;
+mod sampling;
 mod saved;
 mod signs;
 
 use std::sync::Arc;
 
-pub use cells::SPREAD;
+pub use cells::{CELLS_THRESHOLD, SPREAD_SAMPLE};
 pub(crate) use cells::{CellState, SavedCells};
-pub use query::{QueryCodes, Sample, VectorScratch};
-use saved::Left;
-pub(crate) use saved::{read, write};
+pub use query::VectorScratch;
+pub use query_codes::QueryCodes;
+use saved::SavedCodes;
+pub(crate) use saved::{encode_vectors, open_vectors};
 
-use crate::error::Result;
-use reprise_graph::Metric;
+use crate::error::IndexResult;
+use reprise_hnsw::Metric;
 
-/// Documents per shared chunk of codes; small, because an append copies one chunk.
+/// Documents per shared chunk of codes. It is small because an append copies one chunk.
 pub(crate) const CHUNK_DOCUMENTS: usize = 256;
 
-/// A chunk's content: in memory, or still in the saved part.
+/// Content of a chunk: in memory, or still in the saved part.
 #[derive(Debug, Clone)]
-enum Content {
-    Own {
+enum ChunkContent {
+    InMemory {
         codes: Vec<i8>,
         /// 0 for a document without a vector.
         scales: Vec<f32>,
         signs: Vec<u64>,
     },
-    Left(Arc<Left>),
+    InFile(Arc<SavedCodes>),
 }
 
 #[derive(Debug, Clone)]
 struct Chunk {
-    content: Content,
+    content: ChunkContent,
     /// One bit for each document that has a vector.
     present: [u64; CHUNK_DOCUMENTS / 64],
 }
@@ -43,32 +46,32 @@ struct Chunk {
 impl Chunk {
     fn new(dimensions: usize) -> Self {
         Self {
-            content: Content::Own {
+            content: ChunkContent::InMemory {
                 codes: Vec::with_capacity(CHUNK_DOCUMENTS * dimensions),
                 scales: Vec::with_capacity(CHUNK_DOCUMENTS),
-                signs: vec![0; signs::chunk_words(dimensions)],
+                signs: vec![0; signs::words_per_chunk(dimensions)],
             },
             present: [0; CHUNK_DOCUMENTS / 64],
         }
     }
 
-    /// Whether it stands in the file as it is here.
-    fn is_left(&self) -> bool {
-        matches!(self.content, Content::Left(_))
+    /// Whether its content is still in the saved part.
+    fn is_in_file(&self) -> bool {
+        matches!(self.content, ChunkContent::InFile(_))
     }
 
-    /// The signs of this chunk, whose number is `number`; read into `spare` where they are still in
-    /// the file, `None` where they are damaged there.
+    /// Returns the signs of this chunk, whose number is `number`; they are read into `spare` if
+    /// they are still in the file, and `None` if they are damaged there.
     fn signs<'a>(&'a self, number: usize, spare: &'a mut Vec<u64>) -> Option<&'a [u64]> {
         match &self.content {
-            Content::Own { signs, .. } => Some(signs),
-            Content::Left(left) => left.signs(number, spare),
+            ChunkContent::InMemory { signs, .. } => Some(signs),
+            ChunkContent::InFile(saved) => saved.signs(number, spare),
         }
     }
 
     /// Stores the codes of `vector` (zeros for `None`) as document `place`.
-    fn put(&mut self, place: usize, dimensions: usize, vector: Option<&[f32]>) {
-        let Content::Own {
+    fn store_vector(&mut self, place: usize, dimensions: usize, vector: Option<&[f32]>) {
+        let ChunkContent::InMemory {
             codes,
             scales,
             signs,
@@ -86,7 +89,7 @@ impl Chunk {
         };
         codes.fill(0);
         *scale = vector.map_or(0.0, |vector| quantise(vector, codes));
-        signs::put(signs, place, codes);
+        signs::store_signs(signs, place, codes);
         let bit = 1 << (place % 64);
         self.present[place / 64] &= !bit;
         if *scale != 0.0 {
@@ -97,21 +100,21 @@ impl Chunk {
 
 /// Codes, signs and scales of every document.
 #[derive(Debug, Clone)]
-pub(crate) struct Vectors {
+pub(crate) struct QuantisedVectors {
     dimensions: usize,
     documents: usize,
     chunks: Vec<Arc<Chunk>>,
     /// The saved part, for chunks not read yet.
-    left: Option<Arc<Left>>,
+    saved: Option<Arc<SavedCodes>>,
 }
 
-impl Vectors {
+impl QuantisedVectors {
     pub(crate) fn new(dimensions: usize) -> Self {
         Self {
             dimensions,
             documents: 0,
             chunks: Vec::new(),
-            left: None,
+            saved: None,
         }
     }
 
@@ -123,7 +126,7 @@ impl Vectors {
         self.documents
     }
 
-    /// Whether a vector can be quantised: right length, finite, not all zero.
+    /// Whether a vector can be quantised: it has the right length, is finite and not all zero.
     fn is_usable(&self, vector: &[f32]) -> bool {
         vector.len() == self.dimensions
             && vector.iter().all(|x| x.is_finite())
@@ -139,7 +142,11 @@ impl Vectors {
         let vector = vector.filter(|vector| self.is_usable(vector));
         let number = self.len() / CHUNK_DOCUMENTS;
         if let Some(chunk) = self.chunks.last_mut() {
-            own(chunk, number, self.dimensions).put(place, self.dimensions, vector);
+            make_writable(chunk, number, self.dimensions).store_vector(
+                place,
+                self.dimensions,
+                vector,
+            );
             self.documents += 1;
         }
     }
@@ -152,7 +159,11 @@ impl Vectors {
             && index < self.documents
         {
             let (number, place) = (index / CHUNK_DOCUMENTS, index % CHUNK_DOCUMENTS);
-            own(chunk, number, self.dimensions).put(place, self.dimensions, vector);
+            make_writable(chunk, number, self.dimensions).store_vector(
+                place,
+                self.dimensions,
+                vector,
+            );
         }
     }
 
@@ -165,51 +176,51 @@ impl Vectors {
         chunk.is_some_and(|chunk| chunk.present[place / 64] >> (place % 64) & 1 == 1)
     }
 
-    pub(crate) fn held(&self) -> u32 {
+    pub(crate) fn vector_count(&self) -> u32 {
         let words = self.chunks.iter().flat_map(|chunk| chunk.present);
         words.map(u64::count_ones).sum()
     }
 
-    /// Codes and scale of one document, zeros where it has no vector; `None` where they are damaged
-    /// in the file.
+    /// Returns codes and scale of one document, zeros if it has no vector; `None` if they are
+    /// damaged in the file.
     fn row(&self, ordinal: u32) -> Option<(&[i8], f32)> {
         let index = ordinal as usize;
         match &self.chunks.get(index / CHUNK_DOCUMENTS)?.content {
-            Content::Own { codes, scales, .. } => {
+            ChunkContent::InMemory { codes, scales, .. } => {
                 let place = index % CHUNK_DOCUMENTS;
                 let from = place * self.dimensions;
                 let codes = codes.get(from..from + self.dimensions)?;
                 Some((codes, *scales.get(place)?))
             }
-            Content::Left(left) => left.row(ordinal),
+            ChunkContent::InFile(saved) => saved.row(ordinal),
         }
     }
 
-    /// Whether a document's codes are those in the file.
-    fn is_left_at(&self, ordinal: u32) -> bool {
+    /// Whether a document's codes are still in the file.
+    fn is_unread_at(&self, ordinal: u32) -> bool {
         let chunk = self.chunks.get(ordinal as usize / CHUNK_DOCUMENTS);
-        chunk.is_some_and(|chunk| chunk.is_left())
+        chunk.is_some_and(|chunk| chunk.is_in_file())
     }
 
     /// Whether some codes are still in the file.
-    pub(crate) fn is_left(&self) -> bool {
-        self.left.as_ref().is_some_and(|left| !left.is_loaded())
+    pub(crate) fn has_unread(&self) -> bool {
+        self.saved.as_ref().is_some_and(|saved| !saved.is_loaded())
     }
 
     /// Reads the codes still in the file, for every snapshot that shares them.
-    pub(crate) fn load(&self) -> Result<()> {
-        self.left.as_ref().map_or(Ok(()), |left| left.load())
+    pub(crate) fn load(&self) -> IndexResult<()> {
+        self.saved.as_ref().map_or(Ok(()), |saved| saved.load())
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
         let codes = self.chunks.len() * CHUNK_DOCUMENTS * self.dimensions;
-        // With the signs, an eighth of the codes.
+        // The signs take an eighth of the codes.
         codes + codes / 8 + self.documents * size_of::<f32>()
     }
 }
 
-impl Metric for Vectors {
-    /// The approximate cosine; 0 where either has no vector.
+impl Metric for QuantisedVectors {
+    /// Returns the approximate cosine; 0 if either document has no vector.
     fn similarity(&self, a: u32, b: u32) -> f32 {
         match (self.row(a), self.row(b)) {
             (Some((left, one)), Some((right, other))) => {
@@ -220,16 +231,16 @@ impl Metric for Vectors {
     }
 }
 
-/// Chunk `number` for writing: unshared, in memory, with full capacity.
-fn own(chunk: &mut Arc<Chunk>, number: usize, dimensions: usize) -> &mut Chunk {
-    let is_own =
-        Arc::get_mut(chunk).is_some_and(|chunk| matches!(chunk.content, Content::Own { .. }));
+/// Returns chunk `number` for writing: unshared, in memory, with full capacity.
+fn make_writable(chunk: &mut Arc<Chunk>, number: usize, dimensions: usize) -> &mut Chunk {
+    let is_own = Arc::get_mut(chunk)
+        .is_some_and(|chunk| matches!(chunk.content, ChunkContent::InMemory { .. }));
     if !is_own {
         let mut all = Vec::with_capacity(CHUNK_DOCUMENTS * dimensions);
         let mut factors = Vec::with_capacity(CHUNK_DOCUMENTS);
         let mut words = Vec::new();
         match &chunk.content {
-            Content::Own {
+            ChunkContent::InMemory {
                 codes,
                 scales,
                 signs,
@@ -238,23 +249,23 @@ fn own(chunk: &mut Arc<Chunk>, number: usize, dimensions: usize) -> &mut Chunk {
                 factors.extend_from_slice(scales);
                 words.clone_from(signs);
             }
-            Content::Left(left) => {
+            ChunkContent::InFile(saved) => {
                 let first = (number * CHUNK_DOCUMENTS) as u32;
-                for ordinal in (first..left.len()).take(CHUNK_DOCUMENTS) {
+                for ordinal in (first..saved.len()).take(CHUNK_DOCUMENTS) {
                     // Damaged rows count as zeros here; loading the rest reports the damage and
                     // rebuilds the index.
-                    let (codes, scale) = left.row(ordinal).unwrap_or_default();
+                    let (codes, scale) = saved.row(ordinal).unwrap_or_default();
                     all.extend_from_slice(codes);
                     all.resize((factors.len() + 1) * dimensions, 0);
                     factors.push(scale);
                 }
                 let mut spare = Vec::new();
-                words.extend_from_slice(left.signs(number, &mut spare).unwrap_or_default());
-                words.resize(signs::chunk_words(dimensions), 0);
+                words.extend_from_slice(saved.signs(number, &mut spare).unwrap_or_default());
+                words.resize(signs::words_per_chunk(dimensions), 0);
             }
         }
         *chunk = Arc::new(Chunk {
-            content: Content::Own {
+            content: ChunkContent::InMemory {
                 codes: all,
                 scales: factors,
                 signs: words,
@@ -270,7 +281,7 @@ fn quantise(vector: &[f32], codes: &mut [i8]) -> f32 {
     let largest = vector.iter().fold(0.0_f32, |m, x| m.max(x.abs()));
     let scale = largest / 127.0;
     if scale == 0.0 {
-        // Subnormal: too small to divide by; treated as a zero vector.
+        // A subnormal scale is too small to divide by; the vector counts as zero.
         return 0.0;
     }
     for (code, x) in codes.iter_mut().zip(vector) {

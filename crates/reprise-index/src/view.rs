@@ -1,71 +1,71 @@
-//! Which documents may answer a query: those live (now or at an instant) that the filter admits.
+//! Which documents a query may return: those live (now or at an instant) that the filter admits.
 //!
-//! Statistics are over all live documents but leads, whatever the filter.
+//! Statistics are over all live documents except bare prompts, whatever the filter.
 
 use std::sync::Arc;
 
-use crate::snapshot::set_bits;
-use crate::world::{World, known};
+use crate::bits::iter_set_bits;
+use crate::live_set::{LiveSet, linked_document};
 
-/// The documents that may answer one query. Cheap to make without a filter.
+/// The documents that one query may return. Cheap to create without a filter.
 #[derive(Debug, Clone)]
-pub struct View {
-    world: Arc<World>,
-    /// One bit per document; `None` where every live document may answer.
+pub struct IndexView {
+    live_set: Arc<LiveSet>,
+    /// One bit per document; `None` if every live document may be returned.
     admitted: Option<Box<[u64]>>,
     considered: u32,
 }
 
-impl View {
-    pub(crate) fn all(world: Arc<World>) -> Self {
+impl IndexView {
+    pub(crate) fn unfiltered(live_set: Arc<LiveSet>) -> Self {
         Self {
-            considered: world.live,
+            considered: live_set.live,
             admitted: None,
-            world,
+            live_set,
         }
     }
 
-    /// Of the documents in `admitted`, a bit each, all of which are live.
-    pub(crate) fn of(world: Arc<World>, admitted: Vec<u64>) -> Self {
+    /// Creates a view of the documents in `admitted`, one bit each; all of them must be live.
+    pub(crate) fn from_bits(live_set: Arc<LiveSet>, admitted: Vec<u64>) -> Self {
         Self {
             considered: admitted.iter().map(|word| word.count_ones()).sum(),
             admitted: Some(admitted.into_boxed_slice()),
-            world,
+            live_set,
         }
     }
 
     /// Restricts the view to `ordinals`, in any order.
     #[must_use]
-    pub fn among(self, ordinals: impl IntoIterator<Item = u32>) -> Self {
-        let mut admitted = vec![0_u64; self.world.len().div_ceil(64)];
+    pub fn restrict_to(self, ordinals: impl IntoIterator<Item = u32>) -> Self {
+        let mut admitted = vec![0_u64; self.live_set.len().div_ceil(64)];
         for ordinal in ordinals {
-            if self.admits(ordinal)
+            if self.contains(ordinal)
                 && let Some(word) = admitted.get_mut(ordinal as usize / 64)
             {
                 *word |= 1 << (ordinal % 64);
             }
         }
-        Self::of(self.world, admitted)
+        Self::from_bits(self.live_set, admitted)
     }
 
-    /// Restricts the view to what another of the same moment admits.
+    /// Restricts the view to the documents of another view of the same snapshot and instant.
     #[must_use]
-    pub fn within(self, other: &Self) -> Self {
+    pub fn intersect(self, other: &Self) -> Self {
         let both = self.bits().iter().zip(other.bits());
         let admitted = both.map(|(one, other)| one & other).collect();
-        Self::of(self.world, admitted)
+        Self::from_bits(self.live_set, admitted)
     }
 
-    /// Takes `ordinals` out of the view, in any order.
+    /// Removes `ordinals`, in any order, from the view.
     #[must_use]
-    pub fn without(mut self, ordinals: impl IntoIterator<Item = u32>) -> Self {
+    pub fn exclude(mut self, ordinals: impl IntoIterator<Item = u32>) -> Self {
         for ordinal in ordinals {
-            if !self.admits(ordinal) {
+            if !self.contains(ordinal) {
                 continue;
             }
             let bits = self
                 .admitted
-                .get_or_insert_with(|| self.world.live_words.as_slice().into());
+                .get_or_insert_with(|| self.live_set.live_bits.as_slice().into());
             if let Some(word) = bits.get_mut(ordinal as usize / 64) {
                 *word &= !(1 << (ordinal % 64));
                 self.considered -= 1;
@@ -74,59 +74,59 @@ impl View {
         self
     }
 
-    pub(crate) fn world(&self) -> &World {
-        &self.world
+    pub(crate) fn live_set(&self) -> &LiveSet {
+        &self.live_set
     }
 
     pub(crate) fn bits(&self) -> &[u64] {
         match &self.admitted {
-            None => &self.world.live_words,
+            None => &self.live_set.live_bits,
             Some(bits) => bits,
         }
     }
 
-    pub fn admits(&self, ordinal: u32) -> bool {
+    pub fn contains(&self, ordinal: u32) -> bool {
         match &self.admitted {
-            None => self.world.is_live(ordinal),
+            None => self.live_set.is_live(ordinal),
             Some(bits) => bits
                 .get(ordinal as usize / 64)
                 .is_some_and(|word| word >> (ordinal % 64) & 1 == 1),
         }
     }
 
-    /// Whether the document is live at the view's instant, admitted or not.
+    /// Whether the document is live at the view's instant, even if the filter excludes it.
     pub fn is_live(&self, ordinal: u32) -> bool {
-        self.world.is_live(ordinal)
+        self.live_set.is_live(ordinal)
     }
 
-    /// Whether some living documents are the user's own words and some are not.
-    pub fn is_mixed(&self) -> bool {
-        self.world.is_mixed()
+    /// Whether some live documents are the user's own words and some are not.
+    pub fn has_mixed_authors(&self) -> bool {
+        self.live_set.has_mixed_authors()
     }
 
-    pub fn considered(&self) -> u32 {
+    pub fn considered_count(&self) -> u32 {
         self.considered
     }
 
-    /// Documents live at the view's instant.
-    pub fn live(&self) -> u32 {
-        self.world.live
+    /// Returns the number of documents that are live at the view's instant.
+    pub fn live_count(&self) -> u32 {
+        self.live_set.live
     }
 
-    /// Those of them that count in statistics: all but leads.
-    pub fn counted(&self) -> u32 {
-        self.world.counted
+    /// Returns the number of live documents that count in statistics: all except bare prompts.
+    pub fn statistics_documents(&self) -> u32 {
+        self.live_set.statistics_documents
     }
 
-    /// The live documents before and after this one in its session, admitted or not. None for a
-    /// document without a session.
+    /// Returns the live documents before and after this one in its session, even if the filter
+    /// excludes them; `None` for a document without a session.
     pub fn neighbours(&self, ordinal: u32) -> (Option<u32>, Option<u32>) {
-        let (previous, next) = self.world.neighbours(ordinal);
-        (known(previous), known(next))
+        let (previous, next) = self.live_set.neighbours(ordinal);
+        (linked_document(previous), linked_document(next))
     }
 
-    /// The ordinals that may answer, ascending.
+    /// Returns the ordinals in the view, ascending.
     pub fn ordinals(&self) -> impl Iterator<Item = u32> {
-        set_bits(self.bits())
+        iter_set_bits(self.bits())
     }
 }

@@ -1,5 +1,5 @@
-//! The single writer: takes documents in append order, publishes snapshots, drops what is
-//! forgotten.
+//! The single writer of the index: it adds documents in append order, publishes snapshots and
+//! erases forgotten documents.
 
 use std::sync::{Arc, OnceLock};
 
@@ -7,20 +7,21 @@ use chrono::{DateTime, Utc};
 use reprise_types::{CowVec, MemoryKind, MemorySource, RecordId};
 
 use crate::cues::Cues;
-use crate::docs::{self, Interner, NEVER, Row, Sessions, micros};
+use crate::docs::{self, DocRow, NEVER, SessionInterner, SessionNames, micros_from_instant};
+use crate::error::IndexResult;
 use crate::facets::Facets;
-use crate::growth::GraphState;
-use crate::lexicon::{Lexicon, Pending};
-use crate::pages::{Damage, LeftPages};
+use crate::graph_state::GraphState;
+use crate::lexicon::{Lexicon, PendingSegment};
+use crate::live_set::LiveSet;
+use crate::pages::{DamageFlag, LazyPages};
 use crate::snapshot::IndexSnapshot;
-use crate::vectors::Vectors;
+use crate::vectors::QuantisedVectors;
 use crate::words;
-use crate::world::World;
 
 /// Most documents pending for one segment; a larger batch is split.
 const PENDING_MAX: u32 = 4096;
 
-/// A record as input of the index.
+/// A record as the input of the index.
 #[derive(Debug, Clone, Copy)]
 pub struct NewDoc<'a> {
     pub id: RecordId,
@@ -29,66 +30,67 @@ pub struct NewDoc<'a> {
     pub known_at: DateTime<Utc>,
     pub kind: MemoryKind,
     pub source: MemorySource,
-    /// Its session; empty for none, and then it has no neighbours.
+    /// Its session; empty for none, in which case it has no neighbours.
     pub session_id: &'a str,
-    /// The speaker, where the source names one; only the first name is used.
+    /// The speaker if the source names one, else empty; only the first name is used.
     pub speaker: &'a str,
-    /// Analysed, not stored.
+    /// Its text, which is analysed and not stored.
     pub text: &'a str,
-    /// Somebody put it to an agent, and it was kept for that.
+    /// A person sent it to an agent, and it was recorded for that reason.
     pub is_prompt: bool,
-    /// Exact terms beside its words: see [`crate::IndexSnapshot::holding`].
+    /// Exact terms in addition to its words: see [`crate::IndexSnapshot::find_exact_term`].
     pub exact: &'a [String],
-    /// Its unit vector. One of another length, or with a number that is not finite, counts as none.
+    /// Its unit vector. A vector of another length or with a non-finite number counts as none.
     pub vector: Option<&'a [f32]>,
 }
 
-/// The growing index of one store. Single writer; readers use what [`Self::publish`] returns.
+/// The growing index of one store. There is a single writer; readers use what [`Self::publish`]
+/// returns.
 #[derive(Debug)]
 pub struct IndexWriter {
-    pub(crate) rows: CowVec<Row>,
-    pub(crate) sessions: Sessions,
-    pub(crate) vectors: Vectors,
+    pub(crate) rows: CowVec<DocRow>,
+    pub(crate) sessions: SessionNames,
+    pub(crate) vectors: QuantisedVectors,
     pub(crate) graph: GraphState,
     pub(crate) lexicon: Lexicon,
-    pub(crate) world: World,
+    pub(crate) live_set: LiveSet,
     pub(crate) facets: Facets,
-    /// Forgotten documents that may be no holes yet.
+    /// Forgotten documents, some of which may not be holes yet.
     pub(crate) forgotten: Vec<u32>,
-    pub(crate) damage: Damage,
-    pub(crate) left: Option<LeftPages>,
-    pub(crate) interner: Interner,
-    pending: Pending,
+    pub(crate) damage: DamageFlag,
+    pub(crate) lazy_pages: Option<LazyPages>,
+    pub(crate) interner: SessionInterner,
+    pending: PendingSegment,
 }
 
 impl IndexWriter {
-    /// An empty index for vectors of `dimensions` numbers.
+    /// Creates an empty index for vectors of `dimensions` numbers.
     pub fn new(dimensions: usize) -> Self {
         Self::from_columns(
             CowVec::default(),
-            Sessions::default(),
-            Vectors::new(dimensions),
+            SessionNames::default(),
+            QuantisedVectors::new(dimensions),
             Lexicon::default(),
-            World::default(),
+            LiveSet::default(),
         )
     }
 
-    /// An index from columns of equal length.
+    /// Creates an index from columns of equal length.
     pub(crate) fn from_columns(
-        rows: CowVec<Row>,
-        sessions: Sessions,
-        vectors: Vectors,
+        rows: CowVec<DocRow>,
+        sessions: SessionNames,
+        vectors: QuantisedVectors,
         lexicon: Lexicon,
-        world: World,
+        live_set: LiveSet,
     ) -> Self {
         Self {
-            interner: Interner::default(),
-            world,
-            facets: Facets::of(&rows),
+            interner: SessionInterner::default(),
+            live_set,
+            facets: Facets::from_rows(&rows),
             forgotten: Vec::new(),
-            damage: Damage::default(),
-            left: None,
-            pending: Pending::new(rows.len() as u32),
+            damage: DamageFlag::default(),
+            lazy_pages: None,
+            pending: PendingSegment::new(rows.len() as u32),
             rows,
             sessions,
             vectors,
@@ -97,7 +99,7 @@ impl IndexWriter {
         }
     }
 
-    /// Documents so far, published or not.
+    /// Returns the number of documents so far, published or not.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
@@ -110,25 +112,27 @@ impl IndexWriter {
         self.vectors.dimensions()
     }
 
-    /// The ordinal of a record; ids ascend with ordinals.
+    /// Finds the ordinal of a record; ids ascend with ordinals.
     pub fn find(&self, id: RecordId) -> Option<u32> {
-        docs::find(&self.rows, id)
+        docs::find_row(&self.rows, id)
     }
 
-    /// Id and `known_at` of the newest document.
+    /// Returns id and `known_at` of the newest document.
     pub fn last(&self) -> Option<(RecordId, DateTime<Utc>)> {
         let row = self.rows.get(self.rows.len().checked_sub(1)?)?;
-        Some((row.id, docs::instant(row.known_at)))
+        Some((row.id, docs::instant_from_micros(row.known_at)))
     }
 
     /// Adds the next record and returns its ordinal. Readers see it after [`Self::publish`].
     pub fn push(&mut self, doc: &NewDoc<'_>) -> u32 {
-        let (terms, head_terms) = self.pending.push(doc.text);
-        doc.exact.iter().for_each(|term| self.pending.exact(term));
-        let row = Row {
+        let (terms, head_terms) = self.pending.push_text(doc.text);
+        doc.exact
+            .iter()
+            .for_each(|term| self.pending.add_exact_term(term));
+        let row = DocRow {
             id: doc.id,
-            timestamp: micros(doc.timestamp),
-            known_at: micros(doc.known_at),
+            timestamp: micros_from_instant(doc.timestamp),
+            known_at: micros_from_instant(doc.known_at),
             forgotten_at: NEVER,
             superseded_at: NEVER,
             terms,
@@ -136,27 +140,27 @@ impl IndexWriter {
             head_terms,
             kind: doc.kind,
             source: doc.source,
-            cues: Cues::of(doc.text, doc.is_prompt),
-            speaker: words::name_number(doc.speaker),
+            cues: Cues::from_text(doc.text, doc.is_prompt),
+            speaker: words::hash_speaker_name(doc.speaker),
             hole: false,
         };
         self.push_row(row, doc.vector)
     }
 
-    /// Adds a placeholder for a forgotten record whose text is gone; it never answers.
+    /// Adds a placeholder for a forgotten record whose text is erased; no query returns it.
     pub fn push_hole(&mut self, id: RecordId) -> u32 {
-        self.pending.push("");
-        self.push_row(Row::hole(id), None)
+        self.pending.push_text("");
+        self.push_row(DocRow::new_hole(id), None)
     }
 
-    fn push_row(&mut self, row: Row, vector: Option<&[f32]>) -> u32 {
+    fn push_row(&mut self, row: DocRow, vector: Option<&[f32]>) -> u32 {
         let ordinal = self.rows.len() as u32;
-        self.world.push(&row, row.is_live());
+        self.live_set.push(&row, row.is_live());
         self.facets.push(&row);
         self.vectors.push(vector);
         self.rows.push(row);
-        if self.pending.documents() == PENDING_MAX {
-            self.seal();
+        if self.pending.document_count() == PENDING_MAX {
+            self.move_pending_to_segment();
         }
         ordinal
     }
@@ -166,92 +170,138 @@ impl IndexWriter {
     pub fn set_vector(&mut self, ordinal: u32, vector: &[f32]) {
         if self.rows.get(ordinal as usize).is_some_and(|row| !row.hole) {
             self.vectors.set(ordinal, Some(vector));
-            self.graph.moved(ordinal);
+            self.graph.mark_changed(ordinal);
         }
     }
 
-    /// Takes a document's vector away: its newest is one that this index is not for.
-    pub fn drop_vector(&mut self, ordinal: u32) {
+    /// Removes a document's vector, because its newest vector is of another space.
+    pub fn remove_vector(&mut self, ordinal: u32) {
         if self.vectors.has(ordinal) {
             self.vectors.set(ordinal, None);
-            self.graph.moved(ordinal);
+            self.graph.mark_changed(ordinal);
         }
     }
 
-    /// Forgets a document from `at` on; a second time changes nothing. Its words and codes stay
-    /// until [`Self::purge`], so that answers about the past do not depend on when segments merge.
+    /// Forgets a document from `at` on; a second call changes nothing. Its words and codes stay
+    /// until [`Self::purge`], so that queries about the past do not depend on when segments merge.
     pub fn forget(&mut self, ordinal: u32, at: DateTime<Utc>) {
         if let Some(row) = self.rows.get_mut(ordinal as usize)
             && row.forgotten_at == NEVER
         {
-            row.forgotten_at = micros(at);
+            row.forgotten_at = micros_from_instant(at);
             self.forgotten.push(ordinal);
-            self.facets.end(ordinal);
-            self.world.kill(ordinal, row.terms);
+            self.facets.mark_ended(ordinal);
+            self.live_set.remove(ordinal, row.terms);
         }
     }
 
-    /// Marks a document as replaced by a newer one from `at` on; a second time changes nothing.
+    /// Marks a document as replaced by a newer one from `at` on; a second call changes nothing.
     pub fn supersede(&mut self, ordinal: u32, at: DateTime<Utc>) {
         if let Some(row) = self.rows.get_mut(ordinal as usize)
             && row.superseded_at == NEVER
         {
-            row.superseded_at = micros(at);
-            self.facets.end(ordinal);
-            self.world.kill(ordinal, row.terms);
+            row.superseded_at = micros_from_instant(at);
+            self.facets.mark_ended(ordinal);
+            self.live_set.remove(ordinal, row.terms);
         }
     }
 
-    /// Undoes [`Self::supersede`], if it was done at `since` (microseconds since the Unix epoch).
+    /// Undoes [`Self::supersede`] if it was made at `since` (microseconds since the Unix epoch).
     pub fn restore(&mut self, ordinal: u32, since: i64) {
         if let Some(row) = self.rows.get_mut(ordinal as usize)
             && row.superseded_at == since
         {
             row.superseded_at = NEVER;
             if row.is_live() {
-                self.world.revive(ordinal, row.terms);
+                self.live_set.restore(ordinal, row.terms);
             }
         }
     }
 
-    /// Publishes the present state for readers. Costs a counter per chunk, not a copy.
+    /// Publishes the present state for readers. It costs a counter per chunk, not a copy.
     pub fn publish(&mut self) -> Arc<IndexSnapshot> {
-        self.seal();
+        self.move_pending_to_segment();
         Arc::new(IndexSnapshot {
             rows: self.rows.clone(),
             sessions: self.sessions.clone(),
             vectors: self.vectors.clone(),
-            layers: self.graph.published(),
+            layers: self.graph.search_layers(),
             lexicon: self.lexicon.clone(),
-            world: Arc::new(self.world.clone()),
+            live_set: Arc::new(self.live_set.clone()),
             facets: self.facets.clone(),
             languages: OnceLock::new(),
             damage: self.damage.clone(),
         })
     }
 
-    /// Brings what the log gives into one form, however it was written: one lexical segment, the
-    /// sessions in the order of their first documents, nothing of the forgotten.
+    /// Brings the index into the form that depends on the log's content alone: one lexical segment,
+    /// sessions in the order of their first documents, forgotten documents erased.
     pub fn canonicalise(&mut self) {
         self.purge();
-        self.lexicon.rewrite();
+        self.lexicon.merge_all();
         let old = std::mem::take(&mut self.sessions);
-        self.interner = Interner::default();
+        self.interner = SessionInterner::default();
         let rows = self.rows.iter().map(|row| {
             let name = old.name(row.session).unwrap_or_default();
             let session = self.interner.intern(&mut self.sessions, name);
-            Row { session, ..*row }
+            DocRow { session, ..*row }
         });
         self.rows = rows.collect();
-        self.world = World::now(self.rows.iter());
-        self.facets = Facets::of(&self.rows);
+        self.live_set = LiveSet::build_present(self.rows.iter());
+        self.facets = Facets::from_rows(&self.rows);
     }
 
     /// Moves the pending words into a segment.
-    pub(crate) fn seal(&mut self) {
-        if self.pending.documents() > 0 {
-            let segment = self.pending.seal();
+    pub(crate) fn move_pending_to_segment(&mut self) {
+        if self.pending.document_count() > 0 {
+            let segment = self.pending.build_segment();
             self.lexicon.push(segment);
         }
+    }
+}
+
+/// The graph and the cells.
+impl IndexWriter {
+    /// Grows the graph by up to `budget` documents (about half a millisecond each), newest first;
+    /// the first call after a load reads the saved graph. Returns how many documents were missing
+    /// before and after; zero if the store is too small for a graph, and while a purge holds the
+    /// graph ([`Self::is_purging`]). Readers see the result after [`Self::publish`]. It loads the
+    /// codes and fails if they are damaged.
+    pub fn advance_graph(&mut self, budget: usize) -> IndexResult<(usize, usize)> {
+        self.load()?;
+        let documents = self.rows.len() as u32;
+        Ok(self.graph.advance(&self.vectors, documents, budget))
+    }
+
+    /// Returns the number of documents that the graph finds; 0 if the saved one is not read yet.
+    pub fn graph_document_count(&self) -> usize {
+        self.graph.document_count()
+    }
+
+    /// Sets the store size from which a graph is grown (default [`crate::GRAPH_THRESHOLD`]).
+    pub fn set_graph_threshold(&mut self, documents: usize) {
+        self.graph.threshold = documents;
+    }
+
+    /// Sets the number of documents with a vector from which cells are learned (default
+    /// [`crate::CELLS_THRESHOLD`]).
+    pub fn set_cells_threshold(&mut self, documents: usize) {
+        self.graph.cells.threshold = documents;
+    }
+
+    /// Sets what [`crate::IndexSnapshot::measure_crossover`] measured, for the planner and the
+    /// file.
+    pub fn set_graph_faster_from(&mut self, documents: u32) {
+        self.graph.graph_faster_from = Some(documents);
+    }
+
+    /// Returns the store size from which a graph is grown.
+    pub fn graph_threshold(&self) -> usize {
+        self.graph.threshold
+    }
+
+    /// Returns the number of documents with a vector from which cells are learned.
+    pub fn cells_threshold(&self) -> usize {
+        self.graph.cells.threshold
     }
 }

@@ -1,113 +1,118 @@
-//! A whole memory as lines: each live record in the form that every face prints, and under
-//! `archive` what the log says besides, so that nothing is lost on the way back.
+//! Exports a whole memory as lines, and reads it back: each live record in the form that every
+//! face prints, with a field `archive` for the other events of the log, so that nothing is lost.
 
-use reprise_engine::{Engine, EngineError, Said};
+use reprise_engine::{Engine, EngineError, ExportEntry};
 use reprise_types::limits::EXTERNAL_IDS_MAX;
 use reprise_types::{ContentHash, Visibility};
 
 use crate::prelude::*;
 
-/// The field of a line that holds what the log says besides.
+/// Field of a line that holds the events of the log which the line itself does not show.
 const ARCHIVE: &str = "archive";
 
-/// What a line says beside its record, under `archive`.
+/// Events of the log that a line holds next to its record, under `archive`.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Beside {
-    /// What the log said before the record was kept.
+pub struct ArchiveSection {
+    /// Events that the log has before the record was kept.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    before: Vec<Said>,
-    /// The record as it was kept, where the line does not give it: its tags may be others now.
+    before: Vec<ExportEntry>,
+    /// The record as it was kept, if the line differs from it: its tags may be others now.
     #[serde(skip_serializing_if = "Option::is_none")]
     kept: Option<Box<MemoryRecord>>,
-    /// On the last line: what the log said after it.
+    /// Events after the record; only on the last line.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    after: Vec<Said>,
-    /// On the last line: how many lines there are, so that a cut export is known for one.
+    after: Vec<ExportEntry>,
+    /// Number of lines, on the last line only, so that a cut export is recognised.
     #[serde(skip_serializing_if = "Option::is_none")]
     lines: Option<u64>,
 }
 
-impl Beside {
-    /// What the last of so many lines says.
+impl ArchiveSection {
+    /// Returns the section of the last line of an export of `lines` lines.
     #[cfg(test)]
-    pub(crate) fn end(lines: u64) -> Self {
+    pub(crate) fn for_last_line(lines: u64) -> Self {
         Self {
             lines: Some(lines),
             ..Self::default()
         }
     }
 
-    /// Whether it tells what no form but our own has a place for: earlier versions, and what runs
-    /// taught.
-    pub fn is_past(&self) -> bool {
-        let mut said = self.before.iter().chain(&self.after);
-        said.any(|said| matches!(said, Said::Kept(_) | Said::Learned(_)))
+    /// Whether it holds earlier versions or learned scores, for which no other format has a place.
+    pub fn has_history(&self) -> bool {
+        let mut events = self.before.iter().chain(&self.after);
+        events.any(|event| matches!(event, ExportEntry::Kept(_) | ExportEntry::Learned(_)))
     }
 
-    /// Whether the line needs none.
+    /// Whether it holds nothing, so that the line needs no such section.
     pub fn is_empty(&self) -> bool {
-        let said = self.before.is_empty() && self.after.is_empty();
-        said && self.kept.is_none() && self.lines.is_none()
+        let has_no_events = self.before.is_empty() && self.after.is_empty();
+        has_no_events && self.kept.is_none() && self.lines.is_none()
     }
 }
 
-/// Hands over every live record of a memory, in the order of its log, with what the log says
-/// besides. `visible` gives the line of a record as it is printed; what `stays` is left out with
-/// all that was said of it. Answers how many records stayed.
-pub fn tell<E: From<EngineError>>(
+/// Passes every live record of a memory to `give`, in the order of the log, with the other events
+/// of the log. `visible` returns the printed line of a record. Records for which `stays` is true
+/// are left out with every event about them. Returns how many records were left out.
+pub fn export_archive<E: From<EngineError>>(
     engine: &Engine,
     visible: &dyn Fn(&MemoryRecord) -> Value,
     stays: &dyn Fn(&MemoryRecord) -> bool,
-    give: &mut dyn FnMut(&MemoryRecord, &Beside) -> Result<(), E>,
+    give: &mut dyn FnMut(&MemoryRecord, &ArchiveSection) -> Result<(), E>,
 ) -> Result<u64, E> {
     let memory = engine.snapshot();
-    let mut told = Vec::new();
-    engine.tell(&mut |said| told.push(said))?;
-    let held_back = held_back(&told, stays);
-    let (mut before, mut last, mut lines) = (Vec::new(), None::<(MemoryRecord, Beside)>, 0);
-    for said in told {
-        if about(&said).iter().any(|id| held_back.contains(id)) {
+    let mut events = Vec::new();
+    engine.export_log(&mut |event| events.push(event))?;
+    let held_back = find_withheld_records(&events, stays);
+    let (mut before, mut last, mut lines) = (Vec::new(), None::<(MemoryRecord, ArchiveSection)>, 0);
+    for event in events {
+        if mentioned_records(&event)
+            .iter()
+            .any(|id| held_back.contains(id))
+        {
             continue;
         }
-        let present = match &said {
-            Said::Kept(record) => memory.get(record.id).and_then(Result::ok),
+        let present = match &event {
+            ExportEntry::Kept(record) => memory.get(record.id).and_then(Result::ok),
             _ => None,
         };
-        let (Said::Kept(kept), Some(present)) = (&said, present) else {
-            before.push(said);
+        let (ExportEntry::Kept(kept), Some(present)) = (&event, present) else {
+            before.push(event);
             continue;
         };
-        if let Some((record, beside)) = last.take() {
-            give(&record, &beside)?;
+        if let Some((record, section)) = last.take() {
+            give(&record, &section)?;
         }
-        let is_said = record_of(&visible(&present)).is_ok_and(|read| read == **kept);
-        let beside = Beside {
+        let is_shown = parse_record(&visible(&present)).is_ok_and(|read| read == **kept);
+        let section = ArchiveSection {
             before: std::mem::take(&mut before),
-            kept: (!is_said).then(|| kept.clone()),
-            ..Beside::default()
+            kept: (!is_shown).then(|| kept.clone()),
+            ..ArchiveSection::default()
         };
         lines += 1;
-        last = Some((present, beside));
+        last = Some((present, section));
     }
-    if let Some((record, mut beside)) = last {
-        (beside.after, beside.lines) = (before, Some(lines));
-        give(&record, &beside)?;
+    if let Some((record, mut section)) = last {
+        (section.after, section.lines) = (before, Some(lines));
+        give(&record, &section)?;
     }
     Ok(held_back.len() as u64)
 }
 
-/// The records that are not to be told, by anything that they or their tags ever were.
-pub fn held_back(told: &[Said], stays: &dyn Fn(&MemoryRecord) -> bool) -> BTreeSet<RecordId> {
-    let mut held: BTreeMap<RecordId, &MemoryRecord> = BTreeMap::new();
-    let mut back = BTreeSet::new();
-    for said in told {
-        let record = match said {
-            Said::Kept(record) => {
-                held.insert(record.id, record);
+/// Returns the records for which `stays` was true at any time, with any tags that they had.
+pub fn find_withheld_records(
+    events: &[ExportEntry],
+    stays: &dyn Fn(&MemoryRecord) -> bool,
+) -> BTreeSet<RecordId> {
+    let mut known: BTreeMap<RecordId, &MemoryRecord> = BTreeMap::new();
+    let mut withheld = BTreeSet::new();
+    for event in events {
+        let record = match event {
+            ExportEntry::Kept(record) => {
+                known.insert(record.id, record);
                 MemoryRecord::clone(record)
             }
-            Said::Tagged { record, tags, .. } => match held.get(record) {
+            ExportEntry::Tagged { record, tags, .. } => match known.get(record) {
                 Some(kept) => {
                     let mut tagged = MemoryRecord::clone(kept);
                     tagged.tags.clone_from(tags);
@@ -118,26 +123,31 @@ pub fn held_back(told: &[Said], stays: &dyn Fn(&MemoryRecord) -> bool) -> BTreeS
             _ => continue,
         };
         if stays(&record) {
-            back.insert(record.id);
+            withheld.insert(record.id);
         }
     }
-    back
+    withheld
 }
 
-/// The records that cannot be left out of what is said.
-fn about(said: &Said) -> Vec<RecordId> {
-    match said {
-        Said::Kept(record) => vec![record.id],
-        Said::Tagged { record, .. } | Said::Seen { record, .. } => vec![*record],
-        Said::Forgotten(gone) => vec![gone.record],
-        Said::Linked { record, to, .. } | Said::Unlinked { record, to, .. } => vec![*record, *to],
+/// Returns the records that an event mentions.
+fn mentioned_records(event: &ExportEntry) -> Vec<RecordId> {
+    match event {
+        ExportEntry::Kept(record) => vec![record.id],
+        ExportEntry::Tagged { record, .. } | ExportEntry::Seen { record, .. } => vec![*record],
+        ExportEntry::Forgotten(forgotten) => vec![forgotten.record],
+        ExportEntry::Linked { record, to, .. } | ExportEntry::Unlinked { record, to, .. } => {
+            vec![*record, *to]
+        }
         _ => Vec::new(),
     }
 }
 
-/// The record of a line, as far as its visible part says; the error is a sentence.
-pub(crate) fn record_of(line: &Value) -> Result<MemoryRecord, String> {
-    let mut fields = line.as_object().cloned().ok_or("the line is no object")?;
+/// Parses the record of a line from its visible part; the error is a sentence.
+pub(crate) fn parse_record(line: &Value) -> Result<MemoryRecord, String> {
+    let mut fields = line
+        .as_object()
+        .cloned()
+        .ok_or("the line is not an object")?;
     fields.remove(ARCHIVE);
     let mut names: Vec<ExternalId> = match fields.remove("external_ids") {
         Some(names) => serde_json::from_value(names).map_err(|error| error.to_string())?,
@@ -161,20 +171,20 @@ pub(crate) fn record_of(line: &Value) -> Result<MemoryRecord, String> {
         .get("text")
         .and_then(Value::as_str)
         .unwrap_or_default();
-    fields["content_hash"] = json!(Engine::hash(text));
+    fields["content_hash"] = json!(Engine::content_hash(text));
     serde_json::from_value(Value::Object(fields)).map_err(|error| error.to_string())
 }
 
-/// Whether an object is a line of an export.
-pub(crate) fn is_line(object: &Map<String, Value>) -> bool {
+/// Whether an object is a line of an export of a whole memory.
+pub(crate) fn is_archive_line(object: &Map<String, Value>) -> bool {
     ["id", "text", "kind", "known_at", "source"]
         .iter()
         .all(|name| object.contains_key(*name))
 }
 
-/// A connection of two records by the names they have in their source.
+/// Link between two records, by the ids that they have in their source.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Joint {
+pub struct ExternalLink {
     pub from: ExternalId,
     pub to: ExternalId,
     pub relation: String,
@@ -183,15 +193,15 @@ pub struct Joint {
 /// A whole memory that was read from lines.
 #[derive(Debug, Default)]
 pub struct Archive {
-    /// Everything that its log said.
-    pub told: Vec<Said>,
-    /// Its live records as they are now.
-    pub present: Vec<MemoryRecord>,
+    /// All events of its log.
+    pub log: Vec<ExportEntry>,
+    /// Its live records in their present version.
+    pub live_records: Vec<MemoryRecord>,
 }
 
 impl Archive {
-    /// Takes the lines; the error is a sentence about the whole.
-    pub fn of(lines: impl IntoIterator<Item = Value>) -> Result<Self, String> {
+    /// Builds an archive from its lines; the error is a sentence about the whole export.
+    pub fn from_lines(lines: impl IntoIterator<Item = Value>) -> Result<Self, String> {
         let (mut archive, mut count, mut end) = (Self::default(), 0_u64, None);
         for mut line in lines {
             if end.is_some() {
@@ -200,20 +210,21 @@ impl Archive {
                 ));
             }
             count += 1;
-            let wrong = |why: String| format!("line {count} is none of an export: {why}");
-            let beside: Beside = match line.as_object_mut().and_then(|line| line.remove(ARCHIVE)) {
-                Some(beside) => {
-                    serde_json::from_value(beside).map_err(|error| wrong(error.to_string()))?
-                }
-                None => Beside::default(),
-            };
-            let present = record_of(&line).map_err(wrong)?;
-            archive.told.extend(beside.before);
-            let kept = beside.kept.unwrap_or_else(|| Box::new(present.clone()));
-            archive.told.push(Said::Kept(kept));
-            archive.told.extend(beside.after);
-            archive.present.push(present);
-            end = beside.lines;
+            let wrong = |why: String| format!("line {count} is not from an export: {why}");
+            let section: ArchiveSection =
+                match line.as_object_mut().and_then(|line| line.remove(ARCHIVE)) {
+                    Some(section) => {
+                        serde_json::from_value(section).map_err(|error| wrong(error.to_string()))?
+                    }
+                    None => ArchiveSection::default(),
+                };
+            let present = parse_record(&line).map_err(wrong)?;
+            archive.log.extend(section.before);
+            let kept = section.kept.unwrap_or_else(|| Box::new(present.clone()));
+            archive.log.push(ExportEntry::Kept(kept));
+            archive.log.extend(section.after);
+            archive.live_records.push(present);
+            end = section.lines;
         }
         match end {
             Some(lines) if lines == count => Ok(archive),
@@ -222,77 +233,82 @@ impl Archive {
         }
     }
 
-    /// The links between its live records.
-    pub fn joints(&self) -> Vec<Joint> {
-        let live: BTreeSet<RecordId> = self.present.iter().map(|record| record.id).collect();
-        // By when it was made.
-        let mut joints: BTreeMap<(RecordId, RecordId, &str), usize> = BTreeMap::new();
-        for (place, said) in self.told.iter().enumerate() {
-            match said {
-                Said::Linked {
+    /// Returns the links between its live records, the oldest first.
+    pub fn list_live_links(&self) -> Vec<ExternalLink> {
+        let live: BTreeSet<RecordId> = self.live_records.iter().map(|record| record.id).collect();
+        // The value is the position of the event in the log.
+        let mut links: BTreeMap<(RecordId, RecordId, &str), usize> = BTreeMap::new();
+        for (position, event) in self.log.iter().enumerate() {
+            match event {
+                ExportEntry::Linked {
                     record,
                     to,
                     relation,
                     ..
                 } => {
-                    joints.entry((*record, *to, relation)).or_insert(place);
+                    links.entry((*record, *to, relation)).or_insert(position);
                 }
-                Said::Unlinked {
+                ExportEntry::Unlinked {
                     record,
                     to,
                     relation,
                     ..
                 } => {
-                    joints.remove(&(*record, *to, relation.as_str()));
+                    links.remove(&(*record, *to, relation.as_str()));
                 }
                 _ => {}
             }
         }
-        // What consolidation says of a pair is spelled as no caller can.
-        joints.retain(|(from, to, relation), _| {
-            let is_spoken = normal_tag(relation).is_some_and(|spoken| spoken == *relation);
-            is_spoken && live.contains(from) && live.contains(to)
+        // The links of consolidation have names that no caller can write.
+        links.retain(|(from, to, relation), _| {
+            let is_from_caller = normalize_tag(relation).is_some_and(|tag| tag == *relation);
+            is_from_caller && live.contains(from) && live.contains(to)
         });
-        let mut joints: Vec<_> = joints.into_iter().collect();
-        joints.sort_by_key(|(_, place)| *place);
-        let joints = joints.into_iter().map(|((from, to, relation), _)| Joint {
-            from: named(from),
-            to: named(to),
-            relation: relation.to_owned(),
-        });
-        joints.collect()
+        let mut links: Vec<_> = links.into_iter().collect();
+        links.sort_by_key(|(_, position)| *position);
+        let links = links
+            .into_iter()
+            .map(|((from, to, relation), _)| ExternalLink {
+                from: reprise_external_id(from),
+                to: reprise_external_id(to),
+                relation: relation.to_owned(),
+            });
+        links.collect()
     }
 
-    /// Which version each of its records corrected.
-    pub fn corrections(&self) -> BTreeMap<RecordId, RecordId> {
-        let corrections = self.told.iter().filter_map(|said| match said {
-            Said::Kept(record) => Some((record.id, record.supersedes?)),
+    /// Returns the version that each of its records corrected.
+    pub fn collect_corrections(&self) -> BTreeMap<RecordId, RecordId> {
+        let corrections = self.log.iter().filter_map(|event| match event {
+            ExportEntry::Kept(record) => Some((record.id, record.supersedes?)),
             _ => None,
         });
         corrections.collect()
     }
 }
 
-/// A record of another memory as one to be kept in this one: known by the ids that it, and what it
-/// corrected, had there.
-pub fn moved(record: MemoryRecord, corrections: &BTreeMap<RecordId, RecordId>) -> NewRecord {
+/// Converts a record of another memory into a new one, with the ids that it and the versions which
+/// it corrected had there.
+pub fn to_imported_record(
+    record: MemoryRecord,
+    corrections: &BTreeMap<RecordId, RecordId>,
+) -> NewRecord {
     let (id, mut corrected) = (record.id, record.supersedes);
-    let mut new = record.into_new();
-    // What it corrected is there, or was never here.
+    let mut new = record.into_new_record();
+    // The corrected version is not in this memory.
     new.supersedes = None;
-    new.external_ids.push(named(id));
+    new.external_ids.push(reprise_external_id(id));
     while let Some(id) = corrected
         && new.external_ids.len() < EXTERNAL_IDS_MAX
-        && !new.external_ids.contains(&named(id))
+        && !new.external_ids.contains(&reprise_external_id(id))
     {
-        new.external_ids.push(named(id));
+        new.external_ids.push(reprise_external_id(id));
         corrected = corrections.get(&id).copied();
     }
     new
 }
 
-/// The name that a record of another memory has in this one.
-pub(crate) fn named(id: RecordId) -> ExternalId {
+/// Returns the external id of a record of another memory.
+pub(crate) fn reprise_external_id(id: RecordId) -> ExternalId {
     ExternalId::new(ExternalId::REPRISE, id.to_string())
 }
 

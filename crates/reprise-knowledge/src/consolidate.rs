@@ -1,7 +1,7 @@
-//! Tending memory: what says the same is put behind one record, what contradicts is named, what had
-//! its time is put away, what recurs is told once; and all of it can be taken back.
+//! Consolidates a memory: merges duplicates, reports contradictions, retires expired records and
+//! summarises what recurs. Every action can be undone.
 //!
-//! The plan's doing and undoing, and the diary of it.
+//! This module executes and undoes plans, and lists the actions of the past.
 
 mod changed;
 mod compare;
@@ -14,73 +14,71 @@ mod marks;
 mod plan;
 mod planner;
 mod runs;
+mod slots;
 mod tokens;
+mod wording;
 
 use chrono::TimeDelta;
-use reprise_engine::{Engine, EngineError, Retired};
+use reprise_engine::{ActionChanges, Engine, EngineError, Retirement};
 
 use crate::prelude::*;
 
-pub use compare::{Known, Pair, known};
+pub use compare::{KnownMatch, RelatedPair, find_contradictions, find_known_matches};
 pub use distil::Distillate;
-pub use plan::{Merge, Plan, Score, scores};
-pub use planner::{Planner, plan};
+pub use plan::{DayScore, Merge, Plan, compute_day_scores};
+pub use planner::{Planner, plan_consolidation};
 
-/// For so long what had its time can be called back; then it is forgotten.
+/// How long an expired record can be restored before it is forgotten.
 const GRACE: TimeDelta = TimeDelta::days(7);
 
-/// Of one set of duplicates that is taken apart again, each is set apart from so many others.
+/// When an undo splits a set of duplicates, each record is marked as distinct from at most this
+/// many others.
 const SIBLINGS_MAX: usize = 32;
 
-/// What was done: the plan, and the name by which it can be taken back.
+/// Reports what a plan did, with the name under which it can be undone.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Done {
-    /// The name of what was done, for [`undo`]; `None` where nothing was.
+pub struct ConsolidationReport {
+    /// Name of the action, for [`undo`]; `None` if nothing was done.
     pub action: Option<String>,
-    /// The records that were made.
+    /// Records that were written as summaries of others.
     pub distilled: Vec<RecordId>,
-    /// Put away for so long that they were forgotten.
+    /// Records that expired so long ago that they were forgotten now.
     pub forgotten: Vec<RecordId>,
-    /// What was to be done.
+    /// The plan that was executed.
     pub plan: Plan,
 }
 
-/// Does what a plan names; what has changed since it was made is passed over, as is what somebody
-/// set apart since. Of two records that contradict each other the newer stands above the older from
-/// now on. What was put away more than a week ago because its time was over is forgotten.
-pub fn carry_out(engine: &mut Engine, plan: Plan, now: DateTime<Utc>) -> Result<Done, EngineError> {
-    let forgotten = engine.forget_over(now - GRACE, now)?;
+/// Executes a plan. Records that changed since it was made, or that somebody marked as distinct,
+/// are skipped. Of two records that contradict each other the newer ranks above the older from now
+/// on. Records that expired more than a week ago are forgotten.
+pub fn execute_plan(
+    engine: &mut Engine,
+    plan: Plan,
+    now: DateTime<Utc>,
+) -> Result<ConsolidationReport, EngineError> {
+    let forgotten = engine.forget_expired(now - GRACE, now)?;
     let forgotten = forgotten.into_iter().map(|one| one.id).collect();
-    let mut distilled = Vec::new();
-    let mut acted = None;
-    for one in &plan.distilled {
-        if let Some(id) = engine.distil(one.record(), &one.sources, now)? {
-            distilled.push(id);
-            let made = engine.snapshot().get(id);
-            acted = made
-                .and_then(Result::ok)
-                .map(|made| made.known_at.timestamp_micros());
-        }
-    }
     let memory = engine.snapshot();
     let merges = plan.merged.iter();
-    let pairs: Vec<(RecordId, RecordId)> = merges
-        .flat_map(|merge| merge.gone.iter().map(|gone| (*gone, merge.kept)))
-        .filter(|(gone, kept)| !memory.are_apart(*gone, *kept))
-        .collect();
+    let pairs = merges.flat_map(|merge| merge.gone.iter().map(|gone| (*gone, merge.kept)));
     let purged = plan.purged.iter().copied();
-    let purged: Vec<RecordId> = purged.filter(|id| !memory.are_apart(*id, *id)).collect();
-    let contrary = plan.contradictions.iter().map(|one| one.pair.into());
-    for (at, count) in [
-        engine.retire(&pairs, now)?,
-        engine.put_away(&purged, now)?,
-        engine.contradict(&contrary.collect::<Vec<_>>(), now)?,
-    ] {
-        if count > 0 {
-            acted = Some(at);
-        }
-    }
-    Ok(Done {
+    let told = plan.distilled.iter();
+    let changes = ActionChanges {
+        distilled: told
+            .map(|one| (one.to_record(), one.sources.clone()))
+            .collect(),
+        retired: pairs
+            .filter(|(gone, kept)| !memory.are_distinct(*gone, *kept))
+            .collect(),
+        expired: purged.filter(|id| !memory.are_distinct(*id, *id)).collect(),
+        contradictions: plan
+            .contradictions
+            .iter()
+            .map(|one| one.pair.into())
+            .collect(),
+    };
+    let (acted, distilled) = engine.execute_action(changes, now)?;
+    Ok(ConsolidationReport {
         action: acted.map(action_name),
         distilled,
         forgotten,
@@ -88,126 +86,137 @@ pub fn carry_out(engine: &mut Engine, plan: Plan, now: DateTime<Utc>) -> Result<
     })
 }
 
-/// Whether two live records seem to say the same, or to contradict each other, or somebody has said
-/// that they do not. No others are compared.
+/// Whether two live records are duplicates, contradict each other, or were marked as distinct. No
+/// other records are compared.
 pub fn are_related(memory: &Snapshot, one: RecordId, other: RecordId) -> bool {
     let pair = BTreeSet::from([[one, other]]);
-    memory.are_apart(one, other) || !compare::related(memory, pair).is_empty()
+    memory.are_distinct(one, other) || !compare::find_pair_relations(memory, pair).is_empty()
 }
 
-/// The name of all that was done at one instant.
+/// Returns the name of the action of one instant.
 fn action_name(at_micros: i64) -> String {
     format!("a{at_micros}")
 }
 
-/// Takes an action back, or what was done to one record; it is not done again. Answers what answers
-/// again, and what no longer does.
-pub fn undo(engine: &mut Engine, action: &str, now: DateTime<Utc>) -> Result<Undone, EngineError> {
+/// Undoes an action, or what was done to one record, and marks it so that it is not repeated.
+/// Returns the records that are live again, and those that no longer are.
+pub fn undo_action(
+    engine: &mut Engine,
+    action: &str,
+    now: DateTime<Utc>,
+) -> Result<UndoReport, EngineError> {
     let memory = engine.snapshot();
     let of_action = |at: i64, id: RecordId| action_name(at) == action || id.to_string() == action;
-    let retired = memory.retired().into_iter();
-    let retired: Vec<Retired> = retired
-        .filter(|one| of_action(one.at_micros, one.gone))
+    let retired = memory.retirements().into_iter();
+    let retired: Vec<Retirement> = retired
+        .filter(|one| of_action(one.at_micros, one.retired))
         .collect();
-    let restored: Vec<RecordId> = retired.iter().map(|one| one.gone).collect();
+    let restored: Vec<RecordId> = retired.iter().map(|one| one.retired).collect();
     engine.restore(&restored, now)?;
     for (number, one) in retired.iter().enumerate() {
-        let kept = one.kept.and_then(|kept| engine.snapshot().current(kept));
-        if one.kept.is_none() || kept.is_some() {
-            engine.set_apart(one.gone, kept.unwrap_or(one.gone), now)?;
+        let kept = one
+            .merged_into
+            .and_then(|kept| engine.snapshot().current_version(kept));
+        if one.merged_into.is_none() || kept.is_some() {
+            engine.mark_distinct(one.retired, kept.unwrap_or(one.retired), now)?;
         }
         let before = retired.iter().take(number).rev();
-        let siblings = before.filter(|other| one.kept.is_some() && other.kept == one.kept);
+        let siblings = before
+            .filter(|other| one.merged_into.is_some() && other.merged_into == one.merged_into);
         for other in siblings.take(SIBLINGS_MAX) {
-            engine.set_apart(one.gone, other.gone, now)?;
+            engine.mark_distinct(one.retired, other.retired, now)?;
         }
     }
-    let made = distil::made(&memory).into_iter();
+    let made = distil::collect_distilled_records(&memory).into_iter();
     let made = made.filter(|(id, at)| of_action(*at, *id));
     let withdrawn: Vec<RecordId> = made.map(|(id, _)| id).collect();
-    engine.put_away(&withdrawn, now)?;
+    engine.expire(&withdrawn, now)?;
     let noted = memory.contradictions().into_iter().map(|one| one.at_micros);
     let mut noted = noted.filter(|at| action_name(*at) == action);
     let contradictions = match noted.next() {
-        Some(at) => engine.take_back_contradictions(at, now)?,
+        Some(at) => engine.undo_contradictions(at, now)?,
         None => Vec::new(),
     };
-    Ok(Undone {
+    Ok(UndoReport {
         restored,
         withdrawn,
         contradictions,
     })
 }
 
-/// What an [`undo`] did.
+/// Reports what an [`undo`] did.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Undone {
-    /// Records that answer again.
+pub struct UndoReport {
+    /// Records that are live again.
     pub restored: Vec<RecordId>,
-    /// Records that were made by the action, and answer no more.
+    /// Summaries of the action, which are no longer live.
     pub withdrawn: Vec<RecordId>,
-    /// Pairs of which the newer stands above the older no more; they still wait for a review.
+    /// Pairs whose newer record no longer ranks above the older one; they still wait for a review.
     pub contradictions: Vec<[RecordId; 2]>,
 }
 
-impl Undone {
-    /// Whether there was nothing to undo.
+impl UndoReport {
+    /// Whether nothing was undone.
     pub fn is_empty(&self) -> bool {
         let pairs = self.contradictions.is_empty();
         pairs && self.restored.is_empty() && self.withdrawn.is_empty()
     }
 }
 
-/// All that was done at one instant.
+/// Everything that was done at one instant.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Action {
-    /// For [`undo`].
+pub struct ConsolidationAction {
+    /// Name for [`undo`].
     pub action: String,
     pub at: DateTime<Utc>,
-    /// `(gone, kept)` each.
+    /// Pairs of the retired record and the one it was merged into.
     pub merged: Vec<(RecordId, RecordId)>,
-    /// What was put away because its time was over.
+    /// Records that were retired because they had expired.
     pub purged: Vec<RecordId>,
-    /// What was made of others.
+    /// Summaries of other records.
     pub distilled: Vec<RecordId>,
-    /// Pairs of which the newer stands above the older.
+    /// Pairs whose newer record ranks above the older one.
     pub contradictions: Vec<[RecordId; 2]>,
-    /// Whether all of it was taken back.
+    /// Whether everything was undone.
     pub undone: bool,
 }
 
-/// Every action, oldest first, as far as it is not forgotten.
-pub fn actions(memory: &Snapshot) -> Vec<Action> {
-    let mut acted: BTreeMap<i64, Action> = BTreeMap::new();
-    let mut act = |at_micros: i64, tell: &dyn Fn(&mut Action)| {
+/// Lists every action whose records are not forgotten, the oldest first.
+pub fn list_actions(memory: &Snapshot) -> Vec<ConsolidationAction> {
+    let mut acted: BTreeMap<i64, ConsolidationAction> = BTreeMap::new();
+    let mut act = |at_micros: i64, tell: &dyn Fn(&mut ConsolidationAction)| {
         let Some(at) = DateTime::from_timestamp_micros(at_micros) else {
             return;
         };
-        tell(acted.entry(at_micros).or_insert_with(|| Action {
-            action: action_name(at_micros),
-            at,
-            undone: true,
-            ..Action::default()
-        }));
+        tell(
+            acted
+                .entry(at_micros)
+                .or_insert_with(|| ConsolidationAction {
+                    action: action_name(at_micros),
+                    at,
+                    undone: true,
+                    ..ConsolidationAction::default()
+                }),
+        );
     };
-    for (id, at) in distil::made(memory) {
+    for (id, at) in distil::collect_distilled_records(memory) {
         act(at, &|action| {
             action.distilled.push(id);
             action.undone = false;
         });
     }
-    for one in memory.ever_retired() {
-        if one.kept.is_none()
-            && let Some(at) = distil::withdrawn(memory, &one)
+    for one in memory.list_all_retirements() {
+        if one.merged_into.is_none()
+            && let Some(at) = distil::withdrawn_distillate_time(memory, &one)
         {
-            act(at, &|action| action.distilled.push(one.gone));
+            act(at, &|action| action.distilled.push(one.retired));
             continue;
         }
         act(one.at_micros, &|action| {
             action.undone &= one.undone_micros.is_some();
-            match one.kept {
-                Some(kept) => action.merged.push((one.gone, kept)),
-                None => action.purged.push(one.gone),
+            match one.merged_into {
+                Some(kept) => action.merged.push((one.retired, kept)),
+                None => action.purged.push(one.retired),
             }
         });
     }

@@ -1,17 +1,17 @@
-//! Why an import could not begin or go on. What is wrong with one line is no error: it is told with
-//! the line, and the rest goes on.
+//! Errors that end an import or export. A broken line is no error: it is reported with its place,
+//! and the import continues.
 
 use std::fmt::Display;
 
 use crate::prelude::*;
 
-/// An export that cannot be done.
+/// Why an export failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExportError {
     #[error("the export cannot be written; check the folder, its rights and the room on the disk")]
     Io(#[from] std::io::Error),
-    /// A file of a projection that is no file of ours to write.
+    /// A file of a projection cannot be read or written.
     #[error(transparent)]
     File(#[from] FileError),
     #[error("`{what}` cannot be written in this form: {why}")]
@@ -20,90 +20,97 @@ pub enum ExportError {
         what: String,
         why: String,
     },
-    /// A projection would write over it.
+    /// A projection would overwrite a file of another program.
     #[error(
         "`{}` was written by another program; import it and then let it be adopted, or name \
          another place", path.display()
     )]
     Others { path: PathBuf },
-    /// A projection wrote it, and it says something else by now.
+    /// A file of a projection was changed by somebody else.
     #[error(
         "`{}` was changed by somebody else since it was written{}; move it away, or write it anew \
-         by `reprise rebuild --adopt`", path.display(), and_others(*more)
+         by `reprise doctor rebuild --adopt`", path.display(), format_more(*more)
     )]
     Changed {
-        /// The first of them.
+        /// The first changed file.
         path: PathBuf,
-        /// How many there are besides.
+        /// Number of other changed files.
         more: usize,
     },
-    /// A link that was not there stands on the way to it.
+    /// The path leads elsewhere than before, through a new link.
     #[error(
         "`{}` leads elsewhere than when it was last written, and nothing was written there; put it \
-         back, or write there by `reprise rebuild --adopt`", path.display()
+         back, or write there by `reprise doctor rebuild --adopt`", path.display()
     )]
     Elsewhere { path: PathBuf },
 }
 
 impl ExportError {
-    /// Of a file or record.
+    /// Builds the error of a file or record that cannot be written.
     pub(crate) fn unwritable(what: impl Display, why: impl Display) -> Self {
         let (what, why) = (what.to_string(), why.to_string());
         Self::Unwritable { what, why }
     }
 }
 
-fn and_others(more: usize) -> String {
+fn format_more(more: usize) -> String {
     match more {
         0 => String::new(),
         more => format!(", and {more} others"),
     }
 }
 
-/// An import that cannot be done.
+/// Why an import failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ImportError {
-    /// Nothing that is known.
+    /// The format of the source is not known.
     #[error(
-        "`{}` is of no kind that is known; say which by `--from KIND`, of {known}", path.display()
+        "the kind of `{}` is not known; name it with `--from KIND`, which is one of {known}", path.display()
     )]
     Unknown {
         /// What was to be imported.
         path: PathBuf,
         known: String,
     },
-    /// Something else than was said.
+    /// The source has another format than the caller named.
     #[error("`{}` holds no {kind}: {why}", path.display())]
     NotOfKind {
         /// What was to be imported.
         path: PathBuf,
-        /// What it was said to be.
+        /// The format that the caller named.
         kind: &'static str,
         why: String,
     },
-    /// An export that is not whole.
-    #[error("`{}` cannot be taken over: {why}; make the export again, nothing was kept",
+    /// The source is an export that is not complete.
+    #[error("`{}` cannot be imported: {why}; make the export again, nothing was kept",
             path.display())]
     Broken {
         path: PathBuf,
         /// What is wrong with it.
         why: String,
     },
-    /// Something that is no file to be read.
+    /// The source is not a readable file.
     #[error(transparent)]
     File(#[from] FileError),
-    /// A file that cannot be read.
+    /// Reading failed.
     #[error("the source cannot be read; check that it is there and may be read")]
     Io(#[from] std::io::Error),
-    /// A database that cannot be read.
+    /// The database cannot be read.
     #[error("`{}` cannot be read ({why}); close the program that uses it, or import a copy that \
              `sqlite3 FILE .recover` made", path.display())]
     Database { path: PathBuf, why: String },
-    /// The one who takes the items wants no more.
+    /// The receiver of the items stopped the import.
     #[error("the import was stopped before its end; run it again, what is kept stays once")]
     Stopped,
-    /// A repository that cannot be read.
+    /// The repository cannot be read.
     #[error("the repository at `{}` cannot be read ({why}); run `git fsck` there", path.display())]
     Git { path: PathBuf, why: String },
+    /// The program that reads repositories is missing.
+    #[error("the history of `{}` is read by the program `git`, which does not start ({source}); \
+             install git, or add its folder to PATH", path.display())]
+    NoGit {
+        path: PathBuf,
+        source: std::io::Error,
+    },
 }

@@ -1,4 +1,4 @@
-//! The ways out: a whole memory in another system's form, which the reader of that form takes back.
+//! Exports a whole memory in another system's format, which our importer of that format reads back.
 
 use std::io::Write;
 
@@ -11,96 +11,99 @@ pub(crate) mod notes;
 mod skills;
 pub(crate) mod stock;
 
-pub use skills::{Proposed, SUCCESSES, Skill, skills, write_skills};
+pub use skills::{SUCCESSES_MIN, Skill, propose_skills, write_skills};
 
-/// Writes everything to a path where nothing is yet, in the form of a projection, or else as a file
-/// of stock `rvf-runtime`: vectors, with each record's line in its metadata.
-pub fn write_out(
+/// Writes an export to a path that does not exist yet, in the format of a projection, or without a
+/// kind as a file of stock `rvf-runtime`: vectors, with each record's line in its metadata.
+pub fn write_export(
     kind: Option<ProjectionKind>,
     path: &Path,
-    all: Outgoing<'_>,
+    all: ExportInput<'_>,
 ) -> Result<(), ExportError> {
     let Some(kind) = kind else {
-        return stock::write(path, all.records);
+        return stock::write_stock_file(path, all.records);
     };
-    let told: Vec<&Telling> = all.records.iter().collect();
+    let records: Vec<&OutgoingRecord> = all.records.iter().collect();
     match kind {
         ProjectionKind::Markdown => {
             fs_err::create_dir(path)?;
-            for (name, content) in notes::files(all.records.iter())? {
+            for (name, content) in notes::render_notes(all.records.iter())? {
                 fs_err::write(path.join(name), content)?;
             }
         }
         ProjectionKind::Sunwell => {
-            let folder = kind.root(path);
+            let folder = kind.files_folder(path);
             fs_err::create_dir_all(&folder)?;
-            for (name, content) in lines::sunwell_files(&told, true)? {
-                write(&folder.join(name), &content)?;
+            for (name, content) in lines::encode_sunwell_files(&records, true)? {
+                create_file(&folder.join(name), &content)?;
             }
         }
         ProjectionKind::AiLessons => {
-            write(path, &ai_lessons::database(&told, all.aliases, true)?)?;
+            create_file(
+                path,
+                &ai_lessons::build_database(&records, all.aliases, true)?,
+            )?;
         }
-        ProjectionKind::Frames => write(path, &lines::frames_file(&told, true)?)?,
+        ProjectionKind::Frames => create_file(path, &lines::encode_frames(&records, true)?)?,
     }
     Ok(())
 }
 
-fn write(file: &Path, content: &[u8]) -> Result<(), ExportError> {
+fn create_file(file: &Path, content: &[u8]) -> Result<(), ExportError> {
     let mut out = fs_err::File::create_new(file)?;
     out.write_all(content)?;
     Ok(out.sync_all()?)
 }
 
-/// Everything that a form is written from.
+/// Everything that an export is written from.
 #[derive(Debug, Clone, Copy)]
-pub struct Outgoing<'a> {
-    pub records: &'a [Telling],
-    /// From a spelling to the tag that is kept.
+pub struct ExportInput<'a> {
+    pub records: &'a [OutgoingRecord],
+    /// Tag aliases: from a spelling to the tag that is kept.
     pub aliases: &'a BTreeMap<String, String>,
 }
 
-/// Records alone.
+/// Builds the input from records without aliases.
 #[cfg(test)]
-impl<'a> From<&'a [Telling]> for Outgoing<'a> {
-    fn from(records: &'a [Telling]) -> Self {
+impl<'a> From<&'a [OutgoingRecord]> for ExportInput<'a> {
+    fn from(records: &'a [OutgoingRecord]) -> Self {
         static NONE: BTreeMap<String, String> = BTreeMap::new();
         let aliases = &NONE;
         Self { records, aliases }
     }
 }
 
-/// A record on its way out.
+/// A record to be exported.
 #[derive(Debug, Clone)]
-pub struct Telling {
+pub struct OutgoingRecord {
     pub record: MemoryRecord,
     /// Its line of an export of our own, `archive` included.
     pub line: Value,
-    /// Where its links lead to, with their relations.
+    /// Targets of its links, with their relations.
     pub links: Vec<(RecordId, String)>,
-    /// The first of its versions, where it has several.
+    /// Its first version, if it has several.
     pub first: Option<MemoryRecord>,
-    /// Its unit vector, where it has one.
+    /// Its unit vector, if it has one.
     pub vector: Option<Vec<f32>>,
 }
 
-impl Telling {
-    /// Of a record of a memory, with its line.
-    pub fn of(memory: &Snapshot, record: MemoryRecord, line: Value) -> Self {
+impl OutgoingRecord {
+    /// Collects what is exported of a record; `line` is its line of an export of our own.
+    pub fn new(memory: &Snapshot, record: MemoryRecord, line: Value) -> Self {
         let links = memory.links(record.id).into_iter();
         let links = links.filter(|link| link.outgoing);
         Self {
             line,
             links: links.map(|link| (link.record, link.relation)).collect(),
-            first: notes::first_of(memory, &record),
+            first: notes::first_version(memory, &record),
             vector: memory.vector(record.id),
             record,
         }
     }
 
-    /// The name that the record has in a system, else its id.
-    fn name(&self, namespace: &str) -> String {
-        let own = self.record.external_id(namespace);
+    /// Returns the id that the record has in a system, or our own id.
+    fn id_in_system(&self, namespace: &str) -> String {
+        let own = self.record.find_external_id(namespace);
         own.map_or_else(|| self.record.id.to_string(), str::to_owned)
     }
 }

@@ -1,22 +1,22 @@
-//! What links make of records: the way from one to another, what stands around one, what belongs
-//! together, and what holds two domains together (A8).
+//! The graph of the links between records: shortest paths, links among records, clusters, and
+//! bridges between two sets of records.
 
 use std::cmp::Reverse;
 
 use crate::prelude::*;
 
-/// Rounds after which what belongs together is settled, or as good as.
+/// Rounds after which clusters no longer change noticeably.
 const ROUNDS_MAX: usize = 30;
-/// Records from which ways are followed; of more these are taken evenly.
+/// Most records from which paths are followed; of more, an even sample is taken.
 const SOURCES_MAX: usize = 256;
 
-/// The links of a memory as of one instant, walked either way.
+/// The links of a memory at one instant, in both directions.
 #[derive(Debug, Default)]
 pub struct Graph {
     ids: Vec<RecordId>,
     places: HashMap<RecordId, usize>,
     relations: Vec<String>,
-    /// By place: the links of each record, in the order in which they were made.
+    /// For each position, the links of its record in the order in which they were made.
     edges: Vec<Vec<Edge>>,
 }
 
@@ -28,33 +28,33 @@ struct Edge {
 }
 
 impl Edge {
-    /// The place that it leads to.
+    /// Position that it leads to.
     fn to(&self) -> usize {
         self.to as usize
     }
 }
 
-/// One link on the way from a record to another.
+/// One link on the path from a record to another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Step {
-    /// The record that it leads to on this way.
+pub struct GraphStep {
+    /// The record that it leads to on this path.
     pub record: RecordId,
     pub relation: String,
-    /// Whether the link itself leads there, and not from there.
+    /// Whether the link has the direction of the path.
     pub outgoing: bool,
 }
 
-/// Records that belong together.
+/// Records that are linked with each other more than with others.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cluster {
-    /// The one with the most links inside.
+pub struct RecordCluster {
+    /// The member with the most links inside the cluster.
     pub centre: RecordId,
-    /// All of them, those with the most links inside first.
+    /// All members, those with the most links inside the cluster first.
     pub members: Vec<RecordId>,
 }
 
 impl Graph {
-    /// The links of a memory.
+    /// Builds the graph of a memory.
     pub fn of(memory: &Snapshot) -> Self {
         Self::from_links(memory.all_links())
     }
@@ -63,7 +63,7 @@ impl Graph {
         let mut graph = Self::default();
         let mut words: HashMap<&str, u32> = HashMap::new();
         for (from, to, word) in links {
-            let (from, to) = (graph.place(from), graph.place(to));
+            let (from, to) = (graph.ensure_node(from), graph.ensure_node(to));
             let relation = *words.entry(word).or_insert_with(|| {
                 graph.relations.push(word.to_owned());
                 graph.relations.len() as u32 - 1
@@ -79,7 +79,7 @@ impl Graph {
         graph
     }
 
-    fn place(&mut self, id: RecordId) -> usize {
+    fn ensure_node(&mut self, id: RecordId) -> usize {
         let (ids, edges) = (&mut self.ids, &mut self.edges);
         *self.places.entry(id).or_insert_with(|| {
             ids.push(id);
@@ -88,17 +88,17 @@ impl Graph {
         })
     }
 
-    fn step(&self, edge: Edge) -> Step {
-        Step {
+    fn step_along(&self, edge: Edge) -> GraphStep {
+        GraphStep {
             record: self.ids[edge.to()],
             relation: self.relations[edge.relation as usize].clone(),
             outgoing: edge.outgoing,
         }
     }
 
-    /// A shortest way from one record to another, links taken either way; `None` where there is
-    /// none.
-    pub fn path(&self, from: RecordId, to: RecordId) -> Option<Vec<Step>> {
+    /// Finds a shortest path between two records, following links in both directions; `None` if
+    /// there is none.
+    pub fn find_shortest_path(&self, from: RecordId, to: RecordId) -> Option<Vec<GraphStep>> {
         let (start, end) = (*self.places.get(&from)?, *self.places.get(&to)?);
         let mut came: HashMap<usize, (usize, Edge)> = HashMap::new();
         let mut next = VecDeque::from([start]);
@@ -117,33 +117,33 @@ impl Graph {
         let (mut at, mut steps) = (end, Vec::new());
         while at != start {
             let (before, edge) = came.get(&at)?;
-            steps.push(self.step(*edge));
+            steps.push(self.step_along(*edge));
             at = *before;
         }
         steps.reverse();
         Some(steps)
     }
 
-    /// The links among some records, each once.
-    pub fn among(&self, records: &[RecordId]) -> Vec<(RecordId, Step)> {
+    /// Returns the links among some records, each once.
+    pub fn list_links_among(&self, records: &[RecordId]) -> Vec<(RecordId, GraphStep)> {
         let places = records.iter().filter_map(|id| self.places.get(id).copied());
         let places: Vec<usize> = places.collect();
         let inside: HashSet<usize> = places.iter().copied().collect();
         let links = places.iter().flat_map(|at| {
             let own = self.edges[*at].iter();
             own.filter(|edge| edge.outgoing && inside.contains(&edge.to()))
-                .map(|edge| (self.ids[*at], self.step(*edge)))
+                .map(|edge| (self.ids[*at], self.step_along(*edge)))
         });
         links.collect()
     }
 
-    /// Records that belong together, by who their links are shared with; the largest first.
-    pub fn clusters(&self) -> Vec<Cluster> {
+    /// Finds clusters by label propagation, the largest first.
+    pub fn find_clusters(&self) -> Vec<RecordCluster> {
         let mut labels: Vec<usize> = (0..self.ids.len()).collect();
         for _ in 0..ROUNDS_MAX {
             let mut changed = false;
             for at in 0..self.ids.len() {
-                let label = self.label_around(at, &labels);
+                let label = self.majority_label(at, &labels);
                 changed |= labels[at] != label;
                 labels[at] = label;
             }
@@ -156,14 +156,14 @@ impl Graph {
             groups.entry(*label).or_default().push(at);
         }
         let clusters = groups.into_values();
-        let clusters = clusters.map(|group| self.cluster(group, &labels));
-        let mut clusters: Vec<Cluster> = clusters.collect();
+        let clusters = clusters.map(|group| self.build_cluster(group, &labels));
+        let mut clusters: Vec<RecordCluster> = clusters.collect();
         clusters.sort_by_key(|cluster| Reverse(cluster.members.len()));
         clusters
     }
 
-    /// The label that most neighbours have; the smallest of several, its own before those.
-    fn label_around(&self, at: usize, labels: &[usize]) -> usize {
+    /// Returns the label that most neighbours have: on a tie its own, or else the smallest.
+    fn majority_label(&self, at: usize, labels: &[usize]) -> usize {
         let own = labels[at];
         let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
         for edge in &self.edges[at] {
@@ -177,24 +177,24 @@ impl Graph {
         best.next().map_or(own, |(label, _)| label)
     }
 
-    /// Of a label's places, of which there is one at least.
-    fn cluster(&self, mut places: Vec<usize>, labels: &[usize]) -> Cluster {
+    /// Builds the cluster of a label from its positions, of which there is at least one.
+    fn build_cluster(&self, mut places: Vec<usize>, labels: &[usize]) -> RecordCluster {
         let inside = |at: usize| {
             let own = self.edges[at].iter();
             own.filter(|edge| labels[edge.to()] == labels[at]).count()
         };
         places.sort_by_cached_key(|at| (Reverse(inside(*at)), *at));
         let members: Vec<RecordId> = places.into_iter().map(|at| self.ids[at]).collect();
-        Cluster {
+        RecordCluster {
             centre: members[0],
             members,
         }
     }
 
-    /// The records through which most shortest ways from `from` to `to` lead (Brandes, 2001), with
-    /// the share of those ways, the most first. An empty list stands for every record. Ends of a
-    /// way are no bridge.
-    pub fn bridges(&self, from: &[RecordId], to: &[RecordId]) -> Vec<(RecordId, f64)> {
+    /// Finds the records through which most shortest paths from `from` to `to` lead (Brandes,
+    /// 2001), with the share of those paths, the largest first. An empty list means every record.
+    /// The ends of a path are no bridges.
+    pub fn find_bridges(&self, from: &[RecordId], to: &[RecordId]) -> Vec<(RecordId, f64)> {
         let places = |ids: &[RecordId]| -> Vec<usize> {
             if ids.is_empty() {
                 return (0..self.ids.len()).collect();
@@ -207,7 +207,7 @@ impl Graph {
         let targets: HashSet<usize> = places(to).into_iter().collect();
         let (mut through, mut ways) = (vec![0.0; self.ids.len()], 0.0);
         for source in sources.into_iter().step_by(every) {
-            ways += self.follow(source, &targets, &mut through);
+            ways += self.add_path_shares(source, &targets, &mut through);
         }
         let passed = self.ids.iter().zip(through).filter(|(_, sum)| *sum > 0.0);
         let shares = passed.map(|(id, sum)| (*id, sum / ways));
@@ -216,9 +216,9 @@ impl Graph {
         bridges
     }
 
-    /// Adds to each record its share of the shortest ways from one record to the targets; answers
-    /// how many targets there are ways to.
-    fn follow(&self, source: usize, targets: &HashSet<usize>, through: &mut [f64]) -> f64 {
+    /// Adds to each record its share of the shortest paths from one record to the targets; returns
+    /// the number of reachable targets.
+    fn add_path_shares(&self, source: usize, targets: &HashSet<usize>, through: &mut [f64]) -> f64 {
         let size = self.ids.len();
         let (mut count, mut depth) = (vec![0.0_f64; size], vec![u32::MAX; size]);
         let mut order = Vec::new();

@@ -1,11 +1,12 @@
-//! The ways in: each reads one system's form, an item at a time, and keeps nothing back.
+//! Imports from other systems: each reader passes on one item at a time.
 //!
-//! The kinds, the items, who reads what.
+//! This module has the kinds of sources, the items, and the choice of the reader.
 
 mod ai_lessons;
 mod claude_mem;
 mod git;
-mod give;
+mod item;
+mod item_sink;
 mod json;
 mod lines;
 mod markdown;
@@ -22,21 +23,20 @@ pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 
-use crate::archive::Joint;
-use crate::notes::{Place, Scope};
 use crate::prelude::*;
 
-pub(crate) use give::Giver;
-pub(crate) use markdown::parts_of;
-pub use markdown::{is_plain_text, plain_texts, state_of_notes};
+pub use item::{ImportItem, ItemContent, NotePath, NoteScope};
+pub(crate) use item_sink::ItemSink;
+pub(crate) use markdown::split_front_matter;
+pub use markdown::{find_plain_texts, is_plain_text, read_notes_state};
 pub use own::read_archive;
 pub use recognise::{recognise, recognise_all};
-pub(crate) use sessions::below;
-pub use sessions::session_places;
+pub use sessions::default_session_locations;
+pub(crate) use sessions::visit_files;
 
-/// Keeps copies of the files that move in, below the folder of the memory that they move into
-/// (S40): of Sunwell's, whose own programs may go on and write there. Every text passes `clean` on
-/// its way. Where they are, if there are any.
+/// Copies the files of a Sunwell import below the folder of the memory, because Sunwell's own
+/// programs may go on writing to them. Every text passes `clean`. Returns the folder of the copies,
+/// or `None` if there are none.
 pub fn back_up(
     path: &Path,
     kind: ImportKind,
@@ -49,23 +49,23 @@ pub fn back_up(
     }
 }
 
-/// Reads a source to its end and hands over each item as it is found, links last. Times that name
-/// no zone are of `zone`; `take` answers whether to go on.
-pub fn read(
+/// Reads a source to its end and passes each item to `take`, links last; `take` returns whether to
+/// go on. Times without a zone are read as those of `zone`.
+pub fn read_source(
     path: &Path,
     kind: ImportKind,
     zone: Zone,
-    take: &mut dyn FnMut(Item) -> bool,
+    take: &mut dyn FnMut(ImportItem) -> bool,
 ) -> Result<(), ImportError> {
-    let mut giver = Giver::new(path, zone, take);
-    let to = &mut giver;
+    let mut sink = ItemSink::new(path, zone, take);
+    let to = &mut sink;
     match kind {
         ImportKind::Reprise => own::read(path, to)?,
         ImportKind::Rvf => rvf::read(path, to)?,
         ImportKind::Sunwell => sunwell::read(path, to)?,
-        ImportKind::Frames => lines::frames(path, to)?,
+        ImportKind::Frames => lines::read_frames(path, to)?,
         ImportKind::AiLessons => ai_lessons::read(path, to)?,
-        ImportKind::ServerMemory => lines::server_memory(path, to)?,
+        ImportKind::ServerMemory => lines::read_server_memory(path, to)?,
         ImportKind::Mem0 => mem0::read(path, to)?,
         ImportKind::ClaudeMem => claude_mem::read(path, to)?,
         ImportKind::Git => git::read(path, to)?,
@@ -73,13 +73,13 @@ pub fn read(
         ImportKind::Markdown => markdown::read(path, to)?,
         of_sessions => sessions::read(path, of_sessions, to)?,
     }
-    giver.finish()
+    sink.emit_links()
 }
 
 words! {
-    /// What a source is. `recognise.rs` says how it is known.
+    /// Kind of a source; `recognise.rs` has the rules by which it is recognised.
     ImportKind, "kind", {
-    /// An export of our own: JSON, a line each, YAML.
+    /// An export of our own: JSON, JSON lines or YAML.
     Reprise = "reprise";
     /// A file of stock `rvf-runtime`.
     Rvf = "rvf";
@@ -91,24 +91,28 @@ words! {
     AiLessons = "ai-lessons";
     /// The graph of MCP's memory server, a JSON object a line.
     ServerMemory = "server-memory";
-    /// What mem0's `get_all` answers, or its `history.db`.
+    /// The result of mem0's `get_all`, or its `history.db`.
     Mem0 = "mem0";
-    /// claude-mem's database.
+    /// The database of claude-mem.
     ClaudeMem = "claude-mem";
     /// Transcripts of Claude Code.
     ClaudeCode = "claude-code";
-    /// Rollouts of Codex, packed or not.
+    /// Rollouts of Codex, compressed or not.
     Codex = "codex";
     /// Sessions of Gemini CLI.
     Gemini = "gemini";
     /// `opencode.db`.
     Opencode = "opencode";
-    /// Cursor's `state.vscdb`.
+    /// Cursor's `state.vscdb`, or its transcripts of agents.
     Cursor = "cursor";
+    /// Sessions of Copilot CLI.
+    Copilot = "copilot";
     /// `conversations.json` of `ChatGPT`, or its ZIP.
     Chatgpt = "chatgpt";
-    /// The same of claude.ai.
+    /// `conversations.json` of claude.ai, or its ZIP.
     ClaudeAi = "claude-ai";
+    /// Sessions in the Agent Trajectory Interchange Format, or in Trajectory v1 of Letta.
+    Trajectory = "trajectory";
     /// The commits of a repository.
     Git = "git";
     /// `CLAUDE.md`, `AGENTS.md`, `memory-bank` and their like, of a project.
@@ -120,39 +124,25 @@ words! {
 impl ImportKind {
     /// Whether its records are turns of sessions.
     pub fn is_of_sessions(self) -> bool {
-        use ImportKind::{Chatgpt, ClaudeAi, ClaudeCode, Codex, Cursor, Gemini, Opencode};
+        use ImportKind::{
+            Chatgpt, ClaudeAi, ClaudeCode, Codex, Copilot, Cursor, Gemini, Opencode, Trajectory,
+        };
         matches!(
             self,
-            ClaudeCode | Codex | Gemini | Opencode | Cursor | Chatgpt | ClaudeAi
+            ClaudeCode
+                | Codex
+                | Gemini
+                | Opencode
+                | Cursor
+                | Copilot
+                | Chatgpt
+                | ClaudeAi
+                | Trajectory
         )
     }
 
-    /// Whether its records are pieces of notes, which stand for what a file says now.
+    /// Whether its records are pieces of notes, which follow the present content of a file.
     pub fn is_of_notes(self) -> bool {
         matches!(self, Self::Instructions | Self::Markdown)
     }
-}
-
-/// One thing that was found, and where.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Item {
-    /// A file within the source, with the line or row.
-    pub place: String,
-    pub found: Found,
-}
-
-/// What stands at one place of a source.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Found {
-    Record(Box<NewRecord>),
-    /// A connection of two records, which come before it.
-    Link(Joint),
-    /// An earlier state of what comes later: nothing to keep.
-    Repeated,
-    /// What cannot be used, and why.
-    Refused(String),
-    /// Files whose notes are told whole: what memory has of them and is not told is gone.
-    Scope(Scope),
-    /// A note that was read; its pieces are told besides.
-    Note(Place),
 }

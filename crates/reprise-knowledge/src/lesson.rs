@@ -1,91 +1,90 @@
-//! Lessons as records: a title, what was learned, where it holds and where not.
+//! Lessons as records: a title, what was learned, where it applies and where it does not.
 //!
-//! The one form of a lesson in `details`.
+//! This is the only format of a lesson in `details`.
 
-use reprise_types::one_line;
+use reprise_types::to_one_line;
 
 use crate::prelude::*;
-use crate::values::held;
+use crate::values::parse_details;
 
-/// What stands in a lesson's `details`.
+/// The `details` of a lesson.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Lesson {
-    /// One line that names it.
+pub struct LessonDetails {
+    /// One line that names the lesson.
     pub title: String,
     pub content: String,
-    /// Words that it should be found by.
+    /// Words by which it should be found.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub keywords: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub contexts: Vec<String>,
-    /// Where it does not hold.
+    /// Contexts where it does not apply.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub anti_contexts: Vec<String>,
-    /// Where that can be looked up.
+    /// Where the lesson can be looked up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source_notes: Option<String>,
-    /// The experiment of another system that it comes from.
+    /// Experiment of another system that it comes from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub derived_from_experiment: Option<String>,
-    /// What another system said of it beside this, as it stood there.
+    /// Other fields of another system, unchanged.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
 
-/// How the lines begin that a lesson's text has beside title and content.
-const HEADS: [&str; 3] = ["Applies to: ", "Does not apply to: ", "Keywords: "];
+/// Beginnings of the lines that a lesson's text has besides title and content.
+const ADDED_LINE_HEADS: [&str; 3] = ["Applies to: ", "Does not apply to: ", "Keywords: "];
 
-/// Contexts in one spelling: without spaces around or doubled within them, each once, whatever its
-/// case.
-pub fn normal_contexts(contexts: &[String]) -> Vec<String> {
+/// Normalizes contexts: single spaces within, none around, each once regardless of case.
+pub fn normalize_contexts(contexts: &[String]) -> Vec<String> {
     let mut seen = BTreeSet::new();
-    let normal = contexts.iter().map(|context| one_line(context));
+    let normal = contexts.iter().map(|context| to_one_line(context));
     normal
         .filter(|context| !context.is_empty() && seen.insert(context.to_lowercase()))
         .collect()
 }
 
-/// The title of what has none: how its first line begins (C37).
-pub(crate) fn derived_title(text: &str) -> String {
+/// Returns a title for a text without one: the beginning of its first line.
+pub(crate) fn derive_title(text: &str) -> String {
     const CHARS: usize = 80;
     let line = text.lines().map(str::trim).find(|line| !line.is_empty());
     line.unwrap_or_default().chars().take(CHARS).collect()
 }
 
-impl Lesson {
-    /// The lesson of a record; `None` where it holds none.
+impl LessonDetails {
+    /// Reads the lesson of a record; `None` if it holds none.
     pub fn of(record: &MemoryRecord) -> Option<Self> {
-        let mut lesson: Self = held(record, "lesson")?;
+        let mut lesson: Self = parse_details(record, "lesson")?;
         lesson.other.remove("type");
         Some(lesson)
     }
 
-    /// As `details` of a record.
-    pub fn details(&self) -> Value {
+    /// Converts it to the `details` of a record.
+    pub fn to_details(&self) -> Value {
         let mut details = serde_json::to_value(self).unwrap_or_default();
         details["type"] = json!("lesson");
         details
     }
 
-    /// A text of a lesson, or a part of it, without the lines that [`Self::text`] adds to its
-    /// content: a reader is told those beside it.
-    pub fn told(text: &str) -> String {
-        let is_added = |line: &&str| HEADS.iter().any(|head| line.starts_with(head));
+    /// Returns the text of a lesson, or a part of it, without the lines that [`Self::to_text`]
+    /// adds: a reader gets those in fields of their own.
+    pub fn without_added_lines(text: &str) -> String {
+        let is_added = |line: &&str| ADDED_LINE_HEADS.iter().any(|head| line.starts_with(head));
         let lines: Vec<&str> = text.lines().filter(|line| !is_added(line)).collect();
         lines.join("\n").trim().to_owned()
     }
 
-    /// What is searched: title and content, and the words that say where it holds.
-    pub fn text(&self) -> String {
+    /// Returns the text that is searched: title, content, contexts and keywords.
+    pub fn to_text(&self) -> String {
         let parts = [self.title.trim_end(), self.content.trim_end()];
         let mut parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
         parts.dedup();
         let mut text = parts.join("\n\n");
         for (head, words) in [
-            (HEADS[0], &self.contexts),
-            (HEADS[1], &self.anti_contexts),
-            (HEADS[2], &self.keywords),
+            (ADDED_LINE_HEADS[0], &self.contexts),
+            (ADDED_LINE_HEADS[1], &self.anti_contexts),
+            (ADDED_LINE_HEADS[2], &self.keywords),
         ] {
             if !words.is_empty() {
                 text.push_str(&["\n", head, &words.join("; ")].concat());
@@ -95,62 +94,64 @@ impl Lesson {
     }
 }
 
-/// How a lesson stands to a place.
+/// Whether a lesson applies to a situation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fit {
-    /// It names this as a place where it holds.
+pub enum ContextFit {
+    /// It names this context as one where it applies.
     Applies(String),
-    /// It names this as a place where it does not hold.
+    /// It names this context as one where it does not apply.
     DoesNotApply(String),
-    /// It says nothing of that place.
-    Unsaid,
+    /// It does not mention the situation.
+    Unstated,
 }
 
-/// Words that say nothing of a place.
+/// Words that do not identify a context.
 const FILLERS: [&str; 14] = [
     "a", "an", "the", "on", "of", "for", "in", "to", "my", "our", "and", "or", "at", "with",
 ];
 
-impl Fit {
-    /// How what holds in `contexts` and not in `anti_contexts` stands to where somebody is: `here`
-    /// in their words, and a question, which names a place only where it has all the words of one.
-    /// Where both hold the warning counts.
-    pub fn of(
+impl ContextFit {
+    /// Compares the contexts of a lesson with a situation: `here` in the user's words, and a
+    /// question, which matches a context only with all of its words. If both lists match, the
+    /// anti-context counts.
+    pub fn compare(
         contexts: &[String],
         anti_contexts: &[String],
         here: &[String],
         question: &str,
     ) -> Self {
-        let here: Vec<_> = here.iter().map(|at| words(at)).collect();
-        let asked = words(question);
-        let named = |contexts: &[String]| {
+        let here: Vec<_> = here.iter().map(|at| split_into_stems(at)).collect();
+        let question_stems = split_into_stems(question);
+        let find_match = |contexts: &[String]| {
             let found = contexts.iter().find(|context| {
-                let said = words(context);
+                let context_stems = split_into_stems(context);
                 let is_here = |here: &BTreeSet<String>| {
-                    said.is_subset(here) || here.len() > 1 && here.is_subset(&said)
+                    context_stems.is_subset(here)
+                        || here.len() > 1 && here.is_subset(&context_stems)
                 };
-                !said.is_empty() && (said.is_subset(&asked) || here.iter().any(is_here))
+                !context_stems.is_empty()
+                    && (context_stems.is_subset(&question_stems) || here.iter().any(is_here))
             });
             found.cloned()
         };
-        if let Some(context) = named(anti_contexts) {
+        if let Some(context) = find_match(anti_contexts) {
             return Self::DoesNotApply(context);
         }
-        named(contexts).map_or(Self::Unsaid, Self::Applies)
+        find_match(contexts).map_or(Self::Unstated, Self::Applies)
     }
 }
 
-/// The words of a text without endings: `updating workflows` names what `update a workflow` does.
-fn words(text: &str) -> BTreeSet<String> {
+/// Splits a text into stems: `updating workflows` equals `update a workflow`.
+fn split_into_stems(text: &str) -> BTreeSet<String> {
     let words = text.split(|c: char| !c.is_alphanumeric());
     let words = words.map(str::to_lowercase);
     words
         .filter(|word| !word.is_empty() && !FILLERS.contains(&word.as_str()))
-        .map(|word| bare(&word).to_owned())
+        .map(|word| strip_ending(&word).to_owned())
         .collect()
 }
 
-fn bare(word: &str) -> &str {
+fn strip_ending(word: &str) -> &str {
     const LEAST: usize = 4;
     let endings = ["ing", "ed", "es", "s"];
     let cut = endings.iter().find_map(|ending| word.strip_suffix(ending));
@@ -188,10 +189,10 @@ mod tests {
             ("after rebase", "on a personal feature branch", Some(false)),
         ] {
             let at = list(&[here]);
-            let found = match Fit::of(&contexts, &anti, &at, question) {
-                Fit::Applies(_) => Some(true),
-                Fit::DoesNotApply(_) => Some(false),
-                Fit::Unsaid => None,
+            let found = match ContextFit::compare(&contexts, &anti, &at, question) {
+                ContextFit::Applies(_) => Some(true),
+                ContextFit::DoesNotApply(_) => Some(false),
+                ContextFit::Unstated => None,
             };
             assert_eq!(found, expected, "{here:?} {question}");
         }

@@ -1,25 +1,23 @@
-//! What to keep from what happened: the source systems' own forms as views over records, and the
-//! ways in and out of them.
-//!
-//! Typed views over `MemoryRecord.details`, importers.
+//! Typed knowledge: views over `MemoryRecord.details` in the formats of other systems, importers
+//! and exporters of those formats, and the consolidation of a memory.
 //!
 //! # Examples
 //!
 //! ```
-//! use reprise_knowledge::{Found, Item, read, recognise};
+//! use reprise_knowledge::{ImportItem, ItemContent, read_source, recognise};
 //! use reprise_types::Zone;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let folder = tempfile::tempdir()?;
 //! std::fs::write(folder.path().join("CLAUDE.md"), "# Build\n\nPin protoc to 25.\n")?;
 //! let (kind, mut texts) = (recognise(folder.path())?, Vec::new());
-//! let mut take = |item: Item| {
-//!     if let Found::Record(record) = item.found {
+//! let mut take = |item: ImportItem| {
+//!     if let ItemContent::Record(record) = item.content {
 //!         texts.push(record.body.text);
 //!     }
 //!     true
 //! };
-//! read(folder.path(), kind, Zone::default(), &mut take)?;
+//! read_source(folder.path(), kind, Zone::default(), &mut take)?;
 //! assert!(texts[0].contains("Pin protoc to 25."));
 //! # Ok(())
 //! # }
@@ -27,15 +25,18 @@
 
 mod archive;
 mod carried;
+mod command_exit;
 mod consolidate;
-mod ended;
 mod error;
 mod export;
+mod git_repository;
 mod graph;
 mod import;
 mod lesson;
 mod notes;
 mod observation;
+mod own_words;
+mod pauses;
 mod prelude;
 mod project;
 mod projection;
@@ -49,40 +50,61 @@ mod still;
 mod sunwell;
 mod values;
 
-pub use archive::{Archive, Beside, Joint, held_back, moved, tell};
+pub use archive::{
+    Archive, ArchiveSection, ExternalLink, export_archive, find_withheld_records,
+    to_imported_record,
+};
+pub use command_exit::{
+    CommandExit, CommandPurpose, classify_command, extract_commit_line, extract_failure_lines,
+};
 pub use consolidate::{
-    Action, Distillate, Done, Known, Merge, Pair, Plan, Planner, Score, Undone, actions,
-    are_related, carry_out, known, plan, scores, undo,
+    ConsolidationAction, ConsolidationReport, DayScore, Distillate, KnownMatch, Merge, Plan,
+    Planner, RelatedPair, UndoReport, are_related, compute_day_scores, execute_plan,
+    find_contradictions, find_known_matches, list_actions, plan_consolidation, undo_action,
 };
-pub use ended::{Ended, Ran, committed, failing, ran};
 pub use error::{ExportError, ImportError};
-pub use export::{Outgoing, Proposed, SUCCESSES, Skill, Telling, skills, write_out, write_skills};
-pub use graph::{Cluster, Graph, Step};
-pub use import::{
-    Found, ImportKind, Item, back_up, is_plain_text, plain_texts, read, read_archive, recognise,
-    recognise_all, session_places, state_of_notes,
+pub use export::{
+    ExportInput, OutgoingRecord, SUCCESSES_MIN, Skill, propose_skills, write_export, write_skills,
 };
-pub use lesson::{Fit, Lesson, normal_contexts};
-pub use notes::{Gone, Place, Renewal, Replacement, Scope, deleted, is_written, renew};
+pub use graph::{Graph, GraphStep, RecordCluster};
+pub use import::{
+    ImportItem, ImportKind, ItemContent, NotePath, NoteScope, back_up, default_session_locations,
+    find_plain_texts, is_plain_text, read_archive, read_notes_state, read_source, recognise,
+    recognise_all,
+};
+pub use lesson::{ContextFit, LessonDetails, normalize_contexts};
+pub use notes::{
+    MissingNote, NoteChanges, NoteReplacement, compare_notes, find_deleted_notes, has_written_notes,
+};
 pub use observation::{
     FramePlan, FrameRules, FrameSummary, Observation, ObservationQuery, ObservationType,
-    Observations, frame_of, frame_tokens, frame_type, is_frame, plan_frames,
+    Observations, build_frame, count_frame_tokens, frame_type, is_observation,
+    plan_frame_compaction,
 };
-pub use project::{Project, TooFar, Walks, may_be_committed};
-pub use projection::{ProjectionKind, Rebuilt, compare, hindrance, rebuild};
-pub use referee::compare_stock;
+pub use own_words::{extract_own_words, says_enough};
+pub use pauses::{read_pauses, save_pauses};
+pub use project::{
+    HistoryTooLongError, HistoryWalkCache, Project, may_be_committed, name_plain_folder,
+};
+pub use projection::ProposalReport;
+pub use projection::{
+    ProjectionKind, ProjectionUpdateReport, compare_projection, find_write_obstacle,
+    update_projection,
+};
+pub use referee::compare_with_stock;
 pub use reference::{
-    Definition, EVIDENCE_FIELD, TagRelation, evidence_of, meaning_of_confidence,
-    meaning_of_evidence, meant_by, normal_evidence,
+    EVIDENCE_FIELD, EvidenceDefinition, TagRelation, evidence_of, guess_evidence,
+    meaning_of_confidence, meaning_of_evidence, normalize_evidence,
 };
 pub use repository::{
-    Clean, SHARED, Shared, SharedState, Trusted, read_shared, share, shared_state, trusted_file,
-    trusted_in,
+    CleanFn, SHARED_FOLDER, SharedLessons, SharedState, TrustedCheckout, read_shared_lessons,
+    read_shared_state, read_trusted_checkouts, trusted_list_path, write_shared_lesson,
 };
-pub use restate::restate;
-pub use still::with_gone;
+pub use restate::restate_details;
+pub use still::annotate_missing_names;
 pub use sunwell::{
-    Category, Decision, Failure, Learning, LearningQuery, SCOPES, SOURCE_TYPES, StoreCounts,
-    SunwellMemory, SunwellStats, TYPESCRIPT, branch_names, learnings_of_session, one_of, studio,
+    LearningCategory, LearningQuery, SCOPES, SOURCE_TYPES, StoreCounts, SunwellDecision,
+    SunwellFailure, SunwellLearning, SunwellMemory, SunwellStats, TYPESCRIPT, check_word,
+    extract_learnings, list_branch_names, to_studio,
 };
-pub use values::{hex_id, read_yaml};
+pub use values::{hex_id, parse_yaml};

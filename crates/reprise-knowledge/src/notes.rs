@@ -1,90 +1,87 @@
-//! Notes that were read before, beside what memory holds of them: a changed section takes the place
-//! of the old one, an edited note that memory wrote that of its record, and what a folder no longer
-//! says is named. Reads alone; whoever calls carries it out.
+//! Compares notes that are imported again with what memory holds of them: a changed section
+//! replaces the old one, an edited note that memory wrote replaces its record, and missing notes
+//! are reported. It only reads; the caller applies the changes.
 
 use std::cell::RefCell;
 
-use crate::export::notes::{file_name, first_of};
-use crate::import::{Found, Item};
+use crate::export::notes::{first_version, note_file_name};
+use crate::import::{ImportItem, ItemContent, NotePath, NoteScope};
 use crate::prelude::*;
+use crate::project::root_of_folder;
 use crate::projection::Register;
 
-/// What of a piece's details says whether it is as it was.
-const ALL: [&str; 6] = [
+/// Fields of a piece's details that tell whether it has changed.
+const PIECE_FIELDS: [&str; 6] = [
     "type", "title", "headings", "content", "category", "context",
 ];
 
-/// In the metadata of a version: the hash of the text that a person gave it in its note.
-const IN_NOTE: &str = "edited_in_note";
+/// Metadata key of a version: the hash of the text that a person gave it in its note.
+const EDITED_IN_NOTE_KEY: &str = "edited_in_note";
 
-/// What a reading of notes covers: files of one root, by their paths from `base` on.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Scope {
-    /// The project, or the folder where there is none.
-    pub root: String,
-    pub base: PathBuf,
-    /// Where the reading began, from `base` on: a folder, or a note.
-    pub prefix: PathBuf,
-}
-
-/// What an import of notes does to a memory.
+/// The changes that an import of notes makes to a memory.
 #[derive(Debug, Default)]
-pub struct Renewal {
-    /// What is kept as any import keeps it.
-    pub items: Vec<Item>,
-    /// What takes the place of an older version.
-    pub replaced: Vec<Replacement>,
-    /// Records that stand for what is no longer there.
-    pub gone: Vec<Gone>,
+pub struct NoteChanges {
+    /// Items that are kept like those of any import.
+    pub items: Vec<ImportItem>,
+    /// Pieces that replace an older version.
+    pub replaced: Vec<NoteReplacement>,
+    /// Records of pieces that no longer exist.
+    pub missing: Vec<MissingNote>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Replacement {
+pub struct NoteReplacement {
     pub place: String,
-    /// The version that it takes the place of.
+    /// The version that it replaces.
     pub record: RecordId,
-    /// The fields that are new, as `revise` takes them.
+    /// The new fields, in the form that `revise` expects.
     pub changes: Map<String, Value>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Gone {
+pub struct MissingNote {
     pub record: RecordId,
-    /// The note that said it.
+    /// Path of the note.
     pub path: String,
     pub text: String,
 }
 
-/// Sorts what was read of notes by what `memory` holds of them. Texts are compared as `clean`
-/// leaves them, as memory keeps them.
-pub fn renew(memory: &Snapshot, read: Vec<Item>, clean: &dyn Fn(&str) -> String) -> Renewal {
-    let mut held = held(memory);
-    let (mut renewal, mut renamed) = (Renewal::default(), HashMap::new());
+/// Compares the items of an import with what `memory` holds of the same notes. Texts are compared
+/// after `clean`, as memory keeps them.
+pub fn compare_notes(
+    memory: &Snapshot,
+    read: Vec<ImportItem>,
+    clean: &dyn Fn(&str) -> String,
+) -> NoteChanges {
+    let (mut renewal, mut renamed) = (NoteChanges::default(), HashMap::new());
     let mut scopes = Vec::new();
-    let mut notes: BTreeMap<Place, Vec<(String, Box<NewRecord>)>> = BTreeMap::new();
-    for Item { place, found } in read {
-        match found {
-            Found::Scope(scope) => scopes.push(scope),
-            // Also of a note that says nothing any more.
-            Found::Note(of) => drop(notes.entry(of).or_default()),
-            Found::Record(record) => match Place::of(record.details.as_ref(), &record.tags) {
-                Some(of) => notes.entry(of).or_default().push((place, record)),
-                None => match ours(memory, place, record, clean) {
-                    Ok(item) => renewal.items.push(item),
-                    Err(replacement) => renewal.replaced.push(replacement),
-                },
-            },
-            found => renewal.items.push(Item { place, found }),
+    let mut notes: BTreeMap<NotePath, Vec<(String, Box<NewRecord>)>> = BTreeMap::new();
+    for ImportItem { place, content } in read {
+        match content {
+            ItemContent::Scope(scope) => scopes.push(scope),
+            // A note may be empty by now.
+            ItemContent::Note(of) => drop(notes.entry(of).or_default()),
+            ItemContent::Record(record) => {
+                match NotePath::of(record.details.as_ref(), &record.tags) {
+                    Some(of) => notes.entry(of).or_default().push((place, record)),
+                    None => match match_own_note(memory, place, record, clean) {
+                        Ok(item) => renewal.items.push(item),
+                        Err(replacement) => renewal.replaced.push(replacement),
+                    },
+                }
+            }
+            content => renewal.items.push(ImportItem { place, content }),
         }
     }
-    let read: BTreeSet<Place> = notes.keys().cloned().collect();
+    let read: BTreeSet<NotePath> = notes.keys().cloned().collect();
+    let mut known_pieces = move_to_scopes(collect_known_pieces(memory), &scopes, &read);
     for (of, pieces) in notes {
-        let known = held.remove(&of).unwrap_or_default();
-        paired(pieces, known, clean, &mut renewal, &mut renamed);
+        let known = known_pieces.remove(&of).unwrap_or_default();
+        match_pieces(pieces, known, clean, &mut renewal, &mut renamed);
     }
-    // A folder without any note may just not be mounted: it says nothing of what is gone.
-    for (of, known) in held.into_iter().filter(|_| !read.is_empty()) {
-        let is_gone = |scope: &Scope| {
+    // A folder without any note may not be mounted: nothing is reported as missing.
+    for (of, known) in known_pieces.into_iter().filter(|_| !read.is_empty()) {
+        let is_gone = |scope: &NoteScope| {
             let path = Path::new(&of.path);
             scope.root == of.root
                 && path.starts_with(&scope.prefix)
@@ -93,13 +90,13 @@ pub fn renew(memory: &Snapshot, read: Vec<Item>, clean: &dyn Fn(&str) -> String)
         };
         if scopes.iter().any(is_gone) {
             renewal
-                .gone
-                .extend(known.into_iter().map(|one| gone(one.current)));
+                .missing
+                .extend(known.into_iter().map(|one| to_missing_note(one.current)));
         }
     }
     for item in &mut renewal.items {
-        if let Found::Link(joint) = &mut item.found {
-            for end in [&mut joint.from, &mut joint.to] {
+        if let ItemContent::Link(link) = &mut item.content {
+            for end in [&mut link.from, &mut link.to] {
                 if let Some(name) = renamed.get(end) {
                     *end = ExternalId::clone(name);
                 }
@@ -109,84 +106,111 @@ pub fn renew(memory: &Snapshot, read: Vec<Item>, clean: &dyn Fn(&str) -> String)
     renewal
 }
 
-/// A note of a root.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
-    pub root: String,
-    pub path: String,
-}
-
-impl Place {
-    /// Where a piece of a note stands; `None` for what is none. Notes of no project that came in
-    /// before roots were kept are nowhere.
-    fn of(details: Option<&Value>, tags: &[String]) -> Option<Self> {
-        let details = details?;
-        details["type"]
-            .as_str()
-            .filter(|kind| kind.starts_with("note_"))?;
-        let project = || tags.iter().find(|tag| tag.starts_with("project:"));
-        let root = details["root"].as_str().or_else(|| Some(project()?))?;
-        Some(Self {
-            root: root.to_owned(),
-            path: details["path"].as_str()?.to_owned(),
-        })
-    }
-}
-
-/// A piece as it is known, and as its note said it last: another version where memory was
-/// corrected.
-struct Known {
+/// A known piece, with the version that its note said last if memory was corrected since.
+struct KnownPiece {
     current: MemoryRecord,
-    said: Option<MemoryRecord>,
+    note_version: Option<MemoryRecord>,
 }
 
-impl Known {
+impl KnownPiece {
     fn of(memory: &Snapshot, current: MemoryRecord) -> Self {
         let is_corrected = current.supersedes.is_some() && !is_from_note(&current);
-        let versions = is_corrected.then(|| memory.versions(current.id));
-        let said = versions.into_iter().flatten();
-        let said = said
+        let versions = is_corrected.then(|| memory.version_history(current.id));
+        let note_version = versions.into_iter().flatten();
+        let note_version = note_version
             .skip(1)
             .find(|one| one.supersedes.is_none() || is_from_note(one));
-        Self { current, said }
+        Self {
+            current,
+            note_version,
+        }
     }
 
     fn details(&self) -> Option<&Value> {
-        self.said.as_ref().unwrap_or(&self.current).details.as_ref()
+        self.note_version
+            .as_ref()
+            .unwrap_or(&self.current)
+            .details
+            .as_ref()
     }
 }
 
-/// Whether a person gave this version its text in a note.
+/// Whether a person wrote the text of this version in a note.
 fn is_from_note(version: &MemoryRecord) -> bool {
-    version.metadata.get(IN_NOTE) == Some(&json!(sha256_hex(version.text.as_bytes())))
+    version.metadata.get(EDITED_IN_NOTE_KEY) == Some(&json!(sha256_hex(version.text.as_bytes())))
 }
 
-/// The metadata of a version that says so.
-fn from_note(before: &MemoryRecord, text: &str) -> Value {
+/// Returns the metadata of a version whose text a person wrote in a note.
+fn mark_from_note(before: &MemoryRecord, text: &str) -> Value {
     let mut metadata = before.metadata.clone();
-    metadata.insert(IN_NOTE.to_owned(), json!(sha256_hex(text.as_bytes())));
+    metadata.insert(
+        EDITED_IN_NOTE_KEY.to_owned(),
+        json!(sha256_hex(text.as_bytes())),
+    );
     json!(metadata)
 }
 
-/// The live pieces of notes, in the order in which they were kept.
-fn held(memory: &Snapshot) -> BTreeMap<Place, VecDeque<Known>> {
-    let mut held: BTreeMap<Place, VecDeque<Known>> = BTreeMap::new();
+/// Collects the live pieces of notes, in the order in which they were kept.
+fn collect_known_pieces(memory: &Snapshot) -> BTreeMap<NotePath, VecDeque<KnownPiece>> {
+    let mut pieces: BTreeMap<NotePath, VecDeque<KnownPiece>> = BTreeMap::new();
     for record in memory.records().filter_map(Result::ok) {
-        if let Some(place) = Place::of(record.details.as_ref(), &record.tags) {
-            let known = Known::of(memory, record);
-            held.entry(place).or_default().push_back(known);
+        if let Some(place) = NotePath::of(record.details.as_ref(), &record.tags) {
+            let known = KnownPiece::of(memory, record);
+            pieces.entry(place).or_default().push_back(known);
         }
     }
-    held
+    pieces
 }
 
-/// The pieces of one note: what is as it was stays, what has changed takes the place of what stood
-/// under the same headings, or said the same under others; the rest is new, or gone.
-fn paired(
+/// Gives the known pieces of notes in or above an imported folder of no project the paths that they
+/// have in this import: whether a folder was named or one within it, they are the same notes.
+fn move_to_scopes(
+    known: BTreeMap<NotePath, VecDeque<KnownPiece>>,
+    scopes: &[NoteScope],
+    read: &BTreeSet<NotePath>,
+) -> BTreeMap<NotePath, VecDeque<KnownPiece>> {
+    let plain = scopes
+        .iter()
+        .filter(|one| one.root == root_of_folder(&one.base));
+    let plain: Vec<&NoteScope> = plain.collect();
+    let mut folders = BTreeSet::new();
+    for scope in &plain {
+        let files = read.iter().filter(|note| note.root == scope.root);
+        let within =
+            files.filter_map(|note| Some(scope.base.join(&note.path).parent()?.to_owned()));
+        for folder in within.chain([scope.base.clone()]) {
+            let above = folder.ancestors().map(Path::to_owned);
+            folders.extend(above.take_while(|folder| folder != Path::new("")));
+        }
+    }
+    let folders = folders
+        .into_iter()
+        .map(|folder| (root_of_folder(&folder), folder));
+    let folders: HashMap<String, PathBuf> = folders.collect();
+    let moved = |of: &NotePath| {
+        let file = folders.get(&of.root)?.join(&of.path);
+        plain.iter().find_map(|scope| {
+            let path = file.strip_prefix(&scope.base).ok()?;
+            let root = scope.root.clone();
+            let path = path.to_string_lossy().into_owned();
+            Some(NotePath { root, path })
+        })
+    };
+    let mut pieces: BTreeMap<NotePath, VecDeque<KnownPiece>> = BTreeMap::new();
+    for (of, known) in known {
+        let of = moved(&of).unwrap_or(of);
+        pieces.entry(of).or_default().extend(known);
+    }
+    pieces
+}
+
+/// Matches the pieces of one note with the known ones: an unchanged piece is repeated, a changed
+/// one replaces the piece with the same headings or the same content; the rest is new or missing.
+fn match_pieces(
     pieces: Vec<(String, Box<NewRecord>)>,
-    mut known: VecDeque<Known>,
+    mut known: VecDeque<KnownPiece>,
     clean: &dyn Fn(&str) -> String,
-    renewal: &mut Renewal,
+    renewal: &mut NoteChanges,
     renamed: &mut HashMap<ExternalId, ExternalId>,
 ) {
     // A text is cleaned once, however many it is compared with.
@@ -204,7 +228,7 @@ fn paired(
         cleaned.insert(new.clone(), known);
         is_it
     };
-    let alike = |new: &NewRecord, old: &Known, fields: &[&str]| {
+    let alike = |new: &NewRecord, old: &KnownPiece, fields: &[&str]| {
         let both = new.details.as_ref().zip(old.details());
         both.is_some_and(|(new, old)| {
             fields
@@ -217,12 +241,15 @@ fn paired(
     };
     let mut changed = Vec::new();
     for (place, piece) in pieces {
-        match known.iter().position(|old| alike(&piece, old, &ALL)) {
+        match known
+            .iter()
+            .position(|old| alike(&piece, old, &PIECE_FIELDS))
+        {
             Some(at) => {
                 let old = known.remove(at);
-                rename(&piece, old.map(|old| old.current).as_ref(), renamed);
-                let found = Found::Repeated;
-                renewal.items.push(Item { place, found });
+                map_renamed_piece(&piece, old.map(|old| old.current).as_ref(), renamed);
+                let content = ItemContent::Repeated;
+                renewal.items.push(ImportItem { place, content });
             }
             None => changed.push((place, piece)),
         }
@@ -230,25 +257,29 @@ fn paired(
     for fields in [["type", "content"], ["type", "headings"]] {
         for (place, piece) in std::mem::take(&mut changed) {
             let place_of = known.iter().position(|old| alike(&piece, old, &fields));
-            let Some(Known { current, said }) = place_of.and_then(|at| known.remove(at)) else {
+            let Some(KnownPiece {
+                current,
+                note_version,
+            }) = place_of.and_then(|at| known.remove(at))
+            else {
                 changed.push((place, piece));
                 continue;
             };
-            rename(&piece, Some(&current), renamed);
-            if said.is_some() {
-                let found = Found::Refused(conflict(&current));
-                renewal.items.push(Item { place, found });
+            map_renamed_piece(&piece, Some(&current), renamed);
+            if note_version.is_some() {
+                let content = ItemContent::Refused(conflict_message(&current));
+                renewal.items.push(ImportItem { place, content });
                 continue;
             }
             let text = clean(&piece.text);
             let changes = [
-                ("metadata", from_note(&current, &text)),
+                ("metadata", mark_from_note(&current, &text)),
                 ("text", json!(text)),
                 ("details", json!(piece.details)),
                 ("tags", json!(piece.tags)),
             ];
             let changes = changes.map(|(name, value)| (name.to_owned(), value));
-            renewal.replaced.push(Replacement {
+            renewal.replaced.push(NoteReplacement {
                 place,
                 record: current.id,
                 changes: changes.into_iter().collect(),
@@ -256,14 +287,14 @@ fn paired(
         }
     }
     for (place, record) in changed {
-        let found = Found::Record(record);
-        renewal.items.push(Item { place, found });
+        let content = ItemContent::Record(record);
+        renewal.items.push(ImportItem { place, content });
     }
-    let rest = known.into_iter().map(|one| gone(one.current));
-    renewal.gone.extend(rest);
+    let rest = known.into_iter().map(|one| to_missing_note(one.current));
+    renewal.missing.extend(rest);
 }
 
-fn conflict(current: &MemoryRecord) -> String {
+fn conflict_message(current: &MemoryRecord) -> String {
     format!(
         "conflict: the note was edited and its record corrected; neither was replaced. Have one say \
          what the other does (`reprise show {}`)",
@@ -271,8 +302,8 @@ fn conflict(current: &MemoryRecord) -> String {
     )
 }
 
-/// Links lead to a piece by the name under which it is known.
-fn rename(
+/// Maps the new id of a piece to the one that memory knows, so that links find it.
+fn map_renamed_piece(
     piece: &NewRecord,
     old: Option<&MemoryRecord>,
     renamed: &mut HashMap<ExternalId, ExternalId>,
@@ -286,95 +317,98 @@ fn rename(
     }
 }
 
-fn gone(record: MemoryRecord) -> Gone {
+fn to_missing_note(record: MemoryRecord) -> MissingNote {
     let details = record.details.as_ref();
     let path = details.and_then(|details| details["path"].as_str());
-    Gone {
+    MissingNote {
         record: record.id,
         path: path.unwrap_or_default().to_owned(),
         text: record.body.text,
     }
 }
 
-/// A note that memory wrote, which `updates` where a person gave it other tags. The version that it
-/// was written from is what it said before a person came: what still says that is untouched,
-/// whatever memory says by now.
-fn ours(
+/// Compares a note that memory wrote with its record. A note is unedited if it says what the
+/// version that it was written from says, whatever memory says by now.
+fn match_own_note(
     memory: &Snapshot,
     place: String,
     record: Box<NewRecord>,
     clean: &dyn Fn(&str) -> String,
-) -> Result<Item, Replacement> {
+) -> Result<ImportItem, NoteReplacement> {
     let mut written = record
         .external_ids
         .iter()
         .filter(|name| name.namespace == ExternalId::REPRISE)
         .filter_map(|name| name.id.parse::<RecordId>().ok());
-    let Some(base) = written.find_map(|id| memory.version(id)?.ok()) else {
-        let found = Found::Record(record);
-        return Ok(Item { place, found });
+    let Some(base) = written.find_map(|id| memory.get_stored(id)?.ok()) else {
+        let content = ItemContent::Record(record);
+        return Ok(ImportItem { place, content });
     };
     let text = clean(&record.text);
     let tags = |tags: &[String]| tags.iter().cloned().collect::<BTreeSet<String>>();
     let says = |version: &MemoryRecord| {
         let is_text = version.text == record.text || version.text == text;
-        is_text && (!record.updates || tags(&version.tags) == tags(&record.tags))
+        is_text && (!record.replaces_known_id || tags(&version.tags) == tags(&record.tags))
     };
-    let current = memory.current(base.id);
-    let found = match current.and_then(|id| memory.get(id)?.ok()) {
-        _ if says(&base) => Found::Repeated,
-        Some(current) if says(&current) => Found::Repeated,
-        None => Found::Refused(format!(
+    let current = memory.current_version(base.id);
+    let content = match current.and_then(|id| memory.get(id)?.ok()) {
+        _ if says(&base) => ItemContent::Repeated,
+        Some(current) if says(&current) => ItemContent::Repeated,
+        None => ItemContent::Refused(format!(
             "the note was edited, and its record {} is forgotten; remove the note, or take \
              `reprise` out of its front matter to keep it as a new one",
             base.id
         )),
         Some(current) => {
-            let versions = memory.versions(current.id);
+            let versions = memory.version_history(current.id);
             let mut since = versions.iter().take_while(|version| version.id != base.id);
             if since.all(is_from_note) {
                 let mut changes = Map::new();
-                changes.insert("metadata".to_owned(), from_note(&current, &text));
+                changes.insert("metadata".to_owned(), mark_from_note(&current, &text));
                 changes.insert("text".to_owned(), json!(text));
-                if record.updates {
+                if record.replaces_known_id {
                     changes.insert("tags".to_owned(), json!(record.tags));
                 }
-                return Err(Replacement {
+                return Err(NoteReplacement {
                     place,
                     record: current.id,
                     changes,
                 });
             }
-            Found::Refused(conflict(&current))
+            ItemContent::Refused(conflict_message(&current))
         }
     };
-    Ok(Item { place, found })
+    Ok(ImportItem { place, content })
 }
 
-/// Live records whose notes memory wrote into a folder, where they are not any more.
-pub fn deleted(memory: &Snapshot, folder: &Path, home: &Path) -> Result<Vec<Gone>, ExportError> {
-    let written = Register::read_of(folder, home)?;
+/// Finds the live records whose notes memory wrote into a folder and that are missing there.
+pub fn find_deleted_notes(
+    memory: &Snapshot,
+    folder: &Path,
+    home: &Path,
+) -> Result<Vec<MissingNote>, ExportError> {
+    let written = Register::read_hashes(folder, home)?;
     if written.is_empty() || fs_err::read_dir(folder).is_err() {
         return Ok(Vec::new());
     }
-    let mut gone = Vec::new();
+    let mut missing = Vec::new();
     for record in memory.records().filter_map(Result::ok) {
-        let name = file_name(first_of(memory, &record).as_ref().unwrap_or(&record));
+        let name = note_file_name(first_version(memory, &record).as_ref().unwrap_or(&record));
         let is_there = || fs_err::symlink_metadata(folder.join(&name)).is_ok();
-        if written.names(Path::new(&name)) && !is_there() {
-            gone.push(Gone {
+        if written.has_name(Path::new(&name)) && !is_there() {
+            missing.push(MissingNote {
                 record: record.id,
                 path: name,
                 text: record.body.text,
             });
         }
     }
-    Ok(gone)
+    Ok(missing)
 }
 
-/// Whether a projection of memory stands in this folder, or an export of it.
-pub fn is_written(folder: &Path, home: &Path) -> bool {
-    Register::read_of(folder, home).is_ok_and(|written| !written.is_empty())
+/// Whether memory wrote notes into this folder.
+pub fn has_written_notes(folder: &Path, home: &Path) -> bool {
+    Register::read_hashes(folder, home).is_ok_and(|written| !written.is_empty())
 }
 
 #[cfg(test)]

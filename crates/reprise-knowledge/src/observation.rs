@@ -1,16 +1,16 @@
 //! Observations of ralph's knowledge store: seven types with an importance, and the frames in which
-//! they are kept (Story 3.4).
+//! they are stored.
 
 mod compact;
 mod frame;
 mod store;
 
 use crate::prelude::*;
-pub use compact::{FramePlan, FrameRules, FrameSummary, frame_tokens, plan_frames};
+pub use compact::{FramePlan, FrameRules, FrameSummary, count_frame_tokens, plan_frame_compaction};
 
-pub(crate) use frame::frame;
-pub use frame::frame_of;
-pub use store::{ObservationQuery, Observations, frame_type, is_frame};
+pub use frame::build_frame;
+pub(crate) use frame::parse_frame;
+pub use store::{ObservationQuery, Observations, frame_type, is_observation};
 
 words! {
     /// What an observation is, the most important first.
@@ -25,12 +25,12 @@ words! {
 }}
 
 impl ObservationType {
-    /// What it is to memory at large (C6).
+    /// Returns the kind of its records.
     pub fn kind(self) -> MemoryKind {
-        MemoryKind::meant_by(self.name())
+        MemoryKind::from_foreign_word(self.name())
     }
 
-    /// How much it matters at full confidence, 3..10 (R2).
+    /// Returns its importance at full confidence, 3..10.
     pub fn importance(self) -> u8 {
         match self {
             Self::Error => 10,
@@ -51,14 +51,14 @@ pub struct Observation {
     pub source: Option<String>,
     /// 0..1.
     pub confidence: f64,
-    /// The observations that it belongs with.
+    /// Ids of related observations.
     pub related_ids: Vec<String>,
     pub tags: Vec<String>,
     pub metadata: Map<String, Value>,
 }
 
 impl Observation {
-    /// Of full confidence, with nothing but its content (R7).
+    /// Builds an observation of full confidence with only its content.
     pub fn new(content: impl Into<String>, observation_type: ObservationType) -> Self {
         Self {
             content: content.into(),
@@ -71,19 +71,19 @@ impl Observation {
         }
     }
 
-    /// The importance of its type times its confidence, cut to a whole number: 0..10 (R4, C25).
+    /// Returns the importance of its type times its confidence, truncated: 0..10.
     pub fn importance(&self) -> u8 {
         (f64::from(self.observation_type.importance()) * self.confidence) as u8
     }
 
-    /// The original's dictionary, in its order of keys. Where the metadata has a key of the core,
-    /// the core wins and the metadata's value is nested under `metadata` (R5).
+    /// Converts it to the original's dictionary, in its order of keys. Metadata with a key of the
+    /// core is nested under `metadata`.
     pub fn to_dict(&self) -> impl Serialize {
-        self.dict(&CORE)
+        self.to_dict_without(&CORE)
     }
 
-    /// The same with the metadata's own keys of these names nested.
-    fn dict(&self, taken: &[&str]) -> impl Serialize {
+    /// Converts it to a dictionary with the metadata of the `taken` keys nested.
+    fn to_dict_without(&self, reserved: &[&str]) -> impl Serialize {
         #[derive(Serialize)]
         struct Dict {
             content: String,
@@ -104,12 +104,12 @@ impl Observation {
             related_ids: self.related_ids.clone(),
             tags: self.tags.clone(),
             importance: self.importance(),
-            metadata: nested(self.metadata.clone(), taken),
+            metadata: nest_reserved_keys(self.metadata.clone(), reserved),
         }
     }
 
-    /// The tags under which the original keeps it (R18).
-    pub fn kept_tags(&self) -> Vec<String> {
+    /// Returns the tags under which the original stores it.
+    pub fn record_tags(&self) -> Vec<String> {
         let mut tags = vec![
             self.observation_type.name().to_owned(),
             format!("importance:{}", self.importance()),
@@ -119,13 +119,13 @@ impl Observation {
         tags
     }
 
-    /// The record that keeps it (R6).
-    pub fn record(&self, session: &str) -> NewRecord {
+    /// Converts it into a new record.
+    pub fn to_record(&self, session: &str) -> NewRecord {
         let kind = self.observation_type.kind();
         let mut record = NewRecord::new(self.content.clone(), MemorySource::WorkerResult, kind);
         session.clone_into(&mut record.session_id);
         record.confidence = Some(self.confidence as f32);
-        record.tags = self.kept_tags();
+        record.tags = self.record_tags();
         record.details = Some(json!({
             "type": "observation",
             "observation_type": self.observation_type.name(),
@@ -137,16 +137,16 @@ impl Observation {
         record
     }
 
-    /// The observation of a record; `None` where it holds none.
+    /// Reads the observation of a record; `None` if it holds none.
     pub fn of(record: &MemoryRecord) -> Option<Self> {
-        let details = typed(record, "observation")?;
-        let owned = |name: &str| texts(details.get(name)).map(str::to_owned).collect();
+        let details = details_of_type(record, "observation")?;
+        let owned = |name: &str| list_texts(details.get(name)).map(str::to_owned).collect();
         let metadata = details.get("metadata").and_then(Value::as_object);
         Some(Self {
             content: record.text.clone(),
-            observation_type: ObservationType::of(word_of(record, "observation_type")?)?,
-            source: word_of(record, "source").map(str::to_owned),
-            confidence: record.confidence.map_or(1.0, exact),
+            observation_type: ObservationType::of(detail_word(record, "observation_type")?)?,
+            source: detail_word(record, "source").map(str::to_owned),
+            confidence: record.confidence.map_or(1.0, to_exact_decimal),
             related_ids: owned("related_ids"),
             tags: owned("tags"),
             metadata: metadata.cloned().unwrap_or_default(),
@@ -154,13 +154,13 @@ impl Observation {
     }
 }
 
-/// Where the metadata's own values of taken keys stand.
+/// Key under which metadata with reserved keys is nested.
 const NEST: &str = "metadata";
 
-/// Metadata with what it has under `taken` keys in a [`NEST`], and an own value of that name with
-/// them: nothing of it is written over.
-fn nested(metadata: Map<String, Value>, taken: &[&str]) -> Map<String, Value> {
-    let clashes = |key: &str| taken.contains(&key);
+/// Moves metadata with `taken` keys below [`NEST`], together with an own value of that name, so
+/// that nothing is overwritten.
+fn nest_reserved_keys(metadata: Map<String, Value>, reserved: &[&str]) -> Map<String, Value> {
+    let clashes = |key: &str| reserved.contains(&key);
     if !metadata.keys().any(|key| clashes(key)) {
         return metadata;
     }
@@ -171,10 +171,10 @@ fn nested(metadata: Map<String, Value>, taken: &[&str]) -> Map<String, Value> {
     outer
 }
 
-/// The inverse of [`nested`].
-fn unnested(mut metadata: Map<String, Value>, taken: &[&str]) -> Map<String, Value> {
+/// Reverses [`nest_reserved_keys`].
+fn unnest_reserved_keys(mut metadata: Map<String, Value>, reserved: &[&str]) -> Map<String, Value> {
     match metadata.remove(NEST) {
-        Some(Value::Object(inner)) if inner.keys().any(|key| taken.contains(&key.as_str())) => {
+        Some(Value::Object(inner)) if inner.keys().any(|key| reserved.contains(&key.as_str())) => {
             metadata.extend(inner);
         }
         Some(own) => {
@@ -185,7 +185,7 @@ fn unnested(mut metadata: Map<String, Value>, taken: &[&str]) -> Map<String, Val
     metadata
 }
 
-/// Keys of [`Observation::to_dict`] that metadata may not take.
+/// Keys of [`Observation::to_dict`] that are reserved.
 const CORE: [&str; 7] = [
     "content",
     "observation_type",
@@ -196,8 +196,8 @@ const CORE: [&str; 7] = [
     "importance",
 ];
 
-/// The name of a frame in memory.
-fn named(id: &str) -> ExternalId {
+/// Returns the external id of a frame.
+fn frame_external_id(id: &str) -> ExternalId {
     ExternalId::new(ExternalId::FRAMES, id)
 }
 

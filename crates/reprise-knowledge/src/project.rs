@@ -1,129 +1,131 @@
-//! What a folder's project is called, so that its worktrees, its clones and other machines mean the
-//! same, and two folders of one name do not.
+//! Names a folder's project, so that its worktrees, its clones and other machines have one name,
+//! and two folders of the same name do not.
 
-use git2::{Oid, Repository};
-
+use crate::git_repository::GitRepository;
 use crate::prelude::*;
 
-/// Clones of clones on one machine.
+/// Most clones of clones on one machine that are followed.
 const CLONES_MAX: usize = 4;
 
-/// A project: `github.com/acme/api` by its remote; where it has none, `api-1f2e3d4c` by the folder
-/// of its repository and its first commit, or by its place on this machine while it has no commit.
+/// A project: `github.com/acme/api` by its remote; without one, `api-1f2e3d4c` by the folder of its
+/// repository and its first commit, or by its path on this machine if it has no commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Project {
     root: PathBuf,
     name: String,
 }
 
-/// How far back towards their first commit repositories without a remote were walked: from the
-/// folder that each keeps its objects in to the oldest commit that was reached. It saves the way,
-/// and nothing else: without it a repository is walked anew.
+/// The oldest commit that was reached in each repository without a remote, by the folder of its
+/// objects. It is a cache: without it a repository is walked again.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Walks(BTreeMap<PathBuf, String>);
+pub struct HistoryWalkCache(BTreeMap<PathBuf, String>);
 
-/// Repositories whose walks are kept; of more, all are walked anew.
+/// Most repositories in the cache; with more, it is cleared.
 const WALKS_MAX: usize = 1_000;
 
-/// A history that goes further back than was walked.
+/// The first commit of a repository was not reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "its repository has no remote, and its first commit was not reached within {commits} commits; \
      add a remote, or ask again: what was walked is remembered"
 )]
-pub struct TooFar {
+pub struct HistoryTooLongError {
     commits: usize,
 }
 
+/// Returns the root that the notes of a folder of no project are recorded with.
+pub(crate) fn root_of_folder(folder: &Path) -> String {
+    format!("folder:{}", hex_id(&[&folder.to_string_lossy()]))
+}
+
 impl Project {
-    /// The project that a folder belongs to; `None` outside of any repository.
+    /// Finds the project that a folder belongs to; `None` outside of any repository.
     pub fn of(folder: &Path) -> Option<Self> {
-        Self::within(folder, usize::MAX, &mut Walks::default())?.ok()
+        Self::find_within_commits(folder, usize::MAX, &mut HistoryWalkCache::default())?.ok()
     }
 
-    /// The same, walking back over at most so many commits, from where the last walk ended.
-    pub fn within(
+    /// Finds the project that a folder belongs to, walking back over at most `commits` commits from
+    /// where the last walk ended; `None` outside of any repository.
+    pub fn find_within_commits(
         folder: &Path,
         commits: usize,
-        walks: &mut Walks,
-    ) -> Option<Result<Self, TooFar>> {
-        let repository = Repository::discover(folder).ok()?;
-        let root = repository.workdir().unwrap_or(repository.path()).to_owned();
-        let name = identity(&repository, CLONES_MAX, commits, walks);
+        walks: &mut HistoryWalkCache,
+    ) -> Option<Result<Self, HistoryTooLongError>> {
+        let repository = GitRepository::discover(folder)?;
+        let root = repository.root().to_owned();
+        let name = project_name(&repository, CLONES_MAX, commits, walks);
         Some(name.map(|name| Self { root, name }))
     }
 
-    /// Where this checkout is.
+    /// Returns the root of this checkout.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// What it is called everywhere.
+    /// Returns its name, which is the same on every machine.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The tag of what belongs to it.
+    /// Returns the tag of its records.
     pub fn tag(&self) -> String {
         let tag = ["project:", &self.name].concat();
-        normal_tag(&tag).unwrap_or(tag)
+        normalize_tag(&tag).unwrap_or(tag)
     }
 
-    /// A file's path from the root of this checkout on; `None` for one elsewhere.
-    pub fn inside(&self, file: &Path) -> Option<PathBuf> {
+    /// Returns a file's path relative to the root of this checkout; `None` for a file elsewhere.
+    pub fn relative_path(&self, file: &Path) -> Option<PathBuf> {
         let file = fs_err::canonicalize(file).ok()?;
         let root = fs_err::canonicalize(&self.root).ok()?;
         file.strip_prefix(root).ok().map(Path::to_owned)
     }
 }
 
-fn identity(
-    repository: &Repository,
+/// Names the project of a folder outside of any repository: `src-1f2e3d4c` by its path on this
+/// machine, for many folders are called `src`. `None` for the root of all folders.
+pub fn name_plain_folder(folder: &Path) -> Option<String> {
+    let name = folder.file_name()?.to_string_lossy();
+    let path = folder.to_string_lossy();
+    Some(format!(
+        "{name}-{}",
+        &hex_id(&[path.trim_end_matches('/')])[..8]
+    ))
+}
+
+fn project_name(
+    repository: &GitRepository,
     clones: usize,
     commits: usize,
-    walks: &mut Walks,
-) -> Result<String, TooFar> {
+    walks: &mut HistoryWalkCache,
+) -> Result<String, HistoryTooLongError> {
     // A worktree has the folder of the repository that it belongs to.
-    let common = repository.commondir();
+    let common = repository.common_dir();
     let folder = match common.file_name() {
         Some(name) if name == ".git" => common.parent().unwrap_or(common),
         _ => common,
     };
-    if let Some(url) = remote(repository) {
-        if let Some(name) = server(&url) {
+    if let Some(url) = repository.remote_url() {
+        if let Some(name) = parse_remote_host_and_path(&url) {
             return Ok(name);
         }
         // A repository of this machine.
         let path = url.strip_prefix("file://").unwrap_or(&url);
-        let base = repository.workdir().unwrap_or(repository.path());
         if clones > 0
-            && let Ok(origin) = Repository::open(base.join(path))
+            && let Some(origin) = GitRepository::open(&repository.root().join(path))
         {
-            return identity(&origin, clones - 1, commits, walks);
+            return project_name(&origin, clones - 1, commits, walks);
         }
     }
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
     let name = name.trim_end_matches(".git");
-    // Where nothing is committed yet, the place has to do.
+    // Without a commit, the path identifies the repository.
     let first = walks.first_commit(repository, commits)?;
     let seed = first.unwrap_or_else(|| hex_id(&[&folder.to_string_lossy()]));
     Ok(format!("{name}-{}", &seed[..8]))
 }
 
-fn remote(repository: &Repository) -> Option<String> {
-    let url = |name: &str| {
-        let remote = repository.find_remote(name).ok()?;
-        remote.url().ok().map(str::to_owned)
-    };
-    url("origin").or_else(|| {
-        let names = repository.remotes().ok()?;
-        let mut names = names.iter().flatten().flatten();
-        names.find_map(url)
-    })
-}
-
-/// `host/path` of a remote on a server, whatever the protocol, the user and the spelling.
-fn server(url: &str) -> Option<String> {
+/// Returns `host/path` of a remote on a server, regardless of protocol, user and case.
+fn parse_remote_host_and_path(url: &str) -> Option<String> {
     let (host, path) = match url.split_once("://") {
         Some(("file", _)) => return None,
         Some((_, rest)) => rest.split_once('/')?,
@@ -144,33 +146,20 @@ fn server(url: &str) -> Option<String> {
     (!host.is_empty() && !path.is_empty()).then_some(whole)
 }
 
-impl Walks {
-    /// The first commit of the line that leads to HEAD; `None` where nothing is committed.
+impl HistoryWalkCache {
+    /// Finds the first commit of the first-parent line of HEAD; `None` if nothing is committed.
     fn first_commit(
         &mut self,
-        repository: &Repository,
+        repository: &GitRepository,
         commits: usize,
-    ) -> Result<Option<String>, TooFar> {
-        let head = repository.head().and_then(|head| head.peel_to_commit());
-        let Ok(mut commit) = head else {
+    ) -> Result<Option<String>, HistoryTooLongError> {
+        let place = repository.common_dir().to_owned();
+        // A missing commit belongs to another history.
+        let reached = self.0.get(&place);
+        let walked = reached.and_then(|id| walk_back(repository, id, commits));
+        let Some((id, is_first)) = walked.or_else(|| walk_back(repository, "HEAD", commits)) else {
             return Ok(None);
         };
-        let place = repository.commondir().to_owned();
-        let reached = self.0.get(&place).and_then(|id| Oid::from_str(id).ok());
-        // One that is gone was another history's.
-        if let Some(known) = reached.and_then(|id| repository.find_commit(id).ok()) {
-            commit = known;
-        }
-        let mut walked = 0;
-        let is_first = loop {
-            match commit.parent(0) {
-                Err(_) => break true,
-                Ok(_) if walked == commits => break false,
-                Ok(parent) => commit = parent,
-            }
-            walked += 1;
-        };
-        let id = commit.id().to_string();
         if self.0.len() >= WALKS_MAX {
             self.0.clear();
         }
@@ -178,19 +167,39 @@ impl Walks {
         if is_first {
             return Ok(Some(id));
         }
-        Err(TooFar { commits })
+        Err(HistoryTooLongError { commits })
     }
 }
 
-/// Whether a file there would go into the next commit of a repository: it stands in a checkout that
-/// does not ignore it (A35).
+/// Walks back over at most `commits` commits by first parents, and returns where that ends and
+/// whether it is the first commit; `None` where there is no such commit.
+fn walk_back(repository: &GitRepository, from: &str, commits: usize) -> Option<(String, bool)> {
+    let mut arguments = vec!["rev-list", "--first-parent"];
+    // The one it begins with, and one more, which tells that there is more.
+    let most = commits
+        .checked_add(2)
+        .map(|most| format!("--max-count={most}"));
+    arguments.extend(most.as_deref());
+    arguments.extend([from, "--"]);
+    let listed = repository.run(&arguments)?;
+    let ids: Vec<&str> = listed.lines().collect();
+    let last = ids.get(commits).or(ids.last())?;
+    Some(((*last).to_owned(), ids.len() <= commits.saturating_add(1)))
+}
+
+/// Whether a file at this path would get into a commit: it is in a checkout that does not ignore
+/// it.
 pub fn may_be_committed(path: &Path) -> bool {
     let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let folder = whole.ancestors().skip(1).find(|above| above.is_dir());
-    let found = folder.and_then(|folder| Repository::discover(folder).ok());
-    found.is_some_and(|repository| {
-        !repository.is_bare() && !repository.is_path_ignored(&whole).unwrap_or(true)
-    })
+    let Some(repository) = folder.and_then(GitRepository::discover) else {
+        return false;
+    };
+    let mut git = repository.git();
+    git.args(["check-ignore", "--no-index", "--quiet", "--"]);
+    let ignored = git.arg(&whole).status();
+    let is_ignored = ignored.is_ok_and(|status| status.success());
+    repository.work_tree().is_some() && !is_ignored
 }
 
 #[cfg(test)]

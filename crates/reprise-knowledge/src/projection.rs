@@ -1,6 +1,6 @@
-//! Files that other programs read, kept equal to memory: each is whole at every moment, and none is
-//! read back as truth. They stand among files of others: nothing that is found there says what may
-//! be replaced or removed.
+//! Keeps files that other programs read equal to memory: each file is complete at every moment, and
+//! none is read back. They are among other programs' files, so that nothing found there tells which
+//! files may be replaced or removed.
 
 mod kind;
 mod place;
@@ -9,79 +9,80 @@ mod register;
 use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 
-use crate::export::{Outgoing, ai_lessons};
+use crate::export::{ExportInput, ai_lessons};
 use crate::prelude::*;
 
 pub use kind::ProjectionKind;
-use place::{Place, State};
+use place::{ProjectionTarget, TargetState};
 pub(crate) use register::Register;
-use register::Written;
+use register::WrittenHashes;
 
-/// What a rebuild did to the files of a projection.
+/// Reports what a rebuild did to the files of a projection.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Rebuilt {
+pub struct ProjectionUpdateReport {
     pub written: usize,
-    /// They said the same already.
+    /// Number of files that were up to date.
     pub unchanged: usize,
     pub removed: usize,
-    /// Where copies of the files that were taken over are.
+    /// Folder with copies of other programs' files that were replaced.
     pub backup: Option<PathBuf>,
 }
 
-/// Writes what has changed, each file whole or not at all, and removes its own files that no record
-/// stands for any more. `home` is the folder of the memory, where what was written is remembered:
-/// only files that still hold that are replaced or removed. Where other files stand it writes only
-/// if it may `adopt` them, and keeps copies of those in `home` first.
-pub fn rebuild(
+/// Writes the files that have changed, each atomically, and removes its own files that belong to no
+/// record any more. Only files that still are as they were written are replaced or removed; `home`,
+/// the folder of the memory, holds their hashes. Other files are replaced only with `adopt`, after
+/// copies of them were made in `home`.
+pub fn update_projection(
     kind: ProjectionKind,
     place: &Path,
     home: &Path,
-    all: Outgoing<'_>,
+    all: ExportInput<'_>,
     adopt: bool,
-) -> Result<Rebuilt, ExportError> {
-    let files = kind.files(all)?;
-    let (mut register, known) = Register::alone(&kind.root(place), home)?;
+) -> Result<ProjectionUpdateReport, ExportError> {
+    let files = kind.render_files(all)?;
+    let (mut register, known) = Register::lock(&kind.files_folder(place), home)?;
     if !adopt {
-        check_way(kind, place, &known)?;
+        check_path_target(kind, place, &known)?;
     }
-    let (chosen, _) = Place::chosen(kind, place)?;
-    let place = Place::make(kind, place, home)?;
-    let (mut done, mut due, mut changed) = (Rebuilt::default(), Vec::new(), Vec::new());
+    let (chosen, _) = ProjectionTarget::split_folder_and_file(kind, place)?;
+    let place = ProjectionTarget::open_or_create(kind, place, home)?;
+    let (mut done, mut due, mut changed) =
+        (ProjectionUpdateReport::default(), Vec::new(), Vec::new());
     let mut adopted = Vec::new();
     for (name, content) in &files {
-        match place.state(name, content, &known)? {
-            State::Same => done.unchanged += 1,
-            State::Due(stamp) => due.push((name, content, stamp)),
-            State::Others(stamp) if adopt => {
-                adopted.push(place.name(name).to_owned());
+        match place.target_state(name, content, &known)? {
+            TargetState::Same => done.unchanged += 1,
+            TargetState::Due(stamp) => due.push((name, content, stamp)),
+            TargetState::Foreign(stamp) if adopt => {
+                adopted.push(place.resolve_file_name(name).to_owned());
                 due.push((name, content, Some(stamp)));
             }
-            State::Others(_) if known.is_empty() => {
+            TargetState::Foreign(_) if known.is_empty() => {
                 let path = place.path(name);
                 return Err(ExportError::Others { path });
             }
-            State::Others(_) => changed.push(place.path(name)),
+            TargetState::Foreign(_) => changed.push(place.path(name)),
         }
     }
-    done.backup = keep(home, kind.name(), &adopted, |name| place.read(name))?;
-    // Remembered before they are written: one that is stopped leaves nothing that is not known.
-    let mut own = Written::of(&files).at(chosen);
-    own.join(&known);
+    done.backup = keep_copies(home, kind.name(), &adopted, |name| place.read(name))?;
+    // The hashes are written first, so that a rebuild that is stopped leaves no unknown file.
+    let mut own = WrittenHashes::from_files(&files).with_target(chosen);
+    own.merge(&known);
     register.write(&own)?;
     for (name, content, expected) in due {
-        match place.put(name, content, expected)? {
-            Placed::Done => done.written += 1,
-            Placed::Theirs => changed.push(place.path(name)),
+        match place.replace_file_if_unchanged(name, content, expected)? {
+            ChangeOutcome::Applied => done.written += 1,
+            ChangeOutcome::Conflict => changed.push(place.path(name)),
         }
     }
-    for name in place.names()? {
+    for name in place.list_names()? {
         if !files.contains_key(&name) && place.remove_own(&name, &known)? {
             done.removed += 1;
         }
     }
-    let mut own = Written::of(&files).at(chosen);
+    let mut own = WrittenHashes::from_files(&files).with_target(chosen);
     if !changed.is_empty() {
-        own.join(&known);
+        own.merge(&known);
     }
     register.write(&own)?;
     match changed.split_first() {
@@ -93,112 +94,117 @@ pub fn rebuild(
     }
 }
 
-/// What became of files that were proposed.
+/// Reports what became of proposed files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Proposed {
+pub struct ProposalReport {
     pub written: usize,
     pub unchanged: usize,
-    /// Where a person's own files stand, or what they made of ours.
+    /// Files of a person, or edited by one, which were left as they are.
     pub kept: Vec<PathBuf>,
 }
 
-/// Writes files below a folder, each where nothing stands or what was written before.
-pub(crate) fn propose(
+/// Writes files below a folder, each only if it is missing or unedited.
+pub(crate) fn write_proposals(
     place: &Path,
     home: &Path,
     files: &BTreeMap<PathBuf, Vec<u8>>,
-) -> Result<Proposed, ExportError> {
+) -> Result<ProposalReport, ExportError> {
     let kind = ProjectionKind::Markdown;
-    let (mut register, known) = Register::alone(place, home)?;
-    check_way(kind, place, &known)?;
-    let at = Place::make(kind, place, home)?;
-    let (mut done, mut due) = (Proposed::default(), Vec::new());
+    let (mut register, known) = Register::lock(place, home)?;
+    check_path_target(kind, place, &known)?;
+    let at = ProjectionTarget::open_or_create(kind, place, home)?;
+    let (mut done, mut due) = (ProposalReport::default(), Vec::new());
     for (name, content) in files {
-        match at.state(name, content, &known)? {
-            State::Same => done.unchanged += 1,
-            State::Due(stamp) => due.push((name, content, stamp)),
-            State::Others(_) => done.kept.push(at.path(name)),
+        match at.target_state(name, content, &known)? {
+            TargetState::Same => done.unchanged += 1,
+            TargetState::Due(stamp) => due.push((name, content, stamp)),
+            TargetState::Foreign(_) => done.kept.push(at.path(name)),
         }
     }
     let written = due
         .iter()
         .map(|(name, content, _)| ((*name).clone(), (*content).clone()));
-    let mut own = Written::of(&written.collect()).at(place);
-    own.join(&known);
+    let mut own = WrittenHashes::from_files(&written.collect()).with_target(place);
+    own.merge(&known);
     register.write(&own)?;
     for (name, content, expected) in due {
-        match at.put(name, content, expected)? {
-            Placed::Done => done.written += 1,
-            Placed::Theirs => done.kept.push(at.path(name)),
+        match at.replace_file_if_unchanged(name, content, expected)? {
+            ChangeOutcome::Applied => done.written += 1,
+            ChangeOutcome::Conflict => done.kept.push(at.path(name)),
         }
     }
     Ok(done)
 }
 
-/// How a projection differs from memory, a sentence each; nothing where it is equal.
-pub fn compare(
+/// Returns a sentence for each difference between a projection and memory.
+pub fn compare_projection(
     kind: ProjectionKind,
     place: &Path,
     home: &Path,
-    all: Outgoing<'_>,
+    all: ExportInput<'_>,
 ) -> Result<Vec<String>, ExportError> {
-    let files = kind.files(all)?;
-    let Some(found) = Place::find(kind, place, home)? else {
-        let root = kind.root(place);
+    let files = kind.render_files(all)?;
+    let Some(found) = ProjectionTarget::find(kind, place, home)? else {
+        let root = kind.files_folder(place);
         return Ok(vec![format!("`{}` is missing", root.display())]);
     };
-    let known = Register::read_of(&kind.root(place), home)?;
+    let known = Register::read_hashes(&kind.files_folder(place), home)?;
     let mut differing = Vec::new();
     for (name, content) in &files {
         let path = found.path(name);
         match found.read(name) {
             Ok(Some(there)) if there == *content => {}
             Ok(Some(there))
-                if kind == ProjectionKind::AiLessons && ai_lessons::alike(&there, content) => {}
-            Ok(Some(_)) => differing.push(format!(
-                "`{}` says something else than memory",
-                path.display()
-            )),
+                if kind == ProjectionKind::AiLessons
+                    && ai_lessons::have_same_rows(&there, content) => {}
+            Ok(Some(_)) => differing.push(format!("`{}` is out of date", path.display())),
             Ok(None) => differing.push(format!("`{}` is missing", path.display())),
             Err(error) => differing.push(error.to_string()),
         }
     }
-    for name in found.names()? {
-        if known.names(&name) && !files.contains_key(&name) {
+    for name in found.list_names()? {
+        if known.has_name(&name) && !files.contains_key(&name) {
             let path = found.path(&name);
-            differing.push(format!("`{}` stands for nothing in memory", path.display()));
+            differing.push(format!(
+                "`{}` is left of a forgotten memory",
+                path.display()
+            ));
         }
     }
     Ok(differing)
 }
 
-/// What keeps a projection from being written, as far as a look at its place tells.
-pub fn hindrance(kind: ProjectionKind, place: &Path, home: &Path) -> Option<String> {
-    let known = Register::read_of(&kind.root(place), home);
+/// Returns why a projection cannot be written, as far as its folder tells.
+pub fn find_write_obstacle(kind: ProjectionKind, place: &Path, home: &Path) -> Option<String> {
+    let known = Register::read_hashes(&kind.files_folder(place), home);
     let looked = known.and_then(|known| {
-        check_way(kind, place, &known)?;
-        Place::make(kind, place, home)?.check(kind.fixed())
+        check_path_target(kind, place, &known)?;
+        ProjectionTarget::open_or_create(kind, place, home)?.check_writable(kind.fixed_files())
     });
     looked.err().map(|error| error.to_string())
 }
 
-/// Refuses a place that leads elsewhere than when it was last written.
-fn check_way(kind: ProjectionKind, place: &Path, known: &Written) -> Result<(), ExportError> {
-    let (chosen, _) = Place::chosen(kind, place)?;
-    if known.is_at(chosen) {
+/// Refuses a path that leads elsewhere than when it was last written.
+fn check_path_target(
+    kind: ProjectionKind,
+    place: &Path,
+    known: &WrittenHashes,
+) -> Result<(), ExportError> {
+    let (chosen, _) = ProjectionTarget::split_folder_and_file(kind, place)?;
+    if known.leads_to_known_folder(chosen) {
         return Ok(());
     }
     let path = chosen.to_owned();
     Err(ExportError::Elsewhere { path })
 }
 
-/// The folder beside the memory for copies of other programs' files, kept before they are replaced
-/// or moved in (S40): a folder below it for each state that they had, named by what stood in it.
+/// Folder next to the memory for copies of other programs' files, made before they are replaced or
+/// imported: a folder for each state of them, named by a hash of their contents.
 pub(crate) const BACKUPS: &str = "backups";
 
-/// Keeps what `read` gives for each name below `home`; where it is, or `None` of no files. The same
-/// files again make no second copy.
-pub(crate) fn keep(
+/// Copies what `read` returns for each name below `home`, and returns the folder, or `None` without
+/// files. Equal files are copied only once.
+pub(crate) fn keep_copies(
     home: &Path,
     what: &str,
     names: &[PathBuf],
@@ -219,11 +225,12 @@ pub(crate) fn keep(
     }
     let digest = digest.finalize();
     let state = format!("{what}-{}", HEXLOWER.encode(&digest[..8]));
-    let folder = Folder::make_own(home)?.make_folder(Path::new(BACKUPS).join(state))?;
+    let folder = Folder::open_or_create_no_follow(home)?
+        .open_or_create_folder(Path::new(BACKUPS).join(state))?;
     for name in names {
         let Some(content) = read(name)? else { continue };
         if let Some(above) = name.parent().filter(|above| !above.as_os_str().is_empty()) {
-            folder.make_folder(above)?;
+            folder.open_or_create_folder(above)?;
         }
         folder.replace(name, &content)?;
     }

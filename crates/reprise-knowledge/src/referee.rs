@@ -1,21 +1,21 @@
-//! What stock `rvf-runtime` finds in a memory's file, beside what we find.
+//! Compares what stock `rvf-runtime` finds in a memory's file with what we find.
 
 use rvf_runtime::{QueryOptions, RvfStore};
 
 use crate::prelude::*;
 
-/// Questions that are asked of both.
+/// Queries that are run by both.
 const QUESTIONS: usize = 16;
-/// Neighbours that are compared.
+/// Neighbours of a query that are compared.
 const NEIGHBOURS: usize = 5;
-/// How far two sums of the same products may be apart.
+/// Largest difference of two scores that count as equal.
 const TOLERANCE: f32 = 1e-5;
 
-/// Opens a closed file with stock `rvf-runtime` and compares it with the unit vectors that it is
-/// meant to hold: each must be there bit by bit, and the nearest of some must be the same. Answers
-/// the vectors that the runtime sees, and a sentence for whatever differs. (It also sees what was
-/// corrected or put away, which is not asked for.)
-pub fn compare_stock(path: &Path, own: &[Vec<f32>]) -> (usize, Vec<String>) {
+/// Opens a closed file with stock `rvf-runtime` and compares it with the unit vectors that it
+/// should hold: each must be there bit by bit, and the nearest of some must be equal. Returns the
+/// number of vectors that the runtime sees, and a sentence for each difference. (The runtime also
+/// sees the vectors of corrected and retired records, which are no difference.)
+pub fn compare_with_stock(path: &Path, own: &[Vec<f32>]) -> (usize, Vec<String>) {
     let store = match RvfStore::open_readonly(path) {
         Ok(store) => store,
         Err(error) => {
@@ -50,15 +50,15 @@ pub fn compare_stock(path: &Path, own: &[Vec<f32>]) -> (usize, Vec<String>) {
             own.len()
         ));
     }
-    // What is no longer live may stand before what is.
-    let asked = NEIGHBOURS + theirs.len().saturating_sub(own.len());
+    // Vectors of records that are no longer live may be nearer.
+    let limit = NEIGHBOURS + theirs.len().saturating_sub(own.len());
     let options = QueryOptions {
         force_exact: true,
         ..QueryOptions::default()
     };
     let step = own.len().div_ceil(QUESTIONS).max(1);
     for (at, question) in own.iter().enumerate().step_by(step) {
-        let found = match store.query(question, asked, &options) {
+        let found = match store.query(question, limit, &options) {
             Ok(found) => found,
             Err(error) => {
                 findings.push(format!(
@@ -77,7 +77,7 @@ pub fn compare_stock(path: &Path, own: &[Vec<f32>]) -> (usize, Vec<String>) {
             .filter(|hit| is_live(&hit.id))
             .map(|hit| -hit.distance);
         let found: Vec<f32> = found.take(NEIGHBOURS).collect();
-        let expected = nearest(own, question);
+        let expected = nearest_scores(own, question);
         let same = found.len() == expected.len()
             && found
                 .iter()
@@ -92,8 +92,8 @@ pub fn compare_stock(path: &Path, own: &[Vec<f32>]) -> (usize, Vec<String>) {
     (theirs.len(), findings)
 }
 
-/// The scores of the nearest vectors, best first.
-fn nearest(own: &[Vec<f32>], question: &[f32]) -> Vec<f32> {
+/// Returns the scores of the nearest vectors, best first.
+fn nearest_scores(own: &[Vec<f32>], question: &[f32]) -> Vec<f32> {
     let dot = |vector: &Vec<f32>| vector.iter().zip(question).map(|(a, b)| a * b).sum::<f32>();
     let mut scores: Vec<f32> = own.iter().map(dot).collect();
     scores.sort_by(|a, b| b.total_cmp(a));
@@ -128,23 +128,23 @@ mod tests {
         let ids: Vec<u64> = (0..40).collect();
         store.ingest_batch(&slices, &ids, None).unwrap();
         store.close().unwrap();
-        assert_eq!(compare_stock(&path, &own), (40, Vec::new()));
-        // What was put away stands there still.
-        assert_eq!(compare_stock(&path, &own[..30]), (40, Vec::new()));
+        assert_eq!(compare_with_stock(&path, &own), (40, Vec::new()));
+        // The vectors of retired records are still there.
+        assert_eq!(compare_with_stock(&path, &own[..30]), (40, Vec::new()));
         let mut other = own.clone();
         other[7] = vec![1.0, 0.0];
-        let (_, findings) = compare_stock(&path, &other);
+        let (_, findings) = compare_with_stock(&path, &other);
         assert!(findings[0].contains("does not see 1 of 40"), "{findings:?}");
         let far = folder.path().join("l2.rvf");
         let mut store = RvfStore::create(&far, options(DistanceMetric::L2)).unwrap();
         store.ingest_batch(&slices, &ids, None).unwrap();
         store.close().unwrap();
-        let (_, findings) = compare_stock(&far, &own);
+        let (_, findings) = compare_with_stock(&far, &own);
         assert!(
             findings[0].contains("the nearest of vector 0"),
             "{findings:?}"
         );
         fs_err::write(&path, "SFVR").unwrap();
-        assert!(compare_stock(&path, &own).1[0].contains("does not open"));
+        assert!(compare_with_stock(&path, &own).1[0].contains("does not open"));
     }
 }

@@ -1,13 +1,12 @@
-//! Reference tables: what a word for confidence or evidence means, and which one is meant by a word
-//! that is not there (A22, A23).
+//! Reference tables: the meaning of the words for confidence and evidence, and which of them an
+//! unknown word may mean.
 //!
-//! The five kinds of evidence are ours; others come into use by being used, and get a meaning by a
-//! definition, which is a record like any other.
+//! The five kinds of evidence are ours; users may use other words, and define them by a record.
 
 use crate::prelude::*;
-use crate::values::held;
+use crate::values::parse_details;
 
-/// What a level of confidence means.
+/// Returns what a level of confidence means.
 pub fn meaning_of_confidence(level: ConfidenceLevel) -> &'static str {
     match level {
         ConfidenceLevel::VeryLow => "A guess",
@@ -18,7 +17,7 @@ pub fn meaning_of_confidence(level: ConfidenceLevel) -> &'static str {
     }
 }
 
-/// What a kind of evidence means, and how sure one typically is by it: a hint, nothing more.
+/// Returns what a kind of evidence means, and its typical confidence, which is only a hint.
 pub fn meaning_of_evidence(evidence: Evidence) -> (&'static str, &'static str) {
     match evidence {
         Evidence::Documented => ("Official docs, specs", "medium-high"),
@@ -29,16 +28,16 @@ pub fn meaning_of_evidence(evidence: Evidence) -> (&'static str, &'static str) {
     }
 }
 
-/// Where a record keeps a kind of evidence that is none of ours.
+/// Metadata key of a kind of evidence that is none of ours.
 pub const EVIDENCE_FIELD: &str = "evidence";
 
-/// What a record rests on, in one of our words or in its author's.
+/// Returns the kind of evidence of a record, in one of our words or its author's.
 pub fn evidence_of(record: &MemoryRecord) -> Option<&str> {
     let own = record.evidence.map(Evidence::name);
     own.or_else(|| record.metadata.get(EVIDENCE_FIELD)?.as_str())
 }
 
-/// Words that speak of a kind of evidence without being its name.
+/// Beginnings of words that suggest a kind of evidence.
 const CUES: [(Evidence, &[&str]); 5] = [
     (
         Evidence::Documented,
@@ -101,9 +100,9 @@ const CUES: [(Evidence, &[&str]); 5] = [
     ),
 ];
 
-/// The kinds of evidence that may be meant by a word, the likeliest first: by spelling, then by
-/// what it speaks of.
-pub fn meant_by(word: &str) -> Vec<Evidence> {
+/// Guesses the kinds of evidence that a word may mean, the likeliest first: by spelling, then by
+/// [`CUES`].
+pub fn guess_evidence(word: &str) -> Vec<Evidence> {
     let word = word.to_lowercase();
     let parts: Vec<&str> = word.split(|c: char| !c.is_alphanumeric()).collect();
     let near = |evidence: &Evidence| strsim::osa_distance(&word, evidence.name()) <= 2;
@@ -118,31 +117,31 @@ pub fn meant_by(word: &str) -> Vec<Evidence> {
     meant
 }
 
-/// The meaning that somebody gave to a kind of evidence of their own.
+/// A user's definition of a kind of evidence.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Definition {
-    /// The word, in its one spelling.
+pub struct EvidenceDefinition {
+    /// The normalized word.
     pub name: String,
     pub description: String,
-    /// How sure one typically is by it.
+    /// Typical confidence of this evidence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub typical_confidence: Option<String>,
-    /// The kind that it was merged into: whoever says it means that.
+    /// The kind that it was merged into and is read as.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alias_of: Option<String>,
 }
 
-impl Definition {
-    /// The tag of every definition.
+impl EvidenceDefinition {
+    /// Tag of every definition.
     pub const TAG: &'static str = "reference:evidence";
 
-    /// The definition of a record; `None` where it holds none.
+    /// Reads the definition of a record; `None` if it holds none.
     pub fn of(record: &MemoryRecord) -> Option<Self> {
-        held(record, "reference")
+        parse_details(record, "reference")
     }
 
-    fn text(&self) -> String {
+    fn to_text(&self) -> String {
         let mut text = format!("Evidence `{}`", self.name);
         if let Some(other) = &self.alias_of {
             text.push_str(&[" means `", other, "`"].concat());
@@ -156,60 +155,59 @@ impl Definition {
         text
     }
 
-    /// As `details` of a record.
-    pub fn details(&self) -> Value {
+    /// Converts it to the `details` of a record.
+    pub fn to_details(&self) -> Value {
         let mut details = json!(self);
         details["type"] = json!("reference");
         details["table"] = json!("evidence");
         details
     }
 
-    /// The record that keeps it.
-    pub fn record(&self) -> NewRecord {
-        record(self.text(), Self::TAG, self.details())
+    /// Converts it into a new record.
+    pub fn to_record(&self) -> NewRecord {
+        reference_record(self.to_text(), Self::TAG, self.to_details())
     }
 }
 
-/// How two tags are related, in another system's words or a person's: a record like any other
-/// (A20).
+/// How two tags are related, in another system's words or a person's.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct TagRelation {
     pub from_tag: String,
     pub to_tag: String,
-    /// `alias_of`, `child_of`, `related_to`, or a word of its author's.
+    /// `alias_of`, `child_of`, `related_to`, or another word.
     pub relation: String,
 }
 
 impl TagRelation {
-    /// The tag of every such record.
+    /// The tag of every record of a relation.
     pub const TAG: &'static str = "reference:tag";
 
-    /// The relation of a record; `None` where it holds none.
+    /// Reads the relation of a record; `None` if it holds none.
     pub fn of(record: &MemoryRecord) -> Option<Self> {
-        held(record, "tag_relation")
+        parse_details(record, "tag_relation")
     }
 
-    /// The record that keeps it.
-    pub fn record(&self) -> NewRecord {
+    /// Converts it into a new record.
+    pub fn to_record(&self) -> NewRecord {
         let words = self.relation.replace('_', " ");
         let text = format!("Tag `{}` is {words} `{}`", self.from_tag, self.to_tag);
         let mut details = json!(self);
         details["type"] = json!("tag_relation");
-        record(text, Self::TAG, details)
+        reference_record(text, Self::TAG, details)
     }
 }
 
-fn record(text: String, tag: &str, details: Value) -> NewRecord {
+fn reference_record(text: String, tag: &str, details: Value) -> NewRecord {
     let mut record = NewRecord::new(text, MemorySource::UserInput, MemoryKind::Pattern);
     record.tags = vec![tag.to_owned()];
     record.details = Some(details);
     record
 }
 
-/// A kind of evidence in the one spelling in which it is kept; `None` where nothing of it is left.
-pub fn normal_evidence(word: &str) -> Option<String> {
+/// Normalizes a kind of evidence to the spelling that is stored; `None` if nothing of it is left.
+pub fn normalize_evidence(word: &str) -> Option<String> {
     let known = word.parse::<Evidence>().ok();
-    let own = || normal_tag(word).map(|word| word.replace('_', "-"));
+    let own = || normalize_tag(word).map(|word| word.replace('_', "-"));
     known.map(|known| known.name().to_owned()).or_else(own)
 }
 
@@ -228,17 +226,17 @@ mod tests {
             ("a colleague told me", &[Hearsay]),
             ("vibes", &[]),
         ] {
-            assert_eq!(meant_by(word), meant, "{word}");
+            assert_eq!(guess_evidence(word), meant, "{word}");
         }
     }
 
     #[test]
     fn one_spelling_is_kept() {
         assert_eq!(
-            normal_evidence(" Trial and Error ").as_deref(),
+            normalize_evidence(" Trial and Error ").as_deref(),
             Some("trial-and-error")
         );
-        assert_eq!(normal_evidence("TESTED").as_deref(), Some("tested"));
-        assert_eq!(normal_evidence(" "), None);
+        assert_eq!(normalize_evidence("TESTED").as_deref(), Some("tested"));
+        assert_eq!(normalize_evidence(" "), None);
     }
 }

@@ -1,93 +1,102 @@
-//! `.reprise/shared` of a repository: lessons that were reviewed in a diff and arrive by `git
-//! pull`, one Markdown file each. A clone is other people's: files are looked at within bounds and
-//! beneath the folder alone, of their front matter only a title and tags count, and a line with a
-//! secret is left out both when a file is written and when it is read.
+//! Reads and writes `.reprise/shared` of a repository: lessons that were reviewed in a diff and
+//! arrive by `git pull`, one Markdown file each. A clone is not trusted: files are read within
+//! limits and only below the folder, only title and tags of their front matter count, and a line
+//! with a secret is left out, both when a file is written and when it is read.
 
-use reprise_files::{Found as Looked, Kind, Stamp};
+use reprise_files::{FileFingerprint, FileKind, FileStatus as Looked};
 use reprise_types::UserId;
 
-use crate::export::notes::{front_matter, headline, plain_name};
-use crate::import::parts_of;
+use crate::export::notes::{cut_headline, file_name_part, render_front_matter};
+use crate::import::split_front_matter;
 use crate::prelude::*;
 
-/// Where they stand below the root of a checkout.
-pub const SHARED: &str = ".reprise/shared";
-/// Most files of one repository that are looked at.
+/// Folder of the shared lessons, below the root of a checkout.
+pub const SHARED_FOLDER: &str = ".reprise/shared";
+/// Most files of one repository that are read.
 const FILES_MAX: usize = 1_000;
-/// Longest of them.
+/// Longest file that is read.
 const FILE_BYTES_MAX: u64 = 64 * 1024;
-/// Most tags of one, and the longest.
+/// Most tags of a lesson.
 const TAGS_MAX: usize = 16;
 const TAG_BYTES_MAX: usize = 64;
-/// Longest list of who is trusted.
+/// Longest list of trusted checkouts that is read.
 const TRUSTED_BYTES_MAX: u64 = 1 << 20;
-/// Digits of a content's hash in a name.
+/// Digits of the hashes in an external id.
 const DIGITS: usize = 16;
 
-/// What says whether the files are as they were when they were read.
-pub type SharedState = Vec<(PathBuf, Stamp)>;
+/// Names and fingerprints of the files, which tell whether they have changed.
+pub type SharedState = Vec<(PathBuf, FileFingerprint)>;
 
-/// A checkout whose lessons a user lets answer.
+/// A checkout whose lessons a user wants to recall.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Trusted {
+pub struct TrustedCheckout {
     pub user: UserId,
-    /// Its root.
+    /// Root of the checkout.
     pub root: PathBuf,
-    /// What it was when it was trusted: another repository at its place is not.
+    /// Its project when it was trusted: another repository at that path is not trusted.
     pub project: String,
 }
 
-impl Trusted {
-    /// The memory of its lessons.
-    pub fn memory(&self) -> Option<UserId> {
+impl TrustedCheckout {
+    /// Returns the id of the memory of its lessons.
+    pub fn memory_id(&self) -> Option<UserId> {
         let digits = sha256_hex(self.root.as_os_str().as_encoded_bytes());
-        format!("{}{}{}", self.user, UserId::REPOSITORY, digits.get(..8)?)
-            .parse()
-            .ok()
+        format!(
+            "{}{}{}",
+            self.user,
+            UserId::REPOSITORY_INFIX,
+            digits.get(..8)?
+        )
+        .parse()
+        .ok()
     }
 }
 
-/// Where a data directory lists the checkouts that are trusted.
+/// Returns the file in a data directory that lists the trusted checkouts.
 #[must_use]
-pub fn trusted_file(data: &Path) -> PathBuf {
+pub fn trusted_list_path(data: &Path) -> PathBuf {
     data.join(".reprise").join("trusted.json")
 }
 
-/// The checkouts that a file lists.
-pub fn trusted_in(file: &Path) -> Result<Vec<Trusted>, String> {
-    let read = read_named(file, TRUSTED_BYTES_MAX).map_err(|error| error.to_string())?;
+/// Reads the trusted checkouts of a list.
+pub fn read_trusted_checkouts(file: &Path) -> Result<Vec<TrustedCheckout>, String> {
+    let read = read_if_exists(file, TRUSTED_BYTES_MAX).map_err(|error| error.to_string())?;
     let Some(bytes) = read else {
         return Ok(Vec::new());
     };
     serde_json::from_slice(&bytes).map_err(|error| format!("{}: {error}", file.display()))
 }
 
-/// The lessons of a repository, and what of its files is not used.
+/// The shared lessons of a repository, and the problems of its files.
 #[derive(Debug, Default)]
-pub struct Shared {
-    /// Each is named by its file and what that says.
+pub struct SharedLessons {
+    /// Lessons, whose external ids come from their file's path and content.
     pub lessons: Vec<NewRecord>,
-    /// A sentence each, with the file.
+    /// A sentence for each problem, with the file.
     pub problems: Vec<String>,
 }
 
-/// A text without its secrets, and the rule that found each.
-pub type Clean<'a> = dyn Fn(&str) -> (String, Vec<String>) + 'a;
+/// Function that returns a text without its secrets, and the rule that found each.
+pub type CleanFn<'a> = dyn Fn(&str) -> (String, Vec<String>) + 'a;
 
-/// A look at names and times alone; empty where a repository shares nothing.
-pub fn shared_state(root: &Path) -> Result<SharedState, FileError> {
-    Ok(files(root)?.map_or_else(Vec::new, |(_, files, _)| files))
+/// Reads the names and fingerprints of the shared files; empty if a repository shares nothing.
+pub fn read_shared_state(root: &Path) -> Result<SharedState, FileError> {
+    Ok(list_shared_files(root)?.map_or_else(Vec::new, |(_, files, _)| files))
 }
 
 /// Reads what the repository at `root` shares, as lessons of `project`.
-pub fn read_shared(root: &Path, project: &str, clean: &Clean<'_>) -> Result<Shared, FileError> {
-    let mut shared = Shared::default();
-    let Some((folder, files, problems)) = files(root)? else {
+pub fn read_shared_lessons(
+    root: &Path,
+    project: &str,
+    clean: &CleanFn<'_>,
+) -> Result<SharedLessons, FileError> {
+    let mut shared = SharedLessons::default();
+    let Some((folder, files, problems)) = list_shared_files(root)? else {
         return Ok(shared);
     };
     shared.problems = problems;
     for (name, _) in files {
-        let path = Path::new(SHARED).join(&name);
+        let path = Path::new(SHARED_FOLDER).join(&name);
         let shown = path.display().to_string();
         let text = match folder.read_text(&name, FILE_BYTES_MAX) {
             Ok(Some(text)) => text,
@@ -99,13 +108,13 @@ pub fn read_shared(root: &Path, project: &str, clean: &Clean<'_>) -> Result<Shar
                 continue;
             }
         };
-        let (text, rules) = without_secrets(&text, clean);
+        let (text, rules) = drop_lines_with_secrets(&text, clean);
         for rule in rules {
-            let told =
+            let problem =
                 format!("{shown}: a line with a secret ({rule}) is left out; change the secret");
-            shared.problems.push(told);
+            shared.problems.push(problem);
         }
-        match lesson(&shown, &text, project) {
+        match parse_lesson(&shown, &text, project) {
             Some(record) => shared.lessons.push(record),
             None => shared
                 .problems
@@ -115,11 +124,13 @@ pub fn read_shared(root: &Path, project: &str, clean: &Clean<'_>) -> Result<Shar
     Ok(shared)
 }
 
-type Files = (Folder, SharedState, Vec<String>);
+type SharedFiles = (Folder, SharedState, Vec<String>);
 
-fn files(root: &Path) -> Result<Option<Files>, FileError> {
+fn list_shared_files(root: &Path) -> Result<Option<SharedFiles>, FileError> {
     let root = Folder::find(root)?;
-    let folder = root.map(|root| root.find_folder(SHARED)).transpose()?;
+    let folder = root
+        .map(|root| root.find_folder(SHARED_FOLDER))
+        .transpose()?;
     let Some(folder) = folder.flatten() else {
         return Ok(None);
     };
@@ -130,14 +141,14 @@ fn files(root: &Path) -> Result<Option<Files>, FileError> {
         if !is_note || name.file_name().is_some_and(|name| name == "index.md") {
             continue;
         }
-        match folder.look(&name)? {
+        match folder.find_status(&name)? {
             Some(Looked {
-                kind: Kind::File,
-                stamp,
+                kind: FileKind::File,
+                fingerprint: stamp,
                 ..
             }) => files.push((name, stamp)),
             Some(found) => problems.push(format!(
-                "{SHARED}/{} is left out: it is {}",
+                "{SHARED_FOLDER}/{} is left out: it is {}",
                 name.display(),
                 found.kind
             )),
@@ -147,8 +158,8 @@ fn files(root: &Path) -> Result<Option<Files>, FileError> {
     Ok(Some((folder, files, problems)))
 }
 
-/// The lines that hold no secret. What replaces one stands on no line of the file.
-fn without_secrets(text: &str, clean: &Clean<'_>) -> (String, Vec<String>) {
+/// Returns the lines without secrets. A line with a replaced secret is no line of the file.
+fn drop_lines_with_secrets(text: &str, clean: &CleanFn<'_>) -> (String, Vec<String>) {
     let (cleaned, rules) = clean(text);
     if rules.is_empty() {
         return (cleaned, rules);
@@ -158,8 +169,8 @@ fn without_secrets(text: &str, clean: &Clean<'_>) -> (String, Vec<String>) {
     (kept.join("\n"), rules)
 }
 
-fn lesson(path: &str, text: &str, project: &str) -> Option<NewRecord> {
-    let (front, body) = parts_of(text);
+fn parse_lesson(path: &str, text: &str, project: &str) -> Option<NewRecord> {
+    let (front, body) = split_front_matter(text);
     let body = body.trim();
     if body.is_empty() {
         return None;
@@ -170,7 +181,7 @@ fn lesson(path: &str, text: &str, project: &str) -> Option<NewRecord> {
         Some(title) if !body.contains(title) => format!("{title}\n\n{body}"),
         _ => body.to_owned(),
     };
-    let tags = texts(front.get("tags")).filter_map(normal_tag);
+    let tags = list_texts(front.get("tags")).filter_map(normalize_tag);
     let is_plain = |tag: &String| tag.len() <= TAG_BYTES_MAX && !tag.contains(':');
     let mut record = NewRecord::new(says, MemorySource::WorkerResult, MemoryKind::Finding);
     record.tags = tags.filter(is_plain).take(TAGS_MAX).collect();
@@ -187,16 +198,16 @@ fn lesson(path: &str, text: &str, project: &str) -> Option<NewRecord> {
     Some(record)
 }
 
-/// Writes a record as a lesson of the repository at `root`, for its diff to be reviewed; answers
-/// the file. The error is a sentence.
-pub fn share(
+/// Writes a record as a shared lesson of the repository at `root`, so that its diff can be
+/// reviewed, and returns the file.
+pub fn write_shared_lesson(
     root: &Path,
     record: &MemoryRecord,
-    clean: &Clean<'_>,
+    clean: &CleanFn<'_>,
 ) -> Result<PathBuf, ExportError> {
     let unwritable = |why: String| ExportError::unwritable(record.id, why);
     record
-        .may_leave(WayOut::Publication)
+        .check_release(ReleaseTarget::Publication)
         .map_err(|why| unwritable(why.to_string()))?;
     let (_, rules) = clean(&record.text);
     if let Some(rule) = rules.first() {
@@ -206,20 +217,25 @@ pub fn share(
     let tags = record.tags.iter().filter(|tag| !tag.contains(':'));
     let fields = [
         ("type", json!("Lesson")),
-        ("title", json!(headline(&record.text))),
+        ("title", json!(cut_headline(&record.text))),
         ("tags", json!(tags.collect::<Vec<_>>())),
         ("timestamp", json!(record.known_at)),
     ];
-    let content = front_matter(&fields, &record.id.to_string())? + record.text.trim_end() + "\n";
-    let name = plain_name(&record.text, 60);
+    let content =
+        render_front_matter(&fields, &record.id.to_string())? + record.text.trim_end() + "\n";
+    let name = file_name_part(&record.text, 60);
     let name = if name.is_empty() { "lesson" } else { &name };
     let name = PathBuf::from(format!("{name}.md"));
-    let folder = Folder::open(root)?.shared().make_folder(SHARED)?;
-    let path = Path::new(SHARED).join(&name);
+    let folder = Folder::open(root)?
+        .with_shared_modes()
+        .open_or_create_folder(SHARED_FOLDER)?;
+    let path = Path::new(SHARED_FOLDER).join(&name);
     let there = folder.read(&name, FILE_BYTES_MAX)?;
     let is_shared = match &there {
         Some(there) => there == content.as_bytes(),
-        None => folder.replace_if(&name, content.as_bytes(), None)? == Placed::Done,
+        None => {
+            folder.replace_if_unchanged(&name, content.as_bytes(), None)? == ChangeOutcome::Applied
+        }
     };
     if is_shared {
         return Ok(path);

@@ -1,32 +1,32 @@
-//! What a record's typed knowledge says after its text was corrected: the same as the text.
+//! Updates the typed details of a record after its text was corrected.
 
 use serde_json::{Map, Value, json};
 
-use crate::lesson::Lesson;
+use crate::lesson::LessonDetails;
 
-/// Reads a corrected text back into the `details` of its record, in the form in which lessons,
-/// decisions and failures write theirs. Other forms take their words from the text.
-pub fn restate(details: &mut Value, text: &str) {
+/// Parses a corrected text back into the `details` of a lesson, decision or failure. Other types
+/// take their words from the text.
+pub fn restate_details(details: &mut Value, text: &str) {
     let Some(fields) = details.as_object_mut() else {
         return;
     };
     match fields.get("type").and_then(Value::as_str) {
-        Some("lesson") => lesson(details, text),
-        Some("decision") => decision(fields, text),
-        Some("failure") => failure(fields, text),
+        Some("lesson") => restate_lesson(details, text),
+        Some("decision") => restate_decision(fields, text),
+        Some("failure") => restate_failure(fields, text),
         _ => {}
     }
 }
 
-fn lesson(details: &mut Value, text: &str) {
-    let Ok(mut lesson) = serde_json::from_value::<Lesson>(details.clone()) else {
+fn restate_lesson(details: &mut Value, text: &str) {
+    let Ok(mut lesson) = serde_json::from_value::<LessonDetails>(details.clone()) else {
         return;
     };
     lesson.other.remove("type");
     let title = std::mem::take(&mut lesson.title);
     lesson.content = String::new();
-    // What says where it holds stands below the content.
-    let below = lesson.text();
+    // The contexts and keywords are below the content.
+    let below = lesson.to_text();
     let content = text.trim_end().strip_suffix(&below).unwrap_or(text).trim();
     let headed = content.strip_prefix(title.trim_end());
     let headed = headed.filter(|rest| !title.trim().is_empty() && rest.starts_with("\n\n"));
@@ -35,12 +35,14 @@ fn lesson(details: &mut Value, text: &str) {
     } else {
         content.clone_into(&mut lesson.content);
     }
-    *details = lesson.details();
+    *details = lesson.to_details();
 }
 
-fn decision(fields: &mut Map<String, Value>, text: &str) {
-    let (said, rejected) = text.split_once("\nRejected: ").unwrap_or((text, ""));
-    let (decision, because) = said.split_once("\n\nBecause: ").unwrap_or((said, ""));
+fn restate_decision(fields: &mut Map<String, Value>, text: &str) {
+    let (statement, rejected) = text.split_once("\nRejected: ").unwrap_or((text, ""));
+    let (decision, because) = statement
+        .split_once("\n\nBecause: ")
+        .unwrap_or((statement, ""));
     fields.insert("decision".to_owned(), json!(decision.trim()));
     fields.insert("rationale".to_owned(), json!(because.trim()));
     let options = fields.get_mut("metadata").and_then(Value::as_object_mut);
@@ -53,14 +55,14 @@ fn decision(fields: &mut Map<String, Value>, text: &str) {
     }
 }
 
-fn failure(fields: &mut Map<String, Value>, text: &str) {
-    let (said, context) = text.split_once("\nContext: ").unwrap_or((text, ""));
-    let said = said.trim();
-    let said = said.strip_prefix("Avoid: ").unwrap_or(said);
+fn restate_failure(fields: &mut Map<String, Value>, text: &str) {
+    let (statement, context) = text.split_once("\nContext: ").unwrap_or((text, ""));
+    let statement = statement.trim();
+    let statement = statement.strip_prefix("Avoid: ").unwrap_or(statement);
     let had_one = fields.get("fact") != fields.get("approach");
-    let in_brackets = said.strip_suffix(')').filter(|_| had_one);
-    let in_brackets = in_brackets.and_then(|said| said.rsplit_once(" ("));
-    let (approach, fact) = in_brackets.unwrap_or((said, said));
+    let in_brackets = statement.strip_suffix(')').filter(|_| had_one);
+    let in_brackets = in_brackets.and_then(|statement| statement.rsplit_once(" ("));
+    let (approach, fact) = in_brackets.unwrap_or((statement, statement));
     for (name, text) in [("approach", approach), ("fact", fact), ("context", context)] {
         fields.insert(name.to_owned(), json!(text.trim()));
     }
@@ -69,23 +71,23 @@ fn failure(fields: &mut Map<String, Value>, text: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sunwell::{Decision, Failure};
+    use crate::sunwell::{SunwellDecision, SunwellFailure};
 
     fn restated(record: &reprise_types::NewRecord, text: &str) -> Value {
         let mut details = record.details.clone().unwrap();
-        restate(&mut details, text);
+        restate_details(&mut details, text);
         details
     }
 
     #[test]
     fn a_text_that_is_written_as_it_was_says_what_it_said() {
         let at = chrono::DateTime::UNIX_EPOCH;
-        let mut decision = Decision::new("Keep it in SQLite", "one file", at);
+        let mut decision = SunwellDecision::new("Keep it in SQLite", "one file", at);
         let rejected = json!({"rejected": [{"option": "JSON", "reason": "slow"}, "YAML"]});
         decision.metadata = rejected.as_object().cloned().unwrap();
-        let mut failure = Failure::new("it hangs", "retry (twice) for ever", at);
+        let mut failure = SunwellFailure::new("it hangs", "retry (twice) for ever", at);
         failure.context = "night runs".to_owned();
-        let (decision, failure) = (decision.record(), failure.record());
+        let (decision, failure) = (decision.to_record(), failure.to_record());
         for record in [&decision, &failure] {
             assert_eq!(
                 restated(record, &record.text),
@@ -108,18 +110,18 @@ mod tests {
 
     #[test]
     fn a_lesson_keeps_its_title_where_the_text_does() {
-        let lesson = Lesson {
+        let lesson = LessonDetails {
             title: "Pool".to_owned(),
             content: "Ten".to_owned(),
             contexts: vec!["checkout".to_owned()],
-            ..Lesson::default()
+            ..LessonDetails::default()
         };
         let restated = |text: &str| {
-            let mut details = lesson.details();
-            restate(&mut details, text);
+            let mut details = lesson.to_details();
+            restate_details(&mut details, text);
             [&details["title"], &details["content"]].map(|part| part.as_str().unwrap().to_owned())
         };
-        assert_eq!(restated(&lesson.text()), ["Pool", "Ten"]);
+        assert_eq!(restated(&lesson.to_text()), ["Pool", "Ten"]);
         assert_eq!(restated("Pool\n\nTwenty"), ["Pool", "Twenty"]);
         assert_eq!(restated("Twenty"), ["", "Twenty"]);
     }

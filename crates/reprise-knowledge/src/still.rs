@@ -1,55 +1,55 @@
-//! Whether what a quoted memory names is still there: a path, a commit, a flag or a symbol, against
-//! the checkout that an agent works in.
+//! Checks whether a path, commit, flag or symbol that a quoted memory names still exists in the
+//! checkout that an agent works in.
 //!
-//! A repository is hostile: no link is followed, every look has a bound, and where one is reached
-//! nothing is said. Only what once was there is called gone.
+//! A repository may be hostile: no link is followed, every search is limited, and nothing is
+//! reported if a limit is reached. Only things that existed before are reported as gone.
 
 mod words;
 
 use std::path::Component;
 
-use git2::{Commit, Delta, Diff, DiffFindOptions, ErrorCode, Repository, Tree};
-use reprise_engine::{Shape, identifiers};
+use reprise_engine::{IdentifierShape, identifiers};
 use reprise_types::QuotedMemory;
 
-use words::Changed;
+use words::ChangedFiles;
 
+use crate::git_repository::{ChangedFile, GitCommit, GitObjects, GitRepository};
 use crate::prelude::*;
 
-/// Names of one line that are looked for, and characters of one.
+/// Most names of one line that are checked.
 const NAMES_MAX: usize = 6;
 const NAME_CHARS: usize = 120;
-/// Commits that are walked back over, first parents alone.
-const COMMITS_MAX: usize = 1_000;
-/// Files that one commit removed and added, and bytes of each, among which a renamed one is sought.
+/// HEAD and its first parents, the newest first.
+const LINE_OF_HEAD: [&str; 3] = ["--first-parent", "--max-count=1000", "HEAD"];
+/// Most files of one commit among which a renamed file is searched.
 const RENAMED_MAX: usize = 64;
 const RENAMED_BYTES_MAX: usize = 1024 * 1024;
 
-/// What a prompt is given, with a line below each memory that names what is gone from the checkout
-/// of `folder`. `is_late` says that nothing more is to be looked at.
+/// Adds a line below each quoted memory of `context` that names what no longer exists in the
+/// checkout of `folder`. Nothing more is checked once `is_late` returns true.
 #[must_use]
-pub fn with_gone(context: &str, folder: &Path, is_late: &dyn Fn() -> bool) -> String {
+pub fn annotate_missing_names(context: &str, folder: &Path, is_late: &dyn Fn() -> bool) -> String {
     let Some(mut checkout) = Checkout::open(folder, is_late) else {
         return context.to_owned();
     };
-    let mut told = String::with_capacity(context.len());
+    let mut output = String::with_capacity(context.len());
     for line in context.split_inclusive('\n') {
-        told.push_str(line);
-        let Some((day, text)) = quoted(line) else {
+        output.push_str(line);
+        let Some((day, text)) = parse_quoted_line(line) else {
             continue;
         };
-        let gone = checkout.gone(text, day);
-        if !gone.is_empty() {
+        let missing = checkout.describe_missing(text, day);
+        if !missing.is_empty() {
             let mut below = QuotedMemory::new(0);
-            below.line("  gone: ", &gone.join("; "));
-            told.push_str(below.lines());
+            below.add_line("  gone: ", &missing.join("; "));
+            output.push_str(below.lines());
         }
     }
-    told
+    output
 }
 
-/// The day of a quoted memory and what stands behind its id: `- [2026-02-16, ID] (note, ..) text`.
-fn quoted(line: &str) -> Option<(NaiveDate, &str)> {
+/// Parses the day and text of a quoted memory: `- [2026-02-16, ID] (note, ..) text`.
+fn parse_quoted_line(line: &str) -> Option<(NaiveDate, &str)> {
     let (head, text) = line.strip_prefix("- [")?.split_once("] ")?;
     let day = head.get(..10)?.parse().ok()?;
     Some((day, text))
@@ -58,20 +58,23 @@ fn quoted(line: &str) -> Option<(NaiveDate, &str)> {
 /// A folder, and the repository that it belongs to.
 struct Checkout<'a> {
     root: Folder,
-    /// The folder, from the root on.
+    /// The folder, relative to the root.
     within: PathBuf,
-    repository: Option<Repository>,
+    repository: Option<GitObjects>,
     is_late: &'a dyn Fn() -> bool,
-    /// What has changed since a day, where it was looked at.
-    changed: Option<(NaiveDate, Option<Changed>)>,
+    /// The files that changed since a day, as last computed.
+    changed: Option<(NaiveDate, Option<ChangedFiles>)>,
 }
 
 impl<'a> Checkout<'a> {
     fn open(folder: &Path, is_late: &'a dyn Fn() -> bool) -> Option<Self> {
-        let repository = Repository::discover(folder).ok();
-        let root = repository.as_ref().and_then(Repository::workdir);
-        let root = root.unwrap_or(folder);
-        let within = folder.strip_prefix(root).unwrap_or(Path::new(""));
+        let repository = GitRepository::discover(folder).map(GitObjects::new);
+        let whole = fs_err::canonicalize(folder).ok()?;
+        let root = repository
+            .as_ref()
+            .and_then(|found| found.repository.work_tree());
+        let root = root.unwrap_or(&whole);
+        let within = whole.strip_prefix(root).unwrap_or(Path::new(""));
         Some(Self {
             root: Folder::open(root).ok()?,
             within: within.to_owned(),
@@ -81,106 +84,79 @@ impl<'a> Checkout<'a> {
         })
     }
 
-    /// A sentence for each thing that a text of that day names and that is gone.
-    fn gone(&mut self, text: &str, day: NaiveDate) -> Vec<String> {
+    /// Returns a sentence for each thing that a text of that day names and that no longer exists.
+    fn describe_missing(&mut self, text: &str, day: NaiveDate) -> Vec<String> {
         let mut seen = BTreeSet::new();
         let names = identifiers(text).filter(|(_, word)| seen.insert(*word));
-        let names: Vec<(Shape, &str)> = names.take(NAMES_MAX).collect();
+        let names: Vec<(IdentifierShape, &str)> = names.take(NAMES_MAX).collect();
         let is_of_a_commit = text.to_lowercase().contains("commit");
-        let mut gone = Vec::new();
+        let mut missing = Vec::new();
         for (shape, word) in names {
             if (self.is_late)() || word.chars().count() > NAME_CHARS {
                 continue;
             }
-            gone.extend(match shape {
-                Shape::Path => self.path(word),
-                Shape::Hash if is_of_a_commit => self.commit(word),
-                Shape::Flag | Shape::Symbol => self.word(word, day),
+            missing.extend(match shape {
+                IdentifierShape::Path => self.check_path(word),
+                IdentifierShape::Hash if is_of_a_commit => self.check_commit(word),
+                IdentifierShape::Flag | IdentifierShape::Symbol => self.check_word(word, day),
                 _ => None,
             });
         }
-        gone
+        missing
     }
 
-    fn path(&self, word: &str) -> Option<String> {
-        let path = file_of(word)?;
-        let is_nowhere = |path: &Path| matches!(self.root.look(path), Ok(None));
+    fn check_path(&mut self, word: &str) -> Option<String> {
+        let path = parse_code_path(word)?;
+        let is_nowhere = |path: &Path| matches!(self.root.find_status(path), Ok(None));
         if !is_nowhere(&path) || !is_nowhere(&self.within.join(&path)) {
             return None;
         }
-        let said = format!("`{}` no longer exists", path.display());
-        let Some(repository) = &self.repository else {
-            // Without a history its folder says that it was meant here.
+        let sentence = format!("`{}` no longer exists", path.display());
+        let Some(objects) = &mut self.repository else {
+            // Without a history, an existing top folder tells that the path was one of this folder.
             let first = path.components().next()?;
-            let holds = self.root.look(first.as_os_str());
-            return matches!(holds, Ok(Some(found)) if found.is_folder()).then_some(said);
+            let holds = self.root.find_status(first.as_os_str());
+            return matches!(holds, Ok(Some(found)) if found.is_folder()).then_some(sentence);
         };
-        let (before, after) = self.last_with(repository, &path)?;
-        // It stands at HEAD.
+        let (before, after) = find_last_commit_with(objects, &path, self.is_late)?;
+        // HEAD has it, but the working tree does not.
         let Some(after) = after else {
-            return Some(said);
+            return Some(sentence);
         };
-        let id = after.id().to_string();
-        let id = id.get(..7).unwrap_or_default();
-        Some(match renamed(repository, &path, &before, &after) {
-            Some(to) => format!("{said}; renamed to `{to}` in {id}"),
-            None => format!("{said}; removed in {id}"),
+        let id = after.id.get(..7).unwrap_or_default();
+        Some(match find_new_name(objects, &path, &before, &after) {
+            Some(to) => format!("{sentence}; renamed to `{to}` in {id}"),
+            None => format!("{sentence}; removed in {id}"),
         })
     }
 
-    /// The last tree with a file in it, and the commit that took it away; `None` where it is not
-    /// known to have been here.
-    fn last_with<'r>(
-        &self,
-        repository: &'r Repository,
-        path: &Path,
-    ) -> Option<(Tree<'r>, Option<Commit<'r>>)> {
-        let mut after = None;
-        for commit in self.line_of(repository) {
-            let tree = commit.tree().ok()?;
-            if tree.get_path(path).is_ok() {
-                return Some((tree, after));
-            }
-            after = Some(commit);
-        }
-        None
+    fn check_commit(&mut self, word: &str) -> Option<String> {
+        let objects = self.repository.as_mut()?;
+        let found = objects.find(&format!("{word}^{{commit}}"))?;
+        let missing = found.is_err_and(|why| why == "missing");
+        let sentence = || format!("commit {word} is not in this repository");
+        (missing && !objects.repository.is_shallow()).then(sentence)
     }
 
-    /// HEAD and its first parents, the newest first, until it is late.
-    fn line_of<'r>(&self, repository: &'r Repository) -> impl Iterator<Item = Commit<'r>> {
-        let head = repository.head().and_then(|head| head.peel_to_commit());
-        let commits = std::iter::successors(head.ok(), |commit| commit.parent(0).ok());
-        let is_late = self.is_late;
-        commits.take(COMMITS_MAX).take_while(move |_| !is_late())
-    }
-
-    fn commit(&self, word: &str) -> Option<String> {
-        let repository = self.repository.as_ref()?;
-        let found = repository.find_commit_by_prefix(word);
-        let missing = found.is_err_and(|error| error.code() == ErrorCode::NotFound);
-        let said = || format!("commit {word} is not in this repository");
-        (missing && !repository.is_shallow()).then(said)
-    }
-
-    fn word(&mut self, word: &str, day: NaiveDate) -> Option<String> {
+    fn check_word(&mut self, word: &str, day: NaiveDate) -> Option<String> {
         let word = word.split('=').next()?;
         let word = word.rsplit("::").next()?;
         if self.changed.as_ref().is_none_or(|(known, _)| *known != day) {
-            let changed = self.repository.as_ref().and_then(|repository| {
-                let line = self.line_of(repository);
-                Changed::since(repository, line, day, self.is_late)
-            });
+            let objects = self.repository.as_mut();
+            let changed =
+                objects.and_then(|objects| ChangedFiles::since(objects, day, self.is_late));
             self.changed = Some((day, changed));
         }
         let (_, changed) = self.changed.as_ref()?;
-        let is_gone = changed.as_ref()?.lost(word)
-            && words::is_nowhere(self.repository.as_ref()?, word, self.is_late)?;
+        let objects = self.repository.as_mut()?;
+        let is_gone =
+            changed.as_ref()?.has_lost(word) && words::is_nowhere(objects, word, self.is_late)?;
         is_gone.then(|| format!("`{word}` no longer occurs in the code"))
     }
 }
 
-/// A word as a file below a root; `None` for what is elsewhere, or a word like `and/or`.
-fn file_of(word: &str) -> Option<PathBuf> {
+/// Parses a word as a path of a file below a root; `None` for other paths, and words like `and/or`.
+fn parse_code_path(word: &str) -> Option<PathBuf> {
     let word = word.replace('\\', "/");
     let digit = |c: char| c.is_ascii_digit() || c == ':';
     let bare = word.trim_end_matches(digit);
@@ -198,52 +174,87 @@ fn file_of(word: &str) -> Option<PathBuf> {
     (is_ending && is_below && !word.contains("://")).then(|| path.to_owned())
 }
 
-/// What a file is called since the commit that took it away, and that had a tree `before` it.
-fn renamed(
-    repository: &Repository,
+/// Finds the last commit with a file, and the commit that removed it; `None` if no commit is known
+/// to have had it.
+fn find_last_commit_with(
+    objects: &mut GitObjects,
     path: &Path,
-    before: &Tree<'_>,
-    after: &Commit<'_>,
-) -> Option<String> {
-    let after = after.tree().ok()?;
-    let mut diff = repository
-        .diff_tree_to_tree(Some(before), Some(&after), None)
-        .ok()?;
-    if is_small(repository, &diff) {
-        let mut options = DiffFindOptions::new();
-        options.renames(true).rename_limit(RENAMED_MAX);
-        diff.find_similar(Some(&mut options)).ok()?;
+    is_late: &dyn Fn() -> bool,
+) -> Option<(GitCommit, Option<GitCommit>)> {
+    let mut after = None;
+    for commit in objects.repository.log(&LINE_OF_HEAD).ok()? {
+        if is_late() {
+            return None;
+        }
+        let name = format!("{}:{}", commit.tree, path.display());
+        if objects.find(&name)?.is_ok() {
+            return Some((commit, after));
+        }
+        after = Some(commit);
     }
-    let id = before.get_path(path).ok()?.id();
-    let mut deltas = diff.deltas();
-    let new = deltas.find_map(|delta| {
-        let (old, new) = (delta.old_file(), delta.new_file());
-        let renamed = delta.status() == Delta::Renamed && old.path() == Some(path);
-        let same = delta.status() == Delta::Added && new.id() == id;
-        (renamed || same).then(|| new.path().map(Path::to_owned))?
-    })?;
-    let new = new.to_string_lossy();
+    None
+}
+
+/// Finds the new name of a file that the commit `after` renamed: the name of an added file with the
+/// same content, or with the most similar one.
+fn find_new_name(
+    objects: &mut GitObjects,
+    path: &Path,
+    before: &GitCommit,
+    after: &GitCommit,
+) -> Option<String> {
+    let (before, after) = (before.tree.clone(), after.tree.clone());
+    let changes = objects.list_changes(Some(before), Some(after))?;
+    let path = path.as_os_str().as_encoded_bytes();
+    let removed = changes.iter().find(|change| change.path == path)?;
+    let removed = removed.before.clone()?;
+    let is_added = |change: &&ChangedFile| change.before.is_none();
+    let added: Vec<&ChangedFile> = changes.iter().filter(is_added).collect();
+    let same = |change: &&&ChangedFile| change.after.as_ref() == Some(&removed);
+    let new = match added.iter().find(same) {
+        Some(same) => same,
+        None => find_most_similar(objects, &removed, &added)?,
+    };
+    let new = String::from_utf8_lossy(&new.path);
     Some(new.chars().take(NAME_CHARS).collect())
 }
 
-/// Whether what a diff removed and added is little enough to be compared.
-fn is_small(repository: &Repository, diff: &Diff<'_>) -> bool {
-    let Ok(objects) = repository.odb() else {
-        return false;
-    };
-    let moved = |status| matches!(status, Delta::Added | Delta::Deleted);
-    let is_short = |id| {
-        let header = objects.read_header(id);
-        header.is_ok_and(|(bytes, _)| bytes <= RENAMED_BYTES_MAX)
-    };
-    let mut moved = diff.deltas().filter(|delta| moved(delta.status()));
-    let mut count = 0;
-    moved.all(|delta| {
-        count += 1;
-        let files = [delta.old_file(), delta.new_file()];
-        let mut held = files.iter().filter(|file| !file.id().is_zero());
-        count <= RENAMED_MAX && held.all(|file| is_short(file.id()))
-    })
+/// Finds the added file that shares most with a removed one, if that is at least the half of both.
+/// It is measured as git does, by lines or pieces of 64 bytes, but within limits.
+fn find_most_similar<'c>(
+    objects: &mut GitObjects,
+    removed: &str,
+    added: &[&'c ChangedFile],
+) -> Option<&'c ChangedFile> {
+    if added.len() > RENAMED_MAX {
+        return None;
+    }
+    let old = objects.read(removed, "blob", RENAMED_BYTES_MAX)?;
+    let known = count_pieces(&old);
+    let mut best = (0, None);
+    for change in added {
+        let new = objects.read(change.after.as_ref()?, "blob", RENAMED_BYTES_MAX)?;
+        let counted = count_pieces(&new);
+        let shared = counted.iter().map(|(piece, bytes)| {
+            let known = known.get(piece).copied().unwrap_or_default();
+            known.min(*bytes)
+        });
+        let shared: usize = shared.sum();
+        if shared > best.0 && shared * 2 >= old.len().max(new.len()) {
+            best = (shared, Some(*change));
+        }
+    }
+    best.1
+}
+
+/// Counts the bytes of each line of a text, and of each piece of a longer line.
+fn count_pieces(text: &[u8]) -> BTreeMap<&[u8], usize> {
+    let lines = text.split_inclusive(|byte| *byte == b'\n');
+    let mut counted = BTreeMap::new();
+    for piece in lines.flat_map(|line| line.chunks(64)) {
+        *counted.entry(piece).or_default() += piece.len();
+    }
+    counted
 }
 
 #[cfg(test)]

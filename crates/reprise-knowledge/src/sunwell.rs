@@ -1,6 +1,6 @@
 //! Sunwell's learnings, decisions and failures (RFC-065) as views over records.
 //!
-//! Their ids, defaults and conversions.
+//! This module has their ids, defaults and conversions.
 
 mod artifacts;
 mod contract;
@@ -13,20 +13,20 @@ use reprise_types::parse_timestamp;
 
 use crate::prelude::*;
 
-pub(crate) use contract::category_of;
-pub use contract::{TYPESCRIPT, one_of};
-pub use extract::learnings_of_session;
+pub(crate) use contract::parse_category;
+pub use contract::{TYPESCRIPT, check_word};
+pub use extract::extract_learnings;
 pub(crate) use memory::{LEGACY, is_replaced};
 pub use memory::{LearningQuery, SunwellMemory, SunwellStats};
-pub use views::{StoreCounts, branch_names, studio};
+pub use views::{StoreCounts, list_branch_names, to_studio};
 
 words! {
-    /// What a learning is about (S10); the words are the same in every language (S45).
+    /// Category of a learning; the words are equal in every programming language.
     #[derive(Serialize)]
     #[serde(rename_all = "snake_case")]
-    Category, "category", {
+    LearningCategory, "category", {
     TaskCompletion = "task_completion";
-    /// How things are done here.
+    /// How something is done in this project.
     Pattern = "pattern";
     /// What a type looks like.
     Type = "type";
@@ -38,8 +38,8 @@ words! {
     Failure = "failure";
 }}
 
-impl Category {
-    /// Words that later versions added (S10), each with the nearest of the seven.
+impl LearningCategory {
+    /// Words that later versions added, each with the nearest of the seven categories.
     const LATER: [(&'static str, Self); 9] = [
         ("dead_end", Self::Failure),
         ("fact", Self::Pattern),
@@ -52,21 +52,21 @@ impl Category {
         ("mental_model", Self::Pattern),
     ];
 
-    /// The category of a word, or the nearest one to a word that later versions added (S10); `None`
-    /// for any other (S13).
-    pub fn nearest(name: &str) -> Option<Self> {
+    /// Parses a word as a category, or a word that later versions added as the nearest one; `None`
+    /// for any other.
+    pub fn parse_nearest(name: &str) -> Option<Self> {
         let mut later = Self::LATER.into_iter();
         let later = later.find(|(word, _)| *word == name);
         later.map(|(_, nearest)| nearest).or_else(|| Self::of(name))
     }
 
-    /// Every word that has a nearest one.
-    pub fn words() -> impl Iterator<Item = &'static str> {
+    /// Lists every word that [`Self::parse_nearest`] accepts.
+    pub fn list_words() -> impl Iterator<Item = &'static str> {
         let later = Self::LATER.into_iter().map(|(word, _)| word);
         Self::ALL.iter().map(|one| one.name()).chain(later)
     }
 
-    /// What it is to memory at large (C6).
+    /// Returns the kind of its records.
     pub fn kind(self) -> MemoryKind {
         match self {
             Self::Fix | Self::Type | Self::Api => MemoryKind::Finding,
@@ -76,7 +76,7 @@ impl Category {
         }
     }
 
-    fn quality(self) -> Option<f32> {
+    fn quality_score(self) -> Option<f32> {
         match self {
             Self::TaskCompletion => Some(1.0),
             Self::Failure => Some(0.0),
@@ -85,69 +85,69 @@ impl Category {
     }
 }
 
-/// Where a learning may come from (S11).
+/// Sources that a learning may have.
 pub const SOURCE_TYPES: [&str; 4] = ["task", "analysis", "user", "session"];
-/// How far a decision may reach (S15).
+/// Scopes that a decision may have.
 pub const SCOPES: [&str; 3] = ["project", "file", "function"];
 
-/// Something learned (S8). Immutable.
+/// A learning of RFC-065. Immutable.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Learning {
-    /// Sixteen hex digits of what it says (S9), or its decision's or failure's id (C22).
+pub struct SunwellLearning {
+    /// Sixteen hex digits of its category and fact, or its decision's or failure's id.
     pub id: String,
     pub fact: String,
-    pub category: Category,
+    pub category: LearningCategory,
     /// 0..1.
     pub confidence: f64,
     pub source: Option<String>,
-    /// `task`, `analysis`, `user` or `session` (S11).
+    /// `task`, `analysis`, `user` or `session`.
     pub source_type: String,
-    /// RFC 3339 (S14): as it was written where that names its zone.
+    /// RFC 3339; as it was written if that names its zone.
     pub created_at: String,
     pub goal: Option<String>,
     pub metadata: Map<String, Value>,
 }
 
-/// A decision with its reason (S15).
+/// A decision of RFC-065 with its reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Decision {
+pub struct SunwellDecision {
     /// Sixteen hex digits of `decision`.
     pub id: String,
     pub decision: String,
     pub rationale: String,
     /// `project`, `file` or `function`.
     pub scope: String,
-    /// The decision that it takes the place of.
+    /// The decision that it replaces.
     pub supersedes: Option<String>,
     /// RFC 3339.
     pub created_at: String,
     pub goal: Option<String>,
-    /// What other versions wrote beside it: rejected options above all.
+    /// Fields of other versions, above all rejected options.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,
 }
 
-/// An approach that did not work (S18).
+/// An approach that did not work, of RFC-065.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Failure {
+pub struct SunwellFailure {
     /// Sixteen hex digits of `approach` and `fact`.
     pub id: String,
     /// What did not work.
     pub fact: String,
     pub approach: String,
-    /// Whatever else there is to say.
+    /// Anything else about it.
     pub context: String,
     /// RFC 3339.
     pub created_at: String,
     pub goal: Option<String>,
-    /// What other versions wrote beside it.
+    /// Fields of other versions.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,
 }
 
-impl Learning {
-    /// Of the default confidence (.8) and source type (`task`).
-    pub fn new(fact: impl Into<String>, category: Category, at: DateTime<Utc>) -> Self {
+impl SunwellLearning {
+    /// Builds a learning of the default confidence (.8) and source type (`task`).
+    pub fn new(fact: impl Into<String>, category: LearningCategory, at: DateTime<Utc>) -> Self {
         let fact = fact.into();
         Self {
             id: hex_id(&[category.name(), &fact]),
@@ -156,29 +156,39 @@ impl Learning {
             confidence: 0.8,
             source: None,
             source_type: "task".to_owned(),
-            created_at: written(at),
+            created_at: format_time(at),
             goal: None,
             metadata: Map::new(),
         }
     }
 
-    /// What a finished task leaves (S57).
-    pub fn of_task(task: &str, description: &str, goal: Option<String>, at: DateTime<Utc>) -> Self {
+    /// Builds the learning of a finished task.
+    pub fn from_task(
+        task: &str,
+        description: &str,
+        goal: Option<String>,
+        at: DateTime<Utc>,
+    ) -> Self {
         Self {
             confidence: 1.0,
             source: Some(task.to_owned()),
             goal,
             ..Self::new(
                 format!("Completed: {description}"),
-                Category::TaskCompletion,
+                LearningCategory::TaskCompletion,
                 at,
             )
         }
     }
 
-    /// What stands for a decision or failure, under its id.
-    fn standing(category: Category, id: &str, fact: &str, metadata: [(&str, &String); 2]) -> Self {
-        let metadata = metadata.map(|(name, said)| (name.to_owned(), json!(said)));
+    /// Builds the learning of a decision or failure, with its id.
+    fn for_parent(
+        category: LearningCategory,
+        id: &str,
+        fact: &str,
+        metadata: [(&str, &String); 2],
+    ) -> Self {
+        let metadata = metadata.map(|(name, value)| (name.to_owned(), json!(value)));
         Self {
             id: id.to_owned(),
             confidence: 1.0,
@@ -188,8 +198,8 @@ impl Learning {
         }
     }
 
-    /// The record that keeps it.
-    pub fn record(&self) -> NewRecord {
+    /// Converts it into a new record.
+    pub fn to_record(&self) -> NewRecord {
         let details = json!({
             "type": "learning",
             "category": self.category,
@@ -200,7 +210,7 @@ impl Learning {
             "metadata": self.metadata,
         });
         let at = &self.created_at;
-        let mut record = record(&self.id, self.fact.clone(), self.category, at, details);
+        let mut record = new_record(&self.id, self.fact.clone(), self.category, at, details);
         record.confidence = Some(self.confidence as f32);
         record.provenance.source_refs.extend(self.source.clone());
         record.source = match self.source_type.as_str() {
@@ -215,38 +225,40 @@ impl Learning {
     pub fn is_in(record: &RecordBody) -> bool {
         ["learning", "decision", "failure"]
             .iter()
-            .any(|name| typed(record, name).is_some())
+            .any(|name| details_of_type(record, name).is_some())
     }
 
-    /// The learning of a record: its own, or the one that stands for its decision or failure.
+    /// Reads the learning of a record, or converts its decision or failure to one; `None` if it has
+    /// none.
     pub fn of(record: &MemoryRecord) -> Option<Self> {
-        if let Some(decision) = Decision::of(record) {
+        if let Some(decision) = SunwellDecision::of(record) {
             return Some(decision.to_learning());
         }
-        if let Some(failure) = Failure::of(record) {
+        if let Some(failure) = SunwellFailure::of(record) {
             return Some(failure.to_learning());
         }
-        let details = typed(record, "learning")?;
+        let details = details_of_type(record, "learning")?;
         let category = details.get("category")?.as_str()?;
-        let category = Category::nearest(category).unwrap_or(Category::Pattern);
+        let category =
+            LearningCategory::parse_nearest(category).unwrap_or(LearningCategory::Pattern);
         Some(Self {
-            id: id_of(record, || hex_id(&[category.name(), &record.text])),
+            id: sunwell_id(record, || hex_id(&[category.name(), &record.text])),
             fact: record.text.clone(),
             category,
-            confidence: record.confidence.map_or(0.8, exact),
-            source: said(details, "source"),
-            source_type: said(details, "source_type")
+            confidence: record.confidence.map_or(0.8, to_exact_decimal),
+            source: text_field(details, "source"),
+            source_type: text_field(details, "source_type")
                 .filter(|kind| SOURCE_TYPES.contains(&kind.as_str()))
                 .unwrap_or_else(|| "task".to_owned()),
-            created_at: created(details, record),
-            goal: said(details, "goal"),
-            metadata: object(details, "metadata"),
+            created_at: creation_time(details, record),
+            goal: text_field(details, "goal"),
+            metadata: object_field(details, "metadata"),
         })
     }
 }
 
-impl Decision {
-    /// For the project, of no earlier one.
+impl SunwellDecision {
+    /// Builds a decision for the whole project that replaces none.
     pub fn new(decision: impl Into<String>, rationale: &str, at: DateTime<Utc>) -> Self {
         let decision = decision.into();
         Self {
@@ -255,31 +267,36 @@ impl Decision {
             rationale: rationale.to_owned(),
             scope: "project".to_owned(),
             supersedes: None,
-            created_at: written(at),
+            created_at: format_time(at),
             goal: None,
             metadata: Map::new(),
         }
     }
 
-    /// The learning that stands for it (S16), under its own id (C22).
-    pub fn to_learning(&self) -> Learning {
+    /// Converts it to a learning with the same id.
+    pub fn to_learning(&self) -> SunwellLearning {
         let metadata = [("rationale", &self.rationale), ("scope", &self.scope)];
-        Learning {
+        SunwellLearning {
             source_type: "user".to_owned(),
             created_at: self.created_at.clone(),
             goal: self.goal.clone(),
-            ..Learning::standing(Category::Decision, &self.id, &self.decision, metadata)
+            ..SunwellLearning::for_parent(
+                LearningCategory::Decision,
+                &self.id,
+                &self.decision,
+                metadata,
+            )
         }
     }
 
-    /// The record that keeps it. What was rejected is searched with it: it is what the next one is
-    /// about to try.
-    pub fn record(&self) -> NewRecord {
+    /// Converts it into a new record. Rejected options are part of the searched text, because
+    /// somebody may try one of them next.
+    pub fn to_record(&self) -> NewRecord {
         let mut text = self.decision.clone();
         if !self.rationale.trim().is_empty() {
             text.push_str(&["\n\nBecause: ", &self.rationale].concat());
         }
-        for rejected in items(self.metadata.get("rejected")) {
+        for rejected in list_items(self.metadata.get("rejected")) {
             let part = |name: &str| {
                 rejected
                     .get(name)
@@ -297,32 +314,32 @@ impl Decision {
         let mut details = json!(self);
         details["type"] = json!("decision");
         let at = &self.created_at;
-        let mut record = record(&self.id, text, Category::Decision, at, details);
+        let mut record = new_record(&self.id, text, LearningCategory::Decision, at, details);
         record.source = MemorySource::ConductorPlan;
         record
     }
 
-    /// The decision of a record; `None` where it holds none.
+    /// Reads the decision of a record; `None` if it holds none.
     pub fn of(record: &MemoryRecord) -> Option<Self> {
-        let details = typed(record, "decision")?;
-        let decision = said(details, "decision")?;
+        let details = details_of_type(record, "decision")?;
+        let decision = text_field(details, "decision")?;
         Some(Self {
-            id: id_of(record, || hex_id(&["decision", &decision])),
+            id: sunwell_id(record, || hex_id(&["decision", &decision])),
             decision,
-            rationale: said(details, "rationale").unwrap_or_default(),
-            scope: said(details, "scope")
+            rationale: text_field(details, "rationale").unwrap_or_default(),
+            scope: text_field(details, "scope")
                 .filter(|scope| SCOPES.contains(&scope.as_str()))
                 .unwrap_or_else(|| "project".to_owned()),
-            supersedes: said(details, "supersedes"),
-            created_at: created(details, record),
-            goal: said(details, "goal"),
-            metadata: object(details, "metadata"),
+            supersedes: text_field(details, "supersedes"),
+            created_at: creation_time(details, record),
+            goal: text_field(details, "goal"),
+            metadata: object_field(details, "metadata"),
         })
     }
 }
 
-impl Failure {
-    /// Without a context.
+impl SunwellFailure {
+    /// Builds a failure without a context.
     pub fn new(fact: impl Into<String>, approach: impl Into<String>, at: DateTime<Utc>) -> Self {
         let (fact, approach) = (fact.into(), approach.into());
         Self {
@@ -330,24 +347,24 @@ impl Failure {
             fact,
             approach,
             context: String::new(),
-            created_at: written(at),
+            created_at: format_time(at),
             goal: None,
             metadata: Map::new(),
         }
     }
 
-    /// The learning that stands for it (S19), under its own id (C22).
-    pub fn to_learning(&self) -> Learning {
+    /// Converts it to a learning with the same id.
+    pub fn to_learning(&self) -> SunwellLearning {
         let metadata = [("approach", &self.approach), ("context", &self.context)];
-        Learning {
+        SunwellLearning {
             created_at: self.created_at.clone(),
             goal: self.goal.clone(),
-            ..Learning::standing(Category::Failure, &self.id, &self.fact, metadata)
+            ..SunwellLearning::for_parent(LearningCategory::Failure, &self.id, &self.fact, metadata)
         }
     }
 
-    /// The record that keeps it.
-    pub fn record(&self) -> NewRecord {
+    /// Converts it into a new record.
+    pub fn to_record(&self) -> NewRecord {
         let mut text = format!("Avoid: {}", self.approach);
         if self.fact != self.approach && !self.fact.is_empty() {
             text.push_str(&[" (", &self.fact, ")"].concat());
@@ -357,41 +374,53 @@ impl Failure {
         }
         let mut details = json!(self);
         details["type"] = json!("failure");
-        record(&self.id, text, Category::Failure, &self.created_at, details)
+        new_record(
+            &self.id,
+            text,
+            LearningCategory::Failure,
+            &self.created_at,
+            details,
+        )
     }
 
-    /// The failure of a record; `None` where it holds none.
+    /// Reads the failure of a record; `None` if it holds none.
     pub fn of(record: &MemoryRecord) -> Option<Self> {
-        let details = typed(record, "failure")?;
-        let approach = said(details, "approach")?;
-        let fact = said(details, "fact").unwrap_or_else(|| approach.clone());
+        let details = details_of_type(record, "failure")?;
+        let approach = text_field(details, "approach")?;
+        let fact = text_field(details, "fact").unwrap_or_else(|| approach.clone());
         Some(Self {
-            id: id_of(record, || hex_id(&["failure", &approach, &fact])),
+            id: sunwell_id(record, || hex_id(&["failure", &approach, &fact])),
             fact,
             approach,
-            context: said(details, "context").unwrap_or_default(),
-            created_at: created(details, record),
-            goal: said(details, "goal"),
-            metadata: object(details, "metadata"),
+            context: text_field(details, "context").unwrap_or_default(),
+            created_at: creation_time(details, record),
+            goal: text_field(details, "goal"),
+            metadata: object_field(details, "metadata"),
         })
     }
 }
 
-fn record(id: &str, text: String, category: Category, at: &str, details: Value) -> NewRecord {
+fn new_record(
+    id: &str,
+    text: String,
+    category: LearningCategory,
+    at: &str,
+    details: Value,
+) -> NewRecord {
     let mut record = NewRecord::new(text, MemorySource::WorkerResult, category.kind());
     record.external_ids = vec![ExternalId::new(ExternalId::SUNWELL, id)];
-    record.quality_score = category.quality();
+    record.quality_score = category.quality_score();
     record.confidence = Some(1.0);
     record.timestamp = parse_timestamp(at).ok();
     record.details = Some(details);
     record
 }
 
-fn said(details: &Map<String, Value>, name: &str) -> Option<String> {
+fn text_field(details: &Map<String, Value>, name: &str) -> Option<String> {
     details.get(name)?.as_str().map(str::to_owned)
 }
 
-fn object(details: &Map<String, Value>, name: &str) -> Map<String, Value> {
+fn object_field(details: &Map<String, Value>, name: &str) -> Map<String, Value> {
     details
         .get(name)
         .and_then(Value::as_object)
@@ -399,21 +428,21 @@ fn object(details: &Map<String, Value>, name: &str) -> Map<String, Value> {
         .unwrap_or_default()
 }
 
-fn id_of(record: &MemoryRecord, made: impl FnOnce() -> String) -> String {
+fn sunwell_id(record: &MemoryRecord, made: impl FnOnce() -> String) -> String {
     record
-        .external_id(ExternalId::SUNWELL)
+        .find_external_id(ExternalId::SUNWELL)
         .map_or_else(made, str::to_owned)
 }
 
-/// What its source wrote, where any reader can tell the instant from it; else the instant itself,
-/// so that no line goes out that its schema refuses (S48).
-fn created(details: &Map<String, Value>, record: &MemoryRecord) -> String {
-    said(details, "created_at")
+/// Returns the time as its source wrote it if it is RFC 3339, or else the record's own, so that
+/// every exported line fits its schema.
+fn creation_time(details: &Map<String, Value>, record: &MemoryRecord) -> String {
+    text_field(details, "created_at")
         .filter(|at| DateTime::parse_from_rfc3339(at).is_ok())
-        .unwrap_or_else(|| written(record.timestamp))
+        .unwrap_or_else(|| format_time(record.timestamp))
 }
 
-fn written(at: DateTime<Utc>) -> String {
+fn format_time(at: DateTime<Utc>) -> String {
     at.to_rfc3339_opts(SecondsFormat::AutoSi, false)
 }
 

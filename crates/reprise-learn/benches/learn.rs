@@ -11,10 +11,10 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use chrono::DateTime;
-use reprise_learn::{Learner, Learning, Premises};
+use reprise_learn::{Learner, LearningContext, OutcomeLearning};
 use reprise_types::{
     Credit, Embedding, EmbeddingSpace, LearningEngine, LearningEvent, RecordId, RunBeginning,
-    RunEnding, RunOutcome, normalize, splitmix,
+    RunEnding, RunOutcome, next_splitmix64, normalize,
 };
 
 const DIMENSIONS: u16 = 384;
@@ -22,26 +22,26 @@ const RUNS: usize = 10_000;
 const TOPICS: usize = 200;
 const PER_TOPIC: usize = 50;
 
-/// Deterministic random numbers.
+/// Generates deterministic random numbers.
 struct Dice(u64);
 
 impl Dice {
-    fn roll(&mut self) -> u64 {
-        splitmix(&mut self.0)
+    fn next_random(&mut self) -> u64 {
+        next_splitmix64(&mut self.0)
     }
 
-    fn unit(&mut self) -> f32 {
-        (self.roll() >> 40) as f32 / (1u32 << 24) as f32
+    fn next_unit(&mut self) -> f32 {
+        (self.next_random() >> 40) as f32 / (1u32 << 24) as f32
     }
 
-    fn below(&mut self, bound: usize) -> usize {
-        (self.roll() % bound as u64) as usize
+    fn next_below(&mut self, bound: usize) -> usize {
+        (self.next_random() % bound as u64) as usize
     }
 
-    fn near(&mut self, centre: &[f32], spread: f32) -> Vec<f32> {
+    fn random_near(&mut self, centre: &[f32], spread: f32) -> Vec<f32> {
         let mut vector: Vec<f32> = centre
             .iter()
-            .map(|x| x + spread * (self.unit() - 0.5))
+            .map(|x| x + spread * (self.next_unit() - 0.5))
             .collect();
         normalize(&mut vector);
         vector
@@ -66,9 +66,9 @@ impl World {
     fn new() -> Self {
         let mut dice = Dice(1);
         let zero = vec![0.0; usize::from(DIMENSIONS)];
-        let topics: Vec<Vec<f32>> = (0..TOPICS).map(|_| dice.near(&zero, 1.0)).collect();
+        let topics: Vec<Vec<f32>> = (0..TOPICS).map(|_| dice.random_near(&zero, 1.0)).collect();
         let records = (0..TOPICS * PER_TOPIC)
-            .map(|record| dice.near(&topics[record / PER_TOPIC], 0.15))
+            .map(|record| dice.random_near(&topics[record / PER_TOPIC], 0.15))
             .collect();
         let space = EmbeddingSpace {
             model: "bench".to_owned(),
@@ -84,9 +84,9 @@ impl World {
     }
 
     fn outcome(&mut self, run: usize) -> RunOutcome {
-        let topic = self.dice.below(TOPICS);
+        let topic = self.dice.next_below(TOPICS);
         let used: Vec<usize> = (0..3)
-            .map(|_| topic * PER_TOPIC + self.dice.below(PER_TOPIC))
+            .map(|_| topic * PER_TOPIC + self.dice.next_below(PER_TOPIC))
             .collect();
         let good = used.iter().filter(|record| *record % 2 == 0).count() as f32 / 3.0;
         RunOutcome {
@@ -94,7 +94,7 @@ impl World {
                 run_id: format!("run-{run}"),
                 query: Some(Embedding {
                     space: self.space.clone(),
-                    vector: self.dice.near(&self.topics[topic], 0.1),
+                    vector: self.dice.random_near(&self.topics[topic], 0.1),
                 }),
                 recall_id: None,
             },
@@ -102,8 +102,8 @@ impl World {
                 run_id: String::new(),
                 used: used.iter().map(|record| id(*record)).collect(),
                 credit: Credit::Explicit,
-                quality: Some((0.1 + 0.8 * good + 0.1 * self.dice.unit()).min(1.0)),
-                fail: None,
+                quality: Some((0.1 + 0.8 * good + 0.1 * self.dice.next_unit()).min(1.0)),
+                fail_kind: None,
             },
         }
     }
@@ -111,40 +111,40 @@ impl World {
 
 fn main() {
     let mut world = World::new();
-    let mut learning = Learning::new(usize::from(DIMENSIONS));
+    let mut learning = OutcomeLearning::new(usize::from(DIMENSIONS));
     let live = |_: RecordId| true;
     let none = |_: RecordId, _: &mut [f32]| false;
     let (mut plan, mut fold) = (Vec::new(), Vec::new());
     for run in 0..RUNS {
         let outcome = world.outcome(run);
-        // A reader holds the last learner, as in the service, so that changes copy.
+        // A reader keeps the last learner, as in the service, so that changes copy.
         let reader = learning.learner();
-        let premises = Premises {
+        let premises = LearningContext {
             now: DateTime::UNIX_EPOCH,
             space: Some(&world.space),
-            live: &live,
-            vector: &none,
+            is_live: &live,
+            write_vector: &none,
         };
         let began = Instant::now();
         let events = learning
-            .outcome(&outcome, premises)
+            .plan_outcome(&outcome, premises)
             .expect("a fair outcome");
         plan.push(began.elapsed());
         let began = Instant::now();
         for event in &events {
-            learning.fold(event, &live);
+            learning.apply_event(event, &live);
         }
         fold.push(began.elapsed());
         drop(reader);
     }
-    let consolidate = consolidated(&world, &mut learning);
+    let fit = time_fit(&world, &mut learning);
     let learner = learning.learner();
-    let mut adjust = adjusted(&mut world, &learner);
+    let mut adjust = time_adjustments(&mut world, &learner);
     let began = Instant::now();
-    let part = learning.to_part();
+    let part = learning.to_bytes();
     let to_part = began.elapsed();
     let began = Instant::now();
-    let back = Learning::from_part(usize::from(DIMENSIONS), learning.settings(), &part)
+    let back = OutcomeLearning::from_bytes(usize::from(DIMENSIONS), learning.settings(), &part)
         .expect("its own part");
     let from_part = began.elapsed();
     assert_eq!(back.digest(), learning.digest(), "a part is the state");
@@ -153,50 +153,50 @@ fn main() {
     let records = world.records.len();
     println!("{RUNS} runs, {records} records, {DIMENSIONS} dimensions");
     println!("{:<44} {:>9} {:>9}", "", "min us", "median us");
-    row("adjust 50 candidates", &mut adjust);
-    row(
+    print_row("adjust 50 candidates", &mut adjust);
+    print_row(
         "check one outcome (of the last 1,000)",
         &mut plan[late.clone()],
     );
-    row("fold one outcome (of the last 1,000)", &mut fold[late]);
-    row("consolidate (background)", &mut [consolidate]);
-    row("write the checkpoint's part", &mut [to_part]);
-    row("read the checkpoint's part", &mut [from_part]);
+    print_row("fold one outcome (of the last 1,000)", &mut fold[late]);
+    print_row("fit (background)", &mut [fit]);
+    print_row("write the checkpoint's part", &mut [to_part]);
+    print_row("read the checkpoint's part", &mut [from_part]);
     let size = part.len() as f64 / 1e6;
-    println!("part: {size:.1} MB; gates {:?}", learner.gates());
+    println!("part: {size:.1} MB; gates {:?}", learner.learner_gates());
 }
 
-/// Fits the adapter; answers how long that took.
-fn consolidated(world: &World, learning: &mut Learning) -> Duration {
+/// Fits the adapter, and returns how long it took.
+fn time_fit(world: &World, learning: &mut OutcomeLearning) -> Duration {
     let vector = |record: RecordId, out: &mut [f32]| {
         let index = (record.to_u128() / STRIDE) as usize - 1;
         out.copy_from_slice(&world.records[index]);
         true
     };
     let began = Instant::now();
-    let weights = learning.learner().consolidate(&vector);
+    let weights = learning.learner().fit_adapter(&vector);
     let took = began.elapsed();
-    learning.fold(&LearningEvent::Consolidated(weights.into()), &|_| true);
+    learning.apply_event(&LearningEvent::AdapterFitted(weights.into()), &|_| true);
     took
 }
 
-fn adjusted(world: &mut World, learner: &Learner) -> Vec<Duration> {
+fn time_adjustments(world: &mut World, learner: &Learner) -> Vec<Duration> {
     let mut times = Vec::new();
     for _ in 0..2_000 {
-        let topic = world.dice.below(TOPICS);
-        let query = world.dice.near(&world.topics[topic], 0.1);
+        let topic = world.dice.next_below(TOPICS);
+        let query = world.dice.random_near(&world.topics[topic], 0.1);
         let candidates: Vec<RecordId> = (0..PER_TOPIC)
             .map(|place| id(topic * PER_TOPIC + place))
             .collect();
         let began = Instant::now();
-        black_box(learner.evidence(Some(&query), &candidates));
-        black_box(learner.correction(&query));
+        black_box(learner.adjust(Some(&query), &candidates));
+        black_box(learner.query_correction(&query));
         times.push(began.elapsed());
     }
     times
 }
 
-fn row(name: &str, times: &mut [Duration]) {
+fn print_row(name: &str, times: &mut [Duration]) {
     times.sort();
     let us = |time: Duration| time.as_secs_f64() * 1e6;
     let (least, middle) = (us(times[0]), us(times[times.len() / 2]));

@@ -2,8 +2,8 @@
 //! `ruvector-sona`'s `MicroLoRA`.
 //!
 //! Its estimate for a record m is `lora(q) . m`, with lora applied to zeros, so that it also covers
-//! records that no run has used. A fit (`fit.rs`) reads the runs held; a step is taken at the end
-//! of every run.
+//! records that no run has used. A fit (`fit.rs`) reads the runs in the journal; the end of every
+//! run causes a step.
 
 pub(crate) mod fit;
 
@@ -12,15 +12,15 @@ use std::sync::Arc;
 use reprise_types::{AdapterWeights, dot};
 use ruvector_sona::MicroLoRA;
 
-/// Rank of the correction: one row for what helps with every query, one for what depends on the
-/// query.
+/// Rank of the correction: one row for the effect that all queries share, one for the effect that
+/// depends on the query.
 pub(crate) const RANK: usize = 2;
-/// Share of what a run's end surprised the adapter with that its step takes in.
+/// Share of a run's prediction error that its step corrects.
 const STEP: f32 = 0.1;
-/// Below this square of what the records have along the rows a step is damped.
+/// Squared length of the records' projections below which a step is damped.
 const STEP_RIDGE: f32 = 0.02;
 
-/// The weights in force.
+/// The adapter with its current weights.
 #[derive(Debug, Clone)]
 pub(crate) struct Adapter {
     lora: Arc<MicroLoRA>,
@@ -28,14 +28,15 @@ pub(crate) struct Adapter {
 }
 
 impl Adapter {
-    /// An adapter with these weights. Weights of another shape, or not finite, count as none.
+    /// Creates an adapter with these weights; weights that have another shape or are not finite are
+    /// dropped.
     pub(crate) fn new(dimensions: usize, weights: AdapterWeights) -> Self {
         let size = RANK * dimensions;
         let fits = [&weights.down, &weights.up, &weights.fisher]
             .iter()
             .all(|part| part.len() == size && part.iter().all(|x| x.is_finite()));
         let mut lora = MicroLoRA::new(dimensions.max(1), RANK);
-        // Our weights include their scale, so the container's own scale is 1.
+        // Our weights include their scale, so the scale of `MicroLoRA` is 1.
         lora.set_scale(1.0);
         let taken = fits
             && lora
@@ -56,20 +57,20 @@ impl Adapter {
         &self.weights
     }
 
-    /// How far a vector lies along each row.
-    pub(crate) fn along(&self, vector: &[f32]) -> [f32; RANK] {
-        products(&self.weights.up, vector)
+    /// Returns the projection of a vector onto each row.
+    pub(crate) fn project_onto_rows(&self, vector: &[f32]) -> [f32; RANK] {
+        row_products(&self.weights.up, vector)
     }
 
-    /// The estimated advantage of a run with this query whose records lie `along` the rows; exactly
-    /// 0 without weights.
-    pub(crate) fn worth(&self, query: &[f32], along: [f32; RANK]) -> f32 {
-        let aims = products(&self.weights.down, query);
+    /// Returns the estimated advantage of a run with this query whose records have the projections
+    /// `along`; exactly 0 without weights.
+    pub(crate) fn estimate(&self, query: &[f32], along: [f32; RANK]) -> f32 {
+        let aims = row_products(&self.weights.down, query);
         aims.iter().zip(along).map(|(aim, along)| aim * along).sum()
     }
 
-    /// What is added to the query; `None` without weights.
-    pub(crate) fn correction(&self, query: &[f32]) -> Option<Vec<f32>> {
+    /// Returns the vector to add to the query; `None` without weights.
+    pub(crate) fn query_correction(&self, query: &[f32]) -> Option<Vec<f32>> {
         if query.len() * RANK != self.weights.down.len() {
             return None;
         }
@@ -78,9 +79,10 @@ impl Adapter {
         delta.iter().all(|x| x.is_finite()).then_some(delta)
     }
 
-    /// The step at a run's end: turns each row's aim towards the query by a share of `error`, the
-    /// part of the run's quality that was not expected. Returns by how much, where it did.
-    pub(crate) fn step(
+    /// Takes the step at a run's end: shifts each row towards the query in proportion to `error`,
+    /// the part of the run's quality that was not predicted. Returns the shift per row, if there
+    /// was one.
+    pub(crate) fn apply_step(
         &mut self,
         query: &[f32],
         along: [f32; RANK],
@@ -91,26 +93,26 @@ impl Adapter {
             return None;
         }
         let by = along.map(|along| STEP * error * along / (size + STEP_RIDGE));
-        self.turn(query, by);
+        self.shift_rows(query, by);
         Some(by)
     }
 
-    /// Turns each row's aim towards the query by so much.
-    pub(crate) fn turn(&mut self, query: &[f32], by: [f32; RANK]) {
+    /// Shifts each row towards the query by these factors.
+    pub(crate) fn shift_rows(&mut self, query: &[f32], by: [f32; RANK]) {
         let dimensions = query.len();
         if dimensions * RANK != self.weights.down.len() {
             return;
         }
         let mut weights = AdapterWeights::clone(&self.weights);
         for (row, by) in weights.down.chunks_exact_mut(dimensions).zip(by) {
-            fit::add(row, by, query);
+            fit::add_scaled(row, by, query);
         }
         *self = Self::new(dimensions, weights);
     }
 }
 
-/// The product of each row with the vector; zeros where the shapes differ.
-fn products(rows: &[f32], vector: &[f32]) -> [f32; RANK] {
+/// Returns the product of each row with the vector; zeros if the shapes differ.
+fn row_products(rows: &[f32], vector: &[f32]) -> [f32; RANK] {
     let mut products = [0.0; RANK];
     if vector.len() * RANK == rows.len() && !vector.is_empty() {
         for (product, row) in products.iter_mut().zip(rows.chunks_exact(vector.len())) {
@@ -138,8 +140,8 @@ mod tests {
     fn a_records_worth_is_what_the_container_computes() {
         let adapter = adapter();
         let (query, record) = ([0.6, 0.8, 0.0], [0.0, 0.8, 0.6]);
-        let delta = adapter.correction(&query).unwrap();
-        let worth = adapter.worth(&query, adapter.along(&record));
+        let delta = adapter.query_correction(&query).unwrap();
+        let worth = adapter.estimate(&query, adapter.project_onto_rows(&record));
         assert!((worth - dot(&delta, &record)).abs() < 1e-6);
         assert!(worth.abs() > 0.1);
     }
@@ -149,10 +151,10 @@ mod tests {
         let (query, record) = ([0.6, 0.8, 0.0], [0.0, 0.8, 0.6]);
         for came in [-0.9, 0.9_f32] {
             let mut adapter = adapter();
-            let along = adapter.along(&record);
-            let before = adapter.worth(&query, along);
-            adapter.step(&query, along, came - before);
-            let after = adapter.worth(&query, along);
+            let along = adapter.project_onto_rows(&record);
+            let before = adapter.estimate(&query, along);
+            adapter.apply_step(&query, along, came - before);
+            let after = adapter.estimate(&query, along);
             let (toward, left) = ((after - before) / (came - before), (came - after).abs());
             assert!(
                 toward > 0.05 && left < (came - before).abs(),
@@ -170,9 +172,9 @@ mod tests {
             fisher: vec![0.0; 6],
         };
         let mut adapter = Adapter::new(3, bad);
-        let (query, along) = ([1.0, 0.0, 0.0], adapter.along(&[1.0, 0.0, 0.0]));
-        adapter.step(&query, [1.0, 1.0], 1.0);
-        assert_eq!(adapter.worth(&query, along).to_bits(), 0);
-        assert_eq!(adapter.correction(&query), None);
+        let (query, along) = ([1.0, 0.0, 0.0], adapter.project_onto_rows(&[1.0, 0.0, 0.0]));
+        adapter.apply_step(&query, [1.0, 1.0], 1.0);
+        assert_eq!(adapter.estimate(&query, along).to_bits(), 0);
+        assert_eq!(adapter.query_correction(&query), None);
     }
 }

@@ -5,27 +5,27 @@ use std::sync::Arc;
 
 use reprise_types::{CowVec, RecordId};
 
-/// Elements that are copied together, and dropped together.
+/// Count of elements that are copied and dropped together.
 const CHUNK: usize = 64;
-/// Shards of a map; a change copies one.
+/// Count of shards of a map; a change copies one of them.
 const SHARDS: usize = 256;
 
 /// A queue of elements, numbered from the first one ever pushed; the oldest can be dropped.
 #[derive(Debug, Clone)]
-pub(crate) struct CowRow<T> {
+pub(crate) struct CowQueue<T> {
     rows: CowVec<T, CHUNK, CHUNK>,
-    /// Number of the first element held; a multiple of the chunk size.
+    /// Number of the oldest element; a multiple of the chunk size.
     first: u64,
 }
 
-impl<T> Default for CowRow<T> {
+impl<T> Default for CowQueue<T> {
     fn default() -> Self {
         Self::starting_at(0)
     }
 }
 
-impl<T> CowRow<T> {
-    /// An empty queue whose next element gets this number, rounded down to a whole chunk.
+impl<T> CowQueue<T> {
+    /// Creates an empty queue whose next element gets this number, rounded down to a whole chunk.
     pub(crate) fn starting_at(first: u64) -> Self {
         Self {
             rows: CowVec::default(),
@@ -33,13 +33,13 @@ impl<T> CowRow<T> {
         }
     }
 
-    /// Number of the oldest element held.
-    pub(crate) fn first(&self) -> u64 {
+    /// Returns the number of the oldest element.
+    pub(crate) fn first_number(&self) -> u64 {
         self.first
     }
 
-    /// Number that the next element gets.
-    pub(crate) fn next(&self) -> u64 {
+    /// Returns the number that the next element gets.
+    pub(crate) fn next_number(&self) -> u64 {
         self.first + self.len() as u64
     }
 
@@ -47,40 +47,40 @@ impl<T> CowRow<T> {
         self.rows.len()
     }
 
-    fn place(&self, number: u64) -> Option<usize> {
+    fn index_of(&self, number: u64) -> Option<usize> {
         usize::try_from(number.checked_sub(self.first)?).ok()
     }
 
     pub(crate) fn get(&self, number: u64) -> Option<&T> {
-        self.rows.get(self.place(number)?)
+        self.rows.get(self.index_of(number)?)
     }
 
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &T> {
         self.rows.iter()
     }
 
-    /// The last `count` elements, oldest first.
-    pub(crate) fn last(&self, count: usize) -> impl Iterator<Item = &T> {
+    /// Iterates over the last `count` elements, oldest first.
+    pub(crate) fn iter_last(&self, count: usize) -> impl Iterator<Item = &T> {
         let all = self.len().saturating_sub(count)..self.len();
         all.filter_map(|place| self.rows.get(place))
     }
 }
 
-impl<T: Clone> CowRow<T> {
+impl<T: Clone> CowQueue<T> {
     pub(crate) fn push(&mut self, value: T) {
         self.rows.push(value);
     }
 
     pub(crate) fn get_mut(&mut self, number: u64) -> Option<&mut T> {
-        self.rows.get_mut(self.place(number)?)
+        self.rows.get_mut(self.index_of(number)?)
     }
 
-    /// Drops the oldest chunk while more than `most` elements are held.
+    /// Drops the oldest chunks until at most `most` elements are left.
     pub(crate) fn shrink_to(&mut self, most: usize) {
         while self.len() > most {
-            match self.rows.drop_oldest() {
+            match self.rows.remove_oldest_chunk() {
                 0 => return,
-                gone => self.first += gone as u64,
+                dropped => self.first += dropped as u64,
             }
         }
     }
@@ -99,7 +99,7 @@ impl<T> Default for CowMap<T> {
     }
 }
 
-/// Ids of one millisecond differ only in their low, random bits.
+/// Returns the shard of an id. Ids of one millisecond differ only in their low, random bits.
 fn shard_of(id: RecordId) -> usize {
     let id = id.to_u128();
     (id ^ (id >> 64) ^ (id >> 80)) as usize % SHARDS
@@ -114,14 +114,14 @@ impl<T> CowMap<T> {
         self.shards.iter().map(|shard| shard.len()).sum()
     }
 
-    /// Every entry, by shard and then by id: a deterministic order.
+    /// Iterates over the entries by shard and then by id, which is a deterministic order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&RecordId, &T)> {
         self.shards.iter().flat_map(|shard| shard.iter())
     }
 }
 
 impl<T: Clone> CowMap<T> {
-    pub(crate) fn entry(&mut self, id: RecordId) -> &mut T
+    pub(crate) fn entry_or_default(&mut self, id: RecordId) -> &mut T
     where
         T: Default,
     {
@@ -148,20 +148,26 @@ mod tests {
 
     #[test]
     fn a_row_numbers_on_when_its_oldest_go() {
-        let mut row = CowRow::default();
+        let mut row = CowQueue::default();
         for number in 0..200_u64 {
             row.push(number);
         }
         let before = row.clone();
         row.shrink_to(100);
-        assert_eq!((row.first(), row.len(), row.next()), (128, 72, 200));
+        assert_eq!(
+            (row.first_number(), row.len(), row.next_number()),
+            (128, 72, 200)
+        );
         assert_eq!(
             (row.get(127), row.get(128), row.get(199)),
             (None, Some(&128), Some(&199))
         );
         *row.get_mut(150).unwrap() = 7;
         assert_eq!((row.get(150), before.get(150)), (Some(&7), Some(&150)));
-        assert_eq!(row.last(3).copied().collect::<Vec<_>>(), [197, 198, 199]);
+        assert_eq!(
+            row.iter_last(3).copied().collect::<Vec<_>>(),
+            [197, 198, 199]
+        );
         assert_eq!(row.iter().count(), 72);
     }
 
@@ -173,7 +179,7 @@ mod tests {
         }
         let before = map.clone();
         map.remove(RecordId::from_u128(5));
-        *map.entry(RecordId::from_u128(6)) = 0;
+        *map.entry_or_default(RecordId::from_u128(6)) = 0;
         assert_eq!((map.len(), before.len()), (999, 1000));
         assert_eq!(before.get(RecordId::from_u128(5)), Some(&5));
         assert_eq!(map.iter().count(), 999);

@@ -1,10 +1,10 @@
-//! Why an event of a run was refused. Nothing is logged or learned then.
+//! Errors of requests about runs. After an error nothing is logged or learned.
 
 use reprise_types::{RecallId, RecordId, VectorError};
 
-pub(crate) type Result<T, E = LearnError> = std::result::Result<T, E>;
+pub(crate) type LearnResult<T> = Result<T, LearnError>;
 
-/// A refused event; the caller must correct it.
+/// A refused request, which the caller must correct.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LearnError {

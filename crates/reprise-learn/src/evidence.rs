@@ -6,15 +6,15 @@
 
 use reprise_types::RecordId;
 
-use crate::code::{Code, kernel};
 use crate::cow::CowMap;
-use crate::journal::{Journal, Run};
+use crate::journal::{FinishedRun, Journal};
+use crate::quantized::{QuantizedVector, similarity_kernel};
 
 /// Shrinkage: the estimate is halved at this amount of evidence.
 const SHRINK: f32 = 0.3;
 /// Decay of a use's weight with every later use of the same record.
 const DECAY: f32 = 0.8;
-/// Uses kept per record; older ones have no weight left.
+/// Most uses stored per record; older ones have no weight left.
 const USES_MAX: usize = 64;
 /// Runs that the baseline covers.
 const BASELINE_RUNS: usize = 768;
@@ -22,23 +22,23 @@ const BASELINE_RUNS: usize = 768;
 const BASELINE_SHRINK: f32 = 1.0;
 
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Evidence {
-    /// By record: numbers of the runs that used it, oldest first.
+pub(crate) struct EvidenceLearner {
+    /// Numbers of the runs that used each record, oldest first.
     pub(crate) uses: CowMap<Vec<u64>>,
 }
 
-/// One run's contribution to an estimate.
+/// Contribution of a run to an estimate.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Part<'a> {
-    pub(crate) run: &'a Run,
+pub(crate) struct RunContribution<'a> {
+    pub(crate) run: &'a FinishedRun,
     /// Cosine of its query with the given one.
     pub(crate) similarity: f32,
     pub(crate) weight: f32,
 }
 
-impl Evidence {
-    pub(crate) fn add(&mut self, record: RecordId, run: u64) {
-        let uses = self.uses.entry(record);
+impl EvidenceLearner {
+    pub(crate) fn add_use(&mut self, record: RecordId, run: u64) {
+        let uses = self.uses.entry_or_default(record);
         if uses.last() == Some(&run) {
             return;
         }
@@ -48,39 +48,44 @@ impl Evidence {
         uses.push(run);
     }
 
-    /// Takes back that a run used a record.
-    pub(crate) fn withdraw(&mut self, record: RecordId, run: u64) {
-        let uses = self.uses.entry(record);
+    /// Removes a run from the uses of a record.
+    pub(crate) fn remove_use(&mut self, record: RecordId, run: u64) {
+        let uses = self.uses.entry_or_default(record);
         uses.retain(|number| *number != run);
         if uses.is_empty() {
             self.uses.remove(record);
         }
     }
 
-    /// Whether the record had any uses.
-    pub(crate) fn forget(&mut self, record: RecordId) -> bool {
+    /// Removes a record, and returns whether it had any uses.
+    pub(crate) fn remove_record(&mut self, record: RecordId) -> bool {
         let known = self.uses.get(record).is_some();
         self.uses.remove(record);
         known
     }
 
-    /// The estimated advantage of runs with a query like `query` that used `record`, -1..1; exactly
-    /// 0 without evidence.
-    pub(crate) fn estimate(&self, journal: &Journal, query: &Code, record: RecordId) -> f32 {
-        estimate(self.parts(journal, query, record))
-    }
-
-    /// The estimates of many records; each run's similarity is computed once.
-    pub(crate) fn estimates(
+    /// Returns the estimated advantage of runs with a query like `query` that used `record`, -1..1;
+    /// exactly 0 without evidence.
+    pub(crate) fn estimate(
         &self,
         journal: &Journal,
-        query: &Code,
+        query: &QuantizedVector,
+        record: RecordId,
+    ) -> f32 {
+        weighted_advantage(self.contributions(journal, query, record))
+    }
+
+    /// Returns the estimates of many records; the similarity of each run is computed once.
+    pub(crate) fn estimate_all(
+        &self,
+        journal: &Journal,
+        query: &QuantizedVector,
         records: &[RecordId],
     ) -> Vec<f32> {
-        let first = journal.runs.first();
+        let first = journal.runs.first_number();
         let mut known = vec![f32::NAN; journal.runs.len()];
         let one = |record: &RecordId| {
-            estimate(self.weighed(journal, *record, |number, run| {
+            weighted_advantage(self.weigh_runs(journal, *record, |number, run| {
                 let Some(known) = known.get_mut((number - first) as usize) else {
                     return query.dot(&run.query);
                 };
@@ -93,31 +98,32 @@ impl Evidence {
         records.iter().map(one).collect()
     }
 
-    /// The runs behind an estimate, newest first.
-    pub(crate) fn parts<'a>(
+    /// Iterates over the runs that contribute to an estimate, newest first.
+    pub(crate) fn contributions<'a>(
         &'a self,
         journal: &'a Journal,
-        query: &'a Code,
+        query: &'a QuantizedVector,
         record: RecordId,
-    ) -> impl Iterator<Item = Part<'a>> {
-        self.weighed(journal, record, move |_, run| query.dot(&run.query))
+    ) -> impl Iterator<Item = RunContribution<'a>> {
+        self.weigh_runs(journal, record, move |_, run| query.dot(&run.query))
     }
 
-    /// The same, where `cosine` tells how like the given query that of a run is.
-    fn weighed<'a>(
+    /// Weighs the runs that used a record, newest first. `cosine` returns the similarity of a run's
+    /// query with the given one, from the run's number and the run.
+    fn weigh_runs<'a>(
         &'a self,
         journal: &'a Journal,
         record: RecordId,
-        mut cosine: impl FnMut(u64, &Run) -> f32,
-    ) -> impl Iterator<Item = Part<'a>> {
+        mut cosine: impl FnMut(u64, &FinishedRun) -> f32,
+    ) -> impl Iterator<Item = RunContribution<'a>> {
         let uses = self.uses.get(record).map_or(&[][..], Vec::as_slice);
         let mut fresh = 1.0 / DECAY;
         uses.iter().rev().filter_map(move |number| {
             fresh *= DECAY;
             let run = journal.runs.get(*number)?;
             let similarity = cosine(*number, run);
-            let weight = kernel(similarity) * run.weight * fresh;
-            (weight > 0.0).then_some(Part {
+            let weight = similarity_kernel(similarity) * run.weight * fresh;
+            (weight > 0.0).then_some(RunContribution {
                 run,
                 similarity,
                 weight,
@@ -126,7 +132,7 @@ impl Evidence {
     }
 }
 
-fn estimate<'a>(parts: impl Iterator<Item = Part<'a>>) -> f32 {
+fn weighted_advantage<'a>(parts: impl Iterator<Item = RunContribution<'a>>) -> f32 {
     let (mut above, mut below) = (0.0_f32, SHRINK);
     for part in parts {
         above += part.weight * part.run.advantage();
@@ -135,14 +141,14 @@ fn estimate<'a>(parts: impl Iterator<Item = Part<'a>>) -> f32 {
     above / below
 }
 
-/// The expected quality of a run with this query, whatever it uses, 0..1.
-pub(crate) fn baseline(journal: &Journal, query: Option<&Code>) -> f32 {
+/// Returns the expected quality of a run with this query, whatever records it uses, 0..1.
+pub(crate) fn baseline(journal: &Journal, query: Option<&QuantizedVector>) -> f32 {
     let (mut sum, mut count, mut near, mut weight) = (0.0_f32, 0.0_f32, 0.0_f32, 0.0_f32);
-    for run in journal.runs.last(BASELINE_RUNS) {
+    for run in journal.runs.iter_last(BASELINE_RUNS) {
         sum += run.quality * run.weight;
         count += run.weight;
         if let Some(query) = query {
-            let alike = kernel(query.dot(&run.query)) * run.weight;
+            let alike = similarity_kernel(query.dot(&run.query)) * run.weight;
             near += alike * run.quality;
             weight += alike;
         }

@@ -1,29 +1,30 @@
 //! The gate of a learner: a running regression of quality on the learner's predictions, which tests
-//! whether they come true.
+//! whether they are right.
 //!
 //! It measures whether quality can be predicted from the records used, not whether the reported
 //! qualities are honest; the cap bounds the effect of dishonest ones.
 
 use reprise_types::limits::LEARNING_RUNS_MIN;
 
-/// Decay of a run's weight with every later run: an effective window of about 200 runs.
+/// Decay of a run's weight with every later run, for an effective window of about 200 runs.
 const DECAY: f64 = 0.995;
-/// The t values at which the gate begins to open and is open: two learners' noise passes the first
-/// one time in fourteen, and is told from what is true soon after it.
+/// The t value at which the gate begins to open; the noise of two learners exceeds it one time in
+/// fourteen.
 const T_CLOSED: f64 = 1.8;
+/// The t value at which the gate is fully open, which a real effect reaches soon after the first.
 const T_OPEN: f64 = 2.2;
 
-/// Decayed moments of (1, baseline, prediction, quality).
+/// Decayed moments of (1, baseline, prediction, quality), from which the gate is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(crate) struct Gate {
+pub(crate) struct PredictionGate {
     pub(crate) runs: u32,
     /// Upper triangle, row by row: 11 1b 1e 1q bb be bq ee eq qq.
     pub(crate) moments: [f64; 10],
 }
 
-/// One run as input of the gate.
+/// A run as input of the gate.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Sample {
+pub(crate) struct GateSample {
     pub(crate) baseline: f32,
     pub(crate) expected: f32,
     pub(crate) quality: f32,
@@ -31,24 +32,24 @@ pub(crate) struct Sample {
     pub(crate) weight: f32,
 }
 
-impl Gate {
+impl PredictionGate {
     /// Adds a finished run.
-    pub(crate) fn add(&mut self, sample: Sample) {
+    pub(crate) fn add_run(&mut self, sample: GateSample) {
         self.runs = self.runs.saturating_add(1);
         for moment in &mut self.moments {
             *moment *= DECAY;
         }
-        self.shift(sample, f64::from(sample.weight));
+        self.add_moments(sample, f64::from(sample.weight));
     }
 
-    /// Replaces `old`, a run followed by `age` others, by `new`.
-    pub(crate) fn replace(&mut self, old: Sample, new: Sample, age: u64) {
-        let kept = DECAY.powi(i32::try_from(age).unwrap_or(i32::MAX));
-        self.shift(old, -kept * f64::from(old.weight));
-        self.shift(new, kept * f64::from(new.weight));
+    /// Replaces the run `old`, which `age` others followed, by `new`.
+    pub(crate) fn replace_run(&mut self, old: GateSample, new: GateSample, age: u64) {
+        let decay = DECAY.powi(i32::try_from(age).unwrap_or(i32::MAX));
+        self.add_moments(old, -decay * f64::from(old.weight));
+        self.add_moments(new, decay * f64::from(new.weight));
     }
 
-    fn shift(&mut self, sample: Sample, by: f64) {
+    fn add_moments(&mut self, sample: GateSample, by: f64) {
         let row = [
             1.0,
             f64::from(sample.baseline),
@@ -64,9 +65,9 @@ impl Gate {
         }
     }
 
-    /// The t value of the prediction's coefficient, controlling for the baseline; 0 where
+    /// Returns the t value of the prediction's coefficient, controlled for the baseline; 0 if it is
     /// undefined.
-    pub(crate) fn t(&self) -> f64 {
+    pub(crate) fn t_value(&self) -> f64 {
         let [n, b, e, q, bb, be, bq, ee, eq, qq] = self.moments;
         if self.runs < LEARNING_RUNS_MIN || n <= 3.0 {
             return 0.0;
@@ -91,9 +92,9 @@ impl Gate {
         slope / (rest / (n - 3.0) / vee).sqrt()
     }
 
-    /// How far the gate is open, 0..1.
-    pub(crate) fn open(&self) -> f32 {
-        ((self.t() - T_CLOSED) / (T_OPEN - T_CLOSED)).clamp(0.0, 1.0) as f32
+    /// Returns how far the gate is open, 0..1.
+    pub(crate) fn openness(&self) -> f32 {
+        ((self.t_value() - T_CLOSED) / (T_OPEN - T_CLOSED)).clamp(0.0, 1.0) as f32
     }
 }
 
@@ -101,8 +102,8 @@ impl Gate {
 mod tests {
     use super::*;
 
-    fn sample(expected: f32, quality: f32) -> Sample {
-        Sample {
+    fn sample(expected: f32, quality: f32) -> GateSample {
+        GateSample {
             baseline: 0.5,
             expected,
             quality,
@@ -112,41 +113,49 @@ mod tests {
 
     #[test]
     fn it_opens_for_what_comes_true_and_stays_shut_for_what_does_not() {
-        let (mut right, mut wrong, mut few) = (Gate::default(), Gate::default(), Gate::default());
+        let (mut right, mut wrong, mut few) = (
+            PredictionGate::default(),
+            PredictionGate::default(),
+            PredictionGate::default(),
+        );
         for run in 0..40_u32 {
             let expected = if run % 2 == 0 { 0.2 } else { -0.2 };
             let noise = [0.05, -0.03, 0.01, -0.04, 0.02][run as usize % 5];
-            right.add(sample(expected, 0.5 + expected + noise));
-            wrong.add(sample(expected, 0.5 - expected + noise));
+            right.add_run(sample(expected, 0.5 + expected + noise));
+            wrong.add_run(sample(expected, 0.5 - expected + noise));
             if run < 14 {
-                few.add(sample(expected, 0.5 + expected));
+                few.add_run(sample(expected, 0.5 + expected));
             }
         }
-        assert!(right.open() >= 1.0, "t is {}", right.t());
-        assert!(wrong.open() <= 0.0, "t is {}", wrong.t());
-        assert!(few.open() <= 0.0, "too few runs, t is {}", few.t());
+        assert!(right.openness() >= 1.0, "t is {}", right.t_value());
+        assert!(wrong.openness() <= 0.0, "t is {}", wrong.t_value());
+        assert!(
+            few.openness() <= 0.0,
+            "too few runs, t is {}",
+            few.t_value()
+        );
     }
 
     #[test]
     fn without_expectations_nothing_is_believed() {
-        let mut gate = Gate::default();
+        let mut gate = PredictionGate::default();
         for run in 0..100_u32 {
-            gate.add(sample(0.0, (run % 7) as f32 / 7.0));
+            gate.add_run(sample(0.0, (run % 7) as f32 / 7.0));
         }
-        assert_eq!(gate.t().to_bits(), 0.0_f64.to_bits());
+        assert_eq!(gate.t_value().to_bits(), 0.0_f64.to_bits());
     }
 
     #[test]
     fn a_revision_leaves_what_the_revised_run_would_have_left() {
-        let (mut revised, mut plain) = (Gate::default(), Gate::default());
+        let (mut revised, mut plain) = (PredictionGate::default(), PredictionGate::default());
         for run in 0..30_u32 {
             let expected = (run % 3) as f32 / 10.0;
             let last = if run == 20 { 0.0 } else { 0.8 };
-            revised.add(sample(expected, 0.8));
-            plain.add(sample(expected, last));
+            revised.add_run(sample(expected, 0.8));
+            plain.add_run(sample(expected, last));
         }
         let expected = (20 % 3) as f32 / 10.0;
-        revised.replace(sample(expected, 0.8), sample(expected, 0.0), 9);
+        revised.replace_run(sample(expected, 0.8), sample(expected, 0.0), 9);
         for (one, other) in revised.moments.iter().zip(plain.moments) {
             assert!((one - other).abs() < 1e-9);
         }

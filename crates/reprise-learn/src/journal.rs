@@ -5,47 +5,48 @@ use std::sync::Arc;
 use reprise_types::{ChainStep, RecordId, Revision};
 
 use crate::adapter::RANK;
-use crate::code::Code;
-use crate::cow::{CowMap, CowRow};
-use crate::trajectories;
+use crate::cow::{CowMap, CowQueue};
+use crate::quantized::QuantizedVector;
+use crate::run_tracker;
 
-/// Runs held. Older ones are only in the log: they have no weight left.
+/// Most runs in the journal. Older ones are only in the log because they have no weight left.
 const RUNS_MAX: usize = 20_000;
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Run {
+pub(crate) struct FinishedRun {
     pub(crate) id: String,
     /// When it ended, in milliseconds since 1970.
     pub(crate) at_ms: i64,
-    /// Its query; all zeros where it has none.
-    pub(crate) query: Code,
+    /// Its query; all zeros if it has none.
+    pub(crate) query: QuantizedVector,
     pub(crate) used: Vec<RecordId>,
-    /// What it did, where it said so.
+    /// Its steps, if it reported any.
     pub(crate) chain: Vec<ChainStep>,
-    /// Its quality in force, 0..1.
+    /// Its current quality, 0..1.
     pub(crate) quality: f32,
     /// Whether the caller gave the quality.
     pub(crate) scored: bool,
-    /// The revision behind the quality in force, if any.
-    pub(crate) revised: Option<Revision>,
-    /// Its weight: 1, less for implicit credit and for exogenous failures.
+    /// The revision that set the current quality, if any.
+    pub(crate) revision: Option<Revision>,
+    /// Its weight: 1, or less for implicit credit and for exogenous failures.
     pub(crate) weight: f32,
-    /// Its expected quality whatever it used, 0..1.
+    /// Its expected quality, whatever records it used, 0..1.
     pub(crate) baseline: f32,
-    /// Each learner's prediction, relative to the baseline.
+    /// The evidence learner's prediction, relative to the baseline.
     pub(crate) evidence: f32,
+    /// The adapter's prediction, relative to the baseline.
     pub(crate) adapter: f32,
-    /// By how much its end turned the adapter's rows, as long as no fit came after it.
-    pub(crate) turned: Option<[f32; RANK]>,
+    /// The step of the adapter that its end caused, per row; `None` after a later fit.
+    pub(crate) adapter_step: Option<[f32; RANK]>,
 }
 
-impl Run {
-    /// Whether its outcome was taken back.
+impl FinishedRun {
+    /// Whether its outcome was withdrawn.
     pub(crate) fn is_withdrawn(&self) -> bool {
-        self.revised == Some(Revision::Withdrawn)
+        self.revision == Some(Revision::Withdrawn)
     }
 
-    /// Its quality minus the baseline, -1..1.
+    /// Returns its quality minus the baseline, -1..1.
     pub(crate) fn advantage(&self) -> f32 {
         self.quality - self.baseline
     }
@@ -53,22 +54,22 @@ impl Run {
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Journal {
-    pub(crate) runs: CowRow<Arc<Run>>,
-    /// By record: the run of which it is a step's result.
+    pub(crate) runs: CowQueue<Arc<FinishedRun>>,
+    /// The run that produced each record as the result of a step.
     results: CowMap<u64>,
 }
 
 impl Journal {
     /// Adds a run and returns its number.
-    pub(crate) fn push(&mut self, run: Run) -> u64 {
+    pub(crate) fn push(&mut self, run: FinishedRun) -> u64 {
         let number = self.restore(run);
         self.runs.shrink_to(RUNS_MAX);
         number
     }
 
-    /// Adds a run that was held before.
-    pub(crate) fn restore(&mut self, mut run: Run) -> u64 {
-        let (number, first) = (self.runs.next(), self.runs.first());
+    /// Adds a run without dropping older ones, as a restored journal needs it; returns its number.
+    pub(crate) fn restore(&mut self, mut run: FinishedRun) -> u64 {
+        let (number, first) = (self.runs.next_number(), self.runs.first_number());
         for step in &mut run.chain {
             // A record is the result of one run.
             let of = |result: &RecordId| self.results.get(*result);
@@ -83,25 +84,25 @@ impl Journal {
         number
     }
 
-    /// The run for writing; `None` for one no longer held.
-    pub(crate) fn change(&mut self, number: u64) -> Option<&mut Run> {
+    /// Returns the run for writing; `None` if the journal no longer has it.
+    pub(crate) fn run_mut(&mut self, number: u64) -> Option<&mut FinishedRun> {
         self.runs.get_mut(number).map(Arc::make_mut)
     }
 
     /// Removes a record from the run of which it is a result.
-    pub(crate) fn strike_result(&mut self, record: RecordId) {
+    pub(crate) fn remove_result(&mut self, record: RecordId) {
         let Some(number) = self.results.get(record).copied() else {
             return;
         };
         self.results.remove(record);
-        if let Some(run) = self.change(number) {
-            trajectories::strike(&mut run.chain, record);
+        if let Some(run) = self.run_mut(number) {
+            run_tracker::remove_from_chain(&mut run.chain, record);
         }
     }
 
     /// Removes a record from every run that used it.
-    pub(crate) fn strike(&mut self, record: RecordId) {
-        let first = self.runs.first();
+    pub(crate) fn remove_used_record(&mut self, record: RecordId) {
+        let first = self.runs.first_number();
         let naming: Vec<u64> = self
             .runs
             .iter()
@@ -110,7 +111,7 @@ impl Journal {
             .map(|(_, number)| number)
             .collect();
         for number in naming {
-            if let Some(run) = self.change(number) {
+            if let Some(run) = self.run_mut(number) {
                 run.used.retain(|used| *used != record);
             }
         }

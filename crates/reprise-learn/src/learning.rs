@@ -1,107 +1,110 @@
-//! The fold of the learning events of a log: the learner used by recalls, and the runs under way.
+//! The state from the learning events of a log: the learner that recalls use, and the runs in
+//! progress.
 //!
-//! Applies events. Requests are validated in `learning/plan` before anything is logged.
+//! This file applies events. `learning/plan` validates requests before anything is logged.
 
 mod plan;
 
 use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use reprise_types::{Embedding, EmbeddingSpace, EndedRun, LearningEvent, Receipt, RecordId, dot};
+use reprise_types::{
+    Embedding, EmbeddingSpace, EndedRun, LearningEvent, RecallReceipt, RecordId, dot,
+};
 
-use crate::code::Code;
 use crate::learner::Learner;
+use crate::quantized::QuantizedVector;
+use crate::run_tracker::{OpenRun, RunTracker};
 use crate::settings::LearnSettings;
-use crate::trajectories::{OpenRun, Trajectories};
 
-pub use plan::Premises;
+pub use plan::LearningContext;
 
-/// Cosine from which a run's query counts as that of a recall.
+/// Cosine from which on a run's query counts as that of a recall.
 const SAME_QUESTION: f32 = 0.98;
-/// Longest time from a recall to a run that works with it.
+/// Longest time between a recall and a run that works with it.
 const RECALLED_WITHIN: TimeDelta = TimeDelta::minutes(10);
 
-/// The fold of every [`LearningEvent`] of one log.
+/// The learning state of one log, from every [`LearningEvent`] in it.
 #[derive(Debug, Clone)]
-pub struct Learning {
+pub struct OutcomeLearning {
     pub(crate) learner: Arc<Learner>,
-    pub(crate) trajectories: Trajectories,
-    /// The space of the questions that are compared; `None` compares them all.
+    pub(crate) run_tracker: RunTracker,
+    /// The space whose queries are compared; `None` compares all queries.
     space: Option<EmbeddingSpace>,
 }
 
-impl Learning {
-    /// An empty state for vectors of this length, with default settings.
+impl OutcomeLearning {
+    /// Creates an empty state for vectors of this length, with default settings.
     pub fn new(dimensions: usize) -> Self {
         Self::with_settings(dimensions, LearnSettings::default())
     }
 
-    /// An empty state for vectors of this length.
+    /// Creates an empty state for vectors of this length, with these settings.
     pub fn with_settings(dimensions: usize, settings: LearnSettings) -> Self {
         Self {
             learner: Learner::new(dimensions, settings).into(),
-            trajectories: Trajectories::default(),
+            run_tracker: RunTracker::default(),
             space: None,
         }
     }
 
-    /// Has it compare questions of this space alone, from now on: runs that asked in another one
-    /// count, and are like none.
-    pub fn keep_to(&mut self, space: Option<&EmbeddingSpace>) {
+    /// Compares only queries of this space from now on. Runs with a query of another space still
+    /// count, but are similar to no other run.
+    pub fn compare_only_in(&mut self, space: Option<&EmbeddingSpace>) {
         self.space = space.cloned();
     }
 
-    /// A question that can be compared here.
-    fn own<'q>(&self, query: Option<&'q Embedding>) -> Option<&'q [f32]> {
+    /// Returns the vector of a query if it can be compared here.
+    fn comparable_vector<'q>(&self, query: Option<&'q Embedding>) -> Option<&'q [f32]> {
         let own = |query: &&Embedding| self.space.as_ref().is_none_or(|own| *own == query.space);
         let query = query.filter(own)?.vector.as_slice();
         (query.len() == self.learner.dimensions).then_some(query)
     }
 
-    /// Whether a fit of the adapter is due, and would be one of this space: the log says of which
-    /// weights are by the run before them.
-    pub fn needs_consolidation(&self) -> bool {
-        !self.follows_a_foreign_run() && self.learner.needs_consolidation()
+    /// Whether a fit of the adapter is due, and would be one of this space, because the log tells
+    /// the space of weights only by the run before them.
+    pub fn is_fit_due(&self) -> bool {
+        !self.last_run_is_foreign() && self.learner.is_fit_due()
     }
 
-    /// Whether the last run that had a question asked it in another space.
-    fn follows_a_foreign_run(&self) -> bool {
+    /// Whether the last run with a query had one of another space.
+    fn last_run_is_foreign(&self) -> bool {
         let mut runs = self.learner.journal.runs.iter().rev();
-        let asked = runs.find(|run| run.query.scale() != 0.0);
-        asked.is_some_and(|run| run.query.is_foreign())
+        let last_asking = runs.find(|run| run.query.scale() != 0.0);
+        last_asking.is_some_and(|run| run.query.is_foreign())
     }
 
-    /// An immutable snapshot of the learner. Cheap.
+    /// Returns an immutable snapshot of the learner. Cheap.
     pub fn learner(&self) -> Arc<Learner> {
         Arc::clone(&self.learner)
     }
 
-    /// Applies an event. `live` says whether a record is held and not forgotten: on a replay
-    /// records named by an event may be gone.
-    pub fn fold(&mut self, event: &LearningEvent, live: &dyn Fn(RecordId) -> bool) {
+    /// Applies an event. `live` tells whether a record exists and is not forgotten, because on a
+    /// replay the records of an event may be forgotten.
+    pub fn apply_event(&mut self, event: &LearningEvent, live: &dyn Fn(RecordId) -> bool) {
         match event {
             LearningEvent::Recalled(receipt) => {
                 let mut receipt = receipt.clone();
                 receipt.records.retain(|record| live(*record));
-                self.trajectories.remember(receipt);
+                self.run_tracker.store_receipt(receipt);
             }
             LearningEvent::Begun {
                 run_id,
                 at,
                 query,
                 recall_id,
-                overheard,
+                use_is_inferred,
             } => {
                 let run = OpenRun {
-                    last: *at,
+                    last_event_at: *at,
                     query: query.clone(),
                     recall_id: *recall_id,
                     steps: 0,
                     used: Vec::new(),
                     chain: Vec::new(),
-                    overheard: *overheard,
+                    use_is_inferred: *use_is_inferred,
                 };
-                self.trajectories.open.insert(run_id.clone(), run);
+                self.run_tracker.open.insert(run_id.clone(), run);
             }
             LearningEvent::Stepped {
                 run_id,
@@ -110,135 +113,148 @@ impl Learning {
                 used,
                 result,
             } => {
-                if let Some(run) = self.trajectories.open.get_mut(run_id) {
-                    run.last = run.last.max(*at);
+                if let Some(run) = self.run_tracker.open.get_mut(run_id) {
+                    run.last_event_at = run.last_event_at.max(*at);
                     run.steps += 1;
-                    run.add(action, result.filter(|result| live(*result)));
+                    run.add_step(action, result.filter(|result| live(*result)));
                     for record in used {
                         if live(*record) && !run.used.contains(record) {
                             run.used.push(*record);
                         }
                     }
+                } else if let Some(number) = self.run_tracker.ended.get(run_id) {
+                    let result = result.filter(|result| live(*result));
+                    Arc::make_mut(&mut self.learner).add_late_step(*number, action, result);
                 }
             }
-            LearningEvent::Ended(ended) => self.fold_end(ended, live),
+            LearningEvent::Ended(ended) => self.apply_end(ended, live),
             LearningEvent::Revised {
                 run_id,
                 revision,
                 quality,
                 ..
             } => {
-                if let Some(number) = self.trajectories.ended.get(run_id) {
-                    Arc::make_mut(&mut self.learner).revise(*number, *revision, *quality);
+                if let Some(number) = self.run_tracker.ended.get(run_id) {
+                    Arc::make_mut(&mut self.learner).revise_run(*number, *revision, *quality);
                 }
             }
             LearningEvent::Withdrawn { run_id, .. } => {
-                if let Some(number) = self.trajectories.ended.get(run_id) {
-                    Arc::make_mut(&mut self.learner).withdraw(*number);
+                if let Some(number) = self.run_tracker.ended.get(run_id) {
+                    Arc::make_mut(&mut self.learner).withdraw_run(*number);
                 }
             }
             LearningEvent::Abandoned { run_id, .. } => {
-                self.trajectories.open.remove(run_id);
+                self.run_tracker.open.remove(run_id);
             }
-            // Weights speak of the vectors that they were fitted to.
-            LearningEvent::Consolidated(done) if !self.follows_a_foreign_run() => {
-                Arc::make_mut(&mut self.learner).adopt(done, live);
+            // Weights only apply to vectors of the space to which they were fitted.
+            LearningEvent::AdapterFitted(done) if !self.last_run_is_foreign() => {
+                Arc::make_mut(&mut self.learner).apply_fit(done, live);
             }
-            LearningEvent::Switched { on, .. } => Arc::make_mut(&mut self.learner).on = *on,
+            LearningEvent::Switched { on, .. } => Arc::make_mut(&mut self.learner).enabled = *on,
             LearningEvent::Reset { .. } => {
                 let mut fresh = Learner::new(self.learner.dimensions, self.learner.settings);
-                fresh.on = self.learner.on;
+                fresh.enabled = self.learner.enabled;
                 self.learner = fresh.into();
-                self.trajectories.ended.clear();
+                self.run_tracker.ended.clear();
             }
-            // Events of a later version are ignored, and weights of another space.
+            // Events of a later version and weights of another space are ignored.
             _ => {}
         }
     }
 
     /// Removes a forgotten record.
-    pub fn forget(&mut self, record: RecordId) {
-        Arc::make_mut(&mut self.learner).forget(record);
-        self.trajectories.strike(record);
+    pub fn forget_record(&mut self, record: RecordId) {
+        Arc::make_mut(&mut self.learner).forget_record(record);
+        self.run_tracker.remove_record(record);
     }
 
     /// Stores the receipt of a recall, in memory only.
-    pub fn remember(&mut self, receipt: Receipt) {
-        self.trajectories.remember(receipt);
+    pub fn store_receipt(&mut self, receipt: RecallReceipt) {
+        self.run_tracker.store_receipt(receipt);
     }
 
-    /// The receipt of a recall, if still held.
-    pub fn receipt(&self, recall_id: reprise_types::RecallId) -> Option<&Receipt> {
-        self.trajectories.receipt(recall_id)
+    /// Returns the receipt of a recall, if it is still stored.
+    pub fn find_receipt(&self, recall_id: reprise_types::RecallId) -> Option<&RecallReceipt> {
+        self.run_tracker.find_receipt(recall_id)
     }
 
     pub fn settings(&self) -> LearnSettings {
         self.learner.settings
     }
 
-    /// The receipt of the recall that a run under way works with, if known.
-    pub fn receipt_of(&self, run_id: &str) -> Option<&Receipt> {
-        let run = self.trajectories.open.get(run_id)?;
-        self.trajectories.receipt(run.recall_id?)
+    /// Returns the receipt of the recall that a run in progress works with, if known.
+    pub fn receipt_of_open_run(&self, run_id: &str) -> Option<&RecallReceipt> {
+        let run = self.run_tracker.open.get(run_id)?;
+        self.run_tracker.find_receipt(run.recall_id?)
     }
 
-    /// Whether a run under way was begun by what a relay heard.
-    pub fn is_overheard(&self, run_id: &str) -> bool {
-        let run = self.trajectories.open.get(run_id);
-        run.is_some_and(|run| run.overheard)
+    /// Whether a relay inferred the beginning of a run in progress.
+    pub fn is_use_inferred(&self, run_id: &str) -> bool {
+        let run = self.run_tracker.open.get(run_id);
+        run.is_some_and(|run| run.use_is_inferred)
     }
 
-    /// The newest receipt of a recall with this query shortly before `at`, for hosts that do not
-    /// name the recall of a run.
-    pub fn recalled_for(&self, query: &Embedding, at: DateTime<Utc>) -> Option<&Receipt> {
-        let receipts = self.trajectories.receipts.iter();
+    /// Finds the newest receipt of a recall with this query shortly before `at`, for hosts that do
+    /// not name the recall of a run.
+    pub fn find_matching_receipt(
+        &self,
+        query: &Embedding,
+        at: DateTime<Utc>,
+    ) -> Option<&RecallReceipt> {
+        let receipts = self.run_tracker.receipts.iter();
         receipts.rev().find(|receipt| {
             let age = at.signed_duration_since(receipt.at);
-            let asked = receipt.query.as_ref();
-            let same = asked.filter(|asked| asked.space == query.space);
+            let recalled = receipt.query.as_ref();
+            let recalled = recalled.filter(|recalled| recalled.space == query.space);
             age.abs() <= RECALLED_WITHIN
-                && same.is_some_and(|asked| dot(&asked.vector, &query.vector) >= SAME_QUESTION)
+                && recalled
+                    .is_some_and(|recalled| dot(&recalled.vector, &query.vector) >= SAME_QUESTION)
         })
     }
 
-    /// Finished runs learned from since the last reset.
-    pub fn runs(&self) -> u64 {
-        self.learner.journal.runs.next()
+    /// Returns the count of finished runs since the last reset.
+    pub fn run_count(&self) -> u64 {
+        self.learner.journal.runs.next_number()
     }
 
-    /// The time of the last event of a run; `None` without any.
-    pub fn latest_word(&self) -> Option<DateTime<Utc>> {
-        let ended = self.learner.journal.runs.last(1).next();
+    /// Returns the time of the last event of a run; `None` without any.
+    pub fn last_event_at(&self) -> Option<DateTime<Utc>> {
+        let ended = self.learner.journal.runs.iter_last(1).next();
         let ended = ended.and_then(|run| DateTime::from_timestamp_millis(run.at_ms));
-        let open = self.trajectories.open.values().map(|run| run.last).max();
+        let open = self
+            .run_tracker
+            .open
+            .values()
+            .map(|run| run.last_event_at)
+            .max();
         ended.max(open)
     }
 
-    pub fn open_runs(&self) -> usize {
-        self.trajectories.open.len()
+    pub fn open_run_count(&self) -> usize {
+        self.run_tracker.open.len()
     }
 
-    fn fold_end(&mut self, ended: &EndedRun, live: &dyn Fn(RecordId) -> bool) {
-        let begun = self.trajectories.open.remove(&ended.run_id);
-        let asked = ended.query.as_ref();
-        let asked = asked.or(begun.as_ref().and_then(|run| run.query.as_ref()));
+    fn apply_end(&mut self, ended: &EndedRun, live: &dyn Fn(RecordId) -> bool) {
+        let begun = self.run_tracker.open.remove(&ended.run_id);
+        let run_query = ended.query.as_ref();
+        let run_query = run_query.or(begun.as_ref().and_then(|run| run.query.as_ref()));
         let dimensions = self.learner.dimensions;
-        let own = self.own(asked);
-        let query = match (asked, own) {
-            (_, Some(query)) => Code::of(query),
-            (Some(_), None) => Code::foreign(dimensions),
-            (None, None) => Code::of(&vec![0.0; dimensions]),
+        let own = self.comparable_vector(run_query);
+        let query = match (run_query, own) {
+            (_, Some(query)) => QuantizedVector::from_vector(query),
+            (Some(_), None) => QuantizedVector::new_foreign(dimensions),
+            (None, None) => QuantizedVector::from_vector(&vec![0.0; dimensions]),
         };
         let own = own.map(<[f32]>::to_vec);
         let mut ended = ended.clone();
         ended.used.retain(|record| live(*record));
         let learner = Arc::make_mut(&mut self.learner);
         let chain = begun.map(|run| run.chain).unwrap_or_default();
-        let number = learner.learn(&ended, query, own.as_deref(), chain);
-        let first = learner.journal.runs.first();
-        let ids = &mut self.trajectories.ended;
+        let number = learner.add_run(&ended, query, own.as_deref(), chain);
+        let first = learner.journal.runs.first_number();
+        let ids = &mut self.run_tracker.ended;
         ids.insert(ended.run_id, number);
-        // Removes ids of dropped runs once they outnumber the held ones.
+        // Removes the ids of dropped runs once they outnumber the runs in the journal.
         if ids.len() as u64 > 2 * (number + 1 - first) {
             ids.retain(|_, number| *number >= first);
         }

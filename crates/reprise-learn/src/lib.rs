@@ -4,32 +4,31 @@
 //!
 //! ```
 //! use chrono::DateTime;
-//! use reprise_learn::{Learning, Premises};
+//! use reprise_learn::{LearningContext, OutcomeLearning};
 //! use reprise_types::{Credit, RecordId, RunBeginning, RunEnding, RunOutcome};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let (mut learning, used) = (Learning::new(384), RecordId::from_u128(1));
+//! let (mut learning, used) = (OutcomeLearning::new(384), RecordId::from_u128(1));
 //! let begin = RunBeginning { run_id: "run-1".to_owned(), query: None, recall_id: None };
 //! let end = RunEnding {
 //!     run_id: "run-1".to_owned(),
 //!     used: vec![used],
 //!     credit: Credit::Explicit,
 //!     quality: Some(0.9),
-//!     fail: None,
+//!     fail_kind: None,
 //! };
 //! let (now, live, vector) = (DateTime::UNIX_EPOCH, |_| true, |_, _: &mut [f32]| false);
-//! let premises = Premises { now, space: None, live: &live, vector: &vector };
-//! // What is to be logged teaches when it is folded, now and at every start.
-//! for event in learning.outcome(&RunOutcome { begin, end }, premises)? {
-//!     learning.fold(&event, &live);
+//! let context = LearningContext { now, space: None, is_live: &live, write_vector: &vector };
+//! // The learner changes when the logged events are applied, now and at every start.
+//! for event in learning.plan_outcome(&RunOutcome { begin, end }, context)? {
+//!     learning.apply_event(&event, &live);
 //! }
-//! assert_eq!(learning.learner().worked(used).map(|worked| worked.runs), Some(1));
+//! assert_eq!(learning.learner().record_outcomes(used).map(|outcomes| outcomes.runs), Some(1));
 //! # Ok(())
 //! # }
 //! ```
 
 mod adapter;
-mod code;
 mod cow;
 mod error;
 mod evidence;
@@ -37,19 +36,18 @@ mod gate;
 mod journal;
 mod learner;
 mod learning;
-mod part;
 mod patterns;
+mod quantized;
+mod run_tracker;
+mod serialized;
 mod settings;
-mod shipped;
 mod sona;
 mod status;
-mod trajectories;
 
 pub use error::LearnError;
 pub use learner::Learner;
-pub use learning::{Learning, Premises};
+pub use learning::{LearningContext, OutcomeLearning};
+pub use run_tracker::{OPEN_RUNS_MAX, RECEIPTS_MAX, STALE_AFTER, STEPS_MAX};
 pub use settings::LearnSettings;
-pub use shipped::Shipped;
 pub use sona::{SonaFile, SonaState};
-pub use status::{Explained, ExplainedRun, LearningStatus, RunWent};
-pub use trajectories::{OPEN_RUNS_MAX, RECEIPTS_MAX, STALE_AFTER, STEPS_MAX};
+pub use status::{AdjustmentExplanation, ExplainedRun, LearningStatus, RunResult};

@@ -1,9 +1,9 @@
-//! Settings of learning: the weights of weaker kinds of runs (C34).
+//! Settings of learning: the weights of weaker kinds of runs.
 
-use crate::error::{LearnError, Result};
+use crate::error::{LearnError, LearnResult};
 
-/// Weights of weaker kinds of runs. Part of the learned state: with other settings the log is
-/// folded again.
+/// Weights of weaker kinds of runs. They are part of the learned state; after a change the log is
+/// replayed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LearnSettings {
     exogenous_weight: f32,
@@ -11,9 +11,9 @@ pub struct LearnSettings {
 }
 
 impl LearnSettings {
-    /// Weights in 0..=1: of a run that failed for an outside cause (auth, network, rate limit,
-    /// provider; 1 treats it as any other failure), and of one with implicit credit.
-    pub fn new(exogenous_weight: f32, implicit_weight: f32) -> Result<Self> {
+    /// Checks the weights, 0..=1: of a run that failed for an outside cause (auth, network, rate
+    /// limit, provider; 1 treats it as any other failure), and of a run with implicit credit.
+    pub fn new(exogenous_weight: f32, implicit_weight: f32) -> LearnResult<Self> {
         for (name, got) in [
             ("exogenous_weight", exogenous_weight),
             ("implicit_weight", implicit_weight),
@@ -28,19 +28,19 @@ impl LearnSettings {
         })
     }
 
-    /// Weight of a run that failed for an outside cause, 0..=1.
+    /// Returns the weight of a run that failed for an outside cause, 0..=1.
     pub fn exogenous_weight(self) -> f32 {
         self.exogenous_weight
     }
 
-    /// Weight of a run with implicit credit, 0..=1.
+    /// Returns the weight of a run with implicit credit, 0..=1.
     pub fn implicit_weight(self) -> f32 {
         self.implicit_weight
     }
 }
 
 impl Default for LearnSettings {
-    /// 0.25 for outside causes, 0.5 for implicit credit.
+    /// Returns 0.25 for outside causes and 0.5 for implicit credit.
     fn default() -> Self {
         Self {
             exogenous_weight: 0.25,

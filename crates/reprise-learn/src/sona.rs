@@ -1,15 +1,16 @@
-//! `sona.json`: the learned state for people and other programs to read (M66).
+//! `sona.json`: the learned state for people and other programs to read.
 //!
-//! A projection: it is compared with the log's state and never read into it.
+//! It is a projection: it is compared with the log's state and never loaded into it.
 
 use reprise_types::{EmbeddingSpace, RecordId};
 use serde::{Deserialize, Serialize};
 
-use crate::learning::Learning;
+use crate::learning::OutcomeLearning;
 
-/// Rises when the learner folds the same log to other numbers: an older file is old, not forged.
+/// Version of the learner's numbers, which rises when an equal log gives other numbers; a file with
+/// an older version is old, not forged.
 const VERSION: u32 = 2;
-/// Records listed, those with most uses first.
+/// Most records in the list, those with most uses first.
 const RECORDS_MAX: usize = 100;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -17,10 +18,10 @@ pub struct SonaFile {
     pub version: u32,
     /// The embedding model that questions and records share, once there is one.
     pub model: Option<EmbeddingSpace>,
-    /// The last commit that it covers.
+    /// The last commit that the file covers.
     pub log_position: u64,
     pub runs: u64,
-    /// The largest adjustment in force, 0..1.
+    /// Current largest adjustment, 0..1.
     pub cap: f32,
     /// Gate of the evidence learner, 0..1.
     pub evidence_gate: f32,
@@ -43,7 +44,7 @@ pub struct UsedRecord {
     pub uses: usize,
 }
 
-/// How a `sona.json` compares with the log.
+/// Result of comparing a `sona.json` with the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SonaState {
     /// It matches the log.
@@ -58,8 +59,8 @@ pub enum SonaState {
 }
 
 impl SonaState {
-    /// The message for a person.
-    pub fn sentence(self) -> &'static str {
+    /// Returns the message for a person.
+    pub fn message(self) -> &'static str {
         match self {
             Self::Current => "sona.json says what the log says",
             Self::Missing => "sona.json was missing and has been written from the log",
@@ -75,7 +76,11 @@ impl SonaState {
 }
 
 impl SonaFile {
-    pub fn of(learning: &Learning, model: Option<EmbeddingSpace>, log_position: u64) -> Self {
+    pub fn from_learning(
+        learning: &OutcomeLearning,
+        model: Option<EmbeddingSpace>,
+        log_position: u64,
+    ) -> Self {
         let status = learning.status();
         let weights = learning.learner.adapter.weights();
         let uses = learning.learner.evidence.uses.iter();
@@ -98,23 +103,23 @@ impl SonaFile {
             micro_lora_down: weights.down.clone(),
             micro_lora_up: weights.up.clone(),
             most_used,
-            digest: status.digest,
+            digest: learning.digest(),
         }
     }
 
-    pub fn to_text(&self) -> String {
+    pub fn to_json(&self) -> String {
         // Cannot fail: its numbers are finite and its keys are strings.
         serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
     }
 
-    /// Compares the file on disk with this one, made from the log.
-    pub fn compare(&self, found: Option<&str>) -> SonaState {
+    /// Compares the content of the file on disk with this one, which comes from the log.
+    pub fn compare_with_file(&self, found: Option<&str>) -> SonaState {
         let Some(text) = found else {
             return SonaState::Missing;
         };
         match serde_json::from_str::<Self>(text) {
             Err(_) => SonaState::Unreadable,
-            Ok(_) if text == self.to_text() => SonaState::Current,
+            Ok(_) if text == self.to_json() => SonaState::Current,
             Ok(file) if file.version < VERSION || file.log_position < self.log_position => {
                 SonaState::Old
             }

@@ -1,20 +1,31 @@
 //! How much each argument of a request may be: the one place where a request is bounded, before
 //! anything of it is copied or read further.
 //!
-//! The schema of the arguments says it, to `OpenAPI`, to MCP and to [`Bounds::check`] alike. What a
-//! field does not say of itself (`#[schemars(length(..))]`) is said here by its name, for a name
-//! means the same in all operations; and what no name says has a bound all the same.
+//! The schema of the arguments says it, to `OpenAPI`, to MCP and to [`Bounds::check`] alike. Each
+//! argument has a kind that describes it ([`kinds`]); what else is in a schema has a bound all the
+//! same.
 
+mod kinds;
+mod meant_types;
+mod patterns;
 mod room;
+mod secrets;
 
 use std::any::TypeId;
 use std::sync::{LazyLock, PoisonError, RwLock};
 
 use reprise_types::limits::LIST_ITEMS_MAX;
 
+pub(crate) use kinds::{
+    ActorName, ArgumentKind, DescribedArguments, DescribedElsewhere, FixedWord, FreeObject,
+    HumanName, ItemCount, LimitCount, LineText, LongText, NameText, OtherType, QuestionText,
+    RecordKey, RecordKeys, RedactedLater, SessionName, TimeText, TreePath, TypeCheck, arguments,
+    require_arguments,
+};
+pub(crate) use patterns::{AGENTS_BRANCH, NON_BLANK_PATTERN, instant_pattern};
 pub use room::Room;
 use room::{FREE_BYTES_MAX, FREE_VALUE_BYTES};
-pub(crate) use room::{is_of, resolved};
+pub(crate) use room::{names_type, resolve_reference};
 
 use crate::prelude::*;
 
@@ -27,164 +38,63 @@ const FIELDS_MAX: usize = 1_024;
 /// Largest number of things that can be asked for.
 const COUNT_MAX: u64 = 1_000_000_000;
 
-/// Texts: what is remembered, and what is asked.
-const TEXTS: [&str; 6] = ["content", "fact", "files", "q", "query", "text"];
-/// Names that records and other things are kept under, or looked up by.
-const NAMES: [&str; 30] = [
-    "action",
-    "after",
-    "agent",
-    "at",
-    "commit",
-    "cursor",
-    "event",
-    "from",
-    "id",
-    "of",
-    "record",
-    "reference",
-    "related_to",
-    "to",
-    "workspace",
-    "actor",
-    "actor_id",
-    "author",
-    "branch",
-    "external_id",
-    "human",
-    "namespace",
-    "project",
-    "relation",
-    "run_id",
-    "session",
-    "session_id",
-    "source_refs",
-    "tag",
-    "tags",
-];
-/// Times as a calendar reads them.
-const TIMES: [&str; 6] = ["as_of", "before", "known_at", "since", "until", "when"];
-/// How many answers are asked for: none is no question.
-const LIMITS: [&str; 2] = ["k", "limit"];
-/// What is not just any text where it is needed at all: questions, and who acts where in a governed
-/// workspace.
-const NEEDED: [(&str, &str); 6] = [
-    ("q", SAYS),
-    ("query", SAYS),
-    ("actor", ACTOR),
-    ("agent", ACTOR),
-    ("human", "^(?:human:)?[A-Za-z0-9][A-Za-z0-9._-]{0,57}$"),
-    // Of a path the short ones; what it may not have, the workspace itself refuses.
-    (
-        "path",
-        "^(?:[^/\\\\\\x00-\\x1f\\x7f-\\x9f]{0,62}[^/\\\\\\x00-\\x1f\\x7f-\\x9f. ]/){0,3}\
-        [^/\\\\\\x00-\\x1f\\x7f-\\x9f]{0,62}[^/\\\\\\x00-\\x1f\\x7f-\\x9f. ]$",
-    ),
-];
-
-/// The pattern of a text that is not blank: the one pattern that is held here, for no reader says
-/// more of it.
-pub(crate) const SAYS: &str = r"\S";
-
-/// Who acts in a governed workspace: an agent by its name, or a person.
-const ACTOR: &str = "^(?:human:[A-Za-z0-9][A-Za-z0-9._-]{0,57}|[A-Za-z0-9][A-Za-z0-9._-]{0,63})$";
-
-/// The branch of an agent in a governed workspace, or its name.
-pub(crate) const AGENTS_BRANCH: &str = "^(?:agent/)?[A-Za-z0-9][A-Za-z0-9._-]{0,57}$";
-
-/// A day that exists, of the years 1600 to 2399.
-const DAY: &str = "(?:(?:1[6-9]|2[0-3])[0-9]{2}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|\
-    (?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))|\
-    (?:1[6-9]|2[0-3])(?:0[48]|[2468][048]|[13579][26])-02-29|(?:16|20)00-02-29)";
-const HOUR: &str = "(?:[01][0-9]|2[0-3]):[0-5][0-9]";
-
-/// The times that a calendar reads: RFC 3339, a day, a month, a year, and what is counted from now.
-fn times() -> String {
-    format!(
-        "^(?:{DAY}(?:[T ]{HOUR}(?::[0-5][0-9](?:\\.[0-9]{{1,9}})?(?:Z|[+-]{HOUR})?)?)?|\
-         (?:19[7-9][0-9]|20[0-9]{{2}})(?:-(?:0[1-9]|1[0-2]))?|[0-9]{{1,4}}(?:min|mo|m|h|d|w)|\
-         [0-9]{{1,2}}y|today|yesterday|(?:last|this) (?:week|month|year))$"
-    )
-}
-
-/// The instants that a record carries: RFC 3339, the same without a zone, or a day.
-pub(crate) fn instants() -> String {
-    format!("^{DAY}(?:T{HOUR}:[0-5][0-9](?:\\.[0-9]{{1,9}})?(?:Z|[+-]{HOUR})?)?$")
-}
-
-/// Puts a bound on every part of a schema that has none.
-pub fn bound(schema: &mut Schema) {
+/// Puts a bound on every part of a schema that has none, and takes out what only this crate reads.
+pub fn add_missing_bounds(schema: &mut Schema) {
     if let Some(schema) = schema.as_object_mut() {
-        within("", schema, false);
+        bound_schema(schema);
+        remove_marks(schema);
     }
 }
 
-fn within(name: &str, schema: &mut Map<String, Value>, is_needed: bool) {
+/// Notes under which other names programs send a field.
+pub(crate) fn note_former_names(names: &'static [&'static str]) -> impl FnMut(&mut Schema) {
+    move |schema| {
+        if !names.is_empty() {
+            schema.insert(FORMER_NAMES.to_owned(), json!(names));
+        }
+    }
+}
+
+fn bound_schema(schema: &mut Map<String, Value>) {
     if schema.contains_key("const") || schema.contains_key("enum") {
         return;
     }
     let types = schema.get("type").cloned().unwrap_or_default();
-    let is = |wanted: &str| is_of(&types, wanted);
-    let mut say = |word: &str, bound: Value| {
-        schema.entry(word).or_insert(bound);
-    };
-    if is("string") {
-        say("maxLength", json!(longest(name)));
-        if TIMES.contains(&name) {
-            say("pattern", json!(times()));
-        } else if let Some((_, pattern)) = NEEDED.iter().find(|(one, _)| is_needed && *one == name)
-        {
-            say("pattern", json!(pattern));
-        }
-    }
-    if is("integer") {
-        say("maximum", json!(COUNT_MAX));
-    }
-    if is("array") {
-        say("maxItems", json!(LIST_ITEMS_MAX));
-    }
-    if is("integer") && LIMITS.contains(&name) {
-        schema.insert("minimum".to_owned(), json!(1));
-    }
     let is_free = !schema.contains_key("properties");
-    if is("object") && is_free {
-        schema.entry("maxProperties").or_insert(json!(FIELDS_MAX));
-    }
-    if schema.contains_key(ALONE) {
-        // What spoils only itself is not refused here.
-        return;
-    }
-    let required = schema.get("required").cloned().unwrap_or_default();
-    let is_required = |name: &str| {
-        let names = required.as_array().into_iter().flatten();
-        names.into_iter().any(|one| one == name)
-    };
-    for word in ["properties", "$defs"] {
-        let parts = schema.get_mut(word).and_then(Value::as_object_mut);
-        for (name, part) in parts.into_iter().flatten() {
-            if let Value::Object(part) = part {
-                within(name, part, is_required(name));
-            }
+    for (name, word, bound) in [
+        ("string", "maxLength", json!(LINE_CHARS_MAX)),
+        ("integer", "maximum", json!(COUNT_MAX)),
+        ("array", "maxItems", json!(LIST_ITEMS_MAX)),
+        ("object", "maxProperties", json!(FIELDS_MAX)),
+    ] {
+        if names_type(&types, name) && (is_free || name != "object") {
+            schema.entry(word).or_insert(bound);
         }
     }
-    for word in ["items", "additionalProperties", "anyOf", "oneOf", "allOf"] {
-        let parts: Vec<&mut Value> = match schema.get_mut(word) {
-            Some(Value::Array(parts)) => parts.iter_mut().collect(),
-            Some(part) => vec![part],
-            None => Vec::new(),
-        };
-        for part in parts.into_iter().filter_map(Value::as_object_mut) {
-            within(name, part, is_needed);
-        }
+    // What spoils only itself is not refused here.
+    if !schema.contains_key(ALONE) {
+        list_parts(schema).for_each(bound_schema);
     }
 }
 
-fn longest(name: &str) -> usize {
-    match name {
-        name if TEXTS.contains(&name) => TEXT_CHARS_MAX,
-        name if NAMES.contains(&name) => IDENTIFIER_BYTES_MAX,
-        _ => LINE_CHARS_MAX,
-    }
+fn remove_marks(schema: &mut Map<String, Value>) {
+    schema.remove(FORMER_NAMES);
+    schema.remove(secrets::MARK);
+    list_parts(schema).for_each(remove_marks);
+}
+
+/// Lists the schemas within a schema.
+fn list_parts(schema: &mut Map<String, Value>) -> impl Iterator<Item = &mut Map<String, Value>> {
+    let parts = schema.iter_mut().flat_map(|(word, part)| {
+        let parts: Vec<&mut Value> = match (word.as_str(), part) {
+            ("properties" | "$defs", Value::Object(parts)) => parts.values_mut().collect(),
+            ("anyOf" | "oneOf" | "allOf", Value::Array(parts)) => parts.iter_mut().collect(),
+            ("items" | "additionalProperties", part) => vec![part],
+            _ => Vec::new(),
+        };
+        parts
+    });
+    parts.filter_map(Value::as_object_mut)
 }
 
 /// The bounds of a type's values, as its schema says them.
@@ -194,14 +104,14 @@ pub struct Bounds {
     room: Room,
 }
 
-type Known = HashMap<TypeId, Arc<Bounds>>;
+type BoundsByType = HashMap<TypeId, Arc<Bounds>>;
 
-static KNOWN: LazyLock<RwLock<Known>> = LazyLock::new(RwLock::default);
+static KNOWN: LazyLock<RwLock<BoundsByType>> = LazyLock::new(RwLock::default);
 
 impl Bounds {
-    /// Those of a type; its schema is made once.
+    /// Returns the bounds of a type; its schema is made once for the process.
     #[must_use]
-    pub fn of<T: JsonSchema + 'static>() -> Arc<Self> {
+    pub fn get_for_type<T: JsonSchema + 'static>() -> Arc<Self> {
         let id = TypeId::of::<T>();
         let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(bounds) = known.get(&id) {
@@ -212,7 +122,7 @@ impl Bounds {
         let mut schema = T::json_schema(&mut generator);
         let definitions = Value::Object(generator.take_definitions(false));
         schema.insert("$defs".to_owned(), definitions);
-        bound(&mut schema);
+        bound_schema(schema.ensure_object());
         let schema = schema.to_value();
         let room = Room::of(&schema);
         let bounds = Arc::new(Self { schema, room });
@@ -228,7 +138,7 @@ impl Bounds {
     }
 
     /// The names of its fields.
-    pub(crate) fn fields(&self) -> Vec<&str> {
+    pub(crate) fn field_names(&self) -> Vec<&str> {
         let properties = self.schema.get("properties").and_then(Value::as_object);
         let names = properties.into_iter().flat_map(Map::keys);
         names.map(String::as_str).collect()
@@ -239,72 +149,34 @@ impl Bounds {
     pub fn check(&self, value: &Value) -> Result<(), String> {
         match value {
             Value::Object(fields) => self.check_fields(fields),
-            value => self.look("the value", &self.schema, value),
+            value => self.check_value("the value", &self.schema, value),
         }
     }
 
-    /// The same of an object.
+    /// Checks the fields of an object, with the same errors as [`Self::check`].
     pub(crate) fn check_fields(&self, fields: &Map<String, Value>) -> Result<(), String> {
-        most("the object", "fields", fields.len(), &json!(FIELDS_MAX))?;
-        self.look_inside("the object", &self.schema, fields)
+        check_count("the object", "fields", fields.len(), &json!(FIELDS_MAX))?;
+        self.check_object("the object", &self.schema, fields)
     }
 
-    /// The value with 5.0 written as 5 where a whole number belongs: they are one to JSON Schema
-    /// and to those who write it.
-    #[must_use]
-    pub fn settled(&self, mut value: Value) -> Value {
-        self.settle(&self.schema, &mut value);
-        value
-    }
-
-    fn settle(&self, schema: &Value, value: &mut Value) {
-        let schema = resolved(&self.schema, schema);
-        for word in ["anyOf", "oneOf"] {
-            for part in schema[word].as_array().into_iter().flatten() {
-                if self.admits(part, value) {
-                    self.settle(part, value);
-                }
-            }
-        }
-        match value {
-            Value::Array(items) if schema.get(ALONE).is_none() => {
-                for item in items {
-                    self.settle(&schema["items"], item);
-                }
-            }
-            Value::Object(fields) => {
-                for (name, field) in fields {
-                    self.settle(&schema["properties"][name], field);
-                }
-            }
-            Value::Number(number) if number.is_f64() => {
-                let is_whole = is_of(&schema["type"], "integer");
-                let whole = number
-                    .as_f64()
-                    .filter(|float| is_whole && float.fract() == 0.0);
-                if let Some(whole) = whole.and_then(|float| format!("{float:.0}").parse().ok()) {
-                    *value = Value::Number(whole);
-                }
-            }
-            _ => {}
-        }
-    }
-
-    fn look(&self, name: &str, schema: &Value, value: &Value) -> Result<(), String> {
-        let schema = resolved(&self.schema, schema);
+    fn check_value(&self, name: &str, schema: &Value, value: &Value) -> Result<(), String> {
+        let schema = resolve_reference(&self.schema, schema);
         if schema.is_null() {
-            return free(name, value);
+            return check_undescribed_value(name, value);
         }
         for word in ["anyOf", "oneOf"] {
             if let Some(Value::Array(parts)) = schema.get(word) {
-                return self.look_at_one(name, parts, value);
+                return self.check_any_of(name, parts, value);
             }
         }
-        let at_most = |what: &str, count: usize, word: &str| most(name, what, count, &schema[word]);
+        let at_most =
+            |what: &str, count: usize, word: &str| check_count(name, what, count, &schema[word]);
         match value {
             Value::String(text) => {
-                if schema["pattern"] == SAYS && text.trim().is_empty() {
-                    return Err(format!("`{name}` is empty; say something in it"));
+                let is_blank = schema["pattern"] == NON_BLANK_PATTERN && text.trim().is_empty();
+                let needs_one = schema["minLength"].as_u64().is_some_and(|least| least > 0);
+                if is_blank || needs_one && text.is_empty() {
+                    return Err(format!("`{name}` is empty; write something"));
                 }
                 let limit = schema["maxLength"].as_u64();
                 // A text has no more characters than bytes: most need not be counted.
@@ -319,20 +191,22 @@ impl Bounds {
                     _ if schema.get(ALONE).is_some() => Ok(()),
                     Some(each) => items
                         .iter()
-                        .try_for_each(|item| self.look(name, each, item)),
-                    None => free(name, value),
+                        .try_for_each(|item| self.check_value(name, each, item)),
+                    None => check_undescribed_value(name, value),
                 }
             }
             Value::Object(fields) => {
                 at_most("fields", fields.len(), "maxProperties")?;
-                self.look_inside(name, schema, fields)
+                self.check_object(name, schema, fields)
             }
-            Value::Number(number) => range(name, schema, number.as_f64().unwrap_or(f64::MAX)),
+            Value::Number(number) => {
+                check_number(name, schema, number.as_f64().unwrap_or(f64::MAX))
+            }
             Value::Null | Value::Bool(_) => Ok(()),
         }
     }
 
-    fn look_inside(
+    fn check_object(
         &self,
         name: &str,
         schema: &Value,
@@ -340,28 +214,31 @@ impl Bounds {
     ) -> Result<(), String> {
         let others = &schema["additionalProperties"];
         for (field, value) in fields {
-            match schema["properties"].get(field) {
-                Some(schema) => self.look(field, schema, value)?,
-                None if others.is_object() => self.look(name, others, value)?,
-                None => free(field, value)?,
+            match find_field(schema, field) {
+                Some(schema) => self.check_value(field, schema, value)?,
+                None if others.is_object() => self.check_value(name, others, value)?,
+                None => check_undescribed_value(field, value)?,
             }
         }
         Ok(())
     }
 
     /// One of several: that which is of the value's type, or any.
-    fn look_at_one(&self, name: &str, parts: &[Value], value: &Value) -> Result<(), String> {
+    fn check_any_of(&self, name: &str, parts: &[Value], value: &Value) -> Result<(), String> {
         let mut refused = None;
-        for part in parts.iter().filter(|part| self.admits(part, value)) {
-            match self.look(name, part, value) {
+        for part in parts
+            .iter()
+            .filter(|part| self.has_allowed_type(part, value))
+        {
+            match self.check_value(name, part, value) {
                 Ok(()) => return Ok(()),
                 Err(said) => refused = refused.or(Some(said)),
             }
         }
-        refused.map_or_else(|| free(name, value), Err)
+        refused.map_or_else(|| check_undescribed_value(name, value), Err)
     }
 
-    fn admits(&self, schema: &Value, value: &Value) -> bool {
+    fn has_allowed_type(&self, schema: &Value, value: &Value) -> bool {
         let kind = match value {
             Value::Null => "null",
             Value::Bool(_) => "boolean",
@@ -371,7 +248,7 @@ impl Bounds {
             Value::Object(_) => "object",
         };
         let fits = |name: &Value| name == kind || (kind == "number" && name == "integer");
-        match &resolved(&self.schema, schema)["type"] {
+        match &resolve_reference(&self.schema, schema)["type"] {
             Value::Array(names) => names.iter().any(fits),
             Value::Null => true,
             name => fits(name),
@@ -379,10 +256,23 @@ impl Bounds {
     }
 }
 
+/// Returns the schema of a field by its name, or by one that it had before.
+fn find_field<'s>(schema: &'s Value, name: &str) -> Option<&'s Value> {
+    let fields = schema["properties"].as_object()?;
+    let had_name = |field: &&Value| {
+        let names = field[FORMER_NAMES].as_array();
+        names.is_some_and(|names| names.iter().any(|one| one == name))
+    };
+    fields.get(name).or_else(|| fields.values().find(had_name))
+}
+
+/// Names that a field had before, or that other programs call it.
+const FORMER_NAMES: &str = "x-former-names";
+
 /// Marks a list whose items are each judged alone, so that a bad one spoils only itself.
 pub(crate) const ALONE: &str = "x-each-alone";
 
-fn most(name: &str, what: &str, count: usize, limit: &Value) -> Result<(), String> {
+fn check_count(name: &str, what: &str, count: usize, limit: &Value) -> Result<(), String> {
     let Some(limit) = limit.as_u64().filter(|limit| count as u64 > *limit) else {
         return Ok(());
     };
@@ -390,16 +280,17 @@ fn most(name: &str, what: &str, count: usize, limit: &Value) -> Result<(), Strin
     Err(format!("`{name}` has {count} {what}; send at most {limit}"))
 }
 
-fn range(name: &str, schema: &Value, number: f64) -> Result<(), String> {
-    if is_of(&schema["type"], "integer") && number.fract() != 0.0 {
+fn check_number(name: &str, schema: &Value, number: f64) -> Result<(), String> {
+    if names_type(&schema["type"], "integer") && number.fract() != 0.0 {
         return Err(format!("`{name}` is {number}; send a whole number"));
     }
     let bound = |word: &str| schema.get(word).and_then(Value::as_f64);
     let (least, most) = (bound("minimum"), bound("maximum"));
     if least.is_some_and(|least| number < least) || most.is_some_and(|most| number > most) {
+        let most = most.filter(|most| *most < COUNT_MAX as f64 || number > *most);
         let wanted = match (least, most) {
             (Some(least), Some(most)) => format!("between {least} and {most}"),
-            (Some(least), None) => format!("from {least} on"),
+            (Some(least), None) => format!("of {least} or more"),
             (_, most) => format!("up to {}", most.unwrap_or_default()),
         };
         return Err(format!("`{name}` is {number}; send a number {wanted}"));
@@ -407,9 +298,9 @@ fn range(name: &str, schema: &Value, number: f64) -> Result<(), String> {
     Ok(())
 }
 
-/// What nobody has said the form of.
-fn free(name: &str, value: &Value) -> Result<(), String> {
-    if weigh(value, FREE_BYTES_MAX).is_some() {
+/// Refuses a value that no schema describes if it is too large.
+fn check_undescribed_value(name: &str, value: &Value) -> Result<(), String> {
+    if bytes_left_after(value, FREE_BYTES_MAX).is_some() {
         return Ok(());
     }
     let name: String = name.chars().take(64).collect();
@@ -418,14 +309,16 @@ fn free(name: &str, value: &Value) -> Result<(), String> {
     ))
 }
 
-/// What is left of `room` beside a value; `None` where it has none.
-fn weigh(value: &Value, room: usize) -> Option<usize> {
+/// Returns what a value leaves of `room`; `None` if it does not fit.
+fn bytes_left_after(value: &Value, room: usize) -> Option<usize> {
     let room = room.checked_sub(FREE_VALUE_BYTES)?;
     match value {
         Value::String(text) => room.checked_sub(text.len()),
-        Value::Array(items) => items.iter().try_fold(room, |room, item| weigh(item, room)),
+        Value::Array(items) => items
+            .iter()
+            .try_fold(room, |room, item| bytes_left_after(item, room)),
         Value::Object(fields) => fields.iter().try_fold(room, |room, (name, value)| {
-            weigh(value, room.checked_sub(name.len())?)
+            bytes_left_after(value, room.checked_sub(name.len())?)
         }),
         _ => Some(room),
     }

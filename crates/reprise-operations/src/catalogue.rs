@@ -4,8 +4,9 @@
 //! # How to add an operation
 //!
 //! 1. Into the file of its noun (`operations/records.rs`, `links.rs`, ...) write what it answers,
-//!    and `operation!` with its [`Spec`], its arguments (where they are typed, `clap::Args`; the
-//!    comments of the fields are what callers read) and what it does. `operations/care.rs` begins
+//!    and `operation!` with its [`Spec`], its arguments, each with its kind of `bounds/kinds.rs`
+//!    (where they are typed, `clap::Args`; the comments of the fields are what callers read), and
+//!    what it does. `operations/care.rs` begins
 //!    with the shortest.
 //! 2. Add `Entry::of::<NOUN::Name>()` to `operations.rs`; to type it, `Ask<NameArguments>` to the
 //!    commands of the binary.
@@ -18,7 +19,7 @@
 //!   first. From another process: the client of `reprise-server`, with the same types.
 //! - Words are those of `wire/filter.rs` and its neighbours: `query`, `text`, `limit`, `kind`,
 //!   `tag`, `session`, `since`, `until`, `max_tokens`. A former name stays as a serde alias.
-//! - What several operations need of memory stands in `memories/`, not in another operation.
+//! - What several operations need of memory is in `memories/`, not in another operation.
 //! - A problem is one sentence: what happened, to what, what to do next.
 
 mod arguments;
@@ -27,12 +28,12 @@ mod gate;
 use std::pin::Pin;
 use std::str::FromStr;
 
-use crate::bounds::{Room, bound};
+use crate::bounds::{Room, add_missing_bounds};
 use crate::prelude::*;
 
-pub use arguments::from_pairs;
-use gate::unwritable;
-pub use gate::{Ran, taken_out};
+pub use arguments::parse_query_pairs;
+use gate::{Admitted, encoding_problem};
+pub use gate::{OperationOutcome, describe_redactions};
 
 /// Something that can be asked of one user's memory.
 pub trait Operation: 'static {
@@ -43,7 +44,7 @@ pub trait Operation: 'static {
     /// What it answers: a JSON object.
     type Answer: DeserializeOwned + Serialize + JsonSchema + Send;
 
-    /// Does it.
+    /// Runs the operation.
     fn run(
         memory: &Memory,
         arguments: Self::Arguments,
@@ -55,14 +56,14 @@ pub trait Operation: 'static {
     }
 
     /// The answer as an agent or a person reads it; the JSON where nothing shorter says it.
-    fn text(answer: &Self::Answer) -> Cow<'_, str> {
+    fn render_text(answer: &Self::Answer) -> Cow<'_, str> {
         serde_json::to_string(answer).unwrap_or_default().into()
     }
 }
 
 /// One operation: its [`Spec`]; its name with what it is given, a struct of its own or one that
-/// others have too; its answer, and how it is done. Whatever else of [`Operation`] it says itself
-/// comes last.
+/// others have too (made by `arguments!`); its answer, and how it is done. Whatever else of
+/// [`Operation`] it says itself comes last.
 macro_rules! operation {
     (
         $spec:expr;
@@ -71,13 +72,17 @@ macro_rules! operation {
         $run:block
         $($more:tt)*
     ) => {
-        #[serde_with::apply(bool => #[serde(default, skip_serializing_if = "std::ops::Not::not")])]
-        #[skip_serializing_none]
-        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-        #[serde(deny_unknown_fields)]
-        $(#[$($attribute)*])*
-        pub struct $arguments {
-            $($fields)*
+        arguments! {
+            #[serde_with::apply(
+                bool => #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+            )]
+            #[skip_serializing_none]
+            #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+            #[serde(deny_unknown_fields)]
+            $(#[$($attribute)*])*
+            pub struct $arguments {
+                $($fields)*
+            }
         }
 
         operation! {
@@ -104,6 +109,8 @@ macro_rules! operation {
 
             $($more)*
         }
+
+        const _: () = $crate::bounds::require_arguments::<$arguments>();
     };
 }
 pub(crate) use operation;
@@ -122,7 +129,7 @@ pub enum Effect {
 /// Who may ask for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Callers {
-    /// Whoever may open the user's memory.
+    /// Every caller that may open the user's memory.
     Admitted,
     /// Programs of this machine: through the socket or in process.
     Machine,
@@ -162,7 +169,7 @@ impl Method {
 
 /// Where HTTP serves an operation. `{user}` in the path is whose memory it is; a path without it
 /// leaves that to the request's token or header. Other names in braces are arguments.
-pub type Route = (Method, &'static str);
+pub type OperationRoute = (Method, &'static str);
 
 /// Which tools a client of MCP sees: each costs its context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -221,18 +228,20 @@ pub struct Tool {
 pub struct Spec {
     /// Its name: one word, or several joined by `_`.
     pub name: &'static str,
-    /// One line for whoever chooses between operations.
+    /// One line that helps to choose between operations.
     pub summary: &'static str,
     /// What it may do to memory.
     pub effect: Effect,
     /// Who may ask for it.
     pub callers: Callers,
     /// Where HTTP serves it; empty for `POST /v1/users/{user}/NAME`.
-    pub routes: &'static [Route],
+    pub routes: &'static [OperationRoute],
     /// Its form for agents, if it is one of their tools.
     pub tool: Option<Tool>,
-    /// The argument that a bare body stands for: a list or one object of it, or a line each.
+    /// The argument that a bare body is read as: a list, one object of it, or one object a line.
     pub bare_body: Option<&'static str>,
+    /// Whether what it is given never becomes memory, so that no secret is taken out of it.
+    pub keeps_no_memory: bool,
 }
 
 impl Spec {
@@ -245,43 +254,44 @@ impl Spec {
             routes: &[],
             tool: None,
             bare_body: None,
+            keeps_no_memory: false,
         }
     }
 
     /// An operation that changes nothing.
     #[must_use]
-    pub const fn reads(name: &'static str, summary: &'static str) -> Self {
+    pub const fn for_reading(name: &'static str, summary: &'static str) -> Self {
         Self::new(name, Effect::Reads, summary)
     }
 
     /// One that adds and takes nothing away.
     #[must_use]
-    pub const fn adds(name: &'static str, summary: &'static str) -> Self {
+    pub const fn for_adding(name: &'static str, summary: &'static str) -> Self {
         Self::new(name, Effect::Adds, summary)
     }
 
     /// One that takes something away.
     #[must_use]
-    pub const fn destroys(name: &'static str, summary: &'static str) -> Self {
+    pub const fn for_destroying(name: &'static str, summary: &'static str) -> Self {
         Self::new(name, Effect::Destroys, summary)
     }
 
-    /// The same for programs of this machine only.
+    /// Restricts the operation to programs of this machine.
     #[must_use]
-    pub const fn for_machine(self) -> Self {
+    pub const fn with_machine_callers_only(self) -> Self {
         let callers = Callers::Machine;
         Self { callers, ..self }
     }
 
-    /// The same at these routes.
+    /// Sets the routes where HTTP serves the operation.
     #[must_use]
-    pub const fn at(self, routes: &'static [Route]) -> Self {
+    pub const fn with_routes(self, routes: &'static [OperationRoute]) -> Self {
         Self { routes, ..self }
     }
 
-    /// The same as a tool of this name, from this profile on.
+    /// Makes the operation a tool of this name, shown from this profile on.
     #[must_use]
-    pub const fn tool(self, name: &'static str, profile: Profile) -> Self {
+    pub const fn with_tool(self, name: &'static str, profile: Profile) -> Self {
         let tool = Some(Tool {
             name,
             aliases: &[],
@@ -291,34 +301,44 @@ impl Spec {
         Self { tool, ..self }
     }
 
-    /// The same tool under other names too.
+    /// Adds other names of the tool.
     #[must_use]
-    pub const fn also(mut self, aliases: &'static [&'static str]) -> Self {
+    pub const fn with_tool_aliases(mut self, aliases: &'static [&'static str]) -> Self {
         if let Some(tool) = &mut self.tool {
             tool.aliases = aliases;
         }
         self
     }
 
-    /// The same tool with arguments, as a JSON object, for where an agent does not say.
+    /// Sets default arguments of the tool, as a JSON object.
     #[must_use]
-    pub const fn presetting(mut self, presets: &'static str) -> Self {
+    pub const fn with_tool_presets(mut self, presets: &'static str) -> Self {
         if let Some(tool) = &mut self.tool {
             tool.presets = presets;
         }
         self
     }
 
-    /// The same, taking a bare list or object in a body for this argument.
+    /// Reads a bare list or object in a body as this argument.
     #[must_use]
-    pub const fn body_of(self, argument: &'static str) -> Self {
+    pub const fn with_bare_body(self, argument: &'static str) -> Self {
         let bare_body = Some(argument);
         Self { bare_body, ..self }
     }
 
+    /// Leaves secrets in its arguments: what it keeps is no memory.
+    #[must_use]
+    pub const fn with_secrets_left_in(self) -> Self {
+        let keeps_no_memory = true;
+        Self {
+            keeps_no_memory,
+            ..self
+        }
+    }
+
     /// Where HTTP serves it: method and path, the first of them its own.
     #[must_use]
-    pub fn paths(&self) -> Vec<(Method, String)> {
+    pub fn list_routes(&self) -> Vec<(Method, String)> {
         if self.routes.is_empty() {
             return vec![(Method::Post, format!("/v1/users/{{user}}/{}", self.name))];
         }
@@ -337,33 +357,37 @@ pub struct ToolAnswer {
     pub structured: Value,
 }
 
-type Running<T> = Pin<Box<dyn Future<Output = Result<T, Problem>> + Send>>;
+type BoxFuture<T> = Pin<Box<dyn Future<Output = Result<T, Problem>> + Send>>;
 
 /// One operation of a catalogue, its types forgotten.
 #[derive(Debug, Clone, Copy)]
-pub struct Entry {
+pub struct CatalogueEntry {
     /// How the faces show it.
     pub spec: Spec,
     arguments: fn(&mut SchemaGenerator) -> Schema,
     room: fn() -> Room,
     answer: fn(&mut SchemaGenerator) -> Schema,
-    call: fn(Memory, Map<String, Value>) -> Running<Vec<u8>>,
-    tool: fn(Memory, Map<String, Value>) -> Running<ToolAnswer>,
+    call: fn(Memory, Map<String, Value>) -> BoxFuture<Vec<u8>>,
+    tool: fn(Memory, Map<String, Value>) -> BoxFuture<ToolAnswer>,
 }
 
-impl Entry {
+impl CatalogueEntry {
     /// The entry of an operation.
     #[must_use]
     pub const fn of<O: Operation>() -> Self {
         Self {
             spec: O::SPEC,
             arguments: |generator| O::Arguments::json_schema(generator),
-            room: || Bounds::of::<O::Arguments>().room(),
+            room: || Bounds::get_for_type::<O::Arguments>().room(),
             answer: |generator| O::Answer::json_schema(generator),
             call: |memory, arguments| {
-                Box::pin(async move { ran::<O>(&memory, O::SPEC.name, arguments).await?.json() })
+                Box::pin(async move {
+                    execute::<O>(&memory, O::SPEC.name, arguments)
+                        .await?
+                        .to_json()
+                })
             },
-            tool: |memory, arguments| Box::pin(told::<O>(memory, arguments)),
+            tool: |memory, arguments| Box::pin(execute_for_agent::<O>(memory, arguments)),
         }
     }
 
@@ -371,8 +395,14 @@ impl Entry {
     /// to bound.
     pub fn arguments_schema(&self, generator: &mut SchemaGenerator) -> Schema {
         let mut schema = (self.arguments)(generator);
-        bound(&mut schema);
+        add_missing_bounds(&mut schema);
         schema
+    }
+
+    /// The schema of its arguments as their kinds describe it, and no more.
+    #[cfg(test)]
+    pub(crate) fn raw_arguments_schema(&self, generator: &mut SchemaGenerator) -> Schema {
+        (self.arguments)(generator)
     }
 
     /// How much JSON its arguments may be.
@@ -402,7 +432,8 @@ impl Entry {
         mut arguments: Map<String, Value>,
     ) -> Result<ToolAnswer, Problem> {
         let presets = self.spec.tool.map_or("{}", |tool| tool.presets);
-        let presets: Map<String, Value> = serde_json::from_str(presets).map_err(unwritable)?;
+        let presets: Map<String, Value> =
+            serde_json::from_str(presets).map_err(encoding_problem)?;
         for (name, value) in presets {
             arguments.entry(name).or_insert(value);
         }
@@ -414,77 +445,95 @@ impl Entry {
 pub async fn run<O: Operation>(
     memory: &Memory,
     arguments: &O::Arguments,
-) -> Result<Ran<O::Answer>, Problem> {
+) -> Result<OperationOutcome<O::Answer>, Problem> {
     let arguments = match serde_json::to_value(arguments).map_err(Problem::invalid)? {
         Value::Object(arguments) => arguments,
         _ => Map::new(),
     };
-    ran::<O>(memory, O::SPEC.name, arguments).await
+    execute::<O>(memory, O::SPEC.name, arguments).await
 }
 
-async fn ran<O: Operation>(
+async fn execute<O: Operation>(
     memory: &Memory,
     name: &str,
     arguments: Map<String, Value>,
-) -> Result<Ran<O::Answer>, Problem> {
+) -> Result<OperationOutcome<O::Answer>, Problem> {
     if O::SPEC.callers == Callers::Machine {
-        memory.refuse_strangers()?;
+        memory.refuse_remote_callers()?;
     }
     // First of all: what is too much is neither looked through nor copied.
-    arguments::check::<O::Arguments>(name, &arguments)?;
+    arguments::check_bounds::<O::Arguments>(name, &arguments)?;
     let keeps = O::SPEC.effect != Effect::Reads;
-    let (arguments, redacted) = gate::take_out(O::SPEC.name, keeps, arguments).await?;
-    let answer = O::run(memory, arguments::read(name, arguments)?).await?;
-    Ok(Ran { answer, redacted })
+    let is_named = keeps && memory.request_key().is_some();
+    let Admitted {
+        arguments,
+        redacted,
+        contents,
+    } = gate::redact_secrets::<O>(is_named, arguments).await?;
+    let given = arguments::parse_arguments(name, arguments)?;
+    if O::effect(&given) == Effect::Reads {
+        let answer = O::run(memory, given).await?;
+        return Ok(OperationOutcome { answer, redacted });
+    }
+    let request = memory.claim_request(contents)?;
+    match O::run(&request.memory, given).await {
+        Ok(answer) => Ok(OperationOutcome { answer, redacted }),
+        Err(problem) => {
+            request.release();
+            Err(problem)
+        }
+    }
 }
 
-async fn told<O: Operation>(
+async fn execute_for_agent<O: Operation>(
     memory: Memory,
     arguments: Map<String, Value>,
 ) -> Result<ToolAnswer, Problem> {
     let name = O::SPEC.tool.map_or(O::SPEC.name, |tool| tool.name);
-    let ran = ran::<O>(&memory.for_agent(), name, arguments).await?;
-    let mut text = O::text(&ran.answer).into_owned();
+    let ran = execute::<O>(&memory.with_agent_caller(), name, arguments).await?;
+    let mut text = O::render_text(&ran.answer).into_owned();
     if !ran.redacted.is_empty() {
-        text = [text.as_str(), &taken_out(&ran.redacted)].join("\n");
+        text = [text.as_str(), &describe_redactions(&ran.redacted)].join("\n");
     }
     Ok(ToolAnswer {
         text,
-        structured: serde_json::from_slice(&ran.json()?).map_err(unwritable)?,
+        structured: serde_json::from_slice(&ran.to_json()?).map_err(encoding_problem)?,
     })
 }
 
 /// The operations that the faces show. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Catalogue(Arc<[Entry]>);
+pub struct Catalogue(Arc<[CatalogueEntry]>);
 
 impl Catalogue {
     /// A catalogue of these entries, in the order in which they are shown.
     #[must_use]
-    pub fn new(entries: impl IntoIterator<Item = Entry>) -> Self {
+    pub fn new(entries: impl IntoIterator<Item = CatalogueEntry>) -> Self {
         Self(entries.into_iter().collect())
     }
 
     /// Every entry.
-    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+    pub fn entries(&self) -> impl Iterator<Item = &CatalogueEntry> {
         self.0.iter()
     }
 
     /// How much JSON the arguments of any tool may be.
-    pub fn tools_room(&self) -> Room {
+    pub fn largest_tool_room(&self) -> Room {
         let tools = self.entries().filter(|entry| entry.spec.tool.is_some());
-        tools.map(Entry::room).fold(Room::default(), Room::or)
+        tools
+            .map(CatalogueEntry::room)
+            .fold(Room::default(), Room::max_with)
     }
 
     /// The operation of this name.
     #[must_use]
-    pub fn operation(&self, name: &str) -> Option<&Entry> {
+    pub fn find_operation(&self, name: &str) -> Option<&CatalogueEntry> {
         self.entries().find(|entry| entry.spec.name == name)
     }
 
     /// The tool of this name or alias.
     #[must_use]
-    pub fn tool(&self, name: &str) -> Option<&Entry> {
+    pub fn find_tool(&self, name: &str) -> Option<&CatalogueEntry> {
         self.entries().find(|entry| {
             let tool = entry.spec.tool.as_ref();
             tool.is_some_and(|tool| tool.name == name || tool.aliases.contains(&name))

@@ -20,12 +20,14 @@ pub enum HookEvent {
     PreCompact,
     /// The session is over.
     SessionEnd,
+    /// The program draws its status bar: it is told what memory did in the session.
+    StatusLine,
 }
 
 impl HookEvent {
     /// Every moment with its name on the command line and its name in Claude Code, where a tool
     /// that has failed is a moment of its own; what that does not have is named as Cursor does.
-    pub const ALL: [(Self, &'static str, &'static str); 8] = [
+    pub const ALL: [(Self, &'static str, &'static str); 9] = [
         (Self::SessionStart, "session-start", "SessionStart"),
         (Self::UserPrompt, "user-prompt", "UserPromptSubmit"),
         (Self::PostTool, "post-tool", "PostToolUse"),
@@ -34,11 +36,12 @@ impl HookEvent {
         (Self::Stop, "stop", "Stop"),
         (Self::PreCompact, "pre-compact", "PreCompact"),
         (Self::SessionEnd, "session-end", "SessionEnd"),
+        (Self::StatusLine, "status-line", "StatusLine"),
     ];
 
     /// Its name in an address.
     #[must_use]
-    pub fn host_name(self) -> &'static str {
+    pub fn address_name(self) -> &'static str {
         let named = Self::ALL.iter().find(|(event, ..)| *event == self);
         named.map_or("", |(_, _, host)| host)
     }
@@ -67,29 +70,45 @@ impl std::str::FromStr for HookEvent {
     }
 }
 
-/// What the daemon needs of an event, and nothing else of what the program said.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct HookReport {
-    /// The program's session.
-    pub session: String,
-    /// The program that runs the agent.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub agent: String,
-    /// The project's name: the folder that holds its repository.
-    pub project: String,
-    /// What the user, or the agent, said; of a command what failed in it, or what it committed.
-    pub text: String,
-    /// The command that ran, for a tool.
-    pub command: String,
-    /// Whether the command succeeded, or the answer was finished, where that can be told.
-    pub succeeded: Option<bool>,
-    /// Files that a tool has changed, from the project's folder on.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub files: Vec<String>,
-    /// When it happened, where it is told later: nobody waits for an answer any more.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub at: Option<DateTime<Utc>>,
+/// How long a program waits for the answer of its hook unless it says otherwise, in milliseconds.
+pub const HOOK_DEADLINE_MS: u32 = 250;
+
+arguments! {
+    /// What the daemon needs of an event, and nothing else of what the program said.
+    #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct HookReport {
+        /// The program's session.
+        pub session: String as SessionName,
+        /// The program that runs the agent.
+        #[serde(skip_serializing_if = "String::is_empty")]
+        pub agent: String as NameText,
+        /// The project's name: the folder that holds its repository.
+        pub project: String as NameText,
+        /// What the user, or the agent, said; of a command what failed in it, or what it committed.
+        pub text: String as LongText,
+        /// The command that ran, for a tool.
+        pub command: String as LineText,
+        /// Whether the command succeeded, or the answer was finished, where that can be told.
+        pub succeeded: Option<bool>,
+        /// Files that a tool has changed, from the project's folder on.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        pub files: Vec<String> as LongText,
+        /// When it happened, where it is told later: nobody waits for an answer any more.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub at: Option<DateTime<Utc>>,
+        /// How long its program waits for the answer, in milliseconds; 250 by default.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub deadline_ms: Option<u32> as ItemCount,
+    }
+}
+
+impl HookReport {
+    /// Returns how long its program waits for the answer.
+    pub(crate) fn deadline(&self) -> Duration {
+        let deadline_ms = self.deadline_ms.unwrap_or(HOOK_DEADLINE_MS);
+        Duration::from_millis(deadline_ms.into())
+    }
 }
 
 /// What a hook prints.

@@ -23,8 +23,9 @@
 //! # let model = Arc::new(|| Err(EmbedError::Unavailable { message: "none here".to_owned() }));
 //! # let config = MemoryConfig::new(folder.path().to_owned(), 384, open, model);
 //! # let service = MemoryService::start(config, None).await?;
-//! let memory = Memories::new(service, Arc::new(SystemClock)).of(&"ada".parse::<UserId>()?);
-//! let learn = Catalogue::default().operation("learn").cloned().ok_or("it is there")?;
+//! let memories = Memories::new(service, Arc::new(SystemClock));
+//! let memory = memories.user_memory(&"ada".parse::<UserId>()?);
+//! let learn = Catalogue::default().find_operation("learn").cloned().ok_or("it is there")?;
 //! let lesson = serde_json::from_value(json!({ "content": "Pin protoc to 25" }))?;
 //! let answer: Value = serde_json::from_slice(&learn.call(memory, lesson).await?)?;
 //! assert_eq!(answer["outcome"], "inserted");
@@ -32,7 +33,6 @@
 //! # }
 //! ```
 
-mod asks;
 mod bounds;
 mod catalogue;
 mod hook;
@@ -40,25 +40,31 @@ mod memories;
 pub mod operations;
 mod prelude;
 mod problem;
+mod schema_rules;
 #[cfg(test)]
 mod testing;
 mod wire;
 
-pub use bounds::{Bounds, Room, bound};
+pub use bounds::{Bounds, Room, add_missing_bounds};
 pub use catalogue::{
-    Callers, Catalogue, Effect, Entry, Method, Operation, Profile, Ran, Route, Spec, Tool,
-    ToolAnswer, from_pairs, run, taken_out,
+    Callers, Catalogue, CatalogueEntry, Effect, Method, Operation, OperationOutcome,
+    OperationRoute, Profile, Spec, Tool, ToolAnswer, describe_redactions, parse_query_pairs, run,
 };
-pub use hook::{HookAnswer, HookEvent, HookReport};
+pub use hook::{HOOK_DEADLINE_MS, HookAnswer, HookEvent, HookReport};
 pub use memories::{
-    Around, Change, Credited, Deed, Doubted, Extracted, Followed, Given, Known, LeftOut, Lesson,
-    Memories, Memory, Merged, Noted, Parts, PastRecall, Projection, Prompt, Quoted, Reach,
-    ReceiptLine, Registered, Replayed, Repositories, Sharing, Standing, TagRules, Told, Workspaces,
-    bring_up_to_date, counted, differences, run_outcome, shared_by, size, tend, without_secrets,
+    BodyParts, ChangeNotice, ConfiguredProjection, DoubtfulPair, Extracted, FollowingRecord,
+    InjectedBlock, InjectedLine, InjectedPart, KnownRecord, LeftOutReason, Lesson, Memories,
+    Memory, MemoryChange, MemorySettings, MergedSet, NotedRecord, PastRecall, PauseMode, PauseRule,
+    PauseStore, Prompt, PromptOutcome, PromptRecall, PromptReplay, PublicationAct, PublishedCopy,
+    ReceiptLine, ReceivedText, RegisteredWorkspace, ReplayedRecord, Repositories, Sharing,
+    TagRules, TierOpener, TreeHost, UnansweredReason, Workspaces, build_run_outcome,
+    compare_with_memory, describe_empty_memory, format_count, format_size, maintenance_factory,
+    read_redacted_lessons, redact_and_list_rules, update_projections,
 };
 pub use problem::{Problem, ProblemBody, ProblemKind};
 pub use wire::{
-    Answer, ExportLine, Fate, Filter, Hit, IngestLine, LessonCard, NoArguments, OutcomeLine,
-    OutcomeReport, PageAsked, QueryLine, RecordRedaction, WriteReport, external_id_of,
-    fresh_run_id, from_json, hinted, is_sensitive, line_of, read_line, record_of_value,
+    ExportLine, Filter, Hit, IngestLine, LessonCard, NoArguments, OutcomeLine, OutcomeReport,
+    PageArguments, QueryLine, RecallAnswer, RecordFate, RecordRedaction, WriteReport, add_hint,
+    describe_signal, external_id_of, fresh_run_id, is_sensitive, parse_lenient_json, parse_record,
+    read_line, read_records, to_ingest_line,
 };

@@ -1,21 +1,23 @@
 //! The memories of this process: what operations have in common in front of the actors.
 
 mod evidence;
-mod lately;
 mod learnings;
 mod lessons;
+mod maintenance;
 mod memory;
 mod outcomes;
+mod pausing;
 mod projecting;
 mod prompts;
 mod publishing;
 mod reading;
+mod recent;
 mod records;
 mod repositories;
+mod requests;
 mod sessions;
 mod sharing;
 mod tagging;
-mod tending;
 mod workspaces;
 
 use std::cmp::Reverse;
@@ -24,49 +26,64 @@ use lru::LruCache;
 use reprise_agent::MemoryService;
 use tokio::sync::broadcast;
 
-use crate::operations::tending::TakenBack;
 use crate::prelude::*;
-use sessions::{SESSIONS_MAX, Session};
-use tending::{Held, PLANNERS_MAX};
+use crate::wire::UndoneReport;
+use maintenance::{PLANNERS_MAX, SharedPlanner};
+use sessions::{LiveSession, SESSIONS_MAX, TokenDay};
 
-pub(crate) use evidence::suggestion;
-pub use lately::{Change, PastRecall, Told};
 pub use learnings::Extracted;
-pub(crate) use learnings::{learnings_of, store_counts};
+pub(crate) use learnings::{count_store, list_learnings};
 pub use lessons::Lesson;
-pub(crate) use lessons::{own_title, title_of};
-pub use memory::Memory;
-pub use outcomes::run_outcome;
-pub use projecting::{Projection, bring_up_to_date, differences};
-pub use prompts::{Credited, Followed, Given, LeftOut, Noted, Prompt, Quoted, Replayed};
-pub(crate) use prompts::{prompts, replay};
-pub use publishing::{Deed, ReceiptLine, Standing};
-pub(crate) use publishing::{Receipts, taken_down};
-pub use reading::Parts;
-pub(crate) use records::{MAY_CHANGE, missing};
-pub use repositories::{Repositories, shared_by, without_secrets};
-pub(crate) use sharing::Wanted;
-pub use sharing::{Reach, Sharing};
+pub(crate) use lessons::{own_title, title_or_beginning};
+pub use maintenance::{
+    DoubtfulPair, KnownRecord, MergedSet, format_count, format_size, maintenance_factory,
+};
+pub(crate) use maintenance::{
+    RecordNames, get_live_record_id, hide_sensitive, maintenance_report, short_beginning,
+};
+pub(crate) use memory::RequestContents;
+pub use memory::{Memory, describe_empty_memory};
+pub use outcomes::build_run_outcome;
+pub use pausing::{PauseMode, PauseRule, PauseStore};
+pub use projecting::{ConfiguredProjection, compare_with_memory, update_projections};
+pub use prompts::{
+    FollowingRecord, InjectedBlock, InjectedLine, InjectedPart, LeftOutReason, NotedRecord, Prompt,
+    PromptOutcome, PromptRecall, PromptReplay, ReceivedText, ReplayedRecord, UnansweredReason,
+};
+pub(crate) use prompts::{list_prompts, replay_prompt};
+pub use publishing::{PublicationAct, PublishedCopy, ReceiptLine};
+pub(crate) use publishing::{ReceiptLog, list_own_taken_down};
+pub use reading::BodyParts;
+pub use recent::{ChangeNotice, MemoryChange, PastRecall};
+pub(crate) use records::{MAY_CHANGE, no_such_memory_problem, no_whole_name_problem};
+pub use repositories::{Repositories, read_redacted_lessons, redact_and_list_rules};
+pub(crate) use requests::hash_request;
+pub(crate) use sharing::PublicationDraft;
+pub use sharing::{Sharing, TierOpener};
 pub use tagging::TagRules;
-pub(crate) use tagging::{Alike, alike_pairs, refuse_receipt, refuse_receipts};
-pub use tending::{Doubted, Known, Merged, counted, size, tend};
-pub(crate) use tending::{Names, beginning, changed, live, told_of};
-pub(crate) use workspaces::Asked;
-pub use workspaces::{Registered, Workspaces};
+pub(crate) use tagging::{AlikeTags, find_alike_pairs, refuse_receipt_change, refuse_receipt_tag};
+pub(crate) use workspaces::WorkspaceSelector;
+pub use workspaces::{RegisteredWorkspace, TreeHost, Workspaces};
 
 /// Changes that a slow listener may lag behind before it is told that it missed some.
 const CHANGES_MAX: usize = 1_024;
 
-/// What stands around memories, as the configuration says it.
+/// Settings of all memories, from the configuration.
 #[derive(Debug, Clone, Default)]
-pub struct Around {
+pub struct MemorySettings {
     pub tags: TagRules,
     pub workspaces: Workspaces,
+    /// Where these are served.
+    pub trees: Option<Arc<dyn TreeHost>>,
     /// The way to published knowledge.
     pub sharing: Sharing,
     /// The checkouts that are trusted.
     pub repositories: Repositories,
-    pub projections: Vec<Projection>,
+    pub projections: Vec<ConfiguredProjection>,
+    /// Where memory is off or only read.
+    pub pauses: PauseStore,
+    /// Most tokens that hooks put into prompts on one day; no limit if `None`.
+    pub prompt_tokens_per_day: Option<usize>,
 }
 
 /// Every user's memory. Cheap to clone.
@@ -74,17 +91,20 @@ pub struct Around {
 pub struct Memories {
     service: MemoryService,
     clock: Arc<dyn Clock>,
-    changes: broadcast::Sender<Change>,
+    changes: broadcast::Sender<MemoryChange>,
     /// By user and name.
-    sessions: Arc<Mutex<LruCache<(UserId, String), Session>>>,
-    recalls: Arc<lately::Lately<PastRecall>>,
-    told: Arc<lately::Lately<Told>>,
+    sessions: Arc<Mutex<LruCache<(UserId, String), LiveSession>>>,
+    recalls: Arc<recent::RecentEntries<PastRecall>>,
+    told: Arc<recent::RecentEntries<ChangeNotice>>,
     /// By the names of the requests.
-    taken_back: Arc<lately::Lately<(String, TakenBack)>>,
-    around: Arc<Around>,
+    taken_back: Arc<recent::RecentEntries<(String, UndoneReport)>>,
+    requests: Arc<requests::RequestLedger>,
+    around: Arc<MemorySettings>,
     /// Why projections were not written when that was last tried, by user and place.
     failing: Arc<Mutex<BTreeMap<(UserId, PathBuf), String>>>,
-    planners: Arc<Mutex<LruCache<UserId, Held>>>,
+    /// Tokens that went into prompts today, by user.
+    token_days: Arc<Mutex<BTreeMap<UserId, TokenDay>>>,
+    planners: Arc<Mutex<LruCache<UserId, SharedPlanner>>>,
 }
 
 reprise_types::show_fields!(Memories { service });
@@ -100,8 +120,10 @@ impl Memories {
             recalls: Arc::default(),
             told: Arc::default(),
             taken_back: Arc::default(),
+            requests: Arc::default(),
             around: Arc::default(),
             failing: Arc::default(),
+            token_days: Arc::default(),
             planners: Arc::new(Mutex::new(LruCache::new(PLANNERS_MAX))),
         }
     }
@@ -111,9 +133,9 @@ impl Memories {
         &self.service
     }
 
-    /// The same with what stands around them.
+    /// Sets the settings of all memories.
     #[must_use]
-    pub fn with(mut self, around: Around) -> Self {
+    pub fn with_settings(mut self, around: MemorySettings) -> Self {
         self.around = Arc::new(around);
         self
     }
@@ -127,65 +149,64 @@ impl Memories {
     }
 
     /// Does at once what an agent does while nobody asks: fits the adapter where that is due.
-    pub async fn settle(&self, user: &UserId) -> Result<(), Problem> {
+    pub async fn consolidate_and_refresh_now(&self, user: &UserId) -> Result<(), Problem> {
         let settle = |engine: &mut Engine| -> Result<(), EngineError> {
-            if let Some(job) = engine.start_consolidation() {
-                engine.finish_consolidation(job.run())?;
+            if let Some(job) = engine.start_adapter_fit() {
+                engine.finish_adapter_fit(job.run())?;
             }
             engine.refresh_sona().map(drop)
         };
-        Ok(self.of(user).with_engine(settle).await??)
+        Ok(self.user_memory(user).run_on_engine(settle).await??)
     }
 
     /// What changes from now on.
-    pub fn listen(&self) -> broadcast::Receiver<Change> {
+    pub fn subscribe_to_changes(&self) -> broadcast::Receiver<MemoryChange> {
         self.changes.subscribe()
     }
 
     /// Whether somebody listens.
-    fn is_heard(&self) -> bool {
+    fn has_listeners(&self) -> bool {
         self.changes.receiver_count() > 0
     }
 
     /// Whose memory is asked from now on. Asking changes nothing, so that no listener of changes
     /// hears of it.
-    pub fn listen_to_recalls(&self) -> broadcast::Receiver<UserId> {
-        self.recalls.listen()
+    pub fn subscribe_to_recalls(&self) -> broadcast::Receiver<UserId> {
+        self.recalls.subscribe()
     }
 
     /// What was asked of a user's memory lately, newest first: as far as this process holds it,
     /// and but for what the page asked.
-    pub fn recalls(&self, user: &UserId) -> Vec<PastRecall> {
-        self.recalls.of(user)
+    pub fn list_recent_recalls(&self, user: &UserId) -> Vec<PastRecall> {
+        self.recalls.list_for_user(user)
     }
 
     /// What listeners were told of a user's learnings lately, newest first.
-    pub fn told(&self, user: &UserId) -> Vec<Told> {
-        self.told.of(user)
+    pub fn list_recent_change_notices(&self, user: &UserId) -> Vec<ChangeNotice> {
+        self.told.list_for_user(user)
     }
 }
 
 /// The live version of the record with this external id or id.
-pub(crate) fn current(engine: &Engine, name: &str) -> Option<RecordId> {
-    let id = resolve(engine, name)?;
-    engine.snapshot().current(id)
+pub(crate) fn find_current_version(memory: &Snapshot, name: &str) -> Option<RecordId> {
+    memory.current_version(find_record_id(memory, name)?)
 }
 
 /// The record with this external id or id; a name with a secret is kept without it.
-pub(crate) fn resolve(engine: &Engine, name: &str) -> Option<RecordId> {
+pub(crate) fn find_record_id(memory: &Snapshot, name: &str) -> Option<RecordId> {
     let external = |name: &str| {
-        let mut named = ExternalId::NAMED.iter();
-        named.find_map(|namespace| engine.duplicate_of(&ExternalId::new(*namespace, name)))
+        let mut named = ExternalId::CALLER_NAMESPACES.iter();
+        named.find_map(|namespace| memory.find_by_external_id(&ExternalId::new(*namespace, name)))
     };
-    let as_kept = || external(&Redactor::new().name_of(name));
+    let as_kept = || external(&Redactor::new().redacted_name(name));
     external(name)
         .or_else(|| name.parse().ok())
         .or_else(as_kept)
 }
 
 /// Every live record with this tag, the newest first.
-fn all_tagged(memory: &Snapshot, tag: &str) -> Vec<MemoryRecord> {
-    let mut found = memory.matching(&MemoryFilter {
+fn list_tagged(memory: &Snapshot, tag: &str) -> Vec<MemoryRecord> {
+    let mut found = memory.list_matching_records(&MemoryFilter {
         tags: Some(vec![tag.to_owned()]),
         ..MemoryFilter::default()
     });
@@ -195,7 +216,7 @@ fn all_tagged(memory: &Snapshot, tag: &str) -> Vec<MemoryRecord> {
 
 /// A span of one operation on a user's memory, for example `search_memory`, as the `GenAI`
 /// conventions of OpenTelemetry name it (semantic-conventions-genai, status Development).
-pub(crate) fn span(operation: &'static str, user: &UserId) -> tracing::Span {
+pub(crate) fn operation_span(operation: &'static str, user: &UserId) -> tracing::Span {
     tracing::info_span!(
         target: "reprise::memory",
         "memory",
@@ -209,7 +230,7 @@ pub(crate) fn span(operation: &'static str, user: &UserId) -> tracing::Span {
 }
 
 /// What the operation is about: how many records, and which where it is one.
-pub(crate) fn span_records(span: &tracing::Span, count: usize, id: Option<RecordId>) {
+pub(crate) fn note_records_in_span(span: &tracing::Span, count: usize, id: Option<RecordId>) {
     span.record("gen_ai.memory.record.count", count);
     if let (1, Some(id)) = (count, id) {
         span.record("gen_ai.memory.record.id", tracing::field::display(id));

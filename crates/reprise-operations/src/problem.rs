@@ -4,7 +4,7 @@
 
 use reprise_engine::EngineError;
 use reprise_types::{ErrorKind, MemoryError};
-use reprise_workspace::WorkspaceError;
+use reprise_workspace_types::{TreeError, TreeErrorKind};
 use serde::{Deserialize, Serialize};
 
 /// Why something was not done. `Display` is the sentence.
@@ -58,8 +58,8 @@ problem_kinds! {
     Method = 405, "method", "The route has other methods";
     /// The rest of the request did not come.
     BodyLate = 408, "body-late", "The body was late";
-    /// What was asked contradicts what stands.
-    Conflict = 409, "conflict", "It contradicts what stands";
+    /// The request contradicts what is stored.
+    Conflict = 409, "conflict", "It contradicts what is stored";
     /// More bytes than are read.
     TooLarge = 413, "too-large", "The request is too large";
     Overloaded = 429, "overloaded", "Too much is under way";
@@ -100,8 +100,8 @@ impl Problem {
         }
     }
 
-    /// The same, refused by this rule; its sentence names it.
-    pub(crate) fn under(self, rule: &str) -> Self {
+    /// Adds the rule that refused the request, and names it in the sentence.
+    pub(crate) fn with_rule(self, rule: &str) -> Self {
         let mut detail = self.detail;
         if !detail.contains(&format!("(rule {rule})")) {
             detail = format!("{detail} (rule {rule})");
@@ -116,13 +116,13 @@ impl Problem {
     /// The request is at fault.
     #[expect(
         clippy::needless_pass_by_value,
-        reason = "it stands in `map_err`, which hands over the error"
+        reason = "`map_err` passes the error by value"
     )]
     pub fn invalid(detail: impl ToString) -> Self {
         Self::new(ProblemKind::Invalid, detail.to_string())
     }
 
-    /// What is asked contradicts itself, or what stands.
+    /// Builds the problem of a request that contradicts itself or what is stored.
     pub(crate) fn conflict(detail: impl Into<String>) -> Self {
         Self::new(ProblemKind::Conflict, detail)
     }
@@ -132,9 +132,9 @@ impl Problem {
         Self::new(ProblemKind::NotFound, detail)
     }
 
-    /// Memory failed, as `error` says. The log has the sentence as it is; whoever asked gets it
-    /// without the paths of this machine.
-    pub fn failed(kind: ProblemKind, error: &impl std::fmt::Display) -> Self {
+    /// Builds the problem of a failed memory. The log gets the sentence of `error` unchanged; the
+    /// caller gets it without the paths of this machine.
+    pub fn from_failure(kind: ProblemKind, error: &impl std::fmt::Display) -> Self {
         let whole = error.to_string();
         let said = without_paths(&whole);
         if said != whole {
@@ -152,7 +152,7 @@ impl Problem {
     }
 
     /// Its form on the wire.
-    pub fn body(&self) -> ProblemBody {
+    pub fn to_body(&self) -> ProblemBody {
         ProblemBody {
             urn: format!("{TYPE_PREFIX}{}", self.kind.slug()),
             title: self.kind.title().to_owned(),
@@ -183,35 +183,29 @@ impl From<MemoryError> for Problem {
                 ProblemKind::Overloaded
             }
             MemoryError::TimedOut { .. } => ProblemKind::TimedOut,
-            MemoryError::Unavailable { .. } => ProblemKind::Unavailable,
+            MemoryError::Unavailable { .. } | MemoryError::StorageBusy { .. } => {
+                ProblemKind::Unavailable
+            }
             MemoryError::Invalid { .. } => ProblemKind::Invalid,
             _ => ProblemKind::Internal,
         };
-        Self::failed(kind, &error)
+        Self::from_failure(kind, &error)
     }
 }
 
-impl From<WorkspaceError> for Problem {
-    fn from(error: WorkspaceError) -> Self {
-        let kind = match &error {
-            WorkspaceError::Refused { .. } => ProblemKind::Forbidden,
-            WorkspaceError::Path(_)
-            | WorkspaceError::Actor(_)
-            | WorkspaceError::Invalid { .. }
-            | WorkspaceError::Rules { .. } => ProblemKind::Invalid,
-            WorkspaceError::Edited { .. }
-            | WorkspaceError::Conflict { .. }
-            | WorkspaceError::Moved { .. }
-            | WorkspaceError::Repository { .. } => ProblemKind::Conflict,
-            WorkspaceError::Busy { .. } => ProblemKind::Unavailable,
-            WorkspaceError::NotAWorkspace { .. } | WorkspaceError::Unknown { .. } => {
-                ProblemKind::NotFound
-            }
-            _ => ProblemKind::Internal,
+impl From<TreeError> for Problem {
+    fn from(error: TreeError) -> Self {
+        let kind = match error.kind {
+            TreeErrorKind::Forbidden => ProblemKind::Forbidden,
+            TreeErrorKind::Invalid => ProblemKind::Invalid,
+            TreeErrorKind::Conflict => ProblemKind::Conflict,
+            TreeErrorKind::Unavailable => ProblemKind::Unavailable,
+            TreeErrorKind::NotFound => ProblemKind::NotFound,
+            TreeErrorKind::Internal => ProblemKind::Internal,
         };
-        let problem = Self::failed(kind, &error);
-        match error.rule() {
-            Some(rule) => problem.under(rule),
+        let problem = Self::from_failure(kind, &error);
+        match &error.rule {
+            Some(rule) => problem.with_rule(rule),
             None => problem,
         }
     }
@@ -224,7 +218,7 @@ impl From<EngineError> for Problem {
             ErrorKind::Retry => ProblemKind::Unavailable,
             _ => ProblemKind::Internal,
         };
-        Self::failed(kind, &error)
+        Self::from_failure(kind, &error)
     }
 }
 
@@ -263,11 +257,11 @@ mod tests {
     fn a_problem_survives_the_wire() {
         for kind in ProblemKind::ALL {
             let problem = Problem::new(*kind, "the shelf is full; wait");
-            let body = serde_json::to_vec(&problem.body()).unwrap();
+            let body = serde_json::to_vec(&problem.to_body()).unwrap();
             assert_eq!(Problem::from_answer(599, &body), problem);
-            let ruled = problem.under("core-prd");
+            let ruled = problem.with_rule("core-prd");
             assert!(ruled.detail.ends_with("; wait (rule core-prd)"));
-            let body = serde_json::to_vec(&ruled.body()).unwrap();
+            let body = serde_json::to_vec(&ruled.to_body()).unwrap();
             assert_eq!(Problem::from_answer(599, &body), ruled);
         }
         assert_eq!(

@@ -1,10 +1,10 @@
-//! Operations over a memory of a test's own, with a model of words and a clock that stands.
+//! Operations over a memory of a test's own, with a model of words and a clock set by the test.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use chrono::{DateTime, TimeDelta, Utc};
-use reprise_agent::{MemoryConfig, MemoryService, OpenEmbedder};
+use reprise_agent::{EmbedderOpener, MemoryConfig, MemoryService};
 use reprise_engine::Engine;
 use reprise_store::RealDisk;
 use reprise_types::{Clock, EmbedError, Embedder, EmbeddingSpace, parse_timestamp};
@@ -58,39 +58,39 @@ pub(crate) fn no_model() -> EmbedError {
 }
 
 /// The settings of memories in a folder of the disk.
-pub(crate) fn config(folder: &Path, dimensions: u16, model: OpenEmbedder) -> MemoryConfig {
+pub(crate) fn memory_config(folder: &Path, dimensions: u16, model: EmbedderOpener) -> MemoryConfig {
     let open = Arc::new(|path: &Path, options: &_| Engine::open(Arc::new(RealDisk), path, options));
     MemoryConfig::new(folder.to_owned(), dimensions, open, model)
 }
 
 /// Memories as they are run with such settings.
-pub(crate) async fn started(config: MemoryConfig, clock: Arc<dyn Clock>) -> Memories {
+pub(crate) async fn start_memories(config: MemoryConfig, clock: Arc<dyn Clock>) -> Memories {
     let service = MemoryService::start(config, None).await.unwrap();
     Memories::new(service, clock)
 }
 
 /// A clock that is set.
 #[derive(Debug)]
-pub(crate) struct Set(Mutex<DateTime<Utc>>);
+pub(crate) struct SetClock(Mutex<DateTime<Utc>>);
 
-impl Set {
-    pub(crate) fn to(now: &str) -> Arc<Self> {
+impl SetClock {
+    pub(crate) fn starting_at(now: &str) -> Arc<Self> {
         Arc::new(Self(Mutex::new(parse_timestamp(now).unwrap())))
     }
 
-    pub(crate) fn later(&self, by: TimeDelta) {
+    pub(crate) fn advance(&self, by: TimeDelta) {
         *self.0.lock().unwrap() += by;
     }
 }
 
-impl Clock for Set {
+impl Clock for SetClock {
     fn now(&self) -> DateTime<Utc> {
         *self.0.lock().unwrap()
     }
 }
 
 /// So many seconds after the clock of [`Ada`] began.
-pub(crate) fn at(seconds: i64) -> DateTime<Utc> {
+pub(crate) fn seconds_after_start(seconds: i64) -> DateTime<Utc> {
     DateTime::from_timestamp(1_768_046_400 + seconds, 0).unwrap()
 }
 
@@ -98,16 +98,16 @@ pub(crate) fn at(seconds: i64) -> DateTime<Utc> {
 pub(crate) struct Ada {
     _folder: tempfile::TempDir,
     memories: Memories,
-    clock: Arc<Set>,
+    clock: Arc<SetClock>,
     catalogue: Catalogue,
 }
 
 impl Ada {
     pub(crate) async fn new() -> Self {
-        Self::with(true).await
+        Self::start(true).await
     }
 
-    pub(crate) async fn with(has_model: bool) -> Self {
+    pub(crate) async fn start(has_model: bool) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let model = Arc::new(move || {
             let space = EmbeddingSpace {
@@ -118,10 +118,10 @@ impl Ada {
             let model = has_model.then_some(Words(space)).ok_or_else(no_model)?;
             Ok(Box::new(model) as Box<dyn Embedder>)
         });
-        let clock = Set::to("2026-01-10T12:00:00Z");
-        let mut config = config(folder.path(), DIMENSIONS, model);
+        let clock = SetClock::starting_at("2026-01-10T12:00:00Z");
+        let mut config = memory_config(folder.path(), DIMENSIONS, model);
         config.clock = clock.clone();
-        let memories = started(config, clock.clone()).await;
+        let memories = start_memories(config, clock.clone()).await;
         Self {
             _folder: folder,
             memories,
@@ -131,20 +131,30 @@ impl Ada {
     }
 
     pub(crate) fn memory(&self) -> Memory {
-        self.memories.of(&"ada".parse().unwrap())
+        self.memories.user_memory(&"ada".parse().unwrap())
     }
 
-    pub(crate) fn later(&self, seconds: i64) {
-        self.clock.later(TimeDelta::seconds(seconds));
+    pub(crate) fn advance_seconds(&self, seconds: i64) {
+        self.clock.advance(TimeDelta::seconds(seconds));
     }
 
     pub(crate) async fn try_call(&self, name: &str, arguments: Value) -> Result<Value, Problem> {
         let Value::Object(arguments) = arguments else {
             panic!("arguments are an object");
         };
-        let operation = self.catalogue.operation(name).unwrap();
+        let operation = self.catalogue.find_operation(name).unwrap();
         let answer = operation.call(self.memory(), arguments).await?;
         Ok(serde_json::from_slice(&answer).unwrap())
+    }
+
+    /// Calls a tool, as an agent does.
+    pub(crate) async fn call_tool(&self, name: &str, arguments: Value) -> Result<Value, Problem> {
+        let Value::Object(arguments) = arguments else {
+            panic!("arguments are an object");
+        };
+        let tool = self.catalogue.find_tool(name).unwrap();
+        let answer = tool.call_tool(self.memory(), arguments).await?;
+        Ok(answer.structured)
     }
 
     pub(crate) async fn call(&self, name: &str, arguments: Value) -> Value {

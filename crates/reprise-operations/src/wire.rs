@@ -1,28 +1,36 @@
-//! The JSON that crosses a process boundary: the batch contract's lines (DESIGN 10), and the same
+//! The JSON that crosses a process boundary: the lines of `ingest` and `export`, and the same
 //! things as HTTP bodies. One home, so that a file, a socket and a terminal say the same.
 
 mod answer;
+mod captions;
 mod fields;
 mod filter;
 mod record;
-mod told;
+mod signals;
+mod undone;
 
 use reprise_redact::Redaction;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use answer::{Answer, Hit, OutcomeLine, OutcomeReport, QueryLine, fresh_run_id};
-pub(crate) use fields::{add, meant, question_vector, refuse_slips};
-pub use fields::{from_json, hinted};
-pub use filter::{Filter, PageAsked};
-pub(crate) use filter::{Part, time};
-pub use record::{
-    ExportLine, Fate, IngestLine, WriteReport, external_id_of, is_sensitive, line_of, read_line,
-    record_of_value,
+use crate::bounds::arguments;
+
+pub use answer::{Hit, OutcomeLine, OutcomeReport, QueryLine, RecallAnswer, fresh_run_id};
+pub use captions::LessonCard;
+pub(crate) use captions::{
+    describe_left_out_sensitive, drop_sensitive_records, excerpt_within, short_excerpt,
 };
-pub(crate) use record::{instant, read_value};
-pub use told::LessonCard;
-pub(crate) use told::{Told, sensitive_left_out, short, take_sensitive, within};
+pub(crate) use fields::{add_fields, find_meant_name, question_vector, refuse_misspelled_fields};
+pub use fields::{add_hint, parse_lenient_json};
+pub use filter::{Filter, PageArguments};
+pub(crate) use filter::{ListWindow, parse_time};
+pub use record::{
+    ExportLine, IngestLine, RecordFate, WriteReport, external_id_of, is_sensitive, parse_record,
+    read_line, read_records, to_ingest_line,
+};
+pub(crate) use record::{format_instant, read_value};
+pub use signals::describe_signal;
+pub(crate) use undone::UndoneReport;
 
 /// A secret that was taken out of one of several records.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -34,7 +42,9 @@ pub struct RecordRedaction {
     pub record: u64,
 }
 
-/// None.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::Args)]
-#[serde(deny_unknown_fields)]
-pub struct NoArguments {}
+arguments! {
+    /// None.
+    #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::Args)]
+    #[serde(deny_unknown_fields)]
+    pub struct NoArguments {}
+}

@@ -1,6 +1,6 @@
 // @ts-check
 // Asking while somebody types: at most one question under way, the last one wins.
-import { dress, fetched, say } from "./page.js";
+import { addCopyButtons, fetchPage, say } from "./page.js";
 
 /** @param {HTMLFormElement} form */
 function address(form) {
@@ -22,11 +22,11 @@ export function ask() {
     asked = wanted;
     underWay = true;
     results.setAttribute("aria-busy", "true");
-    const { page } = await fetched(`${wanted}&part=1`);
+    const { page } = await fetchPage(`${wanted}&part=1`);
     const now = page?.getElementById("results") ?? page?.querySelector("main");
     if (now) {
       results.replaceChildren(...now.childNodes);
-      dress(results);
+      addCopyButtons(results);
       history.replaceState(null, "", wanted);
       say(results.querySelector("[data-count]")?.textContent);
     }
@@ -37,7 +37,7 @@ export function ask() {
   const question = form.elements.namedItem("q");
   if (question instanceof HTMLInputElement) {
     question.addEventListener("input", look);
-    // The cursor stands behind what was asked.
+    // The cursor goes behind the question.
     if (question.value && document.activeElement === question) question.setSelectionRange(question.value.length, question.value.length);
   }
   form.addEventListener("submit", (event) => {

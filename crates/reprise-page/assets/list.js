@@ -1,23 +1,24 @@
 // @ts-check
-// Keys over a list: j and k move, Enter opens a record at the side, Space opens its text in place, e
-// edits, x selects, / leads to the question, ? says all of this.
-import { load } from "./page.js";
+// Keys over a list: j and k move, Enter opens a memory at the side, Space opens its text in place, e
+// edits, x selects, / goes to the question, ? shows all keys.
+import { clear, isLoaded, load } from "./page.js";
 
-/** The keys, as the palette's help shows them. */
+/** The keys, as the help of the palette shows them. */
 export const KEYS = [
-  ["j k", "next, previous record"],
-  ["Enter", "open the record at the side"],
-  ["Space", "open its text in its place"],
-  ["e", "edit it"],
+  ["j k", "next, previous memory"],
+  ["Enter", "open the memory at the side"],
+  ["Space", "open its text in place"],
+  ["e", "edit it; Ctrl Enter saves"],
   ["x", "select it"],
-  ["/", "ask"],
-  ["n o s d", "answer a pair: newer, older, same, different"],
-  ["Ctrl K", "everything the page can do"],
+  ["/", "ask a question"],
+  ["c", "write a new lesson"],
+  ["n o s d", "decide the selected pair: n newer, o older (2 and 1 if both are of one minute), s merge, d both"],
+  ["Ctrl K", "show all commands"],
   ["Esc", "close what is open"],
-  ["?", "these keys"],
+  ["?", "show these keys"],
 ];
 
-/** Narrower than this a record has a page of its own. */
+/** In a narrower window a memory has a page of its own. */
 const WIDE = "(min-width: 861px)";
 
 const rows = () => [...document.querySelectorAll("[data-record]")].filter((row) => row instanceof HTMLElement && row.offsetParent);
@@ -35,7 +36,7 @@ const link = (row) => row.querySelector("a[href]");
  * Puts the cursor on a row; the focus follows, so that a screen reader reads it.
  * @param {HTMLElement} row
  */
-function stand(row) {
+function moveCursorTo(row) {
   for (const other of document.querySelectorAll("[data-record].on")) other.classList.remove("on");
   row.classList.add("on");
   const title = row.querySelector(".x[href], .x a[href]") ?? link(row);
@@ -48,11 +49,14 @@ function move(step) {
   const all = rows();
   const at = all.findIndex((row) => row.classList.contains("on"));
   const next = all[at < 0 ? (step > 0 ? 0 : all.length - 1) : Math.min(Math.max(at + step, 0), all.length - 1)];
-  if (next instanceof HTMLElement) stand(next);
+  if (!(next instanceof HTMLElement)) return;
+  // While a memory is open, the next one opens in its place.
+  if (document.querySelector(".split:not([data-opens]) > #side [data-open]")) open(next);
+  else moveCursorTo(next);
 }
 
 /**
- * Opens a row at the side; where there is no side, or the record is shared by others, on its own page.
+ * Opens a row at the side; without a side, or if the memory was published by others, on its own page.
  * @param {HTMLElement} row
  */
 async function open(row) {
@@ -64,8 +68,48 @@ async function open(row) {
     location.href = title.href;
     return;
   }
-  stand(row);
-  if (!(await load(side, `${title.pathname}?part=1`))) location.href = title.href;
+  moveCursorTo(row);
+  const address = `${title.pathname}?part=1`;
+  // Loaded again it would take away a form that was opened in it meanwhile.
+  if (isLoaded(side, address)) return;
+  const isShown = await load(side, address);
+  if (isShown) rememberOpen(row.dataset.record);
+  else if (isShown === false) location.href = title.href;
+}
+
+/**
+ * Puts the open memory into the address, so that a reload, a link and the back button keep it.
+ * @param {string | undefined} id
+ */
+function rememberOpen(id) {
+  const address = new URL(location.href);
+  if ((address.searchParams.get("open") ?? undefined) === id) return;
+  if (id) address.searchParams.set("open", id);
+  else address.searchParams.delete("open");
+  history.pushState(null, "", address);
+}
+
+/** Closes the memory at the side, if one is open there. */
+function closeSide() {
+  const side = document.querySelector(".split:not([data-opens]) > #side");
+  if (!side?.querySelector("[data-open]")) return false;
+  clear(side);
+  rememberOpen(undefined);
+  const row = current();
+  if (row) moveCursorTo(row);
+  return true;
+}
+
+/** Shows at the side what the address names. */
+async function followAddress() {
+  const side = document.querySelector(".split:not([data-opens]) > #side");
+  if (!side) return;
+  const id = new URL(location.href).searchParams.get("open");
+  if (!id) clear(side);
+  else {
+    document.querySelector(`[data-record="${CSS.escape(id)}"]`)?.classList.add("on");
+    await load(side, `/records/${encodeURIComponent(id)}?part=1`);
+  }
 }
 
 /** @param {HTMLElement} row */
@@ -88,25 +132,19 @@ function isWriting(event) {
 }
 
 /**
- * The answers of the pair that has the focus; where nothing has it, of the first in sight.
+ * Finds the pair that has the focus: a key decides nothing else.
  * @param {EventTarget | null} target
  */
-function answers(target) {
-  if (!(target instanceof Element)) return undefined;
-  const own = target.closest("[data-pair]");
-  if (own || !target.matches("body, main")) return own;
-  const head = document.querySelector(".top")?.clientHeight ?? 0;
-  return [...document.querySelectorAll("[data-pair]")].find((pair) => {
-    const box = pair.querySelector("[data-answer]")?.getBoundingClientRect();
-    return box && box.top >= head && box.bottom <= innerHeight;
-  });
+function focusedPair(target) {
+  return target instanceof Element ? target.closest("[data-pair]") : undefined;
 }
 
 /** @param {KeyboardEvent} event */
 function pressed(event) {
-  if (event.ctrlKey || event.metaKey || event.altKey || isWriting(event)) return false;
-  if (document.querySelector("dialog[open]")) return false;
-  const answer = answers(event.target)?.querySelector(`button[data-answer="${CSS.escape(event.key)}"]`);
+  if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return false;
+  if (event.key === "Escape" && !document.querySelector("details.menu[open], details.f[open]")) return closeSide();
+  if (isWriting(event) || event.key.length === 1 && !keysAreOn()) return false;
+  const answer = focusedPair(event.target)?.querySelector(`button[data-answer="${CSS.escape(event.key)}"]`);
   if (answer instanceof HTMLElement && !event.repeat) {
     answer.click();
     return true;
@@ -115,6 +153,7 @@ function pressed(event) {
   const here = row && (event.target === document.body || row.contains(/** @type {Node} */ (event.target)));
   if (event.key === "j" || event.key === "k") move(event.key === "j" ? 1 : -1);
   else if (event.key === "/") question();
+  else if (event.key === "c" && !document.querySelector(".top[data-read-only]")) location.href = "/new";
   else if (event.key === "Enter" && row && here && !(event.target instanceof HTMLButtonElement || event.target instanceof HTMLElement && event.target.matches("summary"))) open(row);
   else if (event.key === " " && row && here && event.target instanceof HTMLAnchorElement) unfold(row);
   else if (event.key === "x" && row) select(row);
@@ -141,6 +180,11 @@ function question() {
   } else location.href = "/search";
 }
 
+/** Whether single letters are commands; the help of the keys switches them. */
+export function keysAreOn() {
+  return localStorage.getItem("reprise-keys") !== "off";
+}
+
 export function list() {
   document.addEventListener("keydown", (event) => {
     if (!event.defaultPrevented && pressed(event)) event.preventDefault();
@@ -155,6 +199,8 @@ export function list() {
     event.preventDefault();
     open(row);
   });
+  window.addEventListener("popstate", followAddress);
+  if (new URL(location.href).searchParams.has("open")) followAddress();
   const opened = document.querySelector("[data-opens]");
   if (opened instanceof HTMLElement) document.querySelector(`[data-record="${CSS.escape(opened.dataset.opens ?? "")}"]`)?.classList.add("on");
 }

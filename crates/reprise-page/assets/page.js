@@ -1,9 +1,8 @@
 // @ts-check
-// What a browser with script adds. Every room works without it; each part stands in a module of its
-// own and finds by itself whether the room has what it is for.
+// What a browser with script adds. Every page works without it. Each part is a module of its own and
+// checks by itself whether the page has what it is for.
 import { ask } from "./ask.js";
 import { list } from "./list.js";
-import { map } from "./map.js";
 import { palette } from "./palette.js";
 
 /** Milliseconds between two looks at what is new. */
@@ -19,35 +18,68 @@ export function say(text) {
  * A page of this daemon, parsed and inert.
  * @param {string} address
  */
-export async function fetched(address) {
+export async function fetchPage(address) {
   try {
     const answer = await fetch(address, { credentials: "same-origin" });
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     return { ok: answer.ok, page };
   } catch {
-    say("The daemon does not answer; run `reprise open`.");
+    say("The daemon does not respond. Run `reprise open`.");
     return { ok: false, page: undefined };
   }
 }
 
 /**
- * Puts what an address answers into a place.
+ * The newest page that was asked for each element: an older one that comes later is dropped.
+ * @type {WeakMap<Element, string>}
+ */
+const wanted = new WeakMap();
+
+/**
+ * Replaces the content of an element with the page at an address. Returns whether that worked, and nothing if
+ * another page was asked for meanwhile.
  * @param {Element} place
  * @param {string} address
  */
 export async function load(place, address) {
-  const { ok, page } = await fetched(address);
-  if (!ok || !page) return false;
+  wanted.set(place, address);
+  const { ok, page } = await fetchPage(address);
+  if (wanted.get(place) !== address) return undefined;
+  if (!ok || !page) {
+    wanted.delete(place);
+    return false;
+  }
   place.replaceChildren(...page.body.childNodes);
-  dress(place);
+  addCopyButtons(place);
+  const total = place.querySelector("[data-total]");
+  const count = document.querySelector("[data-pairs]");
+  if (total instanceof HTMLElement && count) count.textContent = total.dataset.total ?? "";
   return true;
 }
 
 /**
- * A button beside each text that is meant to be taken elsewhere.
+ * Whether an element shows the page at an address, or will when it has come.
+ * @param {Element} place
+ * @param {string} address
+ */
+export function isLoaded(place, address) {
+  return wanted.get(place) === address;
+}
+
+/**
+ * Empties an element; a page that is on its way there is dropped.
+ * @param {Element} place
+ */
+export function clear(place) {
+  wanted.delete(place);
+  place.replaceChildren();
+}
+
+/**
+ * Adds a copy button in front of each text that is meant to be copied.
  * @param {ParentNode} within
  */
-export function dress(within) {
+export function addCopyButtons(within) {
   for (const text of within.querySelectorAll("[data-copy]")) {
     const button = document.createElement("button");
     button.type = "button";
@@ -63,28 +95,29 @@ export function dress(within) {
   }
 }
 
-/** What comes after the page, since it has to compare records. */
-function later() {
+/** Loads the parts that take long, since they compare memories, after the page. */
+function loadLateParts() {
   for (const place of document.querySelectorAll("[data-load]")) {
     if (place instanceof HTMLElement) load(place, place.dataset.load ?? "");
   }
 }
 
-/** News as they come, while somebody looks: a hidden tab holds no connection. */
-function live() {
-  const place = document.querySelector("[data-live]");
-  if (!(place instanceof HTMLElement)) return;
+/** Shows changes as they come while the tab is visible; a hidden tab holds no connection. */
+function watchChanges() {
+  const places = [...document.querySelectorAll("[data-live]")].filter((place) => place instanceof HTMLElement);
+  if (!places.length) return;
   /** @type {EventSource | undefined} */
   let source;
   /** @type {number | undefined} */
   let waiting;
   async function look() {
     waiting = undefined;
-    if (!place || place.contains(document.activeElement)) return;
-    if (place.querySelector("input:checked, .row.on")) return;
-    const { ok, page } = await fetched(location.href);
-    const now = page?.querySelector("[data-live]");
-    if (ok && now) place.replaceChildren(...now.childNodes);
+    const { ok, page } = await fetchPage(location.href);
+    for (const place of places) {
+      const now = page?.querySelector(`[data-live="${place.dataset.live}"]`);
+      const isUsed = place.contains(document.activeElement) || place.querySelector("input:checked, .row.on");
+      if (ok && now && !isUsed) place.replaceChildren(...now.childNodes);
+    }
   }
   function open() {
     source = new EventSource("/live");
@@ -104,8 +137,18 @@ function live() {
   if (!document.hidden) open();
 }
 
-/** A menu or a chip that is open closes at a click elsewhere and by Escape, which gives the focus back. */
-function menus() {
+/** Ctrl and Enter in a text send its form. */
+function sendByKey() {
+  document.addEventListener("keydown", (event) => {
+    const text = event.target;
+    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || !(text instanceof HTMLTextAreaElement)) return;
+    event.preventDefault();
+    text.form?.requestSubmit();
+  });
+}
+
+/** Closes an open menu or chip at a click elsewhere and by Escape, which gives the focus back. */
+function closeMenus() {
   const open = () => document.querySelectorAll("details.menu[open], details.f[open]");
   document.addEventListener("click", (event) => {
     const cancel = event.target instanceof Element && event.target.closest(".act [data-cancel]");
@@ -131,7 +174,7 @@ function menus() {
     const chip = event.target;
     if (!(chip instanceof HTMLDetailsElement) || !chip.open) return;
     if (!chip.matches(".f, .act")) return;
-    // The event comes late where the machine is busy: whoever went on into the chip stays there.
+    // The event comes late where the machine is busy: a focus that is already inside the chip stays there.
     const focused = document.activeElement;
     if (chip.contains(focused) && !focused?.matches("summary")) return;
     const field = chip.querySelector("textarea") ?? chip.querySelector("input:not([type=hidden]), select");
@@ -139,10 +182,10 @@ function menus() {
   }, true);
 }
 
-/** What was just done goes away by itself once it was long enough there to be read, unless it is used. */
-function toasts() {
+/** Adds a close button to the toast and takes its message out of the address. */
+function addToastClose() {
   const toast = document.querySelector(".toast");
-  if (!(toast instanceof HTMLElement) || location.pathname === "/inventory") return;
+  if (!(toast instanceof HTMLElement)) return;
   const close = document.createElement("button");
   close.type = "button";
   close.setAttribute("aria-label", "Close");
@@ -150,23 +193,46 @@ function toasts() {
   close.addEventListener("click", () => toast.remove());
   toast.append(close);
   const address = new URL(location.href);
-  for (const told of ["done", "answered", "again", "merged", "taken", "verified"]) address.searchParams.delete(told);
+  for (const told of ["done", "answered", "how", "again", "merged", "taken", "verified", "switched"]) address.searchParams.delete(told);
   history.replaceState(null, "", address);
 }
 
-/** An act that an address names is opened: `/records/ID#edit`. */
-function named() {
+/** Lets a person choose the theme. */
+function offerThemes() {
+  const choice = document.querySelector("[data-theme-choice]");
+  if (!(choice instanceof HTMLSelectElement)) return;
+  choice.closest("label")?.removeAttribute("hidden");
+  choice.value = localStorage.getItem("reprise-theme") ?? "";
+  choice.addEventListener("change", () => {
+    localStorage.setItem("reprise-theme", choice.value);
+    if (choice.value) document.documentElement.dataset.theme = choice.value;
+    else delete document.documentElement.dataset.theme;
+  });
+}
+
+/** Offers the way back on a page that has nothing else, such as that of an error. */
+function offerBack() {
+  const back = document.querySelector("[data-back]");
+  if (!(back instanceof HTMLElement) || history.length < 2) return;
+  back.hidden = false;
+  back.addEventListener("click", () => history.back());
+}
+
+/** Opens the form that an address names: `/records/ID#edit`. */
+function openNamedForm() {
   const act = location.hash.length > 1 && document.getElementById(location.hash.slice(1));
   if (act instanceof HTMLDetailsElement) act.open = true;
 }
 
-dress(document);
-menus();
-toasts();
-named();
+addCopyButtons(document);
+closeMenus();
+sendByKey();
+addToastClose();
+openNamedForm();
+offerBack();
+offerThemes();
 list();
 ask();
 palette();
-map();
-live();
-later();
+watchChanges();
+loadLateParts();

@@ -1,9 +1,30 @@
 // @ts-check
-// Everything the page can do, by name: its places, what the room offers, what can be done to the record
-// under the cursor; and what is typed, asked of memory.
-import { KEYS, current } from "./list.js";
+// The command palette: the pages, what this page offers, what can be done to the memory under the cursor,
+// and the typed words as a question.
+import { KEYS, current, keysAreOn } from "./list.js";
+import { fetchPage } from "./page.js";
 
 /** @typedef {{ name: string, hint: string, run: () => void }} Command */
+
+/** Pages that have no link on every page. */
+const PAGES = [["/timeline", "Timeline"], ["/knowledge", "Knowledge"], ["/knowledge?show=week", "Learned this week"], ["/projects", "Projects"],
+  ["/prompts", "Prompts"], ["/agents", "Connect an agent"], ["/activity", "Activity"], ["/learning", "Learning"], ["/global", "Published"],
+  ["/knowledge/review", "To decide"], ["/knowledge/tidy", "Duplicates"], ["/care/audit", "Health"], ["/done", "Recent changes (undo)"],
+  ["/care", "Storage"], ["/care/backups", "Backups"], ["/care/access", "Tokens and HTTP"], ["/care/configuration", "Configuration"]];
+
+/** Other words for a command. */
+/** @type {Record<string, string>} */
+const SYNONYMS = {
+  Duplicates: "merge tidy clean up same", "To decide": "review contradictions conflict review pairs", Backups: "save copy restore import export move machine",
+  "Tokens and HTTP": "access token http network invite", Storage: "size compact disk", Configuration: "settings options", Activity: "lately log",
+  "Connect an agent": "hooks mcp claude codex cursor", "New lesson": "add write memory learn create", Health: "audit check", "Recent changes (undo)": "your changes history",
+  "Pause for an hour": "stop off", "Learned this week": "digest lessons new",
+};
+/** Groups in their order, by the hint of a command. */
+/** @type {Record<string, string>} */
+const GROUPS = { answer: "Memories", memory: "This memory", here: "On this page", go: "Go to", ask: "Ask" };
+/** Answers that are shown while a person types. */
+const ANSWERS = 3;
 
 /** @param {string} path */
 const go = (path) => () => {
@@ -18,14 +39,14 @@ function commands() {
   const id = row?.dataset.record;
   if (id && !document.querySelector(`[data-open="${CSS.escape(id)}"]`)) {
     const at = `/records/${id}`;
-    all.push({ name: "Open this record", hint: "record", run: go(at) });
-    const changes = [["Edit this record", `${at}#edit`], ["Tag this record", `${at}#tag`], ["Link this record", `${at}#link`],
-      ["Pin this record", `${at}#standing`], ["Publish this record", `${at}/publish`], ["Forget this record", `${at}/forget`]];
+    all.push({ name: "Open this memory", hint: "memory", run: go(at) });
+    const changes = [["Edit this memory", `${at}#edit`], ["Tag this memory", `${at}#tag`], ["Link this memory", `${at}#link`],
+      ["Visibility and pin of this memory", `${at}#standing`], ["Publish this memory", `${at}/publish`], ["Forget this memory", `${at}/forget`]];
     const mayChange = !document.querySelector(".top[data-read-only]");
-    if (mayChange) for (const [name, path] of changes) all.push({ name, hint: "record", run: go(path) });
+    if (mayChange) for (const [name, path] of changes) all.push({ name, hint: "memory", run: go(path) });
   }
   for (const one of document.querySelectorAll("[data-command]")) {
-    // What is done to selected records waits until some are.
+    // Commands for selected memories are offered once some are selected.
     if (!(one instanceof HTMLElement) || one.closest(".many") && !one.getClientRects().length) continue;
     const name = one.dataset.command ?? "";
     if (all.some((other) => other.name === name)) continue;
@@ -36,12 +57,10 @@ function commands() {
     const name = link.textContent?.trim() ?? "";
     if (!all.some((other) => other.name === name)) all.push({ name, hint: "go", run: go(link.href) });
   }
-  for (const [path, name] of [["/timeline", "Timeline"], ["/knowledge", "Knowledge"], ["/projects", "Projects"], ["/map", "Map"],
-    ["/prompts", "Prompts"], ["/activity", "Lately"], ["/learning", "Learning"], ["/workspace", "Workspace, approvals"],
-    ["/global", "Published"], ["/needs", "Needs you"]]) {
+  for (const [path, name] of PAGES) {
     if (!all.some((other) => other.name === name)) all.push({ name, hint: "go", run: go(path) });
   }
-  const out = document.querySelector(".top form button");
+  const out = document.querySelector(".top form[action='/sign-out'] button");
   if (out instanceof HTMLElement) all.push({ name: "Sign out", hint: "go", run: () => out.click() });
   return all;
 }
@@ -62,11 +81,19 @@ function element(tag, attributes, ...children) {
   return made;
 }
 
+/** A box that switches keys of one letter off, for whoever speaks to the browser. */
+function keySwitch() {
+  const box = /** @type {HTMLInputElement} */ (element("input", { type: "checkbox" }));
+  box.checked = keysAreOn();
+  box.addEventListener("change", () => localStorage.setItem("reprise-keys", box.checked ? "on" : "off"));
+  return element("label", { class: "choice" }, box, "Single-letter shortcuts");
+}
+
 function help() {
   const rows = KEYS.flatMap(([key, says]) => [
     element("dt", {}, ...key.split(" ").flatMap((one) => [element("kbd", {}, one), " "])), element("dd", {}, says)]);
   const dialog = element("dialog", { "aria-label": "Keys" },
-    element("div", { class: "keys" }, element("h2", {}, "Keys"), element("dl", { class: "facts" }, ...rows),
+    element("div", { class: "keys" }, element("h2", {}, "Keys"), element("dl", { class: "facts" }, ...rows), keySwitch(),
       element("form", { method: "dialog" }, element("button", {}, "Close"))));
   document.body.append(dialog);
   dialog.addEventListener("close", () => dialog.remove());
@@ -76,21 +103,47 @@ function help() {
 function show() {
   const all = commands();
   const field = /** @type {HTMLInputElement} */ (element("input", { type: "search", role: "combobox", "aria-expanded": "true",
-    "aria-controls": "commands", "aria-label": "What to do", placeholder: "What to do, or what to ask \u2026", autocomplete: "off" }));
-  const list = element("ul", { id: "commands", role: "listbox", "aria-label": "What can be done" });
-  const dialog = /** @type {HTMLDialogElement} */ (element("dialog", { "aria-label": "Everything the page can do" },
+    "aria-controls": "commands", "aria-label": "Command", placeholder: "Type a command or a question \u2026", autocomplete: "off" }));
+  const list = element("ul", { id: "commands", role: "listbox", "aria-label": "Commands" });
+  const dialog = /** @type {HTMLDialogElement} */ (element("dialog", { "aria-label": "Commands" },
     element("div", { class: "question" }, field), list));
   /** @type {Command[]} */
   let shown = [];
   let at = 0;
+  /** @type {Command[]} */
+  let answers = [];
+  let asked = "";
+  /** Shows the first answers to what is typed, the last question only. */
+  async function lookUp() {
+    const question = field.value.trim();
+    asked = question;
+    answers = [];
+    if (question.length < 3) return;
+    await new Promise((resolve) => setTimeout(resolve, 150));
+    if (asked !== question) return;
+    const { page } = await fetchPage(`/search?q=${encodeURIComponent(question)}&part=1`);
+    if (asked !== question || !page) return;
+    const found = [...page.querySelectorAll(".hits .x a")].slice(0, ANSWERS);
+    answers = found.map((link) => ({ name: link.textContent?.trim().slice(0, 90) ?? "", hint: "answer", run: go(link.getAttribute("href") ?? "/search") }));
+    draw();
+  }
   function draw() {
     const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
-    shown = all.filter((one) => words.every((word) => one.name.toLowerCase().includes(word)));
+    const fits = (/** @type {Command} */ one) => {
+      const text = `${one.name} ${SYNONYMS[one.name] ?? ""}`.toLowerCase();
+      return words.every((word) => text.includes(word));
+    };
     const question = field.value.trim();
+    const order = Object.keys(GROUPS);
+    shown = all.filter(fits).sort((one, other) => order.indexOf(one.hint) - order.indexOf(other.hint));
     if (question) shown.push({ name: `Ask: ${question}`, hint: "ask", run: go(`/search?q=${encodeURIComponent(question)}`) });
+    shown.push(...answers);
     at = Math.min(at, Math.max(shown.length - 1, 0));
     list.replaceChildren(...shown.map((one, place) => {
-      const line = element("li", { role: "option", id: `command-${place}`, "aria-selected": String(place === at) }, element("span", {}, one.name), element("small", {}, one.hint));
+      const isFirst = place === 0 || shown[place - 1].hint !== one.hint;
+      const group = isFirst ? GROUPS[one.hint] ?? one.hint : "";
+      const line = element("li", { role: "option", id: `command-${place}`, "aria-selected": String(place === at) },
+        element("span", {}, one.name), element("small", {}, group));
       line.addEventListener("click", () => run(place));
       return line;
     }));
@@ -106,11 +159,13 @@ function show() {
   field.addEventListener("input", () => {
     at = 0;
     draw();
+    lookUp();
   });
   field.addEventListener("keydown", (event) => {
     if (event.key === "ArrowDown") at = Math.min(at + 1, shown.length - 1);
     else if (event.key === "ArrowUp") at = Math.max(at - 1, 0);
     else if (event.key === "Enter") return event.preventDefault(), run(at);
+    else if (event.key === "Escape") return event.preventDefault(), dialog.close();
     else return;
     event.preventDefault();
     draw();

@@ -8,7 +8,7 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use sha2::{Digest, Sha256};
 
-/// The folder on the wire.
+/// Address prefix of all assets.
 pub(crate) const FOLDER: &str = "/assets/";
 const CSS: &str = "text/css; charset=utf-8";
 const JS: &str = "text/javascript; charset=utf-8";
@@ -20,15 +20,15 @@ macro_rules! file {
     };
 }
 
-/// Each file: its name, what it is, and its parts.
+/// Each file: its name, its media type and its parts.
 static FILES: [(&str, &str, &[&[u8]]); 9] = [
-    // The tokens stand in a file of their own and come with the rest in one request.
+    // The design tokens are a file of their own and are sent with the rest in one request.
     ("page.css", CSS, &[file!("tokens.css"), file!("page.css")]),
     ("page.js", JS, &[file!("page.js")]),
+    ("theme.js", JS, &[file!("theme.js")]),
     ("list.js", JS, &[file!("list.js")]),
     ("ask.js", JS, &[file!("ask.js")]),
     ("palette.js", JS, &[file!("palette.js")]),
-    ("map.js", JS, &[file!("map.js")]),
     ("icon.svg", SVG, &[file!("icon.svg")]),
     ("icons.svg", SVG, &[file!("icons.svg")]),
     ("inter.woff2", "font/woff2", &[file!("inter.woff2")]),
@@ -47,13 +47,13 @@ static VERSION: LazyLock<String> = LazyLock::new(|| {
     format!("{:08x}", a << 24 | b << 16 | c << 8 | d)
 });
 
-/// Where a file is found.
-pub(crate) fn path(name: &str) -> String {
+/// Returns the address of a file, which contains the version of all files.
+pub(crate) fn asset_path(name: &str) -> String {
     format!("{FOLDER}{}/{name}", *VERSION)
 }
 
-/// A file. What has another version in its path is not here.
-pub(crate) async fn serve(Path((version, name)): Path<(String, String)>) -> Response {
+/// Sends a file, or 404 for an address with another version.
+pub(crate) async fn serve_asset(Path((version, name)): Path<(String, String)>) -> Response {
     let file = FILES.iter().find(|file| file.0 == name);
     match file.filter(|_| version == *VERSION) {
         Some((_, media, parts)) => {

@@ -1,62 +1,67 @@
-//! Pictures, drawn on the server: each stands beside a table or a list that says the same.
+//! Charts as SVG, drawn on the server; each has a table or a list with the same content.
 
 use maud::{Markup, html};
-use reprise_types::RankSignal;
+use reprise_types::{RankExplanation, RankSignal};
 
 use crate::text;
 
 const WIDTH: f64 = 720.0;
-const HEIGHT: f64 = 200.0;
-/// Room for the words at the axes.
-const LEFT: f64 = 56.0;
-const BOTTOM: f64 = 24.0;
-const TOP: f64 = 10.0;
-/// What says how rarely any record answers, and how likely the question is about something else: a
-/// reader of one record's reasons has no use for it.
-const THE_SAME_FOR_ALL: [&str; 2] = ["base_rate", "doubt"];
-/// Points of one line; more are thinned out.
+const HEIGHT: f64 = 160.0;
+/// Signals that say how rarely any record answers, and how likely the question is about something
+/// else: they are the same for all results and explain none.
+const SAME_FOR_ALL: [&str; 2] = ["base_rate", "doubt"];
+/// Most points of one line; a longer one is thinned out.
 const POINTS_MAX: usize = 360;
 
-/// One line of a picture.
+/// One line of a chart.
 #[derive(Debug)]
-pub(crate) struct Line<'a> {
+pub(crate) struct ChartLine<'a> {
     pub(crate) name: &'a str,
     pub(crate) values: Vec<f64>,
 }
 
-/// Lines over a common axis, from 0 to the highest value (or `top`).
-pub(crate) fn lines(says: &str, lines: &[Line<'_>], ends: [&str; 2], top: Option<f64>) -> Markup {
+/// Renders lines over a common axis, from 0 to the highest value (or `top`).
+pub(crate) fn render_lines(
+    label: &str,
+    lines: &[ChartLine<'_>],
+    ends: [&str; 2],
+    top: Option<f64>,
+) -> Markup {
     let highest = lines
         .iter()
         .flat_map(|line| &line.values)
         .copied()
         .fold(0.0, f64::max);
-    let top = top.unwrap_or_else(|| round_up(highest));
-    let y = |value: f64| TOP + (HEIGHT - TOP - BOTTOM) * (1.0 - (value / top).clamp(0.0, 1.0));
+    let top = top.unwrap_or_else(|| round_up_axis(highest));
+    let y = |value: f64| HEIGHT * (1.0 - (value / top).clamp(0.0, 1.0));
+    let shares = [1.0, 0.5, 0.0];
     html! {
         figure class="chart" {
-            svg viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="img" aria-label=(says) {
-                @for share in [0.0, 0.5, 1.0] {
-                    path class="grid" d=(format!("M{LEFT} {:.1}H{WIDTH}", y(top * share))) {}
-                    text x=(LEFT - 6.0) y=(format!("{:.1}", y(top * share) + 4.0))
-                        text-anchor="end" {
-                        (tick(top * share, top))
-                    }
+            // The labels are no part of the picture, so that its width does not change their size.
+            div class="plot" {
+                div class="ticks" aria-hidden="true" {
+                    @for share in shares { span { (format_tick(top * share, top)) } }
                 }
-                text x=(LEFT) y=(HEIGHT - 6.0) { (ends[0]) }
-                text x=(WIDTH) y=(HEIGHT - 6.0) text-anchor="end" { (ends[1]) }
-                @for (place, line) in lines.iter().enumerate() {
-                    polyline class=(format!("line line-{place}"))
-                        points=(points(&line.values, &y)) {
+                svg viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) preserveAspectRatio="none" role="img"
+                    aria-label=(label) {
+                    @for share in shares {
+                        path class="grid" d=(format!("M0 {:.1}H{WIDTH}", y(top * share))) {}
+                    }
+                    @for (index, line) in lines.iter().enumerate() {
+                        polyline class=(format!("line line-{index}"))
+                            points=(format_points(&line.values, &y)) {
 
+                        }
                     }
                 }
+                span {}
+                div class="ends" { @for end in ends { span { (end) } } }
             }
             figcaption {
-                (says)
+                (label)
                 @if lines.len() > 1 {
-                    @for (place, line) in lines.iter().enumerate() {
-                        span class=(format!("key key-{place}")) { (line.name) }
+                    @for (index, line) in lines.iter().enumerate() {
+                        span class=(format!("key key-{index}")) { (line.name) }
                     }
                 }
             }
@@ -64,20 +69,20 @@ pub(crate) fn lines(says: &str, lines: &[Line<'_>], ends: [&str; 2], top: Option
     }
 }
 
-fn points(values: &[f64], y: &dyn Fn(f64) -> f64) -> String {
+fn format_points(values: &[f64], y: &dyn Fn(f64) -> f64) -> String {
     let step = values.len().div_ceil(POINTS_MAX).max(1);
     let last = values.len().saturating_sub(1);
-    let width = (WIDTH - LEFT) / last.max(1) as f64;
+    let width = WIDTH / last.max(1) as f64;
     let thinned = values.iter().enumerate();
-    let thinned = thinned.filter(|(place, _)| place.is_multiple_of(step) || *place == last);
-    let pairs = thinned.map(|(place, value)| {
-        let x = LEFT + place as f64 * width;
+    let thinned = thinned.filter(|(index, _)| index.is_multiple_of(step) || *index == last);
+    let pairs = thinned.map(|(index, value)| {
+        let x = index as f64 * width;
         format!("{x:.1},{:.1}", y(*value))
     });
     pairs.collect::<Vec<_>>().join(" ")
 }
 
-fn round_up(highest: f64) -> f64 {
+fn round_up_axis(highest: f64) -> f64 {
     if highest <= 0.0 {
         return 1.0;
     }
@@ -89,33 +94,110 @@ fn round_up(highest: f64) -> f64 {
         .unwrap_or(highest)
 }
 
-fn tick(value: f64, top: f64) -> String {
+fn format_tick(value: f64, top: f64) -> String {
     if top <= 2.0 {
         return format!("{value:.1}");
     }
-    text::count(value as u64)
+    text::format_count(value as u64)
 }
 
-/// The parts of a score as a table with a bar a row, the strongest first.
-pub(crate) fn signals(signals: &[RankSignal]) -> Markup {
-    let differs = |signal: &&RankSignal| !THE_SAME_FOR_ALL.contains(&signal.name.as_str());
+/// Groups of signals: a part of the names in it, its name for people, and what it means.
+const GROUPS: [(&[&str], &str, &str); 3] = [
+    (
+        &["meaning"],
+        "meaning",
+        "How close the text is in meaning to the question",
+    ),
+    (
+        &["words", "coverage", "same_text", "named"],
+        "words",
+        "How many rare words and names of the question the text has",
+    ),
+    (
+        &["session"],
+        "session",
+        "How well the rest of its session fits the question",
+    ),
+];
+const OTHER_GROUP: &str = "time and kind";
+const OTHER_MEANING: &str = "Whether its time, type and speaker are what the question asks for";
+/// What the row of learning means.
+const LEARNING_MEANING: &str = "What the results of earlier runs changed in the score";
+
+/// Returns the name of a signal for people, and what it means.
+fn name_and_meaning(signal: &str) -> (String, String) {
+    let (name, meaning) = reprise_operations::describe_signal(signal);
+    (name, text::to_sentence(meaning))
+}
+
+fn group_of(signal: &str) -> &'static str {
+    let is_in = |parts: &[&str]| parts.iter().any(|part| signal.contains(part));
+    // The last one counts: `session_words` is of its session.
+    let mut groups = GROUPS.iter().rev();
+    let found = groups.find(|(parts, ..)| is_in(parts));
+    found.map_or(OTHER_GROUP, |(_, name, _)| *name)
+}
+
+/// Renders what each group of signals adds to a score, what learning added, and in a fold each
+/// signal.
+pub(crate) fn render_signals(why: &RankExplanation) -> Markup {
+    let signals = &why.signals;
+    let sum = |name: &str| {
+        let own = signals.iter().filter(|signal| {
+            !SAME_FOR_ALL.contains(&signal.name.as_str()) && group_of(&signal.name) == name
+        });
+        own.map(|signal| signal.contribution).sum::<f32>()
+    };
+    let learned = why.learning.map_or(0.0, |learned| learned.adjustment);
+    let mut sums: Vec<(&str, &str, f32)> = GROUPS
+        .iter()
+        .map(|(_, name, meaning)| (*name, *meaning, sum(name)))
+        .collect();
+    sums.push(("learning", LEARNING_MEANING, learned));
+    sums.push((OTHER_GROUP, OTHER_MEANING, sum(OTHER_GROUP)));
+    let most = sums.iter().map(|(.., sum)| sum.abs());
+    let most = most.fold(0.001, f32::max);
+    html! {
+        table class="signals" aria-label="What moved the score" {
+            tbody {
+                @for (name, meaning, sum) in sums {
+                    tr {
+                        th scope="row" title=(meaning) { (name) }
+                        td class="bar-cell" { (render_bar(sum / most)) }
+                        td class="number" { (text::format_signed(sum)) }
+                    }
+                }
+            }
+        }
+        details class="fold" {
+            summary { "All signals" }
+            (render_each_signal(signals))
+        }
+    }
+}
+
+/// Renders the signals of a score as a table with a bar in each row, the strongest first.
+fn render_each_signal(signals: &[RankSignal]) -> Markup {
+    let differs = |signal: &&RankSignal| !SAME_FOR_ALL.contains(&signal.name.as_str());
     let moves = |signal: &&RankSignal| signal.contribution.abs() > 0.0005;
     let mut sorted: Vec<&RankSignal> = signals.iter().filter(differs).filter(moves).collect();
     let weight = |signal: &RankSignal| signal.contribution.abs();
     sorted.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
     let most = sorted.first().map_or(1.0, |one| weight(one));
     html! {
-        table class="signals" aria-label="What moved the score" {
+        table class="signals" aria-label="All signals" {
             thead { tr {
                 th scope="col" { "Signal" } td class="bar-cell" {}
-                @for name in ["Adds", "Value"] { th scope="col" class="number" { (name) } }
+                th scope="col" class="number" title="What it adds to the score" { "Adds" }
+                th scope="col" class="number" title="How strong it is here, before its weight" { "Strength" }
             } }
             tbody {
                 @for signal in sorted {
+                    @let (name, meaning) = name_and_meaning(&signal.name);
                     tr {
-                        th scope="row" { (signal.name.replace('_', " ")) }
-                        td class="bar-cell" { (bar(signal.contribution / most)) }
-                        td class="number" { (format!("{:+.2}", signal.contribution)) }
+                        th scope="row" title=(meaning) { (name) }
+                        td class="bar-cell" { (render_bar(signal.contribution / most)) }
+                        td class="number" { (text::format_signed(signal.contribution)) }
                         td class="number" { (format!("{:.2}", signal.value)) }
                     }
                 }
@@ -124,8 +206,8 @@ pub(crate) fn signals(signals: &[RankSignal]) -> Markup {
     }
 }
 
-/// A bar from the middle: to the right what adds, to the left what takes. `share` is -1..1.
-fn bar(share: f32) -> Markup {
+/// Renders a bar from the middle, to the right if it adds; `share` is from -1 to 1.
+fn render_bar(share: f32) -> Markup {
     let length = share.abs().clamp(0.0, 1.0) * 50.0;
     let (class, x) = if share < 0.0 {
         ("takes", 50.0 - length)
@@ -143,19 +225,19 @@ fn bar(share: f32) -> Markup {
     }
 }
 
-/// One bar of a picture over time: what it is called, how high, and where it leads.
+/// One bar of a chart over time: its name, its height, and its link.
 #[derive(Debug)]
-pub(crate) struct Bar {
+pub(crate) struct ChartBar {
     pub(crate) name: String,
     pub(crate) count: usize,
     pub(crate) path: Option<String>,
 }
 
-/// Bars beside each other; one that leads somewhere is a link that says its number.
-pub(crate) fn bars(says: &str, bars: &[Bar]) -> Markup {
+/// Renders a row of bars; a bar with a path is a link with its number.
+pub(crate) fn render_bars(label: &str, bars: &[ChartBar]) -> Markup {
     let most = bars.iter().map(|bar| bar.count).max().unwrap_or(0).max(1);
     html! {
-        div class="spark" role="group" aria-label=(says) {
+        div class="spark" role="group" aria-label=(label) {
             @for bar in bars {
                 @let height = 100.0 * bar.count as f64 / most as f64;
                 @let picture = html! {
@@ -178,6 +260,8 @@ pub(crate) fn bars(says: &str, bars: &[Bar]) -> Markup {
 
 #[cfg(test)]
 mod tests {
+    use reprise_types::LearnedAdjustment;
+
     use super::*;
 
     #[test]
@@ -188,16 +272,37 @@ mod tests {
             (100_000.0, 100_000.0),
             (101.0, 200.0),
         ] {
-            assert!((round_up(highest) - top).abs() < 1e-9, "{highest}");
+            assert!((round_up_axis(highest) - top).abs() < 1e-9, "{highest}");
         }
     }
 
     #[test]
     fn a_long_line_is_thinned_and_keeps_its_end() {
         let values: Vec<f64> = (0..100_000).map(f64::from).collect();
-        let drawn = points(&values, &|value| value);
+        let drawn = format_points(&values, &|value| value);
         assert!(drawn.split(' ').count() <= POINTS_MAX + 1);
         assert!(drawn.ends_with("720.0,99999.0"), "{drawn:.40}");
+    }
+
+    #[test]
+    fn the_row_of_learning_is_the_change_that_the_score_has() {
+        let why = RankExplanation {
+            learning: Some(LearnedAdjustment::from_capped_parts(
+                0.06,
+                (0.0, 0.0),
+                0.0,
+                0.05,
+            )),
+            ..RankExplanation::default()
+        };
+        let table = render_signals(&why).into_string();
+        let (_, row) = table.split_once(">learning<").unwrap();
+        let (row, _) = row.split_once("</tr>").unwrap();
+        assert!(row.contains("+0.05"), "{row}");
+        assert!(
+            !table.contains("-0.00") && !table.contains("+0.00"),
+            "{table}"
+        );
     }
 
     #[test]
@@ -211,13 +316,20 @@ mod tests {
         let all = [
             signal("weak", 0.1),
             signal("strong", -2.0),
-            signal(THE_SAME_FOR_ALL[0], -9.0),
+            signal(SAME_FOR_ALL[0], -9.0),
         ];
-        let table = signals(&all).into_string();
+        let table = render_each_signal(&all).into_string();
         let (strong, weak) = (table.find("strong").unwrap(), table.find("weak").unwrap());
         assert!(strong < weak);
         assert_eq!(table.matches("width=\"50.0\"").count(), 1, "{table}");
         assert!(table.contains("width=\"2.5\""), "{table}");
         assert!(!table.contains("base"), "{table}");
+        assert_eq!(group_of("session_words"), "session");
+        assert_eq!(group_of("near_coverage"), "words");
+        assert_eq!(group_of("voice"), OTHER_GROUP);
+        assert_eq!(group_of("named"), "words");
+        let (name, meaning) = name_and_meaning("unknown_context");
+        assert_eq!(name, "no conversation");
+        assert!(table.contains("title="), "{meaning}: {table}");
     }
 }

@@ -1,21 +1,34 @@
-//! The page: what an agent knows, what went into its prompts and whether it helped, and what needs
-//! a person; for a person's browser.
+//! The web page of a memory: what an agent knows, what its prompts received, whether that helped,
+//! and what a person has to decide.
 //!
-//! Each room asks memory by operations of the catalogue ([`reprise_operations`]), as every other
-//! face does, and writes what they answer as HTML.
+//! Each page runs operations of the catalogue ([`reprise_operations`]), as every other interface
+//! does, and renders their answers as HTML.
 
+mod admin;
 mod assets;
+mod backup_files;
 mod chart;
-mod door;
+mod compress;
+mod kept_reviews;
 mod markdown;
 mod page;
+mod pages;
 mod pairs;
 mod prelude;
-mod rooms;
 mod rows;
 mod shell;
+mod sign_in;
 mod text;
 mod undo;
+mod upload;
 
-pub use door::{Grant, Link};
-pub use page::{Backup, Bytes, Host, Neighbour, Page, Setting, Token};
+pub use admin::{
+    ADMIN_ASSETS, ADMIN_FORM_TOKEN, AdminAct, AdminPage, AdminRow, AdminTable,
+    build_admin_asset_router, list_admin_headers, render_admin_page, render_admin_sign_in,
+};
+pub use backup_files::{
+    BackupFile, BackupInterval, BackupOrigin, BackupSchedule, RestorePreview, RestoredBackup,
+    SCHEDULED_KEPT_MAX, UploadFile, UploadedImport,
+};
+pub use page::{AgentProgram, ByteStream, PageHost, Setting, Token, UserFile, WebPage};
+pub use sign_in::{PageGrant, SignInLink};

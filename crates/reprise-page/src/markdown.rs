@@ -1,5 +1,5 @@
-//! A stored text as a reader of Markdown expects it: headings, lists, quotes, code, and nothing
-//! that acts. What is no Markdown stays as it was written, line by line; an address is text, no
+//! Renders the Markdown in stored texts: headings, lists, quotes, code, and nothing that acts.
+//! Anything else stays as it was written, line by line. An address is shown as text, without a
 //! link.
 
 use maud::{Markup, html};
@@ -14,31 +14,31 @@ enum Block<'a> {
     Plain(Vec<&'a str>),
 }
 
-/// A whole text.
-pub(crate) fn shown(source: &str) -> Markup {
+/// Renders a whole text.
+pub(crate) fn render(source: &str) -> Markup {
     html! {
-        @for block in blocks(source) {
+        @for block in parse_blocks(source) {
             @match block {
-                Block::Heading(line) => { h3 dir="auto" { (inline(line)) } }
+                Block::Heading(line) => { h3 dir="auto" { (render_inline(line)) } }
                 Block::Items(false, items) => {
-                    ul dir="auto" { @for item in items { li { (inline(item)) } } }
+                    ul dir="auto" { @for item in items { li { (render_inline(item)) } } }
                 }
                 Block::Items(true, items) => {
-                    ol dir="auto" { @for item in items { li { (inline(item)) } } }
+                    ol dir="auto" { @for item in items { li { (render_inline(item)) } } }
                 }
                 Block::Quote(lines) => {
-                    blockquote class="text" dir="auto" { (inline(&lines.join("\n"))) }
+                    blockquote class="text" dir="auto" { (render_inline(&lines.join("\n"))) }
                 }
                 Block::Code(lines) => {
-                    pre dir="auto" { code { (text::visible(&lines.join("\n"))) } }
+                    pre dir="auto" { code { (text::render_revealed(&lines.join("\n"))) } }
                 }
-                Block::Plain(lines) => { p class="text" dir="auto" { (inline(&lines.join("\n"))) } }
+                Block::Plain(lines) => { p class="text" dir="auto" { (render_inline(&lines.join("\n"))) } }
             }
         }
     }
 }
 
-fn item(line: &str) -> Option<(bool, &str)> {
+fn parse_item(line: &str) -> Option<(bool, &str)> {
     let line = line.trim_start();
     if let Some(rest) = line.strip_prefix("- ").or_else(|| line.strip_prefix("* ")) {
         return Some((false, rest));
@@ -48,19 +48,19 @@ fn item(line: &str) -> Option<(bool, &str)> {
     (1..4).contains(&digits).then_some((true, rest))
 }
 
-fn heading(line: &str) -> Option<&str> {
+fn parse_heading(line: &str) -> Option<&str> {
     let depth = line.bytes().take_while(|byte| *byte == b'#').count();
     let rest = line.get(depth..)?.strip_prefix(' ')?;
     (1..7).contains(&depth).then_some(rest)
 }
 
-fn blocks(source: &str) -> Vec<Block<'_>> {
+fn parse_blocks(source: &str) -> Vec<Block<'_>> {
     let mut blocks: Vec<Block<'_>> = Vec::new();
     let mut lines = source.split('\n');
     let mut is_new = true;
     while let Some(line) = lines.next() {
         if let Some(fence) = ["```", "~~~"].into_iter().find(|it| line.starts_with(it)) {
-            // A fence that nobody closed holds the rest.
+            // A fence without an end contains the rest.
             let code = lines.by_ref().take_while(|line| line.trim_end() != fence);
             blocks.push(Block::Code(code.collect()));
             is_new = true;
@@ -71,18 +71,25 @@ fn blocks(source: &str) -> Vec<Block<'_>> {
             continue;
         }
         let quoted = line.strip_prefix("> ");
-        match (blocks.last_mut(), item(line), heading(line), quoted) {
-            (_, _, Some(said), _) => {
-                blocks.push(Block::Heading(said));
+        match (
+            blocks.last_mut(),
+            parse_item(line),
+            parse_heading(line),
+            quoted,
+        ) {
+            (_, _, Some(content), _) => {
+                blocks.push(Block::Heading(content));
                 is_new = true;
                 continue;
             }
-            (Some(Block::Items(own, items)), Some((numbered, said)), ..) if *own == numbered => {
-                items.push(said);
+            (Some(Block::Items(own, items)), Some((numbered, content)), ..) if *own == numbered => {
+                items.push(content);
             }
-            (_, Some((numbered, said)), ..) => blocks.push(Block::Items(numbered, vec![said])),
-            (Some(Block::Quote(lines)), _, _, Some(said)) if !is_new => lines.push(said),
-            (.., Some(said)) => blocks.push(Block::Quote(vec![said])),
+            (_, Some((numbered, content)), ..) => {
+                blocks.push(Block::Items(numbered, vec![content]));
+            }
+            (Some(Block::Quote(lines)), _, _, Some(content)) if !is_new => lines.push(content),
+            (.., Some(content)) => blocks.push(Block::Quote(vec![content])),
             (Some(Block::Plain(lines)), ..) if !is_new => lines.push(line),
             _ => blocks.push(Block::Plain(vec![line])),
         }
@@ -91,11 +98,11 @@ fn blocks(source: &str) -> Vec<Block<'_>> {
     blocks
 }
 
-/// `code`, **strong**; everything else as it stands.
-fn inline(line: &str) -> Markup {
+/// Renders `code` and **strong**; everything else stays as it was written.
+fn render_inline(line: &str) -> Markup {
     let mut parts = Vec::new();
     let mut rest = line;
-    while let Some((at, mark)) = next_mark(rest) {
+    while let Some((at, mark)) = find_mark(rest) {
         let (before, from) = rest.split_at(at);
         let inner = from.get(mark.len()..).unwrap_or_default();
         let Some(end) = inner.find(mark).filter(|end| *end > 0) else {
@@ -112,15 +119,15 @@ fn inline(line: &str) -> Markup {
     html! {
         @for (part, mark) in parts {
             @match mark {
-                "`" => { code { (text::visible(part)) } }
-                "**" => { strong { (text::visible(part)) } }
-                _ => (text::visible(part)),
+                "`" => { code { (text::render_revealed(part)) } }
+                "**" => { strong { (text::render_revealed(part)) } }
+                _ => (text::render_revealed(part)),
             }
         }
     }
 }
 
-fn next_mark(text: &str) -> Option<(usize, &'static str)> {
+fn find_mark(text: &str) -> Option<(usize, &'static str)> {
     let mut at = 0;
     loop {
         at += text.get(at..)?.find(['`', '*'])?;
@@ -142,7 +149,7 @@ mod tests {
         let source = "# Head\n\nPlain `a<b` and **so**\nnext\n- one\n- two\n1. first\n> said\n\
                       ```sh\n<script>x</script>\n```\n[a](javascript:alert(1)) <img src=x>\n\
                       ``` open";
-        let shown = shown(source).into_string();
+        let shown = render(source).into_string();
         for part in [
             "<h3 dir=\"auto\">Head</h3>",
             "Plain <code>a&lt;b</code> and <strong>so</strong>\nnext",
@@ -159,10 +166,10 @@ mod tests {
     #[test]
     fn marks_that_nobody_closes_are_text_and_nothing_is_lost() {
         for source in ["a ` b", "** a", "``", "****", "`a", "1.5 s", "#tag", "-5"] {
-            let shown = inline(source).into_string();
+            let shown = render_inline(source).into_string();
             assert_eq!(shown, source, "{source}");
         }
         let many = "`**".repeat(20_000);
-        assert!(inline(&many).into_string().len() >= many.len() / 3);
+        assert!(render_inline(&many).into_string().len() >= many.len() / 3);
     }
 }

@@ -1,8 +1,8 @@
-//! The page as one value: its router, its links, and the guard before every room.
+//! The page as one value: its router, its sign-in links, and the checks before every request.
 //!
-//! Host, Origin, cookie, form token, headers; the one way by which a room asks memory: an operation
-//! of the catalogue, as whoever signed in; and what is asked of the process that serves the page,
-//! which no operation is: the machine around the memories.
+//! The checks are of Host, Origin, cookie, form token and headers. Every page reads and changes
+//! memory by operations of the catalogue, as the signed-in user. What no operation offers, such as
+//! settings and backups, comes from the process that serves the page ([`PageHost`]).
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -19,40 +19,65 @@ use axum::http::{Method, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
-use reprise_operations::{Memories, Memory, Operation, Problem, Ran};
+use reprise_operations::{Memories, Memory, Operation, OperationOutcome, Problem};
 use reprise_types::limits::TEXT_BYTES_MAX;
 use reprise_types::{Calendar, Clock, UserId};
 use tokio_stream::Stream;
 
-use crate::door::{Door, Grant, Link, Visitor};
-use crate::undo::Undo;
-use crate::{assets, shell};
+use crate::backup_files::{
+    BackupFile, BackupSchedule, RestorePreview, RestoredBackup, UploadFile, UploadedImport,
+};
+use crate::compress::{accepts_gzip, compress};
+use crate::kept_reviews::KeptReviews;
+use crate::sign_in::{PageGrant, PageSessions, SignInLink, Visitor};
+use crate::undo::UndoList;
+use crate::{assets, shell, text};
 
-/// Longest form: a text of which each byte is escaped, and room for the rest.
+/// Bytes of the longest form: a text of which each byte is escaped, and room for the rest.
 const BODY_BYTES_MAX: usize = 4 * TEXT_BYTES_MAX;
-/// Nothing but what this daemon serves, and no script or style in a page itself.
+/// Content policy: only what this daemon serves, and no inline script or style.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
     font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; \
     frame-ancestors 'none'";
 
-const NO_ROOM: &str = "There is no such page here; Home leads to all of them.";
+const NO_ROOM: &str = "There is no page at this address. Home links to every page, and /help says \
+    what is where.";
 const SIGNED_OUT_TITLE: &str = "You are not signed in";
-const SIGNED_OUT: &str = "Run `reprise open` on this machine to sign in. A session ends when it is \
-    left, after 12 hours without use, and with the daemon.";
-const WRONG_HOST: &str = "This page is reached by its own name alone; run `reprise open`.";
-const WRONG_ORIGIN: &str = "This form comes from another page; load the page again and send it \
-    from there.";
-const WRONG_FORM: &str = "This form is of an earlier session, or of another user's memory; load \
-    the page again and send it from there.";
-pub(crate) const READ_ONLY: &str = "This session may only read; `reprise open` without \
-    --read-only begins one that may change things.";
+const SIGNED_OUT: &str = "Run `reprise open` on this machine to sign in. A sign-in ends when you \
+    sign out, after 12 hours without use, or when the daemon stops.";
+const WRONG_HOST: &str = "This page can be reached only by its own address. Run `reprise open`.";
+const WRONG_ORIGIN: &str = "This form was sent from another page. Reload this page and send the form \
+    again.";
+pub(crate) const WRONG_FORM: &str = "This form belongs to an earlier sign-in or to another user's memory. Reload \
+    the page and send the form again.";
+pub(crate) const READ_ONLY: &str = "This sign-in may only read. To make changes, run `reprise open` \
+    without --read-only.";
 
-/// A sentence on a field of a form or an address.
+/// Returns the error message for a field of a form or an address.
 pub(crate) fn bad_field(name: &str) -> String {
-    format!("`{name}` cannot be read; correct it and send it again.")
+    format!("`{name}` is not valid. Correct it and send it again.")
 }
 
-/// A setting in force.
+/// Names for people of the fields of an address that have a value of their own kind.
+const FIELD_NAMES: [(&str, &str); 6] = [
+    ("after", "place in the list"),
+    ("back", "number of days"),
+    ("budget", "number of tokens"),
+    ("other", "memory id"),
+    ("top_k", "number of results"),
+    ("user", "user name"),
+];
+
+/// Returns the error message for a value of a form or an address.
+pub(crate) fn bad_value(name: &str, value: &str) -> String {
+    let named = FIELD_NAMES.iter().find(|(own, _)| *own == name);
+    match named {
+        Some((_, label)) => format!("`{value}` is not a {label}. Go back and correct it."),
+        None => format!("There is no {name} `{value}`. Go back and choose another."),
+    }
+}
+
+/// A setting that is in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {
     pub name: String,
@@ -61,66 +86,115 @@ pub struct Setting {
     pub from: String,
 }
 
-/// A token that opens the user's memory over TCP, without the token.
+/// A token that opens the user's memory over TCP, without its secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Token {
     pub name: String,
     pub made: DateTime<Utc>,
-    /// It opens every user's memory; whoever owns the machine withdraws it.
+    /// When it ends by itself.
+    pub expires: Option<DateTime<Utc>>,
+    /// When a program last used it.
+    pub used: Option<DateTime<Utc>>,
+    /// Whether it opens every user's memory; only the owner of the machine can revoke it then.
     pub is_for_all: bool,
 }
 
-/// A copy of the user's file that was made from here.
+/// A program that runs agents and that `reprise connect` knows, as it is on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Backup {
-    pub file: String,
-    /// When it was written and how long it is; nothing where it is there no more.
-    pub there: Option<(DateTime<Utc>, u64)>,
+pub struct AgentProgram {
+    /// What a person types for it; its prompts say this name.
+    pub name: String,
+    /// Its name for people.
+    pub label: String,
+    /// Whether its settings name our memory server, or have our hooks.
+    pub is_connected: bool,
+    /// Whether its settings have our hooks, or our plugin in their place.
+    pub has_hooks: bool,
 }
 
-/// Somebody who has a memory here, and the bytes of his file.
+/// A user who has a memory here, with the bytes of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Neighbour {
+pub struct UserFile {
     pub user: String,
     pub bytes: u64,
 }
 
-/// A whole file, part by part.
-pub type Bytes = Pin<Box<dyn Stream<Item = std::io::Result<Vec<u8>>> + Send>>;
+/// A whole file as a stream of its parts.
+pub type ByteStream = Pin<Box<dyn Stream<Item = std::io::Result<Vec<u8>>> + Send>>;
 
-/// The process that serves the page.
+/// What the page needs of the process that serves it.
 #[async_trait]
-pub trait Host: fmt::Debug + Send + Sync {
+pub trait PageHost: fmt::Debug + Send + Sync {
     fn settings(&self) -> Vec<Setting>;
-    async fn users(&self) -> Result<Vec<Neighbour>, Problem>;
-    async fn backups(&self, user: &UserId) -> Result<Vec<Backup>, Problem>;
-    /// The user's file as it is now.
-    async fn backup(&self, user: &UserId) -> Result<Bytes, Problem>;
-    /// Tokens that open this user's memory.
+    async fn users(&self) -> Result<Vec<UserFile>, Problem>;
+    /// Lists the backups, exports and derived files of the user's memory, the newest first.
+    async fn backups(&self, user: &UserId) -> Result<Vec<BackupFile>, Problem>;
+    /// Saves a verified backup among the daemon's own files.
+    async fn save_backup(&self, user: &UserId) -> Result<(), Problem>;
+    fn backup_schedule(&self, user: &UserId) -> Option<BackupSchedule>;
+    async fn set_backup_schedule(
+        &self,
+        user: &UserId,
+        schedule: Option<BackupSchedule>,
+    ) -> Result<(), Problem>;
+    /// Creates a private file for an upload that a browser calls `name`.
+    fn create_upload(&self, name: &str) -> Result<UploadFile, Problem>;
+    /// Verifies an uploaded backup and lists it with the others. Returns its path.
+    async fn keep_uploaded_backup(
+        &self,
+        user: &UserId,
+        upload: &UploadFile,
+    ) -> Result<String, Problem>;
+    /// Verifies a listed backup and returns what a restore would replace.
+    async fn preview_restore(&self, user: &UserId, file: &str) -> Result<RestorePreview, Problem>;
+    /// Makes a listed backup the user's memory. The memory that was there is kept and listed.
+    async fn restore_backup(&self, user: &UserId, file: &str) -> Result<RestoredBackup, Problem>;
+    /// Imports an uploaded file, as `reprise import` does.
+    async fn import_upload(
+        &self,
+        user: &UserId,
+        upload: &UploadFile,
+    ) -> Result<UploadedImport, Problem>;
+    /// Streams the user's file as it is now.
+    async fn backup(&self, user: &UserId) -> Result<ByteStream, Problem>;
+    /// Streams every memory of the user as JSON lines.
+    async fn export(&self, user: &UserId) -> Result<ByteStream, Problem>;
+    /// Lists the tokens that open this user's memory.
     async fn tokens(&self, user: &UserId) -> Result<Vec<Token>, Problem>;
-    /// Makes one that opens no other's; answers it, this once.
-    async fn add_token(&self, user: &UserId, name: &str) -> Result<String, Problem>;
-    /// Withdraws one that opens this user's memory alone.
+    /// Creates a token that opens this user's memory only, until `expires` if that is given, and
+    /// returns its secret this once.
+    async fn add_token(
+        &self,
+        user: &UserId,
+        name: &str,
+        expires: Option<DateTime<Utc>>,
+    ) -> Result<String, Problem>;
+    /// Revokes a token that opens this user's memory only.
     async fn revoke_token(&self, user: &UserId, name: &str) -> Result<(), Problem>;
-    /// Waits until the process is told to end: no tab holds it up.
-    async fn ending(&self);
+    /// Lists the programs that run agents on this machine.
+    async fn agent_programs(&self) -> Result<Vec<AgentProgram>, Problem>;
+    /// Lets programs with a token in over HTTP on this machine, until the process ends.
+    async fn turn_http_on(&self) -> Result<(), Problem>;
+    /// Waits until the process ends, so that no open tab keeps it running.
+    async fn wait_for_end(&self);
 }
 
 /// The page of one daemon, at one address. Cheap to clone.
 #[derive(Clone)]
-pub struct Page(Arc<Shared>);
+pub struct WebPage(Arc<PageState>);
 
-struct Shared {
+struct PageState {
     memories: Memories,
-    host: Arc<dyn Host>,
+    host: Arc<dyn PageHost>,
     clock: Arc<dyn Clock>,
-    door: Door,
-    /// The names under which a browser on this machine may reach it.
+    sessions: PageSessions,
+    /// Values of the Host header under which a browser on this machine may reach the page.
     hosts: [String; 3],
     cookie: String,
+    reviews: KeptReviews,
 }
 
-impl fmt::Debug for Page {
+impl fmt::Debug for WebPage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Page")
             .field("hosts", &self.0.hosts)
@@ -128,37 +202,38 @@ impl fmt::Debug for Page {
     }
 }
 
-impl Page {
-    /// The page over these memories, listened for at `address` by `host`.
+impl WebPage {
+    /// Creates the page over these memories, which `host` serves at `address`.
     #[must_use]
     pub fn new(
         memories: Memories,
-        host: Arc<dyn Host>,
+        host: Arc<dyn PageHost>,
         clock: Arc<dyn Clock>,
         address: SocketAddr,
     ) -> Self {
         let port = address.port();
-        Self(Arc::new(Shared {
+        Self(Arc::new(PageState {
             memories,
             host,
             clock,
-            door: Door::default(),
+            sessions: PageSessions::default(),
             hosts: ["127.0.0.1", "localhost", "[::1]"].map(|host| format!("{host}:{port}")),
             // Cookies know no ports: two daemons of one machine must not share one.
             cookie: format!("reprise-{port}"),
+            reviews: KeptReviews::default(),
         }))
     }
 
-    /// A link that signs a browser in once.
-    pub fn link(&self, grant: Grant) -> std::io::Result<Link> {
-        self.0.door.link(grant, self.now())
+    /// Creates a link that signs a browser in once.
+    pub fn create_link(&self, grant: PageGrant) -> std::io::Result<SignInLink> {
+        self.0.sessions.create_link(grant, self.now())
     }
 
-    pub(crate) fn guarded(&self, rooms: Router<Self>) -> Router {
+    pub(crate) fn guard_router(&self, rooms: Router<Self>) -> Router {
         rooms
-            .fallback(no_room)
+            .fallback(unknown_address)
             .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
-            .layer(middleware::from_fn_with_state(self.clone(), guard))
+            .layer(middleware::from_fn_with_state(self.clone(), guard_request))
             .with_state(self.clone())
     }
 
@@ -166,7 +241,7 @@ impl Page {
         &self.0.memories
     }
 
-    pub(crate) fn host(&self) -> &dyn Host {
+    pub(crate) fn host(&self) -> &dyn PageHost {
         &*self.0.host
     }
 
@@ -174,23 +249,28 @@ impl Page {
         self.0.clock.now()
     }
 
-    /// The days of whoever looks, as of now.
+    /// Returns the calendar of this machine's time zone, as of now.
     pub(crate) fn calendar(&self) -> Calendar {
-        Calendar::of_machine(self.now())
+        Calendar::in_machine_zone(self.now())
     }
 
-    pub(crate) fn door(&self) -> &Door {
-        &self.0.door
+    pub(crate) fn sessions(&self) -> &PageSessions {
+        &self.0.sessions
     }
 
-    /// The header that gives a browser its session, or takes it.
-    pub(crate) fn cookie(&self, session: Option<&str>) -> String {
+    /// Returns the Set-Cookie value that sets the sign-in, or deletes it for `None`.
+    pub(crate) fn session_cookie(&self, session: Option<&str>) -> String {
         let (name, value) = (&self.0.cookie, session.unwrap_or_default());
         let age = if session.is_some() { "" } else { "; Max-Age=0" };
         format!("{name}={value}; Path=/; HttpOnly; SameSite=Strict{age}")
     }
 
-    fn visit(&self, headers: &HeaderMap) -> Option<Visitor> {
+    /// Returns the pairs that were found for pages.
+    pub(crate) fn kept_reviews(&self) -> &KeptReviews {
+        &self.0.reviews
+    }
+
+    fn find_visitor(&self, headers: &HeaderMap) -> Option<Visitor> {
         let cookies = headers.get_all(header::COOKIE).into_iter();
         let cookies = cookies.filter_map(|value| value.to_str().ok());
         let mut pairs = cookies.flat_map(|value| value.split(';'));
@@ -198,25 +278,40 @@ impl Page {
             let (name, value) = pair.trim().split_once('=')?;
             (name == self.0.cookie).then_some(value)
         })?;
-        self.0.door.visit(secret, self.now())
+        self.0.sessions.find_visitor(secret, self.now())
     }
 
-    fn is_own(&self, host: &str) -> bool {
+    fn is_own_host(&self, host: &str) -> bool {
         self.0.hosts.iter().any(|own| own == host)
     }
 }
 
-/// What went wrong, as a page.
+/// An error that is shown as a page.
 #[derive(Debug)]
-pub(crate) struct Trouble {
+pub(crate) struct PageError {
     pub(crate) status: StatusCode,
     pub(crate) sentence: String,
 }
 
-impl Trouble {
+impl PageError {
     pub(crate) fn new(status: StatusCode, sentence: impl Into<String>) -> Self {
         let sentence = sentence.into();
         Self { status, sentence }
+    }
+
+    /// Returns the error of an id that leads to no memory.
+    pub(crate) fn missing_memory() -> Self {
+        Self::new(
+            StatusCode::NOT_FOUND,
+            "This memory does not exist or was forgotten.",
+        )
+    }
+
+    /// Splits what is said into its first sentence and the rest.
+    pub(crate) fn split_sentence(&self) -> (&str, &str) {
+        let first = text::first_sentence(&self.sentence);
+        let rest = self.sentence.split_once(first).map_or("", |split| split.1);
+        (first, rest.trim())
     }
 
     pub(crate) fn invalid(sentence: impl Into<String>) -> Self {
@@ -224,58 +319,56 @@ impl Trouble {
     }
 }
 
-impl From<Problem> for Trouble {
+impl From<Problem> for PageError {
     fn from(problem: Problem) -> Self {
         let status = StatusCode::from_u16(problem.kind.status());
         Self::new(
             status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
-            problem.detail,
+            text::to_sentence(&problem.detail),
         )
     }
 }
 
-impl IntoResponse for Trouble {
+impl IntoResponse for PageError {
     fn into_response(self) -> Response {
-        let title = match self.status {
-            StatusCode::NOT_FOUND => "Not here",
-            StatusCode::FORBIDDEN => "Not allowed",
-            StatusCode::GONE => "Gone",
-            StatusCode::UNAUTHORIZED => SIGNED_OUT_TITLE,
-            _ => "That did not work",
+        let (title, rest) = match self.status {
+            StatusCode::UNAUTHORIZED => (SIGNED_OUT_TITLE, &*self.sentence),
+            _ => self.split_sentence(),
         };
-        (self.status, shell::alone(title, &self.sentence)).into_response()
+        (self.status, shell::render_standalone(title, rest)).into_response()
     }
 }
 
-pub(crate) type Answer<T> = Result<T, Trouble>;
+pub(crate) type PageResult<T> = Result<T, PageError>;
 
-/// Nothing, where what was asked for is not there.
-pub(crate) fn found<T>(answer: Answer<T>) -> Answer<Option<T>> {
+/// Turns a 404 into `None`.
+pub(crate) fn none_if_missing<T>(answer: PageResult<T>) -> PageResult<Option<T>> {
     match answer {
         Err(trouble) if trouble.status == StatusCode::NOT_FOUND => Ok(None),
         answer => answer.map(Some),
     }
 }
 
-async fn no_room() -> Trouble {
-    Trouble::new(StatusCode::NOT_FOUND, NO_ROOM)
+async fn unknown_address() -> PageError {
+    PageError::new(StatusCode::NOT_FOUND, NO_ROOM)
 }
 
-/// Every request passes here, and every answer leaves with the same headers.
-async fn guard(State(page): State<Page>, mut request: Request, next: Next) -> Response {
+/// Checks every request, and sets the security headers of every response.
+async fn guard_request(State(page): State<WebPage>, mut request: Request, next: Next) -> Response {
     let path = request.uri().path();
     let is_asset = path.starts_with(assets::FOLDER);
     let open = is_asset || path.starts_with("/enter/");
-    let mut response = match page.check(&request) {
+    let is_compressed = accepts_gzip(request.headers());
+    let mut response = match page.check_origin(&request) {
         Err(trouble) => trouble.into_response(),
-        Ok(()) => match page.visit(request.headers()) {
+        Ok(()) => match page.find_visitor(request.headers()) {
             Some(visit) => {
                 request.extensions_mut().insert(visit);
                 next.run(request).await
             }
             None if open => next.run(request).await,
             None => {
-                let signed_out = shell::alone(SIGNED_OUT_TITLE, SIGNED_OUT);
+                let signed_out = shell::render_standalone(SIGNED_OUT_TITLE, SIGNED_OUT);
                 (StatusCode::UNAUTHORIZED, signed_out).into_response()
             }
         },
@@ -297,41 +390,44 @@ async fn guard(State(page): State<Page>, mut request: Request, next: Next) -> Re
     ];
     let cached = response.headers_mut().entry(header::CACHE_CONTROL);
     cached.or_insert(HeaderValue::from_static("no-store"));
+    if is_compressed {
+        response = compress(response).await;
+    }
     (headers, response).into_response()
 }
 
-impl Page {
-    /// Host, and for what changes something the page that it comes from.
-    fn check(&self, request: &Request) -> Answer<()> {
+impl WebPage {
+    /// Checks the Host header, and of requests that change something also their origin.
+    fn check_origin(&self, request: &Request) -> PageResult<()> {
         let headers = request.headers();
         let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-        if !text("host").is_some_and(|host| self.is_own(host)) {
-            return Err(Trouble::new(StatusCode::FORBIDDEN, WRONG_HOST));
+        if !text("host").is_some_and(|host| self.is_own_host(host)) {
+            return Err(PageError::new(StatusCode::FORBIDDEN, WRONG_HOST));
         }
         if [Method::GET, Method::HEAD].contains(request.method()) {
             return Ok(());
         }
         let own_origin = |origin: &str| {
             let host = origin.strip_prefix("http://");
-            host.is_some_and(|host| self.is_own(host))
+            host.is_some_and(|host| self.is_own_host(host))
         };
         let from_here = text("origin").is_none_or(own_origin)
             && text("sec-fetch-site").is_none_or(|site| site == "same-origin");
         if headers.contains_key("origin") && text("origin").is_none() || !from_here {
-            return Err(Trouble::new(StatusCode::FORBIDDEN, WRONG_ORIGIN));
+            return Err(PageError::new(StatusCode::FORBIDDEN, WRONG_ORIGIN));
         }
         Ok(())
     }
 }
 
-/// A request of somebody who is signed in.
+/// A request of a signed-in user.
 #[derive(Debug)]
-pub(crate) struct Visit {
-    pub(crate) page: Page,
+pub(crate) struct PageRequest {
+    pub(crate) page: WebPage,
     visitor: Visitor,
 }
 
-impl Deref for Visit {
+impl Deref for PageRequest {
     type Target = Visitor;
 
     fn deref(&self) -> &Visitor {
@@ -339,48 +435,57 @@ impl Deref for Visit {
     }
 }
 
-impl Visit {
-    /// The memory of whoever signed in; a browser is let in by a program of this machine.
+impl PageRequest {
+    /// Returns the signed-in user's memory, with the rights of a program on this machine.
     pub(crate) fn memory(&self) -> Memory {
-        let memory = self.page.memories().of(&self.user).on_machine();
-        memory.asked_by("the page".to_owned()).unnoted()
+        let memory = self
+            .page
+            .memories()
+            .user_memory(&self.user)
+            .with_machine_caller();
+        memory
+            .with_asker("the page".to_owned())
+            .without_recall_notes()
     }
 
-    /// What its session can undo.
-    pub(crate) fn undo<T>(&self, with: impl FnOnce(&mut Undo) -> T) -> Option<T> {
-        self.page.door().undo(self, with)
+    /// Runs a closure on the undo list of this sign-in; `None` if it has ended.
+    pub(crate) fn with_undo<T>(&self, with: impl FnOnce(&mut UndoList) -> T) -> Option<T> {
+        self.page.sessions().with_undo(self, with)
     }
 
-    /// What an operation answers.
-    pub(crate) async fn ask<O: Operation>(&self, asked: O::Arguments) -> Answer<O::Answer> {
-        Ok(self.ran::<O>(asked).await?.answer)
+    /// Runs an operation and returns its answer.
+    pub(crate) async fn run<O: Operation>(&self, arguments: O::Arguments) -> PageResult<O::Answer> {
+        Ok(self.run_redacted::<O>(arguments).await?.answer)
     }
 
-    /// The same with what was taken out of the arguments.
-    pub(crate) async fn ran<O: Operation>(&self, asked: O::Arguments) -> Answer<Ran<O::Answer>> {
-        // What an operation holds while it waits is much: on the heap.
+    /// Runs an operation and returns its answer with what was redacted in the arguments.
+    pub(crate) async fn run_redacted<O: Operation>(
+        &self,
+        arguments: O::Arguments,
+    ) -> PageResult<OperationOutcome<O::Answer>> {
+        // The future of an operation is large, so it is kept on the heap.
         let ran = Box::pin(async move {
             let memory = self.memory();
-            reprise_operations::run::<O>(&memory, &asked).await
+            reprise_operations::run::<O>(&memory, &arguments).await
         });
         Ok(ran.await?)
     }
 
-    /// What an operation answers; nothing where nothing was ever kept, or there is no such record.
-    pub(crate) async fn ask_if<O: Operation>(
+    /// Runs an operation; `None` if the user has no memory yet or there is no such record.
+    pub(crate) async fn run_optional<O: Operation>(
         &self,
-        asked: O::Arguments,
-    ) -> Answer<Option<O::Answer>> {
-        found(self.ask::<O>(asked).await)
+        arguments: O::Arguments,
+    ) -> PageResult<Option<O::Answer>> {
+        none_if_missing(self.run::<O>(arguments).await)
     }
 }
 
-impl FromRequestParts<Page> for Visit {
-    type Rejection = Trouble;
+impl FromRequestParts<WebPage> for PageRequest {
+    type Rejection = PageError;
 
-    async fn from_request_parts(parts: &mut Parts, page: &Page) -> Answer<Self> {
+    async fn from_request_parts(parts: &mut Parts, page: &WebPage) -> PageResult<Self> {
         let visitor = parts.extensions.get::<Visitor>().cloned();
-        let signed_out = || Trouble::new(StatusCode::UNAUTHORIZED, SIGNED_OUT);
+        let signed_out = || PageError::new(StatusCode::UNAUTHORIZED, SIGNED_OUT);
         Ok(Self {
             page: page.clone(),
             visitor: visitor.ok_or_else(signed_out)?,
@@ -388,70 +493,70 @@ impl FromRequestParts<Page> for Visit {
     }
 }
 
-/// What a path names: a record, an act.
+/// The last part of an address, parsed: the id of a record, the number of an action.
 #[derive(Debug)]
-pub(crate) struct Named<T>(pub(crate) T);
+pub(crate) struct PathParameter<T>(pub(crate) T);
 
-impl<T: std::str::FromStr> FromRequestParts<Page> for Named<T> {
-    type Rejection = Trouble;
+impl<T: std::str::FromStr> FromRequestParts<WebPage> for PathParameter<T> {
+    type Rejection = PageError;
 
-    async fn from_request_parts(parts: &mut Parts, page: &Page) -> Answer<Self> {
+    async fn from_request_parts(parts: &mut Parts, page: &WebPage) -> PageResult<Self> {
         let path = Path::<String>::from_request_parts(parts, page).await;
         let named = path.ok().and_then(|Path(name)| name.parse().ok());
-        let named = named.ok_or_else(|| Trouble::new(StatusCode::NOT_FOUND, NO_ROOM));
+        let named = named.ok_or_else(|| PageError::new(StatusCode::NOT_FOUND, NO_ROOM));
         named.map(Self)
     }
 }
 
-/// A form of this session, which may change something.
+/// A submitted form whose token belongs to this sign-in.
 #[derive(Debug)]
 pub(crate) struct Posted {
-    pub(crate) visit: Visit,
+    pub(crate) visit: PageRequest,
     fields: Vec<(String, String)>,
 }
 
 impl Posted {
-    /// A field, or nothing.
-    pub(crate) fn get(&self, name: &str) -> &str {
-        self.given(name).unwrap_or_default()
+    /// Returns a field, or an empty text if it is missing.
+    pub(crate) fn text(&self, name: &str) -> &str {
+        self.raw_value(name).unwrap_or_default()
     }
 
-    /// A field, which may be empty.
-    pub(crate) fn given(&self, name: &str) -> Option<&str> {
-        self.all(name).last()
+    /// Returns a field, which may be empty.
+    pub(crate) fn raw_value(&self, name: &str) -> Option<&str> {
+        self.values(name).last()
     }
 
-    /// Every value of a field that is there several times.
-    pub(crate) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
+    /// Iterates over all values of a field.
+    pub(crate) fn values(&self, name: &str) -> impl Iterator<Item = &str> {
         let named = self.fields.iter().filter(move |(own, _)| own == name);
         named.map(|(_, value)| value.as_str())
     }
 
-    /// A field that names something.
-    pub(crate) fn read<T: std::str::FromStr>(&self, name: &str) -> Answer<T> {
-        let read = self.get(name).parse();
-        read.map_err(|_| Trouble::invalid(bad_field(name)))
+    /// Parses a field, or fails with a message about it.
+    pub(crate) fn parse_value<T: std::str::FromStr>(&self, name: &str) -> PageResult<T> {
+        let read = self.text(name).parse();
+        read.map_err(|_| PageError::invalid(bad_value(name, self.text(name))))
     }
 }
 
-impl FromRequest<Page> for Posted {
-    type Rejection = Trouble;
+impl FromRequest<WebPage> for Posted {
+    type Rejection = PageError;
 
-    async fn from_request(request: Request, page: &Page) -> Answer<Self> {
+    async fn from_request(request: Request, page: &WebPage) -> PageResult<Self> {
         let (mut parts, body) = request.into_parts();
-        let visit = Visit::from_request_parts(&mut parts, page).await?;
+        let visit = PageRequest::from_request_parts(&mut parts, page).await?;
         let leads_on = [shell::SIGN_OUT, shell::SWITCH].contains(&parts.uri.path());
         if visit.read_only && !leads_on {
-            return Err(Trouble::new(StatusCode::FORBIDDEN, READ_ONLY));
+            return Err(PageError::new(StatusCode::FORBIDDEN, READ_ONLY));
         }
         let request = Request::from_parts(parts, body);
         let form = Form::<Vec<(String, String)>>::from_request(request, page).await;
         let Form(fields) = form.map_err(|error| {
-            Trouble::invalid(format!("The form cannot be read ({error}); send it again."))
+            PageError::invalid(format!("The form cannot be read ({error}). Send it again."))
         })?;
         let posted = Self { visit, fields };
-        if posted.get(shell::FORM_TOKEN) != posted.visit.form_token {
-            return Err(Trouble::new(StatusCode::FORBIDDEN, WRONG_FORM));
+        if posted.text(shell::FORM_TOKEN) != posted.visit.form_token {
+            return Err(PageError::new(StatusCode::FORBIDDEN, WRONG_FORM));
         }
         Ok(posted)
     }

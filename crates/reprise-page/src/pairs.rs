@@ -1,4 +1,4 @@
-//! What an address asks for: its pairs, and the filter that they name, shown as chips.
+//! The query pairs of an address, the filter in them, and the chips that show it.
 
 use axum::extract::{FromRequestParts, Query};
 use axum::http::request::Parts;
@@ -6,46 +6,46 @@ use maud::{Markup, html};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
 use reprise_types::{Calendar, MemoryFilter, MemoryKind, MemorySource, RecordType, TimeError};
 
-use crate::page::{Answer, Page, Trouble, bad_field};
+use crate::page::{PageError, PageResult, WebPage, bad_field, bad_value};
 use crate::text;
 
-/// The fields of a filter, named as the command line names them, each with what the chip says.
+/// The fields of a filter, named as on the command line, each with the label of its chip.
 pub(crate) const FILTERS: [(&str, &str); 9] = [
-    ("type", "kind"),
-    ("project", "project"),
-    ("tag", "tag"),
-    ("session", "session"),
-    ("author", "who said it"),
-    ("since", "since"),
-    ("until", "until"),
-    ("kind", "sort"),
-    ("source", "source"),
+    ("type", "Type"),
+    ("project", "Project"),
+    ("tag", "Tag"),
+    ("session", "Session"),
+    ("author", "Author"),
+    ("since", "From"),
+    ("until", "To"),
+    ("kind", "Kind"),
+    ("source", "Source"),
 ];
-/// Those that stand in old addresses and are shown only where they are set.
+/// Fields that only old addresses have; their chips are shown only if they are set.
 const RARE: [&str; 2] = ["kind", "source"];
 
-/// The pairs of a query string; of a name given twice the first counts.
+/// The pairs of a query string; of a repeated name the first counts.
 #[derive(Debug, Default)]
-pub(crate) struct Pairs(Vec<(String, String)>);
+pub(crate) struct QueryPairs(Vec<(String, String)>);
 
-impl FromRequestParts<Page> for Pairs {
-    type Rejection = Trouble;
+impl FromRequestParts<WebPage> for QueryPairs {
+    type Rejection = PageError;
 
-    async fn from_request_parts(parts: &mut Parts, page: &Page) -> Answer<Self> {
+    async fn from_request_parts(parts: &mut Parts, page: &WebPage) -> PageResult<Self> {
         let read = Query::<Vec<(String, String)>>::from_request_parts(parts, page).await;
-        let read = read.map_err(|_| Trouble::invalid(bad_field("the address")))?;
+        let read = read.map_err(|_| PageError::invalid(bad_field("the address")))?;
         Ok(Self(read.0))
     }
 }
 
-impl Pairs {
-    /// A value that says something.
+impl QueryPairs {
+    /// Returns a value that is not empty.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
-        self.given(name).filter(|value| !value.is_empty())
+        self.raw_value(name).filter(|value| !value.is_empty())
     }
 
-    /// A value, which may be empty.
-    pub(crate) fn given(&self, name: &str) -> Option<&str> {
+    /// Returns a value without outer spaces, which may be empty.
+    pub(crate) fn raw_value(&self, name: &str) -> Option<&str> {
         let mut found = self.0.iter().filter(|(key, _)| key == name);
         found.next().map(|(_, value)| value.trim())
     }
@@ -54,22 +54,24 @@ impl Pairs {
         self.get(name).unwrap_or_default()
     }
 
-    /// A value that is read as something else, or a sentence about it.
-    pub(crate) fn read<T: std::str::FromStr>(&self, name: &str) -> Answer<Option<T>> {
+    /// Parses a value, or fails with a message about it.
+    pub(crate) fn parse_value<T: std::str::FromStr>(&self, name: &str) -> PageResult<Option<T>> {
         let read = self.get(name).map(str::parse).transpose();
-        read.map_err(|_| Trouble::invalid(bad_field(name)))
+        read.map_err(|_| PageError::invalid(bad_value(name, self.text(name))))
     }
 
-    /// The filter that they name.
-    pub(crate) fn filter(&self, calendar: &Calendar) -> Answer<MemoryFilter> {
-        let bad_time = |error: TimeError| Trouble::invalid(error.to_string());
-        let since = self.get("since").map(|text| calendar.since(text));
-        let until = self.get("until").map(|text| calendar.until(text));
+    /// Builds the filter that the pairs describe.
+    pub(crate) fn filter(&self, calendar: &Calendar) -> PageResult<MemoryFilter> {
+        let bad_time = |error: TimeError| PageError::invalid(text::to_sentence(&error.to_string()));
+        let since = self.get("since").map(|text| calendar.parse_since(text));
+        let until = self.get("until").map(|text| calendar.parse_until(text));
         Ok(MemoryFilter {
-            types: self.read::<RecordType>("type")?.map(|one| vec![one]),
-            kinds: self.read::<MemoryKind>("kind")?.map(|kind| vec![kind]),
+            types: self.parse_value::<RecordType>("type")?.map(|one| vec![one]),
+            kinds: self
+                .parse_value::<MemoryKind>("kind")?
+                .map(|kind| vec![kind]),
             sources: self
-                .read::<MemorySource>("source")?
+                .parse_value::<MemorySource>("source")?
                 .map(|source| vec![source]),
             since: since.transpose().map_err(bad_time)?,
             until: until.transpose().map_err(bad_time)?,
@@ -81,27 +83,32 @@ impl Pairs {
         })
     }
 
-    /// Every pair that says something, but these and what a redirect told.
-    pub(crate) fn but<'a>(&'a self, names: &'a [&str]) -> impl Iterator<Item = (&'a str, &'a str)> {
-        let told = move |key: &str| names.contains(&key) || key == "done" || key == "part";
+    /// Iterates over all non-empty pairs except these names and the notes of a redirect.
+    pub(crate) fn except<'a>(
+        &'a self,
+        names: &'a [&str],
+    ) -> impl Iterator<Item = (&'a str, &'a str)> {
+        let is_redirect_note =
+            move |key: &str| names.contains(&key) || ["done", "part", "open"].contains(&key);
         let pairs = self.0.iter();
         let pairs = pairs.map(|(key, value)| (key.as_str(), value.trim()));
-        pairs.filter(move |(key, value)| !told(key) && !value.is_empty())
+        pairs.filter(move |(key, value)| !is_redirect_note(key) && !value.is_empty())
     }
 
-    /// The same as a query string with some pairs changed; an empty value takes one away.
-    pub(crate) fn with(&self, changed: &[(&str, &str)]) -> String {
+    /// Formats the pairs as a query string with some changed; an empty value removes one.
+    pub(crate) fn to_query_with(&self, changed: &[(&str, &str)]) -> String {
         let names: Vec<&str> = changed.iter().map(|(name, _)| *name).collect();
-        let kept = self.but(&names);
+        let kept = self.except(&names);
         let new = changed.iter().copied();
         let all = kept.chain(new).filter(|(_, value)| !value.is_empty());
-        let all = all.map(|(key, value)| format!("{}={}", encoded(key), encoded(value)));
+        let all =
+            all.map(|(key, value)| format!("{}={}", percent_encode(key), percent_encode(value)));
         all.collect::<Vec<_>>().join("&")
     }
 }
 
-/// A text as part of a path or a query.
-pub(crate) fn encoded(text: &str) -> PercentEncode<'_> {
+/// Encodes a text as part of a path or a query.
+pub(crate) fn percent_encode(text: &str) -> PercentEncode<'_> {
     const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC
         .remove(b'-')
         .remove(b'.')
@@ -110,25 +117,25 @@ pub(crate) fn encoded(text: &str) -> PercentEncode<'_> {
     utf8_percent_encode(text, UNRESERVED)
 }
 
-/// The chips of a filter inside its form: those that are set can be taken away, the others open
-/// over their field, which completes from the list of its name.
-pub(crate) fn chips(pairs: &Pairs, path: &str) -> Markup {
+/// Renders the chips of a filter inside its form: a set one can be removed, the others open over
+/// their field, which completes from the datalist of its name.
+pub(crate) fn render_chips(pairs: &QueryPairs, path: &str) -> Markup {
     html! {
-        @for (name, says) in FILTERS {
+        @for (name, label) in FILTERS {
             @match pairs.get(name) {
                 Some(value) => {
                     span class="f set" {
-                        (says) " " b { (text::line(value, 80)) }
+                        (label) " " b { (text::shorten(value, 80)) }
                         input type="hidden" name=(name) value=(value);
-                        a href=(format!("{path}?{}", pairs.with(&[(name, ""), ("after", "")])))
-                            aria-label=(format!("Without this {says}")) { "\u{d7}" }
+                        a href=(format!("{path}?{}", pairs.to_query_with(&[(name, ""), ("after", "")])))
+                            aria-label=(format!("Remove the {name} filter")) { "\u{d7}" }
                     }
                 }
                 None if RARE.contains(&name) => {}
                 None => {
                     details class="f" {
-                        summary { (says) }
-                        div class="pop" { (field(name, says)) button { "Apply" } }
+                        summary { (label) }
+                        div class="pop" { (render_filter_field(name, label)) button { "Apply" } }
                     }
                 }
             }
@@ -136,25 +143,29 @@ pub(crate) fn chips(pairs: &Pairs, path: &str) -> Markup {
     }
 }
 
-/// The ways to the first page of a list and to the next one.
-pub(crate) fn pages(pairs: &Pairs, path: &str, next: Option<impl ToString>) -> Markup {
+/// Renders the links to the first page of a list and to the next one.
+pub(crate) fn render_page_links(
+    pairs: &QueryPairs,
+    path: &str,
+    next: Option<impl ToString>,
+) -> Markup {
     html! {
         nav class="pages" aria-label="Pages" {
             @if pairs.get("after").is_some() {
-                a href=(format!("{path}?{}", pairs.with(&[("after", "")]))) { "Newest" }
+                a href=(format!("{path}?{}", pairs.to_query_with(&[("after", "")]))) { "Newest" }
             }
             @if let Some(next) = next {
-                @let next = pairs.with(&[("after", &next.to_string())]);
+                @let next = pairs.to_query_with(&[("after", &next.to_string())]);
                 a rel="next" href=(format!("{path}?{next}")) { "Older" }
             }
         }
     }
 }
 
-fn field(name: &str, says: &str) -> Markup {
+fn render_filter_field(name: &str, label: &str) -> Markup {
     html! {
         label {
-            (says)
+            (label)
             @match name {
                 "type" => {
                     select name="type" {
@@ -174,8 +185,8 @@ fn field(name: &str, says: &str) -> Markup {
     }
 }
 
-/// What the fields of chips complete from.
-pub(crate) fn known(name: &str, values: impl Iterator<Item = String>) -> Markup {
+/// Renders the values from which the field of a chip completes.
+pub(crate) fn render_datalist(name: &str, values: impl Iterator<Item = String>) -> Markup {
     html! {
         datalist id=(format!("known-{name}")) {
             @for value in values { option value=(value) {} }
@@ -190,15 +201,15 @@ mod tests {
     #[test]
     fn any_text_stands_in_an_address_and_a_pair_is_changed_in_its_place() {
         assert_eq!(
-            encoded("a b&c=\u{fc}/?#").to_string(),
+            percent_encode("a b&c=\u{fc}/?#").to_string(),
             "a%20b%26c%3D%C3%BC%2F%3F%23"
         );
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        let pairs = Pairs(vec![pair("q", "a b"), pair("tag", "x"), pair("done", "1")]);
+        let pairs = QueryPairs(vec![pair("q", "a b"), pair("tag", "x"), pair("done", "1")]);
         assert_eq!(
-            pairs.with(&[("tag", ""), ("type", "note")]),
+            pairs.to_query_with(&[("tag", ""), ("type", "note")]),
             "q=a%20b&type=note"
         );
-        assert_eq!(pairs.with(&[]), "q=a%20b&tag=x");
+        assert_eq!(pairs.to_query_with(&[]), "q=a%20b&tag=x");
     }
 }

@@ -1,4 +1,4 @@
-//! What most rooms use: one list instead of one in each.
+//! What most pages import.
 
 pub(crate) use axum::extract::State;
 pub(crate) use axum::http::StatusCode;
@@ -8,15 +8,18 @@ pub(crate) use maud::{Markup, html};
 pub(crate) use reprise_operations::operations::records::{History, HistoryArguments};
 pub(crate) use reprise_operations::{NoArguments, Operation};
 pub(crate) use reprise_types::{
-    About, Calendar, ListRequest, MemoryFilter, MemoryKind, MemoryRecord, Recall, RecallRequest,
-    RecallScope, RecordId, RecordType, Retention, RetrievedMemory, Visibility,
+    Calendar, ListRequest, MemoryFilter, MemoryKind, MemoryRecord, RecallRequest, RecallResponse,
+    RecallScope, RecordByline, RecordId, RecordType, Retention, RetrievedMemory, Visibility,
 };
 pub(crate) use serde_json::{Value, json};
 
-pub(crate) use crate::page::{Answer, Named, Page, Posted, Trouble, Visit, found};
-pub(crate) use crate::pairs::{Pairs, encoded};
-pub(crate) use crate::rows::Known;
+pub(crate) use crate::page::{
+    PageError, PageRequest, PageResult, PathParameter, Posted, WebPage, none_if_missing,
+};
+pub(crate) use crate::pairs::{QueryPairs, percent_encode};
+pub(crate) use crate::rows::RowContext;
 pub(crate) use crate::shell::{
-    figures, fold, form, icon, only_looks, room, room_with, table, toast,
+    figures, fold, form, icon, render_page, render_page_about, render_page_with_bar,
+    render_read_only_notice, table, toast,
 };
 pub(crate) use crate::{chart, markdown, pairs, rows, text, undo};

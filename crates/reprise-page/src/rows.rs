@@ -1,4 +1,4 @@
-//! Records as every room lists them: one line a record, in groups.
+//! Lists of records: one line for each record, in groups by day and session.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -6,109 +6,140 @@ use chrono::{Datelike as _, NaiveDate};
 
 use crate::prelude::*;
 
-/// Records of a page.
-pub(crate) const PAGE: usize = 50;
+/// Records of one page of a list.
+pub(crate) const PAGE_SIZE: usize = 50;
 const TITLE_CHARS: usize = 160;
-/// Characters of a text that is opened in its place.
+/// Characters of a text that opens below its line.
 const MORE_CHARS: usize = 600;
-/// Records of a screen, and the headings that leave them room there.
+/// Records that fit on a screen, and the most headings that leave room for them.
 const SCREEN: usize = 18;
 const HEADINGS_MAX: usize = 7;
-/// Records from which a session of a day has a heading of its own.
-const HEADED_MIN: usize = 4;
+/// Number of records from which a session of a day gets a heading.
+const HEADED_MIN: usize = 2;
 
-/// How a row says when.
+/// The beginning of a session id that is only a number.
+const NUMBERED_SESSION: &str = "run:";
+
+/// How a row shows its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum When {
-    /// The hour: its day stands above it.
+pub(crate) enum RowTime {
+    /// The time of day, below the heading of its day.
     Clock,
     Ago,
-    /// The day: nothing stands above it.
+    /// The day, without a heading above it.
     Day,
 }
 
-/// What rows say beside what their record does.
+/// What rows need to know besides their record.
 #[derive(Debug)]
-pub(crate) struct Known {
+pub(crate) struct RowContext {
     pub(crate) calendar: Calendar,
-    /// Records of which others can find something.
+    /// Records that are published.
     pub(crate) published: HashSet<RecordId>,
 }
 
-impl Known {
-    pub(crate) async fn of(visit: &Visit) -> Answer<Self> {
-        let published = visit.memory().published_records().await;
+impl RowContext {
+    pub(crate) async fn load(visit: &PageRequest) -> PageResult<Self> {
+        let published = visit.memory().list_published_records().await;
         Ok(Self {
             calendar: visit.page.calendar(),
-            published: found(published.map_err(Into::into))?.unwrap_or_default(),
+            published: none_if_missing(published.map_err(Into::into))?.unwrap_or_default(),
         })
     }
 }
 
-/// Its title, else its first line. A piece of a note has the title of the whole note, and says
-/// first which piece it is.
+/// Returns the title of a record, or its first line. A piece of a note has the title of the whole
+/// note, and begins with a line about the piece.
 pub(crate) fn title(record: &MemoryRecord) -> &str {
-    let said = |key: &str| record.details.as_ref()?.get(key)?.as_str();
-    let is_piece = said("type").is_some_and(|kind| kind.starts_with("note_"));
-    let own = said("title").filter(|_| !is_piece);
+    let detail = |key: &str| record.details.as_ref()?.get(key)?.as_str();
+    let is_piece = detail("type").is_some_and(|kind| kind.starts_with("note_"));
+    let own = detail("title").filter(|_| !is_piece);
     let own = own.filter(|title| !title.trim().is_empty());
     let first = || record.text.lines().find(|line| !line.trim().is_empty());
     own.or_else(first).unwrap_or("(empty)")
 }
 
-/// Where a record has its page.
+/// Returns whether a record defines a word that others use, such as a kind of evidence: it is kept
+/// as a memory, and tells nobody anything.
+pub(crate) fn is_definition(record: &MemoryRecord) -> bool {
+    let details = record.details.as_ref();
+    details.is_some_and(|details| details["type"] == "reference")
+}
+
+/// Returns the address of a record's page.
 pub(crate) fn path(record: &MemoryRecord) -> String {
     format!("/records/{}", record.id)
 }
 
-/// One line of a list, which keys and the palette act on; `aside` stands on its right side.
-pub(crate) fn row(record: &MemoryRecord, when: When, known: &Known, aside: &Markup) -> Markup {
-    let calendar = &known.calendar;
-    let about = About::of(record);
+/// Renders one line of a list, on which keys and the palette act; `aside` is on its right side.
+pub(crate) fn render_row(
+    record: &MemoryRecord,
+    when: RowTime,
+    context: &RowContext,
+    aside: &Markup,
+) -> Markup {
+    let calendar = &context.calendar;
+    let about = RecordByline::of(record);
     let title = title(record);
-    // What the line says already is not said again below it.
+    // The text below the line leaves out its title.
     let whole = record.text.trim();
     let rest = whole.strip_prefix(title.trim()).map_or(whole, str::trim);
     let more: String = rest.chars().take(MORE_CHARS).collect();
     html! {
         li class="row" data-record=(record.id) {
             input type="checkbox" name="id" value=(record.id) form="many"
-                aria-label="Select this record";
+                aria-label="Select this memory";
             (kind_icon(record))
-            span class=(kind_class(record)) title=[dot_says(record)] { (about.record_type.name()) }
-            a class="x" href=(path(record)) { (text::line(title, TITLE_CHARS)) }
+            span class=(kind_class(record)) title=[category_tooltip(record)] {
+                (if is_definition(record) { "definition" } else { about.record_type.name() })
+            }
+            a class="x" href=(path(record)) {
+                (text::shorten_title(title, TITLE_CHARS))
+                @if shows_first_sentence(record) && !rest.is_empty() {
+                    " " span class="rest" { (text::shorten(text::first_sentence(rest), TITLE_CHARS)) }
+                }
+            }
             span class="w" {
                 @if record.retention == Retention::Pinned { (icon("pin")) }
-                @if known.published.contains(&record.id) {
+                @if context.published.contains(&record.id) {
                     span class="chip good" { "published" }
                 } @else if record.visibility != Visibility::Private {
-                    span class="chip" { (record.visibility.name()) }
+                    span class="chip" { "in project files" }
                 }
                 (aside)
                 @if let Some(project) = &about.project {
-                    span class="project" { (text::line(project, 24)) }
+                    span class="project" { (text::shorten(project, 24)) }
                 }
                 time datetime=(record.timestamp.to_rfc3339())
-                    title=(calendar.minute_of(record.timestamp)) {
+                    title=(calendar.format_to_minute(record.timestamp)) {
                     (match when {
-                        When::Clock => calendar.clock_of(record.timestamp),
-                        When::Ago => calendar.ago(record.timestamp),
-                        When::Day => day_of(calendar.day_of(record.timestamp), calendar),
+                        RowTime::Clock => calendar.format_time_of_day(record.timestamp),
+                        RowTime::Ago => calendar.format_relative(record.timestamp),
+                        RowTime::Day => format_day(calendar.day_of(record.timestamp), calendar),
                     })
                 }
             }
-            @if !more.is_empty() { div class="more" hidden { (text::whole(&more)) } }
+            @if !more.is_empty() { div class="more" hidden { (text::render(&more)) } }
         }
     }
 }
 
-/// A line that names something elsewhere: a linked record, what followed a prompt.
-pub(crate) fn named(id: RecordId, says: &str, title: &str, more: &str) -> Markup {
+/// Returns whether a row shows the first sentence next to the title: a title alone would hide in
+/// what two lessons differ.
+fn shows_first_sentence(record: &MemoryRecord) -> bool {
+    matches!(
+        record.record_type(),
+        RecordType::Lesson | RecordType::Decision
+    )
+}
+
+/// Renders a line with a link to a record that is known only by id and title.
+pub(crate) fn render_link_row(id: RecordId, summary: &str, title: &str, more: &str) -> Markup {
     html! {
         li class="row" data-record=(id) {
             span {} (icon("note"))
-            span class="k" { (text::line(says, 40)) }
-            a class="x" href=(format!("/records/{id}")) { (text::line(title, TITLE_CHARS)) }
+            span class="k" { (text::shorten(summary, 40)) }
+            a class="x" href=(format!("/records/{id}")) { (text::shorten_title(title, TITLE_CHARS)) }
             span class="w" { (more) }
         }
     }
@@ -121,13 +152,13 @@ fn kind_class(record: &MemoryRecord) -> String {
     }
 }
 
-/// What the dot before a kind stands for.
-fn dot_says(record: &MemoryRecord) -> Option<String> {
+/// Returns the tooltip that explains the coloured dot in front of a type.
+fn category_tooltip(record: &MemoryRecord) -> Option<String> {
     let category = category(record).filter(|category| category_class(category).is_some());
-    category.map(|category| format!("The dot is the colour of its category, {category}"))
+    category.map(|category| format!("The dot shows the category: {category}"))
 }
 
-/// The picture of what a record is, in its colour; of a test also how it ended.
+/// Renders the icon of a record's type, in its colour; a failed test has an icon of its own.
 pub(crate) fn kind_icon(record: &MemoryRecord) -> Markup {
     let kind = record.record_type();
     if kind == RecordType::Test && test_passed(record) == Some(false) {
@@ -136,15 +167,15 @@ pub(crate) fn kind_icon(record: &MemoryRecord) -> Markup {
     html! { span class=(kind.name()) { (icon(kind.name())) } }
 }
 
-/// How a run of tests ended, as its details or its text say.
+/// Returns whether a test record passed, by its details or its text; `None` for other records.
 pub(crate) fn test_passed(record: &MemoryRecord) -> Option<bool> {
     if record.record_type() != RecordType::Test {
         return None;
     }
     let details = record.details.as_ref();
-    let said = |key: &str| details.and_then(|it| it.get(key));
-    let ended = said("passed").and_then(Value::as_bool);
-    let code = || Some(said("exit_code")?.as_i64()? == 0);
+    let detail = |key: &str| details.and_then(|it| it.get(key));
+    let ended = detail("passed").and_then(Value::as_bool);
+    let code = || Some(detail("exit_code")?.as_i64()? == 0);
     let quality = || Some(record.quality_score? >= 0.5);
     let text = || record.text.to_lowercase();
     let words = || match text() {
@@ -156,14 +187,14 @@ pub(crate) fn test_passed(record: &MemoryRecord) -> Option<bool> {
     ended.or_else(code).or_else(quality).or_else(words)
 }
 
-/// What typed knowledge calls itself: its category, else its type.
+/// Returns the category in a record's details, or the type there.
 fn category(record: &MemoryRecord) -> Option<&str> {
     let details = record.details.as_ref()?;
     let named = details.get("category").or_else(|| details.get("type"))?;
     named.as_str()
 }
 
-/// The colours of S60, by class.
+/// Returns the style class of a category's colour.
 fn category_class(category: &str) -> Option<String> {
     const COLOURED: [&str; 7] = [
         "task_completion",
@@ -174,36 +205,36 @@ fn category_class(category: &str) -> Option<String> {
         "decision",
         "failure",
     ];
-    let known = match category {
+    let coloured = match category {
         "dead_end" => Some("failure"),
         other => COLOURED.into_iter().find(|one| *one == other),
     };
-    known.map(|known| format!("category-{known}"))
+    coloured.map(|name| format!("category-{name}"))
 }
 
-/// What the fields of a filter complete from: the sessions and the people of records.
-pub(crate) fn known<'a>(records: impl Iterator<Item = &'a MemoryRecord>) -> Markup {
+/// Renders the sessions and authors of records, from which filter fields complete.
+pub(crate) fn render_completions<'a>(records: impl Iterator<Item = &'a MemoryRecord>) -> Markup {
     let (mut sessions, mut people) = (BTreeSet::new(), BTreeSet::new());
     for record in records {
         sessions.insert(record.session_id.clone());
-        people.extend(About::of(record).by);
+        people.extend(RecordByline::of(record).by);
     }
     sessions.remove("");
     html! {
-        (pairs::known("session", sessions.into_iter()))
-        (pairs::known("author", people.into_iter()))
+        (pairs::render_datalist("session", sessions.into_iter()))
+        (pairs::render_datalist("author", people.into_iter()))
     }
 }
 
-/// Records one after the other that belong to one session of one day.
-pub(crate) struct Group<'a> {
+/// Records of one session of one day, the newest first.
+pub(crate) struct SessionGroup<'a> {
     pub(crate) day: NaiveDate,
     pub(crate) session: &'a str,
     pub(crate) records: Vec<&'a MemoryRecord>,
 }
 
-impl Group<'_> {
-    /// The first prompt that is among its records.
+impl SessionGroup<'_> {
+    /// Returns the title of the oldest prompt among its records.
     pub(crate) fn prompt(&self) -> Option<&str> {
         let mut oldest = self.records.iter().rev();
         let found = oldest.find(|record| record.record_type() == RecordType::Prompt);
@@ -213,24 +244,28 @@ impl Group<'_> {
     pub(crate) fn name(&self) -> &str {
         match (self.prompt(), self.session) {
             (Some(prompt), _) => prompt,
-            (None, "") => "Without a session",
+            (None, "") => "No session",
+            // What a program named by a number is called by its first memory.
+            (None, session) if session.starts_with(NUMBERED_SESSION) => {
+                self.records.last().map_or(session, |record| title(record))
+            }
             (None, session) => session,
         }
     }
 }
 
-/// The records, newest first, by day and session: `apart` keeps parts of one session that others
-/// come between apart, as a timeline does.
-pub(crate) fn groups<'a>(
+/// Groups records by day and session; with `apart`, parts of a session with others in between are
+/// separate groups, as in a timeline.
+pub(crate) fn group_by_session<'a>(
     records: &'a [MemoryRecord],
     calendar: &Calendar,
     apart: bool,
-) -> Vec<Group<'a>> {
-    let mut groups: Vec<Group<'a>> = Vec::new();
+) -> Vec<SessionGroup<'a>> {
+    let mut groups: Vec<SessionGroup<'a>> = Vec::new();
     for record in records {
         let day = calendar.day_of(record.timestamp);
         let session = record.session_id.as_str();
-        let is_its = |group: &&mut Group<'_>| group.day == day && group.session == session;
+        let is_its = |group: &&mut SessionGroup<'_>| group.day == day && group.session == session;
         let found = if apart {
             groups.last_mut().filter(is_its)
         } else {
@@ -238,7 +273,7 @@ pub(crate) fn groups<'a>(
         };
         match found {
             Some(group) => group.records.push(record),
-            None => groups.push(Group {
+            None => groups.push(SessionGroup {
                 day,
                 session,
                 records: vec![record],
@@ -248,27 +283,27 @@ pub(crate) fn groups<'a>(
     groups
 }
 
-/// A group as a list shows it.
-pub(crate) struct Told<'a> {
-    pub(crate) group: &'a Group<'a>,
+/// A group with the texts and the rows that a list shows of it.
+pub(crate) struct RowGroup<'a> {
+    pub(crate) group: &'a SessionGroup<'a>,
     pub(crate) name: &'a str,
-    pub(crate) says: String,
-    /// At the right end of its heading.
+    pub(crate) summary: String,
+    /// Shown at the right end of its heading.
     pub(crate) end: Markup,
     pub(crate) records: Vec<&'a MemoryRecord>,
 }
 
-impl<'a> Told<'a> {
-    /// All of a group; where that may have more than the list, it says how many are shown.
-    pub(crate) fn all(group: &'a Group<'a>, is_whole: bool) -> Self {
+impl<'a> RowGroup<'a> {
+    /// Shows a whole group; unless `is_whole`, it says how many records are shown.
+    pub(crate) fn from_group(group: &'a SessionGroup<'a>, is_whole: bool) -> Self {
         let count = group.records.len();
         Self {
             group,
             name: group.name(),
-            says: if is_whole {
-                text::of(count, "record", "records")
+            summary: if is_whole {
+                text::pluralize(count, "memory", "memories")
             } else {
-                format!("{count} shown")
+                text::pluralize(count, "memory shown", "memories shown")
             },
             end: html! {},
             records: group.records.clone(),
@@ -280,42 +315,48 @@ impl<'a> Told<'a> {
     }
 
     fn path(&self) -> String {
-        format!("/timeline?session={}", encoded(self.group.session))
+        format!("/timeline?session={}", percent_encode(self.group.session))
     }
 }
 
-/// Groups one below the other. Days and longer sessions have headings; where so few records have
-/// one in common that headings would take the records' place, each row has its day and session.
-pub(crate) fn by_day(all: &[Told<'_>], known: &Known) -> Markup {
-    let is_new = |place: usize| {
-        let before = place.checked_sub(1).and_then(|before| all.get(before));
-        before.is_none_or(|before| before.group.day != all[place].group.day)
+/// Renders groups one below the other. Days and longer sessions have headings. If headings would
+/// leave too few records on a screen, each row has its day and session instead.
+pub(crate) fn render_groups(all: &[RowGroup<'_>], context: &RowContext) -> Markup {
+    let is_new = |index: usize| {
+        let before = index.checked_sub(1).and_then(|before| all.get(before));
+        before.is_none_or(|before| before.group.day != all[index].group.day)
     };
     let (mut records, mut headings) = (0, 0);
-    for (place, told) in all.iter().enumerate() {
+    for (index, row_group) in all.iter().enumerate() {
         if records >= SCREEN {
             break;
         }
-        headings += usize::from(is_new(place) || told.is_headed());
-        records += told.records.len();
+        headings += usize::from(is_new(index) || row_group.is_headed());
+        records += row_group.records.len();
     }
     let is_headed = headings <= HEADINGS_MAX;
-    let when = if is_headed { When::Clock } else { When::Day };
+    let when = if is_headed {
+        RowTime::Clock
+    } else {
+        RowTime::Day
+    };
     html! {
         ol class="rows" {
-            @for (place, told) in all.iter().enumerate() {
-                @let own = is_headed && told.is_headed();
-                @let day = (is_headed && is_new(place)).then_some(told.group.day);
+            @for (index, row_group) in all.iter().enumerate() {
+                @let own = is_headed && row_group.is_headed();
+                @let day = (is_headed && is_new(index)).then_some(row_group.group.day);
                 @if own || day.is_some() {
-                    (head(day.map(|one| day_of(one, &known.calendar)), own.then_some(told)))
-                } @else if is_headed && place > 0 && all[place - 1].is_headed() {
-                    li class="apart" {}
+                    (render_heading(day.map(|one| format_day(one, &context.calendar)), own.then_some(row_group)))
+                } @else if is_headed && index > 0 && all[index - 1].is_headed() {
+                    @if row_group.group.session.is_empty() {
+                        li class="grouping" { h3 { (row_group.name) } }
+                    } @else { li class="apart" {} }
                 }
-                @let is_named = !own && !told.group.session.is_empty();
-                @for (place, record) in told.records.iter().enumerate() {
-                    (row(record, when, known, &html! {
-                        @if is_named && place == 0 {
-                            a class="session" href=(told.path()) { (text::line(told.name, 32)) }
+                @let is_named = !own && !row_group.group.session.is_empty();
+                @for (index, record) in row_group.records.iter().enumerate() {
+                    (render_row(record, when, context, &html! {
+                        @if is_named && index == 0 {
+                            a class="session" href=(row_group.path()) { (text::shorten(row_group.name, 32)) }
                         }
                     }))
                 }
@@ -324,22 +365,22 @@ pub(crate) fn by_day(all: &[Told<'_>], known: &Known) -> Markup {
     }
 }
 
-/// The heading of a day, of a session of it, or of both.
-fn head(day: Option<String>, told: Option<&Told<'_>>) -> Markup {
+/// Renders the heading of a day, of a session, or of both.
+fn render_heading(day: Option<String>, row_group: Option<&RowGroup<'_>>) -> Markup {
     html! {
         li class="grouping" {
             @if let Some(day) = day { h2 { (day) } }
-            @if let Some(told) = told {
-                h3 { a href=(told.path()) { (text::line(told.name, 120)) } }
-                small { (told.says) }
-                (told.end)
+            @if let Some(row_group) = row_group {
+                h3 { a href=(row_group.path()) { (text::shorten(row_group.name, 120)) } }
+                small { (row_group.summary) }
+                (row_group.end)
             }
         }
     }
 }
 
-/// A day as a reader says it.
-pub(crate) fn day_of(day: NaiveDate, calendar: &Calendar) -> String {
+/// Formats a day for people: "Today", "Yesterday", or a date.
+pub(crate) fn format_day(day: NaiveDate, calendar: &Calendar) -> String {
     let today = calendar.today();
     if day == today {
         "Today".to_owned()
@@ -352,36 +393,45 @@ pub(crate) fn day_of(day: NaiveDate, calendar: &Calendar) -> String {
     }
 }
 
-/// A list with what can be done to those that are selected.
-pub(crate) fn list(visit: &Visit, rows: &Markup) -> Markup {
+/// Renders a list with the actions on selected records.
+pub(crate) fn render_list(visit: &PageRequest, rows: &Markup) -> Markup {
     html! {
         div class="list" data-list {
             (rows)
             @if !visit.read_only {
                 form id="many" class="many" method="post" action="/many" {
-                    (crate::shell::token(visit))
-                    label { "Tag them" input name="tag" maxlength="100" autocomplete="off"; }
-                    button name="act" value="tag" data-command="Tag the selected records" { "Tag" }
+                    (crate::shell::render_form_token_field(visit))
+                    label { "Tag" input name="tag" maxlength="100" autocomplete="off"; }
+                    button name="act" value="tag" data-command="Tag the selected memories" { "Add tag" }
                     button class="danger" name="act" value="forget"
-                        data-command="Forget the selected records" { "Forget\u{2026}" }
-                    button type="reset" class="quiet" { "Clear" }
+                        data-command="Forget the selected memories" { "Forget\u{2026}" }
+                    button type="reset" class="quiet" { "Clear selection" }
                 }
             }
         }
     }
 }
 
-/// A reader's word on a result: whether it helped.
-pub(crate) fn judge(visit: &Visit, fields: &[(&str, &str)]) -> Markup {
+/// Labels of the two buttons that rate a memory that was given.
+pub(crate) const HELPFUL: [&str; 2] = ["Helpful", "Not helpful"];
+/// Labels of the two buttons for a memory that was left out.
+pub(crate) const MISSED: [&str; 2] = ["Should have been given", "Rightly left out"];
+
+/// Renders the two buttons by which a reader rates a result.
+pub(crate) fn render_judge_buttons(
+    visit: &PageRequest,
+    [good, bad]: [&str; 2],
+    fields: &[(&str, &str)],
+) -> Markup {
     form(
         visit,
         "/search/judge",
         &html! {
             @for (name, value) in fields { input type="hidden" name=(name) value=(value); }
-            button class="quiet" name="helped" value="yes" data-command="Helpful" { "Helpful" }
-            button class="quiet" name="helped" value="no" data-command="Not helpful" {
-                "Not helpful"
-            }
+            button class="quiet" name="helped" value="yes" data-command=(good)
+                title="Ranks it higher for similar questions" { (good) }
+            button class="quiet" name="helped" value="no" data-command=(bad)
+                title="Ranks it lower for similar questions" { (bad) }
         },
     )
 }
@@ -397,7 +447,7 @@ mod tests {
         let titled = |text: &str, kind: &str| {
             let mut body = RecordBody::new(text, MemorySource::UserInput, MemoryKind::Finding);
             body.details = Some(json!({ "type": kind, "title": "alpha" }));
-            let record = body.kept(RecordId::from_parts(1, 1), DateTime::UNIX_EPOCH);
+            let record = body.into_record(RecordId::from_parts(1, 1), DateTime::UNIX_EPOCH);
             title(&record).to_owned()
         };
         let section = "alpha > DNS move > What went wrong\n\nThe old zone stayed.";
@@ -412,18 +462,18 @@ mod tests {
 
     #[test]
     fn the_dot_before_a_kind_says_what_it_stands_for() {
-        let says = |details| {
+        let summary = |details| {
             let mut body = RecordBody::new("a", MemorySource::UserInput, MemoryKind::Finding);
             body.details = details;
-            dot_says(&body.kept(RecordId::from_parts(1, 1), DateTime::UNIX_EPOCH))
+            category_tooltip(&body.into_record(RecordId::from_parts(1, 1), DateTime::UNIX_EPOCH))
         };
-        let decision = "The dot is the colour of its category, decision";
+        let decision = "The dot shows the category: decision";
         assert_eq!(
-            says(Some(json!({ "type": "decision" }))).as_deref(),
+            summary(Some(json!({ "type": "decision" }))).as_deref(),
             Some(decision)
         );
-        assert_eq!(says(Some(json!({ "type": "lesson" }))), None);
-        assert_eq!(says(None), None);
+        assert_eq!(summary(Some(json!({ "type": "lesson" }))), None);
+        assert_eq!(summary(None), None);
     }
 
     #[test]

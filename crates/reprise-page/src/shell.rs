@@ -1,27 +1,42 @@
-//! What stands around every room: head, places, menus, forms, toasts.
+//! The parts of every page: header, navigation, menus, forms, toasts, tables.
 
-use maud::{DOCTYPE, Markup, html};
+use std::convert::Infallible;
+use std::pin::Pin;
 
-use crate::assets;
-use crate::page::{READ_ONLY, Visit};
+use axum::body::Body;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse as _, Response};
+use chrono::{DateTime, Utc};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use reprise_operations::PauseMode;
+use reprise_types::Calendar;
+use tokio::sync::mpsc;
+use tokio_stream::StreamExt as _;
+use tokio_stream::wrappers::ReceiverStream;
 
-/// The field of every form that says which session it belongs to.
+use crate::page::{PageRequest, PageResult, READ_ONLY};
+use crate::{assets, text};
+
+/// Name of the field by which every form says which sign-in it belongs to.
 pub(crate) const FORM_TOKEN: &str = "form_token";
 
-/// Where a session is ended.
+/// Address that ends a sign-in.
 pub(crate) const SIGN_OUT: &str = "/sign-out";
 
-/// Where one goes on to another user's memory.
+/// Address that switches to another user's memory.
 pub(crate) const SWITCH: &str = "/switch";
 
-/// The places that begin with a question in place of a title.
+/// Pages that begin with the question field, without a visible title.
 const HOME: &str = "/";
 const ASK: &str = "/search";
 
+/// Most characters of the sentence of an error.
+const SENTENCE_CHARS: usize = 600;
+
 type Tabs = &'static [(&'static str, &'static str)];
 
-/// The five places: where each begins, its name, and its rooms.
-const PLACES: [(&str, &str, Tabs); 5] = [
+/// The entries of the main navigation: address, name and tabs.
+const PLACES: [(&str, &str, Tabs); 6] = [
     (HOME, "Home", &[]),
     (
         "/timeline",
@@ -30,65 +45,112 @@ const PLACES: [(&str, &str, Tabs); 5] = [
             ("/timeline", "Timeline"),
             ("/knowledge", "Knowledge"),
             ("/projects", "Projects"),
-            ("/map", "Map"),
+            ("/global", "Published"),
         ],
     ),
     (ASK, "Ask", &[]),
     (
-        "/prompts",
+        "/agents",
         "Agents",
         &[
+            ("/agents", "Agents"),
             ("/prompts", "Prompts"),
-            ("/activity", "Lately"),
+            ("/activity", "Activity"),
             ("/learning", "Learning"),
         ],
     ),
     (
-        "/workspace",
-        "Shared",
-        &[("/workspace", "Workspace"), ("/global", "Published")],
+        "/knowledge/review",
+        "To decide",
+        &[
+            ("/knowledge/review", "To decide"),
+            ("/knowledge/tidy", "Duplicates"),
+            ("/care/audit", "Health"),
+        ],
+    ),
+    (
+        "/care",
+        "Settings",
+        &[
+            ("/care", "Storage"),
+            ("/care/backups", "Backups"),
+            ("/care/access", "Tokens and HTTP"),
+            ("/care/configuration", "Configuration"),
+        ],
     ),
 ];
 
-/// What keeps memory in order.
-const ORDER: [(&str, &str); 5] = [
-    ("/knowledge/review", "Contradictions and duplicates"),
-    ("/knowledge/tidy", "Tidy up"),
-    ("/care/audit", "How memory stands"),
-    ("/care", "File, copies, tokens, settings"),
-    ("/done", "What you changed"),
-];
-
-/// A room with everything around it: by the address of its tab, and its title.
-pub(crate) fn room(visit: &Visit, tab: &str, title: &str, body: &Markup) -> Markup {
-    room_with(visit, tab, title, &html! {}, body)
+/// Renders a whole page with header and tabs; `tab` is the address of its tab.
+pub(crate) fn render_page(visit: &PageRequest, tab: &str, title: &str, body: &Markup) -> Markup {
+    render_page_with_bar(visit, tab, title, &html! {}, body)
 }
 
-/// The same with `bar` in the line of its title.
-pub(crate) fn room_with(
-    visit: &Visit,
+/// Renders a whole page with `bar` next to its title.
+pub(crate) fn render_page_with_bar(
+    visit: &PageRequest,
     tab: &str,
     title: &str,
     bar: &Markup,
     body: &Markup,
 ) -> Markup {
-    // What keeps memory in order is behind the menu, and in no place.
+    let name = PageName {
+        heading: title,
+        title,
+    };
+    render_named_page(visit, tab, &name, bar, body)
+}
+
+/// Most characters of a subject in the title of a browser's tab.
+const SUBJECT_CHARS: usize = 80;
+
+/// Renders a whole page about one thing, whose first line is the title of the browser's tab.
+pub(crate) fn render_page_about(
+    visit: &PageRequest,
+    tab: &str,
+    heading: &str,
+    subject: &str,
+    body: &Markup,
+) -> Markup {
+    let name = PageName {
+        heading,
+        title: &text::plain_line(subject, SUBJECT_CHARS),
+    };
+    render_named_page(visit, tab, &name, &html! {}, body)
+}
+
+/// What a page is called.
+struct PageName<'a> {
+    /// In its heading.
+    heading: &'a str,
+    /// In the browser's tab and history.
+    title: &'a str,
+}
+
+fn render_named_page(
+    visit: &PageRequest,
+    tab: &str,
+    name: &PageName<'_>,
+    bar: &Markup,
+    body: &Markup,
+) -> Markup {
+    let PageName { heading, title } = name;
+    // The page of users belongs to no entry of the navigation.
     let place = PLACES
         .into_iter()
         .find(|(path, _, tabs)| *path == tab || tabs.iter().any(|(path, _)| *path == tab));
     let (place, _, tabs) = place.unwrap_or_default();
     let is_named = ![HOME, ASK].contains(&place);
-    document(
+    render_document(
         title,
         &html! {
-            (head(visit, place))
+            (render_header(visit, place))
             main id="main" tabindex="-1" {
                 @if is_named {
                     div class="title" {
-                        h1 { (title) }
+                        h1 { (heading) }
                         (bar)
                         @if !tabs.is_empty() {
-                            nav class="tabs" aria-label="Rooms" {
+                            nav class="tabs" aria-label="Section" {
                                 @for (path, name) in tabs {
                                     a href=(path)
                                         aria-current=[(*path == tab).then_some("page")] {
@@ -98,54 +160,143 @@ pub(crate) fn room_with(
                             }
                         }
                     }
-                } @else { h1 class="unseen-text" { (title) } }
+                } @else { h1 class="unseen-text" { (heading) } }
                 (body)
             }
             footer class="foot" {
-                "Served by the daemon on this machine. Only what you publish leaves it, and, \
-                 where a service of published knowledge is set, the questions to it without \
-                 their secrets."
+                "Served by the daemon on this machine. " (describe_leaving(visit))
             }
         },
     )
 }
 
-fn head(visit: &Visit, place: &str) -> Markup {
+/// Settings whose address another machine may have, and what goes there.
+const LEAVING: [(&str, &str); 3] = [
+    (
+        "global.url",
+        "What you publish, and questions without their secrets, go to",
+    ),
+    ("memory.model", "Texts are compared by the model at"),
+    (
+        "recall.reranker",
+        "Questions and results are checked by the model at",
+    ),
+];
+
+/// Says what leaves this machine, as it is configured.
+fn describe_leaving(visit: &PageRequest) -> String {
+    let settings = visit.page.host().settings();
+    let mut sentences = Vec::new();
+    for (name, what) in LEAVING {
+        let value = settings.iter().find(|one| one.name == name);
+        let host = value.and_then(|one| one.value.split_once("://"));
+        let host = host.and_then(|(_, rest)| rest.split(['/', '#']).next());
+        sentences.extend(host.map(|host| format!("{what} {}.", text::plain_line(host, 80))));
+    }
+    if sentences.is_empty() {
+        "Nothing leaves it.".to_owned()
+    } else {
+        sentences.join(" ")
+    }
+}
+
+/// Where the body of a streamed page is; no text of a page can contain it unescaped.
+const BODY_MARK: &str = "<!--body-->";
+
+/// What a browser is sent while the body of a page is computed.
+pub(crate) struct PageFrame {
+    /// The address of its tab.
+    pub(crate) tab: &'static str,
+    pub(crate) title: &'static str,
+    /// What is being done.
+    pub(crate) progress: &'static str,
+    /// What is known already.
+    pub(crate) before: Markup,
+}
+
+type BodyFuture = Pin<Box<dyn Future<Output = PageResult<Markup>> + Send>>;
+
+/// Sends the frame of a page at once, and its body when that is computed.
+pub(crate) fn stream_page(
+    visit: PageRequest,
+    frame: &PageFrame,
+    render: impl FnOnce(PageRequest) -> BodyFuture + Send + 'static,
+) -> Response {
+    let around = html! {
+        (frame.before)
+        p class="progress" role="status" { (frame.progress) }
+        (PreEscaped(BODY_MARK))
+    };
+    let page = render_page(&visit, frame.tab, frame.title, &around).into_string();
+    let (head, tail) = page.split_once(BODY_MARK).unwrap_or((&page, ""));
+    let (head, tail) = (head.to_owned(), tail.to_owned());
+    let (sender, receiver) = mpsc::channel(2);
+    tokio::spawn(async move {
+        // A browser that went away takes nothing.
+        if sender.send(head).await.is_err() {
+            return;
+        }
+        let body = match render(visit).await {
+            Ok(body) => html! { div class="late" { (body) } },
+            Err(error) => {
+                let (first, rest) = error.split_sentence();
+                html! {
+                    div class="late need" { b { (text::shorten_title(first, SENTENCE_CHARS)) } p { (text::shorten_title(rest, SENTENCE_CHARS)) } }
+                }
+            }
+        };
+        drop(sender.send(body.into_string() + &tail).await);
+    });
+    let parts = ReceiverStream::new(receiver).map(Ok::<_, Infallible>);
+    let media = [(CONTENT_TYPE, "text/html; charset=utf-8")];
+    (media, Body::from_stream(parts)).into_response()
+}
+
+fn render_header(visit: &PageRequest, place: &str) -> Markup {
     html! {
         header class="top" data-read-only[visit.read_only] {
             a class="brand" href="/" {
-                img src=(assets::path("icon.svg")) alt="" width="22" height="22"; "Reprise"
+                img src=(assets::asset_path("icon.svg")) alt="" width="22" height="22"; "Reprise"
             }
-            nav class="places" aria-label="Places" { (places(place)) }
+            nav class="places" aria-label="Main" { (render_places(place, true)) }
             div class="right" {
-                button type="button" class="quiet palette-button" data-palette hidden {
-                    kbd { "Ctrl K" } span class="unseen-text" { "Everything the page can do" }
+                (render_pause_switch(visit))
+                @if !visit.read_only {
+                    a class="button quiet new-button" href="/new" data-key="c" { "New lesson" }
                 }
-                details class="menu" name="menu" {
-                    summary { (visit.user) (icon("down")) }
+                button type="button" class="quiet palette-button" data-palette hidden {
+                    span { "Commands" } kbd { "Ctrl K" }
+                }
+                details class="menu" {
+                    summary aria-label=(format!("Menu of user {}", visit.user)) {
+                        span class="user" { (visit.user) } (icon("down"))
+                    }
                     div class="pop" {
+                        nav class="only-narrow" aria-label="Places" { (render_places(place, false)) hr; }
                         p class="says" {
-                            "The memory of " b { (visit.user) }
-                            @if visit.read_only { ", to look only" }
+                            "User: " b { (visit.user) }
+                            @if visit.read_only { " (may only read)" }
                         }
-                        @if visit.operator { a href="/users" { "Go to another user's memory" } }
+                        a href="/done" { "Recent changes (undo)" }
+                        a href="/help" { "Help" }
+                        label class="says theme" hidden {
+                            "Theme"
+                            select data-theme-choice {
+                                @for (value, name) in [("", "as the system"), ("light", "light"), ("dark", "dark")] {
+                                    option value=(value) { (name) }
+                                }
+                            }
+                        }
+                        @if visit.operator { a href="/users" { "Switch to another user" } }
                         @else {
                             p class="says" {
-                                "`reprise open --all-users` opens a page that goes from user to \
-                                 user."
+                                "To switch between users, run " b { "reprise open --all-users" } "."
                             }
                         }
                         hr;
                         form method="post" action=(SIGN_OUT) {
-                            (token(visit)) button class="link" { "Sign out" }
+                            (render_form_token_field(visit)) button class="link" { "Sign out" }
                         }
-                    }
-                }
-                details class="menu" name="menu" {
-                    summary aria-label="Menu" { (icon("menu")) }
-                    nav class="pop" aria-label="Menu" {
-                        div class="only-narrow" { (places(place)) hr; }
-                        @for (path, name) in ORDER { a href=(path) { (name) } }
                     }
                 }
             }
@@ -153,29 +304,109 @@ fn head(visit: &Visit, place: &str) -> Markup {
     }
 }
 
-fn places(place: &str) -> Markup {
+/// Renders the switch that pauses all memory, or ends that.
+fn render_pause_switch(visit: &PageRequest) -> Markup {
+    let pause = visit.memory().find_general_pause();
+    let (label, class) = match pause.as_ref().map(|rule| rule.mode) {
+        None => ("Memory on", "light on"),
+        Some(PauseMode::ReadOnly) => ("Read only", "light"),
+        Some(PauseMode::Off) => ("Paused", "light"),
+    };
+    let calendar = visit.page.calendar();
+    let until = pause.as_ref().and_then(|rule| rule.until);
     html! {
-        @for (path, name, _) in PLACES {
-            a href=(path) aria-current=[(place == path).then_some("page")] { (name) }
+        details class="menu pause" {
+            summary title="Pause memory, or make it read only" {
+                span class=(class) {} span class="pause-label" { (label) }
+                @if let Some(until) = until {
+                    span class="faint" { "until " (calendar.format_time_of_day(until)) }
+                }
+                (icon("down"))
+            }
+            div class="pop" {
+                @if visit.read_only { p class="says" { (text::shorten_title(READ_ONLY, SENTENCE_CHARS)) } }
+                @else if pause.is_some() {
+                    p class="says" { (describe_pause(pause.as_ref().map(|rule| rule.mode), until, &calendar)) }
+                    (render_pause_form(visit, "remember", "", "Resume now"))
+                } @else {
+                    p class="says" { "Pause memory for every agent and project:" }
+                    (render_pause_form(visit, "off", "hour", "Pause for an hour"))
+                    (render_pause_form(visit, "off", "today", "Pause until midnight"))
+                    (render_pause_form(visit, "off", "", "Pause until I resume"))
+                    p class="says" { "Or let agents get memories, and store nothing new:" }
+                    (render_pause_form(visit, "read_only", "", "Make memory read only"))
+                }
+                a href="/projects" { "Pause or allow by project" }
+            }
         }
     }
 }
 
-/// A page of its own, for whoever is not signed in or went astray.
-pub(crate) fn alone(title: &str, sentence: &str) -> Markup {
-    document(
-        title,
+/// Describes in a sentence what agents get during a pause, and until when.
+fn describe_pause(
+    mode: Option<PauseMode>,
+    until: Option<DateTime<Utc>>,
+    calendar: &Calendar,
+) -> String {
+    let time = until.map(|until| format!(" until {}", calendar.format_time_of_day(until)));
+    let time = time.unwrap_or_default();
+    match mode {
+        Some(PauseMode::ReadOnly) => {
+            format!("Memory is read only{time}: agents get memories, and nothing new is stored.")
+        }
+        _ => format!("Memory is paused{time}: agents get nothing, and nothing is stored."),
+    }
+}
+
+fn render_pause_form(visit: &PageRequest, mode: &str, how: &str, label: &str) -> Markup {
+    form(
+        visit,
+        "/pause",
+        &html! {
+            input type="hidden" name="mode" value=(mode);
+            input type="hidden" name="how" value=(how);
+            button class="link" data-command=(label) { (label) }
+        },
+    )
+}
+
+/// Renders the links of the navigation; only those of the main one are marked as places.
+fn render_places(place: &str, is_main: bool) -> Markup {
+    html! {
+        @for (path, name, _) in PLACES {
+            a href=(path) data-place=[is_main.then(|| name.to_lowercase())]
+                aria-current=[(place == path).then_some("page")] { (name) }
+        }
+    }
+}
+
+/// Renders a page without navigation, for visitors who are not signed in and for errors.
+pub(crate) fn render_standalone(title: &str, sentence: &str) -> Markup {
+    render_document(
+        &text::plain_line(title, SUBJECT_CHARS),
         &html! {
             main id="main" class="alone" tabindex="-1" {
-                h1 { (title) }
-                p { (sentence) }
-                p { a class="button" href="/" { "Home" } }
+                h1 { (text::shorten_title(title, SENTENCE_CHARS)) }
+                @if !sentence.is_empty() { p { (text::shorten_title(sentence, SENTENCE_CHARS)) } }
+                p class="acts" {
+                    button type="button" data-back hidden { "Back" }
+                    a class="button" href="/" { "Home" }
+                }
             }
         },
     )
 }
 
-fn document(title: &str, body: &Markup) -> Markup {
+fn render_document(title: &str, body: &Markup) -> Markup {
+    render_document_with(title, body, true)
+}
+
+/// Renders a document that asks for no news of a memory.
+pub(crate) fn render_document_without_events(title: &str, body: &Markup) -> Markup {
+    render_document_with(title, body, false)
+}
+
+fn render_document_with(title: &str, body: &Markup, has_events: bool) -> Markup {
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -184,9 +415,11 @@ fn document(title: &str, body: &Markup) -> Markup {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 title { (title) " - Reprise" }
-                link rel="stylesheet" href=(assets::path("page.css"));
-                link rel="icon" type="image/svg+xml" href=(assets::path("icon.svg"));
-                script type="module" src=(assets::path("page.js")) {}
+                link rel="stylesheet" href=(assets::asset_path("page.css"));
+                // It runs before the page is drawn, so that the theme does not flicker.
+                script src=(assets::asset_path("theme.js")) {}
+                link rel="icon" type="image/svg+xml" href=(assets::asset_path("icon.svg"));
+                @if has_events { script type="module" src=(assets::asset_path("page.js")) {} }
             }
             body {
                 a class="skip" href="#main" { "Skip to the content" }
@@ -197,40 +430,40 @@ fn document(title: &str, body: &Markup) -> Markup {
     }
 }
 
-/// A picture of the sheet of icons, which says nothing to whoever cannot see it.
+/// Renders an icon, which is hidden from screen readers.
 pub(crate) fn icon(name: &str) -> Markup {
     html! {
         svg class="i" aria-hidden="true" {
-            use href=(format!("{}#{name}", assets::path("icons.svg"))) {}
+            use href=(format!("{}#{name}", assets::asset_path("icons.svg"))) {}
         }
     }
 }
 
-/// What every form of a session carries.
-pub(crate) fn token(visit: &Visit) -> Markup {
+/// Renders the hidden field that ties a form to its sign-in.
+pub(crate) fn render_form_token_field(visit: &PageRequest) -> Markup {
     html! { input type="hidden" name=(FORM_TOKEN) value=(visit.form_token); }
 }
 
-/// A form that changes something; nobody who may only read gets one.
-pub(crate) fn form(visit: &Visit, action: &str, fields: &Markup) -> Markup {
+/// Renders a form that changes something, or nothing for a read-only sign-in.
+pub(crate) fn form(visit: &PageRequest, action: &str, fields: &Markup) -> Markup {
     html! {
         @if !visit.read_only {
-            form method="post" action=(action) { (token(visit)) (fields) }
+            form method="post" action=(action) { (render_form_token_field(visit)) (fields) }
         }
     }
 }
 
-/// Why whoever may only read gets no button where a room is there for it.
-pub(crate) fn only_looks(visit: &Visit) -> Markup {
-    html! { @if visit.read_only { p class="notice" { (READ_ONLY) } } }
+/// Renders the reason why a read-only sign-in gets no button, on pages that exist for one.
+pub(crate) fn render_read_only_notice(visit: &PageRequest) -> Markup {
+    html! { @if visit.read_only { p class="notice" { (text::shorten_title(READ_ONLY, SENTENCE_CHARS)) } } }
 }
 
-/// Something that was done, said below the page, with the way to take it back.
-pub(crate) fn toast(says: &Markup) -> Markup {
-    html! { div class="toast" role="status" { span { (says) } } }
+/// Renders a message about a finished action below the page.
+pub(crate) fn toast(label: &Markup) -> Markup {
+    html! { div class="toast" role="status" { span { (label) } } }
 }
 
-/// What is folded until somebody wants it; nothing at all where there is nothing in it.
+/// Renders a section that opens at a click, or nothing if `count` is 0.
 pub(crate) fn fold(name: &str, count: usize, body: &Markup) -> Markup {
     html! {
         @if count > 0 {
@@ -242,20 +475,32 @@ pub(crate) fn fold(name: &str, count: usize, body: &Markup) -> Markup {
     }
 }
 
-/// Names with their numbers.
+/// Renders a list of names with their numbers.
 pub(crate) fn figures(rows: &[(&str, String)]) -> Markup {
     html! { dl class="figures" { @for (name, value) in rows { dt { (name) } dd { (value) } } } }
 }
 
-/// A table with its heads; one that begins with `#` stands over numbers.
-pub(crate) fn table(says: &str, heads: &[&str], rows: impl Iterator<Item = Markup>) -> Markup {
+/// Renders a table; a head that begins with `#` marks a column of numbers.
+pub(crate) fn table(label: &str, heads: &[&str], rows: impl Iterator<Item = Markup>) -> Markup {
     html! {
-        table class="wide panel" aria-label=(says) {
+        table class="wide panel" aria-label=(label) {
             thead { tr { @for head in heads {
                 @let number = head.strip_prefix('#');
                 th scope="col" class=[number.map(|_| "number")] { (number.unwrap_or(head)) }
             } } }
-            tbody { @for row in rows { tr { (row) } } }
+            tbody { @for row in rows { tr { (PreEscaped(label_cells(row, heads))) } } }
         }
     }
+}
+
+/// Adds to each cell of a row the name of its column, which narrow screens show next to it.
+fn label_cells(row: Markup, heads: &[&str]) -> String {
+    let row = row.into_string();
+    let mut cells = row.split("<td");
+    let mut labelled = cells.next().unwrap_or_default().to_owned();
+    for (cell, head) in cells.zip(heads) {
+        let head = head.strip_prefix('#').unwrap_or(head);
+        labelled.extend(["<td data-label=\"", head, "\"", cell]);
+    }
+    labelled
 }

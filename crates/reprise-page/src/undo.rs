@@ -1,22 +1,22 @@
-//! Taking back what was done in a session, for as long as that lasts: the acts that it holds, the
-//! toast that offers it, the list of all of it, and the way back of each.
+//! Undoing what was done since the sign-in: the actions that can be undone, the toast that offers
+//! it, the list of all of them, and the inverse of each.
 
 use std::collections::VecDeque;
 
 use reprise_operations::Lesson;
-use reprise_operations::operations::graph::Tie;
+use reprise_operations::operations::graph::ClusterLink;
 use reprise_operations::operations::{forgetting, lessons, links, records, shared};
-use reprise_types::Link;
+use reprise_types::RecordLink;
 
 use crate::prelude::*;
 
-/// Acts that can be taken back; the oldest makes room.
+/// Number of actions that can be undone; a new one replaces the oldest.
 const HELD_MAX: usize = 32;
 
-/// How something that was done is taken back.
+/// How an action is undone.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Back {
-    /// By a version that is as `old` was.
+pub(crate) enum InverseAction {
+    /// Takes back what the version `new` changed of `old`.
     Revise {
         old: Box<MemoryRecord>,
         new: RecordId,
@@ -25,278 +25,305 @@ pub(crate) enum Back {
         record: RecordId,
         global: RecordId,
     },
+    /// Takes back the tags that were added and those that were removed.
     Tag {
         record: RecordId,
-        tags: Vec<String>,
+        before: Vec<String>,
+        after: Vec<String>,
     },
-    Link(Tie),
-    Unlink(Tie),
-    /// This is what it said, and what it was linked with.
+    Link(ClusterLink),
+    Unlink(ClusterLink),
+    /// Stores the record again, and its links.
     Unforget {
         record: Box<MemoryRecord>,
-        links: Vec<Link>,
+        links: Vec<RecordLink>,
     },
 }
 
-/// What was done.
+/// Something that a user did on the page.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Act {
-    /// The record that it is about; of several, the first.
+pub(crate) struct UserAction {
+    /// The record that it changed; the first of several.
     pub(crate) record: RecordId,
-    pub(crate) says: String,
-    /// A sentence on the secrets that were taken out of a new wording.
-    pub(crate) taken_out: String,
-    /// The ids of all that was forgotten.
-    pub(crate) gone: Vec<RecordId>,
-    /// What others still find of what was forgotten.
+    pub(crate) message: String,
+    /// A sentence about the secrets that were redacted in a new text.
+    pub(crate) redaction_note: String,
+    /// The ids of all forgotten versions.
+    pub(crate) forgotten: Vec<RecordId>,
+    /// The ids under which others still find what was forgotten.
     pub(crate) published: Vec<RecordId>,
-    /// In the order in which it was done.
-    pub(crate) back: Vec<Back>,
+    /// The inverse of each step, in the order of the steps.
+    pub(crate) inverse: Vec<InverseAction>,
 }
 
-impl Act {
-    pub(crate) fn new(record: RecordId, says: &str, back: Back) -> Self {
+impl UserAction {
+    pub(crate) fn new(record: RecordId, message: &str, inverse: InverseAction) -> Self {
         Self {
             record,
-            says: says.to_owned(),
-            taken_out: String::new(),
-            gone: Vec::new(),
+            message: message.to_owned(),
+            redaction_note: String::new(),
+            forgotten: Vec::new(),
             published: Vec::new(),
-            back: vec![back],
+            inverse: vec![inverse],
         }
     }
 
-    /// Several as one.
-    pub(crate) fn many(acts: Vec<Self>) -> Self {
-        let first = acts.first();
-        let says = first.map_or("", |act| &act.says);
+    /// Combines several actions into one.
+    pub(crate) fn combine(actions: Vec<Self>) -> Self {
+        let first = actions.first();
+        let message = first.map_or("", |action| &action.message);
         Self {
-            record: first.map_or(RecordId::from_parts(0, 0), |act| act.record),
-            says: format!("{} records: {says}", acts.len()),
-            taken_out: String::new(),
-            gone: acts.iter().flat_map(|act| act.gone.clone()).collect(),
-            published: acts.iter().flat_map(|act| act.published.clone()).collect(),
-            back: acts.into_iter().flat_map(|act| act.back).collect(),
+            record: first.map_or(RecordId::from_parts(0, 0), |action| action.record),
+            message: format!("{} memories: {message}", actions.len()),
+            redaction_note: String::new(),
+            forgotten: actions
+                .iter()
+                .flat_map(|action| action.forgotten.clone())
+                .collect(),
+            published: actions
+                .iter()
+                .flat_map(|action| action.published.clone())
+                .collect(),
+            inverse: actions
+                .into_iter()
+                .flat_map(|action| action.inverse)
+                .collect(),
         }
     }
 }
 
-/// An act with its number in the session.
+/// An action with its number since the sign-in.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Done {
+pub(crate) struct UndoEntry {
     pub(crate) number: u64,
     pub(crate) at: DateTime<Utc>,
-    pub(crate) act: Act,
+    pub(crate) action: UserAction,
 }
 
-/// The acts of a session that can be taken back.
+/// The actions since the sign-in that can be undone.
 #[derive(Debug, Default)]
-pub(crate) struct Undo {
+pub(crate) struct UndoList {
     next: u64,
-    done: VecDeque<Done>,
+    entries: VecDeque<UndoEntry>,
 }
 
-impl Undo {
-    /// Notes an act; answers its number.
-    pub(crate) fn push(&mut self, act: Act, at: DateTime<Utc>) -> u64 {
-        if self.done.len() >= HELD_MAX {
-            self.done.pop_front();
+impl UndoList {
+    /// Adds an action and returns its number.
+    pub(crate) fn push(&mut self, action: UserAction, at: DateTime<Utc>) -> u64 {
+        if self.entries.len() >= HELD_MAX {
+            self.entries.pop_front();
         }
         self.next += 1;
         let number = self.next;
-        self.done.push_back(Done { number, at, act });
+        self.entries.push_back(UndoEntry { number, at, action });
         number
     }
 
-    pub(crate) fn get(&self, number: u64) -> Option<Done> {
-        self.done.iter().find(|done| done.number == number).cloned()
+    pub(crate) fn get(&self, number: u64) -> Option<UndoEntry> {
+        self.entries
+            .iter()
+            .find(|entry| entry.number == number)
+            .cloned()
     }
 
-    /// Takes an act out: it is being undone, or can no longer be.
+    /// Removes an action that was undone or can no longer be.
     pub(crate) fn remove(&mut self, number: u64) {
-        self.done.retain(|done| done.number != number);
+        self.entries.retain(|entry| entry.number != number);
     }
 
-    /// Texts of forgotten records leave this process too.
+    /// Removes the actions that hold texts of forgotten records.
     pub(crate) fn drop_forgotten(&mut self) {
-        self.done.retain(|done| done.act.gone.is_empty());
+        self.entries
+            .retain(|entry| entry.action.forgotten.is_empty());
     }
 
-    /// Newest first.
-    pub(crate) fn all(&self) -> Vec<Done> {
-        self.done.iter().rev().cloned().collect()
+    /// Returns all actions, the newest first.
+    pub(crate) fn list(&self) -> Vec<UndoEntry> {
+        self.entries.iter().rev().cloned().collect()
     }
 }
 
-/// What a redirect told was just done, with the way to take it back.
-pub(crate) fn told(visit: &Visit, number: Option<&str>) -> Markup {
-    let says = match number {
+/// Renders the toast for what a redirect says was just done, with its undo button.
+pub(crate) fn render_done_toast(visit: &PageRequest, number: Option<&str>) -> Markup {
+    let message = match number {
         None => return html! {},
         Some("undone") => "Undone.",
-        Some("again") => "Undone: it is kept again under a new id, without earlier versions.",
+        Some("again") => "Undone. The memory is back under a new id, without earlier versions.",
         Some("partly") => {
-            "Undone: it is kept again under a new id, without earlier versions and a link that \
-             could not be made again."
+            "Undone. The memory is back under a new id, without earlier versions and without a \
+             link whose other end is gone."
         }
-        Some("judged") => "Noted: memory learns from it.",
-        Some("withdrawn") => "Taken back: nothing is learned from that run any more.",
+        Some("judged") => "Rating saved. Reprise learns from it.",
+        Some("withdrawn") => "Withdrawn. Nothing is learned from that run any more.",
         Some("same") => "Nothing was changed.",
-        Some("linked") => "These two were linked already.",
-        Some("tidied") => "Tidied up; the diary below takes it back.",
-        Some("answered") => "Answered.",
-        Some("revoked") => "The token opens nothing any more.",
+        Some("linked") => "These two memories are already linked.",
+        Some("tidied") => "Merged. You can undo it below.",
+        Some("added") => "Saved. Your agents can find it now.",
+        Some("paused") => "Memory is paused: agents get nothing, and nothing is stored.",
+        Some("read_only") => "Memory is read only: agents get memories, and nothing new is stored.",
+        Some("resumed") => "Memory is on: agents get memories and store new ones.",
+        Some("http") => "HTTP is on. Programs with a token reach this memory now.",
+        Some("saved") => "Backup saved, and every memory in it checked.",
+        Some("scheduled") => "Schedule saved.",
+        Some("unscheduled") => "Schedule off. The backups that were saved stay.",
+        Some("restored") => "Restored. The memory that was here before is listed below.",
+        Some("returned") => {
+            "Restored, with memories that you had forgotten. Forget them again if they should stay \
+             forgotten. The memory that was here before is listed below."
+        }
+        Some("revoked") => "Token revoked. Programs can no longer use it.",
         Some(number) => {
             let number = number.parse().unwrap_or_default();
-            let done = visit.undo(|undo| undo.get(number)).flatten();
-            return html! { @if let Some(done) = done { (said(visit, &done)) } };
+            let entry = visit.with_undo(|list| list.get(number)).flatten();
+            return html! { @if let Some(entry) = entry { (render_undo_toast(visit, &entry)) } };
         }
     };
-    toast(&html! { (says) })
+    toast(&html! { (message) })
 }
 
-fn said(visit: &Visit, done: &Done) -> Markup {
+fn render_undo_toast(visit: &PageRequest, entry: &UndoEntry) -> Markup {
     toast(&html! {
-        (done.act.says)
-        @if !done.act.taken_out.is_empty() { " " (text::line(&done.act.taken_out, 600)) }
-        " " (take_back(visit, done))
+        (entry.action.message)
+        @if !entry.action.redaction_note.is_empty() { " " (text::shorten(&entry.action.redaction_note, 600)) }
+        " " (render_undo_button(visit, entry))
     })
 }
 
-/// The button that takes an act back.
-pub(crate) fn take_back(visit: &Visit, done: &Done) -> Markup {
+/// Renders the button that undoes an action.
+pub(crate) fn render_undo_button(visit: &PageRequest, entry: &UndoEntry) -> Markup {
     form(
         visit,
         "/undo",
         &html! {
-            input type="hidden" name="number" value=(done.number);
+            input type="hidden" name="number" value=(entry.number);
             button data-command="Undo" { "Undo" }
         },
     )
 }
 
-/// Notes an act of this session; leads to its record.
-pub(crate) fn did(visit: &Visit, act: Act) -> Redirect {
-    let path = format!("/records/{}", act.record);
-    let number = noted(visit, act);
+/// Adds an action to the undo list and redirects to its record.
+pub(crate) fn push_and_redirect(visit: &PageRequest, action: UserAction) -> Redirect {
+    let path = format!("/records/{}", action.record);
+    let number = push_action(visit, action);
     Redirect::to(&format!("{path}?done={number}"))
 }
 
-/// Notes an act of this session; answers its number.
-pub(crate) fn noted(visit: &Visit, act: Act) -> u64 {
+/// Adds an action to the undo list and returns its number.
+pub(crate) fn push_action(visit: &PageRequest, action: UserAction) -> u64 {
     let now = visit.page.now();
-    let number = visit.undo(|undo| undo.push(act, now));
+    let number = visit.with_undo(|list| list.push(action, now));
     number.unwrap_or_default()
 }
 
-/// Everything that this session can take back, newest first.
-pub(crate) fn all(visit: &Visit) -> Vec<Markup> {
-    let all = visit.undo(|undo| undo.all()).unwrap_or_default();
+/// Renders every action that can be undone, the newest first.
+pub(crate) fn render_undo_entries(visit: &PageRequest) -> Vec<Markup> {
+    let all = visit.with_undo(|list| list.list()).unwrap_or_default();
     let calendar = visit.page.calendar();
-    let shown = all.iter().map(|done| {
+    let shown = all.iter().map(|entry| {
         html! {
             div class="card" {
                 p {
-                    span class="faint" { (calendar.clock_of(done.at)) } " " (done.act.says) " "
-                    @if done.act.gone.is_empty() {
-                        a href=(format!("/records/{}", done.act.record)) { "the record" }
+                    span class="faint" { (calendar.format_time_of_day(entry.at)) } " " (entry.action.message) " "
+                    @if entry.action.forgotten.is_empty() {
+                        a href=(format!("/records/{}", entry.action.record)) { "Open the memory" }
                     } @else {
-                        a href=(format!("/forgotten/{}", done.number)) { "what went" }
+                        a href=(format!("/forgotten/{}", entry.number)) { "See what was forgotten" }
                     }
-                    @if let [Back::Unforget { record, .. }] = done.act.back.as_slice() {
-                        ": " (text::line(rows::title(record), 100))
+                    @if let [InverseAction::Unforget { record, .. }] = entry.action.inverse.as_slice() {
+                        ": " (text::shorten(rows::title(record), 100))
                     }
                 }
-                div class="acts" { (take_back(visit, done)) }
+                div class="acts" { (render_undo_button(visit, entry)) }
             }
         }
     });
     shown.collect()
 }
 
-pub(crate) async fn undo(posted: Posted) -> Answer<Redirect> {
-    let number: u64 = posted.read("number")?;
+pub(crate) async fn undo(posted: Posted) -> PageResult<Redirect> {
+    let number: u64 = posted.parse_value("number")?;
     let visit = &posted.visit;
-    let done = visit.undo(|undo| undo.get(number)).flatten();
-    let done = done.ok_or_else(gone)?;
-    let says = if done.act.gone.is_empty() {
+    let entry = visit.with_undo(|list| list.get(number)).flatten();
+    let entry = entry.ok_or_else(expired_error)?;
+    let whole_undo = if entry.action.forgotten.is_empty() {
         "undone"
     } else {
         "again"
     };
     let (mut first, mut is_whole) = (None, true);
-    for back in done.act.back {
-        let (record, whole) = taken_back(visit, back).await?;
+    for inverse in entry.action.inverse {
+        let (record, whole) = apply_inverse(visit, inverse).await?;
         first = first.or(Some(record));
         is_whole &= whole;
     }
-    visit.undo(|undo| undo.remove(number));
-    let said = if is_whole { says } else { "partly" };
+    visit.with_undo(|list| list.remove(number));
+    let outcome = if is_whole { whole_undo } else { "partly" };
     Ok(Redirect::to(&match first {
-        Some(record) => format!("/records/{record}?done={said}"),
-        None => format!("/?done={said}"),
+        Some(record) => format!("/records/{record}?done={outcome}"),
+        None => format!("/?done={outcome}"),
     }))
 }
 
-pub(crate) fn gone() -> Trouble {
-    Trouble::new(
+pub(crate) fn expired_error() -> PageError {
+    PageError::new(
         StatusCode::GONE,
-        "This can no longer be taken back: the session keeps the last 32 changes, and what was \
-         erased is gone for good.",
+        "This can no longer be undone. Only the last 32 changes can be undone, and nothing that \
+         was erased from disk.",
     )
 }
 
-/// Takes something back; answers its record, and whether all of it came back.
-async fn taken_back(visit: &Visit, back: Back) -> Answer<(RecordId, bool)> {
-    let record = match back {
-        Back::Revise { old, new } => {
-            let seen = (old.visibility == Visibility::Workspace).then_some(old.visibility);
-            let old = old.body;
-            let changes = json!({
-                "text": old.text,
-                "tags": old.tags,
-                "details": old.details,
-                "metadata": old.metadata,
-                "retention": old.retention,
-                "visibility": seen,
-            });
-            revised(visit, new, changes).await?
-        }
-        Back::Unpublish { record, global } => {
-            let asked = shared::UnpublishArguments {
+/// Undoes one step; returns its record, and whether it was undone completely.
+async fn apply_inverse(
+    visit: &PageRequest,
+    inverse: InverseAction,
+) -> PageResult<(RecordId, bool)> {
+    let record = match inverse {
+        InverseAction::Revise { old, new } => undo_revision(visit, &old, new).await?,
+        InverseAction::Unpublish { record, global } => {
+            let arguments = shared::UnpublishArguments {
                 id: global.to_string(),
             };
-            visit.ask::<shared::Unpublish>(asked).await?;
+            visit.run::<shared::Unpublish>(arguments).await?;
             record
         }
-        Back::Tag { record, tags } => {
-            tagged(visit, record, tags).await?;
-            record
+        InverseAction::Tag {
+            record,
+            before,
+            after,
+        } => {
+            let id = record.to_string();
+            let present = visit.run::<History>(HistoryArguments { id }).await?.present;
+            let mut tags = present.body.tags;
+            tags.retain(|tag| before.contains(tag) || !after.contains(tag));
+            tags.extend(before.into_iter().filter(|tag| !after.contains(tag)));
+            replace_tags(visit, present.id, tags).await?;
+            present.id
         }
-        Back::Unlink(tie) => {
-            unlinked(visit, &tie).await?;
-            tie.from
+        InverseAction::Unlink(link) => {
+            remove_link(visit, &link).await?;
+            link.from
         }
-        Back::Link(tie) => {
-            linked(visit, &tie).await?;
-            tie.from
+        InverseAction::Link(link) => {
+            add_link(visit, &link).await?;
+            link.from
         }
-        Back::Unforget { record, links } => {
-            let asked = forgetting::UnforgetArguments { record: *record };
-            let again = visit.ask::<forgetting::Unforget>(asked).await?.id;
+        InverseAction::Unforget { record, links } => {
+            let arguments = forgetting::UnforgetArguments { record: *record };
+            let again = visit.run::<forgetting::Unforget>(arguments).await?.id;
             let mut is_whole = true;
-            for link in links {
-                let (from, to) = if link.outgoing {
-                    (again, link.record)
+            for old in links {
+                let (from, to) = if old.outgoing {
+                    (again, old.record)
                 } else {
-                    (link.record, again)
+                    (old.record, again)
                 };
-                let relation = link.relation;
-                let made = linked(visit, &Tie { from, to, relation }).await;
-                // The other end may be gone by now.
+                let relation = old.relation;
+                let made = add_link(visit, &ClusterLink { from, to, relation }).await;
+                // The record at the other end may be gone by now.
                 is_whole &= made.is_ok_and(|_| true) || {
-                    let id = link.record.to_string();
-                    let asked = HistoryArguments { id };
-                    visit.ask_if::<History>(asked).await?.is_none()
+                    let id = old.record.to_string();
+                    let arguments = HistoryArguments { id };
+                    visit.run_optional::<History>(arguments).await?.is_none()
                 };
             }
             return Ok((again, is_whole));
@@ -305,49 +332,138 @@ async fn taken_back(visit: &Visit, back: Back) -> Answer<(RecordId, bool)> {
     Ok((record, true))
 }
 
-/// Writes a version with these fields of the ingest form in the place of the present one; answers
+/// Takes back what one version changed; what later ones changed elsewhere stays. Returns the id of
+/// the version that is made for that.
+async fn undo_revision(
+    visit: &PageRequest,
+    old: &MemoryRecord,
+    new: RecordId,
+) -> PageResult<RecordId> {
+    let id = new.to_string();
+    let versions = visit.run::<History>(HistoryArguments { id }).await?;
+    let mut all = std::iter::once(&versions.present).chain(&versions.earlier);
+    let made = all
+        .find(|version| version.id == new)
+        .ok_or_else(expired_error)?;
+    let states = [old, made, &versions.present].map(list_revised_fields);
+    let changes = take_back(&states).ok_or_else(|| {
+        PageError::new(
+            StatusCode::CONFLICT,
+            "This was changed again later. Undo the later change first, or edit the memory.",
+        )
+    })?;
+    revise_record(visit, new, changes).await
+}
+
+/// Lists the fields of a record that a form of the page can revise, in the ingest form.
+fn list_revised_fields(record: &MemoryRecord) -> Value {
+    let seen = (record.visibility == Visibility::Workspace).then_some(record.visibility);
+    json!({
+        "text": record.text,
+        "details": record.details,
+        "metadata": record.metadata,
+        "retention": record.retention,
+        "visibility": seen,
+    })
+}
+
+/// Returns the fields that a change must give back: those that it changed. `None` if one of them
+/// was changed again since. The states are those before it, after it and now.
+fn take_back([before, after, now]: &[Value; 3]) -> Option<Value> {
+    let mut changes = serde_json::Map::new();
+    for (name, value) in before.as_object()? {
+        if after[name] == *value {
+            continue;
+        }
+        if now[name] != after[name] {
+            return None;
+        }
+        changes.insert(name.clone(), value.clone());
+    }
+    Some(Value::Object(changes))
+}
+
+/// Replaces the present version by one with these fields of the ingest form changed, and returns
 /// its id.
-pub(crate) async fn revised(visit: &Visit, id: RecordId, changes: Value) -> Answer<RecordId> {
+pub(crate) async fn revise_record(
+    visit: &PageRequest,
+    id: RecordId,
+    changes: Value,
+) -> PageResult<RecordId> {
     let Value::Object(changes) = changes else {
-        return Err(Trouble::invalid(
-            "Nothing of this record was to be changed.",
-        ));
+        return Err(PageError::invalid("No change to this memory was given."));
     };
     let id = id.to_string();
     let present = visit
-        .ask::<records::Show>(records::ShowArguments { id })
+        .run::<records::Show>(records::ShowArguments { id })
         .await?;
     let id = present.id.to_string();
-    let asked = records::ReviseArguments { id, changes };
-    Ok(visit.ask::<records::Revise>(asked).await?.record.id)
+    let arguments = records::ReviseArguments { id, changes };
+    Ok(visit.run::<records::Revise>(arguments).await?.record.id)
 }
 
-/// Gives a record these tags in place of its own.
-pub(crate) async fn tagged(visit: &Visit, record: RecordId, tags: Vec<String>) -> Answer<()> {
+/// Replaces the tags of a record.
+pub(crate) async fn replace_tags(
+    visit: &PageRequest,
+    record: RecordId,
+    tags: Vec<String>,
+) -> PageResult<()> {
     let id = record.to_string();
     let lesson = Lesson {
         tags: Some(tags),
         ..Lesson::default()
     };
-    let asked = lessons::UpdateArguments { id, lesson };
-    visit.ask::<lessons::Update>(asked).await.map(drop)
+    let arguments = lessons::UpdateArguments {
+        id,
+        expected: None,
+        lesson,
+    };
+    visit.run::<lessons::Update>(arguments).await.map(drop)
 }
 
-/// Links two records; answers whether the link is new.
-pub(crate) async fn linked(visit: &Visit, tie: &Tie) -> Answer<bool> {
-    let asked = links::LinkArguments {
-        from: tie.from.to_string(),
-        to: tie.to.to_string(),
-        relation: Some(tie.relation.clone()),
+/// Links two records and returns whether the link is new.
+pub(crate) async fn add_link(visit: &PageRequest, link: &ClusterLink) -> PageResult<bool> {
+    let arguments = links::LinkArguments {
+        from: link.from.to_string(),
+        to: link.to.to_string(),
+        relation: Some(link.relation.clone()),
     };
-    Ok(visit.ask::<links::Link>(asked).await?.linked)
+    Ok(visit.run::<links::Link>(arguments).await?.linked)
 }
 
-pub(crate) async fn unlinked(visit: &Visit, tie: &Tie) -> Answer<()> {
-    let asked = links::UnlinkArguments {
-        from: tie.from.to_string(),
-        to: tie.to.to_string(),
-        relation: tie.relation.clone(),
+pub(crate) async fn remove_link(visit: &PageRequest, link: &ClusterLink) -> PageResult<()> {
+    let arguments = links::UnlinkArguments {
+        from: link.from.to_string(),
+        to: link.to.to_string(),
+        relation: link.relation.clone(),
     };
-    visit.ask::<links::Unlink>(asked).await.map(drop)
+    visit.run::<links::Unlink>(arguments).await.map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_undo_gives_back_what_its_change_took_and_leaves_later_changes() {
+        let state = |text: &str, retention: &str| json!({"text": text, "retention": retention});
+        let taken = |before, after, now| take_back(&[before, after, now]);
+        assert_eq!(
+            taken(
+                state("old", "normal"),
+                state("new", "normal"),
+                state("new", "pinned")
+            ),
+            Some(json!({"text": "old"}))
+        );
+        assert_eq!(
+            taken(
+                state("old", "normal"),
+                state("new", "normal"),
+                state("newer", "normal")
+            ),
+            None,
+            "the text was changed again"
+        );
+    }
 }

@@ -1,15 +1,15 @@
 //! Recall, false alarms and cost of redaction.
 //!
 //! `cargo bench -p reprise-redact` prints the figures; after `--`, `--misses` lists misses and
-//! false alarms of what is not held out, `--rules FILE` uses other rules, and every other argument
-//! is a file whose lines are counted too.
+//! false alarms of all parts that are not held out, `--rules FILE` uses other rules, and every
+//! other argument is a file whose lines are counted, too.
 
 #![expect(clippy::print_stdout, reason = "a bench talks to a person")]
 
 use std::time::Instant;
 
-use reprise_redact::Rules;
-use reprise_redact::testing::{drawn, forms, innocent, is_clean};
+use reprise_redact::RedactionRules;
+use reprise_redact::testing::{fill_form, innocent_parts, is_clean, secret_forms};
 
 const SEEDS: std::ops::Range<u64> = 1..21;
 /// Bytes of one text, as of a typical record.
@@ -32,13 +32,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             files.push(argument);
         }
     }
-    let rules = Rules::from_toml(&page)?;
+    let rules = RedactionRules::from_toml(&page)?;
     println!("| suite | of | found |\n|---|---|---|");
-    for part in forms() {
+    for part in secret_forms() {
         let (mut found, mut all) = (0, 0);
         for form in &part.lines {
             let left: Vec<_> = SEEDS
-                .map(|seed| drawn(form, seed))
+                .map(|seed| fill_form(form, seed))
                 .filter(|one| !is_clean(&rules, one))
                 .collect();
             all += SEEDS.count();
@@ -60,7 +60,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             share(found, all)
         );
     }
-    for part in innocent() {
+    for part in innocent_parts() {
         let touched = touched(&rules, &part.lines, misses && !part.is_held_out);
         println!(
             "| lines touched, {} | {} | {:.3} % |",
@@ -79,12 +79,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             share(touched, lines.len())
         );
     }
-    let secrets: Vec<String> = forms()
+    let secrets: Vec<String> = secret_forms()
         .iter()
         .flat_map(|part| &part.lines)
-        .map(|form| drawn(form, 3).text)
+        .map(|form| fill_form(form, 3).text)
         .collect();
-    let innocent: Vec<&str> = innocent()
+    let innocent: Vec<&str> = innocent_parts()
         .iter()
         .flat_map(|part| part.lines.clone())
         .collect();
@@ -102,7 +102,7 @@ fn share(part: usize, all: usize) -> f64 {
     part as f64 * 100.0 / all.max(1) as f64
 }
 
-fn touched(rules: &Rules, lines: &[&str], misses: bool) -> usize {
+fn touched(rules: &RedactionRules, lines: &[&str], misses: bool) -> usize {
     let touched = lines.iter().filter(|line| {
         let redacted = rules.redact(line);
         let is_touched = !redacted.removed.is_empty();
@@ -114,8 +114,8 @@ fn touched(rules: &Rules, lines: &[&str], misses: bool) -> usize {
     touched.count()
 }
 
-/// Microseconds per kilobyte, the fastest of a few rounds.
-fn cost(rules: &Rules, text: &str) -> f64 {
+/// Returns the microseconds per kilobyte, the fastest of a few rounds.
+fn cost(rules: &RedactionRules, text: &str) -> f64 {
     let mut chunks = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {

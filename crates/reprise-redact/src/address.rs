@@ -3,14 +3,18 @@
 use std::ops::Range;
 
 use crate::proof::Placeholders;
-use crate::scan::{head, shifted};
+use crate::text_parts::{prefix_of, shift_range};
 
-/// Bytes of a URL in which user and password are looked for.
-const ADDRESS: usize = 512;
+/// Bytes of a URL in which user and password are searched for.
+const URL_BYTES_MAX: usize = 512;
 
-/// The secret of the address whose scheme ends at `at`.
-pub(crate) fn address(placeholders: &Placeholders, text: &str, at: usize) -> Option<Range<usize>> {
-    let rest = head(text.get(at..)?, ADDRESS);
+/// Finds the secret of the URL whose scheme ends at `at`.
+pub(crate) fn find_url_secret(
+    placeholders: &Placeholders,
+    text: &str,
+    at: usize,
+) -> Option<Range<usize>> {
+    let rest = prefix_of(text.get(at..)?, URL_BYTES_MAX);
     let ends =
         |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '<' | '>' | '\\' | '|');
     let rest = &rest[..rest.find(ends).unwrap_or(rest.len())];
@@ -37,22 +41,22 @@ pub(crate) fn address(placeholders: &Placeholders, text: &str, at: usize) -> Opt
                 return None;
             }
             let name = user.len() - password.len() - 1;
-            if password == "x-oauth-basic" || password.is_empty() || is_token(&user[..name]) {
+            if password == "x-oauth-basic" || password.is_empty() || is_token_user(&user[..name]) {
                 0..name
             } else {
                 name + 1..user.len()
             }
         }
-        None if is_token(user) => 0..user.len(),
+        None if is_token_user(user) => 0..user.len(),
         None => return None,
     };
     let value = user.get(secret.clone())?;
     let is_secret = placeholders.is_value(value);
-    is_secret.then(|| shifted(&secret, at))
+    is_secret.then(|| shift_range(&secret, at))
 }
 
 /// Whether the user part of a URL is a token.
-fn is_token(user: &str) -> bool {
+fn is_token_user(user: &str) -> bool {
     let written = user
         .chars()
         .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '~'));

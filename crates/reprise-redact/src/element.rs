@@ -8,20 +8,20 @@ const TAG_BYTES_MAX: usize = 512;
 
 /// How to treat an element that is never closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unclosed {
-    /// It is plain text: texts mention tags, too.
-    Stays,
-    /// It extends to the end: for text just typed.
-    ToTheEnd,
+pub enum UnclosedElement {
+    /// It is plain text, since texts mention tags, too.
+    KeepAsText,
+    /// It extends to the end, for text that was just typed.
+    ExtendToEnd,
 }
 
-/// Ranges of the outermost elements called `name`, tags included.
-pub fn elements(text: &str, name: &str, unclosed: Unclosed) -> Vec<Range<usize>> {
+/// Finds the ranges of the outermost elements called `name`, tags included.
+pub fn find_elements(text: &str, name: &str, unclosed: UnclosedElement) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let (mut depth, mut start, mut at) = (0_usize, 0, 0);
     while let Some(more) = text.get(at..).and_then(|rest| rest.find('<')) {
         at += more;
-        let Some((closes, length)) = text.get(at..).and_then(|from| tag(from, name)) else {
+        let Some((closes, length)) = text.get(at..).and_then(|from| parse_tag(from, name)) else {
             at += 1;
             continue;
         };
@@ -42,38 +42,38 @@ pub fn elements(text: &str, name: &str, unclosed: Unclosed) -> Vec<Range<usize>>
         }
         at += length;
     }
-    if depth > 0 && unclosed == Unclosed::ToTheEnd {
+    if depth > 0 && unclosed == UnclosedElement::ExtendToEnd {
         found.push(start..text.len());
     }
     found
 }
 
-/// `text` without the elements called by one of `names`; one that is never closed extends to the
-/// end.
-pub fn without_elements(text: &str, names: &[&str]) -> String {
+/// Removes the elements called by one of `names`; one that is never closed extends to the end.
+pub fn remove_elements(text: &str, names: &[&str]) -> String {
     let mut text = text.to_owned();
     for name in names {
-        let mut kept = String::with_capacity(text.len());
+        let mut remaining = String::with_capacity(text.len());
         let mut at = 0;
-        for range in elements(&text, name, Unclosed::ToTheEnd) {
-            kept.push_str(&text[at..range.start]);
+        for range in find_elements(&text, name, UnclosedElement::ExtendToEnd) {
+            remaining.push_str(&text[at..range.start]);
             at = range.end;
         }
-        kept.push_str(&text[at..]);
-        text = kept;
+        remaining.push_str(&text[at..]);
+        text = remaining;
     }
     text
 }
 
-/// Whether the tag of an element called `name` at the start of `from` closes it, and its length.
-fn tag(from: &str, name: &str) -> Option<(bool, usize)> {
+/// Parses the tag of an element called `name` at the start of `from`. Returns whether it closes the
+/// element, and its length.
+fn parse_tag(from: &str, name: &str) -> Option<(bool, usize)> {
     let from = &from[..from.floor_char_boundary(TAG_BYTES_MAX)];
     let inner = from.strip_prefix('<')?.trim_start();
-    let (closes, named) = match inner.strip_prefix('/') {
-        Some(named) => (true, named.trim_start()),
+    let (closes, name_and_rest) = match inner.strip_prefix('/') {
+        Some(rest) => (true, rest.trim_start()),
         None => (false, inner),
     };
-    let (start, rest) = named.split_at_checked(name.len())?;
+    let (start, rest) = name_and_rest.split_at_checked(name.len())?;
     let is_named = start.eq_ignore_ascii_case(name);
     let (attributes, after) = is_named.then(|| rest.split_once('>')).flatten()?;
     let ends = attributes.is_empty() || attributes.starts_with(char::is_whitespace);
@@ -99,9 +99,11 @@ mod tests {
             ),
             ("\u{e9}<private>\u{e9}</private>\u{e9}", "\u{e9}\u{e9}"),
         ] {
-            assert_eq!(without_elements(text, &["private"]), expected, "{text}");
+            assert_eq!(remove_elements(text, &["private"]), expected, "{text}");
         }
-        assert!(elements("the <private> tag", "private", Unclosed::Stays).is_empty());
-        assert!(elements("<b>x</b>", "private", Unclosed::ToTheEnd).is_empty());
+        assert!(
+            find_elements("the <private> tag", "private", UnclosedElement::KeepAsText).is_empty()
+        );
+        assert!(find_elements("<b>x</b>", "private", UnclosedElement::ExtendToEnd).is_empty());
     }
 }

@@ -1,5 +1,5 @@
-//! A text as it reads: without characters that cannot be seen, its signs of usual width, its
-//! escapes resolved. Secrets are looked for in both, and taken out of the text that was given.
+//! A text as a person reads it: without invisible characters, its signs in usual width, its escapes
+//! resolved. Secrets are searched for in both texts, and removed from the original.
 
 use std::ops::Range;
 
@@ -29,18 +29,18 @@ const ESCAPES: [(&str, char); 22] = [
     ("&#x27;", '\''),
 ];
 
-/// A folded text, and where its bytes stood.
+/// A folded text, with the positions of its bytes in the original.
 #[derive(Debug)]
-pub(crate) struct Folded {
+pub(crate) struct FoldedText {
     pub(crate) text: String,
-    /// From this byte of `text` on, bytes stand side by side with those from this one of the given
-    /// text.
+    /// Pairs of offsets: from this byte of `text` on, bytes are equal to those of the original from
+    /// that byte on.
     steps: Vec<(usize, usize)>,
 }
 
-impl Folded {
-    /// `None` where nothing is to be folded.
-    pub(crate) fn of(text: &str) -> Option<Self> {
+impl FoldedText {
+    /// Folds a text; `None` if that changes nothing.
+    pub(crate) fn fold(text: &str) -> Option<Self> {
         let hides =
             |byte: u8| !byte.is_ascii() || matches!(byte, b'&' | b'%' | b'\\' | b'"' | b'\'');
         if !text.bytes().any(hides) {
@@ -53,12 +53,16 @@ impl Folded {
         let (mut copied, mut at) = (0, 0);
         while let Some(c) = text[at..].chars().next() {
             let is_plain = u8::try_from(c).is_ok_and(|byte| !hides(byte));
-            let read = if is_plain { None } else { seen(&text[at..], c) };
+            let read = if is_plain {
+                None
+            } else {
+                fold_start(&text[at..], c)
+            };
             match read {
                 None => at += c.len_utf8(),
-                Some((length, put)) => {
+                Some((length, replacement)) => {
                     folded.text.push_str(&text[copied..at]);
-                    folded.text.extend(put);
+                    folded.text.extend(replacement);
                     at += length;
                     copied = at;
                     folded.steps.push((folded.text.len(), at));
@@ -69,12 +73,12 @@ impl Folded {
         (!folded.steps.is_empty()).then_some(folded)
     }
 
-    /// Where a range of the folded text stood in the given one.
-    pub(crate) fn given(&self, range: &Range<usize>) -> Range<usize> {
-        self.place(range.start)..self.place(range.end)
+    /// Returns the range of the original text for a range of the folded text.
+    pub(crate) fn original_range(&self, range: &Range<usize>) -> Range<usize> {
+        self.original_offset(range.start)..self.original_offset(range.end)
     }
 
-    fn place(&self, at: usize) -> usize {
+    fn original_offset(&self, at: usize) -> usize {
         let after = self.steps.partition_point(|(here, _)| *here <= at);
         match after.checked_sub(1).and_then(|last| self.steps.get(last)) {
             Some((here, there)) => at - here + there,
@@ -83,10 +87,10 @@ impl Folded {
     }
 }
 
-/// What the character or escape at the start of `rest` reads as, where that is something else, and
-/// its length.
-fn seen(rest: &str, c: char) -> Option<(usize, Option<char>)> {
-    let put = match c {
+/// Folds the character or escape at the start of `rest`. Returns its length and its replacement;
+/// `None` if it is unchanged.
+fn fold_start(rest: &str, c: char) -> Option<(usize, Option<char>)> {
+    let replacement = match c {
         '&' | '%' => {
             let (escape, c) = ESCAPES
                 .iter()
@@ -138,7 +142,7 @@ fn seen(rest: &str, c: char) -> Option<(usize, Option<char>)> {
         '\u{2192}' | '\u{21d2}' | '\u{279c}' => Some('='),
         _ => return None,
     };
-    Some((c.len_utf8(), put))
+    Some((c.len_utf8(), replacement))
 }
 
 #[cfg(test)]
@@ -148,9 +152,9 @@ mod tests {
     #[test]
     fn a_folded_text_knows_where_each_byte_stood() {
         let text = "a\u{200b}b\u{ff1a} &quot;\\u0063\u{e9}d";
-        let folded = Folded::of(text).unwrap();
+        let folded = FoldedText::fold(text).unwrap();
         assert_eq!(folded.text, "ab: \"c\u{e9}d");
-        for (part, stood) in [
+        for (part, original) in [
             ("b", "b"),
             (":", "\u{ff1a}"),
             ("\"", "&quot;"),
@@ -158,11 +162,11 @@ mod tests {
             ("\u{e9}d", "\u{e9}d"),
         ] {
             let at = folded.text.find(part).unwrap();
-            let range = folded.given(&(at..at + part.len()));
-            assert_eq!(&text[range], stood);
+            let range = folded.original_range(&(at..at + part.len()));
+            assert_eq!(&text[range], original);
         }
-        let joined = Folded::of("\"ab\" + \"cd\" ef\\\n  gh").unwrap();
+        let joined = FoldedText::fold("\"ab\" + \"cd\" ef\\\n  gh").unwrap();
         assert_eq!(joined.text, "\"abcd\" efgh");
-        assert!(Folded::of("plain & 100% \\n \u{e9}").is_none());
+        assert!(FoldedText::fold("plain & 100% \\n \u{e9}").is_none());
     }
 }

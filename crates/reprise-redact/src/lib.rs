@@ -1,7 +1,7 @@
 //! Redaction of secrets, before anything is stored, sent or shown to others.
 //!
 //! The rules are data (`rules.toml`); one pass over a text applies them all. Text between
-//! `<private>` tags is removed too.
+//! `<private>` tags is removed, too.
 //!
 //! # Examples
 //!
@@ -18,8 +18,8 @@ mod address;
 mod element;
 mod encoded;
 mod fold;
-mod lines;
-mod named;
+mod named_values;
+mod nearby_values;
 mod outbound;
 mod proof;
 mod redactor;
@@ -27,9 +27,13 @@ mod rules;
 mod scan;
 #[doc(hidden)]
 pub mod testing;
+mod text_parts;
 
-pub use element::{Unclosed, elements, without_elements};
-pub use outbound::{HeldBack, Outbound, cleaned, is_another, is_plain_to_another, is_this_machine};
-pub use redactor::{Redaction, Redactor};
-pub use rules::{Rules, RulesError};
-pub use scan::{Redacted, Removed};
+pub use element::{UnclosedElement, find_elements, remove_elements};
+pub use outbound::{
+    OutboundBody, OutboundError, clean_text, is_other_machine, is_plain_http_to_other_machine,
+    is_this_machine,
+};
+pub use redactor::{Redaction, Redactor, switch_on_kinds};
+pub use rules::{RedactionRules, RulesError};
+pub use scan::{RedactedText, RemovedSecret};

@@ -1,59 +1,58 @@
-//! The gate of this machine: what is sent to another one is an [`Outbound`], and nothing becomes
-//! one with a secret or a `<private>` part in it.
+//! The gate of this machine: everything that is sent to another one is an [`OutboundBody`], which
+//! never has a secret or a `<private>` part.
 //!
-//! The functions that send take this type alone; `.clippy.toml` forbids the ways around them.
+//! The functions that send accept this type alone; `.clippy.toml` forbids other functions.
 
 use std::net::IpAddr;
 
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::element::without_elements;
+use crate::element::remove_elements;
 use crate::redactor::Redactor;
 
 /// Bytes that may be sent to another machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outbound(Vec<u8>);
+pub struct OutboundBody(Vec<u8>);
 
 /// Why something stays on this machine.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum HeldBack {
-    /// It must leave as it is or not at all.
+pub enum OutboundError {
+    /// It has a secret, and must be sent unchanged or not at all.
     #[error(
-        "{what} holds what looks like a secret or a `<private>` part, so it was not sent; take it \
-         out"
+        "{what} has what looks like a secret or a `<private>` part, so it was not sent; remove it"
     )]
     Secret { what: &'static str },
-    /// What is no JSON cannot be looked through.
-    #[error("{what} is no JSON, so it was not sent: {message}")]
-    Unread { what: &'static str, message: String },
+    /// It is not JSON, so it cannot be checked.
+    #[error("{what} is not JSON, so it was not sent: {message}")]
+    NotJson { what: &'static str, message: String },
 }
 
-impl Outbound {
-    /// An empty body.
-    pub fn nothing() -> Self {
+impl OutboundBody {
+    /// Builds an empty body.
+    pub fn empty() -> Self {
         Self(Vec::new())
     }
 
-    /// JSON, each string in it [`cleaned`].
-    pub fn json(what: &'static str, value: &impl Serialize) -> Result<Self, HeldBack> {
-        let mut value = serde_json::to_value(value).map_err(unread(what))?;
-        clean(&mut value);
-        serde_json::to_vec(&value).map(Self).map_err(unread(what))
+    /// Builds a body of JSON, with each string in it cleaned by [`clean_text`].
+    pub fn from_json(what: &'static str, value: &impl Serialize) -> Result<Self, OutboundError> {
+        let mut value = serde_json::to_value(value).map_err(not_json(what))?;
+        clean_value(&mut value);
+        serde_json::to_vec(&value).map(Self).map_err(not_json(what))
     }
 
-    /// The same of JSON that another library has written.
-    pub fn json_of(what: &'static str, bytes: &[u8]) -> Result<Self, HeldBack> {
-        let value: Value = serde_json::from_slice(bytes).map_err(unread(what))?;
-        Self::json(what, &value)
+    /// Builds a body of JSON bytes, with each string in them cleaned by [`clean_text`].
+    pub fn from_json_bytes(what: &'static str, bytes: &[u8]) -> Result<Self, OutboundError> {
+        let value: Value = serde_json::from_slice(bytes).map_err(not_json(what))?;
+        Self::from_json(what, &value)
     }
 
-    /// Bytes of JSON that somebody has agreed to as they are: refused where the gate would change
-    /// them.
-    pub fn exact(what: &'static str, bytes: Vec<u8>) -> Result<Self, HeldBack> {
-        let mut value: Value = serde_json::from_slice(&bytes).map_err(unread(what))?;
-        if clean(&mut value) {
-            return Err(HeldBack::Secret { what });
+    /// Builds a body of JSON bytes that somebody has approved unchanged. Returns an error if
+    /// cleaning would change them.
+    pub fn from_approved_json(what: &'static str, bytes: Vec<u8>) -> Result<Self, OutboundError> {
+        let mut value: Value = serde_json::from_slice(&bytes).map_err(not_json(what))?;
+        if clean_value(&mut value) {
+            return Err(OutboundError::Secret { what });
         }
         Ok(Self(bytes))
     }
@@ -67,37 +66,40 @@ impl Outbound {
     }
 }
 
-fn unread(what: &'static str) -> impl Fn(serde_json::Error) -> HeldBack {
-    move |error| HeldBack::Unread {
+fn not_json(what: &'static str) -> impl Fn(serde_json::Error) -> OutboundError {
+    move |error| OutboundError::NotJson {
         what,
         message: error.to_string(),
     }
 }
 
-/// A text without secrets and without what stands between `<private>` tags, and how many of both
-/// it had.
-pub fn cleaned(text: &str) -> (String, u32) {
-    let kept = without_elements(text, &["private"]);
-    let clean = Redactor::new().redact_text(&kept);
+/// Returns a text without secrets and without `<private>` parts, and how many of both it had.
+pub fn clean_text(text: &str) -> (String, u32) {
+    let remaining = remove_elements(text, &["private"]);
+    let clean = Redactor::new().redact_text(&remaining);
     let count = u32::try_from(clean.removed.len()).unwrap_or(u32::MAX);
-    (clean.text, count.saturating_add(u32::from(kept != text)))
+    (
+        clean.text,
+        count.saturating_add(u32::from(remaining != text)),
+    )
 }
 
-/// Cleans every string; whether any had something. Keys of objects are names in our own forms, and
-/// cleaned as well.
-fn clean(value: &mut Value) -> bool {
+/// Cleans every string of a value, keys of objects included. Returns whether any of them changed.
+fn clean_value(value: &mut Value) -> bool {
     match value {
         Value::String(text) => {
-            let (clean, count) = cleaned(text);
+            let (clean, count) = clean_text(text);
             *text = clean;
             count > 0
         }
-        Value::Array(items) => items.iter_mut().fold(false, |had, item| clean(item) | had),
+        Value::Array(items) => items
+            .iter_mut()
+            .fold(false, |had, item| clean_value(item) | had),
         Value::Object(map) => {
             let mut had = false;
             for (key, mut value) in std::mem::take(map) {
-                had |= clean(&mut value);
-                let (key, count) = cleaned(&key);
+                had |= clean_value(&mut value);
+                let (key, count) = clean_text(&key);
                 had |= count > 0;
                 map.insert(key, value);
             }
@@ -107,14 +109,14 @@ fn clean(value: &mut Value) -> bool {
     }
 }
 
-/// Whether an address is plain HTTP to another machine, where who stands between reads a token.
-pub fn is_plain_to_another(url: &str) -> bool {
+/// Whether a URL is plain HTTP to another machine, so that others on the network can read a token.
+pub fn is_plain_http_to_other_machine(url: &str) -> bool {
     let scheme = url.split_once("://");
-    scheme.is_some_and(|(scheme, _)| scheme.eq_ignore_ascii_case("http")) && is_another(url)
+    scheme.is_some_and(|(scheme, _)| scheme.eq_ignore_ascii_case("http")) && is_other_machine(url)
 }
 
-/// Whether an address is of another machine.
-pub fn is_another(url: &str) -> bool {
+/// Whether a URL is of another machine.
+pub fn is_other_machine(url: &str) -> bool {
     let rest = url.split_once("://").map_or("", |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
     let host = authority.rsplit('@').next().unwrap_or_default();
@@ -146,7 +148,7 @@ mod tests {
             SECRET: 1,
             "top_k": 5,
         });
-        let sent = Outbound::json("a question", &value).unwrap();
+        let sent = OutboundBody::from_json("a question", &value).unwrap();
         let sent = String::from_utf8(sent.into_bytes()).unwrap();
         assert!(
             !sent.contains("ghp_") && !sent.contains("at home"),
@@ -158,22 +160,22 @@ mod tests {
         );
         assert!(sent.contains("\"top_k\":5"), "{sent}");
         assert_eq!(
-            Outbound::json_of("spans", value.to_string().as_bytes())
+            OutboundBody::from_json_bytes("spans", value.to_string().as_bytes())
                 .unwrap()
                 .as_bytes(),
             sent.as_bytes()
         );
-        assert!(Outbound::json_of("spans", b"\x0a\x01").is_err());
+        assert!(OutboundBody::from_json_bytes("spans", b"\x0a\x01").is_err());
     }
 
     #[test]
     fn what_was_agreed_to_leaves_byte_by_byte_or_not_at_all() {
         let agreed = br#"{"z": "plain",  "a": "words"}"#.to_vec();
-        let sent = Outbound::exact("a publication", agreed.clone()).unwrap();
+        let sent = OutboundBody::from_approved_json("a publication", agreed.clone()).unwrap();
         assert_eq!(sent.into_bytes(), agreed);
         for text in [SECRET, "a <private>b</private>"] {
             let bytes = json!({ "content": text }).to_string().into_bytes();
-            let refused = Outbound::exact("a publication", bytes).unwrap_err();
+            let refused = OutboundBody::from_approved_json("a publication", bytes).unwrap_err();
             assert!(!refused.to_string().contains("ghp_"), "{refused}");
         }
     }
@@ -186,7 +188,7 @@ mod tests {
             "startTimeUnixNano": "1544712660000000000",
             "attributes": [{ "key": "gen_ai.memory.store.id", "value": { "stringValue": "ann" } }],
         }] }] }] });
-        let sent = Outbound::json("spans", &spans).unwrap();
+        let sent = OutboundBody::from_json("spans", &spans).unwrap();
         assert_eq!(
             serde_json::from_slice::<Value>(sent.as_bytes()).unwrap(),
             spans
@@ -203,7 +205,7 @@ mod tests {
             "https://knowledge.example",
             "http://user:pw@localhost:1/",
         ] {
-            assert!(!is_plain_to_another(here), "{here}");
+            assert!(!is_plain_http_to_other_machine(here), "{here}");
         }
         for there in [
             "http://knowledge.example",
@@ -215,7 +217,7 @@ mod tests {
             "http://0.0.0.0:1",
             "http://",
         ] {
-            assert!(is_plain_to_another(there), "{there}");
+            assert!(is_plain_http_to_other_machine(there), "{there}");
         }
     }
 }

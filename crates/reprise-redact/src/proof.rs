@@ -1,4 +1,4 @@
-//! Whether a candidate value is a secret: not a placeholder, not code, random enough.
+//! Decides whether a candidate value is a secret: not a placeholder, not code, random enough.
 
 use std::collections::BTreeSet;
 
@@ -7,65 +7,88 @@ use serde::Deserialize;
 /// Entropy in bits per character from which a text counts as random.
 const ENTROPY_MIN: f64 = 3.0;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "snake_case")]
 pub(crate) enum Proof {
-    /// Its shape suffices.
+    /// The shape of the value suffices.
     #[default]
-    Shape,
-    /// It needs a digit, which prose of the same shape lacks.
-    Digit,
-    /// Any value but a placeholder or code.
-    Value,
-    /// A value with a digit or a sign.
-    Password,
+    #[serde(rename = "shape")]
+    ShapeOnly,
+    /// A value with a digit, which prose of the same shape lacks.
+    #[serde(rename = "digit")]
+    HasDigit,
+    /// Any value except a placeholder or code.
+    #[serde(rename = "value")]
+    NotPlaceholder,
+    /// A value with a digit, a sign or a mixture of letters.
+    #[serde(rename = "password")]
+    UnlikeWord,
     /// A value with letters and digits, or another mixture that words do not have.
-    Mixed,
-    Random,
+    #[serde(rename = "mixed")]
+    MixedClasses,
+    /// Long and random.
+    #[serde(rename = "random")]
+    HighEntropy,
     /// The second argument of a call: with a digit or a sign, or four groups of four letters.
-    Call,
-    /// Digits whose last one checks the others (ISO/IEC 7812-1, annex B).
-    Luhn,
-    /// After "is": a password, not an adjective that describes one.
-    Said,
-    /// After "the password": a value, not the next word of a sentence.
-    RandomSaid,
-    /// A digit, and random.
-    Scrambled,
-    /// The same at the end of a sentence or a line, and no name of a method.
-    Last,
-    /// Digits that are no year.
-    Code,
-    /// After a separator or "is", in any language: letters and something that words have not.
-    Coined,
+    #[serde(rename = "call")]
+    CallArgument,
+    /// Digits whose last one is the check digit of the others (ISO/IEC 7812-1, annex B).
+    #[serde(rename = "luhn")]
+    LuhnChecksum,
+    /// An account number whose check digits fit (ISO 13616: modulo 97).
+    #[serde(rename = "iban")]
+    AccountChecksum,
+    /// A value after "is": a password, not an adjective that describes one.
+    #[serde(rename = "said")]
+    AfterIs,
+    /// A value after "the password", not the next word of a sentence.
+    #[serde(rename = "random_said")]
+    InSentence,
+    /// A value with a digit that is random.
+    #[serde(rename = "scrambled")]
+    DigitAndEntropy,
+    /// A value at the end of a sentence or a line that is not the name of a method.
+    #[serde(rename = "last")]
+    EndOfLine,
+    /// Digits that are not a year.
+    #[serde(rename = "code")]
+    NotYear,
+    /// A value after a separator or "is", in any language: letters and something that words do not
+    /// have.
+    #[serde(rename = "coined")]
+    AfterSeparator,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Placeholders {
     words: BTreeSet<String>,
-    said: BTreeSet<String>,
-    /// What an expression begins with that reads a value from elsewhere.
-    #[serde(default)]
-    looked_up: Vec<String>,
+    /// Words of prose that are no passwords.
+    #[serde(rename = "said")]
+    prose_words: BTreeSet<String>,
+    /// Prefixes of expressions that read a value from elsewhere.
+    #[serde(default, rename = "looked_up")]
+    lookup_prefixes: Vec<String>,
 }
 
 impl Placeholders {
     /// Whether `value` may be a secret; `after` is what follows it.
-    pub(crate) fn prove(&self, proof: Proof, value: &str, after: &str) -> bool {
+    pub(crate) fn is_proven(&self, proof: Proof, value: &str, after: &str) -> bool {
         if value.starts_with("[redacted:") {
             return false;
         }
         let bare = value.trim_end_matches(['.', ',', ';', ':', '!', '?', ')']);
         match proof {
-            Proof::Shape => !value.contains("xxxxxxxx"),
-            Proof::Digit => has_digit(value) || value.rsplit(['-', '_', '.']).any(is_scrambled),
-            Proof::Value => self.is_value(value),
-            Proof::Password => self.is_value(value) && is_odd(bare),
-            Proof::Mixed => self.is_value(value) && is_mixed(bare),
-            Proof::Random => self.is_value(value) && is_random(value),
-            Proof::Call => self.is_value(value) && (is_odd(bare) || value.contains(' ')),
-            Proof::Luhn => is_checked(value),
-            Proof::Said => {
+            Proof::ShapeOnly => !value.contains("xxxxxxxx"),
+            Proof::HasDigit => has_digit(value) || value.rsplit(['-', '_', '.']).any(is_scrambled),
+            Proof::NotPlaceholder => self.is_value(value),
+            Proof::UnlikeWord => self.is_value(value) && is_unlike_word(bare),
+            Proof::MixedClasses => self.is_value(value) && is_mixed(bare),
+            Proof::HighEntropy => self.is_value(value) && is_random(value),
+            Proof::CallArgument => {
+                self.is_value(value) && (is_unlike_word(bare) || value.contains(' '))
+            }
+            Proof::LuhnChecksum => passes_luhn(value),
+            Proof::AccountChecksum => passes_modulo_97(value),
+            Proof::AfterIs => {
                 let ends = after.is_empty()
                     || bare.len() < value.len()
                     || after.starts_with(['\n', '.', ',', ';', '!', '"', '\'', '`', '\\', '<'])
@@ -75,9 +98,9 @@ impl Placeholders {
                 self.is_value(bare)
                     && (has_digit(bare) && bare.len() >= 4 && !is_numeral(bare)
                         || has_sign(bare) && bare.len() >= 6
-                        || ends && bare.len() >= 6 && self.is_no_word_of_prose(bare))
+                        || ends && bare.len() >= 6 && self.is_not_prose_word(bare))
             }
-            Proof::Last => {
+            Proof::EndOfLine => {
                 let ends = after.is_empty()
                     || bare.len() < value.len()
                     || after.starts_with(['\n', '"', '\'', '`', '\\', '<']);
@@ -86,38 +109,43 @@ impl Placeholders {
                 let cased = bare.chars().any(char::is_lowercase)
                     && bare.chars().skip(1).any(char::is_uppercase);
                 ends && bare.len() >= 8
-                    && self.is_no_numeral(bare, value)
-                    && !self.said.contains(stem.trim_end_matches(['-', '_']))
+                    && self.is_unusual_value(bare, value)
+                    && !self.prose_words.contains(stem.trim_end_matches(['-', '_']))
                     && (stem.len() >= 3 || cased)
             }
-            Proof::Scrambled => has_digit(value) && (is_noise(value) || is_random(value)),
-            Proof::Code => {
-                // Years are told as often as codes.
+            Proof::DigitAndEntropy => {
+                has_digit(value) && (has_random_class_changes(value) || is_random(value))
+            }
+            Proof::NotYear => {
+                // Years are as frequent as codes.
                 !matches!(value.len(), 4 if value.starts_with("19") || value.starts_with("20"))
             }
-            Proof::Coined => self.is_no_numeral(bare, value),
-            Proof::RandomSaid => {
+            Proof::AfterSeparator => self.is_unusual_value(bare, value),
+            Proof::InSentence => {
                 let letters = bare.chars().any(char::is_alphabetic);
                 let long = is_random(bare) && (has_digit(bare) || bare.len() >= 24)
                     || has_digit(bare) && is_scrambled(bare);
                 let odd = bare.len() >= 8 && has_digit(bare) && has_inner_sign(bare) && letters;
-                let shown = self.is_value(value) && self.is_value(bare);
-                shown && (long || odd || is_coined(bare)) && !is_path(bare) && !is_fingerprint(bare)
+                let is_candidate = self.is_value(value) && self.is_value(bare);
+                is_candidate
+                    && (long || odd || is_joined_words(bare))
+                    && !is_path(bare)
+                    && !is_fingerprint(bare)
             }
         }
     }
 
-    /// Letters, and a digit or a sign or a joint, which is no amount of anything.
-    fn is_no_numeral(&self, bare: &str, value: &str) -> bool {
+    /// Whether a value has letters and a digit, a sign or joined words, and is not an amount.
+    fn is_unusual_value(&self, bare: &str, value: &str) -> bool {
         let counts = bare.starts_with(|c: char| c.is_ascii_digit())
             && !bare.chars().any(|c| c.is_ascii_alphabetic());
         let letters = bare.chars().any(char::is_alphabetic);
         let odd = letters && (has_digit(bare) || has_inner_sign(bare));
         let written = bare.chars().count() >= 6 && !counts && !is_numeral(bare);
-        written && self.is_value(value) && !is_path(bare) && (odd || is_coined(bare))
+        written && self.is_value(value) && !is_path(bare) && (odd || is_joined_words(bare))
     }
 
-    fn is_no_word_of_prose(&self, word: &str) -> bool {
+    fn is_not_prose_word(&self, word: &str) -> bool {
         let plain = word.chars().all(char::is_alphabetic);
         // `Elderflower-Nine`: no word of prose has a capital after a hyphen and goes on.
         let mut parts = word.split('-');
@@ -125,10 +153,10 @@ impl Placeholders {
             part.starts_with(char::is_uppercase) && part.chars().all(char::is_alphabetic)
         };
         let joined = word.len() >= 10 && word.contains('-') && parts.all(named);
-        (plain || joined) && !self.said.contains(&word.to_lowercase())
+        (plain || joined) && !self.prose_words.contains(&word.to_lowercase())
     }
 
-    /// Neither empty, nor a placeholder, nor a look-up, nor code, nor taken out before.
+    /// Whether a text is neither empty, nor a placeholder, nor a look-up, nor code, nor redacted.
     pub(crate) fn is_value(&self, value: &str) -> bool {
         let lower = value.to_lowercase();
         let bare = lower.trim_end_matches(|c: char| c.is_ascii_digit());
@@ -146,7 +174,7 @@ impl Placeholders {
         let yours = [
             "your", "<", "{{", "${", "$(", "%(", "#{", "@{", "my_", "my-",
         ];
-        let looked_up = &self.looked_up;
+        let looked_up = &self.lookup_prefixes;
         let looked_up = looked_up.iter().any(|start| lower.starts_with(start));
         let nothing = !value.chars().any(char::is_alphanumeric);
         !(known
@@ -162,17 +190,17 @@ impl Placeholders {
             || is_colour(value)
             || value.starts_with("(?")
             || value.starts_with("[0")
-            || is_code(value)
-            || is_path(value) && !value.split('/').any(is_odd_part))
+            || is_code_expression(value)
+            || is_path(value) && !value.split('/').any(is_unusual_path_part))
     }
 }
 
-/// Whether a part of a path is none of a file that people keep.
-fn is_odd_part(part: &str) -> bool {
+/// Whether a part of a path is not the name of an ordinary file.
+fn is_unusual_path_part(part: &str) -> bool {
     has_digit(part) && !(part.starts_with("id_") || part.contains('.'))
 }
 
-/// `$NAME`, `%NAME%`, `{name}`, `%s`, `:name`, `?`.
+/// Whether a value is a variable: `$NAME`, `%NAME%`, `{name}`, `%s`, `:name` or `?`.
 fn is_variable(value: &str) -> bool {
     let name = |text: &str| {
         let mut chars = text.chars();
@@ -207,14 +235,14 @@ fn is_variable(value: &str) -> bool {
         || matches!(value, "%s" | "%d" | "%v" | "%q" | "{}" | "()" | "[]")
 }
 
-/// `#abb2bf`.
+/// Whether a value is a colour such as `#abb2bf`.
 fn is_colour(value: &str) -> bool {
     let digits = value.strip_prefix('#').unwrap_or_default();
     [3, 6, 8].contains(&digits.len()) && digits.chars().all(|c| c.is_ascii_hexdigit())
 }
 
-/// A call, a path of names, a type with parameters.
-fn is_code(value: &str) -> bool {
+/// Whether a value is a call, a path of names, or a type with parameters.
+fn is_code_expression(value: &str) -> bool {
     let start = value.trim_start_matches(['&', '*', '!', '(', '[', '{', '$', '?']);
     let end = start
         .find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | ':' | '?')))
@@ -241,7 +269,7 @@ fn is_code(value: &str) -> bool {
                     .any(|open| rest.starts_with(open))
                 || name.contains('.') && rest.starts_with('(')
                 || ["!(", "![", "!{"].iter().any(|call| rest.starts_with(call))
-                || rest.starts_with('(') && is_argument(&rest[1..])
+                || rest.starts_with('(') && is_call_argument(&rest[1..])
                 || rest.starts_with("()")
                 || rest.starts_with('(')
                     && (rest.len() == 1 || rest.ends_with([')', '(', ',', ';']))
@@ -250,21 +278,21 @@ fn is_code(value: &str) -> bool {
                 || dotted)
 }
 
-/// `min_length=15`: what a call is given.
-fn is_argument(text: &str) -> bool {
+/// Whether a text is a named argument of a call such as `min_length=15`.
+fn is_call_argument(text: &str) -> bool {
     let name = text.split('=').next().unwrap_or_default();
     let written = |c: char| c.is_ascii_lowercase() || c == '_';
     name.len() < text.len() && name.len() > 2 && name.chars().all(written)
 }
 
-/// The fingerprint of a public key, as `gpg` prints it.
+/// Whether a value is the fingerprint of a public key, as `gpg` prints it.
 fn is_fingerprint(value: &str) -> bool {
     let digit = |byte: u8| byte.is_ascii_digit() || (b'A'..=b'F').contains(&byte);
     matches!(value.len(), 16 | 40) && value.bytes().all(digit)
 }
 
-/// Whether the last digit is the check of the others.
-fn is_checked(number: &str) -> bool {
+/// Whether the last digit of a number is the check digit of the others.
+fn passes_luhn(number: &str) -> bool {
     let digits = number.bytes().rev().filter(u8::is_ascii_digit);
     let digits = digits.map(|byte| u32::from(byte - b'0')).enumerate();
     let parts = digits.map(|(place, digit)| match place % 2 {
@@ -274,7 +302,23 @@ fn is_checked(number: &str) -> bool {
     parts.sum::<u32>() % 10 == 0
 }
 
-/// `/run/secrets/db`, `./x`, `~/x`, `C:\x`.
+/// Whether the check digits of an account number fit the rest of it.
+fn passes_modulo_97(account: &str) -> bool {
+    let letters: Vec<u8> = account.bytes().filter(u8::is_ascii_alphanumeric).collect();
+    let Some((head, rest)) = letters.split_at_checked(4) else {
+        return false;
+    };
+    let number = rest.iter().chain(head).fold(0_u32, |number, byte| {
+        let value = u32::from(*byte);
+        match byte {
+            b'0'..=b'9' => (number * 10 + value - u32::from(b'0')) % 97,
+            _ => (number * 100 + value - u32::from(b'A') + 10) % 97,
+        }
+    });
+    number == 1
+}
+
+/// Whether a value is a path such as `/run/secrets/db`, `./x`, `~/x` or `C:\x`.
 fn is_path(value: &str) -> bool {
     let starts = ["/", "./", "../", "~/", "C:\\"];
     let separators = value.matches(['/', '\\']).count();
@@ -286,7 +330,7 @@ pub(crate) fn has_digit(value: &str) -> bool {
     value.bytes().any(|b| b.is_ascii_digit())
 }
 
-/// A sign that neither words nor names have.
+/// Whether a value has a sign that neither words nor names have.
 pub(crate) fn has_sign(value: &str) -> bool {
     value.contains([
         '!', '#', '$', '%', '^', '*', '+', '=', '@', '~', '?', '&', '|',
@@ -302,13 +346,14 @@ fn has_inner_sign(value: &str) -> bool {
         .contains(['!', '#', '$', '%', '^', '*', '+', '@', '~', '?'])
 }
 
-/// A digit, a sign, or a mixture of letters: what a word of prose has not.
-pub(crate) fn is_odd(value: &str) -> bool {
-    has_digit(value) || has_sign(value) || is_scrambled(value) || is_coined(value)
+/// Whether a value has a digit, a sign or a mixture of letters that a word of prose does not have.
+pub(crate) fn is_unlike_word(value: &str) -> bool {
+    has_digit(value) || has_sign(value) || is_scrambled(value) || is_joined_words(value)
 }
 
-/// `Kombu-Knot`, `velvet_Hatch7`, `Dulse!Tiller`: words that a person joined to a password.
-pub(crate) fn is_coined(value: &str) -> bool {
+/// Whether a value consists of words that a person joined to a password, such as `Kombu-Knot`,
+/// `velvet_Hatch7` or `Dulse!Tiller`.
+pub(crate) fn is_joined_words(value: &str) -> bool {
     let bare = value.trim_end_matches(|c: char| c.is_ascii_digit());
     let mut parts = bare.split(['-', '_', '!', '#', '$', '%', '*', '+', '~', '&']);
     let is_word = |part: &str| {
@@ -322,9 +367,9 @@ pub(crate) fn is_coined(value: &str) -> bool {
         && parts.any(|part| part.starts_with(char::is_uppercase))
 }
 
-/// Long, of letters of both cases and digits that change places as often as those of a random
-/// value do: a token of whatever provider.
-pub(crate) fn is_noise(value: &str) -> bool {
+/// Whether a value is long and its letters of both cases and digits alternate as often as in a
+/// random value, as in the token of any provider.
+pub(crate) fn has_random_class_changes(value: &str) -> bool {
     let class = |byte: &u8| match byte {
         b'0'..=b'9' => '0',
         b'a'..=b'z' => 'a',
@@ -339,10 +384,10 @@ pub(crate) fn is_noise(value: &str) -> bool {
         && count('a') >= 3
         && count('A') >= 3
         && turns * 5 >= value.len() * 2
-        && entropy(value) >= ENTROPY_MIN
+        && shannon_entropy(value) >= ENTROPY_MIN
 }
 
-/// `3`, `12.5`, `256ms`, `90%`, `2026-02-13`.
+/// Whether a value is a number, an amount or a date: `3`, `12.5`, `256ms`, `90%` or `2026-02-13`.
 fn is_numeral(value: &str) -> bool {
     let digits = value.bytes().filter(u8::is_ascii_digit).count();
     let others = value.len() - digits;
@@ -354,7 +399,8 @@ fn is_numeral(value: &str) -> bool {
                 && others > 0)
 }
 
-/// Letters and digits, or letters of both cases that no name has, or a sign.
+/// Whether a value has letters and digits, letters of both cases in an order that no name has, or a
+/// sign.
 pub(crate) fn is_mixed(value: &str) -> bool {
     let letters = value.chars().any(|c| c.is_ascii_alphabetic());
     let digits = value.bytes().filter(u8::is_ascii_digit).count();
@@ -364,13 +410,13 @@ pub(crate) fn is_mixed(value: &str) -> bool {
         || is_scrambled(value)
 }
 
-/// Letters of both cases in an order that no name has.
+/// Whether a value has letters of both cases in an order that no name has.
 fn is_scrambled(value: &str) -> bool {
-    value.len() >= 12 && has_turns(value)
+    value.len() >= 12 && has_odd_case_changes(value)
 }
 
-/// Changes of letter case that names do not have.
-fn has_turns(value: &str) -> bool {
+/// Whether a value has changes of letter case that names do not have.
+fn has_odd_case_changes(value: &str) -> bool {
     let turns = value.as_bytes().windows(2).filter(|pair| {
         let [a, b] = pair else { return false };
         a.is_ascii_alphabetic() && b.is_ascii_uppercase()
@@ -379,7 +425,7 @@ fn has_turns(value: &str) -> bool {
     lower && value.bytes().all(|b| b.is_ascii_alphanumeric()) && turns.count() * 5 >= value.len()
 }
 
-/// Long, in an alphabet of random values, and unlike words, ids or versions.
+/// Whether a value is long, in an alphabet of random values, and unlike words, ids or versions.
 pub(crate) fn is_random(value: &str) -> bool {
     let written = |c: char| {
         c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=' | '_' | '-' | '.' | '~' | '%')
@@ -392,13 +438,13 @@ pub(crate) fn is_random(value: &str) -> bool {
     });
     value.len() >= 16
         && value.chars().all(written)
-        && (digits >= 2 && letters >= 2 || has_turns(value))
+        && (digits >= 2 && letters >= 2 || has_odd_case_changes(value))
         && !worded
         && !is_id(value)
-        && entropy(value) >= ENTROPY_MIN
+        && shannon_entropy(value) >= ENTROPY_MIN
 }
 
-/// A UUID or a ULID.
+/// Whether a value is a UUID or a ULID.
 fn is_id(value: &str) -> bool {
     let groups: Vec<usize> = value.split('-').map(str::len).collect();
     let hex = value.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
@@ -410,8 +456,8 @@ fn is_id(value: &str) -> bool {
     hex && groups == [8, 4, 4, 4, 12] || ulid
 }
 
-/// Shannon entropy per byte, in bits.
-fn entropy(value: &str) -> f64 {
+/// Returns the Shannon entropy per byte, in bits.
+fn shannon_entropy(value: &str) -> f64 {
     let mut counts = [0_u32; 256];
     for byte in value.bytes() {
         if let Some(count) = counts.get_mut(usize::from(byte)) {

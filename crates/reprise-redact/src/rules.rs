@@ -8,12 +8,15 @@ use regex::Regex;
 use serde::Deserialize;
 
 use crate::proof::{Placeholders, Proof};
-use crate::scan::REACH;
+
+/// Bytes from its beginning in which a rule finds its secret; a longer secret is then followed to
+/// its end. So a rule costs no more than this for each position at which it may begin.
+pub(crate) const REACH_BYTES: usize = 1024;
 
 #[derive(Debug, thiserror::Error)]
 pub enum RulesError {
     #[error("the rules of redaction cannot be read: {0}; correct that line")]
-    Page(#[from] toml_edit::de::Error),
+    Toml(#[from] toml_edit::de::Error),
     #[error("the rule `{kind}` of redaction has an expression that does not compile: {why}")]
     Expression { kind: String, why: String },
     #[error("the rule `{kind}` of redaction has no {what}; add it")]
@@ -23,68 +26,70 @@ pub enum RulesError {
 }
 
 #[derive(Debug)]
-pub struct Rules {
-    pub(crate) words: AhoCorasick,
-    /// By index of a search word: what it may begin.
-    pub(crate) meanings: Vec<Vec<Meaning>>,
-    pub(crate) tokens: Vec<Token>,
-    pub(crate) phrases: Vec<Phrase>,
-    pub(crate) shapes: Vec<(String, Regex, Proof)>,
-    pub(crate) names: Names,
+pub struct RedactionRules {
+    pub(crate) word_search: AhoCorasick,
+    /// By index of a search word: what may begin with it.
+    pub(crate) word_roles: Vec<Vec<WordRole>>,
+    pub(crate) tokens: Vec<TokenMatcher>,
+    pub(crate) phrases: Vec<PhraseMatcher>,
+    pub(crate) shapes: Vec<ShapeMatcher>,
+    /// Shapes that are looked for only if their kind is switched on.
+    optional_shapes: Vec<ShapeMatcher>,
+    pub(crate) names: SecretNames,
     pub(crate) placeholders: Placeholders,
 }
 
-/// What a search word may begin.
+/// What may begin with a search word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Meaning {
-    Token(usize),
-    Phrase(usize),
+pub(crate) enum WordRole {
+    TokenMatcher(usize),
+    PhraseMatcher(usize),
     Name,
 }
 
 /// A secret with a known prefix.
 #[derive(Debug)]
-pub(crate) struct Token {
+pub(crate) struct TokenMatcher {
     pub(crate) kind: String,
     pub(crate) start: String,
-    pub(crate) then: Regex,
+    pub(crate) rest: Regex,
     pub(crate) before: Option<Regex>,
-    pub(crate) within: bool,
-    /// Bytes in which `then` is looked for.
+    pub(crate) inside_words: bool,
+    /// Bytes in which `rest` is searched for.
     pub(crate) reach: usize,
     pub(crate) proof: Proof,
 }
 
 /// A secret recognised by the words around it.
 #[derive(Debug)]
-pub(crate) struct Phrase {
+pub(crate) struct PhraseMatcher {
     pub(crate) kind: String,
     pub(crate) like: Regex,
-    pub(crate) within: bool,
+    pub(crate) inside_words: bool,
     pub(crate) proof: Proof,
 }
 
-/// Names, normalised to lower-case letters and digits, whose values are secrets.
+/// The names whose values are secrets, normalised to lower-case letters and digits.
 #[derive(Debug, Default)]
-pub(crate) struct Names {
-    /// Longest first.
-    pub(crate) endings: Vec<Ending>,
+pub(crate) struct SecretNames {
+    /// The endings of names, longest first.
+    pub(crate) endings: Vec<NameEnding>,
     pub(crate) suffixes: BTreeSet<String>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Ending {
+pub(crate) struct NameEnding {
     pub(crate) name: String,
     pub(crate) glued: bool,
-    pub(crate) needs: Needs,
+    pub(crate) needs: ValueRequirement,
 }
 
-/// What the value of a name needs to count as a secret.
+/// What the value of a name must have to count as a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Needs {
+pub(crate) enum ValueRequirement {
     Any,
-    /// Any value; a plain word only where the position is certain.
+    /// Any value; a plain word only if the position is certain.
     Value,
     /// A mixture that words do not have.
     Mixed,
@@ -95,12 +100,12 @@ pub(crate) enum Needs {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Page {
+struct RulesDocument {
     token: Vec<TokenRule>,
     shape: Vec<ShapeRule>,
     phrase: Vec<PhraseRule>,
     name: Vec<NameRule>,
-    suffixes: Suffixes,
+    suffixes: NameSuffixes,
     placeholders: Placeholders,
 }
 
@@ -126,6 +131,8 @@ struct ShapeRule {
     like: String,
     #[serde(default)]
     proof: Proof,
+    #[serde(default)]
+    optional: bool,
     source: String,
 }
 
@@ -148,77 +155,73 @@ struct NameRule {
     ends: Vec<String>,
     #[serde(default)]
     glued: bool,
-    needs: Needs,
+    needs: ValueRequirement,
     source: String,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Suffixes {
+struct NameSuffixes {
     words: BTreeSet<String>,
-    /// The last words of names, which the search looks for; a name is read backwards from them.
+    /// The last words of names, which are the search words; a name is read backwards from them.
     #[serde(default)]
     searched: Vec<String>,
 }
 
-impl Rules {
+impl RedactionRules {
     /// Parses and compiles rules.
     pub fn from_toml(page: &str) -> Result<Self, RulesError> {
-        let page: Page = toml_edit::de::from_str(page)?;
-        let mut words: BTreeMap<String, Vec<Meaning>> = BTreeMap::new();
-        let mut add = |word: &str, meaning| {
-            let meanings = words.entry(word.to_ascii_lowercase()).or_default();
-            if !meanings.contains(&meaning) {
-                meanings.push(meaning);
+        let page: RulesDocument = toml_edit::de::from_str(page)?;
+        let mut words: BTreeMap<String, Vec<WordRole>> = BTreeMap::new();
+        let mut add = |word: &str, role| {
+            let roles = words.entry(word.to_ascii_lowercase()).or_default();
+            if !roles.contains(&role) {
+                roles.push(role);
             }
         };
         let mut tokens = Vec::new();
         for rule in page.token {
-            sourced(&rule.kind, &rule.source)?;
-            let then = anchored(&rule.kind, &rule.then)?;
+            require_source(&rule.kind, &rule.source)?;
+            let rest = compile_anchored(&rule.kind, &rule.then)?;
             let before = rule.before.as_deref();
-            let before = before.map(|before| regex(&rule.kind, &format!(r"(?:{before})\z")));
+            let before =
+                before.map(|before| compile_regex(&rule.kind, &format!(r"(?:{before})\z")));
             let before = before.transpose()?;
             for start in rule.starts {
-                add(&start, Meaning::Token(tokens.len()));
-                tokens.push(Token {
+                add(&start, WordRole::TokenMatcher(tokens.len()));
+                tokens.push(TokenMatcher {
                     kind: rule.kind.clone(),
                     start,
-                    then: then.clone(),
+                    rest: rest.clone(),
                     before: before.clone(),
-                    within: rule.within,
-                    reach: rule.reach.unwrap_or(REACH),
+                    inside_words: rule.within,
+                    reach: rule.reach.unwrap_or(REACH_BYTES),
                     proof: rule.proof,
                 });
             }
         }
         let mut phrases = Vec::new();
         for rule in page.phrase {
-            sourced(&rule.kind, &rule.source)?;
+            require_source(&rule.kind, &rule.source)?;
             for word in &rule.words {
-                add(word, Meaning::Phrase(phrases.len()));
+                add(word, WordRole::PhraseMatcher(phrases.len()));
             }
-            let like = anchored(&rule.kind, &rule.like)?;
+            let like = compile_anchored(&rule.kind, &rule.like)?;
             if !like.capture_names().any(|name| name == Some("secret")) {
-                return Err(incomplete(&rule.kind, "group `secret`"));
+                return Err(missing_part(&rule.kind, "group `secret`"));
             }
-            phrases.push(Phrase {
+            phrases.push(PhraseMatcher {
                 kind: rule.kind,
                 like,
-                within: rule.within,
+                inside_words: rule.within,
                 proof: rule.proof,
             });
         }
-        let mut shapes = Vec::new();
-        for rule in page.shape {
-            sourced(&rule.kind, &rule.source)?;
-            let like = regex(&rule.kind, &rule.like)?;
-            shapes.push((rule.kind, like, rule.proof));
-        }
+        let (optional_shapes, shapes) = compile_shapes(page.shape)?;
         let mut endings = Vec::new();
         for rule in page.name {
-            sourced("name", &rule.source)?;
-            endings.extend(rule.ends.into_iter().map(|name| Ending {
+            require_source("name", &rule.source)?;
+            endings.extend(rule.ends.into_iter().map(|name| NameEnding {
                 name,
                 glued: rule.glued,
                 needs: rule.needs,
@@ -226,15 +229,16 @@ impl Rules {
         }
         endings.sort_by_key(|ending| std::cmp::Reverse(ending.name.len()));
         for word in &page.suffixes.searched {
-            add(word, Meaning::Name);
+            add(word, WordRole::Name);
         }
         Ok(Self {
-            words: finder(words.keys())?,
-            meanings: words.into_values().collect(),
+            word_search: build_word_search(words.keys())?,
+            word_roles: words.into_values().collect(),
             tokens,
             phrases,
             shapes,
-            names: Names {
+            optional_shapes,
+            names: SecretNames {
                 endings,
                 suffixes: page.suffixes.words,
             },
@@ -243,7 +247,39 @@ impl Rules {
     }
 }
 
-fn finder<'a>(words: impl Iterator<Item = &'a String>) -> Result<AhoCorasick, RulesError> {
+/// The kind, the form and the proof of a value that is a secret by its form alone.
+type ShapeMatcher = (String, Regex, Proof);
+
+/// Compiles the optional shapes, and those that are always looked for.
+fn compile_shapes(
+    rules: Vec<ShapeRule>,
+) -> Result<(Vec<ShapeMatcher>, Vec<ShapeMatcher>), RulesError> {
+    let (mut optional, mut always) = (Vec::new(), Vec::new());
+    for rule in rules {
+        require_source(&rule.kind, &rule.source)?;
+        let like = compile_regex(&rule.kind, &rule.like)?;
+        let shapes = if rule.optional {
+            &mut optional
+        } else {
+            &mut always
+        };
+        shapes.push((rule.kind, like, rule.proof));
+    }
+    Ok((optional, always))
+}
+
+impl RedactionRules {
+    /// Looks for these optional kinds, too.
+    pub(crate) fn switch_on(&mut self, kinds: &[String]) {
+        let all = std::mem::take(&mut self.optional_shapes).into_iter();
+        self.shapes
+            .extend(all.filter(|(kind, ..)| kinds.contains(kind)));
+    }
+}
+
+fn build_word_search<'a>(
+    words: impl Iterator<Item = &'a String>,
+) -> Result<AhoCorasick, RulesError> {
     let finder = AhoCorasick::builder()
         .ascii_case_insensitive(true)
         .match_kind(MatchKind::Standard)
@@ -252,35 +288,35 @@ fn finder<'a>(words: impl Iterator<Item = &'a String>) -> Result<AhoCorasick, Ru
     Ok(finder)
 }
 
-fn sourced(kind: &str, source: &str) -> Result<(), RulesError> {
+fn require_source(kind: &str, source: &str) -> Result<(), RulesError> {
     if source.is_empty() {
-        return Err(incomplete(kind, "source"));
+        return Err(missing_part(kind, "source"));
     }
     Ok(())
 }
 
-fn incomplete(kind: &str, what: &'static str) -> RulesError {
+fn missing_part(kind: &str, what: &'static str) -> RulesError {
     RulesError::Incomplete {
         kind: kind.to_owned(),
         what,
     }
 }
 
-fn anchored(kind: &str, expression: &str) -> Result<Regex, RulesError> {
-    regex(kind, &format!(r"\A(?:{expression})"))
+fn compile_anchored(kind: &str, expression: &str) -> Result<Regex, RulesError> {
+    compile_regex(kind, &format!(r"\A(?:{expression})"))
 }
 
-fn regex(kind: &str, expression: &str) -> Result<Regex, RulesError> {
+fn compile_regex(kind: &str, expression: &str) -> Result<Regex, RulesError> {
     Regex::new(expression).map_err(|error| RulesError::Expression {
         kind: kind.to_owned(),
         why: error.to_string(),
     })
 }
 
-impl Names {
-    /// The ending that makes `name` the name of a secret.
-    pub(crate) fn ending(&self, name: &str) -> Option<&Ending> {
-        let words = words_of(name);
+impl SecretNames {
+    /// Finds the ending that makes `name` the name of a secret.
+    pub(crate) fn find_ending(&self, name: &str) -> Option<&NameEnding> {
+        let words = split_name(name);
         let kept = match words.split_last() {
             Some((last, first)) if !first.is_empty() && self.is_suffix(last) => first,
             _ => &words,
@@ -291,9 +327,9 @@ impl Names {
             let Some(before) = folded.strip_suffix(ending.name.as_str()) else {
                 return false;
             };
-            ending.glued || before.is_empty() || starts_word(kept, before.len())
+            ending.glued || before.is_empty() || is_word_boundary(kept, before.len())
         });
-        found.filter(|ending| ending.needs != Needs::Never)
+        found.filter(|ending| ending.needs != ValueRequirement::Never)
     }
 
     fn is_suffix(&self, word: &str) -> bool {
@@ -302,7 +338,7 @@ impl Names {
 }
 
 /// Whether one of `words` begins `at` bytes after the first.
-fn starts_word(words: &[String], at: usize) -> bool {
+fn is_word_boundary(words: &[String], at: usize) -> bool {
     let mut length = 0;
     words.iter().any(|word| {
         let here = length == at;
@@ -311,8 +347,8 @@ fn starts_word(words: &[String], at: usize) -> bool {
     })
 }
 
-/// The words of a name, in lower case: `DB_PASSWORD`, `dbPassword`, `db-password`.
-fn words_of(name: &str) -> Vec<String> {
+/// Splits a name such as `DB_PASSWORD`, `dbPassword` or `db-password` into words in lower case.
+fn split_name(name: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut last = '_';
     for c in name.chars() {
@@ -342,12 +378,14 @@ mod tests {
                  placeholders = {{ words = [], said = [] }}\n{more}"
             )
         };
-        assert!(Rules::from_toml(&page("")).is_ok());
+        assert!(RedactionRules::from_toml(&page("")).is_ok());
         let wrong = |from: &str, to: &str| {
             let page = page("").replace(from, to);
-            Rules::from_toml(&page).err().map(|error| error.to_string())
+            RedactionRules::from_toml(&page)
+                .err()
+                .map(|error| error.to_string())
         };
-        for (from, to, said) in [
+        for (from, to, expected) in [
             ("token = []", "token = 7", "correct that line"),
             (
                 "shape = []",
@@ -366,7 +404,7 @@ mod tests {
             ),
         ] {
             let error = wrong(from, to).expect("it is refused");
-            assert!(error.contains(said), "{error}");
+            assert!(error.contains(expected), "{error}");
         }
     }
 }

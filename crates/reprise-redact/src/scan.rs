@@ -1,154 +1,160 @@
-//! One pass over a text: finds the search words, checks the rules they belong to, replaces secrets.
+//! One pass over a text: finds the search words, checks their rules, and replaces secrets.
 
 use std::ops::Range;
 
-use crate::address::address;
-use crate::element::{Unclosed, elements};
-use crate::encoded::encoded;
-use crate::fold::Folded;
+use crate::address::find_url_secret;
+use crate::element::{UnclosedElement, find_elements};
+use crate::encoded::decode_runs;
+use crate::fold::FoldedText;
 use crate::proof::is_random;
-use crate::rules::{Meaning, Needs, Phrase, Rules, Token};
+use crate::rules::{
+    PhraseMatcher, REACH_BYTES, RedactionRules, TokenMatcher, ValueRequirement, WordRole,
+};
+use crate::text_parts::prefix_of;
 
 /// Most passes over a text: a replacement may uncover another secret.
 const PASSES_MAX: usize = 4;
-/// Bytes before a token that its rule may examine.
-const BEFORE: usize = 64;
-/// Bytes from where it begins in which a rule finds its secret; one that goes on is then followed
-/// to its end. So a text costs a rule no more than this for each place where it may begin.
-pub(crate) const REACH: usize = 1024;
+/// Most bytes before a token that its rule may examine.
+const BEFORE_BYTES_MAX: usize = 64;
 
 /// A text without its secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Redacted {
+pub struct RedactedText {
     pub text: String,
-    /// What was taken out, in the order it was found.
-    pub removed: Vec<Removed>,
+    /// The removed secrets, in the order in which they were found.
+    pub removed: Vec<RemovedSecret>,
 }
 
-/// A secret that was taken out, without its value.
+/// A secret that was removed, without its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Removed {
-    /// The rule that found it; the text has `[redacted:rule]` in its place.
+pub struct RemovedSecret {
+    /// The rule that found it; the text has `[redacted:rule]` instead.
     pub rule: String,
     /// The line of the text on which it began, from 1.
     pub line: u32,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Found<'a> {
+pub(crate) struct SecretMatch<'a> {
     pub(crate) range: Range<usize>,
     pub(crate) kind: &'a str,
-    /// Length of the known prefix.
-    pub(crate) known: usize,
+    /// Length of the known prefix of the secret.
+    pub(crate) prefix_len: usize,
 }
 
-impl Rules {
+impl RedactionRules {
     /// Replaces every secret by `[redacted:kind]`. Idempotent.
-    pub fn redact(&self, text: &str) -> Redacted {
-        let mut redacted = Redacted {
+    pub fn redact(&self, text: &str) -> RedactedText {
+        let mut redacted = RedactedText {
             text: text.to_owned(),
             removed: Vec::new(),
         };
-        // Where each line of the text stood before anything was taken out.
+        // The number of each line in the original text.
         let mut lines: Vec<u32> = Vec::new();
         for _ in 0..PASSES_MAX {
-            let found = self.found(&redacted.text);
+            let found = self.find_secrets(&redacted.text);
             if found.is_empty() {
                 break;
             }
             if lines.is_empty() {
-                lines.extend((1..).take(breaks(text) + 1));
+                lines.extend((1..).take(count_line_breaks(text) + 1));
             }
-            redacted = replaced(redacted, &found, &mut lines);
+            redacted = replace_secrets(redacted, &found, &mut lines);
         }
         redacted
     }
 
-    /// Every secret, in order, none overlapping another.
-    fn found<'a>(&'a self, text: &str) -> Vec<Found<'a>> {
-        let mut all = self.found_as_written(text);
-        for (run, plain) in encoded(text) {
-            if !self.found_as_written(&plain).is_empty() {
-                all.push(Found::new(run, "encoded"));
+    /// Finds every secret, in order and without overlaps.
+    fn find_secrets<'a>(&'a self, text: &str) -> Vec<SecretMatch<'a>> {
+        let mut all = self.find_secrets_as_written(text);
+        for (run, plain) in decode_runs(text) {
+            if !self.find_secrets_as_written(&plain).is_empty() {
+                all.push(SecretMatch::new(run, "encoded"));
             }
         }
-        if let Some(folded) = Folded::of(text) {
-            let found = self.found_as_written(&folded.text).into_iter();
-            all.extend(found.map(|one| Found {
-                range: folded.given(&one.range),
+        if let Some(folded) = FoldedText::fold(text) {
+            let found = self.find_secrets_as_written(&folded.text).into_iter();
+            all.extend(found.map(|one| SecretMatch {
+                range: folded.original_range(&one.range),
                 ..one
             }));
         }
-        apart(all)
+        merge_overlapping(all)
     }
 
-    /// Every secret of a text, in no order.
-    fn found_as_written<'a>(&'a self, text: &str) -> Vec<Found<'a>> {
-        let mut all: Vec<Found<'a>> = Vec::new();
-        // Up to where a rule has looked, or a name and its value are read.
+    /// Finds every secret in the text as it is written, in no order.
+    fn find_secrets_as_written<'a>(&'a self, text: &str) -> Vec<SecretMatch<'a>> {
+        let mut all: Vec<SecretMatch<'a>> = Vec::new();
+        // The position up to which each rule, and the search for names, has examined the text.
         let mut tokens = vec![0; self.tokens.len()];
         let mut phrases = vec![0; self.phrases.len()];
         let (mut named, mut lined) = (0, 0);
-        for word in self.words.find_overlapping_iter(text) {
+        for word in self.word_search.find_overlapping_iter(text) {
             let at = word.start();
-            for meaning in &self.meanings[word.pattern().as_usize()] {
-                match *meaning {
-                    Meaning::Token(index) if at >= tokens[index] => {
-                        let (until, found) = self.token(&self.tokens[index], text, at);
+            for role in &self.word_roles[word.pattern().as_usize()] {
+                match *role {
+                    WordRole::TokenMatcher(index) if at >= tokens[index] => {
+                        let (until, found) = self.match_token(&self.tokens[index], text, at);
                         tokens[index] = until;
                         all.extend(found);
                     }
-                    Meaning::Phrase(index) if at >= phrases[index] => {
-                        let (until, found) = self.phrase(&self.phrases[index], text, at);
+                    WordRole::PhraseMatcher(index) if at >= phrases[index] => {
+                        let (until, found) = self.match_phrase(&self.phrases[index], text, at);
                         phrases[index] = until;
                         all.extend(found);
                     }
-                    Meaning::Name => {
+                    WordRole::Name => {
                         if at >= named {
-                            let (end, found) = self.named(text, word.range());
+                            let (end, found) = self.find_named_value(text, word.range());
                             named = end;
                             all.extend(found);
                         }
                         if at >= lined {
-                            let (end, found) = self.lines(text, at);
+                            let (end, found) = self.find_values_near_line(text, at);
                             lined = end;
                             all.extend(found);
                         }
                     }
-                    Meaning::Token(_) | Meaning::Phrase(_) => {}
+                    WordRole::TokenMatcher(_) | WordRole::PhraseMatcher(_) => {}
                 }
             }
         }
         for (kind, like, proof) in &self.shapes {
             let found = like.find_iter(text);
-            let found = found.filter(|one| self.placeholders.prove(*proof, one.as_str(), ""));
-            all.extend(found.map(|found| Found::new(found.range(), kind)));
+            let found = found.filter(|one| self.placeholders.is_proven(*proof, one.as_str(), ""));
+            all.extend(found.map(|found| SecretMatch::new(found.range(), kind)));
         }
         for (at, _) in text.match_indices("://") {
-            let found = address(&self.placeholders, text, at + 3);
-            all.extend(found.map(|range| Found::new(range, "url_password")));
+            let found = find_url_secret(&self.placeholders, text, at + 3);
+            all.extend(found.map(|range| SecretMatch::new(range, "url_password")));
         }
-        let manifests = self.manifests(text).into_iter();
-        all.extend(manifests.map(|range| Found::new(range, "assigned")));
-        let private = elements(text, "private", Unclosed::Stays).into_iter();
-        // `<private>...</private>` only says how it is written.
+        let manifests = self.find_manifest_values(text).into_iter();
+        all.extend(manifests.map(|range| SecretMatch::new(range, "assigned")));
+        let private = find_elements(text, "private", UnclosedElement::KeepAsText).into_iter();
+        // `<private>...</private>` only explains the tag.
         let holds = |range: &Range<usize>| !text[range.clone()].contains(">...<");
         let private = private.filter(holds);
-        all.extend(private.map(|range| Found::new(range, "private")));
+        all.extend(private.map(|range| SecretMatch::new(range, "private")));
         all
     }
 
-    /// The secret of a token, and from where on the token may be looked for again.
-    fn token<'a>(&self, token: &'a Token, text: &str, at: usize) -> (usize, Option<Found<'a>>) {
+    /// Finds the secret of a token at `at`. Returns the position from which the token may be
+    /// searched for again, too.
+    fn match_token<'a>(
+        &self,
+        token: &'a TokenMatcher,
+        text: &str,
+        at: usize,
+    ) -> (usize, Option<SecretMatch<'a>>) {
         let rest = text.get(at..).unwrap_or_default();
         let rest = rest.strip_prefix(token.start.as_str());
-        let Some(rest) = rest.filter(|_| token.within || begins_word(text, at)) else {
+        let Some(rest) = rest.filter(|_| token.inside_words || is_at_word_start(text, at)) else {
             return (at, None);
         };
-        let within = head(rest, token.reach);
-        let Some(then) = token.then.find(within).map(|then| then.end()) else {
-            // What looks far is not looked for again soon where it was not found.
-            let far = if token.reach > REACH {
+        let within = prefix_of(rest, token.reach);
+        let Some(then) = token.rest.find(within).map(|then| then.end()) else {
+            // A token with a long reach is not searched for again soon if it was not found.
+            let far = if token.reach > REACH_BYTES {
                 token.reach / 2
             } else {
                 0
@@ -157,133 +163,146 @@ impl Rules {
         };
         let end = at + token.start.len() + then;
         let Some(start) = token.before.as_ref().map_or(Some(at), |before| {
-            let from = text.floor_char_boundary(at.saturating_sub(BEFORE));
+            let from = text.floor_char_boundary(at.saturating_sub(BEFORE_BYTES_MAX));
             Some(from + before.find(text.get(from..at)?)?.start())
         }) else {
             return (at, None);
         };
         let (secret, after) = (&text[start..end], &text[end..]);
-        if !self.placeholders.prove(token.proof, secret, after) {
+        if !self.placeholders.is_proven(token.proof, secret, after) {
             // A part of it proves no more.
             return (end, None);
         }
-        let end = end + goes_on(within, then, after);
-        let found = Found {
+        let end = end + secret_tail_len(within, then, after);
+        let found = SecretMatch {
             range: start..end,
             kind: &token.kind,
-            known: token.start.len(),
+            prefix_len: token.start.len(),
         };
         (end, Some(found))
     }
 
-    /// The secret of a phrase, and from where on the phrase may be looked for again.
-    fn phrase<'a>(&self, phrase: &'a Phrase, text: &str, at: usize) -> (usize, Option<Found<'a>>) {
-        if !phrase.within && !begins_word(text, at) {
+    /// Finds the secret of a phrase at `at`. Returns the position from which the phrase may be
+    /// searched for again, too.
+    fn match_phrase<'a>(
+        &self,
+        phrase: &'a PhraseMatcher,
+        text: &str,
+        at: usize,
+    ) -> (usize, Option<SecretMatch<'a>>) {
+        if !phrase.inside_words && !is_at_word_start(text, at) {
             return (at, None);
         }
-        let within = head(text.get(at..).unwrap_or_default(), REACH);
+        let within = prefix_of(text.get(at..).unwrap_or_default(), REACH_BYTES);
         let parts = phrase.like.captures(within);
         let secret = parts.as_ref().and_then(|parts| parts.name("secret"));
         let Some((parts, secret)) = parts.as_ref().zip(secret) else {
             return (at, None);
         };
         let is_named = parts.name("name").is_none_or(|name| {
-            let ending = self.names.ending(name.as_str());
-            ending.is_some_and(|ending| ending.needs != Needs::Random || is_random(secret.as_str()))
+            let ending = self.names.find_ending(name.as_str());
+            ending.is_some_and(|ending| {
+                ending.needs != ValueRequirement::Random || is_random(secret.as_str())
+            })
         });
         let after = text.get(at + secret.end()..).unwrap_or_default();
         let proven = self
             .placeholders
-            .prove(phrase.proof, secret.as_str(), after);
+            .is_proven(phrase.proof, secret.as_str(), after);
         if !is_named || !proven {
-            return (at + secret.start() + passed_over(secret.len()), None);
+            return (at + secret.start() + skip_after_failure(secret.len()), None);
         }
-        let end = at + secret.end() + goes_on(within, secret.end(), after);
+        let end = at + secret.end() + secret_tail_len(within, secret.end(), after);
         (
             end,
-            Some(Found::new(at + secret.start()..end, &phrase.kind)),
+            Some(SecretMatch::new(at + secret.start()..end, &phrase.kind)),
         )
     }
 }
 
-impl<'a> Found<'a> {
+impl<'a> SecretMatch<'a> {
     pub(crate) fn new(range: Range<usize>, kind: &'a str) -> Self {
         Self {
             range,
             kind,
-            known: 0,
+            prefix_len: 0,
         }
     }
 }
 
-/// What was found, in order: what overlaps is one.
-fn apart(mut all: Vec<Found<'_>>) -> Vec<Found<'_>> {
+/// Sorts matches and merges those that overlap.
+fn merge_overlapping(mut all: Vec<SecretMatch<'_>>) -> Vec<SecretMatch<'_>> {
     // Earliest first, then longest, then the longest known prefix.
     all.sort_by_key(|found| {
         let Range { start, end } = found.range;
-        (start, std::cmp::Reverse((end, found.known)))
+        (start, std::cmp::Reverse((end, found.prefix_len)))
     });
-    let mut apart: Vec<Found<'_>> = Vec::with_capacity(all.len());
+    let mut merged: Vec<SecretMatch<'_>> = Vec::with_capacity(all.len());
     for found in all {
-        match apart.last_mut() {
+        match merged.last_mut() {
             Some(last) if found.range.start < last.range.end => {
                 last.range.end = last.range.end.max(found.range.end);
             }
-            _ => apart.push(found),
+            _ => merged.push(found),
         }
     }
-    apart
+    merged
 }
 
-/// `from` without what was found in it; `lines` are those of its text, then those of the result.
-fn replaced(from: Redacted, found: &[Found<'_>], lines: &mut Vec<u32>) -> Redacted {
-    let Redacted { text, mut removed } = from;
-    let mut kept = String::with_capacity(text.len());
-    let mut kept_lines = Vec::with_capacity(lines.len());
+/// Replaces the matches in `from`. `lines` has the original line numbers of its text, and then
+/// those of the result.
+fn replace_secrets(
+    from: RedactedText,
+    found: &[SecretMatch<'_>],
+    lines: &mut Vec<u32>,
+) -> RedactedText {
+    let RedactedText { text, mut removed } = from;
+    let mut remaining = String::with_capacity(text.len());
+    let mut remaining_lines = Vec::with_capacity(lines.len());
     let (mut at, mut line) = (0, 0);
     for secret in found {
         let before = &text[at..secret.range.start];
-        kept.push_str(before);
-        kept.push_str(&["[redacted:", secret.kind, "]"].concat());
-        let until = line + breaks(before);
-        kept_lines.extend_from_slice(&lines[line..until]);
-        removed.push(Removed {
+        remaining.push_str(before);
+        remaining.push_str(&["[redacted:", secret.kind, "]"].concat());
+        let until = line + count_line_breaks(before);
+        remaining_lines.extend_from_slice(&lines[line..until]);
+        removed.push(RemovedSecret {
             rule: secret.kind.to_owned(),
             line: lines[until],
         });
-        line = until + breaks(&text[secret.range.clone()]);
+        line = until + count_line_breaks(&text[secret.range.clone()]);
         lines[line] = lines[until];
         at = secret.range.end;
     }
-    kept.push_str(&text[at..]);
-    kept_lines.extend_from_slice(&lines[line..]);
-    *lines = kept_lines;
-    Redacted {
-        text: kept,
+    remaining.push_str(&text[at..]);
+    remaining_lines.extend_from_slice(&lines[line..]);
+    *lines = remaining_lines;
+    RedactedText {
+        text: remaining,
         removed,
     }
 }
 
-/// The line breaks of a text.
-fn breaks(text: &str) -> usize {
+/// Counts the line breaks of a text.
+fn count_line_breaks(text: &str) -> usize {
     text.bytes().filter(|byte| *byte == b'\n').count()
 }
 
 /// Whether `at` is at the beginning of a word; an escaped line break before it does not count as
 /// part of the word.
-pub(crate) fn begins_word(text: &str, at: usize) -> bool {
+pub(crate) fn is_at_word_start(text: &str, at: usize) -> bool {
     let mut before = text[..at].chars().rev();
     match before.next() {
         Some(c) if c.is_alphanumeric() || c == '_' => {
             let escaped = matches!(c, 'n' | 't' | 'r') && before.next() == Some('\\');
-            escaped || is_escape(&text[..at])
+            escaped || ends_with_percent_escape(&text[..at])
         }
         _ => true,
     }
 }
 
 /// Whether `before` ends with a percent-encoded byte such as `%3D`.
-fn is_escape(before: &str) -> bool {
+fn ends_with_percent_escape(before: &str) -> bool {
     let Some(tail) = before.len().checked_sub(3).and_then(|at| before.get(at..)) else {
         return false;
     };
@@ -291,33 +310,18 @@ fn is_escape(before: &str) -> bool {
     bytes.next() == Some(b'%') && bytes.all(|b| b.is_ascii_hexdigit())
 }
 
-/// How far from the beginning of a value that is none a rule does not look again: nothing, but for
-/// one so long that each place in it would cost as much.
-pub(crate) fn passed_over(value_bytes: usize) -> usize {
-    if value_bytes < REACH / 2 {
+/// Returns how many bytes a rule skips after a value that is no secret: none, unless the value is
+/// so long that examining it at each position would be expensive.
+pub(crate) fn skip_after_failure(value_bytes: usize) -> usize {
+    if value_bytes < REACH_BYTES / 2 {
         0
     } else {
-        REACH / 16
+        REACH_BYTES / 16
     }
 }
 
-/// A range of a part of a text that begins at `by`, in the text.
-pub(crate) fn shifted(range: &Range<usize>, by: usize) -> Range<usize> {
-    by + range.start..by + range.end
-}
-
-/// The first `bytes_max` bytes of a text.
-pub(crate) fn head(text: &str, bytes_max: usize) -> &str {
-    &text[..text.floor_char_boundary(bytes_max)]
-}
-
-/// The last `bytes_max` bytes of a text.
-pub(crate) fn tail(text: &str, bytes_max: usize) -> &str {
-    &text[text.ceil_char_boundary(text.len().saturating_sub(bytes_max))..]
-}
-
-/// How many bytes a secret goes on in `after`, where it ended only with what was looked at.
-pub(crate) fn goes_on(looked_at: &str, end: usize, after: &str) -> usize {
+/// Returns how many bytes a secret continues in `after`, if it ended with the examined text.
+pub(crate) fn secret_tail_len(looked_at: &str, end: usize, after: &str) -> usize {
     if end < looked_at.len() {
         return 0;
     }

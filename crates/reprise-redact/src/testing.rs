@@ -1,29 +1,29 @@
-//! The labelled suite: forms of secrets in context, and lines that hold none.
+//! The labelled suite: forms of secrets in context, and lines without secrets.
 //!
-//! A form's secret stands between guillemets. `{w36}` stands for 36 random characters, by the
-//! letter: `w` letters and digits, `d` digits, `h` and `H` hexadecimal, `l` small letters, `U` and
-//! `V` capitals and digits, `v` small letters and digits, `b` Base64, `u` its form for addresses,
-//! `p` a password with a digit and a sign. `{tab}`, `{cr}`, `{nbsp}` and `{zwsp}` are the
-//! characters of those names, and what stands between double square brackets is written in Base64.
-//! So no secret, and nothing that a scanner takes for one, is in the files.
+//! The secret of a form is between guillemets. `{w36}` means 36 random characters, by the letter:
+//! `w` letters and digits, `d` digits, `h` and `H` hexadecimal, `l` small letters, `U` and `V`
+//! capitals and digits, `v` small letters and digits, `b` Base64, `u` its form for addresses, `p` a
+//! password with a digit and a sign. `{tab}`, `{cr}`, `{nbsp}` and `{zwsp}` are the characters of
+//! those names, and text between double square brackets is encoded in Base64. So no secret, and
+//! nothing that a scanner would report as one, is in the files.
 //!
 //! The blind set was written by somebody who had seen neither the rules nor the rest of the suite;
-//! each line of it is an object in Base64. So is each of the third set, which was written before
-//! the rules were looked at again; lines with a number were added to its first half afterwards.
+//! each line of it is an object in Base64. The third set has the same format and was written before
+//! the rules were read again; lines with a number were added to its first half afterwards.
 
 use data_encoding::BASE64;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
-use crate::rules::Rules;
+use crate::rules::RedactionRules;
 
-/// Opens the secret of a form.
+/// The mark before the secret of a form.
 const OPEN: char = '\u{ab}';
 const CLOSE: char = '\u{bb}';
-/// Opens what is written in Base64.
+/// The mark before text that is encoded in Base64.
 const ENCODED: char = '\u{27e6}';
 const ENCODED_END: char = '\u{27e7}';
-/// Characters that cannot be seen, by name.
+/// Invisible characters by name.
 const NAMED: [(&str, char); 4] = [
     ("tab", '\t'),
     ("cr", '\r'),
@@ -33,7 +33,7 @@ const NAMED: [(&str, char); 4] = [
 
 /// A form with its random parts filled in.
 #[derive(Debug, Clone, Deserialize)]
-pub struct Labelled {
+pub struct LabelledText {
     /// The text with the secrets.
     pub text: String,
     /// The secrets to be redacted.
@@ -42,40 +42,41 @@ pub struct Labelled {
 
 /// A part of the suite.
 #[derive(Debug, Clone)]
-pub struct Part {
-    /// Its file.
+pub struct SuitePart {
+    /// The name of its file.
     pub name: &'static str,
-    /// Whether it is looked at only as a total: no rule is written after its lines.
+    /// Whether only its totals are shown, so that no rule is written after its lines.
     pub is_held_out: bool,
     pub lines: Vec<&'static str>,
 }
 
-/// Forms of secrets: before and with the first rules, and the two halves of a set written later.
-pub fn forms() -> [Part; 4] {
+/// Returns the forms of secrets: those written before and with the first rules, and the two halves
+/// of a set that was written later.
+pub fn secret_forms() -> [SuitePart; 4] {
     [
-        part("held-out", true, include_str!("testing/held-out.txt")),
-        part("forms", false, include_str!("testing/forms.txt")),
-        part(
+        build_part("held-out", true, include_str!("testing/held-out.txt")),
+        build_part("forms", false, include_str!("testing/forms.txt")),
+        build_part(
             "fresh-held-out",
             true,
             include_str!("testing/fresh-held-out.txt"),
         ),
-        part("fresh", false, include_str!("testing/fresh.txt")),
+        build_part("fresh", false, include_str!("testing/fresh.txt")),
     ]
 }
 
-/// Lines without secrets: from this repository's code, pages, lock file and history, and generated
-/// ones with hashes, UUIDs, digests, public keys and logs; then, in halves, lines from the
-/// sources of public packages and what people write of passwords.
-pub fn innocent() -> [Part; 3] {
+/// Returns lines without secrets: from this repository's code, pages, lock file and history, and
+/// generated ones with hashes, UUIDs, digests, public keys and logs; then, in halves, lines from
+/// the sources of public packages and what people write of passwords.
+pub fn innocent_parts() -> [SuitePart; 3] {
     [
-        part("innocent", false, include_str!("testing/innocent.txt")),
-        part(
+        build_part("innocent", false, include_str!("testing/innocent.txt")),
+        build_part(
             "fresh-innocent-held-out",
             true,
             include_str!("testing/fresh-innocent-held-out.txt"),
         ),
-        part(
+        build_part(
             "fresh-innocent",
             false,
             include_str!("testing/fresh-innocent.txt"),
@@ -83,32 +84,32 @@ pub fn innocent() -> [Part; 3] {
     ]
 }
 
-/// A half of the blind or of the third set, as a hash has cut it.
+/// A half of the blind or of the third set, which are split by a hash.
 #[derive(Debug, Default)]
-pub struct Blind {
-    pub labelled: Vec<Labelled>,
+pub struct BlindHalf {
+    pub labelled: Vec<LabelledText>,
     pub innocent: Vec<&'static str>,
 }
 
-/// The half of which every miss may be looked at, and the one that is looked at only as a total. A
-/// line that is no object is left out.
-pub fn blind() -> [Blind; 2] {
+/// Returns the half of the blind set of which every miss may be shown, and the half of which only
+/// totals are. A line that is not an object is left out.
+pub fn blind_set() -> [BlindHalf; 2] {
     let innocent = include_str!("testing/blind-innocent.txt");
-    halves(include_str!("testing/blind.txt"), innocent)
+    split_halves(include_str!("testing/blind.txt"), innocent)
 }
 
-/// The third set in the same way.
-pub fn third() -> [Blind; 2] {
+/// Returns the halves of the third set, as [`blind_set`] does for the blind set.
+pub fn third_set() -> [BlindHalf; 2] {
     let innocent = include_str!("testing/third-innocent.txt");
-    halves(include_str!("testing/third.txt"), innocent)
+    split_halves(include_str!("testing/third.txt"), innocent)
 }
 
-fn halves(labelled: &'static str, innocent: &'static str) -> [Blind; 2] {
-    let mut halves = [Blind::default(), Blind::default()];
+fn split_halves(labelled: &'static str, innocent: &'static str) -> [BlindHalf; 2] {
+    let mut halves = [BlindHalf::default(), BlindHalf::default()];
     let half_of = |text: &str| usize::from(Sha256::digest(text)[0] % 2);
     for line in labelled.lines() {
         let plain = BASE64.decode(line.as_bytes()).unwrap_or_default();
-        let read = serde_json::from_slice::<Labelled>(&plain).ok();
+        let read = serde_json::from_slice::<LabelledText>(&plain).ok();
         let half = &mut halves[half_of(line)];
         half.labelled.extend(read);
     }
@@ -118,21 +119,21 @@ fn halves(labelled: &'static str, innocent: &'static str) -> [Blind; 2] {
     halves
 }
 
-fn part(name: &'static str, is_held_out: bool, page: &'static str) -> Part {
+fn build_part(name: &'static str, is_held_out: bool, page: &'static str) -> SuitePart {
     let is_form = !name.contains("innocent");
     let lines = page.lines();
     let lines = lines.filter(|line| {
         !is_form || !(line.is_empty() || line.starts_with("# ") && !line.contains(OPEN))
     });
-    Part {
+    SuitePart {
         name,
         is_held_out,
         lines: lines.collect(),
     }
 }
 
-/// A form with its random parts filled in from `seed`.
-pub fn drawn(form: &str, seed: u64) -> Labelled {
+/// Fills in the random parts of a form from `seed`.
+pub fn fill_form(form: &str, seed: u64) -> LabelledText {
     let mut state = seed ^ 0x9e37_79b9_7f4a_7c15;
     let mut next = move |below: usize| {
         state ^= state << 13;
@@ -162,7 +163,7 @@ pub fn drawn(form: &str, seed: u64) -> Labelled {
             Some((letter, part.get(1..)?.parse::<usize>().ok()?, after))
         });
         if let Some((letter, count, after)) = part {
-            text.push_str(&random(letter, count, &mut next));
+            text.push_str(&random_text(letter, count, &mut next));
             rest = after;
         } else {
             text.push('{');
@@ -180,13 +181,13 @@ pub fn drawn(form: &str, seed: u64) -> Labelled {
         .skip(1)
         .filter_map(|part| part.split(CLOSE).next());
     let secrets = secrets.map(str::to_owned).collect();
-    Labelled {
+    LabelledText {
         text: text.replace([OPEN, CLOSE], ""),
         secrets,
     }
 }
 
-fn random(letter: char, count: usize, next: &mut dyn FnMut(usize) -> usize) -> String {
+fn random_text(letter: char, count: usize, next: &mut dyn FnMut(usize) -> usize) -> String {
     let (upper, lower, digits) = (
         "ABCDEFGHIJKLMNOPQRSTUVWXYZ",
         "abcdefghijklmnopqrstuvwxyz",
@@ -205,7 +206,7 @@ fn random(letter: char, count: usize, next: &mut dyn FnMut(usize) -> usize) -> S
         _ => [upper, lower, digits].concat(),
     };
     let set: Vec<char> = set.chars().collect();
-    let drawn = (0..count).map(|place| {
+    let chars = (0..count).map(|place| {
         let any = set.get(next(set.len())).copied().unwrap_or('x');
         // A password has a digit and a sign, and begins with a letter.
         match place {
@@ -215,20 +216,21 @@ fn random(letter: char, count: usize, next: &mut dyn FnMut(usize) -> usize) -> S
             _ => any,
         }
     });
-    drawn.collect()
+    chars.collect()
 }
 
-/// Whether no part of a secret is left: no run of eight characters, and no shorter secret.
-pub fn is_clean(rules: &Rules, labelled: &Labelled) -> bool {
+/// Whether redaction leaves no part of a secret: no run of eight characters, and no shorter secret.
+pub fn is_clean(rules: &RedactionRules, labelled: &LabelledText) -> bool {
     is_clean_of(rules, labelled, 8)
 }
 
-/// The same of a text of the blind set, in which public keys begin as their secret ones do.
-pub fn is_clean_blind(rules: &Rules, labelled: &Labelled) -> bool {
+/// Whether redaction leaves no run of twelve characters of a secret: texts of the blind set have
+/// public keys that begin like their secret ones.
+pub fn is_clean_blind(rules: &RedactionRules, labelled: &LabelledText) -> bool {
     is_clean_of(rules, labelled, 12)
 }
 
-fn is_clean_of(rules: &Rules, labelled: &Labelled, run: usize) -> bool {
+fn is_clean_of(rules: &RedactionRules, labelled: &LabelledText, run: usize) -> bool {
     let text = rules.redact(&labelled.text).text;
     labelled.secrets.iter().all(|secret| {
         let parts = secret.split_whitespace().filter(|part| part.len() >= 4);

@@ -1,10 +1,11 @@
 //! A client of the daemon: HTTP/1.1 over its Unix socket, started on demand, or over TCP to the
 //! daemon of another machine.
 //!
-//! Connections that are kept, one repetition of a request whose connection broke, the end of
-//! patience with a daemon that hangs.
+//! Reuses idle connections, repeats a request once if its connection broke, and gives up on a
+//! daemon that hangs.
 
 mod operation;
+mod problems;
 mod remote;
 mod start;
 
@@ -26,42 +27,43 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::time::{sleep, timeout};
 
-use crate::place::Place;
+use crate::place::DaemonPaths;
 use reprise_operations::{Problem, ProblemKind};
 
+use problems::{broken_connection_problem, is_absent, unreachable_problem};
+use remote::NetStream;
 pub use remote::Remote;
-use remote::Way;
 pub use start::Starter;
 
-/// Connections kept for the next request.
-const KEPT_MAX: usize = 8;
+/// Most idle connections that are kept for later requests.
+const IDLE_CONNECTIONS_MAX: usize = 8;
 const VERSION: &str = env!("CARGO_PKG_VERSION");
-/// A daemon that has said nothing for so long is asked whether it lives, and has as long to say so.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
-/// How often one that takes no new clients any more, because it ends, is waited for once more.
-const ENDING_LOOKS_MAX: usize = 12;
-/// How long a daemon may take to close its memories, and between two looks at whether it has.
-const ENDING: Duration = Duration::from_mins(1);
-const LOOK: Duration = Duration::from_millis(5);
+/// After this long without a byte the client probes the daemon, which has as long to respond.
+pub(crate) const DEFAULT_PATIENCE: Duration = Duration::from_secs(5);
+/// Most failed probes in a row while a daemon that accepts no new clients finishes its work.
+const ENDING_PROBES_MAX: usize = 12;
+/// Longest time that a daemon may take to close its memories.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_mins(1);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-type Sender = SendRequest<Full<Bytes>>;
+type HttpSender = SendRequest<Full<Bytes>>;
 
-/// Names the version of the daemon that answers.
+/// Header in which the daemon names its version.
 pub(crate) const VERSION_HEADER: &str = "reprise-version";
 
-/// Where the daemon is.
+/// The daemon that a client talks to.
 #[derive(Debug)]
-enum At {
-    Place(Place, Option<Starter>),
+enum DaemonTarget {
+    Local(DaemonPaths, Option<Starter>),
     Remote(Remote),
 }
 
-/// Asks one daemon. Requests may be under way at the same time.
+/// Sends requests to one daemon; several may be under way at the same time.
 #[derive(Debug)]
 pub struct Client {
-    at: At,
+    target: DaemonTarget,
     patience: Duration,
-    kept: Mutex<Vec<Sender>>,
+    idle_connections: Mutex<Vec<HttpSender>>,
 }
 
 #[derive(Debug, Clone)]
@@ -69,53 +71,53 @@ pub struct Call {
     method: Method,
     path: String,
     body: Bytes,
-    media: &'static str,
-    key: Option<String>,
+    media_type: &'static str,
+    idempotency_key: Option<String>,
 }
 
 impl Call {
-    /// Reads what `path` names.
+    /// Builds a GET request for `path`.
     pub fn get(path: impl Into<String>) -> Self {
         Self {
             method: Method::GET,
             path: path.into(),
             body: Bytes::new(),
-            media: "application/json",
-            key: None,
+            media_type: "application/json",
+            idempotency_key: None,
         }
     }
 
-    /// The same with a query string.
+    /// Appends a percent-encoded query string to the path.
     #[must_use]
-    pub fn asking(mut self, pairs: &[(&str, String)]) -> Self {
-        for (place, (name, value)) in pairs.iter().enumerate() {
-            self.path.push(if place == 0 { '?' } else { '&' });
-            self.path.push_str(&encoded(name));
+    pub fn with_query(mut self, pairs: &[(&str, String)]) -> Self {
+        for (position, (name, value)) in pairs.iter().enumerate() {
+            self.path.push(if position == 0 { '?' } else { '&' });
+            self.path.push_str(&percent_encode(name));
             self.path.push('=');
-            self.path.push_str(&encoded(value));
+            self.path.push_str(&percent_encode(value));
         }
         self
     }
 
-    /// Sends `body` to `path`.
+    /// Builds a POST request with a JSON body.
     pub fn post(path: impl Into<String>, body: &Value) -> Self {
         Self {
             method: Method::POST,
             body: body.to_string().into(),
-            ..Self::change(path)
+            ..Self::with_random_key(path)
         }
     }
 
-    /// Sends lines of JSON to `path`.
+    /// Builds a POST request with a body of JSON lines.
     pub fn post_lines(path: impl Into<String>, lines: String) -> Self {
         Self {
             body: lines.into(),
-            media: "application/x-ndjson",
+            media_type: "application/x-ndjson",
             ..Self::post(path, &Value::Null)
         }
     }
 
-    /// Changes what `path` names.
+    /// Builds a PATCH request with a JSON body.
     pub fn patch(path: impl Into<String>, body: &Value) -> Self {
         Self {
             method: Method::PATCH,
@@ -123,51 +125,56 @@ impl Call {
         }
     }
 
-    /// Removes what `path` names.
+    /// Builds a DELETE request for `path`.
     pub fn delete(path: impl Into<String>) -> Self {
         Self {
             method: Method::DELETE,
-            ..Self::change(path)
+            ..Self::with_random_key(path)
         }
     }
 
-    /// A request under a name of its own, so that it may be sent twice.
-    fn change(path: impl Into<String>) -> Self {
+    /// Builds a request with a random idempotency key, so that it can safely be sent twice.
+    fn with_random_key(path: impl Into<String>) -> Self {
         Self {
-            key: Some(format!("{:032x}", system_entropy())),
+            idempotency_key: Some(format!("{:032x}", system_entropy())),
             ..Self::get(path)
         }
     }
 
-    /// Gives the request a name that outlives this process.
+    /// Replaces the random idempotency key by one that outlives this process.
     #[must_use]
-    pub fn named(self, key: impl Into<String>) -> Self {
+    pub fn with_idempotency_key(self, key: impl Into<String>) -> Self {
         let key = Some(key.into());
-        Self { key, ..self }
+        Self {
+            idempotency_key: key,
+            ..self
+        }
     }
 
-    /// The path of something in a user's memory: `parts` are encoded.
+    /// Returns the path of a resource in a user's memory; percent-encodes each of `parts`.
     pub fn path_of(user: &UserId, parts: &[&str]) -> String {
-        let mut path = format!("/v1/users/{}", encoded(user.as_str()));
+        let mut path = format!("/v1/users/{}", percent_encode(user.as_str()));
         for part in parts {
             path.push('/');
-            path.push_str(&encoded(part));
+            path.push_str(&percent_encode(part));
         }
         path
     }
 
-    fn request(&self, at: &At) -> Result<Request<Full<Bytes>>, Problem> {
+    fn build_request(&self, target: &DaemonTarget) -> Result<Request<Full<Bytes>>, Problem> {
         let mut request = Request::builder()
             .method(self.method.clone())
-            .header(CONTENT_TYPE, self.media);
-        request = match at {
-            At::Place(..) => request.uri(&self.path).header(HOST, "localhost"),
-            At::Remote(remote) => request
+            .header(CONTENT_TYPE, self.media_type);
+        request = match target {
+            DaemonTarget::Local(_, starter) => {
+                start::address_local(request, &self.path, starter.as_ref())
+            }
+            DaemonTarget::Remote(remote) => request
                 .uri(format!("{}{}", remote.prefix, self.path))
                 .header(HOST, &remote.authority)
                 .header(AUTHORIZATION, &remote.bearer),
         };
-        if let Some(key) = &self.key {
+        if let Some(key) = &self.idempotency_key {
             request = request.header("idempotency-key", key);
         }
         let body = Full::new(self.body.clone());
@@ -175,8 +182,8 @@ impl Call {
     }
 }
 
-/// Percent-encodes all but unreserved characters (RFC 3986): a part of a path, a value of a query.
-pub(crate) fn encoded(part: &str) -> String {
+/// Percent-encodes all but unreserved characters (RFC 3986), for a path segment or a query value.
+pub(crate) fn percent_encode(part: &str) -> String {
     const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC
         .remove(b'-')
         .remove(b'.')
@@ -186,124 +193,138 @@ pub(crate) fn encoded(part: &str) -> String {
 }
 
 impl Client {
-    /// A client that uses a daemon where one runs.
-    pub fn new(place: Place) -> Self {
-        Self::at(At::Place(place, None))
+    /// Returns a client of the daemon of this data directory, if one runs.
+    pub fn new(paths: DaemonPaths) -> Self {
+        Self::with_target(DaemonTarget::Local(paths, None))
     }
 
-    /// A client of a daemon on another machine.
-    pub fn remote(remote: Remote) -> Self {
-        Self::at(At::Remote(remote))
+    /// Returns a client of a daemon on another machine.
+    pub fn new_remote(remote: Remote) -> Self {
+        Self::with_target(DaemonTarget::Remote(remote))
     }
 
-    fn at(at: At) -> Self {
+    fn with_target(target: DaemonTarget) -> Self {
         Self {
-            at,
-            patience: PATIENCE,
-            kept: Mutex::default(),
+            target,
+            patience: DEFAULT_PATIENCE,
+            idle_connections: Mutex::default(),
         }
     }
 
-    /// The same, giving up on a daemon that does nothing at all for twice so long.
+    /// Makes the client give up on a daemon that is silent for twice `patience`.
     #[must_use]
-    pub fn patient(self, patience: Duration) -> Self {
+    pub fn with_patience(self, patience: Duration) -> Self {
         Self { patience, ..self }
     }
 
-    /// The same, starting a daemon where none runs.
+    /// Makes the client start a daemon if none runs.
     #[must_use]
-    pub fn starting(self, starter: Starter) -> Self {
-        let at = match self.at {
-            At::Place(place, _) => At::Place(place, Some(starter)),
-            remote @ At::Remote(_) => remote,
+    pub fn with_starter(self, starter: Starter) -> Self {
+        let target = match self.target {
+            DaemonTarget::Local(paths, _) => DaemonTarget::Local(paths, Some(starter)),
+            remote @ DaemonTarget::Remote(_) => remote,
         };
-        Self { at, ..self }
+        Self { target, ..self }
     }
 
-    /// Whether a daemon is at this place, even one with more clients waiting than it takes.
-    pub async fn is_answered(place: &Place) -> bool {
-        let met = start::connect(place).await;
-        met.map_or_else(|error| error.kind() == ErrorKind::WouldBlock, |_| true)
+    /// Returns whether a daemon listens here, even if its queue of waiting clients is full.
+    pub async fn is_daemon_listening(paths: &DaemonPaths) -> bool {
+        let answered = start::connect_to_daemon(paths).await;
+        answered.map_or_else(|error| error.kind() == ErrorKind::WouldBlock, |_| true)
     }
 
-    /// The process that listens at this place.
-    pub(crate) async fn listener(place: &Place) -> Option<i32> {
-        let stream = start::connect(place).await.ok()?;
+    /// Returns the id of the process that listens here.
+    pub(crate) async fn listening_process(paths: &DaemonPaths) -> Option<i32> {
+        let stream = start::connect_to_daemon(paths).await.ok()?;
         stream.peer_cred().ok()?.pid()
     }
 
-    /// Starts a daemon now where none runs, for a request that is still to come.
-    pub async fn wake(&self) -> Result<(), Problem> {
-        let sender = self.open().await?;
-        self.keep(sender);
+    /// Starts a daemon now if none runs, ahead of the first request.
+    pub async fn ensure_running(&self) -> Result<(), Problem> {
+        let sender = self.open_connection().await?;
+        self.store_idle_connection(sender);
         Ok(())
     }
 
-    /// The answer to a request, as it came. A connection that broke, or had been closed meanwhile,
-    /// is replaced once. A change has a name, so that what was done before the break is not done
-    /// again.
-    pub async fn bytes(&self, call: &Call) -> Result<Bytes, Problem> {
-        let kept = self.take();
+    /// Sends a request and returns the body of the response as bytes. If the connection broke or
+    /// was closed meanwhile, the request is sent once more on a new one. A change carries an
+    /// idempotency key, so that the daemon does not apply it twice.
+    pub async fn ask_bytes(&self, call: &Call) -> Result<Bytes, Problem> {
+        let kept = self.pop_idle_connection();
         let sender = match kept {
             Some(sender) => sender,
-            None => self.open().await?,
+            None => self.open_connection().await?,
         };
-        let (status, body) = match self.watched(self.answer(sender, call)).await? {
+        let (status, body) = match self
+            .await_while_alive(self.send_and_read(sender, call))
+            .await?
+        {
             Ok(answered) => answered,
             Err(error) => {
                 tracing::debug!(%error, "a connection broke; the request is sent once more");
-                self.settled().await;
-                let sender = self.open().await?;
-                let second = self.watched(self.answer(sender, call)).await?;
-                second.map_err(broken)?
+                self.wait_until_answering_or_gone().await;
+                let sender = self.open_connection().await?;
+                let second = self
+                    .await_while_alive(self.send_and_read(sender, call))
+                    .await?;
+                second.map_err(broken_connection_problem)?
             }
         };
         if status.is_success() {
             return Ok(body);
         }
         let problem = Problem::from_answer(status.as_u16(), &body);
-        match &self.at {
-            At::Place(..) => Err(problem),
-            At::Remote(remote) => Err(match problem.kind {
-                ProblemKind::Invalid | ProblemKind::NotFound | ProblemKind::Method => {
-                    self.unlike(remote, &problem).await.unwrap_or(problem)
-                }
-                _ => remote.told(problem),
+        match &self.target {
+            DaemonTarget::Local(..) => Err(problem),
+            DaemonTarget::Remote(remote) => Err(match problem.kind {
+                ProblemKind::Invalid | ProblemKind::NotFound | ProblemKind::Method => self
+                    .find_version_mismatch(remote, &problem)
+                    .await
+                    .unwrap_or(problem),
+                _ => remote.explain_for_remote(problem),
             }),
         }
     }
 
-    /// That the daemon elsewhere is of another version, where it is: then what it refuses it may
-    /// not know.
-    async fn unlike(&self, remote: &Remote, problem: &Problem) -> Option<Problem> {
-        let theirs = timeout(self.patience, self.version()).await.ok()?.ok()?;
+    /// Returns a problem that names both versions if the remote daemon is of another version: what
+    /// it refuses may then be unknown to it.
+    async fn find_version_mismatch(&self, remote: &Remote, problem: &Problem) -> Option<Problem> {
+        let theirs = timeout(self.patience, self.fetch_version())
+            .await
+            .ok()?
+            .ok()?;
         let (theirs, own) = (theirs.as_deref().unwrap_or("an older one"), VERSION);
         (theirs != own).then(|| {
-            let said = format!(
+            let detail = format!(
                 "the daemon at {} is of another version ({theirs}; this is {own}) and refuses what \
                  was asked ({}); bring both to the same",
                 remote.url(),
                 problem.detail
             );
-            Problem::new(ProblemKind::Method, said)
+            Problem::new(ProblemKind::Method, detail)
         })
     }
 
-    /// The version of the daemon, and how long a request that asks for nothing takes.
-    pub async fn round_trip(&self) -> Result<(Option<String>, Duration), Problem> {
-        let met = self.version().await.map_err(|error| self.lost(error))?;
+    /// Returns the version of the daemon and how long an empty request takes.
+    pub async fn measure_round_trip(&self) -> Result<(Option<String>, Duration), Problem> {
+        let answered = self
+            .fetch_version()
+            .await
+            .map_err(|error| self.problem_from_send_error(error))?;
         let since = Instant::now();
-        self.bytes(&Call::get("/health/live")).await?;
-        Ok((met, since.elapsed()))
+        self.ask_bytes(&Call::get("/health/live")).await?;
+        Ok((answered, since.elapsed()))
     }
 
-    /// The answer to a request.
+    /// Sends a request and decodes the JSON of its response.
     pub async fn ask<T: DeserializeOwned>(&self, call: &Call) -> Result<T, Problem> {
-        let body = self.bytes(call).await?;
+        let body = self.ask_bytes(call).await?;
         serde_json::from_slice(&body).map_err(|error| {
-            let what = match &self.at {
-                At::Place(..) => "run `reprise serve --replace`".to_owned(),
-                At::Remote(remote) => format!("bring {} and this to the same", remote.url()),
+            let what = match &self.target {
+                DaemonTarget::Local(..) => "run `reprise serve --replace`".to_owned(),
+                DaemonTarget::Remote(remote) => {
+                    format!("bring {} and this to the same", remote.url())
+                }
             };
             Problem::new(
                 ProblemKind::Internal,
@@ -320,105 +341,110 @@ impl Client {
         self.ask(&Call::post("/v1/shutdown", &Value::Null)).await
     }
 
-    /// Tells the daemon to end, and waits until it has: all that it held is closed then.
-    pub async fn end(&self) -> Result<(), Problem> {
-        let At::Place(place, _) = &self.at else {
-            let said = "a daemon elsewhere is ended on its own machine; run `reprise stop` there";
-            return Err(Problem::new(ProblemKind::Forbidden, said));
+    /// Tells the daemon to end and waits until it has closed everything.
+    pub async fn shut_down_and_wait(&self) -> Result<(), Problem> {
+        let DaemonTarget::Local(paths, _) = &self.target else {
+            let detail =
+                "a daemon elsewhere is ended on its own machine; run `reprise serve stop` there";
+            return Err(Problem::new(ProblemKind::Forbidden, detail));
         };
-        let process = place.process();
+        let process = paths.recorded_process();
         self.shut_down().await?;
         let since = Instant::now();
-        while place.is_held() && place.process() == process {
-            if since.elapsed() > ENDING {
-                let (process, waited) = (process.unwrap_or_default(), ENDING.as_secs());
-                let said = format!(
+        while paths.is_daemon_alive() && paths.recorded_process() == process {
+            if since.elapsed() > SHUTDOWN_TIMEOUT {
+                let (process, waited) = (process.unwrap_or_default(), SHUTDOWN_TIMEOUT.as_secs());
+                let detail = format!(
                     "the daemon (process {process}) was told to end and is not done after {waited} \
                      s; wait for it, or end it with `kill {process}`"
                 );
-                return Err(Problem::new(ProblemKind::TimedOut, said));
+                return Err(Problem::new(ProblemKind::TimedOut, detail));
             }
-            sleep(LOOK).await;
+            sleep(POLL_INTERVAL).await;
         }
         Ok(())
     }
 
-    /// Waits until the daemon answers, or takes no connection any more: the system still takes some
-    /// for a daemon that was killed, while it clears it away.
-    async fn settled(&self) {
+    /// Waits until the daemon responds or accepts no connection any more: for a moment the system
+    /// still accepts connections for a daemon that was killed.
+    async fn wait_until_answering_or_gone(&self) {
         let since = Instant::now();
         while since.elapsed() < self.patience {
-            match timeout(self.patience, self.live()).await {
-                Ok(Err(SendError::Connection(_))) => sleep(LOOK).await,
-                Ok(Err(SendError::Unreachable(error))) if !is_absent(&error) => sleep(LOOK).await,
+            match timeout(self.patience, self.probe()).await {
+                Ok(Err(SendError::Connection(_))) => sleep(POLL_INTERVAL).await,
+                Ok(Err(SendError::Unreachable(error))) if !is_absent(&error) => {
+                    sleep(POLL_INTERVAL).await;
+                }
                 _ => return,
             }
         }
     }
 
-    /// Whether the daemon of this place serves: one that is silent does, one whose connections
-    /// break is being cleared away.
-    pub(crate) async fn serves(&self) -> bool {
-        let is_answered = match &self.at {
-            At::Place(place, _) => Self::is_answered(place).await,
-            At::Remote(_) => true,
+    /// Returns whether the daemon serves. A silent one counts as serving; one whose connections
+    /// break was killed and does not.
+    pub(crate) async fn is_serving(&self) -> bool {
+        let is_answered = match &self.target {
+            DaemonTarget::Local(paths, _) => Self::is_daemon_listening(paths).await,
+            DaemonTarget::Remote(_) => true,
         };
-        is_answered && !matches!(timeout(self.patience, self.live()).await, Ok(Err(_)))
+        is_answered && !matches!(timeout(self.patience, self.probe()).await, Ok(Err(_)))
     }
 
-    /// Waits for as long as the daemon lives: work may be long, silence may not.
-    async fn watched<T>(&self, answer: impl Future<Output = T>) -> Result<T, Problem> {
+    /// Waits for `answer` for as long as the daemon responds to probes.
+    async fn await_while_alive<T>(&self, answer: impl Future<Output = T>) -> Result<T, Problem> {
         let mut answer = pin!(answer);
         let mut ending = 0;
         loop {
             if let Ok(answered) = timeout(self.patience, &mut answer).await {
                 return Ok(answered);
             }
-            match timeout(self.patience, self.live()).await {
+            match timeout(self.patience, self.probe()).await {
                 Ok(Ok(())) => ending = 0,
                 // No socket: it finishes what is under way and ends, which breaks our connection.
-                Ok(Err(_)) if ending < ENDING_LOOKS_MAX => ending += 1,
-                _ => return Err(self.hung()),
+                Ok(Err(_)) if ending < ENDING_PROBES_MAX => ending += 1,
+                _ => return Err(self.hung_daemon_problem()),
             }
         }
     }
 
-    /// Asks for nothing but an answer, on a connection of its own.
-    async fn live(&self) -> Result<(), SendError> {
-        self.version().await.map(drop)
+    /// Checks on a new connection that the daemon responds.
+    async fn probe(&self) -> Result<(), SendError> {
+        self.fetch_version().await.map(drop)
     }
 
-    /// The version that the daemon says it has; older ones say nothing.
-    async fn version(&self) -> Result<Option<String>, SendError> {
-        let mut sender = connected(self.way().await?).await?;
+    /// Returns the version that the daemon reports; older daemons report none.
+    async fn fetch_version(&self) -> Result<Option<String>, SendError> {
+        let mut sender = perform_handshake(self.connect().await?).await?;
         let call = Call::get("/health/live");
-        let response = sent(&mut sender, &call, &self.at).await?;
+        let response = send_request(&mut sender, &call, &self.target).await?;
         let version = response.headers().get(VERSION_HEADER);
         let version = version.and_then(|version| version.to_str().ok().map(str::to_owned));
         response.into_body().collect().await?;
-        self.keep(sender);
+        self.store_idle_connection(sender);
         Ok(version)
     }
 
-    async fn way(&self) -> std::io::Result<Box<dyn Way>> {
-        match &self.at {
-            At::Place(place, _) => Ok(Box::new(start::connect(place).await?)),
-            At::Remote(remote) => remote.connect().await,
+    async fn connect(&self) -> std::io::Result<Box<dyn NetStream>> {
+        match &self.target {
+            DaemonTarget::Local(paths, _) => Ok(Box::new(start::connect_to_daemon(paths).await?)),
+            DaemonTarget::Remote(remote) => remote.connect().await,
         }
     }
 
-    fn hung(&self) -> Problem {
+    fn hung_daemon_problem(&self) -> Problem {
         let silent = (self.patience * 2).as_secs_f64();
-        let place = match &self.at {
-            At::Place(place, _) => place,
-            At::Remote(remote) => {
+        let paths = match &self.target {
+            DaemonTarget::Local(paths, _) => paths,
+            DaemonTarget::Remote(remote) => {
                 let url = remote.url();
-                let said =
+                let detail =
                     format!("the daemon at {url} has done nothing for {silent:.0} s; try later");
-                return Problem::new(ProblemKind::TimedOut, said);
+                return Problem::new(ProblemKind::TimedOut, detail);
             }
         };
-        let process = place.process().unwrap_or_else(|| "unknown".to_owned());
+        let process = paths
+            .recorded_process()
+            .unwrap_or_else(|| "unknown".to_owned());
         Problem::new(
             ProblemKind::TimedOut,
             format!(
@@ -428,21 +454,21 @@ impl Client {
         )
     }
 
-    /// The whole answer; its connection is kept for the next request.
-    async fn answer(
+    /// Sends a request, reads the whole response and keeps the connection for the next request.
+    async fn send_and_read(
         &self,
-        mut sender: Sender,
+        mut sender: HttpSender,
         call: &Call,
     ) -> Result<(StatusCode, Bytes), SendError> {
-        let response = sent(&mut sender, call, &self.at).await?;
+        let response = send_request(&mut sender, call, &self.target).await?;
         let status = response.status();
         let body = response.into_body().collect().await?.to_bytes();
-        self.keep(sender);
+        self.store_idle_connection(sender);
         Ok((status, body))
     }
 
-    fn take(&self) -> Option<Sender> {
-        let mut kept = lock(&self.kept);
+    fn pop_idle_connection(&self) -> Option<HttpSender> {
+        let mut kept = lock(&self.idle_connections);
         while let Some(sender) = kept.pop() {
             if !sender.is_closed() {
                 return Some(sender);
@@ -451,39 +477,49 @@ impl Client {
         None
     }
 
-    fn keep(&self, sender: Sender) {
-        let mut kept = lock(&self.kept);
-        if kept.len() < KEPT_MAX && !sender.is_closed() {
+    fn store_idle_connection(&self, sender: HttpSender) {
+        let mut kept = lock(&self.idle_connections);
+        if kept.len() < IDLE_CONNECTIONS_MAX && !sender.is_closed() {
             kept.push(sender);
         }
     }
 
-    async fn open(&self) -> Result<Sender, Problem> {
-        let stream = match (self.way().await, &self.at) {
+    async fn open_connection(&self) -> Result<HttpSender, Problem> {
+        let stream = match (self.connect().await, &self.target) {
             (Ok(stream), _) => stream,
-            (Err(error), At::Place(place, Some(starter))) if is_absent(&error) => {
-                Box::new(start::start(place, starter).await?)
+            (Err(error), DaemonTarget::Local(paths, Some(starter))) if is_absent(&error) => {
+                Box::new(start::start_daemon(paths, starter).await?)
             }
-            (Err(error), At::Place(..)) if error.kind() == ErrorKind::WouldBlock => {
-                return Err(self.hung());
+            (Err(error), DaemonTarget::Local(..)) if error.kind() == ErrorKind::WouldBlock => {
+                return Err(self.hung_daemon_problem());
             }
-            (Err(error), At::Place(place, _)) => return Err(unreachable(place, &error)),
-            (Err(error), At::Remote(remote)) => return Err(remote.unreachable(&error)),
+            (Err(error), DaemonTarget::Local(paths, _)) => {
+                return Err(unreachable_problem(paths, &error));
+            }
+            (Err(error), DaemonTarget::Remote(remote)) => {
+                return Err(remote.unreachable_problem(&error));
+            }
         };
-        connected(stream).await.map_err(broken)
+        perform_handshake(stream)
+            .await
+            .map_err(broken_connection_problem)
     }
 
-    fn lost(&self, error: SendError) -> Problem {
-        match (error, &self.at) {
-            (SendError::Unreachable(error), At::Remote(remote)) => remote.unreachable(&error),
-            (SendError::Unreachable(error), At::Place(place, _)) => unreachable(place, &error),
+    fn problem_from_send_error(&self, error: SendError) -> Problem {
+        match (error, &self.target) {
+            (SendError::Unreachable(error), DaemonTarget::Remote(remote)) => {
+                remote.unreachable_problem(&error)
+            }
+            (SendError::Unreachable(error), DaemonTarget::Local(paths, _)) => {
+                unreachable_problem(paths, &error)
+            }
             (SendError::Unsendable(problem), _) => problem,
-            (SendError::Connection(error), _) => broken(error),
+            (SendError::Connection(error), _) => broken_connection_problem(error),
         }
     }
 }
 
-async fn connected(stream: impl Way + 'static) -> Result<Sender, hyper::Error> {
+async fn perform_handshake(stream: impl NetStream + 'static) -> Result<HttpSender, hyper::Error> {
     let (sender, connection) = handshake(TokioIo::new(stream)).await?;
     tokio::spawn(async move {
         if let Err(error) = connection.await {
@@ -493,10 +529,14 @@ async fn connected(stream: impl Way + 'static) -> Result<Sender, hyper::Error> {
     Ok(sender)
 }
 
-/// Sends a request; its answer has begun.
-async fn sent(sender: &mut Sender, call: &Call, at: &At) -> Result<Response<Incoming>, SendError> {
+/// Sends a request and returns its response once the head has come.
+async fn send_request(
+    sender: &mut HttpSender,
+    call: &Call,
+    target: &DaemonTarget,
+) -> Result<Response<Incoming>, SendError> {
     sender.ready().await?;
-    let request = call.request(at).map_err(SendError::Unsendable)?;
+    let request = call.build_request(target).map_err(SendError::Unsendable)?;
     Ok(sender.send_request(request).await?)
 }
 
@@ -508,32 +548,6 @@ enum SendError {
     Unreachable(#[from] std::io::Error),
     #[error(transparent)]
     Unsendable(Problem),
-}
-
-/// No socket, or one that its daemon left behind.
-fn is_absent(error: &std::io::Error) -> bool {
-    matches!(
-        error.kind(),
-        ErrorKind::NotFound | ErrorKind::ConnectionRefused
-    )
-}
-
-fn unreachable(place: &Place, error: &std::io::Error) -> Problem {
-    let socket = place.socket();
-    Problem::new(
-        ProblemKind::Unavailable,
-        format!(
-            "no daemon answers at `{}` ({error}); run `reprise serve`",
-            socket.display()
-        ),
-    )
-}
-
-fn broken(error: impl std::fmt::Display) -> Problem {
-    Problem::new(
-        ProblemKind::Unavailable,
-        format!("the connection to the daemon broke twice ({error}); try again"),
-    )
 }
 
 #[cfg(test)]
@@ -551,27 +565,27 @@ mod tests {
     #[tokio::test]
     async fn a_daemon_that_was_killed_is_waited_out_until_another_answers() {
         let folder = tempfile::tempdir().unwrap();
-        let place = Place::new(&folder.path().join("d"), Some(folder.path()));
-        place.prepare().unwrap();
-        let listener = UnixListener::bind(place.socket()).unwrap();
-        let taken = Arc::new(AtomicUsize::new(0));
-        let count = Arc::clone(&taken);
+        let paths = DaemonPaths::new(&folder.path().join("d"), Some(folder.path()));
+        paths.create_folders().unwrap();
+        let listener = UnixListener::bind(paths.socket()).unwrap();
+        let accepted = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&accepted);
         tokio::spawn(async move {
             loop {
                 let (mut stream, _) = listener.accept().await.unwrap();
                 if count.fetch_add(1, Ordering::SeqCst) < 5 {
                     continue;
                 }
-                let mut asked = [0; 1024];
-                let _request = stream.read(&mut asked).await.unwrap();
+                let mut request = [0; 1024];
+                let _request = stream.read(&mut request).await.unwrap();
                 let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}";
                 stream.write_all(answer).await.unwrap();
             }
         });
-        let client = Client::new(place);
+        let client = Client::new(paths);
         let answer: Value = client.ask(&Call::get("/v1/status")).await.unwrap();
         assert_eq!(answer, serde_json::json!({}));
-        assert!(taken.load(Ordering::SeqCst) > 5);
+        assert!(accepted.load(Ordering::SeqCst) > 5);
     }
 
     #[test]

@@ -1,8 +1,9 @@
-//! The daemon's life: one for each data directory, from its lock to the last synced byte.
+//! The daemon: one for each data directory, from taking its lock to the last synced byte.
 //!
-//! Listening, draining, ending when idle or told to.
+//! Listens, serves, and ends when it is idle or told to.
 
 mod accept;
+mod idle;
 mod life;
 mod lock;
 mod progress;
@@ -22,49 +23,52 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use crate::http::{self, App, Door, Metrics, NewDoor, PageDoor, Rates};
+use crate::http::{self, App, EntryPoint, Metrics, NewListener, PageLauncher, Rates};
 use crate::oauth::{Oauth, OauthOptions};
-use crate::place::{Place, PlaceError};
+use crate::page::backups;
+use crate::place::{DaemonPaths, DaemonPathsError};
+use crate::program::ProgramCommand;
 use crate::tokens::{TokenError, TokenFile};
 use reprise_operations::{
-    Around, Catalogue, Memories, Projection, Repositories, Sharing, TagRules, Workspaces,
+    Catalogue, ConfiguredProjection, Memories, MemorySettings, PauseStore, Repositories, Sharing,
+    TagRules, TreeHost, Workspaces,
 };
-use reprise_page::Setting;
+use reprise_page::{AgentProgram, Setting};
 use reprise_types::UserId;
 
-pub(crate) use accept::{Entrance, connections_max, drained};
-pub use life::Ended;
-pub(crate) use life::Life;
-use lock::LifeLock;
-pub(crate) use shares::{Asker, Share};
+pub(crate) use accept::{ConnectionAcceptor, PeerAddress, connections_max, drain_connections};
+pub use life::DaemonExit;
+pub(crate) use life::{DaemonState, MODEL_HEADER};
+use lock::DaemonLock;
+pub(crate) use shares::{CallerId, QuotaSlot};
 
 /// The daemon, or the service of published knowledge, could not run.
 #[derive(Debug, thiserror::Error)]
 pub enum DaemonError {
     #[error(transparent)]
-    Place(#[from] PlaceError),
+    DaemonPaths(#[from] DaemonPathsError),
     /// Another daemon has the data directory.
     #[error(
         "a daemon (process {pid}) serves `{data}` already; use it, or pass --replace to take its \
          place"
     )]
     Running { pid: String, data: String },
-    /// An address that cannot be had.
+    /// The address cannot be listened on.
     #[error("the address {address} cannot be listened on ({cause}); choose another --http")]
     Address {
         address: SocketAddr,
         /// The system's reason.
         cause: std::io::Error,
     },
-    /// Reachable from elsewhere, and open to nobody.
+    /// Other machines can reach the address, and no token exists.
     #[error(
-        "{address} can be reached from other machines and there is no token; run `reprise token \
+        "{address} can be reached from other machines and there is no token; run `reprise serve token \
          add NAME` first, or bind 127.0.0.1"
     )]
     NoToken { address: SocketAddr },
-    /// No date can be put on an answer of HTTP.
+    /// The clock is before 1970, and HTTP responses could not be dated.
     #[error(
-        "the clock of this machine stands before 1970; set it and start again (commands work \
+        "the clock of this machine is before 1970; set it and start again (commands work \
          without a daemon)"
     )]
     Clock,
@@ -76,37 +80,49 @@ pub enum DaemonError {
     Io(#[from] std::io::Error),
 }
 
-/// What a daemon starts from.
+/// Settings that a daemon starts with.
 #[derive(Debug, Clone)]
 pub struct DaemonOptions {
-    /// Where its clients meet it.
-    pub place: Place,
+    /// Its data directory and socket.
+    pub place: DaemonPaths,
     /// Listen on TCP too; port 0 takes a free one.
     pub http: Option<SocketAddr>,
-    /// End after so long without a request; `None` stays.
+    /// Ends after this long without a request; never if `None`.
     pub idle_exit: Option<Duration>,
-    /// Wait for a daemon that runs now to end, after telling it to.
+    /// Whether it embeds texts as the configuration says; one that does not, and was started on
+    /// demand, ends once a client wants that.
+    pub has_model: bool,
+    /// Tells a daemon that runs now to end, and waits for it.
     pub replace: bool,
-    /// How long that one may be silent before it is ended by a signal.
+    /// How long that daemon may be silent before it is ended by a signal.
     pub patience: Duration,
-    /// Requests a second that one token may make over TCP; `None` for no limit but that on all.
+    /// Requests a second that one token may make over TCP; unlimited if `None`.
     pub requests_per_second: Option<NonZeroU32>,
-    /// Programs may sign in by OAuth, in this way.
+    /// Settings of OAuth, if programs may sign in by it.
     pub oauth: Option<OauthOptions>,
-    /// What the configuration says of tags.
+    /// Rules of the configuration for tags.
     pub tags: TagRules,
     /// The governed workspaces that requests may name.
     pub workspaces: Workspaces,
-    /// How its users reach published knowledge.
+    /// Where these are served.
+    pub trees: Option<Arc<dyn TreeHost>>,
+    /// Settings of published knowledge.
     pub sharing: Sharing,
-    /// Files that are kept equal to memories.
-    pub projections: Vec<Projection>,
-    /// What can be asked of it.
+    /// Files that are kept in sync with memories.
+    pub projections: Vec<ConfiguredProjection>,
+    /// Most tokens that hooks put into a user's prompts on one day; no limit if `None`.
+    pub prompt_tokens_per_day: Option<usize>,
+    /// The operations that it offers.
     pub catalogue: Catalogue,
-    /// Whose memory it is where a request does not say; `None` for `default`'s.
+    /// User of a request that names none; `default` if `None`.
     pub user: Option<UserId>,
-    /// What is set and where each comes from, for whoever looks.
+    /// Every setting with its source, for display.
     pub settings: Vec<Setting>,
+    /// Lists the programs that run agents on this machine, for display.
+    pub agent_programs: fn() -> Vec<AgentProgram>,
+    /// How the program is started for the page's work on files: backups, restores and imports.
+    /// Without it the page offers none of that.
+    pub program_command: Option<ProgramCommand>,
 }
 
 #[derive(Debug)]
@@ -114,24 +130,27 @@ pub struct Daemon {
     app: App,
     socket: UnixListener,
     tcp: Option<TcpListener>,
-    doors: mpsc::Receiver<NewDoor>,
-    _lock: LifeLock,
+    page_listeners: mpsc::Receiver<NewListener>,
+    _lock: DaemonLock,
 }
 
 impl Daemon {
-    /// Takes the data directory, starts the service and listens. No memory is opened and no model
-    /// is loaded yet.
+    /// Locks the data directory, starts the service and listens. It opens no memory and loads no
+    /// model yet.
     pub async fn start(config: MemoryConfig, options: DaemonOptions) -> Result<Self, DaemonError> {
         if config.clock.now() <= DateTime::UNIX_EPOCH {
             return Err(DaemonError::Clock);
         }
         let place = options.place;
-        place.prepare()?;
-        let repositories = Repositories::of_data(place.data());
-        let lock = LifeLock::take(&place, options.replace, options.patience).await?;
+        place.create_folders()?;
+        let repositories = Repositories::in_data_dir(place.data());
+        let pauses = PauseStore::in_data_dir(place.data());
+        let lock = DaemonLock::acquire(&place, options.replace, options.patience).await?;
         let tokens = Arc::new(TokenFile::new(place.tokens()));
         let tcp = match options.http {
-            Some(address) => Some(listen(address, &tokens, options.oauth.is_some()).await?),
+            Some(address) => {
+                Some(bind_if_guarded(address, &tokens, options.oauth.is_some()).await?)
+            }
             None => None,
         };
         let clock = Arc::clone(&config.clock);
@@ -139,104 +158,130 @@ impl Daemon {
         let signing = |oauth| Oauth::new(oauth, &place, Arc::clone(&tokens), Arc::clone(&clock));
         let oauth = options.oauth.map(signing).transpose()?.map(Arc::new);
         let service = MemoryService::start(config, None).await?;
-        // Whoever held the lock before is gone: what it left is nobody's.
-        remove(&place.socket())?;
+        // We hold the lock: what an earlier daemon left is nobody's.
+        backups::remove_left_uploads(&place);
+        remove_if_exists(&place.socket())?;
         let socket = UnixListener::bind(place.socket())?;
         let http = tcp.as_ref().map(TcpListener::local_addr).transpose()?;
-        let life = Life::new(place, http, options.idle_exit, options.settings);
-        // The page has one door.
-        let (new_doors, doors) = mpsc::channel(1);
+        let daemon_state = DaemonState::new(
+            place,
+            http,
+            options.idle_exit,
+            options.settings,
+            options.agent_programs,
+            options.program_command,
+        )
+        .with_model(options.has_model);
+        // The page has one listener, and HTTP that is turned on there has one.
+        let (new_doors, page_listeners) = mpsc::channel(1);
         let app = App {
-            memories: Memories::new(service, clock).with(Around {
+            memories: Memories::new(service, clock).with_settings(MemorySettings {
                 tags: options.tags,
                 workspaces: options.workspaces,
+                trees: options.trees,
                 sharing: options.sharing,
                 repositories,
                 projections: options.projections,
+                pauses,
+                prompt_tokens_per_day: options.prompt_tokens_per_day,
             }),
             catalogue: options.catalogue,
             user: options.user,
-            life: Arc::new(life),
+            daemon: Arc::new(daemon_state),
             metrics: Arc::new(Metrics::default()),
             tokens,
             oauth,
             rates: Arc::new(Rates::new(options.requests_per_second)),
-            page: Arc::new(PageDoor::new(new_doors, page_clock)),
+            open_rates: Arc::default(),
+            page: Arc::new(PageLauncher::new(new_doors, page_clock)),
             description: Arc::default(),
         };
         Ok(Self {
             app,
             socket,
             tcp,
-            doors,
+            page_listeners,
             _lock: lock,
         })
     }
 
-    /// Where it listens on TCP.
+    /// Returns the address that it listens on over TCP.
     pub fn http_address(&self) -> Option<SocketAddr> {
-        self.app.life.http
+        self.app.daemon.http.get().copied()
     }
 
     pub fn memories(&self) -> &Memories {
         &self.app.memories
     }
 
-    /// Serves until it is told to end (a signal, a request) or nobody has asked for long enough,
-    /// then finishes what is under way and closes every memory.
-    pub async fn run(self) -> Result<Ended, DaemonError> {
+    /// Serves until a signal, a request or the idle time ends it, then finishes the requests under
+    /// way and closes every memory.
+    pub async fn run(self) -> Result<DaemonExit, DaemonError> {
         let Self {
             app,
             socket,
             tcp,
-            mut doors,
+            mut page_listeners,
             _lock,
         } = self;
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
         let open = Arc::new(GracefulShutdown::new());
-        let life = Arc::clone(&app.life);
+        let daemon_state = Arc::clone(&app.daemon);
         let most = connections_max();
-        let entrance = |door| Entrance::new(http::router(&app, &door), Arc::clone(&open), most);
+        let entrance =
+            |entry| ConnectionAcceptor::new(http::router(&app, &entry), Arc::clone(&open), most);
         let mut listening = JoinSet::new();
-        listening.spawn(entrance(Door::Socket).socket(socket, Arc::clone(&life)));
+        listening
+            .spawn(entrance(EntryPoint::Socket).accept_unix(socket, Arc::clone(&daemon_state)));
         if let Some(tcp) = tcp {
-            let door = Door::Tcp(tcp.local_addr()?);
-            listening.spawn(entrance(door).tcp(tcp));
+            let entry = EntryPoint::Tcp(tcp.local_addr()?);
+            listening.spawn(entrance(entry).accept_tcp(tcp));
         }
         let memories = app.memories.clone();
-        let keeping = tokio::spawn(async move {
-            tokio::join!(memories.keep(), memories.keep_workspaces());
+        let schedule = backups::run_scheduled_backups(Arc::clone(&daemon_state), app.page.clock());
+        let maintenance = tokio::spawn(async move {
+            tokio::join!(
+                memories.run_background_tasks(),
+                memories.run_workspace_upkeep(),
+                schedule
+            );
         });
         let ended = loop {
             let ended = tokio::select! {
-                Some((listener, router)) = doors.recv() => {
-                    let page = Entrance::new(router, Arc::clone(&open), most);
-                    listening.spawn(page.own(listener, Arc::clone(&life)));
+                Some(NewListener(listener, router)) = page_listeners.recv() => {
+                    if let Some(router) = router {
+                        let page = ConnectionAcceptor::new(router, Arc::clone(&open), most);
+                        listening.spawn(page.accept_loopback(listener, Arc::clone(&daemon_state)));
+                    } else {
+                        let entry = EntryPoint::Tcp(listener.local_addr()?);
+                        listening.spawn(entrance(entry).accept_tcp(listener));
+                    }
                     continue;
                 }
-                _ = listening.join_next() => Ended::Failed,
-                _ = terminate.recv() => Ended::Signal,
-                _ = interrupt.recv() => Ended::Signal,
-                () = life.until_told() => Ended::Asked,
-                () = life.until_idle() => Ended::Idle,
-                () = app.memories.service().ended() => Ended::Failed,
+                _ = listening.join_next() => DaemonExit::Failed,
+                _ = terminate.recv() => DaemonExit::Signal,
+                _ = interrupt.recv() => DaemonExit::Signal,
+                () = daemon_state.wait_for_shutdown() => DaemonExit::Requested,
+                () = daemon_state.wait_until_idle() => DaemonExit::Idle,
+                () = daemon_state.wait_until_obsolete() => DaemonExit::Obsolete,
+                () = app.memories.service().wait_for_end() => DaemonExit::Failed,
             };
             break ended;
         };
-        life.end();
-        keeping.abort();
+        daemon_state.begin_shutdown();
+        maintenance.abort();
         // From here on a new client finds no socket, starts a successor, and that one waits for the
         // lock.
-        remove(&life.place.socket())?;
+        remove_if_exists(&daemon_state.place.socket())?;
         listening.shutdown().await;
-        drained(open).await;
+        drain_connections(open).await;
         app.memories.shut_down().await;
         Ok(ended)
     }
 }
 
-async fn listen(
+async fn bind_if_guarded(
     address: SocketAddr,
     tokens: &TokenFile,
     may_sign_in: bool,
@@ -244,15 +289,15 @@ async fn listen(
     if !address.ip().is_loopback() && !may_sign_in && tokens.list()?.is_empty() {
         return Err(DaemonError::NoToken { address });
     }
-    bound(address).await
+    bind_listener(address).await
 }
 
-pub(crate) async fn bound(address: SocketAddr) -> Result<TcpListener, DaemonError> {
+pub(crate) async fn bind_listener(address: SocketAddr) -> Result<TcpListener, DaemonError> {
     let bound = TcpListener::bind(address).await;
     bound.map_err(|cause| DaemonError::Address { address, cause })
 }
 
-fn remove(path: &PathBuf) -> std::io::Result<()> {
+fn remove_if_exists(path: &PathBuf) -> std::io::Result<()> {
     match fs_err::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),

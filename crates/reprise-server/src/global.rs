@@ -2,7 +2,9 @@
 //! itself, so that any number of it may stand before one database.
 
 mod access;
+mod admin;
 mod bodies;
+mod limit;
 mod openapi;
 mod operate;
 mod people;
@@ -19,13 +21,16 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
 
-use crate::daemon::{DaemonError, Entrance, bound, connections_max, drained};
+use crate::daemon::{
+    ConnectionAcceptor, DaemonError, bind_listener, connections_max, drain_connections,
+};
 use crate::http::{Metrics, Rates};
 use crate::tokens::ServiceTokens;
-pub use access::AccessLog;
-use access::Minutes;
+use access::MinuteQuotas;
+pub use access::{AccessLog, DEADLINE_HEADER};
+use limit::QuestionLimit;
 pub use people::{People, PeopleSettings};
-use routes::Desk;
+use routes::ServiceState;
 
 /// A connection may be idle for so long: a person's next question finds it open, and does not pay
 /// for a new one's round trips.
@@ -42,9 +47,9 @@ pub struct GlobalServiceOptions {
     pub http: SocketAddr,
     /// Requests a second that one token may make; `None` for no limit but that on all.
     pub requests_per_second: Option<NonZeroU32>,
-    /// Requests a minute of one user, over all of his tokens ...
+    /// Requests a minute of one user, over all of his tokens.
     pub user_requests_a_minute: Option<NonZeroU32>,
-    /// ... and of one organisation.
+    /// Requests a minute of one organisation, over all tokens of its members.
     pub org_requests_a_minute: Option<NonZeroU32>,
     /// Takes a line of JSON for each request.
     pub access_log: Option<AccessLog>,
@@ -57,29 +62,30 @@ reprise_types::show_fields!(GlobalServiceOptions { http });
 /// A service that listens.
 #[derive(Debug)]
 pub struct GlobalService {
-    desk: Desk,
+    state: ServiceState,
     tcp: TcpListener,
 }
 
 impl GlobalService {
     /// Listens; nothing is answered before [`Self::run`].
     pub async fn start(options: GlobalServiceOptions) -> Result<Self, DaemonError> {
-        let tcp = bound(options.http).await?;
-        let desk = Desk {
+        let tcp = bind_listener(options.http).await?;
+        let state = ServiceState {
             store: options.store,
             tokens: options.tokens,
             people: options.people,
             rates: Arc::new(Rates::new(options.requests_per_second)),
-            minutes: Arc::new(Minutes::new(
+            minutes: Arc::new(MinuteQuotas::new(
                 options.user_requests_a_minute,
                 options.org_requests_a_minute,
             )),
             access: options.access_log,
             places: Arc::new(Semaphore::new(options.requests_max)),
+            questions: QuestionLimit::new(options.requests_max),
             metrics: Arc::new(Metrics::default()),
             ready: Arc::default(),
         };
-        Ok(Self { desk, tcp })
+        Ok(Self { state, tcp })
     }
 
     pub fn address(&self) -> Result<SocketAddr, DaemonError> {
@@ -91,9 +97,11 @@ impl GlobalService {
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
         let open = Arc::new(GracefulShutdown::new());
-        let router = routes::router(&self.desk);
-        let entrance = Entrance::new(router, Arc::clone(&open), connections_max()).idle(IDLE);
-        let listening = tokio::spawn(entrance.tcp(self.tcp));
+        let router = routes::router(&self.state);
+        let entrance = ConnectionAcceptor::new(router, Arc::clone(&open), connections_max())
+            .with_idle_timeout(IDLE)
+            .drop_requests_of_closed();
+        let listening = tokio::spawn(entrance.accept_tcp(self.tcp));
         tokio::select! {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
@@ -105,7 +113,7 @@ impl GlobalService {
         {
             tracing::error!(%error, "the listener failed");
         }
-        drained(open).await;
+        drain_connections(open).await;
         Ok(())
     }
 }

@@ -1,43 +1,50 @@
-//! What a hook of an agent's program sends: cleaned where it is read, before it leaves the process.
+//! Reading the input of a hook of an agent's program and removing private text before it leaves the
+//! process.
 //!
-//! What the programs write and want to read is in `hooks/`. Nothing here waits or fails where a
-//! person would see it.
+//! The formats of the programs are in `hooks/`. Nothing here waits or shows an error to a person.
 
 mod fields;
 mod program;
+mod tool;
 mod verdict;
 
 use std::path::{Path, PathBuf};
 
-use reprise_knowledge::{committed, failing};
+use reprise_knowledge::{extract_commit_line, extract_failure_lines};
 use reprise_operations::{HookEvent, HookReport};
-use reprise_redact::without_elements;
-use reprise_types::without_quoted;
+use reprise_redact::remove_elements;
+use reprise_types::{parse_first_object, remove_quoted_memory};
 use serde_json::Value;
 
-pub use program::{HookProgram, Moment};
+pub use program::{HookProgram, HookTrigger};
+pub use tool::{HOOK_TOOL, HookCall, HookResponder};
 
-/// In a folder, or one above it: nothing there is remembered or recalled.
+/// A file that turns memory off for its folder and everything below it.
 const IGNORE_FILE: &str = ".reprise-ignore";
-/// Longest text that a hook hands on, in bytes.
+/// Longest text that a hook sends, in bytes.
 const TEXT_BYTES_MAX: usize = 8 * 1024;
-/// Elements that are taken out. Gemini CLI encloses what a hook had added to a prompt, which it
-/// shows to the next hook with its brackets escaped; the last is what older versions of ours wrote.
-const TAKEN_OUT: [&str; 3] = ["private", "hook_context", "reprise-memory"];
+/// Elements that are removed from texts. Gemini CLI encloses what a hook had added to a prompt in
+/// the second, with escaped brackets for the next hook; older versions of ours wrote the third.
+const PRIVATE_ELEMENTS: [&str; 3] = ["private", "hook_context", "reprise-memory"];
 
 impl HookProgram {
-    /// The folder in which the program works, by what it wrote.
+    /// Parses a program's JSON into a report without private text; `None` if there is nothing to
+    /// send.
     #[must_use]
-    pub fn folder(self, input: &str) -> Option<PathBuf> {
-        let input: Value = serde_json::from_str(input).ok()?;
-        self.folders(&input).first().map(PathBuf::from)
+    pub fn parse_report(self, event: HookEvent, input: &str) -> Option<HookReport> {
+        let (report, _) = self.parse_input(event, input)?;
+        Some(report)
     }
 
-    /// What the program wrote, cleaned; `None` where nothing is to be done.
+    /// Parses a program's JSON into its report and the folder in which the program works.
     #[must_use]
-    pub fn report(self, event: HookEvent, input: &str) -> Option<HookReport> {
-        let input: Value = serde_json::from_str(input).ok()?;
-        if self.is_anothers(&input) {
+    pub fn parse_input(
+        self,
+        event: HookEvent,
+        input: &str,
+    ) -> Option<(HookReport, Option<PathBuf>)> {
+        let input = Value::Object(parse_first_object(input)?);
+        if self.is_from_cursor(&input) {
             return None;
         }
         let folders = self.folders(&input);
@@ -48,36 +55,39 @@ impl HookProgram {
         if folders.iter().any(unwanted) {
             return None;
         }
-        let said = match event {
-            HookEvent::UserPrompt => fields::prompt(&input).to_owned(),
+        let text = match event {
+            HookEvent::UserPrompt => fields::prompt(&input),
             HookEvent::Answer | HookEvent::Stop | HookEvent::PreCompact | HookEvent::SessionEnd => {
-                self.answer_of(&input)
+                self.last_answer_text(&input)
             }
-            HookEvent::SessionStart | HookEvent::PostTool => String::new(),
+            HookEvent::SessionStart | HookEvent::PostTool | HookEvent::StatusLine => String::new(),
         };
         let folder = Path::new(folders.first().copied().unwrap_or_default());
         let mut report = HookReport {
-            session: self.session(&input).to_owned(),
+            session: self.session_id(&input).to_owned(),
             agent: self.name().to_owned(),
-            project: project_of(folder),
-            text: clean(&said),
+            project: project_name(folder),
+            text: match event {
+                HookEvent::UserPrompt => clean_prompt(&text),
+                _ => clean_text(&text),
+            },
             ..HookReport::default()
         };
         match event {
-            HookEvent::PostTool => read_tool(&mut report, self, &input, folder),
-            HookEvent::Stop => report.succeeded = self.finished(&input),
+            HookEvent::PostTool => fill_tool_fields(&mut report, self, &input, folder),
+            HookEvent::Stop => report.succeeded = self.completion_status(&input),
             _ => {}
         }
-        Some(report)
+        Some((report, folders.first().map(PathBuf::from)))
     }
 }
 
-/// What a tool did: a command and how it ended, or an edit.
-fn read_tool(report: &mut HookReport, program: HookProgram, input: &Value, folder: &Path) {
-    let edited = fields::edited(input).into_iter();
+/// Fills in what a tool did: a command and how it ended, or the files that it edited.
+fn fill_tool_fields(report: &mut HookReport, program: HookProgram, input: &Value, folder: &Path) {
+    let edited = fields::edited_files(input).into_iter();
     let inside = |file: String| {
         let path = Path::new(&file);
-        path.strip_prefix(root_of(folder))
+        path.strip_prefix(repository_root(folder))
             .map_or(file.clone(), |path| path.display().to_string())
     };
     report.files = edited.map(inside).collect();
@@ -85,31 +95,43 @@ fn read_tool(report: &mut HookReport, program: HookProgram, input: &Value, folde
     if !report.files.is_empty() || command.is_empty() {
         return;
     }
-    report.succeeded = verdict::verdict(program, command, input);
-    let printed = verdict::printed(program, input);
-    let said = match report.succeeded {
-        Some(false) => failing(&printed),
-        _ => committed(&printed),
+    report.succeeded = verdict::judge_command(program, command, input);
+    let printed = verdict::command_output(program, input);
+    let text = match report.succeeded {
+        Some(false) => extract_failure_lines(&printed),
+        _ => extract_commit_line(&printed),
     };
-    report.text = clean(&said);
-    report.command = clean(command);
+    report.text = clean_text(&text);
+    report.command = clean_text(command);
 }
 
-/// Without what is private and without what memory had put there; cut to the longest text.
-fn clean(text: &str) -> String {
-    let text = without_elements(&without_quoted(text), &TAKEN_OUT);
+/// Removes private elements and quoted memories, and cuts the text to [`TEXT_BYTES_MAX`].
+fn clean_text(text: &str) -> String {
+    let text = remove_elements(&remove_quoted_memory(text), &PRIVATE_ELEMENTS);
     let end = text.floor_char_boundary(TEXT_BYTES_MAX);
     text.get(..end).unwrap_or_default().trim().to_owned()
 }
 
-/// The folder that holds the repository, else the folder itself.
-fn root_of(folder: &Path) -> &Path {
+/// Does the same with a prompt, and keeps its end as well: a question often follows a log.
+fn clean_prompt(text: &str) -> String {
+    let text = remove_elements(&remove_quoted_memory(text), &PRIVATE_ELEMENTS);
+    let text = text.trim();
+    let (head, rest) = text.split_at(text.floor_char_boundary(TEXT_BYTES_MAX));
+    if rest.len() < TEXT_BYTES_MAX {
+        return text.to_owned();
+    }
+    let from = rest.ceil_char_boundary(rest.len() - (TEXT_BYTES_MAX - 1));
+    [head, "\n", rest.get(from..).unwrap_or_default()].concat()
+}
+
+/// Returns the root of the repository around a folder, else the folder itself.
+fn repository_root(folder: &Path) -> &Path {
     let root = folder.ancestors().find(|up| up.join(".git").exists());
     root.unwrap_or(folder)
 }
 
-fn project_of(folder: &Path) -> String {
-    let name = root_of(folder).file_name();
+fn project_name(folder: &Path) -> String {
+    let name = repository_root(folder).file_name();
     name.map(|name| name.to_string_lossy().into_owned())
         .unwrap_or_default()
 }

@@ -1,17 +1,18 @@
-//! HTTP: one router, behind the Unix socket and behind TCP.
+//! HTTP: one router for the Unix socket and for TCP.
 //!
-//! What operations there are is the catalogue's; here are the routes that are none, the guard of
-//! the doors, extraction and statuses.
+//! The operations come from the catalogue; here are the other routes, authentication, extraction
+//! and statuses.
 
 mod answers;
 mod catalogue;
-mod door;
 mod extract;
 mod guard;
 mod intake;
 mod metrics;
 mod oauth;
 mod openapi;
+mod page_listener;
+mod server_card;
 mod service;
 mod streams;
 
@@ -31,67 +32,77 @@ use reprise_types::UserId;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 
-use crate::daemon::Life;
-use crate::mcp::McpFace;
+use crate::daemon::DaemonState;
+use crate::mcp::McpServer;
 use crate::oauth::Oauth;
 use crate::tokens::TokenFile;
 
-pub(crate) use answers::{Refusal, answer};
-pub(crate) use door::{NewDoor, PageDoor};
-use extract::named_user;
-pub(crate) use extract::{asked_by, user_of};
-pub(crate) use guard::{Door, OPENS_NOTHING, Rates, SEND, bearer};
-pub(crate) use metrics::{Metrics, families, watch};
+pub(crate) use answers::{Refusal, serve_on_worker_thread};
+use extract::check_query_user;
+pub(crate) use extract::{apply_caller_rights, requested_user};
+pub(crate) use guard::{EntryPoint, OPENS_NOTHING, OpenRates, Rates, SEND, bearer};
+pub(crate) use metrics::{MetricFamily, Metrics, watch, write_families};
 pub(crate) use openapi::generators;
-pub(crate) use service::{no_method, no_route, wrong_method};
-pub(crate) use streams::sharing;
+pub(crate) use page_listener::{NewListener, PageLauncher, bind_loopback};
+pub(crate) use service::{no_method, no_route, wrong_method_problem};
+pub(crate) use streams::stream_with_slot;
 
 /// Longest body that is read, in bytes.
 const BODY_BYTES_MAX: usize = 32 * 1024 * 1024;
 
-/// What every handler can reach. Cheap to clone.
+/// State that every handler can use; it is cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct App {
     pub(crate) memories: Memories,
     pub(crate) catalogue: Catalogue,
-    /// Whose memory it is where a request does not say.
+    /// User of a request that names none.
     pub(crate) user: Option<UserId>,
-    pub(crate) life: Arc<Life>,
+    pub(crate) daemon: Arc<DaemonState>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) tokens: Arc<TokenFile>,
-    /// How programs sign in, where they may.
+    /// OAuth, if programs may sign in by it.
     pub(crate) oauth: Option<Arc<Oauth>>,
     pub(crate) rates: Arc<Rates>,
-    pub(crate) page: Arc<PageDoor>,
-    /// `/openapi.json`, made once: whoever asks for it needs no token.
+    pub(crate) open_rates: Arc<OpenRates>,
+    pub(crate) page: Arc<PageLauncher>,
+    /// Text of `/openapi.json`, built once, since it can be read without a token.
     pub(crate) description: Arc<OnceLock<Bytes>>,
 }
 
-/// Every route, guarded for this door.
-pub(crate) fn router(app: &App, door: &Door) -> Router {
+/// Builds the router of every route, with the authentication of this entry point.
+pub(crate) fn router(app: &App, entry: &EntryPoint) -> Router {
     Router::new()
-        .route("/health/live", get(service::live))
-        .route("/health/ready", get(service::ready))
-        .route("/metrics", get(service::metrics))
-        .route("/openapi.json", get(openapi::serve))
-        .route("/v1/status", get(service::status))
+        .route("/health/live", get(service::report_liveness))
+        .route("/health/ready", get(service::report_readiness))
+        .route("/metrics", get(service::serve_metrics))
+        .route("/openapi.json", get(openapi::serve_document))
+        .route("/v1/status", get(service::report_status))
         .route("/v1/shutdown", post(service::shut_down))
-        .route("/v1/page", post(door::open))
+        .route("/v1/page", post(page_listener::create_page_link))
         .merge(catalogue::router(&app.catalogue))
         .merge(oauth::router())
         .nest("/v1/users/{user}", streams::router())
-        .route("/v1/users/{user}/tools/{tool}", post(catalogue::tool))
-        .route("/mcp", mcp(app, Profile::Default))
-        .route("/mcp/workspace", mcp(app, Profile::Workspace))
+        .route("/v1/users/{user}/tools/{tool}", post(catalogue::run_tool))
+        .route("/mcp", mcp_route(app, Profile::Default))
+        .route("/mcp/", mcp_route(app, Profile::Default))
+        .route(server_card::PATH, get(server_card::serve))
+        .route("/mcp/workspace", mcp_route(app, Profile::Workspace))
+        .route("/mcp/workspace/", mcp_route(app, Profile::Workspace))
         .fallback(no_route)
         .method_not_allowed_fallback(no_method)
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
-        .layer(middleware::from_fn(answer))
-        .layer(middleware::from_fn_with_state(app.clone(), guard::admit))
-        .layer(middleware::from_fn_with_state(app.clone(), intake::read))
+        .layer(middleware::from_fn(serve_on_worker_thread))
         .layer(middleware::from_fn_with_state(
-            (app.clone(), *door),
-            guard::check,
+            app.clone(),
+            guard::serve_with_request_slot,
+        ))
+        .layer(middleware::from_fn_with_state(
+            app.clone(),
+            intake::buffer_body_and_serve,
+        ))
+        .layer(middleware::from_fn_with_state(
+            (app.clone(), *entry),
+            guard::authenticate,
         ))
         .layer(middleware::from_fn_with_state(
             Arc::clone(&app.metrics),
@@ -100,38 +111,45 @@ pub(crate) fn router(app: &App, door: &Door) -> Router {
         .with_state(app.clone())
 }
 
-/// MCP over HTTP. Host and Origin are checked before it is reached.
-fn mcp(app: &App, profile: Profile) -> MethodRouter<App> {
-    let room = app.catalogue.tools_room();
-    let face = McpFace::here(app.memories.clone(), app.catalogue.clone(), None, profile);
+/// Builds the route of MCP over HTTP; Host and Origin are checked before it is reached.
+fn mcp_route(app: &App, profile: Profile) -> MethodRouter<App> {
+    let room = app.catalogue.largest_tool_room();
+    let server = McpServer::in_process(app.memories.clone(), app.catalogue.clone(), None, profile);
     let config = StreamableHttpServerConfig::default()
         .with_allowed_hosts(Vec::<String>::new())
         .with_max_request_body_bytes(BODY_BYTES_MAX)
         .with_legacy_session_mode(false)
         .with_json_response(true);
     let sessions: Arc<LocalSessionManager> = Arc::default();
-    let service = StreamableHttpService::new(move || Ok(face.clone()), sessions, config);
-    let admit =
-        move |state: State<App>, request: Request, next: Next| admitted(state, room, request, next);
+    let service = StreamableHttpService::new(move || Ok(server.clone()), sessions, config);
+    let admit = move |state: State<App>, request: Request, next: Next| {
+        prepare_mcp_request(state, room, request, next)
+    };
     any_service(service).layer(middleware::from_fn_with_state(app.clone(), admit))
 }
 
-/// A message of MCP has room for the arguments of a tool. Who takes anything, or says nothing of
-/// it, takes both of what MCP may answer.
-async fn admitted(
+/// Limits a message of MCP to the room of a tool's arguments. A client without an `Accept` header,
+/// or that accepts JSON, the one format that is sent, is taken to accept both of MCP.
+async fn prepare_mcp_request(
     State(app): State<App>,
     room: Room,
     mut request: Request,
     next: Next,
 ) -> Response {
     let accepted = request.headers().get(ACCEPT);
-    if accepted.is_none_or(|accepted| accepted == "*/*") {
+    let takes_json = |accepted: &HeaderValue| {
+        let accepted = accepted.to_str().unwrap_or_default();
+        ["*/*", "application/*", "application/json"]
+            .iter()
+            .any(|format| accepted.contains(format))
+    };
+    if accepted.is_none_or(takes_json) {
         let both = HeaderValue::from_static("application/json, text/event-stream");
         request.headers_mut().insert(ACCEPT, both);
     }
     let (parts, body) = request.into_parts();
-    let read = match named_user(&parts) {
-        Ok(()) => extract::bytes(Request::from_parts(parts.clone(), body), &app, room).await,
+    let read = match check_query_user(&parts) {
+        Ok(()) => extract::read_body(Request::from_parts(parts.clone(), body), &app, room).await,
         Err(problem) => Err(problem),
     };
     let body = match read {
@@ -139,7 +157,7 @@ async fn admitted(
         Err(problem) => return Refusal::from(problem).into_response(),
     };
     let mut response = next.run(Request::from_parts(parts, body)).await;
-    // Of what it refuses MCP's library does not say what it writes.
+    // MCP's library sets no content type when it refuses a request.
     if response.status().is_client_error() {
         let text = HeaderValue::from_static("text/plain; charset=utf-8");
         response.headers_mut().entry(CONTENT_TYPE).or_insert(text);

@@ -4,21 +4,19 @@
 //! is lent: nothing here reaches the network by itself. The faces of one user's daemon and of the
 //! service for teams both ask here.
 
+mod jwt;
+
 use std::str::FromStr;
 use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use jsonwebtoken::crypto::{CryptoProvider, JwtVerifier, KeyUtils};
-use jsonwebtoken::errors::ErrorKind;
-use jsonwebtoken::jwk::{Jwk, PublicKeyUse};
-use jsonwebtoken::signature::{Error as SignatureError, Verifier};
-use jsonwebtoken::{Algorithm, DecodingKey, DecodingKeyKind, Validation};
 use reprise_operations::{Problem, ProblemKind};
 use reprise_types::{Clock, UserId};
-use ring::signature as crypto;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
+
+use jwt::{Algorithm, PublicKey, SignedToken};
 
 /// Longest token that is looked at, in bytes.
 const TOKEN_BYTES_MAX: usize = 16 * 1024;
@@ -33,8 +31,6 @@ const KEYS_AT_MOST: TimeDelta = TimeDelta::days(1);
 const FETCH_EVERY: TimeDelta = TimeDelta::seconds(30);
 /// Most keys of an issuer that are looked at.
 const KEYS_MAX: usize = 64;
-/// What signs: nothing with a shared secret, and `none` has no name here.
-const ALGORITHMS: [Algorithm; 3] = [Algorithm::RS256, Algorithm::ES256, Algorithm::EdDSA];
 /// Where an issuer describes itself (`OpenID` Connect Discovery, RFC 8414).
 const DESCRIBED: [&str; 2] = ["openid-configuration", "oauth-authorization-server"];
 
@@ -42,19 +38,19 @@ const DESCRIBED: [&str; 2] = ["openid-configuration", "oauth-authorization-serve
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct IssuerSettings {
-    /// As it stands in `iss`, to the letter.
+    /// The issuer exactly as it is in `iss`.
     pub issuer: String,
     /// What must stand in `aud`: the address under which clients know this server.
     pub audience: String,
     /// The claim that names the user.
-    #[serde(default = "sub")]
+    #[serde(default = "default_user_claim")]
     pub user_claim: String,
     /// What a token must have been granted.
     #[serde(default)]
     pub scopes: Vec<String>,
 }
 
-pub(crate) fn sub() -> String {
+pub(crate) fn default_user_claim() -> String {
     "sub".to_owned()
 }
 
@@ -155,7 +151,7 @@ impl From<TokenRefused> for Problem {
 /// The keys of an issuer, as they were last seen.
 #[derive(Default)]
 struct Keys {
-    known: Vec<Jwk>,
+    known: Vec<PublicKey>,
     fetched: Option<DateTime<Utc>>,
     tried: Option<DateTime<Utc>>,
     /// Why the last try got none.
@@ -177,8 +173,6 @@ impl Issuer {
     /// Nothing is fetched before the first token.
     #[must_use]
     pub fn new(settings: IssuerSettings, fetch: Fetch, clock: Arc<dyn Clock>) -> Self {
-        // The first one in a process stands; there is no other.
-        let _installed = CryptoProvider::install_default(&RING);
         Self {
             settings: Arc::new(settings),
             fetch,
@@ -200,11 +194,11 @@ impl Issuer {
 
     /// Whose token it is, once it was found good.
     pub async fn user(&self, token: &str) -> Result<UserId, TokenRefused> {
-        self.user_in(&self.claims(token).await?)
+        self.user_of_claims(&self.claims(token).await?)
     }
 
     /// Whose token it is that says this.
-    pub fn user_in(&self, claims: &Claims) -> Result<UserId, TokenRefused> {
+    pub fn user_of_claims(&self, claims: &Claims) -> Result<UserId, TokenRefused> {
         let claim = &self.settings.user_claim;
         let user = claims.text(claim).map(UserId::from_str);
         user.and_then(Result::ok).ok_or_else(|| TokenRefused::User {
@@ -217,36 +211,19 @@ impl Issuer {
         if token.len() > TOKEN_BYTES_MAX || !Self::is_jwt(token) {
             return Err(TokenRefused::Form);
         }
-        let header = jsonwebtoken::decode_header(token).map_err(|error| match error.kind() {
-            // An algorithm without a name, as `none`, does not even read.
-            ErrorKind::Json(_) | ErrorKind::InvalidAlgorithmName => TokenRefused::Algorithm,
-            _ => TokenRefused::Form,
+        let signed = SignedToken::parse(token)?;
+        let key = self
+            .get_key(signed.algorithm, signed.key_id.as_deref())
+            .await?;
+        let claims = signed.verify(&key)?;
+        let claims = claims.map(Claims).ok_or_else(|| TokenRefused::Signature {
+            issuer: self.settings.issuer.clone(),
         })?;
-        if !ALGORITHMS.contains(&header.alg) {
-            return Err(TokenRefused::Algorithm);
-        }
-        // A header that must be understood and is not.
-        if header.crit.is_some() {
-            return Err(TokenRefused::Form);
-        }
-        let key = self.key(header.alg, header.kid.as_deref()).await?;
-        let mut validation = Validation::new(header.alg);
-        // The rest is checked below, with this clock and these sentences.
-        validation.validate_exp = false;
-        validation.validate_aud = false;
-        validation.required_spec_claims.clear();
-        let issuer = || self.settings.issuer.clone();
-        let decoded = jsonwebtoken::decode(token, &key, &validation);
-        let decoded = decoded.map_err(|error| match error.kind() {
-            ErrorKind::InvalidSignature => TokenRefused::Signature { issuer: issuer() },
-            _ => TokenRefused::Form,
-        })?;
-        let claims = Claims(decoded.claims);
-        self.check(&claims)?;
+        self.check_claims(&claims)?;
         Ok(claims)
     }
 
-    fn check(&self, claims: &Claims) -> Result<(), TokenRefused> {
+    fn check_claims(&self, claims: &Claims) -> Result<(), TokenRefused> {
         let settings = &self.settings;
         if claims.text("iss") != Some(&settings.issuer) {
             let issuer = settings.issuer.clone();
@@ -286,7 +263,7 @@ impl Issuer {
     }
 
     /// The key that a header names; where it is not known, or not any more, the issuer is asked.
-    async fn key(&self, alg: Algorithm, kid: Option<&str>) -> Result<DecodingKey, TokenRefused> {
+    async fn get_key(&self, alg: Algorithm, kid: Option<&str>) -> Result<PublicKey, TokenRefused> {
         let mut keys = self.keys.lock().await;
         let now = self.clock.now();
         // A clock that went back makes them old, too.
@@ -304,7 +281,7 @@ impl Issuer {
         let is_known = keys.find(alg, kid).is_some();
         if (is_old || !is_known) && may_ask {
             keys.tried = Some(now);
-            let fetched = self.fetched().await;
+            let fetched = self.fetch_keys().await;
             keys.failed = fetched.as_ref().err().cloned();
             match fetched {
                 Ok(fetched) => {
@@ -316,8 +293,8 @@ impl Issuer {
             }
         }
         let issuer = self.settings.issuer.clone();
-        match (keys.find(alg, kid).map(DecodingKey::from_jwk), &keys.failed) {
-            (Some(Ok(key)), _) => Ok(key),
+        match (keys.find(alg, kid), &keys.failed) {
+            (Some(key), _) => Ok(key.clone()),
             (None, Some(why)) => Err(TokenRefused::Unreachable {
                 issuer,
                 why: why.clone(),
@@ -327,46 +304,25 @@ impl Issuer {
     }
 
     /// The issuer's keys, by its own description of itself.
-    async fn fetched(&self) -> Result<Vec<Jwk>, String> {
+    async fn fetch_keys(&self) -> Result<Vec<PublicKey>, String> {
         let (fetch, issuer) = (Arc::clone(&self.fetch), self.settings.issuer.clone());
-        let fetched = tokio::task::spawn_blocking(move || keys_of(&fetch, &issuer));
+        let fetched = tokio::task::spawn_blocking(move || download_keys(&fetch, &issuer));
         fetched.await.map_err(|error| error.to_string())?
     }
 }
 
 impl Keys {
-    fn find(&self, alg: Algorithm, kid: Option<&str>) -> Option<&Jwk> {
-        let mut fitting = self.known.iter().filter(|key| {
-            let common = &key.common;
-            let named = common.key_algorithm.map(|named| named.to_string());
-            named.is_none_or(|named| Algorithm::from_str(&named).is_ok_and(|named| named == alg))
-                && matches!(common.public_key_use, None | Some(PublicKeyUse::Signature))
-                && family_of(key) == Some(alg)
-        });
+    fn find(&self, alg: Algorithm, kid: Option<&str>) -> Option<&PublicKey> {
+        let mut fitting = self.known.iter().filter(|key| key.fits(alg));
         match kid {
-            Some(kid) => fitting.find(|key| key.common.key_id.as_deref() == Some(kid)),
+            Some(kid) => fitting.find(|key| key.id() == Some(kid)),
             // Without a name there must be no choice.
             None => fitting.next().filter(|_| fitting.next().is_none()),
         }
     }
 }
 
-/// What a key of this kind signs with, of what is taken.
-fn family_of(key: &Jwk) -> Option<Algorithm> {
-    use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve};
-    match &key.algorithm {
-        AlgorithmParameters::RSA(_) => Some(Algorithm::RS256),
-        AlgorithmParameters::EllipticCurve(curve) => {
-            (curve.curve == EllipticCurve::P256).then_some(Algorithm::ES256)
-        }
-        AlgorithmParameters::OctetKeyPair(pair) => {
-            (pair.curve == EllipticCurve::Ed25519).then_some(Algorithm::EdDSA)
-        }
-        _ => None,
-    }
-}
-
-fn keys_of(fetch: &Fetch, issuer: &str) -> Result<Vec<Jwk>, String> {
+fn download_keys(fetch: &Fetch, issuer: &str) -> Result<Vec<PublicKey>, String> {
     #[derive(Deserialize)]
     struct Described {
         issuer: String,
@@ -378,7 +334,7 @@ fn keys_of(fetch: &Fetch, issuer: &str) -> Result<Vec<Jwk>, String> {
     }
     let mut why = String::new();
     for name in DESCRIBED {
-        let described = match fetch(&described_at(issuer, name)) {
+        let described = match fetch(&description_url(issuer, name)) {
             Ok(described) => described,
             Err(error) => {
                 why = error;
@@ -394,15 +350,14 @@ fn keys_of(fetch: &Fetch, issuer: &str) -> Result<Vec<Jwk>, String> {
         let set: Set = serde_json::from_slice(&set).map_err(|_| "its keys are no key set")?;
         let keys = set.keys.into_iter().take(KEYS_MAX);
         // A key of a kind that nobody knows yet is no reason to refuse the others.
-        return Ok(keys
-            .filter_map(|key| serde_json::from_value(key).ok())
-            .collect());
+        return Ok(keys.filter_map(|key| PublicKey::from_jwk(&key)).collect());
     }
     Err(why)
 }
 
-/// Where an issuer's description stands: after its path for `OpenID` Connect, else before it.
-fn described_at(issuer: &str, name: &str) -> String {
+/// Returns the address of an issuer's description: after its path for `OpenID` Connect, else before
+/// it.
+fn description_url(issuer: &str, name: &str) -> String {
     let issuer = issuer.trim_end_matches('/');
     let (scheme, rest) = issuer.split_once("://").unwrap_or(("https", issuer));
     match rest.split_once('/') {
@@ -410,50 +365,6 @@ fn described_at(issuer: &str, name: &str) -> String {
             format!("{scheme}://{host}/.well-known/{name}/{path}")
         }
         _ => format!("{issuer}/.well-known/{name}"),
-    }
-}
-
-/// The signatures by `ring`, which TLS brings already.
-static RING: CryptoProvider = CryptoProvider {
-    signer_factory: |_, _| {
-        let kind = ErrorKind::UnsupportedAlgorithm;
-        Err(jsonwebtoken::errors::new_error(kind))
-    },
-    verifier_factory: |algorithm, key| {
-        let (algorithm, key) = (*algorithm, key.clone());
-        Ok(Box::new(Ring { algorithm, key }))
-    },
-    key_utils: KeyUtils::new_unimplemented(),
-};
-
-struct Ring {
-    algorithm: Algorithm,
-    key: DecodingKey,
-}
-
-impl Verifier<Vec<u8>> for Ring {
-    fn verify(&self, message: &[u8], signature: &Vec<u8>) -> Result<(), SignatureError> {
-        let checked = match (self.algorithm, self.key.kind()) {
-            (Algorithm::RS256, DecodingKeyKind::RsaModulusExponent { n, e }) => {
-                let key = crypto::RsaPublicKeyComponents { n, e };
-                key.verify(&crypto::RSA_PKCS1_2048_8192_SHA256, message, signature)
-            }
-            (Algorithm::ES256, DecodingKeyKind::SecretOrDer(key)) => {
-                let key = crypto::UnparsedPublicKey::new(&crypto::ECDSA_P256_SHA256_FIXED, key);
-                key.verify(message, signature)
-            }
-            (Algorithm::EdDSA, DecodingKeyKind::SecretOrDer(key)) => {
-                crypto::UnparsedPublicKey::new(&crypto::ED25519, key).verify(message, signature)
-            }
-            _ => return Err(SignatureError::new()),
-        };
-        checked.map_err(|_| SignatureError::new())
-    }
-}
-
-impl JwtVerifier for Ring {
-    fn algorithm(&self) -> Algorithm {
-        self.algorithm
     }
 }
 

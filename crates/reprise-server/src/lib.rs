@@ -8,13 +8,13 @@
 //! ```no_run
 //! use std::path::Path;
 //!
-//! use reprise_server::{Call, Client, Place};
+//! use reprise_server::{Call, Client, DaemonPaths};
 //! use serde_json::{Value, json};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! // The daemon of this data directory, over its socket.
-//! let client = Client::new(Place::new(Path::new("/home/ada/.local/share/reprise"), None));
+//! let client = Client::new(DaemonPaths::new(Path::new("/home/ada/.local/share/reprise"), None));
 //! let asked = json!({ "query": "how was the auth race fixed" });
 //! let answer: Value = client.ask(&Call::post("/v1/users/ada/recall", &asked)).await?;
 //! assert!(answer["results"].is_array());
@@ -32,20 +32,25 @@ mod mcp;
 mod oauth;
 mod page;
 mod place;
+mod program;
 #[cfg(test)]
 mod testing;
 mod tokens;
 
 pub use client::{Call, Client, Remote, Starter};
-pub use daemon::{Daemon, DaemonError, DaemonOptions, Ended};
+pub use daemon::{Daemon, DaemonError, DaemonExit, DaemonOptions};
 
-pub use global::{AccessLog, GlobalService, GlobalServiceOptions, People, PeopleSettings};
-pub use hooks::{HookProgram, Moment};
+pub use global::{
+    AccessLog, DEADLINE_HEADER, GlobalService, GlobalServiceOptions, People, PeopleSettings,
+};
+pub use hooks::{HOOK_TOOL, HookCall, HookProgram, HookResponder, HookTrigger};
 pub use issuer::{Claims, Fetch, Issuer, IssuerSettings, TokenRefused};
-pub use mcp::{McpFace, SKILL};
+pub use mcp::{McpServer, SKILL};
 pub use oauth::OauthOptions;
-pub use place::{COPIES, COPIES_BYTES_MAX, Place, PlaceError};
-pub use reprise_page::Setting;
+pub use place::{BACKUP_LIST_BYTES_MAX, BACKUP_LIST_FILE, DaemonPaths, DaemonPathsError};
+pub use program::ProgramCommand;
+pub use reprise_page::{AgentProgram, Setting};
 pub use tokens::{
-    Grant, KnownToken, NewToken, Right, Scope, ServiceTokens, TokenEntry, TokenError, TokenFile,
+    Grant, KnownToken, Member, NewToken, Right, Scope, ServiceTokens, TokenEntry, TokenError,
+    TokenFile,
 };

@@ -1,83 +1,91 @@
-//! The built-in issuer, for those who have none (OAuth 2.1): programs sign in, a person confirms.
+//! The built-in OAuth 2.1 issuer, for users without one: programs sign in, a person confirms.
 //!
 //! A program registers (RFC 7591), asks through a browser with PKCE (RFC 7636) or by a code for a
-//! terminal (RFC 8628), and waits for somebody to say whose memory it may open. What it gets is a
-//! token of the daemon's like any other (`tokens.rs`), which ends, is renewed and is withdrawn.
-//! What is under way is held here, for minutes; a registration is in the client's own name.
+//! terminal (RFC 8628), and waits until a person decides whose memory it may open. It gets a token
+//! of the daemon like any other (`tokens.rs`), which expires, is renewed and can be withdrawn.
+//! Sign-ins under way are kept here for minutes; a registration is stored in the client id itself.
 
 mod redirect;
 mod sign;
 
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use data_encoding::BASE64URL_NOPAD;
-use reprise_types::{Clock, UserId, lock, secret, sha256_hex};
+use reprise_types::{Clock, UserId, generate_secret, lock, sha256_hex};
 use ring::hmac;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::issuer::Issuer;
-use crate::place::Place;
+use crate::place::DaemonPaths;
 use crate::tokens::{TokenError, TokenFile, Tokens};
-use redirect::{back, is_ours, is_redirect, is_same};
-use sign::{Sign, Stage, Way, user_code};
+use redirect::{is_allowed_redirect, is_own_resource, matches_registered, redirect_url};
+use sign::{PendingSignIn, SignInFlow, SignInStage, generate_user_code};
 
-/// What a token of ours may be asked for: there is one thing to allow.
+/// The only scope of our tokens.
 pub(crate) const SCOPE: &str = "memory";
-/// How long a person has to confirm.
-pub(crate) const ASKED_FOR: TimeDelta = TimeDelta::minutes(10);
-/// How long a code of the browser's way can be exchanged.
-const CODE_FOR: TimeDelta = TimeDelta::seconds(60);
-/// How often a terminal may ask whether somebody has confirmed.
-const INTERVAL: TimeDelta = TimeDelta::seconds(5);
-/// Sign-ins under way at once; the oldest makes room.
-const ASKED_MAX: usize = 64;
-/// Most addresses of one program.
+/// Time that a person has to confirm a sign-in.
+pub(crate) const CONFIRM_WITHIN: TimeDelta = TimeDelta::minutes(10);
+/// Time in which a browser's code can be exchanged for a token.
+const CODE_LIFETIME: TimeDelta = TimeDelta::seconds(60);
+/// Shortest wait between two polls of a terminal.
+const POLL_INTERVAL: TimeDelta = TimeDelta::seconds(5);
+/// Most sign-ins under way at once; one more is refused until others have ended.
+const PENDING_MAX: usize = 256;
+/// Most sign-ins from one address that nobody has confirmed yet.
+const PENDING_OF_CLIENT_MAX: usize = 16;
+/// Most redirect addresses of one program.
 const REDIRECTS_MAX: usize = 8;
-/// Longest state that is given back.
+/// Longest `state` that is returned, in bytes.
 const STATE_BYTES_MAX: usize = 2_048;
 const NAME_CHARS_MAX: usize = 64;
-/// Longest registration that is signed, and so the longest name of a client.
+/// Longest client id, in bytes, and so the longest registration.
 const CLIENT_BYTES_MAX: usize = 4_096;
-/// Beside the tokens: what signs the names of clients.
+/// File with the key that signs client ids.
 const KEY_FILE: &str = "oauth.key";
 const KEY_BYTES_MAX: u64 = 128;
 
-/// How this daemon is reached from elsewhere, and whose tokens it takes.
+/// Settings of OAuth: the daemon's public address and the issuer whose tokens it accepts.
 #[derive(Debug, Clone, Default)]
 pub struct OauthOptions {
-    /// How clients reach it (`https://memory.example`); by the host of each request where not said.
+    /// Public address (`https://memory.example`); if `None`, the host of each request counts.
     pub url: Option<String>,
-    /// Whose tokens are taken; the daemon issues its own where there is none.
+    /// Issuer whose tokens are accepted; without one the daemon issues its own.
     pub issuer: Option<Issuer>,
 }
 
-/// What went wrong, as the protocol names it, and in a sentence.
+/// An error with its code in the protocol and a sentence about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct OauthError {
     pub(crate) error: &'static str,
-    pub(crate) said: &'static str,
+    pub(crate) detail: &'static str,
 }
 
-const fn wrong(error: &'static str, said: &'static str) -> OauthError {
-    OauthError { error, said }
+const fn oauth_error(error: &'static str, detail: &'static str) -> OauthError {
+    OauthError { error, detail }
 }
 
-const NO_CLIENT: OauthError = wrong(
+const UNKNOWN_CLIENT: OauthError = oauth_error(
     "invalid_client",
     "the client is not one that registered here; register again",
 );
-const NO_GRANT: OauthError = wrong(
+const INVALID_GRANT: OauthError = oauth_error(
     "invalid_grant",
     "the code or token is not known, was used before or has ended; sign in again",
 );
-const NO_RANDOM: OauthError = wrong("server_error", "no random bytes could be had; try again");
+const TOO_MANY: OauthError = oauth_error(
+    "temporarily_unavailable",
+    "too many sign-ins wait to be confirmed; confirm or refuse them, or try again in ten minutes",
+);
+const NO_RANDOM: OauthError =
+    oauth_error("server_error", "no random bytes could be had; try again");
 
-/// What a program says of itself.
+/// What a program registers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Registration {
-    #[serde(default = "nameless")]
+    #[serde(default = "default_program_name")]
     client_name: String,
     #[serde(default)]
     redirect_uris: Vec<String>,
@@ -85,13 +93,13 @@ pub(crate) struct Registration {
     token_endpoint_auth_method: Option<String>,
 }
 
-fn nameless() -> String {
+fn default_program_name() -> String {
     "a program without a name".to_owned()
 }
 
-/// What a browser brings to `/oauth/authorize`.
+/// Parameters of a request to `/oauth/authorize`.
 #[derive(Debug, Clone, Default, Deserialize)]
-pub(crate) struct Asking {
+pub(crate) struct AuthorizeRequest {
     client_id: Option<String>,
     redirect_uri: Option<String>,
     response_type: Option<String>,
@@ -101,9 +109,9 @@ pub(crate) struct Asking {
     resource: Option<String>,
 }
 
-/// What a program brings to `/oauth/token`.
+/// Parameters of a request to `/oauth/token`.
 #[derive(Debug, Clone, Default, Deserialize)]
-pub(crate) struct Exchange {
+pub(crate) struct TokenRequest {
     grant_type: Option<String>,
     client_id: Option<String>,
     code: Option<String>,
@@ -113,31 +121,24 @@ pub(crate) struct Exchange {
     device_code: Option<String>,
 }
 
-/// Why `/oauth/authorize` goes no further: said where it was asked, or to the program.
+/// The state of a browser's sign-in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Stopped {
-    Here(OauthError),
-    Back(String),
-}
-
-/// How far a browser's sign-in is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Waited {
-    /// Nobody has confirmed: what is to be typed, and who asks.
+pub(crate) enum SignInProgress {
+    /// Nobody has confirmed yet: the code to type, the program, and where its code will go.
     Asked {
         code: String,
         client: String,
         to: String,
     },
-    Back(String),
-    Over,
+    Redirect(String),
+    Ended,
 }
 
-/// Who asked for what was decided.
+/// The sign-in that a person decided about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct Decided {
+pub(crate) struct SignInDecision {
     client: String,
-    /// Where its codes go, or `a terminal`.
+    /// Its redirect address, or `a terminal`.
     to: String,
 }
 
@@ -146,7 +147,7 @@ pub(crate) struct Oauth {
     key: hmac::Key,
     clock: Arc<dyn Clock>,
     tokens: Arc<TokenFile>,
-    signs: Mutex<Vec<Sign>>,
+    sign_ins: Mutex<Vec<PendingSignIn>>,
 }
 
 reprise_types::show_fields!(Oauth { options });
@@ -154,22 +155,22 @@ reprise_types::show_fields!(Oauth { options });
 impl Oauth {
     pub(crate) fn new(
         options: OauthOptions,
-        place: &Place,
+        place: &DaemonPaths,
         tokens: Arc<TokenFile>,
         clock: Arc<dyn Clock>,
     ) -> std::io::Result<Self> {
-        let key = hmac::Key::new(hmac::HMAC_SHA256, &key_of(place)?);
+        let key = hmac::Key::new(hmac::HMAC_SHA256, &load_or_create_key(place)?);
         Ok(Self {
             options,
             key,
             clock,
             tokens,
-            signs: Mutex::default(),
+            sign_ins: Mutex::default(),
         })
     }
 
-    /// Whether this daemon issues tokens itself.
-    pub(crate) fn issues(&self) -> bool {
+    /// Returns whether this daemon issues tokens itself.
+    pub(crate) fn is_own_issuer(&self) -> bool {
         self.options.issuer.is_none()
     }
 
@@ -177,41 +178,47 @@ impl Oauth {
         self.clock.now()
     }
 
-    /// The authority under which a proxy in front of it is reached.
+    /// Returns the host and port of the public address, if one is configured.
     pub(crate) fn authority(&self) -> Option<&str> {
         let (_, rest) = self.options.url.as_deref()?.split_once("://")?;
         rest.split('/').next()
     }
 
-    /// Where it is reached; `host` is the one that a request names, which the guard has looked at.
-    pub(crate) fn base(&self, host: &str) -> String {
+    /// Returns the base URL; `host` is the host of a request, which the guard has checked.
+    pub(crate) fn base_url(&self, host: &str) -> String {
         match &self.options.url {
             Some(url) => url.trim_end_matches('/').to_owned(),
             None => format!("http://{host}"),
         }
     }
 
-    /// Those that can still become something.
-    fn signs(&self) -> MutexGuard<'_, Vec<Sign>> {
-        let mut signs = lock(&self.signs);
+    /// Locks the sign-ins and drops those that are out of time.
+    fn live_sign_ins(&self) -> MutexGuard<'_, Vec<PendingSignIn>> {
+        let mut sign_ins = lock(&self.sign_ins);
         let now = self.now();
-        signs.retain(|sign| (TimeDelta::zero()..ASKED_FOR).contains(&(now - sign.made)));
-        signs
+        // A clock that is set right by a little ends none, and one that is set back keeps none.
+        sign_ins.retain(|sign_in| (now - sign_in.created).abs() < CONFIRM_WITHIN);
+        sign_ins
     }
 
-    /// Registers a program: its name and addresses, signed, are how it is called.
+    /// Registers a program: its client id is its name and addresses, signed.
     pub(crate) fn register(&self, asked: Registration) -> Result<Value, OauthError> {
         let method = asked.token_endpoint_auth_method.as_deref();
         if method.is_some_and(|method| method != "none") {
-            let said = "only programs without a secret are registered: leave \
+            let detail = "only programs without a secret are registered: leave \
                         token_endpoint_auth_method out or set it to none";
-            return Err(wrong("invalid_client_metadata", said));
+            return Err(oauth_error("invalid_client_metadata", detail));
         }
         let fits = asked.redirect_uris.len() <= REDIRECTS_MAX;
-        if !fits || !asked.redirect_uris.iter().all(|uri| is_redirect(uri)) {
-            let said = "redirect_uris takes at most 8 addresses: https, http on this machine, or a \
-                        scheme of the program's own, without a fragment";
-            return Err(wrong("invalid_redirect_uri", said));
+        if !fits
+            || !asked
+                .redirect_uris
+                .iter()
+                .all(|uri| is_allowed_redirect(uri))
+        {
+            let detail = "redirect_uris takes at most 8 addresses: https, http on this machine, or a \
+                        scheme named after a domain (com.example.app), without a fragment";
+            return Err(oauth_error("invalid_redirect_uri", detail));
         }
         let name = asked.client_name.chars().filter(|c| !c.is_control());
         let registration = Registration {
@@ -223,7 +230,7 @@ impl Oauth {
         let client_id = [body.as_slice(), tag.as_ref()].map(|part| BASE64URL_NOPAD.encode(part));
         let client_id = client_id.join(".");
         if client_id.len() > CLIENT_BYTES_MAX {
-            return Err(wrong(
+            return Err(oauth_error(
                 "invalid_client_metadata",
                 "the registration is too long",
             ));
@@ -240,277 +247,313 @@ impl Oauth {
         }))
     }
 
-    /// The registration that a client's name holds, where we have signed it.
-    fn client(&self, client_id: Option<&str>) -> Result<(String, Registration), OauthError> {
+    /// Decodes the registration in a client id and checks its signature.
+    fn verify_client(&self, client_id: Option<&str>) -> Result<(String, Registration), OauthError> {
         let client_id = client_id.filter(|id| id.len() <= CLIENT_BYTES_MAX);
-        let client_id = client_id.ok_or(NO_CLIENT)?;
-        let (body, tag) = client_id.split_once('.').ok_or(NO_CLIENT)?;
+        let client_id = client_id.ok_or(UNKNOWN_CLIENT)?;
+        let (body, tag) = client_id.split_once('.').ok_or(UNKNOWN_CLIENT)?;
         let [body, tag] = [body, tag].map(|part| BASE64URL_NOPAD.decode(part.as_bytes()));
-        let (body, tag) = (body.map_err(|_| NO_CLIENT)?, tag.map_err(|_| NO_CLIENT)?);
-        hmac::verify(&self.key, &body, &tag).map_err(|_| NO_CLIENT)?;
-        let registration = serde_json::from_slice(&body).map_err(|_| NO_CLIENT)?;
+        let (body, tag) = (
+            body.map_err(|_| UNKNOWN_CLIENT)?,
+            tag.map_err(|_| UNKNOWN_CLIENT)?,
+        );
+        hmac::verify(&self.key, &body, &tag).map_err(|_| UNKNOWN_CLIENT)?;
+        let registration = serde_json::from_slice(&body).map_err(|_| UNKNOWN_CLIENT)?;
         Ok((client_id.to_owned(), registration))
     }
 
-    /// Begins a browser's sign-in: answers what that browser alone knows it by.
-    pub(crate) fn authorize(&self, asking: Asking, base: &str) -> Result<String, Stopped> {
-        let client = self.client(asking.client_id.as_deref());
-        let (client_id, registration) = client.map_err(Stopped::Here)?;
+    /// Begins a browser's sign-in and returns its handle, which only that browser knows. Errors are
+    /// shown: anybody may register, and nothing is sent to an address before a person confirmed it.
+    pub(crate) fn begin_browser_sign_in(
+        &self,
+        request: AuthorizeRequest,
+        base: &str,
+        from: IpAddr,
+    ) -> Result<String, OauthError> {
+        let (client_id, registration) = self.verify_client(request.client_id.as_deref())?;
         let registered = &registration.redirect_uris;
-        let redirect = match (asking.redirect_uri, registered.as_slice()) {
-            (Some(uri), _) if registered.iter().any(|own| is_same(own, &uri)) => uri,
+        let redirect = match (request.redirect_uri, registered.as_slice()) {
+            (Some(uri), _) if registered.iter().any(|own| matches_registered(own, &uri)) => uri,
             (None, [one]) => one.clone(),
             // Nothing is sent to an address that the program did not register.
             _ => {
-                let said = "the address to go back to is not one that the program registered";
-                return Err(Stopped::Here(wrong("invalid_request", said)));
+                let detail = "the address to go back to is not one that the program registered";
+                return Err(oauth_error("invalid_request", detail));
             }
         };
-        let state = asking.state.filter(|state| state.len() <= STATE_BYTES_MAX);
-        let stop = |error: &str| {
-            let fields = [("error", error), ("iss", base)];
-            Stopped::Back(back(&redirect, &fields, state.as_deref()))
-        };
-        if asking.response_type.as_deref() != Some("code") {
-            return Err(stop("unsupported_response_type"));
+        let state = request.state.filter(|state| state.len() <= STATE_BYTES_MAX);
+        if request.response_type.as_deref() != Some("code") {
+            let detail = "the program asks for another response_type than code; report it there";
+            return Err(oauth_error("unsupported_response_type", detail));
         }
-        let challenge = asking.code_challenge.unwrap_or_default();
+        let challenge = request.code_challenge.unwrap_or_default();
         let is_hash = BASE64URL_NOPAD.decode(challenge.as_bytes());
         let is_hash = is_hash.is_ok_and(|hash| hash.len() == 32);
-        if asking.code_challenge_method.as_deref() != Some("S256") || !is_hash {
-            return Err(stop("invalid_request"));
+        if request.code_challenge_method.as_deref() != Some("S256") || !is_hash {
+            let detail = "the program sends no code_challenge of the method S256; report it there";
+            return Err(oauth_error("invalid_request", detail));
         }
-        if asking.resource.is_some_and(|asked| !is_ours(&asked, base)) {
-            return Err(stop("invalid_target"));
+        if request
+            .resource
+            .is_some_and(|asked| !is_own_resource(&asked, base))
+        {
+            let detail = "the program asks for the memory of another server; report it there";
+            return Err(oauth_error("invalid_target", detail));
         }
-        let way = Way::Browser {
-            redirect: redirect.clone(),
+        let flow = SignInFlow::Browser {
+            redirect,
             challenge,
-            state: state.clone(),
+            state,
         };
-        let begun = self.begin(client_id, registration.client_name, way);
-        let (known_by, _) = begun.map_err(|_| stop("server_error"))?;
-        Ok(known_by)
+        let (handle, _) = self.add_sign_in(client_id, registration.client_name, flow, from)?;
+        Ok(handle)
     }
 
-    /// Begins a terminal's sign-in.
-    pub(crate) fn device(&self, client_id: Option<&str>, base: &str) -> Result<Value, OauthError> {
-        let (client_id, registration) = self.client(client_id)?;
-        let way = Way::Terminal { polled: None };
-        let begun = self.begin(client_id, registration.client_name, way);
-        let (device_code, user_code) = begun.map_err(|_| NO_RANDOM)?;
+    /// Begins a terminal's sign-in and returns the JSON of the device response.
+    pub(crate) fn begin_device_sign_in(
+        &self,
+        client_id: Option<&str>,
+        base: &str,
+        from: IpAddr,
+    ) -> Result<Value, OauthError> {
+        let (client_id, registration) = self.verify_client(client_id)?;
+        let flow = SignInFlow::Terminal { polled: None };
+        let begun = self.add_sign_in(client_id, registration.client_name, flow, from);
+        let (device_code, user_code) = begun?;
         let page = format!("{base}/oauth/approve");
         Ok(json!({
             "device_code": device_code,
             "verification_uri_complete": format!("{page}?code={user_code}"),
             "user_code": user_code,
             "verification_uri": page,
-            "expires_in": ASKED_FOR.num_seconds(),
-            "interval": INTERVAL.num_seconds(),
+            "expires_in": CONFIRM_WITHIN.num_seconds(),
+            "interval": POLL_INTERVAL.num_seconds(),
         }))
     }
 
-    /// What the asker knows it by, and what a person types.
-    fn begin(
+    /// Adds a sign-in; returns its handle and the code that a person types.
+    fn add_sign_in(
         &self,
         client_id: String,
         client: String,
-        way: Way,
-    ) -> std::io::Result<(String, String)> {
-        let (known_by, code) = (secret()?, user_code()?);
-        let mut signs = self.signs();
-        if signs.len() >= ASKED_MAX {
-            signs.remove(0);
+        flow: SignInFlow,
+        from: IpAddr,
+    ) -> Result<(String, String), OauthError> {
+        let secrets = || Ok::<_, std::io::Error>((generate_secret()?, generate_user_code()?));
+        let (handle, code) = secrets().map_err(|_| NO_RANDOM)?;
+        let mut sign_ins = self.live_sign_ins();
+        let asked = sign_ins
+            .iter()
+            .filter(|sign_in| sign_in.is_asked_from(from));
+        if asked.count() >= PENDING_OF_CLIENT_MAX || sign_ins.len() >= PENDING_MAX {
+            return Err(TOO_MANY);
         }
-        signs.push(Sign {
-            hash: sha256_hex(known_by.as_bytes()),
+        sign_ins.push(PendingSignIn {
+            hash: sha256_hex(handle.as_bytes()),
             code: code.clone(),
             client_id,
             client,
-            made: self.now(),
-            way,
-            stage: Stage::Asked,
+            created: self.now(),
+            from,
+            flow,
+            stage: SignInStage::Asked,
         });
-        Ok((known_by, code))
+        Ok((handle, code))
     }
 
-    /// A person confirms for whose memory, or refuses; `None` where nothing waits under this code.
-    pub(crate) fn decide(&self, code: &str, user: Option<UserId>) -> Option<Decided> {
+    /// Confirms a sign-in for the memory of `user`, or refuses it if `None`; returns `None` if no
+    /// sign-in waits under this code.
+    pub(crate) fn decide(&self, code: &str, user: Option<UserId>) -> Option<SignInDecision> {
         let typed: String = code.chars().filter(char::is_ascii_alphabetic).collect();
         let typed = typed.to_ascii_uppercase();
-        let mut signs = self.signs();
-        let mut waiting = signs.iter_mut();
-        let sign = waiting.find(|sign| {
-            matches!(sign.stage, Stage::Asked) && sign.code.replace('-', "") == typed
+        let mut sign_ins = self.live_sign_ins();
+        let mut waiting = sign_ins.iter_mut();
+        let sign_in = waiting.find(|sign_in| {
+            matches!(sign_in.stage, SignInStage::Asked) && sign_in.code.replace('-', "") == typed
         })?;
-        sign.stage = user.map_or(Stage::Refused, Stage::Granted);
-        Some(Decided {
-            client: sign.client.clone(),
-            to: sign.to(),
+        sign_in.stage = user.map_or(SignInStage::Refused, SignInStage::Granted);
+        Some(SignInDecision {
+            client: sign_in.client.clone(),
+            to: sign_in.destination(),
         })
     }
 
-    /// How far a browser's sign-in is; where it is confirmed, its code goes out, once.
-    pub(crate) fn wait(&self, known_by: &str, base: &str) -> Waited {
-        let (hash, now) = (sha256_hex(known_by.as_bytes()), self.now());
-        let mut signs = self.signs();
-        let Some(sign) = signs.iter_mut().find(|sign| sign.hash == hash) else {
-            return Waited::Over;
+    /// Returns the state of a browser's sign-in; once it is confirmed, issues its code, once.
+    pub(crate) fn poll(&self, handle: &str, base: &str) -> SignInProgress {
+        let (hash, now) = (sha256_hex(handle.as_bytes()), self.now());
+        let mut sign_ins = self.live_sign_ins();
+        let Some(sign_in) = sign_ins.iter_mut().find(|sign_in| sign_in.hash == hash) else {
+            return SignInProgress::Ended;
         };
-        let to = sign.to();
-        let Way::Browser {
+        let to = sign_in.destination();
+        let SignInFlow::Browser {
             redirect, state, ..
-        } = &sign.way
+        } = &sign_in.flow
         else {
-            return Waited::Over;
+            return SignInProgress::Ended;
         };
         let state = state.as_deref();
-        match &sign.stage {
-            Stage::Asked => Waited::Asked {
-                code: sign.code.clone(),
-                client: sign.client.clone(),
+        match &sign_in.stage {
+            SignInStage::Asked => SignInProgress::Asked {
+                code: sign_in.code.clone(),
+                client: sign_in.client.clone(),
                 to,
             },
-            Stage::Refused => {
+            SignInStage::Refused => {
                 let fields = [("error", "access_denied"), ("iss", base)];
-                Waited::Back(back(redirect, &fields, state))
+                SignInProgress::Redirect(redirect_url(redirect, &fields, state))
             }
-            Stage::Granted(user) => {
-                let Ok(code) = secret() else {
-                    return Waited::Over;
+            SignInStage::Granted(user) => {
+                let Ok(code) = generate_secret() else {
+                    return SignInProgress::Ended;
                 };
-                let to = back(redirect, &[("code", &code), ("iss", base)], state);
+                let to = redirect_url(redirect, &[("code", &code), ("iss", base)], state);
                 let user = user.clone();
-                sign.stage = Stage::Coded { user, since: now };
-                sign.hash = sha256_hex(code.as_bytes());
-                Waited::Back(to)
+                sign_in.stage = SignInStage::Coded { user, since: now };
+                sign_in.hash = sha256_hex(code.as_bytes());
+                SignInProgress::Redirect(to)
             }
-            Stage::Coded { .. } | Stage::Spent(_) => Waited::Over,
+            SignInStage::Coded { .. } | SignInStage::Spent(_) => SignInProgress::Ended,
         }
     }
 
-    /// A code, a device's code or a refresh token for a token.
-    pub(crate) fn exchange(&self, with: &Exchange) -> Result<Tokens, OauthError> {
-        let (client_id, registration) = self.client(with.client_id.as_deref())?;
+    /// Exchanges a code, a device code or a refresh token for a token.
+    pub(crate) fn exchange(&self, with: &TokenRequest) -> Result<Tokens, OauthError> {
+        let (client_id, registration) = self.verify_client(with.client_id.as_deref())?;
         let client = registration.client_name.as_str();
-        let given = |field: &Option<String>| field.clone().ok_or(NO_GRANT);
+        let given = |field: &Option<String>| field.clone().ok_or(INVALID_GRANT);
         match with.grant_type.as_deref() {
-            Some("authorization_code") => self.by_code(with, &client_id, client),
+            Some("authorization_code") => self.exchange_code(with, &client_id, client),
             Some("refresh_token") => {
                 let renewed =
                     self.tokens
                         .renew(&given(&with.refresh_token)?, &client_id, self.now());
-                renewed.map_err(|error| kept(&error))?.ok_or(NO_GRANT)
+                renewed
+                    .map_err(|error| storage_error(&error))?
+                    .ok_or(INVALID_GRANT)
             }
             Some("urn:ietf:params:oauth:grant-type:device_code") => {
-                self.by_device(&given(&with.device_code)?, &client_id, client)
+                self.exchange_device_code(&given(&with.device_code)?, &client_id, client)
             }
-            _ => Err(wrong(
+            _ => Err(oauth_error(
                 "unsupported_grant_type",
                 "grant_type is authorization_code, refresh_token or that of RFC 8628",
             )),
         }
     }
 
-    fn by_code(
+    fn exchange_code(
         &self,
-        with: &Exchange,
+        with: &TokenRequest,
         client_id: &str,
         client: &str,
     ) -> Result<Tokens, OauthError> {
-        let code = with.code.as_deref().ok_or(NO_GRANT)?;
+        let code = with.code.as_deref().ok_or(INVALID_GRANT)?;
         let hash = sha256_hex(code.as_bytes());
-        let user = self.spend(&hash, with, client_id)?;
-        // It waits for the disk, and nobody for it.
+        let user = self.spend_code(&hash, with, client_id)?;
+        // This waits for the disk, so the sign-ins are not locked meanwhile.
         let made = self.tokens.sign_in(client, client_id, user, self.now());
-        let made = made.map_err(|error| kept(&error))?;
-        let mut signs = self.signs();
-        if let Some(sign) = signs.iter_mut().find(|sign| sign.hash == hash) {
-            sign.stage = Stage::Spent(Some(made.name.clone()));
+        let made = made.map_err(|error| storage_error(&error))?;
+        let mut sign_ins = self.live_sign_ins();
+        if let Some(sign_in) = sign_ins.iter_mut().find(|sign_in| sign_in.hash == hash) {
+            sign_in.stage = SignInStage::Spent(Some(made.name.clone()));
             return Ok(made);
         }
-        drop(signs);
-        // It came a second time meanwhile.
-        self.withdraw(&made.name);
-        Err(NO_GRANT)
+        drop(sign_ins);
+        // The code came a second time meanwhile.
+        self.revoke_token_of_reused_code(&made.name);
+        Err(INVALID_GRANT)
     }
 
-    /// Whose memory the code of this hash opens, this once.
-    fn spend(&self, code: &str, with: &Exchange, client_id: &str) -> Result<UserId, OauthError> {
-        let mut signs = self.signs();
-        let place = signs.iter().position(|sign| sign.hash == code);
-        let place = place.ok_or(NO_GRANT)?;
-        // A code that comes twice is in two hands: what came of it is withdrawn, and it with that.
-        if matches!(signs[place].stage, Stage::Spent(_)) {
-            let sign = signs.remove(place);
-            drop(signs);
-            if let Stage::Spent(Some(token)) = sign.stage {
-                self.withdraw(&token);
+    /// Uses up the code of this hash and returns the user whose memory it opens.
+    fn spend_code(
+        &self,
+        code: &str,
+        with: &TokenRequest,
+        client_id: &str,
+    ) -> Result<UserId, OauthError> {
+        let mut sign_ins = self.live_sign_ins();
+        let position = sign_ins.iter().position(|sign_in| sign_in.hash == code);
+        let position = position.ok_or(INVALID_GRANT)?;
+        // A code that comes twice is in two hands: its token and the code itself are withdrawn.
+        if matches!(sign_ins[position].stage, SignInStage::Spent(_)) {
+            let sign_in = sign_ins.remove(position);
+            drop(sign_ins);
+            if let SignInStage::Spent(Some(token)) = sign_in.stage {
+                self.revoke_token_of_reused_code(&token);
             }
-            return Err(NO_GRANT);
+            return Err(INVALID_GRANT);
         }
-        let sign = &mut signs[place];
-        let Way::Browser {
+        let sign_in = &mut sign_ins[position];
+        let SignInFlow::Browser {
             redirect,
             challenge,
             ..
-        } = &sign.way
+        } = &sign_in.flow
         else {
-            return Err(NO_GRANT);
+            return Err(INVALID_GRANT);
         };
-        let Stage::Coded { user, since } = &sign.stage else {
-            return Err(NO_GRANT);
+        let SignInStage::Coded { user, since } = &sign_in.stage else {
+            return Err(INVALID_GRANT);
         };
         let verifier = with.code_verifier.as_deref().unwrap_or_default();
         let hash = ring::digest::digest(&ring::digest::SHA256, verifier.as_bytes());
         let proves = BASE64URL_NOPAD.encode(hash.as_ref()) == *challenge;
         let same = with.redirect_uri.as_ref().is_none_or(|uri| uri == redirect);
-        let late = self.now() - *since >= CODE_FOR;
-        if !proves || !same || sign.client_id != client_id || late {
-            return Err(NO_GRANT);
+        let late = self.now() - *since >= CODE_LIFETIME;
+        if !proves || !same || sign_in.client_id != client_id || late {
+            return Err(INVALID_GRANT);
         }
         let user = user.clone();
-        sign.stage = Stage::Spent(None);
+        sign_in.stage = SignInStage::Spent(None);
         Ok(user)
     }
 
-    fn withdraw(&self, token: &str) {
+    fn revoke_token_of_reused_code(&self, token: &str) {
         if let Err(error) = self.tokens.revoke(token) {
             tracing::warn!(%error, "a token of a code that came twice was not withdrawn");
         }
     }
 
-    fn by_device(&self, code: &str, client_id: &str, client: &str) -> Result<Tokens, OauthError> {
+    fn exchange_device_code(
+        &self,
+        code: &str,
+        client_id: &str,
+        client: &str,
+    ) -> Result<Tokens, OauthError> {
         let (wanted, now) = (sha256_hex(code.as_bytes()), self.now());
-        let mut signs = self.signs();
-        let place = signs.iter().position(|sign| sign.hash == wanted);
-        let ended = wrong(
+        let mut sign_ins = self.live_sign_ins();
+        let position = sign_ins.iter().position(|sign_in| sign_in.hash == wanted);
+        let ended = oauth_error(
             "expired_token",
             "the code has ended or was used; begin again",
         );
-        let place = place.ok_or(ended)?;
-        let sign = &mut signs[place];
-        let Way::Terminal { polled } = &mut sign.way else {
-            return Err(NO_GRANT);
+        let position = position.ok_or(ended)?;
+        let sign_in = &mut sign_ins[position];
+        let SignInFlow::Terminal { polled } = &mut sign_in.flow else {
+            return Err(INVALID_GRANT);
         };
-        if sign.client_id != client_id {
-            return Err(NO_GRANT);
+        if sign_in.client_id != client_id {
+            return Err(INVALID_GRANT);
         }
-        let early = polled.is_some_and(|at| now - at < INTERVAL);
+        let early = polled.is_some_and(|at| now - at < POLL_INTERVAL);
         *polled = Some(now);
-        match &sign.stage {
-            Stage::Asked if early => Err(wrong("slow_down", "ask every 5 seconds")),
-            Stage::Asked => Err(wrong("authorization_pending", "nobody has confirmed yet")),
-            Stage::Granted(user) => {
+        match &sign_in.stage {
+            SignInStage::Asked if early => Err(oauth_error("slow_down", "ask every 5 seconds")),
+            SignInStage::Asked => Err(oauth_error(
+                "authorization_pending",
+                "nobody has confirmed yet",
+            )),
+            SignInStage::Granted(user) => {
                 let user = user.clone();
-                signs.remove(place);
-                drop(signs);
+                sign_ins.remove(position);
+                drop(sign_ins);
                 let made = self.tokens.sign_in(client, client_id, user, now);
-                made.map_err(|error| kept(&error))
+                made.map_err(|error| storage_error(&error))
             }
             _ => {
-                signs.remove(place);
-                Err(wrong("access_denied", "it was refused"))
+                sign_ins.remove(position);
+                Err(oauth_error("access_denied", "it was refused"))
             }
         }
     }
@@ -522,24 +565,25 @@ pub(crate) const GRANTS: [&str; 3] = [
     "urn:ietf:params:oauth:grant-type:device_code",
 ];
 
-fn kept(error: &TokenError) -> OauthError {
+fn storage_error(error: &TokenError) -> OauthError {
     tracing::error!(%error, "a token could not be made");
-    wrong(
+    oauth_error(
         "server_error",
         "the token could not be kept; the daemon's log says why",
     )
 }
 
-/// What signs clients' names, made at the first start: without the file all register again.
-fn key_of(place: &Place) -> std::io::Result<Vec<u8>> {
-    let folder = place.folder().map_err(std::io::Error::other)?;
+/// Loads the key that signs client ids, or creates it at the first start; without the file every
+/// client has to register again.
+fn load_or_create_key(place: &DaemonPaths) -> std::io::Result<Vec<u8>> {
+    let folder = place.open_own_folder().map_err(std::io::Error::other)?;
     let known = folder
         .read(KEY_FILE, KEY_BYTES_MAX)
         .map_err(std::io::Error::other)?;
     if let Some(known) = known.filter(|known| known.len() >= 32) {
         return Ok(known);
     }
-    let made = secret()?.into_bytes();
+    let made = generate_secret()?.into_bytes();
     folder
         .replace(KEY_FILE, &made)
         .map_err(std::io::Error::other)?;

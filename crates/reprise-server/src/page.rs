@@ -1,39 +1,43 @@
-//! What the daemon lends to its page beside the memories: settings, users, copies, tokens.
+//! What the daemon offers to its page in addition to memories: settings, users, backups, tokens.
 
-use std::collections::BTreeSet;
-use std::path::PathBuf;
+pub(crate) mod backups;
+
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use reprise_files::Folder;
-use reprise_operations::{Memories, Problem, ProblemKind};
-use reprise_page::{Backup, Bytes, Host, Neighbour, Setting, Token};
+use reprise_operations::{Memories, Problem, ProblemKind, format_count};
+use reprise_page::{
+    AgentProgram, BackupFile, BackupOrigin, BackupSchedule, ByteStream, PageHost, RestorePreview,
+    RestoredBackup, Setting, Token, UploadFile, UploadedImport, UserFile,
+};
 use reprise_types::{Clock, UserId};
-use serde::Deserialize;
+use tokio::sync::mpsc;
+use tokio_stream::StreamExt as _;
 
-use crate::daemon::{Asker, Life};
-use crate::http::sharing;
-use crate::place::{COPIES, COPIES_BYTES_MAX, OWN_FOLDER};
-use crate::tokens::{Scope, TokenError, TokenFile};
+use crate::daemon::{CallerId, DaemonState};
+use crate::http::{NewListener, bind_loopback, stream_with_slot};
+use crate::tokens::{NewToken, Scope, TokenError, TokenFile};
 
-#[derive(Deserialize)]
-struct Made {
-    user: String,
-    file: PathBuf,
-}
-
-/// The daemon around its page.
-pub(crate) struct Paged {
+/// The daemon as the host of its page.
+pub(crate) struct DaemonPageHost {
     pub(crate) memories: Memories,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) life: Arc<Life>,
+    pub(crate) daemon: Arc<DaemonState>,
     pub(crate) tokens: Arc<TokenFile>,
+    pub(crate) listeners: mpsc::Sender<NewListener>,
 }
 
-reprise_types::show_fields!(Paged {});
+const STREAMS_FULL: &str =
+    "as many exports and backups as may be are under way; try again in a moment";
+/// Port that is tried first for HTTP that is turned on at the page.
+const HTTP_PORT: u16 = 7341;
+/// The setting with the address of HTTP.
+const HTTP_SETTING: &str = "serve.http";
 
-fn refused_token(error: &TokenError) -> Problem {
+reprise_types::show_fields!(DaemonPageHost {});
+
+fn token_problem(error: &TokenError) -> Problem {
     let kind = match error {
         TokenError::Taken { .. } => ProblemKind::Conflict,
         TokenError::Unknown { .. } => ProblemKind::NotFound,
@@ -44,14 +48,14 @@ fn refused_token(error: &TokenError) -> Problem {
 }
 
 #[async_trait]
-impl Host for Paged {
+impl PageHost for DaemonPageHost {
     fn settings(&self) -> Vec<Setting> {
-        let minutes = self.life.started.elapsed().as_secs() / 60;
-        let place = &self.life.place;
+        let minutes = self.daemon.started.elapsed().as_secs() / 60;
+        let place = &self.daemon.place;
         let facts = [
             ("version", env!("CARGO_PKG_VERSION").to_owned()),
             ("process", std::process::id().to_string()),
-            ("running for", format!("{minutes} minutes")),
+            ("running for", format_count(minutes, "minute")),
             ("socket", place.socket().display().to_string()),
         ];
         let facts = facts.map(|(name, value)| Setting {
@@ -59,22 +63,29 @@ impl Host for Paged {
             value,
             from: String::new(),
         });
-        let set = self.life.settings.iter().cloned();
+        let mut set = self.daemon.settings.clone();
+        let http = set.iter_mut().find(|one| one.name == HTTP_SETTING);
+        if let (Some(setting), Some(address)) = (http, self.daemon.http.get())
+            && !setting.value.contains(':')
+        {
+            setting.value = format!("{address}, until the daemon stops");
+            "the page".clone_into(&mut setting.from);
+        }
         facts.into_iter().chain(set).collect()
     }
 
-    async fn users(&self) -> Result<Vec<Neighbour>, Problem> {
-        let data = self.life.place.data().to_owned();
-        blocking(move || {
+    async fn users(&self) -> Result<Vec<UserFile>, Problem> {
+        let data = self.daemon.place.data().to_owned();
+        run_blocking(move || {
             let folders = std::fs::read_dir(data).into_iter().flatten().flatten();
-            let mut users: Vec<Neighbour> = folders
+            let mut users: Vec<UserFile> = folders
                 .filter_map(|folder| {
                     let user: UserId = folder.file_name().to_str()?.parse().ok()?;
-                    if user.is_of_repository() {
+                    if user.is_repository_memory() {
                         return None;
                     }
                     let file = std::fs::metadata(folder.path().join("memory.rvf"));
-                    Some(Neighbour {
+                    Some(UserFile {
                         user: user.to_string(),
                         bytes: file.ok()?.len(),
                     })
@@ -86,57 +97,109 @@ impl Host for Paged {
         .await
     }
 
-    async fn backups(&self, user: &UserId) -> Result<Vec<Backup>, Problem> {
-        let (list, user) = (self.life.place.data().join(OWN_FOLDER), user.to_string());
-        blocking(move || {
-            let own = Folder::find_own(&list).ok().flatten();
-            let made = own.and_then(|own| own.read_text(COPIES, COPIES_BYTES_MAX).ok()?);
-            let made = made.unwrap_or_default();
-            let made = made.lines();
-            let made = made.filter_map(|line| serde_json::from_str::<Made>(line).ok());
-            let own: BTreeSet<PathBuf> = made
-                .filter(|made| made.user == user)
-                .map(|made| made.file)
-                .collect();
-            let backups = own.into_iter().map(|file| Backup {
-                there: std::fs::metadata(&file).ok().and_then(|found| {
-                    let written = found.modified().ok()?;
-                    Some((DateTime::<Utc>::from(written), found.len()))
-                }),
-                file: file.display().to_string(),
-            });
-            let mut backups: Vec<Backup> = backups.collect();
-            backups.sort_by_key(|one| std::cmp::Reverse(one.there));
-            backups
-        })
-        .await
+    async fn backups(&self, user: &UserId) -> Result<Vec<BackupFile>, Problem> {
+        let (place, user) = (self.daemon.place.clone(), user.clone());
+        run_blocking(move || backups::list_backups(&place, &user)).await
     }
 
-    async fn backup(&self, user: &UserId) -> Result<Bytes, Problem> {
-        let full = "as many exports and backups as may be are under way; try again in a moment";
-        let share = self.life.streams.place(&Asker::Machine, full)?;
-        let parts = self.memories.backup(user).await?;
-        Ok(Box::pin(sharing(parts, share)))
+    async fn save_backup(&self, user: &UserId) -> Result<(), Problem> {
+        let now = self.clock.now();
+        self.daemon.save_backup(user, BackupOrigin::Page, now).await
+    }
+
+    fn backup_schedule(&self, user: &UserId) -> Option<BackupSchedule> {
+        backups::find_schedule(&self.daemon.place, user)
+    }
+
+    async fn set_backup_schedule(
+        &self,
+        user: &UserId,
+        schedule: Option<BackupSchedule>,
+    ) -> Result<(), Problem> {
+        let (place, user) = (self.daemon.place.clone(), user.clone());
+        run_blocking(move || backups::save_schedule(&place, &user, schedule)).await??;
+        self.daemon.schedule_change.notify_one();
+        Ok(())
+    }
+
+    fn create_upload(&self, name: &str) -> Result<UploadFile, Problem> {
+        self.daemon.create_upload(name)
+    }
+
+    async fn keep_uploaded_backup(
+        &self,
+        user: &UserId,
+        upload: &UploadFile,
+    ) -> Result<String, Problem> {
+        let now = self.clock.now();
+        self.daemon.keep_uploaded_backup(user, upload, now).await
+    }
+
+    async fn preview_restore(&self, user: &UserId, file: &str) -> Result<RestorePreview, Problem> {
+        self.daemon.preview_restore(user, file).await
+    }
+
+    async fn restore_backup(&self, user: &UserId, file: &str) -> Result<RestoredBackup, Problem> {
+        self.daemon.restore_backup(user, file).await
+    }
+
+    async fn import_upload(
+        &self,
+        user: &UserId,
+        upload: &UploadFile,
+    ) -> Result<UploadedImport, Problem> {
+        self.daemon.import_upload(user, upload).await
+    }
+
+    async fn backup(&self, user: &UserId) -> Result<ByteStream, Problem> {
+        let slot = self
+            .daemon
+            .stream_slots
+            .acquire(&CallerId::Machine, STREAMS_FULL)?;
+        let parts = self.memories.stream_backup(user).await?;
+        Ok(Box::pin(stream_with_slot(parts, slot)))
+    }
+
+    async fn export(&self, user: &UserId) -> Result<ByteStream, Problem> {
+        let slot = self
+            .daemon
+            .stream_slots
+            .acquire(&CallerId::Machine, STREAMS_FULL)?;
+        let lines = self.memories.stream_export(user, true).await?;
+        let lines = stream_with_slot(lines, slot).map(|line| line.map(String::into_bytes));
+        Ok(Box::pin(lines))
     }
 
     async fn tokens(&self, user: &UserId) -> Result<Vec<Token>, Problem> {
         let (file, user) = (self.tokens.clone(), user.clone());
-        let entries = blocking(move || file.list()).await?;
-        let entries = entries.map_err(|error| refused_token(&error))?.into_iter();
+        let entries = run_blocking(move || file.list()).await?;
+        let entries = entries.map_err(|error| token_problem(&error))?.into_iter();
         let own = entries.filter(|entry| entry.scope.admits(&user) && entry.grant.is_none());
         let tokens = own.map(|entry| Token {
+            used: self.tokens.last_use(&entry),
             name: entry.name,
             made: entry.created,
+            expires: entry.expires,
             is_for_all: entry.scope == Scope::All,
         });
         Ok(tokens.collect())
     }
 
-    async fn add_token(&self, user: &UserId, name: &str) -> Result<String, Problem> {
-        let (file, name) = (self.tokens.clone(), name.to_owned());
-        let (scope, now) = (Scope::User(user.clone()), self.clock.now());
-        let added = blocking(move || file.add(&name, scope, now)).await?;
-        added.map_err(|error| refused_token(&error))
+    async fn add_token(
+        &self,
+        user: &UserId,
+        name: &str,
+        expires: Option<DateTime<Utc>>,
+    ) -> Result<String, Problem> {
+        let (file, now) = (self.tokens.clone(), self.clock.now());
+        let new = NewToken {
+            name: name.to_owned(),
+            scope: Scope::User(user.clone()),
+            grant: None,
+            expires,
+        };
+        let added = run_blocking(move || file.add_new(new, now)).await?;
+        added.map_err(|error| token_problem(&error))
     }
 
     async fn revoke_token(&self, user: &UserId, name: &str) -> Result<(), Problem> {
@@ -144,25 +207,46 @@ impl Host for Paged {
         let mut own = own.filter(|token| !token.is_for_all);
         if !own.any(|token| token.name == name) {
             let name = name.to_owned();
-            return Err(refused_token(&TokenError::Unknown { name }));
+            return Err(token_problem(&TokenError::Unknown { name }));
         }
         let (file, name) = (self.tokens.clone(), name.to_owned());
-        let revoked = blocking(move || file.revoke(&name)).await?;
-        revoked.map_err(|error| refused_token(&error))
+        let revoked = run_blocking(move || file.revoke(&name)).await?;
+        revoked.map_err(|error| token_problem(&error))
     }
 
-    async fn ending(&self) {
-        self.life.until_told().await;
+    async fn agent_programs(&self) -> Result<Vec<AgentProgram>, Problem> {
+        run_blocking(self.daemon.agent_programs).await
+    }
+
+    async fn turn_http_on(&self) -> Result<(), Problem> {
+        if self.daemon.http.get().is_some() {
+            return Ok(());
+        }
+        let unavailable = |error: std::io::Error| {
+            let detail =
+                format!("no address of this machine can be listened on ({error}); see `ss -lt`");
+            Problem::new(ProblemKind::Unavailable, detail)
+        };
+        let listener = bind_loopback(HTTP_PORT).await.map_err(unavailable)?;
+        let address = listener.local_addr().map_err(unavailable)?;
+        let sent = self.listeners.send(NewListener(listener, None)).await;
+        sent.map_err(|_| Problem::new(ProblemKind::Unavailable, "the daemon is ending"))?;
+        self.daemon.http.get_or_init(|| address);
+        Ok(())
+    }
+
+    async fn wait_for_end(&self) {
+        self.daemon.wait_for_shutdown().await;
     }
 }
 
-/// Work that waits for the disk.
-pub(crate) async fn blocking<T: Send + 'static>(
+/// Runs work that waits for the disk on a thread for such work.
+pub(crate) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Problem> {
     let done = tokio::task::spawn_blocking(work).await;
     done.map_err(|error| {
-        let said = format!("the disk could not be read ({error}); try again");
-        Problem::new(ProblemKind::Internal, said)
+        let detail = format!("the disk could not be read ({error}); try again");
+        Problem::new(ProblemKind::Internal, detail)
     })
 }

@@ -11,20 +11,21 @@ use reprise_agent::MemoryConfig;
 use reprise_engine::Engine;
 use reprise_store::RealDisk;
 use reprise_types::{Clock, EmbedError, Embedder, EmbeddingSpace, SystemClock, normalize};
-use reprise_workspace::Workspace;
+use reprise_workspace::{TreeServer, Workspace};
+use reprise_workspace_types::{TreeError, TreeRequest};
 use serde::de::DeserializeOwned;
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 
 use crate::client::{Call, Client};
-use crate::daemon::{Daemon, DaemonError, DaemonOptions, Ended};
-use crate::place::Place;
-use reprise_operations::{Catalogue, Registered, Sharing, TagRules, Workspaces};
+use crate::daemon::{Daemon, DaemonError, DaemonExit, DaemonOptions};
+use crate::place::DaemonPaths;
+use reprise_operations::{Catalogue, RegisteredWorkspace, Sharing, TagRules, TreeHost, Workspaces};
 
 /// A clock that is set.
-pub(crate) struct Set(Mutex<DateTime<Utc>>);
+pub(crate) struct AdjustableClock(Mutex<DateTime<Utc>>);
 
-impl Set {
+impl AdjustableClock {
     /// Seconds since 1970.
     pub(crate) fn to(seconds: i64) -> Arc<Self> {
         let now = DateTime::from_timestamp(seconds, 0).unwrap();
@@ -36,22 +37,22 @@ impl Set {
     }
 }
 
-impl Clock for Set {
+impl Clock for AdjustableClock {
     fn now(&self) -> DateTime<Utc> {
         *self.0.lock().unwrap()
     }
 }
 
 /// A daemon of this test's own.
-pub(crate) struct Running {
+pub(crate) struct RunningDaemon {
     pub(crate) folder: TempDir,
-    pub(crate) place: Place,
+    pub(crate) place: DaemonPaths,
     pub(crate) client: Client,
     pub(crate) http: SocketAddr,
-    pub(crate) ended: JoinHandle<Result<Ended, DaemonError>>,
+    pub(crate) ended: JoinHandle<Result<DaemonExit, DaemonError>>,
 }
 
-pub(crate) fn config(place: &Place) -> MemoryConfig {
+pub(crate) fn config(place: &DaemonPaths) -> MemoryConfig {
     MemoryConfig::new(
         place.data().to_owned(),
         384,
@@ -64,45 +65,56 @@ pub(crate) fn config(place: &Place) -> MemoryConfig {
     )
 }
 
-pub(crate) fn options(place: &Place) -> DaemonOptions {
+pub(crate) fn options(place: &DaemonPaths) -> DaemonOptions {
     DaemonOptions {
         place: place.clone(),
         http: "127.0.0.1:0".parse().ok(),
         idle_exit: None,
+        has_model: true,
         replace: false,
-        patience: crate::client::PATIENCE,
+        patience: crate::client::DEFAULT_PATIENCE,
         requests_per_second: None,
         oauth: None,
         tags: TagRules::default(),
         workspaces: Workspaces::default(),
+        trees: Some(Arc::new(LinkedTrees(TreeServer::new(Arc::new(
+            SystemClock,
+        ))))),
         sharing: Sharing::default(),
         projections: Vec::new(),
+        prompt_tokens_per_day: None,
         catalogue: Catalogue::default(),
         user: None,
         settings: Vec::new(),
+        agent_programs: Vec::new,
+        program_command: None,
     }
 }
 
-pub(crate) async fn run_in(folder: TempDir) -> Running {
-    let place = Place::new(&folder.path().join("d"), Some(folder.path()));
+pub(crate) async fn run_in(folder: TempDir) -> RunningDaemon {
+    let place = DaemonPaths::new(&folder.path().join("d"), Some(folder.path()));
     let options = options(&place);
-    run_with(folder, place, options).await
+    run_with_options(folder, place, options).await
 }
 
-pub(crate) async fn run_with(folder: TempDir, place: Place, options: DaemonOptions) -> Running {
-    let config = config(&place);
-    started(folder, place, config, options).await
-}
-
-async fn started(
+pub(crate) async fn run_with_options(
     folder: TempDir,
-    place: Place,
+    place: DaemonPaths,
+    options: DaemonOptions,
+) -> RunningDaemon {
+    let config = config(&place);
+    start_running(folder, place, config, options).await
+}
+
+async fn start_running(
+    folder: TempDir,
+    place: DaemonPaths,
     config: MemoryConfig,
     options: DaemonOptions,
-) -> Running {
+) -> RunningDaemon {
     let daemon = Daemon::start(config, options).await.unwrap();
     let http = daemon.http_address().unwrap();
-    Running {
+    RunningDaemon {
         client: Client::new(place.clone()),
         place,
         http,
@@ -111,46 +123,59 @@ async fn started(
     }
 }
 
+/// Workspaces that this process serves itself.
+#[derive(Debug)]
+struct LinkedTrees(TreeServer);
+
+#[async_trait::async_trait]
+impl TreeHost for LinkedTrees {
+    async fn ask(&self, request: TreeRequest) -> Result<serde_json::Value, TreeError> {
+        let trees = self.0.clone();
+        let answered = tokio::task::spawn_blocking(move || trees.answer(request));
+        answered.await.unwrap()
+    }
+}
+
 /// A daemon with one governed workspace, `app`, registered for `user` in these roles; and its tree.
-pub(crate) async fn run_with_tree(user: &str, roles: &[&str]) -> (Running, PathBuf) {
+pub(crate) async fn run_with_tree(user: &str, roles: &[&str]) -> (RunningDaemon, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let tree = folder.path().join("tree");
     Workspace::init(&tree, Arc::new(SystemClock)).unwrap();
     let roles = roles.iter().map(|role| (*role).to_owned()).collect();
-    let app = Registered {
+    let app = RegisteredWorkspace {
         path: tree.clone(),
         users: BTreeMap::from([(user.parse().unwrap(), roles)]),
     };
-    let place = Place::new(&folder.path().join("d"), Some(folder.path()));
+    let place = DaemonPaths::new(&folder.path().join("d"), Some(folder.path()));
     let options = DaemonOptions {
         workspaces: BTreeMap::from([("app".to_owned(), app)])
             .try_into()
             .unwrap(),
         ..options(&place)
     };
-    (run_with(folder, place, options).await, tree)
+    (run_with_options(folder, place, options).await, tree)
 }
 
-pub(crate) async fn run() -> Running {
+pub(crate) async fn run() -> RunningDaemon {
     run_in(tempfile::tempdir().unwrap()).await
 }
 
 impl Client {
     /// The answer to a call that does what it should.
-    pub(crate) async fn told<T: DeserializeOwned>(&self, call: &Call) -> T {
+    pub(crate) async fn ask_ok<T: DeserializeOwned>(&self, call: &Call) -> T {
         self.ask(call).await.unwrap()
     }
 
     /// The bytes of that answer.
     pub(crate) async fn read(&self, call: &Call) -> Bytes {
-        self.bytes(call).await.unwrap()
+        self.ask_bytes(call).await.unwrap()
     }
 }
 
-impl Running {
+impl RunningDaemon {
     pub(crate) async fn end(self) -> TempDir {
         self.client.shut_down().await.unwrap();
-        assert_eq!(self.ended.await.unwrap().unwrap(), Ended::Asked);
+        assert_eq!(self.ended.await.unwrap().unwrap(), DaemonExit::Requested);
         self.folder
     }
 }
@@ -182,9 +207,9 @@ impl Embedder for WordEmbedder {
 }
 
 /// A daemon with that model.
-pub(crate) async fn run_with_words() -> Running {
+pub(crate) async fn run_with_words() -> RunningDaemon {
     let folder = tempfile::tempdir().unwrap();
-    let place = Place::new(&folder.path().join("d"), Some(folder.path()));
+    let place = DaemonPaths::new(&folder.path().join("d"), Some(folder.path()));
     let mut config = config(&place);
     config.open_embedder = Arc::new(|| {
         Ok(Box::new(WordEmbedder(EmbeddingSpace {
@@ -194,5 +219,5 @@ pub(crate) async fn run_with_words() -> Running {
         })))
     });
     let options = options(&place);
-    started(folder, place, config, options).await
+    start_running(folder, place, config, options).await
 }

@@ -11,21 +11,25 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use reprise_files::{FileError, Folder};
-use reprise_global::{AuditLine, GlobalError};
-use reprise_types::{Clock, SystemClock, UserId, lock, secret, sha256_hex};
+use reprise_global::{AuditLine, GlobalError, ProjectId};
+use reprise_types::{Clock, SystemClock, UserId, generate_secret, lock, sha256_hex};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 mod changes;
+mod members;
 mod service;
 mod signed;
+mod uses;
 
 pub use changes::NewToken;
+pub use members::Member;
 pub use service::{KnownToken, ServiceTokens};
 pub(crate) use signed::Tokens;
 
 /// Begins every token, so that scanners for leaked secrets know it.
 const PREFIX: &str = "rpr_";
-/// The log of grants and withdrawals beside the tokens.
+/// Extension of the log of grants and withdrawals next to the tokens.
 const AUDIT_EXTENSION: &str = "audit.jsonl";
 /// Most tokens of one file.
 const TOKENS_MAX: usize = 1_000;
@@ -63,6 +67,9 @@ pub struct Grant {
     /// Whose member its user is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub org: Option<String>,
+    /// Of which of its projects the user is a member, too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub projects: Vec<ProjectId>,
     /// Whether the paid tier is open to him.
     #[serde(default)]
     pub paid: bool,
@@ -71,13 +78,17 @@ pub struct Grant {
 }
 
 /// A group of operations on published knowledge.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Right {
     /// Ask, and read what was found.
     Read,
     /// Publish and take back, rate, report.
     Write,
+    /// Approve or refuse what other members publish for the organisation.
+    Review,
     /// Make snapshots, read the audit log and metrics.
     Operate,
 }
@@ -130,7 +141,7 @@ pub enum TokenError {
     #[error("there is a token `{name}` already; revoke it first, or choose another name")]
     Taken { name: String },
     /// No token has this name.
-    #[error("there is no token `{name}`; `reprise token list` names them")]
+    #[error("there is no token `{name}`; `reprise serve token list` names them")]
     Unknown { name: String },
     /// A name nobody could type again.
     #[error("a token's name has 1 to 64 printable ASCII characters; choose another")]
@@ -155,11 +166,12 @@ pub enum TokenError {
 #[derive(Debug)]
 pub struct TokenFile {
     path: PathBuf,
-    known: Mutex<Known>,
+    known: Mutex<CachedTokens>,
+    uses: uses::TokenUses,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct CachedTokens {
     /// What was read, kept open: so no later file can have its inode, and a changed path shows.
     _held: Option<File>,
     stamp: Option<Stamp>,
@@ -185,6 +197,7 @@ impl TokenFile {
         Self {
             path,
             known: Mutex::default(),
+            uses: uses::TokenUses::default(),
         }
     }
 
@@ -199,16 +212,16 @@ impl TokenFile {
         let text = serde_json::to_vec(line).map_err(std::io::Error::other)?;
         Ok(self
             .folder()?
-            .append_line(self.beside(AUDIT_EXTENSION), &text)?)
+            .append_line(self.sibling_name(AUDIT_EXTENSION), &text)?)
     }
 
     /// What a store tells and what was written down here, newest first, at most `limit` lines.
-    pub fn audited(
+    pub fn merge_audit(
         &self,
         mut told: Vec<AuditLine>,
         limit: usize,
     ) -> Result<Vec<AuditLine>, TokenError> {
-        let text = self.read(self.beside(AUDIT_EXTENSION), AUDIT_BYTES_MAX)?;
+        let text = self.read(self.sibling_name(AUDIT_EXTENSION), AUDIT_BYTES_MAX)?;
         let text = text.unwrap_or_default();
         let lines = text.rsplit(|byte| *byte == b'\n');
         let lines = lines.filter_map(|line| serde_json::from_slice::<AuditLine>(line).ok());
@@ -223,7 +236,7 @@ impl TokenFile {
         self.add_with(name, scope, None, now)
     }
 
-    /// The same for the service of published knowledge.
+    /// Makes a token for the service of published knowledge and returns it.
     pub fn add_with(
         &self,
         name: &str,
@@ -237,14 +250,19 @@ impl TokenFile {
             grant,
             expires: None,
         };
-        let token = fresh(PREFIX)?;
+        self.add_new(new, now)
+    }
+
+    /// Makes a token that may end by itself, and returns it.
+    pub(crate) fn add_new(&self, new: NewToken, now: DateTime<Utc>) -> Result<String, TokenError> {
+        let token = generate_token(PREFIX)?;
         self.change(|entries| changes::add(entries, new, &token, now))?;
         Ok(token)
     }
 
     /// Replaces a token by a new one of the same scope; the old one opens nothing any more.
     pub fn rotate(&self, name: &str, now: DateTime<Utc>) -> Result<String, TokenError> {
-        let token = fresh(PREFIX)?;
+        let token = generate_token(PREFIX)?;
         self.change(|entries| changes::rotate(entries, name, &token, now, TimeDelta::zero()))?;
         Ok(token)
     }
@@ -261,8 +279,9 @@ impl TokenFile {
         self.find(|entry| changes::opens(entry, &wanted, now))
     }
 
-    /// Whether this very entry stands: neither replaced nor withdrawn since it was recognised.
-    pub(crate) fn stands(&self, entry: &TokenEntry) -> bool {
+    /// Returns whether this very entry is valid: neither replaced nor withdrawn since it was
+    /// recognised.
+    pub(crate) fn is_valid(&self, entry: &TokenEntry) -> bool {
         self.find(|other| other == entry).is_some()
     }
 
@@ -272,18 +291,18 @@ impl TokenFile {
         let stamp = found.as_ref().and_then(|file| file.metadata().ok());
         let stamp = stamp.map(|file| Stamp::of(&file));
         if known.stamp != stamp {
-            *known = found.map(|file| self.look(file)).unwrap_or_default();
+            *known = found.map(|file| self.load_tokens(file)).unwrap_or_default();
         }
         known.entries.iter().find(|entry| wanted(entry)).cloned()
     }
 
     fn open(&self) -> Option<File> {
-        let folder = Folder::find_own(self.parent()).ok()??;
+        let folder = Folder::find_no_follow(self.parent()).ok()??;
         folder.find_file(self.name()).ok()?
     }
 
-    /// What stands in the file; nothing where it cannot be read.
-    fn look(&self, mut file: File) -> Known {
+    /// Loads the entries of the file; none if it cannot be read.
+    fn load_tokens(&self, mut file: File) -> CachedTokens {
         let stamp = file.metadata().ok().map(|file| Stamp::of(&file));
         let mut text = Vec::new();
         let read = Read::by_ref(&mut file)
@@ -291,7 +310,7 @@ impl TokenFile {
             .read_to_end(&mut text);
         let entries = read.map_err(TokenError::from);
         let entries = entries.and_then(|_| parse(&text, &self.path));
-        Known {
+        CachedTokens {
             entries: entries.unwrap_or_else(|error| {
                 tracing::error!(%error, "no token is accepted");
                 Vec::new()
@@ -308,7 +327,7 @@ impl TokenFile {
     ) -> Result<T, TokenError> {
         let folder = self.folder()?;
         // The file itself cannot be the lock: each change puts another one in its place.
-        let _alone = folder.lock(self.beside("lock"), PATIENCE)?;
+        let _alone = folder.lock(self.sibling_name("lock"), PATIENCE)?;
         let before = self.list()?;
         let mut entries = before.clone();
         let done = edit(&mut entries)?;
@@ -321,11 +340,11 @@ impl TokenFile {
     }
 
     fn folder(&self) -> Result<Folder, FileError> {
-        Folder::own(self.parent())
+        Folder::open_no_follow(self.parent())
     }
 
     fn read(&self, name: impl AsRef<Path>, bytes_max: u64) -> Result<Option<Vec<u8>>, FileError> {
-        match Folder::find_own(self.parent())? {
+        match Folder::find_no_follow(self.parent())? {
             Some(folder) => folder.read(name, bytes_max),
             None => Ok(None),
         }
@@ -339,8 +358,8 @@ impl TokenFile {
         Path::new(self.path.file_name().unwrap_or_default())
     }
 
-    /// The name of a file beside it.
-    fn beside(&self, extension: &str) -> PathBuf {
+    /// Returns the name of a file next to the token file.
+    fn sibling_name(&self, extension: &str) -> PathBuf {
         self.name().with_extension(extension)
     }
 }
@@ -352,15 +371,18 @@ fn parse(text: &[u8], path: &Path) -> Result<Vec<TokenEntry>, TokenError> {
     })
 }
 
-fn unknown(name: &str) -> TokenError {
+fn unknown_error(name: &str) -> TokenError {
     TokenError::Unknown {
         name: name.chars().take(64).collect(),
     }
 }
 
 /// A token that nobody has seen.
-fn fresh(prefix: &str) -> Result<String, TokenError> {
-    Ok(format!("{prefix}{}", secret().map_err(TokenError::Random)?))
+fn generate_token(prefix: &str) -> Result<String, TokenError> {
+    Ok(format!(
+        "{prefix}{}",
+        generate_secret().map_err(TokenError::Random)?
+    ))
 }
 
 fn hash(token: &str) -> String {

@@ -13,8 +13,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use reprise_simulation::{mix, record, unit_vector};
-use reprise_store::{CommitSeq, Entry, Log, OpenOptions, Opened, RealDisk, Verify};
+use reprise_simulation::{make_record, mix_hash, unit_vector};
+use reprise_store::{CommitSeq, Log, OpenOptions, OpenedLog, RealDisk, StoreEntry, Verify};
 use reprise_types::VectorStore;
 use rvf_runtime::options::DistanceMetric;
 use rvf_runtime::{RvfOptions, RvfStore};
@@ -40,13 +40,13 @@ change answer room sea against top turned learn point city play toward five usin
 deploy session token refresh race condition retry timeout auth module login bug fix test review \
 migration schema cache queue worker actor supervisor mailbox latency memory vector index segment";
 
-fn text(seed: u64) -> String {
+fn random_text(seed: u64) -> String {
     let words: Vec<&str> = WORDS.split_whitespace().collect();
     let mut text = String::new();
     let mut turn = 0;
     while text.len() < 200 {
-        let unit =
-            (mix(seed.wrapping_mul(977).wrapping_add(turn)) >> 11) as f64 / (1u64 << 53) as f64;
+        let unit = (mix_hash(seed.wrapping_mul(977).wrapping_add(turn)) >> 11) as f64
+            / (1u64 << 53) as f64;
         let index = (words.len() as f64).powf(unit) - 1.0;
         text.push_str(words[(index as usize).min(words.len() - 1)]);
         text.push(' ');
@@ -56,24 +56,29 @@ fn text(seed: u64) -> String {
     text
 }
 
-fn entry(seed: u64) -> Entry {
-    Entry::Record(Box::new(record(seed, &text(seed), DIMENSIONS, true)))
+fn entry(seed: u64) -> StoreEntry {
+    StoreEntry::Record(Box::new(make_record(
+        seed,
+        &random_text(seed),
+        DIMENSIONS,
+        true,
+    )))
 }
 
-fn open(path: &Path, verify: Verify) -> Opened {
+fn open(path: &Path, verify: Verify) -> OpenedLog {
     let options = OpenOptions {
         dimensions: DIMENSIONS,
-        file_id: u128::from(mix(1)) << 64 | u128::from(mix(2)),
+        file_id: u128::from(mix_hash(1)) << 64 | u128::from(mix_hash(2)),
         created_at: chrono::DateTime::from_timestamp(1_771_234_567, 0).unwrap(),
         create: true,
         read_only: false,
         verify,
-        leave: &[],
+        leave_unread: &[],
     };
     Log::open(Arc::new(RealDisk), path, &options).unwrap()
 }
 
-fn row(name: &str, times: &mut [Duration]) -> f64 {
+fn print_row(name: &str, times: &mut [Duration]) -> f64 {
     times.sort_unstable();
     let micros = |time: Duration| time.as_secs_f64() * 1e6;
     let mean = times.iter().map(|t| micros(*t)).sum::<f64>() / times.len() as f64;
@@ -83,13 +88,13 @@ fn row(name: &str, times: &mut [Duration]) -> f64 {
     at(0.5)
 }
 
-fn first_and_last(name: &str, times: &[Duration], span: usize) {
+fn print_first_and_last(name: &str, times: &[Duration], span: usize) {
     let span = span.min(times.len() / 2);
-    let first = row(
+    let first = print_row(
         &format!("{name}, first {span}"),
         &mut times[..span].to_vec(),
     );
-    let last = row(
+    let last = print_row(
         &format!("{name}, last {span}"),
         &mut times[times.len() - span..].to_vec(),
     );
@@ -101,29 +106,29 @@ fn first_and_last(name: &str, times: &[Duration], span: usize) {
 }
 
 /// CPU time of this thread, which does not depend on the machine's load (Linux only).
-fn on_core() -> Duration {
+fn thread_cpu_time() -> Duration {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let nanos = text.split(' ').next().and_then(|n| n.parse().ok());
     Duration::from_nanos(nanos.unwrap_or(0))
 }
 
-fn opens(path: &Path, what: &str) {
+fn time_opens(path: &Path, what: &str) {
     for (verify, name) in [(Verify::Tail, "tail"), (Verify::Everything, "everything")] {
         let (mut times, mut cores) = (Vec::new(), Vec::new());
         for _ in 0..7 {
-            let (start, core) = (Instant::now(), on_core());
+            let (start, core) = (Instant::now(), thread_cpu_time());
             let opened = open(path, verify);
             times.push(start.elapsed());
-            cores.push(on_core().saturating_sub(core));
+            cores.push(thread_cpu_time().saturating_sub(core));
             assert!(opened.report.is_whole() && opened.derived.is_some());
         }
-        row(&format!("open {what}, {name}"), &mut times);
-        row(&format!("open {what}, {name}, on core"), &mut cores);
+        print_row(&format!("open {what}, {name}"), &mut times);
+        print_row(&format!("open {what}, {name}, on core"), &mut cores);
     }
 }
 
 /// Appends to the long log and to a new one in turns, so that both meet the same machine.
-fn against_a_new_log(long: &mut Log, folder: &Path, from: u64) {
+fn compare_with_new_log(long: &mut Log, folder: &Path, from: u64) {
     let mut new = open(&folder.join("new.rvf"), Verify::Tail).log;
     let (mut old_times, mut new_times) = (Vec::new(), Vec::new());
     for seed in from..from + 1_000 {
@@ -134,8 +139,8 @@ fn against_a_new_log(long: &mut Log, folder: &Path, from: u64) {
             times.push(start.elapsed());
         }
     }
-    let first = row("append, first 1000, in turns", &mut new_times);
-    let last = row("append, last 1000, in turns", &mut old_times);
+    let first = print_row("append, first 1000, in turns", &mut new_times);
+    let last = print_row("append, last 1000, in turns", &mut old_times);
     println!(
         "{:<34} p50 ratio {:.2}",
         "append, last / first, in turns",
@@ -143,23 +148,23 @@ fn against_a_new_log(long: &mut Log, folder: &Path, from: u64) {
     );
 }
 
-fn reads(log: &Log, records: u64, what: &str) {
+fn time_reads(log: &Log, records: u64, what: &str) {
     let reader = log.reader();
     let mut vector = vec![0.0; usize::from(DIMENSIONS)];
     let mut record_times = Vec::new();
     let mut vector_times = Vec::new();
     for turn in 0..5_000 {
-        let ordinal = (mix(turn) % records) as u32;
+        let ordinal = (mix_hash(turn) % records) as u32;
         let start = Instant::now();
-        let found = reader.record(ordinal).unwrap();
+        let found = reader.read_record(ordinal).unwrap();
         record_times.push(start.elapsed());
         assert!(found.embedding_space.is_some());
         let start = Instant::now();
-        assert!(reader.vector(ordinal, &mut vector));
+        assert!(reader.copy_vector(ordinal, &mut vector));
         vector_times.push(start.elapsed());
     }
-    row(&format!("read a record, {what}"), &mut record_times);
-    row(&format!("read a vector, {what}"), &mut vector_times);
+    print_row(&format!("read a record, {what}"), &mut record_times);
+    print_row(&format!("read a vector, {what}"), &mut vector_times);
     let mut snapshots = Vec::new();
     for _ in 0..1_000 {
         let start = Instant::now();
@@ -167,7 +172,7 @@ fn reads(log: &Log, records: u64, what: &str) {
         snapshots.push(start.elapsed());
         drop(reader);
     }
-    row(&format!("take a reader, {what}"), &mut snapshots);
+    print_row(&format!("take a reader, {what}"), &mut snapshots);
 }
 
 fn main() {
@@ -192,9 +197,9 @@ fn main() {
     println!(
         "{records} records of {DIMENSIONS} dimensions and 200 bytes, one commit each, durable"
     );
-    first_and_last("append", &times, 1_000);
-    against_a_new_log(&mut log, folder.path(), records - in_turns);
-    let records = u64::from(log.records());
+    print_first_and_last("append", &times, 1_000);
+    compare_with_new_log(&mut log, folder.path(), records - in_turns);
+    let records = u64::from(log.record_count());
     let bytes = log.stats().file_bytes;
     println!(
         "{:<34} {:.0} bytes/record",
@@ -203,11 +208,14 @@ fn main() {
     );
 
     // As the index does: codes of 390 bytes a record and words of 90, incompressible.
-    let blob =
-        |size: u64| -> Vec<u8> { (0..size / 8).flat_map(|i| mix(i).to_le_bytes()).collect() };
+    let blob = |size: u64| -> Vec<u8> {
+        (0..size / 8)
+            .flat_map(|i| mix_hash(i).to_le_bytes())
+            .collect()
+    };
     let derived = vec![(0x41, blob(390 * records)), (0x44, blob(90 * records))];
     let start = Instant::now();
-    log.checkpoint(&derived).unwrap();
+    log.write_checkpoint(&derived).unwrap();
     println!(
         "{:<34} {:.1} ms",
         "checkpoint",
@@ -219,9 +227,9 @@ fn main() {
         "log + checkpoint",
         bytes as f64 / records as f64
     );
-    reads(&log, records, "singles");
+    time_reads(&log, records, "singles");
     drop(log);
-    opens(&path, "singles");
+    time_opens(&path, "singles");
 
     let mut log = open(&path, Verify::Tail).log;
     let start = Instant::now();
@@ -240,7 +248,7 @@ fn main() {
         "{:<34} {weight:.0} bytes/record",
         "compacted, derived included"
     );
-    reads(&log, records, "packed");
+    time_reads(&log, records, "packed");
     let start = Instant::now();
     let mut seen = 0u64;
     log.replay(CommitSeq(0), &mut |_, _| seen += 1).unwrap();
@@ -250,11 +258,11 @@ fn main() {
         start.elapsed().as_secs_f64()
     );
     drop(log);
-    opens(&path, "packed");
-    beside_rvf(folder.path(), 3_000.min(records));
+    time_opens(&path, "packed");
+    time_rvf_ingest(folder.path(), 3_000.min(records));
 }
 
-fn beside_rvf(folder: &Path, count: u64) {
+fn time_rvf_ingest(folder: &Path, count: u64) {
     let path = folder.join("stock.rvf");
     let options = RvfOptions {
         dimension: DIMENSIONS,
@@ -271,7 +279,7 @@ fn beside_rvf(folder: &Path, count: u64) {
     }
     store.close().unwrap();
     println!("{count} vectors without text through RvfStore::ingest_batch, one each");
-    first_and_last("rvf ingest", &times, 500);
+    print_first_and_last("rvf ingest", &times, 500);
     let bytes = std::fs::metadata(&path).unwrap().len();
     println!(
         "{:<34} {:.0} bytes/record",

@@ -1,10 +1,10 @@
-//! Checkpoints: derived blobs, the directory and rvf-runtime's manifest, made valid by a seal.
+//! Checkpoints: derived blobs, the directory and rvf-runtime's manifest, which a seal makes valid.
 //!
 //! ```text
 //! derived segments... | directory 0x48 | manifest 0x05 | sync | seal 0x49 | sync
 //! ```
-//! The seal is written after the rest is on disk, so a seal that is whole vouches for all of it.
-//! Seal and directory are as of the last commit; the derived blobs may be as of an earlier one.
+//! The seal is written after the rest is on disk, so a whole seal proves that all of it is whole.
+//! Seal and directory describe the last commit; the derived blobs may describe an earlier one.
 
 use std::io;
 use std::sync::Arc;
@@ -13,33 +13,34 @@ use rvf_types::FileIdentity;
 
 use reprise_types::ByteReader;
 
-use crate::commit::FileFacts;
-use crate::compress::{decompress, uncompressed};
-use crate::directory::Directory;
+use crate::commit::{FileFacts, SEQ_MAX};
+use crate::compress::{decompress, mask_uncompressed};
+use crate::directory::LogDirectory;
 use crate::disk::{DiskFile, read_within};
 use crate::entry::CommitSeq;
 use crate::frame::{
-    HEADER_SIZE, Header, PREAMBLE_SIZE, Preamble, TYPE_DIRECTORY, TYPE_MANIFEST, TYPE_SEAL,
-    TYPE_VECTORS, header_bytes, is_derived, padding, parse_header, put_segment, segment_size,
+    HEADER_SIZE, PREAMBLE_SIZE, SegmentHeader, SegmentPreamble, TYPE_DIRECTORY, TYPE_MANIFEST,
+    TYPE_SEAL, TYPE_VECTORS, append_segment, decode_header, encode_header, is_derived,
+    padding_size, segment_size,
 };
-use crate::options::{Damage, DerivedPart, DerivedSet};
+use crate::options::{DamagedRange, DerivedBlobReader, DerivedSet};
 
-/// In a directory's encoding: its long lists stand in chunks.
+/// Flag in a directory's encoding: its long lists are stored in chunks.
 const IN_CHUNKS: u8 = 4;
-/// In the trailer of a derived blob that stands in several pieces.
+/// Flag in the trailer of a derived blob that is stored in several pieces.
 pub(crate) const FLAG_PIECE: u32 = 1;
-/// rvf-runtime's number of the inner-product metric.
+/// Number of the inner-product metric in rvf-runtime.
 const METRIC_INNER_PRODUCT: u8 = 1;
 /// Marker of the file identity in rvf-runtime's manifest.
 const IDENTITY_MARKER: u32 = 0x4649_4449;
-/// Bytes read and hashed at a time: hashing them while they are in the cache saves a pass.
-const PIECE: usize = 256 << 10;
+/// Bytes that are read and hashed at a time, while they are in the processor's cache.
+const HASH_CHUNK_BYTES: usize = 256 << 10;
 /// A directory that unpacks to more than this is damage.
 const DIRECTORY_RAW_MAX: u64 = 1 << 34;
 
-/// Where one part of a checkpoint stands.
+/// Position and size of a derived blob of a checkpoint, or of a piece of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct BlobLocation {
     pub(crate) tag: u8,
     pub(crate) offset: u64,
     pub(crate) payload_size: u64,
@@ -51,22 +52,22 @@ pub(crate) struct Seal {
     pub(crate) start: u64,
     pub(crate) directory: u64,
     pub(crate) manifest: u64,
-    pub(crate) parts: Vec<Part>,
+    pub(crate) parts: Vec<BlobLocation>,
 }
 
-/// A checkpoint that is whole.
+/// A complete checkpoint in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Sealed {
-    /// The last commit before it: its number,
+pub(crate) struct SealedCheckpoint {
+    /// Sequence number of the last commit before the checkpoint.
     pub(crate) seq: u64,
-    /// and its offset.
+    /// Offset of the last commit before the checkpoint.
     pub(crate) last_commit: u64,
     pub(crate) end: u64,
 }
 
-impl Sealed {
-    /// One that ends at `end`, with this directory.
-    pub(crate) fn of(directory: &Directory, end: u64) -> Self {
+impl SealedCheckpoint {
+    /// Describes a checkpoint that ends at `end` and has this directory.
+    pub(crate) fn new(directory: &LogDirectory, end: u64) -> Self {
         Self {
             seq: directory.seq,
             last_commit: directory.last_commit,
@@ -80,8 +81,14 @@ impl Seal {
         (PREAMBLE_SIZE + 3 * 8 + 8 + 4 + self.parts.len() * 17) as u64
     }
 
-    fn payload(&self, facts: &FileFacts) -> Vec<u8> {
-        let mut out = facts.preamble(TYPE_SEAL, 0, self.seq).bytes().to_vec();
+    /// Whether what it names lies before `offset`, its own place, in the order in which it was
+    /// written.
+    pub(crate) fn fits_at(&self, offset: u64) -> bool {
+        self.start <= self.directory && self.directory < self.manifest && self.manifest < offset
+    }
+
+    fn encode(&self, facts: &FileFacts) -> Vec<u8> {
+        let mut out = facts.preamble(TYPE_SEAL, 0, self.seq).encode().to_vec();
         for number in [self.start, self.directory, self.manifest] {
             out.extend_from_slice(&number.to_le_bytes());
         }
@@ -95,18 +102,21 @@ impl Seal {
         out
     }
 
-    /// The seal in a payload whose hash was verified.
-    pub(crate) fn parse(payload: &[u8]) -> Option<Self> {
-        let preamble = Preamble::parse(payload).filter(|p| p.kind == TYPE_SEAL)?;
+    /// Decodes the seal of a payload whose hash was verified.
+    pub(crate) fn decode(payload: &[u8]) -> Option<Self> {
+        let preamble = SegmentPreamble::decode(payload)?;
+        if preamble.kind != TYPE_SEAL || preamble.seq > SEQ_MAX {
+            return None;
+        }
         let r = &mut ByteReader::new(payload.get(PREAMBLE_SIZE..)?);
-        let (start, directory, manifest) = (r.u64()?, r.u64()?, r.u64()?);
-        r.i64()?;
-        let count = r.u32()?;
+        let (start, directory, manifest) = (r.read_u64()?, r.read_u64()?, r.read_u64()?);
+        r.read_i64()?;
+        let count = r.read_u32()?;
         let part = |_| {
-            Some(Part {
-                tag: r.u8()?,
-                offset: r.u64()?,
-                payload_size: r.u64()?,
+            Some(BlobLocation {
+                tag: r.read_u8()?,
+                offset: r.read_u64()?,
+                payload_size: r.read_u64()?,
             })
         };
         Some(Self {
@@ -119,12 +129,12 @@ impl Seal {
     }
 }
 
-/// Writes a checkpoint at `start`, which is a multiple of 64, and syncs it. Returns its end; the
-/// directory then names its seal.
-pub(crate) fn write(
+/// Writes a checkpoint at `start`, which is a multiple of 64, and syncs it. Returns its end, and
+/// sets the seal of the directory.
+pub(crate) fn write_checkpoint(
     file: &dyn DiskFile,
     facts: &FileFacts,
-    directory: &mut Directory,
+    directory: &mut LogDirectory,
     start: u64,
     derived: &[(u8, Vec<u8>)],
 ) -> io::Result<u64> {
@@ -135,55 +145,56 @@ pub(crate) fn write(
         at += segment_size(part.payload_size);
         parts.push(part);
     }
-    complete(file, facts, directory, at, parts)
+    complete_checkpoint(file, facts, directory, at, parts)
 }
 
 /// Writes a derived blob, or a piece of one, at `at`.
 pub(crate) fn write_blob(
     file: &dyn DiskFile,
-    trailer: &Preamble,
+    trailer: &SegmentPreamble,
     at: u64,
     blob: &[u8],
-) -> io::Result<Part> {
-    let (tag, trailer) = (trailer.kind, trailer.bytes());
+) -> io::Result<BlobLocation> {
+    let (tag, trailer) = (trailer.kind, trailer.encode());
     let payload_size = (blob.len() + trailer.len()) as u64;
     let mut hasher = xxhash_rust::xxh3::Xxh3::new();
     hasher.update(blob);
     hasher.update(&trailer);
     let hash = hasher.digest128().to_le_bytes();
-    file.write_all_at(at, &header_bytes(tag, at, payload_size, hash))?;
+    file.write_all_at(at, &encode_header(tag, at, payload_size, hash))?;
     file.write_all_at(at + HEADER_SIZE, blob)?;
     let mut rest = trailer.to_vec();
-    rest.resize(rest.len() + padding(payload_size), 0);
+    rest.resize(rest.len() + padding_size(payload_size), 0);
     file.write_all_at(at + HEADER_SIZE + blob.len() as u64, &rest)?;
-    Ok(Part {
+    Ok(BlobLocation {
         tag,
         offset: at,
         payload_size,
     })
 }
 
-/// Bytes of derived blobs in the file.
-pub(crate) fn bytes_of(parts: &[Part]) -> u64 {
+/// Returns the size of derived blobs in the file, in bytes.
+pub(crate) fn total_size(parts: &[BlobLocation]) -> u64 {
     let sizes = parts.iter().map(|part| segment_size(part.payload_size));
     sizes.sum()
 }
 
-/// Completes, at `at`, a checkpoint whose derived blobs are written.
-pub(crate) fn complete(
+/// Completes a checkpoint whose derived blobs are written: writes directory, manifest and seal at
+/// `at`.
+pub(crate) fn complete_checkpoint(
     file: &dyn DiskFile,
     facts: &FileFacts,
-    directory: &mut Directory,
+    directory: &mut LogDirectory,
     mut at: u64,
-    parts: Vec<Part>,
+    parts: Vec<BlobLocation>,
 ) -> io::Result<u64> {
-    // Where it begins, or would if its blobs stood together: what it weighs is all that is asked.
-    let start = at.saturating_sub(bytes_of(&parts));
-    let body = directory_payload(facts, directory);
+    // The start that it would have if its blobs were contiguous, because only its size is needed.
+    let start = at.saturating_sub(total_size(&parts));
+    let body = encode_directory(facts, directory);
     let mut bytes = Vec::with_capacity(body.len() + 4096);
-    let directory_offset = put_segment(&mut bytes, at, TYPE_DIRECTORY, &body);
-    let manifest = manifest_payload(facts, directory);
-    let manifest_offset = put_segment(&mut bytes, at, TYPE_MANIFEST, &manifest);
+    let directory_offset = append_segment(&mut bytes, at, TYPE_DIRECTORY, &body);
+    let manifest = encode_manifest(facts, directory);
+    let manifest_offset = append_segment(&mut bytes, at, TYPE_MANIFEST, &manifest);
     file.write_all_at(at, &bytes)?;
     at += bytes.len() as u64;
     file.sync()?;
@@ -195,22 +206,22 @@ pub(crate) fn complete(
         parts,
     };
     let mut bytes = Vec::new();
-    let offset = put_segment(&mut bytes, at, TYPE_SEAL, &seal.payload(facts));
+    let offset = append_segment(&mut bytes, at, TYPE_SEAL, &seal.encode(facts));
     file.write_all_at(at, &bytes)?;
     file.sync()?;
     let end = at + bytes.len() as u64;
-    directory.sealed(offset, start, end);
+    directory.apply_seal(offset, start, end);
     Ok(end)
 }
 
 /// ```text
 /// preamble | raw size u64 | encoding u8 | stored bytes
 /// ```
-fn directory_payload(facts: &FileFacts, directory: &Directory) -> Vec<u8> {
-    let raw = directory.encode(facts.stride());
+fn encode_directory(facts: &FileFacts, directory: &LogDirectory) -> Vec<u8> {
+    let raw = directory.encode(facts.vector_stride());
     let raw_size = raw.len() as u64;
-    let (encoding, stored) = uncompressed(raw, facts.file_id);
-    let preamble = facts.preamble(TYPE_DIRECTORY, 0, directory.seq).bytes();
+    let (encoding, stored) = mask_uncompressed(raw, facts.file_id);
+    let preamble = facts.preamble(TYPE_DIRECTORY, 0, directory.seq).encode();
     let mut payload = Vec::with_capacity(stored.len() + PREAMBLE_SIZE + 9);
     payload.extend_from_slice(&preamble);
     payload.extend_from_slice(&raw_size.to_le_bytes());
@@ -219,22 +230,26 @@ fn directory_payload(facts: &FileFacts, directory: &Directory) -> Vec<u8> {
     payload
 }
 
-/// The segment of a manifest that stands at `at` without a checkpoint.
-pub(crate) fn manifest_alone(facts: &FileFacts, directory: &Directory, at: u64) -> Vec<u8> {
+/// Encodes the segment of a manifest without a checkpoint, for file offset `at`.
+pub(crate) fn encode_manifest_segment(
+    facts: &FileFacts,
+    directory: &LogDirectory,
+    at: u64,
+) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let payload = manifest_payload(facts, directory);
-    put_segment(&mut bytes, at, TYPE_MANIFEST, &payload);
+    let payload = encode_manifest(facts, directory);
+    append_segment(&mut bytes, at, TYPE_MANIFEST, &payload);
     bytes
 }
 
-/// rvf-runtime 0.5's manifest: head, segment list, deleted ids, file identity.
-fn manifest_payload(facts: &FileFacts, directory: &Directory) -> Vec<u8> {
+/// Encodes the manifest of rvf-runtime 0.5: head, segment list, deleted ids, file identity.
+fn encode_manifest(facts: &FileFacts, directory: &LogDirectory) -> Vec<u8> {
     let deleted = directory.deleted_ids(facts.dimensions);
     let segments = directory.vectors.len();
     let live = directory
         .slots
         .iter()
-        .filter(|slot| slot.vector != 0)
+        .filter(|slot| slot.vector_offset != 0)
         .count()
         - deleted.len();
     let mut out = Vec::with_capacity(22 + segments * 25 + 4 + deleted.len() * 8 + 72);
@@ -244,7 +259,7 @@ fn manifest_payload(facts: &FileFacts, directory: &Directory) -> Vec<u8> {
     out.extend_from_slice(&(segments as u32).to_le_bytes());
     out.extend_from_slice(&[0, METRIC_INNER_PRODUCT, 0, 0]);
     for segment in directory.vectors.iter() {
-        // The segment id, as `frame::header_bytes` derives it from the offset.
+        // The segment id, as `frame::encode_header` derives it from the offset.
         out.extend_from_slice(&(segment.offset / HEADER_SIZE + 1).to_le_bytes());
         out.extend_from_slice(&segment.offset.to_le_bytes());
         out.extend_from_slice(&segment.payload_size.to_le_bytes());
@@ -260,15 +275,20 @@ fn manifest_payload(facts: &FileFacts, directory: &Directory) -> Vec<u8> {
     out
 }
 
-/// The header of a segment of this kind that ends within the file.
-fn read_header(file: &dyn DiskFile, offset: u64, kind: u8, end: u64) -> io::Result<Option<Header>> {
+/// Reads the header of a segment of this kind; returns `None` unless it is ours and ends by `end`.
+fn read_header(
+    file: &dyn DiskFile,
+    offset: u64,
+    kind: u8,
+    end: u64,
+) -> io::Result<Option<SegmentHeader>> {
     let head = read_within(file, offset, HEADER_SIZE as usize, end)?;
-    let header = head.and_then(|head| parse_header(&head, offset));
+    let header = head.and_then(|head| decode_header(&head, offset));
     let fits = |size: u64| size <= end - offset - HEADER_SIZE;
-    Ok(header.filter(|h| h.strict && h.kind == kind && fits(h.payload_size)))
+    Ok(header.filter(|h| h.canonical && h.kind == kind && fits(h.payload_size)))
 }
 
-/// A whole segment's payload, read into a buffer of its own; `None` where it is not whole.
+/// Reads a segment's payload; returns `None` if the segment is not whole.
 fn read_payload(
     file: &dyn DiskFile,
     offset: u64,
@@ -281,7 +301,7 @@ fn read_payload(
     let mut payload = vec![0; header.payload_size as usize];
     let mut hasher = xxhash_rust::xxh3::Xxh3::new();
     let mut at = offset + HEADER_SIZE;
-    for piece in payload.chunks_mut(PIECE) {
+    for piece in payload.chunks_mut(HASH_CHUNK_BYTES) {
         file.read_exact_at(at, piece)?;
         hasher.update(piece);
         at += piece.len() as u64;
@@ -289,12 +309,12 @@ fn read_payload(
     Ok((hasher.digest128().to_le_bytes() == header.hash).then_some(payload))
 }
 
-/// Finds a derived blob and its trailer, without reading the blob.
-fn leave_part(
+/// Opens a derived blob for later reading, and reads its trailer only.
+fn open_derived_blob(
     file: &Arc<dyn DiskFile>,
-    part: &Part,
+    part: &BlobLocation,
     end: u64,
-) -> io::Result<Option<(DerivedPart, [u8; PREAMBLE_SIZE])>> {
+) -> io::Result<Option<(DerivedBlobReader, [u8; PREAMBLE_SIZE])>> {
     let header = read_header(&**file, part.offset, part.tag, end)?;
     let size = header.and_then(|h| h.payload_size.checked_sub(PREAMBLE_SIZE as u64));
     let Some(size) = size else {
@@ -303,88 +323,88 @@ fn leave_part(
     let offset = part.offset + HEADER_SIZE;
     let mut trailer = [0; PREAMBLE_SIZE];
     file.read_exact_at(offset + size, &mut trailer)?;
-    let left = DerivedPart::new(Arc::clone(file), offset, size);
-    Ok(Some((left, trailer)))
+    let reader = DerivedBlobReader::new(Arc::clone(file), offset, size);
+    Ok(Some((reader, trailer)))
 }
 
-/// The commit that a derived blob covers, by its trailer: not one behind the seal. `None` where the
-/// trailer is not of this part in this file.
-fn covered(facts: &FileFacts, seal: &Seal, tag: u8, trailer: &[u8]) -> Option<u64> {
-    let found = Preamble::parse(trailer)?;
+/// Returns the commit that a derived blob covers, from its trailer. Returns `None` if the trailer
+/// belongs to another blob or file, or covers a commit after the seal.
+fn covered_seq(facts: &FileFacts, seal: &Seal, tag: u8, trailer: &[u8]) -> Option<u64> {
+    let found = SegmentPreamble::decode(trailer)?;
     let own = facts.preamble(tag, found.flags & FLAG_PIECE, found.seq);
     (found == own && found.seq <= seal.seq).then_some(found.seq)
 }
 
-/// The seal at `offset` and the directory that it covers, already updated with the seal.
-pub(crate) fn load(
+/// Loads the seal at `offset` and its directory, to which the seal is already applied.
+pub(crate) fn load_checkpoint(
     file: &dyn DiskFile,
     facts: &FileFacts,
     offset: u64,
     end: u64,
-) -> io::Result<Option<(Seal, Directory)>> {
+) -> io::Result<Option<(Seal, LogDirectory)>> {
     let Some(payload) = read_payload(file, offset, TYPE_SEAL, end)? else {
         return Ok(None);
     };
     let seal_end = offset + segment_size(payload.len() as u64);
-    let own = Preamble::parse(&payload).is_some_and(|p| p.file_id == facts.file_id);
-    let Some(seal) = Seal::parse(&payload).filter(|_| own) else {
+    let own = SegmentPreamble::decode(&payload).is_some_and(|p| p.file_id == facts.file_id);
+    let seal = Seal::decode(&payload).filter(|seal| own && seal.fits_at(offset));
+    let Some(seal) = seal else {
         return Ok(None);
     };
     let Some(payload) = read_payload(file, seal.directory, TYPE_DIRECTORY, end)? else {
         return Ok(None);
     };
-    let Some(mut directory) = parse_directory(payload, facts, seal.seq) else {
+    let Some(mut directory) = decode_directory(payload, facts, seal.seq) else {
         return Ok(None);
     };
-    directory.sealed(offset, seal.start, seal_end);
+    directory.apply_seal(offset, seal.start, seal_end);
     Ok(Some((seal, directory)))
 }
 
-fn parse_directory(payload: Vec<u8>, facts: &FileFacts, seq: u64) -> Option<Directory> {
+fn decode_directory(payload: Vec<u8>, facts: &FileFacts, seq: u64) -> Option<LogDirectory> {
     let expected = facts.preamble(TYPE_DIRECTORY, 0, seq);
-    Preamble::parse(&payload).filter(|p| *p == expected)?;
+    SegmentPreamble::decode(&payload).filter(|p| *p == expected)?;
     let mut reader = ByteReader::new(payload.get(PREAMBLE_SIZE..)?);
-    let raw_size = reader.u64().filter(|size| *size <= DIRECTORY_RAW_MAX)? as usize;
-    let encoding = reader.u8()?;
+    let raw_size = reader
+        .read_u64()
+        .filter(|size| *size <= DIRECTORY_RAW_MAX)? as usize;
+    let encoding = reader.read_u8()?;
     let stored = payload.len() - reader.remaining();
+    (encoding & IN_CHUNKS != 0).then_some(())?;
     let directory = if encoding == IN_CHUNKS {
         (reader.remaining() == raw_size).then_some(())?;
-        Directory::decode(payload, stored, facts.stride())
+        LogDirectory::decode(payload, stored, facts.vector_stride())
     } else {
         let stored = payload.get(stored..)?;
         let raw = decompress(encoding & !IN_CHUNKS, stored, raw_size, facts.file_id)?;
-        if encoding & IN_CHUNKS == 0 {
-            Directory::decode_run(&raw, facts.stride())
-        } else {
-            Directory::decode(raw, 0, facts.stride())
-        }
+        LogDirectory::decode(raw, 0, facts.vector_stride())
     };
     directory.filter(|directory| directory.seq == seq)
 }
 
-/// The derived blobs of a checkpoint, put together from their pieces; those whose tag is in `leave`
-/// are not read. All of them are as of one commit. The inner `Err` is the damage of the first piece
-/// that is not whole.
-pub(crate) fn load_derived(
+/// Loads the derived blobs of a checkpoint from their pieces; blobs whose tag is in `leave` are
+/// opened but not read. All of them must cover the same commit. The inner `Err` describes the first
+/// piece that is not whole.
+pub(crate) fn load_derived_blobs(
     file: &Arc<dyn DiskFile>,
     facts: &FileFacts,
     seal: &Seal,
     end: u64,
     leave: &[u8],
-) -> io::Result<Result<DerivedSet, Damage>> {
-    let mut covers = None;
-    let mut parts: Vec<(u8, Vec<u8>)> = Vec::new();
-    let mut left: Vec<(u8, DerivedPart)> = Vec::new();
+) -> io::Result<Result<DerivedSet, DamagedRange>> {
+    let mut covered = None;
+    let mut blobs: Vec<(u8, Vec<u8>)> = Vec::new();
+    let mut unread: Vec<(u8, DerivedBlobReader)> = Vec::new();
     for part in &seal.parts {
         let found = if !is_derived(part.tag) {
             None
         } else if leave.contains(&part.tag) {
-            let found = leave_part(file, part, end)?;
+            let found = open_derived_blob(file, part, end)?;
             found.and_then(|(blob, trailer)| {
-                let seq = covered(facts, seal, part.tag, &trailer)?;
-                match left.last_mut().filter(|(tag, _)| *tag == part.tag) {
-                    Some((_, begun)) => begun.extend(blob),
-                    None => left.push((part.tag, blob)),
+                let seq = covered_seq(facts, seal, part.tag, &trailer)?;
+                match unread.last_mut().filter(|(tag, _)| *tag == part.tag) {
+                    Some((_, earlier)) => earlier.append(blob),
+                    None => unread.push((part.tag, blob)),
                 }
                 Some(seq)
             })
@@ -392,25 +412,25 @@ pub(crate) fn load_derived(
             let payload = read_payload(&**file, part.offset, part.tag, end)?;
             payload.and_then(|mut blob| {
                 let size = blob.len().checked_sub(PREAMBLE_SIZE)?;
-                let seq = covered(facts, seal, part.tag, &blob[size..])?;
+                let seq = covered_seq(facts, seal, part.tag, &blob[size..])?;
                 blob.truncate(size);
-                match parts.last_mut().filter(|(tag, _)| *tag == part.tag) {
-                    Some((_, begun)) => begun.extend_from_slice(&blob),
-                    None => parts.push((part.tag, blob)),
+                match blobs.last_mut().filter(|(tag, _)| *tag == part.tag) {
+                    Some((_, earlier)) => earlier.extend_from_slice(&blob),
+                    None => blobs.push((part.tag, blob)),
                 }
                 Some(seq)
             })
         };
-        // What covers another commit than the others did not come with them.
-        if found.is_none_or(|seq| *covers.get_or_insert(seq) != seq) {
+        // A blob that covers another commit belongs to another checkpoint.
+        if found.is_none_or(|seq| *covered.get_or_insert(seq) != seq) {
             let what = "a derived blob is not whole; it can be rebuilt";
             let size = segment_size(part.payload_size);
-            return Ok(Err(Damage::new(part.offset, size, what)));
+            return Ok(Err(DamagedRange::new(part.offset, size, what)));
         }
     }
     Ok(Ok(DerivedSet {
-        covers: CommitSeq(covers.unwrap_or(seal.seq)),
-        parts,
-        left,
+        covered_seq: CommitSeq(covered.unwrap_or(seal.seq)),
+        blobs,
+        unread,
     }))
 }

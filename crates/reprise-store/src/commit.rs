@@ -1,21 +1,25 @@
-//! A commit in bytes: a `VEC_SEG` as rvf-runtime writes it, where there are vectors, then the
+//! The bytes of a commit: a `VEC_SEG` as rvf-runtime writes it, if there are vectors, then the
 //! commit segment that makes it valid.
 
 use std::io;
 
 use reprise_types::ByteReader;
+use reprise_types::limits::RECORDS_MAX;
 
-use crate::block::{self, BlockPlace, put_blocks};
-use crate::codec::{Encoded, Outline, RawEntry, outline};
+use crate::block::{self, BlockSpan, RawEntry, append_blocks};
+use crate::codec::{EncodedEntry, Outline, decode_outline};
 use crate::compress::Compressor;
 use crate::frame::{
-    HEADER_SIZE, PREAMBLE_SIZE, Preamble, TYPE_COMMIT, TYPE_VECTORS, put_segment, segment_size,
+    HEADER_SIZE, PREAMBLE_SIZE, SegmentPreamble, TYPE_COMMIT, TYPE_VECTORS, append_segment,
+    segment_size,
 };
 
-/// Set on the commits that compaction writes: they all carry the sequence number of the last commit
-/// that went into them.
+/// Flag of the commits that compaction writes; all of them have the sequence number of the last
+/// commit that was merged.
 pub(crate) const FLAG_PACKED: u32 = 1;
-/// Bytes before the first block.
+/// Most commits of a file; a larger number in a file is damage, and one more never overflows.
+pub(crate) const SEQ_MAX: u64 = 1 << 56;
+/// Bytes of a commit payload before the first block.
 pub(crate) const FIXED_SIZE: usize = PREAMBLE_SIZE + 48;
 /// Bytes before the first vector of a `VEC_SEG` payload: dimensions u16, count u32.
 const VECTORS_HEAD: u64 = 6;
@@ -30,8 +34,8 @@ pub(crate) struct FileFacts {
 }
 
 impl FileFacts {
-    pub(crate) fn preamble(&self, kind: u8, flags: u32, seq: u64) -> Preamble {
-        Preamble {
+    pub(crate) fn preamble(&self, kind: u8, flags: u32, seq: u64) -> SegmentPreamble {
+        SegmentPreamble {
             kind,
             dimensions: self.dimensions,
             flags,
@@ -40,14 +44,14 @@ impl FileFacts {
         }
     }
 
-    /// Bytes from one vector of a `VEC_SEG` to the next: id u64, then the numbers.
-    pub(crate) fn stride(&self) -> u64 {
+    /// Returns the bytes from one vector of a `VEC_SEG` to the next: id u64, then the numbers.
+    pub(crate) fn vector_stride(&self) -> u64 {
         8 + 4 * u64::from(self.dimensions)
     }
 
-    /// Where the numbers of vector `index` stand, for a `VEC_SEG` that begins at `segment`.
+    /// Returns the offset of the numbers of vector `index` in a `VEC_SEG` that begins at `segment`.
     pub(crate) fn vector_offset(&self, segment: u64, index: u64) -> u64 {
-        segment + HEADER_SIZE + VECTORS_HEAD + index * self.stride() + 8
+        segment + HEADER_SIZE + VECTORS_HEAD + index * self.vector_stride() + 8
     }
 }
 
@@ -63,9 +67,9 @@ pub(crate) struct CommitHead {
     pub(crate) packed: bool,
     /// Offset of the commit segment before this one; 0 for the first.
     pub(crate) previous: u64,
-    /// Offset of the newest checkpoint's seal; 0 where there is none.
+    /// Offset of the newest checkpoint's seal; 0 without a checkpoint.
     pub(crate) seal: u64,
-    /// Size of the `VEC_SEG` that ends where this segment begins; 0 where there is none.
+    /// Size of the `VEC_SEG` that ends where this segment begins; 0 without vectors.
     pub(crate) vectors_size: u64,
     pub(crate) first_ordinal: u32,
     pub(crate) ordinals: u32,
@@ -74,9 +78,9 @@ pub(crate) struct CommitHead {
 }
 
 impl CommitHead {
-    pub(crate) fn put(&self, out: &mut Vec<u8>, facts: &FileFacts) {
+    pub(crate) fn encode(&self, out: &mut Vec<u8>, facts: &FileFacts) {
         let flags = if self.packed { FLAG_PACKED } else { 0 };
-        out.extend_from_slice(&facts.preamble(TYPE_COMMIT, flags, self.seq).bytes());
+        out.extend_from_slice(&facts.preamble(TYPE_COMMIT, flags, self.seq).encode());
         out.extend_from_slice(&self.previous.to_le_bytes());
         out.extend_from_slice(&self.seal.to_le_bytes());
         out.extend_from_slice(&self.vectors_size.to_le_bytes());
@@ -86,18 +90,25 @@ impl CommitHead {
         }
     }
 
-    /// The head and the file facts of a commit payload whose hash was verified.
-    pub(crate) fn parse(payload: &[u8]) -> Option<(Self, FileFacts)> {
-        let preamble = Preamble::parse(payload)?;
+    /// Returns the ordinal after its last one.
+    pub(crate) fn end_ordinal(&self) -> u32 {
+        self.first_ordinal.saturating_add(self.ordinals)
+    }
+
+    /// Decodes the head and the file facts of a commit payload whose hash was verified; returns
+    /// `None` if its numbers are ones that no log has.
+    pub(crate) fn decode(payload: &[u8]) -> Option<(Self, FileFacts)> {
+        let preamble = SegmentPreamble::decode(payload)?;
         if preamble.kind != TYPE_COMMIT {
             return None;
         }
         let mut reader = ByteReader::new(payload.get(PREAMBLE_SIZE..)?);
-        let (previous, seal, vectors_size) = (reader.u64()?, reader.u64()?, reader.u64()?);
+        let (previous, seal, vectors_size) =
+            (reader.read_u64()?, reader.read_u64()?, reader.read_u64()?);
         let facts = FileFacts {
             file_id: preamble.file_id,
             dimensions: preamble.dimensions,
-            created_ms: reader.i64()?,
+            created_ms: reader.read_i64()?,
         };
         let head = Self {
             seq: preamble.seq,
@@ -105,83 +116,84 @@ impl CommitHead {
             previous,
             seal,
             vectors_size,
-            first_ordinal: reader.u32()?,
-            ordinals: reader.u32()?,
-            entries: reader.u32()?,
-            blocks: reader.u32()?,
+            first_ordinal: reader.read_u32()?,
+            ordinals: reader.read_u32()?,
+            entries: reader.read_u32()?,
+            blocks: reader.read_u32()?,
         };
-        Some((head, facts))
+        let records = head.first_ordinal.checked_add(head.ordinals)?;
+        (head.seq <= SEQ_MAX && records <= RECORDS_MAX).then_some((head, facts))
     }
 }
 
-/// One entry of a commit, as the directory reads it.
+/// An entry of a commit, with its outline and the position of its block.
 #[derive(Debug)]
-pub(crate) struct Placed {
+pub(crate) struct EntryLocation {
     pub(crate) outline: Outline,
-    /// File offset of its block.
+    /// File offset of the entry's block.
     pub(crate) block: u64,
     pub(crate) block_size: u32,
     pub(crate) index: u16,
 }
 
-/// A commit ready to be written at the offset it was made for.
+/// A commit that is ready to be written at the offset for which it was built.
 #[derive(Debug)]
-pub(crate) struct Built {
+pub(crate) struct BuiltCommit {
     pub(crate) bytes: Vec<u8>,
     pub(crate) head: CommitHead,
     /// Where the commit segment begins.
     pub(crate) offset: u64,
-    pub(crate) placed: Vec<Placed>,
+    pub(crate) locations: Vec<EntryLocation>,
 }
 
-/// Lays out a commit at `base`. Counts and sizes in `head` are filled in.
-pub(crate) fn build(
+/// Builds a commit for file offset `base`; fills in the counts and sizes of `head`.
+pub(crate) fn build_commit(
     mut head: CommitHead,
     facts: &FileFacts,
     base: u64,
-    entries: Vec<Encoded>,
+    entries: Vec<EncodedEntry>,
     compressor: &mut Compressor,
-) -> io::Result<Built> {
+) -> io::Result<BuiltCommit> {
     let mut bytes = Vec::new();
-    let vectors = vectors_payload(facts, &entries);
+    let vectors = encode_vectors(facts, &entries);
     if let Some(payload) = &vectors {
-        put_segment(&mut bytes, base, TYPE_VECTORS, payload);
+        append_segment(&mut bytes, base, TYPE_VECTORS, payload);
     }
     head.vectors_size = bytes.len() as u64;
     let raw: Vec<RawEntry> = entries.into_iter().map(|entry| entry.raw).collect();
     let mut blocks = Vec::new();
-    let places = put_blocks(&mut blocks, &raw, compressor)?;
+    let places = append_blocks(&mut blocks, &raw, compressor)?;
     head.entries = raw.len() as u32;
     head.blocks = places.len() as u32;
     let mut payload = Vec::with_capacity(FIXED_SIZE + blocks.len());
-    head.put(&mut payload, facts);
+    head.encode(&mut payload, facts);
     payload.extend_from_slice(&blocks);
-    let offset = put_segment(&mut bytes, base, TYPE_COMMIT, &payload);
-    // What was encoded just now is understood.
+    let offset = append_segment(&mut bytes, base, TYPE_COMMIT, &payload);
+    // An entry that was encoded just now can be decoded.
     let outlines = raw
         .iter()
-        .map(|raw| outline(raw).unwrap_or(Outline::Unknown));
-    let placed = place(offset, &places, outlines);
-    Ok(Built {
+        .map(|raw| decode_outline(raw).unwrap_or(Outline::Unknown));
+    let placed = locate_entries(offset, &places, outlines);
+    Ok(BuiltCommit {
         bytes,
         head,
         offset,
-        placed,
+        locations: placed,
     })
 }
 
-fn place(
+fn locate_entries(
     commit: u64,
-    places: &[BlockPlace],
+    places: &[BlockSpan],
     outlines: impl IntoIterator<Item = Outline>,
-) -> Vec<Placed> {
+) -> Vec<EntryLocation> {
     let slots = places.iter().flat_map(|place| {
         let block = commit + HEADER_SIZE + (FIXED_SIZE + place.start) as u64;
-        (0..place.entries).map(move |index| (block, place.size, index))
+        (0..place.entry_count).map(move |index| (block, place.size, index))
     });
     slots
         .zip(outlines)
-        .map(|((block, block_size, index), outline)| Placed {
+        .map(|((block, block_size, index), outline)| EntryLocation {
             outline,
             block,
             block_size,
@@ -190,7 +202,7 @@ fn place(
         .collect()
 }
 
-fn vectors_payload(facts: &FileFacts, entries: &[Encoded]) -> Option<Vec<u8>> {
+fn encode_vectors(facts: &FileFacts, entries: &[EncodedEntry]) -> Option<Vec<u8>> {
     let vectors = || entries.iter().filter_map(|entry| entry.vector.as_ref());
     let count = vectors().count();
     let mut payload = facts.dimensions.to_le_bytes().to_vec();
@@ -202,7 +214,7 @@ fn vectors_payload(facts: &FileFacts, entries: &[Encoded]) -> Option<Vec<u8>> {
     (count > 0).then_some(payload)
 }
 
-/// A commit read from the file, its segment hash verified.
+/// A commit that was read from the file and whose segment hash was verified.
 #[derive(Debug)]
 pub(crate) struct ReadCommit {
     /// Where the commit segment begins.
@@ -212,43 +224,45 @@ pub(crate) struct ReadCommit {
 }
 
 impl ReadCommit {
-    /// Of its segment.
+    /// Returns the size of the commit segment, in bytes.
     pub(crate) fn size(&self) -> u64 {
         segment_size(self.payload.len() as u64)
     }
 
-    /// Where its `VEC_SEG` begins.
+    /// Returns the offset of its `VEC_SEG`.
     pub(crate) fn vectors_offset(&self) -> u64 {
         self.offset.saturating_sub(self.head.vectors_size)
     }
 
-    /// Every entry; `None` where a block or an entry of a known kind cannot be decoded.
-    pub(crate) fn raw_entries(&self, file_id: u128) -> Option<Vec<RawEntry>> {
+    /// Decodes every entry; returns `None` if a block cannot be decoded.
+    pub(crate) fn decode_raw_entries(&self, file_id: u128) -> Option<Vec<RawEntry>> {
         let body = self.payload.get(FIXED_SIZE..)?;
         let mut all = Vec::with_capacity(self.head.entries.min(65_536) as usize);
-        for place in block::block_places(body)? {
+        for place in block::locate_blocks(body)? {
             let block = body.get(place.start..place.start + place.size as usize)?;
-            all.extend(block::entries(&block::unpack(block, file_id)?)?);
+            all.extend(block::decode_entries(&block::unpack_block(
+                block, file_id,
+            )?)?);
         }
         (all.len() == self.head.entries as usize).then_some(all)
     }
 
-    /// The commit's entries for the directory.
-    pub(crate) fn placed(&self, file_id: u128) -> Option<Vec<Placed>> {
-        let entries = self.raw_entries(file_id)?;
-        let outlines: Vec<Outline> = entries.iter().map(outline).collect::<Option<_>>()?;
-        let ordinals = entries.iter().filter(|raw| raw.takes_ordinal()).count();
-        let places = block::block_places(self.payload.get(FIXED_SIZE..)?)?;
-        let placed = place(self.offset, &places, outlines);
+    /// Locates the commit's entries for the directory; returns `None` if one of them is malformed.
+    pub(crate) fn entry_locations(&self, file_id: u128) -> Option<Vec<EntryLocation>> {
+        let entries = self.decode_raw_entries(file_id)?;
+        let outlines: Vec<Outline> = entries.iter().map(decode_outline).collect::<Option<_>>()?;
+        let ordinals = entries.iter().filter(|raw| raw.has_ordinal()).count();
+        let places = block::locate_blocks(self.payload.get(FIXED_SIZE..)?)?;
+        let placed = locate_entries(self.offset, &places, outlines);
         (ordinals == self.head.ordinals as usize && placed.len() == entries.len()).then_some(placed)
     }
 }
 
-/// Whether a `VEC_SEG` of `count` vectors has that size.
-pub(crate) fn vectors_size(facts: &FileFacts, count: u64) -> u64 {
+/// Returns the size of a `VEC_SEG` of `count` vectors, in bytes.
+pub(crate) fn vector_segment_size(facts: &FileFacts, count: u64) -> u64 {
     if count == 0 {
         0
     } else {
-        segment_size(VECTORS_HEAD + facts.stride() * count)
+        segment_size(VECTORS_HEAD + facts.vector_stride() * count)
     }
 }

@@ -1,4 +1,4 @@
-//! Compression, and masking so that no stored text can be taken for a segment.
+//! Compression, and masking, so that no stored text can be mistaken for a segment.
 //!
 //! zstd is used where it makes a body shorter, the mask where a body contains the segment magic.
 
@@ -9,12 +9,13 @@ use reprise_types::lock;
 use rvf_types::SEGMENT_MAGIC_BYTES;
 
 const ZSTD: u8 = 1;
-/// Combined by XOR with the repeated file id, which no author of a text knows.
+/// Flag of bytes that are combined by XOR with the repeated file id, which no author of a text
+/// knows.
 const MASKED: u8 = 2;
 
 /// Level for single commits: the fastest that finds repeats.
 pub(crate) const LEVEL_APPEND: i32 = 1;
-/// Level for compaction and checkpoints, which run beside the traffic.
+/// Level for compaction and checkpoints, which run in the background.
 pub(crate) const LEVEL_PACK: i32 = 9;
 
 /// Compresses with one reused context.
@@ -33,23 +34,24 @@ impl Compressor {
         })
     }
 
-    /// The encoding and the bytes to store, never longer than `raw`.
+    /// Returns the encoding and the bytes to store, which are never longer than `raw`.
     pub(crate) fn compress(&mut self, raw: &[u8]) -> io::Result<(u8, Vec<u8>)> {
         let packed = self.zstd.compress(raw)?;
         Ok(if packed.len() < raw.len() {
-            masked(ZSTD, packed, &self.mask)
+            mask_if_needed(ZSTD, packed, &self.mask)
         } else {
-            masked(0, raw.to_vec(), &self.mask)
+            mask_if_needed(0, raw.to_vec(), &self.mask)
         })
     }
 }
 
-/// The encoding and the bytes to store of a body that is read in place, so not compressed.
-pub(crate) fn uncompressed(raw: Vec<u8>, file_id: u128) -> (u8, Vec<u8>) {
-    masked(0, raw, &file_id.to_le_bytes())
+/// Returns the encoding and the bytes to store of a body that is read in place and is therefore not
+/// compressed.
+pub(crate) fn mask_uncompressed(raw: Vec<u8>, file_id: u128) -> (u8, Vec<u8>) {
+    mask_if_needed(0, raw, &file_id.to_le_bytes())
 }
 
-fn masked(mut encoding: u8, mut bytes: Vec<u8>, mask: &[u8; 16]) -> (u8, Vec<u8>) {
+fn mask_if_needed(mut encoding: u8, mut bytes: Vec<u8>, mask: &[u8; 16]) -> (u8, Vec<u8>) {
     if bytes.windows(4).any(|window| window == SEGMENT_MAGIC_BYTES) {
         encoding |= MASKED;
         apply_mask(&mut bytes, mask);
@@ -63,7 +65,7 @@ fn apply_mask(bytes: &mut [u8], mask: &[u8; 16]) {
     }
 }
 
-/// The inverse of [`Compressor::compress`]; `None` where the result is not `raw_size` bytes.
+/// Reverses [`Compressor::compress`]; returns `None` if the result does not have `raw_size` bytes.
 pub(crate) fn decompress(
     encoding: u8,
     stored: &[u8],
@@ -71,7 +73,7 @@ pub(crate) fn decompress(
     file_id: u128,
 ) -> Option<Vec<u8>> {
     const CONTEXTS_MAX: usize = 8;
-    /// Contexts to be used again: one is larger than most of what it unpacks.
+    /// Idle contexts for reuse, because one is larger than most of what it unpacks.
     static IDLE: Mutex<Vec<zstd::bulk::Decompressor<'static>>> = Mutex::new(Vec::new());
     if encoding & !(ZSTD | MASKED) != 0 {
         return None;

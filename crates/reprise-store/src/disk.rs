@@ -1,5 +1,5 @@
-//! The crate's only interface to the file system: read at an offset, write, truncate, sync, rename,
-//! lock. And the operating system's files behind it, through `fs_err` so that every error names its
+//! The crate's only interface to the file system (read at an offset, write, truncate, sync, rename,
+//! lock) and its implementation for real files, which uses `fs_err` so that every error names its
 //! path.
 
 use std::fmt::Debug;
@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use fs_err::File;
-use reprise_files::{Access, clone_path, open_path};
+use reprise_files::{OpenMode, clone_path, open_path};
 
 /// Identity of a file: device and inode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,44 +21,44 @@ pub struct FileIdentity {
 
 /// A file system: the real one or a simulated one.
 pub trait Disk: Debug + Send + Sync {
-    /// Opens an existing file for reading, and for writing where `writable`.
+    /// Opens an existing file for reading, and also for writing if `writable` is set.
     fn open(&self, path: &Path, writable: bool) -> io::Result<Arc<dyn DiskFile>>;
 
-    /// Opens a file for reading and writing, making it empty where there was none.
+    /// Opens a file for reading and writing, and creates an empty one if it does not exist.
     fn open_or_create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>>;
 
-    /// Takes the writer's lock on an existing file, through a handle of its own.
-    fn lock(&self, path: &Path) -> io::Result<LockAttempt>;
+    /// Tries to acquire the writer's lock on an existing file, through a separate handle.
+    fn try_lock(&self, path: &Path) -> io::Result<LockAttempt>;
 
-    /// The file that `path` names now; `None` for none.
+    /// Returns the identity of the file that `path` names now; `None` if there is none.
     fn identity(&self, path: &Path) -> io::Result<Option<FileIdentity>>;
 
-    /// Renames atomically, replacing what `to` named before.
+    /// Renames atomically and replaces an existing file at `to`.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
 
-    /// A hard link; `AlreadyExists` where `to` names something.
+    /// Creates a hard link; fails with `AlreadyExists` if `to` exists.
     fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
 
-    /// Makes `to`, which names nothing, a copy-on-write clone of `from`; `false` where this file
-    /// system has none, and then nothing is there.
+    /// Creates `to`, which must not exist, as a copy-on-write clone of `from`. Returns `false` and
+    /// creates nothing if the file system does not support clones.
     fn clone_file(&self, _from: &Path, _to: &Path) -> io::Result<bool> {
         Ok(false)
     }
 
-    /// Makes the parent folder of `path` where it is missing, accessible to its owner only.
-    fn make_folder(&self, path: &Path) -> io::Result<()>;
+    /// Creates the parent folder of `path` if it is missing, accessible to its owner only.
+    fn create_parent_folder(&self, path: &Path) -> io::Result<()>;
 
-    /// Removes a name; not an error where there is none.
+    /// Removes a file; succeeds if it does not exist.
     fn remove(&self, path: &Path) -> io::Result<()>;
 
-    /// Syncs the parent folder of `path`: makes creations, renames and removals durable.
-    fn sync_dir(&self, path: &Path) -> io::Result<()>;
+    /// Syncs the parent folder of `path`, which makes creations, renames and removals durable.
+    fn sync_parent_folder(&self, path: &Path) -> io::Result<()>;
 }
 
 pub trait DiskFile: Debug + Send + Sync {
     fn size(&self) -> io::Result<u64>;
 
-    /// Fills `out` from `offset`; fails with `UnexpectedEof` where the file ends earlier.
+    /// Fills `out` from `offset`; fails with `UnexpectedEof` if the file ends earlier.
     fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()>;
 
     /// Writes all of `bytes` at `offset`.
@@ -67,16 +67,16 @@ pub trait DiskFile: Debug + Send + Sync {
     /// Truncates the file to `size` bytes, or extends it with zeros.
     fn set_size(&self, size: u64) -> io::Result<()>;
 
-    /// Returns once content and size are on stable storage.
+    /// Waits until content and size are on stable storage.
     fn sync(&self) -> io::Result<()>;
 
     fn identity(&self) -> io::Result<FileIdentity>;
 
-    /// Number of hard links; 0 once it is removed.
-    fn links(&self) -> io::Result<u64>;
+    /// Returns the number of hard links; 0 once the file is removed.
+    fn link_count(&self) -> io::Result<u64>;
 }
 
-/// `size` bytes from `offset`; `None` where they do not end by `end`.
+/// Reads `size` bytes from `offset`; returns `None` if they extend beyond `end`.
 pub(crate) fn read_within(
     file: &dyn DiskFile,
     offset: u64,
@@ -91,18 +91,18 @@ pub(crate) fn read_within(
     Ok(Some(bytes))
 }
 
-/// Result of trying to take the lock.
+/// Result of trying to acquire the lock.
 #[derive(Debug)]
 pub enum LockAttempt {
-    /// Ours until the value is dropped.
+    /// This process holds the lock until the value is dropped.
     Held(Box<dyn DiskLock>),
-    /// Another writer holds it; names the process where the system reports it.
+    /// Another writer holds the lock; names the process if the system reports it.
     Refused(Option<String>),
 }
 
 impl LockAttempt {
-    /// The lock on a file that nobody else should have: an error where somebody does.
-    pub(crate) fn held(self) -> io::Result<Box<dyn DiskLock>> {
+    /// Returns the lock on a file that no one else should use; fails if another process holds it.
+    pub(crate) fn into_lock(self) -> io::Result<Box<dyn DiskLock>> {
         match self {
             Self::Held(lock) => Ok(lock),
             Self::Refused(_) => Err(io::ErrorKind::WouldBlock.into()),
@@ -110,9 +110,9 @@ impl LockAttempt {
     }
 }
 
-/// The writer's lock; dropping it releases the file.
+/// The writer's lock, which is released when it is dropped.
 pub trait DiskLock: Debug + Send + Sync {
-    /// The locked file, which may no longer be the one its path names.
+    /// Returns the identity of the locked file, which its path may no longer name.
     fn identity(&self) -> io::Result<FileIdentity>;
 }
 
@@ -128,25 +128,26 @@ struct RealLock(File);
 impl Disk for RealDisk {
     fn open(&self, path: &Path, writable: bool) -> io::Result<Arc<dyn DiskFile>> {
         let access = if writable {
-            Access::Write
+            OpenMode::Write
         } else {
-            Access::Read
+            OpenMode::Read
         };
-        Ok(Arc::new(RealFile(opened(path, access)?)))
+        Ok(Arc::new(RealFile(open_file(path, access)?)))
     }
 
     fn open_or_create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
-        // Private to its owner whatever the umask: it holds what a person's agents did.
-        Ok(Arc::new(RealFile(opened(path, Access::Make)?)))
+        // Private to its owner whatever the umask is, because it contains what a person's agents
+        // did.
+        Ok(Arc::new(RealFile(open_file(path, OpenMode::Create)?)))
     }
 
-    fn lock(&self, path: &Path) -> io::Result<LockAttempt> {
-        let file = opened(path, Access::Write)?;
+    fn try_lock(&self, path: &Path) -> io::Result<LockAttempt> {
+        let file = open_file(path, OpenMode::Write)?;
         match file.file().try_lock() {
             Ok(()) => Ok(LockAttempt::Held(Box::new(RealLock(file)))),
-            Err(TryLockError::WouldBlock) => {
-                Ok(LockAttempt::Refused(lock_holder(file.metadata()?.ino())))
-            }
+            Err(TryLockError::WouldBlock) => Ok(LockAttempt::Refused(find_lock_holder(
+                file.metadata()?.ino(),
+            ))),
             Err(TryLockError::Error(error)) => Err(error),
         }
     }
@@ -171,9 +172,12 @@ impl Disk for RealDisk {
         Ok(clone_path(from, to)?)
     }
 
-    fn make_folder(&self, path: &Path) -> io::Result<()> {
+    fn create_parent_folder(&self, path: &Path) -> io::Result<()> {
         let mut builder = std::fs::DirBuilder::new();
-        builder.recursive(true).mode(0o700).create(folder_of(path))
+        builder
+            .recursive(true)
+            .mode(0o700)
+            .create(parent_folder(path))
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
@@ -183,17 +187,17 @@ impl Disk for RealDisk {
         }
     }
 
-    fn sync_dir(&self, path: &Path) -> io::Result<()> {
-        File::open(folder_of(path))?.sync_all()
+    fn sync_parent_folder(&self, path: &Path) -> io::Result<()> {
+        File::open(parent_folder(path))?.sync_all()
     }
 }
 
-/// A regular file; one that is written to is no link to a file elsewhere.
-fn opened(path: &Path, access: Access) -> io::Result<File> {
+/// Opens a regular file; refuses a link if the file is opened for writing.
+fn open_file(path: &Path, access: OpenMode) -> io::Result<File> {
     Ok(File::from_parts(open_path(path, access)?, path))
 }
 
-fn folder_of(path: &Path) -> &Path {
+fn parent_folder(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
@@ -225,7 +229,7 @@ impl DiskFile for RealFile {
         Ok(identity_of(&self.0.metadata()?))
     }
 
-    fn links(&self) -> io::Result<u64> {
+    fn link_count(&self) -> io::Result<u64> {
         Ok(self.0.metadata()?.nlink())
     }
 }
@@ -243,9 +247,9 @@ fn identity_of(metadata: &Metadata) -> FileIdentity {
     }
 }
 
-/// The process that holds the lock, as Linux lists it in `/proc/locks`:
-/// `1: FLOCK  ADVISORY  WRITE 1234 fd:01:5678 0 EOF`.
-fn lock_holder(inode: u64) -> Option<String> {
+/// Finds the process that holds the lock, as Linux lists it in `/proc/locks`: `1: FLOCK ADVISORY
+/// WRITE 1234 fd:01:5678 0 EOF`.
+fn find_lock_holder(inode: u64) -> Option<String> {
     let inode = format!(":{inode}");
     let locks = fs_err::read_to_string("/proc/locks").ok()?;
     locks.lines().find_map(|line| {

@@ -1,10 +1,11 @@
-//! The entries of the log, commits, and their sequence numbers.
+//! The entries of the log, and the receipts and sequence numbers of commits.
 
 use std::fmt;
 
 use chrono::{DateTime, Utc};
 use reprise_types::{
-    Annotation, ContentHash, EmbeddingSpace, LearningEvent, MemoryRecord, RecordId, wire,
+    Annotation, ContentHash, EmbeddingSpace, LearningEvent, MemoryRecord, RecordId,
+    impl_binary_codec,
 };
 
 /// Number of a commit: 1 for the first, 0 for "before everything".
@@ -20,28 +21,28 @@ impl fmt::Display for CommitSeq {
 /// One entry of the log. A later minor version may add kinds; this one preserves and skips them.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub enum Entry {
-    /// A new record; takes the next ordinal. Its `embedding` is empty or a unit vector of the
-    /// file's dimensions, with `embedding_space` set exactly when it is not empty.
+pub enum StoreEntry {
+    /// A new record, which gets the next ordinal. Its `embedding` is empty or a unit vector;
+    /// `embedding_space` is set exactly when it is not empty.
     Record(Box<MemoryRecord>),
-    /// The vector of a record that was kept without one, or its vector in another space.
+    /// The vector of a record that was stored without one, or its vector in another space.
     Embedded {
         ordinal: u32,
         space: EmbeddingSpace,
-        /// As many finite numbers as the file has dimensions.
+        /// As many finite numbers as the space has dimensions.
         vector: Vec<f32>,
     },
-    /// A record is forgotten: from this commit on it is not served, and compaction removes its
-    /// text, vector, external ids and metadata from the disk.
+    /// Forgets a record: from this commit on it is not returned, and compaction removes its text,
+    /// vector, external ids and metadata from the disk.
     Forgotten {
         ordinal: u32,
-        /// What the stub keeps.
+        /// The data that remains of the record.
         tombstone: Tombstone,
     },
-    /// The position up to which a stream was consumed; the last entry of each stream is in force.
+    /// The position up to which a stream was consumed; the last cursor of each stream counts.
     Cursor {
         stream: String,
-        /// The last sequence number that was taken from it.
+        /// The last sequence number that was read from the stream.
         seq: u64,
     },
     /// An annotation of an existing record. Compaction drops annotations of forgotten records.
@@ -52,13 +53,13 @@ pub enum Entry {
     },
     /// An event of a run or of the learner. The engine checks it; the log only stores it.
     Learning(Box<LearningEvent>),
-    /// An ordinal whose record is damaged beyond reading. Made by `replay` only, so that ordinals
+    /// An ordinal whose record can no longer be read. Only `replay` produces it, so that ordinals
     /// stay dense; `append` refuses it.
     Lost { ordinal: u32 },
 }
 
-impl Entry {
-    pub fn annotated(ordinal: u32, at: DateTime<Utc>, annotation: Annotation) -> Self {
+impl StoreEntry {
+    pub fn from_annotation(ordinal: u32, at: DateTime<Utc>, annotation: Annotation) -> Self {
         Self::Annotated {
             ordinal,
             at,
@@ -67,7 +68,7 @@ impl Entry {
     }
 }
 
-/// What is left of a forgotten record.
+/// The remaining data of a forgotten record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tombstone {
     pub id: RecordId,
@@ -75,19 +76,19 @@ pub struct Tombstone {
     pub reason: String,
     /// Hash of the forgotten text.
     pub content_hash: ContentHash,
-    /// Hashes of its external ids: a replay of the source must not bring the record back. (Asked
-    /// for by the engine; at most `EXTERNAL_IDS_MAX` and one of the request.)
+    /// Hashes of its external ids, so that a replay of the source does not add the record again.
+    /// The engine provides at most `EXTERNAL_IDS_MAX` of them, plus one for the request.
     pub keys: Vec<u128>,
 }
 
-wire! {
+impl_binary_codec! {
     Tombstone { id, at, reason, content_hash, keys }
 }
 
-/// The receipt of an acknowledged commit: whole and on disk.
+/// The receipt of an acknowledged commit, which is complete and on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Commit {
+pub struct CommitReceipt {
     pub seq: CommitSeq,
-    /// The ordinal of its first `Entry::Record`; the others follow in order.
+    /// The ordinal of the commit's first `StoreEntry::Record`; the others follow in order.
     pub first_ordinal: u32,
 }

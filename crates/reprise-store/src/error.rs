@@ -1,4 +1,4 @@
-//! Errors of the store. Each message says what to do next.
+//! Errors of the store. Each message tells what to do next.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,29 +7,29 @@ use chrono::{DateTime, Utc};
 use reprise_files::FileError;
 use reprise_types::ErrorKind;
 
-pub(crate) type Result<T, E = StoreError> = std::result::Result<T, E>;
+pub(crate) type StoreResult<T> = Result<T, StoreError>;
 
-/// Why the store refused. Nothing changed in the file unless the variant says so.
+/// Why an operation of the store failed. The file is unchanged unless the variant says otherwise.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    #[error("cannot {action} {}: {cause}; {}", .path.display(), advice(.cause))]
+    #[error("cannot {action} {}: {cause}; {}", .path.display(), io_advice(.cause))]
     Io {
         /// The operation, as a verb phrase.
         action: &'static str,
         path: PathBuf,
         cause: io::Error,
     },
-    /// No file there and `create` was not asked for.
+    /// There is no file at the path and `create` was not set.
     #[error("there is no memory at {}; check the path or create it first", .path.display())]
     Missing { path: PathBuf },
-    /// Something else lives under this name; it was not touched.
+    /// The file at the path is not a memory; it was not touched.
     #[error(
         "{} is not a Reprise memory ({why}); move it away or choose another directory",
         .path.display()
     )]
     NotAStore { path: PathBuf, why: &'static str },
-    /// Written by a later version; it was not touched.
+    /// A later version wrote the file; it was not touched.
     #[error(
         "{} was written by a newer Reprise (format {found}, this one reads up to {supported}); \
          update Reprise",
@@ -41,24 +41,24 @@ pub enum StoreError {
         supported: u16,
     },
     #[error(
-        "{} is in use by {holder}; try again when that has ended (a daemon: `reprise stop`)",
+        "{} is in use by {holder}; try again when that has ended (a daemon: `reprise serve stop`)",
         .path.display()
     )]
     Locked {
         path: PathBuf,
-        /// A process id where the system tells, else "another process".
+        /// The process id if the system reports it, else "another process".
         holder: String,
     },
     #[error("{} was opened read-only; open it for writing", .path.display())]
     ReadOnly { path: PathBuf },
-    /// An earlier write or sync failed, and what it left in the file could not be cut off.
+    /// An earlier write or sync failed, and its bytes could not be cut off.
     #[error(
         "an earlier write to {} failed ({cause}) and cannot be taken back yet; check the disk, \
          what was acknowledged is safe",
         .path.display()
     )]
     Poisoned { path: PathBuf, cause: String },
-    /// The path does not name the file in use any more. The write was not kept.
+    /// The path no longer names the file in use. The write was not kept.
     #[error("{} was {what}", .path.display())]
     Displaced { path: PathBuf, what: Displacement },
     #[error("there is no record {ordinal}, the log has {records}; use an ordinal it returned")]
@@ -69,24 +69,24 @@ pub enum StoreError {
         at: DateTime<Utc>,
         reason: String,
     },
-    /// A record whose bytes are damaged or were skipped by recovery. Never served.
+    /// The record's bytes are damaged, or recovery skipped them. Such a record is never returned.
     #[error("record {ordinal} is damaged on disk (offset {offset}); restore it from a backup")]
     DamagedRecord {
         ordinal: u32,
-        /// File offset of its block; 0 where unknown.
+        /// File offset of the record's block; 0 if unknown.
         offset: u64,
     },
-    /// Something in the file is damaged beyond what recovery can step over.
+    /// Part of the file is damaged, and recovery cannot skip it.
     #[error("{} is damaged at offset {offset} ({what}); restore it from a backup", .path.display())]
     Damaged {
         path: PathBuf,
         offset: u64,
         what: &'static str,
     },
-    /// An entry that cannot be written as given.
+    /// An entry of the commit is invalid.
     #[error("entry {index} of the commit cannot be written: {why}; correct it and append again")]
     BadEntry {
-        /// Position in the slice given to `append`.
+        /// Position in the slice passed to `append`.
         index: usize,
         why: String,
     },
@@ -99,48 +99,48 @@ pub enum StoreError {
     },
     #[error("the log holds {records} records, which is all one file can; start a new file")]
     Full { records: u32 },
-    /// The commits asked for were merged by compaction.
+    /// A compaction merged the requested commits.
     #[error("commits up to {horizon} were merged, so replay after {after} is not possible; use 0")]
     Compacted { after: u64, horizon: u64 },
-    /// Only one compaction at a time.
+    /// Another compaction of this log is running.
     #[error("a compaction of {} is under way; wait for it to finish", .path.display())]
     CompactionUnderWay { path: PathBuf },
-    /// The compaction was made from another log or from an earlier file of this one.
+    /// The compaction started from another log, or from an earlier file of this log.
     #[error("this compaction does not belong to {}; start a new one", .path.display())]
     StaleCompaction { path: PathBuf },
 }
 
-/// How another process displaced a file in use.
+/// How another process displaced the file in use.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Displacement {
-    /// Removed, and not put back yet.
-    #[error("removed while it was in use; the next record that is kept puts it back")]
+    /// The file was removed and is not restored yet.
+    #[error("removed while it was in use; the next record that is stored restores it")]
     Removed,
-    /// Removed; all that was acknowledged stands in its place again.
+    /// The file was removed; everything acknowledged was restored to its path.
     #[error(
-        "removed while it was in use: what it held is back in its place, but this write was not \
-         kept; send it again (to remove a memory for good, run `reprise stop` first)"
+        "removed while it was in use: its content was restored, but this write was not \
+         stored; send it again (to remove a memory for good, run `reprise serve stop` first)"
     )]
-    PutBack,
-    /// Moved away, or removed while it had another name.
+    Restored,
+    /// The file was moved, or one of its names was removed.
     #[error(
         "moved away while it was in use, so nothing more is written; move it back, or run \
-         `reprise stop`"
+         `reprise serve stop`"
     )]
     Moved,
-    /// Another file stands in its place.
+    /// Another file replaced it.
     #[error(
-        "replaced by another file while it was in use: this write was not kept, what the old file \
-         held {}; send it again, and the new file takes it",
-        kept_at(.rescued.as_deref())
+        "replaced by another file while it was in use: this write was not stored, and the old \
+         content {}; send it again to write it into the new file",
+        describe_rescue(.rescued.as_deref())
     )]
     Replaced {
-        /// Where the old one's content was saved; `None` where it still has a name of its own.
+        /// Where the old file's content was saved; `None` if the old file still has another name.
         rescued: Option<PathBuf>,
     },
 }
 
-fn kept_at(rescued: Option<&std::path::Path>) -> String {
+fn describe_rescue(rescued: Option<&std::path::Path>) -> String {
     rescued.map_or_else(
         || "is where it was moved to".to_owned(),
         |path| format!("was saved as {}", path.display()),
@@ -153,7 +153,7 @@ impl StoreError {
             Self::Locked { .. }
             | Self::CompactionUnderWay { .. }
             | Self::Displaced {
-                what: Displacement::PutBack,
+                what: Displacement::Restored,
                 ..
             } => ErrorKind::Retry,
             Self::NoRecord { .. }
@@ -180,12 +180,12 @@ impl StoreError {
         move |cause| Self::Io {
             action,
             path: path.to_path_buf(),
-            cause: FileError::bare(cause),
+            cause: FileError::strip_path(cause),
         }
     }
 }
 
-fn advice(cause: &io::Error) -> &'static str {
+fn io_advice(cause: &io::Error) -> &'static str {
     match cause.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             "free some space, then try again"

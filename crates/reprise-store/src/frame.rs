@@ -1,9 +1,9 @@
 //! Segment framing: RVF's 64-byte header, 64-byte alignment and XXH3-128, plus the preamble that
-//! every segment of our own carries inside its hashed payload.
+//! each of our own segments has inside its hashed payload.
 //!
 //! RVF's hash does not cover its header, so we accept a header only if it is, byte for byte, the
-//! one we would write: segment id = offset / 64 + 1, flags 0, timestamp 0. And type and file id
-//! stand in the preamble, which is hashed.
+//! one we would write: segment id = offset / 64 + 1, flags 0, timestamp 0. The preamble repeats the
+//! type and has the file id, and it is hashed.
 
 use reprise_types::ByteReader;
 use rvf_types::{SEGMENT_ALIGNMENT, SEGMENT_HEADER_SIZE, SEGMENT_MAGIC_BYTES, SEGMENT_VERSION};
@@ -11,45 +11,45 @@ use rvf_wire::hash::compute_content_hash;
 use rvf_wire::reader::read_segment_header;
 
 pub(crate) const HEADER_SIZE: u64 = SEGMENT_HEADER_SIZE as u64;
-/// RVF's own segment types, as rvf-runtime numbers them.
+/// Number of RVF's vector segment in rvf-runtime.
 pub(crate) const TYPE_VECTORS: u8 = 0x01;
 pub(crate) const TYPE_MANIFEST: u8 = 0x05;
 pub(crate) const TYPE_COMMIT: u8 = 0x40;
 pub(crate) const TYPE_DERIVED_FIRST: u8 = 0x41;
 pub(crate) const TYPE_DERIVED_LAST: u8 = 0x47;
-/// Two more derived types: the numbers up to the last were given out when they came.
+/// Another derived type; its number is not contiguous because 0x48 to 0x4a were in use already.
 pub(crate) const TYPE_DERIVED_MARKS: u8 = 0x4b;
 pub(crate) const TYPE_DERIVED_CELLS: u8 = 0x4c;
 pub(crate) const TYPE_DIRECTORY: u8 = 0x48;
 pub(crate) const TYPE_SEAL: u8 = 0x49;
 pub(crate) const TYPE_FILE: u8 = 0x4a;
 
-/// XXH3-128, RVF's default.
+/// RVF's number of XXH3-128, its default checksum.
 const CHECKSUM_ALGO: u8 = 1;
 const ALIGNMENT: u64 = SEGMENT_ALIGNMENT as u64;
 pub(crate) const PREAMBLE_SIZE: usize = 32;
-/// Layout version inside the preamble.
+/// Version of the preamble's layout.
 const LAYOUT: u8 = 1;
 
 /// The header fields that vary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Header {
+pub(crate) struct SegmentHeader {
     pub(crate) kind: u8,
     pub(crate) payload_size: u64,
     pub(crate) hash: [u8; 16],
-    /// The header is, byte for byte, what we would write at that offset.
-    pub(crate) strict: bool,
-    /// The segment id follows from its offset, as only our files do.
-    pub(crate) placed: bool,
+    /// Whether the header is, byte for byte, what we would write at that offset.
+    pub(crate) canonical: bool,
+    /// Whether the segment id is derived from the offset, which only our files do.
+    pub(crate) id_matches_offset: bool,
 }
 
-impl Header {
+impl SegmentHeader {
     pub(crate) fn segment_size(&self) -> u64 {
         segment_size(self.payload_size)
     }
 }
 
-/// Header, payload and padding up to the next boundary; saturates for sizes that no file has.
+/// Returns the size of header, payload and padding; saturates for sizes that no file has.
 pub(crate) fn segment_size(payload_size: u64) -> u64 {
     payload_size
         .saturating_add(HEADER_SIZE + ALIGNMENT - 1)
@@ -58,7 +58,7 @@ pub(crate) fn segment_size(payload_size: u64) -> u64 {
         * ALIGNMENT
 }
 
-/// The next boundary at or after `offset`.
+/// Returns the next segment boundary at or after `offset`.
 pub(crate) fn align_up(offset: u64) -> u64 {
     offset.div_ceil(ALIGNMENT) * ALIGNMENT
 }
@@ -67,8 +67,8 @@ pub(crate) fn content_hash(payload: &[u8]) -> [u8; 16] {
     compute_content_hash(CHECKSUM_ALGO, payload)
 }
 
-/// The header of a segment that begins at `offset`, which is a multiple of 64.
-pub(crate) fn header_bytes(kind: u8, offset: u64, payload_size: u64, hash: [u8; 16]) -> [u8; 64] {
+/// Encodes the header of a segment that begins at `offset`, which is a multiple of 64.
+pub(crate) fn encode_header(kind: u8, offset: u64, payload_size: u64, hash: [u8; 16]) -> [u8; 64] {
     let padding = segment_size(payload_size) - HEADER_SIZE - payload_size;
     let mut bytes = [0; SEGMENT_HEADER_SIZE];
     bytes[..4].copy_from_slice(&SEGMENT_MAGIC_BYTES);
@@ -82,47 +82,48 @@ pub(crate) fn header_bytes(kind: u8, offset: u64, payload_size: u64, hash: [u8; 
     bytes
 }
 
-/// The header at `offset`; `None` where RVF would not accept one.
-pub(crate) fn parse_header(bytes: &[u8], offset: u64) -> Option<Header> {
+/// Decodes the header at `offset`; returns `None` if RVF would not accept it.
+pub(crate) fn decode_header(bytes: &[u8], offset: u64) -> Option<SegmentHeader> {
     let header = read_segment_header(bytes).ok()?;
-    let expected = header_bytes(
+    let expected = encode_header(
         header.seg_type,
         offset,
         header.payload_length,
         header.content_hash,
     );
-    Some(Header {
+    Some(SegmentHeader {
         kind: header.seg_type,
         payload_size: header.payload_length,
         hash: header.content_hash,
-        strict: bytes[..SEGMENT_HEADER_SIZE] == expected,
-        placed: header.segment_id == offset / ALIGNMENT + 1,
+        canonical: bytes[..SEGMENT_HEADER_SIZE] == expected,
+        id_matches_offset: header.segment_id == offset / ALIGNMENT + 1,
     })
 }
 
-/// Appends a whole segment to `out`, whose first byte will stand at `base` in the file.
-pub(crate) fn put_segment(out: &mut Vec<u8>, base: u64, kind: u8, payload: &[u8]) -> u64 {
+/// Appends a whole segment to `out`, whose first byte will be at `base` in the file, and returns
+/// the segment's file offset.
+pub(crate) fn append_segment(out: &mut Vec<u8>, base: u64, kind: u8, payload: &[u8]) -> u64 {
     let offset = base + out.len() as u64;
     let size = payload.len() as u64;
-    out.extend_from_slice(&header_bytes(kind, offset, size, content_hash(payload)));
+    out.extend_from_slice(&encode_header(kind, offset, size, content_hash(payload)));
     out.extend_from_slice(payload);
-    out.resize(out.len() + padding(size), 0);
+    out.resize(out.len() + padding_size(size), 0);
     offset
 }
 
-/// Zero bytes behind a payload of that size.
-pub(crate) fn padding(payload_size: u64) -> usize {
+/// Returns the count of zero bytes after a payload of this size.
+pub(crate) fn padding_size(payload_size: u64) -> usize {
     (segment_size(payload_size) - HEADER_SIZE - payload_size) as usize
 }
 
-/// The preamble of each of our segments, at the front of its payload (derived segments: at its end,
-/// so that a large blob is read without being moved).
+/// The preamble of each of our segments, at the start of its payload. Derived segments have it at
+/// the end, so that a large blob is read without being moved.
 ///
 /// ```text
 /// type u8 | layout u8 | dimensions u16 | flags u32 | commit seq u64 | file id u128
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Preamble {
+pub(crate) struct SegmentPreamble {
     pub(crate) kind: u8,
     pub(crate) dimensions: u16,
     pub(crate) flags: u32,
@@ -130,8 +131,8 @@ pub(crate) struct Preamble {
     pub(crate) file_id: u128,
 }
 
-impl Preamble {
-    pub(crate) fn bytes(&self) -> [u8; PREAMBLE_SIZE] {
+impl SegmentPreamble {
+    pub(crate) fn encode(&self) -> [u8; PREAMBLE_SIZE] {
         let mut bytes = [0; PREAMBLE_SIZE];
         bytes[0] = self.kind;
         bytes[1] = LAYOUT;
@@ -142,24 +143,24 @@ impl Preamble {
         bytes
     }
 
-    /// The preamble in these bytes; `None` for another layout.
-    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
+    /// Decodes a preamble; returns `None` if it has another layout.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let mut reader = ByteReader::new(bytes);
-        let kind = reader.u8()?;
-        if reader.u8()? != LAYOUT {
+        let kind = reader.read_u8()?;
+        if reader.read_u8()? != LAYOUT {
             return None;
         }
         Some(Self {
             kind,
-            dimensions: reader.u16()?,
-            flags: reader.u32()?,
-            seq: reader.u64()?,
-            file_id: reader.u128()?,
+            dimensions: reader.read_u16()?,
+            flags: reader.read_u32()?,
+            seq: reader.read_u64()?,
+            file_id: reader.read_u128()?,
         })
     }
 }
 
-/// Whether a segment type carries its preamble at the end.
+/// Whether segments of this type have their preamble at the end.
 pub(crate) fn is_derived(kind: u8) -> bool {
     (TYPE_DERIVED_FIRST..=TYPE_DERIVED_LAST).contains(&kind)
         || matches!(kind, TYPE_DERIVED_MARKS | TYPE_DERIVED_CELLS)
@@ -201,7 +202,7 @@ mod tests {
         for size in [0, 1, 63, 64, 65, 1000] {
             let payload = vec![0xab; size];
             let mut ours = Vec::new();
-            let offset = put_segment(&mut ours, 640, TYPE_COMMIT, &payload);
+            let offset = append_segment(&mut ours, 640, TYPE_COMMIT, &payload);
             let theirs = rvf_wire::write_segment(TYPE_COMMIT, &payload, SegmentFlags::empty(), 11);
             assert_eq!((offset, &ours), (640, &theirs));
             assert_eq!(ours.len() as u64, segment_size(size as u64));
@@ -210,15 +211,15 @@ mod tests {
 
     #[test]
     fn a_header_is_ours_only_where_every_byte_is() {
-        let bytes = header_bytes(TYPE_COMMIT, 128, 77, [9; 16]);
-        assert!(parse_header(&bytes, 128).unwrap().strict);
-        assert!(!parse_header(&bytes, 192).unwrap().strict);
+        let bytes = encode_header(TYPE_COMMIT, 128, 77, [9; 16]);
+        assert!(decode_header(&bytes, 128).unwrap().canonical);
+        assert!(!decode_header(&bytes, 192).unwrap().canonical);
         for at in 5..64 {
             let mut bad = bytes;
             bad[at] ^= 0x10;
-            let header = parse_header(&bad, 128).unwrap();
-            let told = !header.strict || header != parse_header(&bytes, 128).unwrap();
-            assert!(told, "byte {at}");
+            let header = decode_header(&bad, 128).unwrap();
+            let differs = !header.canonical || header != decode_header(&bytes, 128).unwrap();
+            assert!(differs, "byte {at}");
         }
     }
 
@@ -229,13 +230,13 @@ mod tests {
 
     #[test]
     fn a_preamble_comes_back() {
-        let preamble = Preamble {
+        let preamble = SegmentPreamble {
             kind: TYPE_SEAL,
             dimensions: 384,
             flags: 1,
             seq: 2,
             file_id: 3,
         };
-        assert_eq!(Preamble::parse(&preamble.bytes()), Some(preamble));
+        assert_eq!(SegmentPreamble::decode(&preamble.encode()), Some(preamble));
     }
 }

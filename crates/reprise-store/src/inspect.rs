@@ -1,4 +1,4 @@
-//! Inspection of a file: its segments, and whether each is whole.
+//! Lists the segments of a file, and whether each is whole.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -6,19 +6,19 @@ use std::sync::Arc;
 use crate::checkpoint::Seal;
 use crate::commit::CommitHead;
 use crate::disk::{Disk, DiskFile};
-use crate::error::{Result, StoreError};
+use crate::error::{StoreError, StoreResult};
 use crate::frame::{TYPE_COMMIT, TYPE_SEAL, TYPE_VECTORS, segment_size, type_name};
-use crate::options::Damage;
+use crate::options::DamagedRange;
 use crate::reader::LogReader;
-use crate::recover::read_facts;
-use crate::scan::{Found, Scan};
+use crate::recover::read_file_facts;
+use crate::scan::{ScanItem, SegmentScanner};
 
-/// One segment of a file, or a damaged stretch.
+/// A segment of a file, or a damaged range.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SegmentInfo {
     pub offset: u64,
     pub bytes: u64,
-    /// The RVF segment type; 0 for a damaged stretch.
+    /// The RVF segment type; 0 for a damaged range.
     pub segment_type: u8,
     pub name: &'static str,
     /// A short description of the content.
@@ -27,7 +27,7 @@ pub struct SegmentInfo {
 }
 
 impl SegmentInfo {
-    fn whole(offset: u64, bytes: u64, segment_type: u8, holds: String) -> Self {
+    fn new_whole(offset: u64, bytes: u64, segment_type: u8, holds: String) -> Self {
         Self {
             offset,
             bytes,
@@ -38,7 +38,7 @@ impl SegmentInfo {
         }
     }
 
-    fn damaged(damage: &Damage) -> Self {
+    fn from_damage(damage: &DamagedRange) -> Self {
         Self {
             offset: damage.offset,
             bytes: damage.length,
@@ -50,65 +50,69 @@ impl SegmentInfo {
     }
 }
 
-/// Every segment of the file at `path`. Takes no lock.
-pub fn inspect(disk: &dyn Disk, path: &Path) -> Result<Vec<SegmentInfo>> {
+/// Lists every segment of the file at `path`, without a lock.
+pub fn list_segments(disk: &dyn Disk, path: &Path) -> StoreResult<Vec<SegmentInfo>> {
     let file = disk
         .open(path, false)
         .map_err(StoreError::io("open", path))?;
     let size = file.size().map_err(StoreError::io("read", path))?;
-    let (facts, _) = read_facts(&file, path, size)?;
-    list(&file, size, facts.file_id).map_err(StoreError::io("read", path))
+    let (facts, _) = read_file_facts(&file, path, size)?;
+    collect_segments(&file, size, facts.file_id).map_err(StoreError::io("read", path))
 }
 
-fn list(
+fn collect_segments(
     file: &Arc<dyn DiskFile>,
     end: u64,
     file_id: u128,
-) -> Result<Vec<SegmentInfo>, std::io::Error> {
-    let mut scan = Scan::new(Arc::clone(file), 0, end, file_id);
+) -> std::io::Result<Vec<SegmentInfo>> {
+    let mut scan = SegmentScanner::new(Arc::clone(file), 0, end, file_id);
     let mut all = Vec::new();
-    while let Some(found) = scan.next()? {
+    while let Some(found) = scan.next_item()? {
         all.push(match found {
-            Found::Commit(commit, _) => {
-                let holds = describe(&commit.head);
-                SegmentInfo::whole(commit.offset, commit.size(), TYPE_COMMIT, holds)
+            ScanItem::Commit(commit, _) => {
+                let holds = describe_commit(&commit.head);
+                SegmentInfo::new_whole(commit.offset, commit.size(), TYPE_COMMIT, holds)
             }
-            Found::Seal { offset, payload } => {
+            ScanItem::Seal { offset, payload } => {
                 let size = segment_size(payload.len() as u64);
-                let holds = Seal::parse(&payload).map_or_else(String::new, |seal| {
+                let holds = Seal::decode(&payload).map_or_else(String::new, |seal| {
                     let parts = seal.parts.len();
                     format!("checkpoint of commit {}, {parts} derived parts", seal.seq)
                 });
-                SegmentInfo::whole(offset, size, TYPE_SEAL, holds)
+                SegmentInfo::new_whole(offset, size, TYPE_SEAL, holds)
             }
-            Found::Own {
+            ScanItem::Own {
                 offset,
                 kind,
                 seq,
                 size,
             } => {
                 let holds = match kind {
-                    TYPE_VECTORS => "vectors of the commit behind it".to_owned(),
+                    TYPE_VECTORS => "vectors of the next commit".to_owned(),
                     _ if seq > 0 => format!("as of commit {seq}"),
                     _ => String::new(),
                 };
-                SegmentInfo::whole(offset, size, kind, holds)
+                SegmentInfo::new_whole(offset, size, kind, holds)
             }
-            Found::Foreign { offset, kind, size } => {
+            ScanItem::Foreign { offset, kind, size } => {
                 let holds = format!("type {kind:#04x}, not written by Reprise");
                 SegmentInfo {
                     name: "foreign",
-                    ..SegmentInfo::whole(offset, size, kind, holds)
+                    ..SegmentInfo::new_whole(offset, size, kind, holds)
                 }
             }
-            Found::Damage(damage) => SegmentInfo::damaged(&damage),
+            ScanItem::Damage(damage) => SegmentInfo::from_damage(&damage),
         });
     }
-    all.extend(tail(&scan, end).as_ref().map(SegmentInfo::damaged));
+    all.extend(
+        find_tail_damage(&scan, end)
+            .as_ref()
+            .map(SegmentInfo::from_damage),
+    );
     Ok(all)
 }
 
-fn describe(head: &CommitHead) -> String {
+fn describe_commit(head: &CommitHead) -> String {
     let CommitHead {
         seq,
         entries,
@@ -120,26 +124,26 @@ fn describe(head: &CommitHead) -> String {
     format!("{packed}commit {seq}: {entries} entries, {ordinals} records from {first_ordinal}")
 }
 
-/// What stands behind the last whole segment.
-fn tail(scan: &Scan, end: u64) -> Option<Damage> {
+/// Returns the bytes after the last whole segment as damage, if there are any.
+fn find_tail_damage(scan: &SegmentScanner, end: u64) -> Option<DamagedRange> {
     let at = scan.position();
-    (at < end).then(|| Damage::new(at, end - at, "nothing whole follows"))
+    (at < end).then(|| DamagedRange::new(at, end - at, "nothing whole follows"))
 }
 
 impl LogReader {
-    /// Hashes every byte of the file, as far as this snapshot reaches, and returns the damage.
-    pub fn scrub(&self) -> Result<Vec<Damage>> {
+    /// Hashes every byte of the file up to the end of this snapshot, and returns the damage.
+    pub fn scrub(&self) -> StoreResult<Vec<DamagedRange>> {
         let snapshot = &*self.snapshot;
         let file = Arc::clone(&snapshot.file);
-        let mut scan = Scan::new(file, 0, snapshot.end, snapshot.facts.file_id);
+        let mut scan = SegmentScanner::new(file, 0, snapshot.end, snapshot.facts.file_id);
         let io = StoreError::io("read", &snapshot.path);
         let mut damage = Vec::new();
-        while let Some(found) = scan.next().map_err(&io)? {
-            if let Found::Damage(found) = found {
+        while let Some(found) = scan.next_item().map_err(&io)? {
+            if let ScanItem::Damage(found) = found {
                 damage.push(found);
             }
         }
-        damage.extend(tail(&scan, snapshot.end));
+        damage.extend(find_tail_damage(&scan, snapshot.end));
         Ok(damage)
     }
 }

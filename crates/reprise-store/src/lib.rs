@@ -6,7 +6,7 @@
 //! use std::sync::Arc;
 //!
 //! use chrono::DateTime;
-//! use reprise_store::{CommitSeq, Entry, Log, OpenOptions, RealDisk, Verify};
+//! use reprise_store::{CommitSeq, Log, OpenOptions, RealDisk, StoreEntry, Verify};
 //! use reprise_types::LearningEvent;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -18,12 +18,12 @@
 //!     create: true,
 //!     read_only: false,
 //!     verify: Verify::Tail,
-//!     leave: &[],
+//!     leave_unread: &[],
 //! };
 //! let mut log = Log::open(Arc::new(RealDisk), &folder.path().join("memory.rvf"), &options)?.log;
 //! let at = DateTime::UNIX_EPOCH;
 //! // Once it returns, the entry is on the disk.
-//! log.append(&[Entry::Learning(Box::new(LearningEvent::Reset { at }))])?;
+//! log.append(&[StoreEntry::Learning(Box::new(LearningEvent::Reset { at }))])?;
 //! assert_eq!(log.replay(CommitSeq(0), &mut |_, _| {})?.entries, 1);
 //! # Ok(())
 //! # }
@@ -41,7 +41,7 @@ mod entry;
 mod error;
 mod frame;
 mod inspect;
-mod late;
+mod late_checkpoint;
 mod log;
 mod options;
 mod reader;
@@ -50,16 +50,16 @@ mod replay;
 mod scan;
 mod swap;
 
-pub use compact::{Compacted, Compaction};
+pub use compact::{CompactedLog, LogCompaction};
 pub use disk::{Disk, DiskFile, DiskLock, FileIdentity, LockAttempt, RealDisk};
-pub use entry::{Commit, CommitSeq, Entry, Tombstone};
+pub use entry::{CommitReceipt, CommitSeq, StoreEntry, Tombstone};
 pub use error::{Displacement, StoreError};
-pub use inspect::{SegmentInfo, inspect};
-pub use late::{CheckpointStep, LateCheckpoint};
-pub use log::{Log, Opened};
+pub use inspect::{SegmentInfo, list_segments};
+pub use late_checkpoint::{CheckpointStep, LateCheckpoint};
+pub use log::{Log, OpenedLog};
 pub use options::{
-    CompactionReport, Damage, DerivedPart, DerivedSet, LogStats, OpenOptions, RecoveryReport,
-    ReplayReport, Verify,
+    CompactionReport, DamagedRange, DerivedBlobReader, DerivedSet, LogStats, OpenOptions,
+    RecoveryReport, ReplayReport, Verify,
 };
 pub use reader::LogReader;
-pub use swap::{place_file, replace_file};
+pub use swap::{move_to_free_path, replace_file};

@@ -1,7 +1,8 @@
-//! The writer's handle: append, checkpoint, and the state that readers get snapshots of.
+//! The writer's handle, which appends and writes checkpoints, and the state of which readers get
+//! snapshots.
 
+mod displacement;
 mod open;
-mod place;
 mod validate;
 
 use std::io;
@@ -11,141 +12,152 @@ use std::sync::{Arc, Weak};
 use chrono::DateTime;
 use reprise_types::EmbeddingSpace;
 
-use crate::checkpoint::{self, Sealed};
-use crate::codec::{Encoded, encode, encode_apart};
+use crate::checkpoint::{self, SealedCheckpoint};
+use crate::codec::{EncodedEntry, encode_entry, encode_separate_vector};
 use crate::commit::{self, CommitHead, FileFacts};
 use crate::compress::Compressor;
-use crate::directory::Directory;
+use crate::directory::LogDirectory;
 use crate::disk::{Disk, DiskFile, DiskLock};
-use crate::entry::{Commit, CommitSeq, Entry};
-use crate::error::{Displacement, Result, StoreError};
+use crate::entry::{CommitReceipt, CommitSeq, StoreEntry};
+use crate::error::{Displacement, StoreError, StoreResult};
 use crate::frame::is_derived;
 use crate::options::{DerivedSet, LogStats, RecoveryReport};
-use crate::reader::{LogReader, ReadTools, Snapshot};
+use crate::reader::{BlockCache, LogReader, LogSnapshot};
 
-use validate::{COMMIT_BYTES_MAX, COMMIT_ENTRIES_MAX, Checks, PART_BYTES_MAX, too_large};
+use validate::{
+    COMMIT_BYTES_MAX, COMMIT_ENTRIES_MAX, EntryChecks, PART_BYTES_MAX, too_large_error,
+};
 
-pub(crate) use open::{SUFFIX_COMPACT, beside};
+pub(crate) use open::{SUFFIX_COMPACT, sibling_path};
 
 /// An open log and the result of its recovery.
 #[derive(Debug)]
-pub struct Opened {
+pub struct OpenedLog {
     pub log: Log,
-    /// The derived blobs of the newest checkpoint; `None` where one of them is damaged.
+    /// The derived blobs of the newest checkpoint; `None` if one of them is damaged.
     pub derived: Option<DerivedSet>,
     pub report: RecoveryReport,
 }
 
-/// An open log: one writer, any number of readers. Dropping it releases the lock without writing a
-/// checkpoint; for a fast next open call [`Log::checkpoint`] first.
+/// An open log, with one writer and any number of readers. Dropping it releases the lock without
+/// writing a checkpoint; call [`Log::checkpoint`] first to make the next open fast.
 #[derive(Debug)]
 pub struct Log {
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) path: PathBuf,
     pub(crate) facts: FileFacts,
     pub(crate) file: Arc<dyn DiskFile>,
-    /// `None` where opened read-only.
+    /// `None` if the log is open read-only.
     pub(crate) lock: Option<Box<dyn DiskLock>>,
-    pub(crate) directory: Directory,
+    pub(crate) directory: LogDirectory,
     /// File offset of the next segment.
     pub(crate) end: u64,
-    /// How much before it belongs to a checkpoint that has no seal yet: readers and compactions do
-    /// without.
-    pub(crate) unsealed: u64,
-    /// The newest checkpoint.
-    pub(crate) checkpoint: Option<Sealed>,
-    /// The error of the last write, if it failed; its bytes are cut off before the next write.
+    /// Bytes before `end` of a checkpoint without a seal, which readers and compactions ignore.
+    pub(crate) unsealed_bytes: u64,
+    /// The newest checkpoint, if there is one.
+    pub(crate) checkpoint: Option<SealedCheckpoint>,
+    /// The error of the last write if it failed; the next write first cuts off its bytes.
     pub(crate) poisoned: Option<String>,
-    /// Set once another file was found in this one's place: nothing more is written.
+    /// Set once another file has replaced this one; nothing more is written then.
     pub(crate) displaced: Option<Displacement>,
     pub(crate) compressor: Compressor,
-    pub(crate) tools: Arc<ReadTools>,
-    /// The turn of a compaction under way.
+    pub(crate) block_cache: Arc<BlockCache>,
+    /// The token of the running compaction.
     pub(crate) compacting: Weak<()>,
 }
 
-/// Where to cut instead, where a cut at `taken` would part a record from what follows it.
-fn parted_at(entries: &[Entry], taken: usize) -> Option<usize> {
-    let is_record = |entry: &Entry| matches!(entry, Entry::Record(_));
-    let parted = entries.get(taken).is_some_and(|next| !is_record(next));
-    let last = entries[..taken].iter().rposition(is_record);
-    last.filter(|last| parted && *last > 0)
+/// Finds the start of the last record before a split at `entry_count` that would separate the
+/// record from the entries that belong to it.
+fn find_split_before_record(entries: &[StoreEntry], entry_count: usize) -> Option<usize> {
+    let is_record = |entry: &StoreEntry| matches!(entry, StoreEntry::Record(_));
+    let is_separated = entries
+        .get(entry_count)
+        .is_some_and(|next| !is_record(next));
+    let last = entries[..entry_count].iter().rposition(is_record);
+    last.filter(|last| is_separated && *last > 0)
 }
 
 impl Log {
-    /// Writes entries as one commit: one write, one sync, all or nothing. After `Ok` they are on
-    /// stable storage. Records take the next ordinals in order. No entries: nothing is written.
+    /// Writes entries as one commit, with one write and one sync, all or nothing. After `Ok` they
+    /// are on stable storage. Records get the next ordinals in order. Without entries nothing is
+    /// written.
     ///
-    /// Where the disk fails nothing was appended, reading goes on, and the next write cuts off what
-    /// the failed one left.
-    pub fn append(&mut self, entries: &[Entry]) -> Result<Commit> {
-        let staged = self.stage(entries, COMMIT_BYTES_MAX)?;
-        if staged.taken < entries.len() {
-            return Err(too_large(entries, self.facts.dimensions));
+    /// If the disk fails, nothing was appended, reads still work, and the next write first cuts off
+    /// the bytes of the failed one.
+    pub fn append(&mut self, entries: &[StoreEntry]) -> StoreResult<CommitReceipt> {
+        let staged = self.stage_entries(entries, COMMIT_BYTES_MAX)?;
+        if staged.entry_count < entries.len() {
+            return Err(too_large_error(entries, self.facts.dimensions));
         }
-        self.commit(staged)
+        self.commit_staged(staged)
     }
 
-    /// Makes the file at `path`, where there is none, a copy-on-write clone of this one; `false`
-    /// where the file system cannot.
-    pub fn clone_to(&self, path: &Path) -> Result<bool> {
-        let cloned = self.disk.make_folder(path).and_then(|()| {
+    /// Creates a file at `path`, which must not exist, as a copy-on-write clone of this one;
+    /// returns `false` if the file system does not support clones.
+    pub fn clone_to(&self, path: &Path) -> StoreResult<bool> {
+        let cloned = self.disk.create_parent_folder(path).and_then(|()| {
             let cloned = self.disk.clone_file(&self.path, path)?;
-            self.disk.sync_dir(path)?;
+            self.disk.sync_parent_folder(path)?;
             Ok(cloned)
         });
         cloned.map_err(StoreError::io("clone to", path))
     }
 
-    /// Writes as many of the entries, from the first on, as fit one commit, and returns how many.
-    /// The caller passes the rest again. A record is not parted from what follows it up to the next
-    /// one.
-    pub fn append_part(&mut self, entries: &[Entry]) -> Result<(Commit, usize)> {
-        let mut staged = self.stage(entries, PART_BYTES_MAX)?;
-        if let Some(whole) = parted_at(entries, staged.taken) {
-            staged = self.stage(&entries[..whole], PART_BYTES_MAX)?;
+    /// Writes as many of the first entries as fit into one commit, and returns their count. The
+    /// caller passes the rest again. A record is not separated from the entries between it and the
+    /// next record.
+    pub fn append_prefix(&mut self, entries: &[StoreEntry]) -> StoreResult<(CommitReceipt, usize)> {
+        let mut staged = self.stage_entries(entries, PART_BYTES_MAX)?;
+        if let Some(whole) = find_split_before_record(entries, staged.entry_count) {
+            staged = self.stage_entries(&entries[..whole], PART_BYTES_MAX)?;
         }
-        let taken = staged.taken;
-        Ok((self.commit(staged)?, taken))
+        let entry_count = staged.entry_count;
+        Ok((self.commit_staged(staged)?, entry_count))
     }
 
-    /// Checks and encodes entries until `bytes_max` are reached or one commit has enough of them.
-    fn stage(&mut self, entries: &[Entry], bytes_max: usize) -> Result<Staged> {
+    /// Checks and encodes entries up to `bytes_max` bytes or the most entries of one commit.
+    fn stage_entries(
+        &mut self,
+        entries: &[StoreEntry],
+        bytes_max: usize,
+    ) -> StoreResult<StagedCommit> {
         self.make_ready()?;
-        let mut checks = Checks::new(&self.directory);
-        let mut staged = Staged::default();
-        let mut next = self.records();
+        let mut checks = EntryChecks::new(&self.directory);
+        let mut staged = StagedCommit::default();
+        let mut next = self.record_count();
         for (index, entry) in entries.iter().take(COMMIT_ENTRIES_MAX).enumerate() {
-            checks.check(index, entry)?;
-            if let Some(one) = encode(entry, next, self.facts.dimensions) {
-                let apart = encode_apart(entry, next, self.facts.dimensions);
-                let bytes = staged.bytes + one.size() + apart.as_ref().map_or(0, Encoded::size);
+            checks.check_next(index, entry)?;
+            if let Some(one) = encode_entry(entry, next, self.facts.dimensions) {
+                let separate_vector = encode_separate_vector(entry, next, self.facts.dimensions);
+                let bytes = staged.bytes
+                    + one.size()
+                    + separate_vector.as_ref().map_or(0, EncodedEntry::size);
                 if bytes > bytes_max && index > 0 {
                     break;
                 }
                 if bytes > COMMIT_BYTES_MAX {
-                    return Err(too_large(&entries[..1], self.facts.dimensions));
+                    return Err(too_large_error(&entries[..1], self.facts.dimensions));
                 }
-                next += u32::from(one.raw.takes_ordinal());
+                next += u32::from(one.raw.has_ordinal());
                 staged.bytes = bytes;
                 staged.encoded.push(one);
-                staged.encoded.extend(apart);
+                staged.encoded.extend(separate_vector);
             }
-            staged.taken = index + 1;
+            staged.entry_count = index + 1;
         }
         Ok(staged)
     }
 
     /// Writes and syncs checked entries, then applies them to the directory.
-    fn commit(&mut self, staged: Staged) -> Result<Commit> {
+    fn commit_staged(&mut self, staged: StagedCommit) -> StoreResult<CommitReceipt> {
         let encoded = staged.encoded;
-        let first_ordinal = self.records();
+        let first_ordinal = self.record_count();
         if encoded.is_empty() {
             let seq = self.seq();
-            return Ok(Commit { seq, first_ordinal });
+            return Ok(CommitReceipt { seq, first_ordinal });
         }
-        self.check_place_of_commit()?;
-        let ordinals = encoded.iter().filter(|e| e.raw.takes_ordinal()).count();
+        self.check_path_for_commit()?;
+        let ordinals = encoded.iter().filter(|e| e.raw.has_ordinal()).count();
         let head = CommitHead {
             seq: self.directory.seq + 1,
             packed: false,
@@ -155,101 +167,116 @@ impl Log {
             ordinals: ordinals as u32,
             ..CommitHead::default()
         };
-        let built = commit::build(head, &self.facts, self.end, encoded, &mut self.compressor)
-            .map_err(StoreError::io("compress a commit for", &self.path))?;
+        let built =
+            commit::build_commit(head, &self.facts, self.end, encoded, &mut self.compressor)
+                .map_err(StoreError::io("compress a commit for", &self.path))?;
         let written = self.file.write_all_at(self.end, &built.bytes);
         let written = written.and_then(|()| self.file.sync());
-        written.map_err(|source| self.poison("write to", source))?;
-        // A commit is acknowledged only if the path still names the file it went to.
-        if let Err(error) = self.check_place_of_commit() {
-            self.take_back();
+        written.map_err(|source| self.record_failed_write("write to", source))?;
+        // A commit is acknowledged only if the path still names the file that was written.
+        if let Err(error) = self.check_path_for_commit() {
+            self.cut_failed_write();
             return Err(error);
         }
         self.end += built.bytes.len() as u64;
-        self.unsealed = 0;
-        self.directory.take(&self.facts, built);
+        self.unsealed_bytes = 0;
+        self.directory.apply_written_commit(&self.facts, built);
         let seq = self.seq();
-        Ok(Commit { seq, first_ordinal })
+        Ok(CommitReceipt { seq, first_ordinal })
     }
 
     pub fn seq(&self) -> CommitSeq {
         CommitSeq(self.directory.seq)
     }
 
-    /// Count of ordinals; the next record gets this one.
-    pub fn records(&self) -> u32 {
-        self.directory.records()
+    /// Returns the count of ordinals, which is also the next record's ordinal.
+    pub fn record_count(&self) -> u32 {
+        self.directory.record_count()
     }
 
-    /// Numbers of the vectors that rvf-runtime reads, too; those of other spaces may have more or
-    /// fewer.
+    /// Returns the length of the vectors that rvf-runtime can read; vectors of other spaces may be
+    /// longer or shorter.
     pub fn dimensions(&self) -> u16 {
         self.facts.dimensions
     }
 
-    /// The space of the vectors in the file; of several, the newest.
-    pub fn space(&self) -> Option<EmbeddingSpace> {
+    /// Returns the newest space of the vectors in the file.
+    pub fn newest_space(&self) -> Option<EmbeddingSpace> {
         self.directory.spaces.last().cloned()
     }
 
-    /// The `seq` of the stream's last [`Entry::Cursor`].
+    /// Returns the `seq` of the stream's last [`StoreEntry::Cursor`].
     pub fn cursor(&self, stream: &str) -> Option<u64> {
         self.directory.cursors.get(stream).copied()
     }
 
-    /// A snapshot as of the last commit, for any thread; costs a few words however long the log is.
+    /// Iterates over the streams that have a cursor, by name.
+    pub fn streams(&self) -> impl Iterator<Item = &str> {
+        self.directory.cursors.keys().map(String::as_str)
+    }
+
+    /// Returns a snapshot as of the last commit, for any thread; its cost does not depend on the
+    /// length of the log.
     pub fn reader(&self) -> LogReader {
-        let snapshot = Arc::new(Snapshot {
+        let snapshot = Arc::new(LogSnapshot {
             file: Arc::clone(&self.file),
             path: self.path.clone(),
             facts: self.facts,
             seq: self.directory.seq,
-            end: self.end - self.unsealed,
+            end: self.end - self.unsealed_bytes,
             slots: self.directory.slots.clone(),
             tombstones: self.directory.tombstones.clone(),
             spaces: Arc::clone(&self.directory.spaces),
-            tools: Arc::clone(&self.tools),
+            block_cache: Arc::clone(&self.block_cache),
         });
         LogReader { snapshot }
     }
 
     /// Writes the directory, the caller's derived blobs (tags 0x41 to 0x47, 0x4b, 0x4c) as of the
-    /// last commit, and rvf-runtime's manifest; the file then opens fast, and in stock rvf-runtime.
-    pub fn checkpoint(&mut self, derived: &[(u8, Vec<u8>)]) -> Result<()> {
+    /// last commit, and rvf-runtime's manifest. The file then opens fast, and also in stock
+    /// rvf-runtime.
+    pub fn write_checkpoint(&mut self, derived: &[(u8, Vec<u8>)]) -> StoreResult<()> {
         self.make_ready()?;
-        self.check_place()?;
-        check_tags(derived)?;
+        self.check_path()?;
+        check_derived_tags(derived)?;
         let mut directory = self.directory.clone();
-        let written =
-            checkpoint::write(&*self.file, &self.facts, &mut directory, self.end, derived);
-        let end = written.map_err(|source| self.poison("write a checkpoint to", source))?;
-        self.take_checkpoint(directory, end);
+        let written = checkpoint::write_checkpoint(
+            &*self.file,
+            &self.facts,
+            &mut directory,
+            self.end,
+            derived,
+        );
+        let end =
+            written.map_err(|source| self.record_failed_write("write a checkpoint to", source))?;
+        self.install_checkpoint(directory, end);
         Ok(())
     }
 
-    /// Takes over a checkpoint that was written: the directory that names its seal, and its end.
-    pub(crate) fn take_checkpoint(&mut self, directory: Directory, end: u64) {
+    /// Installs a checkpoint that was written: the directory with its seal, and its end.
+    pub(crate) fn install_checkpoint(&mut self, directory: LogDirectory, end: u64) {
         self.end = end;
-        self.unsealed = 0;
-        self.checkpoint = Some(Sealed::of(&directory, end));
+        self.unsealed_bytes = 0;
+        self.checkpoint = Some(SealedCheckpoint::new(&directory, end));
         self.directory = directory;
     }
 
-    /// Writes rvf-runtime's manifest alone, where none covers the last commit: the file opens
-    /// there, and here as fast as what stands behind its newest checkpoint allows.
-    pub fn write_manifest(&mut self) -> Result<()> {
-        if self.directory.shown == self.directory.seq {
+    /// Writes rvf-runtime's manifest without a checkpoint, unless the last commit already has one.
+    /// The file then opens in rvf-runtime; the speed of an open here depends on the commits after
+    /// the newest checkpoint.
+    pub fn write_manifest(&mut self) -> StoreResult<()> {
+        if self.directory.manifest_seq == self.directory.seq {
             return Ok(());
         }
         self.make_ready()?;
-        self.check_place()?;
-        let bytes = checkpoint::manifest_alone(&self.facts, &self.directory, self.end);
+        self.check_path()?;
+        let bytes = checkpoint::encode_manifest_segment(&self.facts, &self.directory, self.end);
         let written = self.file.write_all_at(self.end, &bytes);
         let written = written.and_then(|()| self.file.sync());
-        written.map_err(|source| self.poison("write a manifest to", source))?;
+        written.map_err(|source| self.record_failed_write("write a manifest to", source))?;
         self.end += bytes.len() as u64;
-        self.unsealed = 0;
-        self.directory.showed(bytes.len() as u64);
+        self.unsealed_bytes = 0;
+        self.directory.apply_manifest(bytes.len() as u64);
         Ok(())
     }
 
@@ -257,27 +284,27 @@ impl Log {
         let directory = &self.directory;
         LogStats {
             file_bytes: self.end,
-            records: directory.records(),
+            records: directory.record_count(),
             forgotten: directory.forgotten,
             lost: directory.lost,
             commits: directory.seq,
-            bytes_reclaimable: directory.reclaimable(),
+            bytes_reclaimable: directory.reclaimable_bytes(),
             compacted_to: directory.horizon,
             created_at: DateTime::from_timestamp_millis(self.facts.created_ms).unwrap_or_default(),
         }
     }
 
-    /// The file's path as it was opened.
+    /// Returns the path with which the log was opened.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether it was opened for reading only.
+    /// Whether the log is open read-only.
     pub fn is_read_only(&self) -> bool {
         self.lock.is_none()
     }
 
-    pub(crate) fn check_writable(&self) -> Result<()> {
+    pub(crate) fn check_writable(&self) -> StoreResult<()> {
         let path = self.path.clone();
         match &self.displaced {
             Some(what) => {
@@ -289,16 +316,16 @@ impl Log {
         }
     }
 
-    /// The same, after bringing the file in order where an earlier write failed. Every commit that
-    /// was acknowledged had a sync of its own that succeeded, so cutting off what came after the
-    /// last of them, and syncing that, leaves what is known to be there and nothing else.
-    pub(crate) fn make_ready(&mut self) -> Result<()> {
+    /// Checks that the log is writable, and repairs the file if an earlier write failed. Every
+    /// acknowledged commit had a successful sync of its own, so cutting off the bytes after the
+    /// last of them, with a sync, leaves exactly the acknowledged commits.
+    pub(crate) fn make_ready(&mut self) -> StoreResult<()> {
         self.check_writable()?;
         let path = self.path.clone();
         if self.file.size().map_err(StoreError::io("look at", &path))? < self.end {
-            // A whole one may have been put in its place by now.
-            self.check_place()?;
-            let (offset, what) = (self.end, "it was cut from outside");
+            // A whole file may have replaced it.
+            self.check_path()?;
+            let (offset, what) = (self.end, "another program cut it off");
             return Err(StoreError::Damaged { path, offset, what });
         }
         let Some(cause) = &self.poisoned else {
@@ -306,7 +333,10 @@ impl Log {
         };
         let cut = self.file.set_size(self.end);
         let synced = cut.and_then(|()| self.file.sync());
-        if synced.and_then(|()| self.disk.sync_dir(&path)).is_err() {
+        if synced
+            .and_then(|()| self.disk.sync_parent_folder(&path))
+            .is_err()
+        {
             let cause = cause.clone();
             return Err(StoreError::Poisoned { path, cause });
         }
@@ -315,17 +345,21 @@ impl Log {
         Ok(())
     }
 
-    fn take_back(&self) {
+    fn cut_failed_write(&self) {
         if let Err(error) = self.file.set_size(self.end) {
             tracing::warn!(path = %self.path.display(), %error, "cannot cut off a failed write");
         }
     }
 
-    /// Records a failed write and cuts its bytes off where the disk permits; otherwise recovery
+    /// Records a failed write and cuts off its bytes if the disk permits it. Otherwise recovery
     /// finds them torn, or whole but never acknowledged.
-    pub(crate) fn poison(&mut self, action: &'static str, cause: io::Error) -> StoreError {
+    pub(crate) fn record_failed_write(
+        &mut self,
+        action: &'static str,
+        cause: io::Error,
+    ) -> StoreError {
         self.poisoned = Some(cause.to_string());
-        self.take_back();
+        self.cut_failed_write();
         StoreError::Io {
             action,
             path: self.path.clone(),
@@ -336,14 +370,14 @@ impl Log {
 
 /// The entries of one commit, checked and encoded.
 #[derive(Default)]
-struct Staged {
-    encoded: Vec<Encoded>,
+struct StagedCommit {
+    encoded: Vec<EncodedEntry>,
     bytes: usize,
-    /// How many entries of the caller's list it covers.
-    taken: usize,
+    /// Count of the caller's entries that are staged.
+    entry_count: usize,
 }
 
-pub(crate) fn check_tags(derived: &[(u8, Vec<u8>)]) -> Result<()> {
+pub(crate) fn check_derived_tags(derived: &[(u8, Vec<u8>)]) -> StoreResult<()> {
     let mut seen = Vec::new();
     for (index, (tag, _)) in derived.iter().enumerate() {
         if !is_derived(*tag) || seen.contains(tag) {

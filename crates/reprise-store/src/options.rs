@@ -10,24 +10,24 @@ use crate::entry::CommitSeq;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpenOptions {
-    /// Length of the vectors of a new file, 1..=4096; an existing file has its own.
+    /// Length of the vectors of a new file, 1..=4096; ignored for an existing file.
     pub dimensions: u16,
-    /// A random number, used only when the file is created; every segment repeats it.
+    /// Random number for a new file; every segment repeats it. Ignored for an existing file.
     pub file_id: u128,
-    /// When the file is created; kept in milliseconds.
+    /// Creation time of a new file, stored in milliseconds.
     pub created_at: DateTime<Utc>,
-    /// Create the file where there is none.
+    /// Create the file if it does not exist.
     pub create: bool,
     /// Take no lock and never write.
     pub read_only: bool,
     /// How much of an existing file is hashed before the call returns.
     pub verify: Verify,
-    /// Tags of derived blobs to leave in the file, returned as [`DerivedSet::left`].
-    pub leave: &'static [u8],
+    /// Tags of derived blobs that are not read now; they are returned as [`DerivedSet::unread`].
+    pub leave_unread: &'static [u8],
 }
 
-/// How much of an existing file is verified at open. Reads are always verified: records and vectors
-/// have checksums of their own.
+/// How much of an existing file is verified at open. Every read is verified in any case, because
+/// records and vectors have checksums of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verify {
     /// Every segment.
@@ -36,42 +36,50 @@ pub enum Verify {
     Tail,
 }
 
-/// A derived blob left in the file. Its hash was not verified; the blob's own format must have
-/// checks. Stays readable after further commits, a compaction or closing the log.
+/// Reads a derived blob that was left in the file. Its hash was not verified, so the blob's own
+/// format must have checks. It stays readable after further commits, after a compaction and after
+/// the log is closed.
 #[derive(Debug, Clone)]
-pub struct DerivedPart {
+pub struct DerivedBlobReader {
     file: Arc<dyn DiskFile>,
-    /// In order, each where the one before ends in the blob.
-    pieces: Vec<Piece>,
+    /// Pieces in blob order, without gaps.
+    pieces: Vec<BlobPiece>,
     size: u64,
 }
 
-/// Bytes of a blob that stand together in the file.
+/// Bytes of a blob that are contiguous in the file.
 #[derive(Debug, Clone, Copy)]
-struct Piece {
-    /// The first of them in the blob,
-    at: u64,
-    /// and in the file.
-    offset: u64,
+struct BlobPiece {
+    /// Offset of the first byte in the blob.
+    blob_offset: u64,
+    /// Offset of the first byte in the file.
+    file_offset: u64,
     size: u64,
 }
 
-impl DerivedPart {
+impl DerivedBlobReader {
     pub(crate) fn new(file: Arc<dyn DiskFile>, offset: u64, size: u64) -> Self {
-        let at = 0;
+        let piece = BlobPiece {
+            blob_offset: 0,
+            file_offset: offset,
+            size,
+        };
         Self {
             file,
-            pieces: vec![Piece { at, offset, size }],
+            pieces: vec![piece],
             size,
         }
     }
 
-    /// Appends what follows in the blob.
-    pub(crate) fn extend(&mut self, more: Self) {
+    /// Appends the pieces that follow in the blob.
+    pub(crate) fn append(&mut self, more: Self) {
         for piece in more.pieces {
-            let at = self.size;
+            let blob_offset = self.size;
             self.size += piece.size;
-            self.pieces.push(Piece { at, ..piece });
+            self.pieces.push(BlobPiece {
+                blob_offset,
+                ..piece
+            });
         }
     }
 
@@ -79,29 +87,29 @@ impl DerivedPart {
         self.size
     }
 
-    /// Fills `out` from byte `at` of the blob; `false` where the blob ends earlier or the disk
+    /// Fills `out` from byte `at` of the blob; returns `false` if the blob ends earlier or the disk
     /// fails.
     pub fn read_at(&self, mut at: u64, mut out: &mut [u8]) -> bool {
         let end = at.checked_add(out.len() as u64);
         if end.is_none_or(|end| end > self.size) {
             return false;
         }
-        let first = self.pieces.partition_point(|piece| piece.at <= at);
+        let first = self.pieces.partition_point(|piece| piece.blob_offset <= at);
         for piece in self.pieces.iter().skip(first.saturating_sub(1)) {
             if out.is_empty() {
                 break;
             }
-            let skipped = at - piece.at;
-            let there = piece.size.saturating_sub(skipped).min(out.len() as u64);
-            let (now, later) = std::mem::take(&mut out).split_at_mut(there as usize);
+            let skipped = at - piece.blob_offset;
+            let count = piece.size.saturating_sub(skipped).min(out.len() as u64);
+            let (now, later) = std::mem::take(&mut out).split_at_mut(count as usize);
             if self
                 .file
-                .read_exact_at(piece.offset + skipped, now)
+                .read_exact_at(piece.file_offset + skipped, now)
                 .is_err()
             {
                 return false;
             }
-            at += there;
+            at += count;
             out = later;
         }
         true
@@ -111,59 +119,59 @@ impl DerivedPart {
 /// The caller's derived blobs as of one commit.
 #[derive(Debug, Clone)]
 pub struct DerivedSet {
-    /// They cover the log up to this commit, which may be before the checkpoint's; replay from
-    /// here.
-    pub covers: CommitSeq,
-    /// Tag (0x41..=0x47, 0x4b, 0x4c) and bytes, as given to `checkpoint`.
-    pub parts: Vec<(u8, Vec<u8>)>,
-    /// The blobs left in the file, each with its tag.
-    pub left: Vec<(u8, DerivedPart)>,
+    /// The last commit that the blobs cover. It may precede the checkpoint's commit; replay starts
+    /// after it.
+    pub covered_seq: CommitSeq,
+    /// Tag (0x41..=0x47, 0x4b, 0x4c) and bytes of each blob, as passed to `checkpoint`.
+    pub blobs: Vec<(u8, Vec<u8>)>,
+    /// Blobs that were left in the file, each with its tag.
+    pub unread: Vec<(u8, DerivedBlobReader)>,
 }
 
 /// The result of recovery. Empty lists and zero bytes for an undamaged file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RecoveryReport {
-    /// The file was created by this call.
+    /// Whether this call created the file.
     pub created: bool,
-    /// Recovery started from the checkpoint and read only what follows it.
+    /// Whether recovery started from the checkpoint and read only what follows it.
     pub from_checkpoint: bool,
-    /// Commits read and applied: those after the checkpoint, or all.
+    /// Commits that were read and applied: those after the checkpoint, or all.
     pub commits_read: u64,
-    /// Bytes after the last whole commit: written but never acknowledged. Cut off, unless the file
-    /// was opened read-only.
+    /// Bytes after the last whole commit, which were written but never acknowledged. They are cut
+    /// off unless the file was opened read-only.
     pub torn_bytes: u64,
-    /// Whole segments that Reprise did not write; left alone.
+    /// Whole segments that Reprise did not write; they are ignored.
     pub foreign_segments: u64,
-    pub damage: Vec<Damage>,
-    /// Commits that can no longer be read: first and last of each run.
+    pub damage: Vec<DamagedRange>,
+    /// Commits that can no longer be read, as first and last of each range.
     pub missing_commits: Vec<(CommitSeq, CommitSeq)>,
-    /// Records that can no longer be read: first and last ordinal of each run.
+    /// Records that can no longer be read, as first and last ordinal of each range.
     pub missing_records: Vec<(u32, u32)>,
 }
 
 impl RecoveryReport {
-    /// Whether nothing that was acknowledged is damaged or missing.
+    /// Whether everything that was acknowledged is readable.
     pub fn is_whole(&self) -> bool {
         self.damage.is_empty() && self.missing_commits.is_empty() && self.missing_records.is_empty()
     }
 
-    /// Whether damage is known that begins where this one does.
-    pub(crate) fn knows(&self, damage: &Damage) -> bool {
+    /// Whether the report already lists damage that begins at the same offset.
+    pub(crate) fn has_damage_at(&self, damage: &DamagedRange) -> bool {
         let mut known = self.damage.iter();
         known.any(|known| known.offset == damage.offset)
     }
 }
 
-/// A stretch of the file that does not hold what it should.
+/// A byte range of the file with unexpected content.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Damage {
+pub struct DamagedRange {
     pub offset: u64,
     /// Bytes up to the next whole segment.
     pub length: u64,
     pub what: String,
 }
 
-impl Damage {
+impl DamagedRange {
     pub(crate) fn new(offset: u64, length: u64, what: impl Into<String>) -> Self {
         let what = what.into();
         Self {
@@ -174,7 +182,7 @@ impl Damage {
     }
 }
 
-impl fmt::Display for Damage {
+impl fmt::Display for DamagedRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (length, offset) = (self.length, self.offset);
         write!(f, "{length} bytes from offset {offset}: {}", self.what)
@@ -184,14 +192,14 @@ impl fmt::Display for Damage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogStats {
     pub file_bytes: u64,
-    /// Ordinals given out, forgotten and lost ones included.
+    /// Count of ordinals, forgotten and lost records included.
     pub records: u32,
     pub forgotten: u32,
     /// Records that damage made unreadable.
     pub lost: u32,
-    /// Commits acknowledged since the file was made.
+    /// Commits acknowledged since the file was created.
     pub commits: u64,
-    /// Bytes that a compaction frees at least, before any gain from better packing.
+    /// Bytes that a compaction frees at least; better packing frees more.
     pub bytes_reclaimable: u64,
     /// The last commit merged by a compaction; 0 for none.
     pub compacted_to: u64,
@@ -202,19 +210,19 @@ pub struct LogStats {
 pub struct ReplayReport {
     pub commits: u64,
     pub entries: u64,
-    /// Entries of kinds that this version does not know, skipped.
+    /// Skipped entries, whose kinds this version does not know.
     pub unknown: u64,
-    /// Vectors whose checksum did not hold; their records came without one.
+    /// Vectors whose checksum did not match; their records were passed on without a vector.
     pub damaged_vectors: u64,
-    pub damage: Vec<Damage>,
+    pub damage: Vec<DamagedRange>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CompactionReport {
     pub bytes_before: u64,
     pub bytes_after: u64,
-    /// Records whose content was carried over.
+    /// Records whose content was copied.
     pub records: u32,
-    /// Forgotten records, of which only a stub was kept.
+    /// Forgotten records, which were copied as stubs only.
     pub forgotten: u32,
 }

@@ -1,133 +1,140 @@
-//! The reader's handle: a snapshot of the log that never waits for the writer.
+//! The reader's handle, a snapshot of the log that never waits for the writer.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use reprise_types::{Chunked, EmbeddingSpace, MemoryRecord, VectorStore};
+use reprise_types::{
+    ContentHash, EmbeddingSpace, HelperError, MemoryRecord, SmallChunkVec, VectorStore, dot,
+};
 
 use crate::block;
-use crate::codec::{decode_record, find_apart, vector_check};
+use crate::codec::{KIND_RECORD, decode_record, find_separate_vector, vector_checksum};
 use crate::commit::FileFacts;
 use crate::directory::{Slot, SlotState};
 use crate::disk::{DiskFile, read_within};
 use crate::entry::{CommitSeq, Tombstone};
-use crate::error::{Result, StoreError};
+use crate::error::{StoreError, StoreResult};
 
-/// Bytes of unpacked blocks in the cache: of short records several hundred blocks. A block longer
-/// than a share of it is read each time, and drives no others out.
+/// Bytes of unpacked blocks in the cache, which are several hundred blocks of short records. A
+/// block larger than a share of the cache is not cached, so that it does not evict the others.
 const CACHED_BYTES: usize = 2 << 20;
 const CACHED_SHARE: usize = 8;
 const COPIED: usize = 1024 * 1024;
 
 #[derive(Debug, Default)]
-pub(crate) struct ReadTools {
-    blocks: Mutex<Blocks>,
+pub(crate) struct BlockCache {
+    blocks: Mutex<CachedBlocks>,
 }
 
 #[derive(Debug, Default)]
-struct Blocks {
-    /// Offset and bytes, most recently used last.
-    kept: Vec<(u64, Arc<[u8]>)>,
+struct CachedBlocks {
+    /// Offset and bytes of each block, most recently used last.
+    entries: Vec<(u64, Arc<[u8]>)>,
     bytes: usize,
 }
 
-impl ReadTools {
-    fn cached(&self, offset: u64) -> Option<Arc<[u8]>> {
-        let kept = &mut self.blocks.lock().ok()?.kept;
-        let at = kept.iter().rposition(|(known, _)| *known == offset)?;
-        let found = kept.remove(at);
+impl BlockCache {
+    fn find_block(&self, offset: u64) -> Option<Arc<[u8]>> {
+        let entries = &mut self.blocks.lock().ok()?.entries;
+        let at = entries.iter().rposition(|(known, _)| *known == offset)?;
+        let found = entries.remove(at);
         let block = Arc::clone(&found.1);
-        kept.push(found);
+        entries.push(found);
         Some(block)
     }
 
-    fn keep(&self, offset: u64, block: &Arc<[u8]>) {
+    fn insert(&self, offset: u64, block: &Arc<[u8]>) {
         if block.len() > CACHED_BYTES / CACHED_SHARE {
             return;
         }
         if let Ok(mut blocks) = self.blocks.lock() {
-            blocks.kept.push((offset, Arc::clone(block)));
+            blocks.entries.push((offset, Arc::clone(block)));
             blocks.bytes += block.len();
             while blocks.bytes > CACHED_BYTES {
-                blocks.bytes -= blocks.kept.remove(0).1.len();
+                blocks.bytes -= blocks.entries.remove(0).1.len();
             }
         }
     }
 }
 
 #[derive(Debug)]
-pub(crate) struct Snapshot {
+pub(crate) struct LogSnapshot {
     pub(crate) file: Arc<dyn DiskFile>,
     pub(crate) path: PathBuf,
     pub(crate) facts: FileFacts,
     pub(crate) seq: u64,
     pub(crate) end: u64,
-    pub(crate) slots: Chunked<Slot>,
-    pub(crate) tombstones: Chunked<Tombstone>,
+    pub(crate) slots: SmallChunkVec<Slot>,
+    pub(crate) tombstones: SmallChunkVec<Tombstone>,
     pub(crate) spaces: Arc<[EmbeddingSpace]>,
-    pub(crate) tools: Arc<ReadTools>,
+    pub(crate) block_cache: Arc<BlockCache>,
 }
 
-impl Snapshot {
-    /// The unpacked block of a slot; `None` where its checksum does not hold.
-    pub(crate) fn block(&self, slot: &Slot) -> io::Result<Option<Arc<[u8]>>> {
+impl LogSnapshot {
+    /// Reads the unpacked block of a slot; returns `None` if its checksum does not match.
+    pub(crate) fn read_block(&self, slot: &Slot) -> io::Result<Option<Arc<[u8]>>> {
         let size = slot.block_size as usize;
         let read = || read_within(&*self.file, slot.place, size, self.end);
-        self.unpacked(slot.place, read)
+        self.load_block(slot.place, read)
     }
 
-    /// A vector of another width than the file's; `None` where its checksum does not hold.
-    pub(crate) fn vector_apart(&self, ordinal: u32, slot: &Slot) -> io::Result<Option<Vec<u8>>> {
-        let read = || block::read(&*self.file, slot.vector, self.end);
-        let block = self.unpacked(slot.vector, read)?;
-        Ok(block.and_then(|block| find_apart(&block, ordinal, slot.check)))
+    /// Reads a vector of another width than the file's; returns `None` if its checksum does not
+    /// match.
+    pub(crate) fn read_separate_vector(
+        &self,
+        ordinal: u32,
+        slot: &Slot,
+    ) -> io::Result<Option<Vec<u8>>> {
+        let read = || block::read_block(&*self.file, slot.vector_offset, self.end);
+        let block = self.load_block(slot.vector_offset, read)?;
+        Ok(block.and_then(|block| find_separate_vector(&block, ordinal, slot.checksum)))
     }
 
-    /// A block from the cache, or from the file by `read`.
-    fn unpacked(
+    /// Returns a block from the cache, or from the file with `read`.
+    fn load_block(
         &self,
         place: u64,
         read: impl FnOnce() -> io::Result<Option<Vec<u8>>>,
     ) -> io::Result<Option<Arc<[u8]>>> {
-        if let Some(block) = self.tools.cached(place) {
+        if let Some(block) = self.block_cache.find_block(place) {
             return Ok(Some(block));
         }
         let unpacked = read()?
-            .and_then(|bytes| block::unpack(&bytes, self.facts.file_id))
+            .and_then(|bytes| block::unpack_block(&bytes, self.facts.file_id))
             .map(Arc::from);
         if let Some(block) = &unpacked {
-            self.tools.keep(place, block);
+            self.block_cache.insert(place, block);
         }
         Ok(unpacked)
     }
 }
 
-/// The log as of one commit. Clones are cheap; all of them stay valid while the log moves on, is
+/// The log as of one commit. Clones are cheap, and all of them stay valid while the log grows, is
 /// compacted or closed.
 #[derive(Debug, Clone)]
 pub struct LogReader {
-    pub(crate) snapshot: Arc<Snapshot>,
+    pub(crate) snapshot: Arc<LogSnapshot>,
 }
 
 impl LogReader {
-    /// The file's path as it was opened.
+    /// Returns the path with which the log was opened.
     pub fn path(&self) -> &Path {
         &self.snapshot.path
     }
 
-    /// The commit this snapshot was taken at.
+    /// Returns the last commit of this snapshot.
     pub fn seq(&self) -> CommitSeq {
         CommitSeq(self.snapshot.seq)
     }
 
-    pub fn records(&self) -> u32 {
+    pub fn record_count(&self) -> u32 {
         self.snapshot.slots.len() as u32
     }
 
-    /// The space of a live record's vector, without reading the disk.
-    pub fn space(&self, ordinal: u32) -> Option<&EmbeddingSpace> {
-        self.slot(ordinal)?.space_of(&self.snapshot.spaces)
+    /// Returns the space of a live record's vector, without reading the disk.
+    pub fn space_of(&self, ordinal: u32) -> Option<&EmbeddingSpace> {
+        self.live_slot(ordinal)?.space_of(&self.snapshot.spaces)
     }
 
     /// Whether any vector was ever in another space than this one.
@@ -135,14 +142,20 @@ impl LogReader {
         self.snapshot.spaces.iter().any(|space| space != own)
     }
 
-    /// The record, with its current `embedding_space` and an empty `embedding`: read the vector
-    /// with [`VectorStore::vector`]. Checksums were compared.
-    pub fn record(&self, ordinal: u32) -> Result<MemoryRecord> {
+    /// Returns the last record with this hash of its text that was forgotten.
+    pub fn find_forgotten_text(&self, hash: ContentHash) -> Option<&Tombstone> {
+        let mut forgotten = self.snapshot.tombstones.iter().rev();
+        forgotten.find(|tombstone| tombstone.content_hash == hash)
+    }
+
+    /// Reads a record with its current `embedding_space` and an empty `embedding`;
+    /// [`VectorStore::copy_vector`] reads the vector. Checksums are compared.
+    pub fn read_record(&self, ordinal: u32) -> StoreResult<MemoryRecord> {
         let snapshot = &*self.snapshot;
         let Some(slot) = snapshot.slots.get(ordinal as usize) else {
             return Err(StoreError::NoRecord {
                 ordinal,
-                records: self.records(),
+                records: self.record_count(),
             });
         };
         let damaged = |offset| StoreError::DamagedRecord { ordinal, offset };
@@ -159,21 +172,21 @@ impl LogReader {
             SlotState::Lost => return Err(damaged(0)),
             SlotState::Live => {}
         }
-        let block = snapshot.block(slot);
+        let block = snapshot.read_block(slot);
         let block = block.map_err(StoreError::io("read", &snapshot.path))?;
         let body = block
             .as_deref()
-            .and_then(|block| block::record(block, slot.index));
+            .and_then(|block| block::find_body(block, slot.index, KIND_RECORD));
         let record = body.and_then(decode_record);
         let mut record = record.ok_or_else(|| damaged(slot.place))?;
-        record.embedding_space = self.space(ordinal).cloned();
+        record.embedding_space = self.space_of(ordinal).cloned();
         Ok(record)
     }
 
-    /// Copies the file as of this snapshot, without blocking the writer, and returns the bytes
-    /// copied. The copy is a complete file; opening it verifies it.
-    pub fn copy_to(&self, out: &mut dyn Write) -> Result<u64> {
-        let Snapshot {
+    /// Copies the file as of this snapshot, without blocking the writer, and returns the count of
+    /// bytes. The copy is a complete file; opening it verifies it.
+    pub fn copy_file_to(&self, out: &mut dyn Write) -> StoreResult<u64> {
+        let LogSnapshot {
             file, path, end, ..
         } = &*self.snapshot;
         let mut bytes = vec![0; COPIED];
@@ -189,39 +202,98 @@ impl LogReader {
         Ok(copied)
     }
 
-    fn slot(&self, ordinal: u32) -> Option<&Slot> {
+    fn live_slot(&self, ordinal: u32) -> Option<&Slot> {
         let slot = self.snapshot.slots.get(ordinal as usize)?;
         (slot.state == SlotState::Live).then_some(slot)
     }
 }
 
+/// A vector enters the log and leaves it with its record's commit: a reader refuses the verbs that
+/// write.
 impl VectorStore for LogReader {
+    fn name(&self) -> &'static str {
+        "log"
+    }
+
     fn dimensions(&self) -> usize {
         usize::from(self.snapshot.facts.dimensions)
     }
 
-    /// Also `false` where the vector's checksum does not match, or it is of another width.
-    fn vector(&self, ordinal: u32, out: &mut [f32]) -> bool {
-        let Some(slot) = self.slot(ordinal).filter(|slot| slot.vector != 0) else {
+    /// Also returns `false` if the vector's checksum or its width does not match.
+    fn copy_vector(&self, ordinal: u32, out: &mut [f32]) -> bool {
+        let Some(slot) = self
+            .live_slot(ordinal)
+            .filter(|slot| slot.vector_offset != 0)
+        else {
             return false;
         };
-        let width = self.space(ordinal).map(|space| space.dimensions);
+        let width = self.space_of(ordinal).map(|space| space.dimensions);
         if width.map(usize::from) != Some(out.len()) {
             return false;
         }
         if width == Some(self.snapshot.facts.dimensions) {
             return read_vector(&*self.snapshot.file, slot, out);
         }
-        let Ok(Some(bytes)) = self.snapshot.vector_apart(ordinal, slot) else {
+        let Ok(Some(bytes)) = self.snapshot.read_separate_vector(ordinal, slot) else {
             return false;
         };
-        put_numbers(&bytes, out);
+        decode_numbers(&bytes, out);
         true
+    }
+
+    fn ingest(&self, _vectors: &[(u32, &[f32])]) -> Result<(), HelperError> {
+        Err(written_by_commits_error())
+    }
+
+    /// Compares with every vector of the question's width in the file; the engine asks its index.
+    fn query(
+        &self,
+        vector: &[f32],
+        k: usize,
+        admits: &dyn Fn(u32) -> bool,
+    ) -> Result<Vec<(u32, f32)>, HelperError> {
+        let mut own = vec![0.0; vector.len()];
+        let mut found = Vec::new();
+        for ordinal in (0..self.record_count()).filter(|ordinal| admits(*ordinal)) {
+            if self.copy_vector(ordinal, &mut own) {
+                found.push((ordinal, dot(&own, vector)));
+            }
+        }
+        found.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        found.truncate(k);
+        Ok(found)
+    }
+
+    fn delete(&self, _ordinals: &[u32]) -> Result<(), HelperError> {
+        Err(written_by_commits_error())
+    }
+
+    fn compact(&self) -> Result<(), HelperError> {
+        Err(written_by_commits_error())
+    }
+
+    fn adopt(
+        &self,
+        _count: u32,
+        _read: &dyn Fn(u32, &mut [f32]) -> bool,
+    ) -> Result<(), HelperError> {
+        Err(written_by_commits_error())
+    }
+
+    fn flush(&self) -> Result<(), HelperError> {
+        Ok(())
+    }
+}
+
+fn written_by_commits_error() -> HelperError {
+    HelperError {
+        message: "the vectors of the log are written by its commits; write to the memory"
+            .to_owned(),
     }
 }
 
 fn read_vector(file: &dyn DiskFile, slot: &Slot, out: &mut [f32]) -> bool {
-    // The usual 384 numbers fit the stack; wider vectors take a buffer.
+    // The usual 384 numbers fit on the stack; wider vectors need a buffer.
     const ON_STACK: usize = 4 * 768;
     let size = out.len() * 4;
     let mut small = [0u8; ON_STACK];
@@ -232,14 +304,16 @@ fn read_vector(file: &dyn DiskFile, slot: &Slot, out: &mut [f32]) -> bool {
         large.resize(size, 0);
         &mut large[..]
     };
-    if file.read_exact_at(slot.vector, bytes).is_err() || vector_check(bytes) != slot.check {
+    if file.read_exact_at(slot.vector_offset, bytes).is_err()
+        || vector_checksum(bytes) != slot.checksum
+    {
         return false;
     }
-    put_numbers(bytes, out);
+    decode_numbers(bytes, out);
     true
 }
 
-fn put_numbers(bytes: &[u8], out: &mut [f32]) {
+fn decode_numbers(bytes: &[u8], out: &mut [f32]) {
     let (numbers, _) = bytes.as_chunks::<4>();
     for (number, bytes) in out.iter_mut().zip(numbers) {
         *number = f32::from_le_bytes(*bytes);
@@ -252,23 +326,23 @@ mod tests {
 
     #[test]
     fn the_cache_is_bounded_by_bytes_and_keeps_what_was_used_last() {
-        let tools = ReadTools::default();
+        let block_cache = BlockCache::default();
         let block = |bytes: usize| -> Arc<[u8]> { vec![1; bytes].into() };
         let part = CACHED_BYTES / 16;
         for offset in 0..16 {
-            tools.keep(offset, &block(part));
+            block_cache.insert(offset, &block(part));
         }
-        assert!(tools.cached(0).is_some(), "all of them fit");
-        tools.keep(16, &block(part));
+        assert!(block_cache.find_block(0).is_some(), "all of them fit");
+        block_cache.insert(16, &block(part));
         assert!(
-            tools.cached(1).is_none(),
+            block_cache.find_block(1).is_none(),
             "the one that waited longest makes room"
         );
-        assert!(tools.cached(0).is_some() && tools.cached(16).is_some());
-        tools.keep(17, &block(CACHED_BYTES));
-        assert!(tools.cached(17).is_none() && tools.cached(2).is_some());
-        let blocks = tools.blocks.lock().unwrap();
-        let bytes: usize = blocks.kept.iter().map(|(_, block)| block.len()).sum();
+        assert!(block_cache.find_block(0).is_some() && block_cache.find_block(16).is_some());
+        block_cache.insert(17, &block(CACHED_BYTES));
+        assert!(block_cache.find_block(17).is_none() && block_cache.find_block(2).is_some());
+        let blocks = block_cache.blocks.lock().unwrap();
+        let bytes: usize = blocks.entries.iter().map(|(_, block)| block.len()).sum();
         assert_eq!((bytes, blocks.bytes), (CACHED_BYTES, CACHED_BYTES));
     }
 }

@@ -1,66 +1,71 @@
-//! Streaming the log's entries in order, with their vectors.
+//! Replays the log's entries in order, with their vectors.
 
 use std::io;
 use std::sync::Arc;
 
-use crate::codec::{Outline, RawEntry, decode, outline, vector_check, vector_from_bytes};
+use crate::block::RawEntry;
+use crate::codec::{Outline, decode_entry, decode_outline, decode_vector, vector_checksum};
 use crate::commit::{CommitHead, ReadCommit};
-use crate::entry::{CommitSeq, Entry};
-use crate::error::{Result, StoreError};
+use crate::entry::{CommitSeq, StoreEntry};
+use crate::error::{StoreError, StoreResult};
 use crate::log::Log;
 use crate::options::ReplayReport;
-use crate::scan::{Found, Scan};
+use crate::scan::{ScanItem, SegmentScanner};
 
-/// Most commits that may stand between a checkpoint and the commit that its blobs cover; where
-/// there are more the file is read from its start.
+/// Most commits between a checkpoint and the commit that its blobs cover; if there are more, the
+/// file is read from its start.
 const BACK_MAX: usize = 8_192;
 
 impl Log {
-    /// Passes every entry after commit `after` to `visit`, in log order, with its ordinal (records,
-    /// stubs of records forgotten and compacted away, lost records) or `None`. Records come with
-    /// their vectors. `CommitSeq(0)` means everything.
+    /// Passes every entry after commit `after` to `visit`, in log order. Records, stubs of
+    /// forgotten records and lost records come with their ordinal, other entries with `None`.
+    /// Records have their vectors. `CommitSeq(0)` means everything.
     pub fn replay(
         &self,
         after: CommitSeq,
-        visit: &mut dyn FnMut(Option<u32>, Entry),
-    ) -> Result<ReplayReport> {
+        visit: &mut dyn FnMut(Option<u32>, StoreEntry),
+    ) -> StoreResult<ReplayReport> {
         let (after, horizon) = (after.0, self.directory.horizon);
         if after != 0 && after < horizon {
             return Err(StoreError::Compacted { after, horizon });
         }
-        let walked = self.walk(after, visit);
+        let walked = self.replay_after(after, visit);
         walked.map_err(StoreError::io("read", &self.path))
     }
 
-    fn walk(
+    fn replay_after(
         &self,
         after: u64,
-        visit: &mut dyn FnMut(Option<u32>, Entry),
+        visit: &mut dyn FnMut(Option<u32>, StoreEntry),
     ) -> io::Result<ReplayReport> {
         let sealed = self.checkpoint.filter(|_| after > 0);
         let first = match sealed {
-            Some(sealed) if sealed.seq > after => self.since(after, sealed.last_commit)?,
+            Some(sealed) if sealed.seq > after => {
+                self.find_commits_after(after, sealed.last_commit)?
+            }
             sealed => sealed.map(|_| Vec::new()),
         };
-        // The checkpoint's own bytes are passed over.
+        // The checkpoint's own bytes are skipped.
         let first = first.zip(sealed).map(|(first, sealed)| (first, sealed.end));
         let (first, from) = first.unwrap_or_default();
-        let mut walk = Walk {
+        let mut walk = Replay {
             log: self,
             visit,
             next: (from == 0).then_some(0),
             report: ReplayReport::default(),
         };
         for at in first {
-            if let Some(commit) = self.commit_at(at)? {
-                walk.commit(&commit)?;
+            if let Some(commit) = self.read_commit_at(at)? {
+                walk.visit_commit(&commit)?;
             }
         }
-        let mut scan = self.scan(from);
-        while let Some(found) = scan.next()? {
+        let mut scan = self.scan_from(from);
+        while let Some(found) = scan.next_item()? {
             match found {
-                Found::Commit(commit, _) if commit.head.seq > after => walk.commit(&commit)?,
-                Found::Commit(commit, _) => {
+                ScanItem::Commit(commit, _) if commit.head.seq > after => {
+                    walk.visit_commit(&commit)?;
+                }
+                ScanItem::Commit(commit, _) => {
                     let CommitHead {
                         first_ordinal,
                         ordinals,
@@ -68,20 +73,20 @@ impl Log {
                     } = commit.head;
                     walk.next = Some(first_ordinal.saturating_add(ordinals));
                 }
-                Found::Damage(damage) => walk.report.damage.push(damage),
-                Found::Seal { .. } | Found::Own { .. } | Found::Foreign { .. } => {}
+                ScanItem::Damage(damage) => walk.report.damage.push(damage),
+                ScanItem::Seal { .. } | ScanItem::Own { .. } | ScanItem::Foreign { .. } => {}
             }
         }
-        walk.lose_until(self.records());
+        walk.visit_lost_until(self.record_count());
         Ok(walk.report)
     }
 
-    /// Where the commits after `after` stand, from the one at `newest` back, oldest first; `None`
-    /// where they are many or one of them is not whole.
-    fn since(&self, after: u64, newest: u64) -> io::Result<Option<Vec<u64>>> {
+    /// Finds the offsets of the commits after `after`, from the one at `newest` backwards, and
+    /// returns them oldest first. Returns `None` if there are too many or one of them is not whole.
+    fn find_commits_after(&self, after: u64, newest: u64) -> io::Result<Option<Vec<u64>>> {
         let (mut at, mut commits) = (newest, Vec::new());
         while at > 0 && commits.len() < BACK_MAX {
-            let Some(commit) = self.commit_at(at)? else {
+            let Some(commit) = self.read_commit_at(at)? else {
                 return Ok(None);
             };
             if commit.head.seq <= after {
@@ -97,70 +102,72 @@ impl Log {
         Ok(None)
     }
 
-    /// The commit segment that begins there, if it is whole.
-    fn commit_at(&self, at: u64) -> io::Result<Option<Box<ReadCommit>>> {
-        Ok(match self.scan(at).next()? {
-            Some(Found::Commit(commit, _)) => Some(commit),
+    /// Reads the commit segment at `at`, if it is whole.
+    fn read_commit_at(&self, at: u64) -> io::Result<Option<Box<ReadCommit>>> {
+        Ok(match self.scan_from(at).next_item()? {
+            Some(ScanItem::Commit(commit, _)) => Some(commit),
             _ => None,
         })
     }
 
-    fn scan(&self, from: u64) -> Scan {
-        Scan::new(Arc::clone(&self.file), from, self.end, self.facts.file_id)
+    fn scan_from(&self, from: u64) -> SegmentScanner {
+        SegmentScanner::new(Arc::clone(&self.file), from, self.end, self.facts.file_id)
     }
 }
 
-struct Walk<'a> {
+struct Replay<'a> {
     log: &'a Log,
-    visit: &'a mut dyn FnMut(Option<u32>, Entry),
-    /// The next ordinal; `None` until the first commit, where the scan begins in the middle.
+    visit: &'a mut dyn FnMut(Option<u32>, StoreEntry),
+    /// The next ordinal; `None` before the first commit if the scan does not begin at the start.
     next: Option<u32>,
     report: ReplayReport,
 }
 
-impl Walk<'_> {
-    fn commit(&mut self, commit: &ReadCommit) -> io::Result<()> {
+impl Replay<'_> {
+    fn visit_commit(&mut self, commit: &ReadCommit) -> io::Result<()> {
         let first = commit.head.first_ordinal;
-        if self.next.is_some_and(|next| first < next) {
+        // Recovery has refused what lies beyond.
+        let is_beyond = commit.head.end_ordinal() > self.log.record_count();
+        if is_beyond || self.next.is_some_and(|next| first < next) {
             return Ok(());
         }
-        let Some(entries) = commit.raw_entries(self.log.facts.file_id) else {
+        let Some(entries) = commit.decode_raw_entries(self.log.facts.file_id) else {
             return Ok(());
         };
-        self.lose_until(first);
+        self.visit_lost_until(first);
         self.next = Some(first);
         self.report.commits += 1;
-        let vectors = self.vectors(commit)?;
-        let stride = self.log.facts.stride() as usize;
-        let mut turn = 0;
+        let vectors = self.read_vectors(commit)?;
+        let stride = self.log.facts.vector_stride() as usize;
+        let mut vector_index = 0;
         for raw in &entries {
-            let Some(outline) = outline(raw) else {
+            let Some(outline) = decode_outline(raw) else {
                 continue;
             };
             let mut vector = None;
-            if let Some(mark) = outline.mark() {
-                let bytes = vectors.get(turn * stride + 8..(turn + 1) * stride);
-                let whole = bytes.filter(|bytes| vector_check(bytes) == mark.check);
-                vector = whole.map(vector_from_bytes);
+            if let Some(mark) = outline.vector_mark() {
+                let bytes = vectors.get(vector_index * stride + 8..(vector_index + 1) * stride);
+                let whole = bytes.filter(|bytes| vector_checksum(bytes) == mark.checksum);
+                vector = whole.map(decode_vector);
                 self.report.damaged_vectors += u64::from(vector.is_none());
-                turn += 1;
+                vector_index += 1;
             }
-            self.entry(raw, outline, vector);
+            self.visit_entry(raw, outline, vector);
         }
         Ok(())
     }
 
-    fn entry(&mut self, raw: &RawEntry, outline: Outline, vector: Option<Vec<f32>>) {
-        let takes = raw.takes_ordinal();
+    fn visit_entry(&mut self, raw: &RawEntry, outline: Outline, vector: Option<Vec<f32>>) {
+        let takes = raw.has_ordinal();
         let ordinal = self.next.filter(|_| takes);
         let is_open = matches!(outline, Outline::Learning | Outline::Unknown);
-        match decode(raw, outline, ordinal, vector) {
+        match decode_entry(raw, outline, ordinal, vector) {
             Some(entry) => {
                 self.report.entries += 1;
                 (self.visit)(ordinal, entry);
             }
             None => match ordinal {
-                Some(ordinal) => (self.visit)(Some(ordinal), Entry::Lost { ordinal }),
+                Some(ordinal) => (self.visit)(Some(ordinal), StoreEntry::Lost { ordinal }),
                 None => self.report.unknown += u64::from(is_open),
             },
         }
@@ -169,8 +176,8 @@ impl Walk<'_> {
         }
     }
 
-    /// The vectors of a commit, id and numbers each, as they stand in its `VEC_SEG`.
-    fn vectors(&self, commit: &ReadCommit) -> io::Result<Vec<u8>> {
+    /// Reads the vectors of a commit, each with id and numbers, as its `VEC_SEG` stores them.
+    fn read_vectors(&self, commit: &ReadCommit) -> io::Result<Vec<u8>> {
         let facts = &self.log.facts;
         let start = facts.vector_offset(commit.vectors_offset(), 0) - 8;
         let mut bytes = vec![0; commit.offset.saturating_sub(start) as usize];
@@ -180,10 +187,10 @@ impl Walk<'_> {
         Ok(bytes)
     }
 
-    fn lose_until(&mut self, until: u32) {
+    fn visit_lost_until(&mut self, until: u32) {
         if let Some(next) = self.next {
             for ordinal in next..until {
-                (self.visit)(Some(ordinal), Entry::Lost { ordinal });
+                (self.visit)(Some(ordinal), StoreEntry::Lost { ordinal });
             }
             self.next = Some(next.max(until));
         }

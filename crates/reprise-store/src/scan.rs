@@ -1,6 +1,6 @@
 //! Scanning a file segment by segment, and resynchronising after damage.
 //!
-//! A segment is accepted as ours only if its magic, hash, file id and offset all agree.
+//! A segment is accepted as ours only if its magic, hash, file id and offset all match.
 
 use std::io;
 use std::sync::Arc;
@@ -8,23 +8,24 @@ use std::sync::Arc;
 use crate::commit::{CommitHead, ReadCommit};
 use crate::disk::DiskFile;
 use crate::frame::{
-    HEADER_SIZE, Header, PREAMBLE_SIZE, Preamble, TYPE_COMMIT, TYPE_FILE, TYPE_MANIFEST, TYPE_SEAL,
-    TYPE_VECTORS, align_up, content_hash, is_derived, padding, parse_header,
+    HEADER_SIZE, PREAMBLE_SIZE, SegmentHeader, SegmentPreamble, TYPE_COMMIT, TYPE_FILE,
+    TYPE_MANIFEST, TYPE_SEAL, TYPE_VECTORS, align_up, content_hash, decode_header, is_derived,
+    padding_size,
 };
-use crate::options::Damage;
+use crate::options::DamagedRange;
 
-/// Payloads up to this size are read in one piece; larger ones are hashed as they stream by.
+/// Payloads up to this size are read at once; larger ones are hashed piece by piece.
 const WHOLE_MAX: u64 = 16 << 20;
 
-/// What was found at one offset of the file.
+/// What a scan finds at an offset of the file.
 #[derive(Debug)]
-pub(crate) enum Found {
-    /// A commit whose hash held, and whether the `VEC_SEG` it names stands whole in front of it.
+pub(crate) enum ScanItem {
+    /// A commit whose hash matches, and whether the `VEC_SEG` before it is whole.
     Commit(Box<ReadCommit>, bool),
-    /// A seal whose hash held.
+    /// A seal whose hash matches.
     Seal { offset: u64, payload: Vec<u8> },
-    /// Another whole segment of ours. A manifest's `seq` is the commit that it shows to others, 0
-    /// where it names another file.
+    /// Another whole segment of this file. A manifest's `seq` is the commit that it makes visible
+    /// to rvf-runtime; 0 if the manifest belongs to another file.
     Own {
         offset: u64,
         kind: u8,
@@ -33,20 +34,20 @@ pub(crate) enum Found {
     },
     /// A whole segment that is not ours.
     Foreign { offset: u64, kind: u8, size: u64 },
-    /// A stretch that is no valid segment.
-    Damage(Damage),
+    /// A range without a valid segment.
+    Damage(DamagedRange),
 }
 
 #[derive(Debug)]
-pub(crate) struct Scan {
+pub(crate) struct SegmentScanner {
     window: Window,
     file_id: u128,
     at: u64,
-    queued: Option<Found>,
+    queued: Option<ScanItem>,
     vectors: Option<(u64, u64)>,
 }
 
-impl Scan {
+impl SegmentScanner {
     pub(crate) fn new(file: Arc<dyn DiskFile>, from: u64, end: u64, file_id: u128) -> Self {
         Self {
             window: Window::new(file, end),
@@ -57,43 +58,44 @@ impl Scan {
         }
     }
 
-    /// The current offset; once `next` has returned `None`, the beginning of the torn tail.
+    /// Returns the current offset, which is the start of the torn tail once `next_item` has
+    /// returned `None`.
     pub(crate) fn position(&self) -> u64 {
         self.at
     }
 
-    /// The next segment or damage; `None` where no whole segment of ours follows.
-    pub(crate) fn next(&mut self) -> io::Result<Option<Found>> {
+    /// Returns the next segment or damage; `None` if no whole segment of ours follows.
+    pub(crate) fn next_item(&mut self) -> io::Result<Option<ScanItem>> {
         if let Some(found) = self.queued.take() {
             return Ok(Some(found));
         }
         if self.at >= self.window.end() {
             return Ok(None);
         }
-        if let Some(header) = whole_header(&mut self.window, self.at)? {
-            return self.take(header).map(Some);
+        if let Some(header) = read_whole_header(&mut self.window, self.at)? {
+            return self.classify_segment(header).map(Some);
         }
         let from = self.at;
-        match find_own(&mut self.window, from, self.file_id)? {
+        match find_own_segment(&mut self.window, from, self.file_id)? {
             Some(found) => {
                 self.at = found;
-                let what = "no whole segment stands here";
-                let damage = Damage::new(from, found - from, what);
-                Ok(Some(Found::Damage(damage)))
+                let what = "no whole segment is here";
+                let damage = DamagedRange::new(from, found - from, what);
+                Ok(Some(ScanItem::Damage(damage)))
             }
             None => Ok(None),
         }
     }
 
-    /// Classifies the whole segment at the current offset and steps over it.
-    fn take(&mut self, header: Header) -> io::Result<Found> {
+    /// Classifies the whole segment at the current offset and moves past it.
+    fn classify_segment(&mut self, header: SegmentHeader) -> io::Result<ScanItem> {
         let offset = self.at;
         let size = header.segment_size();
         let padded = self.padding_is_zero(offset, &header)?;
         self.at = offset + size;
         let own =
-            preamble(&mut self.window, offset, &header)?.filter(|p| p.file_id == self.file_id);
-        let plain = header.strict && matches!(header.kind, TYPE_VECTORS | TYPE_MANIFEST);
+            read_preamble(&mut self.window, offset, &header)?.filter(|p| p.file_id == self.file_id);
+        let plain = header.canonical && matches!(header.kind, TYPE_VECTORS | TYPE_MANIFEST);
         let kind = own.map_or(header.kind, |p| p.kind);
         let seq = match own {
             Some(preamble) => preamble.seq,
@@ -102,20 +104,20 @@ impl Scan {
         };
         let changed = own.is_none()
             && !plain
-            && !is_ours(kind)
-            && (header.placed || self.is_our_manifest(offset, &header)?);
+            && !is_own_type(kind)
+            && (header.id_matches_offset || self.is_our_manifest(offset, &header)?);
         let found = match kind {
             _ if changed => {
                 let what = "a segment of ours whose header changed";
-                return Ok(Found::Damage(Damage::new(offset, size, what)));
+                return Ok(ScanItem::Damage(DamagedRange::new(offset, size, what)));
             }
-            _ if own.is_none() && !plain => Found::Foreign { offset, kind, size },
-            TYPE_COMMIT => self.commit(offset, &header)?,
+            _ if own.is_none() && !plain => ScanItem::Foreign { offset, kind, size },
+            TYPE_COMMIT => self.read_commit(offset, &header)?,
             TYPE_SEAL => {
-                let payload = self.payload(offset, &header)?;
-                Found::Seal { offset, payload }
+                let payload = self.read_payload(offset, &header)?;
+                ScanItem::Seal { offset, payload }
             }
-            _ => Found::Own {
+            _ => ScanItem::Own {
                 offset,
                 kind,
                 seq,
@@ -123,43 +125,46 @@ impl Scan {
             },
         };
         self.vectors = (kind == TYPE_VECTORS && plain).then_some((offset, size));
-        // The header's type is not hashed, so it could differ from the preamble's and look strict.
-        let changed = own.is_some_and(|p| !header.strict || p.kind != header.kind);
+        // The header's type is not hashed, so it could differ from the preamble's and still look
+        // canonical.
+        let changed = own.is_some_and(|p| !header.canonical || p.kind != header.kind);
         if changed || !padded {
             self.queued = Some(found);
             let length = if padded { HEADER_SIZE } else { size };
             let what = "bytes around a payload changed; the payload itself is whole";
-            return Ok(Found::Damage(Damage::new(offset, length, what)));
+            return Ok(ScanItem::Damage(DamagedRange::new(offset, length, what)));
         }
         Ok(found)
     }
 
-    /// A manifest has no preamble, but ends with the identity of its file.
-    fn is_our_manifest(&mut self, offset: u64, header: &Header) -> io::Result<bool> {
+    /// Whether a segment is a manifest of this file. A manifest has no preamble, but ends with its
+    /// file's identity.
+    fn is_our_manifest(&mut self, offset: u64, header: &SegmentHeader) -> io::Result<bool> {
         const IDENTITY: u64 = 68;
         let Some(at) = header.payload_size.checked_sub(IDENTITY) else {
             return Ok(false);
         };
-        let id = self.window.get(offset + HEADER_SIZE + at, 16)?;
+        let id = self.window.read(offset + HEADER_SIZE + at, 16)?;
         Ok(id == Some(&self.file_id.to_le_bytes()))
     }
 
-    /// The commit that a manifest of this file shows to others; 0 for one of another file.
-    fn manifest_seq(&mut self, offset: u64, header: &Header) -> io::Result<u64> {
+    /// Returns the commit that a manifest of this file makes visible to rvf-runtime; 0 for a
+    /// manifest of another file.
+    fn manifest_seq(&mut self, offset: u64, header: &SegmentHeader) -> io::Result<u64> {
         if !self.is_our_manifest(offset, header)? {
             return Ok(0);
         }
-        let epoch = self.window.get(offset + HEADER_SIZE, 4)?;
+        let epoch = self.window.read(offset + HEADER_SIZE, 4)?;
         let epoch = epoch.and_then(|bytes| bytes.first_chunk());
         Ok(epoch.map_or(0, |epoch| u32::from_le_bytes(*epoch).into()))
     }
 
-    fn commit(&mut self, offset: u64, header: &Header) -> io::Result<Found> {
-        let payload = self.payload(offset, header)?;
-        let head = CommitHead::parse(&payload).map(|(head, _)| head);
+    fn read_commit(&mut self, offset: u64, header: &SegmentHeader) -> io::Result<ScanItem> {
+        let payload = self.read_payload(offset, header)?;
+        let head = CommitHead::decode(&payload).map(|(head, _)| head);
         let Some(head) = head.filter(|head| head.vectors_size <= offset) else {
-            let (size, what) = (header.segment_size(), "a commit whose head makes no sense");
-            return Ok(Found::Damage(Damage::new(offset, size, what)));
+            let (size, what) = (header.segment_size(), "a commit with a malformed head");
+            return Ok(ScanItem::Damage(DamagedRange::new(offset, size, what)));
         };
         let vectors = (offset - head.vectors_size, head.vectors_size);
         let whole = head.vectors_size == 0 || self.vectors == Some(vectors);
@@ -168,114 +173,129 @@ impl Scan {
             head,
             payload,
         };
-        Ok(Found::Commit(Box::new(commit), whole))
+        Ok(ScanItem::Commit(Box::new(commit), whole))
     }
 
-    fn payload(&mut self, offset: u64, header: &Header) -> io::Result<Vec<u8>> {
-        let bytes = self.window.get(offset + HEADER_SIZE, header.payload_size)?;
+    fn read_payload(&mut self, offset: u64, header: &SegmentHeader) -> io::Result<Vec<u8>> {
+        let bytes = self
+            .window
+            .read(offset + HEADER_SIZE, header.payload_size)?;
         bytes
             .map(<[u8]>::to_vec)
             .ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
     }
 
-    /// Whether the padding is zero, as far as the file reaches.
-    fn padding_is_zero(&mut self, offset: u64, header: &Header) -> io::Result<bool> {
+    /// Whether the padding is zero up to the end of the file.
+    fn padding_is_zero(&mut self, offset: u64, header: &SegmentHeader) -> io::Result<bool> {
         let from = offset + HEADER_SIZE + header.payload_size;
-        let there =
-            (padding(header.payload_size) as u64).min(self.window.end().saturating_sub(from));
-        let bytes = self.window.get(from, there)?;
+        let size =
+            (padding_size(header.payload_size) as u64).min(self.window.end().saturating_sub(from));
+        let bytes = self.window.read(from, size)?;
         Ok(bytes.is_none_or(|bytes| bytes.iter().all(|byte| *byte == 0)))
     }
 }
 
-fn is_ours(kind: u8) -> bool {
+fn is_own_type(kind: u8) -> bool {
     (TYPE_COMMIT..=TYPE_FILE).contains(&kind)
 }
 
-/// The header at `offset`, where its payload lies within the file and has its hash.
-fn whole_header(window: &mut Window, offset: u64) -> io::Result<Option<Header>> {
-    let Some(bytes) = window.get(offset, HEADER_SIZE)? else {
+/// Reads the header at `offset`; returns `None` unless its payload is within the file and its hash
+/// matches.
+fn read_whole_header(window: &mut Window, offset: u64) -> io::Result<Option<SegmentHeader>> {
+    let Some(bytes) = window.read(offset, HEADER_SIZE)? else {
         return Ok(None);
     };
-    let Some(header) = parse_header(bytes, offset) else {
+    let Some(header) = decode_header(bytes, offset) else {
         return Ok(None);
     };
     let start = offset + HEADER_SIZE;
     let hash = if header.payload_size <= WHOLE_MAX {
-        window.get(start, header.payload_size)?.map(content_hash)
+        window.read(start, header.payload_size)?.map(content_hash)
     } else if start
         .checked_add(header.payload_size)
         .is_some_and(|end| end <= window.end())
     {
-        window.hash(start, header.payload_size)?
+        window.hash_range(start, header.payload_size)?
     } else {
         None
     };
     Ok((hash == Some(header.hash)).then_some(header))
 }
 
-/// The preamble of a whole segment, at whichever end its type keeps it.
-fn preamble(window: &mut Window, offset: u64, header: &Header) -> io::Result<Option<Preamble>> {
+/// Reads the preamble of a whole segment, at the start or the end of the payload, depending on its
+/// type.
+fn read_preamble(
+    window: &mut Window,
+    offset: u64,
+    header: &SegmentHeader,
+) -> io::Result<Option<SegmentPreamble>> {
     let size = PREAMBLE_SIZE as u64;
     if header.payload_size < size {
         return Ok(None);
     }
     let start = offset + HEADER_SIZE;
-    let front = window.get(start, size)?.and_then(Preamble::parse);
-    let front = front.filter(|p| is_ours(p.kind) && !is_derived(p.kind));
-    // A piece of a blob may begin with anything.
+    let front = window.read(start, size)?.and_then(SegmentPreamble::decode);
+    let front = front.filter(|p| is_own_type(p.kind) && !is_derived(p.kind));
+    // A piece of a blob can begin with any bytes, even with those of a preamble.
     if front.is_some() && !is_derived(header.kind) {
         return Ok(front);
     }
     let back = window
-        .get(start + header.payload_size - size, size)?
-        .and_then(Preamble::parse);
+        .read(start + header.payload_size - size, size)?
+        .and_then(SegmentPreamble::decode);
     Ok(back.filter(|p| is_derived(p.kind)).or(front))
 }
 
-/// The first place behind `from` where a segment that carries our file id is whole, or the
-/// `VEC_SEG` that belongs to it.
-fn find_own(window: &mut Window, from: u64, file_id: u128) -> io::Result<Option<u64>> {
+/// Finds the first whole segment with our file id after `from`, and returns its offset or that of
+/// its `VEC_SEG`.
+fn find_own_segment(window: &mut Window, from: u64, file_id: u128) -> io::Result<Option<u64>> {
     let mut at = align_up(from + 1);
-    while let Some(bytes) = window.get(at, HEADER_SIZE)? {
-        if !parse_header(bytes, at).is_some_and(|header| header.strict) {
+    while let Some(bytes) = window.read(at, HEADER_SIZE)? {
+        // One that is in another place than it was written for is ours too.
+        if decode_header(bytes, at).is_none() {
             at += HEADER_SIZE;
             continue;
         }
-        let Some(header) = whole_header(window, at)? else {
+        let Some(header) = read_whole_header(window, at)? else {
             at += HEADER_SIZE;
             continue;
         };
-        let own = preamble(window, at, &header)?.is_some_and(|p| p.file_id == file_id);
+        let own = read_preamble(window, at, &header)?.is_some_and(|p| p.file_id == file_id);
         if own {
-            return vectors_before(window, from, at, &header).map(Some);
+            return resume_offset(window, from, at, &header).map(Some);
         }
         at += HEADER_SIZE;
     }
     Ok(None)
 }
 
-/// Where to resume for our segment at `at`: at its `VEC_SEG`, if that is whole.
-fn vectors_before(window: &mut Window, from: u64, at: u64, header: &Header) -> io::Result<u64> {
+/// Returns the offset from which to resume for our segment at `at`: that of its `VEC_SEG` if it is
+/// whole.
+fn resume_offset(
+    window: &mut Window,
+    from: u64,
+    at: u64,
+    header: &SegmentHeader,
+) -> io::Result<u64> {
     if header.kind != TYPE_COMMIT {
         return Ok(at);
     }
     let head = window
-        .get(at + HEADER_SIZE, header.payload_size)?
-        .and_then(CommitHead::parse);
+        .read(at + HEADER_SIZE, header.payload_size)?
+        .and_then(CommitHead::decode);
     let start = head.and_then(|(head, _)| at.checked_sub(head.vectors_size));
     match start.filter(|start| *start >= from && *start < at) {
         Some(start) => {
-            let vectors = whole_header(window, start)?;
-            let whole = vectors.is_some_and(|v| v.strict && v.kind == TYPE_VECTORS);
+            let vectors = read_whole_header(window, start)?;
+            let whole = vectors.is_some_and(|v| v.canonical && v.kind == TYPE_VECTORS);
             Ok(if whole { start } else { at })
         }
         None => Ok(at),
     }
 }
 
-/// The last place where a commit or a seal of this file is whole.
-pub(crate) fn find_last(
+/// Finds the last whole commit or seal of this file, and returns its offset and type.
+pub(crate) fn find_last_commit_or_seal(
     file: &Arc<dyn DiskFile>,
     end: u64,
     file_id: u128,
@@ -283,7 +303,7 @@ pub(crate) fn find_last(
     const CHUNK: u64 = 64 << 10;
     let mut window = Window::new(Arc::clone(file), end);
     let mut chunk = vec![0; CHUNK.min(end) as usize];
-    // Places at or above `high` were looked at.
+    // Offsets at or above `high` were examined.
     let mut high = end / HEADER_SIZE * HEADER_SIZE;
     while high > 0 {
         let low = high.saturating_sub(CHUNK);
@@ -291,11 +311,11 @@ pub(crate) fn find_last(
         file.read_exact_at(low, part)?;
         for (index, bytes) in part.chunks_exact(HEADER_SIZE as usize).enumerate().rev() {
             let at = low + index as u64 * HEADER_SIZE;
-            let candidate = parse_header(bytes, at)
-                .is_some_and(|h| h.strict && matches!(h.kind, TYPE_COMMIT | TYPE_SEAL));
+            let candidate = decode_header(bytes, at)
+                .is_some_and(|h| h.canonical && matches!(h.kind, TYPE_COMMIT | TYPE_SEAL));
             if candidate
-                && let Some(header) = whole_header(&mut window, at)?
-                && preamble(&mut window, at, &header)?.is_some_and(|p| p.file_id == file_id)
+                && let Some(header) = read_whole_header(&mut window, at)?
+                && read_preamble(&mut window, at, &header)?.is_some_and(|p| p.file_id == file_id)
             {
                 return Ok(Some((at, header.kind)));
             }
@@ -305,16 +325,19 @@ pub(crate) fn find_last(
     Ok(None)
 }
 
-/// The file id of the first commit or seal that is whole: what is left when the file header is not.
-pub(crate) fn first_commit(file: &Arc<dyn DiskFile>, end: u64) -> io::Result<Option<ReadCommit>> {
+/// Finds the first whole commit, for files whose header is damaged.
+pub(crate) fn find_first_commit(
+    file: &Arc<dyn DiskFile>,
+    end: u64,
+) -> io::Result<Option<ReadCommit>> {
     let mut window = Window::new(Arc::clone(file), end);
     let mut at = 0;
-    while let Some(bytes) = window.get(at, HEADER_SIZE)? {
-        let candidate = parse_header(bytes, at);
-        if candidate.is_some_and(|h| h.strict && h.kind == TYPE_COMMIT)
-            && let Some(header) = whole_header(&mut window, at)?
-            && let Some(payload) = window.get(at + HEADER_SIZE, header.payload_size)?
-            && let Some((head, _)) = CommitHead::parse(payload)
+    while let Some(bytes) = window.read(at, HEADER_SIZE)? {
+        let candidate = decode_header(bytes, at);
+        if candidate.is_some_and(|h| h.kind == TYPE_COMMIT)
+            && let Some(header) = read_whole_header(&mut window, at)?
+            && let Some(payload) = window.read(at + HEADER_SIZE, header.payload_size)?
+            && let Some((head, _)) = CommitHead::decode(payload)
         {
             return Ok(Some(ReadCommit {
                 offset: at,
@@ -330,7 +353,7 @@ pub(crate) fn first_commit(file: &Arc<dyn DiskFile>, end: u64) -> io::Result<Opt
 /// Most bytes that a [`Window`] reads at once.
 const READ_AHEAD: u64 = 1 << 20;
 
-/// A view of `[0, end)` of a file that remembers what it read last: sequential reading with few
+/// A view of `[0, end)` of a file with a read-ahead buffer, so that sequential reads need few
 /// system calls.
 #[derive(Debug)]
 struct Window {
@@ -348,7 +371,7 @@ impl Window {
             end,
             start: 0,
             bytes: Vec::new(),
-            // Grows with use, so that reading a short tail does not cost a megabyte.
+            // It grows with use, so that reading a short tail does not cost a megabyte.
             ahead: 4096,
         }
     }
@@ -357,8 +380,8 @@ impl Window {
         self.end
     }
 
-    /// `size` bytes from `offset`, or `None` where the view ends before.
-    fn get(&mut self, offset: u64, size: u64) -> io::Result<Option<&[u8]>> {
+    /// Returns `size` bytes from `offset`; `None` if the view ends before them.
+    fn read(&mut self, offset: u64, size: u64) -> io::Result<Option<&[u8]>> {
         let Some(wanted_end) = offset.checked_add(size).filter(|e| *e <= self.end) else {
             return Ok(None);
         };
@@ -378,13 +401,13 @@ impl Window {
         Ok(self.bytes.get(from..from + size as usize))
     }
 
-    /// XXH3-128 of a stretch that lies within the view, in pieces.
-    fn hash(&mut self, offset: u64, size: u64) -> io::Result<Option<[u8; 16]>> {
+    /// Computes the XXH3-128 of a range within the view, piece by piece.
+    fn hash_range(&mut self, offset: u64, size: u64) -> io::Result<Option<[u8; 16]>> {
         let mut hasher = xxhash_rust::xxh3::Xxh3::new();
         let mut done = 0;
         while done < size {
             let piece = (size - done).min(READ_AHEAD);
-            let Some(bytes) = self.get(offset + done, piece)? else {
+            let Some(bytes) = self.read(offset + done, piece)? else {
                 return Ok(None);
             };
             hasher.update(bytes);

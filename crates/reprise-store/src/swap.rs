@@ -1,39 +1,44 @@
-//! Replacing a memory's file, or putting one where there was none, so that a crash at any moment
-//! leaves either the old or the new; and the files beside it that are written from the log for
-//! others to read. The log never reads them back into itself, so losing one loses nothing.
+//! Replaces or creates a memory's file so that a crash at any moment leaves either the old file or
+//! the new one. Also writes projections: files next to the log for other programs, whose content
+//! comes from the log. The log is never built from them, so losing one loses nothing.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::disk::Disk;
-use crate::error::{Result, StoreError};
-use crate::log::{Log, beside};
+use crate::error::{StoreError, StoreResult};
+use crate::log::{Log, sibling_path};
 
-/// Files of one ending beside a memory.
+/// Most files with the same ending next to a memory.
 const BESIDE_MAX: u32 = 1_000;
 
-/// Gives `file` the name `target`, which must name nothing yet.
-pub fn place_file(disk: &dyn Disk, file: &Path, target: &Path) -> Result<()> {
-    link_over_nothing(disk, file, target).map_err(StoreError::io("create", target))
+/// Renames `file` to `target`, which must not exist yet.
+pub fn move_to_free_path(disk: &dyn Disk, file: &Path, target: &Path) -> StoreResult<()> {
+    move_without_replacing(disk, file, target).map_err(StoreError::io("create", target))
 }
 
-/// Puts `file` in the place of the memory `target`, whose lock the caller holds, and which is kept
-/// beside itself under its name with this ending and, where that is taken, a number. Answers that
-/// name.
-pub fn replace_file(disk: &dyn Disk, file: &Path, target: &Path, ending: &str) -> Result<PathBuf> {
+/// Replaces the memory `target`, whose lock the caller holds, by `file`. Keeps the old memory in
+/// the same folder under its name with this ending, plus a number if that name is used, and returns
+/// that path.
+pub fn replace_file(
+    disk: &dyn Disk,
+    file: &Path,
+    target: &Path,
+    ending: &str,
+) -> StoreResult<PathBuf> {
     let swap = || {
-        let aside = link_to_free(disk, target, target, ending)?;
-        disk.sync_dir(&aside)?;
+        let aside = link_to_free_name(disk, target, target, ending)?;
+        disk.sync_parent_folder(&aside)?;
         disk.rename(file, target)?;
-        disk.sync_dir(target)?;
+        disk.sync_parent_folder(target)?;
         Ok(aside)
     };
     swap().map_err(StoreError::io("replace", target))
 }
 
-/// Gives `file` a second name: the first free one of `path` with this ending and a number. One that
-/// an earlier attempt gave it is enough.
-pub(crate) fn link_to_free(
+/// Links `file` to the first free name of `path` with this ending and a number, and returns that
+/// name. Reuses the link of an earlier attempt.
+pub(crate) fn link_to_free_name(
     disk: &dyn Disk,
     file: &Path,
     path: &Path,
@@ -42,8 +47,8 @@ pub(crate) fn link_to_free(
     let own = disk.identity(file)?;
     for number in 1..=BESIDE_MAX {
         let name = match number {
-            1 => beside(path, ending),
-            _ => beside(path, &format!("{ending}-{number}")),
+            1 => sibling_path(path, ending),
+            _ => sibling_path(path, &format!("{ending}-{number}")),
         };
         if own.is_some() && disk.identity(&name)? == own {
             return Ok(name);
@@ -55,21 +60,22 @@ pub(crate) fn link_to_free(
     }
     Err(io::Error::new(
         io::ErrorKind::AlreadyExists,
-        format!("{BESIDE_MAX} files named `{ending}` are there; move some away"),
+        format!("{BESIDE_MAX} files ending in `{ending}` exist already; move some away"),
     ))
 }
 
-/// A link never replaces, as a rename would; a crash before the end leaves a second name.
-pub(crate) fn link_over_nothing(disk: &dyn Disk, from: &Path, to: &Path) -> io::Result<()> {
+/// Renames a file without replacing another one, by a link. A crash before the end leaves both
+/// names.
+pub(crate) fn move_without_replacing(disk: &dyn Disk, from: &Path, to: &Path) -> io::Result<()> {
     disk.link(from, to)?;
     disk.remove(from)?;
-    disk.sync_dir(to)
+    disk.sync_parent_folder(to)
 }
 
 impl Log {
-    /// Replaces the file `name` in the log's folder: written under another name, synced, renamed,
-    /// and the folder synced, so that a reader sees the old content or the new.
-    pub fn write_projection(&self, name: &str, content: &[u8]) -> Result<()> {
+    /// Replaces the file `name` in the log's folder atomically and durably, so that a reader sees
+    /// either the old content or the new.
+    pub fn write_projection(&self, name: &str, content: &[u8]) -> StoreResult<()> {
         self.check_writable()?;
         let path = self.path.with_file_name(name);
         let io = StoreError::io("write", &path);
@@ -79,12 +85,12 @@ impl Log {
         file.write_all_at(0, content).map_err(&io)?;
         file.sync().map_err(&io)?;
         self.disk.rename(&fresh, &path).map_err(&io)?;
-        self.disk.sync_dir(&path).map_err(&io)
+        self.disk.sync_parent_folder(&path).map_err(&io)
     }
 
-    /// The content of the file `name` in the log's folder; `None` where there is none. A file
-    /// longer than `bytes_max` reads as empty: it is not one of ours.
-    pub fn read_projection(&self, name: &str, bytes_max: u64) -> Result<Option<Vec<u8>>> {
+    /// Reads the file `name` in the log's folder; returns `None` if it does not exist. A file
+    /// longer than `bytes_max` reads as empty because it is not one of ours.
+    pub fn read_projection(&self, name: &str, bytes_max: u64) -> StoreResult<Option<Vec<u8>>> {
         let path = self.path.with_file_name(name);
         let io = StoreError::io("read", &path);
         if self.disk.identity(&path).map_err(&io)?.is_none() {
@@ -120,7 +126,7 @@ mod tests {
             create: true,
             read_only: false,
             verify: Verify::Tail,
-            leave: &[],
+            leave_unread: &[],
         };
         let path: &Path = &folder.path().join("memory.rvf");
         let log = Log::open(Arc::new(RealDisk), path, &options).unwrap().log;

@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 use crate::id::RecordId;
 use crate::limits::IDENTIFIER_BYTES_MAX;
 
-/// An annotation of an existing record. Records are named by ordinal.
+/// An annotation of an existing record. Records are identified by ordinal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Annotation {
     /// Replaces the record's tags.
     Tagged {
-        /// Tags as normalised by [`normal_tag`].
+        /// Tags as normalized by [`normalize_tag`].
         tags: Vec<String>,
     },
     /// Adds a link to another record.
@@ -32,14 +32,14 @@ pub enum Annotation {
         /// The relation of the link.
         relation: String,
     },
-    /// Somebody said the same again (C5).
+    /// The content of the record was sent again.
     Seen {
-        /// How often it has been said by now, the first time included.
+        /// How often it was sent by now, the first time included.
         count: u32,
     },
 }
 
-crate::wire_kinds! {
+crate::impl_tagged_codec! {
     Annotation {
         16 => Tagged { tags },
         17 => Linked { to, relation },
@@ -49,8 +49,8 @@ crate::wire_kinds! {
 }
 
 impl Annotation {
-    /// The other record of a link; `None` for what names none.
-    pub fn other(&self) -> Option<u32> {
+    /// Returns the ordinal of the other record of a link; `None` for annotations without one.
+    pub fn linked_ordinal(&self) -> Option<u32> {
         match self {
             Self::Tagged { .. } | Self::Seen { .. } => None,
             Self::Linked { to, .. } | Self::Unlinked { to, .. } => Some(*to),
@@ -58,17 +58,19 @@ impl Annotation {
     }
 }
 
-/// How often a record was said, and when last (C5).
+/// How often the content of a record was sent, and when last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Seen {
-    /// The first time included.
+#[schemars(rename = "Seen")]
+pub struct SeenStats {
+    /// How often it was sent, the first time included.
     pub seen_count: u32,
     pub last_seen: DateTime<Utc>,
 }
 
-/// A link as seen from one of its two records.
+/// A link, from the view of one of its two records.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Link {
+#[schemars(rename = "Link")]
+pub struct RecordLink {
     /// The record at the other end.
     pub record: RecordId,
     /// The kind of relation.
@@ -79,20 +81,21 @@ pub struct Link {
     pub since: DateTime<Utc>,
 }
 
-/// A record reached over links.
+/// A record that was reached over links.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Related {
-    /// The link over which it was reached first.
-    pub link: Link,
+#[schemars(rename = "Related")]
+pub struct RelatedRecord {
+    /// The link by which it was reached first.
+    pub link: RecordLink,
     /// Number of links between it and the queried record, at least 1.
     pub depth: usize,
     /// The record before it on the path.
     pub via: RecordId,
 }
 
-/// The normal form of a tag: lower case, trimmed, a dash for each run of blanks; cut to the limit
-/// of an identifier. `None` where nothing is left.
-pub fn normal_tag(tag: &str) -> Option<String> {
+/// Returns the normal form of a tag: lower case, trimmed, a dash for each run of blanks, cut to the
+/// limit of an identifier. `None` if nothing is left.
+pub fn normalize_tag(tag: &str) -> Option<String> {
     let mut normal = String::with_capacity(tag.len());
     for word in tag.split_whitespace() {
         if !normal.is_empty() {
@@ -104,10 +107,10 @@ pub fn normal_tag(tag: &str) -> Option<String> {
     (!normal.is_empty()).then_some(normal)
 }
 
-/// The normal forms of a list of tags, each once, in order of first appearance.
-pub fn normal_tags<T: AsRef<str>>(tags: &[T]) -> Vec<String> {
+/// Returns the normal forms of a list of tags, each once, in order of first appearance.
+pub fn normalize_tags<T: AsRef<str>>(tags: &[T]) -> Vec<String> {
     let mut seen = BTreeSet::new();
-    let normal = tags.iter().filter_map(|tag| normal_tag(tag.as_ref()));
+    let normal = tags.iter().filter_map(|tag| normalize_tag(tag.as_ref()));
     normal.filter(|tag| seen.insert(tag.clone())).collect()
 }
 
@@ -125,14 +128,14 @@ mod tests {
             ("", None),
             (" \t\n", None),
         ] {
-            assert_eq!(normal_tag(tag).as_deref(), expected, "{tag:?}");
+            assert_eq!(normalize_tag(tag).as_deref(), expected, "{tag:?}");
         }
         let long = "\u{e9}".repeat(IDENTIFIER_BYTES_MAX);
-        assert!(normal_tag(&long).is_some_and(|tag| tag.len() <= IDENTIFIER_BYTES_MAX));
+        assert!(normalize_tag(&long).is_some_and(|tag| tag.len() <= IDENTIFIER_BYTES_MAX));
     }
 
     #[test]
     fn a_list_holds_each_once() {
-        assert_eq!(normal_tags(&["B", "a", " b ", ""]), ["b", "a"]);
+        assert_eq!(normalize_tags(&["B", "a", " b ", ""]), ["b", "a"]);
     }
 }

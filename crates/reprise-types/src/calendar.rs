@@ -1,5 +1,4 @@
-//! Days, months and years in the caller's time zone, as spans of instants with both ends included
-//! (R19).
+//! Days, months and years in the caller's time zone, as spans of instants with both ends included.
 
 use chrono::{
     DateTime, Datelike, Days, FixedOffset, Local, LocalResult, Months, NaiveDate, NaiveDateTime,
@@ -25,7 +24,7 @@ pub struct Calendar {
 
 /// A span of time, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Span {
+pub struct TimeSpan {
     /// The first instant.
     pub since: DateTime<Utc>,
     /// The last instant.
@@ -48,12 +47,12 @@ pub enum TimeError {
     },
 }
 
-/// Resolution of instants.
-pub(crate) const LAST: TimeDelta = TimeDelta::microseconds(1);
+/// The resolution of instants: the last instant of a span is this much before the next span.
+pub(crate) const TIME_RESOLUTION: TimeDelta = TimeDelta::microseconds(1);
 
 impl Calendar {
-    /// The calendar of this machine's time zone.
-    pub fn of_machine(now: DateTime<Utc>) -> Self {
+    /// Builds a calendar in this machine's time zone.
+    pub fn in_machine_zone(now: DateTime<Utc>) -> Self {
         Self {
             now,
             zone: Zone::Machine,
@@ -64,8 +63,8 @@ impl Calendar {
         self.day_of(self.now)
     }
 
-    /// An instant in the caller's zone.
-    pub(crate) fn local(&self, instant: DateTime<Utc>) -> DateTime<FixedOffset> {
+    /// Converts an instant to the caller's zone.
+    pub(crate) fn to_local(self, instant: DateTime<Utc>) -> DateTime<FixedOffset> {
         match self.zone {
             Zone::Utc => instant.fixed_offset(),
             Zone::Fixed(offset) => instant.with_timezone(&offset),
@@ -73,24 +72,28 @@ impl Calendar {
         }
     }
 
-    /// The day of an instant in the caller's zone.
+    /// Returns the day of an instant in the caller's zone.
     pub fn day_of(&self, instant: DateTime<Utc>) -> NaiveDate {
-        self.local(instant).date_naive()
+        self.to_local(instant).date_naive()
     }
 
-    /// The local time of day of an instant, to the minute.
-    pub fn clock_of(&self, instant: DateTime<Utc>) -> String {
-        self.local(instant).format("%H:%M").to_string()
+    /// Formats the local time of day of an instant to the minute, as in `09:46`.
+    pub fn format_time_of_day(&self, instant: DateTime<Utc>) -> String {
+        self.to_local(instant).format("%H:%M").to_string()
     }
 
-    /// The local day and time of an instant, to the minute.
-    pub fn minute_of(&self, instant: DateTime<Utc>) -> String {
-        format!("{} {}", self.day_of(instant), self.clock_of(instant))
+    /// Formats the local day and time of an instant to the minute, as in `2026-02-16 09:46`.
+    pub fn format_to_minute(&self, instant: DateTime<Utc>) -> String {
+        format!(
+            "{} {}",
+            self.day_of(instant),
+            self.format_time_of_day(instant)
+        )
     }
 
-    /// How long ago, in the words by which a question finds it: three days ago is the third day
-    /// before this one, and two months ago the second month.
-    pub fn ago(&self, then: DateTime<Utc>) -> String {
+    /// Formats how long ago an instant was, in words by which a question finds it: `3 days ago` is
+    /// the third day before this one, and `2 months ago` the second month.
+    pub fn format_relative(&self, then: DateTime<Utc>) -> String {
         let seconds = (self.now - then).num_seconds();
         let (day, today) = (self.day_of(then), self.today());
         let days = (today - day).num_days();
@@ -112,32 +115,32 @@ impl Calendar {
         }
     }
 
-    /// The span of the days from `first` to `last`.
-    pub(crate) fn days(&self, first: NaiveDate, last: NaiveDate) -> Span {
+    /// Returns the span of the days from `first` to `last`.
+    pub(crate) fn span_of_days(&self, first: NaiveDate, last: NaiveDate) -> TimeSpan {
         let after = last.checked_add_days(Days::new(1)).unwrap_or(last);
-        Span {
-            since: self.zone.instant(first.and_time(NaiveTime::MIN)),
-            until: self.zone.instant(after.and_time(NaiveTime::MIN)) - LAST,
+        TimeSpan {
+            since: self.zone.resolve_local_time(first.and_time(NaiveTime::MIN)),
+            until: self.zone.resolve_local_time(after.and_time(NaiveTime::MIN)) - TIME_RESOLUTION,
         }
     }
 
-    /// A month of the year `year`.
-    pub(crate) fn month(&self, year: i32, month: u32) -> Option<Span> {
+    /// Returns the span of a month.
+    pub(crate) fn span_of_month(&self, year: i32, month: u32) -> Option<TimeSpan> {
         let first = NaiveDate::from_ymd_opt(year, month, 1)?;
         let last = first.checked_add_months(Months::new(1))?.pred_opt()?;
-        Some(self.days(first, last))
+        Some(self.span_of_days(first, last))
     }
 
-    pub(crate) fn year(&self, year: i32) -> Option<Span> {
+    pub(crate) fn span_of_year(&self, year: i32) -> Option<TimeSpan> {
         let first = NaiveDate::from_ymd_opt(year, 1, 1)?;
-        Some(self.days(first, NaiveDate::from_ymd_opt(year, 12, 31)?))
+        Some(self.span_of_days(first, NaiveDate::from_ymd_opt(year, 12, 31)?))
     }
 }
 
 impl Zone {
-    /// The instant of a local time: the first of two where clocks are set back, an hour later where
-    /// they are set forward over it.
-    pub(crate) fn instant(self, naive: NaiveDateTime) -> DateTime<Utc> {
+    /// Returns the instant of a local time: the first of two if clocks are set back, an hour later
+    /// if they are set forward over it.
+    pub(crate) fn resolve_local_time(self, naive: NaiveDateTime) -> DateTime<Utc> {
         let found = match self {
             Self::Utc => return naive.and_utc(),
             Self::Fixed(offset) => offset.from_local_datetime(&naive).map(|at| at.to_utc()),
@@ -154,8 +157,8 @@ impl Zone {
     }
 }
 
-impl Span {
-    pub fn at(instant: DateTime<Utc>) -> Self {
+impl TimeSpan {
+    pub fn of_instant(instant: DateTime<Utc>) -> Self {
         Self {
             since: instant,
             until: instant,
@@ -163,8 +166,8 @@ impl Span {
     }
 }
 
-/// The day of this number in a month, or why there is none.
-pub(crate) fn day(year: i32, month: u32, day: u32) -> Result<NaiveDate, String> {
+/// Returns the date, or why there is no such day.
+pub(crate) fn checked_date(year: i32, month: u32, day: u32) -> Result<NaiveDate, String> {
     if let Some(day) = NaiveDate::from_ymd_opt(year, month, day) {
         return Ok(day);
     }
@@ -187,8 +190,14 @@ mod tests {
         let at = |text| parse_timestamp(text).unwrap();
         let (now, zone) = (at("2026-02-13T09:00:00Z"), Zone::Utc);
         let calendar = Calendar { now, zone };
-        assert_eq!(calendar.ago(at("2026-02-13T08:59:50Z")), "just now");
-        assert_eq!(calendar.ago(at("2026-02-14T10:00:00Z")), "in 1 day");
+        assert_eq!(
+            calendar.format_relative(at("2026-02-13T08:59:50Z")),
+            "just now"
+        );
+        assert_eq!(
+            calendar.format_relative(at("2026-02-14T10:00:00Z")),
+            "in 1 day"
+        );
         for (then, ago) in [
             ("2026-02-13T08:50:30Z", "9 minutes ago"),
             ("2026-02-13T07:01:00Z", "1 hour ago"),
@@ -198,8 +207,8 @@ mod tests {
             ("2025-10-31T09:00:00Z", "4 months ago"),
             ("2019-04-01T09:00:00Z", "7 years ago"),
         ] {
-            assert_eq!(calendar.ago(at(then)), ago);
-            let span = calendar.spoken(ago).remove(0).spans[0];
+            assert_eq!(calendar.format_relative(at(then)), ago);
+            let span = calendar.find_time_mentions(ago).remove(0).spans[0];
             assert!((span.since..=span.until).contains(&at(then)), "{ago}");
         }
     }
@@ -207,10 +216,13 @@ mod tests {
     #[test]
     fn the_machines_zone_has_days_of_its_own() {
         let now = parse_timestamp("2026-02-18T12:00:00Z").unwrap();
-        let calendar = Calendar::of_machine(now);
-        let span = calendar.days(calendar.today(), calendar.today());
+        let calendar = Calendar::in_machine_zone(now);
+        let span = calendar.span_of_days(calendar.today(), calendar.today());
         assert_eq!(calendar.day_of(span.since), calendar.today());
         assert_eq!(calendar.day_of(span.until), calendar.today());
-        assert_ne!(calendar.day_of(span.until + LAST), calendar.today());
+        assert_ne!(
+            calendar.day_of(span.until + TIME_RESOLUTION),
+            calendar.today()
+        );
     }
 }

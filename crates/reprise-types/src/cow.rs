@@ -4,33 +4,33 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-/// Fetches one page of elements (the last may be shorter); unreadable elements are replaced by a
-/// placeholder, so that every other one keeps its index.
-pub type Fetch<T> = Arc<dyn Fn(usize) -> Vec<T> + Send + Sync>;
+/// A function that fetches one page of elements (the last may be shorter). It replaces unreadable
+/// elements by a placeholder, so that every other one keeps its index.
+pub type PageFetcher<T> = Arc<dyn Fn(usize) -> Vec<T> + Send + Sync>;
 
-/// Elements of a chunk, and of a page, of a [`Chunked`].
-pub const CHUNKED: usize = 256;
+/// Elements of a chunk, and of a page, of a [`SmallChunkVec`].
+pub const SMALL_CHUNK_LEN: usize = 256;
 
-/// A list of which one write copies a quarter of what [`CowVec`] does by itself, and that is read
-/// from its file a whole chunk at a time.
-pub type Chunked<T> = CowVec<T, CHUNKED, CHUNKED>;
+/// A [`CowVec`] with chunks of a quarter of the usual size, so that a write copies less, which is
+/// fetched from its file a whole chunk at a time.
+pub type SmallChunkVec<T> = CowVec<T, SMALL_CHUNK_LEN, SMALL_CHUNK_LEN>;
 
 #[derive(Debug)]
 enum Chunk<T, const PAGE: usize> {
-    Own(Vec<T>),
-    Left(LeftChunk<T, PAGE>),
+    Owned(Vec<T>),
+    Lazy(LazyChunk<T, PAGE>),
 }
 
-struct LeftChunk<T, const PAGE: usize> {
-    fetch: Fetch<T>,
+struct LazyChunk<T, const PAGE: usize> {
+    fetch: PageFetcher<T>,
     first_page: usize,
     len: usize,
     pages: Box<[OnceLock<Box<[T]>>]>,
-    /// All of them, once [`CowVec::load`] has read them.
+    /// All elements, once [`CowVec::load`] has read them.
     whole: OnceLock<Box<[T]>>,
 }
 
-impl<T, const PAGE: usize> fmt::Debug for LeftChunk<T, PAGE> {
+impl<T, const PAGE: usize> fmt::Debug for LazyChunk<T, PAGE> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "LeftChunk({} from page {})", self.len, self.first_page)
     }
@@ -39,34 +39,34 @@ impl<T, const PAGE: usize> fmt::Debug for LeftChunk<T, PAGE> {
 impl<T, const PAGE: usize> Chunk<T, PAGE> {
     fn len(&self) -> usize {
         match self {
-            Self::Own(elements) => elements.len(),
-            Self::Left(left) => left.len,
+            Self::Owned(elements) => elements.len(),
+            Self::Lazy(lazy) => lazy.len,
         }
     }
 
-    fn get(&self, place: usize) -> Option<&T> {
+    fn get(&self, offset: usize) -> Option<&T> {
         match self {
-            Self::Own(elements) => elements.get(place),
-            Self::Left(left) => match left.whole.get() {
-                Some(whole) => whole.get(place),
-                None => left.page(place / PAGE)?.get(place % PAGE),
+            Self::Owned(elements) => elements.get(offset),
+            Self::Lazy(lazy) => match lazy.whole.get() {
+                Some(whole) => whole.get(offset),
+                None => lazy.page(offset / PAGE)?.get(offset % PAGE),
             },
         }
     }
 
-    /// The elements of one page.
+    /// Returns the elements of one page.
     fn page(&self, number: usize) -> Option<&[T]> {
         match self {
-            Self::Own(elements) => elements.chunks(PAGE).nth(number),
-            Self::Left(left) => match left.whole.get() {
+            Self::Owned(elements) => elements.chunks(PAGE).nth(number),
+            Self::Lazy(lazy) => match lazy.whole.get() {
                 Some(whole) => whole.chunks(PAGE).nth(number),
-                None => left.page(number),
+                None => lazy.page(number),
             },
         }
     }
 }
 
-impl<T, const PAGE: usize> LeftChunk<T, PAGE> {
+impl<T, const PAGE: usize> LazyChunk<T, PAGE> {
     fn page(&self, number: usize) -> Option<&[T]> {
         let fetch = || (self.fetch)(self.first_page + number).into_boxed_slice();
         Some(self.pages.get(number)?.get_or_init(fetch))
@@ -78,9 +78,9 @@ impl<T, const PAGE: usize> LeftChunk<T, PAGE> {
     }
 }
 
-/// Append and replace on the writer's side, cheap clones for snapshots. `CHUNK` elements are copied
-/// together, a power of two so that an index splits by shift and mask; `PAGE` of them are fetched
-/// together from a chunk that is still in its file.
+/// A copy-on-write vector: the writer appends and replaces, and snapshots are cheap clones. `CHUNK`
+/// elements are copied together, a power of two so that an index splits by shift and mask; `PAGE`
+/// of them are fetched together from a chunk that is still in its file.
 #[derive(Debug)]
 pub struct CowVec<T, const CHUNK: usize = 1024, const PAGE: usize = 32> {
     chunks: Vec<Arc<Chunk<T, PAGE>>>,
@@ -106,11 +106,11 @@ impl<T, const CHUNK: usize, const PAGE: usize> Clone for CowVec<T, CHUNK, PAGE> 
 }
 
 impl<T, const CHUNK: usize, const PAGE: usize> CowVec<T, CHUNK, PAGE> {
-    /// `len` elements that `fetch` reads on demand.
-    pub fn left(len: usize, fetch: &Fetch<T>) -> Self {
+    /// Builds a vector of `len` elements that `fetch` reads on demand.
+    pub fn from_fetcher(len: usize, fetch: &PageFetcher<T>) -> Self {
         let chunk = |first: usize| {
             let len = CHUNK.min(len - first);
-            Arc::new(Chunk::Left(LeftChunk {
+            Arc::new(Chunk::Lazy(LazyChunk {
                 fetch: Arc::clone(fetch),
                 first_page: first / PAGE,
                 len,
@@ -124,11 +124,12 @@ impl<T, const CHUNK: usize, const PAGE: usize> CowVec<T, CHUNK, PAGE> {
         }
     }
 
-    /// Fetches all that is left, for every clone: an element is then two steps away, not five.
+    /// Fetches all elements that are still in the file, for every clone, so that reading one takes
+    /// two steps and not five.
     pub fn load(&self) {
         for chunk in &self.chunks {
-            if let Chunk::Left(left) = &**chunk {
-                left.load();
+            if let Chunk::Lazy(lazy) = &**chunk {
+                lazy.load();
             }
         }
     }
@@ -147,11 +148,12 @@ impl<T, const CHUNK: usize, const PAGE: usize> CowVec<T, CHUNK, PAGE> {
         chunk.filter(|_| index < self.len)?.get(index % CHUNK)
     }
 
-    /// Elements that stand beside each other from `index` on, one at least where there is one.
-    pub fn beside(&self, index: usize) -> &[T] {
+    /// Returns the elements from `index` on that are contiguous in memory; at least one if `index`
+    /// is within the vector.
+    pub fn contiguous_from(&self, index: usize) -> &[T] {
         let chunk = self.chunks.get(index / CHUNK);
         let (elements, at) = match chunk.map(|chunk| &**chunk) {
-            Some(Chunk::Own(elements)) => (elements.as_slice(), index % CHUNK),
+            Some(Chunk::Owned(elements)) => (elements.as_slice(), index % CHUNK),
             Some(chunk) => {
                 let page = chunk.page(index % CHUNK / PAGE);
                 (page.unwrap_or_default(), index % PAGE)
@@ -165,10 +167,10 @@ impl<T, const CHUNK: usize, const PAGE: usize> CowVec<T, CHUNK, PAGE> {
         let elements = |chunk: &'_ Arc<Chunk<T, PAGE>>| 0..chunk.len();
         self.chunks
             .iter()
-            .flat_map(move |chunk| elements(chunk).filter_map(|place| chunk.get(place)))
+            .flat_map(move |chunk| elements(chunk).filter_map(|offset| chunk.get(offset)))
     }
 
-    /// The elements page by page, in order.
+    /// Iterates over the elements page by page, in order.
     pub fn pages(&self) -> impl Iterator<Item = &[T]> {
         self.chunks.iter().flat_map(|chunk| {
             let pages = 0..chunk.len().div_ceil(PAGE);
@@ -176,17 +178,17 @@ impl<T, const CHUNK: usize, const PAGE: usize> CowVec<T, CHUNK, PAGE> {
         })
     }
 
-    /// Drops the oldest chunk, where there is another; how many elements that were.
-    pub fn drop_oldest(&mut self) -> usize {
-        let gone = match self.chunks.len() {
+    /// Removes the oldest chunk, unless it is the only one. Returns how many elements it had.
+    pub fn remove_oldest_chunk(&mut self) -> usize {
+        let removed = match self.chunks.len() {
             0 | 1 => 0,
             _ => self.chunks.remove(0).len(),
         };
-        self.len -= gone;
-        gone
+        self.len -= removed;
+        removed
     }
 
-    /// Bytes of heap that the elements take, shared or not.
+    /// Bytes of heap that the elements use, shared or not.
     pub fn memory_bytes(&self) -> usize {
         self.chunks.len() * CHUNK * size_of::<T>()
     }
@@ -195,16 +197,16 @@ impl<T, const CHUNK: usize, const PAGE: usize> CowVec<T, CHUNK, PAGE> {
 impl<T: Clone, const CHUNK: usize, const PAGE: usize> CowVec<T, CHUNK, PAGE> {
     pub fn get_mut(&mut self, index: usize) -> Option<&mut T> {
         let chunk = self.chunks.get_mut(index / CHUNK)?;
-        own(chunk, CHUNK).get_mut(index % CHUNK)
+        make_owned(chunk, CHUNK).get_mut(index % CHUNK)
     }
 
     pub fn push(&mut self, value: T) {
         if self.len.is_multiple_of(CHUNK) {
             self.chunks
-                .push(Arc::new(Chunk::Own(Vec::with_capacity(CHUNK))));
+                .push(Arc::new(Chunk::Owned(Vec::with_capacity(CHUNK))));
         }
         if let Some(chunk) = self.chunks.last_mut() {
-            own(chunk, CHUNK).push(value);
+            make_owned(chunk, CHUNK).push(value);
             self.len += 1;
         }
     }
@@ -223,26 +225,26 @@ impl<T, const CHUNK: usize, const PAGE: usize> FromIterator<T> for CowVec<T, CHU
                 return all;
             }
             all.len += chunk.len();
-            all.chunks.push(Arc::new(Chunk::Own(chunk)));
+            all.chunks.push(Arc::new(Chunk::Owned(chunk)));
         }
     }
 }
 
-/// The elements of a chunk, unshared. A copy gets the capacity of a whole chunk, so that the push
-/// that follows does not reallocate.
-fn own<T: Clone, const PAGE: usize>(
+/// Returns the elements of a chunk, which is copied first if it is shared or still in its file. A
+/// copy gets the capacity of a whole chunk, so that a following push does not reallocate.
+fn make_owned<T: Clone, const PAGE: usize>(
     chunk: &mut Arc<Chunk<T, PAGE>>,
     capacity: usize,
 ) -> &mut Vec<T> {
-    let is_own = Arc::get_mut(chunk).is_some_and(|chunk| matches!(chunk, Chunk::Own(_)));
-    if !is_own {
+    let is_owned = Arc::get_mut(chunk).is_some_and(|chunk| matches!(chunk, Chunk::Owned(_)));
+    if !is_owned {
         let mut copy = Vec::with_capacity(capacity);
-        copy.extend((0..chunk.len()).filter_map(|place| chunk.get(place).cloned()));
-        *chunk = Arc::new(Chunk::Own(copy));
+        copy.extend((0..chunk.len()).filter_map(|offset| chunk.get(offset).cloned()));
+        *chunk = Arc::new(Chunk::Owned(copy));
     }
     match Arc::get_mut(chunk) {
-        Some(Chunk::Own(elements)) => elements,
-        _ => unreachable!("it was made our own just now"),
+        Some(Chunk::Owned(elements)) => elements,
+        _ => unreachable!("the chunk was replaced by an owned one just now"),
     }
 }
 
@@ -260,9 +262,9 @@ mod tests {
         *live.get_mut(1_500).unwrap() = 7;
         assert_eq!((before.len(), live.len()), (2_500, 2_501));
         assert!(before.iter().copied().eq(0..2_500));
-        let first = |at: usize| before.beside(at).first().copied();
+        let first = |at: usize| before.contiguous_from(at).first().copied();
         assert_eq!([0, 1_030, 2_500].map(first), [Some(0), Some(1_030), None]);
-        assert_eq!(before.beside(1_030).len(), 1_018);
+        assert_eq!(before.contiguous_from(1_030).len(), 1_018);
         assert_eq!(
             [1_500, 2_500, 2_501].map(|at| live.get(at).copied()),
             [Some(7), Some(9), None]
@@ -270,20 +272,20 @@ mod tests {
         assert_eq!(live.get_mut(2_501), None);
         let shared = |i: usize| Arc::ptr_eq(&live.chunks[i], &before.chunks[i]);
         assert!(shared(0) && !shared(1) && !shared(2));
-        assert_eq!((live.drop_oldest(), live.len()), (1_024, 1_477));
+        assert_eq!((live.remove_oldest_chunk(), live.len()), (1_024, 1_477));
         assert_eq!(live.get(476), Some(&7));
     }
 
     #[test]
     fn what_was_left_is_fetched_page_by_page_once() {
         let fetched = Arc::new(Mutex::new(Vec::new()));
-        let asked = Arc::clone(&fetched);
-        let fetch: Fetch<u32> = Arc::new(move |page| {
-            asked.lock().unwrap().push(page);
+        let fetch_log = Arc::clone(&fetched);
+        let fetch: PageFetcher<u32> = Arc::new(move |page| {
+            fetch_log.lock().unwrap().push(page);
             let first = page as u32 * 32;
             (first..2_500.min(first + 32)).collect()
         });
-        let mut live: CowVec<u32> = CowVec::left(2_500, &fetch);
+        let mut live: CowVec<u32> = CowVec::from_fetcher(2_500, &fetch);
         assert_eq!((live.len(), live.get(2_500)), (2_500, None));
         for at in [40, 41, 1_030, 2_499] {
             assert_eq!(live.get(at), Some(&(at as u32)));

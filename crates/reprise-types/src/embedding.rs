@@ -1,4 +1,4 @@
-//! Embedding spaces and the check every vector passes before it may be stored or compared.
+//! Embedding spaces, and the check that every vector passes before it is stored or compared.
 
 use std::sync::{PoisonError, RwLock};
 
@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::limits::{DIMENSIONS_MAX, UNIT_NORM_TOLERANCE};
 
-/// The model that is built in, to whose cosines ranking was fitted.
+/// The built-in model, to whose cosines the ranking was fitted.
 pub const REFERENCE_MODEL: &str = "all-MiniLM-L6-v2";
 
-/// The coordinate system of a vector. Vectors of different spaces are never compared (C16).
+/// The coordinate system of a vector. Vectors of different spaces are never compared.
 #[derive(
     Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -23,15 +23,15 @@ pub struct EmbeddingSpace {
     pub dimensions: u16,
 }
 
-/// The cosines of a model between texts that have nothing to do with each other, in ten-
-/// thousandths. They are one model's as its bytes are: measured once, and kept beside its hash.
+/// The distribution of a model's cosines between unrelated texts, in ten-thousandths. It belongs to
+/// the bytes of one model: it is measured once and stored with the model's hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Unrelated {
+pub struct UnrelatedCosines {
     mean: i32,
     deviation: i32,
 }
 
-impl Unrelated {
+impl UnrelatedCosines {
     pub fn new(mean: f32, deviation: f32) -> Self {
         let whole = |part: f32| (part * 1e4).round() as i32;
         Self {
@@ -49,21 +49,21 @@ impl Unrelated {
     }
 }
 
-/// What was measured of the models that this process has opened. Of a space it never changes.
-static MEASURED: RwLock<Vec<(EmbeddingSpace, Unrelated)>> = RwLock::new(Vec::new());
+/// Unrelated cosines of the models that this process has opened, fixed for each space.
+static MEASURED: RwLock<Vec<(EmbeddingSpace, UnrelatedCosines)>> = RwLock::new(Vec::new());
 
 impl EmbeddingSpace {
-    /// Says what its model gives unrelated texts; the first word holds.
-    pub fn measured(&self, unrelated: Unrelated) {
+    /// Registers the cosines that its model gives unrelated texts; the first registration stays.
+    pub fn register_unrelated_cosines(&self, unrelated: UnrelatedCosines) {
         let mut all = MEASURED.write().unwrap_or_else(PoisonError::into_inner);
         if all.iter().all(|(space, _)| space != self) {
             all.push((self.clone(), unrelated));
         }
     }
 
-    /// What its model gives unrelated texts; `None` where nobody has measured it: then it is taken
-    /// for one like [`REFERENCE_MODEL`].
-    pub fn unrelated(&self) -> Option<Unrelated> {
+    /// Returns the cosines that its model gives unrelated texts. `None` if nobody has measured
+    /// them: then callers treat the model like [`REFERENCE_MODEL`].
+    pub fn unrelated_cosines(&self) -> Option<UnrelatedCosines> {
         let all = MEASURED.read().unwrap_or_else(PoisonError::into_inner);
         let found = all.iter().find(|(space, _)| space == self);
         found.map(|(_, unrelated)| *unrelated)
@@ -82,12 +82,12 @@ impl Embedding {
         Self { space, vector }
     }
 
-    /// Refuses a vector that [`check_unit_vector`] refuses.
-    pub fn check(&self) -> Result<(), VectorError> {
+    /// Returns the error of [`check_unit_vector`] for its vector, if it has one.
+    pub fn validate(&self) -> Result<(), VectorError> {
         check_unit_vector(&self.vector, usize::from(self.space.dimensions))
     }
 
-    pub fn parts(&self) -> (&EmbeddingSpace, &[f32]) {
+    pub fn space_and_vector(&self) -> (&EmbeddingSpace, &[f32]) {
         (&self.space, &self.vector)
     }
 }

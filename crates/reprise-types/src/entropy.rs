@@ -1,36 +1,36 @@
-//! Randomness from the machine, read here only, and the one hash that names and proves contents
-//! outside the file.
+//! Randomness from the machine, which is read here only, and the hash that names and verifies
+//! contents outside the memory file.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 
-/// 128 fresh bits from the standard library's per-thread random keys: for ids and file names, never
-/// for cryptography.
+/// Returns 128 fresh bits from the standard library's per-thread random keys: for ids and file
+/// names, never for cryptography.
 pub fn system_entropy() -> u128 {
     let half = || RandomState::new().build_hasher().finish();
     (u128::from(half()) << 64) | u128::from(half())
 }
 
-/// 256 bits from the operating system's generator, in hexadecimal: for tokens that must not be
-/// guessable.
-pub fn secret() -> std::io::Result<String> {
+/// Returns 256 bits from the operating system's generator in hexadecimal, for tokens that must not
+/// be guessable.
+pub fn generate_secret() -> std::io::Result<String> {
     let mut random = [0; 32];
     getrandom::fill(&mut random).map_err(std::io::Error::other)?;
     Ok(HEXLOWER.encode(&random))
 }
 
-/// The next number of a seeded sequence, the same on every machine: `SplitMix64` (Steele, Lea and
-/// Flood 2014). No source of secrets.
-pub fn splitmix(state: &mut u64) -> u64 {
+/// Returns the next number of a seeded sequence, which is the same on every machine: `SplitMix64`
+/// (Steele, Lea and Flood 2014). It is no source of secrets.
+pub fn next_splitmix64(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     mixed ^ (mixed >> 31)
 }
 
-/// The SHA-256 of `bytes` as 64 lower-case hex digits.
+/// Returns the SHA-256 of `bytes` as 64 lower-case hex digits.
 pub fn sha256_hex(bytes: &[u8]) -> String {
     HEXLOWER.encode(&Sha256::digest(bytes))
 }

@@ -24,7 +24,7 @@ pub enum MemoryError {
          try again in a moment"
     )]
     WritesFull { bytes: usize, limit: usize },
-    #[error("memory did not answer within {budget_ms} ms; go on without it")]
+    #[error("memory did not answer within {budget_ms} ms; {}", late_answer_advice(*budget_ms))]
     TimedOut { budget_ms: u64 },
     #[error("memory for user `{user}` is not running; try again in a moment")]
     Unavailable { user: String },
@@ -33,10 +33,23 @@ pub enum MemoryError {
     Invalid { message: String },
     #[error("{message}")]
     Storage { message: String },
+    /// Storage that cannot be used now, as a file that another process holds.
+    #[error("{message}")]
+    StorageBusy { message: String },
+}
+
+/// Says what the caller can do after such a wait: a host that asks unbidden goes on, a person asks
+/// again.
+fn late_answer_advice(budget_ms: u64) -> &'static str {
+    if budget_ms < crate::limits::PURPOSEFUL_BUDGET_MS {
+        return "go on without it";
+    }
+    "this machine is busy, or the model is still being loaded: ask again in a moment, and run \
+     `reprise doctor` if that does not help"
 }
 
 impl MemoryError {
-    /// Its agent has ended, or the service is shutting down.
+    /// Builds the error of a user whose agent has ended, as while the service is shutting down.
     pub fn unavailable(user: &crate::UserId) -> Self {
         let user = user.to_string();
         Self::Unavailable { user }
@@ -47,14 +60,16 @@ impl MemoryError {
             Self::Overloaded { .. }
             | Self::WritesFull { .. }
             | Self::TimedOut { .. }
-            | Self::Unavailable { .. } => ErrorKind::Retry,
+            | Self::Unavailable { .. }
+            | Self::StorageBusy { .. } => ErrorKind::Retry,
             Self::Invalid { .. } => ErrorKind::Caller,
             Self::Storage { .. } => ErrorKind::Operator,
         }
     }
 }
 
-/// Failure of an optional helper (query expansion, reranking). The recall goes on without it.
+/// The failure of an optional helper: query expansion, reranking, a second store of vectors. The
+/// recall goes on without it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct HelperError {
@@ -66,10 +81,12 @@ pub struct HelperError {
 #[non_exhaustive]
 pub enum EmbedError {
     /// No model or inference engine on this machine.
-    #[error("{message}; run `reprise models pull`")]
+    #[error("{message}; run `reprise doctor models pull`")]
     Unavailable { message: String },
     /// The model returned something that is not a unit vector.
-    #[error("the model answered with an unusable vector ({message}); run `reprise models verify`")]
+    #[error(
+        "the model answered with an unusable vector ({message}); run `reprise doctor models verify`"
+    )]
     BadOutput { message: String },
     #[error("the inference engine failed: {message}; run `reprise doctor`")]
     Engine { message: String },

@@ -1,14 +1,14 @@
-//! The filter of a recall (M31): which records may answer.
+//! The filter of a recall: which records may be results.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::kind::{MemoryKind, MemorySource, RecordType};
 
-/// Every part that is given must hold; a part that is `None` holds for all.
+/// A filter of records: every field that is set must match, a field that is `None` matches all.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct MemoryFilter {
-    /// Only what is one of these to a person.
+    /// Only records of these types, as a person would call them.
     #[serde(default)]
     pub types: Option<Vec<RecordType>>,
     /// Only these kinds.
@@ -17,17 +17,21 @@ pub struct MemoryFilter {
     pub sources: Option<Vec<MemorySource>>,
     /// Only records with a `timestamp` at this instant or later.
     pub since: Option<DateTime<Utc>>,
-    /// Only records with a `timestamp` at this instant or earlier (C26).
+    /// Only records with a `timestamp` at this instant or earlier.
     #[serde(default)]
     pub until: Option<DateTime<Utc>>,
     /// Only this session.
     pub session_id: Option<String>,
-    /// Only records with all of these tags (A9), compared in their normal form.
+    /// Only records with all of these tags, compared in their normal form.
     #[serde(default)]
     pub tags: Option<Vec<String>>,
-    /// What else a tag of `tags` may be kept as, `(spelling, tag)`, both in their normal form.
+    /// Only records with at least one of these tags, compared in their normal form.
+    #[serde(default)]
+    pub any_tags: Option<Vec<String>>,
+    /// Other spellings under which a tag of `tags` or `any_tags` may be stored, as `(spelling,
+    /// tag)`, both in their normal form.
     #[serde(skip)]
-    pub spellings: Vec<(String, String)>,
+    pub tag_spellings: Vec<(String, String)>,
     /// Only this project: tagged `project:NAME`, or `project` in the metadata.
     #[serde(default)]
     pub project: Option<String>,
@@ -37,14 +41,14 @@ pub struct MemoryFilter {
 }
 
 impl MemoryFilter {
-    /// Whether it admits every record.
+    /// Whether the filter admits every record.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether a record with these properties may answer. Does not check tags, which can change,
-    /// nor type, project and author, which are in details and metadata.
-    pub fn admits(
+    /// Whether a record with these properties passes the filter. Does not check tags, which can
+    /// change, nor type, project and author, which are in details and metadata.
+    pub fn matches_record(
         &self,
         kind: MemoryKind,
         source: MemorySource,
@@ -76,7 +80,7 @@ mod tests {
     fn every_part_narrows_on_its_own() {
         let at = parse_timestamp("2026-02-16T09:00:00Z").unwrap();
         let admits = |filter: &MemoryFilter| {
-            filter.admits(MemoryKind::Finding, MemorySource::WorkerResult, at, "s1")
+            filter.matches_record(MemoryKind::Finding, MemorySource::WorkerResult, at, "s1")
         };
         assert!(admits(&MemoryFilter::default()));
         assert!(MemoryFilter::default().is_empty());

@@ -9,9 +9,7 @@ use ulid::Ulid;
 
 /// A text that is not an identifier.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "`{text}` is not a ULID (26 characters of Crockford base 32); pass an id that Reprise printed"
-)]
+#[error("`{text}` is not an id; copy one that Reprise printed")]
 pub struct IdError {
     text: String,
 }
@@ -28,7 +26,7 @@ macro_rules! ulid_newtype {
         pub struct $name(u128);
 
         impl $name {
-            /// Makes an id from milliseconds since the Unix epoch (48 bits are kept) and 80 random
+            /// Builds an id from milliseconds since the Unix epoch (48 bits are used) and 80 random
             /// bits.
             pub fn from_parts(unix_ms: u64, random: u128) -> Self {
                 Self(Ulid::from_parts(unix_ms, random).0)
@@ -83,11 +81,11 @@ macro_rules! ulid_newtype {
 }
 
 ulid_newtype! {
-    /// The id of one record, unique within its file; sorts by the time the record was kept.
+    /// The id of one record, unique within its file; sorts by the time at which it was stored.
     RecordId
 }
 ulid_newtype! {
-    /// The receipt of one recall, to which an outcome can be credited later.
+    /// The id of one recall, to which an outcome can be credited later.
     RecallId
 }
 
@@ -113,7 +111,7 @@ mod tests {
     fn refuses_other_text_with_what_to_do() {
         let error = "memory/one".parse::<RecordId>().unwrap_err().to_string();
         assert!(
-            error.contains("memory/one") && error.contains("pass an id"),
+            error.contains("memory/one") && error.contains("copy one"),
             "{error}"
         );
     }

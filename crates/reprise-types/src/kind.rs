@@ -1,8 +1,8 @@
 //! The closed vocabularies of a record: its type for people, kind, source, confidence, evidence,
 //! visibility, retention.
 //!
-//! Each name is the wire form and the display form at once; an unknown name is an error that lists
-//! the known ones. The file format stores the numbers, which therefore never change.
+//! Each name is the wire form and the display form; an unknown name is an error that lists the
+//! known ones. The file format stores the numbers, which therefore never change.
 
 use std::fmt;
 use std::str::FromStr;
@@ -40,24 +40,24 @@ macro_rules! vocabulary {
                 match self { $(Self::$variant => $text,)* }
             }
 
-            /// The number the file format stores.
+            /// The number that the file format stores.
             pub fn number(self) -> u8 {
                 match self { $(Self::$variant => $number,)* }
             }
 
-            /// The inverse of [`Self::number`]; `None` for a number of a newer format.
+            /// Returns the value of a stored number; `None` for a number of a newer format.
             pub fn from_number(number: u8) -> Option<Self> {
                 match number { $($number => Some(Self::$variant),)* _ => None }
             }
         }
 
-        impl crate::Wire for $name {
-            fn put(&self, out: &mut crate::ByteWriter) {
-                self.number().put(out);
+        impl crate::BinaryCodec for $name {
+            fn encode(&self, out: &mut crate::ByteWriter) {
+                self.number().encode(out);
             }
 
-            fn take(r: &mut crate::ByteReader<'_>) -> Option<Self> {
-                Self::from_number(r.u8()?)
+            fn decode(r: &mut crate::ByteReader<'_>) -> Option<Self> {
+                Self::from_number(r.read_u8()?)
             }
         }
 
@@ -70,7 +70,7 @@ macro_rules! vocabulary {
         impl FromStr for $name {
             type Err = UnknownName;
 
-            /// Accepts the wire name and the seed documents' `PascalCase`, in any letter case.
+            /// Parses the wire name or the seed documents' `PascalCase`, in any letter case.
             fn from_str(text: &str) -> Result<Self, UnknownName> {
                 let folded: String = text
                     .chars()
@@ -80,7 +80,7 @@ macro_rules! vocabulary {
                 Self::ALL
                     .iter()
                     .copied()
-                    .find(|value| value.name().replace('_', "") == folded)
+                    .find(|value| value.name().replace(['_', '-'], "") == folded)
                     .ok_or_else(|| UnknownName {
                         what: $what,
                         got: text.chars().take(64).collect(),
@@ -102,21 +102,22 @@ macro_rules! vocabulary {
 }
 
 vocabulary! {
-    /// What a record is to a person: one word on every interface, which kind and source imply.
+    /// The type of a record as a person would call it: one word on every interface, which kind and
+    /// source imply.
     RecordType, "type", {
-        /// Something that somebody wrote down, or that was found out.
+        /// Something that somebody wrote down or found out.
         Note = 1, "note";
         /// What a person said to an agent.
         Prompt = 2, "prompt";
         /// What an agent said.
         Answer = 3, "answer";
-        /// A change as a repository has it.
+        /// A commit in a repository.
         Commit = 4, "commit";
-        /// A run of tests, and how it ended.
+        /// A run of tests and its result.
         Test = 5, "test";
-        /// A command, and what it printed.
+        /// A command and what it printed.
         Command = 6, "command";
-        /// A task as a whole: its plan, or how it went.
+        /// A task as a whole: its plan or its outcome.
         Run = 7, "run";
         /// What was decided.
         Decision = 8, "decision";
@@ -128,7 +129,7 @@ vocabulary! {
 }
 
 vocabulary! {
-    /// What a record is (M29).
+    /// The kind of a record.
     MemoryKind, "memory kind", {
         /// A thing that happened.
         Episode = 1, "episode";
@@ -142,21 +143,21 @@ vocabulary! {
 }
 
 impl MemoryKind {
-    /// What a word of another vocabulary is here (C6): its own name, an observation's type or a
-    /// learning's category; any other word is something that happened.
-    pub fn meant_by(word: &str) -> Self {
+    /// Returns the kind that a word of another vocabulary means: a kind's own name, the type of an
+    /// observation or the category of a learning; any other word is an episode.
+    pub fn from_foreign_word(word: &str) -> Self {
         match word.to_lowercase().as_str() {
             "fix" | "type" | "api" | "learning" | "lesson" => Self::Finding,
             "preference" | "summary" => Self::Pattern,
             "decision" => Self::Strategy,
-            // failure, task_completion, error, success, context, and what nobody has thought of
+            // failure, task_completion, error, success, context, and any unforeseen word
             other => other.parse().unwrap_or(Self::Episode),
         }
     }
 }
 
 vocabulary! {
-    /// Who a record came from (M28).
+    /// The source that a record came from.
     MemorySource, "memory source", {
         /// Direct user messages.
         UserInput = 1, "user_input";
@@ -172,10 +173,10 @@ vocabulary! {
 }
 
 vocabulary! {
-    /// How sure the author was, in five words; each stands for a fifth of 0..1 (C7).
+    /// How sure the author was, in five words, each of which covers a fifth of 0..1.
     ConfidenceLevel, "confidence level", {
         /// Centre 0.1.
-        VeryLow = 1, "very_low";
+        VeryLow = 1, "very-low";
         /// Centre 0.3.
         Low = 2, "low";
         /// Centre 0.5.
@@ -183,17 +184,17 @@ vocabulary! {
         /// Centre 0.7.
         High = 4, "high";
         /// Centre 0.9.
-        VeryHigh = 5, "very_high";
+        VeryHigh = 5, "very-high";
     }
 }
 
 impl ConfidenceLevel {
-    /// The confidence that writing this word stores.
+    /// Returns the confidence that is stored for this word.
     pub fn centre(self) -> f32 {
         f32::from(self.number()) * 0.2 - 0.1
     }
 
-    /// The word for a confidence of 0..1; values outside are clamped.
+    /// Returns the word for a confidence of 0..1; values outside are clamped.
     pub fn from_confidence(confidence: f32) -> Self {
         match confidence {
             c if c < 0.2 => Self::VeryLow,
@@ -206,7 +207,7 @@ impl ConfidenceLevel {
 }
 
 vocabulary! {
-    /// What a statement rests on (A17).
+    /// The evidence that a statement rests on.
     Evidence, "evidence kind", {
         /// Written down by an authority.
         Documented = 1, "documented";
@@ -222,15 +223,15 @@ vocabulary! {
 }
 
 vocabulary! {
-    /// How far a record may travel (C3). Only an explicit act raises it.
+    /// Who may see a record. Only an explicit act raises it.
     Visibility, "visibility", {
         /// This user alone; the default.
         Private = 1, "private";
         /// Projected into the user's workspace.
         Workspace = 2, "workspace";
-        /// The shared lesson store.
+        /// Visible in the shared lesson store.
         Shared = 3, "shared";
-        /// The global store.
+        /// Visible in the global store.
         Published = 4, "published";
     }
 }
@@ -246,7 +247,7 @@ vocabulary! {
 }
 
 vocabulary! {
-    /// Why a run failed (C34).
+    /// The reason for which a run failed.
     FailKind, "failure kind", {
         /// The work itself failed.
         Task = 1, "task";
@@ -269,27 +270,27 @@ impl FailKind {
 }
 
 vocabulary! {
-    /// A revision of a run's quality after its end (C35). Of several, the strongest holds: approved
-    /// or scored (the later one), then retried, then related run succeeded.
+    /// A revision of a run's quality after its end. Of several, the strongest counts: approved or
+    /// scored (the later one), then retried, then related run succeeded.
     Revision, "revision", {
         /// A person approved the result.
         Approved = 1, "approved";
-        /// The same request was repeated in other words.
+        /// A person repeated the request in other words.
         Retried = 2, "retried";
         /// A related run succeeded later.
         RelatedSucceeded = 3, "related_succeeded";
         /// A person or a test gave a quality.
         Scored = 4, "scored";
-        /// Its outcome was taken back: nothing is learned from it.
+        /// Its outcome was withdrawn: nothing is learned from it.
         Withdrawn = 5, "withdrawn";
     }
 }
 
-/// How long a record stays (C2).
+/// How long a record is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Retention {
-    /// Session buffers and metrics: purged after so many seconds.
+    /// Kept for some seconds, as session buffers and metrics are, and then purged.
     Scratch {
         /// Seconds from `known_at` until the record may be purged.
         ttl_seconds: u32,
@@ -320,18 +321,18 @@ mod tests {
 
     #[test]
     fn there_are_five_sources_and_four_kinds_and_their_numbers_stay() {
-        let told = MemorySource::ALL
+        let names = MemorySource::ALL
             .iter()
             .map(|one| (one.number(), one.name()));
-        assert!(told.eq([
+        assert!(names.eq([
             (1, "user_input"),
             (2, "conductor_plan"),
             (3, "worker_result"),
             (4, "writer_revision"),
             (5, "trajectory_outcome"),
         ]));
-        let told = MemoryKind::ALL.iter().map(|one| (one.number(), one.name()));
-        assert!(told.eq([
+        let names = MemoryKind::ALL.iter().map(|one| (one.number(), one.name()));
+        assert!(names.eq([
             (1, "episode"),
             (2, "strategy"),
             (3, "finding"),
@@ -342,7 +343,14 @@ mod tests {
     #[test]
     fn accepts_the_seed_spelling() {
         assert_eq!("UserInput".parse(), Ok(MemorySource::UserInput));
-        assert_eq!("very-high".parse(), Ok(ConfidenceLevel::VeryHigh));
+        for spelling in ["very-high", "very_high", "VeryHigh"] {
+            assert_eq!(spelling.parse(), Ok(ConfidenceLevel::VeryHigh));
+        }
+        assert_eq!(
+            ConfidenceLevel::VeryLow.name(),
+            "very-low",
+            "as the document has it"
+        );
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The shared data types, limits and traits of Reprise, which every crate may use.
 //!
-//! `MemoryRecord` and its parts, filters, recall answers, identifiers, limits, and the ports
+//! `MemoryRecord` and its parts, filters, recall responses, identifiers, limits, and the ports
 //! (`MemoryProvider`, `Embedder`, `VectorStore`, `LearningEngine`, `Clock`; optional are
 //! `QueryExpander` and `Reranker`).
 //!
@@ -12,21 +12,25 @@
 //! let mut record = NewRecord::new("tea at five", MemorySource::UserInput, MemoryKind::Finding);
 //! record.tags = vec!["habits".to_owned()];
 //! assert_eq!(record.text, "tea at five");
-//! // An id is printed as a ULID, and read again.
+//! // An id is printed as a ULID and parsed from one.
 //! let id = RecordId::from_parts(1_771_234_567_890, 42);
 //! assert_eq!(id.to_string().parse(), Ok(id));
 //! ```
 
+mod access;
 mod annotation;
 mod bytes;
 mod calendar;
 mod context;
 mod cow;
+mod debug_and_panics;
 mod embedding;
 mod entropy;
 mod error;
 mod filter;
+mod hit_lines;
 mod id;
+mod json_line;
 mod kind;
 pub mod limits;
 mod list;
@@ -37,53 +41,63 @@ mod record;
 mod record_type;
 mod restart;
 mod run;
-mod show;
 mod spoken;
 mod time;
-mod typed;
+mod time_argument;
 mod user;
-mod way_out;
 mod write;
 
-pub use annotation::{Annotation, Link, Related, Seen, normal_tag, normal_tags};
-pub use bytes::{ByteReader, ByteWriter, Tail, Wire, put_signed, put_varint};
-pub use calendar::{Calendar, Span, TimeError, Zone};
-pub use context::{ContextBlock, TokensBy};
-pub use cow::{CHUNKED, Chunked, CowVec, Fetch};
-pub use embedding::{
-    Embedding, EmbeddingSpace, REFERENCE_MODEL, Unrelated, VectorError, check_unit_vector, dot,
-    normalize,
+pub use access::{ReleaseTarget, WithheldReason};
+pub use annotation::{
+    Annotation, RecordLink, RelatedRecord, SeenStats, normalize_tag, normalize_tags,
 };
-pub use entropy::{secret, sha256_hex, splitmix, system_entropy};
+pub use bytes::{BinaryCodec, ByteReader, ByteWriter, TailCodec, append_signed, append_varint};
+pub use calendar::{Calendar, TimeError, TimeSpan, Zone};
+pub use context::{ContextBlock, TokenUnit};
+pub use cow::{CowVec, PageFetcher, SMALL_CHUNK_LEN, SmallChunkVec};
+pub use debug_and_panics::{lock, panic_message, spawn_or_return};
+pub use embedding::{
+    Embedding, EmbeddingSpace, REFERENCE_MODEL, UnrelatedCosines, VectorError, check_unit_vector,
+    dot, normalize,
+};
+pub use entropy::{generate_secret, next_splitmix64, sha256_hex, system_entropy};
 pub use error::{EmbedError, ErrorKind, HelperError, MemoryError};
 pub use filter::MemoryFilter;
+pub use hit_lines::{
+    HitLine, HitPart, HitStyle, HitView, RecordCaption, describe_state, render_hit,
+};
 pub use id::{ID_PATTERN, IdError, RecallId, RecordId};
+pub use json_line::{
+    JsonLine, parse_first_object, parse_json_line, parse_json_object, repair_json,
+};
 pub use kind::{
     ConfidenceLevel, Credit, Evidence, FailKind, MemoryKind, MemorySource, RecordType, Retention,
     Revision, UnknownName, Visibility,
 };
-pub use list::{Cursor, CursorError, ListRequest, Order, Page};
+pub use list::{Cursor, CursorError, ListOrder, ListRequest, RecordPage};
 pub use ports::{
-    Clock, Embedder, LearningEngine, MemoryProvider, QueryExpander, Reranker, Unlearned,
+    Clock, Embedder, LearningEngine, MemoryProvider, NoLearning, QueryExpander, Reranker,
     VectorStore,
 };
-pub use quote::{QuotedMemory, acts, is_hidden, one_line, unframed, without_quoted};
+pub use quote::{
+    QuotedMemory, is_invisible, is_unsafe_to_display, remove_frame_lines, remove_quoted_memory,
+    to_one_line,
+};
 pub use recall::{
-    Degraded, LearnedMove, MatchedIdentifier, PublishedBy, RankSignal, Recall, RecallRequest,
-    RecallScope, RetrievedMemory, SearchTier, TaughtBy, Verdict, Why, Worked,
+    ContributingRun, DegradedPart, LearnedAdjustment, MatchedIdentifier, OutcomeSummary,
+    PublicationOrigin, RankExplanation, RankSignal, RecallRequest, RecallResponse, RecallScope,
+    RelevanceVerdict, RetrievedMemory, SearchRoute,
 };
 pub use record::{
-    ContentHash, ExternalId, MemoryRecord, NewRecord, Provenance, RecordBody, json_bytes,
+    ContentHash, ExternalId, MemoryRecord, NewRecord, Provenance, RecordBody, json_size,
 };
-pub use record_type::About;
+pub use record_type::RecordByline;
 pub use restart::RestartBudget;
 pub use run::{
-    AdapterWeights, ChainStep, Consolidation, EndedRun, Expected, LearningEvent, Receipt,
-    RunBeginning, RunEnding, RunOutcome, RunPattern, RunStep,
+    AdapterFit, AdapterWeights, ChainStep, EndedRun, LearningEvent, OutcomePrediction,
+    RecallReceipt, RunBeginning, RunEnding, RunOutcome, RunPattern, RunStep,
 };
-pub use show::{handed_over, lock, panic_words};
-pub use spoken::{Event, Side, Spoken};
-pub use time::{SystemClock, TimestampError, parse_timestamp, to_the_minute};
+pub use spoken::{EventMention, TimeMention, TimeRelation};
+pub use time::{SystemClock, TimestampError, format_minute_utc, parse_timestamp};
 pub use user::{UserId, UserIdError};
-pub use way_out::{WayOut, Withheld};
 pub use write::{RejectReason, WriteOutcome};

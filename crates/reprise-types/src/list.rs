@@ -11,14 +11,14 @@ use crate::id::{ID_PATTERN, RecordId};
 use crate::limits::PAGE_DEFAULT;
 use crate::record::MemoryRecord;
 
-/// A request for one page.
+/// A request for one page of a list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ListRequest {
     /// Which records are listed.
     pub filter: MemoryFilter,
     /// Most records of the page.
     pub limit: usize,
-    /// Where the page before it ended; `None` for the first.
+    /// The position at which the previous page ended; `None` for the first page.
     pub after: Option<Cursor>,
 }
 
@@ -32,31 +32,31 @@ impl Default for ListRequest {
     }
 }
 
-/// What a list begins with.
+/// The order of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Order {
-    /// What happened last.
+pub enum ListOrder {
+    /// The latest record comes first.
     NewestFirst,
-    /// What happened first.
+    /// The earliest record comes first.
     OldestFirst,
 }
 
-/// A page of memory.
+/// One page of a list of records.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Page {
-    /// In the order of the list, by when they happened; ties by id.
+pub struct RecordPage {
+    /// The records in the order of the list, by `timestamp`; ties by id.
     pub records: Vec<MemoryRecord>,
-    /// Where the next page goes on; `None` on the last.
+    /// The position at which the next page begins; `None` on the last page.
     pub next: Option<Cursor>,
-    /// Records that the filter admits, on all pages.
+    /// Number of records that the filter admits, on all pages.
     pub considered: u32,
-    /// Records of this page that could not be read back.
+    /// Number of records of this page that could not be read.
     pub damaged: usize,
     /// Hints for a reader, for example why a filter admits nothing.
     pub notes: Vec<String>,
 }
 
-/// The position of a record in the order of a list. Stays valid when records are added or
+/// The position of a record in the order of a list. It stays valid when records are added or
 /// forgotten.
 #[derive(
     Debug,
@@ -87,7 +87,7 @@ pub struct CursorError {
 }
 
 impl Cursor {
-    /// Its texts, as a regular expression without its ends: all that a record can have.
+    /// Returns the regular expression of its texts, without anchors.
     pub fn pattern() -> String {
         format!(r"-?[0-9]{{1,18}}\.{ID_PATTERN}")
     }

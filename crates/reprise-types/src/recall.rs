@@ -1,4 +1,4 @@
-//! The request and the answer of a recall: records, calibrated scores, and the reasons for them.
+//! The request and the response of a recall: records, calibrated scores, and the reasons for them.
 
 use std::str::FromStr;
 
@@ -12,7 +12,7 @@ use crate::filter::MemoryFilter;
 use crate::id::{RecallId, RecordId};
 use crate::limits::TOP_K_DEFAULT;
 use crate::record::MemoryRecord;
-use crate::spoken::Spoken;
+use crate::spoken::TimeMention;
 use crate::user::UserId;
 
 /// A recall request.
@@ -22,32 +22,34 @@ pub struct RecallRequest {
     pub query: String,
     /// Maximum number of results; 0 returns none.
     pub top_k: usize,
-    /// Which records may answer.
+    /// Which records may be results.
     pub filter: MemoryFilter,
-    /// Answer as of this instant: only records known by then (`known_at`), in their state of then.
+    /// The instant whose memory is searched: only records known by then (`known_at`), in their
+    /// state of then.
     pub as_of: Option<DateTime<Utc>>,
-    /// The times that the query names, resolved in the caller's calendar ([`Self::heard`]).
-    pub when: Vec<Spoken>,
-    /// The caller's time: what is over by then does not answer.
+    /// The times that the query names, resolved in the caller's calendar
+    /// ([`Self::with_times_from_query`]).
+    pub query_times: Vec<TimeMention>,
+    /// The caller's time: records that have expired by then are no results.
     pub now: Option<DateTime<Utc>>,
 }
 
 impl RecallRequest {
-    /// A request with the default number of results and no filter.
+    /// Builds a request with the default number of results and no filter.
     pub fn new(query: impl Into<String>) -> Self {
         Self {
             query: query.into(),
             top_k: TOP_K_DEFAULT,
             filter: MemoryFilter::default(),
             as_of: None,
-            when: Vec::new(),
+            query_times: Vec::new(),
             now: None,
         }
     }
 
-    /// Refuses an empty query, and names the operation that lists without one; and a question that
-    /// nothing may answer.
-    pub fn check(&self) -> Result<(), MemoryError> {
+    /// Returns an error for an empty query, which names the operation that lists without one, and
+    /// for a limit of 0.
+    pub fn validate(&self) -> Result<(), MemoryError> {
         if self.query.trim().is_empty() {
             return Err(MemoryError::Invalid {
                 message: "the question is empty; `reprise list` looks through memory without one"
@@ -62,60 +64,81 @@ impl RecallRequest {
         Ok(())
     }
 
-    /// The same request with the times that the query names, resolved in this calendar.
+    /// Adds the times that the query names, resolved in this calendar, and the calendar's time.
     #[must_use]
-    pub fn heard(self, calendar: &Calendar) -> Self {
+    pub fn with_times_from_query(self, calendar: &Calendar) -> Self {
         Self {
-            when: calendar.spoken(&self.query),
+            query_times: calendar.find_time_mentions(&self.query),
             now: Some(calendar.now),
             ..self
         }
     }
 }
 
-/// The answer to one recall.
+/// The response to one recall.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Recall {
-    /// The receipt, which an outcome refers to.
+#[schemars(rename = "Recall")]
+pub struct RecallResponse {
+    /// The id of the recall, which an outcome refers to.
     pub recall_id: RecallId,
-    /// Best first, by `sona_score`, ties by newer record; the oldest first where all of a time is
-    /// asked for. From the sixth on, every other rank goes
-    /// to the best record of a session not yet among the results.
+    /// The results, best first by `sona_score`, ties by newer record; the oldest first if the query
+    /// asks for everything of a time. From the sixth on, every other rank goes to the best record
+    /// of a session that is not yet among the results.
     pub results: Vec<RetrievedMemory>,
-    /// What was left out of this answer, if anything.
-    pub degraded: Vec<Degraded>,
+    /// The parts of the recall that were unavailable or late.
+    pub degraded: Vec<DegradedPart>,
     /// How the vectors were searched.
-    pub tier: SearchTier,
+    #[serde(rename = "tier")]
+    pub route: SearchRoute,
     /// Live records that the filter admitted.
     pub considered: u32,
-    /// `verdict` is [`Verdict::Nothing`]: treat the answer as "nothing known".
+    /// `verdict` is [`RelevanceVerdict::Nothing`]: treat the answer as "nothing known".
     #[serde(default)]
     pub nothing_relevant: bool,
     /// How relevant the best result is.
     #[serde(default)]
-    pub verdict: Verdict,
-    /// Hints for a reader: how the query or the filter was understood, where that may surprise.
+    pub verdict: RelevanceVerdict,
+    /// Hints for a reader: how the query or the filter was understood, if that may surprise.
     #[serde(default)]
     pub notes: Vec<String>,
 }
 
-impl Recall {
-    /// An empty answer.
-    pub fn nothing(recall_id: RecallId) -> Self {
+impl RecallResponse {
+    /// Beginning of the note that tells how requests like this one were done.
+    pub const CHAIN_NOTE: &str = "done like this before: ";
+
+    /// Returns the note that tells how requests like this one were done.
+    pub fn chain_note(&self) -> Option<&str> {
+        let mut notes = self.notes.iter();
+        let note = notes.find(|note| note.starts_with(Self::CHAIN_NOTE));
+        note.map(String::as_str)
+    }
+
+    /// Returns the runs of the results that are shown, best first; none if no result is relevant.
+    pub fn shown_runs(&self) -> Vec<&str> {
+        let is_relevant = self.verdict == RelevanceVerdict::Relevant;
+        let shown = self.results.iter().filter(|one| is_relevant && one.shown);
+        shown
+            .filter_map(|one| one.record.provenance.run_id.as_deref())
+            .collect()
+    }
+
+    /// Builds a response without results.
+    pub fn empty(recall_id: RecallId) -> Self {
         Self {
             recall_id,
             results: Vec::new(),
             degraded: Vec::new(),
-            tier: SearchTier::None,
+            route: SearchRoute::None,
             considered: 0,
             nothing_relevant: true,
-            verdict: Verdict::Nothing,
+            verdict: RelevanceVerdict::Nothing,
             notes: Vec::new(),
         }
     }
 }
 
-/// The relevance of an answer.
+/// The relevance of a response.
 #[derive(
     Debug,
     Clone,
@@ -131,8 +154,9 @@ impl Recall {
     JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
-    /// The memory holds nothing about the query.
+#[schemars(rename = "Verdict")]
+pub enum RelevanceVerdict {
+    /// The memory has nothing about the query.
     Nothing,
     /// There are related records, but none is likely to answer the query.
     Weak,
@@ -141,10 +165,10 @@ pub enum Verdict {
     Relevant,
 }
 
-impl Verdict {
-    /// Score of the best result below which an answer is weak.
+impl RelevanceVerdict {
+    /// Score of the best result below which a response is weak.
     pub const WEAK_BELOW: f32 = 0.2;
-    /// Score of the best result below which an answer counts as nothing.
+    /// Score of the best result below which a response counts as nothing.
     pub const NOTHING_BELOW: f32 = 0.05;
 
     /// The wire name.
@@ -157,28 +181,28 @@ impl Verdict {
     }
 }
 
-/// One remembered record with its scores (M30).
+/// One result of a recall: a record with its scores.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RetrievedMemory {
     /// The record; its `embedding` is left empty.
     pub record: MemoryRecord,
     /// Relevance before learning, 0..1, higher is better. The seed's raw distance is
-    /// `why.raw_distance` (C14).
+    /// `why.raw_distance`.
     pub score: f32,
     /// Relevance after learning, 0..1, higher is better; equals `score` without evidence.
     pub sona_score: f32,
-    /// Where the score comes from.
-    pub why: Why,
+    /// The explanation of the score.
+    pub why: RankExplanation,
     /// Whether it would go into a prompt.
     #[serde(default)]
     pub shown: bool,
-    /// Who published it, where it comes from the global store; `None` for the user's own.
+    /// Who published it, if it comes from the global store; `None` for the user's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub published: Option<PublishedBy>,
+    pub published: Option<PublicationOrigin>,
 }
 
 impl RetrievedMemory {
-    /// Whether it is shown on a screen at least: in a prompt, or below what is there.
+    /// Whether it is shown on a screen: because a prompt would have it, or below those results.
     pub fn is_related(&self) -> bool {
         self.shown || self.why.is_related(self.score)
     }
@@ -186,7 +210,8 @@ impl RetrievedMemory {
 
 /// Origin of a published result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct PublishedBy {
+#[schemars(rename = "PublishedBy")]
+pub struct PublicationOrigin {
     /// The author.
     pub author: UserId,
     /// The version.
@@ -195,12 +220,12 @@ pub struct PublishedBy {
     pub quality: f32,
 }
 
-impl PublishedBy {
-    /// The author of what a repository shares; its version is the file.
+impl PublicationOrigin {
+    /// The author of a record that a repository shares; its version is the file.
     pub const REPOSITORY: &str = "repository";
 
-    /// In words.
-    pub fn words(&self) -> String {
+    /// Returns the origin as words for a person.
+    pub fn describe(&self) -> String {
         let Self {
             author, version, ..
         } = self;
@@ -211,14 +236,14 @@ impl PublishedBy {
     }
 }
 
-/// Where a recall searches (C19).
+/// Which memories a recall searches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 pub enum RecallScope {
     /// The user's own memory.
     #[default]
     #[serde(rename = "local")]
     Local,
-    /// Both.
+    /// The user's own memory and what others published.
     #[serde(rename = "local+global")]
     LocalAndGlobal,
     /// What others published.
@@ -227,7 +252,7 @@ pub enum RecallScope {
 }
 
 impl RecallScope {
-    /// Every scope.
+    /// All scopes.
     pub const ALL: [Self; 3] = [Self::Local, Self::LocalAndGlobal, Self::Global];
 
     /// The wire name.
@@ -245,13 +270,15 @@ impl FromStr for RecallScope {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let found = Self::ALL.into_iter().find(|scope| scope.name() == text);
-        found.ok_or_else(|| format!("`{text:.32}` is no scope; use local, local+global or global"))
+        found
+            .ok_or_else(|| format!("unknown scope `{text:.32}`; use local, local+global or global"))
     }
 }
 
-/// The reasons for one result.
+/// The reasons for the rank of one result.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct Why {
+#[schemars(rename = "Why")]
+pub struct RankExplanation {
     /// Each signal with its value, weight and contribution; the contributions add up to the logit
     /// whose logistic function is `score`.
     pub signals: Vec<RankSignal>,
@@ -259,98 +286,126 @@ pub struct Why {
     /// neighbours, session and speaker.
     #[serde(default)]
     pub dialogue: f32,
-    /// One minus the cosine of query and record above where the model's cosines begin (0 for the
-    /// built-in one); `None` where either has no vector.
+    /// One minus the cosine of query and record above the point where the model's cosines begin (0
+    /// for the built-in one); `None` if either has no vector.
     pub raw_distance: Option<f32>,
-    /// Query words that the record holds, as the query wrote them.
+    /// Query words that the record has, as the query wrote them.
     pub matched_words: Vec<String>,
     /// Identifiers, names or phrases of the query that the record has literally; it ranks first for
     /// them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub matched_identifiers: Vec<MatchedIdentifier>,
-    /// It has all that the query asks for by name, time or title.
+    /// Whether it has everything that the query asks for by name, time or title.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_certain: bool,
-    /// What of the question it says nothing of: whom it does not name, or that it tells no number.
+    /// What the record lacks of the question: a person whom it does not name, or a number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lacks: Option<String>,
-    /// The question is nothing but names that no record has: this is no answer, whatever its score.
+    /// Whether the question consists of names that no record has: then no record answers it,
+    /// whatever its score.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub lacks_all: bool,
-    /// The question that it followed when the same was asked before.
+    /// The part of the prompt that the record answers best, if the prompt has several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answers_part: Option<String>,
+    /// The earlier record of the same question that this record followed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answered: Option<RecordId>,
-    /// The reasons in one line. Contains no words of the record that the query does not have.
+    /// The reasons in one line. It has no words of the record that the query does not have.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
     /// Outcomes of the runs that used it; `None` without any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub worked: Option<Worked>,
-    /// Runs behind the difference between `score` and `sona_score`.
+    pub worked: Option<OutcomeSummary>,
+    /// The runs that caused the difference between `score` and `sona_score`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub taught_by: Vec<TaughtBy>,
-    /// The learned adjustment; `None` where learning is off.
+    pub taught_by: Vec<ContributingRun>,
+    /// The learned adjustment; `None` if learning is off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub learning: Option<LearnedMove>,
-    /// Older versions replaced by this record, which were left out.
+    pub learning: Option<LearnedAdjustment>,
+    /// Older versions that this record replaced, which were left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub supersedes: Vec<RecordId>,
-    /// The newest of the results that tending found to contradict this one; it ranks higher.
+    /// The newest record known to contradict this one; among the same results it ranks higher.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contradicted_by: Option<RecordId>,
+    /// When the one that contradicts it was said: until then this one held.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_until: Option<DateTime<Utc>>,
 }
 
-impl Why {
-    /// Share of the query's words that the record holds, 0..1.
-    pub fn share_of_words(&self) -> f32 {
+impl RecallResponse {
+    /// Returns why this is half an answer: words and time alone found it, so that what says the
+    /// same in other words is missing. `None` for a whole answer.
+    pub fn half_answer(&self) -> Option<&'static str> {
+        let words_alone = |part: &&DegradedPart| {
+            matches!(
+                part,
+                DegradedPart::NoQueryVector | DegradedPart::EmbedderLate
+            )
+        };
+        let part = self.degraded.iter().find(words_alone);
+        part.map(|part| match part {
+            DegradedPart::EmbedderLate => {
+                "Half an answer: the model was late, so only words and times were compared."
+            }
+            _ => "Half an answer: there is no model, so only words and times were compared.",
+        })
+    }
+}
+
+impl RankExplanation {
+    /// Returns the share of the query's words that the record has, 0..1.
+    pub fn word_coverage(&self) -> f32 {
         let coverage = self.signals.iter().find(|part| part.name == "coverage");
         coverage.map_or(0.0, |part| part.value)
     }
 
-    /// Whether a record of this score is about the query: without vectors, where its words are, for
-    /// what says the same counts as a rival there.
+    /// Whether a record of this score is about the query. Without vectors most of the query's words
+    /// suffice, since the score also falls if other records have the same words.
     pub fn is_related(&self, score: f32) -> bool {
         const MOST_WORDS: f32 = 0.8;
-        let by_words = self.raw_distance.is_none() && self.share_of_words() >= MOST_WORDS;
-        score >= Verdict::NOTHING_BELOW || by_words
+        let by_words = self.raw_distance.is_none() && self.word_coverage() >= MOST_WORDS;
+        score >= RelevanceVerdict::NOTHING_BELOW || by_words
     }
 }
 
 /// An identifier, name, quoted phrase or time of the query that a record has literally.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MatchedIdentifier {
-    /// As written in the query.
+    /// The text as the query has it.
     pub text: String,
-    /// Where the record has it: `text`, `id`, `external_id`, `metadata.KEY`, `source_refs` or
-    /// `timestamp`.
+    /// The field of the record that has it: `text`, `id`, `external_id`, `metadata.KEY`,
+    /// `source_refs` or `timestamp`.
     pub field: String,
 }
 
 /// One ranking signal of a score.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RankSignal {
-    /// For example `meaning`, `words`, `neighbours`, `session`.
+    /// The signal's name, for example `meaning`, `words`, `neighbours` or `session`.
     pub name: String,
     /// The signal's value, in its own unit.
     pub value: f32,
     /// Its weight for this query.
     pub weight: f32,
-    /// `value` times `weight`.
+    /// The product of `value` and `weight`.
     pub contribution: f32,
 }
 
 /// An adjustment learned from past runs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct LearnedMove {
-    /// Added to the score: both parts.
+#[schemars(rename = "LearnedMove")]
+pub struct LearnedAdjustment {
+    /// The sum of both parts, which is added to the score.
     pub adjustment: f32,
-    /// The part by outcomes of runs that used the record.
+    /// The part that comes from outcomes of runs that used the record.
     #[serde(default)]
     pub evidence: f32,
-    /// The part by the adapter (LoRA): by what is like the record, used or not.
+    /// The part that comes from the adapter (LoRA), which judges similar records, used or not.
     #[serde(default)]
     pub adapter: f32,
-    /// The largest absolute adjustment in force.
+    /// The largest absolute adjustment that is in force.
     pub cap: f32,
     /// Gate of the evidence learner, 0..1.
     pub evidence_gate: f32,
@@ -358,9 +413,9 @@ pub struct LearnedMove {
     pub adapter_gate: f32,
 }
 
-impl LearnedMove {
-    /// The parts, scaled down together where they exceed the cap.
-    pub fn within(cap: f32, gates: (f32, f32), evidence: f32, adapter: f32) -> Self {
+impl LearnedAdjustment {
+    /// Builds an adjustment of two parts, which are scaled down together if they exceed the cap.
+    pub fn from_capped_parts(cap: f32, gates: (f32, f32), evidence: f32, adapter: f32) -> Self {
         let sum = evidence + adapter;
         let share = if sum.abs() > cap {
             cap / sum.abs()
@@ -380,20 +435,33 @@ impl LearnedMove {
 
 /// Outcomes of the runs that used a record.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Worked {
-    /// Number of such runs among those held.
+#[schemars(rename = "Worked")]
+pub struct OutcomeSummary {
+    /// Number of such runs among those that the journal still has.
     pub runs: usize,
     /// Their mean quality, 0..1.
     pub quality: f32,
 }
 
-impl std::fmt::Display for Worked {
-    /// `worked well (.8), twice`.
+/// The words for a good, a middling and a bad result.
+const RESULT_WORDS: [&str; 3] = ["worked well", "worked in part", "went badly"];
+
+impl OutcomeSummary {
+    /// Whether a line of a text is an outcome as [`Self`] formats it.
+    pub fn is_formatted_in(line: &str) -> bool {
+        let mut rests = RESULT_WORDS.iter().filter_map(|how| line.strip_prefix(how));
+        rests.any(|rest| rest.starts_with(" ("))
+    }
+}
+
+impl std::fmt::Display for OutcomeSummary {
+    /// Formats it as in `worked well (.8), twice`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let [well, in_part, badly] = RESULT_WORDS;
         let how = match self.quality {
-            quality if quality >= 0.6 => "worked well",
-            quality if quality > 0.4 => "worked in part",
-            _ => "went badly",
+            quality if quality >= 0.6 => well,
+            quality if quality > 0.4 => in_part,
+            _ => badly,
         };
         let quality = format!("{:.1}", self.quality);
         write!(f, "{how} ({}), ", quality.trim_start_matches('0'))?;
@@ -405,9 +473,10 @@ impl std::fmt::Display for Worked {
     }
 }
 
-/// One past run behind a learned adjustment.
+/// One past run that contributed to a learned adjustment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct TaughtBy {
+#[schemars(rename = "TaughtBy")]
+pub struct ContributingRun {
     /// The run's id.
     pub run_id: String,
     /// Cosine of its query with this one.
@@ -416,37 +485,41 @@ pub struct TaughtBy {
     pub quality: f32,
 }
 
-impl TaughtBy {
-    /// The mean quality of the runs; `None` without any.
+impl ContributingRun {
+    /// Returns the mean quality of the runs; `None` without any.
     pub fn mean_quality(runs: &[Self]) -> Option<f32> {
         let total: f32 = runs.iter().map(|run| run.quality).sum();
         (!runs.is_empty()).then(|| total / runs.len() as f32)
     }
 }
 
-/// A part that was unavailable or late.
+/// A part of a recall that was unavailable or late.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
-pub enum Degraded {
-    /// No model: the query has no vector; the answer is by words and time.
+#[schemars(rename = "Degraded")]
+pub enum DegradedPart {
+    /// There is no model, so the query has no vector: only words and time were searched.
     NoQueryVector,
     /// Some admitted records have no vector yet.
     UnembeddedRecords,
-    /// The embedder did not answer within the budget.
+    /// The embedder returned nothing within the budget.
     EmbedderLate,
     /// A record could not be read back and was left out.
     DamagedRecords,
-    /// The host's query expansion gave nothing in time.
+    /// The host's query expansion returned nothing in time.
     NotExpanded,
-    /// The host's reranker gave nothing usable in time.
+    /// The host's reranker returned nothing usable in time.
     NotReranked,
-    /// The global store gave nothing in time.
+    /// The global store returned nothing in time.
     NoGlobal,
+    /// A very large part of the global store has no index of its vectors, and they were not
+    /// compared.
+    NoVectorIndex,
 }
 
-impl Degraded {
+impl DegradedPart {
     /// The wire name.
     pub fn name(self) -> &'static str {
         match self {
@@ -457,45 +530,54 @@ impl Degraded {
             Self::NotExpanded => "not_expanded",
             Self::NotReranked => "not_reranked",
             Self::NoGlobal => "no_global",
+            Self::NoVectorIndex => "no_vector_index",
         }
     }
 
-    /// The message for a person.
-    pub fn sentence(self) -> &'static str {
+    /// Returns the message for a person.
+    pub fn message(self) -> &'static str {
         match self {
             Self::NoQueryVector => {
-                "no embedding model: answered by words and time; run `reprise models pull`"
+                "answered by words and time, without an embedding model; `reprise doctor models pull` \
+                 installs one"
             }
             Self::UnembeddedRecords => {
-                "some records have no vector yet: they were found by words and time only"
+                "some memories have no embedding yet and were found by words and time only"
             }
             Self::EmbedderLate => "the embedder was late: answered by words and time",
             Self::DamagedRecords => {
-                "damaged records were left out; run `reprise check` for the report"
+                "damaged memories were left out; run `reprise doctor check` for the report"
             }
-            Self::NotExpanded => "no other wordings came in time: asked as it stands",
-            Self::NotReranked => "no second judgement came in time: ranked without one",
+            Self::NotExpanded => "no other wordings came in time: searched by the query alone",
+            Self::NotReranked => "not every first result had its second judgement in time",
+            Self::NoVectorIndex => {
+                "the index of published memories is being built: they were found by words only"
+            }
             Self::NoGlobal => {
-                "nothing came from the global store in time: your own memory alone answered"
+                "nothing came from the server in time: only your own memories answered"
             }
         }
     }
 }
 
-/// Which structure answered the vector part.
+/// How the vectors were searched. In JSON the routes by cells and graphs are called layers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum SearchTier {
+#[schemars(rename = "SearchTier")]
+pub enum SearchRoute {
     /// No vectors took part.
     #[default]
     None,
     /// All quantised vectors were scanned: exact in practice.
     Scan,
-    /// The first answers of a large memory after opening: the lists of the nearest centroids, with
-    /// the rest still in the file.
-    LayerA,
-    /// A graph over the newest records and a scan of the others.
-    LayerB,
-    /// A graph over all records.
-    LayerC,
+    /// Only the lists of the nearest centroids were scanned, as the first recalls of a large memory
+    /// after opening do, while the rest is still in the file.
+    #[serde(rename = "layer_a")]
+    Cells,
+    /// A graph over the newest records was searched and the others were scanned.
+    #[serde(rename = "layer_b")]
+    NewestGraph,
+    /// A graph over all records was searched.
+    #[serde(rename = "layer_c")]
+    Graph,
 }

@@ -1,4 +1,4 @@
-//! The memory record: the fields of the seed document (M27) and further ones.
+//! The memory record: the fields of the seed document and further ones.
 
 use std::ops::{Deref, DerefMut};
 
@@ -11,6 +11,7 @@ use crate::calendar::Zone;
 use crate::embedding::{Embedding, EmbeddingSpace};
 use crate::id::RecordId;
 use crate::kind::{ConfidenceLevel, Evidence, MemoryKind, MemorySource, Retention, Visibility};
+use crate::limits::IDENTIFIER_BYTES_MAX;
 
 /// The content of a record, shared by new and stored records.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -27,7 +28,7 @@ pub struct RecordBody {
     pub session_id: String,
     /// Further data of the source: a JSON object.
     pub metadata: Map<String, Value>,
-    /// Its ids in other systems; a second record with one of them is a duplicate (C5).
+    /// Its ids in other systems; a second record with one of them is a duplicate.
     pub external_ids: Vec<ExternalId>,
     /// Free-form labels, in normal form.
     pub tags: Vec<String>,
@@ -49,7 +50,7 @@ pub struct RecordBody {
 }
 
 impl RecordBody {
-    /// A private, normal record with nothing but its text, source and kind.
+    /// Builds a private, normal record with nothing but its text, source and kind.
     pub fn new(text: impl Into<String>, source: MemorySource, kind: MemoryKind) -> Self {
         Self {
             text: text.into(),
@@ -70,8 +71,9 @@ impl RecordBody {
         }
     }
 
-    /// A stored record with timestamp and `known_at` set to `at`, without vector and hash.
-    pub fn kept(self, id: RecordId, at: DateTime<Utc>) -> MemoryRecord {
+    /// Converts it to a stored record with timestamp and `known_at` set to `at`, without vector and
+    /// hash.
+    pub fn into_record(self, id: RecordId, at: DateTime<Utc>) -> MemoryRecord {
         MemoryRecord {
             id,
             body: self,
@@ -83,32 +85,35 @@ impl RecordBody {
         }
     }
 
-    /// Key of the mark that a cut text leaves in the metadata: how many bytes it had.
-    pub const TRUNCATED: &str = "truncated_from_bytes";
+    /// Metadata key of the mark that a cut text gets: how many bytes it had.
+    pub const TRUNCATED_KEY: &str = "truncated_from_bytes";
 
-    /// Cuts the text to `bytes_max` at a character boundary and marks that in the metadata; answers
-    /// how many bytes it had where it was longer.
-    pub fn truncate(&mut self, bytes_max: usize) -> Option<usize> {
+    /// Cuts the text to `bytes_max` at a character boundary and marks that in the metadata. Returns
+    /// how many bytes it had if it was longer.
+    pub fn truncate_text(&mut self, bytes_max: usize) -> Option<usize> {
         let bytes = self.text.len();
         if bytes <= bytes_max {
             return None;
         }
         self.text.truncate(self.text.floor_char_boundary(bytes_max));
-        // A text that was cut before had as many as then.
-        let before = self.metadata.get(Self::TRUNCATED).and_then(Value::as_u64);
+        // A text that was cut before keeps the size of the first mark.
+        let before = self
+            .metadata
+            .get(Self::TRUNCATED_KEY)
+            .and_then(Value::as_u64);
         let bytes = bytes.max(before.unwrap_or_default() as usize);
         self.metadata
-            .insert(Self::TRUNCATED.to_owned(), Value::from(bytes));
+            .insert(Self::TRUNCATED_KEY.to_owned(), Value::from(bytes));
         Some(bytes)
     }
 
-    /// `confidence` as a level.
+    /// Returns `confidence` as a level.
     pub fn confidence_level(&self) -> Option<ConfidenceLevel> {
         self.confidence.map(ConfidenceLevel::from_confidence)
     }
 
-    /// The id under which the batch contract's caller knows this record.
-    pub fn external_id(&self, namespace: &str) -> Option<&str> {
+    /// Returns the id of this record in a system, of which the namespace is the name.
+    pub fn find_external_id(&self, namespace: &str) -> Option<&str> {
         self.external_ids
             .iter()
             .find(|e| e.namespace == namespace)
@@ -125,10 +130,10 @@ pub struct MemoryRecord {
     pub body: RecordBody,
     /// When it happened.
     pub timestamp: DateTime<Utc>,
-    /// When this store received it. Ascends within a file, but for clocks that were far ahead and
-    /// set right.
+    /// When this store received it. Ascends within a file, except after a clock that was far ahead
+    /// was set right.
     pub known_at: DateTime<Utc>,
-    /// The unit vector of `text`; empty while not embedded, and in answers.
+    /// The unit vector of `text`; empty while not embedded, and in responses.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub embedding: Vec<f32>,
     /// The space of its vector; `None` while it is not yet embedded.
@@ -139,71 +144,72 @@ pub struct MemoryRecord {
 }
 
 impl MemoryRecord {
-    /// What a receipt is tagged with: a note of memory's own of what left it. It stands in the log,
-    /// is read by its id or its tag, and is no knowledge.
-    pub const RECEIPT: &str = "receipt:global";
+    /// The tag of a receipt: a note that the memory writes itself about what left it. A receipt is
+    /// stored in the log and read by its id or its tag, and is no knowledge.
+    pub const RECEIPT_TAG: &str = "receipt:global";
 
-    /// When this version was made, where it corrects an earlier one.
-    pub fn corrected_at(&self) -> Option<DateTime<Utc>> {
+    /// Returns when this version was made if it corrects an earlier one.
+    pub fn made_as_correction_at(&self) -> Option<DateTime<Utc>> {
         self.supersedes.map(|_| self.known_at)
     }
 
     pub fn is_receipt(&self) -> bool {
-        self.tags.iter().any(|tag| tag == Self::RECEIPT)
+        self.tags.iter().any(|tag| tag == Self::RECEIPT_TAG)
     }
 
-    /// What the `details` of a kept prompt have as their `type`.
-    pub const PROMPT: &str = "prompt";
+    /// The `type` in the `details` of a stored prompt.
+    pub const PROMPT_TYPE: &str = "prompt";
 
-    /// Whether somebody put it to an agent, and its hook kept it for that.
+    /// Whether it is a prompt that somebody gave to an agent and the agent's hook stored.
     pub fn is_prompt(&self) -> bool {
         let kind = self
             .details
             .as_ref()
             .and_then(|details| details.get("type"));
-        kind.is_some_and(|kind| kind == Self::PROMPT)
+        kind.is_some_and(|kind| kind == Self::PROMPT_TYPE)
     }
 
     /// Converts it to a new record: without id, hash and `known_at`.
-    pub fn into_new(self) -> NewRecord {
+    pub fn into_new_record(self) -> NewRecord {
         let vector = self.embedding;
         let space = self.embedding_space.filter(|_| !vector.is_empty());
         NewRecord {
             body: self.body,
             timestamp: Some(self.timestamp),
             embedding: space.map(|space| Embedding { space, vector }),
-            updates: false,
+            replaces_known_id: false,
         }
     }
 
-    /// When its time is over: what `expires_at` says in its metadata or details, or the end of what
-    /// was kept for a while. What is pinned has no end.
-    pub fn ends_at(&self) -> Option<DateTime<Utc>> {
+    /// Returns when the record expires: the `expires_at` of its metadata or details, or the end of
+    /// its scratch time. A pinned record never expires.
+    pub fn expiry(&self) -> Option<DateTime<Utc>> {
         match self.retention {
             Retention::Scratch { ttl_seconds } => {
                 Some(self.known_at + TimeDelta::seconds(ttl_seconds.into()))
             }
             Retention::Pinned => None,
-            Retention::Normal => self.expires_at(),
+            Retention::Normal => self.stated_expiry(),
         }
     }
 
-    /// Whether it had its `expires_at` by then: it answers no more, tended or not. What was kept
-    /// for so many days ends with its tending, which leaves out days on which nothing happened.
-    pub fn is_over(&self, now: DateTime<Utc>) -> bool {
-        self.retention != Retention::Pinned && self.expires_at().is_some_and(|end| end <= now)
+    /// Whether its `expires_at` has passed, so that no recall returns it, whether memory was tended
+    /// or not. A scratch record is not included: tending ends it, and does not count days on which
+    /// nothing happened.
+    pub fn is_expired(&self, now: DateTime<Utc>) -> bool {
+        self.retention != Retention::Pinned && self.stated_expiry().is_some_and(|end| end <= now)
     }
 
-    fn expires_at(&self) -> Option<DateTime<Utc>> {
+    fn stated_expiry(&self) -> Option<DateTime<Utc>> {
         let in_details = self.details.as_ref().and_then(|it| it.get("expires_at"));
         let named = [self.metadata.get("expires_at"), in_details]
             .into_iter()
             .flatten();
-        let mut named = named.filter_map(|at| Zone::Utc.moment(at));
+        let mut named = named.filter_map(|at| Zone::Utc.parse_json_time(at));
         named.next()
     }
 
-    /// The record without its vector, as in answers.
+    /// Returns the record without its vector, as responses have it.
     #[must_use]
     pub fn without_vector(self) -> Self {
         Self {
@@ -235,9 +241,9 @@ pub struct NewRecord {
     pub timestamp: Option<DateTime<Utc>>,
     /// The vector of `text`; `None` stores the record as not yet embedded.
     pub embedding: Option<Embedding>,
-    /// Where one of its external ids is known and the text is another one, it is stored as a new
-    /// version of that record.
-    pub updates: bool,
+    /// Whether it is stored as a new version of the record that has one of its external ids, if the
+    /// text differs.
+    pub replaces_known_id: bool,
 }
 
 impl Deref for NewRecord {
@@ -255,19 +261,19 @@ impl DerefMut for NewRecord {
 }
 
 impl NewRecord {
-    /// A private, normal record with nothing but its text, source and kind.
+    /// Builds a private, normal record with nothing but its text, source and kind.
     pub fn new(text: impl Into<String>, source: MemorySource, kind: MemoryKind) -> Self {
         Self {
             body: RecordBody::new(text, source, kind),
             timestamp: None,
             embedding: None,
-            updates: false,
+            replaces_known_id: false,
         }
     }
 
-    /// Approximate size of the stored record in bytes, its metadata re-encoded, which may be longer
-    /// than the input.
-    pub fn encoded_bytes(&self) -> usize {
+    /// Returns the approximate size of the stored record in bytes, with its metadata re-encoded,
+    /// which may be longer than the input.
+    pub fn encoded_size(&self) -> usize {
         let external = self
             .external_ids
             .iter()
@@ -279,16 +285,16 @@ impl NewRecord {
             + external.sum::<usize>()
             + lists.map(String::len).sum::<usize>()
             + runs.into_iter().flatten().map(String::len).sum::<usize>()
-            + json_bytes(&self.metadata)
-            + self.details.as_ref().map_or(0, json_bytes)
+            + json_size(&self.metadata)
+            + self.details.as_ref().map_or(0, json_size)
             + self.embedding.as_ref().map_or(0, |e| 4 * e.vector.len())
     }
 }
 
-/// Length of the JSON form of a value, computed without allocating it.
-pub fn json_bytes(value: &impl Serialize) -> usize {
-    struct Count(usize);
-    impl std::io::Write for Count {
+/// Returns the length of a value's JSON in bytes, computed without allocating it.
+pub fn json_size(value: &impl Serialize) -> usize {
+    struct ByteCounter(usize);
+    impl std::io::Write for ByteCounter {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
             self.0 += bytes.len();
             Ok(bytes.len())
@@ -298,8 +304,8 @@ pub fn json_bytes(value: &impl Serialize) -> usize {
             Ok(())
         }
     }
-    let mut count = Count(0);
-    // Nothing here fails: keys are strings, and counting takes every byte.
+    let mut count = ByteCounter(0);
+    // Nothing here fails: keys are strings, and the counter accepts every byte.
     match serde_json::to_writer(&mut count, value) {
         Ok(()) => count.0,
         Err(_) => usize::MAX,
@@ -312,8 +318,10 @@ pub fn json_bytes(value: &impl Serialize) -> usize {
 )]
 pub struct ExternalId {
     /// The system, for example `event` or `batch`.
+    #[schemars(length(max = IDENTIFIER_BYTES_MAX))]
     pub namespace: String,
     /// The id in that system.
+    #[schemars(length(max = IDENTIFIER_BYTES_MAX))]
     pub id: String,
 }
 
@@ -342,15 +350,15 @@ impl ExternalId {
     pub const RVF: &'static str = "rvf";
     /// Namespace of the ids that records had in another memory.
     pub const REPRISE: &'static str = "reprise";
-    /// Namespace of the names that Reprise itself gives to a request, so that a repeated one is
+    /// Namespace of the ids that Reprise itself gives to a request, so that a repeated one is
     /// stored once. No caller knows them.
     pub const REQUEST: &'static str = "request";
-    /// How the name that a lesson has as a request begins.
-    pub const LESSON: &'static str = "lesson ";
+    /// Prefix of the request id of a lesson.
+    pub const LESSON_PREFIX: &'static str = "lesson ";
     /// Namespace of the id that a merged record had in its branch.
     pub const MERGED: &'static str = "branch-record";
     /// Namespaces in which a caller's id is looked up, in this order.
-    pub const NAMED: [&'static str; 12] = [
+    pub const CALLER_NAMESPACES: [&'static str; 12] = [
         Self::BATCH,
         Self::EVENT,
         Self::SUNWELL,
@@ -372,14 +380,14 @@ impl ExternalId {
         }
     }
 
-    /// Whether it names the thing, and so its newest version; the names of a request and of a
-    /// merged record name one version.
-    pub fn is_handed_on(&self) -> bool {
+    /// Whether every version of a record has this id, so that it leads to the newest one. The ids
+    /// of a request and of a merged record belong to one version.
+    pub fn is_shared_by_versions(&self) -> bool {
         ![Self::REQUEST, Self::MERGED].contains(&self.namespace.as_str())
     }
 }
 
-/// XXH3-128 of the text: detects repeated content, is not cryptographic.
+/// The XXH3-128 hash of a text: it detects repeated content and is not cryptographic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct ContentHash(pub u128);
 
@@ -403,12 +411,15 @@ impl<'de> Deserialize<'de> for ContentHash {
 pub struct Provenance {
     /// The run it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = IDENTIFIER_BYTES_MAX))]
     pub run_id: Option<String>,
     /// The actor that produced it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = IDENTIFIER_BYTES_MAX))]
     pub actor_id: Option<String>,
     /// Files, documents and evidence it refers to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(inner(length(max = IDENTIFIER_BYTES_MAX)))]
     pub source_refs: Vec<String>,
 }
 
@@ -420,7 +431,7 @@ mod tests {
 
     #[test]
     fn a_time_is_over_however_it_is_written() {
-        let now = Zone::Utc.read("2026-02-18T12:00:00Z").unwrap();
+        let now = Zone::Utc.parse_timestamp("2026-02-18T12:00:00Z").unwrap();
         for (at, over) in [
             (json!("2026-02-18T11:00:00Z"), true),
             (json!("2026-02-18T13:00:00Z"), false),
@@ -433,12 +444,12 @@ mod tests {
             (json!(null), false),
         ] {
             let body = RecordBody::new("a", MemorySource::UserInput, MemoryKind::Finding);
-            let mut record = body.kept(RecordId::from_u128(1), now);
+            let mut record = body.into_record(RecordId::from_u128(1), now);
             record.metadata.insert("expires_at".to_owned(), at.clone());
-            assert_eq!(record.is_over(now), over, "{at}");
+            assert_eq!(record.is_expired(now), over, "{at}");
             record.metadata.clear();
             record.details = Some(json!({ "expires_at": at }));
-            assert_eq!(record.is_over(now), over, "{at} in details");
+            assert_eq!(record.is_expired(now), over, "{at} in details");
         }
     }
 }

@@ -1,47 +1,48 @@
-//! What a record is to a person, and what a reader is told of it beside its text.
+//! The type of a record as a person would call it, and the byline that a reader sees with its text.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::kind::{MemoryKind, MemorySource, RecordType};
-use crate::quote::one_line;
+use crate::quote::to_one_line;
 use crate::record::{ExternalId, RecordBody};
 
-/// Where typed knowledge says that it is a decision.
-const CATEGORIES: [&str; 3] = ["category", "observation_type", "kind"];
-/// Keys of the metadata that only what a tool did has.
-const TOOLS: [&str; 3] = ["tool", "tool_name", "command"];
-/// Characters of a name.
+/// Keys of typed knowledge whose value may be `decision`.
+const CATEGORY_KEYS: [&str; 3] = ["category", "observation_type", "kind"];
+/// Metadata keys that only the output of a tool has.
+const TOOL_KEYS: [&str; 3] = ["tool", "tool_name", "command"];
+/// Most characters of a name.
 const NAME_CHARS: usize = 40;
 
-/// What a reader is told of a record beside its text and its times.
+/// Type, author and project of a record, which a reader sees in addition to its text and times.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct About {
-    /// What it is to a person.
+#[schemars(rename = "About")]
+pub struct RecordByline {
+    /// The type, as a person would call it.
     #[serde(rename = "type")]
     pub record_type: RecordType,
-    /// Who said it, where that is known.
+    /// Its author, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// The last part of its project's name; JSON has the whole in the tag alone.
+    /// The last part of its project's name; JSON has the whole name in the tag only.
     #[serde(skip)]
     pub project: Option<String>,
 }
 
-impl About {
+impl RecordByline {
     pub fn of(record: &RecordBody) -> Self {
         Self {
             record_type: record.record_type(),
-            by: record.said_by().and_then(name),
-            project: record.project().and_then(name),
+            by: record.author().and_then(shorten_name),
+            project: record.project().and_then(shorten_name),
         }
     }
 
-    /// With the project that its tags name, where it was read from JSON.
+    /// Adds the project that the tags name, for a byline that was read from JSON.
     #[must_use]
-    pub fn tagged<'t>(self, tags: impl IntoIterator<Item = &'t str>) -> Self {
-        let tagged = project_of(tags).and_then(name);
+    pub fn with_project_from_tags<'t>(self, tags: impl IntoIterator<Item = &'t str>) -> Self {
+        let tagged = project_from_tags(tags).and_then(shorten_name);
         Self {
             project: self.project.or(tagged),
             ..self
@@ -49,8 +50,8 @@ impl About {
     }
 }
 
-impl std::fmt::Display for About {
-    /// `commit by Ada in shop`.
+impl std::fmt::Display for RecordByline {
+    /// Formats it as in `commit by Ada in shop`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.record_type.name())?;
         for (word, name) in [(" by ", &self.by), (" in ", &self.project)] {
@@ -63,31 +64,34 @@ impl std::fmt::Display for About {
     }
 }
 
-fn project_of<'t>(tags: impl IntoIterator<Item = &'t str>) -> Option<&'t str> {
+fn project_from_tags<'t>(tags: impl IntoIterator<Item = &'t str>) -> Option<&'t str> {
     let mut tags = tags.into_iter();
     let named = tags.find_map(|tag| tag.strip_prefix("project:"))?;
     named.rsplit('/').next()
 }
 
-/// The beginning of a name, on one line.
-fn name(text: &str) -> Option<String> {
-    let name: String = one_line(text).chars().take(NAME_CHARS).collect();
+/// Returns the beginning of a name, on one line.
+fn shorten_name(text: &str) -> Option<String> {
+    let name: String = to_one_line(text).chars().take(NAME_CHARS).collect();
     (!name.is_empty()).then_some(name)
 }
 
 impl RecordBody {
-    /// The `type` of its details or metadata where that is one, else what its source implies.
+    /// Returns the `type` of its details or metadata if that is a known one, else the type that its
+    /// source implies.
     pub fn record_type(&self) -> RecordType {
-        let typed = self.details.as_ref().and_then(of_details);
-        let called = || self.metadata.get("type")?.as_str()?.parse().ok();
-        typed.or_else(called).unwrap_or_else(|| self.implied())
+        let typed = self.details.as_ref().and_then(type_from_details);
+        let by_metadata = || self.metadata.get("type")?.as_str()?.parse().ok();
+        typed
+            .or_else(by_metadata)
+            .unwrap_or_else(|| self.type_from_source())
     }
 
-    /// Keys of the metadata that name who a record is from.
+    /// Metadata keys that name the author of a record.
     pub const AUTHOR_KEYS: [&str; 4] = ["author", "speaker", "sender", "user"];
 
-    /// Who said it: by its metadata, else the author of typed knowledge, else the agent at work.
-    fn said_by(&self) -> Option<&str> {
+    /// Returns its author: by its metadata, else by its typed knowledge, else the agent at work.
+    fn author(&self) -> Option<&str> {
         let named = Self::AUTHOR_KEYS.iter();
         let mut named = named.filter_map(|key| self.metadata.get(*key)?.as_str());
         let author = || self.details.as_ref()?["author"].as_str();
@@ -100,48 +104,54 @@ impl RecordBody {
     }
 
     fn project(&self) -> Option<&str> {
-        let tagged = project_of(self.tags.iter().map(String::as_str));
+        let tagged = project_from_tags(self.tags.iter().map(String::as_str));
         tagged.or_else(|| self.metadata.get("project")?.as_str())
     }
 
-    /// What follows from its source; in a session an episode is a turn.
-    fn implied(&self) -> RecordType {
+    /// Returns the type that follows from its source; in a session an episode is a turn.
+    fn type_from_source(&self) -> RecordType {
         let is_turn = self.kind == MemoryKind::Episode && !self.session_id.is_empty();
         match self.source {
-            MemorySource::UserInput if is_turn && self.is_to_an_agent() => RecordType::Prompt,
+            MemorySource::UserInput if is_turn && self.is_addressed_to_agent() => {
+                RecordType::Prompt
+            }
             MemorySource::ConductorPlan | MemorySource::TrajectoryOutcome => RecordType::Run,
             MemorySource::WriterRevision => RecordType::Document,
-            MemorySource::WorkerResult if self.is_of_a_tool() => RecordType::Command,
+            MemorySource::WorkerResult if self.is_tool_output() => RecordType::Command,
             MemorySource::WorkerResult if is_turn => RecordType::Answer,
             MemorySource::UserInput | MemorySource::WorkerResult => RecordType::Note,
         }
     }
 
-    /// Whether a person's words were an event of a host, or the user's part of a conversation.
-    fn is_to_an_agent(&self) -> bool {
+    /// Whether its text came from an event of a host, or from the user in a conversation.
+    fn is_addressed_to_agent(&self) -> bool {
         let role = self.metadata.get("role");
-        role.is_some_and(|role| role == "user") || self.external_id(ExternalId::EVENT).is_some()
+        role.is_some_and(|role| role == "user")
+            || self.find_external_id(ExternalId::EVENT).is_some()
     }
 
-    fn is_of_a_tool(&self) -> bool {
-        TOOLS.iter().any(|key| self.metadata.contains_key(*key))
+    fn is_tool_output(&self) -> bool {
+        TOOL_KEYS.iter().any(|key| self.metadata.contains_key(*key))
     }
 
-    /// Whether it is what a run left that says no step: nothing beside its question.
-    pub fn is_bare_run(&self) -> bool {
+    /// Whether it is the outcome of a run without any steps, so that it has only the question.
+    pub fn is_run_without_steps(&self) -> bool {
         let steps = self.details.as_ref().and_then(|it| it["steps"].as_array());
         self.source == MemorySource::TrajectoryOutcome && steps.is_some_and(Vec::is_empty)
     }
 }
 
-/// What typed knowledge is; `None` where its form says no more than its source.
-fn of_details(details: &Value) -> Option<RecordType> {
-    let says = |key: &str| details[key].as_str();
-    let form = says("type")?;
+/// Returns the type of typed knowledge; `None` if its `type` says no more than its source.
+fn type_from_details(details: &Value) -> Option<RecordType> {
+    let text_of = |key: &str| details[key].as_str();
+    let form = text_of("type")?;
     if let Ok(named) = form.parse() {
         return Some(named);
     }
-    if CATEGORIES.iter().any(|key| says(key) == Some("decision")) {
+    if CATEGORY_KEYS
+        .iter()
+        .any(|key| text_of(key) == Some("decision"))
+    {
         return Some(RecordType::Decision);
     }
     match form {
@@ -177,8 +187,8 @@ mod tests {
             (WriterRevision, Finding, "s", "document"),
             (TrajectoryOutcome, Strategy, "", "run"),
         ] {
-            let said = record(source, kind, session).record_type().name();
-            assert_eq!(said, expected, "{source} {kind} {session}");
+            let type_name = record(source, kind, session).record_type().name();
+            assert_eq!(type_name, expected, "{source} {kind} {session}");
         }
         for (details, expected) in [
             (json!({ "type": "test" }), "test"),
@@ -199,35 +209,35 @@ mod tests {
             typed.details = Some(details.clone());
             assert_eq!(typed.record_type().name(), expected, "{details}");
         }
-        let mut asked = record(UserInput, Episode, "s");
-        asked.external_ids = vec![ExternalId::new(ExternalId::EVENT, "7")];
-        assert_eq!(asked.record_type(), RecordType::Prompt);
-        let mut called = record(WorkerResult, Episode, "s");
-        called.metadata.insert("tool".into(), "terminal".into());
-        assert_eq!(called.record_type(), RecordType::Command);
-        called.metadata.insert("type".into(), "Commit".into());
-        assert_eq!(called.record_type(), RecordType::Commit);
-        called.metadata.insert("type".into(), 7.into());
-        assert_eq!(called.record_type(), RecordType::Command);
+        let mut prompt = record(UserInput, Episode, "s");
+        prompt.external_ids = vec![ExternalId::new(ExternalId::EVENT, "7")];
+        assert_eq!(prompt.record_type(), RecordType::Prompt);
+        let mut command = record(WorkerResult, Episode, "s");
+        command.metadata.insert("tool".into(), "terminal".into());
+        assert_eq!(command.record_type(), RecordType::Command);
+        command.metadata.insert("type".into(), "Commit".into());
+        assert_eq!(command.record_type(), RecordType::Commit);
+        command.metadata.insert("type".into(), 7.into());
+        assert_eq!(command.record_type(), RecordType::Command);
     }
 
     #[test]
     fn a_reader_is_told_who_said_it_and_where() {
         let mut record = RecordBody::new("a", MemorySource::WorkerResult, MemoryKind::Episode);
-        assert_eq!(About::of(&record).to_string(), "note");
+        assert_eq!(RecordByline::of(&record).to_string(), "note");
         record.provenance.actor_id = Some("claude-code:7".to_owned());
         record.tags = vec![
             "x".to_owned(),
             "project:git.example.org/acme/shop".to_owned(),
         ];
-        let about = About::of(&record).to_string();
+        let about = RecordByline::of(&record).to_string();
         assert_eq!(about, "note by claude-code in shop");
         record.metadata.insert("author".into(), "Ada\nB.".into());
         record.details = Some(json!({ "type": "commit", "author": "Eve" }));
-        let about = About::of(&record).to_string();
+        let about = RecordByline::of(&record).to_string();
         assert_eq!(about, "commit by Ada B. in shop");
         record.source = MemorySource::UserInput;
         (record.metadata, record.details) = (serde_json::Map::new(), None);
-        assert_eq!(About::of(&record).to_string(), "note in shop");
+        assert_eq!(RecordByline::of(&record).to_string(), "note in shop");
     }
 }

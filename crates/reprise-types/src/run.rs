@@ -9,29 +9,29 @@ use crate::kind::{Credit, FailKind, Revision};
 
 /// The records that a recall returned; only these can get credit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Receipt {
+pub struct RecallReceipt {
     pub recall_id: RecallId,
     pub at: DateTime<Utc>,
-    /// Its query; `None` where there was no model.
+    /// Its query; `None` without a model.
     pub query: Option<Embedding>,
     /// The returned records, best first.
     pub records: Vec<RecordId>,
 }
 
-/// The learner's predictions for a run before it ended. Logged with the run, as they cannot be
-/// recomputed once records are forgotten or weights have changed.
+/// The learner's predictions for a run before it ended. They are logged with the run, as they
+/// cannot be recomputed once records are forgotten or weights have changed.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-pub struct Expected {
+pub struct OutcomePrediction {
     /// Quality of past runs with similar queries, 0..1.
     pub baseline: f32,
     /// The evidence learner's prediction, relative to `baseline`.
     pub evidence: f32,
     /// The adapter's prediction, relative to `baseline`.
     pub adapter: f32,
-    /// How far the records used lie along each of the adapter's two rows: with the query and the
-    /// quality, all that its step at the run's end needs.
-    #[serde(default)]
-    pub along: [f32; 2],
+    /// The projection of the used records on each of the adapter's two rows. With the query and the
+    /// quality it is all that the adapter's step at the run's end needs.
+    #[serde(default, rename = "along")]
+    pub adapter_projections: [f32; 2],
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -41,7 +41,7 @@ pub struct EndedRun {
     pub at: DateTime<Utc>,
     /// The recall that it worked with.
     pub recall_id: Option<RecallId>,
-    /// Its query, where its beginning had none.
+    /// Its query, if its beginning had none.
     pub query: Option<Embedding>,
     pub used: Vec<RecordId>,
     /// How it is known that it used them.
@@ -51,9 +51,9 @@ pub struct EndedRun {
     /// Whether the caller gave that quality; otherwise it was derived from how the run ended and
     /// later signals may revise it.
     pub scored: bool,
-    /// Why it failed; `None` where it completed.
+    /// Why it failed; `None` if it completed.
     pub fail_kind: Option<FailKind>,
-    pub expected: Expected,
+    pub expected: OutcomePrediction,
 }
 
 /// The adapter's weights after a fit.
@@ -78,7 +78,7 @@ pub struct ChainStep {
     pub result: Option<RecordId>,
 }
 
-/// Requests of a kind that went well, and how they were done (M63).
+/// Similar requests that went well, and the steps by which they were done.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunPattern {
     /// The run whose query is nearest to the centre.
@@ -88,16 +88,16 @@ pub struct RunPattern {
     pub quality: f32,
     /// The records they used most, most used first.
     pub records: Vec<RecordId>,
-    /// The steps of the best of them.
+    /// The steps of its best run.
     pub chain: Vec<ChainStep>,
     /// The direction of its queries.
     #[serde(skip)]
     pub centre: Vec<i8>,
 }
 
-/// What a look back over the runs yields.
+/// What a fit to all runs yields: new adapter weights and patterns.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Consolidation {
+pub struct AdapterFit {
     pub weights: AdapterWeights,
     /// The reasoning bank, largest first.
     pub patterns: Vec<RunPattern>,
@@ -108,7 +108,7 @@ pub struct Consolidation {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum LearningEvent {
-    Recalled(Receipt),
+    Recalled(RecallReceipt),
     Begun {
         /// The host's id of the run.
         run_id: String,
@@ -116,9 +116,10 @@ pub enum LearningEvent {
         query: Option<Embedding>,
         /// The recall that it works with.
         recall_id: Option<RecallId>,
-        /// A relay heard of it: nobody says which records were used, so that is inferred.
-        #[serde(default)]
-        overheard: bool,
+        /// Whether a relay observed the run: nobody reports which records were used, so that is
+        /// inferred.
+        #[serde(default, rename = "overheard")]
+        use_is_inferred: bool,
     },
     Stepped {
         run_id: String,
@@ -140,7 +141,7 @@ pub enum LearningEvent {
         /// The quality in force from now on, 0..1.
         quality: f32,
     },
-    /// The outcome of a run was taken back: nothing is learned from it.
+    /// The outcome of a run was withdrawn: nothing is learned from it.
     Withdrawn {
         run_id: String,
         at: DateTime<Utc>,
@@ -150,8 +151,9 @@ pub enum LearningEvent {
         run_id: String,
         at: DateTime<Utc>,
     },
-    /// The adapter was fitted to the runs so far, and the reasoning bank taken from them.
-    Consolidated(Box<Consolidation>),
+    /// The adapter was fitted to the runs so far, and the reasoning bank was built from them.
+    #[serde(rename = "consolidated")]
+    AdapterFitted(Box<AdapterFit>),
     /// Learning was switched on or off.
     Switched {
         at: DateTime<Utc>,
@@ -164,15 +166,15 @@ pub enum LearningEvent {
     },
 }
 
-crate::wire_kinds! {
+crate::impl_tagged_codec! {
     LearningEvent {
         7 => Recalled(receipt),
-        8 => Begun { run_id, at, query, recall_id; overheard },
+        8 => Begun { run_id, at, query, recall_id; use_is_inferred },
         9 => Stepped { run_id, at, action, used; result },
         10 => Ended(ended),
         11 => Revised { run_id, at, revision, quality },
         12 => Abandoned { run_id, at },
-        13 => Consolidated(done),
+        13 => AdapterFitted(fit),
         14 => Switched { at, on },
         15 => Reset { at },
         21 => Withdrawn { run_id, at },
@@ -183,21 +185,21 @@ crate::wire_kinds! {
 pub struct RunBeginning {
     /// The host's id of the run, 1 to 512 bytes.
     pub run_id: String,
-    /// Its query; where missing, that of its recall.
+    /// Its query; if missing, that of its recall.
     pub query: Option<Embedding>,
     /// The recall that it works with.
     pub recall_id: Option<RecallId>,
 }
 
-/// A step of a run under way (M64).
+/// A step of a run that has begun and not ended.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RunStep {
     pub run_id: String,
-    /// What was done, in the host's words.
+    /// The action, in the host's words.
     pub action: String,
     /// Records used for it.
     pub used: Vec<RecordId>,
-    /// The record that is its result: its vector is the result's embedding.
+    /// The record that is its result, whose vector is the result's embedding.
     pub result: Option<RecordId>,
 }
 
@@ -211,11 +213,11 @@ pub struct RunEnding {
     pub credit: Credit,
     /// Its quality, 0..1; `None` derives it from `fail`.
     pub quality: Option<f32>,
-    /// Why it failed; `None` where it completed.
-    pub fail: Option<FailKind>,
+    /// Why it failed; `None` if it completed.
+    pub fail_kind: Option<FailKind>,
 }
 
-/// A whole run, reported after its end.
+/// A whole run, which is reported after its end.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunOutcome {
     pub begin: RunBeginning,

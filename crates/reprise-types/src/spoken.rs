@@ -1,68 +1,71 @@
-//! Times in a query among other words: `what broke last week`, `since april 2019`, `between 1 and
-//! 10 november`, `before the release`. What a time is, word by word, is in `read.rs`, with dates in
-//! `date.rs` and what is counted from now in `relative.rs`; other languages are in `others.rs`.
+//! Times that a query names among other words: `what broke last week`, `since april 2019`, `between
+//! 1 and 10 november`, `before the release`. `read.rs` parses a time word by word, `date.rs` parses
+//! dates, `relative.rs` times that are relative to now, and `languages.rs` other languages.
 //!
-//! Libraries that read times (`interim`, `chrono-english`, `two_timer`) read a text that is one, to
-//! an instant; a query has its times among other words and means spans.
+//! Libraries that parse times (`interim`, `chrono-english`, `two_timer`) convert a text that is a
+//! time to an instant; a query has its times among other words and means spans.
 
 mod date;
-mod others;
+mod languages;
 mod read;
+mod reading;
 mod relative;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use crate::calendar::{Calendar, Span, TimeError};
-use read::Reading;
+use crate::calendar::{Calendar, TimeError, TimeSpan};
+use reading::TimeReading;
 
-/// A time named in a query.
+/// A time that a query names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Spoken {
+pub struct TimeMention {
     /// The words that name it, as the query has them.
     pub phrase: String,
-    /// What it may mean, the likeliest first: a day without a year is the last of its kind, or the
-    /// one a year before. Empty where the words name a day that does not exist, and of an event.
-    pub spans: Vec<Span>,
+    /// The spans that it may mean, the likeliest first: a day without a year is the last such day,
+    /// or the one a year before. Empty for an event, and if the words name a day that does not
+    /// exist.
+    pub spans: Vec<TimeSpan>,
     /// Whether it is relative to now (`last week`) and not a date.
-    pub relative: bool,
-    /// Whether it may be no time of the past: `on friday`, in a query that is not of the past.
-    pub open: bool,
-    /// The event that it is told by: a record knows when that was.
-    pub event: Option<Event>,
+    pub is_relative: bool,
+    /// Whether it may be in the future: `on friday`, in a query without a word of the past.
+    pub may_be_future: bool,
+    /// The event that names it, whose time a record may have.
+    pub event: Option<EventMention>,
 }
 
-/// A time told by what happened then.
+/// An event by which a query names a time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Event {
-    /// `release`
+pub struct EventMention {
+    /// The name of the event, for example `release`.
     pub name: String,
-    pub side: Side,
+    pub relation: TimeRelation,
 }
 
-/// Which side of a time is meant.
+/// The side of a time that is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
+pub enum TimeRelation {
     Since,
     After,
     Before,
     Until,
 }
 
-/// Words of a query that are examined, times that are taken from it, and words of an event's name.
+/// Most words of a query that are examined, times that are found in it, and words of an event's
+/// name.
 const WORDS_MAX: usize = 200;
-const SPOKEN_MAX: usize = 4;
-const NAME_WORDS: usize = 5;
-/// Words of a query about what was.
-const PAST: [&str; 12] = [
+const MENTIONS_MAX: usize = 4;
+const EVENT_NAME_WORDS_MAX: usize = 5;
+/// Words of a query about the past.
+const PAST_WORDS: [&str; 12] = [
     "did", "was", "were", "had", "happened", "broke", "went", "said", "decided", "haben", "hat",
     "war",
 ];
-/// Words before an event that both sides know, and those with which the next clause begins.
-const GIVEN: &str = "the our my your his her their its that this unser unserem unserer notre \
+/// Determiners before an event that is known to the reader, and words that begin a new clause.
+const DETERMINERS: &str = "the our my your his her their its that this unser unserem unserer notre \
     nuestro nuestra";
-const NEXT: &str = "i we you he she it they who what which that when where why how did do does was \
-    were is are had has have will would could should can and or but to so if because wir ich haben \
-    hat war wurde ist geschah nous avons est que";
+const CLAUSE_STARTS: &str = "i we you he she it they who what which that when where why how did do \
+    does was were is are had has have will would could should can and or but to so if because wir \
+    ich haben hat war wurde ist geschah nous avons est que";
 
 /// One word of a query in lower case and in English, with its position.
 #[derive(Debug)]
@@ -73,88 +76,104 @@ struct Word {
 }
 
 impl Calendar {
-    /// The times that a query names, in its order; where it names none, the first event that it
-    /// tells a time by.
-    pub fn spoken(&self, question: &str) -> Vec<Spoken> {
-        let words = words(question);
+    /// Finds the times that a query names, in its order; if it names none, the first event by which
+    /// it names a time.
+    pub fn find_time_mentions(&self, question: &str) -> Vec<TimeMention> {
+        let words = split_words(question);
         let lower: Vec<&str> = words.iter().map(|word| word.lower.as_str()).collect();
-        let is_past = lower.iter().any(|word| PAST.contains(word));
+        let is_past = lower.iter().any(|word| PAST_WORDS.contains(word));
         let phrase = |first: usize, last: usize| {
             let ends = words.get(first).zip(words.get(last));
             let phrase = ends.and_then(|(first, last)| question.get(first.start..last.end));
             phrase.unwrap_or_default().to_owned()
         };
-        let mut spoken = Vec::new();
+        let mut mentions = Vec::new();
         let mut at = 0;
-        while at < words.len() && spoken.len() < SPOKEN_MAX {
-            if let Some(words) = self.deadline(&lower, at) {
+        while at < words.len() && mentions.len() < MENTIONS_MAX {
+            if let Some(words) = self.count_deadline_words(&lower, at) {
                 at += words;
                 continue;
             }
-            let Some((first, reading, side)) = self.at(&lower, at) else {
+            let Some((first, reading, side)) = self.find_time_at(&lower, at) else {
                 at += 1;
                 continue;
             };
-            at += reading.words;
+            at += reading.word_count;
             let spans = reading.spans.unwrap_or_default();
-            let cut = |span| side.map_or(span, |side| side.cut(span));
-            let is_ahead = matches!(side, Some(Side::Before | Side::Until));
-            spoken.push(Spoken {
+            let cut = |span| side.map_or(span, |side| side.restrict_span(span));
+            let is_ahead = matches!(side, Some(TimeRelation::Before | TimeRelation::Until));
+            mentions.push(TimeMention {
                 phrase: phrase(first, at - 1),
                 spans: spans.into_iter().map(cut).collect(),
-                relative: reading.relative,
-                open: reading.weekday && (!is_past || is_ahead),
+                is_relative: reading.is_relative,
+                may_be_future: reading.is_bare_weekday && (!is_past || is_ahead),
                 event: None,
             });
         }
-        if spoken.is_empty()
-            && let Some((first, name, last, side)) = event(question, &words)
+        if mentions.is_empty()
+            && let Some((first, name, last, side)) = find_event(question, &words)
         {
             let name = phrase(name, last);
-            spoken.push(Spoken {
+            mentions.push(TimeMention {
                 phrase: phrase(first, last),
                 spans: Vec::new(),
-                relative: false,
-                open: false,
-                event: Some(Event { name, side }),
+                is_relative: false,
+                may_be_future: false,
+                event: Some(EventMention {
+                    name,
+                    relation: side,
+                }),
             });
         }
-        spoken
+        mentions
     }
 
-    /// The words of a time by which something is to be done: it was not said then.
-    fn deadline(&self, words: &[&str], at: usize) -> Option<usize> {
+    /// Returns how many words name a deadline at this word (`by friday`), which is not a time at
+    /// which something was recorded.
+    fn count_deadline_words(&self, words: &[&str], at: usize) -> Option<usize> {
         let back = |count: usize| at.checked_sub(count).and_then(|at| words.get(at)).copied();
         let is_by = back(1) == Some("by") || (back(1) == Some("the") && back(2) == Some("by"));
-        let reading = self.read(words.get(at..)?, "of", "").filter(|_| is_by)?;
-        Some(reading.words)
+        let reading = self
+            .read_time(words.get(at..)?, "of", "")
+            .filter(|_| is_by)?;
+        Some(reading.word_count)
     }
 
-    /// The time at a word, the first word of its phrase, and the side of it that is meant.
-    fn at(&self, words: &[&str], at: usize) -> Option<(usize, Reading, Option<Side>)> {
+    /// Finds the time at a word. Returns the first word of its phrase, the time, and the side of it
+    /// that is meant.
+    fn find_time_at(
+        &self,
+        words: &[&str],
+        at: usize,
+    ) -> Option<(usize, TimeReading, Option<TimeRelation>)> {
         let back = |count: usize| at.checked_sub(count).and_then(|at| words.get(at)).copied();
         let (before, second) = (back(1).unwrap_or_default(), back(2).unwrap_or_default());
         let rest = words.get(at..)?;
-        if let Some(range) = self.range(rest, before) {
+        if let Some(range) = self.read_range(rest, before) {
             let named = matches!(before, "between" | "from");
             return Some((at - usize::from(named), range, None));
         }
-        let mut reading = self.read(rest, before, second)?;
-        // `from last week on`, and what Chinese has behind.
-        let behind = words.get(at + reading.words).copied().unwrap_or_default();
-        let side_behind = match behind {
-            "on" | "onwards" | "onward" if before == "from" => Some(Side::Since),
-            behind => behind.strip_prefix('~').and_then(Side::of),
+        let mut reading = self.read_time(rest, before, second)?;
+        // `from last week on`, and the words that follow the time in Chinese.
+        let following = words
+            .get(at + reading.word_count)
+            .copied()
+            .unwrap_or_default();
+        let side_after = match following {
+            "on" | "onwards" | "onward" if before == "from" => Some(TimeRelation::Since),
+            following => following
+                .strip_prefix('~')
+                .and_then(TimeRelation::from_word),
         };
-        if let Some(side) = side_behind {
-            reading.words += 1;
+        if let Some(side) = side_after {
+            reading.word_count += 1;
             return Some((at - usize::from(before == "from"), reading, Some(side)));
         }
-        let (side, words_before) = match (Side::of(before), before, second) {
+        let (side, words_before) = match (TimeRelation::from_word(before), before, second) {
             (Some(side), ..) => (Some(side), 1),
-            (None, "to", "prior") => (Some(Side::Before), 2),
-            (None, "to", "up") => (Some(Side::Until), 2),
-            (None, "the" | "from" | "of", second) => match Side::of(second) {
+            (None, "to", "prior") => (Some(TimeRelation::Before), 2),
+            (None, "to", "up") => (Some(TimeRelation::Until), 2),
+            (None, "the" | "from" | "of", second) => match TimeRelation::from_word(second) {
                 Some(side) => (Some(side), 2),
                 None => (None, 0),
             },
@@ -164,8 +183,8 @@ impl Calendar {
     }
 }
 
-impl Side {
-    fn of(word: &str) -> Option<Self> {
+impl TimeRelation {
+    fn from_word(word: &str) -> Option<Self> {
         match word {
             "since" => Some(Self::Since),
             "after" => Some(Self::After),
@@ -175,7 +194,7 @@ impl Side {
         }
     }
 
-    /// As a person says it.
+    /// The English word of the relation.
     pub fn word(self) -> &'static str {
         match self {
             Self::Before => "before",
@@ -185,8 +204,8 @@ impl Side {
         }
     }
 
-    /// This side of a span, as far as time goes.
-    pub fn cut(self, span: Span) -> Span {
+    /// Returns the span that is on this side of a span, up to the first or last instant of all.
+    pub fn restrict_span(self, span: TimeSpan) -> TimeSpan {
         let one = TimeDelta::microseconds(1);
         let (first, last) = (DateTime::<Utc>::MIN_UTC, DateTime::<Utc>::MAX_UTC);
         let (since, until) = match self {
@@ -195,38 +214,40 @@ impl Side {
             Self::Before => (first, span.since - one),
             Self::Until => (first, span.until),
         };
-        Span { since, until }
+        TimeSpan { since, until }
     }
 }
 
-/// The first event that a question tells a time by: its first word, that of its name, the last one
-/// and the side. One of the sides, `the` or whose it is, and a name that ends with the clause; a
-/// version needs no article.
-fn event(question: &str, words: &[Word]) -> Option<(usize, usize, usize, Side)> {
+/// Finds the first event by which a question names a time. Returns the first word of the phrase,
+/// the first word of the event's name, the last word, and the relation. The phrase is a word such
+/// as `before`, a determiner, and a name that ends with the clause; a version needs no determiner.
+fn find_event(question: &str, words: &[Word]) -> Option<(usize, usize, usize, TimeRelation)> {
     let is_one_of = |list: &str, word: &str| list.split(' ').any(|known| known == word);
     let lower = |at: usize| words.get(at).map(|word| word.lower.as_str());
     for at in 0..words.len() {
-        let Some(side) = lower(at).and_then(Side::of) else {
+        let Some(side) = lower(at).and_then(TimeRelation::from_word) else {
             continue;
         };
-        let given = lower(at + 1).is_some_and(|word| is_one_of(GIVEN, word));
-        let version = lower(at + 1).is_some_and(|word| {
+        let has_determiner = lower(at + 1).is_some_and(|word| is_one_of(DETERMINERS, word));
+        let is_version = lower(at + 1).is_some_and(|word| {
             let number = word.strip_prefix('v').unwrap_or(word);
             matches!(word, "release" | "version")
                 || (number.starts_with(|c: char| c.is_ascii_digit())
                     && (number.contains('.') || number.len() < word.len()))
         });
-        if !(given || version) {
+        if !(has_determiner || is_version) {
             continue;
         }
-        let mut name = at + 1 + usize::from(given);
-        // The latest is meant anyway.
+        let mut name = at + 1 + usize::from(has_determiner);
+        // The latest event of that name is meant anyway, so `last` is skipped.
         name += usize::from(
             lower(name)
                 .is_some_and(|word| matches!(word, "last" | "latest" | "previous" | "recent")),
         );
         let mut last = name;
-        while last - name < NAME_WORDS && lower(last).is_some_and(|word| !is_one_of(NEXT, word)) {
+        while last - name < EVENT_NAME_WORDS_MAX
+            && lower(last).is_some_and(|word| !is_one_of(CLAUSE_STARTS, word))
+        {
             let gap = words.get(last - 1).zip(words.get(last));
             let gap = gap.and_then(|(one, next)| question.get(one.end..next.start));
             if gap.is_none_or(|gap| !gap.trim().is_empty()) {
@@ -242,11 +263,14 @@ fn event(question: &str, words: &[Word]) -> Option<(usize, usize, usize, Side)> 
 }
 
 /// Parses a text that is a time and nothing else.
-pub(crate) fn whole(calendar: &Calendar, text: &str) -> Option<Result<Span, TimeError>> {
-    let words = words(text);
+pub(crate) fn parse_whole_text(
+    calendar: &Calendar,
+    text: &str,
+) -> Option<Result<TimeSpan, TimeError>> {
+    let words = split_words(text);
     let lower: Vec<&str> = words.iter().map(|word| word.lower.as_str()).collect();
-    let reading = calendar.read(&lower, "", "")?;
-    if reading.words != words.len() {
+    let reading = calendar.read_time(&lower, "", "")?;
+    if reading.word_count != words.len() {
         return None;
     }
     let text = || text.chars().take(64).collect();
@@ -257,7 +281,7 @@ pub(crate) fn whole(calendar: &Calendar, text: &str) -> Option<Result<Span, Time
     spans.map(|spans| spans.first().copied()).transpose()
 }
 
-fn words(text: &str) -> Vec<Word> {
+fn split_words(text: &str) -> Vec<Word> {
     let mut words: Vec<Word> = Vec::new();
     let mut start = None;
     let mut before = ' ';
@@ -271,7 +295,7 @@ fn words(text: &str) -> Vec<Word> {
         match (start, inside) {
             (None, true) => start = Some(at),
             (Some(from), false) => {
-                add(&mut words, text, from, at);
+                split_and_add_words(&mut words, text, from, at);
                 start = None;
                 if words.len() >= WORDS_MAX {
                     break;
@@ -281,16 +305,16 @@ fn words(text: &str) -> Vec<Word> {
         }
     }
     let mut lower: Vec<&mut String> = words.iter_mut().map(|word| &mut word.lower).collect();
-    others::into_english(&mut lower);
+    languages::translate_to_english(&mut lower);
     words
 }
 
-/// Takes up what stands between two places: one word, or those of `1-10` and `mid-october`. The end
-/// of `friday's` is none.
-fn add(words: &mut Vec<Word>, text: &str, start: usize, end: usize) {
+/// Adds the text between two offsets: as one word, or as the words of `1-10` and `mid-october`. The
+/// ending of `friday's` is skipped.
+fn split_and_add_words(words: &mut Vec<Word>, text: &str, start: usize, end: usize) {
     let word = text.get(start..end).unwrap_or_default();
-    if word.contains(others::is_chinese) {
-        let parts = others::chinese(word).into_iter();
+    if word.contains(languages::is_chinese) {
+        let parts = languages::translate_chinese(word).into_iter();
         words.extend(parts.map(|(lower, from, to)| Word {
             lower,
             start: start + from,
@@ -298,25 +322,25 @@ fn add(words: &mut Vec<Word>, text: &str, start: usize, end: usize) {
         }));
         return;
     }
-    let lower = others::folded(word);
-    let is_day = |part: &str| date::day_of(part).is_some();
+    let lower = languages::fold_word(word);
+    let is_day = |part: &str| date::parse_day(part).is_some();
     let halves = word.split_once('-').filter(|(one, other)| {
-        let one = others::folded(one);
+        let one = languages::fold_word(one);
         (is_day(&one) && is_day(other)) || matches!(one.as_str(), "mid" | "mi" | "early" | "late")
     });
     if let Some((one, _)) = halves {
         let middle = start + one.len();
-        add(words, text, start, middle);
-        if is_day(&others::folded(one)) {
-            add(words, text, middle, middle + 1);
+        split_and_add_words(words, text, start, middle);
+        if is_day(&languages::fold_word(one)) {
+            split_and_add_words(words, text, middle, middle + 1);
         }
-        return add(words, text, middle + 1, end);
+        return split_and_add_words(words, text, middle + 1, end);
     }
     let is_ending = lower == "s"
         && text
             .get(..start)
             .is_some_and(|text| text.ends_with(['\'', '\u{2019}']));
-    // `am 2.11.`: it ends with a mark of its own.
+    // In `am 2.11.` the last dot belongs to the date.
     let is_short_date = lower
         .split_once('.')
         .is_some_and(|(one, other)| is_day(one) && is_day(other));
@@ -349,7 +373,7 @@ mod tests {
     }
 
     fn days(question: &str) -> Option<(String, String, String)> {
-        let spoken = calendar().spoken(question).into_iter().next()?;
+        let spoken = calendar().find_time_mentions(question).into_iter().next()?;
         let day = |at: DateTime<Utc>| {
             if at == DateTime::<Utc>::MIN_UTC {
                 return "ever".to_owned();
@@ -363,7 +387,7 @@ mod tests {
         Some((spoken.phrase, day(span.since), day(span.until)))
     }
 
-    /// A question, the words that name its time, its first day and its last.
+    /// Each line has a question, the words that name its time, its first day and its last.
     const TIMES: &str = include_str!("spoken/times.txt");
 
     #[test]
@@ -397,7 +421,7 @@ mod tests {
             "what must be done by friday",
             "who won the first half",
         ] {
-            assert_eq!(calendar().spoken(question), [], "{question}");
+            assert_eq!(calendar().find_time_mentions(question), [], "{question}");
         }
     }
 
@@ -408,37 +432,49 @@ mod tests {
                 "what broke before the release?",
                 "before the release",
                 "release",
-                Side::Before,
+                TimeRelation::Before,
             ),
             (
                 "after our move to Berlin, who called",
                 "after our move",
                 "move",
-                Side::After,
+                TimeRelation::After,
             ),
             (
                 "Since the Outage of Lyon what",
                 "Since the Outage of Lyon",
                 "Outage of Lyon",
-                Side::Since,
+                TimeRelation::Since,
             ),
             (
                 "until the last release",
                 "until the last release",
                 "release",
-                Side::Until,
+                TimeRelation::Until,
             ),
-            ("changes since v2.1", "since v2.1", "v2.1", Side::Since),
+            (
+                "changes since v2.1",
+                "since v2.1",
+                "v2.1",
+                TimeRelation::Since,
+            ),
             (
                 "was seit dem Umzug geschah",
                 "seit dem Umzug",
                 "Umzug",
-                Side::Since,
+                TimeRelation::Since,
             ),
         ] {
-            let spoken = calendar().spoken(question).remove(0);
+            let spoken = calendar().find_time_mentions(question).remove(0);
             let name = name.to_owned();
-            assert_eq!(spoken.event, Some(Event { name, side }), "{question}");
+            assert_eq!(
+                spoken.event,
+                Some(EventMention {
+                    name,
+                    relation: side
+                }),
+                "{question}"
+            );
             assert_eq!(spoken.phrase, phrase);
         }
         for question in [
@@ -451,21 +487,26 @@ mod tests {
             "after",
             "\u{130} before the",
         ] {
-            assert_eq!(calendar().spoken(question), [], "{question}");
+            assert_eq!(calendar().find_time_mentions(question), [], "{question}");
         }
     }
 
     #[test]
     fn a_weekday_to_come_is_open_and_one_of_the_past_is_not() {
-        let open = |question: &str| calendar().spoken(question).remove(0).open;
+        let open = |question: &str| {
+            calendar()
+                .find_time_mentions(question)
+                .remove(0)
+                .may_be_future
+        };
         assert!(open("may I deploy on friday") && open("what is due before friday"));
         assert!(!open("what did we do on friday") && !open("who called last friday"));
     }
 
     #[test]
     fn every_time_of_a_question_is_heard() {
-        let spoken =
-            calendar().spoken("what changed between april 5, 2024 and last friday, in june");
+        let spoken = calendar()
+            .find_time_mentions("what changed between april 5, 2024 and last friday, in june");
         let phrases: Vec<&str> = spoken.iter().map(|one| one.phrase.as_str()).collect();
         assert_eq!(phrases, ["between april 5, 2024 and last friday", "june"]);
         assert_eq!(spoken[1].spans.len(), 30, "a month of any year");
@@ -474,9 +515,13 @@ mod tests {
     #[test]
     fn a_day_that_does_not_exist_is_seen_and_has_no_span() {
         for question in ["what happened on 2026-02-30", "on february 30"] {
-            let spoken = calendar().spoken(question).remove(0);
+            let spoken = calendar().find_time_mentions(question).remove(0);
             assert_eq!(spoken.spans, [], "{question}");
         }
-        assert!(calendar().spoken(&"word ".repeat(100_000)).is_empty());
+        assert!(
+            calendar()
+                .find_time_mentions(&"word ".repeat(100_000))
+                .is_empty()
+        );
     }
 }

@@ -1,7 +1,7 @@
 //! Parsing of timestamps, and the machine's clock.
 //!
-//! Times are compared as instants, never as strings (G17): the same moment written with `Z`, with
-//! an offset or with fractional seconds is one value.
+//! Times are compared as instants, never as strings: one moment is one value, whether it is written
+//! with `Z`, with an offset or with fractional seconds.
 
 use std::time::SystemTime;
 
@@ -21,37 +21,52 @@ pub struct TimestampError {
     text: String,
 }
 
-/// [`Zone::read`] for what programs write, in UTC; what people write is read in their zone.
+/// Parses a timestamp that a program wrote, in UTC. For what people write use
+/// [`Zone::parse_timestamp`] of their zone.
 pub fn parse_timestamp(text: &str) -> Result<DateTime<Utc>, TimestampError> {
-    Zone::Utc.read(text)
+    Zone::Utc.parse_timestamp(text)
 }
 
-/// An instant as a person is told it: `2026-02-16 09:46 UTC`.
-pub fn to_the_minute(instant: DateTime<Utc>) -> String {
+/// Formats an instant for people: `2026-02-16 09:46 UTC`.
+pub fn format_minute_utc(instant: DateTime<Utc>) -> String {
     instant.format("%Y-%m-%d %H:%M UTC").to_string()
 }
 
 impl Zone {
-    /// Reads RFC 3339 with any offset; and as of this zone naive ISO with `T` or a space, with or
+    /// Parses RFC 3339 with any offset, or in this zone naive ISO with `T` or a space, with or
     /// without seconds and fractions, or a bare date (its first instant).
-    pub fn read(self, text: &str) -> Result<DateTime<Utc>, TimestampError> {
+    pub fn parse_timestamp(self, text: &str) -> Result<DateTime<Utc>, TimestampError> {
         let trimmed = text.trim();
-        if let Some((instant, _)) = self.exact(trimmed) {
+        if let Some((instant, _)) = self.parse_exact(trimmed) {
             return Ok(instant);
         }
         if let Ok(date) = NaiveDate::parse_from_str(trimmed, "%Y-%m-%d") {
-            return Ok(self.instant(date.and_time(chrono::NaiveTime::MIN)));
+            return Ok(self.resolve_local_time(date.and_time(chrono::NaiveTime::MIN)));
         }
         Err(TimestampError {
             text: trimmed.chars().take(64).collect(),
         })
     }
 
-    /// What is written to the second or to the minute: its first instant, and how long it is.
-    pub(crate) fn exact(self, text: &str) -> Option<(DateTime<Utc>, TimeDelta)> {
+    /// Parses a time with a second or a minute. Returns its first instant and how long it is.
+    pub(crate) fn parse_exact(self, text: &str) -> Option<(DateTime<Utc>, TimeDelta)> {
         let (none, minute) = (TimeDelta::zero(), TimeDelta::minutes(1));
         if let Ok(instant) = DateTime::parse_from_rfc3339(text) {
             return Some((instant.with_timezone(&Utc), none));
+        }
+        // Offsets as other programs write them, such as +01 and +0100, and the dates of mails.
+        let offsets = [
+            "%Y-%m-%dT%H:%M:%S%.f%#z",
+            "%Y-%m-%d %H:%M:%S%.f%#z",
+            "%Y-%m-%d %H:%M:%S%.f %#z",
+        ];
+        let mut offsets = offsets.into_iter();
+        let instant = offsets.find_map(|form| DateTime::parse_from_str(text, form).ok());
+        if let Some(instant) = instant.or_else(|| DateTime::parse_from_rfc2822(text).ok()) {
+            return Some((instant.with_timezone(&Utc), none));
+        }
+        if let Some(instant) = instant_from_epoch_text(text) {
+            return Some((instant, none));
         }
         let forms = [
             ("%Y-%m-%dT%H:%M:%S%.f", none),
@@ -61,61 +76,83 @@ impl Zone {
         ];
         forms.into_iter().find_map(|(form, length)| {
             let naive = NaiveDateTime::parse_from_str(text, form).ok()?;
-            Some((self.instant(naive), length))
+            Some((self.resolve_local_time(naive), length))
         })
     }
 
-    /// [`Self::read`] of a JSON value: a number is seconds since the Unix epoch, or milliseconds
-    /// where it is that large; a small one is how long something takes.
-    pub fn moment(self, value: &Value) -> Option<DateTime<Utc>> {
-        const SECONDS_MIN: f64 = 1e8;
-        const MILLIS_MIN: f64 = 1e11;
-        let Some(number) = value.as_f64() else {
-            return self.read(value.as_str()?).ok();
-        };
-        if number < SECONDS_MIN {
-            return None;
+    /// Parses the time in a JSON value: a text as [`Self::parse_timestamp`] does, a number as
+    /// seconds since the Unix epoch, or as milliseconds if it is that large. `None` for a small
+    /// number, which is a duration.
+    pub fn parse_json_time(self, value: &Value) -> Option<DateTime<Utc>> {
+        match value.as_f64() {
+            Some(number) => instant_from_epoch(number),
+            None => self.parse_timestamp(value.as_str()?).ok(),
         }
-        let is_millis = number >= MILLIS_MIN;
-        let seconds = if is_millis { number / 1e3 } else { number };
-        DateTime::from_timestamp_micros((seconds * 1e6) as i64)
     }
 }
 
-/// The machine's clock, read here only. One that stands before 1970 says 1970: identifiers count
-/// from there.
+/// The machine's clock, which is read here only. A clock before 1970 returns 1970, since
+/// identifiers count from there.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 
 impl Clock for SystemClock {
     #[expect(
         clippy::disallowed_methods,
-        reason = "the one place that asks the machine for the time"
+        reason = "the one place that reads the machine's time"
     )]
     fn now(&self) -> DateTime<Utc> {
-        instant_of(SystemTime::now())
+        instant_from_system_time(SystemTime::now())
     }
 }
 
-/// An instant of this machine as a date; what is beyond every date is the nearest there is.
-fn instant_of(time: SystemTime) -> DateTime<Utc> {
+/// Converts an instant of this machine; one beyond all dates becomes the nearest date.
+fn instant_from_system_time(time: SystemTime) -> DateTime<Utc> {
     let since = time.duration_since(SystemTime::UNIX_EPOCH);
     let since = TimeDelta::from_std(since.unwrap_or_default()).unwrap_or(TimeDelta::MAX);
     let at = DateTime::UNIX_EPOCH.checked_add_signed(since);
     at.unwrap_or(DateTime::<Utc>::MAX_UTC)
 }
 
+/// Returns the instant of seconds since the Unix epoch, or of milliseconds, microseconds or
+/// nanoseconds if the number is that large; `None` for a small number, which is a duration.
+fn instant_from_epoch(number: f64) -> Option<DateTime<Utc>> {
+    const SECONDS_MIN: f64 = 1e8;
+    const LARGER_UNITS: [(f64, f64); 3] = [(1e17, 1e9), (1e14, 1e6), (1e11, 1e3)];
+    if number < SECONDS_MIN {
+        return None;
+    }
+    let unit = LARGER_UNITS.into_iter().find(|(least, _)| number >= *least);
+    let seconds = number / unit.map_or(1.0, |(_, per_second)| per_second);
+    DateTime::from_timestamp_micros((seconds * 1e6).round() as i64)
+}
+
+/// Returns the instant of a number since the Unix epoch that is written as a text.
+fn instant_from_epoch_text(text: &str) -> Option<DateTime<Utc>> {
+    let is_number = text
+        .bytes()
+        .all(|byte| byte.is_ascii_digit() || byte == b'.');
+    if !is_number {
+        return None;
+    }
+    instant_from_epoch(text.parse().ok()?)
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
+
+    use serde_json::json;
 
     use super::*;
 
     #[test]
     fn a_clock_before_1970_or_beyond_all_years_says_the_nearest_instant() {
-        let at = |seconds| instant_of(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds));
+        let at = |seconds| {
+            instant_from_system_time(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds))
+        };
         let before = SystemTime::UNIX_EPOCH - Duration::from_secs(1 << 31);
-        assert_eq!(instant_of(before), DateTime::UNIX_EPOCH);
+        assert_eq!(instant_from_system_time(before), DateTime::UNIX_EPOCH);
         assert_eq!(at(1_771_234_567).timestamp(), 1_771_234_567);
         assert_eq!(at(1 << 62), DateTime::<Utc>::MAX_UTC);
     }
@@ -143,9 +180,9 @@ mod tests {
             "2026-11-20T12:00:00",
             "2026-11-20T20:00:00Z",
         ] {
-            assert_eq!(west.read(text).unwrap(), noon, "{text}");
+            assert_eq!(west.parse_timestamp(text).unwrap(), noon, "{text}");
         }
-        let day = west.read("2026-11-20").unwrap();
+        let day = west.parse_timestamp("2026-11-20").unwrap();
         assert_eq!(day, parse_timestamp("2026-11-20T08:00:00Z").unwrap());
         let seconds = noon.timestamp();
         for value in [
@@ -153,11 +190,39 @@ mod tests {
             Value::from(seconds * 1000),
             Value::from("2026-11-20 12:00"),
         ] {
-            assert_eq!(west.moment(&value), Some(noon), "{value}");
+            assert_eq!(west.parse_json_time(&value), Some(noon), "{value}");
         }
-        assert_eq!(west.moment(&Value::from("soon")), None);
-        assert_eq!(west.moment(&Value::Null), None);
-        assert_eq!(west.moment(&Value::from(90)), None);
+        assert_eq!(west.parse_json_time(&Value::from("soon")), None);
+        assert_eq!(west.parse_json_time(&Value::Null), None);
+        assert_eq!(west.parse_json_time(&Value::from(90)), None);
+    }
+
+    #[test]
+    fn times_as_other_programs_write_them_are_one_instant() {
+        let expected = parse_timestamp("2026-02-10T10:12:00Z").unwrap();
+        for text in [
+            "2026-02-10T11:12:00+01",
+            "2026-02-10T11:12:00+0100",
+            "2026-02-10 11:12:00+01",
+            "2026-02-10 11:12:00.000 +0100",
+            "Tue, 10 Feb 2026 11:12:00 +0100",
+            "1770718320",
+            "1770718320.0",
+            "1770718320000",
+            "1770718320000000",
+        ] {
+            assert_eq!(parse_timestamp(text).unwrap(), expected, "{text}");
+        }
+        for value in [
+            json!(1_770_718_320),
+            json!(1_770_718_320.0),
+            json!(1_770_718_320_000_u64),
+        ] {
+            assert_eq!(Zone::Utc.parse_json_time(&value), Some(expected), "{value}");
+        }
+        for text in ["20260210", "12", "1.2.3", "."] {
+            assert!(parse_timestamp(text).is_err(), "{text}");
+        }
     }
 
     #[test]
@@ -170,7 +235,7 @@ mod tests {
 
     #[test]
     fn anything_else_is_refused_with_the_forms_that_work() {
-        for text in ["", "yesterday", "2026-13-01", "1771234567"] {
+        for text in ["", "yesterday", "2026-13-01", "177123"] {
             let error = parse_timestamp(text).unwrap_err().to_string();
             assert!(error.contains("RFC 3339"), "{error}");
         }

@@ -8,7 +8,8 @@ use serde_with::{DeserializeFromStr, SerializeDisplay};
 
 use crate::limits::USER_ID_BYTES_MAX;
 
-/// One user, who owns one store. Letters, digits, `.`, `_`, `-`, `@`, `+`; not starting with a dot.
+/// The id of one user, who owns one store: letters, digits, `.`, `_`, `-`, `@` and `+`, not
+/// starting with a dot.
 #[derive(
     Debug,
     Clone,
@@ -43,31 +44,32 @@ pub enum UserIdError {
 }
 
 impl Default for UserId {
-    /// Whose memory it is where nobody is named.
+    /// Returns the user whose memory is used if none is named.
     fn default() -> Self {
         Self(Self::DEFAULT.to_owned())
     }
 }
 
 impl UserId {
-    /// The one of [`Self::default`].
+    /// The text of [`Self::default`].
     pub const DEFAULT: &str = "default";
 
-    /// Stands for whoever is not named.
+    /// Returns the id that is used for a user who is not named.
     pub fn anonymous() -> Self {
         Self("anonymous".to_owned())
     }
 
-    /// In the name of a memory that holds what a repository shares, after its user.
-    pub const REPOSITORY: &str = "+repository-";
+    /// The part between user and repository in the id of a memory that a repository shares.
+    pub const REPOSITORY_INFIX: &str = "+repository-";
 
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether it is no user, but what a trusted repository shares: made anew from its files.
-    pub fn is_of_repository(&self) -> bool {
-        self.0.contains(Self::REPOSITORY)
+    /// Whether it is not a user, but the memory that a trusted repository shares, which is rebuilt
+    /// from its files.
+    pub fn is_repository_memory(&self) -> bool {
+        self.0.contains(Self::REPOSITORY_INFIX)
     }
 }
 

@@ -1,12 +1,12 @@
-//! The outcome of a write: not a bool, since a duplicate and a failure differ (G6).
+//! The outcome of a write: not a bool, since a duplicate and a failure differ.
 
 use serde::{Deserialize, Serialize};
 
 use crate::id::RecordId;
 use crate::limits::{EXTERNAL_IDS_MAX, IDENTIFIER_BYTES_MAX, LIST_ITEMS_MAX, METADATA_BYTES_MAX};
-use crate::record::{ExternalId, MemoryRecord, NewRecord, json_bytes};
+use crate::record::{ExternalId, MemoryRecord, NewRecord, json_size};
 
-/// The outcome for one record. `Inserted` means on disk and findable.
+/// The outcome of writing one record. `Inserted` means on disk and findable.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum WriteOutcome {
@@ -29,8 +29,8 @@ pub enum WriteOutcome {
 }
 
 impl WriteOutcome {
-    /// The id of a record that is new.
-    pub fn new_id(&self) -> Option<RecordId> {
+    /// Returns the id of the record if it was inserted.
+    pub fn inserted_id(&self) -> Option<RecordId> {
         match self {
             Self::Inserted { id } => Some(*id),
             Self::Duplicate { .. } | Self::Rejected { .. } => None,
@@ -38,7 +38,7 @@ impl WriteOutcome {
     }
 }
 
-/// Why a record was refused: always something its sender can fix.
+/// Why a record was refused: always something that its sender can fix.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[serde(tag = "reason", rename_all = "snake_case")]
 pub enum RejectReason {
@@ -67,7 +67,7 @@ pub enum RejectReason {
     },
     #[error(
         "`{}` marks what Reprise itself says of what left this memory; use another tag",
-        MemoryRecord::RECEIPT
+        MemoryRecord::RECEIPT_TAG
     )]
     Receipt,
     #[error("it supersedes {id}, which this store does not hold")]
@@ -75,15 +75,15 @@ pub enum RejectReason {
 }
 
 impl NewRecord {
-    /// Checks everything that the sender can change, but for the length of the text, which is cut.
-    pub fn check(&self) -> Result<(), RejectReason> {
+    /// Checks everything that the sender can change, except the length of the text, which is cut.
+    pub fn validate(&self) -> Result<(), RejectReason> {
         if self.text.trim().is_empty() {
             return Err(RejectReason::EmptyText);
         }
-        in_range("quality_score", self.quality_score)?;
-        in_range("confidence", self.confidence)?;
+        check_range("quality_score", self.quality_score)?;
+        check_range("confidence", self.confidence)?;
         if let Some(embedding) = &self.embedding {
-            embedding.check().map_err(|error| RejectReason::Vector {
+            embedding.validate().map_err(|error| RejectReason::Vector {
                 message: error.to_string(),
             })?;
         }
@@ -100,18 +100,18 @@ impl NewRecord {
             .chain(run.chain(actor))
             .chain(provenance.source_refs.iter().map(|of| ("source_ref", of)));
         for (field, name) in names {
-            short(field, name.len(), IDENTIFIER_BYTES_MAX)?;
+            check_size(field, name.len(), IDENTIFIER_BYTES_MAX)?;
         }
-        few("external_ids", self.external_ids.len(), EXTERNAL_IDS_MAX)?;
-        few("tags", self.tags.len(), LIST_ITEMS_MAX)?;
-        few("source_refs", provenance.source_refs.len(), LIST_ITEMS_MAX)?;
-        short("metadata", json_bytes(&self.metadata), METADATA_BYTES_MAX)?;
-        let details_bytes = self.details.as_ref().map_or(0, json_bytes);
-        short("details", details_bytes, METADATA_BYTES_MAX)
+        check_count("external_ids", self.external_ids.len(), EXTERNAL_IDS_MAX)?;
+        check_count("tags", self.tags.len(), LIST_ITEMS_MAX)?;
+        check_count("source_refs", provenance.source_refs.len(), LIST_ITEMS_MAX)?;
+        check_size("metadata", json_size(&self.metadata), METADATA_BYTES_MAX)?;
+        let details_bytes = self.details.as_ref().map_or(0, json_size);
+        check_size("details", details_bytes, METADATA_BYTES_MAX)
     }
 }
 
-fn in_range(field: &str, value: Option<f32>) -> Result<(), RejectReason> {
+fn check_range(field: &str, value: Option<f32>) -> Result<(), RejectReason> {
     match value {
         Some(value) if !(0.0..=1.0).contains(&value) => Err(RejectReason::OutOfRange {
             field: field.to_owned(),
@@ -121,7 +121,7 @@ fn in_range(field: &str, value: Option<f32>) -> Result<(), RejectReason> {
     }
 }
 
-fn short(field: &str, got: usize, limit: usize) -> Result<(), RejectReason> {
+fn check_size(field: &str, got: usize, limit: usize) -> Result<(), RejectReason> {
     if got > limit {
         return Err(RejectReason::TooLarge {
             field: field.to_owned(),
@@ -132,7 +132,7 @@ fn short(field: &str, got: usize, limit: usize) -> Result<(), RejectReason> {
     Ok(())
 }
 
-fn few(field: &str, got: usize, limit: usize) -> Result<(), RejectReason> {
+fn check_count(field: &str, got: usize, limit: usize) -> Result<(), RejectReason> {
     if got > limit {
         return Err(RejectReason::TooMany {
             field: field.to_owned(),
@@ -160,11 +160,14 @@ mod tests {
     fn long_text_is_cut_on_a_character_boundary_and_marked() {
         // Three-byte characters, so that the limit falls inside one.
         let mut record = new(&"\u{65e5}".repeat(1000));
-        assert_eq!(record.truncate(3000), None);
+        assert_eq!(record.truncate_text(3000), None);
         assert!(record.metadata.is_empty());
-        assert_eq!(record.truncate(2000), Some(3000));
+        assert_eq!(record.truncate_text(2000), Some(3000));
         assert_eq!(record.text.len(), 1998);
-        assert_eq!(record.metadata[RecordBody::TRUNCATED], Value::from(3000));
+        assert_eq!(
+            record.metadata[RecordBody::TRUNCATED_KEY],
+            Value::from(3000)
+        );
     }
 
     #[test]
@@ -172,9 +175,9 @@ mod tests {
         let refused = |change: &dyn Fn(&mut NewRecord)| {
             let mut record = new("text");
             change(&mut record);
-            record.check().unwrap_err().to_string()
+            record.validate().unwrap_err().to_string()
         };
-        assert_eq!(new("text").check(), Ok(()));
+        assert_eq!(new("text").validate(), Ok(()));
         assert!(refused(&|r| r.text = " \n".into()).contains("empty"));
         assert!(refused(&|r| r.quality_score = Some(f32::NAN)).contains("NaN"));
         assert!(refused(&|r| r.confidence = Some(1.5)).contains("between 0 and 1"));

@@ -1,6 +1,6 @@
-//! What a transaction costs beside a bare `git commit`, and what status and audit take on large
-//! trees: `cargo bench -p reprise-workspace`. Prints medians and ratios of one run; holds nothing
-//! to a figure.
+//! What a transaction costs compared with a bare `git commit`, and what status and audit take on
+//! large trees: `cargo bench -p reprise-workspace`. Prints medians and ratios of one run; holds
+//! nothing to a figure.
 
 #![expect(
     clippy::expect_used,
@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use reprise_types::SystemClock;
-use reprise_workspace::{Actor, AuditQuery, RepoPath, Step, Workspace, WriteRequest};
+use reprise_workspace::{Actor, AuditQuery, RepoPath, TransactionStep, Workspace, WriteRequest};
 
 const ROUNDS: usize = 60;
 const ARTIFACTS: usize = 10_000;
@@ -77,8 +77,8 @@ fn write(workspace: &Workspace, actor: &str, path: &str, text: String) {
 }
 
 /// 4 KB that no earlier round had.
-fn text(round: usize) -> String {
-    let line = format!("round {round}: what agents and people agree on stands here\n");
+fn make_text(round: usize) -> String {
+    let line = format!("round {round}: what agents and people agree on is written here\n");
     line.repeat(4096 / line.len() + 1)
 }
 
@@ -88,29 +88,29 @@ fn median(mut times: Vec<Duration>) -> f64 {
 }
 
 /// Where the time of a transaction goes: the moment of each step, from the beginning.
-type Moments = Arc<Mutex<Vec<(Step, Instant)>>>;
+type Moments = Arc<Mutex<Vec<(TransactionStep, Instant)>>>;
 
 fn commits() {
     let (_folder, workspace) = new_workspace();
     let moments = Moments::default();
     let noted = Arc::clone(&moments);
-    let workspace = workspace.watched(Arc::new(move |step| {
+    let workspace = workspace.with_watcher(Arc::new(move |step| {
         let mut noted = noted.lock().expect("nobody panics");
         noted.push((step, Instant::now()));
     }));
-    let mut steps: Vec<Vec<Duration>> = vec![Vec::new(); Step::ALL.len()];
+    let mut steps: Vec<Vec<Duration>> = vec![Vec::new(); TransactionStep::ALL.len()];
     let root = workspace.root();
     let (mut ours, mut bare) = (Vec::new(), Vec::new());
     for round in 0..ROUNDS {
         let started = Instant::now();
-        write(&workspace, "prm", "core/kb/ours.md", text(round));
+        write(&workspace, "prm", "core/kb/ours.md", make_text(round));
         ours.push(started.elapsed());
         let mut before = started;
         for (index, (_, at)) in moments.lock().expect("nobody panics").drain(..).enumerate() {
             steps[index].push(at - before);
             before = at;
         }
-        fs::write(root.join("core/kb/bare.md"), text(round)).expect("a file");
+        fs::write(root.join("core/kb/bare.md"), make_text(round)).expect("a file");
         git(root, &["add", "core/kb/bare.md"]);
         let started = Instant::now();
         git(root, &["commit", "-q", "-m", "bare"]);
@@ -122,7 +122,7 @@ fn commits() {
         "git commit of 4 KB          {bare:8.2} ms   ratio {:.2}",
         ours / bare
     );
-    for (step, times) in Step::ALL.into_iter().zip(steps) {
+    for (step, times) in TransactionStep::ALL.into_iter().zip(steps) {
         println!(
             "    until {:<17} {:8.2} ms",
             format!("{step:?}"),
@@ -151,7 +151,7 @@ fn status() {
         median(times.collect())
     );
     let started = Instant::now();
-    write(&workspace, "prm", "core/kb/0/0.md", text(0));
+    write(&workspace, "prm", "core/kb/0/0.md", make_text(0));
     let took = started.elapsed().as_secs_f64() * 1e3;
     println!("transaction among them      {took:8.2} ms");
 }

@@ -8,14 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ractor::{Actor, ActorProcessingErr, ActorRef, Message, RpcReplyPort, call_t};
+use reprise_workspace_types::{Receipt, SavedCheckpoint, WorkspaceEvent};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
-use crate::care::Tended;
-use crate::checkpoint::Saved;
 use crate::error::{Result, WorkspaceError};
-use crate::event::{EventCursor, WorkspaceEvent};
-use crate::transaction::Receipt;
+use crate::event::EventCursor;
+use crate::maintenance::MaintenanceState;
 use crate::workspace::{Workspace, WriteRequest};
 
 /// Most events that are handed on at a time.
@@ -30,25 +29,25 @@ pub type Reply<T> = RpcReplyPort<Result<T>>;
 type Transaction = Box<dyn FnOnce(&Workspace) -> Result<Receipt> + Send>;
 
 /// A transaction that an actor is asked for.
-pub struct Job {
+pub struct TransactionJob {
     work: Transaction,
     reply: Reply<Receipt>,
 }
 
-reprise_types::show_fields!(Job {});
+reprise_types::show_fields!(TransactionJob {});
 
-impl Job {
-    /// Carries it out and answers; whether it stands.
-    async fn carry_out(self, workspace: &Workspace) -> bool {
-        let done = blocking(workspace, self.work).await;
+impl TransactionJob {
+    /// Runs the transaction and sends the reply; returns whether it succeeded.
+    async fn execute_and_reply(self, workspace: &Workspace) -> bool {
+        let done = run_blocking(workspace, self.work).await;
         let stands = done.is_ok();
-        answer(self.reply, done);
+        send_reply(self.reply, done);
         stands
     }
 }
 
-/// Does blocking work off the runtime's threads.
-async fn blocking<T: Send + 'static>(
+/// Runs blocking work on a thread outside the async runtime.
+async fn run_blocking<T: Send + 'static>(
     workspace: &Workspace,
     work: impl FnOnce(&Workspace) -> Result<T> + Send + 'static,
 ) -> Result<T> {
@@ -60,23 +59,26 @@ async fn blocking<T: Send + 'static>(
     })
 }
 
-/// An answer that nobody waits for any more is no failure: the work is done.
-fn answer<T>(reply: Reply<T>, done: Result<T>) {
+/// Sends a reply. A caller that no longer waits is no failure, because the work is done.
+fn send_reply<T>(reply: Reply<T>, done: Result<T>) {
     let _gone = reply.send(done).is_err();
 }
 
-/// The way to a workspace's actors; cheap to clone.
+/// A handle to a workspace's actors that is cheap to clone.
 #[derive(Debug, Clone)]
 pub struct WorkspaceHandle {
     orchestrator: ActorRef<OrchestratorMsg>,
-    governor: ActorRef<Job>,
-    /// The places of those who wait.
+    governor: ActorRef<TransactionJob>,
+    /// Limits how many callers may wait at a time.
     waiting: Arc<Semaphore>,
 }
 
 impl WorkspaceHandle {
-    /// The way to these two.
-    pub fn new(orchestrator: ActorRef<OrchestratorMsg>, governor: ActorRef<Job>) -> Self {
+    /// Creates a handle to the two actors.
+    pub fn new(
+        orchestrator: ActorRef<OrchestratorMsg>,
+        governor: ActorRef<TransactionJob>,
+    ) -> Self {
         Self {
             orchestrator,
             governor,
@@ -84,13 +86,18 @@ impl WorkspaceHandle {
         }
     }
 
-    /// The actor in whose hands merges are.
-    pub fn governor(&self) -> &ActorRef<Job> {
+    /// Returns the actor that writes and announces.
+    pub fn orchestrator(&self) -> &ActorRef<OrchestratorMsg> {
+        &self.orchestrator
+    }
+
+    /// Returns the actor that merges.
+    pub fn governor(&self) -> &ActorRef<TransactionJob> {
         &self.governor
     }
 
-    /// An actor's answer, once there is a place to wait in.
-    async fn ask<M: Message, T: Send + 'static>(
+    /// Sends a request to an actor and waits for its reply, unless too many callers wait.
+    async fn send_and_await_reply<M: Message, T: Send + 'static>(
         &self,
         actor: &ActorRef<M>,
         message: impl FnOnce(Reply<T>) -> M,
@@ -106,63 +113,64 @@ impl WorkspaceHandle {
         })?
     }
 
-    async fn orchestrated(
+    async fn send_to_orchestrator(
         &self,
         work: impl FnOnce(&Workspace) -> Result<Receipt> + Send + 'static,
     ) -> Result<Receipt> {
         let work = Box::new(work);
-        let message = |reply| OrchestratorMsg::Transact(Job { work, reply });
-        self.ask(&self.orchestrator, message).await
+        let message = |reply| OrchestratorMsg::Transact(TransactionJob { work, reply });
+        self.send_and_await_reply(&self.orchestrator, message).await
     }
 
-    async fn governed(
+    async fn send_to_governor(
         &self,
         work: impl FnOnce(&Workspace) -> Result<Receipt> + Send + 'static,
     ) -> Result<Receipt> {
         let work = Box::new(work);
-        self.ask(&self.governor, |reply| Job { work, reply }).await
+        self.send_and_await_reply(&self.governor, |reply| TransactionJob { work, reply })
+            .await
     }
 
     /// Writes artifacts, all or none.
     pub async fn write(&self, request: WriteRequest) -> Result<Receipt> {
         let work = move |workspace: &Workspace| workspace.write(&request);
-        self.orchestrated(work).await
+        self.send_to_orchestrator(work).await
     }
 
-    /// Saves an agent's state, a JSON object (W10).
+    /// Saves an agent's state, a JSON object.
     pub async fn checkpoint(&self, actor: crate::Actor, state: Value) -> Result<Receipt> {
         let state = state.to_string();
         let work =
             move |workspace: &Workspace| workspace.checkpoint(&actor, state.as_bytes(), None);
-        self.orchestrated(work).await
+        self.send_to_orchestrator(work).await
     }
 
-    /// An agent's newest state (W11); nothing where it saved none.
-    pub async fn state(&self, agent: String) -> Result<Option<Saved>> {
+    /// Returns an agent's newest state, or `None` if it never saved one.
+    pub async fn state(&self, agent: String) -> Result<Option<SavedCheckpoint>> {
         let message = |reply| OrchestratorMsg::State { agent, reply };
-        self.ask(&self.orchestrator, message).await
+        self.send_and_await_reply(&self.orchestrator, message).await
     }
 
     /// Merges a branch into the one that is checked out.
     pub async fn merge(&self, actor: crate::Actor, branch: String) -> Result<Receipt> {
         let work = move |workspace: &Workspace| workspace.merge(&actor, &branch, None);
-        self.governed(work).await
+        self.send_to_governor(work).await
     }
 
-    /// Records that a person approves a branch or commit as it stands.
+    /// Records that a person approves a branch or commit in its present state.
     pub async fn approve(&self, human: crate::Actor, reference: String) -> Result<Receipt> {
         let work = move |workspace: &Workspace| workspace.approve(&human, &reference);
-        self.governed(work).await
+        self.send_to_governor(work).await
     }
 
     /// Takes back what a commit did to `core/`.
     pub async fn rollback(&self, actor: crate::Actor, commit: String) -> Result<Receipt> {
         let work = move |workspace: &Workspace| workspace.rollback(&actor, &commit, None);
-        self.governed(work).await
+        self.send_to_governor(work).await
     }
 }
 
-/// The actor in whose hands merges, approvals and rollbacks are.
+/// The actor that merges, approves and rolls back.
 #[derive(Debug)]
 pub struct GovernorActor;
 
@@ -170,13 +178,13 @@ pub struct GovernorActor;
 #[derive(Debug, Clone)]
 pub struct GovernorArguments {
     pub workspace: Workspace,
-    /// Who hands on what is announced.
+    /// The actor that delivers the events.
     pub orchestrator: ActorRef<OrchestratorMsg>,
 }
 
 #[async_trait::async_trait]
 impl Actor for GovernorActor {
-    type Msg = Job;
+    type Msg = TransactionJob;
     type State = GovernorArguments;
     type Arguments = GovernorArguments;
 
@@ -194,22 +202,22 @@ impl Actor for GovernorActor {
         job: Self::Msg,
         state: &mut Self::State,
     ) -> std::result::Result<(), ActorProcessingErr> {
-        job.carry_out(&state.workspace).await;
+        job.execute_and_reply(&state.workspace).await;
         // One that is being replaced looks by itself when it starts.
         let _gone = state.orchestrator.cast(OrchestratorMsg::Announce).is_err();
         Ok(())
     }
 }
 
-/// The actor that writes, and hands on what was announced.
+/// The actor that writes, and delivers the events that were published.
 #[derive(Debug)]
 pub struct OrchestratorActor;
 
-/// Who is told what was announced, whichever process announced it: each event at least once, in
-/// order.
+/// Receives the events of a workspace, whichever process published them: each event at least
+/// once, in order.
 #[async_trait::async_trait]
 pub trait EventSink: Send + Sync + 'static {
-    /// Takes events; those that it refuses come again.
+    /// Receives a batch of events; a batch that it refuses is sent again.
     async fn take(&self, events: Vec<WorkspaceEvent>) -> std::result::Result<(), String>;
 }
 
@@ -218,7 +226,7 @@ pub trait EventSink: Send + Sync + 'static {
 pub struct OrchestratorArguments {
     pub workspace: Workspace,
     pub sink: Arc<dyn EventSink>,
-    /// How often it looks for what other processes announced.
+    /// How often the actor looks for events of other processes.
     pub look: Duration,
 }
 
@@ -227,17 +235,17 @@ reprise_types::show_fields!(OrchestratorArguments { workspace });
 #[derive(Debug)]
 pub enum OrchestratorMsg {
     /// Writes artifacts, or saves an agent's state.
-    Transact(Job),
-    /// Gives an agent's newest state back; nothing where it saved none.
+    Transact(TransactionJob),
+    /// Returns an agent's newest state, or `None` if it never saved one.
     State {
         agent: String,
-        reply: Reply<Option<Saved>>,
+        reply: Reply<Option<SavedCheckpoint>>,
     },
-    /// Looks after the tree, and hands on what was announced since.
+    /// Maintains the tree, and delivers the events published since.
     Announce,
 }
 
-/// What it knows between messages.
+/// What the actor keeps between messages.
 #[derive(Debug)]
 pub struct OrchestratorState {
     arguments: OrchestratorArguments,
@@ -245,15 +253,15 @@ pub struct OrchestratorState {
     /// Transactions since it first started, over all restarts.
     transactions: u64,
     has_moved: bool,
-    tended: Tended,
+    maintained: MaintenanceState,
 }
 
 impl OrchestratorState {
-    /// Hands on what is new. What the sink refuses stays for the next time.
+    /// Delivers new events. Events that the sink refuses are sent again next time.
     async fn announce(&mut self) {
         loop {
             let mut cursor = self.cursor.clone();
-            let read = blocking(&self.arguments.workspace, move |workspace| {
+            let read = run_blocking(&self.arguments.workspace, move |workspace| {
                 let events = cursor.read(workspace.root(), BATCH)?;
                 Ok((events, cursor))
             });
@@ -275,8 +283,8 @@ impl OrchestratorState {
     }
 }
 
-/// Ties up what a crash left, and reads where the one before stopped.
-fn resume(workspace: &Workspace) -> Result<(EventCursor, u64)> {
+/// Finishes what a crash left open, and reads where the previous actor stopped.
+fn recover_cursor(workspace: &Workspace) -> Result<(EventCursor, u64)> {
     workspace.recover()?;
     let me = crate::Actor::orchestrator();
     let Some(saved) = workspace.state(me.as_str())? else {
@@ -299,14 +307,14 @@ impl Actor for OrchestratorActor {
         myself: ActorRef<Self::Msg>,
         arguments: Self::Arguments,
     ) -> std::result::Result<Self::State, ActorProcessingErr> {
-        let (cursor, transactions) = blocking(&arguments.workspace, resume).await?;
+        let (cursor, transactions) = run_blocking(&arguments.workspace, recover_cursor).await?;
         myself.send_interval(arguments.look, || OrchestratorMsg::Announce);
         Ok(OrchestratorState {
             arguments,
             cursor,
             transactions,
             has_moved: false,
-            tended: Tended::default(),
+            maintained: MaintenanceState::default(),
         })
     }
 
@@ -319,21 +327,22 @@ impl Actor for OrchestratorActor {
         let workspace = state.arguments.workspace.clone();
         match message {
             OrchestratorMsg::Transact(job) => {
-                state.transactions += u64::from(job.carry_out(&workspace).await);
+                state.transactions += u64::from(job.execute_and_reply(&workspace).await);
             }
             OrchestratorMsg::State { agent, reply } => {
-                let found = blocking(&workspace, move |workspace| workspace.state(&agent)).await;
-                answer(reply, found);
+                let found =
+                    run_blocking(&workspace, move |workspace| workspace.state(&agent)).await;
+                send_reply(reply, found);
                 return Ok(());
             }
             OrchestratorMsg::Announce => {
-                let mut tended = state.tended.clone();
-                let done = blocking(&workspace, move |workspace| {
-                    workspace.tend(&mut tended)?;
-                    Ok(tended)
+                let mut maintained = state.maintained.clone();
+                let done = run_blocking(&workspace, move |workspace| {
+                    workspace.maintain(&mut maintained)?;
+                    Ok(maintained)
                 });
                 match done.await {
-                    Ok(tended) => state.tended = tended,
+                    Ok(maintained) => state.maintained = maintained,
                     Err(error) => tracing::warn!(%error, "the workspace was not looked after"),
                 }
             }
@@ -356,7 +365,7 @@ impl Actor for OrchestratorActor {
             "transactions": state.transactions,
             "next_action": "announce",
         });
-        let done = blocking(&state.arguments.workspace, move |workspace| {
+        let done = run_blocking(&state.arguments.workspace, move |workspace| {
             let me = crate::Actor::orchestrator();
             workspace.checkpoint(
                 &me,

@@ -1,4 +1,4 @@
-//! The audit trail (W22): who changed what, when, under which rule.
+//! The audit trail: who changed what, when, under which rule.
 //!
 //! Each commit of a transaction adds a file of its own, so that two branches never change the same
 //! one and any forge merges them (ADR 0046). What changes nothing that git keeps (a refusal, a
@@ -9,17 +9,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use chrono::{DateTime, Utc};
 use git2::Oid;
 use reprise_types::sha256_hex;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use reprise_workspace_types::{AuditAction, AuditEntry, AuditQuery, RepoPath, TRAIL, TRAIL_PARTS};
 
 use crate::error::Result;
 use crate::files;
 use crate::git::{Blob, Git, LINK};
-use crate::path::{RepoPath, TRAIL, TRAIL_PARTS};
 use crate::transaction::Changes;
 
 /// Where lines wait for a commit; git does not keep it.
@@ -34,85 +30,28 @@ const DEPTH_MAX: usize = 4;
 /// Longest part of the trail that is read: what is longer was written by nobody here.
 pub(crate) const PART_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Action {
-    Init,
-    Write,
-    Merge,
-    Rollback,
-    /// A person approved a branch as it stood.
-    Approve,
-    /// A person declined a branch as it stood.
-    Decline,
-    Violation,
-    /// A commit came by plain git.
-    Git,
-    /// A snapshot was taken or brought back.
-    Snapshot,
-    /// Snapshots or old events were put away by policy.
-    Prune,
-    /// Lines of the trail had gone, outside of any transaction.
-    Rewritten,
+/// Returns whether a query asks for this line.
+fn matches_query(query: &AuditQuery, line: &AuditEntry) -> bool {
+    let below = |wanted: &str, path: &str| {
+        let rest = path.strip_prefix(wanted.trim_end_matches('/'));
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    query
+        .actor
+        .as_ref()
+        .is_none_or(|actor| line.actor == *actor)
+        && query.action.is_none_or(|action| line.action == action)
+        && query.since.is_none_or(|since| line.ts >= since)
+        && query
+            .path
+            .as_ref()
+            .is_none_or(|wanted| line.paths.iter().any(|path| below(wanted, path)))
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct AuditLine {
-    /// The transaction's ULID; the event and the WAL's entries have the same.
-    pub event_id: String,
-    /// When.
-    pub ts: DateTime<Utc>,
-    pub action: Action,
-    pub actor: String,
-    /// Who stands behind a person's name, by what the machine knows: git's identity here, or whose
-    /// token the daemon was given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub identity: Option<String>,
-    #[serde(default)]
-    pub rules: Vec<String>,
-    #[serde(default)]
-    pub paths: Vec<String>,
-    #[serde(default)]
-    pub branch: String,
-    /// In the actor's words.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub message: String,
-    /// What else is known, by kind of action.
-    #[serde(default, skip_serializing_if = "Value::is_null")]
-    pub details: Value,
-}
-
-/// Which lines are asked for.
-#[derive(Debug, Clone, Default)]
-pub struct AuditQuery {
-    pub actor: Option<String>,
-    /// That touched this path, or something below it.
-    pub path: Option<String>,
-    pub action: Option<Action>,
-    pub since: Option<DateTime<Utc>>,
-    /// At most so many, the newest.
-    pub limit: Option<usize>,
-}
-
-impl AuditQuery {
-    fn admits(&self, line: &AuditLine) -> bool {
-        let below = |asked: &str, path: &str| {
-            let rest = path.strip_prefix(asked.trim_end_matches('/'));
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
-        self.actor.as_ref().is_none_or(|actor| line.actor == *actor)
-            && self.action.is_none_or(|action| line.action == action)
-            && self.since.is_none_or(|since| line.ts >= since)
-            && self
-                .path
-                .as_ref()
-                .is_none_or(|asked| line.paths.iter().any(|path| below(asked, path)))
-    }
-}
-
-/// The lines of a trail that a query asks for, newest last, each id once, and the numbers of lines
-/// that are none among those that were read: it is read from its end until there are enough.
-pub(crate) fn search(bytes: &[u8], query: &AuditQuery) -> (Vec<AuditLine>, Vec<usize>) {
+/// Returns the lines of a trail that a query asks for, newest last, each id once, and the numbers
+/// of lines that are none among those that were read: it is read from its end until there are
+/// enough.
+pub(crate) fn search(bytes: &[u8], query: &AuditQuery) -> (Vec<AuditEntry>, Vec<usize>) {
     let (mut found, mut damaged) = (Vec::new(), Vec::new());
     let mut seen = BTreeSet::new();
     // A word that every line asked for must have: most others are passed over unread.
@@ -126,12 +65,16 @@ pub(crate) fn search(bytes: &[u8], query: &AuditQuery) -> (Vec<AuditLine>, Vec<u
         if query.limit.is_some_and(|limit| found.len() >= limit) {
             break;
         }
-        if line.is_empty() || needle.as_ref().is_some_and(|word| !contains(line, word)) {
+        if line.is_empty()
+            || needle
+                .as_ref()
+                .is_some_and(|word| !contains_bytes(line, word))
+        {
             continue;
         }
-        match serde_json::from_slice::<AuditLine>(line) {
+        match serde_json::from_slice::<AuditEntry>(line) {
             // Two branches can both have noted a commit of plain git.
-            Ok(line) if query.admits(&line) && seen.insert(line.event_id.clone()) => {
+            Ok(line) if matches_query(query, &line) && seen.insert(line.event_id.clone()) => {
                 found.push(line);
             }
             Ok(_) => {}
@@ -143,90 +86,91 @@ pub(crate) fn search(bytes: &[u8], query: &AuditQuery) -> (Vec<AuditLine>, Vec<u
     (found, damaged)
 }
 
-fn contains(line: &[u8], word: &[u8]) -> bool {
+fn contains_bytes(line: &[u8], word: &[u8]) -> bool {
     word.is_empty() || line.windows(word.len()).any(|window| window == word)
 }
 
-/// The file of a transaction's lines. The folders are the time of its ULID, so that none of git's
-/// trees becomes long: 12 days, then 17 minutes. The name tells a person's word, which is looked
-/// for alone.
-pub(crate) fn part_of(tx: &str, action: Action) -> RepoPath {
+/// Returns the path of the file with a transaction's entries. The folders are the time of its ULID,
+/// so that none of git's trees becomes long: 12 days, then 17 minutes. The name marks a person's
+/// verdict, so that verdicts are found without reading the other files.
+pub(crate) fn trail_part_path(tx: &str, action: AuditAction) -> RepoPath {
     let word = match action {
-        Action::Approve | Action::Decline => WORD,
+        AuditAction::Approve | AuditAction::Decline => WORD,
         _ => "",
     };
     let (days, minutes) = (tx.get(..4).unwrap_or(tx), tx.get(4..6).unwrap_or_default());
-    RepoPath::known(format!("{TRAIL_PARTS}/{days}/{minutes}/{tx}{word}.jsonl"))
+    RepoPath::trusted(format!("{TRAIL_PARTS}/{days}/{minutes}/{tx}{word}.jsonl"))
 }
 
-/// What the name of a file with a person's word has.
+/// The part of a file's name that marks a person's verdict.
 const WORD: &str = "-word";
 
-/// Where a record waits for a commit.
-pub(crate) fn pending_of(tx: &str) -> RepoPath {
-    RepoPath::known(format!("{PENDING}/{tx}.jsonl"))
+/// Returns the path at which an entry waits for a commit.
+pub(crate) fn pending_path(tx: &str) -> RepoPath {
+    RepoPath::trusted(format!("{PENDING}/{tx}.jsonl"))
 }
 
-/// The records of a branch that wait for a commit, oldest first, each with its file.
-pub(crate) fn pending(root: &Path, branch: &str) -> Result<Vec<(RepoPath, Vec<AuditLine>)>> {
+/// Reads the entries of a branch that wait for a commit, oldest first, each with its file.
+pub(crate) fn list_pending(root: &Path, branch: &str) -> Result<Vec<(RepoPath, Vec<AuditEntry>)>> {
     let mut waiting = Vec::new();
-    for path in listed(root, PENDING)? {
-        let bytes = files::read_in(root, &path, PART_BYTES_MAX)?.unwrap_or_default();
-        let lines = read_lines(&bytes);
+    for path in list_logs(root, PENDING)? {
+        let bytes = files::read_below(root, &path, PART_BYTES_MAX)?.unwrap_or_default();
+        let lines = decode_lines(&bytes);
         if !lines.is_empty() && lines.iter().all(|line| line.branch == branch) {
-            waiting.push((RepoPath::known(path), lines));
+            waiting.push((RepoPath::trusted(path), lines));
         }
     }
     Ok(waiting)
 }
 
-fn read_lines(bytes: &[u8]) -> Vec<AuditLine> {
+fn decode_lines(bytes: &[u8]) -> Vec<AuditEntry> {
     let lines = bytes.split(|byte| *byte == b'\n');
     lines
         .filter_map(|line| serde_json::from_slice(line).ok())
         .collect()
 }
 
-/// Lines as a file holds them.
-pub(crate) fn written(lines: &[AuditLine]) -> Vec<u8> {
-    lines.iter().flat_map(crate::wal::line).collect()
+/// Encodes entries as the lines of a file.
+pub(crate) fn encode_lines(lines: &[AuditEntry]) -> Vec<u8> {
+    lines.iter().flat_map(crate::wal::encode_line).collect()
 }
 
-/// What people said of a commit last, by its hash: the line of an approval or a refusal.
-pub(crate) type Words = BTreeMap<String, AuditLine>;
+/// The last approval or refusal by a person of each commit, by the commit's hash.
+pub(crate) type ReviewVerdictLines = BTreeMap<String, AuditEntry>;
 
-/// The commits whose last word in a tree's trail is an approval; see [`words`].
-pub(crate) fn approved(git: &Git, tree: Option<Oid>) -> Result<Vec<Oid>> {
-    let words = words(git, tree)?.into_iter();
-    let approved = words.filter(|(_, line)| line.action == Action::Approve);
+/// Returns the commits whose last verdict in a tree's trail is an approval; see
+/// [`collect_verdicts`].
+pub(crate) fn list_approved_commits(git: &Git, tree: Option<Oid>) -> Result<Vec<Oid>> {
+    let words = collect_verdicts(git, tree)?.into_iter();
+    let approved = words.filter(|(_, line)| line.action == AuditAction::Approve);
     Ok(approved
         .filter_map(|(id, _)| Oid::from_str(&id).ok())
         .collect())
 }
 
-/// The words of people that a tree's trail holds.
-pub(crate) fn words(git: &Git, tree: Option<Oid>) -> Result<Words> {
+/// Collects the verdicts of people that a tree's trail holds.
+pub(crate) fn collect_verdicts(git: &Git, tree: Option<Oid>) -> Result<ReviewVerdictLines> {
     let mut bytes = Vec::new();
-    for (path, blob) in parts(git, tree)? {
+    for (path, blob) in list_trail_parts(git, tree)? {
         let is_old = !path.is_trail_part();
         if is_old || path.name().contains(WORD) || path.name().contains(PACK) {
             bytes.extend(git.bytes(blob.id)?);
         }
     }
-    let mut lines = read_lines(&bytes);
+    let mut lines = decode_lines(&bytes);
     lines.retain(|line| {
-        let is_word = matches!(line.action, Action::Approve | Action::Decline);
+        let is_word = matches!(line.action, AuditAction::Approve | AuditAction::Decline);
         is_word && line.actor.starts_with("human:")
     });
     lines.sort_by(|one, other| one.event_id.cmp(&other.event_id));
-    let of = |line: AuditLine| Some((line.details.get("commit")?.as_str()?.to_owned(), line));
+    let of = |line: AuditEntry| Some((line.details.get("commit")?.as_str()?.to_owned(), line));
     Ok(lines.into_iter().filter_map(of).collect())
 }
 
-/// The files of a tree's trail, in the order of time.
-pub(crate) fn parts(git: &Git, tree: Option<Oid>) -> Result<Vec<(RepoPath, Blob)>> {
+/// Returns the files of a tree's trail, in the order of time.
+pub(crate) fn list_trail_parts(git: &Git, tree: Option<Oid>) -> Result<Vec<(RepoPath, Blob)>> {
     let mut parts = git.list(tree, ARCHIVE, 1)?;
-    let first = RepoPath::known(TRAIL);
+    let first = RepoPath::trusted(TRAIL);
     parts.extend(git.blob_at(tree, &first)?.map(|blob| (first, blob)));
     let mut own = git.list(tree, TRAIL_PARTS, DEPTH_MAX)?;
     own.retain(|(path, blob)| path.is_trail_part() && blob.mode != LINK);
@@ -235,15 +179,15 @@ pub(crate) fn parts(git: &Git, tree: Option<Oid>) -> Result<Vec<(RepoPath, Blob)
     Ok(parts)
 }
 
-/// The trail as it stands in the working tree, in the order of time; last what waits.
-pub(crate) fn read_all(root: &Path) -> Result<Vec<u8>> {
-    let mut parts = listed(root, ARCHIVE)?;
+/// Reads the trail of the working tree in the order of time, pending entries last.
+pub(crate) fn read_trail(root: &Path) -> Result<Vec<u8>> {
+    let mut parts = list_logs(root, ARCHIVE)?;
     parts.push(TRAIL.to_owned());
-    parts.extend(listed(root, TRAIL_PARTS)?);
-    parts.extend(listed(root, PENDING)?);
+    parts.extend(list_logs(root, TRAIL_PARTS)?);
+    parts.extend(list_logs(root, PENDING)?);
     let mut bytes = Vec::new();
     for part in parts {
-        bytes.extend(files::read_in(root, &part, PART_BYTES_MAX)?.unwrap_or_default());
+        bytes.extend(files::read_below(root, &part, PART_BYTES_MAX)?.unwrap_or_default());
         if bytes.last().is_some_and(|last| *last != b'\n') {
             bytes.push(b'\n');
         }
@@ -251,26 +195,26 @@ pub(crate) fn read_all(root: &Path) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The logs below a folder of the tree. Their names are the ids of their first lines, which are in
-/// the order of time.
-fn listed(root: &Path, folder: &str) -> Result<Vec<String>> {
-    let mut found = files::listed(root, folder, DEPTH_MAX)?;
+/// Lists the logs below a folder of the tree. Their names are the ids of their first lines, which
+/// are in the order of time.
+fn list_logs(root: &Path, folder: &str) -> Result<Vec<String>> {
+    let mut found = files::list_files(root, folder, DEPTH_MAX)?;
     found.retain(|path| path.extension().is_some_and(|end| end == "jsonl"));
     found.sort_unstable_by(|one, other| (one.file_name(), one).cmp(&(other.file_name(), other)));
     let texts = found.into_iter().map(PathBuf::into_os_string);
     Ok(texts.filter_map(|path| path.into_string().ok()).collect())
 }
 
-/// What the name of a file with the lines of many transactions has.
+/// The part of a file's name that marks the lines of many transactions.
 const PACK: &str = "-pack-";
 /// So many files of single transactions are left as they are.
 const LOOSE_MIN: usize = 2_000;
 
-/// The change that makes one file of those of many transactions that ended before an id: none while
-/// they are few. Its name has the hash of what it holds, so that two branches never disagree about
-/// one.
-pub(crate) fn packed(git: &Git, tree: Option<Oid>, before: &str) -> Result<Changes> {
-    let mut loose = parts(git, tree)?;
+/// Returns the change that packs the files of many transactions before an id into one; it is empty
+/// while they are few. The new file's name has the hash of what it holds, so that two branches
+/// never disagree about one.
+pub(crate) fn plan_packing(git: &Git, tree: Option<Oid>, before: &str) -> Result<Changes> {
+    let mut loose = list_trail_parts(git, tree)?;
     loose.retain(|(path, _)| {
         path.is_trail_part() && !path.name().contains(PACK) && path.name() < before
     });
@@ -284,7 +228,7 @@ pub(crate) fn packed(git: &Git, tree: Option<Oid>, before: &str) -> Result<Chang
     let hash = sha256_hex(&bytes);
     let name = format!("{TRAIL_PARTS}/{}{PACK}{:.8}.jsonl", first.0.stem(), hash);
     let mut changes: Changes = loose.into_iter().map(|(path, _)| (path, None)).collect();
-    changes.insert(RepoPath::known(name), Some(bytes));
+    changes.insert(RepoPath::trusted(name), Some(bytes));
     Ok(changes)
 }
 
@@ -292,18 +236,18 @@ pub(crate) fn packed(git: &Git, tree: Option<Oid>, before: &str) -> Result<Chang
 mod tests {
     use super::*;
 
-    fn line(id: &str, actor: &str, path: &str) -> AuditLine {
-        AuditLine {
+    fn line(id: &str, actor: &str, path: &str) -> AuditEntry {
+        AuditEntry {
             event_id: id.to_owned(),
             ts: reprise_types::parse_timestamp("2026-02-16T09:46:08Z").unwrap(),
-            action: Action::Write,
+            action: AuditAction::Write,
             actor: actor.to_owned(),
             identity: None,
             rules: vec!["core-prd".to_owned()],
             paths: vec![path.to_owned()],
             branch: "main".to_owned(),
             message: String::new(),
-            details: Value::Null,
+            details: serde_json::Value::Null,
         }
     }
 
@@ -313,7 +257,7 @@ mod tests {
             line("1", "prm", "core/prd/a.json"),
             line("2", "tsm", "core/prd-old/b"),
         ];
-        let mut bytes = written(&lines);
+        let mut bytes = encode_lines(&lines);
         bytes.extend(b"nonsense\n");
         let ids = |query: &AuditQuery| {
             let (found, damaged) = search(&bytes, query);
@@ -339,7 +283,7 @@ mod tests {
     #[test]
     fn a_line_that_two_branches_noted_is_told_once() {
         let lines = [line("1", "prm", "a"), line("2", "prm", "b")];
-        let bytes = [written(&lines), written(&lines[..1])].concat();
+        let bytes = [encode_lines(&lines), encode_lines(&lines[..1])].concat();
         assert_eq!(search(&bytes, &AuditQuery::default()).0.len(), 2);
     }
 }

@@ -1,29 +1,18 @@
-//! Agents' checkpoints (W10, W11): saved as transactions, read back for recovery and inspection.
+//! Agents' checkpoints: saved as transactions, read back for recovery and inspection.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use reprise_workspace_types::{Actor, Receipt, RepoPath, SavedCheckpoint};
 use serde_json::{Value, json};
 
-use crate::actor::Actor;
-use crate::error::{Result, invalid, unknown};
+use crate::error::{Result, invalid_error, unknown_error};
 use crate::git::Git;
-use crate::path::RepoPath;
-use crate::transaction::Receipt;
 use crate::workspace::{Workspace, WriteRequest};
 
 const FOLDER: &str = "memory/agent_state";
-/// What a checkpoint's file may end with (C29); the first is what we write.
+/// What a checkpoint's file may end with; the first is what we write.
 const ENDS: [&str; 3] = [".checkpoint.json", ".checkpoint", ".json"];
 
-/// A checkpoint as it is committed.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct Saved {
-    pub path: RepoPath,
-    pub checkpoint: Value,
-}
-
 impl Workspace {
-    /// Saves an agent's state. Who and when are added where the state does not say.
+    /// Saves an agent's state. The agent and the time are added if the state lacks them.
     pub fn checkpoint(
         &self,
         actor: &Actor,
@@ -34,9 +23,9 @@ impl Workspace {
             Some(saved) => saved.path,
             None => RepoPath::new(&format!("{FOLDER}/{}{}", actor.file_stem(), ENDS[0]))?,
         };
-        let Value::Object(mut state) = document(&path, state)? else {
+        let Value::Object(mut state) = parse_json_document(&path, state)? else {
             let why = "a checkpoint is a JSON object";
-            return Err(invalid("schema-checkpoint", path.as_str(), why));
+            return Err(invalid_error("schema-checkpoint", path.as_str(), why));
         };
         state.entry("agent_id").or_insert_with(|| json!(actor));
         state
@@ -44,13 +33,13 @@ impl Workspace {
             .or_insert_with(|| json!(self.now()));
         self.write(&WriteRequest {
             actor: actor.clone(),
-            changes: vec![(path, Some(crate::wal::document(&state)))],
+            changes: vec![(path, Some(crate::wal::encode_document(&state)))],
             message: message.map(str::to_owned),
         })
     }
 
-    /// The newest committed checkpoint of an agent.
-    pub fn state(&self, agent: &str) -> Result<Option<Saved>> {
+    /// Returns the newest committed checkpoint of an agent.
+    pub fn state(&self, agent: &str) -> Result<Option<SavedCheckpoint>> {
         let actor = Actor::new(agent)?;
         let git = Git::open(self.root())?;
         let tree = git.head()?.tree;
@@ -59,7 +48,7 @@ impl Workspace {
             if !ENDS.iter().any(|end| path.ends_with(end)) {
                 continue;
             }
-            let checkpoint = document(&path, &git.bytes(blob.id)?)?;
+            let checkpoint = parse_json_document(&path, &git.bytes(blob.id)?)?;
             let named = checkpoint.get("agent_id").and_then(Value::as_str);
             // Its own name before its role's.
             let exact = named.is_some_and(|named| named.eq_ignore_ascii_case(agent))
@@ -68,32 +57,32 @@ impl Workspace {
             if !exact && !owned {
                 continue;
             }
-            let rank = (exact, saved_at(&checkpoint));
+            let rank = (exact, parse_save_time(&checkpoint));
             if best.as_ref().is_none_or(|best| rank > *best) {
                 best = Some(rank);
-                found = Some(Saved { path, checkpoint });
+                found = Some(SavedCheckpoint { path, checkpoint });
             }
         }
         Ok(found)
     }
 
-    /// The same where an answer is expected.
-    pub fn state_of(&self, agent: &str) -> Result<Saved> {
+    /// Returns the newest committed checkpoint of an agent, or an error if there is none.
+    pub fn require_checkpoint(&self, agent: &str) -> Result<SavedCheckpoint> {
         let hint = "an agent saves one with `reprise workspace checkpoint`";
-        let none = || unknown("checkpoint of", agent, hint);
+        let none = || unknown_error("checkpoint of", agent, hint);
         self.state(agent)?.ok_or_else(none)
     }
 }
 
-fn document(path: &RepoPath, bytes: &[u8]) -> Result<Value> {
+fn parse_json_document(path: &RepoPath, bytes: &[u8]) -> Result<Value> {
     let broken = |error: serde_json::Error| {
-        let why = format!("it is no JSON: {error}");
-        invalid("schema-checkpoint", path.as_str(), why)
+        let why = format!("it is not valid JSON: {error}");
+        invalid_error("schema-checkpoint", path.as_str(), why)
     };
     serde_json::from_slice(bytes).map_err(broken)
 }
 
-fn saved_at(checkpoint: &Value) -> Option<chrono::DateTime<chrono::Utc>> {
+fn parse_save_time(checkpoint: &Value) -> Option<chrono::DateTime<chrono::Utc>> {
     let text = checkpoint.get("ts_checkpoint")?.as_str()?;
     reprise_types::parse_timestamp(text).ok()
 }

@@ -1,19 +1,19 @@
-//! Two versions of one file become one, by the rule of its class (W13 to W15, C28), and what makes
-//! two lines of a log one (C31).
+//! Combines two versions of one file by the rule of its class, and decides when two lines of a log
+//! are the same.
 //!
-//! Pure: the same for our own merges and for plain git's drivers.
+//! The functions are pure, and serve our own merges and plain git's drivers alike.
 
 use std::collections::BTreeSet;
 
 use reprise_types::{parse_timestamp, sha256_hex};
+use reprise_workspace_types::MergeRule;
 use serde_json::{Map, Value, json};
 
-use crate::path::MergeRule;
 use crate::schema;
 
 /// The three versions that meet; the oldest is absent where both sides made the file.
 #[derive(Debug, Clone, Copy)]
-pub struct Sides<'a> {
+pub struct MergeSides<'a> {
     /// The version that both come from.
     pub base: Option<&'a [u8]>,
     /// The version that is merged into.
@@ -22,9 +22,9 @@ pub struct Sides<'a> {
     pub theirs: &'a [u8],
 }
 
-/// The one version, and what went under.
+/// The combined version, and what was dropped.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Combined {
+pub struct CombinedFile {
     pub bytes: Vec<u8>,
     /// A checkpoint that was older than the other, whole.
     pub loser: Option<Value>,
@@ -32,12 +32,12 @@ pub struct Combined {
     pub re_embed: Vec<String>,
 }
 
-/// Brings both sides together, or says why nobody but a person can.
-pub fn combine(rule: MergeRule, sides: Sides<'_>) -> Result<Combined, String> {
+/// Combines both sides, or returns why only a person can.
+pub fn combine(rule: MergeRule, sides: MergeSides<'_>) -> Result<CombinedFile, String> {
     match rule {
-        MergeRule::Lines => lines(sides),
-        MergeRule::Checkpoint => checkpoint(sides),
-        MergeRule::Manifest => manifest(sides),
+        MergeRule::Lines => combine_logs(sides),
+        MergeRule::Checkpoint => pick_newer_checkpoint(sides),
+        MergeRule::Manifest => combine_manifests(sides),
         MergeRule::Text => Err("prose and code merge three-way".to_owned()),
     }
 }
@@ -46,21 +46,21 @@ fn text(bytes: &[u8]) -> Result<&str, String> {
     std::str::from_utf8(bytes).map_err(|_| "one side is no text".to_owned())
 }
 
-fn lines(sides: Sides<'_>) -> Result<Combined, String> {
-    let read = |bytes| Lines::read(text(bytes)?);
-    let joined = read(sides.ours)?.joined(read(sides.theirs)?);
-    Ok(Combined {
-        bytes: joined.write(),
+fn combine_logs(sides: MergeSides<'_>) -> Result<CombinedFile, String> {
+    let read = |bytes| LogLines::parse(text(bytes)?);
+    let joined = read(sides.ours)?.merge_with(read(sides.theirs)?);
+    Ok(CombinedFile {
+        bytes: joined.encode(),
         loser: None,
         re_embed: Vec::new(),
     })
 }
 
 fn document(bytes: &[u8]) -> Result<Value, String> {
-    serde_json::from_slice(bytes).map_err(|error| format!("one side is no JSON: {error}"))
+    serde_json::from_slice(bytes).map_err(|error| format!("one side is not valid JSON: {error}"))
 }
 
-fn checkpoint(sides: Sides<'_>) -> Result<Combined, String> {
+fn pick_newer_checkpoint(sides: MergeSides<'_>) -> Result<CombinedFile, String> {
     let (ours, theirs) = (document(sides.ours)?, document(sides.theirs)?);
     let agent = |value: &Value| value.get("agent_id").cloned().unwrap_or_default();
     if agent(&ours) != agent(&theirs) {
@@ -77,22 +77,22 @@ fn checkpoint(sides: Sides<'_>) -> Result<Combined, String> {
     } else {
         (sides.theirs, ours)
     };
-    Ok(Combined {
+    Ok(CombinedFile {
         bytes: winner.to_vec(),
         loser: (sides.ours != sides.theirs).then_some(loser),
         re_embed: Vec::new(),
     })
 }
 
-fn manifest(sides: Sides<'_>) -> Result<Combined, String> {
+fn combine_manifests(sides: MergeSides<'_>) -> Result<CombinedFile, String> {
     let (mut ours, theirs) = (document(sides.ours)?, document(sides.theirs)?);
     let base = sides.base.map(document).transpose()?.unwrap_or_default();
-    let mut entries = artifacts(&ours)?;
+    let mut entries = list_manifest_entries(&ours)?;
     let mut re_embed = Vec::new();
-    for entry in artifacts(&theirs)? {
+    for entry in list_manifest_entries(&theirs)? {
         let same = entries
             .iter_mut()
-            .find(|there| id_of(there) == id_of(&entry));
+            .find(|there| artifact_id(there) == artifact_id(&entry));
         let Some(there) = same else {
             entries.push(entry);
             continue;
@@ -100,7 +100,7 @@ fn manifest(sides: Sides<'_>) -> Result<Combined, String> {
         let model = |value: &Map<String, Value>| value.get("model_version").cloned();
         if model(there) != model(&entry) {
             there.insert("re_embed".to_owned(), json!(true));
-            re_embed.push(id_of(there).to_owned());
+            re_embed.push(artifact_id(there).to_owned());
         } else if is_unchanged(&base, there) {
             *there = entry;
         }
@@ -111,28 +111,28 @@ fn manifest(sides: Sides<'_>) -> Result<Combined, String> {
         }
         ours.insert("artifacts".to_owned(), json!(entries));
     }
-    Ok(Combined {
-        bytes: crate::wal::document(&ours),
+    Ok(CombinedFile {
+        bytes: crate::wal::encode_document(&ours),
         loser: None,
         re_embed,
     })
 }
 
-fn id_of(entry: &Map<String, Value>) -> &str {
+fn artifact_id(entry: &Map<String, Value>) -> &str {
     entry
         .get("artifact_id")
         .and_then(Value::as_str)
         .unwrap_or_default()
 }
 
-fn artifacts(manifest: &Value) -> Result<Vec<Map<String, Value>>, String> {
+fn list_manifest_entries(manifest: &Value) -> Result<Vec<Map<String, Value>>, String> {
     let listed = match manifest.get("artifacts") {
         None => return Ok(Vec::new()),
         Some(Value::Array(listed)) => listed,
         Some(_) => return Err("`artifacts` of one side is no list".to_owned()),
     };
     let entries = listed.iter().map(|entry| match entry {
-        Value::Object(entry) if !id_of(entry).is_empty() => Ok(entry.clone()),
+        Value::Object(entry) if !artifact_id(entry).is_empty() => Ok(entry.clone()),
         _ => Err("an entry of one side has no `artifact_id`".to_owned()),
     });
     entries.collect()
@@ -145,11 +145,10 @@ fn is_unchanged(base: &Value, entry: &Map<String, Value>) -> bool {
 
 /// The lines of a log, each with its identity.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Lines(Vec<(String, Value)>);
+pub(crate) struct LogLines(Vec<(String, Value)>);
 
-/// The `event_id` (or `eventId`) of a line; of one that has none, the SHA-256 of its canonical
-/// JSON.
-fn identity(line: &Value) -> String {
+/// Returns the `event_id` (or `eventId`) of a line, or the SHA-256 of its canonical JSON.
+fn line_id(line: &Value) -> String {
     for field in ["event_id", "eventId"] {
         match line.get(field) {
             Some(Value::String(id)) => return format!("id:{id}"),
@@ -157,44 +156,48 @@ fn identity(line: &Value) -> String {
             _ => {}
         }
     }
-    sha256_hex(canonical(line).as_bytes())
+    sha256_hex(to_canonical_json(line).as_bytes())
 }
 
-/// JSON with the keys of every object in order.
-fn canonical(value: &Value) -> String {
+/// Renders JSON with the keys of every object in order.
+fn to_canonical_json(value: &Value) -> String {
     match value {
         Value::Object(fields) => {
             let mut fields: Vec<_> = fields.iter().collect();
             fields.sort_unstable_by_key(|(key, _)| key.as_str());
-            let fields = fields
-                .into_iter()
-                .map(|(key, value)| format!("{}:{}", Value::String(key.clone()), canonical(value)));
+            let fields = fields.into_iter().map(|(key, value)| {
+                format!(
+                    "{}:{}",
+                    Value::String(key.clone()),
+                    to_canonical_json(value)
+                )
+            });
             format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
         }
         Value::Array(items) => {
-            let items: Vec<_> = items.iter().map(canonical).collect();
+            let items: Vec<_> = items.iter().map(to_canonical_json).collect();
             format!("[{}]", items.join(","))
         }
         plain => plain.to_string(),
     }
 }
 
-impl Lines {
-    /// Reads lines or a JSON array.
-    pub(crate) fn read(text: &str) -> Result<Self, String> {
-        let values = schema::lines(text)?;
-        let named = values.into_iter().map(|value| (identity(&value), value));
+impl LogLines {
+    /// Parses JSON lines or a JSON array.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let values = schema::parse_log(text)?;
+        let named = values.into_iter().map(|value| (line_id(&value), value));
         Ok(Self(named.collect()))
     }
 
-    /// Whether every line of `other` is here.
-    pub(crate) fn holds_all(&self, other: &Self) -> bool {
+    /// Returns whether this log has every line of `other`.
+    pub(crate) fn contains_all(&self, other: &Self) -> bool {
         let ids: BTreeSet<&str> = self.0.iter().map(|(id, _)| id.as_str()).collect();
         other.0.iter().all(|(id, _)| ids.contains(id.as_str()))
     }
 
-    /// Both logs one after the other, each event once: the same set whichever side comes first.
-    pub(crate) fn joined(self, other: Self) -> Self {
+    /// Joins both logs, each event once: the same set whichever side comes first.
+    pub(crate) fn merge_with(self, other: Self) -> Self {
         let mut seen = BTreeSet::new();
         let all = self.0.into_iter().chain(other.0);
         Self(all.filter(|(id, _)| seen.insert(id.clone())).collect())
@@ -204,10 +207,10 @@ impl Lines {
         self.0.len()
     }
 
-    pub(crate) fn write(&self) -> Vec<u8> {
+    pub(crate) fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         for (_, value) in &self.0 {
-            bytes.extend(crate::wal::line(value));
+            bytes.extend(crate::wal::encode_line(value));
         }
         bytes
     }
@@ -219,9 +222,9 @@ mod tests {
 
     use super::*;
 
-    fn both(rule: MergeRule, ours: &[u8], theirs: &[u8]) -> Result<Combined, String> {
+    fn both(rule: MergeRule, ours: &[u8], theirs: &[u8]) -> Result<CombinedFile, String> {
         let base = None;
-        combine(rule, Sides { base, ours, theirs })
+        combine(rule, MergeSides { base, ours, theirs })
     }
 
     #[test]
@@ -275,7 +278,7 @@ mod tests {
         };
         let (base, new) = (entry("old"), entry("new"));
         for (ours, theirs) in [(&base, &new), (&new, &base)] {
-            let sides = Sides {
+            let sides = MergeSides {
                 base: Some(base.as_bytes()),
                 ours: ours.as_bytes(),
                 theirs: theirs.as_bytes(),
@@ -291,16 +294,16 @@ mod tests {
 
     #[test]
     fn the_fixtures_merge_to_four_lines() {
-        let ours = Lines::read(include_str!("../tests/fixtures/ours.jsonl")).unwrap();
-        let theirs = Lines::read(include_str!("../tests/fixtures/theirs.jsonl")).unwrap();
-        assert_eq!(ours.joined(theirs).len(), 4);
+        let ours = LogLines::parse(include_str!("../tests/fixtures/ours.jsonl")).unwrap();
+        let theirs = LogLines::parse(include_str!("../tests/fixtures/theirs.jsonl")).unwrap();
+        assert_eq!(ours.merge_with(theirs).len(), 4);
     }
 
     #[test]
     fn a_line_without_an_id_is_known_by_what_it_says() {
-        let one = Lines::read("{\"a\":1,\"b\":2}\n").unwrap();
-        let other = Lines::read("[{\"b\":2,\"a\":1}]").unwrap();
-        assert_eq!(one.joined(other).len(), 1);
+        let one = LogLines::parse("{\"a\":1,\"b\":2}\n").unwrap();
+        let other = LogLines::parse("[{\"b\":2,\"a\":1}]").unwrap();
+        assert_eq!(one.merge_with(other).len(), 1);
     }
 
     fn log() -> impl Strategy<Value = Vec<u8>> {
@@ -322,17 +325,17 @@ mod tests {
             base in log(), ours in log(), theirs in log()
         ) {
             let read = |more: &[u8]| {
-                Lines::read(&(text(&base) + &text(more))).unwrap()
+                LogLines::parse(&(text(&base) + &text(more))).unwrap()
             };
-            let set = |lines: &Lines| {
+            let set = |lines: &LogLines| {
                 lines.0.iter().map(|(id, _)| id.clone()).collect::<BTreeSet<_>>()
             };
-            let one = read(&ours).joined(read(&theirs));
-            let other = read(&theirs).joined(read(&ours));
+            let one = read(&ours).merge_with(read(&theirs));
+            let other = read(&theirs).merge_with(read(&ours));
             prop_assert_eq!(set(&one), set(&other));
             prop_assert_eq!(set(&one).len(), one.len());
-            prop_assert!(one.holds_all(&read(&ours)) && one.holds_all(&read(&theirs)));
-            let again = Lines::read(&String::from_utf8(one.write()).unwrap()).unwrap();
+            prop_assert!(one.contains_all(&read(&ours)) && one.contains_all(&read(&theirs)));
+            let again = LogLines::parse(&String::from_utf8(one.encode()).unwrap()).unwrap();
             prop_assert_eq!(again, one);
         }
     }

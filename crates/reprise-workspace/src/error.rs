@@ -3,9 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use reprise_files::FileError;
-
-use crate::actor::{Actor, ActorError};
-use crate::path::{PathError, RepoPath};
+use reprise_workspace_types::{Actor, ActorError, PathError, RepoPath};
 
 /// Why nothing was changed (but for [`WorkspaceError::Unfinished`]).
 #[derive(Debug, thiserror::Error)]
@@ -17,7 +15,10 @@ pub enum WorkspaceError {
     #[error(transparent)]
     Actor(#[from] ActorError),
     /// A rule says no.
-    #[error("`{actor}` may not {act} `{path}` (rule {rule}): {why}")]
+    #[error(
+        "`{actor}` may not {} `{path}` (rule {rule}): {why}",
+        .act.replace("rollback", "roll back")
+    )]
     Refused {
         rule: String,
         actor: String,
@@ -25,7 +26,7 @@ pub enum WorkspaceError {
         path: String,
         why: String,
     },
-    /// What was given is not what may stand there.
+    /// The given content is not allowed at this path.
     #[error("`{path}` was refused (rule {rule}): {why}")]
     Invalid {
         rule: &'static str,
@@ -86,16 +87,16 @@ pub enum WorkspaceError {
     /// A rule or a schema of the project is itself wrong: until it is mended nothing is written.
     #[error("the project's `{path}` is not usable: {why}; mend it on a branch")]
     Rules { path: String, why: String },
-    /// The change stands in git, and not yet wholly in the working tree.
+    /// The change is committed, but the working tree is not complete.
     #[error(
         "{commit} is committed, but the working tree is not complete ({why}); free what is \
              missing and run `reprise workspace recover`"
     )]
     Unfinished { commit: String, why: String },
-    /// What stands there is not what may.
+    /// A file is of a kind that may not be there.
     #[error(transparent)]
     File(FileError),
-    /// The file system says no.
+    /// An operation of the file system failed.
     #[error("{doing} `{}`: {cause}", path.display())]
     Io {
         doing: &'static str,
@@ -103,11 +104,11 @@ pub enum WorkspaceError {
         /// The system's word; in the sentence already, so no source besides.
         cause: std::io::Error,
     },
-    /// git says no.
+    /// An operation of git failed.
     #[error("git could not {doing}: {}", cause.message())]
     Git {
         doing: &'static str,
-        /// libgit2's word.
+        /// The error of libgit2.
         cause: git2::Error,
     },
 }
@@ -117,7 +118,7 @@ impl From<FileError> for WorkspaceError {
         let (path, why) = match &error {
             FileError::Link { path } => (
                 path,
-                "it is a symbolic link, or one stands in its way; put what it names in its place"
+                "it is a symbolic link, or one is on its path; put what it names in its place"
                     .to_owned(),
             ),
             FileError::Kind {
@@ -127,30 +128,34 @@ impl From<FileError> for WorkspaceError {
             } => (path, format!("it is {found}, not {expected}; move it away")),
             _ => return Self::File(error),
         };
-        invalid("no-links", &path.display().to_string(), why)
+        invalid_error("no-links", &path.display().to_string(), why)
     }
 }
 
-/// What a person is at work on, in the working tree at `root`.
-pub(crate) fn edited(root: &Path, path: RepoPath, what: &'static str) -> WorkspaceError {
-    let folder = folder_of(root);
+/// Returns the error for a file that a person is editing in the working tree at `root`.
+pub(crate) fn edited_error(root: &Path, path: RepoPath, what: &'static str) -> WorkspaceError {
+    let folder = folder_name(root);
     WorkspaceError::Edited { folder, path, what }
 }
 
-/// What was named and is not there.
-pub(crate) fn unknown(what: &'static str, name: &str, hint: &'static str) -> WorkspaceError {
+/// Returns the error for a name that does not exist.
+pub(crate) fn unknown_error(what: &'static str, name: &str, hint: &'static str) -> WorkspaceError {
     let name = name.to_owned();
     WorkspaceError::Unknown { what, name, hint }
 }
 
-/// The name of a working tree's folder.
-pub(crate) fn folder_of(root: &Path) -> String {
+/// Returns the name of a working tree's folder.
+pub(crate) fn folder_name(root: &Path) -> String {
     let name = root.file_name().unwrap_or(root.as_os_str());
     name.to_string_lossy().into_owned()
 }
 
-/// What is not what may stand at a path.
-pub(crate) fn invalid(rule: &'static str, path: &str, why: impl Into<String>) -> WorkspaceError {
+/// Returns the error for content that is not allowed at a path.
+pub(crate) fn invalid_error(
+    rule: &'static str,
+    path: &str,
+    why: impl Into<String>,
+) -> WorkspaceError {
     WorkspaceError::Invalid {
         rule,
         path: path.to_owned(),
@@ -158,8 +163,8 @@ pub(crate) fn invalid(rule: &'static str, path: &str, why: impl Into<String>) ->
     }
 }
 
-/// What an actor may not do.
-pub(crate) fn refused(
+/// Returns the error for something that an actor may not do.
+pub(crate) fn refused_error(
     rule: impl Into<String>,
     actor: &Actor,
     act: &'static str,
@@ -175,8 +180,8 @@ pub(crate) fn refused(
     }
 }
 
-/// What git has; `None` where there is no such thing.
-pub(crate) fn found<T>(
+/// Turns git's `NotFound` into `None`.
+pub(crate) fn allow_missing<T>(
     found: std::result::Result<T, git2::Error>,
     doing: &'static str,
 ) -> Result<Option<T>> {
@@ -187,11 +192,11 @@ pub(crate) fn found<T>(
     }
 }
 
-/// The room's result.
+/// A result with a [`WorkspaceError`].
 pub type Result<T> = std::result::Result<T, WorkspaceError>;
 
 impl WorkspaceError {
-    /// The name of the rule that refused, where one did.
+    /// Returns the name of the rule that refused, if one did.
     pub fn rule(&self) -> Option<&str> {
         match self {
             Self::Refused { rule, .. } => Some(rule),
@@ -204,8 +209,8 @@ impl WorkspaceError {
         }
     }
 
-    /// The rule, the act, the path and why, where a rule, a schema or the graph said no: for the
-    /// audit trail (W22).
+    /// Returns the rule, the act, the path and the reason for the audit trail, if a rule, a schema
+    /// or the graph refused.
     pub(crate) fn refusal(&self) -> Option<(&str, &str, &str, &str)> {
         match self {
             Self::Refused {
@@ -220,7 +225,7 @@ impl WorkspaceError {
         }
     }
 
-    /// Whether the same may go through later, because the machine had no room or the disk failed.
+    /// Returns whether a retry may succeed, because the machine had no room or the disk failed.
     pub(crate) fn is_passing(&self) -> bool {
         use std::io::ErrorKind as Kind;
         let lasting = [
@@ -254,7 +259,7 @@ impl WorkspaceError {
         move |cause| Self::Io {
             doing,
             path: path.to_owned(),
-            cause: FileError::bare(cause),
+            cause: FileError::strip_path(cause),
         }
     }
 
@@ -270,7 +275,7 @@ impl WorkspaceError {
         Self::repository("it is bare; work in a clone that has a working tree")
     }
 
-    pub(crate) fn unborn() -> Self {
+    pub(crate) fn unborn_branch() -> Self {
         Self::repository("it has no commit yet; run `reprise workspace init`")
     }
 

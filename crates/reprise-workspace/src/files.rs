@@ -5,11 +5,11 @@ use std::io::{self, Write};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use reprise_files::{Access, Folder, Placed, Stamp, is_missing};
+use reprise_files::{ChangeOutcome, FileFingerprint, Folder, OpenMode, is_missing};
 use rustix::fs::{Mode, OFlags};
 
-use crate::error::{Result, WorkspaceError, invalid};
-use crate::path::RepoPath;
+use crate::error::{Result, WorkspaceError, invalid_error};
+use reprise_workspace_types::RepoPath;
 
 /// Writes a file whole; it is for the caller to see it synced. The name must be free.
 pub(crate) fn write_unsynced(path: &Path, bytes: &[u8]) -> Result<()> {
@@ -20,33 +20,33 @@ pub(crate) fn write_unsynced(path: &Path, bytes: &[u8]) -> Result<()> {
 
 /// Puts a file below `root` in the place of the one that is there, whole and synced.
 pub(crate) fn replace(root: &Path, below: &str, bytes: &[u8]) -> Result<()> {
-    Ok(tree(root)?.replace(below, bytes)?)
+    Ok(open_root(root)?.replace(below, bytes)?)
 }
 
 /// A file that is open, by its name.
 #[derive(Debug)]
-pub(crate) struct Opened {
+pub(crate) struct OpenedFile {
     pub(crate) file: File,
     pub(crate) path: PathBuf,
 }
 
-impl Opened {
-    /// Waits until the disk holds it.
+impl OpenedFile {
+    /// Waits until the disk has the file's content.
     pub(crate) fn sync(self) -> Result<()> {
         let synced = self.file.sync_data();
         #[cfg(test)]
-        crate::durable::SYNCED.with_borrow_mut(|synced| synced.push(self.path.clone()));
+        crate::sync_queue::SYNCED.with_borrow_mut(|synced| synced.push(self.path.clone()));
         synced.map_err(WorkspaceError::io("cannot sync", &self.path))
     }
 }
 
-/// The tree by its handle: names below it are opened by no link.
-fn tree(root: &Path) -> Result<Folder> {
-    Ok(Folder::open(root)?.shared())
+/// Opens the root by its handle, so that names below it never follow a link.
+fn open_root(root: &Path) -> Result<Folder> {
+    Ok(Folder::open(root)?.with_shared_modes())
 }
 
-/// Opens whatever stands at a path of ours, to lock or to sync it.
-pub(crate) fn open_itself(path: &Path) -> io::Result<File> {
+/// Opens the file or folder at a path of ours, to lock or to sync it.
+pub(crate) fn open_unfollowed(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     Ok(rustix::fs::open(path, flags, Mode::empty())?.into())
 }
@@ -59,44 +59,48 @@ pub(crate) fn open_folder(path: &Path) -> io::Result<File> {
 
 /// Opens a file of our own to append to it; it is made if it is missing.
 pub(crate) fn open_to_append(path: &Path) -> Result<File> {
-    let (folder, name) = Folder::of_file(path)?;
-    Ok(folder.shared().file(name, Access::Append)?)
+    let (folder, name) = Folder::open_parent(path)?;
+    Ok(folder
+        .with_shared_modes()
+        .open_file(name, OpenMode::Append)?)
 }
 
-/// Opens a file below `root`, which a repository can have brought. `None` where there is none.
-pub(crate) fn open_in(root: &Path, below: &str, access: Access) -> Result<Option<Opened>> {
-    match tree(root)?.file(below, access) {
-        Ok(file) => Ok(Some(Opened {
+/// Opens a file below `root`, which can come from a foreign repository. Returns `None` if it is
+/// missing.
+pub(crate) fn open_below(root: &Path, below: &str, access: OpenMode) -> Result<Option<OpenedFile>> {
+    match open_root(root)?.open_file(below, access) {
+        Ok(file) => Ok(Some(OpenedFile {
             file,
             path: root.join(below),
         })),
-        Err(error) if error.is_missing() && access != Access::Append => Ok(None),
+        Err(error) if error.is_missing() && access != OpenMode::Append => Ok(None),
         Err(error) => Err(error.into()),
     }
 }
 
 /// Reads a file below `root` whole, if it has `bytes_max` bytes at most.
-pub(crate) fn read_in(root: &Path, below: &str, bytes_max: u64) -> Result<Option<Vec<u8>>> {
-    Ok(tree(root)?.read(below, bytes_max)?)
+pub(crate) fn read_below(root: &Path, below: &str, bytes_max: u64) -> Result<Option<Vec<u8>>> {
+    Ok(open_root(root)?.read(below, bytes_max)?)
 }
 
 /// Appends whole lines to a log below `root` in one write; it is for the caller to see them synced.
 /// After a line that was cut short they begin a new one.
-pub(crate) fn append_lines(root: &Path, below: &str, lines: &[u8]) -> Result<Opened> {
+pub(crate) fn append_lines(root: &Path, below: &str, lines: &[u8]) -> Result<OpenedFile> {
     let absent =
         || WorkspaceError::io("cannot open", &root.join(below))(io::ErrorKind::NotFound.into());
-    let opened = open_in(root, below, Access::Append)?.ok_or_else(absent)?;
-    append_to(&opened.file, lines).map_err(WorkspaceError::io("cannot append to", &opened.path))?;
+    let opened = open_below(root, below, OpenMode::Append)?.ok_or_else(absent)?;
+    append_to_open_file(&opened.file, lines)
+        .map_err(WorkspaceError::io("cannot append to", &opened.path))?;
     Ok(opened)
 }
 
 /// Appends lines to a file that is ours alone (git's logs and attributes).
-pub(crate) fn append(path: &Path, lines: &[u8]) -> Result<()> {
+pub(crate) fn append_to_own(path: &Path, lines: &[u8]) -> Result<()> {
     let file = open_to_append(path)?;
-    append_to(&file, lines).map_err(WorkspaceError::io("cannot append to", path))
+    append_to_open_file(&file, lines).map_err(WorkspaceError::io("cannot append to", path))
 }
 
-fn append_to(mut file: &File, lines: &[u8]) -> io::Result<()> {
+fn append_to_open_file(mut file: &File, lines: &[u8]) -> io::Result<()> {
     let before = file.metadata()?.len();
     let mut last = [b'\n'];
     if before > 0 {
@@ -109,15 +113,15 @@ fn append_to(mut file: &File, lines: &[u8]) -> io::Result<()> {
     };
     let written = file.write_all(&[gap, lines].concat());
     if written.is_err() {
-        // Half a line must not stand before the next one.
+        // Half a line must not remain before the next one.
         file.set_len(before)?;
     }
     written
 }
 
-/// Whether a log below `root` ends with these lines.
+/// Returns whether a log below `root` ends with these lines.
 pub(crate) fn ends_with(root: &Path, below: &str, lines: &[u8]) -> Result<bool> {
-    let Some(Opened { file, path }) = open_in(root, below, Access::Read)? else {
+    let Some(OpenedFile { file, path }) = open_below(root, below, OpenMode::Read)? else {
         return Ok(false);
     };
     let mut end = vec![0; lines.len()];
@@ -138,7 +142,7 @@ pub(crate) fn make_folder(path: &Path) -> Result<()> {
 
 /// Makes a file of ours, or the names in a folder, durable.
 pub(crate) fn sync(path: &Path) -> Result<()> {
-    open_itself(path)
+    open_unfollowed(path)
         .and_then(|file| file.sync_all())
         .map_err(WorkspaceError::io("cannot sync", path))
 }
@@ -153,7 +157,7 @@ pub(crate) fn remove(path: &Path) -> Result<()> {
     }
 }
 
-/// The bytes of a file, or `None` where there is none.
+/// Reads the bytes of a file, or `None` if it is missing.
 pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>> {
     match fs::read(path) {
         Ok(bytes) => Ok(Some(bytes)),
@@ -162,8 +166,8 @@ pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>> {
     }
 }
 
-/// A file's metadata without following a link, or `None` where there is none.
-pub(crate) fn look(path: &Path) -> Result<Option<fs::Metadata>> {
+/// Returns a file's metadata without following a link, or `None` if it is missing.
+pub(crate) fn find_metadata(path: &Path) -> Result<Option<fs::Metadata>> {
     match fs::symlink_metadata(path) {
         Ok(metadata) => Ok(Some(metadata)),
         Err(error) if is_missing(&error) => Ok(None),
@@ -171,9 +175,9 @@ pub(crate) fn look(path: &Path) -> Result<Option<fs::Metadata>> {
     }
 }
 
-/// The regular files below a folder of the tree, so many folders deep at most: what a link or a
-/// pipe leads to is no part of it.
-pub(crate) fn listed(root: &Path, folder: &str, depth_max: usize) -> Result<Vec<PathBuf>> {
+/// Lists the regular files below a folder of the tree, at most `depth_max` folders deep, without
+/// links and pipes.
+pub(crate) fn list_files(root: &Path, folder: &str, depth_max: usize) -> Result<Vec<PathBuf>> {
     refuse_detours_to(root, folder, folder)?;
     let (mut found, mut ahead) = (Vec::new(), vec![(PathBuf::from(folder), 1)]);
     while let Some((folder, depth)) = ahead.pop() {
@@ -195,7 +199,7 @@ pub(crate) fn listed(root: &Path, folder: &str, depth_max: usize) -> Result<Vec<
     Ok(found)
 }
 
-/// Whether its owner may run it: the one bit of a mode that git keeps.
+/// Returns whether the owner may run the file: the one bit of a mode that git keeps.
 pub(crate) fn is_executable(found: &fs::Metadata) -> bool {
     found.mode() & 0o100 != 0
 }
@@ -206,27 +210,33 @@ pub(crate) fn refuse_detours(root: &Path, path: &RepoPath) -> Result<()> {
     let folder = text.rsplit_once('/').map_or("", |(folder, _)| folder);
     let is_there = refuse_detours_to(root, folder, text)?;
     let found = if is_there {
-        look(&root.join(text))?
+        find_metadata(&root.join(text))?
     } else {
         None
     };
     match found {
-        Some(found) if found.is_symlink() => Err(detour(text, LINK)),
-        Some(found) if !found.is_file() => Err(detour(text, "it is a folder or no regular file")),
+        Some(found) if found.is_symlink() => Err(detour_error(text, LINK)),
+        Some(found) if !found.is_file() => {
+            Err(detour_error(text, "it is a folder or no regular file"))
+        }
         _ => Ok(()),
     }
 }
 
-/// The same of the way to a folder, asked for `path`; whether the folder is there.
+/// Refuses a folder that a link or a file leads elsewhere; returns whether the folder exists.
+/// `path` is named in the error.
 pub(crate) fn refuse_detours_to(root: &Path, folder: &str, path: &str) -> Result<bool> {
     let mut at = root.to_owned();
     for part in folder.split('/').filter(|part| !part.is_empty()) {
         at.push(part);
-        match look(&at)? {
+        match find_metadata(&at)? {
             None => return Ok(false),
-            Some(found) if found.is_symlink() => return Err(detour(path, LINK)),
+            Some(found) if found.is_symlink() => return Err(detour_error(path, LINK)),
             Some(found) if !found.is_dir() => {
-                return Err(detour(path, "a file stands where a folder of it should be"));
+                return Err(detour_error(
+                    path,
+                    "a file is where a folder of it should be",
+                ));
             }
             Some(_) => {}
         }
@@ -234,30 +244,43 @@ pub(crate) fn refuse_detours_to(root: &Path, folder: &str, path: &str) -> Result
     Ok(true)
 }
 
-const LINK: &str = "a symbolic link stands in its way; name the real place";
+const LINK: &str = "a symbolic link is on its path; name the real place";
 
-fn detour(path: &str, why: &str) -> WorkspaceError {
-    invalid("no-links", path, why)
+fn detour_error(path: &str, why: &str) -> WorkspaceError {
+    invalid_error("no-links", path, why)
 }
 
-/// A path of the tree as a name below its root.
-fn below<'a>(root: &Path, path: &'a Path) -> &'a Path {
+/// Strips the root from a path of the tree.
+fn strip_root<'a>(root: &Path, path: &'a Path) -> &'a Path {
     path.strip_prefix(root).unwrap_or(path)
 }
 
-/// Puts `from` where `to` is, both in the tree, if `to` is still as `expected`.
-pub(crate) fn place(
+/// Moves `from` to `to`, both in the tree, if `to` is still as `expected`.
+pub(crate) fn move_into_place(
     root: &Path,
     from: &Path,
     to: &Path,
-    expected: Option<Stamp>,
-) -> Result<Placed> {
-    Ok(tree(root)?.place(below(root, from), below(root, to), expected)?)
+    expected: Option<FileFingerprint>,
+) -> Result<ChangeOutcome> {
+    Ok(open_root(root)?.move_if_unchanged(
+        strip_root(root, from),
+        strip_root(root, to),
+        expected,
+    )?)
 }
 
-/// Takes a file of the tree away to `aside`, if it is still as `expected`.
-pub(crate) fn take_away(root: &Path, path: &Path, aside: &Path, expected: Stamp) -> Result<Placed> {
-    Ok(tree(root)?.take_away(below(root, path), below(root, aside), expected)?)
+/// Moves a file of the tree to `aside`, if it is still as `expected`.
+pub(crate) fn move_aside(
+    root: &Path,
+    path: &Path,
+    aside: &Path,
+    expected: FileFingerprint,
+) -> Result<ChangeOutcome> {
+    Ok(open_root(root)?.move_aside_if_unchanged(
+        strip_root(root, path),
+        strip_root(root, aside),
+        expected,
+    )?)
 }
 
 #[cfg(test)]

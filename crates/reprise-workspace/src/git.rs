@@ -1,4 +1,4 @@
-//! The repository behind a workspace, through libgit2: what stands in it, and new objects.
+//! The repository behind a workspace, through libgit2: reading its content and writing new objects.
 //!
 //! Nothing is forced, stashed or rewritten.
 
@@ -14,14 +14,13 @@ use git2::{
     BranchType, Commit, ObjectType, Oid, Repository, RepositoryState, Signature, Time, Tree,
     TreeEntry,
 };
+use reprise_workspace_types::{Actor, PathError, RepoPath};
 use serde::{Deserialize, Serialize};
 
-use crate::actor::Actor;
-use crate::durable::Unsynced;
-use crate::error::{Result, WorkspaceError, folder_of, found, invalid};
+use crate::error::{Result, WorkspaceError, allow_missing, folder_name, invalid_error};
 use crate::files;
-use crate::path::{PathError, RepoPath};
-use crate::stage::Stage;
+use crate::stage::StagingFolder;
+use crate::sync_queue::SyncQueue;
 
 /// A regular file's mode in a tree.
 pub(crate) const FILE: i32 = 0o100_644;
@@ -38,7 +37,7 @@ pub(crate) struct Git {
     root: PathBuf,
 }
 
-/// Where the branch that is checked out stands.
+/// The branch that is checked out, with its newest commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Head {
     /// Such as `refs/heads/main`.
@@ -49,7 +48,7 @@ pub(crate) struct Head {
 }
 
 impl Head {
-    /// The branch's name without `refs/heads/`.
+    /// Returns the branch's name without `refs/heads/`.
     pub(crate) fn branch(&self) -> &str {
         self.reference
             .strip_prefix("refs/heads/")
@@ -64,14 +63,14 @@ pub(crate) struct Blob {
     pub(crate) mode: i32,
 }
 
-/// The hash that a file with these bytes has.
+/// Returns the hash that a file with these bytes has.
 pub(crate) fn blob_id(bytes: &[u8]) -> Result<Oid> {
     Oid::hash_object(ObjectType::Blob, bytes).map_err(WorkspaceError::git("hash a file"))
 }
 
-/// The hash of a file on the disk, or `None` where there is none.
+/// Returns the hash of a file on the disk, or `None` if it is missing.
 pub(crate) fn blob_id_of_file(path: &Path) -> Result<Option<Oid>> {
-    match files::look(path)? {
+    match files::find_metadata(path)? {
         Some(found) if found.is_file() => Oid::hash_file(ObjectType::Blob, path)
             .map(Some)
             .map_err(WorkspaceError::git("hash a file")),
@@ -90,7 +89,7 @@ impl Git {
         Ok(Self { repo, root })
     }
 
-    /// Whom git's configuration names as the author of what is done here; nothing where nobody.
+    /// Returns the author that git's configuration names, if it names one.
     pub(crate) fn identity(&self) -> Option<String> {
         let config = self.repo.config().and_then(|mut all| all.snapshot()).ok()?;
         let name = config.get_str("user.name").ok()?;
@@ -98,20 +97,20 @@ impl Git {
         Some(format!("{name} <{address}>"))
     }
 
-    /// The same as git signs with it.
-    pub(crate) fn person(&self, at: DateTime<Utc>) -> Option<Signature<'static>> {
+    /// Returns the identity of git's configuration as a signature at a time.
+    pub(crate) fn person_signature(&self, at: DateTime<Utc>) -> Option<Signature<'static>> {
         let config = self.repo.config().and_then(|mut all| all.snapshot()).ok()?;
         let (name, address) = (config.get_str("user.name"), config.get_str("user.email"));
         let time = Time::new(at.timestamp(), 0);
         Signature::new(name.ok()?, address.ok()?, &time).ok()
     }
 
-    /// A switch of git's configuration.
-    pub(crate) fn switch(&self, key: &str) -> Option<bool> {
+    /// Reads a boolean of git's configuration.
+    pub(crate) fn config_flag(&self, key: &str) -> Option<bool> {
         self.repo.config().and_then(|all| all.get_bool(key)).ok()
     }
 
-    /// The root of the working tree.
+    /// Returns the root of the working tree.
     pub(crate) fn root(&self) -> &Path {
         &self.root
     }
@@ -134,11 +133,12 @@ impl Git {
         Err(WorkspaceError::repository(format!(
             "{under_way} is under way in the working tree `{}`; finish it or take it back with \
              git, then try again",
-            folder_of(&self.root)
+            folder_name(&self.root)
         )))
     }
 
-    /// The branch that is checked out. A detached HEAD is refused: a commit there would be lost.
+    /// Returns the branch that is checked out. A detached HEAD is refused: a commit there would be
+    /// lost.
     pub(crate) fn head(&self) -> Result<Head> {
         let head = self.repo.find_reference("HEAD");
         let head = head.map_err(WorkspaceError::git("read HEAD"))?;
@@ -146,11 +146,11 @@ impl Git {
             return Err(WorkspaceError::repository(format!(
                 "HEAD is detached in the working tree `{}`; check out a branch (`git switch \
                  main`), then try again",
-                folder_of(&self.root)
+                folder_name(&self.root)
             )));
         };
         let reference = reference.to_owned();
-        let commit = found(self.repo.refname_to_id(&reference), "read HEAD")?;
+        let commit = allow_missing(self.repo.refname_to_id(&reference), "read HEAD")?;
         let tree = commit.map(|id| self.tree_of(id)).transpose()?;
         Ok(Head {
             reference,
@@ -159,7 +159,7 @@ impl Git {
         })
     }
 
-    /// The names of this clone's branches.
+    /// Returns the names of this clone's branches.
     pub(crate) fn branches(&self) -> Result<Vec<String>> {
         let branches = self.repo.branches(Some(BranchType::Local));
         let branches = branches.map_err(WorkspaceError::git("list the branches"))?;
@@ -168,7 +168,7 @@ impl Git {
         Ok(names.collect())
     }
 
-    /// The tree of a commit.
+    /// Returns the tree of a commit.
     pub(crate) fn tree_of(&self, commit: Oid) -> Result<Oid> {
         Ok(self.commit(commit)?.tree_id())
     }
@@ -184,7 +184,7 @@ impl Git {
             .map_err(WorkspaceError::git("read a tree"))
     }
 
-    /// What stands at `path` in a tree.
+    /// Returns the entry at `path` in a tree.
     pub(crate) fn entry_at(
         &self,
         tree: Option<Oid>,
@@ -193,10 +193,10 @@ impl Git {
         let Some(tree) = tree else {
             return Ok(None);
         };
-        found(self.tree(tree)?.get_path(Path::new(path)), "read a tree")
+        allow_missing(self.tree(tree)?.get_path(Path::new(path)), "read a tree")
     }
 
-    /// The file at `path` in a tree. What is there and is no regular file is refused.
+    /// Returns the file at `path` in a tree. What is there and is no regular file is refused.
     pub(crate) fn blob_at(&self, tree: Option<Oid>, path: &RepoPath) -> Result<Option<Blob>> {
         let Some(entry) = self.entry_at(tree, path.as_str())? else {
             return Ok(None);
@@ -206,16 +206,16 @@ impl Git {
             return Ok(Some(Blob { id, mode }));
         }
         let why = "in git it is a link, a submodule or a folder; only regular files are written";
-        Err(invalid("no-links", path.as_str(), why))
+        Err(invalid_error("no-links", path.as_str(), why))
     }
 
-    /// Whether `path` is a file in a tree (anything but a folder), a folder, or nothing.
+    /// Returns whether `path` is a file in a tree (anything but a folder), a folder, or nothing.
     pub(crate) fn is_file_at(&self, tree: Option<Oid>, path: &str) -> Result<Option<bool>> {
         let entry = self.entry_at(tree, path)?;
         Ok(entry.map(|entry| entry.filemode() != FOLDER))
     }
 
-    /// The bytes of a blob.
+    /// Returns the bytes of a blob.
     pub(crate) fn bytes(&self, id: Oid) -> Result<Vec<u8>> {
         self.repo
             .find_blob(id)
@@ -223,14 +223,14 @@ impl Git {
             .map_err(WorkspaceError::git("read a file's content"))
     }
 
-    /// The bytes of the file at `path` in a tree.
+    /// Returns the bytes of the file at `path` in a tree.
     pub(crate) fn content_at(&self, tree: Option<Oid>, path: &RepoPath) -> Result<Option<Vec<u8>>> {
         let blob = self.blob_at(tree, path)?;
         blob.map(|blob| self.bytes(blob.id)).transpose()
     }
 
-    /// The files and links in a folder of a tree, and in those below it, so many folders deep at
-    /// most.
+    /// Returns the files and links in a folder of a tree, and in those below it, so many folders
+    /// deep at most.
     pub(crate) fn list(
         &self,
         tree: Option<Oid>,
@@ -242,7 +242,7 @@ impl Git {
         self.list_in(start.map(|entry| entry.id()), folder, depth_max)
     }
 
-    /// The same of a tree that stands at `folder`.
+    /// Lists the files and links of `tree` and its folders, with `folder` before each path.
     pub(crate) fn list_in(
         &self,
         tree: Option<Oid>,
@@ -261,15 +261,15 @@ impl Git {
                 if mode == FOLDER && depth < depth_max {
                     ahead.push((path, id, depth + 1));
                 } else if entry.kind() == Some(ObjectType::Blob) {
-                    found.push((RepoPath::known(path), Blob { id, mode }));
+                    found.push((RepoPath::trusted(path), Blob { id, mode }));
                 }
             }
         }
         Ok(found)
     }
 
-    /// The paths that differ between two trees, as far as they are any; `None` is before the first
-    /// commit.
+    /// Returns the paths that differ between two trees, as far as they are any; `None` is before
+    /// the first commit.
     pub(crate) fn deltas(
         &self,
         from: Option<Oid>,
@@ -281,14 +281,20 @@ impl Git {
         let diff = diff.map_err(WorkspaceError::git("compare two commits"))?;
         let paths = diff.deltas().filter_map(|delta| {
             let (old, new) = (delta.old_file(), delta.new_file());
-            new.path_bytes().or(old.path_bytes()).map(RepoPath::in_git)
+            new.path_bytes()
+                .or(old.path_bytes())
+                .map(RepoPath::from_git)
         });
         Ok(paths.collect())
     }
 
-    /// Another name in the same folder that differs in case only: on some file systems they are
-    /// one.
-    pub(crate) fn twin(&self, tree: Option<Oid>, path: &RepoPath) -> Result<Option<String>> {
+    /// Finds another name in the same folder that differs in case only, because on some file
+    /// systems both are one.
+    pub(crate) fn find_case_twin(
+        &self,
+        tree: Option<Oid>,
+        path: &RepoPath,
+    ) -> Result<Option<String>> {
         let Some(mut id) = tree else {
             return Ok(None);
         };
@@ -318,9 +324,9 @@ impl Git {
 /// The configuration key that names the branch which people and agents share.
 pub(crate) const MAIN_KEY: &str = "reprise.main";
 
-/// The branch that is shared: as configured at `init`; in a clone `main`, or what git's own
-/// default once was.
-pub(crate) fn main_of(git: &Git) -> String {
+/// Returns the name of the shared branch: as configured at `init`; in a clone `main`, or what git's
+/// own default once was.
+pub(crate) fn shared_branch_name(git: &Git) -> String {
     let configured = git
         .repo
         .config()
@@ -337,11 +343,11 @@ pub(crate) fn main_of(git: &Git) -> String {
 
 /// Objects written for one commit, to be synced together.
 #[derive(Debug, Default)]
-pub(crate) struct Written(BTreeSet<Oid>);
+pub(crate) struct WrittenObjects(BTreeSet<Oid>);
 
 impl Git {
     /// Writes a file's content.
-    pub(crate) fn write_blob(&self, bytes: &[u8], written: &mut Written) -> Result<Oid> {
+    pub(crate) fn write_blob(&self, bytes: &[u8], written: &mut WrittenObjects) -> Result<Oid> {
         let id = self
             .repo
             .blob(bytes)
@@ -355,9 +361,9 @@ impl Git {
         &self,
         base: Option<Oid>,
         changes: &[(&str, Option<Blob>)],
-        written: &mut Written,
+        written: &mut WrittenObjects,
     ) -> Result<Oid> {
-        if let Some(id) = self.subtree(base, changes, written)? {
+        if let Some(id) = self.write_subtree(base, changes, written)? {
             return Ok(id);
         }
         let empty = self.repo.treebuilder(None);
@@ -367,11 +373,11 @@ impl Git {
         Ok(id)
     }
 
-    fn subtree(
+    fn write_subtree(
         &self,
         base: Option<Oid>,
         changes: &[(&str, Option<Blob>)],
-        written: &mut Written,
+        written: &mut WrittenObjects,
     ) -> Result<Option<Oid>> {
         let git = || WorkspaceError::git("write a tree");
         let base = base.map(|id| self.tree(id)).transpose()?;
@@ -398,7 +404,7 @@ impl Git {
                 .and_then(|tree| tree.get_name(folder))
                 .filter(|entry| entry.filemode() == FOLDER)
                 .map(|entry| entry.id());
-            match self.subtree(inner, &changes, written)? {
+            match self.write_subtree(inner, &changes, written)? {
                 Some(id) => drop(builder.insert(folder, id, FOLDER).map_err(git())?),
                 None if inner.is_some() => builder.remove(folder).map_err(git())?,
                 None => {}
@@ -419,7 +425,7 @@ impl Git {
         message: &str,
         tree: Oid,
         parents: &[Oid],
-        written: &mut Written,
+        written: &mut WrittenObjects,
     ) -> Result<Oid> {
         let git = || WorkspaceError::git("write a commit");
         let tree = self.tree(tree)?;
@@ -438,14 +444,14 @@ impl Git {
         Ok(id)
     }
 
-    /// Names the files of new objects: git itself leaves it to the kernel when the disk has them.
-    pub(crate) fn to_sync(&self, written: &Written, unsynced: &mut Unsynced) {
+    /// Queues the files of new objects for a sync, because git itself does not sync them.
+    pub(crate) fn queue_objects(&self, written: &WrittenObjects, unsynced: &mut SyncQueue) {
         let objects = self.repo.commondir().join("objects");
         for id in &written.0 {
             let name = id.to_string();
             let folder = objects.join(&name[..2]);
             let path = folder.join(&name[2..]);
-            // One that was there before may stand in a pack: then it is durable already.
+            // An object that was there before may be in a pack: then it is durable already.
             if path.is_file() {
                 unsynced.add(path);
                 unsynced.add(folder);
@@ -466,7 +472,7 @@ pub(crate) struct Tag {
 
 impl Git {
     /// Makes a tag, if there is none of its name.
-    pub(crate) fn tag(&self, tag: &Tag, stage: &mut Stage) -> Result<()> {
+    pub(crate) fn tag(&self, tag: &Tag, stage: &mut StagingFolder) -> Result<()> {
         let name = format!("refs/tags/{}", tag.name);
         if self.repo.find_reference(&name).is_ok() {
             return Ok(());
@@ -480,12 +486,12 @@ impl Git {
             .repo
             .tag_annotation_create(&tag.name, &target, &by, &why);
         let made = made.map_err(tagged())?;
-        self.to_sync(&Written(BTreeSet::from([made])), &mut stage.unsynced);
-        self.set_own(&name, made, stage)
+        self.queue_objects(&WrittenObjects(BTreeSet::from([made])), &mut stage.unsynced);
+        self.set_reference(&name, made, stage)
     }
 }
 
-/// An author for git. The address is one that no mail reaches (RFC 2606).
+/// Returns an author for git. The address is one that no mail reaches (RFC 2606).
 pub(crate) fn signature(author: &Actor, at: DateTime<Utc>) -> Result<Signature<'static>> {
     let kind = if author.is_human() {
         "people"

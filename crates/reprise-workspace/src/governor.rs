@@ -1,5 +1,5 @@
 //! Who may do what: the permission table of ADR-008 section 9 as Rego, and a project's own rules
-//! beside it (`extensions/policy/*.rego`, package `project`: `deny` refuses, `allow` opens).
+//! with it (`extensions/policy/*.rego`, package `project`: `deny` refuses, `allow` opens).
 //!
 //! Rules are evaluated in this process, within a time box.
 
@@ -12,14 +12,13 @@ use git2::Oid;
 
 use regorus::utils::limits::ExecutionTimerConfig;
 use regorus::{Engine, Value};
+use reprise_workspace_types::{Actor, Class, RepoPath};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::actor::Actor;
 use crate::error::{Result, WorkspaceError};
 use crate::graph::Upstream;
-use crate::path::{Class, RepoPath};
-use crate::rules::ready;
+use crate::rules::get_or_make;
 
 /// How long all rules together may take over one path.
 const EVALUATION_MAX: Duration = Duration::from_millis(500);
@@ -37,7 +36,7 @@ pub(crate) type Policies = Vec<(RepoPath, Oid)>;
 /// What is done to a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Act {
+pub enum PathAction {
     Write,
     Append,
     Delete,
@@ -47,8 +46,8 @@ pub enum Act {
     Rollback,
 }
 
-impl Act {
-    /// The act as a word.
+impl PathAction {
+    /// Returns the act as a word.
     pub fn name(self) -> &'static str {
         match self {
             Self::Write => "write",
@@ -62,9 +61,9 @@ impl Act {
 
 /// One path of a change, as the rules see it.
 #[derive(Debug, Clone)]
-pub(crate) struct Ask<'a> {
+pub(crate) struct PermissionRequest<'a> {
     pub(crate) actor: &'a Actor,
-    pub(crate) act: Act,
+    pub(crate) act: PathAction,
     pub(crate) path: &'a RepoPath,
     pub(crate) branch: &'a str,
     pub(crate) on_main: bool,
@@ -78,13 +77,13 @@ pub(crate) struct Ask<'a> {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Verdict {
+pub(crate) struct PermissionDecision {
     pub(crate) rule: String,
     /// The reason, where it is refused.
     pub(crate) refusal: Option<String>,
 }
 
-impl Verdict {
+impl PermissionDecision {
     fn of(rule: impl Into<String>, refusal: Option<String>) -> Self {
         let rule = rule.into();
         Self { rule, refusal }
@@ -98,17 +97,17 @@ pub(crate) struct Governor {
 }
 
 impl Governor {
-    /// The built-in rules, and the project's policies as `(path, text)`.
+    /// Creates a governor from the built-in rules and the project's policies as `(path, text)`.
     pub(crate) fn new(policies: &[(RepoPath, String)]) -> Result<Self> {
         let mut engine = Engine::new();
         engine.set_execution_timer_config(ExecutionTimerConfig {
             limit: EVALUATION_MAX,
             check_interval: NonZeroU32::MIN.saturating_add(63),
         });
-        add(&mut engine, "builtin.rego", BUILT_IN)?;
+        add_policy(&mut engine, "builtin.rego", BUILT_IN)?;
         let mut has_project = false;
         for (path, text) in policies {
-            let package = add(&mut engine, path.as_str(), text)?;
+            let package = add_policy(&mut engine, path.as_str(), text)?;
             if package != "data.project" {
                 return Err(WorkspaceError::Rules {
                     path: path.to_string(),
@@ -122,13 +121,16 @@ impl Governor {
             has_project,
         };
         // The first question lets the engine prepare itself, for all who get a copy of it.
-        governor.value("data.reprise.workspace.rule")?;
+        governor.evaluate("data.reprise.workspace.rule")?;
         Ok(governor)
     }
 
-    /// The rules of these policies, read once in this process.
-    pub(crate) fn ready(policies: Policies, read: impl Fn(Oid) -> Result<Vec<u8>>) -> Result<Self> {
-        ready(&READY, READY_MAX, policies, |policies| {
+    /// Returns the rules of these policies, which this process reads once.
+    pub(crate) fn for_policies(
+        policies: Policies,
+        read: impl Fn(Oid) -> Result<Vec<u8>>,
+    ) -> Result<Self> {
+        get_or_make(&READY, READY_MAX, policies, |policies| {
             let text = |(path, id): &(RepoPath, Oid)| -> Result<(RepoPath, String)> {
                 let text = String::from_utf8_lossy(&read(*id)?).into_owned();
                 Ok((path.clone(), text))
@@ -137,7 +139,7 @@ impl Governor {
         })
     }
 
-    pub(crate) fn judge(&mut self, ask: &Ask<'_>) -> Result<Verdict> {
+    pub(crate) fn judge(&mut self, ask: &PermissionRequest<'_>) -> Result<PermissionDecision> {
         let input = json!({
             "actor": { "id": ask.actor, "role": ask.actor.role() },
             "act": ask.act,
@@ -152,35 +154,35 @@ impl Governor {
         });
         self.engine.set_input(Value::from(input));
         if self.has_project
-            && let Some(why) = self.denial()?
+            && let Some(why) = self.find_project_denial_reason()?
         {
-            return Ok(Verdict::of("project-deny", Some(why)));
+            return Ok(PermissionDecision::of("project-deny", Some(why)));
         }
-        let rule = self.text("data.reprise.workspace.rule")?;
-        if self.is_true("data.reprise.workspace.allow")? {
-            return Ok(Verdict::of(rule, None));
+        let rule = self.evaluate_text("data.reprise.workspace.rule")?;
+        if self.is_rule_true("data.reprise.workspace.allow")? {
+            return Ok(PermissionDecision::of(rule, None));
         }
         // What belongs to the Orchestrator no project can open.
         let is_closed = matches!(ask.path.class(), Class::Ledger | Class::Internal);
-        if self.has_project && !is_closed && self.is_true("data.project.allow")? {
-            return Ok(Verdict::of("project-allow", None));
+        if self.has_project && !is_closed && self.is_rule_true("data.project.allow")? {
+            return Ok(PermissionDecision::of("project-allow", None));
         }
-        let why = self.text("data.reprise.workspace.why")?;
-        Ok(Verdict::of(rule, Some(why)))
+        let why = self.evaluate_text("data.reprise.workspace.why")?;
+        Ok(PermissionDecision::of(rule, Some(why)))
     }
 
-    fn denial(&mut self) -> Result<Option<String>> {
-        Ok(match self.value("data.project.deny")? {
+    fn find_project_denial_reason(&mut self) -> Result<Option<String>> {
+        Ok(match self.evaluate("data.project.deny")? {
             Value::Undefined | Value::Bool(false) => None,
             Value::Bool(true) => Some("a rule of the project denies it".to_owned()),
             Value::String(why) => Some(why.to_string()),
             Value::Set(reasons) if reasons.is_empty() => None,
             Value::Set(reasons) => {
-                let told = reasons.iter().map(|reason| match reason {
+                let texts = reasons.iter().map(|reason| match reason {
                     Value::String(text) => text.to_string(),
                     other => other.to_string(),
                 });
-                Some(told.collect::<Vec<_>>().join("; "))
+                Some(texts.collect::<Vec<_>>().join("; "))
             }
             other => {
                 return Err(WorkspaceError::Rules {
@@ -191,7 +193,7 @@ impl Governor {
         })
     }
 
-    fn value(&mut self, rule: &str) -> Result<Value> {
+    fn evaluate(&mut self, rule: &str) -> Result<Value> {
         match self.engine.eval_rule(rule.to_owned()) {
             Ok(value) => Ok(value),
             // A project that only denies has no rule `allow`.
@@ -200,45 +202,45 @@ impl Governor {
             }
             Err(error) => Err(WorkspaceError::Rules {
                 path: POLICIES.to_owned(),
-                why: one_line(&error.to_string()),
+                why: shorten_to_line(&error.to_string()),
             }),
         }
     }
 
-    fn is_true(&mut self, rule: &str) -> Result<bool> {
-        Ok(self.value(rule)? == Value::Bool(true))
+    fn is_rule_true(&mut self, rule: &str) -> Result<bool> {
+        Ok(self.evaluate(rule)? == Value::Bool(true))
     }
 
-    fn text(&mut self, rule: &str) -> Result<String> {
-        match self.value(rule)? {
+    fn evaluate_text(&mut self, rule: &str) -> Result<String> {
+        match self.evaluate(rule)? {
             Value::String(text) => Ok(text.to_string()),
             _ => Ok("closed".to_owned()),
         }
     }
 }
 
-/// Adds one policy; the answer is its package.
-fn add(engine: &mut Engine, path: &str, text: &str) -> Result<String> {
+/// Adds one policy and returns its package.
+fn add_policy(engine: &mut Engine, path: &str, text: &str) -> Result<String> {
     engine
         .add_policy(path.to_owned(), text.to_owned())
         .map_err(|error| WorkspaceError::Rules {
             path: path.to_owned(),
-            why: one_line(&error.to_string()),
+            why: shorten_to_line(&error.to_string()),
         })
 }
 
-fn one_line(text: &str) -> String {
-    reprise_types::one_line(text).chars().take(300).collect()
+fn shorten_to_line(text: &str) -> String {
+    reprise_types::to_one_line(text).chars().take(300).collect()
 }
 
 /// Refuses a policy that could not be used.
 pub(crate) fn check_policy(path: &RepoPath, text: &str) -> Result<()> {
     let mut governor = Governor::new(&[(path.clone(), text.to_owned())])?;
     let (actor, upstream) = (Actor::governor(), Upstream::default());
-    let ask = Ask {
+    let ask = PermissionRequest {
         actor: &actor,
-        act: Act::Write,
-        path: &RepoPath::known("core/kb/probe.md"),
+        act: PathAction::Write,
+        path: &RepoPath::trusted("core/kb/probe.md"),
         branch: "main",
         on_main: true,
         owners: &[],

@@ -1,4 +1,4 @@
-//! The tree of ADR-008 (W2 to W4, C29): its folders, its `.gitignore`, and making it.
+//! The tree of ADR-008: its folders, its `.gitignore`, and making it.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -7,19 +7,17 @@ use std::sync::Arc;
 
 use git2::{BranchType, Repository, RepositoryInitOptions};
 use reprise_types::Clock;
+use reprise_workspace_types::{Actor, AuditAction, Receipt, RepoPath, TRAIL};
 use serde::Serialize;
 
-use crate::actor::Actor;
-use crate::audit;
-use crate::durable::Unsynced;
-use crate::error::{Result, WorkspaceError, edited};
+use crate::error::{Result, WorkspaceError, edited_error};
 use crate::event::EVENTS;
 use crate::files;
 use crate::git::reference::{LockFile, make_token};
-use crate::git::{Git, Head, MAIN_KEY, main_of};
-use crate::path::{RepoPath, TRAIL};
-use crate::stage::Stage;
-use crate::transaction::{Changes, Draft, Receipt};
+use crate::git::{Git, Head, MAIN_KEY, shared_branch_name};
+use crate::stage::StagingFolder;
+use crate::sync_queue::SyncQueue;
+use crate::transaction::{Changes, Draft};
 use crate::wal::WAL;
 use crate::workspace::Workspace;
 
@@ -27,7 +25,7 @@ use crate::workspace::Workspace;
 const MAIN: &str = "main";
 
 const IGNORE: &str = ".gitignore";
-/// What git does not keep (C29). The order matters: the later lines take the trail out again.
+/// What git does not keep. The order matters: the later lines take the trail out again.
 const IGNORED: [&str; 8] = [
     "/.sdlc_ide/logs/*",
     "!/.sdlc_ide/logs/audit_trail.jsonl",
@@ -67,7 +65,7 @@ const DRIVERS: [(&str, &str, &[&str]); 3] = [
 
 /// What `init` did.
 #[derive(Debug, Clone, Serialize)]
-pub struct Made {
+pub struct InitReport {
     /// The workspace's root.
     pub root: PathBuf,
     /// The branch that is shared.
@@ -77,15 +75,19 @@ pub struct Made {
 }
 
 impl Workspace {
-    /// Makes the tree in `dir`, and a repository where there is none. Twice is once. What is
-    /// refused leaves nothing behind. Plain git finds the merge drivers' program by `PATH`.
-    pub fn init(dir: &Path, clock: Arc<dyn Clock>) -> Result<(Self, Made)> {
-        Self::init_with(dir, clock, Path::new("reprise"))
+    /// Makes the tree in `dir`, and a repository if there is none. A second call changes nothing.
+    /// A refused call leaves nothing behind. Plain git finds the merge drivers' program by `PATH`.
+    pub fn init(dir: &Path, clock: Arc<dyn Clock>) -> Result<(Self, InitReport)> {
+        Self::init_with_program(dir, clock, Path::new("reprise"))
     }
 
-    /// The same with the place of the program that plain git is to start for its merges.
-    pub fn init_with(dir: &Path, clock: Arc<dyn Clock>, program: &Path) -> Result<(Self, Made)> {
-        let mut new: Vec<PathBuf> = absent(dir).collect();
+    /// Makes the tree as [`Self::init`] does; plain git starts `program` for its merges.
+    pub fn init_with_program(
+        dir: &Path,
+        clock: Arc<dyn Clock>,
+        program: &Path,
+    ) -> Result<(Self, InitReport)> {
+        let mut new: Vec<PathBuf> = missing_folders(dir).collect();
         files::make_folder(dir)?;
         let root = fs::canonicalize(dir).map_err(WorkspaceError::io("cannot find", dir))?;
         let whole = [".git", SDLC].map(|below| root.join(below));
@@ -93,9 +95,9 @@ impl Workspace {
         new.extend(
             FOLDERS
                 .iter()
-                .flat_map(|folder| absent(&root.join(folder)).collect::<Vec<_>>()),
+                .flat_map(|folder| missing_folders(&root.join(folder)).collect::<Vec<_>>()),
         );
-        let made = Self::make(&root, clock, program);
+        let made = Self::create_tree(&root, clock, program);
         if made.is_err() && !is_in_use(&root) {
             for path in whole {
                 drop(fs::remove_dir_all(path));
@@ -109,20 +111,24 @@ impl Workspace {
         made
     }
 
-    fn make(root: &Path, clock: Arc<dyn Clock>, program: &Path) -> Result<(Self, Made)> {
-        let workspace = Self::at(root.to_owned(), clock);
+    fn create_tree(
+        root: &Path,
+        clock: Arc<dyn Clock>,
+        program: &Path,
+    ) -> Result<(Self, InitReport)> {
+        let workspace = Self::with_root(root.to_owned(), clock);
         let is_there = is_repository(root)?;
         for folder in FOLDERS {
             files::refuse_detours_to(root, folder, folder)?;
         }
         for file in [WAL, CONFLICTS, EVENTS, TRAIL, IGNORE] {
-            files::refuse_detours(root, &RepoPath::known(file))?;
+            files::refuse_detours(root, &RepoPath::trusted(file))?;
         }
         if is_there {
             refuse_uncommitted(root)?;
-        } else if files::look(&root.join(IGNORE))?.is_some() {
-            let what = "a file that git does not know stands there";
-            return Err(edited(root, RepoPath::known(IGNORE), what));
+        } else if files::find_metadata(&root.join(IGNORE))?.is_some() {
+            let what = "a file that git does not track is there";
+            return Err(edited_error(root, RepoPath::trusted(IGNORE), what));
         } else {
             make_repository(root, &workspace.new_id())?;
         }
@@ -135,23 +141,23 @@ impl Workspace {
             files::append_lines(root, log, b"")?.sync()?;
         }
         // Each time: what a crash left out is made up for.
-        workspace.configure(&git, head.branch(), program)?;
+        workspace.configure_git(&git, head.branch(), program)?;
         install_attributes(&git)?;
-        let (wanted, is_due) = wanted_ignore(&git, &head)?;
+        let (wanted, is_due) = plan_ignore_file(&git, &head)?;
         let receipt = is_due.then(|| {
-            let changes = Changes::from([(RepoPath::known(IGNORE), Some(wanted))]);
+            let changes = Changes::from([(RepoPath::trusted(IGNORE), Some(wanted))]);
             let actor = Actor::orchestrator();
-            workspace.transact_anew(&actor, &mut |_| {
+            workspace.transact_alone(&actor, &mut |_| {
                 Ok(Draft {
                     changes: changes.clone(),
                     title: "Make a workspace (ADR-008)".to_owned(),
                     topic: Some("Workspace_Created"),
-                    ..Draft::new(&actor, audit::Action::Init)
+                    ..Draft::new(&actor, AuditAction::Init)
                 })
             })
         });
         let receipt = receipt.transpose()?;
-        let made = Made {
+        let made = InitReport {
             root: root.to_owned(),
             branch: head.branch().to_owned(),
             receipt,
@@ -159,8 +165,8 @@ impl Workspace {
         Ok((workspace, made))
     }
 
-    /// Makes the folders that are not there: git keeps no empty ones. Where something else stands
-    /// in the place of one of the people's, that is for whoever writes there.
+    /// Makes the folders that are not there: git keeps no empty ones. A folder
+    /// of the people that a file or link blocks is left to the next write there.
     pub(crate) fn make_folders(&self) -> Result<()> {
         refuse_detours(self.root())?;
         for folder in FOLDERS {
@@ -172,18 +178,19 @@ impl Workspace {
     }
 }
 
-/// A folder and those above it, as far as they are not there.
-fn absent(folder: &Path) -> impl Iterator<Item = PathBuf> {
+/// Returns a folder and those above it, as far as they are missing.
+fn missing_folders(folder: &Path) -> impl Iterator<Item = PathBuf> {
     let absent = |above: &&Path| !above.as_os_str().is_empty() && !above.exists();
     folder.ancestors().take_while(absent).map(Path::to_owned)
 }
 
-/// Whether what an `init` made before it failed is in use: the branch has moved.
+/// Returns whether what an `init` made before it failed is in use: the branch has moved.
 fn is_in_use(root: &Path) -> bool {
-    Git::open(root).is_ok_and(|git| is_made(&git).unwrap_or(true))
+    Git::open(root).is_ok_and(|git| is_initialized(&git).unwrap_or(true))
 }
 
-/// Whether there is a repository of its own at `root`. Inside another's working tree none is made.
+/// Returns whether there is a repository of its own at `root`. Inside another's working tree none
+/// is made.
 fn is_repository(root: &Path) -> Result<bool> {
     let Ok(found) = Repository::discover(root) else {
         return Ok(false);
@@ -206,7 +213,7 @@ fn is_repository(root: &Path) -> Result<bool> {
 /// Makes a repository in a folder of its own and moves it into the tree: no half of one is ever
 /// there, and what libgit2 tries out stays apart.
 fn make_repository(root: &Path, id: &str) -> Result<()> {
-    let mut stage = Stage::new(root, id)?;
+    let mut stage = StagingFolder::new(root, id)?;
     let apart = stage.folder().join("repository");
     files::make_folder(&apart)?;
     let mut options = RepositoryInitOptions::new();
@@ -223,35 +230,35 @@ fn make_repository(root: &Path, id: &str) -> Result<()> {
     stage.unsynced.sync()
 }
 
-/// What `init` is going to change is as git has it: a person's work stays where it is.
+/// Refuses uncommitted edits of the files that `init` changes, so that a person's work stays.
 fn refuse_uncommitted(root: &Path) -> Result<()> {
     let git = Git::open(root)?;
     git.refuse_unfinished()?;
     let head = git.head()?;
-    if !wanted_ignore(&git, &head)?.1 {
+    if !plan_ignore_file(&git, &head)?.1 {
         return Ok(());
     }
     let index = git.read_index()?;
-    for path in [IGNORE, TRAIL].map(RepoPath::known) {
+    for path in [IGNORE, TRAIL].map(RepoPath::trusted) {
         let committed = git.blob_at(head.tree, &path)?;
-        if committed.is_some() || files::look(&root.join(path.as_str()))?.is_some() {
+        if committed.is_some() || files::find_metadata(&root.join(path.as_str()))?.is_some() {
             git.refuse_edited(&index, committed, &path)?;
         }
     }
     Ok(())
 }
 
-/// The `.gitignore` that is wanted, and whether a transaction is due to make it so.
-fn wanted_ignore(git: &Git, head: &Head) -> Result<(Vec<u8>, bool)> {
-    let present = git.content_at(head.tree, &RepoPath::known(IGNORE))?;
-    let is_made = git.blob_at(head.tree, &RepoPath::known(TRAIL))?.is_some();
-    let wanted = ignoring(present.as_deref().unwrap_or_default());
+/// Returns the `.gitignore` that is wanted, and whether a transaction is due to make it so.
+fn plan_ignore_file(git: &Git, head: &Head) -> Result<(Vec<u8>, bool)> {
+    let present = git.content_at(head.tree, &RepoPath::trusted(IGNORE))?;
+    let is_made = git.blob_at(head.tree, &RepoPath::trusted(TRAIL))?.is_some();
+    let wanted = add_ignore_lines(present.as_deref().unwrap_or_default());
     let is_due = !is_made || present.as_deref() != Some(wanted.as_slice());
     Ok((wanted, is_due))
 }
 
-/// A `.gitignore` with our lines, after those that are there.
-fn ignoring(present: &[u8]) -> Vec<u8> {
+/// Returns a `.gitignore` with our lines after the present ones.
+fn add_ignore_lines(present: &[u8]) -> Vec<u8> {
     let mut text = String::from_utf8_lossy(present).into_owned();
     let missing: Vec<&str> = IGNORED
         .into_iter()
@@ -273,16 +280,19 @@ fn ignoring(present: &[u8]) -> Vec<u8> {
 impl Workspace {
     /// Tells plain git how our files merge, and which branch is shared, in the repository's own
     /// configuration: by git's lock, which a crash leaves for ours to be known.
-    fn configure(&self, git: &Git, branch: &str, program: &Path) -> Result<()> {
+    fn configure_git(&self, git: &Git, branch: &str, program: &Path) -> Result<()> {
         let config = git.repo.config();
         let config = config.map_err(WorkspaceError::git("read the configuration"))?;
         let mut added = Vec::new();
         if config.get_string(MAIN_KEY).is_err() {
             let (section, key) = MAIN_KEY.split_once('.').unwrap_or_default();
-            added.push(format!("[{section}]\n\t{key} = {}\n", quoted(branch)));
+            added.push(format!(
+                "[{section}]\n\t{key} = {}\n",
+                quote_for_config(branch)
+            ));
         }
         for (name, says, _) in DRIVERS {
-            let program = for_shell(&program.to_string_lossy());
+            let program = quote_for_shell(&program.to_string_lossy());
             let command = format!("{program} workspace merge-driver {name} %O %A %B %P");
             let section = format!("merge.reprise-{name}");
             let is = |key: &str, value: &str| {
@@ -291,7 +301,7 @@ impl Workspace {
                     .is_ok_and(|there| there == value)
             };
             if !is("name", says) || !is("driver", &command) {
-                let (says, command) = (quoted(says), quoted(&command));
+                let (says, command) = (quote_for_config(says), quote_for_config(&command));
                 added.push(format!(
                     "[merge \"reprise-{name}\"]\n\tname = {says}\n\tdriver = {command}\n"
                 ));
@@ -302,24 +312,24 @@ impl Workspace {
         }
         // Under it alone is a lock of git's known for one of the dead.
         let _guard = self.lock()?;
-        let stage = Stage::new(self.root(), &self.new_id())?;
+        let stage = StagingFolder::new(self.root(), &self.new_id())?;
         let (token, file) = (
             stage.folder().join("config.token"),
             git.repo.commondir().join("config"),
         );
         make_token(&token, b"")?;
-        let lock = LockFile::take(&git.config_lock_path(), token.clone())?;
+        let lock = LockFile::acquire(&git.config_lock_path(), token.clone())?;
         // The lock and the token are one file.
         let present = files::read(&file)?.unwrap_or_default();
-        files::append(&token, &present)?;
-        files::append(&token, added.concat().as_bytes())?;
+        files::append_to_own(&token, &present)?;
+        files::append_to_own(&token, added.concat().as_bytes())?;
         files::sync(&token)?;
-        lock.become_file(&file)
+        lock.replace_file(&file)
     }
 }
 
-/// A word as the shell takes it that git starts drivers by.
-fn for_shell(word: &str) -> String {
+/// Quotes a word for the shell that git starts drivers with.
+fn quote_for_shell(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
     if word.chars().all(is_plain) {
         word.to_owned()
@@ -328,8 +338,8 @@ fn for_shell(word: &str) -> String {
     }
 }
 
-/// A value as git's configuration takes it.
-fn quoted(value: &str) -> String {
+/// Quotes a value for git's configuration.
+fn quote_for_config(value: &str) -> String {
     format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
@@ -349,7 +359,7 @@ fn install_attributes(git: &Git) -> Result<()> {
         if let Some(folder) = path.parent() {
             files::make_folder(folder)?;
         }
-        files::append(&path, format!("{}\n", wanted.join("\n")).as_bytes())?;
+        files::append_to_own(&path, format!("{}\n", wanted.join("\n")).as_bytes())?;
         files::sync(&path)?;
     }
     Ok(())
@@ -385,7 +395,7 @@ pub(crate) const FOLDERS: [&str; 15] = [
     "extensions/policy",
 ];
 
-/// Refuses a tree in which a link, or no folder, stands where one of the Orchestrator's must be.
+/// Refuses a tree in which one of the Orchestrator's folders is a link or a file.
 pub(crate) fn refuse_detours(root: &Path) -> Result<()> {
     for folder in OWN_FOLDERS {
         files::refuse_detours_to(root, folder, folder)?;
@@ -393,22 +403,25 @@ pub(crate) fn refuse_detours(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Whether the tree has been made to its end: its trail is on this branch, or on the shared one.
-pub(crate) fn is_made(git: &Git) -> Result<bool> {
+/// Returns whether the tree has been made to its end: its trail is on this branch, or on the shared
+/// one.
+pub(crate) fn is_initialized(git: &Git) -> Result<bool> {
     let holds = |tree| git.is_file_at(tree, TRAIL).map(|found| found == Some(true));
     // A detached HEAD has a tree all the same.
     let head = git.repo.head().and_then(|head| head.peel_to_tree());
     if holds(head.ok().map(|tree| tree.id()))? {
         return Ok(true);
     }
-    let main = git.repo.find_branch(&main_of(git), BranchType::Local);
+    let main = git
+        .repo
+        .find_branch(&shared_branch_name(git), BranchType::Local);
     let main = main.and_then(|branch| branch.get().peel_to_tree());
     holds(main.ok().map(|tree| tree.id()))
 }
 
 /// Removes a folder that has become empty and those above it, but for the tree's own; what is left
 /// is to be synced.
-pub(crate) fn drop_empty(root: &Path, mut folder: PathBuf, unsynced: &mut Unsynced) {
+pub(crate) fn remove_empty_folders(root: &Path, mut folder: PathBuf, unsynced: &mut SyncQueue) {
     let is_kept = |at: &Path| at == root || FOLDERS.iter().any(|own| at == root.join(own));
     while !is_kept(&folder) {
         let gone = fs::remove_dir(&folder);

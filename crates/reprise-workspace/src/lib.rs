@@ -28,25 +28,22 @@
 //! # }
 //! ```
 
-mod actor;
 mod actors;
+mod answer;
 mod audit;
-mod care;
 mod checkpoint;
 mod combine;
-mod durable;
 mod error;
 mod event;
 mod files;
-mod foreign;
 mod git;
+mod git_commits;
 mod governor;
 mod graph;
-mod kept;
 mod layout;
 mod lock;
+mod maintenance;
 mod merge;
-mod path;
 mod project;
 mod recover;
 mod review;
@@ -56,6 +53,8 @@ mod snapshot;
 mod stage;
 mod start;
 mod status;
+mod sync_queue;
+mod trail;
 mod transaction;
 mod validate;
 mod wal;
@@ -64,27 +63,24 @@ mod workspace;
 #[cfg(test)]
 mod tests;
 
-pub use crate::governor::Act;
-pub use actor::{Actor, ActorError};
+pub use crate::governor::PathAction;
 pub use actors::{
-    EventSink, GovernorActor, GovernorArguments, Job, OrchestratorActor, OrchestratorArguments,
-    OrchestratorMsg, OrchestratorState, Reply, WorkspaceHandle,
+    EventSink, GovernorActor, GovernorArguments, OrchestratorActor, OrchestratorArguments,
+    OrchestratorMsg, OrchestratorState, Reply, TransactionJob, WorkspaceHandle,
 };
-pub use audit::{Action, AuditLine, AuditQuery};
-pub use care::{CarePolicy, Pruned, Tended};
-pub use checkpoint::Saved;
-pub use combine::{Combined, Sides, combine};
+pub use answer::TreeServer;
+pub use combine::{CombinedFile, MergeSides, combine};
 pub use error::{Result, WorkspaceError};
-pub use event::WorkspaceEvent;
-pub use graph::Node;
-pub use layout::Made;
-pub use path::{Class, MergeRule, PathError, RepoPath};
-pub use project::{Projection, Spaces};
-pub use recover::Recovered;
-pub use review::{Proposal, Review, Word};
+pub use layout::InitReport;
+pub use maintenance::{MaintenanceState, PrunePolicy, PruneReport};
+pub use project::{EmbeddingSpaces, RecordProjection};
+pub use reprise_workspace_types::{
+    Actor, ActorError, AgentBranch, ArtifactNode, AuditAction, AuditEntry, AuditQuery, Class,
+    EditedPath, FileChange, LogEntry, MergeRule, PathError, Receipt, RepoPath, Review,
+    ReviewVerdict, SavedCheckpoint, Status, WorkspaceEvent, WorkspaceRecovery,
+};
 pub use schema::ARTIFACT_BYTES_MAX;
 pub use snapshot::SnapshotManifest;
-pub use start::Started;
-pub use status::{Edited, FileChange, LogEntry, Status};
-pub use transaction::{Receipt, Step, Watcher};
+pub use start::StartReport;
+pub use transaction::{TransactionStep, Watcher};
 pub use workspace::{Workspace, WriteRequest};

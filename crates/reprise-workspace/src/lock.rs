@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use reprise_types::sha256_hex;
+use reprise_workspace_types::RepoPath;
 
 use crate::error::{Result, WorkspaceError};
 use crate::files;
-use crate::path::RepoPath;
 
 /// How often a lock is tried before its holder is said to be stuck: a minute at the longest pause.
 const TRIES_MAX: u32 = 12_000;
@@ -21,13 +21,13 @@ const PAUSE_MAX: Duration = Duration::from_millis(5);
 
 /// A lock that is held until this value goes.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct LockGuard {
     _file: File,
     /// The file to remove at the end, where the lock has one of its own.
     own: Option<PathBuf>,
 }
 
-impl Drop for Held {
+impl Drop for LockGuard {
     fn drop(&mut self) {
         if let Some(path) = &self.own {
             // Still held: nobody can have taken it meanwhile. If it stays, `recover` removes it.
@@ -36,7 +36,7 @@ impl Drop for Held {
     }
 }
 
-fn lock(file: &File, path: &Path, what: &str) -> Result<()> {
+fn wait_for_lock(file: &File, path: &Path, what: &str) -> Result<()> {
     for attempt in 0..TRIES_MAX {
         match file.try_lock() {
             Ok(()) => return Ok(()),
@@ -56,46 +56,46 @@ pub(crate) fn pause(attempt: u32) {
 }
 
 /// Locks a folder; waits for its holder.
-pub(crate) fn folder(path: &Path, what: &str) -> Result<Held> {
+pub(crate) fn lock_folder(path: &Path, what: &str) -> Result<LockGuard> {
     let file = files::open_folder(path).map_err(WorkspaceError::io("cannot open", path))?;
-    lock(&file, path, what)?;
-    Ok(Held {
+    wait_for_lock(&file, path, what)?;
+    Ok(LockGuard {
         _file: file,
         own: None,
     })
 }
 
-/// Whether nobody holds a folder.
+/// Returns whether nobody holds a folder.
 pub(crate) fn is_free(path: &Path) -> bool {
     files::open_folder(path).is_ok_and(|file| file.try_lock().is_ok())
 }
 
 /// Locks artifacts, in the order of their paths so that no two callers wait for each other.
-pub(crate) fn artifacts<'a>(
+pub(crate) fn lock_artifacts<'a>(
     folder: &Path,
     paths: impl Iterator<Item = &'a RepoPath>,
-) -> Result<Vec<Held>> {
+) -> Result<Vec<LockGuard>> {
     files::make_folder(folder)?;
     let mut paths: Vec<&RepoPath> = paths.collect();
     paths.sort_unstable();
     paths.dedup();
     let mut held = Vec::with_capacity(paths.len());
     for path in paths {
-        held.push(artifact(folder, path)?);
+        held.push(lock_artifact(folder, path)?);
     }
     Ok(held)
 }
 
-fn artifact(folder: &Path, path: &RepoPath) -> Result<Held> {
+fn lock_artifact(folder: &Path, path: &RepoPath) -> Result<LockGuard> {
     let own = folder.join(sha256_hex(path.as_str().as_bytes()));
     let io = || WorkspaceError::io("cannot lock", &own);
-    // Whoever held it before may have removed the file that we waited on: then it is no lock.
+    // The previous holder may have removed the file that we waited on: then it is no lock.
     for _ in 0..TRIES_MAX {
         let file = files::open_to_append(&own)?;
-        lock(&file, &own, &format!("`{path}`"))?;
+        wait_for_lock(&file, &own, &format!("`{path}`"))?;
         let ours = file.metadata().map_err(io())?.ino();
-        if files::look(&own)?.is_some_and(|there| there.ino() == ours) {
-            return Ok(Held {
+        if files::find_metadata(&own)?.is_some_and(|there| there.ino() == ours) {
+            return Ok(LockGuard {
                 _file: file,
                 own: Some(own),
             });
@@ -105,13 +105,13 @@ fn artifact(folder: &Path, path: &RepoPath) -> Result<Held> {
 }
 
 /// Removes the files of artifact locks whose holders died.
-pub(crate) fn sweep(folder: &Path) -> Result<()> {
+pub(crate) fn remove_dead_locks(folder: &Path) -> Result<()> {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return Ok(());
     };
     for entry in entries.flatten() {
         let path = entry.path();
-        let Ok(file) = files::open_itself(&path) else {
+        let Ok(file) = files::open_unfollowed(&path) else {
             continue;
         };
         if file.try_lock().is_ok() {
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn an_artifact_has_one_holder_at_a_time_and_no_lock_is_left() {
         let folder = tempfile::tempdir().unwrap();
-        let paths = ["core/kb/a", "core/kb/b"].map(RepoPath::known);
+        let paths = ["core/kb/a", "core/kb/b"].map(RepoPath::trusted);
         let (inside, total) = (AtomicU32::new(0), AtomicU32::new(0));
         std::thread::scope(|scope| {
             for turn in 0..8 {
@@ -140,7 +140,7 @@ mod tests {
                     // Each asks in an order of its own.
                     paths.rotate_left(turn % 2);
                     for _ in 0..100 {
-                        let held = artifacts(folder, paths.iter()).unwrap();
+                        let held = lock_artifacts(folder, paths.iter()).unwrap();
                         assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0);
                         total.fetch_add(1, Ordering::SeqCst);
                         inside.fetch_sub(1, Ordering::SeqCst);

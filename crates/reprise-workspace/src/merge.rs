@@ -1,5 +1,5 @@
-//! Merging a branch (W12 to W15, W20): both sides validated, each class by its rule, structural
-//! conflicts refused with a report; and setting back a commit by a new one (W19): history is never
+//! Merging a branch: both sides are validated, each class merges by its rule, and structural
+//! conflicts are refused with a report. Reverting a commit makes a new one: history is never
 //! rewritten.
 
 mod plan;
@@ -8,58 +8,57 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use git2::{MergeOptions, Oid};
-pub(crate) use plan::{Meeting, Merging, differing, merging};
+pub(crate) use plan::{MergeCommits, MergePlan, list_differing_paths, plan_merge};
+use reprise_workspace_types::{Actor, AuditAction, MergeRule, Receipt, RepoPath};
 use serde_json::{Value, json};
 
-use crate::actor::Actor;
-use crate::audit::{self, Action};
-use crate::error::{Result, WorkspaceError, invalid, refused, unknown};
+use crate::audit;
+use crate::error::{Result, WorkspaceError, invalid_error, refused_error, unknown_error};
 use crate::files;
 use crate::git::Git;
-use crate::git::index::holds;
-use crate::governor::Act;
+use crate::git::index::contains_commit;
+use crate::governor::PathAction;
 use crate::layout::CONFLICTS;
-use crate::path::{MergeRule, RepoPath};
 use crate::schema;
-use crate::stage::Stage;
-use crate::transaction::{Changes, Draft, Receipt, View};
-use crate::workspace::{Workspace, message};
+use crate::stage::StagingFolder;
+use crate::transaction::{Changes, Draft, TransactionAttempt};
+use crate::workspace::{Workspace, validate_message};
 
-/// Where reports of conflicts are; derived artifacts are versioned (W5).
+/// Where reports of conflicts are; derived artifacts are versioned.
 const REPORTS: &str = "memory/long_term/conflicts";
 
 impl Workspace {
     /// Merges a branch into the one that is checked out.
     pub fn merge(&self, actor: &Actor, name: &str, text: Option<&str>) -> Result<Receipt> {
-        let text = message(text)?;
+        let text = validate_message(text)?;
         self.make_folders()?;
         let tx = self.new_id();
-        let mut stage = Stage::new(self.root(), &tx)?;
+        let mut stage = StagingFolder::new(self.root(), &tx)?;
         let mut conflict = None;
         let merged = self.transact(&mut stage, &tx, actor, &mut |view| {
-            refuse_unreviewed(view, actor, name)?;
+            ensure_may_merge(view, actor, name)?;
             let title = format!("Merge {name}");
-            let Some(meeting) = meet(view, name)? else {
+            let Some(meeting) = find_commits_to_merge(view, name)? else {
                 return Ok(Draft {
-                    act: Some(Act::Merge),
+                    act: Some(PathAction::Merge),
                     title,
-                    ..Draft::new(actor, Action::Merge)
+                    ..Draft::new(actor, AuditAction::Merge)
                 });
             };
             validate_sides(view, &meeting, name)?;
-            let merging = merging(view.git, &meeting)?;
+            let merging = plan_merge(view.git, &meeting)?;
             if !merging.contradictions.is_empty() {
-                let error = refusal(name, &tx, &merging);
+                let error = conflict_error(name, &tx, &merging);
                 conflict = Some((merging, meeting));
                 return Err(error);
             }
-            let kept = |loser: &Value| {
+            let to_log_line = |loser: &Value| {
                 json!({ "event_id": tx, "ts": self.now(), "ref": name, "kind": "checkpoint",
                     "loser": loser })
             };
             Ok(Draft {
-                conflicts: merging.losers.iter().map(kept).collect(),
-                act: Some(Act::Merge),
+                conflicts: merging.losers.iter().map(to_log_line).collect(),
+                act: Some(PathAction::Merge),
                 changes: merging.changes,
                 modes: merging.modes,
                 title,
@@ -75,44 +74,44 @@ impl Workspace {
                     "losers": merging.losers,
                     "re_embed": merging.re_embed,
                 }),
-                ..Draft::new(actor, Action::Merge)
+                ..Draft::new(actor, AuditAction::Merge)
             })
         });
         drop(stage);
         if let Some((merging, meeting)) = conflict {
-            self.report(actor, name, &tx, &merging, &meeting)?;
+            self.record_conflicts(actor, name, &tx, &merging, &meeting)?;
         }
         merged
     }
 
     /// Takes back what a commit of this branch did. Logs only ever grow: their lines stay.
     pub fn rollback(&self, actor: &Actor, name: &str, text: Option<&str>) -> Result<Receipt> {
-        let text = message(text)?;
+        let text = validate_message(text)?;
         self.make_folders()?;
-        self.transact_anew(actor, &mut |view| reverting(view, actor, name, &text))
+        self.transact_alone(actor, &mut |view| draft_revert(view, actor, name, &text))
     }
 
-    /// One line for the log of conflicts (C30), of what plain git merged.
+    /// Appends a line about a merge by plain git to the log of conflicts.
     pub fn log_conflict(&self, line: &Value) -> Result<()> {
-        files::append_lines(self.root(), CONFLICTS, &crate::wal::line(line))?.sync()
+        files::append_lines(self.root(), CONFLICTS, &crate::wal::encode_line(line))?.sync()
     }
 
-    /// Writes down what contradicts itself and what a person can do about it.
-    fn report(
+    /// Records the conflicts and writes a report of what a person can do.
+    fn record_conflicts(
         &self,
         actor: &Actor,
         name: &str,
         tx: &str,
-        merging: &Merging,
-        meeting: &Meeting,
+        merging: &MergePlan,
+        meeting: &MergeCommits,
     ) -> Result<()> {
         let conflict = json!({
             "event_id": tx, "ts": self.now(), "ref": name, "kind": "structural",
             "base": meeting.base.to_string(), "ours": meeting.ours.to_string(),
             "theirs": meeting.theirs.to_string(), "files": merging.contradictions,
         });
-        let path = RepoPath::known(format!("{REPORTS}/{tx}.md"));
-        let text = report_text(name, merging, meeting);
+        let path = RepoPath::trusted(format!("{REPORTS}/{tx}.md"));
+        let text = render_conflict_report(name, merging, meeting);
         let paths: Vec<&str> = merging
             .contradictions
             .iter()
@@ -120,32 +119,32 @@ impl Workspace {
             .collect();
         let details = json!({ "ref": name, "rejected": paths, "report": path,
             "theirs": meeting.theirs.to_string() });
-        self.transact_anew(actor, &mut |_| {
+        self.transact_alone(actor, &mut |_| {
             Ok(Draft {
                 conflicts: vec![conflict.clone()],
                 changes: Changes::from([(path.clone(), Some(text.clone().into_bytes()))]),
                 title: format!("Report why {name} was not merged"),
                 topic: Some("Merge_Rejected"),
                 details: details.clone(),
-                ..Draft::new(actor, Action::Merge)
+                ..Draft::new(actor, AuditAction::Merge)
             })
         })?;
         Ok(())
     }
 }
 
-/// The shared branch takes a branch from the Governor, the Orchestrator or a person alone (W20): an
-/// agent proposes.
-fn refuse_unreviewed(view: &View<'_>, actor: &Actor, name: &str) -> Result<()> {
+/// Refuses a merge into the shared branch by an agent: only the Governor, the Orchestrator and
+/// people merge there.
+fn ensure_may_merge(view: &TransactionAttempt<'_>, actor: &Actor, name: &str) -> Result<()> {
     if !view.on_main || actor.may_govern() {
         return Ok(());
     }
     let why = "the Governor or a person brings a branch to the shared one; ask them for it";
-    Err(refused("merge-review", actor, "merge", name, why))
+    Err(refused_error("merge-review", actor, "merge", name, why))
 }
 
-/// The commit that a branch, tag or hash names.
-pub(crate) fn resolve(git: &Git, name: &str) -> Result<Oid> {
+/// Resolves a branch, tag or hash to its commit.
+pub(crate) fn resolve_commit(git: &Git, name: &str) -> Result<Oid> {
     let found = git
         .repo
         .revparse_single(name)
@@ -153,14 +152,17 @@ pub(crate) fn resolve(git: &Git, name: &str) -> Result<Oid> {
     let hint = "`git branch --all` lists the branches";
     found
         .map(|commit| commit.id())
-        .map_err(|_| unknown("branch or commit", name, hint))
+        .map_err(|_| unknown_error("branch or commit", name, hint))
 }
 
-/// Where two branches meet; `None` if the one is in the other already.
-fn meet(view: &View<'_>, name: &str) -> Result<Option<Meeting>> {
-    let theirs = resolve(view.git, name)?;
-    let ours = view.head.commit.ok_or_else(WorkspaceError::unborn)?;
-    if holds(view.git, Some(ours), theirs)? {
+/// Finds the commits of a merge; `None` if one branch contains the other already.
+fn find_commits_to_merge(
+    view: &TransactionAttempt<'_>,
+    name: &str,
+) -> Result<Option<MergeCommits>> {
+    let theirs = resolve_commit(view.git, name)?;
+    let ours = view.head.commit.ok_or_else(WorkspaceError::unborn_branch)?;
+    if contains_commit(view.git, Some(ours), theirs)? {
         return Ok(None);
     }
     let base = view.git.repo.merge_base(ours, theirs).map_err(|_| {
@@ -169,10 +171,10 @@ fn meet(view: &View<'_>, name: &str) -> Result<Option<Meeting>> {
              --unshallow`); there is nothing to merge by"
         ))
     })?;
-    Ok(Some(Meeting { base, ours, theirs }))
+    Ok(Some(MergeCommits { base, ours, theirs }))
 }
 
-fn refusal(name: &str, tx: &str, merging: &Merging) -> WorkspaceError {
+fn conflict_error(name: &str, tx: &str, merging: &MergePlan) -> WorkspaceError {
     let first = merging.contradictions.first();
     WorkspaceError::Conflict {
         branch: name.to_owned(),
@@ -184,14 +186,14 @@ fn refusal(name: &str, tx: &str, merging: &Merging) -> WorkspaceError {
     }
 }
 
-/// Whether a person's last word on this very commit, in the trail of the branch merged into, is an
-/// approval.
-pub(crate) fn is_approved(view: &View<'_>, tip: Oid) -> Result<bool> {
-    Ok(audit::approved(view.git, view.head.tree)?.contains(&tip))
+/// Returns whether a person's last verdict on this commit, in the trail of the branch merged into,
+/// is an approval.
+pub(crate) fn is_approved(view: &TransactionAttempt<'_>, tip: Oid) -> Result<bool> {
+    Ok(audit::list_approved_commits(view.git, view.head.tree)?.contains(&tip))
 }
 
-/// Both sides must be in order by themselves (W12).
-fn validate_sides(view: &View<'_>, meeting: &Meeting, name: &str) -> Result<()> {
+/// Validates both sides of a merge by themselves.
+fn validate_sides(view: &TransactionAttempt<'_>, meeting: &MergeCommits, name: &str) -> Result<()> {
     let (git, rules) = (view.git, view.in_force.rules);
     let base = Some(git.tree_of(meeting.base)?);
     for (side, commit) in [
@@ -199,7 +201,7 @@ fn validate_sides(view: &View<'_>, meeting: &Meeting, name: &str) -> Result<()> 
         (name, meeting.theirs),
     ] {
         let tree = Some(git.tree_of(commit)?);
-        for path in differing(git, meeting.base, commit)? {
+        for path in list_differing_paths(git, meeting.base, commit)? {
             // A link on our side is a person's, and stays as it is.
             if commit == meeting.ours && git.blob_at(tree, &path).is_err() {
                 continue;
@@ -212,7 +214,7 @@ fn validate_sides(view: &View<'_>, meeting: &Meeting, name: &str) -> Result<()> 
                 .ok()
                 .flatten()
                 .unwrap_or_default();
-            schema::check(&path, &bytes, &known, &|own| rules.schema(git, own)).map_err(
+            schema::check_content(&path, &bytes, &known, &|own| rules.schema(git, own)).map_err(
                 |error| match error {
                     WorkspaceError::Invalid { rule, path, why } => WorkspaceError::Invalid {
                         rule,
@@ -227,7 +229,7 @@ fn validate_sides(view: &View<'_>, meeting: &Meeting, name: &str) -> Result<()> 
     Ok(())
 }
 
-fn report_text(name: &str, merging: &Merging, meeting: &Meeting) -> String {
+fn render_conflict_report(name: &str, merging: &MergePlan, meeting: &MergeCommits) -> String {
     let mut text = format!(
         "# `{name}` was not merged\n\n{} of its files contradict the branch merged into. Nothing \
          was changed.\n\nOurs is {}, theirs {}, both come from {}.\n\n## What to do\n\n    git \
@@ -241,12 +243,12 @@ fn report_text(name: &str, merging: &Merging, meeting: &Meeting) -> String {
         meeting.ours,
     );
     for one in &merging.contradictions {
-        text += &section(one);
+        text += &render_conflict(one);
     }
     text
 }
 
-fn section(one: &plan::Contradiction) -> String {
+fn render_conflict(one: &plan::FileConflict) -> String {
     let mut text = format!("\n## {}\n\n{}.\n", one.path, one.why);
     for (number, line) in one.excerpt.lines().enumerate() {
         let gap = if number == 0 { "\n" } else { "" };
@@ -255,19 +257,24 @@ fn section(one: &plan::Contradiction) -> String {
     text
 }
 
-/// A draft that takes a commit back.
-fn reverting(view: &View<'_>, actor: &Actor, name: &str, text: &str) -> Result<Draft> {
+/// Drafts a transaction that reverts a commit.
+fn draft_revert(
+    view: &TransactionAttempt<'_>,
+    actor: &Actor,
+    name: &str,
+    text: &str,
+) -> Result<Draft> {
     let git = view.git;
-    let id = resolve(git, name)?;
-    if !holds(git, view.head.commit, id)? {
+    let id = resolve_commit(git, name)?;
+    if !contains_commit(git, view.head.commit, id)? {
         let hint = "`reprise workspace log` lists them";
-        return Err(unknown("commit of this branch", name, hint));
+        return Err(unknown_error("commit of this branch", name, hint));
     }
     let read = || WorkspaceError::git("revert a commit");
     let commit = git.repo.find_commit(id).map_err(read())?;
     let Ok(parent) = commit.parent(0) else {
         let why = "it is the first commit; there is nothing before it";
-        return Err(invalid("rollback", name, why));
+        return Err(invalid_error("rollback", name, why));
     };
     let tree = |id| git.tree_of(id).and_then(|id| git.tree(id));
     let head = view.head.commit.unwrap_or(id);
@@ -283,14 +290,14 @@ fn reverting(view: &View<'_>, actor: &Actor, name: &str, text: &str) -> Result<D
         )
         .map_err(read())?;
     let (mut changes, mut modes) = (Changes::new(), BTreeMap::new());
-    for path in differing(git, parent.id(), id)? {
+    for path in list_differing_paths(git, parent.id(), id)? {
         if path.merge_rule() == MergeRule::Lines {
             continue;
         }
         let at = Path::new(path.as_str());
         if (1..=3).any(|stage| index.get_path(at, stage).is_some()) {
             let why = "it has changed since, in the same place; write what it should hold instead";
-            return Err(invalid("rollback-conflict", path.as_str(), why));
+            return Err(invalid_error("rollback-conflict", path.as_str(), why));
         }
         let entry = index.get_path(at, 0);
         modes.extend(
@@ -303,12 +310,12 @@ fn reverting(view: &View<'_>, actor: &Actor, name: &str, text: &str) -> Result<D
     }
     if changes.is_empty() {
         let why = "it changed logs alone, and logs only ever grow";
-        return Err(invalid("rollback", name, why));
+        return Err(invalid_error("rollback", name, why));
     }
     let subject = String::from_utf8_lossy(commit.summary_bytes().unwrap_or_default()).into_owned();
     let reason = format!("This reverts commit {id}.");
     Ok(Draft {
-        act: Some(Act::Rollback),
+        act: Some(PathAction::Rollback),
         changes,
         modes,
         title: format!("Revert \"{subject}\""),
@@ -319,6 +326,6 @@ fn reverting(view: &View<'_>, actor: &Actor, name: &str, text: &str) -> Result<D
         },
         topic: Some("Artifact_Rolled_Back"),
         details: json!({ "commit": id.to_string() }),
-        ..Draft::new(actor, Action::Rollback)
+        ..Draft::new(actor, AuditAction::Rollback)
     })
 }

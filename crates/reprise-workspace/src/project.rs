@@ -1,27 +1,25 @@
 //! What a memory brings into the workspace: records that may be seen there become lines of
-//! `memory/long_term` (M58, C3), and manifests of embeddings (W9) say what its spaces hold.
+//! `memory/long_term`, and manifests of embeddings say what its spaces hold.
 //!
-//! What is private, or kept for oneself in any other way, never leaves its store: `may_leave` says.
-//! Nor do vectors.
+//! What is private, or kept for oneself in any other way, never leaves its store: `check_release`
+//! decides that. Nor do vectors.
 
 use std::collections::BTreeMap;
 
 use data_encoding::HEXLOWER;
-use reprise_types::{EmbeddingSpace, MemoryRecord, UserId, WayOut};
+use reprise_types::{EmbeddingSpace, MemoryRecord, ReleaseTarget, UserId};
+use reprise_workspace_types::{Actor, AuditAction, Receipt, RepoPath};
 use serde::Serialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::actor::Actor;
-use crate::audit::Action;
-use crate::combine::Lines;
-use crate::error::{Result, invalid};
-use crate::path::RepoPath;
-use crate::transaction::{Changes, Draft, Receipt};
+use crate::combine::LogLines;
+use crate::error::{Result, invalid_error};
+use crate::transaction::{Changes, Draft};
 use crate::workspace::{Workspace, WriteRequest};
 
 const CONTRADICTIONS: &str = "memory/contradiction_history.jsonl";
-/// The log of each subject (W7), by the tag that a record has; the last is for the rest.
+/// The log of each subject, by the tag that a record has; the last is for the rest.
 const LOGS: [(&str, &str); 5] = [
     ("contradiction", CONTRADICTIONS),
     ("drift", "memory/long_term/drift_history.jsonl"),
@@ -31,9 +29,9 @@ const LOGS: [(&str, &str); 5] = [
 ];
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Projection {
+pub struct RecordProjection {
     pub written: usize,
-    /// Records that stood there already.
+    /// Records that were there already.
     pub known: usize,
     /// Records that stay in their store: private, sensitive, or for other audiences.
     pub held_back: usize,
@@ -46,54 +44,54 @@ impl Workspace {
     pub fn project<'a>(
         &self,
         records: impl Iterator<Item = &'a MemoryRecord>,
-    ) -> Result<Projection> {
+    ) -> Result<RecordProjection> {
         self.make_folders()?;
-        let mut projection = Projection::default();
+        let mut projection = RecordProjection::default();
         let mut lines: BTreeMap<&str, Vec<u8>> = BTreeMap::new();
         let mut open = 0;
         for record in records {
-            if record.may_leave(WayOut::Projection).is_err() {
+            if record.check_release(ReleaseTarget::Projection).is_err() {
                 projection.held_back += 1;
                 continue;
             }
             open += 1;
             lines
-                .entry(log_of(record))
+                .entry(log_path(record))
                 .or_default()
-                .extend(crate::wal::line(&line_of(record)));
+                .extend(crate::wal::encode_line(&render_log_line(record)));
         }
         if lines.is_empty() {
             return Ok(projection);
         }
         let mut written = 0;
         let orchestrator = Actor::orchestrator();
-        let receipt = self.transact_anew(&orchestrator, &mut |view| {
+        let receipt = self.transact_alone(&orchestrator, &mut |view| {
             let mut changes = Changes::new();
             written = 0;
             for (path, new) in &lines {
-                let path = RepoPath::known(*path);
+                let path = RepoPath::trusted(*path);
                 let present = view
                     .git
                     .content_at(view.head.tree, &path)?
                     .unwrap_or_default();
                 let read = |bytes: &[u8]| {
-                    let lines = Lines::read(&String::from_utf8_lossy(bytes));
-                    lines.map_err(|why| invalid("schema-event-line", path.as_str(), why))
+                    let lines = LogLines::parse(&String::from_utf8_lossy(bytes));
+                    lines.map_err(|why| invalid_error("schema-event-line", path.as_str(), why))
                 };
                 let (there, new) = (read(&present)?, read(new)?);
                 let before = there.len();
-                let joined = there.joined(new);
+                let joined = there.merge_with(new);
                 written += joined.len() - before;
                 if joined.len() > before {
-                    changes.insert(path, Some(joined.write()));
+                    changes.insert(path, Some(joined.encode()));
                 }
             }
             Ok(Draft {
-                act: Some(crate::governor::Act::Write),
+                act: Some(crate::governor::PathAction::Write),
                 changes,
                 title: format!("Project {written} records"),
                 topic: Some("Memory_Projected"),
-                ..Draft::new(&orchestrator, Action::Write)
+                ..Draft::new(&orchestrator, AuditAction::Write)
             })
         })?;
         projection.written = written;
@@ -103,14 +101,14 @@ impl Workspace {
     }
 }
 
-fn log_of(record: &MemoryRecord) -> &'static str {
+fn log_path(record: &MemoryRecord) -> &'static str {
     let named = LOGS
         .iter()
         .find(|(tag, _)| record.tags.iter().any(|there| there == tag));
     named.or(LOGS.last()).map_or("", |(_, path)| path)
 }
 
-fn line_of(record: &MemoryRecord) -> Value {
+fn render_log_line(record: &MemoryRecord) -> Value {
     let mut line = json!({
         "event_id": record.id,
         "ts": record.timestamp,
@@ -123,9 +121,9 @@ fn line_of(record: &MemoryRecord) -> Value {
         "supersedes": record.supersedes,
         "metadata": record.metadata,
     });
-    // A contradiction that names its PRD is told as ADR-008 tells one (W8).
+    // A contradiction that names its PRD has the fields that ADR-008 gives it.
     let prd = record.metadata.get("prd_id").and_then(Value::as_str);
-    if let (CONTRADICTIONS, Some(prd)) = (log_of(record), prd) {
+    if let (CONTRADICTIONS, Some(prd)) = (log_path(record), prd) {
         let conflict = record.metadata.get("conflict").cloned();
         line["prd_id"] = json!(prd);
         line["conflict"] = conflict.unwrap_or_else(|| json!(record.text));
@@ -135,16 +133,16 @@ fn line_of(record: &MemoryRecord) -> Value {
 
 /// The spaces of one store, counted as its records go by, in the order of the store.
 #[derive(Debug, Clone, Default)]
-pub struct Spaces(BTreeMap<EmbeddingSpace, Space>);
+pub struct EmbeddingSpaces(BTreeMap<EmbeddingSpace, SpaceCounts>);
 
 #[derive(Debug, Clone, Default)]
-struct Space {
+struct SpaceCounts {
     count: u64,
     /// Over each record's id and its vector in little-endian, in order.
     digest: Sha256,
 }
 
-impl Spaces {
+impl EmbeddingSpaces {
     /// Counts a record; one without a vector is in no space.
     pub fn add(&mut self, record: &MemoryRecord) {
         let Some(space) = &record.embedding_space else {
@@ -158,8 +156,8 @@ impl Spaces {
         }
     }
 
-    /// The manifest: the same store gives the same bytes. The space of most records is the store's;
-    /// what stands in another is to be embedded again.
+    /// Returns the manifest: the same store gives the same bytes. The space of most records is the
+    /// store's; records in another space are to be embedded again.
     fn document(&self, user: &UserId) -> Value {
         let mut spaces: Vec<_> = self.0.iter().collect();
         spaces.sort_by_key(|(_, found)| std::cmp::Reverse(found.count));
@@ -195,9 +193,9 @@ impl Spaces {
 impl Workspace {
     /// Writes the manifest of a user's store, as the Vectorizer. What is there already is no
     /// change.
-    pub fn write_manifest(&self, user: &UserId, spaces: &Spaces) -> Result<Receipt> {
+    pub fn write_manifest(&self, user: &UserId, spaces: &EmbeddingSpaces) -> Result<Receipt> {
         let path = RepoPath::new(&format!("embeddings/index/memory-{user}.json"))?;
-        let document = crate::wal::document(&spaces.document(user));
+        let document = crate::wal::encode_document(&spaces.document(user));
         self.write(&WriteRequest {
             actor: Actor::new("vectorizer")?,
             changes: vec![(path, Some(document))],

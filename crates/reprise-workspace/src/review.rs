@@ -1,5 +1,5 @@
-//! Agents' branches (W20): `agent/NAME`, each in a working tree of its own; what waits for a
-//! person, and the word of one: branches that a merge needs an approval for.
+//! Agents' branches: `agent/NAME`, each in a working tree of its own; and reviews: branches that
+//! wait for a person's approval or decline.
 //!
 //! What is abandoned is put aside, never lost.
 
@@ -7,84 +7,56 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use git2::{BranchType, WorktreeAddOptions, WorktreePruneOptions};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use reprise_workspace_types::{
+    Actor, AgentBranch, AuditAction, Class, Receipt, RepoPath, Review, ReviewVerdict,
+};
 use serde_json::json;
 
-use crate::actor::Actor;
-use crate::audit::{self, Action};
-use crate::error::{Result, WorkspaceError, edited, refused, unknown};
+use crate::audit;
+use crate::error::{Result, WorkspaceError, edited_error, refused_error, unknown_error};
 use crate::files;
-use crate::git::index::holds;
-use crate::git::{Git, main_of};
-use crate::kept;
-use crate::merge::{differing, resolve};
-use crate::path::{Class, RepoPath};
+use crate::git::index::contains_commit;
+use crate::git::{Git, shared_branch_name};
+use crate::merge::{list_differing_paths, resolve_commit};
 use crate::rules;
-use crate::stage::{STAGES, Stage};
-use crate::transaction::{Draft, Receipt};
-use crate::workspace::{Workspace, message};
-
-/// What merging a branch would change.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct Review {
-    pub branch: String,
-    /// Its newest commit: what an approval would be of.
-    pub commit: String,
-    /// Commits that the shared branch does not have.
-    pub ahead: usize,
-    /// Commits of the shared branch that it does not have.
-    pub behind: usize,
-    /// Paths that it changes, with their classes.
-    pub paths: Vec<(RepoPath, Class)>,
-    /// Whether a person has to approve it.
-    pub needs_approval: bool,
-    /// A person's last word on this very commit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub word: Option<Word>,
-}
-
-/// What a person said of a commit.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Word {
-    pub human: String,
-    pub is_approved: bool,
-    /// Why, in the person's words.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub message: String,
-}
+use crate::stage::{STAGES, StagingFolder};
+use crate::trail;
+use crate::transaction::Draft;
+use crate::workspace::{Workspace, validate_message};
 
 impl Workspace {
-    /// Records that a person approves a branch or commit as it stands now.
+    /// Records that a person approves a branch or commit in its present state.
     pub fn approve(&self, human: &Actor, name: &str) -> Result<Receipt> {
-        self.say(human, name, Action::Approve, None)
+        self.record_verdict(human, name, AuditAction::Approve, None)
     }
 
-    /// Records that a person declines a branch or commit as it stands now; an earlier approval of
-    /// it ends.
+    /// Records that a person declines a branch or commit in its present state; an earlier approval
+    /// of it ends.
     pub fn decline(&self, human: &Actor, name: &str, text: Option<&str>) -> Result<Receipt> {
-        self.say(human, name, Action::Decline, text)
+        self.record_verdict(human, name, AuditAction::Decline, text)
     }
 
-    fn say(
+    fn record_verdict(
         &self,
         human: &Actor,
         name: &str,
-        action: Action,
+        action: AuditAction,
         text: Option<&str>,
     ) -> Result<Receipt> {
         let (act, verb, topic) = match action {
-            Action::Approve => ("approve", "Approve", "Merge_Approved"),
+            AuditAction::Approve => ("approve", "Approve", "Merge_Approved"),
             _ => ("decline", "Decline", "Merge_Declined"),
         };
-        let text = message(text)?;
+        let text = validate_message(text)?;
         self.make_folders()?;
         if !human.is_human() {
             let why = "a review is a person's";
-            return self.refuse(human, &|| refused("human-review", human, act, name, why));
+            return self.refuse(human, &|| {
+                refused_error("human-review", human, act, name, why)
+            });
         }
-        self.transact_anew(human, &mut |view| {
-            let tip = resolve(view.git, name)?;
+        self.transact_alone(human, &mut |view| {
+            let tip = resolve_commit(view.git, name)?;
             Ok(Draft {
                 title: format!("{verb} {name} at {tip:.10}"),
                 message: text.clone(),
@@ -98,21 +70,21 @@ impl Workspace {
     /// Says what merging a branch into the shared one would bring.
     pub fn review(&self, branch: &str) -> Result<Review> {
         let git = Git::open(self.root())?;
-        let words = audit::words(&git, git.head()?.tree)?;
+        let words = audit::collect_verdicts(&git, git.head()?.tree)?;
         review(&git, branch, &words)
     }
 
-    /// What waits for a person's word, and what has one and is not merged: branches that a merge
-    /// needs an approval for, and the shared branch itself while its rules wait.
+    /// Lists what waits for a person's verdict, and what has one and is not merged: branches that a
+    /// merge needs an approval for, and the shared branch itself while its rules wait.
     pub fn reviews(&self) -> Result<Vec<Review>> {
         let git = Git::open(self.root())?;
-        let (head, main) = (git.head()?, main_of(&git));
-        let words = audit::words(&git, head.tree)?;
-        let tip = resolve(&git, &main)?;
+        let (head, main) = (git.head()?, shared_branch_name(&git));
+        let words = audit::collect_verdicts(&git, head.tree)?;
+        let tip = resolve_commit(&git, &main)?;
         let names: BTreeSet<String> = git.branches()?.into_iter().collect();
         let mut found = Vec::new();
         for name in names.iter().filter(|name| **name != main) {
-            let is_merged = holds(&git, Some(tip), resolve(&git, name)?)?;
+            let is_merged = contains_commit(&git, Some(tip), resolve_commit(&git, name)?)?;
             // One that shares no history cannot be merged either.
             if let (false, Ok(review)) = (is_merged, review(&git, name, &words))
                 && review.needs_approval
@@ -120,7 +92,7 @@ impl Workspace {
                 found.push(review);
             }
         }
-        if rules::in_force(&git, head.commit)?.is_pending {
+        if rules::find_active_rules(&git, head.commit)?.is_pending {
             let mut own = review(&git, &main, &words)?;
             own.needs_approval = true;
             found.push(own);
@@ -129,12 +101,15 @@ impl Workspace {
     }
 }
 
-fn review(git: &Git, branch: &str, words: &audit::Words) -> Result<Review> {
+fn review(git: &Git, branch: &str, words: &audit::ReviewVerdictLines) -> Result<Review> {
     let read = || WorkspaceError::git("compare the branches");
-    let (tip, main) = (resolve(git, branch)?, resolve(git, &main_of(git))?);
+    let (tip, main) = (
+        resolve_commit(git, branch)?,
+        resolve_commit(git, &shared_branch_name(git))?,
+    );
     let (ahead, behind) = git.repo.graph_ahead_behind(tip, main).map_err(read())?;
     let base = git.repo.merge_base(tip, main).map_err(read())?;
-    let paths: Vec<_> = differing(git, base, tip)?
+    let paths: Vec<_> = list_differing_paths(git, base, tip)?
         .into_iter()
         .filter(|path| path.class() != Class::Ledger)
         .map(|path| {
@@ -143,9 +118,9 @@ fn review(git: &Git, branch: &str, words: &audit::Words) -> Result<Review> {
         })
         .collect();
     let commit = tip.to_string();
-    let word = words.get(&commit).map(|line| Word {
+    let word = words.get(&commit).map(|line| ReviewVerdict {
         human: line.actor.clone(),
-        is_approved: line.action == Action::Approve,
+        is_approved: line.action == AuditAction::Approve,
         message: line.message.clone(),
     });
     Ok(Review {
@@ -166,24 +141,13 @@ const PREFIX: &str = "agent/";
 /// Where the tips of abandoned branches are kept.
 const ABANDONED: &str = "refs/abandoned/";
 
-/// An agent's branch with its working tree.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct Proposal {
-    /// Such as `agent/contradiction-fix`.
-    pub branch: String,
-    /// Where its files are; write there with `-C`.
-    pub directory: PathBuf,
-    /// Its newest commit.
-    pub commit: String,
-}
-
 impl Workspace {
-    fn place_of(&self, name: &str) -> PathBuf {
+    fn agent_directory(&self, name: &str) -> PathBuf {
         self.root().join(STAGES).join("agents").join(name)
     }
 
-    /// Whether an agent's tree was checked out to its end: git writes the index last.
-    fn is_whole(&self, git: &Git, directory: &Path, git_name: &str) -> Result<bool> {
+    /// Returns whether an agent's tree was checked out to its end: git writes the index last.
+    fn is_checked_out(&self, git: &Git, directory: &Path, git_name: &str) -> Result<bool> {
         let below = format!("{STAGES}/agents");
         files::refuse_detours_to(self.root(), &below, &below)?;
         let index = git
@@ -192,34 +156,34 @@ impl Workspace {
             .join("worktrees")
             .join(git_name)
             .join("index");
-        let is_folder = files::look(directory)?.is_some_and(|found| found.is_dir());
+        let is_folder = files::find_metadata(directory)?.is_some_and(|found| found.is_dir());
         Ok(is_folder
-            && files::look(&index)?.is_some()
-            && files::look(&directory.join(".git"))?.is_some())
+            && files::find_metadata(&index)?.is_some()
+            && files::find_metadata(&directory.join(".git"))?.is_some())
     }
 
     /// Begins a branch at the shared one, or opens it again where it was.
-    pub fn propose(&self, name: &str) -> Result<Proposal> {
-        let name = checked(name)?;
+    pub fn propose(&self, name: &str) -> Result<AgentBranch> {
+        let name = validate_branch_name(name)?;
         let branch = format!("{PREFIX}{name}");
         let _guard = self.lock()?;
         let git = Git::open(self.root())?;
         let failed = || WorkspaceError::git("make the agent's branch");
         if git.repo.find_branch(&branch, BranchType::Local).is_err() {
-            let tip = resolve(&git, &main_of(&git))?;
-            let mut stage = Stage::new(self.root(), &self.new_id())?;
-            git.set_own(&full(&branch)?, tip, &mut stage)?;
+            let tip = resolve_commit(&git, &shared_branch_name(&git))?;
+            let mut stage = StagingFolder::new(self.root(), &self.new_id())?;
+            git.set_reference(&full_reference(&branch)?, tip, &mut stage)?;
             stage.unsynced.sync()?;
         }
-        let directory = self.place_of(&name);
+        let directory = self.agent_directory(&name);
         let git_name = format!("agent-{name}");
-        if !self.is_whole(&git, &directory, &git_name)? {
+        if !self.is_checked_out(&git, &directory, &git_name)? {
             // git's own folder of it goes too, or it would say that the branch is checked out.
             for left in [
                 git.repo.commondir().join("worktrees").join(&git_name),
                 directory.clone(),
             ] {
-                if files::look(&left)?.is_some() {
+                if files::find_metadata(&left)?.is_some() {
                     std::fs::remove_dir_all(&left)
                         .map_err(WorkspaceError::io("cannot remove", &left))?;
                 }
@@ -238,47 +202,47 @@ impl Workspace {
                 .worktree(&git_name, &directory, Some(&options))
                 .map_err(failed())?;
         }
-        let commit = resolve(&git, &branch)?.to_string();
-        Ok(Proposal {
+        let commit = resolve_commit(&git, &branch)?.to_string();
+        Ok(AgentBranch {
             branch,
             directory,
             commit,
         })
     }
 
-    /// The working tree of an agent's branch, as a workspace of its own.
-    pub fn tree_of(&self, name: &str) -> Result<Self> {
-        let name = checked(name)?;
-        let directory = self.place_of(&name);
-        if files::look(&directory)?.is_none() {
+    /// Opens the working tree of an agent's branch as a workspace of its own.
+    pub fn open_agent_branch(&self, name: &str) -> Result<Self> {
+        let name = validate_branch_name(name)?;
+        let directory = self.agent_directory(&name);
+        if files::find_metadata(&directory)?.is_none() {
             let hint = "`reprise workspace agent propose NAME` begins one";
-            return Err(unknown("agent's branch", &name, hint));
+            return Err(unknown_error("agent's branch", &name, hint));
         }
         let own = Self::open(&directory, self.clock())?;
-        Ok(own.like(self))
+        Ok(own.with_settings_of(self))
     }
 
     /// Puts an agent's branch aside: its commits stay under `refs/abandoned/`, its working tree
     /// goes if nothing in it is uncommitted.
     pub fn abandon(&self, name: &str) -> Result<String> {
-        let name = checked(name)?;
+        let name = validate_branch_name(name)?;
         let branch = format!("{PREFIX}{name}");
         let _guard = self.lock()?;
         let git = Git::open(self.root())?;
         let failed = || WorkspaceError::git("put the branch aside");
-        let tip = resolve(&git, &branch)?;
-        let directory = self.place_of(&name);
-        if files::look(&directory)?.is_some() {
+        let tip = resolve_commit(&git, &branch)?;
+        let directory = self.agent_directory(&name);
+        if files::find_metadata(&directory)?.is_some() {
             let own = Workspace::open(&directory, self.clock())?;
             if let Some(first) = own.status()?.edited.first() {
                 let what = "it is not committed on the agent's branch";
-                return Err(edited(&directory, RepoPath::new(&first.path)?, what));
+                return Err(edited_error(&directory, RepoPath::new(&first.path)?, what));
             }
         }
         let aside = format!("{ABANDONED}{name}/{tip}");
         if git.repo.find_reference(&aside).is_err() {
-            let mut stage = Stage::new(self.root(), &self.new_id())?;
-            git.set_own(&aside, tip, &mut stage)?;
+            let mut stage = StagingFolder::new(self.root(), &self.new_id())?;
+            git.set_reference(&aside, tip, &mut stage)?;
             stage.unsynced.sync()?;
         }
         if let Ok(worktree) = git.repo.find_worktree(&format!("agent-{name}")) {
@@ -286,14 +250,14 @@ impl Workspace {
             options.valid(true).working_tree(true);
             worktree.prune(Some(&mut options)).map_err(failed())?;
         }
-        git.drop_own(&full(&branch)?)?;
-        kept::forget(&git, &branch);
+        git.remove_reference(&full_reference(&branch)?)?;
+        trail::remove_kept_trail(&git, &branch);
         Ok(aside)
     }
 }
 
-/// The reference of a branch.
-fn full(branch: &str) -> Result<String> {
+/// Returns the full reference of a branch.
+fn full_reference(branch: &str) -> Result<String> {
     let name = format!("refs/heads/{branch}");
     if git2::Reference::is_valid_name(&name) {
         return Ok(name);
@@ -302,8 +266,8 @@ fn full(branch: &str) -> Result<String> {
     Err(WorkspaceError::git("name the agent's branch")(why))
 }
 
-/// A name that is one component of a branch and of a path.
-fn checked(name: &str) -> Result<String> {
+/// Checks that a name is one component of a branch and of a path.
+fn validate_branch_name(name: &str) -> Result<String> {
     let name = name.strip_prefix(PREFIX).unwrap_or(name);
     Actor::new(name)?;
     RepoPath::new(name)?;

@@ -9,13 +9,13 @@ use std::sync::Mutex;
 
 use git2::{BranchType, Commit, Oid};
 use reprise_types::lock;
+use reprise_workspace_types::RepoPath;
 
 use crate::audit;
-use crate::error::{Result, WorkspaceError, refused};
-use crate::foreign::trailer;
-use crate::git::{Git, main_of};
+use crate::error::{Result, WorkspaceError, refused_error};
+use crate::git::{Git, shared_branch_name};
+use crate::git_commits::trailer;
 use crate::governor::{Governor, POLICIES};
-use crate::path::RepoPath;
 
 /// Where the project's own schemas are.
 const SCHEMAS: &str = "extensions/schemas";
@@ -33,7 +33,7 @@ pub(crate) struct Rules {
 
 /// The rules in force, and whether the shared branch holds others.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct InForce {
+pub(crate) struct ActiveRules {
     pub(crate) rules: Rules,
     /// What the shared branch holds is not in force, because no person approved it.
     pub(crate) is_pending: bool,
@@ -50,14 +50,14 @@ impl Rules {
         })
     }
 
-    /// The line that names them in a commit.
+    /// Returns the line that names them in a commit.
     pub(crate) fn trailer(&self) -> String {
         let name = |id: Option<Oid>| id.map_or_else(|| "-".to_owned(), |id| id.to_string());
         format!("{TRAILER}{} {}", name(self.policies), name(self.schemas))
     }
 
-    /// Those that a commit names in its trailer.
-    fn named(commit: &Commit<'_>) -> Option<Self> {
+    /// Reads the rules that a commit names in its trailer.
+    fn from_trailer(commit: &Commit<'_>) -> Option<Self> {
         let named = trailer(commit, TRAILER)?;
         let (policies, schemas) = named.split_once(' ')?;
         let id = |text: &str| match text {
@@ -70,19 +70,19 @@ impl Rules {
         })
     }
 
-    /// What the rules say, ready to be asked.
+    /// Returns a governor with these rules.
     pub(crate) fn governor(&self, git: &Git) -> Result<Governor> {
         let files = git.list_in(self.policies, POLICIES, 1)?.into_iter();
         let policies = files.filter(|(path, _)| path.ends_with(".rego"));
         let policies = policies.map(|(path, blob)| (path, blob.id));
-        Governor::ready(policies.collect(), |id| git.bytes(id))
+        Governor::for_policies(policies.collect(), |id| git.bytes(id))
     }
 
-    /// A schema of the project, by its path.
+    /// Returns a schema of the project, by its path.
     pub(crate) fn schema(&self, git: &Git, path: &RepoPath) -> Result<Option<Vec<u8>>> {
         match path.as_str().strip_prefix(SCHEMAS) {
             Some(name) => {
-                let name = RepoPath::known(name.trim_start_matches('/'));
+                let name = RepoPath::trusted(name.trim_start_matches('/'));
                 git.content_at(self.schemas, &name)
             }
             None => Ok(None),
@@ -90,27 +90,30 @@ impl Rules {
     }
 }
 
-/// The rules in force. `head` counts where the shared branch is not here (a clone of another one).
-pub(crate) fn in_force(git: &Git, head: Option<Oid>) -> Result<InForce> {
-    let main = git.repo.find_branch(&main_of(git), BranchType::Local);
+/// Finds the rules in force. `head` counts if the shared branch is missing here (a clone of another
+/// branch).
+pub(crate) fn find_active_rules(git: &Git, head: Option<Oid>) -> Result<ActiveRules> {
+    let main = git
+        .repo
+        .find_branch(&shared_branch_name(git), BranchType::Local);
     let tip = main.ok().and_then(|branch| branch.get().target()).or(head);
     let Some(tip) = tip else {
-        return Ok(InForce::default());
+        return Ok(ActiveRules::default());
     };
     let tree = Some(git.tree_of(tip)?);
     let there = Rules::of_tree(git, tree)?;
-    let (named, first) = named(git, tip)?;
+    let (named, first) = find_named_rules(git, tip)?;
     // Before the first transaction that names any, those that are there are the people's.
     let is_in_force = first.is_none() || named.contains(&there) || is_approved(git, tree, there)?;
     let rules = first.filter(|_| !is_in_force).unwrap_or(there);
-    Ok(InForce {
+    Ok(ActiveRules {
         rules,
         is_pending: !is_in_force,
     })
 }
 
-/// What the newest transactions name, by every way back; and by the way of first parents.
-fn named(git: &Git, tip: Oid) -> Result<(BTreeSet<Rules>, Option<Rules>)> {
+/// Finds the rules that the newest transactions name, along all parents and along first parents.
+fn find_named_rules(git: &Git, tip: Oid) -> Result<(BTreeSet<Rules>, Option<Rules>)> {
     let (mut ahead, mut seen) = (vec![(tip, true)], BTreeSet::new());
     let (mut named, mut first) = (BTreeSet::new(), None);
     while let Some((id, is_first)) = ahead.pop() {
@@ -127,7 +130,7 @@ fn named(git: &Git, tip: Oid) -> Result<(BTreeSet<Rules>, Option<Rules>)> {
         let Ok(commit) = git.repo.find_commit(id) else {
             continue;
         };
-        if let Some(rules) = Rules::named(&commit) {
+        if let Some(rules) = Rules::from_trailer(&commit) {
             named.insert(rules);
             first = first.or(is_first.then_some(rules));
             continue;
@@ -138,9 +141,9 @@ fn named(git: &Git, tip: Oid) -> Result<(BTreeSet<Rules>, Option<Rules>)> {
     Ok((named, first))
 }
 
-/// Whether a person has approved a commit that holds exactly these.
+/// Returns whether a person has approved a commit with exactly these rules.
 fn is_approved(git: &Git, tree: Option<Oid>, there: Rules) -> Result<bool> {
-    for commit in audit::approved(git, tree)? {
+    for commit in audit::list_approved_commits(git, tree)? {
         if let Ok(tree) = git.tree_of(commit)
             && Rules::of_tree(git, Some(tree))? == there
         {
@@ -150,29 +153,29 @@ fn is_approved(git: &Git, tree: Option<Oid>, there: Rules) -> Result<bool> {
     Ok(false)
 }
 
-/// Why a change to the project's rules is refused while others wait for approval.
-pub(crate) fn refuse_while_pending(actor: &crate::Actor, path: &RepoPath) -> WorkspaceError {
+/// Returns the error for a change to the project's rules while others wait for approval.
+pub(crate) fn pending_rules_error(actor: &crate::Actor, path: &RepoPath) -> WorkspaceError {
     let why = "plain git changed the project's rules and nobody has approved that; a person does \
                with `reprise workspace approve --human NAME BRANCH`";
-    refused("project-rules", actor, "change", path.as_str(), why)
+    refused_error("project-rules", actor, "change", path.as_str(), why)
 }
 
-/// What this process has made of a rule, and makes but once: reading one takes longer than all the
-/// rest of a decision. So many are kept.
-pub(crate) fn ready<K: Ord, V: Clone>(
-    kept: &Mutex<BTreeMap<K, V>>,
-    kept_max: usize,
+/// Returns the cached value of a key, or makes and caches it, because reading a rule takes longer
+/// than all the rest of a decision. At most `cache_max` values are kept.
+pub(crate) fn get_or_make<K: Ord, V: Clone>(
+    cache: &Mutex<BTreeMap<K, V>>,
+    cache_max: usize,
     key: K,
     make: impl FnOnce(&K) -> Result<V>,
 ) -> Result<V> {
-    if let Some(made) = lock(kept).get(&key) {
+    if let Some(made) = lock(cache).get(&key) {
         return Ok(made.clone());
     }
     let made = make(&key)?;
-    let mut kept = lock(kept);
-    if kept.len() >= kept_max {
-        kept.clear();
+    let mut cache = lock(cache);
+    if cache.len() >= cache_max {
+        cache.clear();
     }
-    kept.insert(key, made.clone());
+    cache.insert(key, made.clone());
     Ok(made)
 }

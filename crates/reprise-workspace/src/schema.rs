@@ -8,11 +8,11 @@ use std::sync::{Arc, Mutex};
 
 use jsonschema::Validator;
 use jsonschema::error::ValidationErrorKind;
+use reprise_workspace_types::{Class, MergeRule, RepoPath};
 use serde_json::Value;
 
-use crate::error::{Result, WorkspaceError, invalid};
-use crate::path::{Class, MergeRule, RepoPath};
-use crate::rules::ready;
+use crate::error::{Result, WorkspaceError, invalid_error};
+use crate::rules::get_or_make;
 
 /// Largest file that git is given, in bytes.
 pub const ARTIFACT_BYTES_MAX: u64 = 10 * 1024 * 1024;
@@ -20,7 +20,7 @@ pub const ARTIFACT_BYTES_MAX: u64 = 10 * 1024 * 1024;
 const COMPLAINTS_MAX: usize = 3;
 
 /// A kind of content that has a schema.
-struct Kind {
+struct SchemaKind {
     /// `schema-` and its name.
     rule: &'static str,
     /// Whether a file of it is many documents: lines, or a JSON array.
@@ -30,7 +30,7 @@ struct Kind {
 
 macro_rules! kind {
     ($name:literal, $is_many:literal) => {
-        Kind {
+        SchemaKind {
             rule: concat!("schema-", $name),
             is_many: $is_many,
             built_in: include_str!(concat!("rules/schemas/", $name, ".json")),
@@ -38,7 +38,7 @@ macro_rules! kind {
     };
 }
 
-fn kind_of(path: &RepoPath) -> Option<Kind> {
+fn find_schema_kind(path: &RepoPath) -> Option<SchemaKind> {
     Some(match (path.class(), path.merge_rule()) {
         (Class::Prd, _) if path.ends_with(".json") => kind!("prd", false),
         (Class::Tsd, _) if path.ends_with(".json") => kind!("tsd", false),
@@ -55,20 +55,20 @@ fn kind_of(path: &RepoPath) -> Option<Kind> {
     })
 }
 
-/// Checks the content of one file. Lines that are in `known` stand there already; an earlier
-/// version may have taken them. `project` reads a file of the project's own rules.
-pub(crate) fn check(
+/// Checks the content of one file. Lines that are in `known` are not checked again; an earlier
+/// version may have accepted them. `project` reads a file of the project's own rules.
+pub(crate) fn check_content(
     path: &RepoPath,
     bytes: &[u8],
     known: &[u8],
     project: &dyn Fn(&RepoPath) -> Result<Option<Vec<u8>>>,
 ) -> Result<()> {
-    let refuse = |rule, why: String| Err(invalid(rule, path.as_str(), why));
+    let refuse = |rule, why: String| Err(invalid_error(rule, path.as_str(), why));
     let class = path.class();
     if class.is_versioned() && bytes.len() as u64 > ARTIFACT_BYTES_MAX {
         return refuse("artifact-size", too_large(bytes.len() as u64));
     }
-    let kind = kind_of(path);
+    let kind = find_schema_kind(path);
     let must_be_text = class.is_core() || class == Class::Rules || kind.is_some();
     let text = match std::str::from_utf8(bytes) {
         Ok(text) if !text.contains('\0') => text,
@@ -80,7 +80,7 @@ pub(crate) fn check(
         _ => return Ok(()),
     };
     if class == Class::Rules {
-        return check_rules(path, text);
+        return check_rule_file(path, text);
     }
     if matches!(class, Class::Prd | Class::Tsd) && !path.ends_with(".json") && !is_prose(path) {
         let why = "PRDs and TSDs are JSON (`.json`) or prose (`.md`); no schema fits this name";
@@ -91,27 +91,27 @@ pub(crate) fn check(
     };
     // Where a project keeps the schema that replaces the built-in one.
     let name = kind.rule.trim_start_matches("schema-").replace('-', "_");
-    let own = RepoPath::known(format!("extensions/schemas/{name}.schema.json"));
+    let own = RepoPath::trusted(format!("extensions/schemas/{name}.schema.json"));
     let replaced = project(&own)?;
     let schema = replaced.as_deref().unwrap_or(kind.built_in.as_bytes());
-    let validator = compile(&own, schema)?;
+    let validator = compile_schema(&own, schema)?;
     if !kind.is_many {
         let complaints = match serde_json::from_str(text) {
-            Ok(document) => complaints(&validator, &document),
-            Err(error) => format!("it is no JSON: {error}"),
+            Ok(document) => describe_violations(&validator, &document),
+            Err(error) => format!("it is not valid JSON: {error}"),
         };
         if complaints.is_empty() {
             return Ok(());
         }
         return refuse(kind.rule, complaints);
     }
-    let documents = match lines(text) {
+    let documents = match parse_log(text) {
         Ok(documents) => documents,
         Err(why) => return refuse(kind.rule, why),
     };
-    let known = lines(&String::from_utf8_lossy(known)).unwrap_or_default();
+    let known = parse_log(&String::from_utf8_lossy(known)).unwrap_or_default();
     for (number, document) in (1_usize..).zip(&documents) {
-        let complaints = complaints(&validator, document);
+        let complaints = describe_violations(&validator, document);
         // Looked for only then: a log can be long, and nearly all of it is good.
         if !complaints.is_empty() && !known.contains(document) {
             return refuse(kind.rule, format!("line {number}: {complaints}"));
@@ -120,7 +120,7 @@ pub(crate) fn check(
     Ok(())
 }
 
-/// The sentence about a file that is too large.
+/// Returns the sentence about a file that is too large.
 pub(crate) fn too_large(bytes: u64) -> String {
     format!(
         "it has {bytes} bytes, and git is given {ARTIFACT_BYTES_MAX} at most; keep large files \
@@ -132,13 +132,13 @@ fn is_prose(path: &RepoPath) -> bool {
     path.ends_with(".md") || path.ends_with(".txt") || path.name().starts_with('.')
 }
 
-/// A rule of the project must be usable before it is in force.
-fn check_rules(path: &RepoPath, text: &str) -> Result<()> {
+/// Refuses a rule of the project that would not be usable.
+fn check_rule_file(path: &RepoPath, text: &str) -> Result<()> {
     if path.ends_with(".rego") {
         return crate::governor::check_policy(path, text);
     }
     if path.ends_with(".schema.json") {
-        compile(path, text.as_bytes())?;
+        compile_schema(path, text.as_bytes())?;
     }
     Ok(())
 }
@@ -148,13 +148,13 @@ const READY_MAX: usize = 32;
 /// Schemas that were read before.
 static READY: Mutex<BTreeMap<Vec<u8>, Arc<Validator>>> = Mutex::new(BTreeMap::new());
 
-fn compile(path: &RepoPath, bytes: &[u8]) -> Result<Arc<Validator>> {
-    ready(&READY, READY_MAX, bytes.to_vec(), |bytes| {
-        read(path, bytes).map(Arc::new)
+fn compile_schema(path: &RepoPath, bytes: &[u8]) -> Result<Arc<Validator>> {
+    get_or_make(&READY, READY_MAX, bytes.to_vec(), |bytes| {
+        parse_schema(path, bytes).map(Arc::new)
     })
 }
 
-fn read(path: &RepoPath, bytes: &[u8]) -> Result<Validator> {
+fn parse_schema(path: &RepoPath, bytes: &[u8]) -> Result<Validator> {
     let unusable = |why: String| WorkspaceError::Rules {
         path: path.to_string(),
         why: why.replace('\n', " "),
@@ -169,8 +169,8 @@ fn read(path: &RepoPath, bytes: &[u8]) -> Result<Validator> {
         .map_err(|error| unusable(error.to_string()))
 }
 
-fn complaints(validator: &Validator, document: &Value) -> String {
-    let told: Vec<String> = validator
+fn describe_violations(validator: &Validator, document: &Value) -> String {
+    let texts: Vec<String> = validator
         .iter_errors(document)
         .take(COMPLAINTS_MAX)
         .map(|error| {
@@ -187,13 +187,14 @@ fn complaints(validator: &Validator, document: &Value) -> String {
             }
         })
         .collect();
-    told.join("; ")
+    texts.join("; ")
 }
 
-/// The documents of a log: one a line, or a JSON array (C29).
-pub(crate) fn lines(text: &str) -> std::result::Result<Vec<Value>, String> {
+/// Parses the documents of a log: one a line, or a JSON array.
+pub(crate) fn parse_log(text: &str) -> std::result::Result<Vec<Value>, String> {
     if text.trim_start().starts_with('[') {
-        return serde_json::from_str(text).map_err(|error| format!("it is no JSON: {error}"));
+        return serde_json::from_str(text)
+            .map_err(|error| format!("it is not valid JSON: {error}"));
     }
     let mut documents = Vec::new();
     for (index, line) in text.lines().enumerate() {
@@ -201,7 +202,7 @@ pub(crate) fn lines(text: &str) -> std::result::Result<Vec<Value>, String> {
             continue;
         }
         let document = serde_json::from_str(line)
-            .map_err(|error| format!("line {} is no JSON: {error}", index + 1))?;
+            .map_err(|error| format!("line {} is not valid JSON: {error}", index + 1))?;
         documents.push(document);
     }
     Ok(documents)
@@ -212,7 +213,8 @@ mod tests {
     use super::*;
 
     fn checked(path: &str, text: &[u8]) -> std::result::Result<(), String> {
-        check(&RepoPath::known(path), text, &[], &|_| Ok(None)).map_err(|error| error.to_string())
+        check_content(&RepoPath::trusted(path), text, &[], &|_| Ok(None))
+            .map_err(|error| error.to_string())
     }
 
     #[test]
@@ -322,8 +324,8 @@ mod tests {
         // What an earlier version took does not stand in the way of the next line.
         let old = br#"{"ts":"2025-11-27T10:00:00Z","conflict":{}}"#;
         let both = [&old[..], b"\n", br#"{"event_id":"b"}"#].concat();
-        let log = RepoPath::known("memory/contradiction_history.jsonl");
-        check(&log, &both, old, &|_| Ok(None)).unwrap();
+        let log = RepoPath::trusted("memory/contradiction_history.jsonl");
+        check_content(&log, &both, old, &|_| Ok(None)).unwrap();
         let large = vec![b'x'; ARTIFACT_BYTES_MAX as usize + 1];
         assert!(
             checked("core/kb/a.md", &large)
@@ -334,7 +336,7 @@ mod tests {
 
     #[test]
     fn a_project_replaces_a_schema_and_a_broken_one_is_named() {
-        let path = RepoPath::known("core/prd/PRD-001.json");
+        let path = RepoPath::trusted("core/prd/PRD-001.json");
         let own = |text: &'static str| {
             move |asked: &RepoPath| {
                 assert_eq!(asked.as_str(), "extensions/schemas/prd.schema.json");
@@ -342,12 +344,12 @@ mod tests {
             }
         };
         let strict = own(r#"{"required":["owner"]}"#);
-        let error = check(&path, b"{\"id\":\"x\"}", &[], &strict)
+        let error = check_content(&path, b"{\"id\":\"x\"}", &[], &strict)
             .unwrap_err()
             .to_string();
         assert!(error.contains("owner"), "{error}");
         let broken = own(r#"{"type":"nothing"}"#);
-        let error = check(&path, b"{\"id\":\"x\"}", &[], &broken)
+        let error = check_content(&path, b"{\"id\":\"x\"}", &[], &broken)
             .unwrap_err()
             .to_string();
         assert!(
@@ -356,8 +358,8 @@ mod tests {
         );
         // A reference to elsewhere is not followed.
         let remote = own(r#"{"$ref":"https://example.invalid/x.json"}"#);
-        assert!(check(&path, b"{\"id\":\"x\"}", &[], &remote).is_err());
-        let rules = RepoPath::known("extensions/schemas/prd.schema.json");
-        assert!(check(&rules, br#"{"type":"nothing"}"#, &[], &|_| Ok(None)).is_err());
+        assert!(check_content(&path, b"{\"id\":\"x\"}", &[], &remote).is_err());
+        let rules = RepoPath::trusted("extensions/schemas/prd.schema.json");
+        assert!(check_content(&rules, br#"{"type":"nothing"}"#, &[], &|_| Ok(None)).is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! A transaction's folder `.sdlc_ide/tmp/tx-ULID/` (W16): what is to be put in place waits there.
+//! A transaction's folder `.sdlc_ide/tmp/tx-ULID/`, in which new content waits for the commit.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,14 +6,14 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use git2::Oid;
-use reprise_files::{Placed, Stamp};
+use reprise_files::{ChangeOutcome, FileFingerprint};
 
-use crate::durable::Unsynced;
 use crate::error::{Result, WorkspaceError};
 use crate::layout;
-use crate::lock::{self, Held};
-use crate::path::RepoPath;
+use crate::lock::{self, LockGuard};
+use crate::sync_queue::SyncQueue;
 use crate::{files, git};
+use reprise_workspace_types::RepoPath;
 
 /// Below the workspace's root.
 pub(crate) const STAGES: &str = ".sdlc_ide/tmp";
@@ -22,22 +22,22 @@ const PREFIX: &str = "tx-";
 
 /// The folder of a living transaction; it goes with this value.
 #[derive(Debug)]
-pub(crate) struct Stage {
+pub(crate) struct StagingFolder {
     folder: PathBuf,
-    /// Held as long as the process lives: whoever sweeps sees that the folder is in use.
-    _held: Held,
+    /// Locks the folder while the process lives, so that a sweep sees that it is in use.
+    _held: LockGuard,
     files: BTreeMap<RepoPath, (PathBuf, Oid)>,
     /// What the disk has to hold before the next step.
-    pub(crate) unsynced: Unsynced,
+    pub(crate) unsynced: SyncQueue,
 }
 
-impl Stage {
+impl StagingFolder {
     pub(crate) fn new(root: &Path, tx: &str) -> Result<Self> {
         layout::refuse_detours(root)?;
-        let folder = folder_of(root, tx);
-        let mut unsynced = Unsynced::default();
+        let folder = staging_path(root, tx);
+        let mut unsynced = SyncQueue::default();
         unsynced.make_folder(&folder)?;
-        let held = lock::folder(&folder, "the transaction's folder")?;
+        let held = lock::lock_folder(&folder, "the transaction's folder")?;
         Ok(Self {
             folder,
             _held: held,
@@ -50,9 +50,13 @@ impl Stage {
         &self.folder
     }
 
-    /// Writes what `path` is to hold, to be synced; `None` is its end. The same content again costs
-    /// nothing.
-    pub(crate) fn put(&mut self, path: &RepoPath, content: Option<&[u8]>) -> Result<Option<Oid>> {
+    /// Stages the new content of `path`; `None` removes it. Equal content is written once. The
+    /// caller syncs it.
+    pub(crate) fn write_content(
+        &mut self,
+        path: &RepoPath,
+        content: Option<&[u8]>,
+    ) -> Result<Option<Oid>> {
         let Some(bytes) = content else {
             self.files.remove(path);
             return Ok(None);
@@ -69,37 +73,41 @@ impl Stage {
         Ok(Some(id))
     }
 
-    /// Where the content of `path` waits.
-    pub(crate) fn waiting(&self, path: &RepoPath) -> Option<&Path> {
+    /// Returns the staged file of `path`.
+    pub(crate) fn staged_file(&self, path: &RepoPath) -> Option<&Path> {
         self.files.get(path).map(|(file, _)| file.as_path())
     }
 
-    /// Puts what waits for `path` where it belongs in the tree at `root`, or takes away what stands
-    /// there where nothing waits: if that is still as `before`.
-    pub(crate) fn place(
+    /// Moves the staged content of `path` into the tree at `root`, or removes the file there if
+    /// nothing is staged: only if the file is still as `before`.
+    pub(crate) fn place_file(
         &mut self,
         root: &Path,
         path: &RepoPath,
         is_executable: bool,
-        before: Option<Stamp>,
-    ) -> Result<Placed> {
+        before: Option<FileFingerprint>,
+    ) -> Result<ChangeOutcome> {
         let to = root.join(path.as_str());
-        match (self.take(path, is_executable)?, before) {
+        match (self.take_staged_file(path, is_executable)?, before) {
             (Some(from), before) => {
                 self.unsynced.make_folder(to.parent().unwrap_or(root))?;
-                files::place(root, &from, &to, before)
+                files::move_into_place(root, &from, &to, before)
             }
             (None, Some(before)) => {
                 // By a name of its own: onto another link of the same file nothing is moved.
                 let aside = format!("removed-{}", git::blob_id(path.as_str().as_bytes())?);
-                files::take_away(root, &to, &self.folder.join(aside), before)
+                files::move_aside(root, &to, &self.folder.join(aside), before)
             }
-            (None, None) => Ok(Placed::Done),
+            (None, None) => Ok(ChangeOutcome::Applied),
         }
     }
 
-    /// The file that waits for `path`, a copy of its own where two paths get the same content.
-    fn take(&mut self, path: &RepoPath, is_executable: bool) -> Result<Option<PathBuf>> {
+    /// Takes the staged file of `path`, or a copy if two paths get the same content.
+    fn take_staged_file(
+        &mut self,
+        path: &RepoPath,
+        is_executable: bool,
+    ) -> Result<Option<PathBuf>> {
         let Some((file, _)) = self.files.remove(path) else {
             return Ok(None);
         };
@@ -117,20 +125,20 @@ impl Stage {
     }
 }
 
-impl Drop for Stage {
+impl Drop for StagingFolder {
     fn drop(&mut self) {
         // What stays is swept by the next recovery.
         drop(fs::remove_dir_all(&self.folder));
     }
 }
 
-/// The folder of a transaction.
-pub(crate) fn folder_of(root: &Path, tx: &str) -> PathBuf {
+/// Returns the folder of a transaction.
+pub(crate) fn staging_path(root: &Path, tx: &str) -> PathBuf {
     root.join(STAGES).join(format!("{PREFIX}{tx}"))
 }
 
 /// Removes the folders of transactions whose processes died. Returns how many.
-pub(crate) fn sweep(root: &Path) -> Result<usize> {
+pub(crate) fn remove_dead_folders(root: &Path) -> Result<usize> {
     let Ok(entries) = fs::read_dir(root.join(STAGES)) else {
         return Ok(0);
     };

@@ -1,14 +1,12 @@
 //! The first steps in a repository that has no PRD yet: one to begin with, made of what its README
 //! says, and the words of ADR-008.
 
+use reprise_workspace_types::{Actor, Receipt, RepoPath};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::actor::Actor;
-use crate::error::{Result, folder_of};
+use crate::error::{Result, folder_name};
 use crate::git::Git;
-use crate::path::RepoPath;
-use crate::transaction::Receipt;
 use crate::workspace::{Workspace, WriteRequest};
 
 const PRD: &str = "core/prd/PRD-001.json";
@@ -19,7 +17,7 @@ const SUMMARY_MAX: usize = 600;
 
 /// What a start has made.
 #[derive(Debug, Clone, Serialize)]
-pub struct Started {
+pub struct StartReport {
     /// The PRDs that are there now.
     pub prds: Vec<String>,
     /// The transaction; nothing where all was there.
@@ -29,29 +27,33 @@ pub struct Started {
 }
 
 impl Workspace {
-    /// Writes a first PRD where there is none, and the glossary, in one transaction.
-    pub fn start(&self, title: Option<&str>) -> Result<Started> {
+    /// Writes a first PRD if there is none, and the glossary, in one transaction.
+    pub fn start(&self, title: Option<&str>) -> Result<StartReport> {
         let git = Git::open(self.root())?;
-        let tree = git.head()?.tree;
+        let head = git.head()?;
+        let (tree, branch) = (head.tree, head.branch().to_owned());
         let prds = git.list(tree, "core/prd", 1)?.into_iter();
         let mut prds: Vec<String> = prds.map(|(path, _)| path.to_string()).collect();
         let mut changes = Vec::new();
         if prds.is_empty() {
-            let readme = git.content_at(tree, &RepoPath::known("README.md"));
+            let readme = git.content_at(tree, &RepoPath::trusted("README.md"));
             let readme = readme.ok().flatten().unwrap_or_default();
-            let (heading, summary) = beginning(&String::from_utf8_lossy(&readme));
+            let (heading, summary) = parse_readme(&String::from_utf8_lossy(&readme));
             let title = title.map(str::to_owned).or(heading);
             let prd = json!({
                 "id": "PRD-001",
-                "title": title.unwrap_or_else(|| folder_of(self.root())),
+                "title": title.unwrap_or_else(|| folder_name(self.root())),
                 "status": "draft",
                 "summary": summary,
                 "goals": [],
             });
-            changes.push((RepoPath::known(PRD), Some(crate::wal::document(&prd))));
+            changes.push((
+                RepoPath::trusted(PRD),
+                Some(crate::wal::encode_document(&prd)),
+            ));
             prds.push(PRD.to_owned());
         }
-        let glossary = RepoPath::known(GLOSSARY);
+        let glossary = RepoPath::trusted(GLOSSARY);
         if git.content_at(tree, &glossary)?.is_none() {
             changes.push((glossary, Some(WORDS.as_bytes().to_vec())));
         }
@@ -68,12 +70,12 @@ impl Workspace {
         let first = prds.first().map_or(PRD, String::as_str);
         let next = [
             format!("git switch -c edit && $EDITOR {first}    # say the goals"),
-            "git commit -am \"Say the goals\" && git switch main".to_owned(),
+            format!("git commit -am \"Say the goals\" && git switch {branch}"),
             "reprise workspace approve --human NAME edit".to_owned(),
             "reprise workspace merge --actor governor edit".to_owned(),
             format!("$PAGER {GLOSSARY}    # the words that are used here"),
         ];
-        Ok(Started {
+        Ok(StartReport {
             prds,
             receipt,
             next: next.to_vec(),
@@ -81,8 +83,8 @@ impl Workspace {
     }
 }
 
-/// The first heading of a README, and its first paragraph.
-fn beginning(readme: &str) -> (Option<String>, String) {
+/// Returns the first heading and the first paragraph of a README.
+fn parse_readme(readme: &str) -> (Option<String>, String) {
     let lines = readme.lines().map(str::trim);
     let heading = lines.clone().find_map(|line| line.strip_prefix("# "));
     let paragraph: Vec<&str> = lines

@@ -1,20 +1,20 @@
-//! What stands in a workspace, for reading: status, history, graph, and what changed between two
+//! What a workspace contains, for reading: status, history, graph, and what changed between two
 //! states of the tree, file by file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use chrono::{DateTime, Utc};
+use chrono::DateTime;
 use git2::{Diff, DiffOptions, Oid, Patch, Sort, Status as GitStatus, StatusOptions};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use reprise_workspace_types::{
+    ArtifactNode, Class, EditedPath, FileChange, LogEntry, RepoPath, Status,
+};
 
-use crate::error::{Result, WorkspaceError, unknown};
-use crate::foreign::trailer;
-use crate::git::{Git, main_of};
-use crate::graph::{Artifacts, Node};
-use crate::merge::resolve;
-use crate::path::{Class, RepoPath};
+use crate::error::{Result, WorkspaceError, unknown_error};
+use crate::git::{Git, shared_branch_name};
+use crate::git_commits::trailer;
+use crate::graph::Artifacts;
+use crate::merge::resolve_commit;
 use crate::rules;
 use crate::transaction::{ACTOR, TRAILER};
 use crate::wal;
@@ -22,58 +22,6 @@ use crate::workspace::Workspace;
 
 /// Most paths of a person's work that are named.
 const EDITED_MAX: usize = 1_000;
-
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct Status {
-    pub root: std::path::PathBuf,
-    /// The branch that is checked out; nothing where HEAD is detached.
-    pub branch: Option<String>,
-    /// The branch that is shared.
-    pub main: String,
-    /// Its newest commit.
-    pub commit: Option<String>,
-    /// Files that git keeps, by class.
-    pub artifacts: BTreeMap<Class, usize>,
-    /// The project's rules were changed by plain git and wait for a person's approval; those from
-    /// before are in force.
-    pub rules_pending: bool,
-    /// Ids of lines of the audit trail that were there when the last transaction of this branch
-    /// ended and are not any more: the branch was set back, or its trail shortened.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub trail_missing: Vec<String>,
-    /// What people have changed and not committed.
-    pub edited: Vec<Edited>,
-    /// Transactions that a crash left open; `recover` ties them up.
-    pub loose_ends: Vec<String>,
-    /// Agents' branches.
-    pub agents: Vec<String>,
-    /// git's hooks that are there.
-    pub hooks: Vec<String>,
-    /// Whether transactions run them (`git config reprise.hooks true`).
-    #[serde(default)]
-    pub runs_hooks: bool,
-}
-
-/// A path that a person is at work on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Edited {
-    pub path: String,
-    /// `staged`, `changed`, `deleted`, `new` or `conflict`.
-    pub how: String,
-}
-
-/// One commit of the history.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct LogEntry {
-    pub commit: String,
-    /// Its transaction; nothing where it came by plain git.
-    pub tx: Option<String>,
-    pub actor: String,
-    /// When.
-    pub ts: DateTime<Utc>,
-    /// The first line of its message.
-    pub subject: String,
-}
 
 impl Workspace {
     /// Looks at the whole workspace.
@@ -93,15 +41,15 @@ impl Workspace {
         Ok(Status {
             root: self.root().to_owned(),
             branch: head.as_ref().map(|head| head.branch().to_owned()),
-            main: main_of(&git),
+            main: shared_branch_name(&git),
             commit: head.and_then(|head| head.commit).map(|id| id.to_string()),
             artifacts,
-            rules_pending: rules::in_force(&git, tip)?.is_pending,
+            rules_pending: rules::find_active_rules(&git, tip)?.is_pending,
             trail_missing: self.trail_missing()?,
-            edited: edited(&git)?,
-            loose_ends: wal::open_in(self.root())?,
+            edited: list_edited(&git)?,
+            loose_ends: wal::list_open_transactions(self.root())?,
             agents,
-            hooks: hooks(&git.hooks_folder()),
+            hooks: list_hooks(&git.hooks_folder()),
             runs_hooks: git.runs_hooks(),
         })
     }
@@ -133,14 +81,14 @@ impl Workspace {
         Ok(entries)
     }
 
-    /// The DAG of artifacts as it is committed.
-    pub fn graph(&self) -> Result<Vec<Node>> {
+    /// Returns the DAG of artifacts as it is committed.
+    pub fn list_artifact_nodes(&self) -> Result<Vec<ArtifactNode>> {
         let git = Git::open(self.root())?;
         Artifacts::committed(&git, git.head()?.tree).nodes()
     }
 }
 
-fn edited(git: &Git) -> Result<Vec<Edited>> {
+fn list_edited(git: &Git) -> Result<Vec<EditedPath>> {
     git.refuse_pipes()?;
     let mut options = StatusOptions::new();
     options
@@ -175,12 +123,12 @@ fn edited(git: &Git) -> Result<Vec<Edited>> {
         };
         let path = String::from_utf8_lossy(entry.path_bytes()).into_owned();
         let how = how.to_owned();
-        edited.push(Edited { path, how });
+        edited.push(EditedPath { path, how });
     }
     Ok(edited)
 }
 
-fn hooks(folder: &Path) -> Vec<String> {
+fn list_hooks(folder: &Path) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return Vec::new();
     };
@@ -198,60 +146,47 @@ const PATCH_BYTES_MAX: usize = 64 * 1024;
 /// Length of a transaction's ULID.
 const TX_BYTES: usize = 26;
 
-/// One file of a difference.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct FileChange {
-    pub path: RepoPath,
-    /// What ADR-008 says of the place.
-    pub class: Class,
-    /// `added`, `changed`, `removed` or `mode`.
-    pub how: String,
-    pub lines_added: usize,
-    pub lines_removed: usize,
-    /// It is no text, so there is no patch.
-    pub is_binary: bool,
-    /// The lines, in git's form; its beginning where it is longer than 64 KiB.
-    pub patch: String,
-}
-
 impl Workspace {
-    /// What changed from one state to another, each a branch, a commit or a transaction: without
-    /// `to` up to the working tree, without `from` since the newest commit.
+    /// Returns what changed from one state to another, each a branch, a commit or a transaction:
+    /// without `to` up to the working tree, without `from` since the newest commit.
     pub fn diff(&self, from: Option<&str>, to: Option<&str>) -> Result<Vec<FileChange>> {
         let git = Git::open(self.root())?;
         let from = match from {
-            Some(name) => Some(named(&git, name)?),
+            Some(name) => Some(resolve_commit_or_transaction(&git, name)?),
             None => git.head()?.commit,
         };
-        let to = to.map(|name| named(&git, name)).transpose()?;
-        between(&git, from, to)
+        let to = to
+            .map(|name| resolve_commit_or_transaction(&git, name))
+            .transpose()?;
+        diff_states(&git, from, to)
     }
 
-    /// A file as it is committed on the branch that is checked out, or in a state that has a name.
+    /// Reads a file as it is committed on the branch that is checked out, or in a state that has a
+    /// name.
     pub fn read(&self, path: &RepoPath, at: Option<&str>) -> Result<Vec<u8>> {
         let git = Git::open(self.root())?;
         let tree = match at {
-            Some(name) => Some(git.tree_of(named(&git, name)?)?),
+            Some(name) => Some(git.tree_of(resolve_commit_or_transaction(&git, name)?)?),
             None => git.head()?.tree,
         };
         let content = git.content_at(tree, path)?;
         let hint = "`reprise workspace graph` lists the artifacts";
-        content.ok_or_else(|| unknown("committed file", path.as_str(), hint))
+        content.ok_or_else(|| unknown_error("committed file", path.as_str(), hint))
     }
 
-    /// What one commit or transaction did, against its first parent.
-    pub fn diff_of(&self, name: &str) -> Result<Vec<FileChange>> {
+    /// Returns what one commit or transaction changed against its first parent.
+    pub fn diff_commit(&self, name: &str) -> Result<Vec<FileChange>> {
         let git = Git::open(self.root())?;
-        let id = named(&git, name)?;
+        let id = resolve_commit_or_transaction(&git, name)?;
         let commit = git.repo.find_commit(id);
         let commit = commit.map_err(WorkspaceError::git("compare two states"))?;
         let before = commit.parent(0).ok().map(|parent| parent.id());
-        between(&git, before, Some(id))
+        diff_states(&git, before, Some(id))
     }
 }
 
-/// The difference of two commits, or up to the working tree; nothing is before the first.
-fn between(git: &Git, from: Option<Oid>, to: Option<Oid>) -> Result<Vec<FileChange>> {
+/// Compares two commits, or a commit with the working tree; `from` is `None` before the first.
+fn diff_states(git: &Git, from: Option<Oid>, to: Option<Oid>) -> Result<Vec<FileChange>> {
     let compare = || WorkspaceError::git("compare two states");
     let tree = |id: Oid| git.repo.find_commit(id).and_then(|commit| commit.tree());
     let from = from.map(tree).transpose().map_err(compare())?;
@@ -269,12 +204,12 @@ fn between(git: &Git, from: Option<Oid>, to: Option<Oid>) -> Result<Vec<FileChan
         git.repo
             .diff_tree_to_workdir_with_index(from.as_ref(), Some(&mut options))
     };
-    changes(&diff.map_err(compare())?)
+    collect_changes(&diff.map_err(compare())?)
 }
 
-/// A branch, a commit, or the commit of a transaction of this branch.
-fn named(git: &Git, name: &str) -> Result<Oid> {
-    let found = resolve(git, name);
+/// Resolves a branch, a commit, or a transaction of this branch to a commit.
+fn resolve_commit_or_transaction(git: &Git, name: &str) -> Result<Oid> {
+    let found = resolve_commit(git, name);
     if found.is_ok() || name.len() != TX_BYTES {
         return found;
     }
@@ -291,8 +226,8 @@ fn named(git: &Git, name: &str) -> Result<Oid> {
     found
 }
 
-/// The Orchestrator's own logs are left out: `audit` tells them better.
-fn changes(diff: &Diff<'_>) -> Result<Vec<FileChange>> {
+/// Collects the changed files of a diff, without the Orchestrator's own logs.
+fn collect_changes(diff: &Diff<'_>) -> Result<Vec<FileChange>> {
     let read = || WorkspaceError::git("read a difference");
     let mut changes = Vec::new();
     for index in 0..diff.deltas().len() {

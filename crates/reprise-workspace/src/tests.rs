@@ -17,7 +17,7 @@ mod wedges;
 use std::path::Path;
 use std::sync::Arc;
 
-use reprise_tests::{git, lacks};
+use reprise_tests::{assert_lacks, run_git};
 use reprise_types::SystemClock;
 use tempfile::TempDir;
 
@@ -57,9 +57,9 @@ pub(crate) fn write_all(
     })
 }
 
-/// Whether plain git succeeded, and what it said.
+/// Returns whether plain git succeeded, and what it said.
 pub(crate) fn try_git(root: &Path, arguments: &[&str]) -> (bool, String) {
-    let done = reprise_tests::try_git(root, arguments);
+    let done = reprise_tests::try_run_git(root, arguments);
     match done.code {
         Some(0) => (true, done.stdout),
         _ => (false, done.stdout + &done.stderr),
@@ -68,9 +68,9 @@ pub(crate) fn try_git(root: &Path, arguments: &[&str]) -> (bool, String) {
 
 /// What every workspace at rest is: clean for git, sound, without a lock or a loose end.
 pub(crate) fn assert_at_rest(root: &Path) {
-    assert_eq!(git(root, &["status", "--porcelain"]), "");
-    let fsck = git(root, &["fsck", "--strict", "--no-dangling"]);
-    lacks!(fsck, "error", "missing");
+    assert_eq!(run_git(root, &["status", "--porcelain"]), "");
+    let fsck = run_git(root, &["fsck", "--strict", "--no-dangling"]);
+    assert_lacks!(fsck, "error", "missing");
     assert!(crate::wal::read(root).unwrap().open.is_empty());
     for lock in [".git/index.lock", ".git/refs/heads/main.lock"] {
         assert!(!root.join(lock).exists(), "{lock}");

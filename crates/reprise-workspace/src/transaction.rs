@@ -1,4 +1,4 @@
-//! One write of the workspace (W16): lock, stage, validate, commit, unlock, announce.
+//! One write of the workspace: lock, stage, validate, commit, unlock, announce.
 //!
 //! A transaction has happened at the moment its branch moves to its commit. Before that nothing of
 //! the tree is touched; after it, whatever a crash left undone is finished by `recover`.
@@ -6,7 +6,7 @@
 //! git ends a person's command where the index is locked or the branch moves under it, and never
 //! tries again: so once somebody's git was here transactions leave it room.
 
-mod beside;
+mod records;
 mod run;
 
 use std::collections::BTreeMap;
@@ -16,21 +16,17 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use git2::Oid;
-use reprise_files::{Access, Stamp};
-use schemars::JsonSchema;
+use reprise_files::{FileFingerprint, OpenMode};
+use reprise_workspace_types::{Actor, AuditAction, Receipt, RepoPath};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::actor::Actor;
-use crate::audit;
 use crate::error::{Result, WorkspaceError};
-use crate::event::WorkspaceEvent;
 use crate::files;
-use crate::git::{Git, Head, Tag, main_of};
-use crate::governor::Act;
-use crate::path::RepoPath;
-use crate::rules::{self, InForce};
-use crate::stage::Stage;
+use crate::git::{Git, Head, Tag, shared_branch_name};
+use crate::governor::PathAction;
+use crate::rules::{self, ActiveRules};
+use crate::stage::StagingFolder;
 use crate::workspace::Workspace;
 
 /// How often a transaction begins again because its branch has moved under it.
@@ -49,7 +45,7 @@ const PRESENCE_MS: i64 = 5_000;
 pub(crate) const GAP_MS: i64 = 250;
 
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Seen {
+struct PresenceRecord {
     /// The index as a transaction left it: device, inode, size, seconds and nanoseconds.
     index: Option<(u64, u64, u64, i64, i64)>,
     /// When somebody else's git was last seen at it.
@@ -58,7 +54,7 @@ struct Seen {
     ours_ms: i64,
 }
 
-fn plain(stamp: Stamp) -> (u64, u64, u64, i64, i64) {
+fn fingerprint_fields(stamp: FileFingerprint) -> (u64, u64, u64, i64, i64) {
     let (seconds, nanoseconds) = stamp.modified;
     (
         stamp.device,
@@ -74,18 +70,18 @@ impl Workspace {
     /// `make` or the rules refuse leaves a line.
     pub(crate) fn transact(
         &self,
-        stage: &mut Stage,
+        stage: &mut StagingFolder,
         tx: &str,
         actor: &Actor,
-        make: &mut dyn FnMut(&View<'_>) -> Result<Draft>,
+        make: &mut dyn FnMut(&TransactionAttempt<'_>) -> Result<Draft>,
     ) -> Result<Receipt> {
         let guard = self.lock()?;
-        self.reach(Step::Locked);
-        self.tie_up(&guard)?;
+        self.notify_step(TransactionStep::Locked);
+        self.recover_if_needed(&guard)?;
         let git = Git::open(self.root())?;
-        let seen = self.give_way(&git)?;
-        let done = self.attempts(stage, tx, actor, make);
-        if let Err(error) = self.leave(&git, seen) {
+        let seen = self.wait_for_person(&git)?;
+        let done = self.retry_attempts(stage, tx, actor, make);
+        if let Err(error) = self.save_presence(&git, seen) {
             tracing::debug!(%error, "the next transaction takes this index for a person's");
         }
         drop(guard);
@@ -94,25 +90,25 @@ impl Workspace {
         Ok(receipt)
     }
 
-    /// The same as a transaction of its own, of which nothing is made ready before.
-    pub(crate) fn transact_anew(
+    /// Runs a transaction for which nothing was staged before.
+    pub(crate) fn transact_alone(
         &self,
         actor: &Actor,
-        make: &mut dyn FnMut(&View<'_>) -> Result<Draft>,
+        make: &mut dyn FnMut(&TransactionAttempt<'_>) -> Result<Draft>,
     ) -> Result<Receipt> {
         let tx = self.new_id();
-        let mut stage = Stage::new(self.root(), &tx)?;
+        let mut stage = StagingFolder::new(self.root(), &tx)?;
         self.transact(&mut stage, &tx, actor, make)
     }
 
-    /// Puts on record what is refused before there is anything to draft.
+    /// Records a refusal that comes before anything is drafted.
     pub(crate) fn refuse<T>(
         &self,
         actor: &Actor,
         refusal: &dyn Fn() -> WorkspaceError,
     ) -> Result<T> {
-        let told = self.transact_anew(actor, &mut |_| Err(refusal()));
-        if let Err(error) = told
+        let recorded = self.transact_alone(actor, &mut |_| Err(refusal()));
+        if let Err(error) = recorded
             && error.rule().is_none()
         {
             tracing::warn!(%error, "a refusal is not on record");
@@ -120,13 +116,13 @@ impl Workspace {
         Err(refusal())
     }
 
-    /// What `make` drafts is asked for again whenever the branch has moved.
-    fn attempts(
+    /// Drafts and tries the transaction again whenever the branch has moved.
+    fn retry_attempts(
         &self,
-        stage: &mut Stage,
+        stage: &mut StagingFolder,
         tx: &str,
         actor: &Actor,
-        make: &mut dyn FnMut(&View<'_>) -> Result<Draft>,
+        make: &mut dyn FnMut(&TransactionAttempt<'_>) -> Result<Draft>,
     ) -> Result<Receipt> {
         for attempt in 0..ATTEMPTS_MAX {
             let git = Git::open(self.root())?;
@@ -137,9 +133,9 @@ impl Workspace {
                 Some(git.lock_index(stage)?)
             };
             let head = git.head()?;
-            let view = View::of(self, &git, &head, tx)?;
+            let view = TransactionAttempt::of(self, &git, &head, tx)?;
             let attempted = match make(&view) {
-                Ok(draft) => view.attempt(stage, &draft, held),
+                Ok(draft) => view.validate_and_run(stage, &draft, held),
                 Err(error) => {
                     drop(held);
                     view.refuse(stage, actor, "", error)
@@ -155,27 +151,27 @@ impl Workspace {
         Err(WorkspaceError::Moved { branch })
     }
 
-    /// Puts commits of plain git on record and announces them, without a commit of its own: what a
-    /// service does that looks at the tree now and then (W25). How many there were.
-    pub fn notice(&self) -> Result<usize> {
+    /// Puts commits of plain git on record and announces them, without a commit of its own: as a
+    /// service does from time to time. Returns how many there were.
+    pub fn record_git_commits(&self) -> Result<usize> {
         let guard = self.lock()?;
-        self.tie_up(&guard)?;
+        self.recover_if_needed(&guard)?;
         let git = Git::open(self.root())?;
         let Ok(head) = git.head() else {
             return Ok(0);
         };
         let tx = self.new_id();
-        let view = View::of(self, &git, &head, &tx)?;
-        view.notice(&mut Stage::new(self.root(), &tx)?)
+        let view = TransactionAttempt::of(self, &git, &head, &tx)?;
+        view.record_git_commits(&mut StagingFolder::new(self.root(), &tx)?)
     }
 
-    /// Waits its turn where somebody's git is at work in this tree.
-    fn give_way(&self, git: &Git) -> Result<Seen> {
-        let bytes = files::read_in(self.root(), SEEN, SEEN_BYTES_MAX)?.unwrap_or_default();
-        let mut seen: Seen = serde_json::from_slice(&bytes).unwrap_or_default();
+    /// Waits if a person's git is at work in this tree.
+    fn wait_for_person(&self, git: &Git) -> Result<PresenceRecord> {
+        let bytes = files::read_below(self.root(), SEEN, SEEN_BYTES_MAX)?.unwrap_or_default();
+        let mut seen: PresenceRecord = serde_json::from_slice(&bytes).unwrap_or_default();
         let now = self.now().timestamp_millis();
-        let index = git.index_stamp()?.map(plain);
-        let is_locked = files::look(&git.index_lock_path())?.is_some();
+        let index = git.index_fingerprint()?.map(fingerprint_fields);
+        let is_locked = files::find_metadata(&git.index_lock_path())?.is_some();
         if is_locked || (seen.index.is_some() && seen.index != index) {
             seen.person_ms = now;
         }
@@ -186,15 +182,15 @@ impl Workspace {
         Ok(seen)
     }
 
-    /// Notes how the transaction leaves the index. Without it the next one takes that for a
+    /// Saves how the transaction leaves the index. Without it the next one takes the index for a
     /// person's.
-    fn leave(&self, git: &Git, mut seen: Seen) -> Result<()> {
-        seen.index = git.index_stamp()?.map(plain);
+    fn save_presence(&self, git: &Git, mut seen: PresenceRecord) -> Result<()> {
+        seen.index = git.index_fingerprint()?.map(fingerprint_fields);
         seen.ours_ms = self.now().timestamp_millis();
-        let Some(mut opened) = files::open_in(self.root(), SEEN, Access::Append)? else {
+        let Some(mut opened) = files::open_below(self.root(), SEEN, OpenMode::Append)? else {
             return Ok(());
         };
-        let bytes = crate::wal::line(&seen);
+        let bytes = crate::wal::encode_line(&seen);
         let written = opened
             .file
             .set_len(0)
@@ -208,7 +204,7 @@ pub(crate) type Changes = BTreeMap<RepoPath, Option<Vec<u8>>>;
 
 /// The moments of a transaction, for those who watch one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Step {
+pub enum TransactionStep {
     /// New content waits in the transaction's folder.
     Staged,
     Locked,
@@ -217,11 +213,11 @@ pub enum Step {
     Begun,
     /// The branch has moved: from here on it has happened.
     Committed,
-    /// The first of the files stands in its place.
+    /// The first of the files is in its place.
     Placing,
     /// All files do.
     Placed,
-    /// git's index agrees.
+    /// The git index is up to date.
     Indexed,
     /// The event is written down.
     Recorded,
@@ -229,7 +225,7 @@ pub enum Step {
     Ended,
 }
 
-impl Step {
+impl TransactionStep {
     /// All, in order.
     pub const ALL: [Self; 10] = [
         Self::Staged,
@@ -246,37 +242,15 @@ impl Step {
 }
 
 /// Called at each step of each transaction.
-pub type Watcher = Arc<dyn Fn(Step) + Send + Sync>;
-
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Receipt {
-    /// The transaction's ULID.
-    pub tx: String,
-    /// Its commit; `None` where nothing that git keeps has changed.
-    pub commit: Option<String>,
-    /// The rules that allowed it.
-    pub rules: Vec<String>,
-    /// Paths that a person edited in the very moment: their edit stays, on top of the commit.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub left_alone: Vec<String>,
-    /// What was announced; nothing where nothing changed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub event: Option<WorkspaceEvent>,
-    /// The snapshot that this point asks for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub snapshot: Option<String>,
-    /// Why there is none, where one was due: the transaction stands all the same.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub snapshot_failed: Option<String>,
-}
+pub type Watcher = Arc<dyn Fn(TransactionStep) + Send + Sync>;
 
 /// A transaction as its maker means it, against one state of the branch.
 #[derive(Debug, Clone)]
 pub(crate) struct Draft {
     pub(crate) actor: Actor,
-    pub(crate) action: audit::Action,
+    pub(crate) action: AuditAction,
     /// What is done to each path; `None` asks no rule (the Orchestrator's own records).
-    pub(crate) act: Option<Act>,
+    pub(crate) act: Option<PathAction>,
     pub(crate) changes: Changes,
     /// Modes in git's trees, where they are to be others than those that are there.
     pub(crate) modes: BTreeMap<RepoPath, i32>,
@@ -286,7 +260,7 @@ pub(crate) struct Draft {
     /// A branch that this commit joins.
     pub(crate) other_parent: Option<Oid>,
     pub(crate) approved: bool,
-    /// Lines for the log of conflicts (C30); the trail has the same in its details.
+    /// Lines for the log of conflicts; the trail has the same in its details.
     pub(crate) conflicts: Vec<Value>,
     /// The tag that the branch's commit gets.
     pub(crate) tag: Option<Tag>,
@@ -296,8 +270,8 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
-    /// One that changes nothing and asks no rule.
-    pub(crate) fn new(actor: &Actor, action: audit::Action) -> Self {
+    /// Creates a draft that changes nothing and asks no rule.
+    pub(crate) fn new(actor: &Actor, action: AuditAction) -> Self {
         Self {
             actor: actor.clone(),
             action,
@@ -317,17 +291,17 @@ impl Draft {
 }
 
 /// One attempt at a transaction, against one state of its branch: what a maker of drafts sees.
-pub(crate) struct View<'a> {
+pub(crate) struct TransactionAttempt<'a> {
     pub(crate) workspace: &'a Workspace,
     pub(crate) git: &'a Git,
     pub(crate) head: &'a Head,
     pub(crate) tx: &'a str,
     pub(crate) at: DateTime<Utc>,
     pub(crate) on_main: bool,
-    pub(crate) in_force: InForce,
+    pub(crate) in_force: ActiveRules,
 }
 
-impl<'a> View<'a> {
+impl<'a> TransactionAttempt<'a> {
     fn of(workspace: &'a Workspace, git: &'a Git, head: &'a Head, tx: &'a str) -> Result<Self> {
         Ok(Self {
             workspace,
@@ -335,8 +309,8 @@ impl<'a> View<'a> {
             head,
             tx,
             at: workspace.now(),
-            on_main: head.branch() == main_of(git),
-            in_force: rules::in_force(git, head.commit)?,
+            on_main: head.branch() == shared_branch_name(git),
+            in_force: rules::find_active_rules(git, head.commit)?,
         })
     }
 }

@@ -1,4 +1,4 @@
-//! The write-ahead log (W17): `begin`, then `commit` or `abort`, each synced.
+//! The write-ahead log: `begin`, then `commit` or `abort`, each synced.
 //!
 //! Transactions end under one lock, so at most the last line is a loose end.
 
@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
-use reprise_files::Access;
+use reprise_files::OpenMode;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, WorkspaceError};
-use crate::files::{self, Opened};
+use crate::files::{self, OpenedFile};
 use crate::git::Tag;
 
 pub(crate) const WAL: &str = ".sdlc_ide/logs/wal.jsonl";
@@ -23,7 +23,7 @@ const READ_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Action {
+pub(crate) enum WalAction {
     #[default]
     Begin,
     Commit,
@@ -38,8 +38,8 @@ pub(crate) struct Hashes {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Entry {
-    pub(crate) action: Action,
+pub(crate) struct WalEntry {
+    pub(crate) action: WalAction,
     pub(crate) tx_id: String,
     #[serde(default)]
     pub(crate) files: Vec<String>,
@@ -65,9 +65,9 @@ pub(crate) struct Entry {
     pub(crate) tag: Option<Tag>,
 }
 
-impl Entry {
-    /// The end of what this entry began.
-    pub(crate) fn ended(&self, action: Action) -> Self {
+impl WalEntry {
+    /// Returns the entry that ends this transaction.
+    pub(crate) fn to_end_entry(&self, action: WalAction) -> Self {
         Self {
             action,
             tx_id: self.tx_id.clone(),
@@ -79,20 +79,20 @@ impl Entry {
 }
 
 /// Appends an entry; on return it is on disk.
-pub(crate) fn append(root: &Path, entry: &Entry) -> Result<()> {
-    files::append_lines(root, WAL, &line(entry))?.sync()
+pub(crate) fn append(root: &Path, entry: &WalEntry) -> Result<()> {
+    files::append_lines(root, WAL, &encode_line(entry))?.sync()
 }
 
-/// One line of JSON.
-pub(crate) fn line(value: &impl Serialize) -> Vec<u8> {
+/// Encodes a value as one line of JSON.
+pub(crate) fn encode_line(value: &impl Serialize) -> Vec<u8> {
     // Our own types have string keys only, so writing them cannot fail.
     let mut bytes = serde_json::to_vec(value).unwrap_or_default();
     bytes.push(b'\n');
     bytes
 }
 
-/// A document of JSON for people, too.
-pub(crate) fn document(value: &impl Serialize) -> Vec<u8> {
+/// Encodes a value as a JSON document that people can read.
+pub(crate) fn encode_document(value: &impl Serialize) -> Vec<u8> {
     let mut bytes = serde_json::to_vec_pretty(value).unwrap_or_default();
     bytes.push(b'\n');
     bytes
@@ -100,17 +100,17 @@ pub(crate) fn document(value: &impl Serialize) -> Vec<u8> {
 
 /// What a whole reading of the log finds.
 #[derive(Debug, Default)]
-pub(crate) struct Reading {
+pub(crate) struct WalContents {
     /// Every `begin` without its end, oldest first.
-    pub(crate) open: Vec<Entry>,
+    pub(crate) open: Vec<WalEntry>,
     /// Numbers of lines that are no entries. What they ended is looked at again, which is harmless.
     pub(crate) damaged: Vec<usize>,
 }
 
 /// Reads the whole log and cuts a torn last line.
-pub(crate) fn read(root: &Path) -> Result<Reading> {
-    let Some(mut bytes) = files::read_in(root, WAL, READ_BYTES_MAX)? else {
-        return Ok(Reading::default());
+pub(crate) fn read(root: &Path) -> Result<WalContents> {
+    let Some(mut bytes) = files::read_below(root, WAL, READ_BYTES_MAX)? else {
+        return Ok(WalContents::default());
     };
     let whole = bytes
         .iter()
@@ -118,33 +118,33 @@ pub(crate) fn read(root: &Path) -> Result<Reading> {
         .map_or(0, |at| at + 1);
     if whole < bytes.len() {
         // The write of a line was cut short: nothing was done on the strength of it.
-        cut(root, whole as u64)?;
+        truncate(root, whole as u64)?;
         bytes.truncate(whole);
     }
-    Ok(parse(&bytes))
+    Ok(parse_entries(&bytes))
 }
 
-fn cut(root: &Path, bytes: u64) -> Result<()> {
-    let Some(log) = files::open_in(root, WAL, Access::Write)? else {
+fn truncate(root: &Path, bytes: u64) -> Result<()> {
+    let Some(log) = files::open_below(root, WAL, OpenMode::Write)? else {
         return Ok(());
     };
     let cut = log.file.set_len(bytes).and_then(|()| log.file.sync_all());
     cut.map_err(WorkspaceError::io("cannot cut", &log.path))
 }
 
-fn parse(bytes: &[u8]) -> Reading {
-    let mut reading = Reading::default();
+fn parse_entries(bytes: &[u8]) -> WalContents {
+    let mut reading = WalContents::default();
     for (index, line) in bytes.split(|b| *b == b'\n').enumerate() {
         if line.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
-        let Ok(entry) = serde_json::from_slice::<Entry>(line) else {
+        let Ok(entry) = serde_json::from_slice::<WalEntry>(line) else {
             reading.damaged.push(index + 1);
             continue;
         };
         match entry.action {
-            Action::Begin => reading.open.push(entry),
-            Action::Commit | Action::Abort => {
+            WalAction::Begin => reading.open.push(entry),
+            WalAction::Commit | WalAction::Abort => {
                 reading.open.retain(|begun| begun.tx_id != entry.tx_id);
             }
         }
@@ -152,19 +152,19 @@ fn parse(bytes: &[u8]) -> Reading {
     reading
 }
 
-/// The transactions that are open, without touching anything.
-pub(crate) fn open_in(root: &Path) -> Result<Vec<String>> {
-    if !ends_loose(root)? {
+/// Lists the open transactions without changing anything.
+pub(crate) fn list_open_transactions(root: &Path) -> Result<Vec<String>> {
+    if !has_open_end(root)? {
         return Ok(Vec::new());
     }
-    let bytes = files::read_in(root, WAL, READ_BYTES_MAX)?.unwrap_or_default();
-    let reading = parse(&bytes);
+    let bytes = files::read_below(root, WAL, READ_BYTES_MAX)?.unwrap_or_default();
+    let reading = parse_entries(&bytes);
     Ok(reading.open.into_iter().map(|entry| entry.tx_id).collect())
 }
 
-/// Whether the last line is a `begin`, or torn: a look at the end alone.
-pub(crate) fn ends_loose(root: &Path) -> Result<bool> {
-    let Some(Opened { mut file, path }) = files::open_in(root, WAL, Access::Read)? else {
+/// Returns whether the last line is a `begin` or torn, by reading the end alone.
+pub(crate) fn has_open_end(root: &Path) -> Result<bool> {
+    let Some(OpenedFile { mut file, path }) = files::open_below(root, WAL, OpenMode::Read)? else {
         return Ok(false);
     };
     let io = || WorkspaceError::io("cannot read", &path);
@@ -183,17 +183,17 @@ pub(crate) fn ends_loose(root: &Path) -> Result<bool> {
             None if from > 0 && window < TAIL_BYTES_MAX => window *= 8,
             start => {
                 let last = &body[start.map_or(0, |at| at + 1)..];
-                let entry: Option<Entry> = serde_json::from_slice(last).ok();
-                return Ok(entry.is_none_or(|entry| entry.action == Action::Begin));
+                let entry: Option<WalEntry> = serde_json::from_slice(last).ok();
+                return Ok(entry.is_none_or(|entry| entry.action == WalAction::Begin));
             }
         }
     }
 }
 
-/// Begins the log anew if it has grown long. Only where nothing in it is open.
-pub(crate) fn trim(root: &Path) -> Result<()> {
-    if files::look(&root.join(WAL))?.is_some_and(|found| found.len() > WAL_BYTES_MAX) {
-        cut(root, 0)?;
+/// Clears the log if it has grown long. No transaction may be open.
+pub(crate) fn clear_if_long(root: &Path) -> Result<()> {
+    if files::find_metadata(&root.join(WAL))?.is_some_and(|found| found.len() > WAL_BYTES_MAX) {
+        truncate(root, 0)?;
     }
     Ok(())
 }
@@ -202,7 +202,7 @@ pub(crate) fn trim(root: &Path) -> Result<()> {
 mod tests {
     use super::*;
 
-    fn root_with(text: &str) -> tempfile::TempDir {
+    fn make_root_with_log(text: &str) -> tempfile::TempDir {
         let root = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(root.path().join(".sdlc_ide/logs")).unwrap();
         std::fs::write(root.path().join(WAL), text).unwrap();
@@ -211,28 +211,29 @@ mod tests {
 
     #[test]
     fn what_was_begun_and_not_ended_is_a_loose_end() {
-        let root = root_with(concat!(
+        let root = make_root_with_log(concat!(
             "{\"action\": \"begin\", \"tx_id\": \"t1\", \"files\": [\"core/prd/PRD-001.json\"]}\n",
             "{\"action\": \"commit\", \"tx_id\": \"t1\", \"files\": [\"core/prd/PRD-001.json\"]}\n",
             "{\"action\": \"begin\", \"tx_id\": \"t2\", \"files\": [\"core/tsd/TSD-001.json\"]}\n",
         ));
-        assert!(ends_loose(root.path()).unwrap());
+        assert!(has_open_end(root.path()).unwrap());
         let open = read(root.path()).unwrap().open;
         assert_eq!(open.len(), 1);
         assert_eq!(open[0].tx_id, "t2");
-        append(root.path(), &open[0].ended(Action::Abort)).unwrap();
-        assert!(!ends_loose(root.path()).unwrap());
+        append(root.path(), &open[0].to_end_entry(WalAction::Abort)).unwrap();
+        assert!(!has_open_end(root.path()).unwrap());
         assert!(read(root.path()).unwrap().open.is_empty());
     }
 
     #[test]
     fn a_torn_line_is_cut_and_a_damaged_one_is_passed_over() {
-        let root = root_with("{\"action\":\"commit\",\"tx_id\":\"t1\"}\n{\"action\":\"beg");
-        assert!(ends_loose(root.path()).unwrap());
+        let root =
+            make_root_with_log("{\"action\":\"commit\",\"tx_id\":\"t1\"}\n{\"action\":\"beg");
+        assert!(has_open_end(root.path()).unwrap());
         assert!(read(root.path()).unwrap().open.is_empty());
-        assert!(!ends_loose(root.path()).unwrap());
+        assert!(!has_open_end(root.path()).unwrap());
 
-        let root = root_with("nonsense\n{\"action\":\"begin\",\"tx_id\":\"t1\"}\n");
+        let root = make_root_with_log("nonsense\n{\"action\":\"begin\",\"tx_id\":\"t1\"}\n");
         let reading = read(root.path()).unwrap();
         assert_eq!((reading.open.len(), reading.damaged), (1, vec![1]));
     }
@@ -247,8 +248,10 @@ mod tests {
              {{\"action\":\"begin\",\"tx_id\":\"t1\",\"files\":[{}]}}\n",
             files.join(",")
         );
-        assert!(ends_loose(root_with(&long).path()).unwrap());
-        assert!(!ends_loose(root_with(&long.replace("begin", "commit")).path()).unwrap());
-        assert!(!ends_loose(root_with("").path()).unwrap());
+        assert!(has_open_end(make_root_with_log(&long).path()).unwrap());
+        assert!(
+            !has_open_end(make_root_with_log(&long.replace("begin", "commit")).path()).unwrap()
+        );
+        assert!(!has_open_end(make_root_with_log("").path()).unwrap());
     }
 }

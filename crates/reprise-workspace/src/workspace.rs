@@ -6,21 +6,22 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use git2::Repository;
 use reprise_types::{Clock, system_entropy};
+use reprise_workspace_types::{
+    Actor, AuditAction, AuditEntry, AuditQuery, Receipt, RepoPath, WorkspaceEvent,
+};
 use ulid::Ulid;
 
-use crate::actor::Actor;
-use crate::audit::{self, AuditLine, AuditQuery};
-use crate::error::{Result, WorkspaceError, invalid};
-use crate::event::{self, WorkspaceEvent};
+use crate::audit;
+use crate::error::{Result, WorkspaceError, invalid_error};
+use crate::event;
 use crate::files;
 use crate::git::Git;
-use crate::governor::Act;
+use crate::governor::PathAction;
 use crate::layout::{self, SDLC};
-use crate::lock::{self, Held};
-use crate::path::RepoPath;
+use crate::lock::{self, LockGuard};
 use crate::schema;
-use crate::stage::Stage;
-use crate::transaction::{Changes, Draft, Receipt, Step, Watcher};
+use crate::stage::StagingFolder;
+use crate::transaction::{Changes, Draft, TransactionStep, Watcher};
 
 /// Where the locks of artifacts are.
 pub(crate) const LOCKS: &str = ".sdlc_ide/tmp/locks";
@@ -62,19 +63,19 @@ impl Workspace {
         })?;
         let root = repo.workdir().ok_or_else(WorkspaceError::bare)?;
         let root = std::fs::canonicalize(root).map_err(WorkspaceError::io("cannot find", root))?;
-        if !files::look(&root.join(SDLC))?.is_some_and(|found| found.is_dir()) {
+        if !files::find_metadata(&root.join(SDLC))?.is_some_and(|found| found.is_dir()) {
             return Err(none());
         }
-        if !layout::is_made(&Git::open(&root)?)? {
+        if !layout::is_initialized(&Git::open(&root)?)? {
             return Err(WorkspaceError::repository(format!(
                 "`{}` was never made a workspace to the end; run `reprise workspace init` there",
                 root.display()
             )));
         }
-        Ok(Self::at(root, clock))
+        Ok(Self::with_root(root, clock))
     }
 
-    pub(crate) fn at(root: PathBuf, clock: Arc<dyn Clock>) -> Self {
+    pub(crate) fn with_root(root: PathBuf, clock: Arc<dyn Clock>) -> Self {
         Self {
             root,
             clock,
@@ -83,23 +84,23 @@ impl Workspace {
         }
     }
 
-    /// The same workspace with somebody who is told of each step.
+    /// Sets a watcher that is called at each step.
     #[must_use]
-    pub fn watched(mut self, watcher: Watcher) -> Self {
+    pub fn with_watcher(mut self, watcher: Watcher) -> Self {
         self.watcher = Some(watcher);
         self
     }
 
-    /// The same workspace for somebody whom the caller knows: that stands in the trail beside a
-    /// person's name, instead of git's identity on this machine.
+    /// Sets the identity that the trail gives with a person's name, instead of git's identity on
+    /// this machine.
     #[must_use]
-    pub fn identified(mut self, identity: String) -> Self {
+    pub fn with_identity(mut self, identity: String) -> Self {
         self.identity = Some(identity);
         self
     }
 
-    /// The same for whoever `other` is for.
-    pub(crate) fn like(self, other: &Self) -> Self {
+    /// Copies the watcher and the identity of `other`.
+    pub(crate) fn with_settings_of(self, other: &Self) -> Self {
         Self {
             watcher: other.watcher.clone(),
             identity: other.identity.clone(),
@@ -107,7 +108,7 @@ impl Workspace {
         }
     }
 
-    pub(crate) fn is_identified(&self) -> bool {
+    pub(crate) fn has_identity(&self) -> bool {
         self.identity.is_some()
     }
 
@@ -115,7 +116,7 @@ impl Workspace {
         self.identity.clone().or_else(|| git.identity())
     }
 
-    /// The root of its tree.
+    /// Returns the root of its tree.
     pub fn root(&self) -> &Path {
         &self.root
     }
@@ -133,15 +134,15 @@ impl Workspace {
         Ulid::from_parts(unix_ms, system_entropy()).to_string()
     }
 
-    pub(crate) fn reach(&self, step: Step) {
+    pub(crate) fn notify_step(&self, step: TransactionStep) {
         if let Some(watcher) = &self.watcher {
             watcher(step);
         }
     }
 
-    pub(crate) fn lock(&self) -> Result<Held> {
+    pub(crate) fn lock(&self) -> Result<LockGuard> {
         layout::refuse_detours(&self.root)?;
-        lock::folder(&self.root.join(SDLC), "the workspace")
+        lock::lock_folder(&self.root.join(SDLC), "the workspace")
     }
 
     /// Writes artifacts, all or none.
@@ -150,14 +151,14 @@ impl Workspace {
         for (path, content) in &request.changes {
             if changes.insert(path.clone(), content.clone()).is_some() {
                 let why = "it is named twice in one write";
-                return Err(invalid("path", path.as_str(), why));
+                return Err(invalid_error("path", path.as_str(), why));
             }
         }
         if changes.is_empty() || changes.len() > PATHS_MAX {
             let why = "a write names one path at least and 1000 at most";
-            return Err(invalid("path", "", why));
+            return Err(invalid_error("path", "", why));
         }
-        let message = message(request.message.as_deref())?;
+        let message = validate_message(request.message.as_deref())?;
         self.make_folders()?;
         let too_large = changes.iter().find_map(|(path, content)| {
             let bytes = content.as_ref().map_or(0, Vec::len) as u64;
@@ -165,16 +166,16 @@ impl Workspace {
         });
         if let Some((path, bytes)) = too_large {
             let why = schema::too_large(bytes);
-            let refusal = || invalid("artifact-size", path.as_str(), why.as_str());
+            let refusal = || invalid_error("artifact-size", path.as_str(), why.as_str());
             return self.refuse(&request.actor, &refusal);
         }
         let tx = self.new_id();
-        let _artifacts = lock::artifacts(&self.root.join(LOCKS), changes.keys())?;
-        let mut stage = Stage::new(&self.root, &tx)?;
+        let _artifacts = lock::lock_artifacts(&self.root.join(LOCKS), changes.keys())?;
+        let mut stage = StagingFolder::new(&self.root, &tx)?;
         for (path, content) in &changes {
-            stage.put(path, content.as_deref())?;
+            stage.write_content(path, content.as_deref())?;
         }
-        self.reach(Step::Staged);
+        self.notify_step(TransactionStep::Staged);
         let title = match (&message, changes.keys().next()) {
             (text, _) if !text.is_empty() => text.lines().next().unwrap_or_default().to_owned(),
             (_, Some(path)) if changes.len() == 1 => format!("Write {path}"),
@@ -182,33 +183,38 @@ impl Workspace {
         };
         self.transact(&mut stage, &tx, &request.actor, &mut |_| {
             Ok(Draft {
-                act: Some(Act::Write),
+                act: Some(PathAction::Write),
                 changes: changes.clone(),
                 title: title.clone(),
                 message: message.clone(),
-                ..Draft::new(&request.actor, audit::Action::Write)
+                ..Draft::new(&request.actor, AuditAction::Write)
             })
         })
     }
 
     /// Lines of the audit trail, newest last, and the numbers of those that are none.
-    pub fn audit(&self, query: &AuditQuery) -> Result<(Vec<AuditLine>, Vec<usize>)> {
-        let trail = audit::read_all(&self.root)?;
+    pub fn audit(&self, query: &AuditQuery) -> Result<(Vec<AuditEntry>, Vec<usize>)> {
+        let trail = audit::read_trail(&self.root)?;
         Ok(audit::search(&trail, query))
+    }
+
+    /// Writes lines of the audit trail into a file of a folder, in place of one that is there.
+    pub fn export_audit(folder: &Path, name: &str, lines: &[AuditEntry]) -> Result<()> {
+        files::replace(folder, name, &audit::encode_lines(lines))
     }
 
     /// Events after the one with this id, oldest first.
     pub fn events(&self, after: Option<&str>, limit: usize) -> Result<Vec<WorkspaceEvent>> {
-        event::since(&self.root, after, limit)
+        event::list_events_after(&self.root, after, limit)
     }
 }
 
-/// A message that a commit can carry.
-pub(crate) fn message(text: Option<&str>) -> Result<String> {
+/// Validates a message for a commit.
+pub(crate) fn validate_message(text: Option<&str>) -> Result<String> {
     let text = text.unwrap_or_default().trim();
     if text.len() > MESSAGE_BYTES_MAX || text.contains('\0') {
         let why = "a message has 4096 bytes at most, and no NUL";
-        return Err(invalid("message", "--message", why));
+        return Err(invalid_error("message", "--message", why));
     }
     Ok(text.to_owned())
 }

@@ -6,12 +6,15 @@ cd "$(dirname "$0")/../../.."
 unset CARGO_TARGET_DIR
 target=target
 command -v cargo-deb >/dev/null || cargo install cargo-deb --locked
-cargo build --profile dist --locked --package reprise
+cargo build --profile dist --locked \
+    --package reprise --package reprise-workspace-cli --package reprise-global-cli --package reprise-seal
 share="$target/share"
 rm -rf "$share" && mkdir -p "$share/man"
-"$target/dist/reprise" man "$share/man"
+"$target/dist/reprise" help --man "$share/man"
+"$target/dist/reprise-global" man "$share/man"
+"$target/dist/reprise-workspace" man "$share/man"
 gzip --best --no-name "$share"/man/*.1
 for shell in bash zsh fish; do
-    "$target/dist/reprise" completions "$shell" >"$share/reprise.$shell"
+    "$target/dist/reprise" help --completions "$shell" >"$share/reprise.$shell"
 done
 cargo deb --no-build --profile dist --package reprise

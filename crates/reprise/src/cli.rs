@@ -1,7 +1,8 @@
-//! One file per command; this one says which, explains them, and turns their end into an exit code.
+//! Dispatches each command to its file, prints help, and turns results into exit codes.
 
+mod answer_progress;
+mod atomic_files;
 mod backup;
-mod bench;
 mod branch;
 mod check;
 mod connect;
@@ -11,241 +12,282 @@ mod daemon;
 mod demo;
 mod doctor;
 pub(crate) mod endpoint;
-mod eval;
 mod export;
 mod forget;
-mod global;
+pub(crate) mod global;
 mod hook;
 pub(crate) mod host;
 mod import;
 mod ingest;
-mod input;
-mod keep;
+pub mod input;
 mod learn;
 mod lesson;
 mod list;
-pub(crate) mod model;
+pub mod model;
 mod models;
-mod output;
+pub mod output;
 mod prelude;
 mod project;
 mod rebuild;
 mod recall;
+mod record_keeper;
 pub(crate) mod remote;
-mod runtime;
+pub mod runtime;
 mod sealed;
-mod serve;
+pub(crate) mod serve;
 mod session;
 mod status;
 pub(crate) mod store;
 mod sync;
 mod trust;
 mod unsent;
-mod whole;
 mod workspace;
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::Duration;
 
-use reprise_operations::operations::tending::{self, Consolidate};
-use reprise_operations::operations::{audit, graph, how, links};
+use clap::Parser;
+use reprise_operations::operations::maintenance::{self, Consolidate};
+use reprise_operations::operations::{audit, graph, how, links, pausing};
 use reprise_operations::{Problem, ProblemKind};
 
-use crate::args::{self, Arguments, Command, GraphCommand, LearningCommand, ShareCommand};
-use crate::config::Config;
-use crate::env::Places;
-use crate::roots::AiLessons;
+use crate::args::{
+    self, Arguments, BackupCommand, Command, Common, DoctorCommand, ServeCommand, ShareCommand,
+    ShowCommand, TagsArguments, TagsCommand, WrittenCommand,
+};
 use crate::{printer, trace};
 
-pub(crate) use context::Context;
-use context::{agreed, note};
-use output::ask;
-use remote::Elsewhere;
+pub use context::Context;
+pub use context::{confirm, note};
+use output::run_from_arguments;
 
-/// Runs one command to its end.
-/// What goes wrong with a daemon elsewhere has exit codes of its own.
+/// Runs one command to its end. Failures of a daemon on another machine have their own exit codes.
 pub(crate) fn run(arguments: Arguments) -> Result<Exit, (Exit, anyhow::Error)> {
-    let mut is_away = false;
-    let done = run_one(arguments, &mut is_away);
-    done.map_err(|error| (Exit::of(&error, is_away), error))
+    let mut is_remote = false;
+    let done = run_in_context(arguments, &mut is_remote);
+    done.map_err(|error| (Exit::from_error(&error, is_remote), error))
 }
 
-fn run_one(arguments: Arguments, is_away: &mut bool) -> anyhow::Result<Exit> {
-    let common = arguments.common;
-    let is_named = common.config.is_some();
-    let ai_lessons = crate::env::home().map(|home| AiLessons::read(&home));
-    let ai_lessons = ai_lessons.unwrap_or_default();
-    let places = Places::new(common.data_dir, common.models_dir, common.config)?;
-    let config = Config::read(&places.config, is_named)?.with_ai_lessons(ai_lessons);
-    let remote = Elsewhere::find(&config.remote, &places).filter(|_| !common.no_daemon);
-    let context = Context {
-        config,
-        remote,
-        places,
-        is_config_named: is_named,
-        json: common.json,
-        no_model: common.no_model,
-        no_daemon: common.no_daemon,
-        patience: Duration::from_secs(common.daemon_patience.get().into()),
-    };
+fn run_in_context(arguments: Arguments, is_remote: &mut bool) -> anyhow::Result<Exit> {
+    let context = Context::new(arguments.common)?;
     let collector = match &arguments.command {
         Command::Serve(serve) => serve.otlp.as_ref().or(context.config.serve.otlp.as_ref()),
         _ => None,
     };
     let serves = matches!(&arguments.command, Command::Serve(serve) if serve.command.is_none());
     let _tracing = trace::start(serves, collector.map(String::as_str))?;
-    *is_away = context.remote.is_some();
-    carry_out(&context, arguments.command)
+    *is_remote = context.remote.is_some();
+    dispatch(&context, arguments.command)
 }
 
-#[expect(clippy::too_many_lines, reason = "an arm for each command")]
-fn carry_out(context: &Context, command: Command) -> anyhow::Result<Exit> {
+fn dispatch(context: &Context, command: Command) -> anyhow::Result<Exit> {
     match command {
         Command::Demo(arguments) => demo::run(context, &arguments),
-        Command::Connect(arguments) if arguments.undo => connect::undo(&arguments),
+        Command::Setup(arguments) => connect::setup(context, &arguments),
+        Command::Connect(arguments) if arguments.undo => connect::undo(context, &arguments),
         Command::Connect(arguments) => connect::run(context, &arguments),
-        Command::Disconnect(arguments) => connect::undo(&arguments),
-        Command::Open(arguments) => status::open(context, &arguments),
-        Command::Doctor(arguments) => doctor::run(context, &arguments),
-        Command::Learn(arguments) => match &arguments.command {
-            Some(command) => learn::run(context, command),
-            None => lesson::learn(context, &arguments),
+        Command::Open(arguments) => status::open_page(context, &arguments),
+        Command::Doctor(arguments) => match arguments.command {
+            Some(command) => run_doctor_command(context, command),
+            None => doctor::run(context, &arguments),
         },
+        Command::Learn(arguments) => lesson::learn(context, &arguments),
         Command::Import(arguments) => import::run(context, &arguments),
         Command::Edit(asked) => lesson::edit(context, asked),
         Command::Forget(arguments) => forget::run(context, &arguments),
-        Command::Link(asked) => ask::<links::Link>(context, asked),
         Command::Recall(arguments) => recall::run(context, &arguments),
-        Command::How(asked) => ask::<how::How>(context, asked),
         Command::List(arguments) => list::run(context, &arguments),
-        Command::Show(arguments) => lesson::show(context, arguments),
-        Command::Tags(arguments) => lesson::tags(context, &arguments),
-        Command::Tend(arguments) => lesson::tend(context, arguments),
-        Command::Learning(LearningCommand::Learned(command)) => learn::run(context, &command),
-        Command::Learning(LearningCommand::Outcome(arguments)) | Command::Outcome(arguments) => {
-            learn::outcome(context, &arguments)
-        }
+        Command::Show(arguments) => match arguments.command {
+            Some(ShowCommand::How(asked)) => run_from_arguments::<how::How>(context, asked),
+            None => lesson::show(context, arguments),
+        },
+        Command::Tags(arguments) => run_tags_command(context, arguments),
         Command::Stats(arguments) => check::stats(context, &arguments),
-        Command::Sync(arguments) => sync::run(context, &arguments),
-        Command::Backup(arguments) => backup::run(context, &arguments),
-        Command::Restore(arguments) => backup::restore(context, &arguments),
+        Command::Outcome(arguments) => learn::run(context, &arguments),
+        Command::Backup(arguments) => match &arguments.command {
+            Some(BackupCommand::Restore(asked)) => backup::restore(context, asked),
+            None => backup::run(context, &arguments),
+        },
         Command::Export(arguments) => export::run(context, &arguments),
         Command::Branch(command) => branch::run(context, &command),
-        Command::Share(ShareCommand::Publish(arguments)) | Command::Publish(arguments) => {
-            global::publish(context, &arguments)
-        }
-        Command::Share(ShareCommand::Unpublish(arguments)) | Command::Unpublish(arguments) => {
-            global::unpublish(context, &arguments)
-        }
-        Command::Share(ShareCommand::List(arguments)) | Command::Published(arguments) => {
-            global::published(context, &arguments)
-        }
-        Command::Share(ShareCommand::Rate(arguments)) | Command::Rate(arguments) => {
-            global::rate(context, &arguments)
-        }
-        Command::Share(ShareCommand::Repository(arguments)) => {
-            trust::share_with(context, &arguments)
-        }
-        Command::Share(ShareCommand::Trust(arguments)) | Command::Trust(arguments) => {
-            trust::run(context, &arguments)
-        }
-        Command::Share(ShareCommand::Global(command)) | Command::Global(command) => {
-            global::run(context, &command)
-        }
-        Command::Workspace(arguments) => workspace::run(context, &arguments),
-        Command::Serve(arguments) => match &arguments.command {
+        Command::Share(command) => run_share_command(context, &command),
+        Command::Serve(arguments) => match arguments.command {
             None => serve::run(context, &arguments),
-            Some(command) => status::run(context, command),
+            Some(command) => run_serve_command(context, command),
         },
-        Command::Daemon(command) => status::run(context, &command),
-        Command::Ingest(arguments) => ingest::run(context, &arguments),
-        Command::Related(asked) => ask::<links::Related>(context, asked),
-        Command::Delete(asked) => lesson::delete(context, asked),
-        Command::Sources(arguments) => lesson::sources(context, arguments),
-        Command::Graph(GraphCommand::Path(asked)) => ask::<graph::Path>(context, asked),
-        Command::Graph(GraphCommand::Clusters(asked)) => ask::<graph::ClusterOf>(context, asked),
-        Command::Graph(GraphCommand::Bridges(asked)) => ask::<graph::BridgesOf>(context, asked),
-        Command::Consolidate(asked) => ask::<Consolidate>(context, asked),
-        Command::Review(arguments) => lesson::review(context, arguments),
-        Command::Undo(asked) => ask::<tending::Undo>(context, asked),
-        Command::Audit(asked) => ask::<audit::Audit>(context, asked),
-        Command::Diary(asked) => ask::<audit::Diary>(context, asked),
-        Command::Mcp(arguments) => serve::mcp(context, &arguments),
-        Command::Call(arguments) => output::call_any(context, &arguments),
+        Command::Ingest(arguments) => match &arguments.input.events {
+            Some(file) => host::replay(context, &arguments.whose.user, file),
+            None => ingest::run(context, &arguments),
+        },
+        Command::Mcp(arguments) => serve::run_mcp(context, &arguments),
         Command::Hook(arguments) => Ok(hook::run(context, &arguments)),
-        Command::Rebuild(arguments) => rebuild::run(context, &arguments),
-        Command::Check(arguments) => check::run(context, &arguments),
-        Command::Compact(arguments) => check::compact(context, &arguments),
-        Command::Reembed(arguments) => check::reembed(context, &arguments),
-        Command::Inspect(arguments) => check::inspect(context, &arguments),
-        Command::Events(command) => host::run(context, &command),
-        Command::Models(command) => models::run(context, &command),
-        Command::Eval(arguments) => eval::run(context, &arguments),
-        Command::Bench(command) => bench::run(context, &command),
-        Command::Man { folder } => man(&folder),
-        Command::Completions { shell } => completions(shell),
-        Command::Help { all, command } => help(all, &command),
+        Command::Statusline(whose) => Ok(hook::print_status_line(context, &whose)),
+        Command::Call(arguments) => output::call_by_name(context, &arguments),
+        Command::Check(arguments) => run_doctor_command(context, DoctorCommand::Check(arguments)),
+        Command::Restore(arguments) => backup::restore(context, &arguments),
+        Command::Pause(asked) => run_from_arguments::<pausing::Pause>(context, asked),
+        Command::Resume(asked) => run_from_arguments::<pausing::Resume>(context, asked),
+        Command::Help {
+            man: Some(folder), ..
+        } => write_manual(&folder),
+        Command::Help {
+            completions: Some(shell),
+            ..
+        } => print_completions(shell),
+        Command::Help { all, command, .. } => print_help(all, &command),
     }
 }
 
-/// A command explained, or every one listed.
-fn help(all: bool, names: &[String]) -> anyhow::Result<Exit> {
-    let mut command = args::command();
+/// Runs a command of `serve`.
+fn run_serve_command(context: &Context, command: ServeCommand) -> anyhow::Result<Exit> {
+    match command {
+        ServeCommand::Status => status::print_daemon_status(context),
+        ServeCommand::Stop => status::stop_daemon(context),
+        ServeCommand::Pause(asked) => run_from_arguments::<pausing::Pause>(context, asked),
+        ServeCommand::Resume(asked) => run_from_arguments::<pausing::Resume>(context, asked),
+        ServeCommand::Token(command) => status::run_token_command(context, &command),
+    }
+}
+
+/// Runs a command of `doctor`.
+fn run_doctor_command(context: &Context, command: DoctorCommand) -> anyhow::Result<Exit> {
+    match command {
+        DoctorCommand::Check(arguments) => check::run(context, &arguments),
+        DoctorCommand::Tidy(asked) => run_from_arguments::<Consolidate>(context, asked),
+        DoctorCommand::Review(arguments) => lesson::review(context, arguments),
+        DoctorCommand::Undo(asked) => run_from_arguments::<maintenance::Undo>(context, asked),
+        DoctorCommand::Audit(asked) => run_from_arguments::<audit::Audit>(context, asked),
+        DoctorCommand::Diary(asked) => run_from_arguments::<audit::Diary>(context, asked),
+        DoctorCommand::Compact(arguments) => check::compact(context, &arguments),
+        DoctorCommand::Reembed(arguments) => check::reembed(context, &arguments),
+        DoctorCommand::Rebuild(arguments) => rebuild::run(context, &arguments),
+        DoctorCommand::Inspect(arguments) => check::inspect(context, &arguments),
+        DoctorCommand::Models(command) => models::run(context, &command),
+    }
+}
+
+/// Runs `tags` or one of its commands.
+fn run_tags_command(context: &Context, arguments: TagsArguments) -> anyhow::Result<Exit> {
+    match arguments.command {
+        None => lesson::tags(context, &arguments),
+        Some(TagsCommand::Link(asked)) => run_from_arguments::<links::Link>(context, asked),
+        Some(TagsCommand::Related(asked)) => run_from_arguments::<links::Related>(context, asked),
+        Some(TagsCommand::Path(asked)) => run_from_arguments::<graph::Path>(context, asked),
+        Some(TagsCommand::Clusters(asked)) => {
+            run_from_arguments::<graph::ClusterOf>(context, asked)
+        }
+        Some(TagsCommand::Bridges(asked)) => run_from_arguments::<graph::BridgesOf>(context, asked),
+        Some(TagsCommand::Sources(arguments)) => lesson::sources(context, arguments),
+    }
+}
+
+/// Runs a command of `share`.
+fn run_share_command(context: &Context, command: &ShareCommand) -> anyhow::Result<Exit> {
+    match command {
+        ShareCommand::Publish(arguments) => global::publish(context, arguments),
+        ShareCommand::Unpublish(arguments) => global::unpublish(context, arguments),
+        ShareCommand::List(arguments) => global::print_published(context, arguments),
+        ShareCommand::Rate(arguments) => global::rate(context, arguments),
+        ShareCommand::Repository(arguments) => trust::share_in_repository(context, arguments),
+        ShareCommand::Trust(arguments) => trust::run(context, arguments),
+        ShareCommand::Catalogue(command) => global::run(context, command),
+    }
+}
+
+/// Runs a command that `connect` wrote. Whatever befalls memory, the agent that asked goes on.
+pub(crate) fn run_written(common: Common, command: &WrittenCommand) -> Exit {
+    let Ok(context) = Context::new(common) else {
+        return Exit::Success;
+    };
+    let _tracing = trace::start_for_hook();
+    match command {
+        WrittenCommand::Hook(arguments) => hook::run(&context, arguments),
+        WrittenCommand::StatusLine(whose) => hook::print_status_line(&context, whose),
+    }
+}
+
+/// Proposes `setup` to a person at a terminal who has no memory yet; `None` if there is one, or if
+/// nobody is asked.
+pub(crate) fn propose_setup() -> Option<Exit> {
+    let arguments = Arguments::try_parse_from(["reprise", "setup"]).ok()?;
+    let context = Context::new(arguments.common).ok()?;
+    let is_empty = context.remote.is_none() && store::list_users(&context).ok()?.is_empty();
+    let is_person = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    if !is_empty || !is_person || std::env::args_os().len() > 1 {
+        return None;
+    }
+    note("There is no memory here yet. Enter sets it up; `n` shows the commands.");
+    let mut line = String::new();
+    std::io::stdin().read_line(&mut line).ok()?;
+    if line.trim().eq_ignore_ascii_case("n") {
+        return None;
+    }
+    let done = dispatch(&context, arguments.command);
+    Some(done.unwrap_or_else(|error| {
+        printer::print_failure(&error);
+        Exit::Failed
+    }))
+}
+
+/// Prints the help of a command, or lists every command.
+fn print_help(all: bool, names: &[String]) -> anyhow::Result<Exit> {
+    let mut command = args::shorten_global_options(args::build_command());
+    // Only a built command names its whole path in its usage.
+    command.build();
     let mut asked = &mut command;
     for name in names {
         asked = match asked.find_subcommand_mut(name) {
             Some(found) => found,
-            None => anyhow::bail!("there is no command `{name}`; `reprise help --all` lists them"),
+            None => anyhow::bail!("unknown command `{name}`; `reprise help --all` lists them"),
         };
     }
     let mut text = asked.render_long_help().ansi().to_string();
     if all && names.is_empty() {
-        text.push_str(&args::others(&command));
+        text.push_str(&args::render_other_help(&command));
     }
     write!(printer::stdout(), "{text}")?;
     Ok(Exit::Success)
 }
 
-/// The manual, a page for each command.
-fn man(folder: &Path) -> anyhow::Result<Exit> {
+/// Writes the manual, one page per command.
+fn write_manual(folder: &Path) -> anyhow::Result<Exit> {
     fs_err::create_dir_all(folder)?;
-    clap_mangen::generate_to(args::command(), folder)?;
+    clap_mangen::generate_to(args::build_command(), folder)?;
     Ok(Exit::Success)
 }
 
-/// A script for the user's shell.
-fn completions(shell: clap_complete::Shell) -> anyhow::Result<Exit> {
+/// Prints a completion script for a shell.
+fn print_completions(shell: clap_complete::Shell) -> anyhow::Result<Exit> {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut args::command(), "reprise", &mut script);
+    clap_complete::generate(shell, &mut args::build_command(), "reprise", &mut script);
     printer::stdout_of_bytes().write_all(&script)?;
     Ok(Exit::Success)
 }
 
-/// Exit codes, the whole list from 0 on: scripts rely on them.
+/// Every exit code, from 0 on; scripts rely on them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Exit {
+pub enum Exit {
     Success = 0,
     /// Some of what the caller gave was refused; the rest was done. Also: `check` found damage.
     Refused,
     /// The request as a whole could not be carried out.
     Failed,
-    /// The daemon of another machine cannot be reached,
+    /// The daemon of another machine cannot be reached.
     Unreachable,
-    /// does not know the token,
+    /// The daemon of another machine does not know the token.
     Unknown,
-    /// does not let it into this memory, or is not the one that was there before,
+    /// The daemon of another machine denies access to this memory, or its certificate changed.
     Forbidden,
-    /// or is of another version.
+    /// The daemon of another machine has another version.
     OtherVersion,
 }
 
 impl Exit {
-    /// Of a command that failed; `is_away`: its memory is on another machine.
-    fn of(error: &anyhow::Error, is_away: bool) -> Self {
-        let problem = error.downcast_ref::<Problem>().filter(|_| is_away);
+    /// Returns the exit code for an error; `is_remote` means the memory is on another machine.
+    fn from_error(error: &anyhow::Error, is_remote: bool) -> Self {
+        let problem = error.downcast_ref::<Problem>().filter(|_| is_remote);
         match problem.map(|problem| problem.kind) {
             Some(ProblemKind::Unavailable | ProblemKind::TimedOut) => Self::Unreachable,
             Some(ProblemKind::Unauthorized) => Self::Unknown,

@@ -1,13 +1,14 @@
-//! What stands in the configuration file, `$XDG_CONFIG_HOME/reprise/config.toml`, and the defaults.
+//! The configuration file, `$XDG_CONFIG_HOME/reprise/config.toml`, and its defaults.
 //!
-//! Precedence: flag, environment, file, default. The file's form.
+//! Precedence: flag, environment, file, default.
 
+mod ai_lessons;
 mod model;
+mod remote_table;
+mod serve_table;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::net::SocketAddr;
-use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -16,21 +17,23 @@ use reprise_agent::MemoryConfig;
 use reprise_embed::Variant;
 use reprise_engine::LearnSettings;
 use reprise_files::Folder;
-use reprise_global::{Caller, TierOptions};
+use reprise_global::{Caller, OrgProject, TierOptions};
 use reprise_knowledge::ProjectionKind;
-use reprise_operations::{Projection, TagRules, Workspaces, hinted};
-use reprise_redact::is_plain_to_another;
+use reprise_operations::{ConfiguredProjection, TagRules, Workspaces, add_hint};
+use reprise_redact::is_plain_http_to_other_machine;
 use reprise_server::PeopleSettings;
 use reprise_types::{RecallScope, UserId};
 use serde::Deserialize;
 use toml_edit::DocumentMut;
 
-use crate::cli::endpoint::Named;
-use crate::cli::remote::RemoteTable;
+use crate::cli::endpoint::EndpointSetting;
 use crate::env::Places;
-use crate::roots::AiLessons;
 
-pub(crate) use model::{EvalModels, Model, ModelName};
+pub(crate) use ai_lessons::AiLessons;
+use model::LanguageProposal;
+pub(crate) use model::{EvalModels, ModelName, ModelTable, VectorsChoice};
+pub(crate) use remote_table::RemoteTable;
+pub(crate) use serve_table::{OauthTable, ServeTable};
 
 /// How long a hook waits for published knowledge: its program waits a quarter of a second in all.
 const HOOK_DEADLINE: Duration = Duration::from_millis(150);
@@ -38,62 +41,68 @@ const HOOK_DEADLINE: Duration = Duration::from_millis(150);
 const RERANKED_MAX: usize = 100;
 /// Longest file that is read.
 const BYTES_MAX: u64 = 4 * 1024 * 1024;
+/// Longest time in the file, in seconds.
+const YEAR_SECONDS: u64 = 366 * 24 * 60 * 60;
+/// Longest wait for a model in the file, in milliseconds.
+const WAIT_MS_MAX: u64 = 600_000;
 
-/// The whole file. What is not there has its default; what is not known is refused.
+/// The whole file. A missing field has its default; an unknown one is refused.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Config {
-    /// Whose memory it is where neither `--user` nor the environment says.
+    /// User if neither `--user` nor the environment names one.
     pub(crate) user: Option<UserId>,
-    tags: Tags,
+    tags: TagsTable,
     #[serde(alias = "server")]
-    pub(crate) serve: Serve,
-    pub(crate) memory: Memory,
+    pub(crate) serve: ServeTable,
+    pub(crate) memory: MemoryTable,
     pub(crate) recall: RecallTable,
-    learning: Learning,
-    pub(crate) global: Global,
+    learning: LearningTable,
+    pub(crate) global: GlobalTable,
     /// The model that plans for the host of `demo week`.
-    pub(crate) planner: Model,
+    pub(crate) planner: ModelTable,
     /// The models of `eval answer`.
     pub(crate) eval: EvalModels,
     /// The daemon of another machine.
     pub(crate) remote: RemoteTable,
-    /// Files that other programs read, and where they stand.
-    projections: Vec<ProjectionPlace>,
+    /// Paths of the files for other programs.
+    projections: Vec<ProjectionTable>,
     /// Governed workspaces by the names that requests to the daemon use.
     pub(crate) workspaces: Workspaces,
-    /// What another program has configured.
+    /// Settings of ai-lessons.
     #[serde(skip)]
     pub(crate) ai_lessons: AiLessons,
 }
 
-/// Who belongs together in the global store of a data directory.
+/// Settings of published knowledge.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(crate) struct Global {
+pub(crate) struct GlobalTable {
     /// From an organisation to its members.
     organisations: BTreeMap<String, Vec<String>>,
+    /// From a project, as `ORGANISATION/PROJECT`, to its members.
+    projects: BTreeMap<String, Vec<String>>,
     /// Users of the paid tier.
     paid: Vec<String>,
-    /// A service that is asked in the place of the data directory's own store.
-    url: Option<String>,
+    /// Service that is used in place of the data directory's own store.
+    pub(crate) url: Option<String>,
     /// Send tokens there over plain HTTP too, although it is another machine.
     pub(crate) allow_plain_http: bool,
-    /// How it knows this user ...
+    /// Token of every user without one in `tokens`.
     token: Option<String>,
-    /// ... or each of several.
+    /// Tokens of single users.
     tokens: BTreeMap<String, String>,
     /// How long a recall waits for published knowledge.
     deadline_ms: Option<u64>,
-    /// Whether hooks ask for published knowledge too ...
+    /// Whether hooks ask for published knowledge, too.
     hooks: bool,
-    /// ... and how long one waits for it.
+    /// How long a hook waits for published knowledge.
     hook_deadline_ms: Option<u64>,
-    /// From this score on one's own comes before all that is published ...
+    /// Score from which on own memories rank before all published knowledge.
     local_high: Option<f32>,
-    /// ... and what has this quality before one's own that is less sure.
+    /// Quality from which on published knowledge ranks before own memories of a lower score.
     quality_high: Option<f32>,
-    /// Whose knowledge a recall asks for that does not say.
+    /// Default scope of a recall.
     pub(crate) scope: RecallScope,
     /// For a service: people who sign in at an issuer.
     pub(crate) oidc: Option<PeopleSettings>,
@@ -101,7 +110,7 @@ pub(crate) struct Global {
 
 /// A service of published knowledge, as a user reaches it.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct GlobalService {
+pub(crate) struct GlobalServiceConfig {
     pub(crate) url: String,
     /// The error is a sentence.
     pub(crate) token: Result<String, String>,
@@ -109,7 +118,7 @@ pub(crate) struct GlobalService {
 
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Tags {
+struct TagsTable {
     /// From a spelling to the tag that is kept.
     aliases: BTreeMap<String, String>,
     /// The tags that a team has agreed on: another one is kept and doubted.
@@ -119,65 +128,27 @@ struct Tags {
 /// A file or folder that another program reads.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ProjectionPlace {
+struct ProjectionTable {
     user: UserId,
-    /// sunwell, ai-lessons, frames or markdown.
+    /// Kind: sunwell, ai-lessons, frames or markdown.
     kind: String,
     path: PathBuf,
     /// Only records of this project.
     project: Option<String>,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct Serve {
-    /// As `--http`.
-    pub(crate) http: Option<SocketAddr>,
-    /// As `--idle-exit`.
-    pub(crate) idle_exit_seconds: Option<u64>,
-    /// As `--requests-per-second`.
-    pub(crate) requests_per_second: Option<NonZeroU32>,
-    /// As `--otlp`.
-    pub(crate) otlp: Option<String>,
-    /// How programs sign in; without an issuer in it the daemon is its own.
-    pub(crate) oauth: Option<OauthTable>,
-}
-
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct OauthTable {
-    /// How clients reach the daemon, where a proxy stands before it.
-    pub(crate) url: Option<String>,
-    /// Whose tokens are taken ...
-    pub(crate) issuer: Option<String>,
-    /// ... made for whom: the address of MCP under `url` where not said ...
-    pub(crate) audience: Option<String>,
-    /// ... with the user in which claim ...
-    pub(crate) user_claim: Option<String>,
-    /// ... and granted what.
-    pub(crate) scopes: Vec<String>,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Language {
-    /// Proposed once it would help, and never chosen by itself.
-    #[default]
-    Auto,
-    /// Whatever it is, the model stays.
-    Any,
-}
-
 /// The memories that are open, and the model.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(crate) struct Memory {
+pub(crate) struct MemoryTable {
     /// The model that makes vectors; what another made is made anew.
     pub(crate) model: ModelName,
-    /// The same of users who have another one.
+    /// Models of single users who have another one.
     models: BTreeMap<UserId, ModelName>,
-    /// Whether a multilingual model is proposed where most is not English.
-    language: Language,
+    /// Where the vectors of a new memory are asked for; an existing one keeps what it has.
+    pub(crate) vectors: VectorsChoice,
+    /// Whether a multilingual model is proposed if most memories are not English.
+    language: LanguageProposal,
     /// Sent as bearer token to an endpoint.
     key: Option<String>,
     /// Send texts there over plain HTTP too, although it is another machine.
@@ -190,33 +161,40 @@ pub(crate) struct Memory {
     embedder_threads: Option<usize>,
     /// Whether a memory that nobody asks is tended.
     tend: Option<bool>,
+    /// Most tokens that hooks put into prompts on one day.
+    pub(crate) prompt_tokens_per_day: Option<usize>,
+    /// Optional kinds of secrets that are redacted, too.
+    redact: Vec<String>,
 }
 
-/// What a recall does beside searching.
+/// Settings of recalls in addition to the search.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct RecallTable {
-    /// The folder of a cross-encoder that judges the first results a second time.
+    /// The cross-encoder that judges the first results a second time: the name of an added one, or
+    /// a folder.
     pub(crate) reranker: Option<PathBuf>,
-    /// So many of them,
+    /// Number of results that the cross-encoder judges.
     rerank_first: Option<usize>,
-    /// within this time.
+    /// Longest time for the cross-encoder, in milliseconds.
     rerank_ms: Option<u64>,
+    /// Longest time for the cross-encoder before a prompt, in milliseconds.
+    rerank_prompt_ms: Option<u64>,
 }
 
-/// How much runs teach that say less than others; weights are 0..=1.
+/// Weights, 0..=1, of runs that count less for learning.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Learning {
-    /// Of a failure from outside: auth, network, rate limit, provider.
+struct LearningTable {
+    /// Weight of a run that failed for an outside cause: auth, network, rate limit, provider.
     exogenous_weight: Option<f32>,
-    /// Of a use that nobody has named.
+    /// Weight of a run whose use of records was inferred, not reported.
     implicit_weight: Option<f32>,
 }
 
-/// Whose memory the configuration says it is, before the arguments are read: `--user` shows it as
-/// its default. What is wrong with the file is said when it is read for good.
-pub(crate) fn user_of(arguments: impl Iterator<Item = OsString>) -> Option<String> {
+/// Returns the configured user before the arguments are parsed, because `--user` shows it as its
+/// default. Errors in the file are reported when it is read again.
+pub(crate) fn find_configured_user(arguments: impl Iterator<Item = OsString>) -> Option<String> {
     let mut arguments = arguments.map(|word| word.to_string_lossy().into_owned());
     let flag = arguments.find_map(|word| match word.split_once('=') {
         Some(("--config", file)) => Some(Some(file.to_owned())),
@@ -227,29 +205,29 @@ pub(crate) fn user_of(arguments: impl Iterator<Item = OsString>) -> Option<Strin
     let places = Places::new(
         None,
         None,
-        named.map(PathBuf::from).or_else(crate::env::config),
+        named.map(PathBuf::from).or_else(crate::env::config_file),
     );
-    let text = text_of(&places.ok()?.config).ok()??;
+    let text = read_text(&places.ok()?.config).ok()??;
     let file: DocumentMut = text.parse().ok()?;
     let user: UserId = file.get("user")?.as_str()?.parse().ok()?;
     Some(user.to_string())
 }
 
-/// What stands in a file; `None` where there is none.
-fn text_of(path: &Path) -> anyhow::Result<Option<String>> {
-    let bytes = reprise_files::read_named(path, BYTES_MAX)?;
+/// Reads the text of a file; `None` if it does not exist.
+fn read_text(path: &Path) -> anyhow::Result<Option<String>> {
+    let bytes = reprise_files::read_if_exists(path, BYTES_MAX)?;
     let text = bytes.map(String::from_utf8).transpose();
     text.with_context(|| format!("`{}` is no text; correct it", path.display()))
 }
 
-/// Changes a configuration file, made where it is missing, of which all else stays as it is.
-/// Answers whether that was a change.
-pub(crate) fn edit(
+/// Edits a configuration file, creating it if it is missing; everything else in it stays. Returns
+/// whether that changed anything.
+pub(crate) fn edit_file(
     file: &Path,
     change: impl FnOnce(&Folder, &mut DocumentMut) -> anyhow::Result<()>,
 ) -> anyhow::Result<bool> {
     let folder = file.parent().context("the configuration has no folder")?;
-    let folder = Folder::make(folder)?;
+    let folder = Folder::open_or_create(folder)?;
     let name = file.file_name().context("the configuration has no name")?;
     let text = folder.read_text(name, BYTES_MAX)?.unwrap_or_default();
     let document = text.parse::<DocumentMut>();
@@ -263,9 +241,20 @@ pub(crate) fn edit(
 }
 
 impl Config {
-    /// The file at `path`; the defaults where it is missing and nobody named it.
+    /// Reads the file at `path`; a file that nobody named and that is missing, or cannot be read,
+    /// gives the defaults. The empty device is an empty configuration.
     pub(crate) fn read(path: &Path, is_named: bool) -> anyhow::Result<Self> {
-        let Some(text) = text_of(path)? else {
+        if path == Path::new("/dev/null") {
+            return Ok(Self::default());
+        }
+        let read = read_text(path).or_else(|error| {
+            if is_named {
+                return Err(error);
+            }
+            crate::cli::note(&format!("{error:#}; it is passed over"));
+            Ok(None)
+        });
+        let Some(text) = read? else {
             let path = path.display();
             anyhow::ensure!(
                 !is_named,
@@ -275,10 +264,13 @@ impl Config {
         };
         let wrong = || format!("`{}` is not a configuration; correct it", path.display());
         let config: Self = toml_edit::de::from_str(&text)
-            .map_err(|error| anyhow::Error::msg(told(&error, &text)))
+            .map_err(|error| anyhow::Error::msg(format_error(&error, &text)))
             .with_context(wrong)?;
+        config.check_numbers().with_context(wrong)?;
+        let kinds = reprise_redact::switch_on_kinds(&config.memory.redact);
+        kinds.map_err(anyhow::Error::msg).with_context(wrong)?;
         config.learn_settings().with_context(wrong)?;
-        config.global_tier().with_context(wrong)?;
+        config.tier_options().with_context(wrong)?;
         for place in &config.projections {
             let kind = place.kind.parse::<ProjectionKind>();
             kind.map_err(anyhow::Error::msg).with_context(wrong)?;
@@ -286,7 +278,36 @@ impl Config {
         Ok(config)
     }
 
-    /// What it says of tags, before what ai-lessons says.
+    /// Refuses numbers that no machine can mean.
+    fn check_numbers(&self) -> anyhow::Result<()> {
+        let (memory, recall, serve) = (&self.memory, &self.recall, &self.serve);
+        let count = |count: Option<usize>| count.map(|count| count as u64);
+        let (after, idle) = (memory.passivate_after_seconds, serve.idle_exit_seconds);
+        for (name, number, most) in [
+            ("memory.passivate_after_seconds", after, YEAR_SECONDS),
+            ("memory.open_max", count(memory.open_max), 100_000),
+            (
+                "memory.embedder_threads",
+                count(memory.embedder_threads),
+                256,
+            ),
+            ("recall.rerank_ms", recall.rerank_ms, WAIT_MS_MAX),
+            (
+                "recall.rerank_prompt_ms",
+                recall.rerank_prompt_ms,
+                WAIT_MS_MAX,
+            ),
+            ("serve.idle_exit_seconds", idle, YEAR_SECONDS),
+        ] {
+            if let Some(number) = number {
+                let is_possible = number <= most;
+                anyhow::ensure!(is_possible, "{name} is {number}; it may be up to {most}");
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the rules of tags; this file takes precedence over ai-lessons.
     pub(crate) fn tag_rules(&self) -> TagRules {
         let (own, theirs) = (&self.tags, &self.ai_lessons);
         let aliases = theirs.tag_aliases.iter().chain(&own.aliases);
@@ -295,16 +316,16 @@ impl Config {
         TagRules::new(aliases, known)
     }
 
-    /// The projections of one user.
-    pub(crate) fn projections(&self, user: &UserId) -> Vec<Projection> {
+    /// Returns the projections of one user.
+    pub(crate) fn projections(&self, user: &UserId) -> Vec<ConfiguredProjection> {
         let all = self.all_projections().into_iter();
         all.filter(|own| own.user == *user).collect()
     }
 
-    /// Every projection that the file names.
-    pub(crate) fn all_projections(&self) -> Vec<Projection> {
+    /// Returns every configured projection.
+    pub(crate) fn all_projections(&self) -> Vec<ConfiguredProjection> {
         let places = self.projections.iter().filter_map(|place| {
-            Some(Projection {
+            Some(ConfiguredProjection {
                 user: place.user.clone(),
                 kind: place.kind.parse().ok()?,
                 path: place.path.clone(),
@@ -314,8 +335,8 @@ impl Config {
         places.collect()
     }
 
-    /// The service that this user asks; `None` for the data directory's own store.
-    pub(crate) fn global_service(&self, user: &UserId) -> Option<GlobalService> {
+    /// Returns the service of a user; `None` for the data directory's own store.
+    pub(crate) fn global_service(&self, user: &UserId) -> Option<GlobalServiceConfig> {
         let url = self.global.url.as_ref()?;
         let own = self.global.tokens.get(user.as_str());
         let token = own.or(self.global.token.as_ref()).cloned().ok_or_else(|| {
@@ -324,7 +345,7 @@ impl Config {
                  configuration"
             )
         });
-        let token = if is_plain_to_another(url) && !self.global.allow_plain_http {
+        let token = if is_plain_http_to_other_machine(url) && !self.global.allow_plain_http {
             Err(format!(
                 "{url} is plain HTTP to another machine, where a token can be read on its way; name \
                  an https:// address, or set `allow_plain_http = true` under [global] if the way is \
@@ -333,14 +354,14 @@ impl Config {
         } else {
             token
         };
-        Some(GlobalService {
+        Some(GlobalServiceConfig {
             url: url.trim_end_matches('/').to_owned(),
             token,
         })
     }
 
-    /// How the global store is asked beside a memory.
-    pub(crate) fn global_tier(&self) -> anyhow::Result<TierOptions> {
+    /// Returns the deadline and thresholds for asking the global store in addition to a memory.
+    pub(crate) fn tier_options(&self) -> anyhow::Result<TierOptions> {
         let (mut options, global) = (TierOptions::default(), &self.global);
         if let Some(milliseconds) = global.deadline_ms {
             options.deadline = Duration::from_millis(milliseconds);
@@ -364,30 +385,41 @@ impl Config {
         Ok(options)
     }
 
-    /// How long a hook waits for published knowledge; `None` where hooks do not ask.
-    pub(crate) fn hooks_ask(&self) -> Option<Duration> {
+    /// Returns how long a hook waits for published knowledge; `None` if hooks do not ask.
+    pub(crate) fn hook_deadline(&self) -> Option<Duration> {
         let deadline = self.global.hook_deadline_ms;
         let deadline = deadline.map_or(HOOK_DEADLINE, Duration::from_millis);
         self.global.hooks.then_some(deadline)
     }
 
-    /// The service that hooks, or recalls that do not say, will ask: connected to in advance, where
-    /// plain HTTP may be used.
-    pub(crate) fn global_connects(&self) -> Option<&str> {
+    /// Returns the service to connect to in advance: one that hooks or recalls ask by default, and
+    /// that may be reached over its protocol.
+    pub(crate) fn global_url_to_connect(&self) -> Option<&str> {
         let url = self.global.url.as_deref()?;
         let is_asked = self.global.hooks || self.global.scope != RecallScope::Local;
-        let may_ask = self.global.allow_plain_http || !is_plain_to_another(url);
+        let may_ask = self.global.allow_plain_http || !is_plain_http_to_other_machine(url);
         (is_asked && may_ask).then(|| url.trim_end_matches('/'))
     }
 
-    /// What it says of a user who asks the global store.
+    /// Returns the identity of a user for the global store.
     pub(crate) fn caller(&self, user: &UserId) -> anyhow::Result<Caller> {
         let is_named = |members: &Vec<String>| members.iter().any(|name| name == user.as_str());
         let mut organisations = self.global.organisations.iter();
         let own = organisations.find(|(_, members)| is_named(members));
+        let org = own.map(|(name, _)| name.parse()).transpose()?;
+        let mut projects = Vec::new();
+        for (name, members) in &self.global.projects {
+            let OrgProject { org: of, project } = name
+                .parse()
+                .map_err(|why| anyhow::anyhow!("[global.projects] {why}"))?;
+            if Some(&of) == org.as_ref() && is_named(members) {
+                projects.push(project);
+            }
+        }
         Ok(Caller {
             user: user.clone(),
-            org: own.map(|(name, _)| name.parse()).transpose()?,
+            org,
+            projects,
             paid: is_named(&self.global.paid),
         })
     }
@@ -399,48 +431,50 @@ impl Config {
         Ok(LearnSettings::new(exogenous, implicit)?)
     }
 
-    /// The endpoint that makes the vectors, where one does; an error is a sentence.
-    pub(crate) fn endpoint(&self) -> Option<Result<Named, String>> {
-        Some(self.named(self.memory.model.endpoint()?))
+    /// Returns the endpoint that computes embeddings, if one does; the error is a sentence.
+    pub(crate) fn endpoint(&self) -> Option<Result<EndpointSetting, String>> {
+        Some(self.parse_endpoint(self.memory.model.endpoint()?))
     }
 
-    /// Every endpoint that makes vectors for somebody.
-    pub(crate) fn endpoints(&self) -> Vec<Named> {
-        let settings = self.models().filter_map(ModelName::endpoint);
-        settings.filter_map(|own| self.named(own).ok()).collect()
+    /// Returns every endpoint that computes embeddings for some user.
+    pub(crate) fn endpoints(&self) -> Vec<EndpointSetting> {
+        let settings = self.all_models().filter_map(ModelName::endpoint);
+        settings
+            .filter_map(|own| self.parse_endpoint(own).ok())
+            .collect()
     }
 
-    /// The models that are somebody's.
-    fn models(&self) -> impl Iterator<Item = &ModelName> {
+    /// Returns the default model and those of single users.
+    fn all_models(&self) -> impl Iterator<Item = &ModelName> {
         std::iter::once(&self.memory.model).chain(self.memory.models.values())
     }
 
-    /// An endpoint with the key that goes with it.
-    pub(crate) fn named(&self, setting: &str) -> Result<Named, String> {
-        Ok(Named {
+    /// Parses an endpoint and adds the configured key.
+    pub(crate) fn parse_endpoint(&self, setting: &str) -> Result<EndpointSetting, String> {
+        Ok(EndpointSetting {
             key: self.memory.key.clone(),
             allow_plain_http: self.memory.allow_plain_http,
-            ..Named::parse(setting)?
+            ..EndpointSetting::parse(setting)?
         })
     }
 
-    /// Whether a model for other languages is proposed.
+    /// Returns whether a model for other languages is proposed.
     pub(crate) fn proposes_models(&self) -> bool {
-        self.memory.language == Language::Auto
+        self.memory.language == LanguageProposal::Auto
     }
 
-    /// Whether an added model is somebody's.
-    pub(crate) fn uses(&self, name: &str) -> bool {
+    /// Returns whether some user uses an added model.
+    pub(crate) fn is_model_in_use(&self, name: &str) -> bool {
         let added = ModelName::Added(name.to_owned());
-        self.models().any(|model| *model == added)
+        self.all_models().any(|model| *model == added)
     }
 
-    /// Whether a user has a model that is not that of all.
+    /// Returns whether a user has another model than the default.
     pub(crate) fn has_own_model(&self, user: &UserId) -> bool {
         self.memory.models.contains_key(user)
     }
 
-    /// The same with the model of this user.
+    /// Returns this configuration with the model of a user.
     pub(crate) fn of_user(mut self, user: &UserId) -> Self {
         if let Some(own) = self.memory.models.get(user) {
             self.memory.model = own.clone();
@@ -448,7 +482,7 @@ impl Config {
         self
     }
 
-    /// Puts into a service's configuration what the file says of it.
+    /// Applies the settings of the file to a service's configuration.
     pub(crate) fn apply(&self, config: &mut MemoryConfig) -> anyhow::Result<()> {
         config.learn = self.learn_settings()?;
         if let Some(seconds) = self.memory.passivate_after_seconds {
@@ -468,16 +502,18 @@ impl Config {
         if let Some(milliseconds) = self.recall.rerank_ms {
             config.limits.rerank_wait = Duration::from_millis(milliseconds);
         }
+        if let Some(milliseconds) = self.recall.rerank_prompt_ms {
+            config.limits.rerank_prompt_wait = Duration::from_millis(milliseconds);
+        }
         if self.memory.tend == Some(false) {
-            config.tend = None;
+            config.maintenance = None;
         }
         Ok(())
     }
 
-    /// What else may stand in it, with what holds where it does not: name, value, default. Of
-    /// tokens it is said only whether there are any.
-    pub(crate) fn others(&self) -> Vec<(&'static str, Option<String>, &'static str)> {
-        fn row(
+    /// Lists the other settings as name, value and default; for tokens only whether they are set.
+    pub(crate) fn list_other_settings(&self) -> Vec<(&'static str, Option<String>, &'static str)> {
+        fn setting_row(
             name: &'static str,
             value: Option<impl ToString>,
             default: &'static str,
@@ -490,44 +526,58 @@ impl Config {
         let model = Some(&memory.model).filter(|model| **model != ModelName::default());
         let model = model.map(ModelName::name);
         let reranker = recall.reranker.as_deref().map(Path::display);
+        let vectors = (memory.vectors == VectorsChoice::RvfRuntime).then_some("rvf-runtime");
         let (idle, threads) = (memory.passivate_after_seconds, memory.embedder_threads);
         let (exogenous, implicit) = (learning.exogenous_weight, learning.implicit_weight);
         let plain_http = global.allow_plain_http.then_some(true);
         let has_token = global.token.is_some() || !global.tokens.is_empty();
         let own_store = "the data directory's own store";
         vec![
-            row("memory.tend", memory.tend, "true"),
-            row("memory.model", model, Variant::default().name()),
-            row("memory.passivate_after_seconds", idle, "600"),
-            row("memory.models", several(memory.models.len()), "none"),
-            row("planner.url", self.planner.url.as_ref(), "none"),
-            row("eval.answer.url", self.eval.answer.url.as_ref(), "none"),
-            row("eval.judge.url", self.eval.judge.url.as_ref(), "none"),
-            row("remote.url", self.remote.url.as_ref(), "none"),
-            row("memory.open_max", memory.open_max, "256"),
-            row("memory.embedder_threads", threads, "one a core"),
-            row("learning.exogenous_weight", exogenous, "0.25"),
-            row("learning.implicit_weight", implicit, "0.5"),
-            row("recall.reranker", reranker, "none"),
-            row("recall.rerank_first", recall.rerank_first, "20"),
-            row("recall.rerank_ms", recall.rerank_ms, "200"),
-            row("tags.aliases", several(tags.aliases.len()), "none"),
-            row("tags.known", several(tags.known.len()), "none"),
-            row("global.url", global.url.as_ref(), own_store),
-            row("global.allow_plain_http", plain_http, "false"),
-            row("global.hooks", global.hooks.then_some(true), "false"),
-            row("global.hook_deadline_ms", global.hook_deadline_ms, "150"),
-            row("global.local_high", global.local_high, "0.6"),
-            row("global.quality_high", global.quality_high, "0.7"),
-            row("global.token", has_token.then_some("set"), "none"),
+            setting_row("memory.tend", memory.tend, "true"),
+            setting_row("memory.model", model, Variant::default().name()),
+            setting_row("memory.passivate_after_seconds", idle, "600"),
+            setting_row("memory.models", several(memory.models.len()), "none"),
+            setting_row("planner.url", self.planner.url.as_ref(), "none"),
+            setting_row("eval.answer.url", self.eval.answer.url.as_ref(), "none"),
+            setting_row("eval.judge.url", self.eval.judge.url.as_ref(), "none"),
+            setting_row("remote.url", self.remote.url.as_ref(), "none"),
+            setting_row("memory.open_max", memory.open_max, "256"),
+            setting_row("memory.vectors", vectors, "log"),
+            setting_row("memory.embedder_threads", threads, "one a core"),
+            setting_row("learning.exogenous_weight", exogenous, "0.25"),
+            setting_row("learning.implicit_weight", implicit, "0.5"),
+            setting_row("recall.reranker", reranker, "none"),
+            setting_row("recall.rerank_first", recall.rerank_first, "8"),
+            setting_row("recall.rerank_ms", recall.rerank_ms, "150"),
+            setting_row("recall.rerank_prompt_ms", recall.rerank_prompt_ms, "60"),
+            setting_row("tags.aliases", several(tags.aliases.len()), "none"),
+            setting_row("tags.known", several(tags.known.len()), "none"),
+            setting_row("global.url", global.url.as_ref(), own_store),
+            setting_row("global.allow_plain_http", plain_http, "false"),
+            setting_row("global.hooks", global.hooks.then_some(true), "false"),
+            setting_row("global.hook_deadline_ms", global.hook_deadline_ms, "150"),
+            setting_row("global.local_high", global.local_high, "0.6"),
+            setting_row("global.quality_high", global.quality_high, "0.7"),
+            setting_row("global.token", has_token.then_some("set"), "none"),
         ]
     }
 }
 
-/// What is wrong, and in which line.
-fn told(error: &toml_edit::de::Error, text: &str) -> String {
-    let said = hinted(error.message().to_owned());
-    let before = error.span().and_then(|span| text.get(..span.start));
+/// Formats a parse error with its line.
+fn format_error(error: &toml_edit::de::Error, text: &str) -> String {
+    let span = error.span();
+    let before = span.and_then(|span| text.get(..span.start));
+    let said = match (error.message().strip_prefix("unknown variant "), before) {
+        (Some(variant), Some(before)) => {
+            let line = before.rsplit('\n').next().unwrap_or_default();
+            let key = line.split('=').next().unwrap_or_default().trim();
+            format!(
+                "`{key}` cannot be {}",
+                variant.replacen(", expected ", "; use ", 1)
+            )
+        }
+        _ => add_hint(error.message().to_owned()),
+    };
     match before.map(|before| before.matches('\n').count() + 1) {
         Some(line) => format!("line {line}: {said}"),
         None => said,

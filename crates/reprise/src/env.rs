@@ -1,5 +1,5 @@
-//! Where things lie: the one file of the binary that asks the environment, for directories and for
-//! what a command may see.
+//! The only file of the binary that reads the environment: directories, and what child processes
+//! may see.
 
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -7,12 +7,12 @@ use std::process::Command;
 
 use anyhow::Context;
 use etcetera::BaseStrategy;
-use reprise_server::Place;
+use reprise_server::DaemonPaths;
 use reprise_types::UserId;
 
-/// The file of a memory in its folder.
+/// Name of a memory's file in its folder.
 pub(crate) const MEMORY: &str = "memory.rvf";
-/// The folder in the data directory that is no user's.
+/// Folder in the data directory that belongs to no user.
 const OWN: &str = ".reprise";
 
 pub(crate) const DATA_DIR: &str = "REPRISE_DATA_DIR";
@@ -23,34 +23,41 @@ pub(crate) const CONFIG: &str = "REPRISE_CONFIG";
 /// How long a daemon may be silent, in seconds.
 pub(crate) const DAEMON_PATIENCE: &str = "REPRISE_DAEMON_PATIENCE";
 /// The database of published knowledge.
-pub(crate) const DATABASE_URL: &str = "REPRISE_GLOBAL_DATABASE_URL";
+pub const DATABASE_URL: &str = "REPRISE_GLOBAL_DATABASE_URL";
 /// The collector of traces, as OpenTelemetry's own tools name it.
 pub(crate) const OTLP: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
+
+/// Headers of every request to the collector: `name=value`, commas between, values encoded as in
+/// addresses.
+const OTLP_HEADERS: [&str; 2] = [
+    "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
+    "OTEL_EXPORTER_OTLP_HEADERS",
+];
 
 /// The daemon of another machine, and the token that it knows.
 const URL: &str = "REPRISE_URL";
 const TOKEN: &str = "REPRISE_TOKEN";
 
-/// Whose memory it is where a command does not say.
-pub(crate) const USER: &str = "REPRISE_USER";
-/// Where the session's sockets live.
+/// User of a command that does not name one.
+pub const USER: &str = "REPRISE_USER";
+/// Directory of the session's sockets.
 const RUNTIME_DIR: &str = "XDG_RUNTIME_DIR";
 
-/// Begins again where ONNX Runtime would send telemetry (M72). Where it comes back, the built-in
-/// engine embeds, and `doctor` says why.
-pub(crate) fn begin_without_telemetry() {
+/// Restarts this program without telemetry if ONNX Runtime would send some. If that fails, the
+/// built-in engine embeds, and `doctor` reports why.
+pub fn restart_without_telemetry() {
     if !reprise_embed::is_without_telemetry() {
-        begin_again([(reprise_embed::NO_TELEMETRY, "1")]);
+        restart_with_environment([(reprise_embed::NO_TELEMETRY, "1")]);
     }
 }
 
-/// Begins this program again, as the same process with the same words and more in its environment:
-/// a process cannot safely change that for itself. Comes back where that failed.
-pub(crate) fn begin_again<'a>(more: impl IntoIterator<Item = (&'a str, &'a str)>) {
+/// Restarts this program in the same process with the same arguments and more environment
+/// variables, which a process cannot safely change for itself. Returns only if that failed.
+pub(crate) fn restart_with_environment<'a>(more: impl IntoIterator<Item = (&'a str, &'a str)>) {
     let Ok(program) = std::env::current_exe() else {
         return;
     };
-    // Where the loader was told to run this program (`ld.so reprise ...`), that is the loader.
+    // If the loader runs this program (`ld.so reprise ...`), this path is the loader's.
     let name = program.file_name().unwrap_or_default();
     if name.to_string_lossy().contains(".so") {
         return;
@@ -64,13 +71,13 @@ pub(crate) fn begin_again<'a>(more: impl IntoIterator<Item = (&'a str, &'a str)>
     tracing::debug!(%failed, "it goes on in the environment that it has");
 }
 
-/// Whether the environment has this variable.
+/// Returns whether the environment has this variable.
 pub(crate) fn is_set(name: &str) -> bool {
     std::env::var_os(name).is_some()
 }
 
-/// Who works at this machine, as the system calls him; empty where it does not say.
-pub(crate) fn person() -> String {
+/// Returns the system's name of the person at this machine; empty if it is unknown.
+pub fn user_name() -> String {
     let names = ["SUDO_USER", "LOGNAME", "USER"].into_iter();
     let named = names.filter_map(|name| std::env::var(name).ok());
     named
@@ -79,26 +86,26 @@ pub(crate) fn person() -> String {
         .unwrap_or_default()
 }
 
-/// Where the state of the Sunwell project stands that is worked on, as Sunwell itself is told.
+/// Returns the folder of the current Sunwell project's state, from Sunwell's own variable.
 pub(crate) fn sunwell_state() -> Option<PathBuf> {
     let named = std::env::var_os("SUNWELL_STATE_DIR").filter(|name| !name.is_empty());
     named.map(PathBuf::from)
 }
 
-/// The address of a daemon elsewhere, which may be empty, and its token.
-pub(crate) fn remote() -> (Option<String>, Option<String>) {
+/// Returns the address of a remote daemon, which may be empty, and its token.
+pub(crate) fn remote_daemon() -> (Option<String>, Option<String>) {
     let named = |name| std::env::var(name).ok();
     let token = named(TOKEN).map(|token| token.trim().to_owned());
     (named(URL), token.filter(|token| !token.is_empty()))
 }
 
-/// The configuration file that the environment names.
-pub(crate) fn config() -> Option<PathBuf> {
+/// Returns the configuration file that the environment names.
+pub(crate) fn config_file() -> Option<PathBuf> {
     std::env::var_os(CONFIG).map(PathBuf::from)
 }
 
-/// Where the configurations of other programs are.
-pub(crate) fn home() -> anyhow::Result<PathBuf> {
+/// Returns the home directory, which has the configurations of other programs.
+pub(crate) fn home_folder() -> anyhow::Result<PathBuf> {
     let home = etcetera::home_dir();
     home.context("no home directory is known; set HOME")
 }
@@ -106,18 +113,18 @@ pub(crate) fn home() -> anyhow::Result<PathBuf> {
 /// The directories one run works in.
 #[derive(Debug, Clone)]
 pub(crate) struct Places {
-    /// One folder per user below it.
+    /// Directory with one folder per user.
     pub(crate) data: PathBuf,
-    /// Model files and ONNX Runtime.
+    /// Directory of model files and ONNX Runtime.
     pub(crate) models: PathBuf,
-    /// The configuration file, which need not be there.
+    /// Configuration file, which may be missing.
     pub(crate) config: PathBuf,
-    /// What waits to be sent to a daemon elsewhere; nothing of a memory of this machine.
+    /// Directory of events that wait for a remote daemon; nothing of a local memory.
     pub(crate) state: PathBuf,
 }
 
 impl Places {
-    /// What the caller named, else the XDG directories.
+    /// Returns the named directories, or else the XDG directories.
     pub(crate) fn new(
         data: Option<PathBuf>,
         models: Option<PathBuf>,
@@ -145,38 +152,38 @@ impl Places {
             .and_then(|base| Some(base.state_dir()?.join("reprise")));
         let state = state.unwrap_or_else(|| data.join(OWN));
         Ok(Self {
-            state: absolute(&state)?,
-            data: absolute(&data)?,
-            models: absolute(&models)?,
-            config: absolute(&config)?,
+            state: absolute_path(&state)?,
+            data: absolute_path(&data)?,
+            models: absolute_path(&models)?,
+            config: absolute_path(&config)?,
         })
     }
 
-    /// Where the daemon of this data directory and its clients meet.
-    pub(crate) fn meeting(&self) -> Place {
+    /// Returns the sockets and files by which clients find the daemon of this data directory.
+    pub(crate) fn daemon_place(&self) -> DaemonPaths {
         let runtime = std::env::var_os(RUNTIME_DIR).filter(|dir| !dir.is_empty());
-        Place::new(&self.data, runtime.as_deref().map(Path::new))
+        DaemonPaths::new(&self.data, runtime.as_deref().map(Path::new))
     }
 
-    /// What this machine knows of itself. No user id begins with a dot.
-    pub(crate) fn own(&self) -> PathBuf {
+    /// Returns the folder of this machine's own files; no user id begins with a dot.
+    pub(crate) fn own_folder(&self) -> PathBuf {
         self.data.join(OWN)
     }
 
-    /// The one file of one user (M25).
-    pub(crate) fn file_of(&self, user: &UserId) -> PathBuf {
+    /// Returns the path of a user's memory file.
+    pub(crate) fn memory_file_of(&self, user: &UserId) -> PathBuf {
         self.home_of(user).join(MEMORY)
     }
 
-    /// The folder of one user's memory.
+    /// Returns the folder of a user's memory.
     pub(crate) fn home_of(&self, user: &UserId) -> PathBuf {
         self.data.join(user.as_str())
     }
 }
 
-/// What a command of the demo's terminal gets of this process's environment: enough to find and run
-/// a compiler, and no secret.
-pub(crate) fn for_commands() -> Vec<(String, String)> {
+/// Returns the environment variables for commands of the demo: enough to run a compiler, and no
+/// secret.
+pub(crate) fn command_environment() -> Vec<(String, String)> {
     let names = [
         "PATH",
         "HOME",
@@ -188,11 +195,38 @@ pub(crate) fn for_commands() -> Vec<(String, String)> {
     names.into_iter().filter_map(value).collect()
 }
 
-/// Where programs are looked for by their names.
+/// Headers that the collector of traces asks for, such as its token.
+pub(crate) fn collector_headers() -> Vec<(String, String)> {
+    let named = OTLP_HEADERS
+        .iter()
+        .find_map(|name| std::env::var(name).ok());
+    let decode = |text: &str| {
+        let decoded = percent_encoding::percent_decode_str(text.trim());
+        decoded.decode_utf8_lossy().into_owned()
+    };
+    let named = named.unwrap_or_default();
+    let pairs = named.split(',').filter_map(|pair| pair.split_once('='));
+    pairs
+        .map(|(name, value)| (name.trim().to_owned(), decode(value)))
+        .collect()
+}
+
+/// Finds a program of ours: next to this one, else by the search path.
+pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
+    let own = std::env::current_exe().ok();
+    let beside = own.as_deref().and_then(Path::parent).map(Path::to_owned);
+    let path = search_path().unwrap_or_default();
+    let folders = beside.into_iter().chain(std::env::split_paths(&path));
+    folders
+        .map(|folder| folder.join(name))
+        .find(|program| program.is_file())
+}
+
+/// Returns the search path of programs.
 pub(crate) fn search_path() -> Option<std::ffi::OsString> {
     std::env::var_os("PATH")
 }
 
-fn absolute(path: &Path) -> anyhow::Result<PathBuf> {
+fn absolute_path(path: &Path) -> anyhow::Result<PathBuf> {
     std::path::absolute(path).with_context(|| format!("`{}` is not a path", path.display()))
 }

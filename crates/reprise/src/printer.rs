@@ -6,36 +6,46 @@
 use std::io::{self, IsTerminal, StderrLock, StdoutLock, Write};
 
 use anstream::AutoStream;
-use reprise_types::acts;
+use reprise_types::is_unsafe_to_display;
 
-/// Longest style of ours, in bytes; what is longer is none.
+/// Most bytes of a style; a longer escape is none.
 const STYLE_BYTES_MAX: usize = 12;
 /// Reset, bold, dim, underline, red, green, yellow: no style of ours hides a text.
 const STYLES: [&[u8]; 8] = [b"", b"0", b"1", b"2", b"4", b"31", b"32", b"33"];
 
-/// A writer that marks what must not be written as it is.
+/// Writer that escapes characters which must not reach a terminal.
 #[derive(Debug)]
-pub(crate) struct Printer<W: Write> {
+pub struct Printer<W: Write> {
     out: W,
     /// The beginning of a character or style whose rest has not come yet.
     held: Vec<u8>,
 }
 
 /// Standard output, locked.
-pub(crate) fn stdout() -> Printer<AutoStream<StdoutLock<'static>>> {
+pub fn stdout() -> Printer<AutoStream<StdoutLock<'static>>> {
     #[expect(clippy::disallowed_methods, reason = "behind the printer")]
     Printer::new(anstream::stdout().lock())
 }
 
-/// Whether standard output is a terminal. A program that reads a pipe gets what it always got.
+/// Returns whether standard output is a terminal.
 pub(crate) fn is_read_by_a_person() -> bool {
     io::stdout().is_terminal()
 }
 
 /// Standard error, locked.
-pub(crate) fn stderr() -> Printer<AutoStream<StderrLock<'static>>> {
+pub fn stderr() -> Printer<AutoStream<StderrLock<'static>>> {
     #[expect(clippy::disallowed_methods, reason = "behind the printer")]
     Printer::new(anstream::stderr().lock())
+}
+
+/// Prints the error of a whole command on stderr.
+pub fn print_failure(error: &anyhow::Error) {
+    // Nothing is left to be done if stderr is gone.
+    drop(writeln!(
+        stderr(),
+        "{}",
+        crate::terminal::render_error(error)
+    ));
 }
 
 /// Standard output for the bytes of a file: as they are, but not to a terminal.
@@ -59,21 +69,21 @@ impl<W: Write> Printer<W> {
         }
     }
 
-    /// Writes the pieces of `bytes` that are whole; answers how many bytes these have.
-    fn show(&mut self, bytes: &[u8]) -> io::Result<usize> {
+    /// Writes the complete pieces of `bytes`; returns their number of bytes.
+    fn write_whole_pieces(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut from = 0;
         while let Some(rest) = bytes.get(from..).filter(|rest| !rest.is_empty()) {
             let plain = rest.iter().take_while(|byte| is_plain(**byte)).count();
             let (plain, rest) = rest.split_at(plain);
             self.out.write_all(plain)?;
             from += plain.len();
-            from += match next(rest) {
+            from += match next_piece(rest) {
                 Piece::Whole(length) => {
                     self.out.write_all(rest.get(..length).unwrap_or_default())?;
                     length
                 }
                 Piece::Hidden(c, length) => {
-                    self.mark(c)?;
+                    self.write_escaped(c)?;
                     length
                 }
                 Piece::Partial => break,
@@ -82,7 +92,7 @@ impl<W: Write> Printer<W> {
         Ok(from)
     }
 
-    fn mark(&mut self, c: char) -> io::Result<()> {
+    fn write_escaped(&mut self, c: char) -> io::Result<()> {
         for unit in c.encode_utf16(&mut [0; 2]) {
             write!(self.out, "\\u{unit:04x}")?;
         }
@@ -93,24 +103,24 @@ impl<W: Write> Printer<W> {
 impl<W: Write> Write for Printer<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.held.is_empty() {
-            let shown = self.show(bytes)?;
+            let shown = self.write_whole_pieces(bytes)?;
             self.held.extend(bytes.iter().skip(shown));
         } else {
             let mut all = std::mem::take(&mut self.held);
             all.extend_from_slice(bytes);
-            let shown = self.show(&all)?;
+            let shown = self.write_whole_pieces(&all)?;
             self.held.extend(all.into_iter().skip(shown));
         }
         Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        // Nothing of ours is cut here: what has begun is none.
+        // Our own styles are never cut here, so an incomplete one is foreign.
         for byte in std::mem::take(&mut self.held) {
             match byte {
                 b' '..=b'~' => self.out.write_all(&[byte])?,
-                0x1b => self.mark('\u{1b}')?,
-                _ => self.mark(char::REPLACEMENT_CHARACTER)?,
+                0x1b => self.write_escaped('\u{1b}')?,
+                _ => self.write_escaped(char::REPLACEMENT_CHARACTER)?,
             }
         }
         self.out.flush()
@@ -119,7 +129,7 @@ impl<W: Write> Write for Printer<W> {
 
 impl<W: Write> Drop for Printer<W> {
     fn drop(&mut self) {
-        // Whoever wants to know of a failure has flushed.
+        // A caller who needs the error has flushed before.
         if !self.held.is_empty() {
             drop(self.flush());
         }
@@ -136,11 +146,11 @@ fn is_plain(byte: u8) -> bool {
     matches!(byte, b' '..=b'~' | b'\n' | b'\t')
 }
 
-/// What begins with a byte that is not plain.
-fn next(bytes: &[u8]) -> Piece {
+/// Returns the piece that begins with a byte that is not plain.
+fn next_piece(bytes: &[u8]) -> Piece {
     let width = match bytes.first() {
         None => return Piece::Partial,
-        Some(0x1b) => return style(bytes),
+        Some(0x1b) => return parse_style(bytes),
         Some(0..0x80) => 1,
         Some(0..0xe0) => 2,
         Some(0..0xf0) => 3,
@@ -152,13 +162,13 @@ fn next(bytes: &[u8]) -> Piece {
     let read = std::str::from_utf8(bytes).ok();
     match read.and_then(|text| text.chars().next()) {
         None => Piece::Hidden(char::REPLACEMENT_CHARACTER, 1),
-        Some(c) if acts(c) => Piece::Hidden(c, width),
+        Some(c) if is_unsafe_to_display(c) => Piece::Hidden(c, width),
         Some(_) => Piece::Whole(width),
     }
 }
 
-/// A style of ours, or an escape that is none.
-fn style(bytes: &[u8]) -> Piece {
+/// Parses one of our styles; any other escape is hidden.
+fn parse_style(bytes: &[u8]) -> Piece {
     let none = Piece::Hidden('\u{1b}', 1);
     let Some((bracket, codes)) = bytes.get(1..).and_then(<[u8]>::split_first) else {
         return Piece::Partial;
@@ -234,7 +244,7 @@ mod tests {
             let text = hostile_text(seed);
             let json = serde_json::to_string(&text).unwrap();
             let shown = printed(&[json.as_bytes()]);
-            assert!(!shown.chars().any(acts), "{shown:?}");
+            assert!(!shown.chars().any(is_unsafe_to_display), "{shown:?}");
             assert_eq!(serde_json::from_str::<String>(&shown).unwrap(), text);
         }
     }

@@ -1,17 +1,17 @@
-//! How things look in a terminal: colours only where a person reads.
+//! Styles and layout for a terminal; colours only if a person reads.
 
 use std::fmt::Display;
 use std::ops::Range;
 
 use owo_colors::{OwoColorize, Style};
-use reprise_types::is_hidden;
+use reprise_types::is_invisible;
 
-/// `error: what happened, to what, what to do next`, causes joined on one line.
-pub(crate) fn failure(error: &anyhow::Error) -> String {
+/// Renders an error with its causes on one line.
+pub fn render_error(error: &anyhow::Error) -> String {
     format!("{} {error:#}", "error:".style(Style::new().red().bold()))
 }
 
-/// The reader of our output went away: not our failure.
+/// Returns whether an error means that the reader of our output has closed it.
 pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         let io = cause.downcast_ref().map(std::io::Error::kind);
@@ -22,16 +22,16 @@ pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     })
 }
 
-pub(crate) fn title(text: impl Display) -> String {
+pub fn title(text: impl Display) -> String {
     text.style(Style::new().bold()).to_string()
 }
 
-pub(crate) fn faint(text: impl Display) -> String {
+pub fn faint(text: impl Display) -> String {
     text.style(Style::new().dimmed()).to_string()
 }
 
-/// A line with the words at `ranges` marked: without colour, so that it reads on any background.
-pub(crate) fn marked(line: &str, ranges: &[Range<usize>]) -> String {
+/// Marks the words at `ranges` in a line, without colour, so that it is readable on any background.
+pub(crate) fn mark_words(line: &str, ranges: &[Range<usize>]) -> String {
     let mark = Style::new().bold().underline();
     let mut out = String::with_capacity(line.len());
     let mut from = 0;
@@ -45,15 +45,15 @@ pub(crate) fn marked(line: &str, ranges: &[Range<usize>]) -> String {
     out
 }
 
-/// What a text is laid out for.
+/// Width for which a text is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Page {
-    /// Columns of the terminal; `None` for what a program reads, where a line is as long as it is.
+    /// Columns of the terminal; `None` if a program reads, and lines are not wrapped.
     columns: Option<usize>,
 }
 
 impl Page {
-    /// A terminal of so many columns.
+    /// Returns the layout of a terminal with this many columns.
     #[cfg(test)]
     pub(crate) fn of(columns: usize) -> Self {
         Self {
@@ -68,19 +68,19 @@ impl Page {
         }
     }
 
-    /// The lines of a text, white space folded, of which the first begins after `first` columns and
-    /// the others after `rest`. Words longer than a line are broken.
+    /// Wraps a text with folded white space: the first line begins after `first` columns, the
+    /// others after `rest`. Words longer than a line are broken.
     pub(crate) fn wrap(self, text: &str, first: usize, rest: usize) -> Vec<String> {
-        let text = folded(text);
+        let text = fold_whitespace(text);
         let Some(columns) = self.columns else {
             return vec![text];
         };
         let (first, rest) = (" ".repeat(first), " ".repeat(rest));
-        let lines = textwrap::wrap(&text, by_words(columns.max(COLUMNS_MIN), &first, &rest));
+        let lines = textwrap::wrap(&text, wrap_options(columns.max(COLUMNS_MIN), &first, &rest));
         lines.iter().map(|line| line.trim().to_owned()).collect()
     }
 
-    /// A text of which the lines that are too long go on below, further in.
+    /// Wraps the lines of a text that are too long, and indents what follows.
     pub(crate) fn fit(self, text: &str) -> String {
         let Some(columns) = self.columns else {
             return text.to_owned();
@@ -93,28 +93,31 @@ impl Page {
             let said = line.trim_start();
             let indent = (line.len() - said.len()).min(columns / 3);
             let (first, rest) = (" ".repeat(indent), " ".repeat(indent + 2));
-            textwrap::fill(&folded(said), by_words(columns, &first, &rest))
+            textwrap::fill(&fold_whitespace(said), wrap_options(columns, &first, &rest))
         });
         fitting.collect::<Vec<_>>().join("\n")
     }
 
-    /// Columns that are left of a line after `indent`; `otherwise` where a line has no end.
-    pub(crate) fn room(self, indent: usize, otherwise: usize) -> usize {
+    /// Returns the columns of a line after `indent`; `otherwise` if lines are not limited.
+    pub(crate) fn columns_left(self, indent: usize, otherwise: usize) -> usize {
         self.columns.map_or(otherwise, |columns| {
             columns.max(COLUMNS_MIN).saturating_sub(indent)
         })
     }
 
-    /// Whether a person looks at it.
+    /// Returns whether the output is a terminal.
     pub(crate) fn is_terminal(self) -> bool {
         self.columns.is_some()
     }
 
-    /// The same for short items, none of which is taken apart where there is room.
+    /// Wraps a list of short items without breaking an item if there is room.
     pub(crate) fn wrap_items(self, items: &[String], between: &str, indent: usize) -> Vec<String> {
         const GLUE: char = '\u{e000}';
         let glued = |text: &str| text.replace(' ', GLUE.encode_utf8(&mut [0; 4]));
-        let items: Vec<String> = items.iter().map(|item| glued(&folded(item))).collect();
+        let items: Vec<String> = items
+            .iter()
+            .map(|item| glued(&fold_whitespace(item)))
+            .collect();
         let lines = self.wrap(
             &items.join(&[&glued(between), " "].concat()),
             indent,
@@ -123,7 +126,7 @@ impl Page {
         lines.iter().map(|line| line.replace(GLUE, " ")).collect()
     }
 
-    /// Whether a text is as short as one result may be.
+    /// Returns whether a text is short enough for one result.
     pub(crate) fn has_room(self, text: &str, first: usize, rest: usize) -> bool {
         match self.columns {
             Some(_) => self.wrap(text, first, rest).len() <= TEXT_LINES,
@@ -131,8 +134,9 @@ impl Page {
         }
     }
 
-    /// A score of 0..1 as two digits, after a bar where there is room, and the columns of that.
-    pub(crate) fn score(self, score: f32) -> (String, usize) {
+    /// Renders a score of 0..1 as two digits, after a bar if there is room; also returns its
+    /// columns.
+    pub(crate) fn render_score(self, score: f32) -> (String, usize) {
         let style = if score >= 0.6 {
             Style::new().green()
         } else {
@@ -151,8 +155,8 @@ impl Page {
     }
 }
 
-/// Lines that are broken between words, and begin with this.
-fn by_words<'a>(columns: usize, first: &'a str, rest: &'a str) -> textwrap::Options<'a> {
+/// Returns options that break lines between words and begin them with these indents.
+fn wrap_options<'a>(columns: usize, first: &'a str, rest: &'a str) -> textwrap::Options<'a> {
     textwrap::Options::new(columns)
         .initial_indent(first)
         .subsequent_indent(rest)
@@ -161,33 +165,33 @@ fn by_words<'a>(columns: usize, first: &'a str, rest: &'a str) -> textwrap::Opti
         .wrap_algorithm(textwrap::WrapAlgorithm::FirstFit)
 }
 
-/// Lines of one result's text, and its characters where a line has no end.
+/// Most lines of one result's text; `TEXT_CHARS` is the limit if lines are not wrapped.
 const TEXT_LINES: usize = 3;
 const TEXT_CHARS: usize = 240;
-/// Cells of a bar, and the columns from which on there is room for it.
+/// Cells of a bar; `BAR_FROM` is the smallest terminal width with a bar.
 const BAR: usize = 10;
 const BAR_FROM: usize = 50;
-/// A narrower terminal is written on as if it were so wide.
+/// Smallest width for which text is laid out.
 const COLUMNS_MIN: usize = 24;
 
-fn folded(text: &str) -> String {
-    visible(&reprise_types::one_line(text))
+fn fold_whitespace(text: &str) -> String {
+    replace_invisible_characters(&reprise_types::to_one_line(text))
 }
 
-/// A text in which what would act on the terminal, or turn a line around, is named.
-fn visible(text: &str) -> String {
+/// Replaces characters that would act on the terminal or reverse a line by their names.
+fn replace_invisible_characters(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
-    for part in text.split_inclusive(is_hidden) {
-        let hidden = part.chars().next_back().filter(|c| is_hidden(*c));
-        shown.push_str(part.strip_suffix(is_hidden).unwrap_or(part));
+    for part in text.split_inclusive(is_invisible) {
+        let hidden = part.chars().next_back().filter(|c| is_invisible(*c));
+        shown.push_str(part.strip_suffix(is_invisible).unwrap_or(part));
         shown.extend(hidden.map(|c| format!("U+{:04X}", u32::from(c))));
     }
     shown
 }
 
-/// One line of a text: white space folded, cut at `columns` characters.
-pub(crate) fn one_line(text: &str, columns: usize) -> String {
-    let folded = folded(text);
+/// Returns a text as one line with folded white space, cut at `columns` characters.
+pub fn one_line(text: &str, columns: usize) -> String {
+    let folded = fold_whitespace(text);
     if folded.chars().count() <= columns {
         return folded;
     }
@@ -254,11 +258,12 @@ mod tests {
 
     #[test]
     fn marks_and_bars_need_no_colour() {
-        let line = marked("a race was lost", &[2..6, 11..15]);
+        let line = mark_words("a race was lost", &[2..6, 11..15]);
         assert!(line.starts_with("a \u{1b}["), "{line:?}");
         let plain = anstream::adapter::strip_str(&line).to_string();
         assert_eq!(plain, "a race was lost");
-        let plain = |page: Page| anstream::adapter::strip_str(&page.score(0.62).0).to_string();
+        let plain =
+            |page: Page| anstream::adapter::strip_str(&page.render_score(0.62).0).to_string();
         assert_eq!(plain(Page { columns: None }), "######.... 0.62");
         assert_eq!(plain(Page::of(40)), "0.62");
         for (page, score) in [
@@ -266,7 +271,7 @@ mod tests {
             (Page::of(80), 0.0),
             (Page::of(40), 0.3),
         ] {
-            let (bar, columns) = page.score(score);
+            let (bar, columns) = page.render_score(score);
             let bar = anstream::adapter::strip_str(&bar).to_string();
             assert_eq!(bar.chars().count(), columns, "{bar}");
         }

@@ -1,5 +1,5 @@
-//! The conductor: recalls, has a plan made, dispatches it to workers, and reports the outcome to
-//! memory.
+//! The conductor: it recalls, has a plan made, dispatches the plan to workers, and reports the
+//! outcome to memory.
 
 mod model_gateway;
 mod run;
@@ -8,15 +8,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use reprise_types::RecallId;
 
-use super::emitter::Emitter;
+use super::emitter::EventEmitter;
 use super::memory_client::MemoryClient;
-use super::turn::Turn;
+use super::turn::TurnTrace;
 use crate::prelude::*;
-use crate::supervisor::Workers;
+use crate::supervisor::WorkerSupervisors;
 
 pub use model_gateway::{
     Assignment, CAPABILITY_ROUTING_GUIDANCE, EndpointConfig, GatewayError, ModelEndpoint,
-    ModelGateway, Planner, Repertoire, RepertoireError, Routing, RoutingRequest,
+    ModelGateway, Repertoire, RepertoireError, RepertoirePlanner, RoutingPlan, RoutingRequest,
 };
 
 #[derive(Debug, Default)]
@@ -24,25 +24,27 @@ pub struct ConductorActor;
 
 #[derive(Debug)]
 pub enum ConductorMsg {
-    /// Runs a request. Requests are run one after the other.
+    /// Runs a request; requests run one after the other.
     Execute {
-        /// In the user's words.
+        /// The request in the user's words.
         objective: String,
-        /// The desktop, which is the session id.
+        /// Id of the desktop, which is the session id.
         desktop_id: String,
-        /// Set when the run begins, so that an unstarted request can be retried with a successor.
-        begun: Arc<AtomicBool>,
-        /// The report. A failed run is a report too; an error means that the host cannot work.
+        /// Set when the run begins, so that a request that has not begun can be retried with
+        /// another conductor.
+        has_begun: Arc<AtomicBool>,
+        /// Receives the report. A failed run has a report too; an error means that the host cannot
+        /// work.
         reply: RpcReplyPort<Result<RunReport, RunError>>,
     },
 }
 
 #[derive(Clone)]
 pub struct ConductorArguments {
-    pub emitter: Emitter,
-    pub workers: Workers,
+    pub emitter: EventEmitter,
+    pub workers: WorkerSupervisors,
     pub gateway: Arc<dyn ModelGateway>,
-    /// The user's memory, if any (M41).
+    /// The user's memory, if there is one.
     pub memory_provider: Option<Arc<dyn MemoryProvider>>,
     /// Time budget of a call to memory.
     pub memory_budget: Duration,
@@ -83,12 +85,12 @@ impl Actor for ConductorActor {
         let ConductorMsg::Execute {
             objective,
             desktop_id,
-            begun,
+            has_begun,
             reply,
         } = message;
-        begun.store(true, Ordering::SeqCst);
-        let done = run::conduct(&state.arguments, &state.memory, objective, desktop_id).await;
-        let _gone = reply.send(done).is_err();
+        has_begun.store(true, Ordering::SeqCst);
+        let report = run::conduct_run(&state.arguments, &state.memory, objective, desktop_id).await;
+        let _receiver_gone = reply.send(report).is_err();
         Ok(())
     }
 }
@@ -107,7 +109,7 @@ pub struct Attempt {
     pub reason: String,
     /// The summary of its last worker.
     pub outcome: String,
-    /// Why it failed; `None` where it worked.
+    /// Why it failed; `None` if it worked.
     pub failure: Option<FailureKind>,
 }
 
@@ -115,10 +117,10 @@ pub struct Attempt {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunReport {
     pub run_id: String,
-    /// In the user's words.
+    /// The request in the user's words.
     pub objective: String,
     pub status: RunStatus,
-    /// Why it failed; `None` where it completed.
+    /// Why it failed; `None` if it completed.
     pub failure: Option<FailureKind>,
     pub summary: String,
     /// The attempted plans, in order.
@@ -127,8 +129,8 @@ pub struct RunReport {
     pub recall_id: Option<RecallId>,
     /// Records that the first plan is based on, which get the credit.
     pub used: Vec<RecordId>,
-    /// Every turn, with the injected memories (M42).
-    pub turns: Vec<Turn>,
+    /// Every turn, with the injected memories.
+    pub turns: Vec<TurnTrace>,
 }
 
 /// Why a request was not run.
@@ -149,7 +151,7 @@ pub enum RunError {
 }
 
 impl RunError {
-    pub(crate) fn gone(who: &'static str, error: &dyn std::fmt::Display) -> Self {
+    pub(crate) fn no_answer(who: &'static str, error: &dyn std::fmt::Display) -> Self {
         let message = error.to_string();
         Self::Gone { who, message }
     }

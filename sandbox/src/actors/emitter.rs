@@ -7,32 +7,33 @@ use reprise_types::lock;
 use crate::event::{EventIds, SYSTEM_USER};
 use crate::prelude::*;
 
-/// Time limit of the log.
+/// Time limit for a reply of the log.
 const APPEND_MS: u64 = 10_000;
 
-/// An event before it has id, time and user.
+/// An event that has no id, time and user yet.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct EventDraft {
     pub(crate) event_type: &'static str,
     pub(crate) actor_id: String,
-    /// Emitted for the user rather than the system, as workers do and the conductor does not.
-    pub(crate) by_user: bool,
+    /// Whether it is emitted for the user and not for the system; workers do so, the conductor does
+    /// not.
+    pub(crate) is_by_user: bool,
     pub(crate) payload: Value,
 }
 
 /// Writes the events of one user's actors. Cheap to clone.
 #[derive(Clone)]
-pub struct Emitter {
+pub struct EventEmitter {
     store: ActorRef<EventStoreMsg>,
     clock: Arc<dyn Clock>,
     user: UserId,
     ids: Arc<Mutex<EventIds>>,
 }
 
-reprise_types::show_fields!(Emitter { user });
+reprise_types::show_fields!(EventEmitter { user });
 
-impl Emitter {
-    /// An emitter for `user`'s actors, into this log, with this clock.
+impl EventEmitter {
+    /// Creates an emitter for the actors of `user`.
     pub fn new(store: ActorRef<EventStoreMsg>, clock: Arc<dyn Clock>, user: UserId) -> Self {
         Self {
             store,
@@ -46,34 +47,34 @@ impl Emitter {
         &self.user
     }
 
-    /// A new ULID.
-    pub(crate) fn id(&self) -> String {
+    /// Returns a new ULID.
+    pub(crate) fn new_id(&self) -> String {
         let mut ids = lock(&self.ids);
-        ids.next(self.clock.now())
+        ids.next_id(self.clock.now())
     }
 
-    /// The current time as written in payloads.
-    pub(crate) fn now(&self) -> String {
+    /// Returns the current time in the format of payloads.
+    pub(crate) fn format_now(&self) -> String {
         self.clock.now().to_rfc3339()
     }
 
-    /// Appends events, in order. The log is the source of truth: a run stops where its events
+    /// Appends events, in order. The log is the source of truth, so a run stops if its events
     /// cannot be logged.
-    pub(crate) async fn emit(&self, happened: Vec<EventDraft>) -> Result<(), EventStoreError> {
-        let event = |said: EventDraft| NewEvent {
-            event_id: self.id(),
+    pub(crate) async fn emit(&self, drafts: Vec<EventDraft>) -> Result<(), EventStoreError> {
+        let event = |draft: EventDraft| NewEvent {
+            event_id: self.new_id(),
             timestamp: self.clock.now(),
-            event_type: said.event_type.to_owned(),
-            payload: said.payload,
-            actor_id: said.actor_id,
-            user_id: if said.by_user {
+            event_type: draft.event_type.to_owned(),
+            payload: draft.payload,
+            actor_id: draft.actor_id,
+            user_id: if draft.is_by_user {
                 self.user.to_string()
             } else {
                 SYSTEM_USER.to_owned()
             },
         };
-        let events = happened.into_iter().map(event).collect();
+        let events = drafts.into_iter().map(event).collect();
         let append = |reply| EventStoreMsg::Append { events, reply };
-        ask(&self.store, append, APPEND_MS).await.map(drop)
+        call_store(&self.store, append, APPEND_MS).await.map(drop)
     }
 }

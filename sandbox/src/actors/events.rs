@@ -1,7 +1,7 @@
 //! The events of a run, with the payloads of the event contract.
 //!
-//! Pure functions, one per event. Documented event names are used only where the real contract has
-//! none (`researcher.search.completed`: files are searched here, not the web).
+//! There is one pure function per event. A documented event name is used only if the real contract
+//! has none (`researcher.search.completed`, because files are searched here and not the web).
 
 use super::emitter::EventDraft;
 use super::turn::WorkerReport;
@@ -12,7 +12,7 @@ pub(crate) const OUTPUT_BYTES_MAX: usize = 16 * 1024;
 /// Longest excerpt of a document in its event, in characters.
 const EXCERPT_CHARACTERS_MAX: usize = 500;
 /// Confidence of a worker's own observation.
-const SEEN: f64 = 0.9;
+const CONFIDENCE: f64 = 0.9;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RunEvents<'a> {
@@ -23,19 +23,19 @@ pub(crate) struct RunEvents<'a> {
 }
 
 impl RunEvents<'_> {
-    /// An event of the conductor, with the run and the time besides.
-    fn conductor(&self, event_type: &'static str, more: Value) -> EventDraft {
+    /// Builds an event of the conductor, with the run and the time.
+    fn conductor_event(&self, event_type: &'static str, more: Value) -> EventDraft {
         let run = json!({ "run_id": self.run_id, "timestamp": self.now });
         EventDraft {
             event_type,
             actor_id: format!("conductor:{}", self.run_id),
-            by_user: false,
-            payload: with(run, more),
+            is_by_user: false,
+            payload: merge_fields(run, more),
         }
     }
 
-    /// Wraps a payload of the conductor's control lane.
-    fn wrapped(
+    /// Builds an event of the conductor's control or telemetry lane.
+    fn lane_event(
         &self,
         event_type: &'static str,
         phase: &str,
@@ -52,14 +52,14 @@ impl RunEvents<'_> {
             "capability": capability, "phase": phase, "data": data,
             "_meta": { "lane": lane, "importance": importance },
         });
-        self.conductor(event_type, more)
+        self.conductor_event(event_type, more)
     }
 
-    pub(crate) fn user_input(&self, input_id: &str) -> EventDraft {
+    pub(crate) fn user_input_event(&self, input_id: &str) -> EventDraft {
         EventDraft {
             event_type: "user_input",
             actor_id: "api.conductor".to_owned(),
-            by_user: true,
+            is_by_user: true,
             payload: json!({
                 "surface": "conductor.execute", "objective": self.objective,
                 "desktop_id": self.desktop_id,
@@ -73,51 +73,56 @@ impl RunEvents<'_> {
         }
     }
 
-    pub(crate) fn prompt_received(&self) -> EventDraft {
+    pub(crate) fn prompt_received_event(&self) -> EventDraft {
         let more = json!({ "objective": self.objective, "desktop_id": self.desktop_id });
-        self.conductor("trace.prompt.received", more)
+        self.conductor_event("trace.prompt.received", more)
     }
 
-    pub(crate) fn task_started(&self) -> EventDraft {
+    pub(crate) fn task_started_event(&self) -> EventDraft {
         let more = json!({
             "objective": self.objective, "desktop_id": self.desktop_id, "status": "started",
             "phase": "initialization",
         });
-        self.conductor("conductor.task.started", more)
+        self.conductor_event("conductor.task.started", more)
     }
 
-    pub(crate) fn task_progress(&self, status: &str, phase: &str, details: &Value) -> EventDraft {
+    pub(crate) fn task_progress_event(
+        &self,
+        status: &str,
+        phase: &str,
+        details: &Value,
+    ) -> EventDraft {
         let more = json!({ "status": status, "phase": phase, "details": details });
-        self.conductor("conductor.task.progress", more)
+        self.conductor_event("conductor.task.progress", more)
     }
 
-    pub(crate) fn run_started(&self) -> EventDraft {
+    pub(crate) fn run_started_event(&self) -> EventDraft {
         let data = json!({ "objective": self.objective, "desktop_id": self.desktop_id });
         let meta = ["conductor", "high"];
-        self.wrapped("conductor.run.started", "run_start", meta, &data)
+        self.lane_event("conductor.run.started", "run_start", meta, &data)
     }
 
-    pub(crate) fn decision(&self, decision_id: &str, reason: &str) -> EventDraft {
+    pub(crate) fn decision_event(&self, decision_id: &str, reason: &str) -> EventDraft {
         let data = json!({
             "decision_id": decision_id, "decision_type": "plan", "reason": reason,
         });
         let meta = ["conductor", "high"];
-        self.wrapped("conductor.decision", "routing", meta, &data)
+        self.lane_event("conductor.decision", "routing", meta, &data)
     }
 
-    pub(crate) fn worker_call(&self, worker: &str, objective: &str) -> EventDraft {
+    pub(crate) fn worker_call_event(&self, worker: &str, objective: &str) -> EventDraft {
         let contract = format!("Capability Contract ({worker})\nObjective:\n{objective}");
         let more = json!({ "worker_type": worker, "worker_objective": contract });
-        self.conductor("conductor.worker.call", more)
+        self.conductor_event("conductor.worker.call", more)
     }
 
-    pub(crate) fn progress(&self, message: &str, percent: usize) -> EventDraft {
+    pub(crate) fn progress_event(&self, message: &str, percent: usize) -> EventDraft {
         let data = json!({ "message": message, "percent": percent });
         let meta = ["conductor", "low"];
-        self.wrapped("conductor.progress", "worker_execution", meta, &data)
+        self.lane_event("conductor.progress", "worker_execution", meta, &data)
     }
 
-    pub(crate) fn capability(
+    pub(crate) fn capability_event(
         &self,
         worker: &str,
         call_id: &str,
@@ -144,19 +149,19 @@ impl RunEvents<'_> {
                 json!({ "call_id": call_id, "reason": summary }),
             ),
         };
-        self.wrapped(event_type, phase, [worker, "high"], &data)
+        self.lane_event(event_type, phase, [worker, "high"], &data)
     }
 
-    pub(crate) fn worker_result(&self, worker: &str, report: &WorkerReport) -> EventDraft {
-        let status = report.status.name();
+    pub(crate) fn worker_result_event(&self, worker: &str, report: &WorkerReport) -> EventDraft {
         let more = json!({
             "worker_type": worker, "success": report.status == WorkerStatus::Completed,
-            "result_summary": format!("The {worker} answered: {status}"),
+            "worker_role": worker, "status": report.status.name(), "command": report.command,
+            "result_summary": report.summary,
         });
-        self.conductor("conductor.worker.result", more)
+        self.conductor_event("conductor.worker.result", more)
     }
 
-    pub(crate) fn task_completed(&self, message: &str, report_path: &str) -> EventDraft {
+    pub(crate) fn task_completed_event(&self, message: &str, report_path: &str) -> EventDraft {
         let more = json!({
             "output_mode": "auto", "report_path": report_path, "status": "completed",
             "writer_window_props": null,
@@ -164,15 +169,20 @@ impl RunEvents<'_> {
                 "title": "Done", "message": message, "tone": "success", "report_path": null,
             },
         });
-        self.conductor("conductor.task.completed", more)
+        self.conductor_event("conductor.task.completed", more)
     }
 
-    pub(crate) fn task_failed(&self, code: &str, message: &str, kind: FailureKind) -> EventDraft {
+    pub(crate) fn task_failed_event(
+        &self,
+        code: &str,
+        message: &str,
+        kind: FailureKind,
+    ) -> EventDraft {
         let more = json!({
             "error_code": code, "error_message": message, "status": "failed",
             "failure_kind": kind,
         });
-        self.conductor("conductor.task.failed", more)
+        self.conductor_event("conductor.task.failed", more)
     }
 }
 
@@ -185,8 +195,9 @@ pub(crate) struct WorkerEvents<'a> {
 }
 
 impl<'a> WorkerEvents<'a> {
-    /// The events of one version of a document; `version` counts from 1 and is 0 before the first.
-    pub(crate) fn document(self, path: &'a str, version: u64) -> DocumentEvents<'a> {
+    /// Returns the builder of one document version's events; `version` counts from 1, and is 0
+    /// before the first version.
+    pub(crate) fn document_events(self, path: &'a str, version: u64) -> DocumentEvents<'a> {
         DocumentEvents {
             turn: self.turn,
             now: self.now,
@@ -197,7 +208,7 @@ impl<'a> WorkerEvents<'a> {
 }
 
 impl WorkerEvents<'_> {
-    fn event(&self, event_type: &'static str, more: Value) -> EventDraft {
+    fn worker_event(&self, event_type: &'static str, more: Value) -> EventDraft {
         let turn = self.turn;
         let task = json!({
             "scope": { "session_id": turn.desktop_id, "thread_id": turn.run_id },
@@ -206,50 +217,50 @@ impl WorkerEvents<'_> {
         EventDraft {
             event_type,
             actor_id: self.worker_id(),
-            by_user: true,
-            payload: with(task, more),
+            is_by_user: true,
+            payload: merge_fields(task, more),
         }
     }
 
-    /// An event of the task, with its run, worker and time besides.
-    fn of_task(&self, event_type: &'static str, more: Value) -> EventDraft {
+    /// Builds an event of the task, with its run, worker and time.
+    fn task_event(&self, event_type: &'static str, more: Value) -> EventDraft {
         let turn = self.turn;
         let task = json!({
             "worker_id": self.worker_id(), "run_id": turn.run_id, "call_id": turn.call_id,
             "timestamp": self.now,
         });
-        self.event(event_type, with(task, more))
+        self.worker_event(event_type, merge_fields(task, more))
     }
 
-    /// An event of a tool that the worker calls.
-    fn of_tool(&self, event_type: &'static str, tool: &str, more: Value) -> EventDraft {
+    /// Builds an event of a tool that the worker calls.
+    fn tool_event(&self, event_type: &'static str, tool: &str, more: Value) -> EventDraft {
         let turn = self.turn;
         let call = json!({
             "tool_trace_id": format!("{}:{tool}", turn.call_id), "role": self.role,
             "tool_name": tool, "actor_id": self.worker_id(), "run_id": turn.run_id,
             "call_id": turn.call_id,
         });
-        self.event(event_type, with(call, more))
+        self.worker_event(event_type, merge_fields(call, more))
     }
 
     fn worker_id(&self) -> String {
         format!("{}:{}", self.role, self.turn.run_id)
     }
 
-    pub(crate) fn progress(&self, phase: &str, message: &str) -> EventDraft {
+    pub(crate) fn progress_event(&self, phase: &str, message: &str) -> EventDraft {
         let more = json!({ "phase": phase, "message": message, "model_used": null });
-        self.of_task("worker.task.progress", more)
+        self.task_event("worker.task.progress", more)
     }
 
-    pub(crate) fn tool_call(&self, tool: &str, arguments: &str) -> EventDraft {
+    pub(crate) fn tool_call_event(&self, tool: &str, arguments: &str) -> EventDraft {
         let more = json!({
             "tool_args": arguments, "reasoning": self.turn.objective, "started_at": self.now,
         });
-        self.of_tool("worker.tool.call", tool, more)
+        self.tool_event("worker.tool.call", tool, more)
     }
 
-    pub(crate) fn tool_result(&self, tool: &str, result: &ToolResult<'_>) -> EventDraft {
-        let (output, truncated) = shortened(result.output, result.output_bytes);
+    pub(crate) fn tool_result_event(&self, tool: &str, result: &ToolResult<'_>) -> EventDraft {
+        let (output, truncated) = truncate_output(result.output, result.output_bytes);
         let mut more = json!({
             "success": result.error.is_none(), "started_at": result.started_at,
             "ended_at": self.now, "duration_ms": result.duration_ms, "output": output,
@@ -260,32 +271,41 @@ impl WorkerEvents<'_> {
         if let Some(original_size) = truncated {
             more["output_truncated"] = json!({ "truncated": true, "original_size": original_size });
         }
-        self.of_tool("worker.tool.result", tool, more)
+        self.tool_event("worker.tool.result", tool, more)
     }
 
-    pub(crate) fn search_completed(&self, query: &str, summary: &str, hits: usize) -> EventDraft {
+    pub(crate) fn search_completed_event(
+        &self,
+        query: &str,
+        summary: &str,
+        hits: usize,
+    ) -> EventDraft {
         let more = json!({
             "query": query, "summary": summary, "provider": "files", "result_count": hits,
         });
-        self.of_task("researcher.search.completed", more)
+        self.task_event("researcher.search.completed", more)
     }
 
-    pub(crate) fn document_update(&self, path: &str, text: &str) -> EventDraft {
+    pub(crate) fn document_update_event(&self, path: &str, text: &str) -> EventDraft {
         let excerpt: String = text.chars().take(EXCERPT_CHARACTERS_MAX).collect();
         let more = json!({
             "worker_id": self.worker_id(), "phase": "document_update", "path": path,
             "content_excerpt": excerpt, "timestamp": self.now,
         });
-        self.event("worker.task.document_update", more)
+        self.worker_event("worker.task.document_update", more)
     }
 
-    /// The report of a turn, with its findings: claim and evidence each.
-    pub(crate) fn report(&self, report: &WorkerReport, found: &[(String, String)]) -> EventDraft {
+    /// Builds the report of a turn, with its findings, each with a claim and its evidence.
+    pub(crate) fn report_event(
+        &self,
+        report: &WorkerReport,
+        found: &[(String, String)],
+    ) -> EventDraft {
         let turn = self.turn;
         let finding = |(at, (claim, evidence)): (usize, &(String, String))| {
             json!({
                 "finding_id": format!("{}-f{at}", turn.call_id), "claim": claim,
-                "confidence": SEEN, "evidence_refs": [evidence], "novel": true,
+                "confidence": CONFIDENCE, "evidence_refs": [evidence], "novel": true,
             })
         };
         let findings: Vec<Value> = found.iter().enumerate().map(finding).collect();
@@ -303,7 +323,7 @@ impl WorkerEvents<'_> {
                 "escalations": [], "artifacts": artifacts, "created_at": self.now,
             },
         });
-        self.of_task("worker.report.received", more)
+        self.task_event("worker.report.received", more)
     }
 }
 
@@ -327,7 +347,7 @@ pub(crate) struct DocumentEvents<'a> {
 }
 
 impl DocumentEvents<'_> {
-    fn event(&self, event_type: &'static str, more: Value) -> EventDraft {
+    fn document_event(&self, event_type: &'static str, more: Value) -> EventDraft {
         let turn = self.turn;
         let document = json!({
             "desktop_id": turn.desktop_id, "session_id": turn.desktop_id,
@@ -337,34 +357,34 @@ impl DocumentEvents<'_> {
         EventDraft {
             event_type,
             actor_id: format!("writer:{}", turn.run_id),
-            by_user: false,
-            payload: with(document, more),
+            is_by_user: false,
+            payload: merge_fields(document, more),
         }
     }
 
-    pub(crate) fn started(&self) -> EventDraft {
+    pub(crate) fn started_event(&self) -> EventDraft {
         let objective = &self.turn.objective;
-        self.event("writer.run.started", json!({ "objective": objective }))
+        self.document_event("writer.run.started", json!({ "objective": objective }))
     }
 
-    pub(crate) fn progress(&self, message: &str) -> EventDraft {
+    pub(crate) fn progress_event(&self, message: &str) -> EventDraft {
         let more = json!({
             "phase": "revising", "message": message, "progress_pct": null, "source_refs": [],
         });
-        self.event("writer.run.progress", more)
+        self.document_event("writer.run.progress", more)
     }
 
-    pub(crate) fn patch(&self, patch_id: &str, ops: &Value) -> EventDraft {
+    pub(crate) fn patch_event(&self, patch_id: &str, ops: &Value) -> EventDraft {
         let more = json!({
             "patch_id": patch_id, "source": "agent", "source_actor": "writer",
             "section_id": "body", "ops": ops, "proposal": null,
             "base_version_id": self.version.saturating_sub(1),
             "target_version_id": self.version, "overlay_id": null,
         });
-        self.event("writer.run.patch", more)
+        self.document_event("writer.run.patch", more)
     }
 
-    pub(crate) fn changeset(
+    pub(crate) fn changeset_event(
         &self,
         patch_id: &str,
         summary: &str,
@@ -375,17 +395,17 @@ impl DocumentEvents<'_> {
             "target_version_id": self.version, "source": "agent", "summary": summary,
             "impact": "low", "op_taxonomy": operations,
         });
-        self.event("writer.run.changeset", more)
+        self.document_event("writer.run.changeset", more)
     }
 
-    pub(crate) fn status(&self, status: WorkerStatus, message: &str) -> EventDraft {
+    pub(crate) fn status_event(&self, status: WorkerStatus, message: &str) -> EventDraft {
         let more = json!({ "status": status.name(), "message": message });
-        self.event("writer.run.status", more)
+        self.document_event("writer.run.status", more)
     }
 }
 
-/// A person approves or rejects a run's result.
-pub(crate) fn verdict(run_id: &str, approved: bool, user: &str, now: &str) -> EventDraft {
+/// Builds the event by which a person approves or rejects a run's result.
+pub(crate) fn verdict_event(run_id: &str, approved: bool, user: &str, now: &str) -> EventDraft {
     let (event_type, status) = if approved {
         ("citation.confirmed", "confirmed")
     } else {
@@ -394,7 +414,7 @@ pub(crate) fn verdict(run_id: &str, approved: bool, user: &str, now: &str) -> Ev
     EventDraft {
         event_type,
         actor_id: "api.feedback".to_owned(),
-        by_user: true,
+        is_by_user: true,
         payload: json!({
             "citation_id": format!("run:{run_id}"), "citing_run_id": run_id,
             "status": status, "confirmed_by": user, "confirmed_at": now,
@@ -402,16 +422,16 @@ pub(crate) fn verdict(run_id: &str, approved: bool, user: &str, now: &str) -> Ev
     }
 }
 
-/// An object with the fields of another one.
-fn with(mut object: Value, more: Value) -> Value {
+/// Adds the fields of a second object to a first.
+fn merge_fields(mut object: Value, more: Value) -> Value {
     if let (Value::Object(object), Value::Object(more)) = (&mut object, more) {
         object.extend(more);
     }
     object
 }
 
-/// The beginning of an output that fits, and the whole size where it was cut.
-fn shortened(output: &str, whole: usize) -> (&str, Option<usize>) {
-    let kept = &output[..output.floor_char_boundary(OUTPUT_BYTES_MAX)];
-    (kept, (kept.len() < whole).then_some(whole))
+/// Returns the beginning of an output that fits into an event, and the whole size if it was cut.
+fn truncate_output(output: &str, whole: usize) -> (&str, Option<usize>) {
+    let beginning = &output[..output.floor_char_boundary(OUTPUT_BYTES_MAX)];
+    (beginning, (beginning.len() < whole).then_some(whole))
 }

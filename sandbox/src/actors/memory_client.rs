@@ -1,12 +1,13 @@
-//! The host's client of memory: calls have a time budget, and memory is never required.
+//! The host's client of memory: its calls have a time budget, and memory is never required.
 //!
-//! Whatever memory does (no answer, a late one, invalid data, a panic), the caller gets an answer
-//! that it can use. Also formats memory for a prompt.
+//! Even if memory does not reply, is late, returns invalid data or panics, the caller gets an
+//! answer that it can use. The client also renders memories for a prompt.
 
 use std::future::Future;
 
 use reprise_types::{
-    MemoryFilter, MemoryKind, QuotedMemory, Recall, RecallRequest, RetrievedMemory, system_entropy,
+    MemoryFilter, MemoryKind, MemorySource, QuotedMemory, RecallRequest, RecallResponse,
+    RetrievedMemory, system_entropy,
 };
 use tokio::time::timeout;
 
@@ -14,8 +15,12 @@ use crate::prelude::*;
 
 /// Longest text of one memory in a prompt, in characters.
 const LINE_CHARACTERS_MAX: usize = 240;
+/// What the record of a run says of a turn for which memory is there and did not answer.
+pub(super) const WITHOUT_MEMORY: &str = "ran without memory, which did not answer";
+/// Longest text of a run's outcome in a prompt, in characters, because its steps tell how it went.
+const RUN_CHARACTERS_MAX: usize = 800;
 
-/// The memory port with a time budget. Cheap to clone.
+/// A client of the memory port, with a time budget. Cheap to clone.
 #[derive(Clone)]
 pub struct MemoryClient {
     provider: Option<Arc<dyn MemoryProvider>>,
@@ -29,33 +34,40 @@ reprise_types::show_fields!(MemoryClient { budget });
 #[serde(rename_all = "snake_case", tag = "state", content = "why")]
 pub enum RecallStatus {
     Off,
-    /// It answered, possibly with nothing.
+    /// Memory replied, possibly with no results.
     Answered,
-    /// It did not answer within the budget.
+    /// Memory did not reply within the budget.
     Late,
-    /// It failed, with this message.
+    /// Memory failed, with this message.
     Failed(String),
+}
+
+impl RecallStatus {
+    /// Whether memory is there and did not answer, so that the turn went on without it.
+    pub fn is_missed(&self) -> bool {
+        matches!(self, Self::Late | Self::Failed(_))
+    }
 }
 
 /// A sanitised answer of memory.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MemoryAnswer {
-    pub asked: RecallStatus,
-    /// The answer: at most as many results as requested, scores finite.
-    pub recall: Option<Recall>,
-    pub took: Duration,
-    /// Random, per answer; names the frame of its block in a prompt.
+    pub status: RecallStatus,
+    /// The recall, with at most as many results as requested, and finite scores.
+    pub recall: Option<RecallResponse>,
+    pub duration: Duration,
+    /// A random number of this answer, which names the frame of its block in a prompt.
     pub nonce: u128,
 }
 
 impl MemoryClient {
-    /// A client with this time budget per call; `None` for a host without memory.
+    /// Creates a client with a time budget per call; `None` for a host without memory.
     pub fn new(provider: Option<Arc<dyn MemoryProvider>>, budget: Duration) -> Self {
         Self { provider, budget }
     }
 
     /// Runs a recall; empty `kinds` means all.
-    pub async fn ask(&self, query: &str, top_k: usize, kinds: &[MemoryKind]) -> MemoryAnswer {
+    pub async fn recall(&self, query: &str, top_k: usize, kinds: &[MemoryKind]) -> MemoryAnswer {
         let request = RecallRequest {
             top_k,
             filter: MemoryFilter {
@@ -66,27 +78,27 @@ impl MemoryClient {
         };
         let began = Instant::now();
         let answer = self
-            .boxed(|memory| async move { memory.recall_request(request).await })
+            .call_with_budget(|memory| async move { memory.execute_recall(request).await })
             .await;
-        let (asked, recall) = match answer {
-            Ok(recall) => (RecallStatus::Answered, Some(made_safe(recall, top_k))),
-            Err(asked) => (asked, None),
+        let (status, recall) = match answer {
+            Ok(recall) => (RecallStatus::Answered, Some(sanitize_recall(recall, top_k))),
+            Err(status) => (status, None),
         };
         MemoryAnswer {
-            asked,
+            status,
             recall,
-            took: began.elapsed(),
+            duration: began.elapsed(),
             nonce: system_entropy(),
         }
     }
 
     /// Reports an event of a run to memory. Failures are only logged.
-    pub async fn tell<F, Fut>(&self, what: F)
+    pub async fn report<F, Fut>(&self, what: F)
     where
         F: FnOnce(Arc<dyn MemoryProvider>) -> Fut,
         Fut: Future<Output = Result<(), MemoryError>> + Send + 'static,
     {
-        match self.boxed(what).await {
+        match self.call_with_budget(what).await {
             Ok(()) | Err(RecallStatus::Off | RecallStatus::Answered) => {}
             Err(RecallStatus::Late) => {
                 tracing::warn!("memory did not acknowledge an event of a run");
@@ -98,7 +110,7 @@ impl MemoryClient {
     }
 
     /// Runs a call on a task of its own, which isolates the host from delays and panics.
-    async fn boxed<T, F, Fut>(&self, call: F) -> Result<T, RecallStatus>
+    async fn call_with_budget<T, F, Fut>(&self, call: F) -> Result<T, RecallStatus>
     where
         T: Send + 'static,
         F: FnOnce(Arc<dyn MemoryProvider>) -> Fut,
@@ -122,29 +134,36 @@ impl MemoryClient {
 }
 
 impl MemoryAnswer {
-    /// The results, best first; empty where memory did not answer.
+    /// Returns the results, best first; empty if memory did not reply.
     pub fn results(&self) -> &[RetrievedMemory] {
         self.recall.as_ref().map_or(&[], |recall| &recall.results)
     }
 
-    pub fn records(&self) -> Vec<RecordId> {
+    pub fn record_ids(&self) -> Vec<RecordId> {
         let results = self.results().iter();
         results.map(|found| found.record.id).collect()
     }
 
-    /// The results under `head`, in the frame for quoted memory; `None` where there are none.
-    pub fn block(&self, head: &str) -> Option<String> {
+    /// Renders the results under `head`, in the frame for quoted memory; `None` without results.
+    pub fn render_block(&self, head: &str) -> Option<String> {
         let mut memory = QuotedMemory::new(self.nonce);
         for found in self.results() {
             let record = &found.record;
             let words: Vec<&str> = record.text.split_whitespace().collect();
-            let text: String = words.join(" ").chars().take(LINE_CHARACTERS_MAX).collect();
+            let most = match record.source {
+                MemorySource::TrajectoryOutcome => RUN_CHARACTERS_MAX,
+                _ => LINE_CHARACTERS_MAX,
+            };
+            let text: String = words.join(" ").chars().take(most).collect();
             let (date, kind) = (record.timestamp.format("%Y-%m-%d"), record.kind);
             let (score, id) = (found.sona_score, record.id);
             let by = found.published.as_ref();
             let by = by.map(|by| format!(" published by {}, version {}", by.author, by.version));
             let by = by.unwrap_or_default();
-            memory.line(&format!("- [{date} {kind} {score:.2} {id}{by}] "), &text);
+            memory.add_line(&format!("- [{date} {kind} {score:.2} {id}{by}] "), &text);
+        }
+        if let Some(note) = self.recall.as_ref().and_then(RecallResponse::chain_note) {
+            memory.add_line("- ", note);
         }
         let quoted = memory.into_text();
         (!quoted.is_empty()).then(|| format!("{head}\n{quoted}"))
@@ -152,7 +171,7 @@ impl MemoryAnswer {
 }
 
 /// Drops surplus results and replaces scores that are not finite.
-fn made_safe(mut recall: Recall, top_k: usize) -> Recall {
+fn sanitize_recall(mut recall: RecallResponse, top_k: usize) -> RecallResponse {
     recall.results.truncate(top_k);
     for found in &mut recall.results {
         for score in [&mut found.score, &mut found.sona_score] {

@@ -14,7 +14,7 @@ pub enum Capability {
 impl Capability {
     pub(crate) const ALL: [Self; 3] = [Self::Terminal, Self::Researcher, Self::Writer];
 
-    /// The name in the event contract.
+    /// Returns the name in the event contract.
     pub fn name(self) -> &'static str {
         match self {
             Self::Terminal => "terminal",
@@ -23,7 +23,7 @@ impl Capability {
         }
     }
 
-    /// The heading of memories in its prompt.
+    /// Returns the heading of memories in the worker's prompt.
     pub fn memory_heading(self) -> &'static str {
         match self {
             Self::Terminal | Self::Researcher => "Relevant history:",
@@ -32,23 +32,23 @@ impl Capability {
     }
 }
 
-/// A task, as a model's plan has it: `worker` says which.
+/// A task in the form of a model's plan, where the field `worker` names the worker.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(tag = "worker")]
 pub enum Task {
     /// A shell command in a folder of the workspace, after writing these files there.
     #[serde(rename = "terminal")]
     Run {
-        /// Relative to the workspace.
+        /// Path of the folder, relative to the workspace.
         #[serde(default)]
         folder: String,
-        /// Paths relative to the folder, with texts.
+        /// Texts of the files, by their paths relative to the folder.
         #[serde(default)]
         files: BTreeMap<String, String>,
-        /// For `/bin/sh -c`.
+        /// Command for `/bin/sh -c`.
         command: String,
-        /// Other commands that would do. What memory says has worked comes first; the next is tried
-        /// where one fails.
+        /// Alternative commands. One that worked before, according to memory, comes first; if one
+        /// fails, the next is tried.
         #[serde(default)]
         instead: Vec<String>,
     },
@@ -61,7 +61,7 @@ pub enum Task {
     /// The next version of a document.
     #[serde(rename = "writer")]
     Write {
-        /// Relative to the workspace.
+        /// Path of the document, relative to the workspace.
         path: String,
         text: String,
         /// A one-sentence summary of this version.

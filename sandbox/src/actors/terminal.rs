@@ -1,19 +1,20 @@
-//! The terminal's task: writes files, then runs the command that memory says works, and the next
-//! where it fails.
+//! The terminal's task: it writes files, then runs the command that works according to memory, and
+//! the next one if that fails.
 
 mod command;
 
 use std::collections::BTreeMap;
 
+use super::SystemContext;
 use super::emitter::EventDraft;
 use super::events::{ToolResult, WorkerEvents};
-use super::experience::Vote;
-use super::turn::Outcome;
-use super::workspace::WorkspaceError;
+use super::experience::{FAILED, Vote, WORKED};
+use super::turn::TurnOutcome;
+use super::workspace::WorkerDirectoryError;
 use crate::prelude::*;
 
 pub use command::CommandLimits;
-use command::{Ended, Ran};
+use command::{CommandEnd, CommandReport};
 
 pub(super) const ROLE: &str = "You are the terminal: you run commands in the workspace and report what they did, exit code \
      and all.";
@@ -21,102 +22,128 @@ pub(super) const TOOL: &str = "bash";
 /// Most commands of one task that are tried.
 const COMMANDS_MAX: usize = 4;
 /// Longest quote of a command's output in a summary, in characters.
-const SAID_CHARACTERS_MAX: usize = 160;
+const QUOTE_CHARACTERS_MAX: usize = 160;
 
 /// Runs a command after writing its files.
-pub(super) async fn run(
-    workspace: Workspace,
+pub(super) async fn run_command(
+    workspace: WorkerDirectory,
     folder: &str,
     files: &BTreeMap<String, String>,
     command: &str,
     limits: Arc<CommandLimits>,
-) -> Ran {
+) -> CommandReport {
     let (folder, files, command) = (folder.to_owned(), files.clone(), command.to_owned());
-    let ran = tokio::task::spawn_blocking(move || match prepared(&workspace, &folder, &files) {
-        Ok(folder) => command::run(&command, &folder, &limits),
-        Err(error) => Ran::not_started(error.to_string()),
-    });
-    ran.await
-        .unwrap_or_else(|error| Ran::not_started(error.to_string()))
+    let report =
+        tokio::task::spawn_blocking(move || match write_files(&workspace, &folder, &files) {
+            Ok(folder) => command::run_shell(&command, &folder, &limits),
+            Err(error) => CommandReport::not_started(error.to_string()),
+        });
+    report
+        .await
+        .unwrap_or_else(|error| CommandReport::not_started(error.to_string()))
 }
 
-/// The commands of a task, those first that memory says have worked, those last that failed.
-pub(super) fn by_experience(
+/// Orders the commands of a task: those that worked before, according to memory, come first, and
+/// those that failed last.
+pub(super) fn order_commands(
     command: &str,
     instead: &[String],
-    memory: &MemoryAnswer,
+    context: &SystemContext,
 ) -> Vec<String> {
     let all = std::iter::once(command).chain(instead.iter().map(String::as_str));
-    let voted = all.map(|command| (command.to_owned(), Vote::of_command(memory, command).sum));
-    let mut voted: Vec<(String, f32)> = voted.collect();
-    // A stable sort: what memory does not know keeps the plan's order.
-    voted.sort_by(|a, b| b.1.total_cmp(&a.1));
-    voted.truncate(COMMANDS_MAX);
-    voted.into_iter().map(|(command, _)| command).collect()
+    let ranked = all.map(|command| (command.to_owned(), Vote::for_command(context, command).sum));
+    let mut ranked: Vec<(String, f32)> = ranked.collect();
+    // The sort is stable, so that commands that memory does not know keep the plan's order.
+    ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
+    ranked.truncate(COMMANDS_MAX);
+    ranked.into_iter().map(|(command, _)| command).collect()
 }
 
-/// Whether the next command can do better.
-pub(super) fn may_go_on(ran: &Ran) -> bool {
-    matches!(ran.ended, Ended::Exit(code) if code != 0)
+/// Describes the command that the terminal takes first because of memory; `None` if it is the one
+/// of the plan.
+pub(super) fn describe_choice(planned: &str, ordered: &[String]) -> Option<String> {
+    let first = ordered.first().filter(|first| *first != planned)?;
+    Some(format!("runs `{first}` first, not `{planned}`"))
 }
 
-/// The event of one command's end.
-pub(super) fn result(ran: &Ran, events: WorkerEvents<'_>, started_at: &str) -> EventDraft {
-    let summary = summary_of(ran);
+/// Returns whether another command may succeed where this one failed.
+pub(super) fn is_retryable(report: &CommandReport) -> bool {
+    matches!(report.end, CommandEnd::Exit(code) if code != 0)
+}
+
+/// Builds the event of one command's end.
+pub(super) fn build_result_event(
+    report: &CommandReport,
+    events: WorkerEvents<'_>,
+    started_at: &str,
+) -> EventDraft {
+    let summary = summarize(report, None);
     let result = ToolResult {
         started_at,
-        duration_ms: ran.duration_ms,
-        output: &ran.output,
-        output_bytes: ran.output_bytes,
-        error: (ran.ended != Ended::Exit(0)).then_some(summary.as_str()),
+        duration_ms: report.duration_ms,
+        output: &report.output,
+        output_bytes: report.output_bytes,
+        error: (report.end != CommandEnd::Exit(0)).then_some(summary.as_str()),
     };
-    events.tool_result(TOOL, &result)
+    events.tool_result_event(TOOL, &result)
 }
 
-/// The outcome of the last command that was run, with the events of all.
-pub(super) fn outcome(ran: &Ran, command: String, events: Vec<EventDraft>) -> Outcome {
-    let (status, failure) = match &ran.ended {
-        Ended::Exit(0) => (WorkerStatus::Completed, None),
-        Ended::TimedOut => (WorkerStatus::Failed, Some(FailureKind::Timeout)),
-        Ended::NotStarted(_) => (WorkerStatus::Failed, Some(FailureKind::Unknown)),
-        Ended::Exit(_) | Ended::Killed => (WorkerStatus::Failed, Some(kind_of(&ran.output))),
+/// Builds the turn's outcome from the last command, with the events of all commands.
+pub(super) fn build_outcome(
+    report: &CommandReport,
+    command: String,
+    events: Vec<EventDraft>,
+) -> TurnOutcome {
+    let (status, failure) = match &report.end {
+        CommandEnd::Exit(0) => (WorkerStatus::Completed, None),
+        CommandEnd::TimedOut => (WorkerStatus::Failed, Some(FailureKind::Timeout)),
+        CommandEnd::NotStarted(_) => (WorkerStatus::Failed, Some(FailureKind::Unknown)),
+        CommandEnd::Exit(_) | CommandEnd::Killed => {
+            (WorkerStatus::Failed, Some(classify_failure(&report.output)))
+        }
     };
-    Outcome {
+    TurnOutcome {
         status,
         failure,
-        progress: ran.sentence(),
+        progress: report.describe_end(),
         findings: Vec::new(),
+        summary: summarize(report, Some(&command)),
         command: Some(command),
+        choice: None,
         events,
-        summary: summary_of(ran),
     }
 }
 
-fn summary_of(ran: &Ran) -> String {
-    let line = ran.informative_line().chars();
-    let line: String = line.take(SAID_CHARACTERS_MAX).collect();
-    let what = match ran.ended {
-        Ended::Exit(0) => "worked",
-        _ => "failed",
+/// Tells in one line how a command ended, and which one if it is named.
+fn summarize(report: &CommandReport, command: Option<&str>) -> String {
+    let line = report.informative_line().chars();
+    let line: String = line.take(QUOTE_CHARACTERS_MAX).collect();
+    let what = match report.end {
+        CommandEnd::Exit(0) => WORKED,
+        _ => FAILED,
     };
-    format!("{what}, {}: {line}", ran.sentence())
+    let end = report.describe_end();
+    match command {
+        Some(command) => format!("{what} with `{command}`, {end}: {line}"),
+        None => format!("{what}, {end}: {line}"),
+    }
 }
 
-/// Writes a command's files; returns the folder that it runs in.
-fn prepared(
-    workspace: &Workspace,
+/// Writes a command's files; returns the folder in which it runs.
+fn write_files(
+    workspace: &WorkerDirectory,
     folder: &str,
     files: &BTreeMap<String, String>,
-) -> Result<PathBuf, WorkspaceError> {
-    let place = workspace.folder(folder)?;
+) -> Result<PathBuf, WorkerDirectoryError> {
+    let run_folder = workspace.create_folder(folder)?;
     for (path, text) in files {
         workspace.write(&format!("{folder}/{path}"), text)?;
     }
-    Ok(place)
+    Ok(run_folder)
 }
 
-/// Classifies a failure by the command's output: outside causes, or the run's own.
-fn kind_of(output: &str) -> FailureKind {
+/// Classifies a failure by the command's output, as an outside cause or as the run's own.
+fn classify_failure(output: &str) -> FailureKind {
     const SIGNS: [(FailureKind, &[&str]); 3] = [
         (
             FailureKind::RateLimit,
@@ -143,10 +170,10 @@ fn kind_of(output: &str) -> FailureKind {
         ),
     ];
     let output = output.to_lowercase();
-    let named = SIGNS
+    let matching = SIGNS
         .iter()
         .find(|(_, signs)| signs.iter().any(|sign| output.contains(sign)));
-    named.map_or(FailureKind::Validation, |(kind, _)| *kind)
+    matching.map_or(FailureKind::Validation, |(kind, _)| *kind)
 }
 
 #[cfg(test)]

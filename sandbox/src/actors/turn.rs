@@ -1,7 +1,8 @@
-//! One turn of one worker: its input, its report, and its trace (M42).
+//! One turn of one worker: its input, its report, and its trace.
 
 use reprise_types::FailKind;
 
+use super::SystemContext;
 use super::emitter::EventDraft;
 use super::memory_client::RecallStatus;
 use super::task::Capability;
@@ -12,7 +13,7 @@ use crate::prelude::*;
 pub struct TurnContext {
     pub run_id: String,
     pub call_id: String,
-    /// The desktop, which is the session.
+    /// Id of the desktop, which is the session.
     pub desktop_id: String,
     pub objective: String,
     pub task: Task,
@@ -23,14 +24,14 @@ pub struct TurnContext {
 #[serde(rename_all = "snake_case")]
 pub enum WorkerStatus {
     Completed,
-    /// Tried and not done.
+    /// The worker tried and did not succeed.
     Failed,
-    /// Not even tried.
+    /// The worker did not try.
     Blocked,
 }
 
 impl WorkerStatus {
-    /// The name in the event contract.
+    /// Returns the name in the event contract.
     pub fn name(self) -> &'static str {
         match self {
             Self::Completed => "completed",
@@ -52,13 +53,14 @@ pub enum FailureKind {
     Validation,
     /// The provider of a model or service failed.
     Provider,
-    /// None of these.
+    /// The failure has another kind.
     Unknown,
 }
 
 impl FailureKind {
-    /// The kind of failure for learning (C34). A timed-out command is the run's own failure.
-    pub fn fail_kind(self) -> FailKind {
+    /// Converts to the kind of failure for learning. A command that timed out is the run's own
+    /// failure.
+    pub fn to_fail_kind(self) -> FailKind {
         match self {
             Self::Network => FailKind::Network,
             Self::Auth => FailKind::Auth,
@@ -72,18 +74,20 @@ impl FailureKind {
 #[derive(Debug, Clone, PartialEq)]
 pub struct WorkerReport {
     pub status: WorkerStatus,
-    /// Why it did not complete; `None` where it did.
+    /// Why it did not complete; `None` if it did.
     pub failure: Option<FailureKind>,
     pub summary: String,
-    pub system_context: String,
-    /// The command that decided; `None` for other workers.
+    /// What the worker knew when it began.
+    pub context: SystemContext,
+    /// The last command, which decided the status; `None` for workers other than the terminal.
     pub command: Option<String>,
-    pub memory: MemoryAnswer,
+    /// What the worker did otherwise because of memory, in one clause.
+    pub choice: Option<String>,
 }
 
 /// The result of a turn before it is reported.
 #[derive(Debug)]
-pub(super) struct Outcome {
+pub(super) struct TurnOutcome {
     pub(super) status: WorkerStatus,
     pub(super) failure: Option<FailureKind>,
     /// One line, without the objective.
@@ -92,59 +96,51 @@ pub(super) struct Outcome {
     pub(super) progress: String,
     /// Claims for the report, each with its evidence.
     pub(super) findings: Vec<(String, String)>,
-    /// The command that decided, of a terminal.
+    /// The last command of a terminal, which decided the status.
     pub(super) command: Option<String>,
-    /// Events of the work itself.
+    /// What the worker did otherwise because of memory, in one clause.
+    pub(super) choice: Option<String>,
+    /// The events of the work itself.
     pub(super) events: Vec<EventDraft>,
 }
 
-/// The trace of one turn: the recall, and what was injected into the prompt.
+/// The trace of one turn: its recall, and what was injected into the prompt.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Turn {
+pub struct TurnTrace {
     /// `conductor` or a worker's capability.
     pub actor: String,
     /// Number of the turn within the run, from 1.
     pub number: usize,
     pub memory: RecallStatus,
-    /// The records in the prompt.
+    /// Records in the prompt.
     pub records: Vec<RecordId>,
     /// Bytes of memory in the prompt.
     pub injected_bytes: usize,
     /// Duration of the recall in microseconds.
     pub recall_us: u64,
+    /// What the worker did otherwise because of memory, in one clause.
+    pub choice: Option<String>,
 }
 
-impl Turn {
+impl TurnTrace {
     pub(super) fn new(
         actor: Option<Capability>,
         number: usize,
-        remembered: &MemoryAnswer,
+        answer: &MemoryAnswer,
         injected: Option<&str>,
     ) -> Self {
         Self {
             actor: actor.map_or("conductor", Capability::name).to_owned(),
             number,
-            memory: remembered.asked.clone(),
-            records: remembered.records(),
+            memory: answer.status.clone(),
+            records: answer.record_ids(),
             injected_bytes: injected.map_or(0, str::len),
-            recall_us: micros(remembered.took),
+            recall_us: to_micros(answer.duration),
+            choice: None,
         }
-    }
-
-    /// Adds another recall for the same turn.
-    pub(super) fn add_recall(&mut self, remembered: &MemoryAnswer) {
-        for record in remembered.records() {
-            if !self.records.contains(&record) {
-                self.records.push(record);
-            }
-        }
-        if self.memory == RecallStatus::Answered {
-            self.memory = remembered.asked.clone();
-        }
-        self.recall_us = self.recall_us.max(micros(remembered.took));
     }
 }
 
-fn micros(took: Duration) -> u64 {
-    u64::try_from(took.as_micros()).unwrap_or(u64::MAX)
+fn to_micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }

@@ -2,18 +2,18 @@
 
 use reprise_types::MemoryKind;
 
-use super::emitter::{Emitter, EventDraft};
+use super::emitter::{EventDraft, EventEmitter};
 use super::events::WorkerEvents;
-use super::memory_client::MemoryClient;
+use super::memory_client::{MemoryClient, WITHOUT_MEMORY};
 use super::task::Capability;
 use super::terminal::{self, CommandLimits};
-use super::turn::{Outcome, WorkerReport};
-use super::{researcher, writer};
+use super::turn::{TurnOutcome, WorkerReport};
+use super::{SystemContext, researcher, writer};
 use crate::prelude::*;
 
-/// Records recalled for one turn (M39).
+/// Number of records recalled for one turn.
 const MEMORIES: usize = 3;
-/// Kinds of records that the writer relates a document to (M39).
+/// Kinds of records to which the writer relates a document.
 const PRIOR_WORK: [MemoryKind; 2] = [MemoryKind::Finding, MemoryKind::Pattern];
 
 #[derive(Debug, Default)]
@@ -22,10 +22,10 @@ pub struct WorkerActor;
 #[derive(Clone)]
 pub struct WorkerArguments {
     pub capability: Capability,
-    pub emitter: Emitter,
-    pub workspace: Workspace,
+    pub emitter: EventEmitter,
+    pub workspace: WorkerDirectory,
     pub commands: Arc<CommandLimits>,
-    /// The user's memory, if any (M41).
+    /// The user's memory, if there is one.
     pub memory_provider: Option<Arc<dyn MemoryProvider>>,
     /// Time budget of a call to memory.
     pub memory_budget: Duration,
@@ -37,7 +37,7 @@ reprise_types::show_fields!(WorkerArguments { capability });
 pub enum WorkerMsg {
     Run {
         turn: TurnContext,
-        /// The report; an error where it could not be logged.
+        /// Receives the report; an error if the turn could not be logged.
         reply: RpcReplyPort<Result<WorkerReport, EventStoreError>>,
     },
 }
@@ -73,63 +73,67 @@ impl Actor for WorkerActor {
         state: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
         let WorkerMsg::Run { turn, reply } = message;
-        let _gone = reply.send(state.turn(&turn).await).is_err();
+        let _receiver_gone = reply.send(state.run_turn(&turn).await).is_err();
         Ok(())
     }
 }
 
-/// The system prompt of a turn: role, objective and recalled memories.
-pub fn get_system_context(worker: Capability, objective: &str, memory: &MemoryAnswer) -> String {
+/// Builds the system context of a turn: role, objective and recalled memories.
+pub fn build_system_context(
+    worker: Capability,
+    objective: &str,
+    memory: MemoryAnswer,
+) -> SystemContext {
     let role = match worker {
         Capability::Terminal => terminal::ROLE,
         Capability::Researcher => researcher::ROLE,
         Capability::Writer => writer::ROLE,
     };
-    let wanted = format!("{role}\n\nObjective: {objective}");
-    match memory.block(worker.memory_heading()) {
-        Some(memory) => format!("{wanted}\n\n{memory}"),
-        None => wanted,
-    }
+    SystemContext::new(role, worker, objective, memory)
 }
 
 impl WorkerState {
-    async fn turn(&self, turn: &TurnContext) -> Result<WorkerReport, EventStoreError> {
+    async fn run_turn(&self, turn: &TurnContext) -> Result<WorkerReport, EventStoreError> {
         let WorkerArguments {
             capability,
             emitter,
             ..
         } = &self.arguments;
-        let memory = self.ask_memory(turn).await;
-        let started_at = emitter.now();
-        // The prompt is made before the work, which reads what it says.
-        let system_context = get_system_context(*capability, &turn.objective, &memory);
+        let memory = self.recall_for_turn(turn).await;
+        let started_at = emitter.format_now();
+        // The work reads memory from here and nowhere else.
+        let context = build_system_context(*capability, &turn.objective, memory);
         let outcome = if turn.task.capability() == *capability {
-            let events = self.events(turn, &started_at);
-            let mut started = vec![events.progress("started", &turn.objective)];
-            started.extend(begun(events, &turn.task));
+            let events = self.turn_events(turn, &started_at);
+            let mut started = vec![events.progress_event("started", &turn.objective)];
+            if context.memory().status.is_missed() {
+                let missed = format!("the {} {WITHOUT_MEMORY}", capability.name());
+                started.push(events.progress_event("started", &missed));
+            }
+            started.extend(build_start_events(events, &turn.task));
             emitter.emit(started).await?;
-            self.work(turn, &started_at, &memory).await
+            self.run_task(turn, &started_at, &context).await
         } else {
-            not_ours(*capability, turn)
+            refuse_task(*capability, turn)
         };
         let report = WorkerReport {
             status: outcome.status,
             failure: outcome.failure,
             summary: format!("{}: {}", turn.objective, outcome.summary),
-            system_context,
             command: outcome.command,
-            memory,
+            choice: outcome.choice,
+            context,
         };
-        let now = emitter.now();
-        let mut done = outcome.events;
-        let events = self.events(turn, &now);
-        done.push(events.progress(report.status.name(), &outcome.progress));
-        done.push(events.report(&report, &outcome.findings));
-        emitter.emit(done).await?;
+        let now = emitter.format_now();
+        let mut drafts = outcome.events;
+        let events = self.turn_events(turn, &now);
+        drafts.push(events.progress_event(report.status.name(), &outcome.progress));
+        drafts.push(events.report_event(&report, &outcome.findings));
+        emitter.emit(drafts).await?;
         Ok(report)
     }
 
-    fn events<'a>(&self, turn: &'a TurnContext, now: &'a str) -> WorkerEvents<'a> {
+    fn turn_events<'a>(&self, turn: &'a TurnContext, now: &'a str) -> WorkerEvents<'a> {
         WorkerEvents {
             role: self.arguments.capability.name(),
             turn,
@@ -137,8 +141,8 @@ impl WorkerState {
         }
     }
 
-    /// The turn's recall: by the summary of a document, for other tasks by the objective.
-    async fn ask_memory(&self, turn: &TurnContext) -> MemoryAnswer {
+    /// Recalls for a turn: with the summary of a document, or with the objective for other tasks.
+    async fn recall_for_turn(&self, turn: &TurnContext) -> MemoryAnswer {
         let (query, kinds): (&str, &[MemoryKind]) = match &turn.task {
             Task::Write { summary, .. } if summary.trim().is_empty() => {
                 (&turn.objective, &PRIOR_WORK)
@@ -146,10 +150,15 @@ impl WorkerState {
             Task::Write { summary, .. } => (summary, &PRIOR_WORK),
             Task::Run { .. } | Task::Search { .. } => (&turn.objective, &[]),
         };
-        self.memory.ask(query, MEMORIES, kinds).await
+        self.memory.recall(query, MEMORIES, kinds).await
     }
 
-    async fn work(&self, turn: &TurnContext, started_at: &str, memory: &MemoryAnswer) -> Outcome {
+    async fn run_task(
+        &self,
+        turn: &TurnContext,
+        started_at: &str,
+        context: &SystemContext,
+    ) -> TurnOutcome {
         let WorkerArguments {
             emitter, workspace, ..
         } = &self.arguments;
@@ -160,73 +169,92 @@ impl WorkerState {
                 command,
                 instead,
             } => {
-                let commands = terminal::by_experience(command, instead, memory);
+                let commands = terminal::order_commands(command, instead, context);
+                let choice = terminal::describe_choice(command, &commands);
                 let mut events = Vec::new();
                 let mut last = None;
                 for command in commands {
-                    let began = emitter.now();
+                    let began = emitter.format_now();
                     let call = self
-                        .events(turn, &began)
-                        .tool_call(terminal::TOOL, &command);
+                        .turn_events(turn, &began)
+                        .tool_call_event(terminal::TOOL, &command);
                     let limits = Arc::clone(&self.arguments.commands);
-                    let ran = terminal::run(workspace.clone(), folder, files, &command, limits);
-                    let ran = ran.await;
-                    let now = emitter.now();
-                    let done = self.events(turn, &now);
-                    events.extend([call, terminal::result(&ran, done, &began)]);
-                    let goes_on = terminal::may_go_on(&ran);
-                    last = Some((ran, command));
-                    if !goes_on {
+                    let report =
+                        terminal::run_command(workspace.clone(), folder, files, &command, limits);
+                    let report = report.await;
+                    let now = emitter.format_now();
+                    let events_now = self.turn_events(turn, &now);
+                    events.extend([
+                        call,
+                        terminal::build_result_event(&report, events_now, &began),
+                    ]);
+                    let is_retried = terminal::is_retryable(&report);
+                    last = Some((report, command));
+                    if !is_retried {
                         break;
                     }
                 }
                 match last {
-                    Some((ran, command)) => terminal::outcome(&ran, command, events),
-                    None => not_ours(self.arguments.capability, turn),
+                    Some((report, command)) => TurnOutcome {
+                        choice,
+                        ..terminal::build_outcome(&report, command, events)
+                    },
+                    None => refuse_task(self.arguments.capability, turn),
                 }
             }
             Task::Search { words } => {
-                let found = researcher::look_up(workspace.clone(), words, memory).await;
-                let now = emitter.now();
-                let events = self.events(turn, &now);
-                researcher::outcome(workspace.clone(), found, words, events, started_at).await
+                let lines = researcher::search_workspace(workspace.clone(), words, context).await;
+                let choice = researcher::describe_choice(&lines);
+                let now = emitter.format_now();
+                let events = self.turn_events(turn, &now);
+                TurnOutcome {
+                    choice,
+                    ..researcher::build_outcome(workspace.clone(), lines, words, events, started_at)
+                        .await
+                }
             }
             Task::Write {
                 path,
                 text,
                 summary,
             } => {
-                let revised = writer::revise(workspace.clone(), path, text, memory.results()).await;
-                let (now, patch_id) = (emitter.now(), emitter.id());
-                writer::outcome(&revised, path, summary, self.events(turn, &now), &patch_id)
+                let related = context.memory().results();
+                let revised = writer::write_revision(workspace.clone(), path, text, related).await;
+                let (now, patch_id) = (emitter.format_now(), emitter.new_id());
+                let events = self.turn_events(turn, &now);
+                TurnOutcome {
+                    choice: writer::describe_choice(related),
+                    ..writer::build_outcome(&revised, path, summary, events, &patch_id)
+                }
             }
         }
     }
 }
 
-/// The events at the beginning of a task.
-fn begun(events: WorkerEvents<'_>, task: &Task) -> Vec<EventDraft> {
+/// Builds the events at the beginning of a task.
+fn build_start_events(events: WorkerEvents<'_>, task: &Task) -> Vec<EventDraft> {
     match task {
-        // Said with each command.
+        // Each command emits its own event.
         Task::Run { .. } => Vec::new(),
-        Task::Search { words } => vec![events.tool_call(researcher::TOOL, &words.join(" "))],
+        Task::Search { words } => vec![events.tool_call_event(researcher::TOOL, &words.join(" "))],
         Task::Write { path, summary, .. } => {
-            let document = events.document(path, 0);
-            vec![document.started(), document.progress(summary)]
+            let document = events.document_events(path, 0);
+            vec![document.started_event(), document.progress_event(summary)]
         }
     }
 }
 
-fn not_ours(worker: Capability, turn: &TurnContext) -> Outcome {
+fn refuse_task(worker: Capability, turn: &TurnContext) -> TurnOutcome {
     let (own, wanted) = (worker.name(), turn.task.capability().name());
     let summary = format!("the {own} does not do the {wanted}'s work");
-    Outcome {
+    TurnOutcome {
         status: WorkerStatus::Blocked,
         failure: Some(FailureKind::Unknown),
         progress: summary.clone(),
         summary,
         findings: Vec::new(),
         command: None,
+        choice: None,
         events: Vec::new(),
     }
 }

@@ -1,12 +1,12 @@
-//! The writer's task: the next version of a living document, whose newest version is a file with
-//! every version beside it.
+//! The writer's task: the next version of a living document. The newest version is a file, and all
+//! versions are stored in a hidden folder next to it.
 
 use reprise_types::RetrievedMemory;
 
 use super::events::WorkerEvents;
-use super::experience::source_of;
-use super::turn::Outcome;
-use super::workspace::WorkspaceError;
+use super::experience::find_source;
+use super::turn::TurnOutcome;
+use super::workspace::WorkerDirectoryError;
 use crate::prelude::*;
 
 pub(super) const ROLE: &str = "You are the writer: you keep living documents, version by version, and relate them to prior \
@@ -15,17 +15,20 @@ pub(super) const ROLE: &str = "You are the writer: you keep living documents, ve
 const VERSIONS_MAX: u64 = 10_000;
 
 /// Writes the document's next version, with its text and related prior work.
-pub(super) async fn revise(
-    workspace: Workspace,
+pub(super) async fn write_revision(
+    workspace: WorkerDirectory,
     path: &str,
     text: &str,
     related: &[RetrievedMemory],
-) -> Result<Revision, WorkspaceError> {
-    // By document and id only: quoted texts would be found, reported and stored again.
-    let cited = related.iter().map(|found| match source_of(&found.record) {
-        Some(source) => format!("`{source}` ({})", found.record.id),
-        None => found.record.id.to_string(),
-    });
+) -> Result<DocumentRevision, WorkerDirectoryError> {
+    // Prior work is cited by document and id only, because quoted texts would be found, reported
+    // and stored again.
+    let cited = related
+        .iter()
+        .map(|found| match find_source(&found.record) {
+            Some(source) => format!("`{source}` ({})", found.record.id),
+            None => found.record.id.to_string(),
+        });
     let ids: Vec<String> = cited.collect();
     let text = match ids.as_slice() {
         [] => text.to_owned(),
@@ -35,71 +38,86 @@ pub(super) async fn revise(
             ids.join(", ")
         ),
     };
-    let (path, named) = (path.to_owned(), path.to_owned());
-    let written = tokio::task::spawn_blocking(move || next_version(&workspace, &path, &text)).await;
+    let (path, error_path) = (path.to_owned(), path.to_owned());
+    let written =
+        tokio::task::spawn_blocking(move || write_next_version(&workspace, &path, &text)).await;
     written.unwrap_or_else(|error| {
-        Err(WorkspaceError::Io {
-            path: named,
+        Err(WorkerDirectoryError::Io {
+            path: error_path,
             message: error.to_string(),
         })
     })
 }
 
-pub(super) fn outcome(
-    revised: &Result<Revision, WorkspaceError>,
+/// Describes what the writer adds because of memory; `None` without prior work.
+pub(super) fn describe_choice(related: &[RetrievedMemory]) -> Option<String> {
+    let first = related.first()?;
+    let what = find_source(&first.record).map_or_else(
+        || format!("memory {}", first.record.id),
+        |source| format!("`{source}`"),
+    );
+    Some(match related.len() {
+        1 => format!("cites {what}"),
+        several => format!("cites {what} and {} more", several - 1),
+    })
+}
+
+pub(super) fn build_outcome(
+    revised: &Result<DocumentRevision, WorkerDirectoryError>,
     path: &str,
     summary: &str,
     events: WorkerEvents<'_>,
     patch_id: &str,
-) -> Outcome {
+) -> TurnOutcome {
     let version = revised.as_ref().map_or(0, |revision| revision.version);
-    let events = events.document(path, version);
-    let mut done = Vec::new();
+    let events = events.document_events(path, version);
+    let mut drafts = Vec::new();
     let (status, failure, what) = match revised {
         Ok(revision) => {
-            if revision.changed() {
-                let (ops, kinds) = revision.ops();
-                done.push(events.patch(patch_id, &ops));
-                done.push(events.changeset(patch_id, summary, &kinds));
+            if revision.has_changed() {
+                let (ops, kinds) = revision.build_patch();
+                drafts.push(events.patch_event(patch_id, &ops));
+                drafts.push(events.changeset_event(patch_id, summary, &kinds));
             }
-            done.push(events.status(WorkerStatus::Completed, summary));
+            drafts.push(events.status_event(WorkerStatus::Completed, summary));
             let what = format!("{path} is at version {version}: {summary}");
             (WorkerStatus::Completed, None, what)
         }
         Err(error) => {
             let why = error.to_string();
-            done.push(events.status(WorkerStatus::Failed, &why));
+            drafts.push(events.status_event(WorkerStatus::Failed, &why));
             (WorkerStatus::Failed, Some(FailureKind::Unknown), why)
         }
     };
-    Outcome {
+    TurnOutcome {
         status,
         failure,
         summary: what,
         progress: summary.to_owned(),
         findings: Vec::new(),
         command: None,
-        events: done,
+        choice: None,
+        events: drafts,
     }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Revision {
-    /// From 1.
+pub(super) struct DocumentRevision {
+    /// Number of the version, from 1.
     version: u64,
     before: String,
     after: String,
 }
 
-impl Revision {
-    /// Whether the text changed; otherwise `version` is the existing one.
-    fn changed(&self) -> bool {
+impl DocumentRevision {
+    /// Returns whether the text changed; otherwise `version` is the existing one.
+    fn has_changed(&self) -> bool {
         self.before != self.after
     }
 
-    /// The patch between the two texts, in characters, without their common prefix and suffix, and
-    /// the kinds of its operations.
-    fn ops(&self) -> (Value, Vec<&'static str>) {
+    /// Builds the patch between the two texts, in characters and without their common prefix and
+    /// suffix; returns it with the kinds of its operations.
+    fn build_patch(&self) -> (Value, Vec<&'static str>) {
         let before: Vec<char> = self.before.chars().collect();
         let after: Vec<char> = self.after.chars().collect();
         let same = |(a, b): &(&char, &char)| a == b;
@@ -128,7 +146,11 @@ impl Revision {
 }
 
 /// Writes the next version, unless the text is unchanged.
-fn next_version(workspace: &Workspace, path: &str, text: &str) -> Result<Revision, WorkspaceError> {
+fn write_next_version(
+    workspace: &WorkerDirectory,
+    path: &str,
+    text: &str,
+) -> Result<DocumentRevision, WorkerDirectoryError> {
     let mut newest = 0;
     let mut before = String::new();
     while newest < VERSIONS_MAX {
@@ -143,14 +165,14 @@ fn next_version(workspace: &Workspace, path: &str, text: &str) -> Result<Revisio
         workspace.write(&version_path(path, version), text)?;
         workspace.write(path, text)?;
     }
-    Ok(Revision {
+    Ok(DocumentRevision {
         version,
         before,
         after: text.to_owned(),
     })
 }
 
-/// The path of a version; hidden, so that a search finds only the newest.
+/// Returns the path of a version, which is hidden, so that a search finds only the newest version.
 fn version_path(path: &str, version: u64) -> String {
     let (folder, name) = path.rsplit_once('/').unwrap_or((".", path));
     format!("{folder}/.versions/{name}/{version:05}")
@@ -160,24 +182,24 @@ fn version_path(path: &str, version: u64) -> String {
 mod tests {
     use super::*;
 
-    fn step(before: &str, after: &str) -> Value {
-        let revision = Revision {
+    fn build_patch_between(before: &str, after: &str) -> Value {
+        let revision = DocumentRevision {
             version: 1,
             before: before.to_owned(),
             after: after.to_owned(),
         };
-        revision.ops().0
+        revision.build_patch().0
     }
 
     #[test]
     fn versions_are_counted_kept_and_told_apart() {
         let folder = tempfile::tempdir().unwrap();
-        let workspace = Workspace::new(folder.path()).unwrap();
-        let first = next_version(&workspace, "runs/draft.md", "one").unwrap();
-        assert_eq!((first.version, first.changed()), (1, true));
-        let same = next_version(&workspace, "runs/draft.md", "one").unwrap();
-        assert_eq!((same.version, same.changed()), (1, false));
-        let second = next_version(&workspace, "runs/draft.md", "one two").unwrap();
+        let workspace = WorkerDirectory::new(folder.path()).unwrap();
+        let first = write_next_version(&workspace, "runs/draft.md", "one").unwrap();
+        assert_eq!((first.version, first.has_changed()), (1, true));
+        let same = write_next_version(&workspace, "runs/draft.md", "one").unwrap();
+        assert_eq!((same.version, same.has_changed()), (1, false));
+        let second = write_next_version(&workspace, "runs/draft.md", "one two").unwrap();
         assert_eq!(second.version, 2);
         assert_eq!(workspace.read("runs/draft.md").unwrap().unwrap(), "one two");
         let old = workspace.read("runs/.versions/draft.md/00001").unwrap();
@@ -187,19 +209,19 @@ mod tests {
     #[test]
     fn a_patch_is_the_smallest_single_step_in_characters() {
         assert_eq!(
-            step("caf\u{e9} au lait", "caf\u{e9} noir"),
+            build_patch_between("caf\u{e9} au lait", "caf\u{e9} noir"),
             json!([{ "op": "replace", "pos": 5, "len": 7, "text": "noir" }])
         );
         assert_eq!(
-            step("ab", "aXb"),
+            build_patch_between("ab", "aXb"),
             json!([{ "op": "insert", "pos": 1, "text": "X" }])
         );
         assert_eq!(
-            step("aXb", "ab"),
+            build_patch_between("aXb", "ab"),
             json!([{ "op": "delete", "pos": 1, "len": 1 }])
         );
         assert_eq!(
-            step("aa", "aaa"),
+            build_patch_between("aa", "aaa"),
             json!([{ "op": "insert", "pos": 2, "text": "a" }])
         );
     }

@@ -7,11 +7,12 @@ use std::time::Duration;
 use ractor::{ActorStatus, call_t};
 use reprise_types::{RecallRequest, UserId};
 
-use super::{AppConfig, AppError, AppState};
+use super::{AppError, AppState};
+use crate::app_config::AppConfig;
 use crate::memory_bridge::MemoryBridge;
 use crate::supervisor::ApplicationSupervisorMsg;
 
-fn config(folder: &tempfile::TempDir) -> AppConfig {
+fn new_config(folder: &tempfile::TempDir) -> AppConfig {
     AppConfig {
         poll: Duration::from_millis(1),
         ..AppConfig::new(
@@ -24,11 +25,11 @@ fn config(folder: &tempfile::TempDir) -> AppConfig {
 #[tokio::test]
 async fn a_host_without_memory_works_and_remembers_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    let app = AppState::start(config(&folder)).await.unwrap();
+    let app = AppState::start(new_config(&folder)).await.unwrap();
     let user: UserId = "ada".parse().unwrap();
     let memory = app.ensure_memory(&user).await.unwrap();
     let recall = memory
-        .recall_request(RecallRequest::new("anything"))
+        .execute_recall(RecallRequest::new("anything"))
         .await
         .unwrap();
     assert!(recall.results.is_empty() && recall.degraded.is_empty());
@@ -38,7 +39,7 @@ async fn a_host_without_memory_works_and_remembers_nothing() {
 #[tokio::test]
 async fn the_tree_is_started_once() {
     let folder = tempfile::tempdir().unwrap();
-    let app = AppState::start(config(&folder)).await.unwrap();
+    let app = AppState::start(new_config(&folder)).await.unwrap();
     let (one, two) = tokio::join!(app.ensure_supervisor(), app.ensure_supervisor());
     assert_eq!(one.unwrap().get_id(), two.unwrap().get_id());
     app.shut_down().await.unwrap();
@@ -47,7 +48,7 @@ async fn the_tree_is_started_once() {
 #[tokio::test]
 async fn a_bus_that_dies_is_replaced_and_the_tree_lives_on() {
     let folder = tempfile::tempdir().unwrap();
-    let app = AppState::start(config(&folder)).await.unwrap();
+    let app = AppState::start(new_config(&folder)).await.unwrap();
     let root = app.ensure_supervisor().await.unwrap();
     let bus = || async {
         call_t!(

@@ -6,10 +6,10 @@ use ractor::{Actor, ActorRef, call_t};
 use reprise_types::{Clock, SystemClock};
 use serde_json::json;
 
-use super::{EventBusActor, EventBusMsg, Published, Subscription, admits};
+use super::{EventBusActor, EventBusMsg, PublishReport, Subscription, matches_pattern};
 use crate::event::{BusEvent, EventType};
 
-fn event(topic: &str) -> Arc<BusEvent> {
+fn new_event(topic: &str) -> Arc<BusEvent> {
     Arc::new(BusEvent {
         id: topic.to_owned(),
         event_type: EventType::Custom(topic.to_owned()),
@@ -21,7 +21,7 @@ fn event(topic: &str) -> Arc<BusEvent> {
     })
 }
 
-async fn bus() -> ActorRef<EventBusMsg> {
+async fn start_bus() -> ActorRef<EventBusMsg> {
     EventBusActor::spawn(None, EventBusActor, ())
         .await
         .unwrap()
@@ -46,18 +46,18 @@ async fn subscribe(
     .unwrap()
 }
 
-async fn publish(bus: &ActorRef<EventBusMsg>, topics: &[&str]) -> Published {
-    let events = topics.iter().map(|topic| event(topic)).collect();
+async fn publish_topics(bus: &ActorRef<EventBusMsg>, topics: &[&str]) -> PublishReport {
+    let events = topics.iter().map(|topic| new_event(topic)).collect();
     call_t!(bus, |reply| EventBusMsg::Publish { events, reply }, 5_000).unwrap()
 }
 
-async fn end(bus: ActorRef<EventBusMsg>) {
+async fn stop_bus(bus: ActorRef<EventBusMsg>) {
     bus.drain_and_wait(None).await.unwrap();
 }
 
-async fn received(mut subscription: Subscription) -> Vec<String> {
+async fn receive_topics(mut subscription: Subscription) -> Vec<String> {
     let mut topics = Vec::new();
-    while let Some(event) = subscription.next().await {
+    while let Some(event) = subscription.next_event().await {
         topics.push(event.topic.clone());
     }
     topics
@@ -77,60 +77,60 @@ fn a_pattern_is_a_topic_or_everything_below_a_dot_or_everything() {
         ("*", "a.b.c", true),
         ("*", "", true),
     ] {
-        assert_eq!(admits(pattern, topic), wanted, "{pattern} {topic}");
+        assert_eq!(matches_pattern(pattern, topic), wanted, "{pattern} {topic}");
     }
 }
 
 #[tokio::test]
 async fn each_subscriber_gets_what_it_asked_for_once_and_in_order() {
-    let bus = bus().await;
+    let bus = start_bus().await;
     let all = subscribe(&bus, &["*"], 10).await;
     let some = subscribe(&bus, &["a.*", "a.b.*", "a.b.c", "x"], 10).await;
     let none = subscribe(&bus, &["nothing"], 10).await;
-    let published = publish(&bus, &["a.b.c", "b", "x", "a.b.c"]).await;
+    let published = publish_topics(&bus, &["a.b.c", "b", "x", "a.b.c"]).await;
     assert_eq!(
         published,
-        Published {
+        PublishReport {
             delivered: 7,
             missed: 0
         }
     );
-    end(bus).await;
-    assert_eq!(received(all).await, ["a.b.c", "b", "x", "a.b.c"]);
-    assert_eq!(received(some).await, ["a.b.c", "x", "a.b.c"]);
-    assert!(received(none).await.is_empty());
+    stop_bus(bus).await;
+    assert_eq!(receive_topics(all).await, ["a.b.c", "b", "x", "a.b.c"]);
+    assert_eq!(receive_topics(some).await, ["a.b.c", "x", "a.b.c"]);
+    assert!(receive_topics(none).await.is_empty());
 }
 
 #[tokio::test]
 async fn two_buses_in_one_process_never_cross_deliver() {
-    let (one, two) = (bus().await, bus().await);
+    let (one, two) = (start_bus().await, start_bus().await);
     let of_one = subscribe(&one, &["*"], 10).await;
     let of_two = subscribe(&two, &["*"], 10).await;
-    publish(&one, &["only.one"]).await;
-    publish(&two, &["only.two"]).await;
-    end(one).await;
-    end(two).await;
-    assert_eq!(received(of_one).await, ["only.one"]);
-    assert_eq!(received(of_two).await, ["only.two"]);
+    publish_topics(&one, &["only.one"]).await;
+    publish_topics(&two, &["only.two"]).await;
+    stop_bus(one).await;
+    stop_bus(two).await;
+    assert_eq!(receive_topics(of_one).await, ["only.one"]);
+    assert_eq!(receive_topics(of_two).await, ["only.two"]);
 }
 
 #[tokio::test]
 async fn a_slow_subscriber_is_bounded_told_and_no_burden_to_others() {
-    let bus = bus().await;
+    let bus = start_bus().await;
     let slow = subscribe(&bus, &["*"], 2).await;
     let quick = subscribe(&bus, &["*"], 100).await;
-    let gone = subscribe(&bus, &["*"], 100).await;
-    drop(gone);
-    let published = publish(&bus, &["a", "b", "c", "d"]).await;
+    let dropped = subscribe(&bus, &["*"], 100).await;
+    drop(dropped);
+    let published = publish_topics(&bus, &["a", "b", "c", "d"]).await;
     assert_eq!(
         published,
-        Published {
+        PublishReport {
             delivered: 6,
             missed: 2
         }
     );
-    assert_eq!((slow.missed(), quick.missed()), (2, 0));
-    end(bus).await;
-    assert_eq!(received(slow).await, ["a", "b"]);
-    assert_eq!(received(quick).await.len(), 4);
+    assert_eq!((slow.missed_count(), quick.missed_count()), (2, 0));
+    stop_bus(bus).await;
+    assert_eq!(receive_topics(slow).await, ["a", "b"]);
+    assert_eq!(receive_topics(quick).await.len(), 4);
 }

@@ -4,26 +4,26 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ractor::{Actor, ActorRef, call_t};
-use reprise_tests::has;
+use reprise_tests::assert_fields;
 use reprise_types::{SystemClock, parse_timestamp};
 use serde_json::{Value, json};
 
 use super::{EventRelayActor, EventRelayArguments};
-use crate::actors::testing::log_in;
+use crate::actors::testing::spawn_event_store;
 use crate::event::NewEvent;
 use crate::event_bus::{EventBusActor, EventBusMsg, Subscription};
 use crate::event_store::EventStoreMsg;
 
-struct Host {
+struct RelayHost {
     _folder: tempfile::TempDir,
     store: ActorRef<EventStoreMsg>,
     bus: ActorRef<EventBusMsg>,
 }
 
-impl Host {
+impl RelayHost {
     async fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let store = log_in(&folder).await;
+        let store = spawn_event_store(&folder).await;
         let (bus, _) = EventBusActor::spawn(None, EventBusActor, ()).await.unwrap();
         Self {
             _folder: folder,
@@ -66,7 +66,7 @@ impl Host {
         .unwrap()
     }
 
-    async fn relay(&self, since_seq: u64) -> ActorRef<super::EventRelayMsg> {
+    async fn start_relay(&self, since_seq: u64) -> ActorRef<super::EventRelayMsg> {
         let arguments = EventRelayArguments {
             store: self.store.clone(),
             bus: self.bus.clone(),
@@ -81,10 +81,10 @@ impl Host {
     }
 }
 
-async fn seqs(subscription: &mut Subscription, count: usize) -> Vec<u64> {
+async fn receive_seqs(subscription: &mut Subscription, count: usize) -> Vec<u64> {
     let mut seqs = Vec::new();
     while seqs.len() < count {
-        let event = subscription.next().await.unwrap();
+        let event = subscription.next_event().await.unwrap();
         seqs.push(event.payload["committed_event"]["seq"].as_u64().unwrap());
     }
     seqs
@@ -92,43 +92,46 @@ async fn seqs(subscription: &mut Subscription, count: usize) -> Vec<u64> {
 
 #[tokio::test]
 async fn every_event_is_published_in_order_before_and_after_the_start_and_across_pages() {
-    let host = Host::start().await;
-    let mut heard = host.subscribe().await;
+    let host = RelayHost::start().await;
+    let mut subscription = host.subscribe().await;
     host.append(0, 1_200, json!({"n": 1})).await;
-    host.relay(0).await;
+    host.start_relay(0).await;
     assert_eq!(
-        seqs(&mut heard, 1_200).await,
+        receive_seqs(&mut subscription, 1_200).await,
         (1..=1_200).collect::<Vec<u64>>()
     );
     host.append(1_200, 1_203, json!({"n": 1})).await;
-    assert_eq!(seqs(&mut heard, 3).await, [1_201, 1_202, 1_203]);
+    assert_eq!(
+        receive_seqs(&mut subscription, 3).await,
+        [1_201, 1_202, 1_203]
+    );
 }
 
 #[tokio::test]
 async fn the_log_replays_on_every_start_unless_told_a_cursor() {
-    let host = Host::start().await;
+    let host = RelayHost::start().await;
     host.append(0, 3, json!({})).await;
-    let mut heard = host.subscribe().await;
-    let first = host.relay(0).await;
-    assert_eq!(seqs(&mut heard, 3).await, [1, 2, 3]);
+    let mut subscription = host.subscribe().await;
+    let first = host.start_relay(0).await;
+    assert_eq!(receive_seqs(&mut subscription, 3).await, [1, 2, 3]);
     first.drain_and_wait(None).await.unwrap();
-    let second = host.relay(0).await;
-    assert_eq!(seqs(&mut heard, 3).await, [1, 2, 3]);
+    let second = host.start_relay(0).await;
+    assert_eq!(receive_seqs(&mut subscription, 3).await, [1, 2, 3]);
     second.drain_and_wait(None).await.unwrap();
-    host.relay(2).await;
-    assert_eq!(seqs(&mut heard, 1).await, [3]);
+    host.start_relay(2).await;
+    assert_eq!(receive_seqs(&mut subscription, 1).await, [3]);
 }
 
 #[tokio::test]
 async fn published_events_are_enriched_as_choiros_does() {
-    let host = Host::start().await;
-    let mut heard = host.subscribe().await;
+    let host = RelayHost::start().await;
+    let mut subscription = host.subscribe().await;
     host.append(0, 1, json!("bare text")).await;
-    host.relay(0).await;
-    let event = heard.next().await.unwrap();
+    host.start_relay(0).await;
+    let event = subscription.next_event().await.unwrap();
     let event = serde_json::to_value(&*event).unwrap();
     assert_eq!(event["event_type"], json!({"custom": "a.b"}));
-    has!(event, "topic": "a.b", "source": "actor-1");
+    assert_fields!(event, "topic": "a.b", "source": "actor-1");
     assert_eq!(event["correlation_id"], Value::Null);
     assert_eq!(event["id"].as_str().unwrap().len(), 26);
     assert_eq!(

@@ -9,10 +9,10 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use crate::event::StoredEvent;
 use crate::prelude::*;
 
-/// Default number of events per page.
+/// Number of events per page by default.
 const LIMIT_DEFAULT: u32 = 200;
 const LIMIT_MAX: u32 = 1_000;
-/// Format of the stored column, with a fraction only where there is one.
+/// Format of the stored column, with a fraction of a second only if there is one.
 const TIMESTAMP_FORMAT: &str = "%Y-%m-%d %H:%M:%S%.f";
 
 const SCHEMA: &str = "
@@ -34,10 +34,10 @@ const SCHEMA: &str = "
 pub enum EventStoreError {
     #[error("the event log refused ({message}); check the disk and the file's permissions")]
     Sqlite { message: String },
-    /// A row that this program did not write.
+    /// A row has a form that this program does not write.
     #[error("event {seq} of the log is damaged ({message}); restore the file from a backup")]
     Damaged { seq: u64, message: String },
-    /// The blocking task panicked or was cancelled.
+    /// The blocking task panicked or was cancelled, or the actor did not reply.
     #[error("the event log's worker failed ({message}); restart the host")]
     Worker { message: String },
 }
@@ -50,12 +50,12 @@ impl From<rusqlite::Error> for EventStoreError {
     }
 }
 
-/// The outcome for one event.
+/// The outcome of appending one event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Appended {
-    /// Stored at this position.
+pub enum AppendOutcome {
+    /// The event was stored at this position.
     Inserted { seq: u64 },
-    /// The id was stored before, at this position; nothing changed.
+    /// An event with this id was stored before, at this position; nothing changed.
     Duplicate { seq: u64 },
 }
 
@@ -68,13 +68,13 @@ pub struct EventQuery {
     pub event_type_prefix: Option<String>,
     pub actor_id: Option<String>,
     pub user_id: Option<String>,
-    /// Only this run (`payload.run_id` or `payload.data.run_id`).
+    /// Only events of this run (`payload.run_id` or `payload.data.run_id`).
     pub run_id: Option<String>,
 }
 
-/// Creates the log's file with access for its owner only, as it holds what users said. SQLite gives
-/// its journals the same mode.
-fn make_private(path: &Path) -> Result<(), EventStoreError> {
+/// Creates the log's file with access for its owner only, because it holds what users wrote. SQLite
+/// gives its journals the same mode.
+fn create_private_file(path: &Path) -> Result<(), EventStoreError> {
     let mut options = std::fs::OpenOptions::new();
     options.append(true).create(true).mode(0o600);
     options
@@ -92,22 +92,26 @@ pub(super) struct EventLog {
 
 impl EventLog {
     pub(super) fn open(path: &Path) -> Result<Self, EventStoreError> {
-        make_private(path)?;
+        create_private_file(path)?;
         let connection = Connection::open(path)?;
         connection.pragma_update(None, "journal_mode", "WAL")?;
-        // An acknowledged append is on disk: memory's cursor has passed it, and after a power cut
-        // that lost it another event would get its position and never be read.
+        // An acknowledged append must be on disk, because memory's cursor has passed it. If a power
+        // cut lost it, another event would get its position and never be read.
         connection.pragma_update(None, "synchronous", "FULL")?;
         connection.execute_batch(SCHEMA)?;
         Ok(Self { connection })
     }
 
-    pub(super) fn append(&mut self, events: &[NewEvent]) -> Result<Vec<Appended>, EventStoreError> {
+    pub(super) fn append(
+        &mut self,
+        events: &[NewEvent],
+    ) -> Result<Vec<AppendOutcome>, EventStoreError> {
         let transaction = self.connection.transaction()?;
         let mut appended = Vec::with_capacity(events.len());
         {
-            // Checked before inserting, as a failed insert would use up a position of the sequence.
-            let mut known =
+            // The id is checked before inserting, because a failed insert would use up a position
+            // of the sequence.
+            let mut find_seq =
                 transaction.prepare_cached("SELECT seq FROM events WHERE event_id = ?1")?;
             let mut insert = transaction.prepare_cached(
                 "INSERT INTO events
@@ -115,9 +119,9 @@ impl EventLog {
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) RETURNING seq",
             )?;
             for event in events {
-                let held = known.query_row([&event.event_id], seq_of).optional()?;
-                if let Some(seq) = held {
-                    appended.push(Appended::Duplicate { seq });
+                let existing = find_seq.query_row([&event.event_id], read_seq).optional()?;
+                if let Some(seq) = existing {
+                    appended.push(AppendOutcome::Duplicate { seq });
                     continue;
                 }
                 let scope = |name| event.payload.get("scope")?.get(name)?.as_str();
@@ -131,8 +135,8 @@ impl EventLog {
                     scope("session_id"),
                     scope("thread_id"),
                 ];
-                let seq = insert.query_row(row, seq_of)?;
-                appended.push(Appended::Inserted { seq });
+                let seq = insert.query_row(row, read_seq)?;
+                appended.push(AppendOutcome::Inserted { seq });
             }
         }
         transaction.commit()?;
@@ -164,24 +168,24 @@ impl EventLog {
         ])?;
         let mut events = Vec::new();
         while let Some(row) = rows.next()? {
-            events.push(stored(row)?);
+            events.push(read_event(row)?);
         }
         Ok(events)
     }
 
     pub(super) fn latest_seq(&self) -> Result<u64, EventStoreError> {
         let newest = "SELECT coalesce(max(seq), 0) FROM events";
-        Ok(self.connection.query_row(newest, [], seq_of)?)
+        Ok(self.connection.query_row(newest, [], read_seq)?)
     }
 }
 
-/// The position in the first column; never negative.
-fn seq_of(row: &Row<'_>) -> rusqlite::Result<u64> {
+/// Reads the position in the first column, which is never negative.
+fn read_seq(row: &Row<'_>) -> rusqlite::Result<u64> {
     row.get::<_, i64>(0).map(i64::unsigned_abs)
 }
 
-fn stored(row: &Row<'_>) -> Result<StoredEvent, EventStoreError> {
-    let seq = seq_of(row)?;
+fn read_event(row: &Row<'_>) -> Result<StoredEvent, EventStoreError> {
+    let seq = read_seq(row)?;
     let damaged = |message: String| EventStoreError::Damaged { seq, message };
     let timestamp: String = row.get(2)?;
     let timestamp: DateTime<Utc> =

@@ -6,10 +6,10 @@ use reprise_types::parse_timestamp;
 use serde_json::json;
 
 use super::log::EventLog;
-use super::{Appended, EventQuery};
+use super::{AppendOutcome, EventQuery};
 use crate::event::NewEvent;
 
-fn event(id: &str, event_type: &str, payload: serde_json::Value) -> NewEvent {
+fn new_event(id: &str, event_type: &str, payload: serde_json::Value) -> NewEvent {
     NewEvent {
         event_id: id.to_owned(),
         timestamp: parse_timestamp("2026-02-16T09:46:08Z").unwrap(),
@@ -20,7 +20,7 @@ fn event(id: &str, event_type: &str, payload: serde_json::Value) -> NewEvent {
     }
 }
 
-fn log_of(events: &[NewEvent]) -> (tempfile::TempDir, EventLog) {
+fn open_log_with(events: &[NewEvent]) -> (tempfile::TempDir, EventLog) {
     let folder = tempfile::tempdir().unwrap();
     let mut log = EventLog::open(&folder.path().join("events.db")).unwrap();
     log.append(events).unwrap();
@@ -29,7 +29,7 @@ fn log_of(events: &[NewEvent]) -> (tempfile::TempDir, EventLog) {
 
 #[test]
 fn nobody_else_reads_the_log_or_its_journal() {
-    let (folder, _log) = log_of(&[event("e-1", "chat.user_msg", json!({}))]);
+    let (folder, _log) = open_log_with(&[new_event("e-1", "chat.user_msg", json!({}))]);
     for name in ["events.db", "events.db-wal"] {
         let file = std::fs::metadata(folder.path().join(name)).unwrap();
         assert_eq!(file.permissions().mode() & 0o777, 0o600, "{name}");
@@ -39,7 +39,7 @@ fn nobody_else_reads_the_log_or_its_journal() {
 #[test]
 fn an_event_comes_back_as_it_was_and_its_export_has_the_documented_fields() {
     let payload = json!({"text": "caf\u{e9}", "scope": {"session_id": "s1", "thread_id": "t1"}});
-    let (_folder, log) = log_of(&[event("e-1", "chat.user_msg", payload.clone())]);
+    let (_folder, log) = open_log_with(&[new_event("e-1", "chat.user_msg", payload.clone())]);
     let stored = log.query(&EventQuery::default()).unwrap().remove(0);
     assert_eq!(stored.session_id.as_deref(), Some("s1"));
     assert_eq!(stored.thread_id.as_deref(), Some("t1"));
@@ -52,18 +52,18 @@ fn an_event_comes_back_as_it_was_and_its_export_has_the_documented_fields() {
 
 #[test]
 fn a_known_id_is_a_duplicate_and_uses_up_no_position() {
-    let (_folder, mut log) = log_of(&[event("e-1", "a", json!(1))]);
+    let (_folder, mut log) = open_log_with(&[new_event("e-1", "a", json!(1))]);
     let again = [
-        event("e-1", "b", json!(2)),
-        event("e-2", "b", json!("bare")),
-        event("e-2", "c", json!(null)),
+        new_event("e-1", "b", json!(2)),
+        new_event("e-2", "b", json!("bare")),
+        new_event("e-2", "c", json!(null)),
     ];
     assert_eq!(
         log.append(&again).unwrap(),
         [
-            Appended::Duplicate { seq: 1 },
-            Appended::Inserted { seq: 2 },
-            Appended::Duplicate { seq: 2 }
+            AppendOutcome::Duplicate { seq: 1 },
+            AppendOutcome::Inserted { seq: 2 },
+            AppendOutcome::Duplicate { seq: 2 }
         ]
     );
     assert_eq!(log.latest_seq().unwrap(), 2);
@@ -74,7 +74,7 @@ fn a_known_id_is_a_duplicate_and_uses_up_no_position() {
 
 #[test]
 fn the_log_survives_its_process() {
-    let (folder, log) = log_of(&[event("e-1", "a", json!({}))]);
+    let (folder, log) = open_log_with(&[new_event("e-1", "a", json!({}))]);
     drop(log);
     let log = EventLog::open(&folder.path().join("events.db")).unwrap();
     assert_eq!(log.latest_seq().unwrap(), 1);
@@ -82,12 +82,12 @@ fn the_log_survives_its_process() {
 
 #[test]
 fn every_part_of_a_query_narrows_on_its_own() {
-    let mut other = event("e-3", "a.c", json!({"data": {"run_id": "r1"}}));
+    let mut other = new_event("e-3", "a.c", json!({"data": {"run_id": "r1"}}));
     other.actor_id = "actor-2".to_owned();
     other.user_id = "ada".to_owned();
-    let (_folder, log) = log_of(&[
-        event("e-1", "a.b", json!({"run_id": "r1"})),
-        event("e-2", "ax.b", json!("a bare text")),
+    let (_folder, log) = open_log_with(&[
+        new_event("e-1", "a.b", json!({"run_id": "r1"})),
+        new_event("e-2", "ax.b", json!("a bare text")),
         other,
     ]);
     let seqs = |query: EventQuery| -> Vec<u64> {
@@ -160,9 +160,9 @@ fn every_part_of_a_query_narrows_on_its_own() {
 #[test]
 fn a_page_holds_two_hundred_events_unless_asked_and_a_thousand_at_most() {
     let events: Vec<NewEvent> = (0..1_500)
-        .map(|n| event(&format!("e-{n}"), "a", json!({})))
+        .map(|n| new_event(&format!("e-{n}"), "a", json!({})))
         .collect();
-    let (_folder, log) = log_of(&events);
+    let (_folder, log) = open_log_with(&events);
     let page = |limit| {
         log.query(&EventQuery {
             limit,

@@ -4,20 +4,24 @@ use ractor::ActorRef;
 use tempfile::TempDir;
 
 use super::{LINE_BYTES_MAX, ReplayCounts, ReplayError, replay_jsonl};
-use crate::actors::testing::{log_in, logged};
+use crate::actors::testing::{read_events, spawn_event_store};
 use crate::event_store::EventStoreMsg;
 
 const EXPORT: &str = include_str!("../../../tests/fixtures/choiros_events.jsonl");
 
 const BUS_EXPORT: &str = include_str!("../../../tests/fixtures/choiros_bus_events.jsonl");
 
-async fn store() -> (TempDir, ActorRef<EventStoreMsg>) {
+async fn start_store() -> (TempDir, ActorRef<EventStoreMsg>) {
     let folder = tempfile::tempdir().unwrap();
-    let store = log_in(&folder).await;
+    let store = spawn_event_store(&folder).await;
     (folder, store)
 }
 
-async fn replay(folder: &TempDir, store: &ActorRef<EventStoreMsg>, bytes: &[u8]) -> ReplayCounts {
+async fn replay_bytes(
+    folder: &TempDir,
+    store: &ActorRef<EventStoreMsg>,
+    bytes: &[u8],
+) -> ReplayCounts {
     let path = folder.path().join("export.jsonl");
     std::fs::write(&path, bytes).unwrap();
     replay_jsonl(&path, store).await.unwrap()
@@ -25,8 +29,8 @@ async fn replay(folder: &TempDir, store: &ActorRef<EventStoreMsg>, bytes: &[u8])
 
 #[tokio::test]
 async fn an_export_comes_in_whole_and_a_second_time_not_at_all() {
-    let (folder, store) = store().await;
-    let first = replay(&folder, &store, EXPORT.as_bytes()).await;
+    let (folder, store) = start_store().await;
+    let first = replay_bytes(&folder, &store, EXPORT.as_bytes()).await;
     assert_eq!(
         first,
         ReplayCounts {
@@ -36,9 +40,9 @@ async fn an_export_comes_in_whole_and_a_second_time_not_at_all() {
             ..ReplayCounts::default()
         }
     );
-    let second = replay(&folder, &store, EXPORT.as_bytes()).await;
+    let second = replay_bytes(&folder, &store, EXPORT.as_bytes()).await;
     assert_eq!((second.inserted, second.duplicates, second.bad), (0, 32, 0));
-    let stored = logged(&store).await;
+    let stored = read_events(&store).await;
     let exported: Vec<serde_json::Value> = EXPORT
         .lines()
         .take(31)
@@ -74,15 +78,15 @@ async fn a_bad_line_is_named_and_the_rest_goes_on() {
         bytes.push(b'\n');
     }
     bytes.extend_from_slice(good("e-4").as_bytes());
-    let (folder, store) = store().await;
-    let counts = replay(&folder, &store, &bytes).await;
+    let (folder, store) = start_store().await;
+    let counts = replay_bytes(&folder, &store, &bytes).await;
     assert_eq!((counts.lines, counts.inserted, counts.bad), (9, 3, 6));
-    let told: Vec<(u64, &str)> = counts
+    let bad_lines: Vec<(u64, &str)> = counts
         .bad_lines
         .iter()
         .map(|bad| (bad.number, bad.why.as_str()))
         .collect();
-    for ((number, why), (line, words)) in told.iter().zip([
+    for ((number, why), (line, words)) in bad_lines.iter().zip([
         (2, "not JSON"),
         (4, "not UTF-8 from byte 14 on"),
         (5, "`event_id` is missing or empty"),
@@ -97,25 +101,25 @@ async fn a_bad_line_is_named_and_the_rest_goes_on() {
 
 #[tokio::test]
 async fn relayed_bus_events_are_the_same_events() {
-    let (folder, store) = store().await;
-    replay(&folder, &store, EXPORT.as_bytes()).await;
-    let again = replay(&folder, &store, BUS_EXPORT.as_bytes()).await;
+    let (folder, store) = start_store().await;
+    replay_bytes(&folder, &store, EXPORT.as_bytes()).await;
+    let again = replay_bytes(&folder, &store, BUS_EXPORT.as_bytes()).await;
     assert_eq!((again.inserted, again.duplicates, again.bad), (0, 8, 0));
-    let (folder, store) = self::store().await;
+    let (folder, store) = start_store().await;
     assert_eq!(
-        replay(&folder, &store, BUS_EXPORT.as_bytes())
+        replay_bytes(&folder, &store, BUS_EXPORT.as_bytes())
             .await
             .inserted,
         8
     );
-    let stored = logged(&store).await;
+    let stored = read_events(&store).await;
     let exported: serde_json::Value = serde_json::from_str(EXPORT.lines().next().unwrap()).unwrap();
     assert_eq!(serde_json::to_value(&stored[0]).unwrap(), exported);
 }
 
 #[tokio::test]
 async fn a_missing_file_is_one_sentence() {
-    let (folder, store) = store().await;
+    let (folder, store) = start_store().await;
     let error = replay_jsonl(&folder.path().join("nowhere.jsonl"), &store)
         .await
         .unwrap_err();

@@ -6,8 +6,8 @@
 use ractor::SupervisionEvent;
 use reprise_types::RestartBudget;
 
+use super::ApplicationArguments;
 use super::session::{SessionArguments, SessionSupervisor, SessionSupervisorMsg};
-use crate::app_state::AppConfig;
 use crate::event_bus::EventBusActor;
 use crate::event_relay::{EventRelayActor, EventRelayArguments, EventRelayMsg};
 use crate::prelude::*;
@@ -19,13 +19,6 @@ const SESSION_DRAIN: Duration = Duration::from_mins(3);
 
 #[derive(Debug)]
 pub struct ApplicationSupervisor;
-
-#[derive(Debug, Clone)]
-pub struct ApplicationArguments {
-    /// The event log, which outlives the tree.
-    pub store: ActorRef<EventStoreMsg>,
-    pub config: AppConfig,
-}
 
 #[derive(Debug)]
 pub enum ApplicationSupervisorMsg {
@@ -78,9 +71,9 @@ impl ApplicationArguments {
 }
 
 impl ApplicationState {
-    /// Restarts ended children. Returns an error, which ends the tree, when the restart budget is
-    /// spent.
-    async fn heal(
+    /// Restarts a child that ended. If the restart budget is used up, it returns an error, which
+    /// ends the tree.
+    async fn restart_ended(
         &mut self,
         myself: &ActorRef<ApplicationSupervisorMsg>,
         ended: ractor::ActorId,
@@ -93,7 +86,7 @@ impl ApplicationState {
             return Ok(());
         }
         tracing::warn!(%ended, why, "a child ended; it is replaced");
-        if !self.budget.take(Instant::now()) {
+        if !self.budget.try_restart(Instant::now()) {
             return Err(format!("too many restarts, the last because of: {why}").into());
         }
         if bus_ended {
@@ -132,8 +125,8 @@ impl Actor for ApplicationSupervisor {
         let cell = myself.get_cell();
         let (bus, _) = EventBusActor::spawn_linked(None, EventBusActor, (), cell).await?;
         let (bus, watched) = watch::channel(bus);
-        // The session subscribes before the relay publishes, so that fewer events must be caught
-        // up.
+        // The session subscribes before the relay publishes, so that it has fewer events to catch
+        // up with.
         let session = arguments.start_session(&myself, watched).await?;
         let now_bus = bus.borrow().clone();
         let relay = arguments.start_relay(&myself, &now_bus).await?;
@@ -154,11 +147,11 @@ impl Actor for ApplicationSupervisor {
     ) -> Result<(), ActorProcessingErr> {
         match message {
             ApplicationSupervisorMsg::Session(get) => {
-                // A dropped reply port tells the caller that the session is gone.
-                let _gone = state.session.cast(get).is_err();
+                // If this fails, the dropped reply port tells the caller that the session is gone.
+                let _receiver_gone = state.session.cast(get).is_err();
             }
             ApplicationSupervisorMsg::GetBus { reply } => {
-                let _gone = reply.send(state.bus.borrow().clone()).is_err();
+                let _receiver_gone = reply.send(state.bus.borrow().clone()).is_err();
             }
         }
         Ok(())
@@ -170,8 +163,8 @@ impl Actor for ApplicationSupervisor {
         event: SupervisionEvent,
         state: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
-        match super::ended(event) {
-            Some((who, why)) => state.heal(&myself, who, &why).await,
+        match super::find_ended_child(event) {
+            Some((who, why)) => state.restart_ended(&myself, who, &why).await,
             None => Ok(()),
         }
     }
@@ -181,7 +174,7 @@ impl Actor for ApplicationSupervisor {
         _myself: ActorRef<Self::Msg>,
         state: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
-        // From the edge inwards: publishing stops, then the session drains.
+        // The tree shuts down from the edge inwards: publishing stops, then the session drains.
         for ended in [
             state.relay.drain_and_wait(Some(DRAIN)).await.err(),
             state

@@ -17,12 +17,12 @@ const DRAIN: Duration = Duration::from_mins(2);
 pub struct PerUserSupervisor<A>(PhantomData<A>);
 
 /// Creates the arguments of a user's child; may block.
-pub type ArgumentsOf<A> =
+pub type ArgumentsFactory<A> =
     Arc<dyn Fn(&UserId) -> Result<<A as Actor>::Arguments, RunError> + Send + Sync>;
 
 #[derive(Debug)]
 pub enum PerUserMsg<M> {
-    /// The child of a user, started if there is none.
+    /// Returns the child of a user, which is started if there is none.
     GetOrCreate {
         user_id: UserId,
         reply: RpcReplyPort<Result<ActorRef<M>, RunError>>,
@@ -30,7 +30,7 @@ pub enum PerUserMsg<M> {
 }
 
 pub struct PerUserState<A: Actor> {
-    arguments_of: ArgumentsOf<A>,
+    make_arguments: ArgumentsFactory<A>,
     children: BTreeMap<UserId, ActorRef<A::Msg>>,
 }
 
@@ -50,8 +50,8 @@ impl<A: Actor + Default> PerUserState<A> {
         if let Some(child) = self.children.get(&user) {
             return Ok(child.clone());
         }
-        let failed = |error: &dyn std::fmt::Display| RunError::gone("worker", error);
-        let (make, of) = (Arc::clone(&self.arguments_of), user.clone());
+        let failed = |error: &dyn std::fmt::Display| RunError::no_answer("worker", error);
+        let (make, of) = (Arc::clone(&self.make_arguments), user.clone());
         let arguments = tokio::task::spawn_blocking(move || make(&of)).await;
         let arguments = arguments.map_err(|error| failed(&error))??;
         let spawned = A::spawn_linked(None, A::default(), arguments, myself.get_cell()).await;
@@ -65,15 +65,15 @@ impl<A: Actor + Default> PerUserState<A> {
 impl<A: Actor + Default> Actor for PerUserSupervisor<A> {
     type Msg = PerUserMsg<A::Msg>;
     type State = PerUserState<A>;
-    type Arguments = ArgumentsOf<A>;
+    type Arguments = ArgumentsFactory<A>;
 
     async fn pre_start(
         &self,
         _myself: ActorRef<Self::Msg>,
-        arguments_of: Self::Arguments,
+        make_arguments: Self::Arguments,
     ) -> Result<Self::State, ActorProcessingErr> {
         Ok(PerUserState {
-            arguments_of,
+            make_arguments,
             children: BTreeMap::new(),
         })
     }
@@ -86,7 +86,7 @@ impl<A: Actor + Default> Actor for PerUserSupervisor<A> {
     ) -> Result<(), ActorProcessingErr> {
         let PerUserMsg::GetOrCreate { user_id, reply } = message;
         let child = state.get_or_create(&myself, user_id).await;
-        let _gone = reply.send(child).is_err();
+        let _receiver_gone = reply.send(child).is_err();
         Ok(())
     }
 

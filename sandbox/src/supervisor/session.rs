@@ -1,15 +1,14 @@
-//! The session supervisor: memory, and beside it the supervisors of conductors and workers.
+//! The session supervisor, whose children are memory and the supervisors of conductors and workers.
 
-use ractor::SupervisionEvent;
+use ractor::{ActorId, SupervisionEvent};
 use reprise_types::RestartBudget;
 
-use super::application::ApplicationArguments;
+use super::ApplicationArguments;
 use super::per_user::PerUserMsg;
-use super::workers::{Shared, WorkerTree};
+use super::workers::{WorkerResources, WorkerTree};
 use crate::actors::ConductorMsg;
 use crate::memory_bridge::RunningMemory;
 use crate::prelude::*;
-use crate::workspace_bridge::RunningWorkspace;
 
 #[derive(Debug)]
 pub struct SessionSupervisor;
@@ -22,12 +21,12 @@ pub struct SessionArguments {
 }
 
 pub enum SessionSupervisorMsg {
-    /// The memory of a user, created if there is none.
+    /// Returns the memory of a user, which is created if there is none.
     GetOrCreateMemory {
         user_id: UserId,
         reply: RpcReplyPort<Result<Arc<dyn MemoryProvider>, MemoryError>>,
     },
-    /// The conductor of a user, started if there is none.
+    /// Returns the conductor of a user, which is started if there is none.
     GetOrCreateConductor {
         user_id: UserId,
         reply: RpcReplyPort<Result<ActorRef<ConductorMsg>, RunError>>,
@@ -50,15 +49,20 @@ pub struct SessionState {
     arguments: SessionArguments,
     memory: RunningMemory,
     workers: Option<WorkerTree>,
-    governed: Option<RunningWorkspace>,
+    /// The actors of the governed workspace; none while it does not run.
+    governed: Vec<ActorId>,
     budget: RestartBudget,
 }
 
 impl SessionState {
-    /// Restarts memory. Memory is optional: where it keeps failing, the session goes on without it.
-    async fn heal(&mut self, myself: &ActorRef<SessionSupervisorMsg>, why: &str) {
+    /// Restarts memory. Memory is optional; if it keeps failing, the session continues without it.
+    async fn restart_memory(&mut self, myself: &ActorRef<SessionSupervisorMsg>, why: &str) {
+        if self.memory.ends_with_daemon() {
+            tracing::debug!("the daemon ends, and its memory with it");
+            return;
+        }
         tracing::warn!(why, "memory ended; it is replaced");
-        if !self.budget.take(Instant::now()) {
+        if !self.budget.try_restart(Instant::now()) {
             tracing::error!(
                 why,
                 "memory ended too often; the session goes on without it"
@@ -66,19 +70,17 @@ impl SessionState {
             self.memory.shut_down().await;
             return;
         }
-        self.memory = start(&self.arguments, myself).await.unwrap_or_else(|error| {
+        self.memory = start_memory(&self.arguments, myself).await.unwrap_or_else(|error| {
             tracing::error!(%error, "memory could not be restarted; the session goes on without it");
             RunningMemory::default()
         });
     }
 
-    /// Restarts the workspace's actors. Where they keep failing, the session goes on without them.
-    async fn heal_workspace(&mut self, myself: &ActorRef<SessionSupervisorMsg>, why: &str) {
+    /// Restarts the workspace's actors; if they keep failing, the session continues without them.
+    async fn restart_workspace(&mut self, myself: &ActorRef<SessionSupervisorMsg>, why: &str) {
         tracing::warn!(why, "an actor of the workspace ended; both are replaced");
-        if let Some(running) = self.governed.take() {
-            running.shut_down().await;
-        }
-        if !self.budget.take(Instant::now()) {
+        self.end_workspace().await;
+        if !self.budget.try_restart(Instant::now()) {
             tracing::error!(
                 why,
                 "the workspace ended too often; the session goes on without it"
@@ -88,18 +90,29 @@ impl SessionState {
         self.governed = start_workspace(&self.arguments, myself).await;
     }
 
-    /// A supervisor of workers handles their failures and should not end itself: where one does,
-    /// the session restarts.
-    fn miss(&self, ended: ractor::ActorId, why: &str) -> Result<(), ActorProcessingErr> {
-        let ours = |workers: &WorkerTree| workers.holds(ended);
-        if self.workers.as_ref().is_some_and(ours) {
+    async fn end_workspace(&mut self) {
+        self.governed.clear();
+        if let Some(workspace) = &self.arguments.host.config.governed {
+            workspace.shut_down().await;
+        }
+    }
+
+    /// Returns an error, which restarts the session, if a supervisor of workers ended; it handles
+    /// its workers' failures and should never end itself.
+    fn check_worker_supervisors(
+        &self,
+        ended: ActorId,
+        why: &str,
+    ) -> Result<(), ActorProcessingErr> {
+        let is_ours = |workers: &WorkerTree| workers.has_supervisor(ended);
+        if self.workers.as_ref().is_some_and(is_ours) {
             return Err(format!("a supervisor of workers ended: {why}").into());
         }
         Ok(())
     }
 }
 
-async fn start(
+async fn start_memory(
     arguments: &SessionArguments,
     myself: &ActorRef<SessionSupervisorMsg>,
 ) -> Result<RunningMemory, MemoryError> {
@@ -111,13 +124,15 @@ async fn start(
 async fn start_workspace(
     arguments: &SessionArguments,
     myself: &ActorRef<SessionSupervisorMsg>,
-) -> Option<RunningWorkspace> {
-    let bridge = arguments.host.config.governed.as_ref()?;
-    let started = bridge.start(myself.get_cell(), arguments.host.store.clone());
-    started
-        .await
-        .inspect_err(|error| tracing::error!(%error, "the session goes on without the workspace"))
-        .ok()
+) -> Vec<ActorId> {
+    let Some(workspace) = &arguments.host.config.governed else {
+        return Vec::new();
+    };
+    let started = workspace.start(myself.get_cell(), arguments.host.store.clone());
+    started.await.unwrap_or_else(|error| {
+        tracing::error!(%error, "the session goes on without the workspace");
+        Vec::new()
+    })
 }
 
 #[async_trait::async_trait]
@@ -131,11 +146,11 @@ impl Actor for SessionSupervisor {
         myself: ActorRef<Self::Msg>,
         arguments: Self::Arguments,
     ) -> Result<Self::State, ActorProcessingErr> {
-        let memory = start(&arguments, &myself).await?;
+        let memory = start_memory(&arguments, &myself).await?;
         let ApplicationArguments { store, config } = arguments.host.clone();
         let workers = match config.workers {
             Some(workers) => {
-                let shared = Shared {
+                let shared = WorkerResources {
                     config: workers,
                     store,
                     clock: config.clock,
@@ -166,17 +181,18 @@ impl Actor for SessionSupervisor {
                 let memory = state.memory.clone();
                 // Opening a file may take long and must not block other requests.
                 tokio::spawn(async move {
-                    let _gone = reply.send(memory.of(&user_id).await).is_err();
+                    let _receiver_gone = reply.send(memory.open_provider(&user_id).await).is_err();
                 });
             }
             SessionSupervisorMsg::GetOrCreateConductor { user_id, reply } => match &state.workers {
                 Some(workers) => {
                     let get = PerUserMsg::GetOrCreate { user_id, reply };
-                    // A dropped reply port tells the caller that the supervisor is gone.
-                    let _gone = workers.desktop.cast(get).is_err();
+                    // If this fails, the dropped reply port tells the caller that the supervisor is
+                    // gone.
+                    let _receiver_gone = workers.desktop.cast(get).is_err();
                 }
                 None => {
-                    let _gone = reply.send(Err(RunError::NoWorkers)).is_err();
+                    let _receiver_gone = reply.send(Err(RunError::NoWorkers)).is_err();
                 }
             },
         }
@@ -189,15 +205,15 @@ impl Actor for SessionSupervisor {
         event: SupervisionEvent,
         state: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
-        let Some((who, why)) = super::ended(event) else {
+        let Some((who, why)) = super::find_ended_child(event) else {
             return Ok(());
         };
-        if state.memory.is(who) {
-            state.heal(&myself, &why).await;
-        } else if state.governed.iter().any(|running| running.is(who)) {
-            state.heal_workspace(&myself, &why).await;
+        if state.memory.is_supervised_by(who) {
+            state.restart_memory(&myself, &why).await;
+        } else if state.governed.contains(&who) {
+            state.restart_workspace(&myself, &why).await;
         } else {
-            state.miss(who, &why)?;
+            state.check_worker_supervisors(who, &why)?;
         }
         Ok(())
     }
@@ -207,13 +223,11 @@ impl Actor for SessionSupervisor {
         _myself: ActorRef<Self::Msg>,
         state: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
-        // The workers first: their running turns still need memory.
+        // The workers end first, because their running turns still need memory.
         if let Some(workers) = state.workers.take() {
             workers.shut_down().await;
         }
-        if let Some(running) = state.governed.take() {
-            running.shut_down().await;
-        }
+        state.end_workspace().await;
         state.memory.shut_down().await;
         Ok(())
     }

@@ -1,23 +1,20 @@
-//! The supervisors of the conductors and their workers, and the dispatch of a conductor's tasks.
+//! The supervisors of the conductors and their workers.
 
 use std::collections::BTreeMap;
 
 use ractor::{ActorCell, ActorId, SpawnErr};
 use reprise_types::limits::RECALL_BUDGET_MS;
 
-use super::per_user::{ArgumentsOf, PerUserMsg, PerUserSupervisor};
+use super::dispatch::WorkerSupervisors;
+use super::per_user::{ArgumentsFactory, PerUserMsg, PerUserSupervisor};
 use crate::actors::{
-    Capability, CommandLimits, ConductorActor, ConductorArguments, ConductorMsg, Emitter,
-    ModelGateway, WorkerActor, WorkerArguments, WorkerMsg, WorkerReport,
+    Capability, CommandLimits, ConductorActor, ConductorArguments, ConductorMsg, EventEmitter,
+    ModelGateway, WorkerActor, WorkerArguments,
 };
 use crate::prelude::*;
 
 /// Time limit for draining a supervisor's children.
 const DRAIN: Duration = Duration::from_mins(2);
-/// Time limit of a worker's turn: longer than that of any command.
-const WORKER_MS: u64 = 15 * 60 * 1_000;
-/// Time limit for starting a worker.
-const START_MS: u64 = 30_000;
 
 /// Configuration of conductors and workers.
 #[derive(Clone)]
@@ -31,7 +28,7 @@ pub struct WorkersConfig {
 }
 
 impl WorkersConfig {
-    /// The defaults, with this directory and this planner.
+    /// Creates a configuration with the default limits.
     pub fn new(workspace: PathBuf, gateway: Arc<dyn ModelGateway>) -> Self {
         Self {
             workspace,
@@ -47,81 +44,64 @@ reprise_types::show_fields!(WorkersConfig {
     memory_budget
 });
 
-/// The memory of a user, if any.
-pub(crate) type MemoryOf = Arc<dyn Fn(&UserId) -> Option<Arc<dyn MemoryProvider>> + Send + Sync>;
+/// Returns the memory of a user, if there is one.
+pub(crate) type MemoryLookup =
+    Arc<dyn Fn(&UserId) -> Option<Arc<dyn MemoryProvider>> + Send + Sync>;
 
-/// Shared by every conductor and worker of a session.
+/// What all conductors and workers of a session share.
 #[derive(Clone)]
-pub(crate) struct Shared {
+pub(crate) struct WorkerResources {
     pub(crate) config: WorkersConfig,
     pub(crate) store: ActorRef<EventStoreMsg>,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) memory: MemoryOf,
-}
-
-/// The supervisors of the workers of each kind.
-#[derive(Debug, Clone)]
-pub struct Workers(BTreeMap<Capability, ActorRef<PerUserMsg<WorkerMsg>>>);
-
-impl Workers {
-    /// Runs one turn of the user's worker for this task.
-    pub async fn call(&self, user: &UserId, turn: TurnContext) -> Result<WorkerReport, RunError> {
-        let capability = turn.task.capability();
-        let gone = |error: &dyn std::fmt::Display| RunError::gone(capability.name(), error);
-        let supervisor = self.0.get(&capability).ok_or(RunError::NoWorkers)?;
-        let user_id = user.clone();
-        let get = |reply| PerUserMsg::GetOrCreate { user_id, reply };
-        let worker = call_t!(supervisor, get, START_MS).map_err(|error| gone(&error))??;
-        let report = call_t!(worker, |reply| WorkerMsg::Run { turn, reply }, WORKER_MS);
-        Ok(report.map_err(|error| gone(&error))??)
-    }
+    pub(crate) memory: MemoryLookup,
 }
 
 /// The running supervisors of conductors and workers.
 #[derive(Debug)]
 pub(crate) struct WorkerTree {
     pub(crate) desktop: ActorRef<PerUserMsg<ConductorMsg>>,
-    workers: Workers,
+    workers: WorkerSupervisors,
 }
 
 impl WorkerTree {
     pub(crate) async fn start(
-        shared: Shared,
+        shared: WorkerResources,
         session: Option<ActorCell>,
     ) -> Result<Self, SpawnErr> {
         let worker = |capability| {
             let shared = shared.clone();
-            let arguments: ArgumentsOf<WorkerActor> = Arc::new(move |user| {
+            let arguments: ArgumentsFactory<WorkerActor> = Arc::new(move |user| {
                 Ok(WorkerArguments {
                     capability,
-                    emitter: shared.emitter(user),
-                    workspace: shared.workspace()?,
+                    emitter: shared.new_emitter(user),
+                    workspace: shared.open_directory()?,
                     commands: Arc::new(shared.config.commands.clone()),
                     memory_provider: (shared.memory)(user),
                     memory_budget: shared.config.memory_budget,
                 })
             });
-            spawn::<WorkerActor>(arguments, session.clone())
+            spawn_supervisor::<WorkerActor>(arguments, session.clone())
         };
-        let mut workers = Workers(BTreeMap::new());
+        let mut workers = WorkerSupervisors(BTreeMap::new());
         for capability in Capability::ALL {
             workers.0.insert(capability, worker(capability).await?);
         }
-        let reached = workers.clone();
-        let conductor: ArgumentsOf<ConductorActor> = Arc::new(move |user| {
+        let supervisors = workers.clone();
+        let conductor: ArgumentsFactory<ConductorActor> = Arc::new(move |user| {
             Ok(ConductorArguments {
-                emitter: shared.emitter(user),
-                workers: reached.clone(),
+                emitter: shared.new_emitter(user),
+                workers: supervisors.clone(),
                 gateway: Arc::clone(&shared.config.gateway),
                 memory_provider: (shared.memory)(user),
                 memory_budget: shared.config.memory_budget,
             })
         });
-        let desktop = spawn::<ConductorActor>(conductor, session).await?;
+        let desktop = spawn_supervisor::<ConductorActor>(conductor, session).await?;
         Ok(Self { desktop, workers })
     }
 
-    pub(crate) fn holds(&self, actor: ActorId) -> bool {
+    pub(crate) fn has_supervisor(&self, actor: ActorId) -> bool {
         self.desktop.get_id() == actor || self.workers.0.values().any(|one| one.get_id() == actor)
     }
 
@@ -136,19 +116,19 @@ impl WorkerTree {
     }
 }
 
-impl Shared {
-    fn emitter(&self, user: &UserId) -> Emitter {
-        Emitter::new(self.store.clone(), Arc::clone(&self.clock), user.clone())
+impl WorkerResources {
+    fn new_emitter(&self, user: &UserId) -> EventEmitter {
+        EventEmitter::new(self.store.clone(), Arc::clone(&self.clock), user.clone())
     }
 
-    fn workspace(&self) -> Result<Workspace, RunError> {
-        let workspace = Workspace::new(&self.config.workspace);
-        workspace.map_err(|error| RunError::gone("worker", &error))
+    fn open_directory(&self) -> Result<WorkerDirectory, RunError> {
+        let workspace = WorkerDirectory::new(&self.config.workspace);
+        workspace.map_err(|error| RunError::no_answer("worker", &error))
     }
 }
 
-async fn spawn<A: Actor + Default>(
-    arguments: ArgumentsOf<A>,
+async fn spawn_supervisor<A: Actor + Default>(
+    arguments: ArgumentsFactory<A>,
     parent: Option<ActorCell>,
 ) -> Result<ActorRef<PerUserMsg<A::Msg>>, SpawnErr> {
     let supervisor = PerUserSupervisor::<A>::default();

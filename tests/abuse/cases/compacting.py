@@ -54,8 +54,8 @@ with Home() as home:
     else:
         raise AssertionError(f"it never starts by itself: {stats()}")
     assert not refused, f"{len(refused)} writes were refused: {refused[0]}"
-    home.done("stop")
+    home.done("serve", "stop")
     there = set(home.texts("ada"))
     lost = [text for text in kept if text not in there]
     assert not lost, f"{len(lost)} of {len(kept)} acknowledged are gone"
-    home.done("check", "--user", "ada")
+    home.done("doctor", "check", "--user", "ada")

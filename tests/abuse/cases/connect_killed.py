@@ -37,20 +37,20 @@ with Home() as home:
     for path in home.folder.rglob("*reprise*"):
         if path.is_file():
             assert mode(path) == 0o600, f"{path.name} has mode {mode(path):o}"
-    assert home.run("disconnect", "claude-code").returncode == 0, "disconnect failed"
+    assert home.run("connect", "claude-code", "--undo").returncode == 0, "disconnect failed"
     is_as_it_was("disconnect")
     trace = home.folder / "trace"
-    for command in [connect, ("disconnect", "claude-code")]:
+    for command in [connect, ("connect", "claude-code", "--undo")]:
         if command is not connect:
             home.done(*connect)
         trace.write_text("")
         home.done(*command, shim={"SHIM_TRACE": trace})
-        home.done("disconnect", "claude-code")
+        home.done("connect", "claude-code", "--undo")
         steps = trace.read_text().splitlines()
         assert any(step.startswith("rename") for step in steps), steps
         for number, step in enumerate(steps, 1):
             for how in ["SHIM_KILL", "SHIM_FAIL"]:
-                when = f"{command[0]}, {how} at {number} ({step})"
+                when = f"{command[-1]}, {how} at {number} ({step})"
                 if command is not connect:
                     home.done(*connect)
                 ended = home.run(*command, shim={how: number})
@@ -60,7 +60,7 @@ with Home() as home:
                     is_as_it_was(f"{when}, which was refused")
                 for path in files:
                     json.loads(path.read_text())
-                home.done("disconnect", "claude-code")
+                home.done("connect", "claude-code", "--undo")
                 is_as_it_was(when)
                 left = [path.name for path in home.folder.glob(".claude*/*reprise*")]
                 left += [path.name for path in home.folder.glob(".claude.json.*")]

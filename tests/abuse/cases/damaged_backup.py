@@ -23,9 +23,9 @@ with Home() as home:
     assert "bob" in ended.stderr and "ada" not in ended.stderr, ended.stderr
     assert (to / "bob.rvf").read_bytes() == whole["bob"], "the last whole backup is gone"
     assert (to / "ada.rvf").read_bytes() != whole["ada"], "the others were not backed up"
-    home.done("restore", str(to / "bob.salvaged.rvf"), "--user", "saved")
+    home.done("backup", "restore", str(to / "bob.salvaged.rvf"), "--user", "saved")
     saved = home.texts("saved")
     assert set(saved) <= {f"bob {n}" for n in range(500)} | {f"bob later {n}" for n in range(500)}
     assert len(saved) >= 500, f"{len(saved)} of 1,000 records were saved"
-    home.done("restore", str(to / "cara.rvf"), "--user", "cara-again")
+    home.done("backup", "restore", str(to / "cara.rvf"), "--user", "cara-again")
     assert len(home.texts("cara-again")) == 1000

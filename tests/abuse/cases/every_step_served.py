@@ -11,7 +11,7 @@ with Home() as home:
 
     def begin(shim):
         """A daemon that has written to the memory; it takes steps once it is armed."""
-        home.run("stop")
+        home.run("serve", "stop")
         armed.unlink(missing_ok=True)
         steps.reset()
         daemon = home.serve(shim=shim and shim | {"SHIM_ARMED": armed})
@@ -44,4 +44,4 @@ with Home() as home:
                     steps.look(when, ended, after, copied)
                     steps.again(when, command, after, copied)
         assert taken > 2, f"{command[:2]}: the daemon and the command take no steps"
-    home.run("stop")
+    home.run("serve", "stop")

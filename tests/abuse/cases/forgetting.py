@@ -41,6 +41,6 @@ with Home() as home:
         assert other in named, f"{other} holds them and is not named: {named}"
     assert not refused, f"{len(refused)} writes beside it were refused: {refused[0]}"
     assert kept, "nobody wrote beside it"
-    home.done("stop")
+    home.done("serve", "stop")
     assert home.texts("ada") == sorted(["after that", *kept]), "what was written beside it is gone"
     assert b"a secret of long ago" not in (home.data / "ada/memory.rvf").read_bytes()

@@ -30,6 +30,7 @@ def check(face, text):
     assert not odd, f"{face}: a hidden character within: {odd!r}"
     for line in inner.split("\n"):
         ours = ("Quoted from memory", "From earlier sessions", "Session ", "Outside", "- ")
+        ours += ("Half an answer: ",)
         ours += ("  ", "[01", "Related, may not be an answer:") if face == "MCP" else ()
         assert line.startswith(ours), f"{face}: a stored text began a line: {line!r}"
     return found.group(1)

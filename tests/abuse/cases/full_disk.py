@@ -80,11 +80,11 @@ with Home() as home:
             when = f"{second.__name__} after a refused {first.__name__}"
             assert status == 200, f"{when}: {status} {said}"
             assert daemon.poll() is None, f"{when}: the daemon has ended"
-    home.done("stop")
+    home.done("serve", "stop")
     texts = home.texts("ada")
     there = [text for text in texts if text.startswith("note")]
     assert there == sorted(notes), f"{len(there)} notes, {len(notes)} were acknowledged"
     for text in lessons:
         assert sum(text in one for one in texts) == 1, f"`{text}` is not there once"
     assert versions[-1] in texts, "the last correction is gone"
-    home.done("check", "--user", "ada")
+    home.done("doctor", "check", "--user", "ada")

@@ -20,14 +20,14 @@ with Home() as home:
         ["forget", "--user", "ada", "--external-id", "a"],
         ["stats", "--user", "ada"],
         ["export", "--user", "ada"],
-        ["compact", "--user", "ada"],
+        ["doctor", "compact", "--user", "ada"],
         ["tags", "--user", "ada"],
         ["show", "--user", "ada", "a"],
         ["backup", "--user", "ada", str(home.folder / "copy.rvf")],
-        ["status"],
-        ["stop"],
+        ["serve", "status"],
+        ["serve", "stop"],
         ["serve"],
-        ["token", "list"],
+        ["serve", "token", "list"],
     ]
     for command in commands:
         try:

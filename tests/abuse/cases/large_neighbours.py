@@ -49,9 +49,9 @@ with Home() as home:
         assert set(fates) == {"inserted"}, f"its neighbours: {set(fates)}"
         kept |= {record["external_id"] for n, record in enumerate(sent) if n != 75}
     assert any(status == 200 for _, status, _ in larges), "not one large body was taken"
-    home.done("stop")
+    home.done("serve", "stop")
     there = set()
     for line in home.done("export", "--user", "ada").splitlines():
         there.add(json.loads(line)["external_id"])
     assert kept <= there, f"{len(kept - there)} of {len(kept)} acknowledged are gone"
-    home.done("check", "--user", "ada")
+    home.done("doctor", "check", "--user", "ada")

@@ -69,14 +69,14 @@ class Kept:
 
     def state(self):
         """The texts that are left, what was done to them, what others find, and the receipts."""
-        self.home.done("check", "--user", "ada")
+        self.home.done("doctor", "check", "--user", "ada")
         receipts = self.home.done("--json", "list", "--user", "ada", "--tag", "receipt:global")
         texts = self.home.done("export", "--user", "ada").splitlines()
         return {
             "texts": sorted(one["text"] for one in map(json.loads, texts)
                             if "receipt:global" not in one["tags"]),
-            "actions": self.told("audit")["actions"],
-            "published": sorted(one["title"] for one in self.told("published")["published"]),
+            "actions": self.told("doctor", "audit")["actions"],
+            "published": sorted(one["title"] for one in self.told("share", "list")["published"]),
             "receipts": receipts.count('"act":"published"'),
         }
 
@@ -92,11 +92,11 @@ def consolidated(kept, when, before, after):
     gone = sum(len(one["purged"]) + sum(len(merged["gone"]) for merged in one["merged"])
                for one in found["actions"])
     assert len(before["texts"]) - len(found["texts"]) == gone, f"{when}: {gone} on record: {found}"
-    kept.home.done("consolidate", "--user", "ada")
+    kept.home.done("doctor", "tidy", "--user", "ada")
     again = kept.state()
     assert again["texts"] == after["texts"], f"{when}: not done again: {again['texts']}"
     for one in again["actions"]:
-        kept.home.done("undo", one["action"], "--user", "ada")
+        kept.home.done("doctor", "undo", one["action"], "--user", "ada")
     back = kept.state()["texts"]
     assert back == before["texts"], f"{when}: what was put away did not come back: {back}"
 
@@ -107,7 +107,7 @@ def published(kept, when, before, after):
     assert found["texts"] == before["texts"], f"{when}: {found['texts']}"
     assert found["published"] in ([], after["published"]), f"{when}: {found['published']}"
     assert found["receipts"] <= len(found["published"]), f"{when}: a receipt of nothing"
-    kept.home.done("publish", "--yes", "--user", "ada", "note 1")
+    kept.home.done("share", "publish", "--yes", "--user", "ada", "note 1")
     again = kept.state()
     for field in ["texts", "published", "receipts"]:
         assert again[field] == after[field], f"{when}: not done again: {again[field]}"
@@ -115,8 +115,8 @@ def published(kept, when, before, after):
 
 def of_kept(counts):
     commands = {
-        "consolidate": (["consolidate", "--user", "ada"], consolidated),
-        "publish": (["publish", "--yes", "--user", "ada", "note 1"], published),
+        "consolidate": (["doctor", "tidy", "--user", "ada"], consolidated),
+        "publish": (["share", "publish", "--yes", "--user", "ada", "note 1"], published),
     }
     with Home() as home:
         kept = Kept(home)

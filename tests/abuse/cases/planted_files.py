@@ -73,16 +73,16 @@ class Trial(Home):
             self.done("learn", "--user", "ada", text)
         learning = json.dumps({"fact": "User has email", "category": "type"})
         self.done("call", "--user", "ada", "add_learning", learning)
-        self.done("publish", "--user", "ada", "e1", "--yes")
-        self.done("rebuild", "--user", "ada")
-        self.done("rebuild", "--user", "ada", "markdown", "--to", str(self.data / "ada/own"))
+        self.done("share", "publish", "--user", "ada", "e1", "--yes")
+        self.done("doctor", "rebuild", "--user", "ada")
+        self.done("doctor", "rebuild", "--user", "ada", "markdown", "--to", str(self.data / "ada/own"))
         self.done("backup", "--user", "ada", str(self.folder / "copy.rvf"))
         self.done("export", "--user", "ada", "--out", str(self.folder / "export.jsonl"))
-        self.done("token", "add", "laptop")
+        self.done("serve", "token", "add", "laptop")
         self.done("global", "token", "add", "reader", "--user", "ada", "--may", "read")
         self.serve("--idle-exit", "600")
         self.done("recall", "--user", "ada", "which note")
-        self.done("stop")
+        self.done("serve", "stop")
 
     def files(self):
         """What may be replaced: every file and the folders of projections."""
@@ -113,24 +113,24 @@ class Trial(Home):
             (["learn", *ada, "Look before you leap"], None),
             (["ingest", *ada, "--jsonl", "-"], LINE),
             (["recall", *ada, "which note"], None),
-            (["rebuild", *ada], None),
-            (["rebuild", *ada, "markdown", "--to", str(self.data / "ada/own")], None),
-            (["check", *ada], None),
+            (["doctor", "rebuild", *ada], None),
+            (["doctor", "rebuild", *ada, "markdown", "--to", str(self.data / "ada/own")], None),
+            (["doctor", "check", *ada], None),
             (["doctor"], None),
             (["stats", *ada], None),
-            (["token", "list"], None),
-            (["token", "rotate", "laptop"], None),
+            (["serve", "token", "list"], None),
+            (["serve", "token", "rotate", "laptop"], None),
             (["global", "token", "list"], None),
-            (["publish", *ada, "e2", "--yes"], None),
+            (["share", "publish", *ada, "e2", "--yes"], None),
             (["global", "audit"], None),
-            (["published", *ada], None),
+            (["share", "list", *ada], None),
             (["backup", *ada, str(self.folder / "copy.rvf")], None),
             (["export", *ada, "--out", str(self.folder / "export.jsonl")], None),
-            (["restore", str(self.folder / "copy.rvf"), "--user", "bob"], None),
-            (["restore", str(self.folder / "copy.rvf"), *ada, "--replace"], None),
+            (["backup", "restore", str(self.folder / "copy.rvf"), "--user", "bob"], None),
+            (["backup", "restore", str(self.folder / "copy.rvf"), *ada, "--replace"], None),
             (["forget", *ada, "--external-id", "e3", "--verify"], None),
             (["import", *ada, str(self.project)], None),
-            (["status"], None),
+            (["serve", "status"], None),
         ]
 
     def limited(self):
@@ -159,11 +159,18 @@ class Trial(Home):
         self.daemons.append(daemon)
         socket = None
         end = time.monotonic() + SECONDS
+        # The socket of a daemon that was killed may be there still.
         while time.monotonic() < end and daemon.poll() is None and socket is None:
-            found = list((self.folder / "reprise").glob("*.sock"))
-            socket = found[0] if found else time.sleep(0.02)
+            for found in (self.folder / "reprise").glob("*.sock"):
+                try:
+                    socket = found if self.local_at(found, "GET", "/health/live")[0] else None
+                except OSError:
+                    pass
+            if socket is None:
+                time.sleep(0.02)
         if daemon.poll() is None:
             try:
+                assert socket, "no socket that answers"
                 assert self.local_at(socket, "GET", "/health/live")[0] == 200
                 body = {"text": "through the daemon"}
                 self.local_at(socket, "POST", "/v1/users/ada/records", body)

@@ -15,7 +15,7 @@ with Home() as home:
         "event_type": "user_input", "user_id": "ada", "payload": {"text": "the boiler is cold"},
     }
     log.write_text(json.dumps(event) + "\n")
-    done = home.run("events", "replay", str(log), "--user", "ada")
+    done = home.run("ingest", "--events", str(log), "--user", "ada")
     assert done.returncode == 0, done.stderr
     made = [home.data, *home.data.rglob("*")]
     assert any(path.name == "events.db" for path in made), "no event log was made"

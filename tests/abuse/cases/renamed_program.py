@@ -25,6 +25,6 @@ with Home() as home:
     home.done("connect", "claude-code", "--user", "ada")
     assert [path.read_text() for path in files] == written, "it stands there twice"
     abuse.REPRISE = str(home.folder / "memory-1.3")
-    home.done("disconnect", "claude-code")
+    home.done("connect", "claude-code", "--undo")
     for path in files:
         assert path.read_text() == OWN, f"{path.name} did not come back: {path.read_text()}"

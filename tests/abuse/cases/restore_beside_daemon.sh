@@ -3,12 +3,12 @@
 # afterwards it is the backup, plus what was kept later, and nothing else.
 set -euo pipefail
 home=$(mktemp -d)
-trap 'kill $asking 2>/dev/null || :; "$REPRISE" --data-dir "$home/data" stop 2>/dev/null || :; rm -rf "$home"' EXIT
+trap 'kill $asking 2>/dev/null || :; "$REPRISE" --data-dir "$home/data" serve stop 2>/dev/null || :; rm -rf "$home"' EXIT
 asking=
 export XDG_RUNTIME_DIR=$home
 run() { "$REPRISE" --no-model --data-dir "$home/data" "$@"; }
 run serve --idle-exit 120 2>"$home/log" &
-for _ in $(seq 200); do run status >/dev/null 2>&1 && break; sleep .05; done
+for _ in $(seq 200); do run serve status >/dev/null 2>&1 && break; sleep .05; done
 run learn --user ada --content "the first of them" >/dev/null
 run backup "$home/ada.rvf" --user ada >/dev/null
 (while :; do run recall --user ada first >/dev/null 2>&1 || :; done) & asking=$!

@@ -63,7 +63,8 @@ with Home() as home:
         status, said = home.local("POST", "/v1/users/ada/records", {"text": text})
         assert status == 200, said
     for n, (text, _) in enumerate(hooked):
-        report = {"session": f"s{n}", "text": f"please look at the build: {text}"}
+        report = {"session": f"s{n}", "text": f"please look at the build: {text}",
+                  "deadline_ms": 60_000}
         status, said = home.local("POST", "/v1/users/ada/hooks/user-prompt", report)
         assert status == 200, said
     exported = home.run("export", "--user", "ada").stdout

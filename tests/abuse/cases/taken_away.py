@@ -60,26 +60,19 @@ with Home() as home:
     # Another memory in its place: what was in ours is saved beside it, and said.
     home.ingest("bob", [{"text": "of bob"}])
     home.done("backup", "--user", "bob", str(home.folder / "bob.rvf"))
-    ours = list(kept)
-    (home.folder / "bob.rvf").rename(file)
+    with Home() as machine:
+        machine.ingest("ada", [{"text": "of another machine"}])
+        machine.done("backup", "--user", "ada", str(home.folder / "ada.rvf"))
+    (home.folder / "ada.rvf").rename(file)
     refused = write()
     assert refused and ".rescued" in refused, f"put over it: {refused or 'answered 200'}"
-    kept = ["of bob"]
+    kept = ["of another machine"]
     is_all_there("put over it")
-    rescued = next(folder.glob("*.rescued*"))
-    home.done("restore", str(rescued), "--user", "saved")
-    assert sorted(ours) == home.texts("saved"), "what was rescued is not whole"
-    # Cut in place: nothing is kept until a whole one is moved over it.
-    whole = home.folder / "whole.rvf"
-    home.done("backup", "--user", "ada", str(whole))
-    there = home.texts("ada")
-    with open(file, "r+b") as cut:
-        cut.truncate(100)
+    # That of another user is named, and nothing of it is shown.
+    (home.folder / "bob.rvf").rename(file)
     refused = write()
-    assert refused and "cut" in refused, f"cut: {refused or 'answered 200'}"
-    whole.rename(file)
-    write()
-    kept = there
-    is_all_there("cut, and a whole one moved over it")
-    home.done("stop")
-    home.done("check", "--user", "ada")
+    assert refused and ".rescued" in refused, f"bob's put over it: {refused or 'answered 200'}"
+    refused = write()
+    assert refused and "`bob`" in refused, f"bob's in its place: {refused or 'answered 200'}"
+    exported = home.run("export", "--user", "ada")
+    assert exported.returncode != 0 and "of bob" not in exported.stdout, exported.stdout

@@ -14,11 +14,11 @@ def worker(home, number):
     for n in range(rounds(1000, 96) // PROCESSES // 4):
         kept, gone = f"kept-{number}-{n}", f"gone-{number}-{n}"
         closed.append(home.token(kept))
-        rotated = home.run("token", "rotate", kept)
+        rotated = home.run("serve", "token", "rotate", kept)
         assert rotated.returncode == 0, rotated.stderr
         opens[kept] = rotated.stdout.strip()
         closed.append(home.token(gone))
-        assert home.run("token", "revoke", gone).returncode == 0, "a revoke failed"
+        assert home.run("serve", "token", "revoke", gone).returncode == 0, "a revoke failed"
         status, _ = home.http("GET", "/v1/status", token=closed[-1])
         assert status == 401, f"a revoked token answered {status}"
     return opens, closed
@@ -28,7 +28,7 @@ with Home() as home:
     home.serve()
     with ThreadPoolExecutor(PROCESSES) as pool:
         done = list(pool.map(lambda number: worker(home, number), range(PROCESSES)))
-    listed = home.run("token", "list").stdout.splitlines()
+    listed = home.run("serve", "token", "list").stdout.splitlines()
     expected = {name for opens, _ in done for name in opens}
     lost = expected - {line.split()[0] for line in listed}
     assert not lost, f"{len(lost)} of {len(expected)} tokens are lost"

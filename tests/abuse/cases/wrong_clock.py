@@ -18,7 +18,7 @@ with Home() as home:
     def daemon(offset):
         began = home.serve("--idle-exit", "600", shim={"SHIM_CLOCK": offset})
         keep(f"with the clock {offset} s off")
-        home.done("stop")
+        home.done("serve", "stop")
         began.wait(10)
 
     daemon(0)
@@ -27,7 +27,7 @@ with Home() as home:
     for _ in range(2):
         home.serve("--idle-exit", "600")
         keep(f"afterwards {_}")
-        home.done("stop")
+        home.done("serve", "stop")
     home.ingest("ada", [{"text": "afterwards, directly"}])
     known = {}
     for line in home.done("export", "--user", "ada").splitlines():
@@ -41,7 +41,7 @@ with Home() as home:
             assert off < 600, f"`{text}` is {off:.0f} s off"
     ended = home.run("doctor")
     assert "clock" in ended.stdout and "2426" in ended.stdout, ended.stdout
-    home.done("check", "--user", "ada")
+    home.done("doctor", "check", "--user", "ada")
 
 BEFORE_1970 = -60 * 365 * 86_400
 
@@ -76,5 +76,5 @@ with Home() as home:
     for user in ["ada", "bob"]:
         within(10, lambda: keep(user, "right again"), f"the memory of {user} stays dead")
         assert "right again" in home.texts(user)
-    home.done("stop")
-    home.done("check", "--user", "ada")
+    home.done("serve", "stop")
+    home.done("doctor", "check", "--user", "ada")

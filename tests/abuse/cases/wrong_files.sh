@@ -15,7 +15,7 @@ try() { # FILE WORD
   [[ ! -e $home/data/ada ]] || { echo "$1 made a memory" >&2; exit 1; }
 }
 many '- a note' >"$home/notes.md"; try "$home/notes.md" 'a note'
-head -c 100000 "$REPRISE" >"$home/program"; try "$home/program" 'no text'
+head -c 100000 "$REPRISE" >"$home/program"; try "$home/program" 'not text'
 many 'id,text' >"$home/table.csv"; try "$home/table.csv" 'CSV'
 printf '[\n%s\n]\n' "$(many '  {"text": "x"},')" >"$home/list.json"; try "$home/list.json" 'jq'
 many '{"role":"user","content":"x"}' >"$home/chat.jsonl"; try "$home/chat.jsonl" 'no `text`'

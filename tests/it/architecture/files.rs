@@ -1,7 +1,7 @@
 //! Which shipped sources open files by themselves; every other one asks `reprise-files`, which
 //! follows no link, waits for no pipe and reads no more than it was told.
 
-use reprise_tests::Source;
+use reprise_tests::SourceFile;
 
 /// What opens a file, or makes one.
 const OPENERS: &[&str] = &[
@@ -22,8 +22,6 @@ const OPENERS: &[&str] = &[
 /// Sources, or folders of them, that open what a user has named in the command, what nobody else
 /// can have made, or what is below a module that looks first.
 pub(super) const MAY_OPEN: &[(&str, &str)] = &[
-    ("crates/reprise-eval/", "data sets, named in the command"),
-    ("crates/reprise/src/cli/bench", "its own folder"),
     ("crates/reprise/src/cli/demo", "its own folder"),
     (
         "crates/reprise/src/cli/input.rs",
@@ -38,11 +36,11 @@ pub(super) const MAY_OPEN: &[(&str, &str)] = &[
         "a new file that must not be there",
     ),
     (
-        "crates/reprise/src/cli/whole.rs",
+        "crates/reprise/src/cli/atomic_files.rs",
         "a new file that must not be there",
     ),
     (
-        "crates/reprise/src/cli/workspace",
+        "crates/reprise-workspace-cli/src/commands.rs",
         "the files that git names to its merge driver",
     ),
     (
@@ -50,6 +48,7 @@ pub(super) const MAY_OPEN: &[(&str, &str)] = &[
         "its own copy, before it is encrypted",
     ),
     ("crates/reprise/src/cli/store.rs", "/dev/urandom"),
+    ("crates/reprise/src/process_limits.rs", "/proc/self/status"),
     (
         "crates/reprise-knowledge/src/export",
         "what is new, or its own temporary file",
@@ -70,7 +69,7 @@ pub(super) const MAY_OPEN: &[(&str, &str)] = &[
 ];
 
 /// Sources that open files and are not listed, and entries of the list that nothing needs.
-pub(super) fn openers(sources: &[Source], may_open: &[(&str, &str)]) -> Vec<String> {
+pub(super) fn openers(sources: &[SourceFile], may_open: &[(&str, &str)]) -> Vec<String> {
     let mut complaints = Vec::new();
     let mut idle: Vec<&str> = may_open.iter().map(|(path, _)| *path).collect();
     for source in sources
@@ -79,7 +78,7 @@ pub(super) fn openers(sources: &[Source], may_open: &[(&str, &str)]) -> Vec<Stri
     {
         let path = source.path.as_str();
         let opener = |line: &str| OPENERS.iter().find(|opener| line.contains(**opener));
-        let Some(opener) = source.shipped().find_map(|(_, line)| opener(line)) else {
+        let Some(opener) = source.product_lines().find_map(|(_, line)| opener(line)) else {
             continue;
         };
         idle.retain(|listed| !path.starts_with(listed));

@@ -1,28 +1,28 @@
-//! What comes after publishing: publishing again, where what is not said stays as it is published;
-//! a record that is changed, where what others still find is said; ratings of readers.
+//! What comes after publishing: publishing again, which keeps what the new version does not
+//! mention; a record that is changed, which says what others still find; ratings of readers.
 
 use std::path::Path;
 
-use reprise_tests::has;
+use reprise_tests::assert_fields;
 use serde_json::{Value, json};
 
-use super::{call, data, done, recall, refused, told};
+use super::{call, data, recall, refused, run_for_person, run_json};
 
-const PUBLISH: [&str; 4] = ["publish", "--user", "ann", "tokio"];
+const PUBLISH: [&str; 5] = ["share", "publish", "--user", "ann", "tokio"];
 
 fn publish(data: &Path, more: &[&str]) -> Value {
-    let published = done(data, &[&PUBLISH[..], &["--yes"], more].concat());
+    let published = run_json(data, &[&PUBLISH[..], &["--yes"], more].concat());
     published["published"][0].clone()
 }
 
 /// What would leave with these words more.
 fn leaves(data: &Path, more: &[&str]) -> Value {
-    done(data, &[&PUBLISH[..], &["--dry-run"], more].concat())["leaves"].clone()
+    run_json(data, &[&PUBLISH[..], &["--dry-run"], more].concat())["leaves"].clone()
 }
 
 fn edit(data: &Path, content: &str) {
     let edit = ["edit", "--user", "ann", "tokio", "--content", content];
-    done(data, &edit);
+    run_json(data, &edit);
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn what_was_said_once_stays_in_later_versions() {
     ];
     publish(&data, &terms);
     let same = publish(&data, &[]);
-    has!(same, "version": "1", "unchanged": true);
+    assert_fields!(same, "version": "1", "unchanged": true);
 
     edit(
         &data,
@@ -92,18 +92,18 @@ fn a_policy_stays_and_what_was_taken_back_begins_anew() {
     assert_eq!(leaves(&data, &[])["access_policy"], "paid");
     assert_eq!(publish(&data, &[])["version"], "2");
     let id = first["id"].as_str().expect("an id");
-    done(&data, &["unpublish", "--user", "ann", id]);
+    run_json(&data, &["share", "unpublish", "--user", "ann", id]);
     let anew = leaves(&data, &[]);
-    has!(anew, "access_policy": "public", "licence": "");
+    assert_fields!(anew, "access_policy": "public", "licence": "");
 }
 
 #[test]
 fn whoever_corrects_a_record_hears_that_its_former_version_is_published() {
     let (_folder, data) = data();
-    let publish = ["publish", "--user", "ann", "--yes", "tokio"];
-    let published = done(&data, &publish);
+    let publish = ["share", "publish", "--user", "ann", "--yes", "tokio"];
+    let published = run_json(&data, &publish);
     let thing = published["published"][0]["id"].as_str().expect("an id");
-    let take_back = format!("reprise unpublish {thing} --user ann");
+    let take_back = format!("reprise share unpublish {thing} --user ann");
     let is_former =
         |id: &str| call(&data, "ann", "visibility", &json!({ "id": id }))["is_former"] == true;
     assert!(!is_former("tokio"));
@@ -112,10 +112,10 @@ fn whoever_corrects_a_record_hears_that_its_former_version_is_published() {
     let revised = call(&data, "ann", "revise", &changes);
     let id = revised["id"].as_str().expect("an id");
     let standing = json!({ "id": thing, "take_back": take_back,
-        "publish_anew": format!("reprise publish {id} --user ann") });
+        "publish_anew": format!("reprise share publish {id} --user ann") });
     assert_eq!(revised["published"], standing);
     assert!(is_former(id));
-    done(&data, &["publish", "--user", "ann", "--yes", id]);
+    run_json(&data, &["share", "publish", "--user", "ann", "--yes", id]);
     assert!(!is_former(id));
 
     // What changes nothing of what left is no matter.
@@ -126,7 +126,7 @@ fn whoever_corrects_a_record_hears_that_its_former_version_is_published() {
         &json!({ "id": "tokio", "retention": "pinned" }),
     );
     assert_eq!(pinned.get("published"), None, "{pinned}");
-    let said = told(
+    let said = run_for_person(
         &data,
         &["edit", "tokio", "--confidence", "high", "--user", "ann"],
     );
@@ -138,10 +138,10 @@ fn whoever_corrects_a_record_hears_that_its_former_version_is_published() {
         &["--tags", "async"],
     ] {
         let edit = [&["edit", "tokio", "--user", "ann"], change].concat();
-        let said = told(&data, &edit);
+        let said = run_for_person(&data, &edit);
         let present: Value = call(&data, "ann", "get", &json!({ "id": "tokio" }));
         let id = present["records"][0]["id"].as_str().expect("an id");
-        let anew = format!("`reprise publish {id} --user ann` publishes it as it is now");
+        let anew = format!("`reprise share publish {id} --user ann` publishes it as it is now");
         assert!(said.contains(&anew) && said.contains(&take_back), "{said}");
     }
 }
@@ -149,9 +149,12 @@ fn whoever_corrects_a_record_hears_that_its_former_version_is_published() {
 #[test]
 fn a_reader_rates_what_others_published() {
     let (_folder, data) = data();
-    let published = done(&data, &["publish", "--user", "ann", "tokio", "--yes"]);
+    let published = run_json(
+        &data,
+        &["share", "publish", "--user", "ann", "tokio", "--yes"],
+    );
     let id = published["published"][0]["id"].as_str().expect("an id");
-    let rated = done(&data, &["rate", id, "0.2", "--user", "bob"]);
+    let rated = run_json(&data, &["share", "rate", id, "0.2", "--user", "bob"]);
     assert_eq!((&rated["id"], &rated["rating"]), (&json!(id), &json!(0.2)));
     let given = || {
         let thing = call(&data, "ann", "published_thing", &json!({ "id": id }));
@@ -160,7 +163,7 @@ fn a_reader_rates_what_others_published() {
     assert_eq!(given(), Value::Null, "one reader is not told");
     // The last word of a reader counts, and a reader needs no memory.
     for user in ["bob", "eva", "fay", "gil", "hal"] {
-        done(&data, &["rate", id, "0.8", "--user", user]);
+        run_json(&data, &["share", "rate", id, "0.8", "--user", user]);
     }
     let given = given().as_f64().expect("a rating");
     assert!((given - 0.8).abs() < 0.01, "{given}");
@@ -175,7 +178,7 @@ fn a_reader_rates_what_others_published() {
             "01ARZ3NDEKTSV4RRFFQ69G5FAV",
         ),
     ] {
-        let said = refused(&data, &["rate", id, rating, "--user", user]);
+        let said = refused(&data, &["share", "rate", id, rating, "--user", user]);
         assert!(said.contains(word), "{said}");
     }
 }

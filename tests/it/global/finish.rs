@@ -1,9 +1,9 @@
 //! What is said of published knowledge, and what is left unsaid.
 
-use reprise_tests::{lacks, says};
+use reprise_tests::{assert_contains, assert_lacks};
 use serde_json::{Value, json};
 
-use super::{call, data, done, ingest, recall, refused, run, told};
+use super::{call, data, ingest, recall, refused, run, run_for_person, run_json};
 
 fn receipts(data: &std::path::Path, user: &str) -> Vec<Value> {
     let kept = call(data, user, "receipts", &json!({}));
@@ -13,26 +13,26 @@ fn receipts(data: &std::path::Path, user: &str) -> Vec<Value> {
 #[test]
 fn the_same_bytes_again_leave_the_receipt_that_is_there() {
     let (_folder, data) = data();
-    let publish = ["publish", "--user", "ann", "tokio", "--yes"];
+    let publish = ["share", "publish", "--user", "ann", "tokio", "--yes"];
     let branch = [&publish[..], &["--branch", "next", "--title", "Tried"]].concat();
-    done(&data, &["global", "branch", "add", "next", "--user", "ann"]);
+    run_json(&data, &["global", "branch", "add", "next", "--user", "ann"]);
     for arguments in [&publish[..], &branch] {
-        let first = done(&data, arguments);
+        let first = run_json(&data, arguments);
         let before = receipts(&data, "ann").len();
-        let again = done(&data, arguments);
+        let again = run_json(&data, arguments);
         assert_eq!(again["published"][0]["unchanged"], true, "{again}");
         assert_eq!(again["receipt"], first["receipt"], "{again}");
         assert_eq!(receipts(&data, "ann").len(), before, "{arguments:?}");
     }
-    // What left beside it has a receipt of its own.
+    // What was published at the same time has a receipt of its own.
     ingest(
         &data,
         "ann",
         &[json!({"external_id": "new", "text": "Another"})],
     );
-    done(
+    run_json(
         &data,
-        &["publish", "--user", "ann", "tokio", "new", "--yes"],
+        &["share", "publish", "--user", "ann", "tokio", "new", "--yes"],
     );
     assert_eq!(receipts(&data, "ann").len(), 3);
 }
@@ -46,7 +46,10 @@ fn a_title_of_the_text_ends_with_a_whole_word() {
         "ann",
         &[json!({"external_id": "long", "text": words})],
     );
-    let shown = done(&data, &["publish", "--user", "ann", "long", "--dry-run"]);
+    let shown = run_json(
+        &data,
+        &["share", "publish", "--user", "ann", "long", "--dry-run"],
+    );
     let title = shown["leaves"]["title"].as_str().expect("a title");
     let summary = shown["leaves"]["summary"].as_str().expect("a summary");
     for (cut, most) in [(title, 80), (summary, 280)] {
@@ -58,49 +61,50 @@ fn a_title_of_the_text_ends_with_a_whole_word() {
 #[test]
 fn what_is_published_is_taken_back_by_its_records_name_too() {
     let (_folder, data) = data();
-    let publish = ["publish", "--user", "ann", "tokio", "--yes"];
-    let published = done(&data, &publish);
-    done(
+    let publish = ["share", "publish", "--user", "ann", "tokio", "--yes"];
+    let published = run_json(&data, &publish);
+    run_json(
         &data,
         &["edit", "--user", "ann", "tokio", "--content", "Corrected."],
     );
-    let gone = done(&data, &["unpublish", "--user", "ann", "tokio"]);
+    let gone = run_json(&data, &["share", "unpublish", "--user", "ann", "tokio"]);
     assert_eq!(gone["unpublished"], published["published"][0]["id"]);
     for name in ["tokio", "salary", "nothing"] {
-        let said = refused(&data, &["unpublish", "--user", "ann", name]);
-        says!(said, "reprise published");
+        let said = refused(&data, &["share", "unpublish", "--user", "ann", name]);
+        assert_contains!(said, "reprise share list");
     }
 }
 
 #[test]
 fn nothing_that_is_published_is_no_data() {
     let (_folder, data) = data();
-    let mut command = reprise_tests::reprise(&data).expect("reprise is built");
-    command.args(["published", "--user", "ann"]);
-    let listed = reprise_tests::finish(&mut command).expect("reprise runs");
+    let mut command = reprise_tests::reprise_command(&data).expect("reprise is built");
+    command.args(["share", "list", "--user", "ann"]);
+    let listed = reprise_tests::run_to_end(&mut command).expect("reprise runs");
     assert_eq!((listed.code, listed.stdout.as_str()), (Some(0), ""));
-    says!(listed.stderr, "nothing is published");
+    assert_contains!(listed.stderr, "nothing is published");
 }
 
 #[test]
 fn what_turns_a_line_around_is_named_in_a_terminal() {
     let (_folder, data) = data();
     let title = "Safe \u{202e}elif\u{202c} tokio";
-    let publish = ["publish", "--user", "ann", "tokio", "--yes"];
-    let said = told(&data, &[&publish[..], &["--title", title]].concat());
-    let listed = told(&data, &["published", "--user", "ann"]);
-    let found = told(
+    let publish = ["share", "publish", "--user", "ann", "tokio", "--yes"];
+    let said = run_for_person(&data, &[&publish[..], &["--title", title]].concat());
+    let listed = run_for_person(&data, &["share", "list", "--user", "ann"]);
+    let found = run_for_person(
         &data,
         &["recall", "--user", "bob", "--scope", "global", "tokio"],
     );
     for shown in [said, listed, found] {
-        lacks!(shown, '\u{202e}');
-        says!(shown, "Safe U+202Eelif");
+        assert_lacks!(shown, '\u{202e}');
+        assert_contains!(shown, "Safe U+202Eelif");
     }
     // What a person is asked about, too.
     let asked = run(
         &data,
         &[
+            "share",
             "publish",
             "--user",
             "ann",
@@ -111,8 +115,8 @@ fn what_turns_a_line_around_is_named_in_a_terminal() {
             "X",
         ],
     );
-    says!(asked.stderr, "Safe \\u202eelif");
-    lacks!(asked.stderr, '\u{202e}');
+    assert_contains!(asked.stderr, "Safe \\u202eelif");
+    assert_lacks!(asked.stderr, '\u{202e}');
 }
 
 #[test]
@@ -120,7 +124,10 @@ fn what_others_can_find_is_not_called_private() {
     let (_folder, data) = data();
     let seen = || call(&data, "ann", "visibility", &json!({ "id": "tokio" }));
     assert_eq!(seen()["visibility"], "private");
-    done(&data, &["publish", "--user", "ann", "tokio", "--yes"]);
+    run_json(
+        &data,
+        &["share", "publish", "--user", "ann", "tokio", "--yes"],
+    );
     let published = seen();
     assert_eq!(published["visibility"], "published", "{published}");
     assert!(!published.to_string().contains("private"), "{published}");
@@ -132,7 +139,10 @@ fn what_others_can_find_is_not_called_private() {
 #[test]
 fn the_own_record_is_enough_beside_its_published_copy() {
     let (_folder, data) = data();
-    done(&data, &["publish", "--user", "ann", "tokio", "--yes"]);
+    run_json(
+        &data,
+        &["share", "publish", "--user", "ann", "tokio", "--yes"],
+    );
     let scopes = |user: &str, scope: &str| -> Vec<Value> {
         let found = recall(&data, user, scope, "tokio handler");
         found.iter().map(|one| one["scope"].clone()).collect()
@@ -142,11 +152,11 @@ fn the_own_record_is_enough_beside_its_published_copy() {
     assert_eq!(scopes("bob", "local+global"), ["global"]);
     // What was corrected since is the newer word on the same.
     let corrected = "Blocking inside an async handler starves tokio; use spawn_blocking.";
-    done(
+    run_json(
         &data,
         &["edit", "--user", "ann", "tokio", "--content", corrected],
     );
     assert_eq!(scopes("ann", "local+global"), ["local"]);
-    done(&data, &["delete", "--user", "ann", "tokio"]);
+    run_json(&data, &["forget", "--user", "ann", "tokio"]);
     assert_eq!(scopes("ann", "local+global"), ["global"]);
 }

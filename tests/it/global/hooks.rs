@@ -1,4 +1,4 @@
-//! Hooks that ask the service of published knowledge: what others know stands in the prompt, and a
+//! Hooks that ask the service of published knowledge: what others know is in the prompt, and a
 //! service that hangs costs no more than its own lines. And how far it is, as `doctor` says.
 
 use std::fs;
@@ -10,11 +10,11 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::spawn;
 use std::time::Duration;
 
-use reprise_tests::reprise;
+use reprise_tests::reprise_command;
 use serde_json::{Value, json};
 
 use super::service::Service;
-use super::{done, ingest, run};
+use super::{ingest, run, run_json};
 
 /// What a prompt of a session is given.
 fn prompted(data: &Path, config: &str, session: &str) -> String {
@@ -24,7 +24,7 @@ fn prompted(data: &Path, config: &str, session: &str) -> String {
 fn hooked(data: &Path, config: &str, kind: &str, session: &str) -> String {
     let event = json!({ "session_id": session, "cwd": "/",
         "prompt": "why do otters hold hands ghp_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8" });
-    let mut command = reprise(data).expect("reprise is built");
+    let mut command = reprise_command(data).expect("reprise is built");
     command.args([
         "--no-model",
         "--config",
@@ -62,7 +62,7 @@ fn a_prompt_has_what_others_published_where_hooks_may_ask() {
     let folder = tempfile::tempdir().expect("a folder");
     let (server, data) = (folder.path().join("server"), folder.path().join("bob"));
     let service = Service::start(&server, &[]);
-    let made = done(&server, &["global", "token", "add", "bob", "--user", "bob"]);
+    let made = run_json(&server, &["global", "token", "add", "bob", "--user", "bob"]);
     let token = made["token"].as_str().expect("a token").to_owned();
     let file = folder.path().join("things.jsonl");
     let thing = json!({ "origin": "o", "content_type": "document", "title": "Otters",
@@ -70,7 +70,7 @@ fn a_prompt_has_what_others_published_where_hooks_may_ask() {
         "access_policy": "public", "licence": "" });
     fs::write(&file, thing.to_string()).expect("written");
     let file = file.display().to_string();
-    done(&server, &["global", "import", &file, "--user", "ann"]);
+    run_json(&server, &["global", "import", &file, "--user", "ann"]);
     ingest(
         &data,
         "bob",
@@ -82,15 +82,15 @@ fn a_prompt_has_what_others_published_where_hooks_may_ask() {
     let off = configured(&data, &service.url, &token, "");
     let without = prompted(&data, &off, "one");
     assert!(!without.contains("published by"), "{without}");
-    run(&data, &["--config", &off, "stop"]);
+    run(&data, &["--config", &off, "serve", "stop"]);
     let config = configured(&data, &service.url, &token, on);
     let with = prompted(&data, &config, "two");
     assert!(with.contains("published by ann, version 1"), "{with}");
     assert!(with.contains("drift asleep"), "{with}");
-    // It stands in the session by now.
+    // It is in the session by now.
     let again = prompted(&data, &config, "two");
     assert!(!again.contains("drift asleep"), "{again}");
-    run(&data, &["--config", &config, "stop"]);
+    run(&data, &["--config", &config, "serve", "stop"]);
 
     // A service that takes connections and never answers.
     let hangs = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -100,7 +100,7 @@ fn a_prompt_has_what_others_published_where_hooks_may_ask() {
     // The first may be late for its own reasons: its daemon starts.
     let own = own.into_iter().find(|own| own.contains("on Mondays"));
     assert!(own.is_some_and(|own| !own.contains("published by")));
-    run(&data, &["--config", &config, "stop"]);
+    run(&data, &["--config", &config, "serve", "stop"]);
 }
 
 /// Who sent a request, counted by connections, and its first line.
@@ -139,7 +139,7 @@ fn answer_all(mut stream: &TcpStream, number: usize, tell: &Sender<Heard>) {
         reader.read_exact(&mut body).expect("the body");
         let answer = "{\"hits\": []}";
         let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n", answer.len());
-        // It hears of a request before whoever sent it goes on.
+        // The test hears of a request before its sender goes on.
         let told = tell.send((number, first.trim().to_owned())).is_ok();
         let written = write!(stream, "{head}\r\n{answer}").is_ok();
         if !told || !written {
@@ -161,7 +161,7 @@ fn a_daemon_has_its_connection_before_the_first_prompt_asks() {
     // Where nothing asks it unbidden, it hears nothing.
     let off = configured(&data, &url, "rpr_x", "");
     hooked(&data, &off, "session-start", "zero");
-    run(&data, &["--config", &off, "stop"]);
+    run(&data, &["--config", &off, "serve", "stop"]);
     let on = "hooks = true\nhook_deadline_ms = 30000\n";
     let config = configured(&data, &url, "rpr_x", on);
     hooked(&data, &config, "session-start", "one");
@@ -180,7 +180,7 @@ fn a_daemon_has_its_connection_before_the_first_prompt_asks() {
     assert!(used_again, "each prompt made a connection of its own");
     let more: Vec<Heard> = heard.try_iter().collect();
     assert!(more.is_empty(), "one request in advance: {more:?}");
-    run(&data, &["--config", &config, "stop"]);
+    run(&data, &["--config", &config, "serve", "stop"]);
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn doctor_says_how_far_the_service_is_and_how_long_recalls_and_hooks_wait_for_it
     let folder = tempfile::tempdir().expect("a folder");
     let (server, data) = (folder.path().join("server"), folder.path().join("bob"));
     let service = Service::start(&server, &[]);
-    let made = done(&server, &["global", "token", "add", "bob", "--user", "bob"]);
+    let made = run_json(&server, &["global", "token", "add", "bob", "--user", "bob"]);
     let token = made["token"].as_str().expect("a token").to_owned();
     fs::create_dir_all(&data).expect("a data directory");
     let looked = |url: &str, more: &str| -> (bool, String) {

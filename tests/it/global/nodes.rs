@@ -1,12 +1,14 @@
 //! Nodes before one database: tokens that all of them know, tables that are brought forward once
 //! that is agreed to, and metrics that alerts and panels ask for.
 
-use reprise_tests::says;
+use std::path::Path;
+
+use reprise_tests::assert_contains;
 use serde_json::{Value, json};
 
 use super::service::{Service, furnished};
 use super::teams::ask;
-use super::{done, refused, run};
+use super::{refused, run, run_json};
 
 #[test]
 fn a_token_of_the_database_opens_at_every_node_until_it_is_replaced_or_withdrawn() {
@@ -21,7 +23,7 @@ fn a_token_of_the_database_opens_at_every_node_until_it_is_replaced_or_withdrawn
     };
     let ordered = |order: &[&str]| {
         let whole = [&["global", "token"], order, &database].concat();
-        done(&desk, &whole)
+        run_json(&desk, &whole)
     };
     let text = |said: &Value, name: &str| said[name].as_str().expect("a text").to_owned();
     let add = ["add", "ann", "--user", "ann", "--org", "acme"];
@@ -50,10 +52,10 @@ fn a_token_of_the_database_opens_at_every_node_until_it_is_replaced_or_withdrawn
     let invited = ordered(&[&["invite", "bob"], &reads[..]].concat());
     let link = text(&invited, "link");
     let machine = folder.path().join("bob");
-    let joined = done(&machine, &["global", "join", &link]);
+    let joined = run_json(&machine, &["global", "join", &link]);
     let bobs = text(&joined, "token");
     let again = refused(&machine, &["global", "join", &link]);
-    says!(again, "not open");
+    assert_contains!(again, "not open");
     assert_eq!(opens(&bobs), [200, 200]);
     // What it may is held at the other node, too: his organisation's shelf, and no publication.
     let id = text(&published.body, "id");
@@ -79,7 +81,10 @@ fn a_token_of_the_database_opens_at_every_node_until_it_is_replaced_or_withdrawn
     ordered(&["revoke", "bob"]);
     assert_eq!((opens(&bobs), opens(&second)), ([401, 401], [200, 200]));
     for data in [&one, &two, &desk] {
-        assert!(!data.join(".global/tokens.json").exists(), "none is beside");
+        assert!(
+            !data.join(".global/tokens.json").exists(),
+            "there is no token file"
+        );
     }
     let operates = ["add", "olga", "--user", "olga", "--may", "operate"];
     let olga = text(&ordered(&operates), "token");
@@ -102,7 +107,7 @@ fn what_a_migration_would_run_is_shown_and_made_when_it_is_asked_for() {
             &data,
             &[&["global", "migrate"], &database[..], more].concat(),
         )
-        .ended(0);
+        .expect_code(0);
         let step = |line: &str| -> (i64, String) {
             let step: Value = serde_json::from_str(line).expect("JSON");
             let statements = step["statements"].as_str().expect("statements").to_owned();
@@ -115,26 +120,44 @@ fn what_a_migration_would_run_is_shown_and_made_when_it_is_asked_for() {
     let numbers = shown.iter().map(|(number, _)| *number);
     assert!(numbers.eq((1..).take(shown.len())) && !shown.is_empty());
     assert!(shown[0].1.contains("CREATE TABLE reprise_global.thing"));
-    says!(said, "nothing was changed");
+    assert_contains!(said, "nothing was changed");
     assert_eq!(migrate(&["--dry-run"]).0, shown, "nothing was");
     let (made, said) = migrate(&[]);
     assert_eq!(made, shown);
-    says!(said, &format!("{} migrations made", shown.len()));
+    assert_contains!(said, &format!("{} migrations made", shown.len()));
     let (left, said) = migrate(&["--dry-run"]);
     assert!(
         left.is_empty() && said.contains("0 migrations to make"),
         "{said}"
     );
     let nowhere = refused(&data, &["global", "migrate", "--dry-run"]);
-    says!(nowhere, "--database-url");
+    assert_contains!(nowhere, "--database-url");
 }
 
 /// Each metric with the labels by which it is chosen, from its files as they are deployed.
 #[test]
 fn a_service_tells_the_metrics_that_alerts_and_panels_ask_for() {
     let folder = tempfile::tempdir().expect("a folder");
-    let server = folder.path().join("server");
-    let service = Service::start(&server, &[]);
+    let (_server, url) = furnished(&["archive_mode=on", "archive_command=true"]);
+    let told = [&[][..], &["--database-url", &url]].map(|store| {
+        let data = folder.path().join(format!("node-{}", store.len()));
+        scrape_after_some_requests(&data, store)
+    });
+    let wanted = crate::deploy::metrics();
+    assert!(wanted.len() >= 20, "{wanted:?}");
+    for (name, labels) in wanted {
+        let is_told = told.iter().flat_map(|text| text.lines()).any(|line| {
+            let (series, _) = line.rsplit_once(' ').unwrap_or_default();
+            let (metric, own) = series.split_once('{').unwrap_or((series, ""));
+            metric == name && labels.iter().all(|label| own.contains(label))
+        });
+        assert!(is_told, "{name} with {labels:?}: {told:?}");
+    }
+}
+
+/// The metrics of a service that has answered, refused and published.
+fn scrape_after_some_requests(server: &Path, store: &[&str]) -> String {
+    let service = Service::start(server, store);
     let add = [
         "add",
         "olga",
@@ -143,7 +166,7 @@ fn a_service_tells_the_metrics_that_alerts_and_panels_ask_for() {
         "--may",
         "read,write,operate",
     ];
-    let token = done(&server, &[&["global", "token"], &add[..]].concat());
+    let token = run_json(server, &[&["global", "token"], &add[..], store].concat());
     let token = token["token"].as_str().expect("a token");
     let question = json!({ "text": "otters", "top_k": 3 });
     let publication = json!({ "origin": "o", "content_type": "document", "title": "Otters",
@@ -157,15 +180,5 @@ fn a_service_tells_the_metrics_that_alerts_and_panels_ask_for() {
         let asked = ask(&service.url, "POST", path, token, Some(body));
         assert_eq!(asked.status, status, "{}", asked.body);
     }
-    let told = ask(&service.url, "GET", "/metrics", token, None).text;
-    let wanted = crate::deploy::metrics();
-    assert!(wanted.len() >= 10, "{wanted:?}");
-    for (name, labels) in wanted {
-        let is_told = told.lines().any(|line| {
-            let (series, _) = line.rsplit_once(' ').unwrap_or_default();
-            let (metric, own) = series.split_once('{').unwrap_or((series, ""));
-            metric == name && labels.iter().all(|label| own.contains(label))
-        });
-        assert!(is_told, "{name} with {labels:?}: {told}");
-    }
+    ask(&service.url, "GET", "/metrics", token, None).text
 }

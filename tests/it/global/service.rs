@@ -3,17 +3,12 @@
 
 use std::fs;
 use std::path::Path;
-use std::thread::sleep;
-use std::time::Duration;
 
-use reprise_tests::{Finished, Postgres, reprise, says};
+use reprise_tests::{Postgres, RunOutput, assert_contains, reprise_command, seen_if, wait_for};
 use serde_json::Value;
 
 use super::teams::ask;
-use super::{done, ingest, run};
-
-/// Looks at what comes by itself within a second, on a machine with other work.
-const LOOKS: u32 = 600;
+use super::{ingest, run, run_json};
 
 /// A service of published knowledge as a process; it ends with this value.
 pub(super) struct Service {
@@ -28,9 +23,9 @@ impl Service {
         Self::start_hearing(data, more, |_| {})
     }
 
-    /// The same, with each line that it says before it listens.
+    /// Starts a service, and hands over each line that it says before it listens.
     fn start_hearing(data: &Path, more: &[&str], mut hear: impl FnMut(&str)) -> Self {
-        let mut command = reprise(data).expect("reprise is built");
+        let mut command = reprise_command(data).expect("reprise is built");
         command.args(["--no-model", "global", "serve", "--http", "127.0.0.1:0"]);
         let mut process = command
             .args(more)
@@ -72,9 +67,9 @@ pub(super) fn furnished(settings: &[&str]) -> (Postgres, String) {
         "CREATE ROLE reprise LOGIN CREATEROLE",
         "CREATE DATABASE knowledge OWNER reprise",
     ];
-    server.sql("postgres", &made).expect("a database");
+    server.run_sql("postgres", &made).expect("a database");
     let vector = ["CREATE EXTENSION vector"];
-    server.sql("knowledge", &vector).expect("pgvector");
+    server.run_sql("knowledge", &vector).expect("pgvector");
     let url = server.url("reprise", "knowledge");
     (server, url)
 }
@@ -88,35 +83,34 @@ fn a_service_waits_for_its_database_and_says_503_while_it_is_gone() {
     server.kill().expect("it ends");
     let mut has_waited = false;
     let service = Service::start_hearing(&node, &database, |line| {
-        if line.contains("waiting for the database") {
-            has_waited = true;
-            server.restart().expect("it starts");
-        }
+        has_waited |= line.contains("waiting for the database");
     });
     assert!(has_waited, "{}", service.first);
+    // It listens all the same: to start it anew would help nobody.
+    let status = |path: &str| ask(&service.url, "GET", path, "", None).status;
+    assert_eq!(status("/health/live"), 200);
+    assert_eq!(status("/health/ready"), 503);
+    server.restart().expect("it starts");
     let add = ["global", "token", "add", "ann", "--user", "ann"];
-    let token = done(&node, &[&add[..], &database].concat());
+    let token = run_json(&node, &[&add[..], &database].concat());
     let token = token["token"].as_str().expect("a token");
     let ready = || ask(&service.url, "GET", "/health/ready", "", None).status;
     let question = serde_json::json!({ "text": "otters", "top_k": 3 });
     let asked = || ask(&service.url, "POST", "/v1/query", token, Some(&question)).status;
     // What is said of readiness holds for a second, and a connection that died is found out by use.
     let comes_to_say = |wanted: u16| {
-        (0..LOOKS).any(|_| {
-            let is_so = (ready(), asked()) == (wanted, wanted);
-            if !is_so {
-                sleep(Duration::from_millis(50));
-            }
-            is_so
+        wait_for("what the service says of itself and answers", || {
+            let both = (ready(), asked());
+            seen_if(both == (wanted, wanted), both)
         })
     };
-    assert!(comes_to_say(200), "it serves: {} {}", ready(), asked());
+    comes_to_say(200);
     server.kill().expect("it ends");
-    assert!(comes_to_say(503), "it is gone: {} {}", ready(), asked());
+    comes_to_say(503);
     let alive = ask(&service.url, "GET", "/health/live", "", None).status;
     assert_eq!(alive, 200, "to start it anew would help nobody");
     server.restart().expect("it starts");
-    assert!(comes_to_say(200), "it is back: {} {}", ready(), asked());
+    comes_to_say(200);
 }
 
 #[test]
@@ -125,15 +119,15 @@ fn a_service_waits_for_a_database_that_its_server_does_not_have_yet() {
     let (mut server, url) = furnished(&[]);
     let away = ["ALTER DATABASE knowledge RENAME TO elsewhere"];
     let back = ["ALTER DATABASE elsewhere RENAME TO knowledge"];
-    server.sql("postgres", &away).expect("it is elsewhere");
+    server.run_sql("postgres", &away).expect("it is elsewhere");
     let node = folder.path().join("node");
     let service = Service::start_hearing(&node, &["--database-url", &url], |line| {
         if line.contains("waiting for the database") {
-            server.sql("postgres", &back).expect("it is back");
+            server.run_sql("postgres", &back).expect("it is back");
         }
     });
     let first = &service.first;
-    says!(first, "has no database `knowledge`");
+    assert_contains!(first, "has no database `knowledge`");
 }
 
 #[test]
@@ -147,9 +141,9 @@ fn two_machines_share_a_service_and_its_end_costs_only_its_part() {
     let machines = [folder.path().join("ann"), folder.path().join("bob")];
     let service = Service::start(&server, &[]);
     let hint = "reprise global token add";
-    says!(service.first, hint);
+    assert_contains!(service.first, hint);
     for (data, user) in machines.iter().zip(["ann", "bob"]) {
-        let token = done(&server, &["global", "token", "add", user, "--user", user]);
+        let token = run_json(&server, &["global", "token", "add", user, "--user", user]);
         let config = format!(
             "[global]\nurl = \"{}\"\ndeadline_ms = 30000\n[global.tokens]\n{user} = {}\n",
             service.url, token["token"]
@@ -158,13 +152,13 @@ fn two_machines_share_a_service_and_its_end_costs_only_its_part() {
         fs::write(data.join("config.toml"), config).expect("a configuration");
     }
     let [ann, bob] = &machines;
-    let with = |data: &Path, arguments: &[&str]| -> Finished {
+    let with = |data: &Path, arguments: &[&str]| -> RunOutput {
         let config = data.join("config.toml").display().to_string();
         let mut all = vec!["--config", &config];
         all.extend(arguments);
         run(data, &all)
     };
-    let json = |finished: Finished| -> Value {
+    let json = |finished: RunOutput| -> Value {
         assert_eq!(finished.code, Some(0), "{}", finished.stderr);
         serde_json::from_str(finished.stdout.lines().next().unwrap_or("null")).expect("JSON")
     };
@@ -178,11 +172,14 @@ fn two_machines_share_a_service_and_its_end_costs_only_its_part() {
         "bob",
         &[serde_json::json!({"external_id": "own", "text": "I saw otters yesterday"})],
     );
-    let published = json(with(ann, &["publish", "otters", "--user", "ann", "--yes"]));
+    let published = json(with(
+        ann,
+        &["share", "publish", "otters", "--user", "ann", "--yes"],
+    ));
     let id = published["published"][0]["id"].clone();
     assert!(
         !ann.join(".global").exists(),
-        "nothing stays beside the service"
+        "nothing stays next to the service"
     );
     let ask = [
         "recall",
@@ -200,9 +197,15 @@ fn two_machines_share_a_service_and_its_end_costs_only_its_part() {
     assert!(found(&answer).contains(&Value::from("global")), "{answer}");
     let theirs = with(
         bob,
-        &["unpublish", id.as_str().expect("an id"), "--user", "bob"],
+        &[
+            "share",
+            "unpublish",
+            id.as_str().expect("an id"),
+            "--user",
+            "bob",
+        ],
     );
-    says!(theirs.stderr, "only its author");
+    assert_contains!(theirs.stderr, "only its author");
     let audit = fs::read_to_string(server.join(".global/tokens.audit.jsonl")).expect("an audit");
     assert_eq!(audit.lines().count(), 2, "{audit}");
     done_or_nothing(&server, &["global", "token", "revoke", "bob"]);
@@ -215,7 +218,7 @@ fn two_machines_share_a_service_and_its_end_costs_only_its_part() {
     assert!(lacks(&withdrawn), "{withdrawn}");
     assert!(tells(&withdrawn, "refused the token"), "{withdrawn}");
 
-    // Eve has no token: her own memory answers, whoever names the scope.
+    // Eve has no token: her own memory answers, in any scope.
     let note = serde_json::json!({"external_id": "own", "text": "Otters are mine"});
     ingest(bob, "eve", &[note]);
     let eve = [
@@ -239,8 +242,8 @@ fn two_machines_share_a_service_and_its_end_costs_only_its_part() {
         bob,
         &["recall", "--user", "eve", "--scope", "global", "otters"],
     )
-    .ended(2);
-    says!(alone.stderr, "no token of `eve`");
+    .expect_code(2);
+    assert_contains!(alone.stderr, "no token of `eve`");
     drop(service);
     let alone = json(with(bob, &ask));
     assert_eq!(found(&alone), ["local"]);
@@ -264,7 +267,7 @@ fn nodes_before_a_database_take_an_import_and_serve_it_alike() {
         "CREATE ROLE reprise LOGIN CREATEROLE",
         "GRANT CREATE ON DATABASE knowledge TO reprise",
     ];
-    server.sql("postgres", &furnish).expect("furnished");
+    server.run_sql("postgres", &furnish).expect("furnished");
     let url = server.url("reprise", "knowledge");
     let node = folder.path().join("node");
     let import = |lines: &[Value]| {
@@ -288,20 +291,20 @@ fn nodes_before_a_database_take_an_import_and_serve_it_alike() {
             "title": title, "summary": "", "content": format!("Otters of river {number}."),
             "tags": [], "access_policy": "public", "licence": "" })
     };
-    let bare = import(&[thing(0, "Rivers")]).ended(2);
-    says!(bare.stderr, "CREATE EXTENSION vector");
+    let bare = import(&[thing(0, "Rivers")]).expect_code(2);
+    assert_contains!(bare.stderr, "CREATE EXTENSION vector");
     let vector = ["CREATE EXTENSION vector"];
-    server.sql("knowledge", &vector).expect("pgvector");
+    server.run_sql("knowledge", &vector).expect("pgvector");
     let things: Vec<Value> = (0..30).map(|n| thing(n, &format!("Rivers {n}"))).collect();
     let bad = [thing(98, ""), thing(99, "a\u{7}b")];
-    let first = import(&[&things[..], &bad].concat()).ended(1);
-    says!(first.stdout, "\"published\":30");
-    assert_eq!(first.stderr.matches("was passed over").count(), 2);
+    let first = import(&[&things[..], &bad].concat()).expect_code(1);
+    assert_contains!(first.stdout, "\"published\":30");
+    assert_eq!(first.stderr.matches("skipped line").count(), 2);
     let again = import(&things);
-    says!(again.stdout, "\"known\":30");
+    assert_contains!(again.stdout, "\"known\":30");
 
     // Two nodes, one file of tokens, each with the same answers; one alone goes on.
-    let token = done(&node, &["global", "token", "add", "bob", "--user", "bob"]);
+    let token = run_json(&node, &["global", "token", "add", "bob", "--user", "bob"]);
     let database = ["--database-url", &url];
     let nodes = [
         Service::start(&node, &database),
@@ -321,7 +324,7 @@ fn nodes_before_a_database_take_an_import_and_serve_it_alike() {
         let ask = [
             "--config", &config, "recall", "--user", "bob", "--scope", "global", "river 7",
         ];
-        let answer = done(&data, &ask);
+        let answer = run_json(&data, &ask);
         let ids = answer["results"].as_array().expect("results").iter();
         answers.push(ids.map(|hit| hit["id"].clone()).collect::<Vec<_>>());
     }
@@ -329,8 +332,8 @@ fn nodes_before_a_database_take_an_import_and_serve_it_alike() {
     assert_eq!(answers[0], answers[1]);
 }
 
-/// Whoever finds every connection in use hears so, and when to come again; nobody waits for a
-/// time-out.
+/// A request that finds every connection in use is told so, and when to come again; nobody waits
+/// for a time-out.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "the test is the client")]
 fn more_clients_than_connections_are_told_to_come_again() {
@@ -338,9 +341,9 @@ fn more_clients_than_connections_are_told_to_come_again() {
     let node = folder.path().join("node");
     let (mut server, url) = furnished(&["max_prepared_transactions=1"]);
     let pool = ["--database-url", &url, "--connections", "2"];
-    let rates = ["--requests-per-second", "1000"];
+    let rates = ["--requests-per-second", "1000", "--requests-max", "64"];
     let service = Service::start(&node, &[&pool[..], &rates].concat());
-    let token = done(&node, &["global", "token", "add", "ann", "--user", "ann"]);
+    let token = run_json(&node, &["global", "token", "add", "ann", "--user", "ann"]);
     let token = token["token"].as_str().expect("a token").to_owned();
     let publish = |number: usize| {
         let (path, token) = (format!("{}/v1/publications", service.url), token.clone());
@@ -363,7 +366,7 @@ fn more_clients_than_connections_are_told_to_come_again() {
     // It stays when its session ends: two who publish wait for it, with both connections.
     let lock = "BEGIN; LOCK TABLE reprise_global.authored IN ACCESS EXCLUSIVE MODE; \
         PREPARE TRANSACTION 'held'";
-    server.sql("knowledge", &[lock]).expect("it is locked");
+    server.run_sql("knowledge", &[lock]).expect("it is locked");
     let clients = 24;
     let (tell, told) = std::sync::mpsc::channel();
     for number in 0..clients {
@@ -373,12 +376,12 @@ fn more_clients_than_connections_are_told_to_come_again() {
     let mut refused = Vec::new();
     let mut hear = |(number, status, retry, said): (usize, u16, Option<String>, String)| {
         assert_eq!((status, retry.as_deref()), (429, Some("1")), "{said}");
-        says!(said, "every connection");
+        assert_contains!(said, "every connection");
         refused.push(number);
     };
     told.iter().take(clients - 2).for_each(&mut hear);
     let free = ["ROLLBACK PREPARED 'held'"];
-    server.sql("knowledge", &free).expect("it is free");
+    server.run_sql("knowledge", &free).expect("it is free");
     for answer in told.iter().take(2) {
         if answer.1 != 200 {
             hear(answer);

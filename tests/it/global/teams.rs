@@ -4,11 +4,11 @@
 use std::fs;
 use std::path::Path;
 
-use reprise_tests::{Finished, has, lacks, says};
+use reprise_tests::{RunOutput, assert_contains, assert_fields, assert_lacks};
 use serde_json::{Value, json};
 
 use super::service::Service;
-use super::{done, ingest, run};
+use super::{ingest, run, run_json};
 use crate::home::rows;
 
 /// An answer of the service: status, Retry-After, request id, body as JSON and as it is.
@@ -60,7 +60,7 @@ fn thing(number: usize, policy: &str) -> Value {
 }
 
 fn token(data: &Path, name: &str, more: &[&str]) -> String {
-    let made = done(
+    let made = run_json(
         data,
         &[&["global", "token", "add", name, "--user", name], more].concat(),
     );
@@ -68,7 +68,7 @@ fn token(data: &Path, name: &str, more: &[&str]) -> String {
 }
 
 /// A machine whose configuration names a service.
-fn machine(data: &Path, url: &str, user: &str, token: &str) -> String {
+pub(super) fn machine(data: &Path, url: &str, user: &str, token: &str) -> String {
     fs::create_dir_all(data).expect("a data directory");
     let config = data.join("config.toml");
     let text = format!(
@@ -89,7 +89,7 @@ fn what_an_operator_takes_down_is_told_to_its_author_and_another_org_s_is_not_hi
     let oda = token(&server, "oda", &["--org", "other", "--may", "read,operate"]);
     let data = folder.path().join("ann");
     let config = machine(&data, &service.url, "ann", &ann);
-    let with = |arguments: &[&str]| -> Finished {
+    let with = |arguments: &[&str]| -> RunOutput {
         run(&data, &[&["--config", &config], arguments].concat())
     };
     ingest(
@@ -98,7 +98,7 @@ fn what_an_operator_takes_down_is_told_to_its_author_and_another_org_s_is_not_hi
         &[json!({"external_id": "rivers", "text": "Otters of our own river"})],
     );
     let publish = [
-        "publish", "rivers", "--user", "ann", "--yes", "--policy", "org",
+        "share", "publish", "rivers", "--user", "ann", "--yes", "--policy", "org",
     ];
     let published = with(&publish);
     let published: Value = serde_json::from_str(&published.stdout).expect("JSON");
@@ -109,7 +109,7 @@ fn what_an_operator_takes_down_is_told_to_its_author_and_another_org_s_is_not_hi
 
     let order = json!({ "reason": "it names a customer" });
     let path = format!("/v1/publications/{id}/takedown");
-    // Not by whoever may write, and not by the operator of another organisation.
+    // Not by a writer, and not by the operator of another organisation.
     assert_eq!(
         ask(&service.url, "POST", &path, &ann, Some(&order)).status,
         403
@@ -131,37 +131,38 @@ fn what_an_operator_takes_down_is_told_to_its_author_and_another_org_s_is_not_hi
     let config_of_olga = machine(&desk, &service.url, "olga", &olga);
     let operate = |arguments: &[&str]| {
         let whole = [&["--config", &config_of_olga, "global"], arguments].concat();
-        done(&desk, &[&whole[..], &["--user", "olga"]].concat())
+        run_json(&desk, &[&whole[..], &["--user", "olga"]].concat())
     };
     assert_eq!(operate(&["catalogue"])["title"], "Otters of our own river");
     let taken = operate(&["takedown", &id, "--reason", "it names a customer"]);
-    has!(taken, "verified": true, "author": "ann");
-    let own = with(&["published", "--user", "ann"]);
+    assert_fields!(taken, "verified": true, "author": "ann");
+    let own = with(&["share", "list", "--user", "ann"]);
     let own: Value = serde_json::from_str(&own.stdout).expect("JSON");
     assert_eq!(own["published"], json!([]));
     assert_eq!(own["taken_down"][0]["reason"], "it names a customer");
     assert_eq!(own["taken_down"][0]["operator"], "olga");
-    let told = reprise_tests::finish(
-        reprise_tests::reprise(&data)
+    let told = reprise_tests::run_to_end(
+        reprise_tests::reprise_command(&data)
             .expect("reprise is built")
             .args([
                 "--no-model",
                 "--config",
                 &config,
-                "published",
+                "share",
+                "list",
                 "--user",
                 "ann",
             ]),
     );
     let told = told.expect("it runs").stdout;
-    says!(told, "taken down", "names a customer");
-    let refused = with(&publish).ended(2);
-    says!(refused.stderr, "taken down by an operator");
+    assert_contains!(told, "taken down", "names a customer");
+    let refused = with(&publish).expect_code(2);
+    assert_contains!(refused.stderr, "taken down by an operator");
     let back = operate(&["putback", &id]);
     assert!(back["published"]["id"].is_string(), "{back}");
-    let own = with(&["published", "--user", "ann"]);
-    says!(own.stdout, "Otters of our own river");
-    lacks!(own.stdout, "taken_down");
+    let own = with(&["share", "list", "--user", "ann"]);
+    assert_contains!(own.stdout, "Otters of our own river");
+    assert_lacks!(own.stdout, "taken_down");
 }
 
 #[test]
@@ -172,7 +173,7 @@ fn tokens_end_are_replaced_with_time_and_come_by_invitation_once() {
     let opens = |token: &str| ask(&service.url, "GET", "/v1/publications", token, None).status;
     let first = token(&server, "ann", &["--expires-days", "1"]);
     assert_eq!(opens(&first), 200);
-    let rotated = done(&server, &["global", "token", "rotate", "ann"]);
+    let rotated = run_json(&server, &["global", "token", "rotate", "ann"]);
     let second = rotated["token"].as_str().expect("a token").to_owned();
     assert_eq!(
         (opens(&first), opens(&second)),
@@ -180,7 +181,7 @@ fn tokens_end_are_replaced_with_time_and_come_by_invitation_once() {
         "the old one opens for a time"
     );
     let rotate = ["global", "token", "rotate", "ann", "--grace-hours", "0"];
-    let third = done(&server, &rotate)["token"]
+    let third = run_json(&server, &rotate)["token"]
         .as_str()
         .expect("a token")
         .to_owned();
@@ -205,25 +206,25 @@ fn tokens_end_are_replaced_with_time_and_come_by_invitation_once() {
         "--url",
         &service.url,
     ];
-    let link = done(&server, &invite)["link"]
+    let link = run_json(&server, &invite)["link"]
         .as_str()
         .expect("a link")
         .to_owned();
     let code = link.split_once('#').expect("a code").1.to_owned();
     assert_eq!(opens(&code), 401, "an invitation is no token");
     let machine = folder.path().join("bob");
-    let joined = done(&machine, &["global", "join", &link]);
-    has!(joined, "user": "bob", "org": "acme");
+    let joined = run_json(&machine, &["global", "join", &link]);
+    assert_fields!(joined, "user": "bob", "org": "acme");
     assert_eq!(opens(joined["token"].as_str().expect("a token")), 200);
-    let again = run(&machine, &["global", "join", &link]).ended(2);
-    says!(again.stderr, "not open");
+    let again = run(&machine, &["global", "join", &link]).expect_code(2);
+    assert_contains!(again.stderr, "not open");
     let odd = run(&machine, &["global", "join", "http://127.0.0.1:1/nothing"]);
-    says!(odd.stderr, "/join#");
+    assert_contains!(odd.stderr, "/join#");
     let audit = run(&server, &["global", "audit"]).stdout;
     for what in ["\"grant\"", "\"rotate\"", "\"invite\"", "\"join\""] {
         assert!(audit.contains(what), "{what}: {audit}");
     }
-    lacks!(audit, &code, &third);
+    assert_lacks!(audit, &code, &third);
 }
 
 #[test]
@@ -275,11 +276,11 @@ fn a_quota_is_said_with_when_to_come_again_and_every_request_has_a_line_without_
 
     let lines = rows(&fs::read_to_string(&log).expect("a log"));
     assert_eq!(lines.len(), 4 + asked, "{lines:?}");
-    has!(lines[0], "user": "ann", "token": "ann");
+    assert_fields!(lines[0], "user": "ann", "token": "ann");
     assert_eq!(lines[0]["route"], "/v1/publications");
-    has!(lines[3], "status": 429, "request": "complaint-7");
+    assert_fields!(lines[3], "status": 429, "request": "complaint-7");
     let all = format!("{lines:?}");
-    lacks!(all, "marked", &ann);
+    assert_lacks!(all, "marked", &ann);
 }
 
 #[test]
@@ -311,9 +312,9 @@ fn a_person_has_all_of_his_own_and_nothing_is_left_once_he_is_erased() {
     let own = ask(&service.url, "GET", "/v1/person", &ann, None)
         .body
         .to_string();
-    says!(own, "Rivers 1", "\"rated\"");
-    lacks!(own, "Rivers 2");
-    // Whoever deletes everything says of whom.
+    assert_contains!(own, "Rivers 1", "\"rated\"");
+    assert_lacks!(own, "Rivers 2");
+    // A request that deletes everything names the person.
     for (path, status) in [("/v1/person", 400), ("/v1/person?confirm=bob", 409)] {
         let refused = ask(&service.url, "DELETE", path, &ann, None);
         assert_eq!(refused.status, status, "{path}: {}", refused.body);
@@ -337,8 +338,8 @@ fn a_person_has_all_of_his_own_and_nothing_is_left_once_he_is_erased() {
     let exported = run(&server, &["global", "person", "export", "--user", "bob"]);
     assert!(exported.stdout.contains("Rivers 2"), "{}", exported.stderr);
     let without = run(&server, &["global", "person", "erase", "--user", "bob"]);
-    says!(without.stderr, "without a yes");
-    let gone = done(
+    assert_contains!(without.stderr, "without a yes");
+    let gone = run_json(
         &server,
         &["global", "person", "erase", "--user", "bob", "--yes"],
     );
@@ -358,4 +359,60 @@ fn a_person_has_all_of_his_own_and_nothing_is_left_once_he_is_erased() {
 
 fn is_token_log(path: &Path) -> bool {
     path.to_string_lossy().contains("tokens.")
+}
+
+/// From the invitation to the first find it takes two commands, and none of them edits a file.
+#[test]
+fn who_accepts_an_invitation_finds_with_the_next_command() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = folder.path().join("server");
+    let service = Service::start(&server, &[]);
+    ingest(
+        &server,
+        "ann",
+        &[json!({"external_id": "otters", "text": "Otters hold hands"})],
+    );
+    let publish = ["share", "publish", "otters", "--user", "ann", "--yes"];
+    run_json(&server, &publish);
+    let invite = [
+        "global",
+        "token",
+        "invite",
+        "bob",
+        "--user",
+        "bob",
+        "--url",
+        &service.url,
+    ];
+    let link = run_json(&server, &invite)["link"].clone();
+    let link = link.as_str().expect("a link");
+    let machine = folder.path().join("bob");
+    let config = folder.path().join("config.toml");
+    fs::write(&config, "# mine\n[memory]\n").expect("written");
+    let config = config.display().to_string();
+    let at = |words: &[&str]| run_json(&machine, &[&["--config", &config], words].concat());
+    let joined = at(&["share", "join", link, "--yes"]);
+    assert_fields!(joined, "user": "bob");
+    let ask = [
+        "recall",
+        "otters",
+        "--user",
+        "bob",
+        "--scope",
+        "local+global",
+    ];
+    let found = at(&ask);
+    assert_contains!(found["results"].to_string(), "Otters hold hands");
+    assert_contains!(fs::read_to_string(&config).expect("there"), "# mine");
+    let other = run(
+        &machine,
+        &[
+            "--config",
+            &config,
+            "share",
+            "join",
+            "https://x.example/join#y",
+        ],
+    );
+    assert_contains!(other.stderr, "already");
 }

@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use reprise_server::{Call, Client, Place};
-use reprise_tests::{Tree, finish, reprise};
+use reprise_server::{Call, Client, DaemonPaths};
+use reprise_tests::{WorkspaceTree, reprise_command, run_to_end};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -35,7 +35,7 @@ pub(super) enum Who {
     Withdrawn,
 }
 
-pub(super) struct House {
+pub(super) struct WallHouse {
     folder: TempDir,
     daemon: Process,
     service: Process,
@@ -47,9 +47,9 @@ pub(super) struct House {
     service_token: String,
 }
 
-/// What was told beside the answers.
+/// What was written apart from the answers.
 #[derive(Debug)]
-pub(super) struct Told {
+pub(super) struct SideOutput {
     pub(super) traces: String,
     pub(super) log: String,
     pub(super) service_log: String,
@@ -73,7 +73,7 @@ impl Process {
                 .next()
                 .expect("it says where it listens")
                 .expect("text");
-            let own = line.contains("takes requests");
+            let own = line.contains("accepts HTTP requests");
             let mut words = line.split_whitespace();
             let url = words.find_map(|word| word.strip_prefix("http://"));
             if let Some(address) = url.filter(|_| own).and_then(|url| url.parse().ok()) {
@@ -112,8 +112,8 @@ impl Drop for Process {
     }
 }
 
-fn said(command: &mut Command) -> String {
-    let finished = finish(command).expect("reprise runs").ended(0);
+fn run_stdout(command: &mut Command) -> String {
+    let finished = run_to_end(command).expect("reprise runs").expect_code(0);
     finished.stdout
 }
 
@@ -134,12 +134,12 @@ fn collector() -> (String, Arc<Mutex<String>>) {
     (format!("http://{address}"), traces)
 }
 
-impl House {
+impl WallHouse {
     pub(super) fn start() -> Self {
         let folder = tempfile::tempdir().expect("a temporary directory");
         let path = |name: &str| folder.path().join(name);
         let at = |data: &str, arguments: &[&str]| {
-            let mut command = reprise(&path(data)).expect("reprise is built");
+            let mut command = reprise_command(&path(data)).expect("reprise is built");
             command.env("XDG_RUNTIME_DIR", folder.path());
             command.arg("--no-model").args(arguments);
             command
@@ -157,7 +157,7 @@ impl House {
         ));
         let token = |user: &str| {
             let add = ["--json", "global", "token", "add", user, "--user", user];
-            let said = said(&mut at("service", &add));
+            let said = run_stdout(&mut at("service", &add));
             let said: Value = serde_json::from_str(&said).expect("JSON");
             said["token"].as_str().expect("a token").to_owned()
         };
@@ -185,11 +185,14 @@ impl House {
             ],
         ));
         let tokens = ["ann", "bob", "eve"].map(|user| {
-            said(&mut at("data", &["token", "add", user, "--user", user]))
-                .trim()
-                .to_owned()
+            run_stdout(&mut at(
+                "data",
+                &["serve", "token", "add", user, "--user", user],
+            ))
+            .trim()
+            .to_owned()
         });
-        said(&mut at("data", &["token", "revoke", "eve"]));
+        run_stdout(&mut at("data", &["serve", "token", "revoke", "eve"]));
         let strangers = Wire::to(daemon.address);
         Self {
             strangers,
@@ -203,9 +206,10 @@ impl House {
         }
     }
 
-    /// A command beside the daemon, asking it.
+    /// Runs a command that asks the daemon.
     pub(super) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = reprise(&self.folder.path().join("data")).expect("reprise is built");
+        let mut command =
+            reprise_command(&self.folder.path().join("data")).expect("reprise is built");
         command.env("XDG_RUNTIME_DIR", self.folder.path());
         command.arg("--no-model").args(arguments);
         command
@@ -261,7 +265,7 @@ impl House {
 
     /// Every route of the page, as its sources name them.
     pub(super) fn page_routes() -> Vec<String> {
-        let tree = Tree::read().expect("the workspace is readable");
+        let tree = WorkspaceTree::read().expect("the workspace is readable");
         let page = tree.sources.iter();
         let page = page.filter(|source| source.path.starts_with("crates/reprise-page/src/"));
         let routes: Vec<String> = page.flat_map(|source| routes_in(&source.text)).collect();
@@ -271,7 +275,7 @@ impl House {
 
     /// What the page answers to somebody without a session.
     pub(super) fn page(&self, path: &str) -> Vec<u8> {
-        let place = Place::new(&self.folder.path().join("data"), Some(self.folder.path()));
+        let place = DaemonPaths::new(&self.folder.path().join("data"), Some(self.folder.path()));
         let runtime = tokio::runtime::Runtime::new().expect("a runtime");
         let open = Call::post("/v1/page", &json!({ "user": "ann" }));
         let opened: Value = runtime
@@ -288,7 +292,7 @@ impl House {
     }
 
     /// Ends daemon and service; what was told.
-    pub(super) fn end(mut self) -> Told {
+    pub(super) fn end(mut self) -> SideOutput {
         let log = self.daemon.end();
         let service_log = self.service.end();
         // The last spans are sent before the daemon ends.
@@ -298,7 +302,7 @@ impl House {
         let kept: &Path = self.folder.path();
         assert!(kept.exists());
         self.folder.disable_cleanup(true);
-        Told {
+        SideOutput {
             traces,
             log,
             service_log,
@@ -326,7 +330,7 @@ fn request(
          Connection: close\r\n\r\n{body}"
     );
     let mut answer = Vec::new();
-    // Whoever refuses early may close before all is sent.
+    // A server that refuses early may close before all is sent.
     let _whole = sent.and_then(|()| stream.read_to_end(&mut answer)).is_ok();
     let status = answer.get(9..12).and_then(|s| std::str::from_utf8(s).ok());
     let status = status.and_then(|status| status.parse().ok());

@@ -149,7 +149,7 @@ impl Marks {
         Self(text_forms(SENSITIVE))
     }
 
-    /// The first mark in these bytes: its form, and what stands around it.
+    /// The first mark in these bytes: its form, and the text around it.
     pub(super) fn find(&self, bytes: &[u8]) -> Option<String> {
         let small = bytes.to_ascii_lowercase();
         self.0.iter().find_map(|(form, wanted)| {
@@ -179,7 +179,7 @@ fn text_forms(mark: &str) -> Vec<(&'static str, Vec<u8>)> {
     forms
 }
 
-/// Where `wanted` stands first; its first byte is looked for by the machine's own search.
+/// Finds where `wanted` is first; its first byte is looked for by the machine's own search.
 fn position(hay: &[u8], wanted: &[u8]) -> Option<usize> {
     let (first, mut from) = (*wanted.first()?, 0);
     loop {

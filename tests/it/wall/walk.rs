@@ -1,10 +1,10 @@
 //! Operations at random: any route, any tool, any caller, arguments as the description allows them.
 
 use reprise_operations::{Catalogue, Profile};
-use reprise_tests::Seeded;
+use reprise_tests::SeededRng;
 use serde_json::{Map, Value, json};
 
-use super::house::{House, Who};
+use super::house::{WallHouse, Who};
 use super::marks::{self, Marks};
 use super::rows::{Holds, OPERATIONS, PROFILES};
 
@@ -37,14 +37,14 @@ struct Route {
 }
 
 pub(super) struct Walk<'a> {
-    house: &'a House,
+    house: &'a WallHouse,
     document: Value,
     routes: Vec<Route>,
     tools: Vec<(String, Value, Holds)>,
     ids: Vec<String>,
     /// Those that may be published.
     open: Vec<String>,
-    seeded: Seeded,
+    seeded: SeededRng,
     steps: usize,
     marks: Marks,
     /// How often was planted.
@@ -89,7 +89,7 @@ pub(super) fn answer(bytes: &[u8]) -> Value {
 }
 
 impl<'a> Walk<'a> {
-    pub(super) fn new(house: &'a House) -> Self {
+    pub(super) fn new(house: &'a WallHouse) -> Self {
         let (_, document) = house.ask(Who::Owner, "GET", "/openapi.json", None);
         let document = answer(&document);
         let mut routes = Vec::new();
@@ -131,7 +131,7 @@ impl<'a> Walk<'a> {
             document,
             ids: Vec::new(),
             open: Vec::new(),
-            seeded: Seeded::new(58),
+            seeded: SeededRng::new(58),
             steps: 0,
             marks: Marks::all(),
             rounds: 0,
@@ -143,7 +143,7 @@ impl<'a> Walk<'a> {
     }
 
     fn below(&mut self, bound: usize) -> usize {
-        self.seeded.below(bound.max(1) as u64) as usize
+        self.seeded.draw_below(bound.max(1) as u64) as usize
     }
 
     /// Plants the marks anew, and something of the stranger's own.
@@ -199,7 +199,7 @@ impl<'a> Walk<'a> {
         let (status, done) = self.house.ask(Who::Owner, "POST", path, Some(&what));
         if status == 200 {
             self.published += 1;
-            let wire = self.house.to_service.passed();
+            let wire = self.house.to_service.bytes_seen();
             let is_exact = |bytes: &[u8]| bytes == exact.as_bytes();
             assert!(
                 wire.windows(exact.len()).any(is_exact),

@@ -52,7 +52,7 @@ impl Wire {
     }
 
     /// Everything that has passed.
-    pub(super) fn passed(&self) -> Vec<u8> {
+    pub(super) fn bytes_seen(&self) -> Vec<u8> {
         let passed = self.passed.lock();
         passed.unwrap_or_else(PoisonError::into_inner).clone()
     }

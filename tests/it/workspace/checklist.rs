@@ -1,32 +1,75 @@
-//! The checklist of ADR-008 (W24): what `reprise demo workspace` says of its nine steps, and what
-//! each of them left, as git and the files have it.
+//! The checklist of ADR-008: its nine steps through the real binary and plain git, and what each of
+//! them left, as git and the files have it.
 
 use std::fs;
 use std::path::Path;
 
-use reprise_tests::{finish, reprise};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::{PRD, must, run};
+use super::{PRD, must, run, run_json, workspace, write};
+
+const TSD: &str = "core/tsd/TSD-001.json";
+const BRANCH: &str = "sharpen-the-goal";
 
 #[test]
-fn the_demo_does_nine_of_nine() {
-    let folder = tempfile::tempdir().expect("a temporary directory");
-    let root = folder.path().join("kept");
-    let mut command = reprise(folder.path()).expect("reprise is built");
-    command.args(["--json", "demo", "workspace", "--keep"]);
-    let finished = finish(command.arg(&root)).expect("reprise runs").ended(0);
-    let steps = read(&finished.stdout);
-    assert_eq!(steps.len(), 9);
-    for (number, step) in steps.iter().enumerate() {
-        assert_eq!(step["step"], number + 1);
-        let evidence = step["evidence"].as_array().expect("a list");
-        assert!(!evidence.is_empty(), "{step}");
-    }
-    is_a_repository_with_the_tree(&root);
-    has_a_commit_and_an_event_for_each_change(&root);
-    holds_what_was_made_from_what(&root);
-    has_all_of_it_in_the_trail(&root);
+fn the_checklist_is_done_in_nine_steps() {
+    let folder = workspace();
+    let root = folder.path();
+    is_a_repository_with_the_tree(root);
+    write_prd_and_tsd(root);
+    save_a_checkpoint(root);
+    let read_back = run_json(root, &["state", "tsm"]);
+    assert_eq!(read_back["checkpoint"]["last_prd_id"], "PRD-001");
+    change_the_prd_on_a_branch(root);
+    merge_after_a_review(root);
+    has_a_commit_and_an_event_for_each_change(root);
+    holds_what_was_made_from_what(root);
+    has_all_of_it_in_the_trail(root);
+    assert_eq!(must(root, &["status", "--porcelain"]), "");
+}
+
+/// Steps 3 to 5: only the agents that may write an artifact do, and a TSD needs its PRD.
+fn write_prd_and_tsd(root: &Path) {
+    let prd = json!({ "id": "PRD-001", "goals": ["recall"] }).to_string();
+    write(root, "researcher", PRD, prd.as_bytes()).expect_code(1);
+    write(root, "prm", PRD, prd.as_bytes()).expect_code(0);
+    let stray = json!({ "id": "TSD-001", "prd_id": "PRD-404" }).to_string();
+    write(root, "tsm", TSD, stray.as_bytes()).expect_code(1);
+    let hash = must(root, &["rev-parse", &format!("HEAD:{PRD}")]);
+    let tsd = json!({ "id": "TSD-001", "prd_id": "PRD-001", "prd_hash": hash.trim(),
+        "components": ["store", "index"] });
+    write(root, "tsm", TSD, tsd.to_string().as_bytes()).expect_code(0);
+    run_json(root, &["snapshot", "--actor", "orchestrator"]);
+}
+
+/// Step 6.
+fn save_a_checkpoint(root: &Path) {
+    let hash = must(root, &["rev-parse", &format!("HEAD:{PRD}")]);
+    let state = json!({ "agent_id": "TSM-001", "last_prd_hash": hash.trim(),
+        "last_prd_id": "PRD-001", "sync_status": "compliant", "sync_log": [],
+        "next_action": "monitor_for_changes" });
+    let file = root.join(".git/in/state");
+    fs::write(&file, state.to_string()).expect("a file");
+    let file = file.to_string_lossy();
+    run_json(root, &["checkpoint", "--actor", "tsm", "--file", &file]);
+}
+
+/// Step 7, with plain git.
+fn change_the_prd_on_a_branch(root: &Path) {
+    must(root, &["switch", "-q", "-c", BRANCH]);
+    let prd = json!({ "id": "PRD-001", "goals": ["recall", "governed workspaces"] });
+    fs::write(root.join(PRD), prd.to_string()).expect("written");
+    must(root, &["commit", "-q", "-a", "-m", "Sharpen the goal"]);
+    must(root, &["switch", "-q", "main"]);
+}
+
+/// Step 8: nothing is merged that no person reviewed.
+fn merge_after_a_review(root: &Path) {
+    let merge = ["merge", "--actor", "governor", BRANCH];
+    run(root, &merge).expect_code(1);
+    run_json(root, &["approve", "--human", "ada", BRANCH]);
+    run_json(root, &merge);
+    assert!(text(root, PRD).contains("governed workspaces"));
 }
 
 fn read(lines: &str) -> Vec<Value> {

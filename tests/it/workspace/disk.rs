@@ -4,18 +4,18 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use reprise_tests::{Finished, finish, reprise, reprise_binary};
+use reprise_tests::{RunOutput, find_reprise_binary, reprise_command, run_to_end};
 
-use super::{PRD, done, must, workspace, write};
+use super::{PRD, must, run_json, workspace, write};
 
 /// Most blocks that a file may have, from a disk that takes nothing to one that takes all.
 const BLOCKS: std::ops::Range<u32> = 0..14;
 
 /// A write whose files stop growing at so many blocks of the shell: the disk is full there.
-fn write_within(root: &Path, blocks: u32, text: &str) -> Finished {
+fn write_within(root: &Path, blocks: u32, text: &str) -> RunOutput {
     let input = root.join(".git/in/full");
     fs::write(&input, text).expect("a file to write from");
-    let binary = reprise_binary().expect("reprise is built");
+    let binary = find_reprise_binary().expect("reprise is built");
     let mut command = Command::new("sh");
     // A process that ignores the signal is told by an error, as with a disk without room.
     command
@@ -32,7 +32,7 @@ fn write_within(root: &Path, blocks: u32, text: &str) -> Finished {
         .arg(root)
         .args(["write", "--actor", "prm"])
         .arg(format!("{PRD}={}", input.display()));
-    finish(&mut command).expect("it runs")
+    run_to_end(&mut command).expect("it runs")
 }
 
 #[test]
@@ -53,9 +53,9 @@ fn a_disk_that_fills_up_anywhere_leaves_the_tree_whole() {
             assert!(!said.contains("panicked"), "{blocks}: {said}");
         }
         // Room again: what had happened is finished, what had not is taken back.
-        done(root, &["recover"]);
+        run_json(root, &["recover"]);
         let there = fs::read_to_string(root.join(PRD)).expect("the PRD");
-        let trail = done(root, &["audit", "--action", "write", "--limit", "1"]);
+        let trail = run_json(root, &["audit", "--action", "write", "--limit", "1"]);
         let head = must(root, &["show", &format!("HEAD:{PRD}")]);
         assert_eq!(there, head, "{blocks}: {trail}");
         assert!(
@@ -70,7 +70,7 @@ fn a_disk_that_fills_up_anywhere_leaves_the_tree_whole() {
         assert_eq!(must(root, &["status", "--porcelain"]), "", "{blocks}");
         let fsck = must(root, &["fsck", "--strict", "--no-dangling"]);
         assert!(!fsck.contains("error"), "{blocks}: {fsck}");
-        let status = done(root, &["status"]);
+        let status = run_json(root, &["status"]);
         assert_eq!(status["loose_ends"], serde_json::json!([]), "{blocks}");
     }
     assert!(
@@ -87,7 +87,7 @@ fn a_tree_that_cannot_be_written_to_is_named_and_can_be_read() {
     let before = must(root, &["rev-parse", "HEAD"]);
     let input = tempfile::NamedTempFile::new().expect("a file to write from");
     fs::write(input.path(), "{\"v\":2}").expect("a file to write from");
-    let own = reprise(root).expect("reprise is built");
+    let own = reprise_command(root).expect("reprise is built");
     // Root writes where it may not: it gets a mount of its own that nobody can write to.
     let read_only = |arguments: &[&str]| {
         let is_root = fs::metadata("/proc/self")
@@ -107,7 +107,7 @@ fn a_tree_that_cannot_be_written_to_is_named_and_can_be_read() {
         };
         command.arg(own.get_program()).args(own.get_args());
         command.args(["workspace", "-C"]).arg(root).args(arguments);
-        finish(&mut command).expect("it runs")
+        run_to_end(&mut command).expect("it runs")
     };
     let pair = format!("{PRD}={}", input.path().display());
     for arguments in [

@@ -4,27 +4,30 @@ use std::fs;
 use std::path::Path;
 use std::process::Stdio;
 
-use reprise_tests::{Finished, finish, has, lacks, reprise, says};
+use reprise_tests::{
+    RunOutput, assert_contains, assert_fields, assert_lacks, reprise_command, run_to_end, seen_if,
+    wait_for,
+};
 use serde_json::{Value, json};
 
-use super::{PRD, done, git, must, run, workspace, write};
+use super::{PRD, git, must, run, run_json, workspace, write};
 
-/// A command on the memory beside the tree, with this on its standard input.
-fn memory(root: &Path, arguments: &[&str], input: &str) -> Finished {
-    let mut command = reprise(root).expect("reprise is built");
+/// A command on the memory next to the tree, with this on its standard input.
+fn memory(root: &Path, arguments: &[&str], input: &str) -> RunOutput {
+    let mut command = reprise_command(root).expect("reprise is built");
     command
         .args(["--json", "--no-model", "--no-daemon"])
         .args(arguments);
     let file = root.join(".git/in/stdin");
     fs::write(&file, input).expect("a file to read from");
     command.stdin(Stdio::from(fs::File::open(&file).expect("it is there")));
-    let finished = finish(&mut command).expect("reprise runs");
+    let finished = run_to_end(&mut command).expect("reprise runs");
     assert_eq!(finished.code, Some(0), "{arguments:?}: {}", finished.stderr);
     finished
 }
 
 fn ingest(root: &Path, lines: &str) -> Value {
-    let ingest = ["ingest", "--user", "ada", "--jsonl", "-"];
+    let ingest = ["ingest", "--json", "--user", "ada", "--jsonl", "-"];
     let told = memory(root, &ingest, lines).stdout;
     let last = told.lines().last().unwrap_or("null");
     serde_json::from_str(last).expect("JSON")
@@ -73,7 +76,7 @@ fn what_is_meant_for_the_workspace_becomes_a_line_of_it_and_the_rest_stays() {
     let lines: Vec<String> = records.iter().map(ToString::to_string).collect();
     let lines = lines.join("\n");
     assert_eq!(ingest(root, &lines)["inserted"], 6);
-    let told = done(root, &["project", "--user", "ada"]);
+    let told = run_json(root, &["project", "--user", "ada"]);
     let counts = (&told["written"], &told["known"], &told["held_back"]);
     assert_eq!(counts, (&json!(2), &json!(0), &json!(4)), "{told}");
     let all = must(root, &["log", "-p", "--all"]);
@@ -83,15 +86,15 @@ fn what_is_meant_for_the_workspace_becomes_a_line_of_it_and_the_rest_stays() {
     }
     let log = fs::read_to_string(root.join("memory/contradiction_history.jsonl"));
     assert_eq!(log.expect("the log").lines().count(), 1);
-    let again = done(root, &["project", "--user", "ada"]);
-    has!(again, "written": 0, "receipt": Value::Null);
+    let again = run_json(root, &["project", "--user", "ada"]);
+    assert_fields!(again, "written": 0, "receipt": Value::Null);
     // Opened later by its owner.
     let change = r#"{"id":"3","text":"the salary table","visibility":"workspace"}"#;
     memory(root, &["call", "--user", "ada", "revise", change], "");
-    assert_eq!(done(root, &["project", "--user", "ada"])["written"], 1);
+    assert_eq!(run_json(root, &["project", "--user", "ada"])["written"], 1);
     let lines = fs::read_to_string(root.join("memory/long_term/records.jsonl")).expect("a log");
-    says!(lines, "the salary table");
-    lacks!(lines, "my salary");
+    assert_contains!(lines, "the salary table");
+    assert_lacks!(lines, "my salary");
 }
 
 #[test]
@@ -110,14 +113,14 @@ fn a_manifest_follows_the_store_and_two_models_are_told_apart() {
         ingest(root, &first.iter().map(line).collect::<String>())["inserted"],
         2
     );
-    done(root, &["manifest", "--user", "ada"]);
+    run_json(root, &["manifest", "--user", "ada"]);
     let path = "embeddings/index/memory-ada.json";
     let read = || -> Value {
         let text = fs::read_to_string(root.join(path)).expect("the manifest");
         serde_json::from_str(&text).expect("JSON")
     };
     let entry = read()["artifacts"][0].clone();
-    has!(entry, "artifact_id": "memory/ada", "count": 2);
+    assert_fields!(entry, "artifact_id": "memory/ada", "count": 2);
     // Another machine's clone, where the same memory was embedded by a later model.
     must(root, &["switch", "-qc", "other"]);
     let mut theirs = read();
@@ -129,21 +132,18 @@ fn a_manifest_follows_the_store_and_two_models_are_told_apart() {
     );
     must(root, &["switch", "-q", "main"]);
     assert_eq!(ingest(root, &line(&embedded("ccc", "1")))["inserted"], 1);
-    done(root, &["manifest", "--user", "ada"]);
+    run_json(root, &["manifest", "--user", "ada"]);
     let (is_ok, said) = git(root, &["merge", "-q", "--no-edit", "other"]);
     assert!(is_ok && said.contains("is to be embedded again"), "{said}");
     let merged = read()["artifacts"].clone();
     assert_eq!(merged.as_array().map(Vec::len), Some(1), "{merged}");
-    has!(merged[0], "re_embed": true, "count": 3);
+    assert_fields!(merged[0], "re_embed": true, "count": 3);
     // The next manifest of the store itself is the answer.
-    done(root, &["manifest", "--user", "ada"]);
+    run_json(root, &["manifest", "--user", "ada"]);
     assert_eq!(read()["artifacts"][0]["re_embed"], Value::Null);
     // Vectors stay out of git.
     assert!(!must(root, &["log", "-p", "--all"]).contains("1.0,0.0"));
 }
-
-/// Looks of a daemon at its workspaces that are waited for, a tenth of a second each.
-const LOOKS_MAX: u32 = 600;
 
 #[test]
 fn a_running_daemon_looks_after_its_workspaces() {
@@ -164,7 +164,7 @@ fn a_running_daemon_looks_after_its_workspaces() {
     let config = root.join(".git/in/config.toml");
     let registered = format!("[workspaces.app]\npath = \"{}\"\n", root.display());
     fs::write(&config, registered).expect("a configuration");
-    let mut command = reprise(root).expect("reprise is built");
+    let mut command = reprise_command(root).expect("reprise is built");
     command
         .args(["--no-model", "--config"])
         .arg(&config)
@@ -173,16 +173,15 @@ fn a_running_daemon_looks_after_its_workspaces() {
         .stderr(Stdio::null());
     let mut daemon = command.spawn().expect("a daemon");
     let is_told = || run(root, &["events"]).stdout.contains("\"human:Ada\"");
-    let looked = (0..LOOKS_MAX).any(|_| {
-        std::thread::sleep(std::time::Duration::from_millis(100));
-        !old.exists() && is_told()
-    });
-    daemon.kill().and_then(|()| daemon.wait()).expect("it ends");
-    assert!(
-        looked,
-        "old scratch stays, or a commit of plain git is not announced"
+    wait_for(
+        "old scratch is gone and a commit of plain git is announced",
+        || {
+            let seen = (!old.exists(), is_told());
+            seen_if(seen == (true, true), seen)
+        },
     );
-    // The data directory of this test lies beside the tree's files.
+    daemon.kill().and_then(|()| daemon.wait()).expect("it ends");
+    // The data directory of this test lies next to the tree's files.
     let status = must(root, &["status", "--porcelain"]);
     assert_eq!(status, "?? .reprise/\n");
 }

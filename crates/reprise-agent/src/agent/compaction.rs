@@ -1,8 +1,7 @@
-//! Compaction of one memory's file, off the writer's thread: automatic, and on request. And its
-//! checkpoints: their bytes are made off that thread, which appends them in steps and takes writes
-//! meanwhile.
+//! Compaction of one memory's file, automatic and on request, and its checkpoints.
 //!
-//! One of both per memory at a time.
+//! Both run off the writer's thread, which continues to commit; it appends a checkpoint's bytes in
+//! steps. One of both runs per memory at a time.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -13,41 +12,41 @@ use reprise_engine::{
 use reprise_types::{MemoryError, lock};
 use tokio::sync::Semaphore;
 
-use super::upkeep::{SingleFlight, load};
-use crate::handle::AgentHandle;
+use super::background_tasks::{SingleFlight, load_deferred};
+use crate::handle::MemoryHandle;
 
-/// One automatic compaction per process at a time.
-static BY_RULE: Semaphore = Semaphore::const_new(1);
-/// Pause after a failed compaction, which is mostly for lack of disk space.
-const AFTER_FAILURE: Duration = Duration::from_mins(10);
-/// Most rounds of purging: what is forgotten during one waits for the next.
+/// Permits one automatic compaction per process at a time.
+static AUTOMATIC: Semaphore = Semaphore::const_new(1);
+/// Pause after a failed compaction, whose cause is mostly a lack of disk space.
+const PAUSE_AFTER_FAILURE: Duration = Duration::from_mins(10);
+/// Most rounds of purging; records that are forgotten during one round wait for the next.
 const PURGES_MAX: usize = 3;
-/// Most rounds of copying what was written meanwhile,
+/// Most rounds of copying what was written meanwhile.
 const CATCH_UPS_MAX: usize = 8;
-/// until at most this much is left for the writer's thread.
-const LEFT_BYTES: u64 = 256 * 1024;
+/// Most bytes that are left for the writer's thread to copy; more needs another round.
+const UNCOPIED_BYTES_MAX: u64 = 256 * 1024;
 
-/// The automatic compaction of one memory.
+/// The task that compacts one memory automatically.
 #[derive(Debug, Default)]
-pub(super) struct CompactionByRule {
+pub(super) struct AutoCompaction {
     single: SingleFlight,
-    failed: Arc<Mutex<Option<Instant>>>,
+    failed_at: Arc<Mutex<Option<Instant>>>,
 }
 
-impl CompactionByRule {
-    /// Starts the task, unless it runs or failed recently.
-    pub(super) fn start_if_due(&self, handle: &AgentHandle) {
-        let failed = *lock(&self.failed);
-        if failed.is_some_and(|at| at.elapsed() < AFTER_FAILURE) {
+impl AutoCompaction {
+    /// Starts the task, unless it runs already or failed recently.
+    pub(super) fn start_if_due(&self, handle: &MemoryHandle) {
+        let failed_at = *lock(&self.failed_at);
+        if failed_at.is_some_and(|at| at.elapsed() < PAUSE_AFTER_FAILURE) {
             return;
         }
-        let (handle, failed) = (handle.clone(), Arc::clone(&self.failed));
+        let (handle, failed_at) = (handle.clone(), Arc::clone(&self.failed_at));
         self.single.start(|| async move {
-            let due = handle.run(|engine| engine.is_compaction_due());
+            let due = handle.run_on_engine(|engine| engine.is_compaction_due());
             if !matches!(due.await, Ok(true)) {
                 return;
             }
-            let Ok(_turn) = BY_RULE.acquire().await else {
+            let Ok(_turn) = AUTOMATIC.acquire().await else {
                 return;
             };
             match compact(handle.clone()).await {
@@ -57,7 +56,7 @@ impl CompactionByRule {
                 Ok(Err(error)) => {
                     tracing::warn!(user = %handle.user(), %error, "an automatic compaction failed");
                     let now = Some(Instant::now());
-                    *lock(&failed) = now;
+                    *lock(&failed_at) = now;
                 }
                 Err(error) => tracing::debug!(%error, "no compaction: the agent has ended"),
             }
@@ -65,59 +64,64 @@ impl CompactionByRule {
     }
 }
 
-/// Compacts a memory's file. The writer's thread starts and finishes it, and commits in between. A
-/// request during a running compaction waits for it and then runs another, which drops what was
-/// forgotten meanwhile.
-pub(super) async fn compact(handle: AgentHandle) -> Result<CompactionOutcome, MemoryError> {
-    let _turn = handle.compactions().lock().await;
-    load(&handle).await;
-    if let Err(error) = purge(&handle).await? {
+/// Compacts a memory's file. The writer's thread starts and finishes the compaction, and commits in
+/// between. A call during a running compaction waits for it and then runs another, which drops what
+/// was forgotten meanwhile.
+pub(super) async fn compact(handle: MemoryHandle) -> Result<CompactionOutcome, MemoryError> {
+    let _turn = handle.compaction_lock().lock().await;
+    load_deferred(&handle).await;
+    if let Err(error) = purge_forgotten(&handle).await? {
         return Ok(Err(error));
     }
-    let job = match handle.run(Engine::start_compaction).await? {
+    let job = match handle.run_on_engine(Engine::start_compaction).await? {
         Ok(job) => job,
         Err(error) => return Ok(Err(error)),
     };
     let reader = handle.clone();
-    let copying = handle.lent("a compaction", move || catch_up(job.run()?, &reader));
+    let copying = handle.run_blocking("a compaction", move || {
+        copy_new_commits(job.run()?, &reader)
+    });
     match copying.await? {
         Ok(done) => {
             let finish = move |engine: &mut Engine| engine.finish_compaction(done);
-            handle.run(finish).await
+            handle.run_on_engine(finish).await
         }
         Err(error) => Ok(Err(error)),
     }
 }
 
-/// Takes what is forgotten out of memory, beside the writer and in steps between which commits go:
-/// the compaction then finds nothing to take out.
-async fn purge(handle: &AgentHandle) -> Result<Result<(), EngineError>, MemoryError> {
+/// Removes forgotten records from memory, off the writer's thread and in steps between which
+/// commits go first; the compaction then has none to remove.
+async fn purge_forgotten(handle: &MemoryHandle) -> Result<Result<(), EngineError>, MemoryError> {
     for _ in 0..PURGES_MAX {
-        let job = match handle.run(Engine::start_purge).await? {
+        let job = match handle.run_on_engine(Engine::start_purge).await? {
             Ok(Some(job)) => job,
             Ok(None) => break,
             Err(error) => return Ok(Err(error)),
         };
-        let mut left = handle.lent("a purge", move || job.run()).await?;
+        let mut purge = handle.run_blocking("a purge", move || job.run()).await?;
         loop {
-            let step = move |engine: &mut Engine| (engine.finish_purge(&mut left), left);
-            let (is_done, rest) = handle.run(step).await?;
+            let step = move |engine: &mut Engine| (engine.finish_purge(&mut purge), purge);
+            let (is_done, rest) = handle.run_on_engine(step).await?;
             if is_done {
                 break;
             }
-            left = rest;
+            purge = rest;
         }
     }
     Ok(Ok(()))
 }
 
-/// Copies what was committed meanwhile, while there is much of it.
-fn catch_up(mut done: CompactionCopy, handle: &AgentHandle) -> Result<CompactionCopy, EngineError> {
+/// Copies what was committed meanwhile, until little of it is left.
+fn copy_new_commits(
+    mut done: CompactionCopy,
+    handle: &MemoryHandle,
+) -> Result<CompactionCopy, EngineError> {
     for _ in 0..CATCH_UPS_MAX {
-        let Some(newest) = handle.newest() else {
+        let Some(newest) = handle.newest_snapshot() else {
             break;
         };
-        if done.behind(&newest) <= LEFT_BYTES {
+        if done.remaining_bytes(&newest) <= UNCOPIED_BYTES_MAX {
             break;
         }
         done.catch_up(&newest)?;
@@ -125,10 +129,10 @@ fn catch_up(mut done: CompactionCopy, handle: &AgentHandle) -> Result<Compaction
     Ok(done)
 }
 
-/// Writes a checkpoint where that is worth its bytes.
-pub(super) async fn checkpoint_if_due(handle: AgentHandle) {
-    let _turn = handle.compactions().lock().await;
-    let due = handle.run(|engine: &mut Engine| engine.is_checkpoint_due());
+/// Writes a checkpoint if that is worth its bytes.
+pub(super) async fn checkpoint_if_due(handle: MemoryHandle) {
+    let _turn = handle.compaction_lock().lock().await;
+    let due = handle.run_on_engine(|engine: &mut Engine| engine.is_checkpoint_due());
     if !matches!(due.await, Ok(true)) {
         return;
     }
@@ -141,31 +145,34 @@ pub(super) async fn checkpoint_if_due(handle: AgentHandle) {
     }
 }
 
-/// Writes a checkpoint where anything is new. During a compaction it waits: that leaves one, and
-/// what was copied before it must not follow it.
-pub(super) async fn checkpoint(handle: AgentHandle) -> Result<CheckpointOutcome, MemoryError> {
-    let _turn = handle.compactions().lock().await;
+/// Writes a checkpoint if anything is new. It waits for a running compaction, which writes one of
+/// its own, and after which no bytes copied earlier may follow.
+pub(super) async fn checkpoint(handle: MemoryHandle) -> Result<CheckpointOutcome, MemoryError> {
+    let _turn = handle.compaction_lock().lock().await;
     write_checkpoint(&handle).await
 }
 
-/// The same, for whoever has the turn.
-async fn write_checkpoint(handle: &AgentHandle) -> Result<CheckpointOutcome, MemoryError> {
-    load(handle).await;
-    let job = match handle.run(Engine::start_checkpoint).await? {
+/// Writes a checkpoint if anything is new; the caller must hold the compaction lock.
+async fn write_checkpoint(handle: &MemoryHandle) -> Result<CheckpointOutcome, MemoryError> {
+    load_deferred(handle).await;
+    let job = match handle.run_on_engine(Engine::start_checkpoint).await? {
         Ok(Some(job)) => job,
         Ok(None) => return Ok(Ok(())),
         Err(error) => return Ok(Err(error)),
     };
-    let mut parts = match handle.lent("a checkpoint", move || job.run()).await? {
-        Ok(parts) => parts,
+    let mut writing = match handle
+        .run_blocking("a checkpoint", move || job.run())
+        .await?
+    {
+        Ok(writing) => writing,
         Err(error) => return Ok(Err(error)),
     };
     loop {
-        let step = move |engine: &mut Engine| (engine.advance_checkpoint(&mut parts), parts);
-        let (step, rest) = handle.run(step).await?;
+        let step = move |engine: &mut Engine| (engine.advance_checkpoint(&mut writing), writing);
+        let (step, rest) = handle.run_on_engine(step).await?;
         match step {
-            Ok(CheckpointStep::Begun) => parts = rest,
-            Ok(CheckpointStep::Done | CheckpointStep::Overtaken) => return Ok(Ok(())),
+            Ok(CheckpointStep::MoreToWrite) => writing = rest,
+            Ok(CheckpointStep::Complete | CheckpointStep::Superseded) => return Ok(Ok(())),
             Err(error) => return Ok(Err(error)),
         }
     }

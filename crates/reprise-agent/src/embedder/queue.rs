@@ -9,69 +9,74 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::{PoolError, PoolStats};
 
-/// One text to be embedded.
+/// A text that waits for its vector.
 #[derive(Debug)]
-pub(super) struct Job {
+pub(super) struct EmbedJob {
     pub(super) text: String,
-    pub(super) since: Instant,
+    pub(super) queued_at: Instant,
     pub(super) reply: oneshot::Sender<Result<Embedding, PoolError>>,
     /// A document's slot in the queue, released when a thread takes it.
-    pub(super) room: Option<OwnedSemaphorePermit>,
+    pub(super) slot: Option<OwnedSemaphorePermit>,
 }
 
 #[derive(Debug)]
-pub(super) struct Queue {
+pub(super) struct EmbedQueue {
     inner: Mutex<Inner>,
     wake: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct Inner {
-    queries: VecDeque<Job>,
-    documents: VecDeque<Job>,
+    queries: VecDeque<EmbedJob>,
+    documents: VecDeque<EmbedJob>,
     closed: bool,
     alive: usize,
     stats: PoolStats,
-    refused: Option<(Instant, EmbedError)>,
+    open_failure: Option<(Instant, EmbedError)>,
     /// Consecutive queries taken while documents waited.
-    in_a_row: usize,
+    consecutive_queries: usize,
 }
 
-/// After so many consecutive queries a waiting document is taken, so that writes are not starved.
-const QUERIES_IN_A_ROW: usize = 4;
+/// Most consecutive queries before a waiting document is embedded, so that writes are not starved.
+const CONSECUTIVE_QUERIES_MAX: usize = 4;
 
-/// Queue length from which another thread opens an embedder: fewer texts are done before a model is
-/// loaded.
+/// Queue length from which another thread opens an embedder; fewer texts are finished before a
+/// model is loaded.
 const BACKLOG: usize = 4;
 
-/// State of a thread that asks for work.
+/// State of an embedder thread that asks for work.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Taker {
-    /// Takes any text; otherwise it is woken by a backlog only, to open its embedder.
-    pub(super) is_keen: bool,
+pub(super) struct EmbedThreadState {
+    /// Whether it takes any text; otherwise only a backlog wakes it, to open its embedder.
+    pub(super) takes_texts: bool,
     /// Idle time after which it closes its embedder, if it has one.
     pub(super) sleep_after: Option<Duration>,
 }
 
-/// The next action of a thread.
+/// The next action of an embedder thread.
 #[derive(Debug)]
-pub(super) enum Next {
-    /// Embed this text; `true` for a query.
-    Embed(Job, bool),
-    /// There is a backlog: open an embedder and help.
+pub(super) enum EmbedThreadAction {
+    /// Embed this text; the flag tells whether it is a query.
+    Embed(EmbedJob, bool),
+    /// Open an embedder and help with the backlog.
     Help,
-    /// Idle for long: close the embedder to free its memory.
+    /// Close the embedder to free its memory, after a long idle time.
     Sleep,
-    /// The pool is closed and nothing waits.
+    /// End the thread: the pool is closed and no text waits.
     End,
 }
 
 impl Inner {
-    /// The first text whose caller still waits, and whether it is a query.
-    fn take(&mut self) -> Option<(Job, bool)> {
+    /// Removes the first text whose caller still waits; returns it, and whether it is a query.
+    fn pop_next(&mut self) -> Option<(EmbedJob, bool)> {
         loop {
-            let turn = self.in_a_row >= QUERIES_IN_A_ROW && !self.documents.is_empty();
-            let query = if turn { None } else { self.queries.pop_front() };
+            let is_document_due =
+                self.consecutive_queries >= CONSECUTIVE_QUERIES_MAX && !self.documents.is_empty();
+            let query = if is_document_due {
+                None
+            } else {
+                self.queries.pop_front()
+            };
             let (mut job, is_query) = match query {
                 Some(job) => (job, true),
                 None => (self.documents.pop_front()?, false),
@@ -80,19 +85,19 @@ impl Inner {
                 self.stats.cancelled += 1;
                 continue;
             }
-            self.in_a_row = if is_query && !self.documents.is_empty() {
-                self.in_a_row + 1
+            self.consecutive_queries = if is_query && !self.documents.is_empty() {
+                self.consecutive_queries + 1
             } else {
                 0
             };
-            job.room = None;
-            self.stats.wait_us += job.since.elapsed().as_micros() as u64;
+            job.slot = None;
+            self.stats.wait_us += job.queued_at.elapsed().as_micros() as u64;
             return Some((job, is_query));
         }
     }
 }
 
-impl Queue {
+impl EmbedQueue {
     pub(super) fn new() -> Self {
         Self {
             inner: Mutex::new(Inner::default()),
@@ -100,13 +105,14 @@ impl Queue {
         }
     }
 
-    /// No foreign code runs under the lock, so the value behind a poisoned one is consistent.
+    /// Locks the queues. No foreign code runs under the lock, so the value is consistent even if
+    /// the lock is poisoned.
     fn lock(&self) -> MutexGuard<'_, Inner> {
         lock(&self.inner)
     }
 
-    /// The queues, as long as they are open.
-    fn open(&self) -> Result<MutexGuard<'_, Inner>, PoolError> {
+    /// Locks the queues; an error if they are closed or no thread is left.
+    fn lock_open(&self) -> Result<MutexGuard<'_, Inner>, PoolError> {
         let inner = self.lock();
         if inner.closed || inner.alive == 0 {
             return Err(PoolError::Closed);
@@ -114,17 +120,17 @@ impl Queue {
         Ok(inner)
     }
 
-    pub(super) fn push_query(&self, job: Job, most: usize) -> Result<(), PoolError> {
-        let mut inner = self.open()?;
-        // Drops queries whose caller has gone.
-        if inner.queries.len() >= most {
+    pub(super) fn push_query(&self, job: EmbedJob, limit: usize) -> Result<(), PoolError> {
+        let mut inner = self.lock_open()?;
+        // If the queue is full, queries whose caller is gone are dropped.
+        if inner.queries.len() >= limit {
             let before = inner.queries.len();
             inner.queries.retain(|job| !job.reply.is_closed());
-            let left = (before - inner.queries.len()) as u64;
-            inner.stats.cancelled += left;
+            let dropped = (before - inner.queries.len()) as u64;
+            inner.stats.cancelled += dropped;
         }
         let waiting = inner.queries.len();
-        if waiting >= most {
+        if waiting >= limit {
             return Err(PoolError::Full { waiting });
         }
         inner.queries.push_back(job);
@@ -134,8 +140,8 @@ impl Queue {
         Ok(())
     }
 
-    pub(super) fn push_document(&self, job: Job) -> Result<(), PoolError> {
-        let mut inner = self.open()?;
+    pub(super) fn push_document(&self, job: EmbedJob) -> Result<(), PoolError> {
+        let mut inner = self.lock_open()?;
         inner.documents.push_back(job);
         let waiting = inner.documents.len();
         inner.stats.documents_waiting_max = inner.stats.documents_waiting_max.max(waiting);
@@ -144,49 +150,49 @@ impl Queue {
         Ok(())
     }
 
-    /// Waits for the next action of a thread, queries first.
-    pub(super) fn next(&self, taker: Taker) -> Next {
-        let since = Instant::now();
+    /// Waits for the next action of a thread; queries go first.
+    pub(super) fn wait_for_action(&self, thread: EmbedThreadState) -> EmbedThreadAction {
+        let began = Instant::now();
         let mut inner = self.lock();
         loop {
             let waiting = inner.queries.len() + inner.documents.len();
-            if !taker.is_keen && waiting >= BACKLOG {
-                return Next::Help;
+            if !thread.takes_texts && waiting >= BACKLOG {
+                return EmbedThreadAction::Help;
             }
-            // The keen threads finish the queue of a closed pool; others end now, as nothing would
-            // wake them later.
-            if inner.closed && (waiting == 0 || !taker.is_keen) {
-                return Next::End;
+            // Threads that take texts finish the queue of a closed pool; the others end now,
+            // because nothing would wake them later.
+            if inner.closed && (waiting == 0 || !thread.takes_texts) {
+                return EmbedThreadAction::End;
             }
-            if taker.is_keen
-                && let Some((job, is_query)) = inner.take()
+            if thread.takes_texts
+                && let Some((job, is_query)) = inner.pop_next()
             {
-                return Next::Embed(job, is_query);
+                return EmbedThreadAction::Embed(job, is_query);
             }
-            inner = match taker.sleep_after {
+            inner = match thread.sleep_after {
                 None => self
                     .wake
                     .wait(inner)
                     .unwrap_or_else(PoisonError::into_inner),
                 Some(patience) => {
-                    let left = patience.saturating_sub(since.elapsed());
-                    if left.is_zero() {
-                        return Next::Sleep;
+                    let remaining = patience.saturating_sub(began.elapsed());
+                    if remaining.is_zero() {
+                        return EmbedThreadAction::Sleep;
                     }
-                    let woken = self.wake.wait_timeout(inner, left);
+                    let woken = self.wake.wait_timeout(inner, remaining);
                     woken.unwrap_or_else(PoisonError::into_inner).0
                 }
             };
         }
     }
 
-    /// Up to `most` further documents that wait.
-    pub(super) fn more_documents(&self, most: usize) -> Vec<Job> {
+    /// Removes and returns up to `limit` waiting documents, unless a query waits.
+    pub(super) fn pop_documents(&self, limit: usize) -> Vec<EmbedJob> {
         let mut inner = self.lock();
         let mut jobs = Vec::new();
-        while jobs.len() < most
+        while jobs.len() < limit
             && inner.queries.is_empty()
-            && let Some((job, _)) = inner.take()
+            && let Some((job, _)) = inner.pop_next()
         {
             jobs.push(job);
         }
@@ -199,13 +205,13 @@ impl Queue {
     }
 
     /// Counts a thread that starts.
-    pub(super) fn enter(&self) {
+    pub(super) fn register_thread(&self) {
         self.lock().alive += 1;
     }
 
     /// Counts a thread that ends; the last one drops the queued texts, so that their callers get an
     /// error.
-    pub(super) fn leave(&self) {
+    pub(super) fn unregister_thread(&self) {
         let mut inner = self.lock();
         inner.alive -= 1;
         if inner.alive == 0 {
@@ -214,7 +220,7 @@ impl Queue {
         }
     }
 
-    pub(super) fn count(&self, change: impl FnOnce(&mut PoolStats)) {
+    pub(super) fn update_stats(&self, change: impl FnOnce(&mut PoolStats)) {
         change(&mut self.lock().stats);
     }
 
@@ -222,14 +228,14 @@ impl Queue {
         self.lock().stats
     }
 
-    /// The error of the last failed opening, while it is too early to retry.
-    pub(super) fn refused(&self, now: Instant) -> Option<EmbedError> {
+    /// Returns the error of the last failed opening, as long as it is too early to retry.
+    pub(super) fn find_open_failure(&self, now: Instant) -> Option<EmbedError> {
         let inner = self.lock();
-        let (until, error) = inner.refused.as_ref()?;
+        let (until, error) = inner.open_failure.as_ref()?;
         (now < *until).then(|| error.clone())
     }
 
-    pub(super) fn set_refused(&self, refused: Option<(Instant, EmbedError)>) {
-        self.lock().refused = refused;
+    pub(super) fn set_open_failure(&self, failure: Option<(Instant, EmbedError)>) {
+        self.lock().open_failure = failure;
     }
 }

@@ -1,109 +1,114 @@
-//! One embedder thread.
+//! An embedder thread: its loop, its embedder, and how it handles failures of the model.
 
 use std::any::Any;
+use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use reprise_types::{EmbedError, Embedder, Embedding, check_unit_vector, panic_words};
+use reprise_types::{EmbedError, Embedder, Embedding, check_unit_vector, panic_message};
 use tokio::sync::watch;
 
-use super::queue::{Next, Taker};
-use super::{PoolError, Shared};
+use super::queue::{EmbedThreadAction, EmbedThreadState};
+use super::{PoolError, PoolInner};
 
-/// Pause of a helper that could not open a model.
-const HELP_AGAIN: Duration = Duration::from_millis(100);
+/// Pause of a helper thread that could not open a model.
+const PAUSE_AFTER_FAILED_HELP: Duration = Duration::from_millis(100);
 
-/// Idle time after which a helper closes its embedder, which it opens only while many texts wait.
-const HELPERS_SLEEP_AFTER: Duration = Duration::from_secs(30);
+/// Idle time after which a helper thread closes its embedder, which it opens only while many texts
+/// wait.
+const HELPER_SLEEP_AFTER: Duration = Duration::from_secs(30);
 
-/// The role of a thread.
+/// What an embedder thread does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum EmbedThreadRole {
     /// Takes every text.
     First,
     /// Helps while there is a backlog.
     Helper,
 }
 
-/// Starts a thread; `false` where the system refused.
-pub(super) fn spawn(
+/// Starts an embedder thread; returns `false` if the system refused.
+pub(super) fn spawn_thread(
     number: usize,
-    part: Part,
-    shared: Arc<Shared>,
+    role: EmbedThreadRole,
+    shared: Arc<PoolInner>,
     alive: watch::Sender<usize>,
 ) -> bool {
-    shared.queue.enter();
+    shared.queue.register_thread();
     alive.send_modify(|alive| *alive += 1);
-    let presence = Presence { shared, alive };
+    let guard = ThreadGuard { shared, alive };
     let thread = std::thread::Builder::new().name(format!("reprise-embed-{number}"));
-    let started = thread.spawn(move || run(part, &presence.shared));
+    let started = thread.spawn(move || run_thread(role, &guard.shared));
     if let Err(error) = &started {
         tracing::error!(%error, "an embedder thread could not be started");
     }
     started.is_ok()
 }
 
-/// Counts the thread as ended, however it ends.
-struct Presence {
-    shared: Arc<Shared>,
+/// Counts the thread as ended when it is dropped, even after a panic.
+struct ThreadGuard {
+    shared: Arc<PoolInner>,
     alive: watch::Sender<usize>,
 }
 
-impl Drop for Presence {
+impl Drop for ThreadGuard {
     fn drop(&mut self) {
-        self.shared.queue.leave();
+        self.shared.queue.unregister_thread();
         self.alive.send_modify(|alive| *alive -= 1);
     }
 }
 
-fn run(part: Part, shared: &Shared) {
+fn run_thread(role: EmbedThreadRole, shared: &PoolInner) {
     let options = &shared.options;
-    let is_first = part == Part::First;
+    let is_first = role == EmbedThreadRole::First;
     let sleep_after = if is_first {
         options.sleep_after
     } else {
-        HELPERS_SLEEP_AFTER
+        HELPER_SLEEP_AFTER
     };
-    // Opened before the first text, which then need not wait; a failure is kept for the callers.
+    // The embedder is opened before the first text, which then need not wait; a failure is kept for
+    // the callers.
     let mut embedder = None;
     if is_first && options.opens_at_once {
-        embedder = open(shared).ok();
+        embedder = open_embedder(shared).ok();
     }
     loop {
-        let taker = Taker {
-            is_keen: is_first || embedder.is_some(),
+        let thread = EmbedThreadState {
+            takes_texts: is_first || embedder.is_some(),
             sleep_after: embedder.is_some().then_some(sleep_after),
         };
-        let (job, is_query) = match shared.queue.next(taker) {
-            Next::Embed(job, is_query) => (job, is_query),
-            Next::Help => {
-                embedder = open(shared).ok();
+        let (job, is_query) = match shared.queue.wait_for_action(thread) {
+            EmbedThreadAction::Embed(job, is_query) => (job, is_query),
+            EmbedThreadAction::Help => {
+                embedder = open_embedder(shared).ok();
                 if embedder.is_none() {
                     // The first thread reports the failure to the callers.
-                    std::thread::sleep(HELP_AGAIN);
+                    std::thread::sleep(PAUSE_AFTER_FAILED_HELP);
                 }
                 continue;
             }
-            Next::Sleep => {
+            EmbedThreadAction::Sleep => {
                 embedder = None;
-                closed(shared);
+                count_closed_embedder(shared);
                 continue;
             }
-            Next::End => return,
+            EmbedThreadAction::End => return,
         };
         let mut jobs = vec![job];
-        let room = embedder.as_ref().map_or(1, |embedder| embedder.batch_max());
-        if !is_query && room > 1 {
-            jobs.extend(shared.queue.more_documents(room - 1));
+        let batch_max = embedder
+            .as_ref()
+            .map_or(1, |embedder| embedder.batch_size_max());
+        if !is_query && batch_max > 1 {
+            jobs.extend(shared.queue.pop_documents(batch_max - 1));
         }
         let began = Instant::now();
         let texts: Vec<&str> = jobs.iter().map(|job| &*job.text).collect();
-        let results = embed(shared, &mut embedder, &texts, is_query);
-        let took = began.elapsed().as_micros() as u64;
+        let results = embed_texts(shared, &mut embedder, &texts, is_query);
+        let took_us = began.elapsed().as_micros() as u64;
         for (job, result) in jobs.into_iter().zip(results) {
-            shared.queue.count(|stats| {
+            shared.queue.update_stats(|stats| {
                 let counter = match &result {
                     Ok(_) if is_query => &mut stats.queries,
                     Ok(_) => &mut stats.documents,
@@ -111,73 +116,77 @@ fn run(part: Part, shared: &Shared) {
                 };
                 *counter += 1;
             });
-            // The caller may have gone meanwhile.
-            let _left = job.reply.send(result).is_err();
+            // The caller may be gone by now.
+            let _caller_gone = job.reply.send(result).is_err();
         }
-        shared.queue.count(|stats| stats.embed_us += took);
+        shared.queue.update_stats(|stats| stats.embed_us += took_us);
     }
 }
 
-fn open(shared: &Shared) -> Result<Box<dyn Embedder>, EmbedError> {
-    if let Some(error) = shared.queue.refused(Instant::now()) {
+fn open_embedder(shared: &PoolInner) -> Result<Box<dyn Embedder>, EmbedError> {
+    if let Some(error) = shared.queue.find_open_failure(Instant::now()) {
         return Err(error);
     }
     let opened = catch_unwind(AssertUnwindSafe(|| (shared.open)()));
-    let opened = opened.unwrap_or_else(|panic| Err(panicked(shared, panic.as_ref())));
+    let opened = opened.unwrap_or_else(|panic| Err(record_panic(shared, panic.as_ref())));
     match &opened {
         Ok(embedder) => {
-            shared.queue.set_refused(None);
-            shared.cache.keep_only(embedder.space());
-            let tells = embedder.tells_questions();
-            shared.tells_questions.store(tells, Ordering::Relaxed);
-            shared.queue.count(|stats| stats.embedders_open += 1);
+            shared.queue.set_open_failure(None);
+            shared.cache.clear_other_spaces(embedder.space());
+            let has_prompt = embedder.has_query_prompt();
+            shared.has_query_prompt.store(has_prompt, Ordering::Relaxed);
+            shared.queue.update_stats(|stats| stats.embedders_open += 1);
         }
         Err(error) => {
             tracing::warn!(%error, "no embedder; recall goes on by words");
             let until = Instant::now() + shared.options.retry;
-            shared.queue.set_refused(Some((until, error.clone())));
+            shared.queue.set_open_failure(Some((until, error.clone())));
         }
     }
     opened
 }
 
-/// The vectors of texts. Where several together fail for one of them, each is tried alone.
-fn embed(
-    shared: &Shared,
+/// Embeds texts. If several together fail because of one of them, each is embedded alone.
+fn embed_texts(
+    shared: &PoolInner,
     slot: &mut Option<Box<dyn Embedder>>,
     texts: &[&str],
     is_query: bool,
 ) -> Vec<Result<Embedding, PoolError>> {
-    match embed_together(shared, slot, texts, is_query) {
+    match embed_batch(shared, slot, texts, is_query) {
         Ok(vectors) => vectors.into_iter().map(Ok).collect(),
         Err(PoolError::Failed(_)) if texts.len() > 1 => {
             let alone = texts
                 .iter()
-                .flat_map(|text| embed(shared, slot, &[text], is_query));
+                .flat_map(|text| embed_texts(shared, slot, &[text], is_query));
             alone.collect()
         }
         Err(error) => vec![Err(error); texts.len()],
     }
 }
 
-/// An embedder that failed or panicked is reopened for the next text.
-fn embed_together(
-    shared: &Shared,
+/// Embeds texts in one call. An embedder that failed or panicked is reopened for the next texts.
+fn embed_batch(
+    shared: &PoolInner,
     slot: &mut Option<Box<dyn Embedder>>,
     texts: &[&str],
     is_query: bool,
 ) -> Result<Vec<Embedding>, PoolError> {
     let mut embedder = match slot.take() {
         Some(embedder) => embedder,
-        None => open(shared).map_err(PoolError::Unavailable)?,
+        None => open_embedder(shared).map_err(PoolError::Unavailable)?,
     };
     let outcome = catch_unwind(AssertUnwindSafe(|| match texts {
         [text] if is_query => Ok(vec![embedder.embed_query(text)?]),
-        [text] => Ok(vec![embedder.embed(text)?]),
-        texts => embedder.embed_all(texts),
+        [text] => Ok(vec![embedder.embed(&cut_blobs(text))?]),
+        texts => {
+            let texts: Vec<Cow<'_, str>> = texts.iter().map(|text| cut_blobs(text)).collect();
+            let texts: Vec<&str> = texts.iter().map(AsRef::as_ref).collect();
+            embedder.embed_batch(&texts)
+        }
     }));
     if !matches!(outcome, Ok(Ok(_))) {
-        closed(shared);
+        count_closed_embedder(shared);
     }
     let vectors = match outcome {
         Ok(Ok(vectors)) => vectors,
@@ -185,7 +194,7 @@ fn embed_together(
             return Err(PoolError::Unavailable(error));
         }
         Ok(Err(error)) => return Err(PoolError::Failed(error)),
-        Err(panic) => return Err(PoolError::Failed(panicked(shared, panic.as_ref()))),
+        Err(panic) => return Err(PoolError::Failed(record_panic(shared, panic.as_ref()))),
     };
     let space = embedder.space().clone();
     *slot = Some(embedder);
@@ -203,12 +212,29 @@ fn embed_together(
     checked.collect()
 }
 
-fn closed(shared: &Shared) {
-    shared.queue.count(|stats| stats.embedders_open -= 1);
+/// Cuts long addresses and other blobs in a text: a model reads only its beginning, and would see
+/// nothing else of a text that begins with one.
+pub(super) fn cut_blobs(text: &str) -> Cow<'_, str> {
+    const BLOB_BYTES: usize = 128;
+    const SHOWN_BYTES: usize = 64;
+    let is_blob = |word: &str| word.len() > BLOB_BYTES && word.is_ascii();
+    if !text.split_whitespace().any(is_blob) {
+        return text.into();
+    }
+    let words = text.split_inclusive(char::is_whitespace);
+    let cut = words.map(|word| match word.trim_end() {
+        blob if is_blob(blob) => [&blob[..SHOWN_BYTES], &word[blob.len()..]].concat(),
+        _ => word.to_owned(),
+    });
+    cut.collect::<String>().into()
 }
 
-fn panicked(shared: &Shared, panic: &(dyn Any + Send)) -> EmbedError {
-    shared.queue.count(|stats| stats.panics += 1);
-    let message = format!("it panicked ({})", panic_words(panic));
+fn count_closed_embedder(shared: &PoolInner) {
+    shared.queue.update_stats(|stats| stats.embedders_open -= 1);
+}
+
+fn record_panic(shared: &PoolInner, panic: &(dyn Any + Send)) -> EmbedError {
+    shared.queue.update_stats(|stats| stats.panics += 1);
+    let message = format!("it panicked ({})", panic_message(panic));
     EmbedError::Engine { message }
 }

@@ -1,20 +1,11 @@
-//! The actor of a relay: it supervises the pipeline's task.
-
-use std::sync::Arc;
+//! The actor of a relay, which supervises the pipeline's task.
 
 use ractor::{Actor, ActorProcessingErr, ActorRef};
-use reprise_engine::{Engine, WriteBatch, Written};
-use reprise_types::{Clock, MemoryError};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
-use super::feed::{FeedSource, SourceBinding};
 use super::handle::RelayHandle;
-use super::map::Mapper;
-use super::pipeline::Pipeline;
-use crate::job::Job;
-use crate::protocol::MemoryAgentMsg;
-use crate::supervisor::Directory;
+use super::pipeline::{MemoryEventRelayArguments, Pipeline};
 
 /// Most requests queued for a relay.
 const REQUESTS_MAX: usize = 16;
@@ -24,7 +15,7 @@ pub(crate) struct MemoryEventRelay;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RelayMsg {
-    /// The pipeline has ended; `Some` with its error.
+    /// Notes that the pipeline has ended; `Some` if it failed, with its error.
     NoteEnd(Option<String>),
 }
 
@@ -36,10 +27,10 @@ pub(crate) struct MemoryEventRelayState {
 }
 
 impl Drop for MemoryEventRelayState {
-    /// The task ends with the actor, however that ends.
+    /// Stops the task when the actor ends, even if it was killed.
     fn drop(&mut self) {
         self.stop.send_replace(true);
-        self.handle.connect(None);
+        self.handle.set_request_sender(None);
     }
 }
 
@@ -57,12 +48,13 @@ impl Actor for MemoryEventRelay {
         let handle = arguments.handle.clone();
         let (sender, requests) = mpsc::channel(REQUESTS_MAX);
         let (stop, stopped) = watch::channel(false);
-        handle.connect(Some(sender));
+        handle.set_request_sender(Some(sender));
         let task = tokio::spawn(async move {
-            let pipeline = tokio::spawn(Pipeline::new(arguments, stopped).run(requests));
+            let pipeline =
+                tokio::spawn(Pipeline::new(arguments, stopped).run_until_stopped(requests));
             let failure = pipeline.await.err().map(|error| error.to_string());
-            // Fails only where the actor has ended, which then ended the task.
-            let _gone = myself.cast(RelayMsg::NoteEnd(failure)).is_err();
+            // This fails only if the actor has ended, which also ended the task.
+            let _receiver_gone = myself.cast(RelayMsg::NoteEnd(failure)).is_err();
         });
         Ok(MemoryEventRelayState {
             stop,
@@ -80,7 +72,7 @@ impl Actor for MemoryEventRelay {
         match message {
             RelayMsg::NoteEnd(Some(failure)) => Err(failure.into()),
             RelayMsg::NoteEnd(None) => {
-                let _already = myself.drain().is_err();
+                let _already_ended = myself.drain().is_err();
                 Ok(())
             }
         }
@@ -97,43 +89,5 @@ impl Actor for MemoryEventRelay {
             let _panicked = task.await.is_err();
         }
         Ok(())
-    }
-}
-
-#[derive(Clone)]
-pub(crate) struct MemoryEventRelayArguments {
-    pub(crate) binding: SourceBinding,
-    pub(crate) mapper: Arc<Mapper>,
-    pub(crate) feed: FeedSource,
-    pub(crate) batch: usize,
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) directory: Arc<Directory>,
-    pub(crate) handle: RelayHandle,
-}
-
-reprise_types::show_fields!(MemoryEventRelayArguments { binding });
-
-impl MemoryEventRelayArguments {
-    /// Forwards a batch to the agent, which embeds and writes it.
-    pub(super) async fn write(&self, batch: WriteBatch) -> Result<Written, MemoryError> {
-        let write = |reply| MemoryAgentMsg::Write {
-            batch,
-            permit: None,
-            reply,
-        };
-        self.directory.ask(&self.binding.user, write).await
-    }
-
-    /// Runs work on the engine of the user's memory.
-    pub(super) async fn with_engine<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&mut Engine) -> T + Send + 'static,
-    ) -> Result<T, MemoryError> {
-        let (job, answer) = Job::run(work);
-        let user = &self.binding.user;
-        self.directory.work(user, job).await;
-        answer
-            .await
-            .unwrap_or_else(|_| Err(MemoryError::unavailable(user)))
     }
 }

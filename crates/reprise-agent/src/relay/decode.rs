@@ -1,28 +1,28 @@
-//! Decoding of the envelope forms in which hosts deliver an event.
-//!
-//! The API and JSONL record, the bus event with its `committed_event`, the documented top-level
-//! envelope, the WebSocket frame.
+//! Decoding of the envelope forms in which hosts deliver an event: the API and JSONL record, the
+//! bus event with its `committed_event`, the documented top-level envelope, and the WebSocket
+//! frame.
 
 use chrono::{DateTime, Utc};
 use reprise_types::limits::IDENTIFIER_BYTES_MAX;
 use reprise_types::parse_timestamp;
 use serde_json::{Map, Value};
 
-/// One event, whatever form it came in.
+/// An event of the host, decoded from any envelope form.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Event {
+pub struct HostEvent {
     pub event_id: String,
     /// For example `conductor.task.started`.
     pub event_type: String,
-    /// Position in the host's log, where the form carries one.
+    /// Position in the host's log, if the form carries one.
     pub seq: Option<u64>,
-    /// When it happened; `None` where the form does not say.
+    /// When it happened; `None` if the form does not say.
     pub timestamp: Option<DateTime<Utc>>,
-    /// The emitter, or empty.
+    /// The emitting actor, or empty.
     pub actor_id: String,
-    /// As the host wrote it: stored for information, never used to choose a store.
+    /// The user as the host wrote it, which is stored for information and never used to choose a
+    /// memory.
     pub user_id: String,
-    /// The stored row's own session, where the form carries one.
+    /// Session of the stored row, if the form carries one.
     pub session_id: Option<String>,
     /// The payload, without the envelope.
     pub payload: Value,
@@ -33,70 +33,71 @@ pub struct Event {
 pub enum EventError {
     #[error("the event is not a JSON object; send one object per event")]
     NotAnObject,
-    /// No type in any of the known fields.
+    /// None of the known fields has a type.
     #[error("the event has no `event_type` or `topic`; send it as the host's log exports it")]
     NoType,
-    /// No id in any of the known fields.
+    /// None of the known fields has an id.
     #[error(
         "the `{event_type}` event has no `event_id`; without it a replay could not be recognised"
     )]
     NoId { event_type: String },
-    /// An id or type too long to be one.
+    /// An identifier or type is longer than the limit.
     #[error("the event's `{field}` has {got} bytes, the limit is {IDENTIFIER_BYTES_MAX}")]
     TooLong { field: &'static str, got: usize },
-    /// A time in no known format.
+    /// The time has no known format.
     #[error("{message}")]
     Timestamp { message: String },
 }
 
-impl Event {
-    /// Reads any known form. Where a bus event carries `committed_event`, its id, type, time and
-    /// actor are used.
-    pub fn read(value: Value) -> Result<Self, EventError> {
+impl HostEvent {
+    /// Decodes any known form. If a bus event carries `committed_event`, the id, type, time and
+    /// actor are taken from there.
+    pub fn decode(value: Value) -> Result<Self, EventError> {
         let Value::Object(mut outer) = value else {
             return Err(EventError::NotAnObject);
         };
         let mut payload = outer.remove("payload").unwrap_or(Value::Null);
-        let committed = take_committed(&mut payload);
+        let committed = remove_committed_event(&mut payload);
         let inner = committed.as_ref();
         let pick = |names: &[&str]| {
             inner
-                .and_then(|map| text_of(map, names))
-                .or_else(|| text_of(&outer, names))
+                .and_then(|map| find_text(map, names))
+                .or_else(|| find_text(&outer, names))
         };
         let event_type = inner
-            .and_then(|map| text_of(map, &["event_type"]))
-            .or_else(|| text_of(&outer, &["topic"]))
-            .or_else(|| type_of(outer.get("event_type")?))
+            .and_then(|map| find_text(map, &["event_type"]))
+            .or_else(|| find_text(&outer, &["topic"]))
+            .or_else(|| decode_type(outer.get("event_type")?))
             .ok_or(EventError::NoType)?;
-        let event_type = bounded("event_type", event_type)?;
+        let event_type = check_length("event_type", event_type)?;
         let Some(event_id) = pick(&["event_id", "eventId", "id"]) else {
             return Err(EventError::NoId { event_type });
         };
         let timestamp = pick(&["timestamp"])
-            .or_else(|| text_of(payload.as_object()?, &["timestamp"]))
+            .or_else(|| find_text(payload.as_object()?, &["timestamp"]))
             .map(|text| parse_timestamp(&text))
             .transpose()
             .map_err(|error| EventError::Timestamp {
                 message: error.to_string(),
             })?;
         Ok(Self {
-            event_id: bounded("event_id", event_id)?,
+            event_id: check_length("event_id", event_id)?,
             event_type,
-            seq: seq_in(inner).or_else(|| seq_in(Some(&outer))),
+            seq: read_seq(inner).or_else(|| read_seq(Some(&outer))),
             timestamp,
-            actor_id: bounded(
+            actor_id: check_length(
                 "actor_id",
                 pick(&["actor_id", "source"]).unwrap_or_default(),
             )?,
             user_id: pick(&["user_id"]).unwrap_or_default(),
-            session_id: text_of(&outer, &["session_id"]),
+            session_id: find_text(&outer, &["session_id"]),
             payload,
         })
     }
 
-    /// The log position of a value that may not be a readable event, so that a reader can skip it.
-    pub fn seq_of(value: &Value) -> Option<u64> {
+    /// Returns the log position of a value that may not be a readable event, so that a reader can
+    /// skip it.
+    pub fn find_seq(value: &Value) -> Option<u64> {
         value
             .pointer("/payload/committed_event/seq")
             .or_else(|| value.get("seq"))
@@ -104,11 +105,11 @@ impl Event {
     }
 }
 
-fn seq_in(map: Option<&Map<String, Value>>) -> Option<u64> {
+fn read_seq(map: Option<&Map<String, Value>>) -> Option<u64> {
     map?.get("seq")?.as_u64()
 }
 
-fn bounded(field: &'static str, text: String) -> Result<String, EventError> {
+fn check_length(field: &'static str, text: String) -> Result<String, EventError> {
     if text.len() > IDENTIFIER_BYTES_MAX {
         return Err(EventError::TooLong {
             field,
@@ -118,9 +119,9 @@ fn bounded(field: &'static str, text: String) -> Result<String, EventError> {
     Ok(text)
 }
 
-/// Removes `committed_event` and unwraps `{"value": ...}`, in which payloads that are no object are
-/// wrapped.
-fn take_committed(payload: &mut Value) -> Option<Map<String, Value>> {
+/// Removes and returns `committed_event`, and unwraps `{"value": ...}`, in which payloads that are
+/// no objects are wrapped.
+fn remove_committed_event(payload: &mut Value) -> Option<Map<String, Value>> {
     let map = payload.as_object_mut()?;
     let Some(Value::Object(committed)) = map.remove("committed_event") else {
         return None;
@@ -134,17 +135,18 @@ fn take_committed(payload: &mut Value) -> Option<Map<String, Value>> {
     Some(committed)
 }
 
-/// `"a.b"`, or `{"custom": "a.b"}` as an enum with a payload is written.
-fn type_of(value: &Value) -> Option<String> {
+/// Decodes an event type from `"a.b"`, or from `{"custom": "a.b"}`, the form of an enum with a
+/// payload.
+fn decode_type(value: &Value) -> Option<String> {
     match value {
         Value::String(text) if !text.is_empty() => Some(text.clone()),
-        Value::Object(map) => text_of(map, &["custom", "Custom"]),
+        Value::Object(map) => find_text(map, &["custom", "Custom"]),
         _ => None,
     }
 }
 
-/// The first of these names that holds text.
-fn text_of(map: &Map<String, Value>, names: &[&str]) -> Option<String> {
+/// Returns the text of the first of these fields that has one.
+fn find_text(map: &Map<String, Value>, names: &[&str]) -> Option<String> {
     names
         .iter()
         .filter_map(|name| map.get(*name)?.as_str())

@@ -1,4 +1,5 @@
-//! A handle to a relay, and its progress: by topic, too, so that nothing is dropped silently.
+//! The handle of a relay, and its progress, which is counted by topic too, so that no event is
+//! dropped silently.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -10,7 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::feed::{FeedError, SourceBinding};
 use super::map::MapOutcome;
 
-/// Most topics counted by name, as a host may generate names.
+/// Most topics that are counted by name, because a host may generate names.
 const TOPICS_MAX: usize = 1_000;
 /// The topic under which further ones are counted.
 const OTHER: &str = "(other)";
@@ -20,19 +21,19 @@ const UNREADABLE: &str = "(unreadable)";
 /// Progress of a relay since its first start.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct RelayProgress {
-    /// The position up to which everything is on disk.
+    /// Log position up to which everything is on disk.
     pub durable_seq: u64,
     pub events: u64,
-    /// Repeated events, recognised by their position.
+    /// Repeated events, which are recognised by their position.
     pub repeated: u64,
-    /// Gaps in the live events, filled from the log.
+    /// Gaps in the live events, which were filled from the log.
     pub gaps: u64,
     pub inserted: u64,
-    /// Duplicate records, recognised by their external id.
+    /// Duplicate records, which are recognised by their external id.
     pub duplicates: u64,
     /// Records that the store refused.
     pub rejected: u64,
-    /// Of those inserted, the records whose text was cut.
+    /// Inserted records whose text was cut.
     pub truncated: u64,
     /// Records stored without a vector for now.
     pub unembedded: u64,
@@ -43,22 +44,22 @@ pub struct RelayProgress {
 
 /// A request to catch up with the log.
 #[derive(Debug)]
-pub(super) struct CatchUp(pub(super) oneshot::Sender<Result<RelayProgress, FeedError>>);
+pub(super) struct CatchUpRequest(pub(super) oneshot::Sender<Result<RelayProgress, FeedError>>);
 
-/// A handle to a relay; stays valid when the relay is restarted.
+/// Handle of a relay; it stays valid when the relay is restarted.
 #[derive(Debug, Clone)]
-pub struct RelayHandle(Arc<Shared>);
+pub struct RelayHandle(Arc<RelayInner>);
 
 #[derive(Debug)]
-struct Shared {
+struct RelayInner {
     binding: SourceBinding,
     progress: Mutex<RelayProgress>,
-    requests: Mutex<Option<mpsc::Sender<CatchUp>>>,
+    requests: Mutex<Option<mpsc::Sender<CatchUpRequest>>>,
 }
 
 impl RelayHandle {
     pub(crate) fn new(binding: SourceBinding) -> Self {
-        Self(Arc::new(Shared {
+        Self(Arc::new(RelayInner {
             binding,
             progress: Mutex::new(RelayProgress::default()),
             requests: Mutex::new(None),
@@ -80,7 +81,7 @@ impl RelayHandle {
         let (reply, answer) = oneshot::channel();
         let requests = requests.ok_or_else(unavailable)?;
         requests
-            .send(CatchUp(reply))
+            .send(CatchUpRequest(reply))
             .await
             .map_err(|_| unavailable())?;
         let caught_up = answer.await.map_err(|_| unavailable())?;
@@ -89,11 +90,11 @@ impl RelayHandle {
         })
     }
 
-    pub(super) fn change(&self, change: impl FnOnce(&mut RelayProgress)) {
+    pub(super) fn update_progress(&self, change: impl FnOnce(&mut RelayProgress)) {
         change(&mut lock(&self.0.progress));
     }
 
-    pub(super) fn connect(&self, requests: Option<mpsc::Sender<CatchUp>>) {
+    pub(super) fn set_request_sender(&self, requests: Option<mpsc::Sender<CatchUpRequest>>) {
         *lock(&self.0.requests) = requests;
     }
 }
@@ -112,7 +113,7 @@ pub struct TopicCount {
     pub ignored: u64,
     /// Events of a topic that the table does not know.
     pub unknown: u64,
-    /// Events that should have been kept and could not be read.
+    /// Events that should have become records and could not be read.
     pub malformed: u64,
     /// Findings and learnings below the gate's thresholds.
     pub gated: u64,
@@ -120,34 +121,34 @@ pub struct TopicCount {
 }
 
 impl RelayCounters {
-    pub fn count(&mut self, outcome: &MapOutcome) {
+    pub fn count_outcome(&mut self, outcome: &MapOutcome) {
         match outcome {
             MapOutcome::Mapped(mapped) => {
-                let count = self.entry(&mapped.topic);
+                let count = self.topic_entry(&mapped.topic);
                 count.mapped += 1;
                 count.records += mapped.records.len() as u64;
                 count.gated += u64::from(mapped.gated);
                 count.redacted += u64::from(mapped.redacted);
             }
-            MapOutcome::Ignored { topic } => self.entry(topic).ignored += 1,
-            MapOutcome::Unknown { topic } => self.entry(topic).unknown += 1,
-            MapOutcome::Malformed { topic, .. } => self.entry(topic).malformed += 1,
+            MapOutcome::Ignored { topic } => self.topic_entry(topic).ignored += 1,
+            MapOutcome::Unknown { topic } => self.topic_entry(topic).unknown += 1,
+            MapOutcome::Malformed { topic, .. } => self.topic_entry(topic).malformed += 1,
         }
     }
 
     /// Counts a value that is not an event.
     pub fn count_unreadable(&mut self) {
-        self.entry(UNREADABLE).malformed += 1;
+        self.topic_entry(UNREADABLE).malformed += 1;
     }
 
-    /// Every topic seen, in alphabetical order.
+    /// Returns the counts of every topic that occurred, in alphabetical order.
     pub fn topics(&self) -> impl Iterator<Item = (&str, &TopicCount)> {
         self.topics
             .iter()
             .map(|(name, count)| (name.as_str(), count))
     }
 
-    /// The sum over all topics.
+    /// Returns the sum over all topics.
     pub fn total(&self) -> TopicCount {
         self.topics
             .values()
@@ -163,9 +164,9 @@ impl RelayCounters {
             })
     }
 
-    fn entry(&mut self, topic: &str) -> &mut TopicCount {
-        let known = self.topics.contains_key(topic) || self.topics.len() < TOPICS_MAX;
-        let name = if known { topic } else { OTHER };
+    fn topic_entry(&mut self, topic: &str) -> &mut TopicCount {
+        let is_counted_by_name = self.topics.contains_key(topic) || self.topics.len() < TOPICS_MAX;
+        let name = if is_counted_by_name { topic } else { OTHER };
         self.topics.entry(name.to_owned()).or_default()
     }
 }

@@ -1,17 +1,17 @@
 //! The mapping of one event to records: a pure function of the event and the topic table.
 
 use reprise_types::limits::{LIST_ITEMS_MAX, METADATA_BYTES_MAX};
-use reprise_types::{ExternalId, NewRecord, Provenance, normal_tags};
+use reprise_types::{ExternalId, NewRecord, Provenance, normalize_tags};
 use serde_json::{Map, Value};
 
-use super::decode::Event;
+use super::decode::HostEvent;
 use super::report;
-use super::table::{Documented, Rule, Split, TopicTable, TopicTableError, Verdict};
-use super::template::{fits, shorten, texts_at, value_at};
-use crate::admission::Intake;
+use super::table::{DocumentedKind, RuleMatch, Split, TopicRule, TopicTable, TopicTableError};
+use super::template::{is_identifier, shorten, texts_at, value_at};
+use crate::admission::IntakeOptions;
 
 #[derive(Debug, Clone)]
-pub struct Mapper {
+pub struct EventMapper {
     table: TopicTable,
 }
 
@@ -26,45 +26,45 @@ pub enum MapOutcome {
     Unknown {
         topic: String,
     },
-    /// It should give a record but has no usable content.
+    /// It should become a record but has no usable content.
     Malformed {
         topic: String,
         why: String,
     },
 }
 
-/// An event with the records made of it.
+/// An event with the records that it became.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MappedEvent {
     pub topic: String,
     /// The documented topic that it maps to.
     pub documented: String,
-    /// At least one, redacted, each with its external id in the namespace `event`.
+    /// At least one record, redacted, each with its external id in the namespace `event`.
     pub records: Vec<NewRecord>,
     /// Findings and learnings below the gate's thresholds.
     pub gated: u32,
     pub redacted: u32,
 }
 
-impl Mapper {
-    /// A mapper with the given table.
+impl EventMapper {
+    /// Creates a mapper with the given table.
     pub fn new(table: TopicTable) -> Self {
         Self { table }
     }
 
-    pub fn builtin() -> Result<Self, TopicTableError> {
-        TopicTable::builtin().map(Self::new)
+    pub fn load_builtin() -> Result<Self, TopicTableError> {
+        TopicTable::load_builtin().map(Self::new)
     }
 
-    /// The records of one event. The same event always gives the same records.
-    pub fn map(&self, event: &Event) -> MapOutcome {
+    /// Maps one event to its records. The same event always gives the same records.
+    pub fn map_event(&self, event: &HostEvent) -> MapOutcome {
         let topic = event.event_type.clone();
-        let (rule, name, documented) = match self.table.verdict(&topic, &event.payload) {
-            Verdict::Keep(rule, name, documented) => (rule, name, documented),
-            Verdict::Ignore => return MapOutcome::Ignored { topic },
-            Verdict::Unknown => return MapOutcome::Unknown { topic },
+        let (rule, name, documented) = match self.table.match_rule(&topic, &event.payload) {
+            RuleMatch::Keep(rule, name, documented) => (rule, name, documented),
+            RuleMatch::Ignore => return MapOutcome::Ignored { topic },
+            RuleMatch::Unknown => return MapOutcome::Unknown { topic },
         };
-        let (mut records, gated) = self.records_of(event, rule, documented);
+        let (mut records, gated) = self.build_records(event, rule, documented);
         if records.is_empty() {
             if rule.optional || gated > 0 {
                 return MapOutcome::Ignored { topic };
@@ -76,14 +76,16 @@ impl Mapper {
             return MapOutcome::Malformed { topic, why };
         }
         let (mut redacted, mut refused) = (0, String::new());
-        records.retain_mut(|record| match Intake::default().take(record, normal_tags) {
-            Ok(taken) => {
-                redacted += taken.redacted.len() as u32;
-                true
-            }
-            Err(why) => {
-                refused = format!("event {} of `{topic}`: {why}", event.event_id);
-                false
+        records.retain_mut(|record| {
+            match IntakeOptions::default().prepare_record(record, normalize_tags) {
+                Ok(taken) => {
+                    redacted += taken.redacted.len() as u32;
+                    true
+                }
+                Err(why) => {
+                    refused = format!("event {} of `{topic}`: {why}", event.event_id);
+                    false
+                }
             }
         });
         if records.is_empty() {
@@ -101,33 +103,44 @@ impl Mapper {
         })
     }
 
-    pub(super) fn approved_run(&self, event: &Event) -> Option<String> {
-        self.table.approved_run(&event.event_type, &event.payload)
+    pub(super) fn find_approved_run(&self, event: &HostEvent) -> Option<String> {
+        self.table
+            .find_approved_run(&event.event_type, &event.payload)
     }
 
-    fn records_of(
+    fn build_records(
         &self,
-        event: &Event,
-        rule: &Rule,
-        documented: Documented,
+        event: &HostEvent,
+        rule: &TopicRule,
+        documented: DocumentedKind,
     ) -> (Vec<NewRecord>, u32) {
-        let base = self.base(event, documented);
-        let alone = |name, make: report::Make| {
+        let base = self.build_base_record(event, documented);
+        let build_single = |name, make: report::PartBuilder| {
             let part = value_at(&event.payload, &rule.part).unwrap_or(&Value::Null);
-            report::alone(part, (name, make), &base, &self.table.report)
+            report::build_single(part, (name, make), &base, &self.table.report)
         };
         match rule.split {
-            None => (self.whole(event, rule, base).into_iter().collect(), 0),
+            None => (
+                self.fill_text_from_templates(event, rule, base)
+                    .into_iter()
+                    .collect(),
+                0,
+            ),
             Some(Split::Report) => {
-                let summary = self.whole(event, rule, base.clone());
-                report::split(&event.payload, summary, &base, &self.table.report)
+                let summary = self.fill_text_from_templates(event, rule, base.clone());
+                report::build_report_records(&event.payload, summary, &base, &self.table.report)
             }
-            Some(Split::Finding) => alone("claim", report::finding),
-            Some(Split::Learning) => alone("insight", report::learning),
+            Some(Split::Finding) => build_single("claim", report::build_finding),
+            Some(Split::Learning) => build_single("insight", report::build_learning),
         }
     }
 
-    fn whole(&self, event: &Event, rule: &Rule, mut record: NewRecord) -> Option<NewRecord> {
+    fn fill_text_from_templates(
+        &self,
+        event: &HostEvent,
+        rule: &TopicRule,
+        mut record: NewRecord,
+    ) -> Option<NewRecord> {
         let templates = rule.text.as_ref().unwrap_or(&self.table.text);
         let text = templates
             .iter()
@@ -139,8 +152,8 @@ impl Mapper {
             },
             None => text,
         };
-        let (text, was) = shorten(text, self.table.text_bytes_max);
-        if let Some(bytes) = was {
+        let (text, full_bytes) = shorten(text, self.table.text_bytes_max);
+        if let Some(bytes) = full_bytes {
             record
                 .metadata
                 .insert("shortened_from_bytes".to_owned(), bytes.into());
@@ -149,25 +162,25 @@ impl Mapper {
         Some(record)
     }
 
-    /// A record with everything but its text.
-    fn base(&self, event: &Event, documented: Documented) -> NewRecord {
-        let run_id = self.run_id(event);
+    /// Builds a record with everything but its text.
+    fn build_base_record(&self, event: &HostEvent, documented: DocumentedKind) -> NewRecord {
+        let run_id = self.find_run_id(event);
         let mut record = NewRecord::new("", documented.source, documented.kind);
-        record.session_id = self.session_id(event, run_id.as_deref());
+        record.session_id = self.find_session_id(event, run_id.as_deref());
         record.timestamp = event.timestamp;
-        record.metadata = self.metadata(event);
+        record.metadata = self.collect_metadata(event);
         record.external_ids = vec![ExternalId::new(ExternalId::EVENT, &event.event_id)];
         record.provenance = Provenance {
             run_id,
             actor_id: (!event.actor_id.is_empty()).then(|| event.actor_id.clone()),
-            source_refs: self.source_refs(&event.payload),
+            source_refs: self.collect_source_refs(&event.payload),
         };
         record
     }
 
-    fn run_id(&self, event: &Event) -> Option<String> {
+    fn find_run_id(&self, event: &HostEvent) -> Option<String> {
         let rules = &self.table.run;
-        first_identifier(&event.payload, &rules.paths).or_else(|| {
+        find_identifier(&event.payload, &rules.paths).or_else(|| {
             rules
                 .actor_prefixes
                 .iter()
@@ -177,32 +190,32 @@ impl Mapper {
         })
     }
 
-    fn session_id(&self, event: &Event, run_id: Option<&str>) -> String {
+    fn find_session_id(&self, event: &HostEvent, run_id: Option<&str>) -> String {
         let rules = &self.table.session;
-        first_identifier(&event.payload, &rules.paths)
-            .or_else(|| event.session_id.clone().filter(|s| fits(s)))
+        find_identifier(&event.payload, &rules.paths)
+            .or_else(|| event.session_id.clone().filter(|s| is_identifier(s)))
             .or_else(|| run_id.map(|run| format!("{}{run}", rules.run_prefix)))
-            .filter(|session| fits(session))
+            .filter(|session| is_identifier(session))
             .unwrap_or_default()
     }
 
-    fn metadata(&self, event: &Event) -> Map<String, Value> {
+    fn collect_metadata(&self, event: &HostEvent) -> Map<String, Value> {
         let mut metadata = Map::new();
         metadata.insert("event_type".to_owned(), event.event_type.clone().into());
-        if !event.user_id.is_empty() && fits(&event.user_id) {
+        if !event.user_id.is_empty() && is_identifier(&event.user_id) {
             metadata.insert("event_user_id".to_owned(), event.user_id.clone().into());
         }
-        let mut room = METADATA_BYTES_MAX / 2;
+        let mut bytes_left = METADATA_BYTES_MAX / 2;
         for path in &self.table.metadata {
             let Some(value) = value_at(&event.payload, path) else {
                 continue;
             };
             let size = value.to_string().len();
             let empty = value.is_null() || value.as_str().is_some_and(str::is_empty);
-            if empty || size > room {
+            if empty || size > bytes_left {
                 continue;
             }
-            room -= size;
+            bytes_left -= size;
             let name = path.rsplit('.').next().unwrap_or(path);
             metadata
                 .entry(name.to_owned())
@@ -211,11 +224,11 @@ impl Mapper {
         metadata
     }
 
-    fn source_refs(&self, payload: &Value) -> Vec<String> {
+    fn collect_source_refs(&self, payload: &Value) -> Vec<String> {
         let mut refs: Vec<String> = Vec::new();
         for path in &self.table.source_refs {
             for text in texts_at(payload, path) {
-                if refs.len() < LIST_ITEMS_MAX && fits(&text) && !refs.contains(&text) {
+                if refs.len() < LIST_ITEMS_MAX && is_identifier(&text) && !refs.contains(&text) {
                     refs.push(text);
                 }
             }
@@ -224,10 +237,10 @@ impl Mapper {
     }
 }
 
-fn first_identifier(payload: &Value, paths: &[String]) -> Option<String> {
+fn find_identifier(payload: &Value, paths: &[String]) -> Option<String> {
     paths
         .iter()
         .filter_map(|path| value_at(payload, path)?.as_str())
-        .find(|text| fits(text))
+        .find(|text| is_identifier(text))
         .map(str::to_owned)
 }

@@ -1,46 +1,74 @@
 //! The pipeline of the relay: feed, decode, map, forward. Events arrive at least once and are
-//! stored exactly once, in order: the next batch is forwarded once the one before is on disk.
+//! stored exactly once, in order; a batch is forwarded once the one before it is on disk.
 //!
-//! It goes on from the stored cursor. A log that lost its end meanwhile (power cut, restored copy)
-//! holds unread events below that. External ids identify what is stored, so reading too much costs
-//! only time.
+//! It continues from the stored cursor. A log that lost its end meanwhile (power cut, restored
+//! copy) has unread events below the cursor. External ids identify stored events, so reading too
+//! much costs only time.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use reprise_engine::{Engine, RunWrite, WriteBatch, Written};
+use reprise_engine::{Engine, RunWrite, WriteBatch, WriteBatchReport};
 use reprise_types::limits::TEXT_BYTES_MAX;
-use reprise_types::{MemoryError, NewRecord, WriteOutcome};
+use reprise_types::{Clock, MemoryError, NewRecord, WriteOutcome};
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 
-use super::actor::MemoryEventRelayArguments;
-use super::decode::Event;
-use super::feed::{FeedError, Reader};
-use super::handle::CatchUp;
-use super::map::MapOutcome;
+use super::decode::HostEvent;
+use super::feed::{FeedError, FeedReader, FeedSource, SourceBinding};
+use super::handle::{CatchUpRequest, RelayHandle};
+use super::map::{EventMapper, MapOutcome};
 use super::runs;
+use crate::protocol::MemoryAgentMsg;
+use crate::supervisor::AgentDirectory;
 
 /// Most events without a record by which the stored cursor may lag behind.
 const CURSOR_LAG_MAX: u64 = 256;
-/// Pause after a failed read of the log.
+/// Pause before a failed read of the log is repeated.
 const READ_ON_AFTER: Duration = Duration::from_millis(500);
 /// First and longest pause before a failed step is retried.
 const RETRY_FIRST: Duration = Duration::from_millis(20);
 const RETRY_LONGEST: Duration = Duration::from_secs(2);
-/// Events before the cursor that are checked to be those that were read.
-const CHECKED: u64 = 64;
+/// Number of events before the cursor that are checked to be those that were read.
+const CHECKED_EVENTS: u64 = 64;
+
+/// What a relay is started with.
+#[derive(Clone)]
+pub(crate) struct MemoryEventRelayArguments {
+    pub(crate) binding: SourceBinding,
+    pub(crate) mapper: Arc<EventMapper>,
+    pub(crate) feed: FeedSource,
+    pub(crate) batch: usize,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) directory: Arc<AgentDirectory>,
+    pub(crate) handle: RelayHandle,
+}
+
+reprise_types::show_fields!(MemoryEventRelayArguments { binding });
+
+impl MemoryEventRelayArguments {
+    /// Forwards a batch to the agent, which embeds and writes it.
+    pub(super) async fn write(&self, batch: WriteBatch) -> Result<WriteBatchReport, MemoryError> {
+        let write = |reply| MemoryAgentMsg::Write {
+            batch,
+            permit: None,
+            reply,
+        };
+        self.directory.send_request(&self.binding.user, write).await
+    }
+}
 
 pub(super) struct Pipeline {
     arguments: MemoryEventRelayArguments,
     stopped: watch::Receiver<bool>,
-    reader: Reader,
+    reader: FeedReader,
     /// The last position whose cursor was written.
-    sent: u64,
-    /// A batch was given up because the relay was stopped: nothing after it may be written, or the
-    /// cursor would pass it.
-    given_up: bool,
-    /// A read of the log failed and must be repeated.
-    behind: bool,
+    written_seq: u64,
+    /// Whether a batch was given up because the relay was stopped. Nothing after it may be written,
+    /// because the cursor would pass it.
+    has_given_up: bool,
+    /// Whether the log must be read again, because a read failed.
+    is_read_due: bool,
 }
 
 impl Pipeline {
@@ -49,48 +77,49 @@ impl Pipeline {
         stopped: watch::Receiver<bool>,
     ) -> Self {
         Self {
-            reader: Reader::new(&arguments.feed),
+            reader: FeedReader::new(&arguments.feed),
             arguments,
             stopped,
-            sent: 0,
-            given_up: false,
-            behind: false,
+            written_seq: 0,
+            has_given_up: false,
+            is_read_due: false,
         }
     }
 
-    pub(super) async fn run(mut self, mut requests: mpsc::Receiver<CatchUp>) {
-        let Some(cursor) = self.resume().await else {
+    pub(super) async fn run_until_stopped(mut self, mut requests: mpsc::Receiver<CatchUpRequest>) {
+        let Some(cursor) = self.find_resume_position().await else {
             return;
         };
-        self.reader.seen = cursor;
-        self.sent = cursor;
+        self.reader.last_read = cursor;
+        self.written_seq = cursor;
         self.arguments
             .handle
-            .change(|progress| progress.durable_seq = cursor);
-        self.read_on().await;
+            .update_progress(|progress| progress.durable_seq = cursor);
+        self.try_catch_up().await;
         while !self.is_stopped() {
             tokio::select! {
                 _ = self.stopped.changed() => {}
                 request = requests.recv() => match request {
-                    Some(CatchUp(reply)) => {
+                    Some(CatchUpRequest(reply)) => {
                         let caught_up = self.catch_up().await;
                         let answer = caught_up.map(|()| self.arguments.handle.progress());
-                        let _left = reply.send(answer).is_err();
+                        let _caller_gone = reply.send(answer).is_err();
                     }
                     None => break,
                 },
                 events = self.reader.feed.next() => match events {
-                    Some(events) if events.is_empty() => self.read_on().await,
-                    Some(events) => self.take_live(events).await,
+                    Some(events) if events.is_empty() => self.try_catch_up().await,
+                    Some(events) => self.process_live(events).await,
                     None => break,
                 },
-                () = tokio::time::sleep(READ_ON_AFTER), if self.behind => self.read_on().await,
+                () = tokio::time::sleep(READ_ON_AFTER), if self.is_read_due => self.try_catch_up().await,
             }
         }
-        let seen = self.reader.seen;
-        if seen > self.sent {
-            // So that the next start resumes here.
-            self.forward(WriteBatch::default(), Some(seen)).await;
+        let last_read = self.reader.last_read;
+        if last_read > self.written_seq {
+            // The cursor is written, so that the next start resumes here.
+            self.forward_until_stored(WriteBatch::default(), Some(last_read))
+                .await;
         }
     }
 
@@ -100,72 +129,74 @@ impl Pipeline {
 
     /// Reads the log from the current position to its end, and writes the records.
     async fn catch_up(&mut self) -> Result<(), FeedError> {
-        self.behind = true;
+        self.is_read_due = true;
         let batch = self.arguments.batch.max(1);
         while !self.is_stopped()
-            && let Some(page) = self.reader.page().await?
+            && let Some(page) = self.reader.read_page().await?
         {
             let mut rest = page.into_iter().peekable();
             while rest.peek().is_some() && !self.is_stopped() {
                 let events: Vec<Value> = rest.by_ref().take(batch).collect();
-                self.carry(events).await;
+                self.process_events(events).await;
             }
         }
-        self.behind = false;
+        self.is_read_due = false;
         Ok(())
     }
 
-    /// As [`Self::catch_up`] without a waiting caller: a failed read is repeated later.
-    async fn read_on(&mut self) {
+    /// Calls [`Self::catch_up`] without a waiting caller; a failed read is repeated later.
+    async fn try_catch_up(&mut self) {
         if let Err(error) = self.catch_up().await {
             tracing::warn!(%error, "the relay will retry reading the log");
         }
     }
 
-    async fn take_live(&mut self, events: Vec<Value>) {
-        let live = self.reader.sort(events);
-        self.arguments.handle.change(|progress| {
+    async fn process_live(&mut self, events: Vec<Value>) {
+        let live = self.reader.classify_live(events);
+        self.arguments.handle.update_progress(|progress| {
             progress.repeated += live.repeated;
-            progress.gaps += u64::from(live.gap);
+            progress.gaps += u64::from(live.has_gap);
         });
         if !live.fresh.is_empty() {
-            self.carry(live.fresh).await;
+            self.process_events(live.fresh).await;
         }
-        if live.gap {
-            self.read_on().await;
-        }
-    }
-
-    /// Maps these events and forwards what they say. The cursor of those that say nothing waits, up
-    /// to [`CURSOR_LAG_MAX`].
-    async fn carry(&mut self, events: Vec<Value>) {
-        let (batch, last) = self.batch_of(events);
-        self.reader.seen = last.unwrap_or(self.reader.seen);
-        let lag = last.map_or(0, |seq| seq.saturating_sub(self.sent));
-        let says = !(batch.records.is_empty() && batch.learning.is_empty());
-        if says || lag >= CURSOR_LAG_MAX {
-            self.forward(batch, last).await;
+        if live.has_gap {
+            self.try_catch_up().await;
         }
     }
 
-    /// Forwards a batch, again until it is on disk or the relay is stopped. In the same commit the
-    /// cursor moves.
-    async fn forward(&mut self, mut batch: WriteBatch, last: Option<u64>) {
+    /// Maps events and forwards their records and run writes. The cursor of events without any may
+    /// lag, up to [`CURSOR_LAG_MAX`].
+    async fn process_events(&mut self, events: Vec<Value>) {
+        let (batch, last) = self.build_batch(events);
+        self.reader.last_read = last.unwrap_or(self.reader.last_read);
+        let lag = last.map_or(0, |seq| seq.saturating_sub(self.written_seq));
+        let has_content = !(batch.records.is_empty() && batch.learning.is_empty());
+        if has_content || lag >= CURSOR_LAG_MAX {
+            self.forward_until_stored(batch, last).await;
+        }
+    }
+
+    /// Forwards a batch, and retries until it is on disk or the relay is stopped. The cursor moves
+    /// in the same commit.
+    async fn forward_until_stored(&mut self, mut batch: WriteBatch, last: Option<u64>) {
         let stream = &self.arguments.binding.stream;
         batch.cursor = last.map(|seq| (stream.clone(), seq));
         let mut wait = RETRY_FIRST;
-        while !self.given_up {
+        while !self.has_given_up {
             match self.arguments.write(batch.clone()).await {
                 Ok(written) => {
-                    self.sent = last.unwrap_or(self.sent);
-                    return self.count(&written, &batch);
+                    self.written_seq = last.unwrap_or(self.written_seq);
+                    return self.count_outcomes(&written, &batch);
                 }
-                Err(error) => self.given_up = self.pause(&error, &mut wait).await.is_none(),
+                Err(error) => {
+                    self.has_given_up = self.wait_before_retry(&error, &mut wait).await.is_none();
+                }
             }
         }
     }
 
-    fn count(&self, written: &Written, batch: &WriteBatch) {
+    fn count_outcomes(&self, written: &WriteBatchReport, batch: &WriteBatch) {
         for refused in written
             .learning
             .iter()
@@ -173,13 +204,13 @@ impl Pipeline {
         {
             tracing::debug!(%refused, "an event of a run was refused");
         }
-        self.arguments.handle.change(|progress| {
+        self.arguments.handle.update_progress(|progress| {
             for (outcome, record) in written.outcomes.iter().zip(&batch.records) {
                 match outcome {
                     WriteOutcome::Inserted { id } => {
                         progress.inserted += 1;
                         progress.truncated += u64::from(record.text.len() > TEXT_BYTES_MAX);
-                        progress.unembedded += u64::from(written.waiting.contains(id));
+                        progress.unembedded += u64::from(written.unembedded.contains(id));
                     }
                     WriteOutcome::Duplicate { .. } => progress.duplicates += 1,
                     WriteOutcome::Rejected { why } => {
@@ -188,37 +219,41 @@ impl Pipeline {
                     }
                 }
             }
-            progress.durable_seq = progress.durable_seq.max(self.sent);
+            progress.durable_seq = progress.durable_seq.max(self.written_seq);
         });
     }
 
-    /// Counts a failed step and waits before it is tried again; `None` where the relay was stopped
+    /// Counts a failed step and waits before it is retried; `None` if the relay was stopped
     /// meanwhile.
-    async fn pause(&mut self, error: &MemoryError, wait: &mut Duration) -> Option<()> {
+    async fn wait_before_retry(&mut self, error: &MemoryError, wait: &mut Duration) -> Option<()> {
         let handle = &self.arguments.handle;
-        handle.change(|progress| progress.retries += 1);
-        tracing::warn!(%error, ?wait, "the relay tries again");
+        handle.update_progress(|progress| progress.retries += 1);
+        tracing::warn!(%error, ?wait, "the relay will retry");
         let stop = self.stopped.wait_for(|stop| *stop);
-        let over = tokio::time::timeout(*wait, stop).await.is_ok();
+        let is_stopped = tokio::time::timeout(*wait, stop).await.is_ok();
         *wait = (*wait * 2).min(RETRY_LONGEST);
-        (!over).then_some(())
+        (!is_stopped).then_some(())
     }
 
-    /// The stored cursor, checked against the log; `None` where the relay was stopped first.
-    async fn resume(&mut self) -> Option<u64> {
+    /// Reads the stored cursor and checks it against the log; `None` if the relay was stopped
+    /// first.
+    async fn find_resume_position(&mut self) -> Option<u64> {
         let mut wait = RETRY_FIRST;
         loop {
             let stream = self.arguments.binding.stream.clone();
-            let cursor = move |engine: &mut Engine| engine.cursor(&stream);
-            match self.arguments.with_engine(cursor).await {
-                Ok(left) => return Some(self.checked(left.unwrap_or_default()).await),
-                Err(error) => self.pause(&error, &mut wait).await?,
+            let cursor = move |engine: &mut Engine| engine.stream_cursor(&stream);
+            let (directory, user) = (&self.arguments.directory, &self.arguments.binding.user);
+            match directory.run_on_engine(user, (), cursor).await {
+                Ok(left) => {
+                    return Some(self.position_to_resume_from(left.unwrap_or_default()).await);
+                }
+                Err(error) => self.wait_before_retry(&error, &mut wait).await?,
             }
         }
     }
 
-    /// The position to resume from, given the stored cursor.
-    async fn checked(&mut self, left: u64) -> u64 {
+    /// Returns the position to resume from, given the stored cursor.
+    async fn position_to_resume_from(&mut self, left: u64) -> u64 {
         let latest = self.reader.feed.latest_seq().await.ok();
         match latest {
             _ if left == 0 => 0,
@@ -230,19 +265,27 @@ impl Pipeline {
                 );
                 0
             }
-            _ => self.rewritten(left).await.unwrap_or(left),
+            _ => self
+                .find_position_before_rewrite(left)
+                .await
+                .unwrap_or(left),
         }
     }
 
-    /// The position before the first of the last events up to `cursor` whose record is not stored;
-    /// 0 where none of them is. `None` where all are.
-    async fn rewritten(&mut self, cursor: u64) -> Option<u64> {
-        let since = cursor.saturating_sub(CHECKED);
-        let page = self.reader.feed.history(since, CHECKED as u32).await.ok()?;
+    /// Checks whether the records of the last events up to `cursor` are stored. If one is not,
+    /// returns the position before it, or 0 if none before it is stored either; `None` if all are.
+    async fn find_position_before_rewrite(&mut self, cursor: u64) -> Option<u64> {
+        let since = cursor.saturating_sub(CHECKED_EVENTS);
+        let page = self
+            .reader
+            .feed
+            .history(since, CHECKED_EVENTS as u32)
+            .await
+            .ok()?;
         let ids = page.into_iter().filter_map(|value| {
-            let seq = Event::seq_of(&value).filter(|seq| *seq <= cursor)?;
-            let event = Event::read(value).ok()?;
-            let MapOutcome::Mapped(mapped) = self.arguments.mapper.map(&event) else {
+            let seq = HostEvent::find_seq(&value).filter(|seq| *seq <= cursor)?;
+            let event = HostEvent::decode(value).ok()?;
+            let MapOutcome::Mapped(mapped) = self.arguments.mapper.map_event(&event) else {
                 return None;
             };
             let ids = mapped
@@ -252,17 +295,25 @@ impl Pipeline {
             Some((seq, ids.collect::<Vec<_>>()))
         });
         let ids: Vec<_> = ids.filter(|(_, ids)| !ids.is_empty()).collect();
-        let known = self.arguments.with_engine(move |engine| {
-            let held = |ids: &Vec<_>| ids.iter().any(|id| engine.duplicate_of(id).is_some());
-            let known = ids
+        let (directory, user) = (&self.arguments.directory, &self.arguments.binding.user);
+        let memory = directory.open_agent(user).await.ok()?;
+        let snapshot = memory.snapshot().ok()?;
+        let stored = memory.run_blocking("a look for known events", move || {
+            let is_stored = |ids: &Vec<_>| {
+                ids.iter()
+                    .any(|id| snapshot.find_by_external_id(id).is_some())
+            };
+            let stored = ids
                 .into_iter()
-                .map(|(seq, ids)| (seq, ids.iter().all(held)));
-            known.collect::<Vec<_>>()
+                .map(|(seq, ids)| (seq, ids.iter().all(is_stored)));
+            stored.collect::<Vec<_>>()
         });
-        let known = known.await.ok()?;
-        let (lost, _) = known.iter().find(|(_, known)| !known)?;
-        let some = known.iter().any(|(seq, known)| *known && seq < lost);
-        let back = if some { lost - 1 } else { 0 };
+        let stored = stored.await.ok()?;
+        let (lost, _) = stored.iter().find(|(_, is_stored)| !is_stored)?;
+        let has_earlier = stored
+            .iter()
+            .any(|(seq, is_stored)| *is_stored && seq < lost);
+        let back = if has_earlier { lost - 1 } else { 0 };
         tracing::warn!(
             cursor,
             back,
@@ -271,47 +322,47 @@ impl Pipeline {
         Some(back)
     }
 
-    /// What a batch of events says, with the position of the last of them.
-    fn batch_of(&self, events: Vec<Value>) -> (WriteBatch, Option<u64>) {
+    /// Builds the batch of a list of events; returns it with the position of the last event.
+    fn build_batch(&self, events: Vec<Value>) -> (WriteBatch, Option<u64>) {
         let (mut batch, mut last) = (WriteBatch::default(), None);
         for value in events {
-            last = Event::seq_of(&value).or(last);
-            let (records, said) = self.mapped(value, batch.records.len());
+            last = HostEvent::find_seq(&value).or(last);
+            let (records, said) = self.map_event(value, batch.records.len());
             batch.records.extend(records);
             batch.learning.extend(said);
         }
         (batch, last)
     }
 
-    /// Maps one event, whose first record gets this place, and counts the outcome.
-    fn mapped(&self, value: Value, place: usize) -> (Vec<NewRecord>, Option<RunWrite>) {
+    /// Maps one event, whose first record gets this position in the batch, and counts the outcome.
+    fn map_event(&self, value: Value, position: usize) -> (Vec<NewRecord>, Option<RunWrite>) {
         let (handle, mapper) = (&self.arguments.handle, &self.arguments.mapper);
-        handle.change(|progress| progress.events += 1);
-        let event = match Event::read(value) {
+        handle.update_progress(|progress| progress.events += 1);
+        let event = match HostEvent::decode(value) {
             Ok(event) => event,
             Err(error) => {
                 tracing::warn!(%error, "an event cannot be read");
-                handle.change(|progress| progress.topics.count_unreadable());
+                handle.update_progress(|progress| progress.topics.count_unreadable());
                 return Default::default();
             }
         };
         let now = || self.arguments.clock.now();
         let at = event.timestamp.unwrap_or_else(now);
-        let outcome = mapper.map(&event);
-        handle.change(|progress| progress.topics.count(&outcome));
+        let outcome = mapper.map_event(&event);
+        handle.update_progress(|progress| progress.topics.count_outcome(&outcome));
         match outcome {
             MapOutcome::Mapped(mapped) => {
-                let said = runs::said(&event, &mapped, place, at);
-                (mapped.records, said)
+                let run_write = runs::build_run_write(&event, &mapped, position, at);
+                (mapped.records, run_write)
             }
             MapOutcome::Malformed { why, .. } => {
                 tracing::warn!(why, "an event holds nothing to remember");
                 Default::default()
             }
             MapOutcome::Ignored { .. } | MapOutcome::Unknown { .. } => {
-                let approved = mapper.approved_run(&event);
-                let said = approved.map(|run_id| runs::approval(&run_id, at));
-                (Vec::new(), said)
+                let approved = mapper.find_approved_run(&event);
+                let run_write = approved.map(|run_id| runs::build_approval(&run_id, at));
+                (Vec::new(), run_write)
             }
         }
     }

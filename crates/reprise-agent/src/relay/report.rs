@@ -1,14 +1,16 @@
-//! A worker's report: its summary, its findings and its learnings, each a record of its own.
+//! The records of a worker's report: its summary, its findings and its learnings become one record
+//! each.
 
 use reprise_types::limits::{IDENTIFIER_BYTES_MAX, LIST_ITEMS_MAX};
 use reprise_types::{Evidence, NewRecord};
 use serde_json::Value;
 
 use super::table::ReportRules;
-use super::template::{fits, text_at, texts_at};
+use super::template::{is_identifier, text_at, texts_at};
 
-/// The summary and the parts that pass the gate, in the report's order, and how many did not pass.
-pub(super) fn split(
+/// Builds the records of a report: the summary and the parts that pass the gate, in the report's
+/// order. Returns them with the number of parts that did not pass.
+pub(super) fn build_report_records(
     payload: &Value,
     summary: Option<NewRecord>,
     base: &NewRecord,
@@ -17,28 +19,29 @@ pub(super) fn split(
     let report = payload.get("report").unwrap_or(payload);
     let mut records: Vec<NewRecord> = summary.into_iter().collect();
     let mut gated = 0;
-    let mut take = |name: &str, most: usize, make: Make| {
+    let mut add_parts = |name: &str, most: usize, make: PartBuilder| {
         let parts = report.get(name).and_then(Value::as_array);
         let parts = parts.map(Vec::as_slice).unwrap_or_default();
-        let asked = parts.len();
+        let given = parts.len();
         let parts = parts.iter().enumerate();
-        let made = parts.filter_map(|(index, part)| make(part, index, base, rules));
-        let kept: Vec<NewRecord> = made.take(most).collect();
-        gated += (asked - kept.len()) as u32;
-        records.extend(kept);
+        let built = parts.filter_map(|(index, part)| make(part, index, base, rules));
+        let accepted: Vec<NewRecord> = built.take(most).collect();
+        gated += (given - accepted.len()) as u32;
+        records.extend(accepted);
     };
-    take("findings", rules.findings_max, finding);
-    take("learnings", rules.learnings_max, learning);
+    add_parts("findings", rules.findings_max, build_finding);
+    add_parts("learnings", rules.learnings_max, build_learning);
     (records, gated)
 }
 
-/// How a part becomes a record, by its index in the report.
-pub(super) type Make = fn(&Value, usize, &NewRecord, &ReportRules) -> Option<NewRecord>;
+/// Builds the record of a part of a report, given the part's index.
+pub(super) type PartBuilder = fn(&Value, usize, &NewRecord, &ReportRules) -> Option<NewRecord>;
 
-/// An event that is one such part, whose text stands under `name`.
-pub(super) fn alone(
+/// Builds the record of an event that is a single part, whose text is in the field `name`. Returns
+/// it with the number of parts that did not pass the gate.
+pub(super) fn build_single(
     part: &Value,
-    (name, make): (&str, Make),
+    (name, make): (&str, PartBuilder),
     base: &NewRecord,
     rules: &ReportRules,
 ) -> (Vec<NewRecord>, u32) {
@@ -47,7 +50,7 @@ pub(super) fn alone(
     (record.into_iter().collect(), gated)
 }
 
-pub(super) fn finding(
+pub(super) fn build_finding(
     part: &Value,
     index: usize,
     base: &NewRecord,
@@ -55,35 +58,36 @@ pub(super) fn finding(
 ) -> Option<NewRecord> {
     let evidence: Vec<String> = texts_at(part, "evidence_refs")
         .into_iter()
-        .filter(|text| fits(text))
+        .filter(|text| is_identifier(text))
         .take(LIST_ITEMS_MAX)
         .collect();
     if evidence.len() < rules.finding_evidence_min {
         return None;
     }
-    let mut record = typed(part, ("claim", "finding_id", "f"), index, base, rules)?;
+    let mut record = build_part(part, ("claim", "finding_id", "f"), index, base, rules)?;
     record.evidence = Some(Evidence::Observed);
     record.provenance.source_refs = evidence;
-    copy(part, "novel", &mut record);
+    copy_field(part, "novel", &mut record);
     Some(record)
 }
 
-pub(super) fn learning(
+pub(super) fn build_learning(
     part: &Value,
     index: usize,
     base: &NewRecord,
     rules: &ReportRules,
 ) -> Option<NewRecord> {
-    let mut record = typed(part, ("insight", "learning_id", "l"), index, base, rules)?;
+    let mut record = build_part(part, ("insight", "learning_id", "l"), index, base, rules)?;
     record.evidence = Some(Evidence::Inferred);
     record.kind = rules.learning_kind;
-    copy(part, "supports", &mut record);
-    copy(part, "changes_plan", &mut record);
+    copy_field(part, "supports", &mut record);
+    copy_field(part, "changes_plan", &mut record);
     Some(record)
 }
 
-/// The record of a finding or learning; `None` where the text is missing or the confidence too low.
-fn typed(
+/// Builds the record of a finding or learning; `None` if the text is missing or the confidence too
+/// low.
+fn build_part(
     part: &Value,
     (text, id, letter): (&str, &str, &str),
     index: usize,
@@ -102,20 +106,20 @@ fn typed(
         .metadata
         .insert(id.to_owned(), Value::String(name.clone()));
     for external in &mut record.external_ids {
-        external.id = bounded(&external.id, &name);
+        external.id = build_part_id(&external.id, &name);
     }
     Some(record)
 }
 
-/// `event#part`, within the limit for identifiers.
-fn bounded(event_id: &str, name: &str) -> String {
+/// Builds the external id `event#part` of a part's record, cut to the limit for identifiers.
+fn build_part_id(event_id: &str, name: &str) -> String {
     let mut id = format!("{event_id}#{name}");
     let end = id.floor_char_boundary(IDENTIFIER_BYTES_MAX);
     id.truncate(end);
     id
 }
 
-fn copy(part: &Value, name: &str, record: &mut NewRecord) {
+fn copy_field(part: &Value, name: &str, record: &mut NewRecord) {
     if let Some(value) = part.get(name) {
         record.metadata.insert(name.to_owned(), value.clone());
     }

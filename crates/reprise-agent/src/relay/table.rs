@@ -1,4 +1,4 @@
-//! The topic table: which event becomes which kind of memory.
+//! The topic table, which says what event becomes what kind of memory.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,10 @@ use reprise_types::{MemoryKind, MemorySource};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::template::{Template, fits, value_at};
+use super::template::{Template, is_identifier, value_at};
 
 const BUILTIN: &str = include_str!("topics.toml");
-/// The version of the table's format.
+/// Version of the table's format.
 const VERSION: u32 = 1;
 
 /// Which events become memories, and how.
@@ -24,17 +24,17 @@ pub struct TopicTable {
     pub(super) run: RunRules,
     pub(super) session: SessionRules,
     pub(super) report: ReportRules,
-    pub(super) documented: BTreeMap<String, Documented>,
-    rule: Vec<Rule>,
+    pub(super) documented: BTreeMap<String, DocumentedKind>,
+    rule: Vec<TopicRule>,
     #[serde(default)]
-    approved: Approved,
-    ignore: Ignore,
+    approved: ApprovalRules,
+    ignore: IgnoreRules,
 }
 
-/// One line of the table; see the head of `topics.toml` for the meaning of each field.
+/// One rule of the table; the head of `topics.toml` explains each field.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Rule {
+pub struct TopicRule {
     topic: String,
     #[serde(rename = "as")]
     documented: String,
@@ -49,7 +49,7 @@ pub struct Rule {
     pub(super) part: String,
 }
 
-/// How one event becomes several records, or a typed part of it one.
+/// How an event becomes several records, or a typed part of it becomes one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Split {
@@ -60,7 +60,7 @@ pub(super) enum Split {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Documented {
+pub(super) struct DocumentedKind {
     pub(super) source: MemorySource,
     pub(super) kind: MemoryKind,
 }
@@ -92,22 +92,22 @@ pub(super) struct ReportRules {
 /// Events by which a person approves a run, and the path of the run's id in them.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Approved {
+struct ApprovalRules {
     topics: Vec<String>,
     run: Vec<String>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Ignore {
+struct IgnoreRules {
     topics: Vec<String>,
     prefixes: Vec<String>,
 }
 
-/// The table's rule for an event.
+/// What the table says about an event.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Verdict<'a> {
-    Keep(&'a Rule, &'a str, Documented),
+pub(super) enum RuleMatch<'a> {
+    Keep(&'a TopicRule, &'a str, DocumentedKind),
     Ignore,
     Unknown,
 }
@@ -115,10 +115,10 @@ pub(super) enum Verdict<'a> {
 /// Why a table cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TopicTableError {
-    /// Not TOML, or not this table.
+    /// The text is not TOML, or not a topic table.
     #[error("the topic table is not valid: {message}")]
     Parse {
-        /// The parser's message, with line and column.
+        /// Message of the parser, with line and column.
         message: String,
     },
     #[error(
@@ -131,7 +131,7 @@ pub enum TopicTableError {
 }
 
 impl TopicTable {
-    pub fn builtin() -> Result<Self, TopicTableError> {
+    pub fn load_builtin() -> Result<Self, TopicTableError> {
         Self::parse(BUILTIN)
     }
 
@@ -156,50 +156,61 @@ impl TopicTable {
         Ok(table)
     }
 
-    /// The run that an event approves; `None` for any other event.
-    pub(super) fn approved_run(&self, event_type: &str, payload: &Value) -> Option<String> {
+    /// Returns the run that an event approves; `None` for any other event.
+    pub(super) fn find_approved_run(&self, event_type: &str, payload: &Value) -> Option<String> {
         let topics = &self.approved.topics;
-        if !topics.iter().any(|topic| covers(topic, event_type)) {
+        if !topics
+            .iter()
+            .any(|topic| matches_pattern(topic, event_type))
+        {
             return None;
         }
         let paths = self.approved.run.iter();
-        let mut named = paths.filter_map(|path| value_at(payload, path)?.as_str());
-        named.find(|run| fits(run)).map(str::to_owned)
+        let mut run_ids = paths.filter_map(|path| value_at(payload, path)?.as_str());
+        run_ids.find(|run| is_identifier(run)).map(str::to_owned)
     }
 
-    pub(super) fn verdict(&self, event_type: &str, payload: &Value) -> Verdict<'_> {
+    pub(super) fn match_rule(&self, event_type: &str, payload: &Value) -> RuleMatch<'_> {
         if self.ignore.topics.iter().any(|topic| topic == event_type)
-            || self.ignore.prefixes.iter().any(|p| covers(p, event_type))
+            || self
+                .ignore
+                .prefixes
+                .iter()
+                .any(|p| matches_pattern(p, event_type))
         {
-            return Verdict::Ignore;
+            return RuleMatch::Ignore;
         }
-        let mut known = false;
-        for rule in self.rule.iter().filter(|r| covers(&r.topic, event_type)) {
-            known = true;
-            if rule.holds(payload)
+        let mut is_known_topic = false;
+        for rule in self
+            .rule
+            .iter()
+            .filter(|r| matches_pattern(&r.topic, event_type))
+        {
+            is_known_topic = true;
+            if rule.matches_payload(payload)
                 && let Some((topic, documented)) = self.documented.get_key_value(&rule.documented)
             {
-                return Verdict::Keep(rule, topic, *documented);
+                return RuleMatch::Keep(rule, topic, *documented);
             }
         }
-        if known {
-            Verdict::Ignore
+        if is_known_topic {
+            RuleMatch::Ignore
         } else {
-            Verdict::Unknown
+            RuleMatch::Unknown
         }
     }
 }
 
-impl Rule {
-    fn holds(&self, payload: &Value) -> bool {
+impl TopicRule {
+    fn matches_payload(&self, payload: &Value) -> bool {
         self.when.iter().all(|(path, wanted)| {
             value_at(payload, path).is_some_and(|value| wanted.contains(value))
         })
     }
 }
 
-/// Whether a topic, or a prefix ending in `.*`, covers an event type.
-fn covers(pattern: &str, event_type: &str) -> bool {
+/// Returns whether an event type matches a pattern: a topic, or a prefix that ends in `.*`.
+fn matches_pattern(pattern: &str, event_type: &str) -> bool {
     match pattern.strip_suffix('*') {
         Some(prefix) => event_type.starts_with(prefix),
         None => pattern == event_type,

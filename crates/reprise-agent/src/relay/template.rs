@@ -1,4 +1,4 @@
-//! Texts made from payload paths.
+//! Templates, which render texts from the values at payload paths.
 
 use reprise_types::limits::IDENTIFIER_BYTES_MAX;
 use serde::Deserialize;
@@ -7,13 +7,13 @@ use serde_json::Value;
 /// Separator between the beginning and the end of a shortened text.
 const ELISION: &str = "\n[...]\n";
 
-/// A text with `{path}` places.
+/// A text with `{path}` placeholders.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
-pub(super) struct Template(Vec<Part>);
+pub(super) struct Template(Vec<TemplatePart>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Part {
+enum TemplatePart {
     Literal(String),
     Path(String),
 }
@@ -29,13 +29,13 @@ impl TryFrom<String> for Template {
                 return Err(format!("the template `{text}` has a `{{` without its `}}`"));
             };
             if !literal.is_empty() {
-                parts.push(Part::Literal(literal.to_owned()));
+                parts.push(TemplatePart::Literal(literal.to_owned()));
             }
-            parts.push(Part::Path(path.trim().to_owned()));
+            parts.push(TemplatePart::Path(path.trim().to_owned()));
             rest = tail;
         }
         if !rest.is_empty() {
-            parts.push(Part::Literal(rest.to_owned()));
+            parts.push(TemplatePart::Literal(rest.to_owned()));
         }
         if parts.is_empty() {
             return Err("a template is empty".to_owned());
@@ -45,20 +45,20 @@ impl TryFrom<String> for Template {
 }
 
 impl Template {
-    /// The text, or `None` where one of its paths holds nothing.
+    /// Renders the text; `None` if one of its paths has no value.
     pub(super) fn render(&self, payload: &Value) -> Option<String> {
         let mut text = String::new();
         for part in &self.0 {
             match part {
-                Part::Literal(literal) => text.push_str(literal),
-                Part::Path(path) => text.push_str(&text_at(payload, path)?),
+                TemplatePart::Literal(literal) => text.push_str(literal),
+                TemplatePart::Path(path) => text.push_str(&text_at(payload, path)?),
             }
         }
         Some(text)
     }
 }
 
-/// The value at a dotted path through objects; the empty path is the value itself.
+/// Returns the value at a dotted path through objects; the empty path is the value itself.
 pub(super) fn value_at<'a>(payload: &'a Value, path: &str) -> Option<&'a Value> {
     if path.is_empty() {
         return Some(payload);
@@ -67,8 +67,9 @@ pub(super) fn value_at<'a>(payload: &'a Value, path: &str) -> Option<&'a Value> 
         .try_fold(payload, |value, name| value.get(name))
 }
 
-/// Text, number or boolean at a path as trimmed text; a list on the way joins its items' texts.
-/// A payload that is itself text answers to `text` and `value`. `None` where that is empty.
+/// Returns the text, number or boolean at a path as trimmed text; the items of a list on the way
+/// are joined. A payload that is itself text is found at `text` and `value`. `None` if the text is
+/// empty.
 pub(super) fn text_at(payload: &Value, path: &str) -> Option<String> {
     let text = match payload {
         Value::String(text) if matches!(path, "text" | "value") => text.clone(),
@@ -78,7 +79,7 @@ pub(super) fn text_at(payload: &Value, path: &str) -> Option<String> {
     (!trimmed.is_empty()).then(|| trimmed.to_owned())
 }
 
-/// Every text at a path: one, or one for each item of a list on the way.
+/// Returns every text at a path: one, or one for each item of a list on the way.
 pub(super) fn texts_at(value: &Value, path: &str) -> Vec<String> {
     match value {
         Value::Array(items) => items.iter().flat_map(|item| texts_at(item, path)).collect(),
@@ -95,13 +96,13 @@ pub(super) fn texts_at(value: &Value, path: &str) -> Vec<String> {
     }
 }
 
-/// Whether a text can be an identifier: not empty, and within the limit.
-pub(super) fn fits(text: &str) -> bool {
+/// Returns whether a text can be an identifier: it is not empty and within the limit.
+pub(super) fn is_identifier(text: &str) -> bool {
     !text.is_empty() && text.len() <= IDENTIFIER_BYTES_MAX
 }
 
-/// Keeps the beginning (three fifths) and the end of a text longer than `bytes_max`, cut on
-/// character boundaries; says how long it was.
+/// Cuts the middle out of a text longer than `bytes_max`, on character boundaries, so that three
+/// fifths of the limit go to its beginning. Returns it with its former length if it was cut.
 pub(super) fn shorten(text: String, bytes_max: usize) -> (String, Option<usize>) {
     if text.len() <= bytes_max {
         return (text, None);
@@ -109,6 +110,6 @@ pub(super) fn shorten(text: String, bytes_max: usize) -> (String, Option<usize>)
     let room = bytes_max.saturating_sub(ELISION.len());
     let head = text.floor_char_boundary(room / 5 * 3);
     let tail = text.ceil_char_boundary(text.len() - (room - room / 5 * 3));
-    let kept = format!("{}{ELISION}{}", &text[..head], &text[tail..]);
-    (kept, Some(text.len()))
+    let shortened = format!("{}{ELISION}{}", &text[..head], &text[tail..]);
+    (shortened, Some(text.len()))
 }

@@ -1,42 +1,44 @@
-//! The whole fixture through the table, every envelope form, and the edges of each rule.
+//! The mapping of the whole fixture, every envelope form, and the limits of each rule.
 
 use reprise_types::{ExternalId, MemoryKind, MemorySource};
 use serde_json::{Value, json};
 
-use super::{Event, EventError, MapOutcome, Mapper, RelayCounters, TopicTable, TopicTableError};
+use super::{
+    EventError, EventMapper, HostEvent, MapOutcome, RelayCounters, TopicTable, TopicTableError,
+};
 
 const EVENTS: &str = include_str!("../../../../tests/fixtures/choiros_events.jsonl");
 const BUS_EVENTS: &str = include_str!("../../../../tests/fixtures/choiros_bus_events.jsonl");
 
-fn mapper() -> Mapper {
-    Mapper::new(TopicTable::builtin().unwrap())
+fn new_mapper() -> EventMapper {
+    EventMapper::new(TopicTable::load_builtin().unwrap())
 }
 
-fn read(line: &str) -> Event {
-    Event::read(serde_json::from_str(line).unwrap()).unwrap()
+fn decode_line(line: &str) -> HostEvent {
+    HostEvent::decode(serde_json::from_str(line).unwrap()).unwrap()
 }
 
 #[expect(
     clippy::needless_pass_by_value,
     reason = "every caller makes the value in place"
 )]
-fn event(event_type: &str, payload: Value) -> Event {
-    Event::read(json!({
+fn new_event(event_type: &str, payload: Value) -> HostEvent {
+    HostEvent::decode(json!({
         "seq": 7, "event_id": "e-1", "timestamp": "2026-02-16 09:46:08", "actor_id": "worker-1",
         "event_type": event_type, "payload": payload, "user_id": "system",
     }))
     .unwrap()
 }
 
-fn records(event_type: &str, payload: Value) -> Vec<reprise_types::NewRecord> {
-    match mapper().map(&event(event_type, payload)) {
+fn map_records(event_type: &str, payload: Value) -> Vec<reprise_types::NewRecord> {
+    match new_mapper().map_event(&new_event(event_type, payload)) {
         MapOutcome::Mapped(mapped) => mapped.records,
         other => panic!("{event_type}: {other:?}"),
     }
 }
 
-fn text(event_type: &str, payload: Value) -> String {
-    records(event_type, payload).remove(0).body.text
+fn map_text(event_type: &str, payload: Value) -> String {
+    map_records(event_type, payload).remove(0).body.text
 }
 
 #[test]
@@ -44,9 +46,9 @@ fn the_whole_fixture_maps_as_the_table_says() {
     let mut lines = Vec::new();
     let mut counters = RelayCounters::default();
     for line in EVENTS.lines() {
-        let event = read(line);
-        let outcome = mapper().map(&event);
-        counters.count(&outcome);
+        let event = decode_line(line);
+        let outcome = new_mapper().map_event(&event);
+        counters.count_outcome(&outcome);
         let seq = event.seq.unwrap();
         match outcome {
             MapOutcome::Mapped(mapped) => {
@@ -91,13 +93,13 @@ fn the_whole_fixture_maps_as_the_table_says() {
 #[test]
 fn a_bus_event_gives_the_same_records_as_its_log_record() {
     for (bus, log) in BUS_EVENTS.lines().zip(EVENTS.lines()) {
-        assert_eq!(read(bus), read(log), "{bus}");
+        assert_eq!(decode_line(bus), decode_line(log), "{bus}");
     }
 }
 
 #[test]
 fn every_envelope_form_is_one_event() {
-    let wanted = read(EVENTS.lines().nth(4).unwrap());
+    let wanted = decode_line(EVENTS.lines().nth(4).unwrap());
     let payload = wanted.payload.clone();
     let mut forms = vec![
         json!({"seq": 5, "event_id": wanted.event_id, "event_type": wanted.event_type, "topic": wanted.event_type,
@@ -111,13 +113,17 @@ fn every_envelope_form_is_one_event() {
             "timestamp": "2026-02-16 09:00:05", "actor_id": wanted.actor_id, "user_id": "system", "payload": payload}));
     }
     for form in forms {
-        assert_eq!(Event::read(form.clone()), Ok(wanted.clone()), "{form}");
+        assert_eq!(
+            HostEvent::decode(form.clone()),
+            Ok(wanted.clone()),
+            "{form}"
+        );
     }
 }
 
 #[test]
 fn what_is_no_event_says_what_is_missing() {
-    let refused = |value: Value| Event::read(value).unwrap_err();
+    let refused = |value: Value| HostEvent::decode(value).unwrap_err();
     assert_eq!(refused(json!("text")), EventError::NotAnObject);
     assert_eq!(refused(json!({"event_id": "1"})), EventError::NoType);
     assert!(matches!(
@@ -136,17 +142,17 @@ fn what_is_no_event_says_what_is_missing() {
         }
     ));
     assert_eq!(
-        Event::seq_of(&json!({"payload": {"committed_event": {"seq": 9}}, "seq": 1})),
+        HostEvent::find_seq(&json!({"payload": {"committed_event": {"seq": 9}}, "seq": 1})),
         Some(9)
     );
-    assert_eq!(Event::seq_of(&json!({"seq": 3})), Some(3));
+    assert_eq!(HostEvent::find_seq(&json!({"seq": 3})), Some(3));
 }
 
 #[test]
 fn what_happened_in_the_governed_workspace_is_kept_as_it_is_told() {
-    let told = json!({ "text": "prd written by prm: core/prd/PRD-001.json" });
+    let payload = json!({ "text": "prd written by prm: core/prd/PRD-001.json" });
     for topic in ["workspace.PRD_Written", "workspace.Artifact_Rolled_Back"] {
-        let record = records(topic, told.clone()).remove(0);
+        let record = map_records(topic, payload.clone()).remove(0);
         assert_eq!(record.text, "prd written by prm: core/prd/PRD-001.json");
         assert_eq!(
             (record.source, record.kind),
@@ -157,7 +163,7 @@ fn what_happened_in_the_governed_workspace_is_kept_as_it_is_told() {
 
 #[test]
 fn each_documented_topic_keeps_its_source_and_kind() {
-    let table = TopicTable::builtin().unwrap();
+    let table = TopicTable::load_builtin().unwrap();
     assert_eq!(table.documented.len(), 11);
     let report = json!({"report": {"summary": "s"}});
     for (topic, payload, source, kind) in [
@@ -228,7 +234,7 @@ fn each_documented_topic_keeps_its_source_and_kind() {
             MemoryKind::Finding,
         ),
     ] {
-        let record = records(topic, payload).remove(0);
+        let record = map_records(topic, payload).remove(0);
         assert_eq!((record.source, record.kind), (source, kind), "{topic}");
         assert_eq!(record.quality_score, None, "{topic}");
         assert_eq!(
@@ -257,16 +263,18 @@ fn a_report_gives_its_summary_and_what_passes_the_gate() {
             {"learning_id": "l-2", "insight": "second", "confidence": 0.9},
         ],
     }});
-    let MapOutcome::Mapped(mapped) = mapper().map(&event("worker.report.received", payload)) else {
+    let MapOutcome::Mapped(mapped) =
+        new_mapper().map_event(&new_event("worker.report.received", payload))
+    else {
         panic!("not mapped");
     };
-    let told: Vec<(&str, &str)> = mapped
+    let records: Vec<(&str, &str)> = mapped
         .records
         .iter()
         .map(|r| (r.external_ids[0].id.as_str(), r.text.as_str()))
         .collect();
     assert_eq!(
-        told,
+        records,
         [
             ("e-1", "done"),
             ("e-1#one", "claim one"),
@@ -286,41 +294,41 @@ fn a_report_gives_its_summary_and_what_passes_the_gate() {
 #[test]
 fn rules_look_at_what_the_event_says() {
     assert_eq!(
-        text(
+        map_text(
             "conductor.worker.call",
             json!({"worker_objective": "Contract\nObjective:\nwrite it down"})
         ),
         "write it down"
     );
     assert_eq!(
-        text(
+        map_text(
             "worker.tool.result",
             json!({"tool_name": "bash", "success": false, "error": "no such file"})
         ),
         "Command failed: no such file"
     );
     assert_eq!(
-        text(
+        map_text(
             "conductor.task.failed",
             json!({"error_code": "RUN_BLOCKED", "error_message": "no capability"})
         ),
         "Run blocked: no capability"
     );
     assert_eq!(
-        text(
+        map_text(
             "terminal.command.completed",
             json!({"command": "ls", "output": "a b", "exit_code": 0})
         ),
         "$ ls\na b"
     );
     assert_eq!(
-        text(
+        map_text(
             "writer.run.patch",
             json!({"ops": [{"op": "insert", "text": "one "}, {"op": "delete", "len": 2}, {"op": "replace", "text": "two"}]})
         ),
         "one two"
     );
-    let failed = records(
+    let failed = map_records(
         "conductor.task.failed",
         json!({"failure_kind": "timeout", "error_message": "slow", "run_id": "r"}),
     )
@@ -330,14 +338,14 @@ fn rules_look_at_what_the_event_says() {
     assert_eq!(failed.quality_score, None);
     let finding = json!({"finding": {"finding_id": "f", "claim": "c", "confidence": 0.9, "evidence_refs": ["r"]}});
     assert_eq!(
-        records("research.finding.created", finding)[0].external_ids[0].id,
+        map_records("research.finding.created", finding)[0].external_ids[0].id,
         "e-1#f"
     );
 }
 
 #[test]
 fn what_is_left_out_is_named() {
-    let outcome = |topic: &str, payload: Value| mapper().map(&event(topic, payload));
+    let outcome = |topic: &str, payload: Value| new_mapper().map_event(&new_event(topic, payload));
     let ignored =
         |topic: &str, payload: Value| matches!(outcome(topic, payload), MapOutcome::Ignored { .. });
     assert!(ignored(
@@ -377,9 +385,9 @@ fn what_is_left_out_is_named() {
 #[test]
 fn run_and_session_follow_the_order_of_the_contract() {
     let place = |payload: Value, actor: &str| {
-        let mut event = event("chat.user_msg", payload);
+        let mut event = new_event("chat.user_msg", payload);
         actor.clone_into(&mut event.actor_id);
-        let MapOutcome::Mapped(mut mapped) = mapper().map(&event) else {
+        let MapOutcome::Mapped(mut mapped) = new_mapper().map_event(&event) else {
             panic!("not mapped");
         };
         let record = mapped.records.remove(0);
@@ -419,7 +427,7 @@ fn run_and_session_follow_the_order_of_the_contract() {
 #[test]
 fn long_text_keeps_its_beginning_and_its_end_on_character_boundaries() {
     let output = format!("start{}end", "\u{65e5}\u{672c}".repeat(2_000));
-    let record = records("terminal.command.completed", json!({"output": output})).remove(0);
+    let record = map_records("terminal.command.completed", json!({"output": output})).remove(0);
     assert!(record.text.starts_with("start") && record.text.ends_with("end"));
     assert!(record.text.len() <= 4_000, "{}", record.text.len());
     assert_eq!(record.metadata["shortened_from_bytes"], json!(output.len()));
@@ -427,7 +435,7 @@ fn long_text_keeps_its_beginning_and_its_end_on_character_boundaries() {
 
 #[test]
 fn secrets_do_not_reach_a_record() {
-    let record = records(
+    let record = map_records(
         "terminal.command.completed",
         json!({"command": "curl -H 'Authorization: Bearer abc123def456' x", "output": "{\"api_key\": \"k-1\"}"}),
     )
@@ -475,7 +483,7 @@ fn a_table_that_contradicts_itself_is_refused() {
 fn invented_topics_cannot_fill_the_memory() {
     let mut counters = RelayCounters::default();
     for n in 0..5_000 {
-        counters.count(&MapOutcome::Unknown {
+        counters.count_outcome(&MapOutcome::Unknown {
             topic: format!("t.{n}"),
         });
     }

@@ -1,128 +1,177 @@
-//! Handles of the running memories.
+//! The directory of running memories, which the supervisor keeps and every request looks into.
 //!
-//! A cache in front of the supervisor's mailbox, and the gate that admits one writer at a time to a
-//! user's file.
+//! It also has the gates, each of which admits one writer at a time to a user's file.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, TryLockError};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
-use ractor::{ActorRef, MessagingErr, RpcReplyPort, call_t};
+use ractor::{ActorId, ActorRef, MessagingErr, RpcReplyPort, call_t};
+use reprise_engine::Engine;
 use reprise_types::{MemoryError, UserId, lock};
 use tokio::sync::oneshot;
 
 use super::MemorySupervisorMsg;
-use crate::handle::AgentHandle;
-use crate::job::{Job, Reply};
-use crate::protocol::{EngineWork, MemoryAgentMsg};
-use crate::writer::Gate;
+use crate::handle::MemoryHandle;
+use crate::job::{ReplyPort, WriterJob};
+use crate::protocol::MemoryAgentMsg;
+use crate::writer::FileGate;
 
-/// Time limit for the supervisor, which never waits for a file.
+/// Time limit for a reply of the supervisor, which never waits for a file.
 pub(crate) const ANSWER_MS: u64 = 5_000;
 
 /// First and longest wait for the successor of a memory that has just ended.
-const DELIVER_FIRST: Duration = Duration::from_millis(1);
-const DELIVER_LAST: Duration = Duration::from_millis(64);
+const RETRY_WAIT_FIRST: Duration = Duration::from_millis(1);
+const RETRY_WAIT_LONGEST: Duration = Duration::from_millis(64);
 
 /// Time limit for closing a file.
-const RELEASE: Duration = Duration::from_secs(10);
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long to wait for another program that uses a released file.
-const LENT: Duration = Duration::from_secs(10);
+/// Time for which a released file is lent: so long does a new writer wait for another program.
+const LENT_TIME: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Default)]
-pub(crate) struct Directory {
+pub(crate) struct AgentDirectory {
     supervisor: ArcSwapOption<ActorRef<MemorySupervisorMsg>>,
-    agents: Mutex<BTreeMap<UserId, AgentHandle>>,
-    gates: Mutex<BTreeMap<UserId, Arc<Gate>>>,
+    agents: Mutex<BTreeMap<UserId, MemoryHandle>>,
+    gates: Mutex<BTreeMap<UserId, Arc<FileGate>>>,
 }
 
-impl Directory {
-    /// The running memory of this user with its file open; started where there is none. A failure
-    /// of an opening that began before this call is retried, as the lock may be free by now. A
+impl AgentDirectory {
+    /// Returns the running memory of this user, with its file open; starts it if needed. A failure
+    /// of an opening that began before this call is retried, because the file may be free by now. A
     /// memory that was released is started again.
-    pub(crate) async fn agent(&self, user: &UserId) -> Result<AgentHandle, MemoryError> {
-        let (asked, mut wait) = (Instant::now(), DELIVER_FIRST);
+    pub(crate) async fn open_agent(&self, user: &UserId) -> Result<MemoryHandle, MemoryError> {
+        let (requested_at, mut wait) = (Instant::now(), RETRY_WAIT_FIRST);
         loop {
-            let handle = match self.known(user).filter(|handle| !handle.is_closed()) {
+            let handle = match self.find_agent(user).filter(|handle| !handle.is_closed()) {
                 Some(handle) => handle,
-                None => self.start(user).await?,
+                None => self.start_agent(user).await?,
             };
-            match handle.ready().await {
+            match handle.wait_until_open().await {
                 Ok(()) => return Ok(handle),
-                Err(MemoryError::Unavailable { .. }) if wait <= DELIVER_LAST => {
+                Err(MemoryError::Unavailable { .. }) if wait <= RETRY_WAIT_LONGEST => {
                     tokio::time::sleep(wait).await;
                     wait *= 2;
                 }
-                Err(_) if handle.is_older_than(asked) => {}
+                Err(_) if handle.is_older_than(requested_at) => {}
                 Err(error) => return Err(error),
             }
         }
     }
 
-    fn known(&self, user: &UserId) -> Option<AgentHandle> {
-        let agents = lock(&self.agents);
-        agents.get(user).cloned()
+    /// Returns the memory of a user that was started last; it may have ended.
+    pub(crate) fn find_agent(&self, user: &UserId) -> Option<MemoryHandle> {
+        lock(&self.agents).get(user).cloned()
+    }
+
+    /// Returns every memory whose agent has not ended.
+    pub(crate) fn list_agents(&self) -> Vec<MemoryHandle> {
+        lock(&self.agents).values().cloned().collect()
     }
 
     /// Sends a message to the user's agent and waits for its answer.
-    pub(crate) async fn ask<T: Send + 'static>(
+    pub(crate) async fn send_request<T: Send + 'static>(
         &self,
         user: &UserId,
-        message: impl FnOnce(Reply<T>) -> MemoryAgentMsg,
+        message: impl FnOnce(ReplyPort<T>) -> MemoryAgentMsg,
     ) -> Result<T, MemoryError> {
         let (reply, answer) = oneshot::channel();
-        self.deliver(user, message(reply.into())).await;
-        // No answer: the agent ended with the message in its mailbox.
+        self.deliver_message(user, message(reply.into())).await;
+        // Without a reply, the agent ended with the message in its mailbox.
         answer
             .await
             .unwrap_or_else(|_| Err(MemoryError::unavailable(user)))
     }
 
-    /// Sends work to the user's agent.
-    pub(crate) async fn work(&self, user: &UserId, job: Job) {
-        self.deliver(user, MemoryAgentMsg::Work(EngineWork(job)))
-            .await;
+    /// Queues a job for the writer of the user's memory, or replies to it with an error.
+    pub(crate) async fn deliver_job(&self, user: &UserId, job: WriterJob) {
+        let send = async |memory: &MemoryHandle, job| {
+            memory.touch();
+            memory.send_job(job).await
+        };
+        if let Err((job, error)) = self.deliver(user, job, send).await {
+            job.refuse(error);
+        }
     }
 
-    /// Sends a message to the user's agent, or answers it with an error. Where the agent is just
-    /// being passivated or replaced, the message goes to its successor. An accepted message is
-    /// never repeated, as it may have had effects.
-    pub(crate) async fn deliver(&self, user: &UserId, mut message: MemoryAgentMsg) {
-        let mut wait = DELIVER_FIRST;
-        loop {
-            let agent = match self.agent(user).await {
-                Ok(agent) => agent,
-                Err(error) => return message.refuse(error),
-            };
-            let sent = match agent.actor() {
+    /// Runs work on the engine of the user's memory, on its writer's thread; `guard` is dropped
+    /// once it has run.
+    pub(crate) async fn run_on_engine<T: Send + 'static>(
+        &self,
+        user: &UserId,
+        guard: impl Send + 'static,
+        work: impl FnOnce(&mut Engine) -> T + Send + 'static,
+    ) -> Result<T, MemoryError> {
+        let (reply, answer) = oneshot::channel();
+        let work = |engine: &mut Engine| Ok(work(engine));
+        let job = WriterJob::from_work_with_reply(guard, reply.into(), work);
+        self.deliver_job(user, job).await;
+        // Without a reply, the writer ended with the job.
+        answer
+            .await
+            .unwrap_or_else(|_| Err(MemoryError::unavailable(user)))
+    }
+
+    /// Sends a message to the user's agent, or replies to it with an error.
+    pub(crate) async fn deliver_message(&self, user: &UserId, message: MemoryAgentMsg) {
+        let send = async |memory: &MemoryHandle, message| {
+            let sent = match memory.actor() {
                 Some(actor) => actor.send_message(message),
                 None => Err(MessagingErr::SendErr(message)),
             };
-            // Any other error cannot occur: all messages are of one type and local.
-            let Err(MessagingErr::SendErr(undone)) = sent else {
-                return;
-            };
-            if wait > DELIVER_LAST {
-                return undone.refuse(MemoryError::unavailable(user));
+            // No other error can occur, because all messages are of one type and local.
+            match sent {
+                Err(MessagingErr::SendErr(undone)) => Err(undone),
+                _ => Ok(()),
             }
-            message = undone;
+        };
+        if let Err((message, error)) = self.deliver(user, message, send).await {
+            message.refuse(error);
+        }
+    }
+
+    /// Sends an item to the user's memory; if that is just being passivated or replaced, to its
+    /// successor. Returns an item that was not accepted, with the error. An accepted item is never
+    /// repeated, because it may have had effects.
+    async fn deliver<T>(
+        &self,
+        user: &UserId,
+        mut item: T,
+        send: impl AsyncFn(&MemoryHandle, T) -> Result<(), T>,
+    ) -> Result<(), (T, MemoryError)> {
+        let mut wait = RETRY_WAIT_FIRST;
+        loop {
+            let memory = match self.open_agent(user).await {
+                Ok(memory) => memory,
+                Err(error) => return Err((item, error)),
+            };
+            let Err(undone) = send(&memory, item).await else {
+                return Ok(());
+            };
+            if wait > RETRY_WAIT_LONGEST {
+                return Err((undone, MemoryError::unavailable(user)));
+            }
+            item = undone;
             tokio::time::sleep(wait).await;
             wait *= 2;
         }
     }
 
     /// Has the supervisor start the user's agent.
-    async fn start(&self, user: &UserId) -> Result<AgentHandle, MemoryError> {
+    async fn start_agent(&self, user: &UserId) -> Result<MemoryHandle, MemoryError> {
         let away = MemoryError::unavailable(user);
         let user = user.clone();
         let get = |reply| MemorySupervisorMsg::GetOrCreate { user, reply };
-        self.call(get, ANSWER_MS).await.unwrap_or(Err(away))
+        self.call_supervisor(get, ANSWER_MS)
+            .await
+            .unwrap_or(Err(away))
     }
 
-    /// Asks the supervisor; `None` where there is none, or where it does not answer in time.
-    pub(crate) async fn call<T: Send + 'static>(
+    /// Sends a request to the supervisor; `None` if there is no supervisor or it does not reply in
+    /// time.
+    pub(crate) async fn call_supervisor<T: Send + 'static>(
         &self,
         message: impl FnOnce(RpcReplyPort<T>) -> MemorySupervisorMsg + Send,
         wait_ms: u64,
@@ -135,14 +184,23 @@ impl Directory {
         self.supervisor.load_full()
     }
 
+    /// Sets the supervisor, which did not start the memories that have ended.
     pub(crate) fn set_supervisor(&self, supervisor: ActorRef<MemorySupervisorMsg>) {
         self.supervisor.store(Some(Arc::new(supervisor)));
+        lock(&self.agents).retain(|_, held| !held.is_closed());
     }
 
-    pub(crate) fn set_agent(&self, handle: &AgentHandle) {
+    pub(crate) fn set_agent(&self, handle: &MemoryHandle) {
+        lock(&self.agents).insert(handle.user().clone(), handle.clone());
+    }
+
+    /// Removes the memory of an agent that has ended, unless it has a successor. It is freed with
+    /// its last handle.
+    pub(crate) fn remove_agent(&self, ended: ActorId) -> Option<MemoryHandle> {
         let mut agents = lock(&self.agents);
-        agents.retain(|_, held| !held.is_closed());
-        agents.insert(handle.user().clone(), handle.clone());
+        let is_its = |held: &MemoryHandle| held.actor().is_some_and(|own| own.get_id() == ended);
+        let user = agents.values().find(|held| is_its(held))?.user().clone();
+        agents.remove(&user)
     }
 
     pub(crate) fn is_open(&self, user: &UserId) -> bool {
@@ -150,43 +208,37 @@ impl Directory {
         agents.get(user).is_some_and(|held| !held.is_closed())
     }
 
-    /// Drops the handles of memories that have ended.
-    pub(crate) fn drop_closed(&self) {
-        let mut agents = lock(&self.agents);
-        agents.retain(|_, held| !held.is_closed());
-    }
-
     /// Stops a user's memory and waits until its file is closed. A request meanwhile starts another
-    /// agent, which waits at the gate and is stopped too; a later request waits while the file is
-    /// in use elsewhere, up to a limit.
-    pub(crate) async fn release(&self, user: &UserId) -> Result<(), MemoryError> {
+    /// agent, which waits at the gate and is stopped too; a later request waits, up to a limit,
+    /// while another program uses the file.
+    pub(crate) async fn release_file(&self, user: &UserId) -> Result<(), MemoryError> {
         let (gate, since) = (self.gate(user), Instant::now());
         loop {
-            if let Some(running) = self.known(user) {
+            if let Some(running) = self.find_agent(user) {
                 running.close();
             }
-            if lend(&gate) {
+            if lend_file(&gate) {
                 return Ok(());
             }
-            if since.elapsed() > RELEASE {
+            if since.elapsed() > RELEASE_TIMEOUT {
                 return Err(MemoryError::unavailable(user));
             }
-            tokio::time::sleep(DELIVER_FIRST).await;
+            tokio::time::sleep(RETRY_WAIT_FIRST).await;
         }
     }
 
     #[cfg(test)]
-    pub(crate) fn open(&self) -> usize {
+    pub(crate) fn count_open(&self) -> usize {
         let agents = lock(&self.agents);
         agents.values().filter(|held| !held.is_closed()).count()
     }
 
-    /// The gate of a user's file. Unused gates are dropped, unless the file is lent, so that past
-    /// users cost no memory.
-    pub(crate) fn gate(&self, user: &UserId) -> Arc<Gate> {
+    /// Returns the gate of a user's file. Unused gates are dropped, unless their file is lent, so
+    /// that past users cost no memory.
+    pub(crate) fn gate(&self, user: &UserId) -> Arc<FileGate> {
         let mut gates = lock(&self.gates);
         let now = Instant::now();
-        let is_lent = |gate: &Gate| {
+        let is_lent = |gate: &FileGate| {
             let until = gate.try_lock().ok().and_then(|until| *until);
             until.is_some_and(|until| now < until)
         };
@@ -195,14 +247,14 @@ impl Directory {
     }
 }
 
-/// Lends a file whose writer has closed it; `false` where it has not.
-fn lend(gate: &Gate) -> bool {
+/// Lends a file to other programs if its writer has closed it; returns whether it has.
+fn lend_file(gate: &FileGate) -> bool {
     let mut free = match gate.try_lock() {
         Ok(free) => free,
         Err(TryLockError::Poisoned(free)) => free.into_inner(),
         Err(TryLockError::WouldBlock) => return false,
     };
-    *free = Some(Instant::now() + LENT);
+    *free = Some(Instant::now() + LENT_TIME);
     true
 }
 

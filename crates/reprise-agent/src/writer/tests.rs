@@ -3,24 +3,24 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use reprise_engine::{Engine, ForgetSelector, Written};
+use reprise_engine::{Engine, ForgetSelector, WriteBatchReport};
 use reprise_simulation::SimDisk;
 use reprise_types::{MemoryError, NewRecord, WriteOutcome};
 use serde_json::{Map, Value};
 use tokio::sync::oneshot;
 
-use super::{Asked, answer};
+use super::{GroupMember, reply_to_members};
 use crate::MemoryService;
-use crate::testing::{Bench, ada, note};
+use crate::testing::{TestService, ada, new_user_episode};
 
-async fn texts(service: &MemoryService) -> Vec<String> {
+async fn list_texts(service: &MemoryService) -> Vec<String> {
     let snapshot = service.snapshot(&ada()).await.unwrap();
     let texts = snapshot.records().map(|record| record.unwrap().body.text);
     texts.collect()
 }
 
-fn on_disk(disk: &SimDisk) -> Bench {
-    let mut bench = Bench::new();
+fn new_service_on(disk: &SimDisk) -> TestService {
+    let mut bench = TestService::new();
     let disk = disk.clone();
     bench.config.open_engine = Arc::new(move |_, options| {
         Engine::open(Arc::new(disk.clone()), Path::new("/m/memory.rvf"), options)
@@ -31,12 +31,15 @@ fn on_disk(disk: &SimDisk) -> Bench {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_full_disk_refuses_a_forget_and_then_takes_a_tag_without_a_restart() {
     let disk = SimDisk::new();
-    let bench = on_disk(&disk);
+    let bench = new_service_on(&disk);
     let service = bench.start().await;
-    let kept = service
-        .observe(&ada(), vec![note("one"), note("two")])
+    let outcomes = service
+        .observe(
+            &ada(),
+            vec![new_user_episode("one"), new_user_episode("two")],
+        )
         .await;
-    let [WriteOutcome::Inserted { id }, _] = kept.unwrap()[..] else {
+    let [WriteOutcome::Inserted { id }, _] = outcomes.unwrap()[..] else {
         panic!("both are new");
     };
     disk.set_full(true);
@@ -48,36 +51,39 @@ async fn a_full_disk_refuses_a_forget_and_then_takes_a_tag_without_a_restart() {
     let refused = service.with_engine(&ada(), forget).await.unwrap();
     assert!(refused.unwrap_err().to_string().contains("free some space"));
     let refused = service
-        .observe(&ada(), vec![note("three")])
+        .observe(&ada(), vec![new_user_episode("three")])
         .await
         .unwrap_err();
     assert!(matches!(refused, MemoryError::Storage { .. }), "{refused}");
     disk.set_full(false);
     let tags = ["kept".to_owned()];
-    let tag = move |engine: &mut Engine| engine.tag(id, &tags, now);
+    let tag = move |engine: &mut Engine| engine.set_tags(id, &tags, now);
     assert!(service.with_engine(&ada(), tag).await.unwrap().unwrap());
-    assert_eq!(texts(&service).await, ["one", "two"]);
+    assert_eq!(list_texts(&service).await, ["one", "two"]);
     assert!(service.shut_down().await.is_clean());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_body_that_inflates_beyond_a_commit_is_kept_and_so_are_its_neighbours() {
-    let mut bench = Bench::new();
+    let mut bench = TestService::new();
     bench.config.limits.write_bytes_max = 128 * 1024 * 1024;
     let service = bench.start().await;
-    // 14 KB as sent, 61 KB as stored, 73 MB in all: more than one commit may hold.
+    // A record has 14 KB as sent and 61 KB as stored; all have 73 MB, more than a commit may have.
     let numbers = vec![Value::from(1e15); 3_200];
     let large = |n: usize| {
-        let mut record = note(&format!("large {n}"));
+        let mut record = new_user_episode(&format!("large {n}"));
         record.metadata = Map::from_iter([("numbers".to_owned(), Value::from(numbers.clone()))]);
         record
     };
     let body: Vec<NewRecord> = (0..1_200).map(large).collect();
-    let mut alone = note("too large by itself");
+    let mut alone = new_user_episode("too large by itself");
     alone
         .metadata
         .insert("numbers".into(), vec![Value::from(1e15); 4_000].into());
-    let (user, first) = (ada(), [note("before"), alone, note("after")]);
+    let (user, first) = (
+        ada(),
+        [new_user_episode("before"), alone, new_user_episode("after")],
+    );
     let (large, neighbours) = tokio::join!(
         service.observe(&user, body),
         service.observe(&user, first.to_vec())
@@ -94,53 +100,65 @@ async fn a_body_that_inflates_beyond_a_commit_is_kept_and_so_are_its_neighbours(
     assert!(why.to_string().contains("metadata has 76"), "{why}");
     assert!(service.shut_down().await.is_clean());
     let service = bench.start().await;
-    assert_eq!(texts(&service).await.len(), 1_202);
+    assert_eq!(list_texts(&service).await.len(), 1_202);
     assert!(service.shut_down().await.is_clean());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_file_removed_under_the_service_is_back_before_the_next_write() {
-    let bench = Bench::new();
+    let bench = TestService::new();
     let service = bench.start().await;
-    service.observe(&ada(), vec![note("one")]).await.unwrap();
-    let file = bench.config.file_of(&ada());
+    service
+        .observe(&ada(), vec![new_user_episode("one")])
+        .await
+        .unwrap();
+    let file = bench.config.file_path(&ada());
     std::fs::remove_dir_all(file.parent().unwrap()).unwrap();
     let refused = service
-        .observe(&ada(), vec![note("two")])
+        .observe(&ada(), vec![new_user_episode("two")])
         .await
         .unwrap_err();
-    assert!(
-        refused.to_string().contains("back in its place"),
-        "{refused}"
-    );
-    service.observe(&ada(), vec![note("two")]).await.unwrap();
+    assert!(refused.to_string().contains("was restored"), "{refused}");
+    service
+        .observe(&ada(), vec![new_user_episode("two")])
+        .await
+        .unwrap();
     assert!(service.shut_down().await.is_clean());
     let service = bench.start().await;
-    assert_eq!(texts(&service).await, ["one", "two"]);
+    assert_eq!(list_texts(&service).await, ["one", "two"]);
     assert!(service.shut_down().await.is_clean());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_file_put_over_the_old_one_takes_what_is_sent_again() {
-    let bench = Bench::new();
-    let other = Bench::new();
+    let bench = TestService::new();
+    let other = TestService::new();
     let service = other.start().await;
-    service.observe(&ada(), vec![note("theirs")]).await.unwrap();
+    service
+        .observe(&ada(), vec![new_user_episode("theirs")])
+        .await
+        .unwrap();
     assert!(service.shut_down().await.is_clean());
     let service = bench.start().await;
-    service.observe(&ada(), vec![note("ours")]).await.unwrap();
-    let file = bench.config.file_of(&ada());
-    std::fs::rename(other.config.file_of(&ada()), &file).unwrap();
+    service
+        .observe(&ada(), vec![new_user_episode("ours")])
+        .await
+        .unwrap();
+    let file = bench.config.file_path(&ada());
+    std::fs::rename(other.config.file_path(&ada()), &file).unwrap();
     let refused = service
-        .observe(&ada(), vec![note("more")])
+        .observe(&ada(), vec![new_user_episode("more")])
         .await
         .unwrap_err();
     assert!(
         refused.to_string().contains("memory.rvf.rescued"),
         "{refused}"
     );
-    service.observe(&ada(), vec![note("more")]).await.unwrap();
-    assert_eq!(texts(&service).await, ["theirs", "more"]);
+    service
+        .observe(&ada(), vec![new_user_episode("more")])
+        .await
+        .unwrap();
+    assert_eq!(list_texts(&service).await, ["theirs", "more"]);
     assert!(service.shut_down().await.is_clean());
 }
 
@@ -152,18 +170,18 @@ async fn each_request_of_a_group_hears_of_its_own_records() {
     let full = MemoryError::Storage {
         message: "the disk is full".into(),
     };
-    let written = Written {
+    let written = WriteBatchReport {
         outcomes: vec![outcome(), outcome(), outcome()],
-        ..Written::default()
+        ..WriteBatchReport::default()
     };
-    let (asked, answers): (Vec<_>, Vec<_>) = [2, 2, 1, 0]
+    let (members, answers): (Vec<_>, Vec<_>) = [2, 2, 1, 0]
         .map(|records| {
             let (reply, answer) = oneshot::channel();
-            let said = 0;
+            let run_events = 0;
             (
-                Asked {
+                GroupMember {
                     records,
-                    said,
+                    run_events,
                     reply,
                 },
                 answer,
@@ -171,10 +189,10 @@ async fn each_request_of_a_group_hears_of_its_own_records() {
         })
         .into_iter()
         .unzip();
-    answer(written, Some(&full), asked);
-    let mut said = Vec::new();
+    reply_to_members(written, Some(&full), members);
+    let mut replies = Vec::new();
     for answer in answers {
-        said.push(
+        replies.push(
             answer
                 .await
                 .unwrap()
@@ -184,5 +202,5 @@ async fn each_request_of_a_group_hears_of_its_own_records() {
     }
     let full = Err("the disk is full".to_owned());
     let partly = "1 of 2 records were kept, then: the disk is full; send the others again";
-    assert_eq!(said, [Ok(2), Err(partly.to_owned()), full.clone(), full]);
+    assert_eq!(replies, [Ok(2), Err(partly.to_owned()), full.clone(), full]);
 }

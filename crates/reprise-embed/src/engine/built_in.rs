@@ -1,7 +1,7 @@
 //! The built-in engine: rten, pure Rust, for machines without a usable ONNX Runtime.
 //!
-//! Same file, same space, 1.3 to 1.9 times the time. The loaded model is shared; each session has
-//! its own single thread.
+//! It reads the same file and has the same space, but takes 1.3 to 1.9 times as long. Sessions
+//! share the loaded model; each has a single thread of its own.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,7 +11,8 @@ use rten::{Model, ModelOptions, NodeId, RunOptions, ThreadPool};
 use rten_tensor::prelude::*;
 use rten_tensor::{NdTensor, Tensor};
 
-use super::{INPUT_IDS, INPUT_MASK, INPUT_TYPES, Inference, Reading, guarded};
+use super::{Inference, catch_panics};
+use crate::graph_reading::{GraphReading, INPUT_IDS, INPUT_MASK, INPUT_TYPES};
 
 /// A model in memory, cheap to clone.
 #[derive(Clone)]
@@ -24,7 +25,7 @@ pub(crate) struct BuiltInModel {
 }
 
 impl BuiltInModel {
-    pub(crate) fn load(path: &Path, reading: &Reading) -> Result<Self, EmbedError> {
+    pub(crate) fn load(path: &Path, reading: &GraphReading) -> Result<Self, EmbedError> {
         let unusable = |message: String| EmbedError::Unavailable {
             message: format!(
                 "the model file {} is not usable ({message})",
@@ -34,7 +35,7 @@ impl BuiltInModel {
         let mut options = ModelOptions::with_all_ops();
         // Without prepacking the same model takes up to five times as long.
         options.prepack_weights(true);
-        let model = guarded(|| options.load_file(path))
+        let model = catch_panics(|| options.load_file(path))
             .map_err(unusable)?
             .map_err(|error| unusable(error.to_string()))?;
         let node = |name: &str| {
@@ -51,8 +52,8 @@ impl BuiltInModel {
         })
     }
 
-    /// A session with a thread of its own.
-    pub(crate) fn session(&self) -> BuiltInSession {
+    /// Creates a session with a thread of its own.
+    pub(crate) fn new_session(&self) -> BuiltInSession {
         BuiltInSession {
             model: self.clone(),
             threads: Arc::new(ThreadPool::with_num_threads(1)),
@@ -67,7 +68,7 @@ pub(crate) struct BuiltInSession {
 }
 
 impl Inference for BuiltInSession {
-    fn run(&mut self, ids: &[u32], types: &[u32]) -> Result<Vec<f32>, EmbedError> {
+    fn infer(&mut self, ids: &[u32], types: &[u32]) -> Result<Vec<f32>, EmbedError> {
         let failed = |message: String| EmbedError::Engine { message };
         let shape = [1, ids.len()];
         // rten computes with 32-bit integers where ONNX says 64; every id fits.

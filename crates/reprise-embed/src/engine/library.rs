@@ -1,8 +1,8 @@
-//! Finds and loads the ONNX Runtime library: at most one a process, for as long as it lives.
+//! Loads the ONNX Runtime library, at most one per process, for the life of the process.
 //!
-//! A missing, foreign or too old library is an error here and nowhere a panic: `ort` panics when it
-//! has to find a library by itself, so it is only ever given a path that was looked at first. The
-//! memory of what was loaded is global because the loaded library is.
+//! A missing, foreign or too old library is an error and never a panic: `ort` panics if it has to
+//! find a library by itself, so it only gets a path that was checked first. The record of the
+//! loaded library is global because the library is.
 
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -10,49 +10,49 @@ use std::sync::Mutex;
 
 use ort::LoadDynamicError;
 use ort::environment::Environment;
-use reprise_files::{Access, open_path};
+use reprise_files::{OpenMode, open_path};
 
 use reprise_types::lock;
 
-use super::guarded;
+use super::catch_panics;
 use crate::env::{NO_TELEMETRY, is_without_telemetry};
 
-/// Oldest minor version that works: ONNX Runtime 1.23, as the `api-23` feature of `ort` says.
+/// Oldest minor version that works: ONNX Runtime 1.23, as the `api-23` feature of `ort` requires.
 const MINOR_VERSION_MIN: u32 = ort::MINOR_VERSION;
 
 /// Why a libonnxruntime was not used. The fallback engine runs instead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LibraryError {
-    #[error("there is no file {}; run `reprise models pull`", path.display())]
+    #[error("there is no file {}; run `reprise doctor models pull`", path.display())]
     Missing { path: PathBuf },
-    #[error("{} is not a shared library of this system; run `reprise models pull`", path.display())]
+    #[error("{} is not a shared library of this system; run `reprise doctor models pull`", path.display())]
     NotALibrary { path: PathBuf },
-    #[error("{} does not load ({message}); run `reprise models pull`", path.display())]
+    #[error("{} does not load ({message}); run `reprise doctor models pull`", path.display())]
     Load {
         path: PathBuf,
-        /// The loader's words.
+        /// The loader's message.
         message: String,
     },
-    #[error("{} is not ONNX Runtime ({message}); run `reprise models pull`", path.display())]
+    #[error("{} is not ONNX Runtime ({message}); run `reprise doctor models pull`", path.display())]
     NotOnnxRuntime { path: PathBuf, message: String },
     #[error(
-        "{} is ONNX Runtime {got}, at least 1.{MINOR_VERSION_MIN} is needed; run `reprise models \
+        "{} is ONNX Runtime {got}, at least 1.{MINOR_VERSION_MIN} is needed; run `reprise doctor models \
         pull`",
         path.display()
     )]
     TooOld { path: PathBuf, got: String },
-    /// A process can load one library only, and it has.
+    /// The process has already loaded another library, and can load only one.
     #[error("this process already uses {}; restart it to use {}", loaded.display(), path.display())]
     OtherLoaded { path: PathBuf, loaded: PathBuf },
-    #[error("{} does not start ({message}); run `reprise models pull`, then \
+    #[error("{} does not start ({message}); run `reprise doctor models pull`, then \
         restart", path.display())]
     Start {
         path: PathBuf,
-        /// The library's words.
+        /// The library's message.
         message: String,
     },
-    /// It would send telemetry (M72).
+    /// The library would send telemetry.
     #[error("{} sends telemetry where a process does not begin with {NO_TELEMETRY}=1; set \
         it", path.display())]
     Telemetry { path: PathBuf },
@@ -62,23 +62,23 @@ pub enum LibraryError {
 pub(crate) struct LoadedLibrary {
     pub(crate) environment: Environment,
     pub(crate) path: PathBuf,
-    /// The library's own account of its build.
+    /// The library's own description of its build.
     pub(crate) build: String,
 }
 
-type Loaded = Result<LoadedLibrary, LibraryError>;
+type LoadResult = Result<LoadedLibrary, LibraryError>;
 
-/// The library of this process by its path: in use, or loaded for good but unusable.
-static LOADED: Mutex<Option<(PathBuf, Loaded)>> = Mutex::new(None);
+/// The library of this process by its path: in use, or permanently loaded but unusable.
+static LOADED: Mutex<Option<(PathBuf, LoadResult)>> = Mutex::new(None);
 
-/// Loads the library at `path`, or finds that it is loaded already. A bare file name (no directory)
-/// is looked up by the system's loader.
-pub(crate) fn load(path: &Path) -> Loaded {
-    let path = inspect(path)?;
+/// Loads the library at `path`, or returns the loaded one if it is the same. The system's loader
+/// looks up a bare file name (without a directory).
+pub(crate) fn load_library(path: &Path) -> LoadResult {
+    let path = check_library_file(path)?;
     if !is_without_telemetry() {
         return Err(LibraryError::Telemetry { path });
     }
-    // A panic while the lock is held leaves the state as it was before: it is set last.
+    // A panic with the lock held leaves the state unchanged, because it is set last.
     let mut held = lock(&LOADED);
     match &*held {
         Some((loaded, result)) if *loaded == path => return result.clone(),
@@ -89,13 +89,13 @@ pub(crate) fn load(path: &Path) -> Loaded {
         None => {}
     }
 
-    let builder = guarded(|| ort::init_from(&path))
+    let builder = catch_panics(|| ort::init_from(&path))
         .map_err(|message| LibraryError::NotOnnxRuntime {
             path: path.clone(),
             message,
         })?
-        .map_err(|error| explain(error, &path))?;
-    let started = guarded(|| {
+        .map_err(|error| explain_load_error(error, &path))?;
+    let started = catch_panics(|| {
         let builder = builder.with_name("reprise").with_telemetry(false);
         let environment = builder.build().map_err(|error| error.to_string())?;
         Ok(LoadedLibrary {
@@ -113,8 +113,8 @@ pub(crate) fn load(path: &Path) -> Loaded {
     result
 }
 
-/// Looks at a file before the system's loader does; gives its absolute path.
-fn inspect(path: &Path) -> Result<PathBuf, LibraryError> {
+/// Checks a file before the system's loader reads it, and returns its absolute path.
+fn check_library_file(path: &Path) -> Result<PathBuf, LibraryError> {
     let is_bare_name = path
         .parent()
         .is_none_or(|parent| parent.as_os_str().is_empty());
@@ -126,7 +126,7 @@ fn inspect(path: &Path) -> Result<PathBuf, LibraryError> {
     };
     let absolute = path.canonicalize().map_err(|_| missing())?;
     let is_whole = if cfg!(target_os = "macos") {
-        starts_with(
+        file_starts_with(
             &absolute,
             &[&[0xcf, 0xfa, 0xed, 0xfe], &[0xca, 0xfe, 0xba, 0xbe]],
         )
@@ -142,14 +142,14 @@ fn inspect(path: &Path) -> Result<PathBuf, LibraryError> {
     Ok(absolute)
 }
 
-/// Whether a file begins with one of these.
-fn starts_with(path: &Path, magics: &[&[u8]]) -> std::io::Result<bool> {
+/// Whether a file begins with one of these byte strings.
+fn file_starts_with(path: &Path, magics: &[&[u8]]) -> std::io::Result<bool> {
     let mut start = [0; 4];
-    open_path(path, Access::Read)?.read_exact(&mut start)?;
+    open_path(path, OpenMode::Read)?.read_exact(&mut start)?;
     Ok(magics.iter().any(|magic| start.starts_with(magic)))
 }
 
-fn explain(error: LoadDynamicError, path: &Path) -> LibraryError {
+fn explain_load_error(error: LoadDynamicError, path: &Path) -> LibraryError {
     let path = path.to_owned();
     match error {
         LoadDynamicError::Dlopen { error, .. } => LibraryError::Load {
@@ -182,7 +182,7 @@ const MAPPED: u64 = 1;
 /// and a process that then touches a missing page is killed by the system, which no guard catches.
 /// So this reads the program headers and compares the mapped segments' ends with the file's length.
 fn is_whole_elf(path: &Path) -> std::io::Result<bool> {
-    let mut file = open_path(path, Access::Read)?;
+    let mut file = open_path(path, OpenMode::Read)?;
     let file_bytes = file.metadata()?.len();
     let mut header = [0; HEADER_BYTES];
     file.read_exact(&mut header)?;
@@ -190,9 +190,9 @@ fn is_whole_elf(path: &Path) -> std::io::Result<bool> {
         return Ok(false);
     }
     // e_phoff, e_phentsize, e_phnum.
-    let table_start = number(&header, 32, 8);
-    let entry_bytes = number(&header, 54, 2);
-    let entries = number(&header, 56, 2);
+    let table_start = read_number(&header, 32, 8);
+    let entry_bytes = read_number(&header, 54, 2);
+    let entries = read_number(&header, 56, 2);
     // 16-bit factors: the product cannot overflow.
     let table_bytes = entry_bytes * entries;
     let table_end = table_start.checked_add(table_bytes);
@@ -204,16 +204,16 @@ fn is_whole_elf(path: &Path) -> std::io::Result<bool> {
     file.read_exact(&mut table)?;
     // p_type, p_offset, p_filesz.
     let is_inside = |entry: &[u8]| {
-        number(entry, 0, 4) != MAPPED
-            || number(entry, 8, 8)
-                .checked_add(number(entry, 32, 8))
+        read_number(entry, 0, 4) != MAPPED
+            || read_number(entry, 8, 8)
+                .checked_add(read_number(entry, 32, 8))
                 .is_some_and(|end| end <= file_bytes)
     };
     Ok(table.chunks_exact(entry_bytes as usize).all(is_inside))
 }
 
-/// A little-endian number of `size` bytes; bytes that are not there are zero.
-fn number(bytes: &[u8], start: usize, size: usize) -> u64 {
+/// Reads a little-endian number of `size` bytes; missing bytes count as zero.
+fn read_number(bytes: &[u8], start: usize, size: usize) -> u64 {
     let digits = bytes.iter().skip(start).take(size);
     digits
         .rev()

@@ -1,6 +1,6 @@
 //! The fast engine: ONNX Runtime through `ort`, one single-threaded session at a time.
 //!
-//! Nothing here loads a library; an `Environment` from `library` proves that one is loaded.
+//! This module loads no library; an `Environment` from `library` proves that one is loaded.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, Weak};
@@ -11,29 +11,31 @@ use ort::value::TensorRef;
 use reprise_types::{EmbedError, lock};
 
 use super::weights::SharedWeights;
-use super::{INPUT_IDS, INPUT_MASK, INPUT_TYPES, Inference, Reading, guarded};
+use super::{Inference, catch_panics};
+use crate::graph_reading::{GraphReading, INPUT_IDS, INPUT_MASK, INPUT_TYPES};
 
-/// It fires on quantised BERT graphs and costs more than it saves (40 us against
-/// 14 a layer), so it stays off for every library version to come.
+/// An optimiser that applies to quantised BERT graphs and costs more than it saves (40 us instead
+/// of 14 us per layer), so it is off for every library version.
 const DISABLED_OPTIMIZERS: &str = "SkipLayerNormFusion";
 
-/// A model file on a loaded library. What its sessions can share is held as long as one is open.
+/// A model file on a loaded library. The tensors that its sessions share are kept while one of them
+/// is open.
 pub(crate) struct OnnxModel {
     environment: Environment,
     path: PathBuf,
-    reading: Reading,
+    reading: GraphReading,
     weights: Mutex<Weak<SharedWeights>>,
 }
 
 /// One single-threaded session, 0.1 s to make.
 pub(crate) struct OnnxSession {
     session: Session,
-    reading: Reading,
+    reading: GraphReading,
     _weights: Option<Arc<SharedWeights>>,
 }
 
 impl OnnxModel {
-    pub(crate) fn new(environment: Environment, path: PathBuf, reading: Reading) -> Self {
+    pub(crate) fn new(environment: Environment, path: PathBuf, reading: GraphReading) -> Self {
         Self {
             environment,
             path,
@@ -42,19 +44,20 @@ impl OnnxModel {
         }
     }
 
-    pub(crate) fn session(&self) -> Result<OnnxSession, EmbedError> {
+    pub(crate) fn new_session(&self) -> Result<OnnxSession, EmbedError> {
         let unusable = |message: String| EmbedError::Unavailable {
             message: format!(
                 "ONNX Runtime cannot use the model file {} ({message})",
                 self.path.display()
             ),
         };
-        let weights = guarded(|| self.weights())
+        let weights = catch_panics(|| self.shared_weights())
             .map_err(unusable)?
             .map_err(unusable)?;
-        let session = guarded(|| create(&self.environment, &self.path, weights.as_deref()))
-            .map_err(unusable)?
-            .map_err(unusable)?;
+        let session =
+            catch_panics(|| create_session(&self.environment, &self.path, weights.as_deref()))
+                .map_err(unusable)?
+                .map_err(unusable)?;
         let has_input = |name| session.inputs().iter().any(|input| input.name() == name);
         let has_output = session
             .outputs()
@@ -70,24 +73,25 @@ impl OnnxModel {
         })
     }
 
-    /// How many sessions share one model.
+    /// Returns how many sessions share the model's tensors.
     #[cfg(test)]
-    pub(crate) fn sharing(&self) -> usize {
+    pub(crate) fn sharing_count(&self) -> usize {
         let held = lock(&self.weights);
         held.strong_count()
     }
 
-    /// The shared tensors; none where ONNX Runtime rewrites them for this processor, or somebody
-    /// else has laid them out.
-    fn weights(&self) -> Result<Option<Arc<SharedWeights>>, String> {
-        if may_saturate() || self.reading.is_foreign {
+    /// Returns the shared tensors; `None` if ONNX Runtime rewrites them for this processor, or if
+    /// their layout is that of a foreign graph.
+    fn shared_weights(&self) -> Result<Option<Arc<SharedWeights>>, String> {
+        if can_saturate() || self.reading.is_foreign {
             return Ok(None);
         }
-        self.read_once().map(Some)
+        self.read_shared_weights().map(Some)
     }
 
-    /// The tensors of the file: read for the first who holds them, and given to all others.
-    pub(crate) fn read_once(&self) -> Result<Arc<SharedWeights>, String> {
+    /// Returns the tensors of the file: reads them for the first session, and shares them with all
+    /// others.
+    pub(crate) fn read_shared_weights(&self) -> Result<Arc<SharedWeights>, String> {
         let mut held = lock(&self.weights);
         if let Some(weights) = held.upgrade() {
             return Ok(weights);
@@ -98,7 +102,7 @@ impl OnnxModel {
     }
 }
 
-fn create(
+fn create_session(
     environment: &Environment,
     path: &Path,
     weights: Option<&SharedWeights>,
@@ -116,20 +120,20 @@ fn create(
         .map_err(text)?
         .with_disabled_optimizers(DISABLED_OPTIMIZERS)
         .map_err(text)?;
-    if may_saturate() {
+    if can_saturate() {
         builder = builder.with_precise_qmm().map_err(text)?;
     }
     if let Some(weights) = weights {
-        return weights.session(builder);
+        return weights.create_session(builder);
     }
     builder
         .commit_from_file(path)
         .map_err(|error| error.to_string())
 }
 
-/// Whether this processor's u8 x s8 products can overflow their 16-bit sums: x86 without VNNI. The
-/// precise mode avoids it at twice the time, so it is asked for there only.
-pub fn may_saturate() -> bool {
+/// Whether this processor's u8 x s8 products can overflow their 16-bit sums, as on x86 without
+/// VNNI. The precise mode avoids this but takes twice as long, so it is only used there.
+pub fn can_saturate() -> bool {
     #[cfg(target_arch = "x86_64")]
     {
         !is_x86_feature_detected!("avx512vnni") && !is_x86_feature_detected!("avxvnni")
@@ -141,7 +145,7 @@ pub fn may_saturate() -> bool {
 }
 
 impl Inference for OnnxSession {
-    fn run(&mut self, ids: &[u32], types: &[u32]) -> Result<Vec<f32>, EmbedError> {
+    fn infer(&mut self, ids: &[u32], types: &[u32]) -> Result<Vec<f32>, EmbedError> {
         let failed = |error: ort::Error| EmbedError::Engine {
             message: error.to_string(),
         };

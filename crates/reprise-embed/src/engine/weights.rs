@@ -1,8 +1,8 @@
-//! A model in memory, held once for all sessions of a process.
+//! A model in memory, which all sessions of a process share.
 //!
-//! Its graph without the large tensors, which ONNX Runtime then maps from the file, and those of
-//! them that it packs anew for its products. Of what it packs, ONNX Runtime shares only what its
-//! sessions were given, and have not read themselves.
+//! It has the graph without the large tensors, which ONNX Runtime maps from the file, and the
+//! tensors that ONNX Runtime packs for its matrix products. ONNX Runtime shares packed tensors only
+//! if they are passed to its sessions, not if the sessions read them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,20 +10,20 @@ use std::sync::Arc;
 use ort::session::Session;
 use ort::session::builder::{PrepackedWeights, SessionBuilder};
 use ort::value::{DynValue, Tensor};
-use reprise_files::read_named;
+use reprise_files::read_if_exists;
 
-use crate::onnx::{Constant, Numbers, constants, outlined};
+use crate::onnx::{Constant, TensorNumbers, externalize_constants, read_constants};
 
-/// Bytes from which on a tensor is shared; the others are not worth it.
+/// Bytes from which on a tensor is shared; smaller ones are not worth it.
 const SHARED_BYTES: usize = 64 * 1024;
-/// Longest model file.
+/// Most bytes of a model file.
 const MODEL_BYTES_MAX: u64 = 4 << 30;
-/// Names of the tensors that are factors of products begin so.
+/// Prefix of the names of the tensors that are factors of matrix products.
 const FACTORS: &str = "encoder.";
-/// Where the file is that a graph points into.
+/// Session option: the folder of the file into which a graph points.
 const FOLDER: &str = "session.model_external_initializers_file_folder_path";
 
-/// What all sessions of a model have in common.
+/// The data that all sessions of a model share.
 #[derive(Debug)]
 pub(crate) struct SharedWeights {
     graph: Vec<u8>,
@@ -35,18 +35,19 @@ pub(crate) struct SharedWeights {
 impl SharedWeights {
     /// Reads a model file. The library must be loaded.
     pub(crate) fn read(path: &Path) -> Result<Self, String> {
-        let file = read_named(path, MODEL_BYTES_MAX).map_err(|error| error.to_string())?;
+        let file = read_if_exists(path, MODEL_BYTES_MAX).map_err(|error| error.to_string())?;
         let file = file.ok_or_else(|| format!("`{}` is missing", path.display()))?;
         let (name, folder) = path
             .file_name()
             .and_then(|name| name.to_str())
             .zip(path.parent())
             .ok_or("its path is not one of a file")?;
-        let graph = outlined(&file, name, SHARED_BYTES).ok_or("it is encoded in another way")?;
-        let large = constants(&file).filter(|constant| constant.size_bytes() >= SHARED_BYTES);
+        let graph = externalize_constants(&file, name, SHARED_BYTES)
+            .ok_or("it is encoded in another way")?;
+        let large = read_constants(&file).filter(|constant| constant.size_bytes() >= SHARED_BYTES);
         let mut factors = Vec::new();
         for constant in large.filter(|constant| constant.name.starts_with(FACTORS)) {
-            let tensor = tensor(&constant).map_err(|error| error.to_string())?;
+            let tensor = tensor_from_constant(&constant).map_err(|error| error.to_string())?;
             factors.extend(tensor.map(|tensor| (constant.name.to_owned(), Arc::new(tensor))));
         }
         Ok(Self {
@@ -57,7 +58,7 @@ impl SharedWeights {
         })
     }
 
-    pub(crate) fn session(&self, builder: SessionBuilder) -> Result<Session, String> {
+    pub(crate) fn create_session(&self, builder: SessionBuilder) -> Result<Session, String> {
         let folder = self
             .folder
             .to_str()
@@ -78,11 +79,11 @@ impl SharedWeights {
     }
 }
 
-fn tensor(constant: &Constant<'_>) -> ort::Result<Option<DynValue>> {
+fn tensor_from_constant(constant: &Constant<'_>) -> ort::Result<Option<DynValue>> {
     let shape = constant.shape.clone();
-    Ok(Some(match constant.numbers() {
-        Some(Numbers::I8(numbers)) => Tensor::from_array((shape, numbers))?.into_dyn(),
-        Some(Numbers::F32(numbers)) => Tensor::from_array((shape, numbers))?.into_dyn(),
+    Ok(Some(match constant.decode_numbers() {
+        Some(TensorNumbers::I8(numbers)) => Tensor::from_array((shape, numbers))?.into_dyn(),
+        Some(TensorNumbers::F32(numbers)) => Tensor::from_array((shape, numbers))?.into_dyn(),
         None => return Ok(None),
     }))
 }

@@ -1,44 +1,44 @@
-//! The graph of an encoder of the BERT family, pooled and unit.
+//! Writes the graph of an encoder of the BERT family, whose output is pooled and of length 1.
 //!
-//! Its order, names and arithmetic are pinned by the hash of all-MiniLM-L6-v2's bytes in
-//! `models/models.toml`; whoever changes a line here makes a new space version.
+//! The hash of all-MiniLM-L6-v2's bytes in `models/models.toml` pins its order, names and
+//! arithmetic; a change of a line here needs a new space version.
 
-use super::graph::{Attribute, Axis, F32, Graph};
+use super::graph::{Attribute, Axis, F32, GraphBuilder};
 use crate::architecture::{Architecture, Pooling};
 use crate::safetensors::{Tensors, WeightsError};
 use crate::variant::Variant;
 
-/// Added to the attention score of a masked token: as good as minus infinity after the softmax.
+/// Added to the attention score of a masked token; after the softmax it acts like minus infinity.
 const MASKED: f32 = -1e4;
-/// Keeps divisions by the length or the peak of an all-zero vector defined.
+/// Smallest divisor, so that an all-zero vector can be divided by its length or its peak.
 const LENGTH_MIN: f32 = 1e-12;
-/// Smallest magnitude a row is scaled by, so that a row of zeros does not divide by zero.
+/// Smallest magnitude by which a row is scaled, so that a row of zeros is not divided by zero.
 const MAGNITUDE_MIN: f32 = 1e-9;
-/// Largest int8 level used; -128 stays unused so that the range is symmetric.
+/// Largest int8 level; -128 is unused so that the range is symmetric.
 const LEVEL_MAX: f32 = 127.0;
 
-/// Writes the ONNX file of any encoder of the family; its vectors are as wide as it is.
-pub(crate) fn encode(
+/// Writes the ONNX file of any encoder of the family; its vectors have the encoder's width.
+pub(crate) fn encode_model(
     architecture: &Architecture,
     weights: &dyn Tensors,
     variant: Variant,
 ) -> Result<Vec<u8>, WeightsError> {
-    let mut writer = Writer {
-        graph: Graph::default(),
+    let mut writer = EncoderWriter {
+        graph: GraphBuilder::default(),
         architecture,
         weights,
         variant,
     };
-    let embedded = writer.embeddings()?;
-    let mut mask = writer.mask();
+    let embedded = writer.add_embeddings()?;
+    let mut mask = writer.add_mask();
     if architecture.distances > 0 {
-        mask.scores = writer.with_distances(&mask.scores)?;
+        mask.scores = writer.add_distance_biases(&mask.scores)?;
     }
-    let mut hidden = writer.layer_norm(&embedded, "embeddings.LayerNorm")?;
+    let mut hidden = writer.add_layer_norm(&embedded, "embeddings.LayerNorm")?;
     for layer in 0..architecture.layers {
-        hidden = writer.layer(&hidden, &mask.scores, layer)?;
+        hidden = writer.add_layer(&hidden, &mask.scores, layer)?;
     }
-    writer.pool(&hidden, &mask.floats);
+    writer.add_pooling(&hidden, &mask.floats);
     let axes = [Axis::Free("batch"), Axis::Free("seq")];
     Ok(writer.graph.into_model(
         &["input_ids", "attention_mask"],
@@ -48,7 +48,7 @@ pub(crate) fn encode(
     ))
 }
 
-/// The attention mask in its two forms.
+/// Names of the attention mask in its two forms.
 struct Mask {
     /// 1.0 for a token, 0.0 for padding: `[batch, seq]`.
     floats: String,
@@ -56,16 +56,16 @@ struct Mask {
     scores: String,
 }
 
-struct Writer<'a> {
-    graph: Graph,
+struct EncoderWriter<'a> {
+    graph: GraphBuilder,
     architecture: &'a Architecture,
     weights: &'a dyn Tensors,
     variant: Variant,
 }
 
-impl Writer<'_> {
-    /// Word plus position embedding; token type 0 is folded into the position table.
-    fn embeddings(&mut self) -> Result<String, WeightsError> {
+impl EncoderWriter<'_> {
+    /// Adds the word and position embeddings; token type 0 is part of the position table.
+    fn add_embeddings(&mut self) -> Result<String, WeightsError> {
         let &Architecture {
             width,
             vocabulary,
@@ -76,7 +76,7 @@ impl Writer<'_> {
         } = self.architecture;
         let table = |name: &str, rows: usize| {
             let name = format!("embeddings.{name}_embeddings.weight");
-            self.weights.tensor(&name, &[rows, width])
+            self.weights.read_tensor(&name, &[rows, width])
         };
         let words = table("word", vocabulary)?;
         let mut positions = table("position", rows)?.split_off(first_position * width);
@@ -94,174 +94,186 @@ impl Writer<'_> {
         let word = match self.variant {
             Variant::Int8 => {
                 let (levels, scales) = quantize_rows(&words, width);
-                let levels = graph.constant_i8("word.q", &[vocabulary, width], &levels);
-                let scales = graph.constant_f32("word.s", &[vocabulary, 1], &scales);
-                let row = graph.node("Gather", &[&levels, "input_ids"], &[]);
-                let row = graph.node("Cast", &[&row], &[Attribute::Int("to", F32)]);
-                let scale = graph.node("Gather", &[&scales, "input_ids"], &[]);
-                graph.node("Mul", &[&row, &scale], &[])
+                let levels = graph.add_constant_i8("word.q", &[vocabulary, width], &levels);
+                let scales = graph.add_constant_f32("word.s", &[vocabulary, 1], &scales);
+                let row = graph.add_node("Gather", &[&levels, "input_ids"], &[]);
+                let row = graph.add_node("Cast", &[&row], &[Attribute::Int("to", F32)]);
+                let scale = graph.add_node("Gather", &[&scales, "input_ids"], &[]);
+                graph.add_node("Mul", &[&row, &scale], &[])
             }
             Variant::F32 => {
-                let table = graph.constant_f32("word", &[vocabulary, width], &words);
-                graph.node("Gather", &[&table, "input_ids"], &[])
+                let table = graph.add_constant_f32("word", &[vocabulary, width], &words);
+                graph.add_node("Gather", &[&table, "input_ids"], &[])
             }
         };
-        let table = graph.constant_f32("pos", &[rows - first_position, width], &positions);
-        let zero = graph.constant_i64("zero", &[0]);
-        graph.constant_i64("m1", &[-1]);
-        graph.constant_i64("a1", &[1]);
-        graph.constant_i64("a12", &[1, 2]);
+        let table = graph.add_constant_f32("pos", &[rows - first_position, width], &positions);
+        let zero = graph.add_constant_i64("zero", &[0]);
+        graph.add_constant_i64("m1", &[-1]);
+        graph.add_constant_i64("a1", &[1]);
+        graph.add_constant_i64("a12", &[1, 2]);
         let sequence_axis = [Attribute::Int("start", 1), Attribute::Int("end", 2)];
-        let length = graph.node("Shape", &["input_ids"], &sequence_axis);
-        let position = graph.node("Slice", &[&table, &zero, &length, &zero], &[]);
-        Ok(graph.node("Add", &[&word, &position], &[]))
+        let length = graph.add_node("Shape", &["input_ids"], &sequence_axis);
+        let position = graph.add_node("Slice", &[&table, &zero, &length, &zero], &[]);
+        Ok(graph.add_node("Add", &[&word, &position], &[]))
     }
 
-    fn mask(&mut self) -> Mask {
+    fn add_mask(&mut self) -> Mask {
         let graph = &mut self.graph;
         let to_float = [Attribute::Int("to", F32)];
-        let floats = graph.node("Cast", &["attention_mask"], &to_float);
-        let one = graph.constant_f32("one", &[1], &[1.0]);
-        let masked = graph.constant_f32("neg", &[1], &[MASKED]);
-        let inverse = graph.node("Sub", &[&one, &floats], &[]);
-        let scores = graph.node("Mul", &[&inverse, &masked], &[]);
-        let scores = graph.node("Unsqueeze", &[&scores, "a12"], &[]);
-        // 0 keeps an axis: `[batch, seq, width]` to heads and back.
+        let floats = graph.add_node("Cast", &["attention_mask"], &to_float);
+        let one = graph.add_constant_f32("one", &[1], &[1.0]);
+        let masked = graph.add_constant_f32("neg", &[1], &[MASKED]);
+        let inverse = graph.add_node("Sub", &[&one, &floats], &[]);
+        let scores = graph.add_node("Mul", &[&inverse, &masked], &[]);
+        let scores = graph.add_node("Unsqueeze", &[&scores, "a12"], &[]);
+        // The shapes that split `[batch, seq, width]` into heads and merge them again; 0 keeps an
+        // axis.
         let &Architecture { width, heads, .. } = self.architecture;
         let [whole, heads, head] =
             [width, heads, width / heads].map(|size| i64::try_from(size).unwrap_or(i64::MAX));
-        graph.constant_i64("split", &[0, 0, heads, head]);
-        graph.constant_i64("merge", &[0, 0, whole]);
+        graph.add_constant_i64("split", &[0, 0, heads, head]);
+        graph.add_constant_i64("merge", &[0, 0, whole]);
         Mask { floats, scores }
     }
 
-    /// The mask's scores with what each head makes of two tokens' distance, the same in every
-    /// layer: `[batch, heads, seq, seq]`.
-    fn with_distances(&mut self, scores: &str) -> Result<String, WeightsError> {
+    /// Adds each head's bias for the distance of two tokens to the mask's scores; it is equal in
+    /// every layer: `[batch, heads, seq, seq]`.
+    fn add_distance_biases(&mut self, scores: &str) -> Result<String, WeightsError> {
         let &Architecture {
             distances: buckets,
             heads,
             ..
         } = self.architecture;
         let name = "encoder.relative_attention_bias.weight";
-        let table = self.weights.tensor(name, &[buckets, heads])?;
+        let table = self.weights.read_tensor(name, &[buckets, heads])?;
         let most = i64::from(self.architecture.token_limit() as u32);
         let biases: Vec<f32> = (1 - most..most)
             .flat_map(|distance| {
-                let row = bucket(distance, buckets) * heads;
+                let row = distance_bucket(distance, buckets) * heads;
                 table[row..row + heads].iter().copied()
             })
             .collect();
         let graph = &mut self.graph;
         let rows = biases.len() / heads;
-        let table = graph.constant_f32("distances", &[rows, heads], &biases);
+        let table = graph.add_constant_f32("distances", &[rows, heads], &biases);
         let places: Vec<i64> = (0..most).collect();
-        let places = graph.constant_i64("places", &places);
-        let nearest = graph.constant_i64("nearest", &[most - 1]);
+        let places = graph.add_constant_i64("places", &places);
+        let nearest = graph.add_constant_i64("nearest", &[most - 1]);
         let sequence_axis = [Attribute::Int("start", 1), Attribute::Int("end", 2)];
-        let length = graph.node("Shape", &["input_ids"], &sequence_axis);
-        let places = graph.node("Slice", &[&places, "zero", &length, "zero"], &[]);
-        let across = graph.node("Unsqueeze", &[&places, "zero"], &[]);
-        let down = graph.node("Unsqueeze", &[&places, "a1"], &[]);
-        let distance = graph.node("Sub", &[&across, &down], &[]);
-        let row = graph.node("Add", &[&distance, &nearest], &[]);
-        let bias = graph.node("Gather", &[&table, &row], &[]);
+        let length = graph.add_node("Shape", &["input_ids"], &sequence_axis);
+        let places = graph.add_node("Slice", &[&places, "zero", &length, "zero"], &[]);
+        let across = graph.add_node("Unsqueeze", &[&places, "zero"], &[]);
+        let down = graph.add_node("Unsqueeze", &[&places, "a1"], &[]);
+        let distance = graph.add_node("Sub", &[&across, &down], &[]);
+        let row = graph.add_node("Add", &[&distance, &nearest], &[]);
+        let bias = graph.add_node("Gather", &[&table, &row], &[]);
         let heads_first = [Attribute::Ints("perm", &[2, 0, 1])];
-        let bias = graph.node("Transpose", &[&bias], &heads_first);
-        let bias = graph.node("Unsqueeze", &[&bias, "zero"], &[]);
-        Ok(graph.node("Add", &[&bias, scores], &[]))
+        let bias = graph.add_node("Transpose", &[&bias], &heads_first);
+        let bias = graph.add_node("Unsqueeze", &[&bias, "zero"], &[]);
+        Ok(graph.add_node("Add", &[&bias, scores], &[]))
     }
 
-    /// One transformer layer: attention, then the two-layer perceptron, each with its residual.
-    fn layer(&mut self, input: &str, scores: &str, layer: usize) -> Result<String, WeightsError> {
+    /// Adds a transformer layer: attention, then the two-layer perceptron, each with its residual.
+    fn add_layer(
+        &mut self,
+        input: &str,
+        scores: &str,
+        layer: usize,
+    ) -> Result<String, WeightsError> {
         let &Architecture { width, inner, .. } = self.architecture;
         let name = format!("encoder.layer.{layer}");
-        let attended = self.attention(input, scores, &format!("{name}.attention.self"))?;
+        let attended = self.add_attention(input, scores, &format!("{name}.attention.self"))?;
         let dense = format!("{name}.attention.output.dense");
-        let attended = self.linear(&attended, &dense, [width, width], 1.0)?;
-        let summed = self.graph.node("Add", &[&attended, input], &[]);
-        let middle = self.layer_norm(&summed, &format!("{name}.attention.output.LayerNorm"))?;
+        let attended = self.add_linear(&attended, &dense, [width, width], 1.0)?;
+        let summed = self.graph.add_node("Add", &[&attended, input], &[]);
+        let middle = self.add_layer_norm(&summed, &format!("{name}.attention.output.LayerNorm"))?;
 
         let dense = format!("{name}.intermediate.dense");
-        let wide = self.linear_even(&middle, &dense, [inner, width])?;
-        let wide = self.graph.node("Gelu", &[&wide], &[]);
+        let wide = self.add_evened_linear(&middle, &dense, [inner, width])?;
+        let wide = self.graph.add_node("Gelu", &[&wide], &[]);
         let dense = format!("{name}.output.dense");
-        let outer = self.linear_even(&wide, &dense, [width, inner])?;
-        let summed = self.graph.node("Add", &[&outer, &middle], &[]);
-        self.layer_norm(&summed, &format!("{name}.output.LayerNorm"))
+        let outer = self.add_evened_linear(&wide, &dense, [width, inner])?;
+        let summed = self.graph.add_node("Add", &[&outer, &middle], &[]);
+        self.add_layer_norm(&summed, &format!("{name}.output.LayerNorm"))
     }
 
-    /// Multi-head attention without its output projection: `[batch, seq, width]` to the same.
-    fn attention(&mut self, input: &str, mask: &str, name: &str) -> Result<String, WeightsError> {
+    /// Adds multi-head attention without its output projection: `[batch, seq, width]` to the same
+    /// shape.
+    fn add_attention(
+        &mut self,
+        input: &str,
+        mask: &str,
+        name: &str,
+    ) -> Result<String, WeightsError> {
         let &Architecture { width, heads, .. } = self.architecture;
         let square = [width, width];
-        // The softmax's 1/sqrt(d) is folded into the query weights.
+        // The softmax's 1/sqrt(d) is part of the query weights.
         let scale = 1.0 / ((width / heads) as f32).sqrt();
-        let query = self.linear(input, &format!("{name}.query"), square, scale)?;
-        let key = self.linear(input, &format!("{name}.key"), square, 1.0)?;
-        let value = self.linear(input, &format!("{name}.value"), square, 1.0)?;
+        let query = self.add_linear(input, &format!("{name}.query"), square, scale)?;
+        let key = self.add_linear(input, &format!("{name}.key"), square, 1.0)?;
+        let value = self.add_linear(input, &format!("{name}.value"), square, 1.0)?;
 
         let heads_first = [Attribute::Ints("perm", &[0, 2, 1, 3])];
         let heads_first_flipped = [Attribute::Ints("perm", &[0, 2, 3, 1])];
         let graph = &mut self.graph;
-        let query = graph.node("Reshape", &[&query, "split"], &[]);
-        let query = graph.node("Transpose", &[&query], &heads_first);
-        let key = graph.node("Reshape", &[&key, "split"], &[]);
-        let key = graph.node("Transpose", &[&key], &heads_first_flipped);
-        let value = graph.node("Reshape", &[&value, "split"], &[]);
-        let value = graph.node("Transpose", &[&value], &heads_first);
-        let scores = graph.node("MatMul", &[&query, &key], &[]);
-        let scores = graph.node("Add", &[&scores, mask], &[]);
-        let scores = graph.node("Softmax", &[&scores], &[Attribute::Int("axis", -1)]);
-        let mixed = graph.node("MatMul", &[&scores, &value], &[]);
-        let mixed = graph.node("Transpose", &[&mixed], &heads_first);
-        Ok(graph.node("Reshape", &[&mixed, "merge"], &[]))
+        let query = graph.add_node("Reshape", &[&query, "split"], &[]);
+        let query = graph.add_node("Transpose", &[&query], &heads_first);
+        let key = graph.add_node("Reshape", &[&key, "split"], &[]);
+        let key = graph.add_node("Transpose", &[&key], &heads_first_flipped);
+        let value = graph.add_node("Reshape", &[&value, "split"], &[]);
+        let value = graph.add_node("Transpose", &[&value], &heads_first);
+        let scores = graph.add_node("MatMul", &[&query, &key], &[]);
+        let scores = graph.add_node("Add", &[&scores, mask], &[]);
+        let scores = graph.add_node("Softmax", &[&scores], &[Attribute::Int("axis", -1)]);
+        let mixed = graph.add_node("MatMul", &[&scores, &value], &[]);
+        let mixed = graph.add_node("Transpose", &[&mixed], &heads_first);
+        Ok(graph.add_node("Reshape", &[&mixed, "merge"], &[]))
     }
 
-    /// `y = (x W^T + b) * factor`, where the file's weight has shape `[outputs, inputs]`.
-    fn linear(
+    /// Adds `y = (x W^T + b) * factor`; the file's weight has shape `[outputs, inputs]`.
+    fn add_linear(
         &mut self,
         input: &str,
         name: &str,
         shape: [usize; 2],
         factor: f32,
     ) -> Result<String, WeightsError> {
-        let product = self.product(input, name, shape, factor)?;
+        let product = self.add_product(input, name, shape, factor)?;
         self.add_bias(&product, name, shape[0], factor)
     }
 
-    /// `y = x W^T + b` for the perceptron. Some tokens' activations are ten times those of others,
-    /// so in int8 each token's row is brought to a peak of 1 before the product and back after it:
-    /// the shared activation scale then serves all of them. Takes 11 to 14 % more time and brings
-    /// the mean cosine to the reference from 0.990 to 0.996.
-    fn linear_even(
+    /// Adds `y = x W^T + b` for the perceptron. Some tokens' activations are ten times those of
+    /// others, so in int8 each token's row is scaled to a peak of 1 before the product and back
+    /// after it, and one activation scale suits all of them. This takes 11 to 14 % more time and
+    /// raises the mean cosine to the reference from 0.990 to 0.996.
+    fn add_evened_linear(
         &mut self,
         input: &str,
         name: &str,
         shape: [usize; 2],
     ) -> Result<String, WeightsError> {
         if self.variant == Variant::F32 {
-            return self.linear(input, name, shape, 1.0);
+            return self.add_linear(input, name, shape, 1.0);
         }
         let graph = &mut self.graph;
-        let magnitudes = graph.node("Abs", &[input], &[]);
+        let magnitudes = graph.add_node("Abs", &[input], &[]);
         let keep_axis = [Attribute::Int("keepdims", 1)];
-        let peak = graph.node("ReduceMax", &[&magnitudes, "m1"], &keep_axis);
-        let tiny = graph.constant_f32("tiny", &[1], &[LENGTH_MIN]);
-        let peak = graph.node("Max", &[&peak, &tiny], &[]);
-        let even = graph.node("Div", &[input, &peak], &[]);
-        let product = self.product(&even, name, shape, 1.0)?;
-        let product = self.graph.node("Mul", &[&product, &peak], &[]);
+        let peak = graph.add_node("ReduceMax", &[&magnitudes, "m1"], &keep_axis);
+        let tiny = graph.add_constant_f32("tiny", &[1], &[LENGTH_MIN]);
+        let peak = graph.add_node("Max", &[&peak, &tiny], &[]);
+        let even = graph.add_node("Div", &[input, &peak], &[]);
+        let product = self.add_product(&even, name, shape, 1.0)?;
+        let product = self.graph.add_node("Mul", &[&product, &peak], &[]);
         self.add_bias(&product, name, shape[0], 1.0)
     }
 
-    /// `x W^T * factor`.
+    /// Adds `x W^T * factor`.
     ///
-    /// In int8 the weights have one scale an output and `x` is quantised as it comes
-    /// (`DynamicQuantizeLinear`: one scale a tensor, which is why texts go one per call). Each
-    /// product has a zero point of its own: ONNX Runtime's precise mode rewrites them in place and
-    /// fails where they are shared.
-    fn product(
+    /// In int8 the weights have one scale per output and `x` is quantised dynamically
+    /// (`DynamicQuantizeLinear` has one scale per tensor, which is why a call has one text). Each
+    /// product has a zero point of its own, because ONNX Runtime's precise mode rewrites them in
+    /// place and fails if they are shared.
+    fn add_product(
         &mut self,
         input: &str,
         name: &str,
@@ -269,7 +281,7 @@ impl Writer<'_> {
         factor: f32,
     ) -> Result<String, WeightsError> {
         let weight_name = format!("{name}.weight");
-        let mut weight = self.weights.tensor(&weight_name, &[outputs, inputs])?;
+        let mut weight = self.weights.read_tensor(&weight_name, &[outputs, inputs])?;
         for x in &mut weight {
             *x *= factor;
         }
@@ -278,21 +290,23 @@ impl Writer<'_> {
             Variant::Int8 => {
                 let (levels, scales) = quantize_rows(&weight, inputs);
                 let levels = transpose(&levels, inputs);
-                let levels = graph.constant_i8(&format!("{name}.q"), &[inputs, outputs], &levels);
-                let scales = graph.constant_f32(&format!("{name}.s"), &[outputs], &scales);
-                let zero = graph.constant_i8(&format!("{name}.z"), &[], &[0]);
+                let levels =
+                    graph.add_constant_i8(&format!("{name}.q"), &[inputs, outputs], &levels);
+                let scales = graph.add_constant_f32(&format!("{name}.s"), &[outputs], &scales);
+                let zero = graph.add_constant_i8(&format!("{name}.z"), &[], &[0]);
                 let [quantized, scale, zero_point] =
-                    graph.node_with_outputs("DynamicQuantizeLinear", &[input], &[]);
+                    graph.add_node_with_outputs("DynamicQuantizeLinear", &[input], &[]);
                 let wires = [&*quantized, &levels, &zero_point, &zero];
-                let product = graph.node("MatMulInteger", &wires, &[]);
-                let product = graph.node("Cast", &[&product], &[Attribute::Int("to", F32)]);
-                let scale = graph.node("Mul", &[&scale, &scales], &[]);
-                Ok(graph.node("Mul", &[&product, &scale], &[]))
+                let product = graph.add_node("MatMulInteger", &wires, &[]);
+                let product = graph.add_node("Cast", &[&product], &[Attribute::Int("to", F32)]);
+                let scale = graph.add_node("Mul", &[&scale, &scales], &[]);
+                Ok(graph.add_node("Mul", &[&product, &scale], &[]))
             }
             Variant::F32 => {
                 let weight = transpose(&weight, inputs);
-                let weight = graph.constant_f32(&format!("{name}.w"), &[inputs, outputs], &weight);
-                Ok(graph.node("MatMul", &[input, &weight], &[]))
+                let weight =
+                    graph.add_constant_f32(&format!("{name}.w"), &[inputs, outputs], &weight);
+                Ok(graph.add_node("MatMul", &[input, &weight], &[]))
             }
         }
     }
@@ -304,65 +318,69 @@ impl Writer<'_> {
         outputs: usize,
         factor: f32,
     ) -> Result<String, WeightsError> {
-        let bias = self.vector(name, "bias", outputs, factor)?;
-        Ok(self.graph.node("Add", &[product, &bias], &[]))
+        let bias = self.add_vector(name, "bias", outputs, factor)?;
+        Ok(self.graph.add_node("Add", &[product, &bias], &[]))
     }
 
-    /// A tensor of one axis as a constant.
-    fn vector(
+    /// Adds a tensor of one axis as a constant.
+    fn add_vector(
         &mut self,
         name: &str,
         part: &str,
         width: usize,
         factor: f32,
     ) -> Result<String, WeightsError> {
-        let mut numbers = self.weights.tensor(&format!("{name}.{part}"), &[width])?;
+        let mut numbers = self
+            .weights
+            .read_tensor(&format!("{name}.{part}"), &[width])?;
         for x in &mut numbers {
             *x *= factor;
         }
         let name = format!("{name}.{}", &part[..1]);
-        Ok(self.graph.constant_f32(&name, &[width], &numbers))
+        Ok(self.graph.add_constant_f32(&name, &[width], &numbers))
     }
 
-    fn layer_norm(&mut self, input: &str, name: &str) -> Result<String, WeightsError> {
+    fn add_layer_norm(&mut self, input: &str, name: &str) -> Result<String, WeightsError> {
         let width = self.architecture.width;
-        let weight = self.vector(name, "weight", width, 1.0)?;
-        let bias = self.vector(name, "bias", width, 1.0)?;
+        let weight = self.add_vector(name, "weight", width, 1.0)?;
+        let bias = self.add_vector(name, "bias", width, 1.0)?;
         let attributes = [
             Attribute::Float("epsilon", self.architecture.epsilon),
             Attribute::Int("axis", -1),
         ];
         let wires = [input, &weight, &bias];
-        Ok(self.graph.node("LayerNormalization", &wires, &attributes))
+        Ok(self
+            .graph
+            .add_node("LayerNormalization", &wires, &attributes))
     }
 
-    /// Sum over the unmasked tokens, or the first token alone, then length 1: the mean's 1/count
-    /// cancels under it.
-    fn pool(&mut self, hidden: &str, mask: &str) {
+    /// Adds the pooling: the sum over the unmasked tokens, or the first token, scaled to length 1,
+    /// which cancels the mean's 1/count.
+    fn add_pooling(&mut self, hidden: &str, mask: &str) {
         let graph = &mut self.graph;
         let kept = match self.architecture.pooling {
             Pooling::Mean => {
-                let mask = graph.node("Unsqueeze", &[mask, "m1"], &[]);
-                graph.node("Mul", &[hidden, &mask], &[])
+                let mask = graph.add_node("Unsqueeze", &[mask, "m1"], &[]);
+                graph.add_node("Mul", &[hidden, &mask], &[])
             }
-            Pooling::Cls => graph.node("Slice", &[hidden, "zero", "a1", "a1"], &[]),
+            Pooling::Cls => graph.add_node("Slice", &[hidden, "zero", "a1", "a1"], &[]),
         };
         let drop_axis = [Attribute::Int("keepdims", 0)];
-        let sum = graph.node("ReduceSum", &[&kept, "a1"], &drop_axis);
+        let sum = graph.add_node("ReduceSum", &[&kept, "a1"], &drop_axis);
         let keep_axis = [Attribute::Int("keepdims", 1)];
-        let length = graph.node("ReduceL2", &[&sum, "m1"], &keep_axis);
-        let tiny = graph.constant_f32("tiny", &[1], &[LENGTH_MIN]);
-        let length = graph.node("Max", &[&length, &tiny], &[]);
-        graph.output_node("Div", &[&sum, &length], "sentence_embedding");
+        let length = graph.add_node("ReduceL2", &[&sum, "m1"], &keep_axis);
+        let tiny = graph.add_constant_f32("tiny", &[1], &[LENGTH_MIN]);
+        let length = graph.add_node("Max", &[&length, &tiny], &[]);
+        graph.add_output_node("Div", &[&sum, &length], "sentence_embedding");
     }
 }
 
-/// Distance from which on all are one bucket.
+/// Distance from which on all distances are in one bucket.
 const FAR: f64 = 128.0;
 
-/// The bucket of a token that stands so far behind another one, as T5 and `MPNet` count: half of
-/// them for each side, half of those for one distance each, the others ever wider.
-fn bucket(distance: i64, buckets: usize) -> usize {
+/// Returns the bucket of a token at this distance after another one, as in T5 and `MPNet`. Half of
+/// the buckets are for each side; half of those have one distance each, the others are ever wider.
+fn distance_bucket(distance: i64, buckets: usize) -> usize {
     let side = buckets / 2;
     let (near, size) = (side / 2, distance.unsigned_abs() as usize);
     let within = if size < near {
@@ -375,9 +393,9 @@ fn bucket(distance: i64, buckets: usize) -> usize {
     within + if distance > 0 { side } else { 0 }
 }
 
-/// Quantises a row-major matrix of `columns` columns: `w ~ level * scale[row]`, with
-/// `scale = max|w| / 127` and levels rounded half to even. Only what is IEEE-exact
-/// is used, so every machine computes the same bytes.
+/// Quantises a row-major matrix of `columns` columns: `w ~ level * scale[row]`, with `scale =
+/// max|w| / 127` and levels rounded half to even. Only IEEE-exact operations are used, so every
+/// machine computes equal bytes.
 fn quantize_rows(matrix: &[f32], columns: usize) -> (Vec<i8>, Vec<f32>) {
     let mut levels = Vec::with_capacity(matrix.len());
     let mut scales = Vec::with_capacity(matrix.len() / columns);
@@ -427,7 +445,7 @@ mod tests {
             (45, 28),
         ];
         for (distance, expected) in cases {
-            assert_eq!(bucket(distance, 32), expected, "{distance}");
+            assert_eq!(distance_bucket(distance, 32), expected, "{distance}");
         }
     }
 

@@ -1,7 +1,7 @@
 //! Builds an ONNX graph: constants, nodes and their wiring, in the order they are added.
 //!
-//! Field numbers are those of `onnx.proto3`. Knows operators' shapes no more than ONNX itself does;
-//! which operators a model needs is told by `encoder`.
+//! Field numbers are those of `onnx.proto3`. It does not check the shapes of operators; `encoder`
+//! chooses the operators of a model.
 
 use std::collections::BTreeSet;
 
@@ -11,9 +11,9 @@ use super::protobuf::Message;
 pub(super) const F32: i64 = 1;
 pub(super) const I8: i64 = 3;
 const I64: i64 = 7;
-/// `ModelProto.ir_version`: the one that introduced opset 20.
+/// Value of `ModelProto.ir_version`, which introduced opset 20.
 const IR_VERSION: i64 = 9;
-/// Operator set: the first with `Gelu`.
+/// Operator set, the first one with `Gelu`.
 const OPSET: i64 = 20;
 /// `AttributeProto.AttributeType`.
 const ATTRIBUTE_FLOAT: i64 = 1;
@@ -30,14 +30,16 @@ pub(super) enum Attribute<'a> {
 
 impl Attribute<'_> {
     fn encode(self) -> Message {
-        let named = |name: &str| Message::default().string(1, name);
+        let named = |name: &str| Message::default().add_string(1, name);
         match self {
-            Self::Int(name, value) => named(name).int(3, value).int(20, ATTRIBUTE_INT),
-            Self::Float(name, value) => named(name).float(2, value).int(20, ATTRIBUTE_FLOAT),
+            Self::Int(name, value) => named(name).add_int(3, value).add_int(20, ATTRIBUTE_INT),
+            Self::Float(name, value) => {
+                named(name).add_float(2, value).add_int(20, ATTRIBUTE_FLOAT)
+            }
             Self::Ints(name, values) => values
                 .iter()
-                .fold(named(name), |message, value| message.int(8, *value))
-                .int(20, ATTRIBUTE_INTS),
+                .fold(named(name), |message, value| message.add_int(8, *value))
+                .add_int(20, ATTRIBUTE_INTS),
         }
     }
 }
@@ -47,66 +49,71 @@ impl Attribute<'_> {
 pub(super) enum Axis<'a> {
     /// Always this many.
     Fixed(usize),
-    /// As many as the caller brings.
+    /// As many as the caller passes.
     Free(&'a str),
 }
 
 /// A graph under construction. Values are referred to by name.
 #[derive(Debug, Default)]
-pub(super) struct Graph {
+pub(super) struct GraphBuilder {
     nodes: Vec<Message>,
     constants: Vec<Message>,
     constant_names: BTreeSet<String>,
     node_count: usize,
 }
 
-impl Graph {
-    /// Adds a float constant unless one of this name is there; gives its name back.
-    pub(super) fn constant_f32(&mut self, name: &str, shape: &[usize], values: &[f32]) -> String {
+impl GraphBuilder {
+    /// Adds a float constant unless one of this name exists, and returns its name.
+    pub(super) fn add_constant_f32(
+        &mut self,
+        name: &str,
+        shape: &[usize],
+        values: &[f32],
+    ) -> String {
         let raw: Vec<u8> = values.iter().flat_map(|x| x.to_le_bytes()).collect();
-        self.constant(name, F32, shape, &raw)
+        self.add_constant(name, F32, shape, &raw)
     }
 
-    /// Adds an int8 constant unless one of this name is there; gives its name back.
-    pub(super) fn constant_i8(&mut self, name: &str, shape: &[usize], values: &[i8]) -> String {
+    /// Adds an int8 constant unless one of this name exists, and returns its name.
+    pub(super) fn add_constant_i8(&mut self, name: &str, shape: &[usize], values: &[i8]) -> String {
         let raw: Vec<u8> = values.iter().map(|x| x.cast_unsigned()).collect();
-        self.constant(name, I8, shape, &raw)
+        self.add_constant(name, I8, shape, &raw)
     }
 
-    /// Adds a list of integers unless one of this name is there; gives its name back.
-    pub(super) fn constant_i64(&mut self, name: &str, values: &[i64]) -> String {
+    /// Adds a list of integers unless one of this name exists, and returns its name.
+    pub(super) fn add_constant_i64(&mut self, name: &str, values: &[i64]) -> String {
         let raw: Vec<u8> = values.iter().flat_map(|x| x.to_le_bytes()).collect();
-        self.constant(name, I64, &[values.len()], &raw)
+        self.add_constant(name, I64, &[values.len()], &raw)
     }
 
-    fn constant(&mut self, name: &str, data_type: i64, shape: &[usize], raw: &[u8]) -> String {
+    fn add_constant(&mut self, name: &str, data_type: i64, shape: &[usize], raw: &[u8]) -> String {
         if self.constant_names.insert(name.to_owned()) {
             let tensor = shape
                 .iter()
                 .fold(Message::default(), |tensor, size| {
-                    tensor.size(1, *size as u64)
+                    tensor.add_size(1, *size as u64)
                 })
-                .int(2, data_type)
-                .string(8, name)
-                .bytes(9, raw);
+                .add_int(2, data_type)
+                .add_string(8, name)
+                .add_bytes(9, raw);
             self.constants.push(tensor);
         }
         name.to_owned()
     }
 
-    /// Adds a node with one output; gives the output's name.
-    pub(super) fn node(
+    /// Adds a node with one output, and returns the output's name.
+    pub(super) fn add_node(
         &mut self,
         operator: &str,
         inputs: &[&str],
         attributes: &[Attribute<'_>],
     ) -> String {
-        let [output] = self.node_with_outputs(operator, inputs, attributes);
+        let [output] = self.add_node_with_outputs(operator, inputs, attributes);
         output
     }
 
-    /// Adds a node with `N` outputs; gives their names.
-    pub(super) fn node_with_outputs<const N: usize>(
+    /// Adds a node with `N` outputs, and returns their names.
+    pub(super) fn add_node_with_outputs<const N: usize>(
         &mut self,
         operator: &str,
         inputs: &[&str],
@@ -118,22 +125,22 @@ impl Graph {
             std::array::from_fn(|index| format!("{operator}_{number}_{index}"));
         let names: Vec<&str> = outputs.iter().map(String::as_str).collect();
         let node = encode_wires(inputs, &names)
-            .string(3, &format!("n{number}"))
-            .string(4, operator);
-        let node = attributes
-            .iter()
-            .fold(node, |node, attribute| node.message(5, &attribute.encode()));
+            .add_string(3, &format!("n{number}"))
+            .add_string(4, operator);
+        let node = attributes.iter().fold(node, |node, attribute| {
+            node.add_message(5, &attribute.encode())
+        });
         self.nodes.push(node);
         outputs
     }
 
-    /// Adds the last node, whose output carries a name of our choice.
-    pub(super) fn output_node(&mut self, operator: &str, inputs: &[&str], output: &str) {
+    /// Adds the last node, whose output has the given name.
+    pub(super) fn add_output_node(&mut self, operator: &str, inputs: &[&str], output: &str) {
         self.nodes
-            .push(encode_wires(inputs, &[output]).string(4, operator));
+            .push(encode_wires(inputs, &[output]).add_string(4, operator));
     }
 
-    /// The bytes of a `ModelProto` with integer inputs and one float output.
+    /// Encodes a `ModelProto` with integer inputs and one float output.
     pub(super) fn into_model(
         self,
         inputs: &[&str],
@@ -144,22 +151,22 @@ impl Graph {
         let graph = self
             .nodes
             .iter()
-            .fold(Message::default(), |graph, node| graph.message(1, node))
-            .string(2, "minilm");
+            .fold(Message::default(), |graph, node| graph.add_message(1, node))
+            .add_string(2, "minilm");
         let graph = self
             .constants
             .iter()
-            .fold(graph, |graph, tensor| graph.message(5, tensor));
+            .fold(graph, |graph, tensor| graph.add_message(5, tensor));
         let graph = inputs.iter().fold(graph, |graph, name| {
-            graph.message(11, &value_info(name, I64, input_shape))
+            graph.add_message(11, &encode_value_info(name, I64, input_shape))
         });
-        let graph = graph.message(12, &value_info(output, F32, output_shape));
-        let opset = Message::default().string(1, "").int(2, OPSET);
+        let graph = graph.add_message(12, &encode_value_info(output, F32, output_shape));
+        let opset = Message::default().add_string(1, "").add_int(2, OPSET);
         Message::default()
-            .int(1, IR_VERSION)
-            .string(2, "minilm-convert")
-            .message(7, &graph)
-            .message(8, &opset)
+            .add_int(1, IR_VERSION)
+            .add_string(2, "minilm-convert")
+            .add_message(7, &graph)
+            .add_message(8, &opset)
             .into_bytes()
     }
 }
@@ -167,22 +174,24 @@ impl Graph {
 fn encode_wires(inputs: &[&str], outputs: &[&str]) -> Message {
     let node = inputs
         .iter()
-        .fold(Message::default(), |node, input| node.string(1, input));
+        .fold(Message::default(), |node, input| node.add_string(1, input));
     outputs
         .iter()
-        .fold(node, |node, output| node.string(2, output))
+        .fold(node, |node, output| node.add_string(2, output))
 }
 
-fn value_info(name: &str, data_type: i64, shape: &[Axis<'_>]) -> Message {
+fn encode_value_info(name: &str, data_type: i64, shape: &[Axis<'_>]) -> Message {
     let shape = shape.iter().fold(Message::default(), |shape, axis| {
         let axis = match axis {
-            Axis::Fixed(size) => Message::default().size(1, *size as u64),
-            Axis::Free(name) => Message::default().string(2, name),
+            Axis::Fixed(size) => Message::default().add_size(1, *size as u64),
+            Axis::Free(name) => Message::default().add_string(2, name),
         };
-        shape.message(1, &axis)
+        shape.add_message(1, &axis)
     });
-    let tensor = Message::default().int(1, data_type).message(2, &shape);
+    let tensor = Message::default()
+        .add_int(1, data_type)
+        .add_message(2, &shape);
     Message::default()
-        .string(1, name)
-        .message(2, &Message::default().message(1, &tensor))
+        .add_string(1, name)
+        .add_message(2, &Message::default().add_message(1, &tensor))
 }

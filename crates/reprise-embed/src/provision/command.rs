@@ -1,4 +1,5 @@
-//! Runs pip and curl: no input, output kept for the error message, watched while it runs.
+//! Runs pip and curl without input, keeps their output for the error message, and watches their
+//! progress.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -6,13 +7,13 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// How often a running download is looked at.
+/// Interval at which a running download is checked.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// A download that takes longer than this is given up.
+/// Longest time of a download.
 const DOWNLOAD_TIME_MAX: Duration = Duration::from_mins(30);
-/// Most of a failed program's output that goes into an error.
+/// Most characters of a failed program's output in an error.
 const OUTPUT_CHARS_MAX: usize = 400;
-/// What pip and curl say where nobody answers.
+/// Parts of the messages of pip and curl if no host responds.
 const UNREACHABLE: [&str; 10] = [
     "name resolution",
     "name or service not known",
@@ -26,31 +27,31 @@ const UNREACHABLE: [&str; 10] = [
     "timed out",
 ];
 
-/// Why a program brought nothing.
+/// Why a download failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Failed {
-    /// It is not on this machine.
+pub(super) enum DownloadFailure {
+    /// The program is not on this machine.
     Absent,
-    /// No host answers.
+    /// No host responds.
     Unreachable,
     /// Anything else, in one sentence.
-    Said(String),
+    Other(String),
 }
 
-impl From<String> for Failed {
+impl From<String> for DownloadFailure {
     fn from(message: String) -> Self {
-        Self::Said(message)
+        Self::Other(message)
     }
 }
 
-/// Runs a program to its end, asking `look` now and then how many bytes have come. Without a byte
-/// within `first_byte` it is given up.
-pub(super) fn run(
+/// Runs a program to its end, and calls `look` regularly for the count of received bytes. Stops the
+/// program if there is no byte within `first_byte`.
+pub(super) fn run_watched(
     command: &mut Command,
     log: &Path,
     first_byte: Duration,
     look: &mut dyn FnMut() -> u64,
-) -> Result<(), Failed> {
+) -> Result<(), DownloadFailure> {
     let name = command.get_program().to_string_lossy().into_owned();
     let mut start = || -> std::io::Result<Child> {
         let output = File::create(log)?;
@@ -69,29 +70,29 @@ pub(super) fn run(
             Ok(Some(status)) => {
                 let output =
                     String::from_utf8_lossy(&fs::read(log).unwrap_or_default()).into_owned();
-                return Err(failure(&name, status, &output));
+                return Err(classify_failure(&name, status, &output));
             }
             Ok(None) if started.elapsed() < DOWNLOAD_TIME_MAX => {}
             Ok(None) => {
-                give_up(&mut child);
+                kill_child(&mut child);
                 let minutes = DOWNLOAD_TIME_MAX.as_secs() / 60;
                 return Err(format!("{name} was stopped after {minutes} minutes").into());
             }
             Err(error) => {
-                give_up(&mut child);
+                kill_child(&mut child);
                 return Err(format!("{name} cannot be waited for: {error}").into());
             }
         }
         if look() == 0 && started.elapsed() > first_byte {
-            give_up(&mut child);
-            return Err(Failed::Unreachable);
+            kill_child(&mut child);
+            return Err(DownloadFailure::Unreachable);
         }
         sleep(LOOK_EVERY);
     }
 }
 
-/// Whether a program is there and answers with success.
-pub(super) fn answers(command: &mut Command) -> bool {
+/// Whether a program exists and ends with success.
+pub(super) fn is_available(command: &mut Command) -> bool {
     command
         .stdin(Stdio::null())
         .stdout(Stdio::null())
@@ -100,22 +101,22 @@ pub(super) fn answers(command: &mut Command) -> bool {
         .is_ok_and(|status| status.success())
 }
 
-fn give_up(child: &mut Child) {
-    // It may have ended by itself meanwhile; either way it is gone afterwards.
+fn kill_child(child: &mut Child) {
+    // It may have ended by itself; in both cases it is gone afterwards.
     drop(child.kill());
     drop(child.wait());
 }
 
-fn failure(name: &str, status: ExitStatus, output: &str) -> Failed {
+fn classify_failure(name: &str, status: ExitStatus, output: &str) -> DownloadFailure {
     let lower = output.to_lowercase();
     if UNREACHABLE.iter().any(|sign| lower.contains(sign)) {
-        return Failed::Unreachable;
+        return DownloadFailure::Unreachable;
     }
-    Failed::Said(format!("{name} failed ({status}): {}", last_words(output)))
+    DownloadFailure::Other(format!("{name} failed ({status}): {}", last_lines(output)))
 }
 
-/// The last lines of a program's output, on one line.
-fn last_words(output: &str) -> String {
+/// Returns the last lines of a program's output, joined to one line.
+fn last_lines(output: &str) -> String {
     let lines: Vec<&str> = output
         .lines()
         .map(str::trim)

@@ -1,11 +1,11 @@
-//! Files: hashed, written so that they are whole or absent, and locked between processes.
+//! File operations: hashing, atomic writes, and locks between processes.
 
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
 
 use data_encoding::HEXLOWER;
-use reprise_files::{Access, Folder, open_path};
+use reprise_files::{Folder, OpenMode, open_path};
 use sha2::{Digest, Sha256};
 
 use super::error::ProvisionError;
@@ -13,9 +13,9 @@ use super::error::ProvisionError;
 /// Bytes hashed at a time.
 const CHUNK_BYTES: usize = 256 * 1024;
 
-/// The sha256 of a file, in lower-case hex.
+/// Computes the sha256 of a file, in lower-case hex.
 pub(super) fn sha256_file(path: &Path) -> std::io::Result<String> {
-    let mut file = open_path(path, Access::Read)?;
+    let mut file = open_path(path, OpenMode::Read)?;
     let mut hasher = Sha256::new();
     let mut chunk = vec![0; CHUNK_BYTES];
     loop {
@@ -27,42 +27,43 @@ pub(super) fn sha256_file(path: &Path) -> std::io::Result<String> {
     }
 }
 
-/// Writes a file so that a reader, and a power cut, sees the old one or the new one whole.
-pub(super) fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), ProvisionError> {
+/// Writes a file atomically: a reader or a power cut sees either the whole old file or the whole
+/// new one.
+pub(super) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), ProvisionError> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let name = Path::new(path.file_name().unwrap_or_default());
-    let folder = Folder::open(folder).map(Folder::shared);
+    let folder = Folder::open(folder).map(Folder::with_shared_modes);
     let written = folder.and_then(|folder| folder.replace(name, bytes));
     written.map_err(ProvisionError::io("write", path))
 }
 
 /// Moves a file within the file system, durably.
-pub(super) fn rename(from: &Path, to: &Path) -> Result<(), ProvisionError> {
+pub(super) fn rename_durably(from: &Path, to: &Path) -> Result<(), ProvisionError> {
     fs::rename(from, to).map_err(ProvisionError::io("rename to", to))?;
     let parent = to.parent().unwrap_or(to);
     let synced = Folder::open(parent).and_then(|folder| folder.sync());
     synced.map_err(ProvisionError::io("sync", parent))
 }
 
-/// Bytes of all files below a directory; files that vanish meanwhile count nothing.
-pub(super) fn size_below(directory: &Path) -> u64 {
+/// Returns the bytes of all files below a directory; files that vanish meanwhile do not count.
+pub(super) fn total_size(directory: &Path) -> u64 {
     let Ok(entries) = fs::read_dir(directory) else {
         return 0;
     };
     entries
         .flatten()
         .map(|entry| match entry.metadata() {
-            Ok(metadata) if metadata.is_dir() => size_below(&entry.path()),
+            Ok(metadata) if metadata.is_dir() => total_size(&entry.path()),
             Ok(metadata) => metadata.len(),
             Err(_) => 0,
         })
         .sum()
 }
 
-/// Takes the directory's lock, telling when that means waiting. It is the operating system's own
-/// lock: held until the file is dropped, freed when its process dies.
-pub(super) fn lock(path: &Path, mut waiting: impl FnMut()) -> Result<File, ProvisionError> {
-    let file = open_path(path, Access::Make).map_err(ProvisionError::io("open", path))?;
+/// Acquires the directory's lock, and calls `waiting` before it waits for another process. It is a
+/// lock of the operating system, which is released when the file is dropped or the process ends.
+pub(super) fn acquire_lock(path: &Path, mut waiting: impl FnMut()) -> Result<File, ProvisionError> {
+    let file = open_path(path, OpenMode::Create).map_err(ProvisionError::io("open", path))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(fs::TryLockError::WouldBlock) => {
@@ -84,7 +85,7 @@ mod tests {
         let expected = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("abc");
-        write_atomic(&path, b"abc").unwrap();
+        write_atomically(&path, b"abc").unwrap();
         assert_eq!(sha256_file(&path).unwrap(), expected);
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
     }

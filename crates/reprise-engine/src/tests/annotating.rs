@@ -1,19 +1,19 @@
-//! Tags and links: said later, asked for by filters and walks, gone with what they stood on.
+//! Tags and links: added later, queried by filters and walks, and removed with their records.
 
 use chrono::Duration;
 use reprise_types::{
-    ListRequest, MemoryFilter, MemoryRecord, NewRecord, Recall, RecallRequest, RecordId,
+    ListRequest, MemoryFilter, MemoryRecord, NewRecord, RecallRequest, RecallResponse, RecordId,
     parse_timestamp,
 };
 
-use super::{Bench, inserted, record, week};
+use super::{EngineBench, inserted_ids, record, week};
 use crate::{EngineError, ForgetSelector};
 
-impl Bench {
-    fn tag(&mut self, id: RecordId, tags: &[&str]) -> bool {
+impl EngineBench {
+    fn set_tags(&mut self, id: RecordId, tags: &[&str]) -> bool {
         self.now += Duration::seconds(1);
-        let (now, tags) = (self.now, words(tags));
-        self.engine().tag(id, &tags, now).unwrap()
+        let (now, tags) = (self.now, owned_words(tags));
+        self.engine().set_tags(id, &tags, now).unwrap()
     }
 
     fn link(&mut self, from: RecordId, to: RecordId, relation: &str) -> bool {
@@ -22,88 +22,122 @@ impl Bench {
         self.engine().link(from, to, relation, now).unwrap()
     }
 
-    fn ask_tagged(&mut self, tags: &[&str], ago: Option<i64>) -> Recall {
+    fn ask_tagged(&mut self, tags: &[&str], ago: Option<i64>) -> RecallResponse {
         let mut request = RecallRequest::new("auth and customers in Lisbon");
         request.top_k = 20;
         request.as_of = ago.map(|ago| self.now - Duration::seconds(ago));
         request.filter = MemoryFilter {
-            tags: Some(words(tags)),
+            tags: Some(owned_words(tags)),
             ..MemoryFilter::default()
         };
         self.ask_with(&request, Some(0))
     }
 }
 
-fn words(words: &[&str]) -> Vec<String> {
-    words.iter().map(|word| (*word).to_owned()).collect()
+#[test]
+fn a_filter_of_any_tag_admits_what_has_one_of_them() {
+    let mut bench = EngineBench::new();
+    bench.insert(vec![
+        record_with_tags("a", &["rust", "errors"]),
+        record_with_tags("b", &["Python"]),
+        record_with_tags("c", &["python", "rust"]),
+        record_with_tags("d", &[]),
+    ]);
+    let mut ask = |any: &[&str], all: &[&str]| {
+        let mut request = RecallRequest::new("auth and customers in Lisbon");
+        request.filter.any_tags = Some(owned_words(any));
+        request.filter.tags = Some(owned_words(all));
+        let answer = bench.ask_with(&request, Some(0));
+        sorted_ids(&answer)
+            .into_iter()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(ask(&["errors", "Python"], &[]), ["a", "b", "c"]);
+    assert_eq!(ask(&["errors", "python"], &["rust"]), ["a", "c"]);
+    assert!(ask(&["no such"], &[]).is_empty());
+    assert_eq!(ask(&[], &[]).len(), 4, "an empty list asks for all");
 }
 
-fn tagged(external: &str, tags: &[&str]) -> NewRecord {
+fn owned_words(owned_words: &[&str]) -> Vec<String> {
+    owned_words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+fn record_with_tags(external: &str, tags: &[&str]) -> NewRecord {
     let mut new = record(external, &format!("about {external}"), 0, "s");
-    new.tags = words(tags);
+    new.tags = owned_words(tags);
     new
 }
 
-fn sorted(recall: &Recall) -> Vec<&str> {
-    let mut ids = Bench::ids(recall);
+fn sorted_ids(recall: &RecallResponse) -> Vec<&str> {
+    let mut ids = EngineBench::ids(recall);
     ids.sort_unstable();
     ids
 }
 
 #[test]
 fn tags_that_changed_are_as_before_and_those_that_did_not_stay() {
-    let mut bench = Bench::new();
-    let ids = inserted(&bench.keep(vec![tagged("a", &["rust"]), tagged("b", &[])]));
-    let back = |bench: &mut Bench, id| {
+    let mut bench = EngineBench::new();
+    let ids = inserted_ids(&bench.insert(vec![
+        record_with_tags("a", &["rust"]),
+        record_with_tags("b", &[]),
+    ]));
+    let back = |bench: &mut EngineBench, id| {
         bench.now += Duration::seconds(1);
         let now = bench.now;
-        let changed = bench.engine().tag_as_before(id, now).unwrap();
+        let changed = bench.engine().undo_tag_change(id, now).unwrap();
         let found = bench.engine().snapshot().get(id).unwrap();
         (changed, found.unwrap().body.tags)
     };
     for id in &ids {
         assert!(!back(&mut bench, *id).0, "nothing has changed");
     }
-    bench.tag(ids[0], &["rust", "errors"]);
-    bench.tag(ids[0], &[]);
-    bench.tag(ids[1], &["late"]);
+    bench.set_tags(ids[0], &["rust", "errors"]);
+    bench.set_tags(ids[0], &[]);
+    bench.set_tags(ids[1], &["late"]);
     bench.reopen();
-    assert_eq!(back(&mut bench, ids[0]), (true, words(&["errors", "rust"])));
-    assert_eq!(back(&mut bench, ids[0]), (true, words(&["rust"])));
-    assert_eq!(back(&mut bench, ids[0]), (false, words(&["rust"])));
+    assert_eq!(
+        back(&mut bench, ids[0]),
+        (true, owned_words(&["errors", "rust"]))
+    );
+    assert_eq!(back(&mut bench, ids[0]), (true, owned_words(&["rust"])));
+    assert_eq!(back(&mut bench, ids[0]), (false, owned_words(&["rust"])));
     assert_eq!(back(&mut bench, ids[1]), (true, Vec::new()));
     assert_eq!(back(&mut bench, ids[1]), (false, Vec::new()));
-    // Also where the clock stands.
+    // The same if the clock does not advance.
     let now = bench.now;
     for tag in ["one", "two"] {
-        bench.engine().tag(ids[1], &words(&[tag]), now).unwrap();
+        bench
+            .engine()
+            .set_tags(ids[1], &owned_words(&[tag]), now)
+            .unwrap();
     }
-    assert_eq!(back(&mut bench, ids[1]), (true, words(&["one"])));
+    assert_eq!(back(&mut bench, ids[1]), (true, owned_words(&["one"])));
 }
 
 #[test]
 pub(super) fn a_tag_filter_admits_what_has_every_tag_now_or_had_it_then() {
-    let mut bench = Bench::new();
-    let ids = inserted(&bench.keep(vec![
-        tagged("a", &["Rust", "error handling"]),
-        tagged("b", &["rust"]),
-        tagged("c", &[]),
+    let mut bench = EngineBench::new();
+    let ids = inserted_ids(&bench.insert(vec![
+        record_with_tags("a", &["Rust", "error handling"]),
+        record_with_tags("b", &["rust"]),
+        record_with_tags("c", &[]),
     ]));
-    assert_eq!(sorted(&bench.ask_tagged(&["rust"], None)), ["a", "b"]);
-    assert!(bench.tag(ids[2], &["RUST", "new"]));
-    assert!(bench.tag(ids[1], &[]));
-    assert!(!bench.tag(ids[1], &[" "]));
+    assert_eq!(sorted_ids(&bench.ask_tagged(&["rust"], None)), ["a", "b"]);
+    assert!(bench.set_tags(ids[2], &["RUST", "new"]));
+    assert!(bench.set_tags(ids[1], &[]));
+    assert!(!bench.set_tags(ids[1], &[" "]));
     for _ in 0..2 {
-        assert_eq!(sorted(&bench.ask_tagged(&["rust"], None)), ["a", "c"]);
+        assert_eq!(sorted_ids(&bench.ask_tagged(&["rust"], None)), ["a", "c"]);
         let both = bench.ask_tagged(&["rust", "Error  Handling"], None);
-        assert_eq!(sorted(&both), ["a"]);
+        assert_eq!(sorted_ids(&both), ["a"]);
         assert_eq!(both.considered, 1);
         assert_eq!(
-            sorted(&bench.ask_tagged(&["rust"], Some(2))),
+            sorted_ids(&bench.ask_tagged(&["rust"], Some(2))),
             ["a", "b", "c"]
         );
         let before = bench.ask_tagged(&["rust"], Some(3));
-        assert_eq!(sorted(&before), ["a", "b"]);
+        assert_eq!(sorted_ids(&before), ["a", "b"]);
         assert!(
             bench
                 .ask_tagged(&["rust", "no such"], None)
@@ -114,7 +148,7 @@ pub(super) fn a_tag_filter_admits_what_has_every_tag_now_or_had_it_then() {
         assert_eq!(bench.ask_tagged(&[], None).considered, 3);
         let many = vec!["rust"; 10_000];
         assert_eq!(bench.ask_tagged(&many, None).considered, 2);
-        let counts = bench.engine().snapshot().tags();
+        let counts = bench.engine().snapshot().tag_counts();
         let counts: Vec<(&str, usize)> = counts.iter().map(|(t, n)| (t.as_str(), *n)).collect();
         assert_eq!(counts, [("error-handling", 1), ("new", 1), ("rust", 2)]);
         let edited = bench.engine().snapshot().get(ids[2]).unwrap().unwrap();
@@ -125,11 +159,11 @@ pub(super) fn a_tag_filter_admits_what_has_every_tag_now_or_had_it_then() {
 
 #[test]
 pub(super) fn a_receipt_answers_to_its_tag_and_its_id_alone() {
-    let mut bench = Bench::new();
+    let mut bench = EngineBench::new();
     let mut receipt = record("r", "Published record in the global store", 1, "s");
-    receipt.tags = vec![MemoryRecord::RECEIPT.to_owned()];
+    receipt.tags = vec![MemoryRecord::RECEIPT_TAG.to_owned()];
     let said = record("a", "The store of records is global", 1, "s");
-    let ids = inserted(&bench.keep(vec![said, receipt]));
+    let ids = inserted_ids(&bench.insert(vec![said, receipt]));
     for _ in 0..2 {
         let found = bench.ask("published record global store", 1);
         assert_eq!((found.results.len(), found.considered), (1, 1));
@@ -140,12 +174,12 @@ pub(super) fn a_receipt_answers_to_its_tag_and_its_id_alone() {
             after: None,
         };
         assert_eq!(memory.list(&all).records.len(), 1);
-        let newest: Vec<_> = memory.newest(9).into_iter().flatten().collect();
+        let newest: Vec<_> = memory.newest_records(9).into_iter().flatten().collect();
         assert_eq!((newest.len(), newest[0].id), (1, ids[0]));
-        assert!(memory.tags().is_empty(), "{:?}", memory.tags());
+        assert!(memory.tag_counts().is_empty(), "{:?}", memory.tag_counts());
         assert!(memory.get(ids[1]).is_some());
         assert_eq!(memory.records().count(), 2, "an export has it");
-        let asked = bench.ask_tagged(&[MemoryRecord::RECEIPT], None);
+        let asked = bench.ask_tagged(&[MemoryRecord::RECEIPT_TAG], None);
         assert_eq!(asked.results.len(), 1);
         assert_eq!(bench.engine().stats().live, 2);
         bench.reopen();
@@ -154,10 +188,10 @@ pub(super) fn a_receipt_answers_to_its_tag_and_its_id_alone() {
 
 #[test]
 pub(super) fn what_is_said_survives_every_way_to_start_and_goes_with_the_forgotten() {
-    let mut bench = Bench::new();
-    let ids = inserted(&bench.keep(week()));
-    bench.tag(ids[0], &["race"]);
-    bench.tag(ids[3], &["billing", "secret-word"]);
+    let mut bench = EngineBench::new();
+    let ids = inserted_ids(&bench.insert(week()));
+    bench.set_tags(ids[0], &["race"]);
+    bench.set_tags(ids[3], &["billing", "secret-word"]);
     assert!(bench.link(ids[0], ids[2], "fixed by"));
     assert!(bench.link(ids[3], ids[0], "similar_to"));
     let now = bench.now;
@@ -167,7 +201,7 @@ pub(super) fn what_is_said_survives_every_way_to_start_and_goes_with_the_forgott
         .unwrap();
     let newest = ForgetSelector::Id(ids[6]);
     bench.engine().forget(&newest, "asked", now).unwrap();
-    let related = |bench: &mut Bench| bench.engine().snapshot().related(ids[0], 3, 9);
+    let related = |bench: &mut EngineBench| bench.engine().snapshot().related(ids[0], 3, 9);
     let before = related(&mut bench);
     assert_eq!(before.len(), 1);
     assert_eq!(before[0].link.relation, "fixed-by");
@@ -181,7 +215,10 @@ pub(super) fn what_is_said_survives_every_way_to_start_and_goes_with_the_forgott
         bench.reopen();
         assert!(bench.engine().check().unwrap().is_sound(), "{round}");
         assert_eq!(related(&mut bench), before);
-        assert_eq!(Bench::ids(&bench.ask_tagged(&["race"], None)), ["auth-1"]);
+        assert_eq!(
+            EngineBench::ids(&bench.ask_tagged(&["race"], None)),
+            ["auth-1"]
+        );
         assert!(bench.ask_tagged(&["billing"], Some(1)).results.is_empty());
     }
     let last = bench.engine().stats().last_ingest;
@@ -193,15 +230,15 @@ pub(super) fn what_is_said_survives_every_way_to_start_and_goes_with_the_forgott
 
 #[test]
 pub(super) fn a_correction_takes_the_links_over_even_when_what_it_corrects_is_forgotten() {
-    let mut bench = Bench::new();
-    let ids = inserted(&bench.keep(week()));
+    let mut bench = EngineBench::new();
+    let ids = inserted_ids(&bench.insert(week()));
     bench.link(ids[0], ids[2], "fixed-by");
     bench.link(ids[6], ids[0], "mentions");
     let mut corrected = record("auth-1b", "users are logged out every hour", 0, "tue");
     corrected.supersedes = Some(ids[0]);
-    let new = inserted(&bench.keep(vec![corrected]))[0];
+    let new = inserted_ids(&bench.insert(vec![corrected]))[0];
     assert!(bench.engine().snapshot().links(ids[0]).is_empty());
-    let links = |bench: &mut Bench| -> Vec<(RecordId, bool)> {
+    let links = |bench: &mut EngineBench| -> Vec<(RecordId, bool)> {
         let links = bench.engine().snapshot().links(new);
         links.iter().map(|l| (l.record, l.outgoing)).collect()
     };
@@ -215,8 +252,8 @@ pub(super) fn a_correction_takes_the_links_over_even_when_what_it_corrects_is_fo
 
 #[test]
 pub(super) fn links_are_made_once_and_taken_back() {
-    let mut bench = Bench::new();
-    let ids = inserted(&bench.keep(week()));
+    let mut bench = EngineBench::new();
+    let ids = inserted_ids(&bench.insert(week()));
     assert!(bench.link(ids[0], ids[1], "Caused By"));
     assert!(!bench.link(ids[0], ids[1], "caused by"));
     assert!(!bench.link(ids[0], ids[0], "caused by"));
@@ -230,20 +267,20 @@ pub(super) fn links_are_made_once_and_taken_back() {
     assert!(matches!(unknown, EngineError::UnknownRecord { id } if id == nobody));
     let nameless = engine.link(ids[0], ids[1], "  ", now).unwrap_err();
     assert!(matches!(nameless, EngineError::NoRelation));
-    assert!(engine.tag(nobody, &[], now).is_err());
+    assert!(engine.set_tags(nobody, &[], now).is_err());
     assert!(engine.snapshot().related(nobody, 3, 9).is_empty());
 }
 
 #[test]
 pub(super) fn one_tag_is_merged_into_another_on_every_live_record_that_has_it() {
-    let mut bench = Bench::new();
+    let mut bench = EngineBench::new();
     let many: Vec<NewRecord> = (0..700)
-        .map(|n| tagged(&n.to_string(), &["rs", "keep"]))
+        .map(|n| record_with_tags(&n.to_string(), &["rs", "keep"]))
         .collect();
-    let ids = inserted(&bench.keep(many));
-    let both = inserted(&bench.keep(vec![
-        tagged("both", &["rs", "rust"]),
-        tagged("c", &["rust"]),
+    let ids = inserted_ids(&bench.insert(many));
+    let both = inserted_ids(&bench.insert(vec![
+        record_with_tags("both", &["rs", "rust"]),
+        record_with_tags("c", &["rust"]),
     ]));
     let now = bench.now;
     bench
@@ -252,7 +289,7 @@ pub(super) fn one_tag_is_merged_into_another_on_every_live_record_that_has_it() 
         .unwrap();
     assert_eq!(bench.engine().merge_tag("RS", "Rust", now).unwrap(), 700);
     for _ in 0..2 {
-        let counts = bench.engine().snapshot().tags();
+        let counts = bench.engine().snapshot().tag_counts();
         let counts: Vec<(&str, usize)> = counts.iter().map(|(t, n)| (t.as_str(), *n)).collect();
         assert_eq!(counts, [("keep", 699), ("rust", 701)]);
         let merged = bench.engine().snapshot().get(both[0]).unwrap().unwrap();

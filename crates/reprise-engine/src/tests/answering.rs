@@ -1,37 +1,37 @@
-//! What is shown of an answer: no question, nothing unlikely, of a time that is named nothing else,
-//! and nothing whose time is over.
+//! Which results of an answer are shown: no questions, nothing unlikely, only records of a named
+//! time, and no expired records.
 
 use reprise_types::{
-    Calendar, ListRequest, MemoryFilter, MemoryRecord, NewRecord, PublishedBy, RecordType, Verdict,
-    Zone,
+    Calendar, ListRequest, MemoryFilter, MemoryRecord, NewRecord, PublicationOrigin, RecordType,
+    RelevanceVerdict, Zone,
 };
 use serde_json::json;
 
 use super::*;
 
-fn prompt(external: &str, text: &str, session: &str) -> NewRecord {
+fn prompt_record(external: &str, text: &str, session: &str) -> NewRecord {
     let mut prompt = record(external, text, 0, session);
     prompt.details = Some(json!({"type": "prompt"}));
     prompt
 }
 
-fn answer(external: &str, text: &str, session: &str) -> NewRecord {
+fn answer_record(external: &str, text: &str, session: &str) -> NewRecord {
     let mut answer = record(external, text, 0, session);
     answer.source = MemorySource::WorkerResult;
     answer
 }
 
-/// A wiki of other things, which no question here is about.
-fn others(bench: &mut Bench) {
-    let others = (0..40).map(|n| {
+/// Inserts records about other things, which no question here is about.
+fn insert_unrelated_records(bench: &mut EngineBench) {
+    let insert_unrelated_records = (0..40).map(|n| {
         let text = format!("note {n} on the garden, the roof and the {n}th window");
         record(&format!("other-{n}"), &text, 3 + (n % 4), "wiki")
     });
-    bench.keep(others.collect());
+    bench.insert(insert_unrelated_records.collect());
 }
 
-fn heard(question: &str) -> RecallRequest {
-    RecallRequest::new(question).heard(&Calendar {
+fn request_with_times(question: &str) -> RecallRequest {
+    RecallRequest::new(question).with_times_from_query(&Calendar {
         now: parse_timestamp("2026-02-18T12:00:00Z").unwrap(),
         zone: Zone::Utc,
     })
@@ -41,16 +41,16 @@ fn heard(question: &str) -> RecallRequest {
 pub(super) fn a_prompt_is_no_answer_and_leads_to_what_followed_it() {
     let question = "why is the checkout total wrong with a coupon";
     let said = "The sum counted each coupon once per line of the cart, so it came off twice.";
-    let mut bench = Bench::new();
-    others(&mut bench);
-    bench.keep(vec![
-        prompt("asked", question, "one"),
-        answer("told", said, "one"),
+    let mut bench = EngineBench::new();
+    insert_unrelated_records(&mut bench);
+    bench.insert(vec![
+        prompt_record("asked", question, "one"),
+        answer_record("told", said, "one"),
     ]);
     let recall = bench.ask(question, 0);
-    assert!(!Bench::ids(&recall).contains(&"asked"));
+    assert!(!EngineBench::ids(&recall).contains(&"asked"));
     let best = &recall.results[0];
-    assert_eq!(Bench::ids(&recall)[0], "told", "{recall:?}");
+    assert_eq!(EngineBench::ids(&recall)[0], "told", "{recall:?}");
     assert!(best.why.answered.is_some() && best.shown, "{best:?}");
     assert!(best.why.reason.contains("followed when this was asked on "));
     let sum: f32 = best.why.signals.iter().map(|part| part.contribution).sum();
@@ -62,9 +62,9 @@ pub(super) fn a_prompt_is_no_answer_and_leads_to_what_followed_it() {
             .any(|note| note.starts_with("asked before on "))
     );
 
-    // What was asked is answered with what was asked, and a list has it all.
+    // A question is answered with earlier questions, and a list has all of them.
     let recall = bench.ask("what did I ask about the coupon", 0);
-    assert!(Bench::ids(&recall).contains(&"asked"), "{recall:?}");
+    assert!(EngineBench::ids(&recall).contains(&"asked"), "{recall:?}");
     let listed = bench.engine().snapshot().list(&ListRequest::default());
     assert!(listed.records.iter().any(|one| one.text == question));
 }
@@ -74,50 +74,50 @@ pub(super) fn a_question_asked_before_is_no_rival_of_its_answer() {
     let question = "which port does the staging proxy use";
     let fact = record("fact", "The staging proxy listens on port 8443", 0, "notes");
     let alone = |prompts: usize| {
-        let mut bench = Bench::new();
-        others(&mut bench);
-        bench.keep(vec![fact.clone()]);
+        let mut bench = EngineBench::new();
+        insert_unrelated_records(&mut bench);
+        bench.insert(vec![fact.clone()]);
         for n in 0..prompts {
-            bench.keep(vec![prompt(
+            bench.insert(vec![prompt_record(
                 &format!("asked-{n}"),
                 question,
                 &format!("s{n}"),
             )]);
         }
         let recall = bench.ask(question, 0);
-        assert_eq!(Bench::ids(&recall)[0], "fact");
+        assert_eq!(EngineBench::ids(&recall)[0], "fact");
         assert!(recall.results[0].shown);
         recall.results[0].score
     };
-    // Twelve rivals that are nearer would leave it a thirteenth, and words that thirteen hold say
-    // little: what only asks takes part in nothing.
+    // Twelve nearer rivals would make it the thirteenth, and words that thirteen records hold say
+    // little: leads take part in nothing.
     let (first, again) = (alone(0), alone(12));
     assert!((again - first).abs() < 1e-5, "{first} {again}");
 }
 
 #[test]
 pub(super) fn a_prompt_that_repeats_a_word_is_no_answer_to_itself() {
-    let mut bench = Bench::new();
-    others(&mut bench);
+    let mut bench = EngineBench::new();
+    insert_unrelated_records(&mut bench);
     let text = "The parser is the old parser: a parser that has no parser tests, the parser \
                 grammar and the parser tokens are the parser's own, fix the parser";
-    // Told from another axis than it is asked from, so that its words alone tell.
-    let mut told = prompt("told", text, "one");
+    // The record has another axis than the question, so that only its words count.
+    let mut told = prompt_record("told", text, "one");
     told.embedding = Some(Embedding::new(space(), vector(3, 0.0)));
-    bench.keep(vec![told]);
+    bench.insert(vec![told]);
     let recall = bench.ask(text, 0);
-    assert!(!Bench::ids(&recall).contains(&"told"), "{recall:?}");
+    assert!(!EngineBench::ids(&recall).contains(&"told"), "{recall:?}");
 }
 
 #[test]
 pub(super) fn what_others_published_has_a_place_beside_four_lines_of_ones_own() {
-    let mut bench = Bench::new();
-    others(&mut bench);
+    let mut bench = EngineBench::new();
+    insert_unrelated_records(&mut bench);
     let told = (0..5).map(|n| {
         let text = format!("The staging proxy listens on port 844{n} of host {n}");
         record(&format!("told-{n}"), &text, 0, "notes")
     });
-    bench.keep(told.collect());
+    bench.insert(told.collect());
     let mut recall = bench.ask("which port does the staging proxy listen on", 0);
     for one in &mut recall.results {
         one.sona_score = if one.record.session_id == "notes" {
@@ -126,36 +126,36 @@ pub(super) fn what_others_published_has_a_place_beside_four_lines_of_ones_own() 
             0.001
         };
     }
-    let shown = |recall: &Recall| -> Vec<usize> {
+    let shown = |recall: &RecallResponse| -> Vec<usize> {
         let places = recall.results.iter().enumerate();
         places
             .filter(|(_, one)| one.shown)
             .map(|(at, _)| at)
             .collect()
     };
-    crate::decide(&mut recall);
+    crate::decide_shown(&mut recall);
     assert_eq!(shown(&recall), [0, 1, 2, 3]);
-    recall.results[4].published = Some(PublishedBy {
+    recall.results[4].published = Some(PublicationOrigin {
         author: "ada".parse().unwrap(),
         version: "1".to_owned(),
         quality: 0.5,
     });
-    crate::decide(&mut recall);
+    crate::decide_shown(&mut recall);
     assert_eq!(shown(&recall), [0, 1, 2, 4]);
-    // One that would not be put in by itself takes nobody's place.
+    // A published line that is not good enough by itself takes no place.
     recall.results[4].sona_score = 0.02;
     recall.results[4].why.raw_distance = Some(0.9);
-    crate::decide(&mut recall);
+    crate::decide_shown(&mut recall);
     assert_eq!(shown(&recall), [0, 1, 2, 3]);
 }
 
 #[test]
 pub(super) fn a_line_that_stands_in_another_is_shown_once() {
-    let mut bench = Bench::new();
-    others(&mut bench);
+    let mut bench = EngineBench::new();
+    insert_unrelated_records(&mut bench);
     let short = "The staging proxy listens on port 8441";
     let long = format!("Kept in mind: {short}, since Monday");
-    bench.keep(vec![
+    bench.insert(vec![
         record("long", &long, 0, "notes"),
         record("short", short, 0, "chat"),
     ]);
@@ -165,18 +165,18 @@ pub(super) fn a_line_that_stands_in_another_is_shown_once() {
     for one in &mut recall.results {
         (one.score, one.sona_score) = (0.7, 0.7);
     }
-    crate::decide(&mut recall);
+    crate::decide_shown(&mut recall);
     let shown: Vec<_> = recall.results.iter().map(|one| one.shown).collect();
     assert_eq!(shown[..2], [true, false]);
 }
 
 #[test]
 pub(super) fn a_turn_that_asks_and_tells_may_answer_and_one_that_only_asks_does_not() {
-    let mut bench = Bench::new();
-    others(&mut bench);
-    bench.keep(vec![
+    let mut bench = EngineBench::new();
+    insert_unrelated_records(&mut bench);
+    bench.insert(vec![
         record("asks", "Why did we leave Heroku?", 0, "chat"),
-        answer(
+        answer_record(
             "told",
             "Its dynos slept, and the invoices were late each Monday.",
             "chat",
@@ -189,81 +189,86 @@ pub(super) fn a_turn_that_asks_and_tells_may_answer_and_one_that_only_asks_does_
         ),
     ]);
     let recall = bench.ask("why did we leave heroku", 0);
-    assert!(!Bench::ids(&recall).contains(&"asks"));
-    assert_eq!(Bench::ids(&recall)[0], "told");
+    assert!(!EngineBench::ids(&recall).contains(&"asks"));
+    assert_eq!(EngineBench::ids(&recall)[0], "told");
     let recall = bench.ask("which version of Flask am I on", 1);
-    assert_eq!(Bench::ids(&recall)[0], "both");
+    assert_eq!(EngineBench::ids(&recall)[0], "both");
 }
 
 #[test]
 pub(super) fn a_prompt_that_tells_may_answer() {
-    let mut bench = Bench::new();
-    others(&mut bench);
-    bench.keep(vec![prompt(
+    let mut bench = EngineBench::new();
+    insert_unrelated_records(&mut bench);
+    bench.insert(vec![prompt_record(
         "told",
         "We use pnpm here, never npm. Fix the build",
         "one",
     )]);
     let mut recall = bench.ask("which package manager do we use, pnpm or npm", 2);
-    assert_eq!(Bench::ids(&recall)[0], "told");
-    // Another prompt gets it where it is likely by itself.
+    assert_eq!(EngineBench::ids(&recall)[0], "told");
+    // Another prompt gets the line if it is likely by itself.
     for (score, shown) in [(0.5, false), (0.7, true)] {
         (recall.results[0].score, recall.results[0].sona_score) = (score, score);
-        crate::decide(&mut recall);
+        crate::decide_shown(&mut recall);
         assert_eq!(recall.results[0].shown, shown, "{score}");
     }
-    // Said again, word for word, it is no answer to itself.
+    // Repeated word for word, it is no answer to itself.
     let recall = bench.ask("We use pnpm here, never npm. Fix the build", 0);
-    assert!(!Bench::ids(&recall).contains(&"told"));
+    assert!(!EngineBench::ids(&recall).contains(&"told"));
 }
 
 #[test]
 pub(super) fn nothing_is_shown_where_nothing_is_likely_and_little_where_one_thing_is_certain() {
-    let mut bench = Bench::new();
-    others(&mut bench);
-    bench.keep(vec![record(
+    let mut bench = EngineBench::new();
+    insert_unrelated_records(&mut bench);
+    bench.insert(vec![record(
         "key",
         "The spare key hangs behind the blue cabinet",
         0,
         "n",
     )]);
     let recall = bench.ask("how do lifetimes work in rust", 2);
-    assert_eq!(recall.verdict, Verdict::Nothing);
+    assert_eq!(recall.verdict, RelevanceVerdict::Nothing);
     assert!(recall.results.iter().all(|one| !one.shown));
     let recall = bench.ask("where does the spare key hang", 0);
     let shown: Vec<bool> = recall.results.iter().map(|one| one.shown).collect();
     assert_eq!(shown.iter().filter(|shown| **shown).count(), 1);
     assert!(shown[0]);
-    assert_eq!(recall.verdict, Verdict::Relevant);
-    // A title, word for word, is certain.
+    assert_eq!(recall.verdict, RelevanceVerdict::Relevant);
+    // A title that is repeated word for word is certain.
     let recall = bench.ask("the spare key hangs behind the blue cabinet.", 2);
-    assert_eq!(Bench::ids(&recall)[0], "key");
+    assert_eq!(EngineBench::ids(&recall)[0], "key");
     assert!(recall.results[0].why.is_certain && recall.results[0].shown);
 }
 
 #[test]
 pub(super) fn near_in_words_alone_is_related_and_not_likely() {
-    let mut bench = Bench::new();
-    others(&mut bench);
+    let mut bench = EngineBench::new();
+    insert_unrelated_records(&mut bench);
     let mut olga = record("olga", "Olga moved to the search team", 0, "n");
     // Between the axis of the question and another: a cosine of about .5.
     let mut between = vector(0, 0.0);
     between[5] = 2.2;
     normalize(&mut between);
     olga.embedding = Some(Embedding::new(space(), between));
-    bench.keep(vec![olga]);
+    bench.insert(vec![olga]);
     let recall = bench.ask("what is the last name of Olga", 0);
-    assert_eq!(Bench::ids(&recall)[0], "olga");
-    assert_eq!(recall.verdict, Verdict::Weak, "{:?}", recall.results[0]);
+    assert_eq!(EngineBench::ids(&recall)[0], "olga");
+    assert_eq!(
+        recall.verdict,
+        RelevanceVerdict::Weak,
+        "{:?}",
+        recall.results[0]
+    );
 }
 
 #[test]
 pub(super) fn a_time_that_is_named_is_a_filter() {
-    let mut bench = Bench::new();
+    let mut bench = EngineBench::new();
     let mut on = |external: &str, text: &str, day: &str| {
         let mut new = record(external, text, 0, "n");
         new.timestamp = parse_timestamp(&format!("{day}T12:00:00Z")).ok();
-        bench.keep(vec![new]);
+        bench.insert(vec![new]);
     };
     on(
         "cents",
@@ -284,14 +289,14 @@ pub(super) fn a_time_that_is_named_is_a_filter() {
     );
     on("cake", "Baked a cake", "2025-12-04");
     let mut ids = |question: &str| {
-        let recall = bench.ask_with(&heard(question), Some(0));
-        assert_ne!(recall.verdict, Verdict::Nothing, "{question}");
+        let recall = bench.ask_with(&request_with_times(question), Some(0));
+        assert_ne!(recall.verdict, RelevanceVerdict::Nothing, "{question}");
         assert!(
             recall.results[0].shown,
             "{question}: {:?}",
             recall.results[0]
         );
-        let ids = Bench::ids(&recall);
+        let ids = EngineBench::ids(&recall);
         ids.into_iter().map(str::to_owned).collect::<Vec<_>>()
     };
     assert_eq!(ids("what did we decide on november 2nd"), ["cents"]);
@@ -301,37 +306,43 @@ pub(super) fn a_time_that_is_named_is_a_filter() {
         ids("what was decided between 1 and 10 november")[0],
         "cents"
     );
-    // All of a time: the oldest first.
+    // A question about all of a time lists the oldest first.
     assert_eq!(
         ids("what happened in november"),
         ["cents", "tent", "release"]
     );
-    // A day may be that of what is told.
+    // A date may be that of what a record describes.
     assert_eq!(ids("what ends on 4 december")[0], "due");
-    // Of a question about something else a time alone puts no line into a prompt.
-    let recall = bench.ask_with(&heard("what did Johanna paint in september 2025"), Some(3));
-    assert_eq!(Bench::ids(&recall), ["due"]);
-    assert!(recall.verdict != Verdict::Nothing && !recall.results[0].shown);
+    // If the question is also about something else, a time alone puts no line into a prompt.
+    let recall = bench.ask_with(
+        &request_with_times("what did Johanna paint in september 2025"),
+        Some(3),
+    );
+    assert_eq!(EngineBench::ids(&recall), ["due"]);
+    assert!(recall.verdict != RelevanceVerdict::Nothing && !recall.results[0].shown);
 }
 
 #[test]
 pub(super) fn what_is_over_answers_no_more_tended_or_not() {
-    let mut bench = Bench::new();
+    let mut bench = EngineBench::new();
     let mut offer = record("offer", "The hotel offer costs 80 euros a night", 0, "n");
     offer.details = Some(json!({"type": "note", "expires_at": "2026-02-18T11:00:00Z"}));
     let mut pass = record("pass", "The hotel pass is valid for 80 nights", 0, "n");
     pass.metadata
         .insert("expires_at".into(), json!("2026-02-18T13:00:00Z"));
-    bench.keep(vec![offer, pass]);
-    let recall = bench.ask_with(&heard("what does the hotel cost a night"), Some(0));
-    assert_eq!(Bench::ids(&recall), ["pass"]);
+    bench.insert(vec![offer, pass]);
+    let recall = bench.ask_with(
+        &request_with_times("what does the hotel cost a night"),
+        Some(0),
+    );
+    assert_eq!(EngineBench::ids(&recall), ["pass"]);
 }
 
 #[test]
 pub(super) fn a_number_of_an_issue_is_certain_whatever_is_asked_of_it() {
-    let mut bench = Bench::new();
-    others(&mut bench);
-    bench.keep(vec![record(
+    let mut bench = EngineBench::new();
+    insert_unrelated_records(&mut bench);
+    bench.insert(vec![record(
         "fix",
         "Close the pager on SIGPIPE, see #1268",
         1,
@@ -339,9 +350,9 @@ pub(super) fn a_number_of_an_issue_is_certain_whatever_is_asked_of_it() {
     )]);
     for question in ["what was fixed in #1268", "why did we merge #1268"] {
         let recall = bench.ask(question, 2);
-        assert_eq!(Bench::ids(&recall)[0], "fix");
+        assert_eq!(EngineBench::ids(&recall)[0], "fix");
         assert!(
-            recall.results[0].shown && recall.verdict == Verdict::Relevant,
+            recall.results[0].shown && recall.verdict == RelevanceVerdict::Relevant,
             "{question}"
         );
     }
@@ -349,13 +360,13 @@ pub(super) fn a_number_of_an_issue_is_certain_whatever_is_asked_of_it() {
 
 #[test]
 pub(super) fn use_is_shown_by_what_is_said_after() {
-    let mut bench = Bench::new();
-    others(&mut bench);
+    let mut bench = EngineBench::new();
+    insert_unrelated_records(&mut bench);
     let text = "The checkout total is wrong where a coupon is counted per line, see rounding.rs";
-    let ids = inserted(&bench.keep(vec![record("told", text, 0, "n")]));
+    let ids = inserted_ids(&bench.insert(vec![record("told", text, 0, "n")]));
     let memory = bench.engine().snapshot();
     let question = "why is the checkout total wrong";
-    let shows = |said: &str| memory.shows_use(ids[0], question, said);
+    let shows = |said: &str| memory.has_evidence_of_use(ids[0], question, said);
     assert!(shows(&format!("as {} says", ids[0])));
     assert!(shows("I have changed src/rounding.rs"));
     assert!(shows("the coupon was counted twice"));
@@ -365,8 +376,8 @@ pub(super) fn use_is_shown_by_what_is_said_after() {
 
 #[test]
 pub(super) fn a_run_that_tells_no_step_crowds_neither_answers_nor_lists() {
-    let mut bench = Bench::new();
-    others(&mut bench);
+    let mut bench = EngineBench::new();
+    insert_unrelated_records(&mut bench);
     let question = "how was the coupon rounding put right";
     let run = |name: &str, steps: &[&str]| {
         let text = format!("{question}\nworked in 1 run\n{}", steps.join("\n"));
@@ -375,21 +386,21 @@ pub(super) fn a_run_that_tells_no_step_crowds_neither_answers_nor_lists() {
         run.details = Some(json!({"type": "outcome", "question": question, "steps": steps}));
         run
     };
-    bench.keep(vec![record(
+    bench.insert(vec![record(
         "fact",
         "The coupon is rounded once per cart",
         0,
         "n",
     )]);
     for number in 0..20 {
-        bench.keep(vec![run(&format!("bare-{number}"), &[])]);
+        bench.insert(vec![run(&format!("bare-{number}"), &[])]);
     }
-    bench.keep(vec![run("told", &["1. round per cart"])]);
+    bench.insert(vec![run("told", &["1. round per cart"])]);
     let recall = bench.ask(question, 0);
-    let ids = Bench::ids(&recall);
+    let ids = EngineBench::ids(&recall);
     assert!(ids.contains(&"fact") && ids.contains(&"told"), "{ids:?}");
     assert!(!ids.iter().any(|id| id.starts_with("bare")), "{ids:?}");
-    // Who asks for runs gets them.
+    // A filter for runs gets them.
     let runs = |filter: MemoryFilter| ListRequest {
         filter,
         ..ListRequest::default()
@@ -401,7 +412,7 @@ pub(super) fn a_run_that_tells_no_step_crowds_neither_answers_nor_lists() {
     let snapshot = bench.engine().snapshot();
     assert_eq!(snapshot.list(&runs(only.clone())).considered, 21);
     let listed = snapshot.list(&runs(MemoryFilter::default()));
-    let bare = |one: &MemoryRecord| one.is_bare_run();
+    let bare = |one: &MemoryRecord| one.is_run_without_steps();
     assert!(!listed.records.iter().any(bare));
     assert!(
         listed.notes[0].contains("20 of runs that tell no step"),
@@ -411,13 +422,17 @@ pub(super) fn a_run_that_tells_no_step_crowds_neither_answers_nor_lists() {
     let mut request = RecallRequest::new(question);
     request.filter = only;
     let recall = bench.ask_with(&request, Some(0));
-    assert!(Bench::ids(&recall).iter().any(|id| id.starts_with("bare")));
+    assert!(
+        EngineBench::ids(&recall)
+            .iter()
+            .any(|id| id.starts_with("bare"))
+    );
 }
 
 #[test]
 pub(super) fn what_is_plainly_asked_for_comes_before_what_is_as_near() {
-    let mut bench = Bench::new();
-    others(&mut bench);
+    let mut bench = EngineBench::new();
+    insert_unrelated_records(&mut bench);
     let told = "The backup of the cart database goes to the second disk each night";
     let mut note = record("note", told, 0, "n");
     note.embedding = Some(Embedding::new(space(), vector(0, 0.0)));
@@ -428,14 +443,19 @@ pub(super) fn what_is_plainly_asked_for_comes_before_what_is_as_near() {
         "n",
     );
     decided.details = Some(json!({"type": "decision"}));
-    bench.keep(vec![note, decided]);
+    bench.insert(vec![note, decided]);
     let recall = bench.ask(
         "where does the backup of the cart database go each night",
         0,
     );
-    assert_eq!(Bench::ids(&recall)[0], "note");
+    assert_eq!(EngineBench::ids(&recall)[0], "note");
     let recall = bench.ask("what did we decide on the backup of the cart database", 0);
-    assert_eq!(Bench::ids(&recall)[0], "decided", "{:?}", recall.results[0]);
+    assert_eq!(
+        EngineBench::ids(&recall)[0],
+        "decided",
+        "{:?}",
+        recall.results[0]
+    );
     let why = &recall.results[0].why;
     assert!(why.signals.iter().any(|part| part.name == "asked_type"));
     let sum: f32 = why.signals.iter().map(|part| part.contribution).sum();
@@ -444,11 +464,11 @@ pub(super) fn what_is_plainly_asked_for_comes_before_what_is_as_near() {
 
 #[test]
 pub(super) fn a_filter_of_types_admits_what_a_person_calls_so() {
-    let mut bench = Bench::new();
-    bench.keep(vec![
+    let mut bench = EngineBench::new();
+    bench.insert(vec![
         record("note", "The deploy needs a key", 0, ""),
-        prompt("asked", "why did the deploy fail", "s"),
-        answer("told", "The deploy failed for want of a key.", "s"),
+        prompt_record("asked", "why did the deploy fail", "s"),
+        answer_record("told", "The deploy failed for want of a key.", "s"),
     ]);
     let snapshot = bench.engine().snapshot();
     for (types, expected) in [
@@ -478,27 +498,31 @@ pub(super) fn a_filter_of_types_admits_what_a_person_calls_so() {
     }
 }
 
-/// Beside the question, and no answer: about somebody else, or without the number asked for.
+/// Near the question, and no answer: about somebody else, or without the number asked for.
 #[test]
 pub(super) fn a_near_miss_is_related_and_not_likely() {
-    let mut bench = Bench::new();
-    others(&mut bench);
-    bench.keep(vec![record(
+    let mut bench = EngineBench::new();
+    insert_unrelated_records(&mut bench);
+    bench.insert(vec![record(
         "olga",
         "Olga plays chess at the club",
         0,
         "notes",
     )]);
     for (question, verdict, lacks) in [
-        ("does Olga play chess at the club", Verdict::Relevant, None),
+        (
+            "does Olga play chess at the club",
+            RelevanceVerdict::Relevant,
+            None,
+        ),
         (
             "how old is Olga who plays chess",
-            Verdict::Weak,
-            Some("tells no number"),
+            RelevanceVerdict::Weak,
+            Some("has no number"),
         ),
         (
             "does our Marek play chess at the club",
-            Verdict::Weak,
+            RelevanceVerdict::Weak,
             Some("does not name marek"),
         ),
     ] {
@@ -517,8 +541,8 @@ pub(super) fn a_near_miss_is_related_and_not_likely() {
 pub(super) fn what_a_run_left_answers_where_any_of_its_records_does() {
     let question = "fix the bug in the auth module";
     let score = |run: Option<&str>| {
-        let mut bench = Bench::new();
-        others(&mut bench);
+        let mut bench = EngineBench::new();
+        insert_unrelated_records(&mut bench);
         let one = |name: &str, text: &str, source: MemorySource| {
             let mut one = record(name, text, 0, "");
             (one.source, one.kind) = (source, MemoryKind::Strategy);
@@ -534,7 +558,7 @@ pub(super) fn what_a_run_left_answers_where_any_of_its_records_does() {
         };
         let step = "the auth tests pass since a mutex holds each refresh";
         let left = format!("fix the race of the logins\nworked\n1. {step}");
-        bench.keep(vec![
+        bench.insert(vec![
             one("told", "the auth race is gone", MemorySource::WorkerResult),
             one("step", step, MemorySource::WorkerResult),
             one("left", &left, MemorySource::TrajectoryOutcome),
@@ -545,7 +569,7 @@ pub(super) fn what_a_run_left_answers_where_any_of_its_records_does() {
         let left = found.next().expect("it is found").clone();
         let sum: f32 = left.why.signals.iter().map(|part| part.contribution).sum();
         assert!((1.0 / (1.0 + (-sum).exp()) - left.score).abs() < 1e-4);
-        (Bench::ids(&recall)[0].to_owned(), left.score)
+        (EngineBench::ids(&recall)[0].to_owned(), left.score)
     };
     let ((first, together), (_, apart)) = (score(Some("r-7")), score(None));
     assert_eq!(first, "left");

@@ -1,21 +1,22 @@
-//! Of two records that contradict each other both answer, and the newer stands directly above.
+//! Of two records that contradict each other both answer, and the newer comes directly above.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use chrono::Duration;
 use reprise_simulation::SimDisk;
-use reprise_types::{Embedding, Recall, RecallRequest, RecordId, parse_timestamp};
+use reprise_types::{Embedding, RecallRequest, RecallResponse, RecordId, parse_timestamp};
 
-use super::{Bench, DIMENSIONS, inserted, record, space, vector, week};
-use crate::marks::CONTRARY;
-use crate::{Engine, EngineOptions, ForgetSelector, judged};
+use super::{DIMENSIONS, EngineBench, inserted_ids, record, space, vector, week};
+use crate::snapshot::annotation_index::CONTRADICTED;
+use crate::{Engine, EngineOptions, ForgetSelector, apply_judgements};
 
 const ASKED: &str = "How long is the timeout of the login page?";
 
-/// A memory in which the older of two stands above the newer, and something between them.
-fn disputed() -> (Bench, [RecordId; 3]) {
-    let mut bench = Bench::new();
+/// Builds a memory in which the older of two ranks above the newer, with another record between
+/// them.
+fn memory_with_disputed_records() -> (EngineBench, [RecordId; 3]) {
+    let mut bench = EngineBench::new();
     let nearby = |name: &str, text: &str, nudge: f32| {
         let mut record = record(name, text, 0, "tue");
         record.embedding = Some(Embedding::new(space(), vector(0, nudge)));
@@ -29,13 +30,13 @@ fn disputed() -> (Bench, [RecordId; 3]) {
         nearby("t-45", "The timeout of the login page is 45 seconds", 0.9),
         nearby("shed", "the shed was painted green", 5.0),
     ] {
-        ids.extend(inserted(&bench.keep(vec![kept])));
+        ids.extend(inserted_ids(&bench.insert(vec![kept])));
     }
     bench.now += Duration::seconds(1);
     (bench, [ids[0], ids[2], ids[3]])
 }
 
-fn scores(recall: &Recall) -> Vec<(RecordId, u32)> {
+fn scores(recall: &RecallResponse) -> Vec<(RecordId, u32)> {
     let results = recall.results.iter();
     let scores = results.map(|found| (found.record.id, found.score.to_bits()));
     scores.collect()
@@ -43,20 +44,20 @@ fn scores(recall: &Recall) -> Vec<(RecordId, u32)> {
 
 #[test]
 pub(super) fn of_two_that_contradict_each_other_the_newer_stands_directly_above_the_older() {
-    let (mut bench, [old, new, _]) = disputed();
+    let (mut bench, [old, new, _]) = memory_with_disputed_records();
     let before = bench.ask(ASKED, 0);
     let first = ["t-30", "page", "t-90"];
-    assert_eq!(Bench::ids(&before)[..3], first);
+    assert_eq!(EngineBench::ids(&before)[..3], first);
     let now = bench.now;
     let pairs = [(old, new), (new, new)];
-    let (at, count) = bench.engine().contradict(&pairs, now).unwrap();
+    let (at, count) = bench.engine().mark_contradictions(&pairs, now).unwrap();
     assert_eq!(count, 1);
     for round in 0..3 {
         if round == 1 {
             bench.engine().checkpoint().unwrap();
         }
         let answer = bench.ask(ASKED, 0);
-        assert_eq!(Bench::ids(&answer)[..3], ["t-90", "t-30", "page"]);
+        assert_eq!(EngineBench::ids(&answer)[..3], ["t-90", "t-30", "page"]);
         let [newer, older] = &answer.results[..2] else {
             panic!("{answer:?}");
         };
@@ -66,32 +67,41 @@ pub(super) fn of_two_that_contradict_each_other_the_newer_stands_directly_above_
         let parts = newer.why.signals.iter();
         let logit: f32 = parts.map(|part| part.contribution).sum();
         assert!((1.0 / (1.0 + (-logit).exp()) - newer.score).abs() < 1e-4);
-        // Another judge does not part them.
+        // Another judge does not separate them.
         let mut answer = answer;
-        assert!(judged(&mut answer, &[0.1, 0.9, 0.2], 10));
-        assert_eq!(Bench::ids(&answer)[..2], ["t-90", "t-30"]);
-        // As of before it was noted they stand as they stood, and the older is found.
+        assert!(apply_judgements(&mut answer, &[0.1, 0.9, 0.2], 10));
+        assert_eq!(EngineBench::ids(&answer)[..2], ["t-90", "t-30"]);
+        // As of an instant before it was noted they rank as they did, and the older is found.
         let mut request = RecallRequest::new(ASKED);
         request.as_of = Some(now - Duration::milliseconds(1));
         let then = bench.ask_with(&request, Some(0));
-        assert_eq!(Bench::ids(&then)[..3], first);
+        assert_eq!(EngineBench::ids(&then)[..3], first);
         assert!(bench.engine().snapshot().links(old).is_empty());
         let report = bench.engine().check().unwrap();
         assert!(report.findings.is_empty(), "{report:?}");
         bench.reopen();
     }
     bench.engine().compact().unwrap();
-    assert_eq!(Bench::ids(&bench.ask(ASKED, 0))[..2], ["t-90", "t-30"]);
+    assert_eq!(
+        EngineBench::ids(&bench.ask(ASKED, 0))[..2],
+        ["t-90", "t-30"]
+    );
     bench.now += Duration::seconds(1);
     let now = bench.now;
-    let back = bench.engine().take_back_contradictions(at, now).unwrap();
+    let back = bench.engine().undo_contradictions(at, now).unwrap();
     assert_eq!(back, [[old, new]]);
     assert_eq!(scores(&bench.ask(ASKED, 0)), scores(&before));
-    // What was taken back is not noted again.
-    assert_eq!(bench.engine().contradict(&pairs, now).unwrap().1, 0);
+    // An undone contradiction is not noted again.
+    assert_eq!(
+        bench.engine().mark_contradictions(&pairs, now).unwrap().1,
+        0
+    );
     bench.engine().compact().unwrap();
     bench.reopen();
-    assert_eq!(bench.engine().contradict(&pairs, now).unwrap().1, 0);
+    assert_eq!(
+        bench.engine().mark_contradictions(&pairs, now).unwrap().1,
+        0
+    );
     let noted = bench.engine().snapshot().contradictions();
     assert_eq!((noted.len(), noted[0].at_micros), (1, at));
     assert!(noted[0].undone_micros.is_some());
@@ -99,19 +109,19 @@ pub(super) fn of_two_that_contradict_each_other_the_newer_stands_directly_above_
 
 #[test]
 pub(super) fn the_newest_of_several_stands_first_and_what_was_said_of_a_pair_ends_with_it() {
-    let (mut bench, [old, new, newest]) = disputed();
+    let (mut bench, [old, new, newest]) = memory_with_disputed_records();
     let now = bench.now;
     let pairs = [(old, new), (old, newest), (new, newest)];
-    bench.engine().contradict(&pairs, now).unwrap();
+    bench.engine().mark_contradictions(&pairs, now).unwrap();
     let order = ["t-45", "t-90", "t-30", "page"];
     let answer = bench.ask(ASKED, 0);
-    assert_eq!(Bench::ids(&answer)[..4], order);
+    assert_eq!(EngineBench::ids(&answer)[..4], order);
     assert_eq!(answer.results[2].why.contradicted_by, Some(newest));
-    // Somebody says that the first two are no contradiction.
-    bench.engine().set_apart(new, old, now).unwrap();
+    // Somebody marks the first two as different.
+    bench.engine().mark_distinct(new, old, now).unwrap();
     bench.now += Duration::seconds(1);
     let now = bench.now;
-    let held = |bench: &mut Bench| {
+    let held = |bench: &mut EngineBench| {
         let noted = bench.engine().snapshot().contradictions().into_iter();
         noted.filter(|one| one.undone_micros.is_none()).count()
     };
@@ -124,7 +134,7 @@ pub(super) fn the_newest_of_several_stands_first_and_what_was_said_of_a_pair_end
         "tue",
     );
     corrected.supersedes = Some(newest);
-    bench.keep(vec![corrected]);
+    bench.insert(vec![corrected]);
     let answer = bench.ask(ASKED, 0);
     assert!(
         answer
@@ -139,17 +149,20 @@ pub(super) fn the_newest_of_several_stands_first_and_what_was_said_of_a_pair_end
 
 #[test]
 pub(super) fn of_one_record_eight_newer_ones_are_noted_and_in_one_call_no_more() {
-    let mut bench = Bench::new();
+    let mut bench = EngineBench::new();
     let kept = (0..10).map(|n| {
         let text = format!("The timeout of the login page is {n} seconds");
         record(&format!("t-{n}"), &text, 0, "tue")
     });
-    let ids = inserted(&bench.keep(kept.collect()));
+    let ids = inserted_ids(&bench.insert(kept.collect()));
     let (old, newer) = ids.split_first().unwrap();
     let pairs: Vec<_> = newer.iter().map(|newer| (*old, *newer)).collect();
     let now = bench.now;
     for expected in [8, 0] {
-        assert_eq!(bench.engine().contradict(&pairs, now).unwrap().1, expected);
+        assert_eq!(
+            bench.engine().mark_contradictions(&pairs, now).unwrap().1,
+            expected
+        );
     }
 }
 
@@ -162,31 +175,31 @@ pub(super) fn who_says_that_two_are_different_is_heeded_at_once_and_later() {
     let mut engine = Engine::open(Arc::new(disk.clone()), path, &options)
         .unwrap()
         .0;
-    let ids = inserted(&engine.observe(week(), None, now).unwrap());
+    let ids = inserted_ids(&engine.observe(week(), None, now).unwrap());
     let held = |engine: &Engine| {
         let noted = engine.snapshot().contradictions().into_iter();
         noted.filter(|one| one.undone_micros.is_none()).count()
     };
-    // Both directions end in the commit that says so.
+    // Both directions end in the commit that marks them as different.
     let both = [(ids[0], ids[1]), (ids[1], ids[0])];
-    assert_eq!(engine.contradict(&both, now).unwrap().1, 2);
-    let syncs = disk.syncs();
-    assert!(engine.set_apart(ids[1], ids[0], now).unwrap());
-    assert_eq!((held(&engine), disk.syncs() - syncs), (0, 1));
-    // What an older build noted all the same ends once it is said again.
+    assert_eq!(engine.mark_contradictions(&both, now).unwrap().1, 2);
+    let syncs = disk.sync_count();
+    assert!(engine.mark_distinct(ids[1], ids[0], now).unwrap());
+    assert_eq!((held(&engine), disk.sync_count() - syncs), (0, 1));
+    // A contradiction that an older build noted all the same ends once they are marked again.
     let noted = vec![(ids[0], ids[1])];
-    engine.link_all_as(CONTRARY, noted, now).unwrap();
-    assert!(!engine.set_apart(ids[0], ids[1], now).unwrap());
+    engine.link_all_with(CONTRADICTED, noted, now).unwrap();
+    assert!(!engine.mark_distinct(ids[0], ids[1], now).unwrap());
     assert_eq!(held(&engine), 0);
-    // A plan from before that notes nothing.
-    assert!(engine.set_apart(ids[3], ids[4], now).unwrap());
-    let late = engine.contradict(&[(ids[3], ids[4])], now);
+    // An older plan notes nothing.
+    assert!(engine.mark_distinct(ids[3], ids[4], now).unwrap());
+    let late = engine.mark_contradictions(&[(ids[3], ids[4])], now);
     assert_eq!((late.unwrap().1, held(&engine)), (0, 0));
 }
 
 #[test]
 pub(super) fn what_contradicts_an_answer_pushes_nothing_out_of_the_first_ten() {
-    let mut bench = Bench::new();
+    let mut bench = EngineBench::new();
     let mut kept = vec![record(
         "t-30",
         "The timeout of the login page is 30 seconds",
@@ -200,12 +213,12 @@ pub(super) fn what_contradicts_an_answer_pushes_nothing_out_of_the_first_ten() {
     let mut new = record("t-90", "it has been 90 since Friday", 0, "tue");
     new.embedding = Some(Embedding::new(space(), vector(0, 5.0)));
     kept.push(new);
-    let ids = inserted(&bench.keep(kept));
-    let asked = |bench: &mut Bench, top_k| {
+    let ids = inserted_ids(&bench.insert(kept));
+    let asked = |bench: &mut EngineBench, top_k| {
         let mut request = RecallRequest::new(ASKED);
         request.top_k = top_k;
         let answer = bench.ask_with(&request, Some(0));
-        let ids = Bench::ids(&answer).into_iter().map(str::to_owned);
+        let ids = EngineBench::ids(&answer).into_iter().map(str::to_owned);
         ids.collect::<Vec<_>>()
     };
     let before = asked(&mut bench, 10);
@@ -216,8 +229,12 @@ pub(super) fn what_contradicts_an_answer_pushes_nothing_out_of_the_first_ten() {
     let now = bench.now;
     bench
         .engine()
-        .contradict(&[(ids[0], ids[13])], now)
+        .mark_contradictions(&[(ids[0], ids[13])], now)
         .unwrap();
     assert_eq!(asked(&mut bench, 10), before);
+    // The older says that it is over, wherever the newer is.
+    let older = &bench.ask(ASKED, 0).results[0];
+    assert_eq!(older.why.contradicted_by, Some(ids[13]));
+    assert!(older.why.held_until.is_some());
     assert_eq!(asked(&mut bench, 20)[..2], ["t-90", "t-30"]);
 }

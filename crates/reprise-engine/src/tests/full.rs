@@ -1,5 +1,5 @@
-//! A disk that is full or fails for a while: whatever was being written, nothing acknowledged is
-//! lost, and once there is room the next write of any kind goes through.
+//! A disk that is full or fails for a while loses nothing that was acknowledged, whatever was being
+//! written, and once there is room the next write of any kind succeeds.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -9,17 +9,17 @@ use chrono::{DateTime, Duration, Utc};
 use reprise_simulation::SimDisk;
 use reprise_types::{Credit, RecordId, Revision, RunBeginning, RunEnding, parse_timestamp};
 
-use super::{DIMENSIONS, inserted, record, space, vector};
+use super::{DIMENSIONS, inserted_ids, record, space, vector};
 use crate::{CheckpointJob, CheckpointStep, Engine, EngineError, EngineOptions, ForgetSelector};
 
 /// A memory with something of everything to write on.
-struct Desk {
+struct WriteBench {
     engine: Engine,
     ids: Vec<RecordId>,
     now: DateTime<Utc>,
 }
 
-type Write = fn(&mut Desk) -> Result<(), EngineError>;
+type Write = fn(&mut WriteBench) -> Result<(), EngineError>;
 
 fn now() -> DateTime<Utc> {
     parse_timestamp("2026-02-16T09:00:00Z").unwrap()
@@ -47,11 +47,11 @@ fn ending(run: &str) -> RunEnding {
         used: Vec::new(),
         credit: Credit::Explicit,
         quality: None,
-        fail: None,
+        fail_kind: None,
     }
 }
 
-impl Desk {
+impl WriteBench {
     fn new(disk: &SimDisk) -> Self {
         let mut engine = open(disk);
         let mut records: Vec<_> = (0..6)
@@ -59,7 +59,7 @@ impl Desk {
             .collect();
         records[3].tags = vec!["old".into()];
         records[4].embedding = None;
-        let ids = inserted(&engine.observe(records, None, now()).unwrap());
+        let ids = inserted_ids(&engine.observe(records, None, now()).unwrap());
         engine.link(ids[0], ids[1], "blocks", now()).unwrap();
         for run in ["under way", "ended"] {
             engine.begin_run(&beginning(run), now()).unwrap();
@@ -73,7 +73,7 @@ impl Desk {
     }
 }
 
-/// Every way in which something reaches the file.
+/// Every way in which something is written to the file.
 const WRITES: [(&str, Write); 19] = [
     ("observe", |desk| {
         let records = vec![record("more", "one more text", 1, "s")];
@@ -94,7 +94,7 @@ const WRITES: [(&str, Write); 19] = [
     }),
     ("tag", |desk| {
         let tags = ["new".to_owned()];
-        desk.engine.tag(desk.ids[0], &tags, desk.now).map(drop)
+        desk.engine.set_tags(desk.ids[0], &tags, desk.now).map(drop)
     }),
     ("merge tags", |desk| {
         desk.engine.merge_tag("old", "merged", desk.now).map(drop)
@@ -109,7 +109,7 @@ const WRITES: [(&str, Write); 19] = [
     }),
     ("embed", |desk| {
         let late = vec![(desk.ids[4], space(), vector(4, 0.2))];
-        desk.engine.embed_late(late).map(drop)
+        desk.engine.insert_late_vectors(late).map(drop)
     }),
     ("begin", |desk| {
         desk.engine.begin_run(&beginning("another"), desk.now)
@@ -117,7 +117,7 @@ const WRITES: [(&str, Write); 19] = [
     ("step", |desk| {
         let used = [desk.ids[0]];
         desk.engine
-            .say_of_run(super::learning::step("under way", &used), desk.now)
+            .write_run_action(super::learning::step("under way", &used), desk.now)
     }),
     ("end", |desk| {
         desk.engine.end_run(&ending("under way"), desk.now)
@@ -136,7 +136,7 @@ const WRITES: [(&str, Write); 19] = [
         let Some(mut parts) = job.map(CheckpointJob::run).transpose()? else {
             return Ok(());
         };
-        while desk.engine.advance_checkpoint(&mut parts)? == CheckpointStep::Begun {}
+        while desk.engine.advance_checkpoint(&mut parts)? == CheckpointStep::MoreToWrite {}
         Ok(())
     }),
     ("compact", |desk| desk.engine.compact().map(drop)),
@@ -146,8 +146,8 @@ const WRITES: [(&str, Write); 19] = [
     }),
 ];
 
-/// Live records and everything that stands on them.
-fn shown(engine: &Engine) -> Vec<String> {
+/// Describes the live records with their tags and links.
+fn describe_records(engine: &Engine) -> Vec<String> {
     let snapshot = engine.snapshot();
     let records = snapshot.records().map(Result::unwrap);
     records
@@ -158,8 +158,8 @@ fn shown(engine: &Engine) -> Vec<String> {
         .collect()
 }
 
-/// Fails `write` once, then tries `next`, which must go through, and opens the file again.
-fn heals(
+/// Fails `write` once, then tries `next`, which must succeed, and opens the file again.
+fn assert_write_after_failure(
     (failing, write): (&str, Write),
     (following, next): (&str, Write),
     fail: fn(&SimDisk),
@@ -167,13 +167,13 @@ fn heals(
 ) {
     let place = format!("{failing}, then {following}");
     let disk = SimDisk::new();
-    let mut desk = Desk::new(&disk);
-    let before = shown(&desk.engine);
+    let mut desk = WriteBench::new(&disk);
+    let before = describe_records(&desk.engine);
     fail(&disk);
     let failed = write(&mut desk);
     assert!(failed.is_err(), "{place}: it should have failed");
     assert_eq!(
-        shown(&desk.engine),
+        describe_records(&desk.engine),
         before,
         "{place}: nothing was acknowledged"
     );
@@ -181,15 +181,15 @@ fn heals(
     if let Err(error) = next(&mut desk) {
         panic!("{place}: {error}");
     }
-    let after = shown(&desk.engine);
+    let after = describe_records(&desk.engine);
     drop(desk.engine);
     for survivor in [
-        disk.process_crash(),
+        disk.crash_process(),
         disk.crash(reprise_simulation::Crash::Prefix(0)),
     ] {
         let mut again = open(&survivor);
         assert_eq!(
-            shown(&again),
+            describe_records(&again),
             after,
             "{place}: what is there after a restart"
         );
@@ -202,7 +202,7 @@ fn heals(
 fn after_a_full_disk_any_write_goes_through_once_there_is_room() {
     for write in WRITES {
         for next in WRITES {
-            heals(
+            assert_write_after_failure(
                 write,
                 next,
                 |disk| disk.set_full(true),
@@ -216,18 +216,18 @@ fn after_a_full_disk_any_write_goes_through_once_there_is_room() {
 fn after_a_failed_sync_any_write_goes_through() {
     for write in WRITES {
         for next in WRITES {
-            heals(
+            assert_write_after_failure(
                 write,
                 next,
-                |disk| disk.fail_sync(disk.syncs(), ErrorKind::Other),
+                |disk| disk.fail_sync(disk.sync_count(), ErrorKind::Other),
                 |_| {},
             );
         }
     }
 }
 
-/// A branch of `parent` with records, a correction and a tag of its own.
-fn branched(parent: &Desk) -> Desk {
+/// Builds a branch of `parent` with records, a correction and a tag of its own.
+fn branch_of(parent: &WriteBench) -> WriteBench {
     let mut engine = open(&SimDisk::new());
     parent
         .engine
@@ -239,8 +239,8 @@ fn branched(parent: &Desk) -> Desk {
     records[2].supersedes = Some(parent.ids[2]);
     engine.observe(records, None, parent.now).unwrap();
     let tags = ["theirs".to_owned()];
-    engine.tag(parent.ids[0], &tags, parent.now).unwrap();
-    Desk {
+    engine.set_tags(parent.ids[0], &tags, parent.now).unwrap();
+    WriteBench {
         engine,
         ids: parent.ids.clone(),
         now: parent.now,
@@ -250,30 +250,45 @@ fn branched(parent: &Desk) -> Desk {
 #[test]
 fn a_merge_that_is_cut_off_anywhere_is_finished_by_the_next_one() {
     let dry = SimDisk::new();
-    let mut desk = Desk::new(&dry);
-    let branch = branched(&desk);
-    let (before, first) = (shown(&desk.engine), dry.syncs());
-    let merged = desk.engine.merge(&branch.engine.snapshot(), desk.now);
+    let mut desk = WriteBench::new(&dry);
+    let branch = branch_of(&desk);
+    let (before, first) = (describe_records(&desk.engine), dry.sync_count());
+    let merged = desk
+        .engine
+        .merge_branch(&branch.engine.snapshot(), desk.now);
     assert_eq!(merged.unwrap().added, 3);
-    let (whole, last) = (shown(&desk.engine), dry.syncs());
+    let (whole, last) = (describe_records(&desk.engine), dry.sync_count());
     assert_eq!(last - first, 1, "records and tags in one commit");
     for sync in first..last {
         let disk = SimDisk::new();
-        let mut desk = Desk::new(&disk);
-        let branch = branched(&desk);
+        let mut desk = WriteBench::new(&disk);
+        let branch = branch_of(&desk);
         disk.cut_power_at_sync(sync);
-        let merged = desk.engine.merge(&branch.engine.snapshot(), desk.now);
+        let merged = desk
+            .engine
+            .merge_branch(&branch.engine.snapshot(), desk.now);
         assert!(merged.is_err());
         drop(desk);
-        for crash in (0..=disk.pending()).step_by(7).chain([disk.pending()]) {
+        for crash in (0..=disk.pending_bytes())
+            .step_by(7)
+            .chain([disk.pending_bytes()])
+        {
             let mut engine = open(&disk.crash(reprise_simulation::Crash::Prefix(crash)));
-            let there = shown(&engine);
+            let there = describe_records(&engine);
             let lost = before.iter().filter(|text| !there.contains(text));
-            // The corrected one and the tagged one read otherwise once they are merged.
+            // The corrected record and the tagged one differ once they are merged.
             assert!(lost.count() <= 2, "sync {sync}: {there:?}");
-            engine.merge(&branch.engine.snapshot(), now()).unwrap();
-            assert_eq!(shown(&engine).len(), whole.len(), "sync {sync}, {crash}");
-            let again = engine.merge(&branch.engine.snapshot(), now()).unwrap();
+            engine
+                .merge_branch(&branch.engine.snapshot(), now())
+                .unwrap();
+            assert_eq!(
+                describe_records(&engine).len(),
+                whole.len(),
+                "sync {sync}, {crash}"
+            );
+            let again = engine
+                .merge_branch(&branch.engine.snapshot(), now())
+                .unwrap();
             assert_eq!(
                 (again.added, again.retagged),
                 (0, 0),

@@ -1,16 +1,16 @@
-//! Keeping, recalling, forgetting within one run.
+//! Writing, recalling and forgetting in one process.
 
 use super::*;
-use crate::ForgetSelector;
-use reprise_types::{Degraded, Embedding, MemoryFilter, RejectReason, Verdict};
+use crate::{ForgetSelector, RecallCall};
+use reprise_types::{DegradedPart, Embedding, MemoryFilter, RejectReason, RelevanceVerdict};
 
 #[test]
 pub(super) fn what_resonates_comes_first_and_says_why() {
-    let mut bench = Bench::new();
-    inserted(&bench.keep(week()));
+    let mut bench = EngineBench::new();
+    inserted_ids(&bench.insert(week()));
     let recall = bench.ask("a bug in the auth module", 0);
     let first = &recall.results[0];
-    assert_eq!(first.record.external_id("batch"), Some("auth-2"));
+    assert_eq!(first.record.find_external_id("batch"), Some("auth-2"));
     assert_eq!(first.why.matched_words, ["auth"]);
     assert!(first.why.raw_distance.unwrap() < 0.1);
     assert_eq!(
@@ -37,21 +37,24 @@ pub(super) fn what_resonates_comes_first_and_says_why() {
 
 #[test]
 pub(super) fn other_words_are_doubted_by_meaning_alone() {
-    let mut bench = Bench::new();
+    let mut bench = EngineBench::new();
     let others = (0..210).map(|n| {
         let text = format!("Ticket {n} was closed on the same day");
         record(&format!("t{n}"), &text, 2 + n % 5, &format!("s{n}"))
     });
     let mut records: Vec<NewRecord> = others.collect();
     records.push(record("fact", "The boiler loses pressure", 0, "home"));
-    inserted(&bench.keep(records));
+    inserted_ids(&bench.insert(records));
     let near = in_other_words(&mut bench, 0.7);
-    assert_eq!(near.results[0].record.external_id("batch"), Some("fact"));
+    assert_eq!(
+        near.results[0].record.find_external_id("batch"),
+        Some("fact")
+    );
     assert!(near.results[0].why.matched_words.is_empty());
     assert!(!near.nothing_relevant, "{}", near.results[0].score);
     let far = in_other_words(&mut bench, 0.3);
     assert!(far.nothing_relevant, "{}", far.results[0].score);
-    let doubt = |recall: &Recall| {
+    let doubt = |recall: &RecallResponse| {
         let mut signals = recall.results[0].why.signals.iter();
         signals
             .find(|signal| signal.name == "doubt")
@@ -63,24 +66,24 @@ pub(super) fn other_words_are_doubted_by_meaning_alone() {
 
 #[test]
 pub(super) fn the_only_record_is_an_answer_where_it_is_near_alone() {
-    let mut bench = Bench::new();
-    inserted(&bench.keep(vec![record("fact", "The boiler loses pressure", 0, "home")]));
-    let verdict = |bench: &mut Bench, cosine| in_other_words(bench, cosine).verdict;
-    assert_eq!(verdict(&mut bench, 0.7), Verdict::Relevant);
-    assert_eq!(verdict(&mut bench, 0.45), Verdict::Weak);
-    assert_ne!(verdict(&mut bench, 0.22), Verdict::Relevant);
-    assert_eq!(verdict(&mut bench, 0.05), Verdict::Nothing);
+    let mut bench = EngineBench::new();
+    inserted_ids(&bench.insert(vec![record("fact", "The boiler loses pressure", 0, "home")]));
+    let verdict = |bench: &mut EngineBench, cosine| in_other_words(bench, cosine).verdict;
+    assert_eq!(verdict(&mut bench, 0.7), RelevanceVerdict::Relevant);
+    assert_eq!(verdict(&mut bench, 0.45), RelevanceVerdict::Weak);
+    assert_ne!(verdict(&mut bench, 0.22), RelevanceVerdict::Relevant);
+    assert_eq!(verdict(&mut bench, 0.05), RelevanceVerdict::Nothing);
 }
 
-/// A question without a word of "The boiler loses pressure", so near to it.
-fn in_other_words(bench: &mut Bench, cosine: f32) -> Recall {
+/// Asks without a word of "The boiler loses pressure", at this cosine to it.
+fn in_other_words(bench: &mut EngineBench, cosine: f32) -> RecallResponse {
     let mut query = vec![0.0; DIMENSIONS];
     query[0] = cosine;
     query[7] = -(1.0 - cosine * cosine).sqrt();
     let request = RecallRequest::new("why is the heating off");
     let (space, id) = (space(), RecallId::from_u128(1));
     let snapshot = bench.engine().snapshot();
-    snapshot.recall(&request, Some((&space, &query)), id, &Unlearned)
+    snapshot.recall(&RecallCall::new(&request, id, &NoLearning).with_vectors(&[(&space, &query)]))
 }
 
 #[test]
@@ -91,8 +94,8 @@ pub(super) fn a_chat_does_not_bury_the_lesson_that_answers() {
         lesson.source = MemorySource::WorkerResult;
         lesson
     };
-    let mut bench = Bench::new();
-    inserted(&bench.keep(vec![
+    let mut bench = EngineBench::new();
+    inserted_ids(&bench.insert(vec![
         lesson("the staging database is reset every night", 0),
         lesson("payments are retried with an idempotency key", 2),
         lesson("web pods need 512 MB", 4),
@@ -112,14 +115,14 @@ pub(super) fn a_chat_does_not_bury_the_lesson_that_answers() {
             turn.source = MemorySource::WorkerResult;
         }
     }
-    inserted(&bench.keep(chat.into()));
+    inserted_ids(&bench.insert(chat.into()));
     let beside = bench.ask("when is staging wiped", 0);
     let [before, after] = [&alone, &beside].map(|recall| &recall.results[0]);
     assert_eq!(
         after.record.id,
         before.record.id,
         "{:?}",
-        Bench::ids(&beside)
+        EngineBench::ids(&beside)
     );
     assert!(
         after.score > 0.5 * before.score,
@@ -133,7 +136,7 @@ pub(super) fn a_chat_does_not_bury_the_lesson_that_answers() {
 
 #[test]
 pub(super) fn stats_say_what_form_the_records_have() {
-    let mut bench = Bench::new();
+    let mut bench = EngineBench::new();
     let mut records: Vec<NewRecord> = (0..4)
         .map(|n| record(&format!("c{n}"), "two words", 1, "chat"))
         .collect();
@@ -146,9 +149,9 @@ pub(super) fn stats_say_what_form_the_records_have() {
         2,
         "log",
     ));
-    inserted(&bench.keep(records));
+    inserted_ids(&bench.insert(records));
     let stats = bench.engine().stats();
-    // Four of five stand among answers, the fifth has no neighbour.
+    // Four of five are among answers, the fifth has no neighbour.
     assert!((stats.dialogue - 0.8).abs() < 1e-6, "{}", stats.dialogue);
     assert!(
         (2.0..3.0).contains(&stats.words_mean),
@@ -159,10 +162,10 @@ pub(super) fn stats_say_what_form_the_records_have() {
 
 #[test]
 pub(super) fn a_second_copy_is_a_duplicate_and_changes_nothing() {
-    let mut bench = Bench::new();
-    let ids = inserted(&bench.keep(week()));
+    let mut bench = EngineBench::new();
+    let ids = inserted_ids(&bench.insert(week()));
     let bytes = std::fs::metadata(bench.path()).unwrap().len();
-    let again = bench.keep(week());
+    let again = bench.insert(week());
     let expected: Vec<_> = ids
         .iter()
         .map(|id| WriteOutcome::Duplicate {
@@ -174,14 +177,14 @@ pub(super) fn a_second_copy_is_a_duplicate_and_changes_nothing() {
     assert_eq!(std::fs::metadata(bench.path()).unwrap().len(), bytes);
     let twice = vec![record("x", "one", 1, "s"), record("x", "two", 1, "s")];
     assert!(matches!(
-        bench.keep(twice).as_slice(),
+        bench.insert(twice).as_slice(),
         [WriteOutcome::Inserted { id }, WriteOutcome::Duplicate { of, differs: true }] if id == of
     ));
 }
 
 #[test]
 pub(super) fn a_bad_record_is_refused_alone() {
-    let mut bench = Bench::new();
+    let mut bench = EngineBench::new();
     let mut bad = record("bad", "text", 0, "s");
     bad.embedding = Some(Embedding::new(space(), vec![f32::NAN; DIMENSIONS]));
     let mut wide = record("wide", "text", 0, "s");
@@ -194,7 +197,7 @@ pub(super) fn a_bad_record_is_refused_alone() {
     ));
     let mut orphan = record("orphan", "text", 0, "s");
     orphan.supersedes = Some(RecordId::from_u128(7));
-    let outcomes = bench.keep(vec![bad, record("good", "text", 0, "s"), wide, orphan]);
+    let outcomes = bench.insert(vec![bad, record("good", "text", 0, "s"), wide, orphan]);
     assert!(matches!(
         &outcomes[0],
         WriteOutcome::Rejected {
@@ -219,11 +222,11 @@ pub(super) fn a_bad_record_is_refused_alone() {
 
 #[test]
 pub(super) fn without_a_query_vector_words_answer_and_say_so() {
-    let mut bench = Bench::new();
-    bench.keep(week());
+    let mut bench = EngineBench::new();
+    bench.insert(week());
     let recall = bench.ask_with(&RecallRequest::new("Lisbon hotels"), None);
-    assert_eq!(Bench::ids(&recall)[0], "trip-1");
-    assert_eq!(recall.degraded, [Degraded::NoQueryVector]);
+    assert_eq!(EngineBench::ids(&recall)[0], "trip-1");
+    assert_eq!(recall.degraded, [DegradedPart::NoQueryVector]);
     let other = EmbeddingSpace {
         version: "2".into(),
         ..space()
@@ -232,48 +235,49 @@ pub(super) fn without_a_query_vector_words_answer_and_say_so() {
     let request = RecallRequest::new("Lisbon hotels");
     let snapshot = bench.engine().snapshot();
     let id = RecallId::from_u128(1);
-    let mixed = snapshot.recall(&request, Some((&other, &query)), id, &Unlearned);
+    let mixed = snapshot
+        .recall(&RecallCall::new(&request, id, &NoLearning).with_vectors(&[(&other, &query)]));
     assert_eq!(
         mixed.degraded,
-        [Degraded::NoQueryVector],
+        [DegradedPart::NoQueryVector],
         "spaces never mix"
     );
 }
 
 #[test]
 pub(super) fn unembedded_records_are_found_by_words_and_embedded_later() {
-    let mut bench = Bench::new();
+    let mut bench = EngineBench::new();
     let mut bare = record("bare", "the tangerine protocol", 5, "s");
     bare.embedding = None;
-    let id = inserted(&bench.keep(vec![bare]))[0];
-    bench.keep(week());
+    let id = inserted_ids(&bench.insert(vec![bare]))[0];
+    bench.insert(week());
     let recall = bench.ask("tangerine", 1);
-    assert_eq!(Bench::ids(&recall)[0], "bare");
-    assert_eq!(recall.degraded, [Degraded::UnembeddedRecords]);
+    assert_eq!(EngineBench::ids(&recall)[0], "bare");
+    assert_eq!(recall.degraded, [DegradedPart::UnembeddedRecords]);
     assert_eq!(
-        bench.engine().unembedded(10),
+        bench.engine().unembedded_records(10),
         [(id, "the tangerine protocol".to_owned())]
     );
     let late = vec![
         (id, space(), vector(5, 0.1)),
         (RecordId::from_u128(9), space(), vector(5, 0.1)),
     ];
-    assert_eq!(bench.engine().embed_late(late.clone()).unwrap(), 1);
+    assert_eq!(bench.engine().insert_late_vectors(late.clone()).unwrap(), 1);
     assert_eq!(
-        bench.engine().embed_late(late).unwrap(),
+        bench.engine().insert_late_vectors(late).unwrap(),
         0,
         "already embedded"
     );
-    assert!(bench.engine().unembedded(10).is_empty());
+    assert!(bench.engine().unembedded_records(10).is_empty());
     let recall = bench.ask("a citrus fruit", 5);
-    assert_eq!(Bench::ids(&recall)[0], "bare");
+    assert_eq!(EngineBench::ids(&recall)[0], "bare");
     assert!(recall.degraded.is_empty());
 }
 
 #[test]
 pub(super) fn the_forgotten_never_answer_and_never_come_back() {
-    let mut bench = Bench::new();
-    bench.keep(week());
+    let mut bench = EngineBench::new();
+    bench.insert(week());
     let now = bench.now;
     let by_session = ForgetSelector::Session("tue".into());
     assert_eq!(
@@ -302,19 +306,26 @@ pub(super) fn the_forgotten_never_answer_and_never_come_back() {
         1
     );
     let recall = bench.ask("auth race condition", 0);
-    assert!(!Bench::ids(&recall).iter().any(|id| id.starts_with("auth")));
+    assert!(
+        !EngineBench::ids(&recall)
+            .iter()
+            .any(|id| id.starts_with("auth"))
+    );
     assert!(matches!(
-        bench.keep(week())[1],
+        bench.insert(week())[1],
         WriteOutcome::Duplicate { .. }
     ));
     for _ in 0..2 {
         bench.engine().compact().unwrap();
         assert!(matches!(
-            bench.keep(week())[1],
+            bench.insert(week())[1],
             WriteOutcome::Duplicate { .. }
         ));
         assert_eq!(bench.engine().stats().live, 3);
-        assert_eq!(Bench::ids(&bench.ask("charged twice", 2))[0], "bill-1");
+        assert_eq!(
+            EngineBench::ids(&bench.ask("charged twice", 2))[0],
+            "bill-1"
+        );
         bench.reopen();
     }
     let bytes = std::fs::read(bench.path()).unwrap();
@@ -323,25 +334,28 @@ pub(super) fn the_forgotten_never_answer_and_never_come_back() {
 
 #[test]
 pub(super) fn a_correction_replaces_what_it_corrects() {
-    let mut bench = Bench::new();
-    let old = inserted(&bench.keep(vec![record("old", "the port is 8080", 3, "s")]))[0];
+    let mut bench = EngineBench::new();
+    let old = inserted_ids(&bench.insert(vec![record("old", "the port is 8080", 3, "s")]))[0];
     let before = bench.now;
     let mut new = record("new", "the port is 9090", 3, "s");
     new.supersedes = Some(old);
-    bench.keep(vec![new]);
+    bench.insert(vec![new]);
     let recall = bench.ask("which port", 3);
-    assert_eq!(Bench::ids(&recall), ["new"]);
+    assert_eq!(EngineBench::ids(&recall), ["new"]);
     let mut request = RecallRequest::new("which port");
     request.as_of = Some(before);
-    assert_eq!(Bench::ids(&bench.ask_with(&request, Some(3))), ["old"]);
+    assert_eq!(
+        EngineBench::ids(&bench.ask_with(&request, Some(3))),
+        ["old"]
+    );
 }
 
 #[test]
 pub(super) fn an_answer_about_the_past_is_the_answer_of_the_past() {
-    let mut bench = Bench::new();
+    let mut bench = EngineBench::new();
     let mut answers = Vec::new();
     for record in week() {
-        bench.keep(vec![record]);
+        bench.insert(vec![record]);
         let recall = bench.ask("auth race condition mutex", 0);
         answers.push((bench.now, recall.results));
     }
@@ -356,8 +370,8 @@ pub(super) fn an_answer_about_the_past_is_the_answer_of_the_past() {
 
 #[test]
 pub(super) fn the_forgotten_do_not_answer_about_the_past_either() {
-    let mut bench = Bench::new();
-    bench.keep(week());
+    let mut bench = EngineBench::new();
+    bench.insert(week());
     let before = bench.now;
     bench.now += Duration::seconds(1);
     let now = bench.now;
@@ -369,13 +383,17 @@ pub(super) fn the_forgotten_do_not_answer_about_the_past_either() {
     request.as_of = Some(before);
     let recall = bench.ask_with(&request, Some(2));
     assert!(!recall.results.is_empty() && recall.degraded.is_empty());
-    assert!(!Bench::ids(&recall).iter().any(|id| id.starts_with("bill")));
+    assert!(
+        !EngineBench::ids(&recall)
+            .iter()
+            .any(|id| id.starts_with("bill"))
+    );
 }
 
 #[test]
 pub(super) fn filters_and_limits_hold() {
-    let mut bench = Bench::new();
-    bench.keep(week());
+    let mut bench = EngineBench::new();
+    bench.insert(week());
     let mut request = RecallRequest::new("auth");
     request.filter = MemoryFilter {
         session_id: Some("thu".into()),
@@ -383,7 +401,11 @@ pub(super) fn filters_and_limits_hold() {
     };
     let recall = bench.ask_with(&request, Some(4));
     assert_eq!(recall.considered, 2);
-    assert!(Bench::ids(&recall).iter().all(|id| id.starts_with("trip")));
+    assert!(
+        EngineBench::ids(&recall)
+            .iter()
+            .all(|id| id.starts_with("trip"))
+    );
     request.filter = MemoryFilter {
         kinds: Some(vec![]),
         ..MemoryFilter::default()
@@ -407,13 +429,13 @@ pub(super) fn filters_and_limits_hold() {
         bench.ask_with(&RecallRequest::new(query), Some(0));
     }
     let long = "auth ".repeat(20_000);
-    assert_eq!(Bench::ids(&bench.ask(&long, 0))[0], "auth-2");
+    assert_eq!(EngineBench::ids(&bench.ask(&long, 0))[0], "auth-2");
 }
 
 #[test]
 pub(super) fn one_telling_of_a_thing_is_enough() {
-    let mut bench = Bench::new();
-    bench.keep(vec![
+    let mut bench = EngineBench::new();
+    bench.insert(vec![
         record("a", "deploy to staging", 1, "s"),
         record("b", "deploy to staging", 1, "t"),
         record("c", "deploy to production", 1, "u"),
@@ -423,7 +445,7 @@ pub(super) fn one_telling_of_a_thing_is_enough() {
 
 #[test]
 pub(super) fn a_reason_is_one_plain_line_of_what_speaks_for_a_record() {
-    let mut bench = Bench::new();
+    let mut bench = EngineBench::new();
     let mut told = week();
     told.push(record(
         "flag",
@@ -431,11 +453,11 @@ pub(super) fn a_reason_is_one_plain_line_of_what_speaks_for_a_record() {
         3,
         "fri",
     ));
-    // A neighbour explains a record where it is another voice's.
+    // A neighbour explains a record if it has another speaker.
     let mut answer = record("answer", "jemalloc, it works on musl", 3, "fri");
     answer.source = MemorySource::WorkerResult;
     told.push(answer);
-    inserted(&bench.keep(told));
+    inserted_ids(&bench.insert(told));
     let request = RecallRequest {
         top_k: 9,
         ..RecallRequest::new("the jemalloc flag on musl")
@@ -443,14 +465,14 @@ pub(super) fn a_reason_is_one_plain_line_of_what_speaks_for_a_record() {
     let recall = bench.ask_with(&request, Some(3));
     let reason = |external: &str| {
         let found = recall.results.iter();
-        let mut found = found.filter(|hit| hit.record.external_id("batch") == Some(external));
+        let mut found = found.filter(|hit| hit.record.find_external_id("batch") == Some(external));
         found.next().unwrap().why.reason.as_str()
     };
     let answer = reason("answer");
     assert!(answer.starts_with("same words: jemalloc, musl"), "{answer}");
     assert!(answer.contains(" in meaning"), "{answer}");
     assert!(
-        answer.contains("the record before it names flag"),
+        answer.contains("the previous memory contains: flag"),
         "{answer}"
     );
     for hit in &recall.results {
@@ -465,7 +487,7 @@ pub(super) fn a_reason_is_one_plain_line_of_what_speaks_for_a_record() {
 
 #[test]
 fn of_many_mistyped_words_few_are_looked_up() {
-    let mut bench = Bench::new();
+    let mut bench = EngineBench::new();
     let names = [
         "certificate",
         "database",
@@ -475,7 +497,7 @@ fn of_many_mistyped_words_few_are_looked_up() {
     ];
     let records = names.iter().zip(0..);
     let records = records.map(|(name, n)| record(name, &format!("the {name}"), n, "notes"));
-    inserted(&bench.keep(records.collect()));
+    inserted_ids(&bench.insert(records.collect()));
     let request = RecallRequest::new("certifciate databsae migratoin calednar prniter");
     let found = bench.ask_with(&request, None).results.into_iter();
     let by_words = found.filter(|found| !found.why.matched_words.is_empty());
@@ -484,7 +506,7 @@ fn of_many_mistyped_words_few_are_looked_up() {
 
 #[test]
 fn a_mistyped_word_finds_what_is_spelled_like_it_and_says_so() {
-    let mut bench = Bench::new();
+    let mut bench = EngineBench::new();
     let texts = [
         "The coffee machine is descaled every Friday",
         "The nightly export of the ledger goes to the gateway",
@@ -494,7 +516,7 @@ fn a_mistyped_word_finds_what_is_spelled_like_it_and_says_so() {
     ];
     let records = texts.iter().zip(0..);
     let records = records.map(|(text, n)| record(&n.to_string(), text, n, "notes"));
-    inserted(&bench.keep(records.collect()));
+    inserted_ids(&bench.insert(records.collect()));
     let mut first = |question: &str| {
         let request = RecallRequest::new(question);
         let mut found = bench.ask_with(&request, None).results.into_iter();
@@ -515,10 +537,13 @@ fn a_mistyped_word_finds_what_is_spelled_like_it_and_says_so() {
         let (words, reason, text) = first(typed);
         assert_eq!(text, texts[record], "{typed}");
         assert_eq!(words.join(" "), own);
-        assert!(reason.contains(&format!("{own}, for {typed}")), "{reason}");
+        for (own, typed) in own.split(' ').zip(typed.split(' ')) {
+            let said = format!("`{own}` is spelled like `{typed}`");
+            assert!(reason.contains(&said), "{reason}");
+        }
         assert!(!reason.contains("same words"), "{reason}");
     }
-    // Names of things are as they are written, and a word that is there is meant.
+    // Names of things are spelled as they are written, and a word that exists is not respelled.
     for exact in [
         "exprot.rs",
         "exprot_all",
@@ -534,7 +559,7 @@ fn a_mistyped_word_finds_what_is_spelled_like_it_and_says_so() {
 
 #[test]
 fn each_language_is_found_in_its_own_forms() {
-    let mut bench = Bench::new();
+    let mut bench = EngineBench::new();
     let texts = [
         "Die Sicherungen der Datenbanken werden nachts auf den Speicherger\u{e4}ten abgelegt",
         "La navegaci\u{f3}n fall\u{f3} porque los servidores no ten\u{ed}an memoria",
@@ -544,7 +569,7 @@ fn each_language_is_found_in_its_own_forms() {
     ];
     let records = texts.iter().zip(0..);
     let records = records.map(|(text, n)| record(&n.to_string(), text, n, "notes"));
-    inserted(&bench.keep(records.collect()));
+    inserted_ids(&bench.insert(records.collect()));
     for (question, record) in [
         ("Sicherung der Datenbank", 0),
         ("ein Geraet", 0),

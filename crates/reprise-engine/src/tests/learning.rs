@@ -1,15 +1,15 @@
-//! Outcomes through the engine: they move a ranking, survive every way to stop and start, and leave
-//! a state that a clean replay gives again.
+//! Outcomes through the engine: they change a ranking, survive every way to stop and start, and
+//! lead to a state that a clean replay reproduces.
 
 use std::path::Path;
 
 use super::*;
-use crate::{EngineError, ForgetSelector, LinkEnd, RunTurn};
+use crate::{EngineError, ForgetSelector, LinkEnd, RecallCall, RunAction};
 use reprise_simulation::{Crash, SimDisk};
 use reprise_store::Verify;
 use reprise_types::{
-    Credit, Embedding, LearningEngine, Receipt, Revision, RunBeginning, RunEnding, RunOutcome,
-    RunStep,
+    Credit, Embedding, LearningEngine, RecallReceipt, Revision, RunBeginning, RunEnding,
+    RunOutcome, RunStep,
 };
 
 fn query(axis: usize, nudge: f32) -> Embedding {
@@ -19,7 +19,7 @@ fn query(axis: usize, nudge: f32) -> Embedding {
     }
 }
 
-pub(super) fn outcome(run: usize, used: &[RecordId], quality: f32) -> RunOutcome {
+pub(super) fn run_outcome(run: usize, used: &[RecordId], quality: f32) -> RunOutcome {
     RunOutcome {
         begin: RunBeginning {
             run_id: format!("run-{run}"),
@@ -31,53 +31,56 @@ pub(super) fn outcome(run: usize, used: &[RecordId], quality: f32) -> RunOutcome
             used: used.to_vec(),
             credit: Credit::Explicit,
             quality: Some(quality),
-            fail: None,
+            fail_kind: None,
         },
     }
 }
 
-/// Forty runs in which the second record about logins helps and the first and third do not.
-fn teach(bench: &mut Bench, ids: &[RecordId]) {
+/// Teaches forty runs in which the second record about logins helps and the first and third do not.
+fn teach_forty_runs(bench: &mut EngineBench, ids: &[RecordId]) {
     for run in 0..40 {
         bench.now += Duration::seconds(30);
         let (now, used) = (bench.now, run % 3);
         let quality = if used == 1 { 0.9 } else { 0.2 };
-        let said = outcome(run, &ids[used..=used], quality);
-        bench.engine().outcome(&said, now).unwrap();
+        let said = run_outcome(run, &ids[used..=used], quality);
+        bench.engine().report_outcome(&said, now).unwrap();
     }
 }
 
-fn moved(bench: &mut Bench, id: RecordId) -> f32 {
+fn learned_adjustment(bench: &mut EngineBench, id: RecordId) -> f32 {
     let query = vector(0, 0.0);
     bench.engine().explain_learning(&query, id).adjustment
 }
 
 fn digest(engine: &Engine) -> String {
-    engine.learning().digest()
+    engine.learning_state().digest()
 }
 
 #[test]
 fn outcomes_move_a_ranking_and_every_way_to_start_gives_the_same_learner() {
-    let mut bench = Bench::new();
-    let ids = inserted(&bench.keep(week()));
-    assert_eq!(moved(&mut bench, ids[1]).to_bits(), 0);
-    teach(&mut bench, &ids);
+    let mut bench = EngineBench::new();
+    let ids = inserted_ids(&bench.insert(week()));
+    assert_eq!(learned_adjustment(&mut bench, ids[1]).to_bits(), 0);
+    teach_forty_runs(&mut bench, &ids);
     let job = bench
         .engine()
-        .start_consolidation()
+        .start_adapter_fit()
         .expect("forty runs are enough");
     let done = job.run();
-    bench.engine().finish_consolidation(done).unwrap();
-    assert!(
-        bench.engine().start_consolidation().is_none(),
-        "nothing new"
-    );
+    bench.engine().finish_adapter_fit(done).unwrap();
+    assert!(bench.engine().start_adapter_fit().is_none(), "nothing new");
     let expected = digest(bench.engine());
-    let before: Vec<f32> = ids.iter().map(|id| moved(&mut bench, *id)).collect();
+    let before: Vec<f32> = ids
+        .iter()
+        .map(|id| learned_adjustment(&mut bench, *id))
+        .collect();
     assert!(before[1] > 0.02 && before[0] < -0.02, "{before:?}");
-    let same = |bench: &mut Bench, how: &str| {
+    let same = |bench: &mut EngineBench, how: &str| {
         assert_eq!(digest(bench.engine()), expected, "{how}");
-        let now: Vec<f32> = ids.iter().map(|id| moved(bench, *id)).collect();
+        let now: Vec<f32> = ids
+            .iter()
+            .map(|id| learned_adjustment(bench, *id))
+            .collect();
         assert_eq!(now, before, "{how}");
     };
     bench.reopen();
@@ -95,19 +98,19 @@ fn outcomes_move_a_ranking_and_every_way_to_start_gives_the_same_learner() {
 
 #[test]
 fn what_helped_comes_up_from_below_and_says_which_runs_taught_it() {
-    let mut bench = Bench::new();
-    let ids = inserted(&bench.keep(week()));
-    // All three are as near; the newest of them, the third, leads until runs say otherwise.
-    teach(&mut bench, &ids);
+    let mut bench = EngineBench::new();
+    let ids = inserted_ids(&bench.insert(week()));
+    // All three are equally near; the newest of them, the third, leads until runs teach otherwise.
+    teach_forty_runs(&mut bench, &ids);
     let mut request = RecallRequest::new("what now");
     request.top_k = 1;
     let snapshot = bench.engine().snapshot();
     let ask = |learning: &dyn LearningEngine| {
         let (space, query) = (space(), vector(0, 0.0));
         let id = RecallId::from_u128(1);
-        snapshot.recall(&request, Some((&space, &query)), id, learning)
+        snapshot.recall(&RecallCall::new(&request, id, learning).with_vectors(&[(&space, &query)]))
     };
-    let (plain, learned) = (ask(&Unlearned), ask(snapshot.learner().as_ref()));
+    let (plain, learned) = (ask(&NoLearning), ask(snapshot.learner().as_ref()));
     assert_eq!(plain.results[0].record.id, ids[2]);
     let first = &learned.results[0];
     assert_eq!(
@@ -115,7 +118,7 @@ fn what_helped_comes_up_from_below_and_says_which_runs_taught_it() {
         "alike in meaning, first by outcome"
     );
     assert!(first.sona_score > first.score);
-    assert!(first.sona_score - first.score <= snapshot.learner().cap() + 1e-6);
+    assert!(first.sona_score - first.score <= snapshot.learner().adjustment_cap() + 1e-6);
     assert!(first.why.taught_by.iter().all(|run| run.quality > 0.8));
     assert_eq!(first.why.taught_by.len(), 5);
     let why = first.why.learning.unwrap();
@@ -123,19 +126,56 @@ fn what_helped_comes_up_from_below_and_says_which_runs_taught_it() {
     assert!(plain.results[0].why.learning.is_none());
     assert_eq!(
         plain,
-        ask(&Unlearned),
+        ask(&NoLearning),
         "and without a learner nothing changes"
     );
 }
 
-/// A learner to whom everything about axis 4 helps.
-struct Moving {
+#[test]
+fn one_outcome_moves_the_very_next_recall_by_the_adapter_and_says_so() {
+    for (quality, how) in [(0.8, "worked well once"), (0.0, "failed once")] {
+        let mut bench = EngineBench::new();
+        bench.insert(week());
+        let mut run = record("run", "keep the session alive", 0, "tue");
+        run.source = MemorySource::TrajectoryOutcome;
+        run.kind = MemoryKind::Strategy;
+        run.quality_score = Some(quality);
+        let plain = record("plain", "keep the sessions open", 0, "tue");
+        // Of equally near records the newer leads.
+        bench.insert(vec![run]);
+        bench.insert(vec![plain]);
+        let mut request = RecallRequest::new("what now");
+        request.now = Some(bench.now + Duration::days(2));
+        let answer = bench.ask_with(&request, Some(0));
+        let place = |id: &str| EngineBench::ids(&answer).iter().position(|one| *one == id);
+        assert_eq!(
+            place("run") < place("plain"),
+            quality > 0.5,
+            "{:?}",
+            EngineBench::ids(&answer)
+        );
+        let one = &answer.results[place("run").unwrap()];
+        let learned = one.why.learning.unwrap();
+        assert!(learned.adapter * (quality - 0.5) > 0.0, "{learned:?}");
+        assert!(learned.adjustment.abs() <= learned.cap, "{learned:?}");
+        assert!(
+            one.why.reason.starts_with(&format!("{how}, 2 days ago")),
+            "{}",
+            one.why.reason
+        );
+        let other = &answer.results[place("plain").unwrap()];
+        assert_eq!(other.why.learning.unwrap().adapter.to_bits(), 0);
+    }
+}
+
+/// A learner for which everything about axis 4 helps.
+struct MovingLearner {
     helps: Vec<RecordId>,
     moves: bool,
 }
 
-impl LearningEngine for Moving {
-    fn evidence(&self, _query: Option<&[f32]>, records: &[RecordId]) -> Vec<f32> {
+impl LearningEngine for MovingLearner {
+    fn adjust(&self, _query: Option<&[f32]>, records: &[RecordId]) -> Vec<f32> {
         let helps = |record| {
             if self.helps.contains(record) {
                 0.15
@@ -146,19 +186,23 @@ impl LearningEngine for Moving {
         records.iter().map(helps).collect()
     }
 
-    fn correction(&self, _query: &[f32]) -> Option<Vec<f32>> {
+    fn query_correction(&self, _query: &[f32]) -> Option<Vec<f32>> {
         self.moves.then(|| vector(4, 0.0))
     }
 
-    fn gates(&self) -> (f32, f32) {
+    fn learner_gates(&self) -> (f32, f32) {
         (1.0, 1.0)
     }
 
-    fn cap(&self) -> f32 {
+    fn adjustment_cap(&self) -> f32 {
         0.15
     }
 
-    fn taught_by(&self, _query: Option<&[f32]>, _record: RecordId) -> Vec<reprise_types::TaughtBy> {
+    fn contributing_runs(
+        &self,
+        _query: Option<&[f32]>,
+        _record: RecordId,
+    ) -> Vec<reprise_types::ContributingRun> {
         Vec::new()
     }
 }
@@ -167,7 +211,7 @@ impl LearningEngine for Moving {
 fn what_only_the_moved_question_finds_reaches_the_answer() {
     // The crowd has the question's word and none of its meaning: no record of it scores high.
     for crowd in [200, 1_500] {
-        let mut bench = Bench::new();
+        let mut bench = EngineBench::new();
         let mut all: Vec<_> = (0..crowd)
             .map(|n| {
                 record(
@@ -181,7 +225,7 @@ fn what_only_the_moved_question_finds_reaches_the_answer() {
         all.push(record("far", "hotels in Lisbon", 4, "thu"));
         let mut ids = Vec::new();
         for part in all.chunks(500) {
-            ids.extend(inserted(&bench.keep(part.to_vec())));
+            ids.extend(inserted_ids(&bench.insert(part.to_vec())));
         }
         let far = *ids.last().unwrap();
         let snapshot = bench.engine().snapshot();
@@ -189,12 +233,14 @@ fn what_only_the_moved_question_finds_reaches_the_answer() {
         request.top_k = 10;
         let holds_far = |moves: bool| {
             let (space, query) = (space(), vector(0, 0.0));
-            let learning = Moving {
+            let learning = MovingLearner {
                 helps: vec![far],
                 moves,
             };
             let id = RecallId::from_u128(1);
-            let recall = snapshot.recall(&request, Some((&space, &query)), id, &learning);
+            let recall = snapshot.recall(
+                &RecallCall::new(&request, id, &learning).with_vectors(&[(&space, &query)]),
+            );
             recall.results.iter().any(|found| found.record.id == far)
         };
         assert!(!holds_far(false), "{crowd}: the question itself finds it");
@@ -204,42 +250,42 @@ fn what_only_the_moved_question_finds_reaches_the_answer() {
 
 #[test]
 fn a_forgotten_record_is_no_longer_known_to_learning_even_after_compaction() {
-    let mut bench = Bench::new();
-    let ids = inserted(&bench.keep(week()));
-    teach(&mut bench, &ids);
+    let mut bench = EngineBench::new();
+    let ids = inserted_ids(&bench.insert(week()));
+    teach_forty_runs(&mut bench, &ids);
     let now = bench.now;
     bench
         .engine()
         .forget(&ForgetSelector::Id(ids[1]), "asked", now)
         .unwrap();
-    assert_eq!(moved(&mut bench, ids[1]).to_bits(), 0);
+    assert_eq!(learned_adjustment(&mut bench, ids[1]).to_bits(), 0);
     let expected = digest(bench.engine());
     bench.engine().compact().unwrap();
     bench.engine().rebuild().unwrap();
     assert_eq!(digest(bench.engine()), expected);
-    let said = outcome(99, &ids[1..2], 0.9);
-    let refused = bench.engine().outcome(&said, now).unwrap_err();
+    let said = run_outcome(99, &ids[1..2], 0.9);
+    let refused = bench.engine().report_outcome(&said, now).unwrap_err();
     assert!(matches!(refused, EngineError::Learn(_)), "{refused}");
     assert!(bench.engine().check().unwrap().is_sound());
 }
 
 #[test]
 fn an_outcome_is_taken_back_with_the_record_that_it_left() {
-    let mut bench = Bench::new();
-    let ids = inserted(&bench.keep(week()));
-    teach(&mut bench, &ids);
+    let mut bench = EngineBench::new();
+    let ids = inserted_ids(&bench.insert(week()));
+    teach_forty_runs(&mut bench, &ids);
     let (now, live) = (bench.now, bench.engine().stats().live);
-    let estimate = |bench: &mut Bench| {
+    let estimate = |bench: &mut EngineBench| {
         let query = vector(0, 0.0);
         bench.engine().explain_learning(&query, ids[1]).evidence
     };
     let before = (digest(bench.engine()), estimate(&mut bench));
-    let said = RunTurn::Outcome {
-        run: outcome(77, &ids[1..2], 0.0).into(),
-        leaves: true,
+    let said = RunAction::Outcome {
+        run: run_outcome(77, &ids[1..2], 0.0).into(),
+        leaves_record: true,
         question: Some("why are users logged out".to_owned()),
     };
-    bench.engine().say_of_run(said, now).unwrap();
+    bench.engine().write_run_action(said, now).unwrap();
     assert_eq!(bench.engine().stats().live, live + 1, "it leaves a record");
     let wrong = (estimate(&mut bench) - before.1).abs();
     assert!(wrong > 0.01, "{wrong}");
@@ -259,27 +305,27 @@ fn an_outcome_is_taken_back_with_the_record_that_it_left() {
 
 #[test]
 fn a_refused_outcome_writes_nothing() {
-    let mut bench = Bench::new();
-    let ids = inserted(&bench.keep(week()));
+    let mut bench = EngineBench::new();
+    let ids = inserted_ids(&bench.insert(week()));
     let bytes = std::fs::metadata(bench.path()).unwrap().len();
     let now = bench.now;
-    let said = outcome(1, &ids[..1], f32::NAN);
-    assert!(bench.engine().outcome(&said, now).is_err());
-    let said = outcome(1, &[RecordId::from_u128(3)], 0.5);
-    assert!(bench.engine().outcome(&said, now).is_err());
-    let ending = outcome(1, &ids[..1], 0.5).end;
+    let said = run_outcome(1, &ids[..1], f32::NAN);
+    assert!(bench.engine().report_outcome(&said, now).is_err());
+    let said = run_outcome(1, &[RecordId::from_u128(3)], 0.5);
+    assert!(bench.engine().report_outcome(&said, now).is_err());
+    let ending = run_outcome(1, &ids[..1], 0.5).end;
     assert!(bench.engine().end_run(&ending, now).is_err());
     assert_eq!(std::fs::metadata(bench.path()).unwrap().len(), bytes);
-    assert_eq!(bench.engine().learning().status().runs, 0);
+    assert_eq!(bench.engine().learning_state().status().runs, 0);
 }
 
 #[test]
 fn a_receipt_is_remembered_over_a_close_and_credit_outside_it_is_refused() {
-    let mut bench = Bench::new();
-    let ids = inserted(&bench.keep(week()));
+    let mut bench = EngineBench::new();
+    let ids = inserted_ids(&bench.insert(week()));
     let recall_id = RecallId::from_u128(5);
     let at = bench.now;
-    bench.engine().remember_recall(Receipt {
+    bench.engine().remember_recall(RecallReceipt {
         recall_id,
         at,
         query: Some(query(0, 0.0)),
@@ -288,29 +334,33 @@ fn a_receipt_is_remembered_over_a_close_and_credit_outside_it_is_refused() {
     let engine = bench.engine.take().unwrap();
     engine.close().unwrap();
     bench.reopen();
-    let mut said = outcome(1, &ids[2..3], 0.9);
+    let mut said = run_outcome(1, &ids[2..3], 0.9);
     said.begin.recall_id = Some(recall_id);
     said.begin.query = None;
-    let refused = bench.engine().outcome(&said, at).unwrap_err().to_string();
+    let refused = bench
+        .engine()
+        .report_outcome(&said, at)
+        .unwrap_err()
+        .to_string();
     assert!(refused.contains("did not return"), "{refused}");
     said.end.used = vec![ids[0]];
-    bench.engine().outcome(&said, at).unwrap();
-    assert_eq!(bench.engine().learning().status().records, 1);
+    bench.engine().report_outcome(&said, at).unwrap();
+    assert_eq!(bench.engine().learning_state().status().records, 1);
 }
 
-pub(super) fn step(run_id: &str, used: &[RecordId]) -> RunTurn {
+pub(super) fn step(run_id: &str, used: &[RecordId]) -> RunAction {
     let step = RunStep {
         run_id: run_id.to_owned(),
         action: "act".to_owned(),
         used: used.to_vec(),
         result: None,
     };
-    let result = used.first().copied().map(LinkEnd::Kept);
-    RunTurn::Step { step, result }
+    let result = used.first().copied().map(LinkEnd::Stored);
+    RunAction::Step { step, result }
 }
 
-/// Everything that learning writes, one act after the other; answers the digest after each.
-fn acts(engine: &mut Engine) -> Vec<Result<String, EngineError>> {
+/// Runs everything that learning writes, one act after the other; returns the digest after each.
+fn learning_digests(engine: &mut Engine) -> Vec<Result<String, EngineError>> {
     let mut now = parse_timestamp("2026-02-16T09:00:00Z").unwrap();
     let mut digests = vec![Ok(digest(engine))];
     let mut ids = Vec::new();
@@ -319,24 +369,24 @@ fn acts(engine: &mut Engine) -> Vec<Result<String, EngineError>> {
         let done = match act {
             0 => engine
                 .observe(week(), None, now)
-                .map(|kept| ids = inserted(&kept)),
+                .map(|kept| ids = inserted_ids(&kept)),
             1..=40 => {
                 let used = act % 3;
                 let quality = if used == 1 { 0.9 } else { 0.2 };
-                engine.outcome(&outcome(act, &ids[used..=used], quality), now)
+                engine.report_outcome(&run_outcome(act, &ids[used..=used], quality), now)
             }
             41 => engine.checkpoint(),
-            42 | 60 => match engine.start_consolidation() {
+            42 | 60 => match engine.start_adapter_fit() {
                 Some(job) => {
                     let done = job.run();
-                    engine.finish_consolidation(done)
+                    engine.finish_adapter_fit(done)
                 }
                 None => Ok(()),
             },
-            43 | 49 => engine.begin_run(&outcome(act, &[], 0.0).begin, now),
-            44 => engine.say_of_run(step("run-43", &ids[..1]), now),
+            43 | 49 => engine.begin_run(&run_outcome(act, &[], 0.0).begin, now),
+            44 => engine.write_run_action(step("run-43", &ids[..1]), now),
             45 => {
-                let mut ending = outcome(43, &ids[1..2], 0.0).end;
+                let mut ending = run_outcome(43, &ids[1..2], 0.0).end;
                 ending.run_id = "run-43".to_owned();
                 ending.quality = None;
                 engine.end_run(&ending, now)
@@ -346,12 +396,14 @@ fn acts(engine: &mut Engine) -> Vec<Result<String, EngineError>> {
                 .forget(&ForgetSelector::Id(ids[2]), "asked", now)
                 .map(drop),
             48 => engine.compact().map(drop),
-            50 => engine.begin_run(&outcome(act, &[], 0.0).begin, now + Duration::days(2)),
-            53 => engine.sweep_runs().map(|swept| assert_eq!(swept, 1)),
+            50 => engine.begin_run(&run_outcome(act, &[], 0.0).begin, now + Duration::days(2)),
+            53 => engine
+                .abandon_stale_runs()
+                .map(|swept| assert_eq!(swept, 1)),
             54 => engine.withdraw_run("run-30", now).map(drop),
             51 => engine.switch_learning(false, now),
             52 => engine.switch_learning(true, now),
-            _ => engine.outcome(&outcome(act, &ids[..1], 0.3), now),
+            _ => engine.report_outcome(&run_outcome(act, &ids[..1], 0.3), now),
         };
         let failed = done.is_err();
         digests.push(done.map(|()| digest(engine)));
@@ -373,7 +425,7 @@ fn open(disk: &SimDisk) -> Engine {
 #[test]
 fn after_a_crash_anywhere_the_digest_is_that_of_a_clean_replay() {
     let dry = SimDisk::new();
-    let expected: Vec<String> = acts(&mut open(&dry))
+    let expected: Vec<String> = learning_digests(&mut open(&dry))
         .into_iter()
         .map(|digest| digest.unwrap())
         .collect();
@@ -381,19 +433,19 @@ fn after_a_crash_anywhere_the_digest_is_that_of_a_clean_replay() {
     let first = {
         let disk = SimDisk::new();
         drop(open(&disk));
-        disk.syncs()
+        disk.sync_count()
     };
     let mut tried = 0;
-    for sync in first..dry.syncs() {
+    for sync in first..dry.sync_count() {
         let disk = SimDisk::new();
         disk.cut_power_at_sync(sync);
         let mut engine = open(&disk);
-        let digests = acts(&mut engine);
+        let digests = learning_digests(&mut engine);
         drop(engine);
         let acked = digests.iter().filter(|digest| digest.is_ok()).count();
         for crash in [
             Crash::Prefix(0),
-            Crash::Prefix(disk.pending()),
+            Crash::Prefix(disk.pending_bytes()),
             Crash::Scattered(sync),
         ] {
             let mut engine = open(&disk.crash(crash));
@@ -414,12 +466,12 @@ fn after_a_crash_anywhere_the_digest_is_that_of_a_clean_replay() {
 #[test]
 fn sona_json_is_written_from_the_log_whatever_stands_there() {
     use reprise_learn::SonaState;
-    let mut bench = Bench::new();
-    let ids = inserted(&bench.keep(week()));
-    teach(&mut bench, &ids);
+    let mut bench = EngineBench::new();
+    let ids = inserted_ids(&bench.insert(week()));
+    teach_forty_runs(&mut bench, &ids);
     let expected = digest(bench.engine());
     let path = bench.folder.path().join("sona.json");
-    let refreshed = |bench: &mut Bench| bench.engine().refresh_sona().unwrap();
+    let refreshed = |bench: &mut EngineBench| bench.engine().refresh_sona().unwrap();
     assert_eq!(refreshed(&mut bench), SonaState::Missing);
     assert_eq!(refreshed(&mut bench), SonaState::Current);
     let text = std::fs::read_to_string(&path).unwrap();
@@ -432,7 +484,7 @@ fn sona_json_is_written_from_the_log_whatever_stands_there() {
     ] {
         std::fs::write(&path, content).unwrap();
         bench.reopen();
-        assert_eq!(refreshed(&mut bench), state, "{}", state.sentence());
+        assert_eq!(refreshed(&mut bench), state, "{}", state.message());
         assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
         assert_eq!(
             digest(bench.engine()),
@@ -443,7 +495,35 @@ fn sona_json_is_written_from_the_log_whatever_stands_there() {
     let now = bench.now;
     bench
         .engine()
-        .outcome(&outcome(77, &ids[..1], 0.3), now)
+        .report_outcome(&run_outcome(77, &ids[..1], 0.3), now)
         .unwrap();
     assert_eq!(refreshed(&mut bench), SonaState::Old);
+}
+
+#[test]
+fn the_chain_of_earlier_runs_stands_in_an_answer_and_in_a_context() {
+    let mut bench = EngineBench::new();
+    let ids = inserted_ids(&bench.insert(week()));
+    for run in 0..3 {
+        bench.now += Duration::seconds(30);
+        let (now, said) = (bench.now, run_outcome(run, &ids[..1], 0.9));
+        let engine = bench.engine();
+        engine.begin_run(&said.begin, now).unwrap();
+        let name = said.begin.run_id.clone();
+        engine.write_run_action(step(&name, &[]), now).unwrap();
+        let quality = if run == 1 { Some(0.1) } else { Some(0.9) };
+        let ending = RunEnding {
+            run_id: name,
+            quality,
+            ..said.end
+        };
+        engine.end_run(&ending, now).unwrap();
+    }
+    let chain = "done like this before: act: worked 2 of 3 times";
+    let answer = bench.ask("keep the session alive", 0);
+    assert_eq!(answer.chain_note(), Some(chain), "{:?}", answer.notes);
+    let block = crate::build_context_block(&answer, 2_000, 7);
+    assert!(block.text.contains(chain), "{}", block.text);
+    let other = bench.ask("keep the session alive", 4);
+    assert_eq!(other.chain_note(), None, "another situation");
 }

@@ -1,19 +1,24 @@
-//! Pages of memory: all of it, once each, newest first, whatever is kept or forgotten meanwhile.
+//! Pages of memory: all of it, once each, newest first, whatever is stored or forgotten meanwhile.
 
 use proptest::prelude::*;
-use reprise_types::{Cursor, ListRequest, MemoryFilter, MemoryKind, NewRecord, Page};
+use reprise_types::{Cursor, ListRequest, MemoryFilter, MemoryKind, NewRecord, RecordPage};
 use serde_json::json;
 
 use super::*;
 use crate::ForgetSelector;
 
-fn at(external: &str, time: &str) -> NewRecord {
+fn record_at(external: &str, time: &str) -> NewRecord {
     let mut record = record(external, &format!("text of {external}"), 1, "s");
     record.timestamp = parse_timestamp(time).ok();
     record
 }
 
-fn page(bench: &mut Bench, filter: &MemoryFilter, limit: usize, after: Option<Cursor>) -> Page {
+fn list_page(
+    bench: &mut EngineBench,
+    filter: &MemoryFilter,
+    limit: usize,
+    after: Option<Cursor>,
+) -> RecordPage {
     bench.engine().snapshot().list(&ListRequest {
         filter: filter.clone(),
         limit,
@@ -21,24 +26,27 @@ fn page(bench: &mut Bench, filter: &MemoryFilter, limit: usize, after: Option<Cu
     })
 }
 
-fn names(page: &Page) -> Vec<&str> {
-    let names = page.records.iter().map(|r| r.external_id("batch").unwrap());
-    names.collect()
+fn external_ids(page: &RecordPage) -> Vec<&str> {
+    let ids = page
+        .records
+        .iter()
+        .map(|r| r.find_external_id("batch").unwrap());
+    ids.collect()
 }
 
 #[test]
 pub(super) fn pages_go_by_when_it_happened_and_survive_what_is_written_between_them() {
-    let mut bench = Bench::new();
+    let mut bench = EngineBench::new();
     let all = MemoryFilter::default();
-    assert_eq!(page(&mut bench, &all, 2, None), Page::default());
-    bench.keep(vec![
-        at("old", "2020-01-01"),
-        at("new", "2026-02-03"),
-        at("mid", "2026-02-01"),
-        at("same", "2026-02-01"),
+    assert_eq!(list_page(&mut bench, &all, 2, None), RecordPage::default());
+    bench.insert(vec![
+        record_at("old", "2020-01-01"),
+        record_at("new", "2026-02-03"),
+        record_at("mid", "2026-02-01"),
+        record_at("same", "2026-02-01"),
     ]);
-    let first = page(&mut bench, &all, 2, None);
-    assert_eq!(names(&first), ["new", "same"]);
+    let first = list_page(&mut bench, &all, 2, None);
+    assert_eq!(external_ids(&first), ["new", "same"]);
     assert_eq!(first.considered, 4);
     assert!(
         first
@@ -48,46 +56,49 @@ pub(super) fn pages_go_by_when_it_happened_and_survive_what_is_written_between_t
     );
     assert_eq!(first.next, first.records.last().map(Cursor::of));
 
-    // A newer and an older one come, the last one listed goes for good.
-    bench.keep(vec![at("newest", "2026-02-09"), at("older", "2021-01-01")]);
+    // A newer and an older record come, and the last one listed is forgotten.
+    bench.insert(vec![
+        record_at("newest", "2026-02-09"),
+        record_at("older", "2021-01-01"),
+    ]);
     let now = bench.now;
     let last = ForgetSelector::External(ExternalId::new("batch", "same"));
     bench.engine().forget(&last, "asked", now).unwrap();
     bench.engine().compact().unwrap();
     bench.reopen();
-    let second = page(&mut bench, &all, 2, first.next);
-    assert_eq!(names(&second), ["mid", "older"]);
-    let third = page(&mut bench, &all, 2, second.next);
-    assert_eq!((names(&third), third.next), (vec!["old"], None));
-    // An id leads to its place too, as long as the record is there.
+    let second = list_page(&mut bench, &all, 2, first.next);
+    assert_eq!(external_ids(&second), ["mid", "older"]);
+    let third = list_page(&mut bench, &all, 2, second.next);
+    assert_eq!((external_ids(&third), third.next), (vec!["old"], None));
+    // An id leads to its place as well, as long as the record exists.
     let mid = second.records[0].id;
     assert_eq!(
-        bench.engine().snapshot().cursor(mid),
+        bench.engine().snapshot().list_cursor(mid),
         Some(Cursor::of(&second.records[0]))
     );
     let same = first.records[1].id;
-    assert_eq!(bench.engine().snapshot().cursor(same), None);
+    assert_eq!(bench.engine().snapshot().list_cursor(same), None);
 }
 
 type Change<'a> = &'a dyn Fn(&mut MemoryFilter);
 
 #[test]
 pub(super) fn every_part_of_a_filter_narrows_and_says_when_it_leaves_nothing() {
-    let mut bench = Bench::new();
-    let mut tagged = at("tagged", "2026-02-01T10:00:00Z");
+    let mut bench = EngineBench::new();
+    let mut tagged = record_at("tagged", "2026-02-01T10:00:00Z");
     tagged.tags = vec!["project:shop".into(), "rust".into()];
     tagged.metadata = json!({"author": "David  Peter"})
         .as_object()
         .unwrap()
         .clone();
-    let mut other = at("other", "2026-02-02T10:00:00Z");
+    let mut other = record_at("other", "2026-02-02T10:00:00Z");
     other.kind = MemoryKind::Finding;
     other.session_id = "t".into();
     other.metadata = json!({"project": "Shop", "speaker": "Ann"})
         .as_object()
         .unwrap()
         .clone();
-    bench.keep(vec![tagged, other]);
+    bench.insert(vec![tagged, other]);
     let time = |text: &str| parse_timestamp(text).ok();
     let cases: [(Change<'_>, &[&str], &str); 14] = [
         (
@@ -139,8 +150,8 @@ pub(super) fn every_part_of_a_filter_narrows_and_says_when_it_leaves_nothing() {
         let mut filter = MemoryFilter::default();
         change(&mut filter);
         for _ in 0..2 {
-            let page = page(&mut bench, &filter, 9, None);
-            assert_eq!(names(&page), expected, "{filter:?}");
+            let page = list_page(&mut bench, &filter, 9, None);
+            assert_eq!(external_ids(&page), expected, "{filter:?}");
             assert_eq!(page.notes.is_empty(), note.is_empty(), "{:?}", page.notes);
             assert!(page.notes.concat().contains(note), "{:?}", page.notes);
             let now = bench.now;
@@ -158,16 +169,16 @@ proptest! {
         times in prop::collection::vec(0..20_u32, 0..60),
         limit in 1..9_usize,
     ) {
-        let mut bench = Bench::new();
+        let mut bench = EngineBench::new();
         let records: Vec<NewRecord> = (0..).zip(&times)
-            .map(|(n, time)| at(&format!("{n:03}"), &format!("2026-02-16T09:00:{time:02}Z")))
+            .map(|(n, time)| record_at(&format!("{n:03}"), &format!("2026-02-16T09:00:{time:02}Z")))
             .collect();
         if !records.is_empty() {
-            bench.keep(records);
+            bench.insert(records);
         }
         let (mut seen, mut after) = (Vec::new(), None);
         loop {
-            let page = page(&mut bench, &MemoryFilter::default(), limit, after);
+            let page = list_page(&mut bench, &MemoryFilter::default(), limit, after);
             prop_assert!(page.records.len() == limit || page.next.is_none());
             seen.extend(page.records.iter().map(|r| (r.timestamp, r.id)));
             after = page.next;

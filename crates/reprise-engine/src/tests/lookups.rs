@@ -1,5 +1,5 @@
-//! What a question names letter by letter comes first, whatever meaning and words think; and what
-//! it does not name is ranked as ever.
+//! What a question names letter by letter comes first, whatever meaning and words say; a question
+//! that names nothing is ranked as ever.
 
 use chrono::FixedOffset;
 use reprise_types::{Calendar, MemoryFilter, NewRecord, RetrievedMemory, Zone};
@@ -7,9 +7,10 @@ use serde_json::json;
 
 use super::*;
 
-/// The look-ups of one store: forty records, in which each name stands once but `sharkdp`.
-fn store() -> Bench {
-    let mut bench = Bench::new();
+/// Builds the store of the look-ups: forty records, in which each name occurs once except for
+/// `sharkdp`.
+fn lookup_bench() -> EngineBench {
+    let mut bench = EngineBench::new();
     let mut records: Vec<NewRecord> = (0..30)
         .map(|n| {
             let text = format!("Routine work number {n} on the search and its tests");
@@ -74,12 +75,12 @@ fn store() -> Bench {
         new.timestamp = parse_timestamp("2026-02-10T12:00:00Z").ok();
         records.push(new);
     }
-    bench.keep(records);
+    bench.insert(records);
     bench
 }
 
-fn first(bench: &mut Bench, question: &str) -> RetrievedMemory {
-    // The vector points away from every record: meaning speaks for none.
+fn best_result(bench: &mut EngineBench, question: &str) -> RetrievedMemory {
+    // The vector points away from every record: meaning counts for none.
     let recall = bench.ask(question, 5);
     assert!(!recall.results.is_empty(), "{question}");
     let scores: Vec<f32> = recall.results.iter().map(|found| found.score).collect();
@@ -87,7 +88,7 @@ fn first(bench: &mut Bench, question: &str) -> RetrievedMemory {
     recall.results.into_iter().next().unwrap()
 }
 
-/// Question, the record that it names, and the field where that stands.
+/// Question, the record that it names, and the field that has it.
 const NAMED: [(&str, &str, &str); 26] = [
     ("21459731eeb2", "21459731eeb2", "external_id"),
     ("2145973", "21459731eeb2", "external_id"),
@@ -139,12 +140,12 @@ const NAMED: [(&str, &str, &str); 26] = [
 
 #[test]
 pub(super) fn what_is_named_letter_by_letter_comes_first_and_says_where_it_stands() {
-    let mut bench = store();
+    let mut bench = lookup_bench();
     for round in 0..2 {
         for (question, external, field) in NAMED {
-            let found = first(&mut bench, question);
+            let found = best_result(&mut bench, question);
             assert_eq!(
-                found.record.external_id("batch"),
+                found.record.find_external_id("batch"),
                 Some(external),
                 "{question}"
             );
@@ -168,7 +169,7 @@ pub(super) fn what_is_named_letter_by_letter_comes_first_and_says_where_it_stand
                     .any(|signal| signal.name == "named")
             );
         }
-        // From the checkpoint it is the same.
+        // The answer is the same from a checkpoint.
         if round == 0 {
             bench.engine().checkpoint().unwrap();
             bench.reopen();
@@ -178,7 +179,7 @@ pub(super) fn what_is_named_letter_by_letter_comes_first_and_says_where_it_stand
 
 #[test]
 pub(super) fn a_name_alone_is_answered_with_certainty_and_one_that_is_not_there_with_none() {
-    let mut bench = store();
+    let mut bench = lookup_bench();
     let recall = bench.ask("#1268", 5);
     assert!(!recall.nothing_relevant && recall.results[0].score >= 0.9);
     for unknown in ["#99999", "commit deadbeef00", "E0599"] {
@@ -188,7 +189,7 @@ pub(super) fn a_name_alone_is_answered_with_certainty_and_one_that_is_not_there_
         for one in &mut recall.results {
             (one.score, one.sona_score) = (0.9, 0.9);
         }
-        crate::decide(&mut recall);
+        crate::decide_shown(&mut recall);
         assert!(recall.nothing_relevant, "{unknown}");
         assert!(
             recall.notes[0].starts_with("no record has"),
@@ -196,11 +197,11 @@ pub(super) fn a_name_alone_is_answered_with_certainty_and_one_that_is_not_there_
             recall.notes
         );
     }
-    // All of a common name's records come first where nothing else is asked, ...
+    // All of a common name's records come first if nothing else is asked.
     let recall = bench.ask("author=sharkdp", 5);
     let by_him = |found: &RetrievedMemory| found.record.metadata["author"] == "sharkdp";
     assert!(recall.results.iter().all(by_him) && !recall.nothing_relevant);
-    // ... and say little where something is.
+    // They count for little if something else is asked.
     let recall = bench.ask("what did sharkdp say about the colours of the pager", 5);
     let signals = recall.results.iter().flat_map(|found| &found.why.signals);
     assert!(signals.into_iter().all(|signal| signal.name != "named"));
@@ -221,7 +222,7 @@ pub(super) fn a_name_alone_is_answered_with_certainty_and_one_that_is_not_there_
 
 #[test]
 pub(super) fn ordinary_questions_are_ranked_as_before() {
-    let mut bench = store();
+    let mut bench = lookup_bench();
     for question in [
         "routine work on the search and its tests",
         "don't stop at the first match, e.g. in 9 of 10 tests",
@@ -245,13 +246,13 @@ pub(super) fn ordinary_questions_are_ranked_as_before() {
 
 #[test]
 pub(super) fn a_time_in_a_question_counts_and_alone_it_decides() {
-    let mut bench = store();
+    let mut bench = lookup_bench();
     let calendar = Calendar {
         now: parse_timestamp("2026-02-18T12:00:00Z").unwrap(),
         zone: Zone::Fixed(FixedOffset::east_opt(3600).unwrap()),
     };
     let mut ask = |question: &str| {
-        let request = RecallRequest::new(question).heard(&calendar);
+        let request = RecallRequest::new(question).with_times_from_query(&calendar);
         bench.ask_with(&request, Some(5))
     };
     let recall = ask("what happened in april 2019");
@@ -266,7 +267,7 @@ pub(super) fn a_time_in_a_question_counts_and_alone_it_decides() {
     let recall = ask("work on the tests of the search last week");
     assert!(recall.results[0].record.timestamp >= parse_timestamp("2026-02-09").unwrap());
     let recall = ask("routine work yesterday");
-    assert_eq!(recall.notes, ["no record is from the time of `yesterday`"]);
+    assert_eq!(recall.notes, ["no memory is from the time of `yesterday`"]);
     let recall = ask("routine work on 2026-02-30");
     assert!(
         recall.notes[0].contains("no calendar has the day"),
@@ -282,7 +283,7 @@ fn fields(found: &RetrievedMemory) -> impl Iterator<Item = &str> {
 
 #[test]
 pub(super) fn an_event_of_the_store_is_a_time() {
-    let mut bench = store();
+    let mut bench = lookup_bench();
     let mut release = record("release", "Release of version 3", 1, "s");
     release.timestamp = parse_timestamp("2019-06-20T12:00:00Z").ok();
     let mut mention = record(
@@ -292,13 +293,13 @@ pub(super) fn an_event_of_the_store_is_a_time() {
         "s",
     );
     mention.timestamp = parse_timestamp("2026-02-11T12:00:00Z").ok();
-    bench.keep(vec![release, mention]);
+    bench.insert(vec![release, mention]);
     let calendar = Calendar {
         now: parse_timestamp("2026-02-18T12:00:00Z").unwrap(),
         zone: Zone::Utc,
     };
     let mut ask = |question: &str| {
-        let request = RecallRequest::new(question).heard(&calendar);
+        let request = RecallRequest::new(question).with_times_from_query(&calendar);
         bench.ask_with(&request, Some(5))
     };
     let day = |found: &RetrievedMemory| found.record.timestamp;
@@ -310,7 +311,8 @@ pub(super) fn an_event_of_the_store_is_a_time() {
         note.starts_with("`before the release` was read as before 2019-06-20 12:00"),
         "{note}"
     );
-    // Something else is asked: who is on that side is preferred, and says so.
+    // Something else is asked: records on that side of the event are preferred, and the reason says
+    // so.
     for found in &before.results {
         let told: Vec<&str> = fields(found).collect();
         assert_eq!(
@@ -319,13 +321,13 @@ pub(super) fn an_event_of_the_store_is_a_time() {
             "{told:?}"
         );
     }
-    // Nothing else is asked: what is on that side answers, the event itself for `since` alone.
+    // Nothing else is asked: the records on that side answer, and for `since` the event itself.
     let since = ask("what happened since the release");
     assert!(since.results.iter().all(|found| day(found) >= release));
     assert!(!since.nothing_relevant);
     let before = ask("what happened before the release");
     assert!(before.results.iter().all(|found| day(found) < release));
-    // The latest is meant anyway, and a version needs no article.
+    // The latest event is meant anyway, and a version needs no article.
     for question in [
         "work since the last release",
         "changes since version 3",
@@ -337,13 +339,13 @@ pub(super) fn an_event_of_the_store_is_a_time() {
             "{question}"
         );
     }
-    // No record tells of it, or none is on that side: the words are words.
+    // No record describes it, or none is on that side: the words are ordinary words.
     assert!(ask("routine work before the wedding").notes.is_empty());
 }
 
 #[test]
 pub(super) fn odd_questions_are_answered_and_say_how_they_were_taken() {
-    let mut bench = store();
+    let mut bench = lookup_bench();
     let mut notes = |question: &str, axis: Option<usize>| {
         let recall = bench.ask_with(&RecallRequest::new(question), axis);
         recall.notes.join("; ")
@@ -372,21 +374,21 @@ pub(super) fn odd_questions_are_answered_and_say_how_they_were_taken() {
     let recall = bench.ask_with(&request, Some(1));
     assert_eq!(
         recall.notes,
-        ["none of the 38 records is tagged `none-such`; leave that out of the filter"]
+        ["no memory is tagged `none-such`; change the filter, or leave it out"]
     );
     assert!(
         RecallRequest::new(" \n")
-            .check()
+            .validate()
             .unwrap_err()
             .to_string()
             .contains("reprise list")
     );
 }
 
-/// A date is that of a record, or that of what it tells; the numbers of one are no words.
+/// A date is that of a record, or that of what it describes; the numbers of a date are no words.
 #[test]
 pub(super) fn a_date_that_no_record_is_from_is_what_is_told() {
-    let mut bench = store();
+    let mut bench = lookup_bench();
     let mut told = record("told", "The dentist is on the 2nd of November", 1, "s");
     let mut version = record(
         "version",
@@ -397,7 +399,7 @@ pub(super) fn a_date_that_no_record_is_from_is_what_is_told() {
     for one in [&mut told, &mut version] {
         one.timestamp = parse_timestamp("2026-02-01T12:00:00Z").ok();
     }
-    bench.keep(vec![told, version]);
+    bench.insert(vec![told, version]);
     let calendar = Calendar {
         now: parse_timestamp("2026-02-18T12:00:00Z").unwrap(),
         zone: Zone::Utc,
@@ -407,12 +409,12 @@ pub(super) fn a_date_that_no_record_is_from_is_what_is_told() {
         "november 2nd",
         "routine work on 2 november",
     ] {
-        let request = RecallRequest::new(question).heard(&calendar);
+        let request = RecallRequest::new(question).with_times_from_query(&calendar);
         let recall = bench.ask_with(&request, Some(5));
         let first = &recall.results[0];
         if !question.contains("work") {
             assert_eq!(
-                first.record.external_id("batch"),
+                first.record.find_external_id("batch"),
                 Some("told"),
                 "{question}"
             );
@@ -426,11 +428,11 @@ pub(super) fn a_date_that_no_record_is_from_is_what_is_told() {
     }
 }
 
-/// What is named is first whatever else is asked: an author in small letters, an issue in a long
-/// sentence, a word in capitals, a word that few records have, a title.
+/// What is named comes first whatever else is asked: an author in small letters, an issue in a long
+/// sentence, a word in capitals, a rare word, a title.
 #[test]
 pub(super) fn names_are_certain_in_any_sentence() {
-    let mut bench = store();
+    let mut bench = lookup_bench();
     let mut more: Vec<NewRecord> = (0..24)
         .map(|n| {
             record(
@@ -459,7 +461,7 @@ pub(super) fn names_are_certain_in_any_sentence() {
         1,
         "s",
     ));
-    bench.keep(more);
+    bench.insert(more);
     for (question, external) in [
         ("TODO", "shout"),
         ("what mentions TODO", "shout"),
@@ -479,7 +481,7 @@ pub(super) fn names_are_certain_in_any_sentence() {
         let recall = bench.ask(question, 5);
         let first = &recall.results[0];
         assert_eq!(
-            first.record.external_id("batch"),
+            first.record.find_external_id("batch"),
             Some(external),
             "{question}"
         );
@@ -490,10 +492,68 @@ pub(super) fn names_are_certain_in_any_sentence() {
     let his = |found: &RetrievedMemory| found.record.metadata["author"] == "sharkdp";
     assert!(recall.results.iter().all(his));
     assert!(recall.results[0].record.text.contains("number 17"));
-    // A word that asks for something of it is no look-up.
+    // A word that asks something about a thing is no look-up.
     assert!(bench.ask("where is kestrel", 5).results[0].score < 0.9);
     let snapshot = bench.engine().snapshot();
-    assert_eq!(snapshot.called_from("2145973").len(), 1);
-    assert!(snapshot.called_from("00aa").len() > 1);
-    assert!(snapshot.called_from("what").is_empty() && snapshot.called_from("21").is_empty());
+    assert_eq!(snapshot.find_by_external_hash_prefix("2145973").len(), 1);
+    assert!(snapshot.find_by_external_hash_prefix("00aa").len() > 1);
+    assert!(
+        snapshot.find_by_external_hash_prefix("what").is_empty()
+            && snapshot.find_by_external_hash_prefix("21").is_empty()
+    );
+}
+
+/// A UUID is found by its first characters, like a hash, in a text and as a name; and a record by
+/// those of its own id.
+#[test]
+pub(super) fn a_long_name_is_found_by_its_first_characters() {
+    let mut bench = lookup_bench();
+    let uuid = "3f2504e0-4f89-11d3-9a0c-0305e82c3301";
+    bench.insert(vec![
+        record("uuid", &format!("The job {uuid} broke the tests"), 1, "s"),
+        record(
+            "7c9e6679-7425-40de-944b-e07fc1f90ae7",
+            "A routine search that is called by its UUID",
+            1,
+            "s",
+        ),
+        record(
+            "a b 0-1-2",
+            "A routine search that is called as a file may be",
+            1,
+            "s",
+        ),
+    ]);
+    for (question, external) in [
+        (uuid, "uuid"),
+        ("3f2504e0", "uuid"),
+        ("what broke in 3F2504E0-4f89?", "uuid"),
+        ("7c9e6679", "7c9e6679-7425-40de-944b-e07fc1f90ae7"),
+        ("a b 0-1-2", "a b 0-1-2"),
+        (" A b  0-1-2\n", "a b 0-1-2"),
+    ] {
+        let recall = bench.ask(question, 3);
+        let first = &recall.results[0];
+        let found = first.record.find_external_id("batch");
+        assert_eq!(found, Some(external), "{question}");
+        assert!(!recall.nothing_relevant, "{question}");
+    }
+    let snapshot = bench.engine().snapshot();
+    let named = snapshot.find_by_external_hash_prefix("7c9e6679");
+    assert_eq!(
+        named,
+        snapshot.find_by_external_hash_prefix("7C9E6679-7425")
+    );
+    let whole = named[0].to_string();
+    assert_eq!(snapshot.find_by_id_prefix(&whole), named);
+    assert!(snapshot.find_by_id_prefix(&whole[..8]).contains(&named[0]));
+    for none in [
+        &whole[..7],
+        "what",
+        "zzzzzzzz",
+        "3f2504e0-4f89",
+        "\u{fc}".repeat(5).as_str(),
+    ] {
+        assert!(snapshot.find_by_id_prefix(none).is_empty(), "{none}");
+    }
 }

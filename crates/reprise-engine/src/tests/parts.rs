@@ -1,16 +1,21 @@
-//! The engine's suite over other parts than its own (M13): vectors held in memory, and a learner
-//! that is not ours.
+//! The engine's suite with replaced parts: vectors held in memory or by rvf-runtime, and another
+//! learner.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use reprise_store::LogReader;
-use reprise_types::{LearningEngine, TaughtBy, VectorStore};
+use reprise_rvf::RvfVectors;
+use reprise_types::{
+    ContributingRun, Credit, EndedRun, HelperError, LearningEngine, RunBeginning, RunEnding,
+    RunStep, VectorStore, dot,
+};
 
 use super::*;
+use crate::{ForgetSelector, OpenVectors, RunAction};
 
-/// What every engine does, whatever parts it has.
+/// What every engine does, whatever its parts. With a second store of vectors no graph grows, and
+/// a reader of an earlier moment does not find by meaning what was forgotten since.
 const SUITE: &[fn()] = &[
     answering::a_prompt_is_no_answer_and_leads_to_what_followed_it,
     answering::a_question_asked_before_is_no_rival_of_its_answer,
@@ -30,6 +35,10 @@ const SUITE: &[fn()] = &[
     answering::a_filter_of_types_admits_what_a_person_calls_so,
     answering::a_near_miss_is_related_and_not_likely,
     answering::what_a_run_left_answers_where_any_of_its_records_does,
+    asking::each_part_of_a_prompt_has_its_best_answer_once,
+    asking::what_was_forgotten_is_answered_by_nothing_else,
+    asking::half_an_answer_is_never_called_relevant,
+    asking::the_cause_stands_above_the_prompt_that_asked_for_it,
     correcting::a_correction_takes_the_names_over_and_the_first_text_stays_known,
     correcting::an_update_replaces_what_it_does_not_say_and_nothing_else,
     correcting::a_bare_text_that_was_learned_is_not_kept_again,
@@ -85,10 +94,8 @@ const SUITE: &[fn()] = &[
     branches::a_clone_is_a_branch_without_a_byte_copied_unless_something_forgotten_is_in_the_file,
     restarts::every_way_to_start_gives_the_same_answers,
     restarts::nothing_is_made_anew_for_what_is_written_and_all_for_damage_and_another_version,
-    restarts::a_graph_grows_is_kept_and_changes_no_answer,
     restarts::cursors_move_with_the_records_and_only_forwards,
     restarts::a_clock_that_goes_backwards_changes_no_order,
-    restarts::a_reader_keeps_its_moment_through_writes_and_compaction,
     restarts::readers_share_the_file_with_a_writer,
     restarts::damaged_codes_are_left_out_and_then_made_anew,
     restarts::a_quiet_memory_is_checkpointed_for_what_is_worth_it_alone,
@@ -104,72 +111,303 @@ const SUITE: &[fn()] = &[
     listing::every_part_of_a_filter_narrows_and_says_when_it_leaves_nothing,
 ];
 
-/// Vectors as they were read the first time.
-struct InMemory {
-    reader: LogReader,
-    held: Mutex<HashMap<u32, Option<Vec<f32>>>>,
+/// Keeps vectors in main memory; its file only says that a memory has it.
+#[derive(Debug)]
+struct InMemoryVectors {
+    dimensions: usize,
+    held: Mutex<BTreeMap<u32, Vec<f32>>>,
     asked: Arc<AtomicUsize>,
 }
 
-impl VectorStore for InMemory {
-    fn dimensions(&self) -> usize {
-        self.reader.dimensions()
+impl VectorStore for InMemoryVectors {
+    fn name(&self) -> &'static str {
+        "in memory"
     }
 
-    fn vector(&self, ordinal: u32, out: &mut [f32]) -> bool {
+    fn dimensions(&self) -> usize {
+        self.dimensions
+    }
+
+    fn copy_vector(&self, ordinal: u32, out: &mut [f32]) -> bool {
+        let held = self.held.lock().unwrap();
+        let vector = held.get(&ordinal);
+        vector.map(|vector| out.copy_from_slice(vector)).is_some()
+    }
+
+    fn ingest(&self, vectors: &[(u32, &[f32])]) -> Result<(), HelperError> {
+        let vectors = vectors.iter().map(|(at, vector)| (*at, vector.to_vec()));
+        self.held.lock().unwrap().extend(vectors);
+        Ok(())
+    }
+
+    fn query(
+        &self,
+        vector: &[f32],
+        k: usize,
+        admits: &dyn Fn(u32) -> bool,
+    ) -> Result<Vec<(u32, f32)>, HelperError> {
         self.asked.fetch_add(1, Ordering::SeqCst);
+        let held = self.held.lock().unwrap();
+        let admitted = held.iter().filter(|(at, _)| admits(**at));
+        let mut found: Vec<_> = admitted.map(|(at, own)| (*at, dot(own, vector))).collect();
+        found.sort_by(|a, b| b.1.total_cmp(&a.1));
+        found.truncate(k);
+        Ok(found)
+    }
+
+    fn delete(&self, ordinals: &[u32]) -> Result<(), HelperError> {
         let mut held = self.held.lock().unwrap();
-        let vector = held.entry(ordinal).or_insert_with(|| {
-            let mut read = vec![0.0; out.len()];
-            self.reader.vector(ordinal, &mut read).then_some(read)
-        });
-        if let Some(vector) = vector {
-            out.copy_from_slice(vector);
+        held.retain(|at, _| !ordinals.contains(at));
+        Ok(())
+    }
+
+    fn compact(&self) -> Result<(), HelperError> {
+        Ok(())
+    }
+
+    fn adopt(&self, count: u32, read: &dyn Fn(u32, &mut [f32]) -> bool) -> Result<(), HelperError> {
+        let mut vector = vec![0.0; self.dimensions];
+        for at in 0..count {
+            if read(at, &mut vector) {
+                self.held.lock().unwrap().insert(at, vector.clone());
+            }
         }
-        vector.is_some()
+        Ok(())
+    }
+
+    fn flush(&self) -> Result<(), HelperError> {
+        Ok(())
     }
 }
 
-/// A learner that has seen nothing worth a move, and counts who asks it.
-struct Watching(Arc<AtomicUsize>);
+/// A learner of its own, which notes what it hears.
+#[derive(Default)]
+struct HearingLearner {
+    /// Whether it raises what a good run used.
+    raises: bool,
+    asked: AtomicUsize,
+    heard: Mutex<Vec<String>>,
+    helped: Mutex<Vec<RecordId>>,
+}
 
-impl LearningEngine for Watching {
-    fn evidence(&self, _query: Option<&[f32]>, records: &[RecordId]) -> Vec<f32> {
-        self.0.fetch_add(1, Ordering::SeqCst);
-        records.iter().map(|_| 0.0).collect()
+impl LearningEngine for HearingLearner {
+    fn begin(&self, run_id: &str, query: Option<&Embedding>) {
+        let heard = format!("begin {run_id}, asked: {}", query.is_some());
+        self.heard.lock().unwrap().push(heard);
     }
 
-    /// That of a learner without a run, which some of the suite compares with.
-    fn cap(&self) -> f32 {
+    fn step(&self, step: &RunStep) {
+        let heard = format!("step {}: {}", step.run_id, step.action);
+        self.heard.lock().unwrap().push(heard);
+    }
+
+    fn end(&self, run: &EndedRun) {
+        let heard = format!("end {}: {}", run.run_id, run.quality);
+        self.heard.lock().unwrap().push(heard);
+        if self.raises && run.quality > 0.5 {
+            self.helped.lock().unwrap().extend(&run.used);
+        }
+    }
+
+    fn consolidate(&self) {
+        self.heard.lock().unwrap().push("consolidate".into());
+    }
+
+    fn adjust(&self, _query: Option<&[f32]>, records: &[RecordId]) -> Vec<f32> {
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        let helped = self.helped.lock().unwrap();
+        let gain = |record| if helped.contains(record) { 0.05 } else { 0.0 };
+        records.iter().map(gain).collect()
+    }
+
+    /// Returns the cap of a learner without a run, which some of the suite compares with.
+    fn adjustment_cap(&self) -> f32 {
         0.05
     }
 
-    fn taught_by(&self, _query: Option<&[f32]>, _record: RecordId) -> Vec<TaughtBy> {
+    fn contributing_runs(&self, _query: Option<&[f32]>, _record: RecordId) -> Vec<ContributingRun> {
         Vec::new()
     }
 }
 
-#[test]
-fn the_suite_holds_over_other_vectors_and_another_learner() {
-    let (read, asked) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-    let counted = Arc::clone(&read);
-    PARTS.set(Parts {
-        vectors: Some(Arc::new(move |reader| {
-            Arc::new(InMemory {
-                reader,
-                held: Mutex::default(),
-                asked: Arc::clone(&counted),
-            })
-        })),
-        learning: Some(Arc::new(Watching(Arc::clone(&asked)))),
-    });
+/// Opens stores in main memory, which count the questions in `asked`.
+fn open_in_memory(asked: &Arc<AtomicUsize>) -> OpenVectors {
+    let asked = Arc::clone(asked);
+    Arc::new(move |path, dimensions, _| {
+        std::fs::write(path, "in memory").unwrap();
+        Ok(Arc::new(InMemoryVectors {
+            dimensions: usize::from(dimensions),
+            held: Mutex::default(),
+            asked: Arc::clone(&asked),
+        }))
+    })
+}
+
+/// Opens stores of rvf-runtime that write each vector by itself, so that it answers for all.
+fn open_of_rvf_runtime() -> OpenVectors {
+    Arc::new(|path, dimensions, is_read_only| {
+        let mut store = RvfVectors::open(path, dimensions, is_read_only)?;
+        store.set_batch(1);
+        Ok(Arc::new(store))
+    })
+}
+
+fn run_suite(parts: EnginePorts) {
+    PARTS.set(parts);
     for test in SUITE {
         test();
     }
-    PARTS.set(Parts::default());
-    let counts = [read, asked].map(|count| count.load(Ordering::SeqCst));
+    PARTS.set(EnginePorts::default());
+}
+
+#[test]
+fn the_suite_holds_over_other_vectors_and_another_learner() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let learner = Arc::new(HearingLearner::default());
+    run_suite(EnginePorts {
+        vectors: Some(open_in_memory(&asked)),
+        vectors_for_new: true,
+        learning: Some(Arc::clone(&learner) as _),
+    });
+    let counts = [&asked, &learner.asked].map(|count| count.load(Ordering::SeqCst));
     assert!(
         counts.iter().all(|count| *count > 0),
         "they are in use: {counts:?}"
     );
+}
+
+#[test]
+fn the_suite_holds_over_rvf_runtime() {
+    run_suite(EnginePorts {
+        vectors: Some(open_of_rvf_runtime()),
+        vectors_for_new: true,
+        learning: None,
+    });
+}
+
+/// Opens the memory of a bench with these parts, and returns what its store is called.
+fn open_with(bench: &mut EngineBench, parts: EnginePorts) -> Result<String, String> {
+    drop(bench.engine.take());
+    let options = EngineOptions {
+        ports: parts,
+        ..EngineOptions::new(DIMENSIONS as u16, 42, bench.now)
+    };
+    let opened = Engine::open(Arc::new(RealDisk), &bench.path(), &options);
+    let engine = opened.map_err(|error| error.to_string())?.0;
+    let name = engine.stats().vector_store;
+    bench.engine = Some(engine);
+    Ok(name)
+}
+
+#[test]
+fn a_memory_keeps_the_store_that_it_was_made_with_and_says_which() {
+    let made_with = |vectors_for_new| EnginePorts {
+        vectors: Some(open_of_rvf_runtime()),
+        vectors_for_new,
+        learning: None,
+    };
+    let mut bench = EngineBench::new();
+    bench.insert(week());
+    let own = open_with(&mut bench, made_with(true));
+    assert_eq!(own.unwrap(), "log", "it has records");
+    PARTS.set(made_with(true));
+    let mut bench = EngineBench::new();
+    PARTS.set(EnginePorts::default());
+    let ids = inserted_ids(&bench.insert(week()));
+    let path = bench.path().with_extension("vectors.rvf");
+    let near = |bench: &mut EngineBench| {
+        let answer = bench.ask("which is it", 2);
+        let first = EngineBench::ids(&answer)[0].to_owned();
+        assert!(first.starts_with("bill"), "{first}");
+    };
+    near(&mut bench);
+    // The package's own file answers: without the vectors in it, meaning finds nothing.
+    let snapshot = bench.engine().snapshot();
+    let second = snapshot.second_store.as_ref().unwrap();
+    let found = second.query(&vector(2, 0.0), 2, &|_| true).unwrap();
+    assert_eq!(found.iter().map(|one| one.0).collect::<Vec<_>>(), [3, 4]);
+    drop(snapshot);
+    let kept = open_with(&mut bench, made_with(false));
+    assert_eq!(
+        kept.unwrap(),
+        "rvf-runtime",
+        "whatever is chosen for new ones"
+    );
+    near(&mut bench);
+    let now = bench.now;
+    let forgotten = ForgetSelector::Id(ids[3]);
+    bench.engine().forget(&forgotten, "asked", now).unwrap();
+    bench.engine().compact().unwrap();
+    let held = RvfVectors::open(&path, DIMENSIONS as u16, true).unwrap();
+    let held: Vec<bool> = (2..5)
+        .map(|at| held.copy_vector(at, &mut [0.0; 8]))
+        .collect();
+    assert_eq!(held, [true, false, true], "what is forgotten left its file");
+    let refused = open_with(&mut bench, EnginePorts::default()).unwrap_err();
+    assert!(
+        refused.contains("memory.vectors.rvf") && refused.contains("has no such store"),
+        "{refused}"
+    );
+    std::fs::remove_file(&path).unwrap();
+    let own = open_with(&mut bench, made_with(true));
+    assert_eq!(own.unwrap(), "log", "the memory itself has every vector");
+    near(&mut bench);
+}
+
+#[test]
+fn a_learner_of_a_host_hears_of_each_run_and_its_word_counts() {
+    let learner = Arc::new(HearingLearner {
+        raises: true,
+        ..HearingLearner::default()
+    });
+    let mut bench = EngineBench::new();
+    let parts = EnginePorts {
+        learning: Some(Arc::clone(&learner) as _),
+        ..EnginePorts::default()
+    };
+    open_with(&mut bench, parts).unwrap();
+    let ids = inserted_ids(&bench.insert(week()));
+    let ask = |bench: &mut EngineBench| {
+        let answer = bench.ask("what now", 0);
+        let place = |id: &str| EngineBench::ids(&answer).iter().position(|one| *one == id);
+        place("auth-1") < place("auth-3")
+    };
+    assert!(!ask(&mut bench), "of equally near ones the newest leads");
+    let now = bench.now;
+    let begin = RunBeginning {
+        run_id: "r".into(),
+        query: Some(Embedding::new(space(), vector(0, 0.0))),
+        recall_id: None,
+    };
+    let end = RunEnding {
+        run_id: "r".into(),
+        used: vec![ids[0]],
+        credit: Credit::Explicit,
+        quality: Some(0.75),
+        fail_kind: None,
+    };
+    let step = RunAction::Step {
+        step: RunStep {
+            run_id: "r".into(),
+            action: "edit".into(),
+            ..RunStep::default()
+        },
+        result: None,
+    };
+    bench.engine().begin_run(&begin, now).unwrap();
+    bench.engine().write_run_action(step, now).unwrap();
+    bench.engine().end_run(&end, now).unwrap();
+    assert!(ask(&mut bench), "what helped is above");
+    for run in 0..40 {
+        let said = learning::run_outcome(run, &ids[..1], 0.5);
+        bench.engine().report_outcome(&said, now).unwrap();
+    }
+    let fit = bench.engine().start_adapter_fit().unwrap();
+    fit.run();
+    let heard = learner.heard.lock().unwrap();
+    assert_eq!(
+        heard[..3],
+        ["begin r, asked: true", "step r: edit", "end r: 0.75"]
+    );
+    assert_eq!(heard.last().unwrap(), "consolidate");
 }

@@ -1,11 +1,11 @@
-//! An answer as of an instant is what a store that had stopped then would have answered, whatever
-//! was kept, corrected, tagged or linked since.
+//! An answer as of an instant is that of a store that had stopped then, whatever was stored,
+//! corrected, tagged or linked since.
 
 use chrono::Duration;
 use proptest::prelude::*;
 use reprise_types::{MemoryFilter, RecallRequest, RecordId, RetrievedMemory};
 
-use super::{Bench, inserted, record};
+use super::{EngineBench, inserted_ids, record};
 
 #[derive(Debug, Clone)]
 enum Step {
@@ -38,7 +38,12 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn take(bench: &mut Bench, ids: &mut Vec<RecordId>, live: &mut Vec<usize>, step: &Step) {
+fn apply_step(
+    bench: &mut EngineBench,
+    ids: &mut Vec<RecordId>,
+    live: &mut Vec<usize>,
+    step: &Step,
+) {
     let text = |words: &[usize]| -> String {
         let words: Vec<&str> = words.iter().map(|word| WORDS[*word]).collect();
         words.join(" ")
@@ -51,7 +56,7 @@ fn take(bench: &mut Bench, ids: &mut Vec<RecordId>, live: &mut Vec<usize>, step:
             let mut new = record(&name, &text(words), words[0], &format!("s{session}"));
             new.tags = vec![TAGS[words[0] % TAGS.len()].to_owned()];
             live.push(ids.len());
-            ids.extend(inserted(&bench.keep(vec![new])));
+            ids.extend(inserted_ids(&bench.insert(vec![new])));
         }
         Step::Correct { which, words } if !live.is_empty() => {
             let place = which % live.len();
@@ -59,12 +64,12 @@ fn take(bench: &mut Bench, ids: &mut Vec<RecordId>, live: &mut Vec<usize>, step:
             let mut new = record(&name, &text(words), words[0], "s0");
             new.supersedes = Some(ids[old]);
             live.push(ids.len());
-            ids.extend(inserted(&bench.keep(vec![new])));
+            ids.extend(inserted_ids(&bench.insert(vec![new])));
         }
         Step::Tag { which, tags } if !live.is_empty() => {
             let tags: Vec<String> = tags.iter().map(|tag| TAGS[*tag].to_owned()).collect();
             let id = ids[live[which % live.len()]];
-            bench.engine().tag(id, &tags, now).unwrap();
+            bench.engine().set_tags(id, &tags, now).unwrap();
         }
         Step::Link { from, to } if !live.is_empty() => {
             let id = |which: &usize| ids[live[which % live.len()]];
@@ -75,9 +80,9 @@ fn take(bench: &mut Bench, ids: &mut Vec<RecordId>, live: &mut Vec<usize>, step:
     }
 }
 
-/// Three questions, one of them to what has a tag.
-fn answers(
-    bench: &mut Bench,
+/// Asks three questions, one of them with a tag.
+fn ask_questions(
+    bench: &mut EngineBench,
     at: Option<chrono::DateTime<chrono::Utc>>,
 ) -> Vec<Vec<RetrievedMemory>> {
     let questions = [
@@ -104,12 +109,12 @@ proptest! {
         steps in prop::collection::vec(step(), 1..14),
         compact in any::<bool>(),
     ) {
-        let mut bench = Bench::new();
+        let mut bench = EngineBench::new();
         let (mut ids, mut live) = (Vec::new(), Vec::new());
         let mut then = Vec::new();
         for step in &steps {
-            take(&mut bench, &mut ids, &mut live, step);
-            let stopped = answers(&mut bench, None);
+            apply_step(&mut bench, &mut ids, &mut live, step);
+            let stopped = ask_questions(&mut bench, None);
             then.push((bench.now, stopped));
         }
         if compact {
@@ -117,7 +122,7 @@ proptest! {
             bench.reopen();
         }
         for (at, stopped) in then {
-            prop_assert_eq!(answers(&mut bench, Some(at)), stopped);
+            prop_assert_eq!(ask_questions(&mut bench, Some(at)), stopped);
         }
     }
 }

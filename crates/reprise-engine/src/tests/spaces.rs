@@ -1,10 +1,10 @@
-//! Vectors of several models and clocks that were wrong: neither locks anything out.
+//! Vectors of several models, and clocks that were wrong: neither prevents anything.
 
 use super::*;
-use crate::{ForgetSelector, IndexOrigin};
-use reprise_types::{Embedding, MemoryFilter, Unrelated};
+use crate::{ForgetSelector, IndexOrigin, RecallCall};
+use reprise_types::{Embedding, MemoryFilter, UnrelatedCosines};
 
-fn foreign() -> EmbeddingSpace {
+fn foreign_space() -> EmbeddingSpace {
     EmbeddingSpace {
         model: "other".into(),
         ..space()
@@ -13,17 +13,17 @@ fn foreign() -> EmbeddingSpace {
 
 fn foreign_record(external: &str, axis: usize) -> NewRecord {
     let mut new = record(external, &format!("a text about {external}"), axis, "s");
-    new.embedding = Some(Embedding::new(foreign(), vector(axis, 0.1)));
+    new.embedding = Some(Embedding::new(foreign_space(), vector(axis, 0.1)));
     new
 }
 
-/// Opens the bench's file with a model configured.
-fn configured(bench: &mut Bench) -> IndexOrigin {
-    opened_as(bench, space())
+/// Opens the bench's file with a configured model.
+fn open_configured(bench: &mut EngineBench) -> IndexOrigin {
+    open_with_space(bench, space())
 }
 
-/// Opens the bench's file, dropped as it is, with a model that reads this space.
-pub(super) fn opened_as(bench: &mut Bench, space: EmbeddingSpace) -> IndexOrigin {
+/// Opens the bench's file, dropped as it is, with a model of this space.
+pub(super) fn open_with_space(bench: &mut EngineBench, space: EmbeddingSpace) -> IndexOrigin {
     drop(bench.engine.take());
     let mut options = EngineOptions::new(DIMENSIONS as u16, 42, bench.now);
     options.space = Some(space);
@@ -33,38 +33,38 @@ pub(super) fn opened_as(bench: &mut Bench, space: EmbeddingSpace) -> IndexOrigin
     report.origin
 }
 
-/// What the model makes of everything that waits for it.
-fn embed_all(bench: &mut Bench) -> usize {
-    let waiting = bench.engine().unembedded(100);
+/// Inserts vectors for all records that wait for one.
+fn embed_all(bench: &mut EngineBench) -> usize {
+    let waiting = bench.engine().unembedded_records(100);
     let made = waiting.into_iter().enumerate();
     let vectors = made.map(|(axis, (id, _))| (id, space(), vector(axis, 0.1)));
     let vectors = vectors.collect();
-    bench.engine().embed_late(vectors).unwrap()
+    bench.engine().insert_late_vectors(vectors).unwrap()
 }
 
-fn assert_sound(bench: &mut Bench) {
+fn assert_sound(bench: &mut EngineBench) {
     let report = bench.engine().check().unwrap();
     assert!(report.is_sound(), "{:?}", report.findings);
 }
 
 #[test]
 fn a_foreign_vector_on_an_empty_store_is_left_out_and_said() {
-    let mut bench = Bench::new();
-    configured(&mut bench);
+    let mut bench = EngineBench::new();
+    open_configured(&mut bench);
     let mut wide = foreign_record("wide", 2);
     let wider = EmbeddingSpace {
         dimensions: 16,
-        ..foreign()
+        ..foreign_space()
     };
     let mut long = vec![0.0; 16];
     long[3] = 1.0;
     wide.embedding = Some(Embedding::new(wider, long));
-    let ids = inserted(&bench.keep(vec![foreign_record("one", 1), wide]));
+    let ids = inserted_ids(&bench.insert(vec![foreign_record("one", 1), wide]));
     let kept = bench.engine().snapshot().get(ids[0]).unwrap().unwrap();
     assert_eq!(kept.metadata["embedding_space_left_out"], "other/1");
     assert!(kept.embedding_space.is_none());
     assert_eq!(bench.engine().stats().unembedded, 2);
-    let own = inserted(&bench.keep(vec![record("own", "of the model in use", 3, "s")]));
+    let own = inserted_ids(&bench.insert(vec![record("own", "of the model in use", 3, "s")]));
     assert_eq!(bench.engine().stats().unembedded, 2, "{own:?}");
     assert_eq!(embed_all(&mut bench), 2);
     assert_eq!(bench.engine().stats().unembedded, 0);
@@ -73,10 +73,10 @@ fn a_foreign_vector_on_an_empty_store_is_left_out_and_said() {
 
 #[test]
 fn the_model_takes_over_a_store_that_another_began() {
-    let mut bench = Bench::new();
-    bench.keep(vec![foreign_record("one", 1), foreign_record("two", 2)]);
-    // Nobody said which model is in use, so what it is given late tells.
-    bench.keep(vec![record("three", "of the model in use", 3, "s")]);
+    let mut bench = EngineBench::new();
+    bench.insert(vec![foreign_record("one", 1), foreign_record("two", 2)]);
+    // No model is configured, so the late vectors decide.
+    bench.insert(vec![record("three", "of the model in use", 3, "s")]);
     assert_eq!(bench.engine().stats().unembedded, 1);
     assert_eq!(embed_all(&mut bench), 1);
     assert_eq!(bench.engine().snapshot().space(), Some(&space()));
@@ -94,30 +94,30 @@ fn the_model_takes_over_a_store_that_another_began() {
 
 #[test]
 fn a_store_full_of_foreign_vectors_is_opened_by_the_configured_model() {
-    let mut bench = Bench::new();
+    let mut bench = EngineBench::new();
     let many = (0..20)
         .map(|n| foreign_record(&format!("n{n}"), n))
         .collect();
-    bench.keep(many);
+    bench.insert(many);
     bench.engine().checkpoint().unwrap();
-    assert_eq!(configured(&mut bench), IndexOrigin::Rebuilt);
+    assert_eq!(open_configured(&mut bench), IndexOrigin::Rebuilt);
     let stats = bench.engine().stats();
     assert_eq!((stats.unembedded, stats.foreign_vectors), (20, 20));
     assert_sound(&mut bench);
     bench.engine().checkpoint().unwrap();
-    assert_eq!(configured(&mut bench), IndexOrigin::Checkpoint);
+    assert_eq!(open_configured(&mut bench), IndexOrigin::Checkpoint);
     assert_eq!(embed_all(&mut bench), 20);
     bench.engine().compact().unwrap();
-    assert_eq!(configured(&mut bench), IndexOrigin::Checkpoint);
+    assert_eq!(open_configured(&mut bench), IndexOrigin::Checkpoint);
     assert_eq!(bench.engine().stats().unembedded, 0);
     assert_sound(&mut bench);
 }
 
-fn at(text: &str) -> DateTime<Utc> {
+fn parse_time(text: &str) -> DateTime<Utc> {
     parse_timestamp(text).unwrap()
 }
 
-fn known_at(bench: &mut Bench, id: RecordId) -> DateTime<Utc> {
+fn known_at(bench: &mut EngineBench, id: RecordId) -> DateTime<Utc> {
     let record = bench.engine().snapshot().get(id).unwrap();
     record.unwrap().known_at
 }
@@ -125,27 +125,27 @@ fn known_at(bench: &mut Bench, id: RecordId) -> DateTime<Utc> {
 #[test]
 fn one_write_four_hundred_years_ahead_does_not_hold_time_up() {
     for reopened in [false, true] {
-        let mut bench = Bench::new();
-        let keep = |bench: &mut Bench, external: &str, now: DateTime<Utc>| {
+        let mut bench = EngineBench::new();
+        let keep = |bench: &mut EngineBench, external: &str, now: DateTime<Utc>| {
             let new = record(external, external, 1, "s");
-            inserted(&bench.engine().observe(vec![new], None, now).unwrap())[0]
+            inserted_ids(&bench.engine().observe(vec![new], None, now).unwrap())[0]
         };
-        let before = keep(&mut bench, "before", at("2026-02-16T09:00:00Z"));
-        let ahead = keep(&mut bench, "ahead", at("2426-02-16T09:00:00Z"));
+        let before = keep(&mut bench, "before", parse_time("2026-02-16T09:00:00Z"));
+        let ahead = keep(&mut bench, "ahead", parse_time("2426-02-16T09:00:00Z"));
         if reopened {
             bench.engine().checkpoint().unwrap();
             bench.reopen();
         }
-        let now = at("2026-02-16T09:00:05Z");
+        let now = parse_time("2026-02-16T09:00:05Z");
         let after = keep(&mut bench, "after", now);
         assert!(before < ahead && ahead < after, "ids still go up");
         assert_eq!(known_at(&mut bench, after), now);
-        let said = bench.engine().kept_after(now).unwrap();
-        assert_eq!(said, (1, at("2426-02-16T09:00:00Z")));
+        let said = bench.engine().count_known_after(now).unwrap();
+        assert_eq!(said, (1, parse_time("2426-02-16T09:00:00Z")));
         assert_eq!(bench.engine().stats().last_ingest, Some(now));
         assert_sound(&mut bench);
-        // A branch of what was known now has what was kept after the slip, and not the slip.
-        let mut branch = Bench::new();
+        // A branch of the present has what was stored after the wrong clock, and not its time.
+        let mut branch = EngineBench::new();
         let records = bench
             .engine()
             .fork_into(branch.engine(), "fork/ada", Some(now))
@@ -156,12 +156,12 @@ fn one_write_four_hundred_years_ahead_does_not_hold_time_up() {
 
 #[test]
 fn a_clock_set_back_a_little_is_bridged_across_a_restart() {
-    let mut bench = Bench::new();
-    let ids = inserted(&bench.keep(week()));
+    let mut bench = EngineBench::new();
+    let ids = inserted_ids(&bench.insert(week()));
     let later = bench.now + Duration::minutes(30);
     bench
         .engine()
-        .tag(ids[0], &["t".to_owned()], later)
+        .set_tags(ids[0], &["t".to_owned()], later)
         .unwrap();
     bench.engine().checkpoint().unwrap();
     for compacted in [false, true] {
@@ -171,22 +171,22 @@ fn a_clock_set_back_a_little_is_bridged_across_a_restart() {
         bench.reopen();
         let now = bench.now + Duration::minutes(10);
         let new = record(&format!("n{compacted}"), "text", 1, "s");
-        let id = inserted(&bench.engine().observe(vec![new], None, now).unwrap())[0];
+        let id = inserted_ids(&bench.engine().observe(vec![new], None, now).unwrap())[0];
         assert_eq!(known_at(&mut bench, id), later, "compacted: {compacted}");
     }
 }
 
 #[test]
 fn more_than_one_commit_holds_is_kept_and_forgotten_at_once() {
-    let mut bench = Bench::new();
+    let mut bench = EngineBench::new();
     let many = |n: usize| {
         let mut new = record(&format!("n{n}"), &format!("text {n}"), n, "crowd");
         new.tags = vec!["all".into()];
         new
     };
-    bench.keep((0..17_000).map(many).collect());
-    bench.keep(week());
-    let ids = inserted(&bench.keep(vec![record("again", "more", 1, "crowd")]));
+    bench.insert((0..17_000).map(many).collect());
+    bench.insert(week());
+    let ids = inserted_ids(&bench.insert(vec![record("again", "more", 1, "crowd")]));
     let now = bench.now;
     let what = ForgetSelector::Session("crowd".into());
     let gone = bench.engine().forget(&what, "asked to", now).unwrap();
@@ -196,20 +196,23 @@ fn more_than_one_commit_holds_is_kept_and_forgotten_at_once() {
     let stats = bench.engine().stats();
     assert_eq!((stats.live, stats.forgotten), (7, 17_001));
     // A replay of the source does not bring them back.
-    let again = bench.keep(vec![many(0), many(16_999)]);
+    let again = bench.insert(vec![many(0), many(16_999)]);
     let known = |outcome: &WriteOutcome| matches!(outcome, WriteOutcome::Duplicate { .. });
     assert!(again.iter().all(known), "{again:?}");
     bench.engine().compact().unwrap();
     let mut texts = 0;
-    bench.engine().logged_texts(&mut |_| texts += 1).unwrap();
+    bench
+        .engine()
+        .visit_logged_texts(&mut |_| texts += 1)
+        .unwrap();
     assert_eq!(texts, 7);
     assert_sound(&mut bench);
 }
 
 #[test]
 fn without_a_model_a_file_says_itself_how_wide_it_is() {
-    let mut bench = Bench::new();
-    bench.keep(week());
+    let mut bench = EngineBench::new();
+    bench.insert(week());
     drop(bench.engine.take());
     let mut options = EngineOptions::new(384, 42, bench.now);
     let open = |options: &_| Engine::open(Arc::new(RealDisk), &bench.path(), options);
@@ -223,16 +226,16 @@ fn without_a_model_a_file_says_itself_how_wide_it_is() {
     assert_eq!((found.unembedded, found.foreign_vectors), (7, 7));
 }
 
-/// How the cosines of a model of many languages lie is told by all records, whichever may answer.
+/// The distribution of a model's cosines is measured on all records, whichever may answer.
 #[test]
 fn a_filter_does_not_move_the_scale_of_a_model_of_many_languages() {
     let narrow = EmbeddingSpace {
         model: "of many languages".into(),
         ..space()
     };
-    narrow.measured(Unrelated::new(0.78, 0.035));
-    let mut bench = Bench::new();
-    opened_as(&mut bench, narrow.clone());
+    narrow.register_unrelated_cosines(UnrelatedCosines::new(0.78, 0.035));
+    let mut bench = EngineBench::new();
+    open_with_space(&mut bench, narrow.clone());
     let told = |at: usize| {
         let (axis, text) = match at {
             0 => (0, "der Drucker im zweiten Stock geht noch nicht".to_owned()),
@@ -247,10 +250,10 @@ fn a_filter_does_not_move_the_scale_of_a_model_of_many_languages() {
         }
         new
     };
-    let first = inserted(&bench.keep((0..300).map(told).collect()))[0];
-    inserted(&bench.keep((300..600).map(told).collect()));
+    let first = inserted_ids(&bench.insert((0..300).map(told).collect()))[0];
+    inserted_ids(&bench.insert((300..600).map(told).collect()));
     let memory = bench.engine().snapshot();
-    assert!(!memory.index.languages().is_empty());
+    assert!(!memory.index.count_languages().is_empty());
     let query = vector(0, 0.0);
     let meaning = |kinds: Option<Vec<MemoryKind>>| {
         let mut request = RecallRequest::new("welcher Drucker geht nicht");
@@ -258,8 +261,8 @@ fn a_filter_does_not_move_the_scale_of_a_model_of_many_languages() {
             kinds,
             ..MemoryFilter::default()
         };
-        let (asked, id) = ((&narrow, &*query), RecallId::from_u128(1));
-        let answer = memory.recall(&request, Some(asked), id, memory.learning());
+        let call = RecallCall::new(&request, RecallId::from_u128(1), memory.learning_engine());
+        let answer = memory.recall(&call.with_vectors(&[(&narrow, &query)]));
         let best = &answer.results[0];
         assert_eq!(best.record.id, first);
         let mut signals = best.why.signals.iter();

@@ -1,5 +1,5 @@
-//! The power goes at every sync while the layers are written, grown, purged and compacted: what was
-//! acknowledged is there, and of the layers no more is lost than came since they were saved.
+//! Power cuts at every sync while the layers are written, grown, purged and compacted: acknowledged
+//! records exist, and the layers lack no more than what came since they were saved.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -8,22 +8,24 @@ use std::sync::Arc;
 
 use reprise_engine::{CheckpointStep, Engine, EngineError};
 use reprise_simulation::{Crash, SimDisk};
-use reprise_types::SearchTier;
+use reprise_types::SearchRoute;
 
 use crate::{
-    FILE, LAYERS_FROM, LEFT_MAX, NO_LAYERS, RECORDS, SESSION, answers, assert_tier, exact, forget,
-    grow, is_sound, keep, numbers, on, open, purge,
+    FILE, LAYERS_FROM, LEFT_MAX, NO_LAYERS, RECORDS, SESSION, ask_questions, assert_route,
+    entry_numbers, forget_session, grow_fully, insert_entries, is_sound, open, open_on,
+    purge_fully, scan_answers,
 };
 
-/// What was acknowledged, and what stands there if what was under way is on disk, too.
-struct Told {
+/// The records that were acknowledged, and those that exist if the write under way reached the
+/// disk.
+struct Acknowledged {
     sure: BTreeSet<usize>,
     under_way: BTreeSet<usize>,
-    /// What the layers that were saved last may lack.
+    /// Most records that the last saved layers may lack.
     left_max: usize,
 }
 
-impl Told {
+impl Acknowledged {
     fn new() -> Self {
         Self {
             sure: (0..RECORDS).collect(),
@@ -32,134 +34,145 @@ impl Told {
         }
     }
 
-    fn keep(&mut self, engine: &mut Engine, numbers: Range<usize>) -> Result<(), EngineError> {
+    fn insert_entries(
+        &mut self,
+        engine: &mut Engine,
+        numbers: Range<usize>,
+    ) -> Result<(), EngineError> {
         self.under_way.extend(numbers.clone());
-        keep(engine, numbers)?;
+        insert_entries(engine, numbers)?;
         self.sure.clone_from(&self.under_way);
         Ok(())
     }
 
-    fn forget(&mut self, engine: &mut Engine, session: usize) -> Result<(), EngineError> {
+    fn forget_session(&mut self, engine: &mut Engine, session: usize) -> Result<(), EngineError> {
         self.under_way.retain(|number| number / SESSION != session);
-        forget(engine, session)?;
+        forget_session(engine, session)?;
         self.sure.clone_from(&self.under_way);
         Ok(())
     }
 }
 
-/// A memory that has no layers yet, closed.
-fn without_layers() -> SimDisk {
+/// Builds a closed memory that has no layers yet.
+fn memory_without_layers() -> SimDisk {
     let disk = SimDisk::new();
     let opened = open(Arc::new(disk.clone()), Path::new(FILE), NO_LAYERS);
     let mut engine = opened.unwrap();
-    keep(&mut engine, 0..RECORDS).unwrap();
+    insert_entries(&mut engine, 0..RECORDS).unwrap();
     engine.close().unwrap();
     disk
 }
 
-/// Everything that writes a layer or changes one.
-fn play(disk: &SimDisk, told: &mut Told) -> Result<(), EngineError> {
+/// Does everything that writes or changes a layer.
+fn write_everything(disk: &SimDisk, acknowledged: &mut Acknowledged) -> Result<(), EngineError> {
     let mut engine = open(Arc::new(disk.clone()), Path::new(FILE), LAYERS_FROM)?;
     // A graph over the newest half, which is a part of its own; then one over all, and the cells.
     engine.advance_graph(RECORDS / 2)?;
     engine.checkpoint()?;
-    told.left_max = RECORDS / 2;
-    grow(&mut engine)?;
+    acknowledged.left_max = RECORDS / 2;
+    grow_fully(&mut engine)?;
     engine.checkpoint()?;
-    told.left_max = LEFT_MAX;
-    told.keep(&mut engine, RECORDS..RECORDS + SESSION)?;
-    grow(&mut engine)?;
+    acknowledged.left_max = LEFT_MAX;
+    acknowledged.insert_entries(&mut engine, RECORDS..RECORDS + SESSION)?;
+    grow_fully(&mut engine)?;
     engine.checkpoint_if_due()?;
     for session in [3, 9] {
-        told.forget(&mut engine, session)?;
+        acknowledged.forget_session(&mut engine, session)?;
     }
-    purge(&mut engine)?;
+    purge_fully(&mut engine)?;
     engine.checkpoint()?;
-    // One more goes, and others come while the file is rewritten.
-    told.forget(&mut engine, 17)?;
+    // One more session is forgotten, and others come while the file is compacted.
+    acknowledged.forget_session(&mut engine, 17)?;
     let job = engine.start_compaction()?;
-    told.keep(&mut engine, 2_000..2_010)?;
+    acknowledged.insert_entries(&mut engine, 2_000..2_010)?;
     engine.finish_compaction(job.run()?)?;
-    told.keep(&mut engine, 2_010..2_020)?;
-    grow(&mut engine)?;
-    // The same while a checkpoint is made and written, which then covers none of it.
+    acknowledged.insert_entries(&mut engine, 2_010..2_020)?;
+    grow_fully(&mut engine)?;
+    // The same happens while a checkpoint is encoded and written, which then covers none of it.
     let job = engine.start_checkpoint()?;
-    told.keep(&mut engine, 2_020..2_030)?;
-    told.forget(&mut engine, 21)?;
+    acknowledged.insert_entries(&mut engine, 2_020..2_030)?;
+    acknowledged.forget_session(&mut engine, 21)?;
     if let Some(job) = job {
         let mut parts = job.run()?;
         engine.advance_checkpoint(&mut parts)?;
-        told.keep(&mut engine, 2_030..2_040)?;
-        while engine.advance_checkpoint(&mut parts)? == CheckpointStep::Begun {}
+        acknowledged.insert_entries(&mut engine, 2_030..2_040)?;
+        while engine.advance_checkpoint(&mut parts)? == CheckpointStep::MoreToWrite {}
     }
-    told.keep(&mut engine, 2_040..2_050)?;
+    acknowledged.insert_entries(&mut engine, 2_040..2_050)?;
     engine.close()
 }
 
-/// Fresh processes: the records are there, each layer answers in its turn, and a check finds
-/// nothing.
-fn look(disk: &SimDisk, told: &Told, place: &str) {
-    let exact = exact(Arc::new(disk.process_crash()), Path::new(FILE));
-    let mut engine = on(disk);
-    let there = numbers(&engine);
+/// Checks in fresh processes that the records exist, that each layer answers in turn, and that a
+/// check finds nothing.
+fn assert_survived(disk: &SimDisk, acknowledged: &Acknowledged, place: &str) {
+    let exact = scan_answers(Arc::new(disk.crash_process()), Path::new(FILE));
+    let mut engine = open_on(disk);
+    let there = entry_numbers(&engine);
     let count = there.len();
     assert!(
-        there == told.sure || there == told.under_way,
+        there == acknowledged.sure || there == acknowledged.under_way,
         "{place}: {count} records"
     );
-    // Before the first layers were acknowledged they may be there or not.
-    let has_none = told.left_max == usize::MAX && answers(&engine).tier == SearchTier::Scan;
+    // Before the first layers were acknowledged they may exist or not.
+    let has_none =
+        acknowledged.left_max == usize::MAX && ask_questions(&engine).route == SearchRoute::Scan;
     let first = if has_none {
-        SearchTier::Scan
+        SearchRoute::Scan
     } else {
-        SearchTier::LayerA
+        SearchRoute::Cells
     };
-    assert_tier(&engine, first, &exact, place);
+    assert_route(&engine, first, &exact, place);
     let left = engine.advance_graph(0).unwrap();
-    assert!(left <= told.left_max, "{place}: {left} to grow again");
-    let tier = if left <= LEFT_MAX {
-        SearchTier::LayerC
+    assert!(
+        left <= acknowledged.left_max,
+        "{place}: {left} to grow again"
+    );
+    let route = if left <= LEFT_MAX {
+        SearchRoute::Graph
     } else if left <= RECORDS / 2 {
-        SearchTier::LayerB
+        SearchRoute::NewestGraph
     } else {
-        SearchTier::Scan
+        SearchRoute::Scan
     };
-    assert_tier(&engine, tier, &exact, place);
-    grow(&mut engine).unwrap();
-    assert_tier(&engine, SearchTier::LayerC, &exact, place);
+    assert_route(&engine, route, &exact, place);
+    grow_fully(&mut engine).unwrap();
+    assert_route(&engine, SearchRoute::Graph, &exact, place);
     drop(engine);
     assert!(is_sound(disk), "{place}: a check finds something");
 }
 
-/// The memory goes on, and saves its layers again.
-fn goes_on(disk: &SimDisk, place: &str) {
-    let mut engine = on(disk);
-    keep(&mut engine, 3_000..3_000 + SESSION).unwrap();
-    grow(&mut engine).unwrap();
+/// Checks that the memory accepts records and saves its layers again.
+fn assert_goes_on(disk: &SimDisk, place: &str) {
+    let mut engine = open_on(disk);
+    insert_entries(&mut engine, 3_000..3_000 + SESSION).unwrap();
+    grow_fully(&mut engine).unwrap();
     engine.close().unwrap();
-    let exact = exact(Arc::new(disk.process_crash()), Path::new(FILE));
-    let mut engine = on(disk);
-    assert_tier(&engine, SearchTier::LayerA, &exact, place);
+    let exact = scan_answers(Arc::new(disk.crash_process()), Path::new(FILE));
+    let mut engine = open_on(disk);
+    assert_route(&engine, SearchRoute::Cells, &exact, place);
     let left = engine.advance_graph(0).unwrap();
     assert!(left <= LEFT_MAX, "{place}: {left} to grow again");
-    assert_tier(&engine, SearchTier::LayerC, &exact, place);
+    assert_route(&engine, SearchRoute::Graph, &exact, place);
 }
 
 #[test]
 fn a_power_cut_at_any_sync_costs_no_record_and_no_layer() {
-    let start = without_layers();
-    let dry = start.process_crash();
-    let mut whole = Told::new();
-    play(&dry, &mut whole).unwrap();
-    look(&dry.process_crash(), &whole, "no cut");
-    let syncs = dry.syncs();
+    let start = memory_without_layers();
+    let dry = start.crash_process();
+    let mut whole = Acknowledged::new();
+    write_everything(&dry, &mut whole).unwrap();
+    assert_survived(&dry.crash_process(), &whole, "no cut");
+    let syncs = dry.sync_count();
     assert!(syncs > 12, "{syncs} syncs");
     for sync in 0..syncs {
-        let disk = start.process_crash();
+        let disk = start.crash_process();
         disk.cut_power_at_sync(sync);
-        let mut told = Told::new();
-        assert!(play(&disk, &mut told).is_err(), "sync {sync} of {syncs}");
-        let pending = disk.pending();
+        let mut acknowledged = Acknowledged::new();
+        assert!(
+            write_everything(&disk, &mut acknowledged).is_err(),
+            "sync {sync} of {syncs}"
+        );
+        let pending = disk.pending_bytes();
         let crashes = [
             Crash::Prefix(pending / 2),
             Crash::Prefix(pending),
@@ -168,9 +181,9 @@ fn a_power_cut_at_any_sync_costs_no_record_and_no_layer() {
         for crash in crashes {
             let place = format!("sync {sync} of {syncs}, {crash:?} of {pending}");
             let survivor = disk.crash(crash);
-            look(&survivor, &told, &place);
+            assert_survived(&survivor, &acknowledged, &place);
             if matches!(crash, Crash::Scattered(_)) {
-                goes_on(&survivor, &place);
+                assert_goes_on(&survivor, &place);
             }
         }
     }

@@ -1,5 +1,5 @@
-//! Bytes of the layers rot, and files end within one: answers are right or say what they lack, a
-//! check tells of it, and the layers are made anew.
+//! Damaged bytes in the layers, and files that end within one: answers are right or report what
+//! they lack, a check reports it, and the layers are rebuilt.
 
 use std::ops::Range;
 use std::path::Path;
@@ -7,61 +7,62 @@ use std::sync::{Arc, LazyLock};
 
 use reprise_index::{PART_CELLS, PART_CODES, PART_GRAPH};
 use reprise_simulation::SimDisk;
-use reprise_store::inspect;
-use reprise_tests::Seeded;
-use reprise_types::SearchTier;
+use reprise_store::list_segments;
+use reprise_tests::SeededRng;
+use reprise_types::SearchRoute;
 
 use crate::{
-    Answers, FILE, LEFT_MAX, NUMBERS, RECORDS, SESSION, answers, assert_tier, exact, forget, grow,
-    is_sound, keep, numbers, on, share,
+    Answers, FILE, LEFT_MAX, NUMBERS, RECORDS, SESSION, ask_questions, assert_route, entry_numbers,
+    forget_session, grow_fully, insert_entries, is_sound, open_on, scan_answers, share_found,
 };
 
-/// The codes, from which the layers are made, and the layers.
+/// The codes, from which the layers are built, and the layers.
 const PARTS: [u8; 3] = [PART_CODES, PART_GRAPH, PART_CELLS];
-/// Bytes of a segment's header, and of what stands behind its content.
+/// Bytes of a segment's header.
 const HEADER: usize = 64;
+/// Bytes after a segment's content.
 const TRAILER: usize = 32;
-/// Documents whose signs stand in one page.
+/// Documents whose signs share one page.
 const CHUNK: usize = 256;
 /// The session that is forgotten.
-const GONE: usize = 7;
+const FORGOTTEN_SESSION: usize = 7;
 
-/// The file of a memory that has every layer, with something forgotten that no purge has taken out.
+/// The file of a memory that has every layer, with a forgotten session that no purge has removed.
 static WHOLE: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let disk = SimDisk::new();
-    let mut engine = on(&disk);
-    keep(&mut engine, 0..RECORDS).unwrap();
-    grow(&mut engine).unwrap();
-    forget(&mut engine, GONE).unwrap();
+    let mut engine = open_on(&disk);
+    insert_entries(&mut engine, 0..RECORDS).unwrap();
+    grow_fully(&mut engine).unwrap();
+    forget_session(&mut engine, FORGOTTEN_SESSION).unwrap();
     engine.close().unwrap();
-    disk.bytes(Path::new(FILE)).unwrap()
+    disk.file_bytes(Path::new(FILE)).unwrap()
 });
 
 static EXACT: LazyLock<Answers> =
-    LazyLock::new(|| exact(Arc::new(changed(|_| {})), Path::new(FILE)));
+    LazyLock::new(|| scan_answers(Arc::new(changed_disk(|_| {})), Path::new(FILE)));
 
-/// A disk with that file after a change.
-fn changed(change: impl FnOnce(&mut Vec<u8>)) -> SimDisk {
+/// Returns a disk with that file after a change.
+fn changed_disk(change: impl FnOnce(&mut Vec<u8>)) -> SimDisk {
     let mut bytes = WHOLE.clone();
     change(&mut bytes);
     let disk = SimDisk::new();
-    disk.put(Path::new(FILE), bytes);
+    disk.create_file(Path::new(FILE), bytes);
     disk
 }
 
-/// Where the newest part with this tag stands in a file, if it has one.
-fn part_of(disk: &SimDisk, tag: u8) -> Option<Range<usize>> {
-    let segments = inspect(disk, Path::new(FILE)).unwrap();
+/// Finds the newest part with this tag in a file.
+fn find_part(disk: &SimDisk, tag: u8) -> Option<Range<usize>> {
+    let segments = list_segments(disk, Path::new(FILE)).unwrap();
     let found = segments.iter().rfind(|part| part.segment_type == tag)?;
     let from = found.offset as usize;
     Some(from..from + found.bytes as usize)
 }
 
-fn part(tag: u8) -> Range<usize> {
-    part_of(&changed(|_| {}), tag).unwrap()
+fn part_range(tag: u8) -> Range<usize> {
+    find_part(&changed_disk(|_| {}), tag).unwrap()
 }
 
-/// What a memory comes to first after it was opened.
+/// What a memory does first after it was opened.
 #[derive(PartialEq, Eq)]
 enum First {
     Growth,
@@ -69,7 +70,7 @@ enum First {
 }
 
 impl First {
-    /// One in turn.
+    /// Alternates between the two.
     fn of(turn: usize) -> Self {
         if turn.is_multiple_of(2) {
             Self::Growth
@@ -79,50 +80,50 @@ impl First {
     }
 }
 
-/// Whatever was lost of them, the layers are whole in the end, and so is the file.
-fn heals(disk: &SimDisk, first: &First, place: &str) {
-    let mut engine = on(disk);
-    let there = numbers(&engine);
-    let expected = (0..RECORDS).filter(|number| number / SESSION != GONE);
+/// Checks that the layers and the file are whole in the end, whatever was damaged.
+fn assert_heals(disk: &SimDisk, first: &First, place: &str) {
+    let mut engine = open_on(disk);
+    let there = entry_numbers(&engine);
+    let expected = (0..RECORDS).filter(|number| number / SESSION != FORGOTTEN_SESSION);
     assert!(there.into_iter().eq(expected), "{place}");
-    let said = answers(&engine);
-    let found = share(&said, &EXACT);
+    let said = ask_questions(&engine);
+    let found = share_found(&said, &EXACT);
     assert!(said.is_damaged || found >= 0.5, "{place}: {found}");
     if *first == First::Compaction {
         engine.compact().unwrap();
     }
-    grow(&mut engine).unwrap();
-    assert_tier(&engine, SearchTier::LayerC, &EXACT, place);
+    grow_fully(&mut engine).unwrap();
+    assert_route(&engine, SearchRoute::Graph, &EXACT, place);
     if *first == First::Growth {
         engine.compact().unwrap();
     }
     engine.close().unwrap();
     for tag in PARTS {
-        assert!(part_of(disk, tag).is_some(), "{place}: no part {tag:#x}");
+        assert!(find_part(disk, tag).is_some(), "{place}: no part {tag:#x}");
     }
-    let mut engine = on(disk);
-    assert_tier(&engine, SearchTier::LayerA, &EXACT, place);
+    let mut engine = open_on(disk);
+    assert_route(&engine, SearchRoute::Cells, &EXACT, place);
     let left = engine.advance_graph(0).unwrap();
     assert!(left <= LEFT_MAX, "{place}: {left} to grow again");
-    assert_tier(&engine, SearchTier::LayerC, &EXACT, place);
+    assert_route(&engine, SearchRoute::Graph, &EXACT, place);
     drop(engine);
     assert!(is_sound(disk), "{place}: a check finds something");
 }
 
 #[test]
 fn whatever_byte_of_a_layer_rots_is_noticed_and_the_layer_is_made_anew() {
-    let mut seeded = Seeded::new(0x5eed_0007);
+    let mut seeded = SeededRng::new(0x5eed_0007);
     for tag in PARTS {
-        let part = part(tag);
+        let part = part_range(tag);
         let within = (part.len() - HEADER - TRAILER) as u64;
         // In the header, the version, the front, and anywhere.
         let mut places = vec![8, HEADER, HEADER + 20];
-        places.extend((0..5).map(|_| HEADER + seeded.below(within) as usize));
+        places.extend((0..5).map(|_| HEADER + seeded.draw_below(within) as usize));
         for (turn, at) in places.into_iter().enumerate() {
             let place = format!("part {tag:#x}, byte {at} of {}", part.len());
-            let disk = changed(|bytes| bytes[part.start + at] ^= 1 << (turn % 8));
+            let disk = changed_disk(|bytes| bytes[part.start + at] ^= 1 << (turn % 8));
             assert!(!is_sound(&disk), "{place}: a check finds nothing");
-            heals(&disk, &First::of(turn), &place);
+            assert_heals(&disk, &First::of(turn), &place);
         }
     }
 }
@@ -130,11 +131,11 @@ fn whatever_byte_of_a_layer_rots_is_noticed_and_the_layer_is_made_anew() {
 #[test]
 fn a_file_that_ends_within_a_layer_gives_all_records_and_grows_it_again() {
     for tag in PARTS {
-        let part = part(tag);
+        let part = part_range(tag);
         let places = [part.start + HEADER + 20, part.start.midpoint(part.end)];
         for (turn, at) in places.into_iter().enumerate() {
-            let disk = changed(|bytes| bytes.truncate(at));
-            heals(
+            let disk = changed_disk(|bytes| bytes.truncate(at));
+            assert_heals(
                 &disk,
                 &First::of(turn),
                 &format!("cut at {at}, in {tag:#x}"),
@@ -145,21 +146,21 @@ fn a_file_that_ends_within_a_layer_gives_all_records_and_grows_it_again() {
 
 #[test]
 fn the_cells_answer_from_the_file_where_the_signs_beside_the_codes_are_rotten() {
-    let codes = part(PART_CODES);
-    let disk = changed(|bytes| {
+    let codes = part_range(PART_CODES);
+    let disk = changed_disk(|bytes| {
         let sizes = bytes[codes.start + 16..].first_chunk().unwrap();
         let end = codes.start + HEADER + u64::from_le_bytes(*sizes) as usize - TRAILER;
-        // The rows, each with its scale, stand at the end, and the signs before them.
+        // The rows, each with its scale, are at the end, and the signs before them.
         let rows = end - RECORDS * (NUMBERS + 4);
         let signs = rows - RECORDS.div_ceil(CHUNK) * CHUNK * NUMBERS / 8;
         for byte in bytes[signs..rows].iter_mut().step_by(CHUNK) {
             *byte ^= 1;
         }
     });
-    let mut engine = on(&disk);
-    assert_tier(&engine, SearchTier::LayerA, &EXACT, "rotten signs");
-    // Once they are asked for the index is made from the log, and its layers grow again.
+    let mut engine = open_on(&disk);
+    assert_route(&engine, SearchRoute::Cells, &EXACT, "rotten signs");
+    // Once they are needed the index is rebuilt from the log, and its layers grow again.
     assert!(engine.advance_graph(0).unwrap() >= RECORDS);
     drop(engine);
-    heals(&disk, &First::Growth, "rotten signs");
+    assert_heals(&disk, &First::Growth, "rotten signs");
 }

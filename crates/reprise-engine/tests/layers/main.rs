@@ -1,7 +1,9 @@
-//! The graph and the cells under power cuts, rot and `kill -9`: they are written, grown, purged,
-//! compacted and read back by a memory of a thousand records, which has them from a few hundred on.
+//! Tests the graph and the cells under power cuts, damage and `kill -9`: they are written, grown,
+//! purged, compacted and read back by a memory of a thousand records, which has them from a few
+//! hundred on.
 //!
-//! What the campaigns share: such a memory, and questions with what a scan over all would answer.
+//! This file has what the campaigns share: such a memory, and questions with the results of a scan
+//! over everything.
 #![expect(clippy::unwrap_used, reason = "test code")]
 
 mod crash;
@@ -14,25 +16,25 @@ use std::path::Path;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use reprise_engine::{Engine, EngineError, EngineOptions, ForgetSelector};
+use reprise_engine::{Engine, EngineError, EngineOptions, ForgetSelector, RecallCall};
 use reprise_simulation::SimDisk;
 use reprise_store::Disk;
 use reprise_types::{
-    Degraded, Embedding, EmbeddingSpace, ExternalId, MemoryKind, MemorySource, NewRecord,
-    REFERENCE_MODEL, RecallId, RecallRequest, RecordId, SearchTier, Unlearned, normalize,
-    parse_timestamp, splitmix,
+    DegradedPart, Embedding, EmbeddingSpace, ExternalId, MemoryKind, MemorySource, NewRecord,
+    NoLearning, REFERENCE_MODEL, RecallId, RecallRequest, RecordId, SearchRoute, next_splitmix64,
+    normalize, parse_timestamp,
 };
 
-/// Records to begin with: a recall looks at a thousand of them whole, and asks no layer.
+/// Records to begin with: a recall looks at a thousand of them as a whole, and uses no layer.
 const RECORDS: usize = 1_150;
 /// Records of one session, which are forgotten together.
 const SESSION: usize = 25;
-/// From so many records on there are a graph and cells.
-const LAYERS_FROM: usize = 250;
-/// No memory has so many.
+/// Number of records from which on there are a graph and cells.
+const LAYERS_FROM: usize = 120;
+/// More records than any memory has.
 const NO_LAYERS: usize = usize::MAX / 2;
-/// What a saved graph may lack of one that is whole: the records that came since, and those that
-/// nothing but forgotten ones led to.
+/// Most records that a saved graph may lack: those that came since, and those that only forgotten
+/// records led to.
 const LEFT_MAX: usize = 100;
 /// Share of what a scan finds that each layer finds at this size.
 const NEAR: f64 = 0.95;
@@ -53,25 +55,26 @@ fn open(disk: Arc<dyn Disk>, path: &Path, layers_from: usize) -> Result<Engine, 
     Ok(Engine::open(disk, path, &options)?.0)
 }
 
-/// The memory on a simulated disk.
-fn on(disk: &SimDisk) -> Engine {
+/// Opens the memory on a simulated disk.
+fn open_on(disk: &SimDisk) -> Engine {
     open(Arc::new(disk.clone()), Path::new(FILE), LAYERS_FROM).unwrap()
 }
 
 fn space() -> EmbeddingSpace {
     EmbeddingSpace {
-        // Its cosines are taken as they are.
+        // The floor of its cosines is 0.
         model: REFERENCE_MODEL.into(),
         version: "1".into(),
         dimensions: NUMBERS as u16,
     }
 }
 
-/// A point near one of sixty topics, as a memory's are.
-fn point(seed: usize) -> Vec<f32> {
-    let uniform = |random: &mut u64| (splitmix(random) >> 40) as f32 / (1_u64 << 23) as f32 - 1.0;
+/// Returns a vector near one of sixty topics, as a memory's vectors are.
+fn topic_vector(seed: usize) -> Vec<f32> {
+    let uniform =
+        |random: &mut u64| (next_splitmix64(random) >> 40) as f32 / (1_u64 << 23) as f32 - 1.0;
     let mut random = seed as u64;
-    let mut topic = splitmix(&mut random) % 60;
+    let mut topic = next_splitmix64(&mut random) % 60;
     let mut vector: Vec<f32> = (0..NUMBERS)
         .map(|_| uniform(&mut topic) + 0.8 * uniform(&mut random))
         .collect();
@@ -79,33 +82,33 @@ fn point(seed: usize) -> Vec<f32> {
     vector
 }
 
-fn written(number: usize) -> NewRecord {
+fn entry_record(number: usize) -> NewRecord {
     let text = format!("entry {number}");
     let mut record = NewRecord::new(text, MemorySource::UserInput, MemoryKind::Episode);
     record.external_ids = vec![ExternalId::new(ExternalId::BATCH, number.to_string())];
     record.session_id = format!("s{}", number / SESSION);
-    record.embedding = Some(Embedding::new(space(), point(number)));
+    record.embedding = Some(Embedding::new(space(), topic_vector(number)));
     record
 }
 
-fn keep(engine: &mut Engine, numbers: Range<usize>) -> Result<(), EngineError> {
-    engine.observe(numbers.map(written).collect(), None, now())?;
+fn insert_entries(engine: &mut Engine, numbers: Range<usize>) -> Result<(), EngineError> {
+    engine.observe(numbers.map(entry_record).collect(), None, now())?;
     Ok(())
 }
 
-fn forget(engine: &mut Engine, session: usize) -> Result<(), EngineError> {
+fn forget_session(engine: &mut Engine, session: usize) -> Result<(), EngineError> {
     let session = ForgetSelector::Session(format!("s{session}"));
     engine.forget(&session, "asked", now())?;
     Ok(())
 }
 
-/// Until the graph and the cells hold all.
-fn grow(engine: &mut Engine) -> Result<(), EngineError> {
+/// Grows the graph and the cells until they hold all records.
+fn grow_fully(engine: &mut Engine) -> Result<(), EngineError> {
     while engine.advance_graph(256)? > 0 {}
     Ok(())
 }
 
-fn purge(engine: &mut Engine) -> Result<(), EngineError> {
+fn purge_fully(engine: &mut Engine) -> Result<(), EngineError> {
     if let Some(job) = engine.start_purge()? {
         let mut purged = job.run();
         while !engine.finish_purge(&mut purged) {}
@@ -113,8 +116,8 @@ fn purge(engine: &mut Engine) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// The numbers of the records that are there, each once.
-fn numbers(engine: &Engine) -> BTreeSet<usize> {
+/// Returns the numbers of the stored records, each once.
+fn entry_numbers(engine: &Engine) -> BTreeSet<usize> {
     let snapshot = engine.snapshot();
     let number = |text: &str| text.strip_prefix("entry ")?.parse::<usize>().ok();
     let mut found = BTreeSet::new();
@@ -128,47 +131,48 @@ fn numbers(engine: &Engine) -> BTreeSet<usize> {
 /// The answers to the same questions at any time.
 struct Answers {
     found: Vec<Vec<RecordId>>,
-    /// That each of them names.
-    tier: SearchTier,
-    /// Whether one says that it lacks what is damaged.
+    /// The route that all of them name.
+    route: SearchRoute,
+    /// Whether one reports damaged records.
     is_damaged: bool,
 }
 
-fn answers(engine: &Engine) -> Answers {
+fn ask_questions(engine: &Engine) -> Answers {
     let request = RecallRequest {
         top_k: 10,
         ..RecallRequest::new("?")
     };
     let snapshot = engine.snapshot();
-    let (mut found, mut tier, mut is_damaged) = (Vec::new(), None, false);
+    let (mut found, mut route, mut is_damaged) = (Vec::new(), None, false);
     for question in 0..QUESTIONS {
-        let (space, query) = (space(), point(1_000_000 + question));
+        let (space, query) = (space(), topic_vector(1_000_000 + question));
         let id = RecallId::from_u128(1);
-        let recall = snapshot.recall(&request, Some((&space, &query)), id, &Unlearned);
-        assert_eq!(*tier.get_or_insert(recall.tier), recall.tier);
-        is_damaged |= recall.degraded.contains(&Degraded::DamagedRecords);
+        let recall = snapshot
+            .recall(&RecallCall::new(&request, id, &NoLearning).with_vectors(&[(&space, &query)]));
+        assert_eq!(*route.get_or_insert(recall.route), recall.route);
+        is_damaged |= recall.degraded.contains(&DegradedPart::DamagedRecords);
         found.push(recall.results.iter().map(|one| one.record.id).collect());
     }
     Answers {
         found,
-        tier: tier.unwrap(),
+        route: route.unwrap(),
         is_damaged,
     }
 }
 
-/// What a scan over everything answers, with nothing in the file left to be read.
-fn exact(disk: Arc<dyn Disk>, path: &Path) -> Answers {
+/// Returns what a scan over everything finds, after the whole file was read.
+fn scan_answers(disk: Arc<dyn Disk>, path: &Path) -> Answers {
     let mut engine = open(disk, path, NO_LAYERS).unwrap();
     engine.load().unwrap();
-    let exact = answers(&engine);
-    assert_eq!(exact.tier, SearchTier::Scan);
+    let exact = ask_questions(&engine);
+    assert_eq!(exact.route, SearchRoute::Scan);
     let wanted: usize = exact.found.iter().map(Vec::len).sum();
     assert!(wanted > 5 * QUESTIONS, "{wanted}");
     exact
 }
 
-/// Share of what is expected that was found.
-fn share(found: &Answers, expected: &Answers) -> f64 {
+/// Returns the share of the expected results that was found.
+fn share_found(found: &Answers, expected: &Answers) -> f64 {
     let (mut hits, mut wanted) = (0, 0);
     for (found, expected) in found.found.iter().zip(&expected.found) {
         wanted += expected.len();
@@ -177,19 +181,19 @@ fn share(found: &Answers, expected: &Answers) -> f64 {
     hits as f64 / wanted as f64
 }
 
-/// The answers have to come from this layer, and to be those of a scan.
-fn assert_tier(engine: &Engine, tier: SearchTier, exact: &Answers, place: &str) {
-    let found = answers(engine);
-    let share = share(&found, exact);
-    assert_eq!(found.tier, tier, "{place}");
+/// Checks that the answers come from this layer, and are those of a scan.
+fn assert_route(engine: &Engine, route: SearchRoute, exact: &Answers, place: &str) {
+    let found = ask_questions(engine);
+    let share = share_found(&found, exact);
+    assert_eq!(found.route, route, "{place}");
     assert!(
         share >= NEAR && !found.is_damaged,
-        "{place}: {share} by {tier:?}, damaged: {}",
+        "{place}: {share} by {route:?}, damaged: {}",
         found.is_damaged
     );
 }
 
-/// A check by another process, of a copy.
+/// Checks a copy in another process.
 fn is_sound(disk: &SimDisk) -> bool {
-    on(&disk.process_crash()).check().unwrap().is_sound()
+    open_on(&disk.crash_process()).check().unwrap().is_sound()
 }

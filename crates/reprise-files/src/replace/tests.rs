@@ -1,4 +1,4 @@
-//! Replacing beside other writers, killed ones and people.
+//! Replacing a file while other writers, killed ones and people write to it.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -62,49 +62,67 @@ fn what_somebody_saved_meanwhile_stays() {
     let own = tempfile::tempdir().unwrap();
     let at = own.path();
     let folder = Folder::open(at).unwrap();
-    let stamp = || folder.look("theirs").unwrap().unwrap().stamp;
+    let stamp = || folder.find_status("theirs").unwrap().unwrap().fingerprint;
     fs::write(at.join("theirs"), "before").unwrap();
     let before = stamp();
     fs::write(at.join("ours"), "new").unwrap();
-    // An editor saves by renaming its own file over.
+    // An editor saves by renaming its own file to the name.
     fs::write(at.join("edit"), "edited").unwrap();
     fs::rename(at.join("edit"), at.join("theirs")).unwrap();
-    let place = |expected| folder.place("ours", "theirs", expected).unwrap();
-    assert_eq!(place(Some(before)), Placed::Theirs);
-    assert_eq!(place(None), Placed::Theirs);
+    let place = |expected| {
+        folder
+            .move_if_unchanged("ours", "theirs", expected)
+            .unwrap()
+    };
+    assert_eq!(place(Some(before)), ChangeOutcome::Conflict);
+    assert_eq!(place(None), ChangeOutcome::Conflict);
     assert_eq!(
-        folder.take_away("theirs", "gone", before).unwrap(),
-        Placed::Theirs
+        folder
+            .move_aside_if_unchanged("theirs", "gone", before)
+            .unwrap(),
+        ChangeOutcome::Conflict
     );
-    let replaced = folder.replace_if("theirs", b"new", Some(before)).unwrap();
-    assert_eq!(replaced, Placed::Theirs);
-    let replaced = folder.replace_if("theirs", b"new", None).unwrap();
-    assert_eq!(replaced, Placed::Theirs);
+    let replaced = folder
+        .replace_if_unchanged("theirs", b"new", Some(before))
+        .unwrap();
+    assert_eq!(replaced, ChangeOutcome::Conflict);
+    let replaced = folder.replace_if_unchanged("theirs", b"new", None).unwrap();
+    assert_eq!(replaced, ChangeOutcome::Conflict);
     assert_eq!(fs::read_to_string(at.join("theirs")).unwrap(), "edited");
     assert_eq!(names(at), ["ours", "theirs"]);
 
-    assert_eq!(place(Some(stamp())), Placed::Done);
+    assert_eq!(place(Some(stamp())), ChangeOutcome::Applied);
     assert_eq!(fs::read_to_string(at.join("theirs")).unwrap(), "new");
     let replaced = folder
-        .replace_if("theirs", b"newer", Some(stamp()))
+        .replace_if_unchanged("theirs", b"newer", Some(stamp()))
         .unwrap();
-    assert_eq!(replaced, Placed::Done);
+    assert_eq!(replaced, ChangeOutcome::Applied);
     assert_eq!(fs::read_to_string(at.join("theirs")).unwrap(), "newer");
-    let replaced = folder.replace_if("fresh", b"newer", None).unwrap();
-    assert_eq!((replaced, names(at).len()), (Placed::Done, 3));
-    let removed = folder.remove_if("fresh", stamp()).unwrap();
-    assert_eq!((removed, names(at).len()), (Placed::Theirs, 3));
-    let fresh = folder.look("fresh").unwrap().unwrap().stamp;
+    let replaced = folder
+        .replace_if_unchanged("fresh", b"newer", None)
+        .unwrap();
+    assert_eq!((replaced, names(at).len()), (ChangeOutcome::Applied, 3));
+    let removed = folder.remove_if_unchanged("fresh", stamp()).unwrap();
+    assert_eq!((removed, names(at).len()), (ChangeOutcome::Conflict, 3));
+    let fresh = folder.find_status("fresh").unwrap().unwrap().fingerprint;
     fs::write(at.join("other"), "x").unwrap();
-    let other = folder.look("other").unwrap().unwrap().stamp;
-    assert_eq!(folder.remove_if("fresh", other).unwrap(), Placed::Theirs);
-    assert_eq!(folder.remove_if("other", other).unwrap(), Placed::Done);
+    let other = folder.find_status("other").unwrap().unwrap().fingerprint;
+    assert_eq!(
+        folder.remove_if_unchanged("fresh", other).unwrap(),
+        ChangeOutcome::Conflict
+    );
+    assert_eq!(
+        folder.remove_if_unchanged("other", other).unwrap(),
+        ChangeOutcome::Applied
+    );
     assert_eq!(
         (fresh, names(at).len()),
-        (folder.look("fresh").unwrap().unwrap().stamp, 3)
+        (folder.find_status("fresh").unwrap().unwrap().fingerprint, 3)
     );
     symlink("fresh", at.join("link")).unwrap();
-    let linked = folder.look("fresh").unwrap().unwrap().stamp;
-    let replaced = folder.replace_if("link", b"x", Some(linked)).unwrap();
-    assert_eq!((replaced, names(at).len()), (Placed::Theirs, 4));
+    let linked = folder.find_status("fresh").unwrap().unwrap().fingerprint;
+    let replaced = folder
+        .replace_if_unchanged("link", b"x", Some(linked))
+        .unwrap();
+    assert_eq!((replaced, names(at).len()), (ChangeOutcome::Conflict, 4));
 }

@@ -1,4 +1,4 @@
-//! How a published thing stands in our file, and how it is found again.
+//! How a published thing is kept in our file, and how it is found again.
 //!
 //! A version is a record whose text is what is searched and whose `details` are the rest. Tags of
 //! our own, which no author can write, name shelf, author and origin; they narrow every look, and
@@ -8,26 +8,28 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use reprise_engine::{Engine, Snapshot};
+use reprise_engine::{Engine, RecallCall, Snapshot};
 use reprise_types::limits::{PAGE_MAX, TOP_K_MAX};
 use reprise_types::{
-    Embedding, ListRequest, MemoryFilter, MemoryRecord, MemorySource, NewRecord, RecallId,
-    RecallRequest, RecordId, Retention, Unlearned, Visibility, WriteOutcome, normal_tag,
+    Embedding, ListRequest, MemoryFilter, MemoryRecord, MemorySource, NewRecord, NoLearning,
+    RecallId, RecallRequest, RecordId, Retention, Visibility, WriteOutcome, normalize_tag,
     sha256_hex,
 };
 use serde::{Deserialize, Serialize};
 
-use super::ledger::Said;
-use crate::caller::{Caller, OrgId, Shelf};
-use crate::coordination::RESERVE;
-use crate::error::{GlobalError, Result};
+use super::ledger::LedgerState;
+use crate::caller::{Caller, Shelf};
+use crate::coordination::CANDIDATE_RESERVE;
+use crate::error::{GlobalError, GlobalResult};
+use crate::org::OrgId;
+use crate::published::Overlap;
 use crate::record::{GlobalContentType, GlobalRecord, Publication, Version};
-use crate::rules::{Drafted, Standing};
-use crate::store::{GlobalAnswer, GlobalHit, GlobalQuery, OVERLAP_FROM, OVERLAPS_MAX, Overlap};
+use crate::rules::{DraftState, PublishedState};
+use crate::store::{GlobalAnswer, GlobalHit, GlobalQuery, OVERLAP_FROM, OVERLAPS_MAX};
 
 /// Begins every tag of our own.
 const OWN_TAG: &str = "reprise/";
-/// A published thing as it stands in `details`: without its content, which is the record's text.
+/// A published thing as `details` keeps it: without its content, which is the record's text.
 #[derive(Debug, Serialize, Deserialize)]
 struct Details {
     /// The record under whose id it is found: of its first version, or of its first draft where
@@ -41,14 +43,14 @@ struct Details {
     author: reprise_types::UserId,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     org: Option<OrgId>,
-    /// It stands on a branch, to be the version after this one; 0 where there is none.
+    /// It is a draft on a branch that follows this version; 0 if nothing is published yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     base: Option<u32>,
     publication: Publication,
 }
 
 /// A version about to be kept.
-pub(super) struct Making<'a> {
+pub(super) struct NewVersion<'a> {
     pub(super) caller: &'a Caller,
     pub(super) shelf: &'a Shelf,
     pub(super) version: Version,
@@ -58,19 +60,20 @@ pub(super) struct Making<'a> {
     pub(super) at: DateTime<Utc>,
 }
 
-impl Making<'_> {
-    pub(super) fn record(
+impl NewVersion<'_> {
+    pub(super) fn build_record(
         &self,
         mut publication: Publication,
         embedding: Option<Embedding>,
-    ) -> Result<NewRecord> {
+    ) -> GlobalResult<NewRecord> {
         let checksum = publication.checksum();
         let text = publication.search_text();
         let content_at = text.len() - publication.content.len();
         publication.content = String::new();
         let kind = publication.content_type.kind();
         let mut new = NewRecord::new(text, MemorySource::WriterRevision, kind);
-        let foreign = |tag: &String| normal_tag(tag).is_some_and(|tag| !tag.starts_with(OWN_TAG));
+        let foreign =
+            |tag: &String| normalize_tag(tag).is_some_and(|tag| !tag.starts_with(OWN_TAG));
         new.tags = publication
             .tags
             .iter()
@@ -112,57 +115,57 @@ impl Making<'_> {
 }
 
 /// A tag that no two names share: tags have one spelling, names have case.
-fn own_tag(what: &str, name: &str) -> String {
+fn unique_tag(what: &str, name: &str) -> String {
     format!("{OWN_TAG}{what}/{}", sha256_hex(name.as_bytes()))
 }
 
 fn shelf_tag(shelf: &Shelf) -> String {
-    own_tag("shelf", &shelf.to_string())
+    unique_tag("shelf", &shelf.to_string())
 }
 
 fn author_tag(caller: &Caller) -> String {
-    own_tag("author", caller.user.as_str())
+    unique_tag("author", caller.user.as_str())
 }
 
 fn origin_tag(origin: &str) -> String {
-    own_tag("origin", origin)
+    unique_tag("origin", origin)
 }
 
 fn draft_tag(origin: &str) -> String {
-    own_tag("draft", origin)
+    unique_tag("draft", origin)
 }
 
 fn replaced_tag(id: RecordId) -> String {
-    own_tag("replaced", &id.to_string())
+    unique_tag("replaced", &id.to_string())
 }
 
 fn type_tag(content_type: GlobalContentType) -> String {
-    own_tag("type", content_type.name())
+    unique_tag("type", content_type.name())
 }
 
 /// A published thing and the record that holds this version of it.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct StoredThing {
     pub(super) record: GlobalRecord,
     pub(super) kept: RecordId,
-    /// Of what stands on a branch: the version that it is to follow.
+    /// The version that a draft on a branch is to follow.
     pub(super) base: Option<u32>,
 }
 
-impl Found {
-    /// The same for the rulebook.
-    pub(super) fn standing(&self) -> Standing {
-        Standing {
+impl StoredThing {
+    /// Returns what the rulebook needs to know of a published thing.
+    pub(super) fn to_published_state(&self) -> PublishedState {
+        PublishedState {
             id: self.record.id,
             version: self.record.version.0,
             checksum: self.record.checksum.clone(),
-            shelf: Shelf::holding(&self.record).to_string(),
+            shelf: Shelf::of_record(&self.record).to_string(),
         }
     }
 
-    /// What stands on a branch, for the rulebook.
-    pub(super) fn drafted(&self) -> Drafted {
-        Drafted {
+    /// Returns what the rulebook needs to know of a draft.
+    pub(super) fn to_draft_state(&self) -> DraftState {
+        DraftState {
             id: self.record.id,
             checksum: self.record.checksum.clone(),
             base: self.base.unwrap_or_default(),
@@ -174,30 +177,30 @@ impl Found {
 #[derive(Debug, Clone)]
 pub(super) struct Reader {
     pub(super) snapshot: Arc<Snapshot>,
-    pub(super) said: Said,
+    pub(super) ledger_state: LedgerState,
 }
 
 impl Reader {
-    /// A file alone, without what was said of its things.
-    pub(super) fn of(snapshot: Arc<Snapshot>) -> Self {
+    /// Reads the file alone, without what the ledger says of its things.
+    pub(super) fn without_ledger(snapshot: Arc<Snapshot>) -> Self {
         Self {
             snapshot,
-            said: Said::default(),
+            ledger_state: LedgerState::default(),
         }
     }
 
-    /// The same at another moment of the file.
-    pub(super) fn at(self, snapshot: Arc<Snapshot>) -> Self {
+    /// Reads another moment of the file.
+    pub(super) fn with_snapshot(self, snapshot: Arc<Snapshot>) -> Self {
         Self { snapshot, ..self }
     }
 
-    fn found(&self, mut record: MemoryRecord) -> Result<Found> {
+    fn decode_thing(&self, mut record: MemoryRecord) -> GlobalResult<StoredThing> {
         let details = record.details.take();
         let details: Option<Details> =
             details.and_then(|details| serde_json::from_value(details).ok());
         let details = details.ok_or_else(|| {
             GlobalError::storage(&format!(
-                "record {} of the global store is not a published thing; run `reprise check`",
+                "record {} of the global store is not a published thing; run `reprise doctor check`",
                 record.id
             ))
         })?;
@@ -207,8 +210,13 @@ impl Reader {
         content
             .unwrap_or_default()
             .clone_into(&mut publication.content);
-        let standing = self.said.standings.get(&id).copied().unwrap_or_default();
-        Ok(Found {
+        let standing = self
+            .ledger_state
+            .standings
+            .get(&id)
+            .copied()
+            .unwrap_or_default();
+        Ok(StoredThing {
             kept: record.id,
             base: details.base,
             record: GlobalRecord {
@@ -226,23 +234,23 @@ impl Reader {
         })
     }
 
-    /// The newest version, for a caller to whom it is told.
-    pub(super) fn get(&self, caller: &Caller, id: RecordId) -> Result<Found> {
-        let found = self.seen(caller, id)?;
-        if found.record.is_of_others(&caller.user)
-            && self.of_several(caller, &found.record)?.is_none()
+    /// Returns the newest version if this caller may find it.
+    pub(super) fn get_findable(&self, caller: &Caller, id: RecordId) -> GlobalResult<StoredThing> {
+        let found = self.get_visible(caller, id)?;
+        if found.record.is_pattern_of_others(&caller.user)
+            && self.list_common_patterns(caller, &found.record)?.is_none()
         {
             return Err(GlobalError::NotFound { id });
         }
         Ok(found)
     }
 
-    /// The newest version, on a shelf of the caller's.
-    pub(super) fn seen(&self, caller: &Caller, id: RecordId) -> Result<Found> {
+    /// Returns the newest version if it is on a shelf of the caller.
+    pub(super) fn get_visible(&self, caller: &Caller, id: RecordId) -> GlobalResult<StoredThing> {
         let none = || GlobalError::NotFound { id };
-        let newest = self.snapshot.current(id).ok_or_else(none)?;
+        let newest = self.snapshot.current_version(id).ok_or_else(none)?;
         let record = self.snapshot.get(newest).ok_or_else(none)?;
-        let mut found = self.found(record.map_err(|error| GlobalError::storage(&error))?)?;
+        let mut found = self.decode_thing(record.map_err(|error| GlobalError::storage(&error))?)?;
         found.record.embedding = self.snapshot.vector(newest).unwrap_or_default();
         // A later version's own record is no name of the thing, and on a branch nothing has one.
         let is_published = found.record.id == id && found.base.is_none();
@@ -250,14 +258,14 @@ impl Reader {
         seen.then_some(found).ok_or_else(none)
     }
 
-    /// The same, for its author alone.
-    pub(super) fn authored(
+    /// Returns the newest version if the caller is its author.
+    pub(super) fn get_own(
         &self,
         caller: &Caller,
         id: RecordId,
         what: &'static str,
-    ) -> Result<Found> {
-        let found = self.seen(caller, id)?;
+    ) -> GlobalResult<StoredThing> {
+        let found = self.get_visible(caller, id)?;
         if found.record.author_id == caller.user {
             return Ok(found);
         }
@@ -267,15 +275,19 @@ impl Reader {
         })
     }
 
-    pub(super) fn versions(&self, caller: &Caller, id: RecordId) -> Result<Vec<GlobalRecord>> {
-        let newest = self.get(caller, id)?;
-        let versions = self.snapshot.versions(newest.kept).into_iter();
+    pub(super) fn list_versions(
+        &self,
+        caller: &Caller,
+        id: RecordId,
+    ) -> GlobalResult<Vec<GlobalRecord>> {
+        let newest = self.get_findable(caller, id)?;
+        let versions = self.snapshot.version_history(newest.kept).into_iter();
         let mut found = Vec::new();
         for record in versions {
-            let record = self.found(record)?.record;
+            let record = self.decode_thing(record)?.record;
             // An earlier text of a pattern is its author's alone.
-            let is_told =
-                record.version == newest.record.version || !record.is_of_others(&caller.user);
+            let is_told = record.version == newest.record.version
+                || !record.is_pattern_of_others(&caller.user);
             if is_told && caller.may_see(&record) {
                 found.push(without_vector(record));
             }
@@ -283,8 +295,8 @@ impl Reader {
         Ok(found)
     }
 
-    /// Everything live with these tags.
-    fn tagged(&self, tags: Vec<String>) -> Result<Vec<Found>> {
+    /// Lists everything live with these tags.
+    fn list_tagged(&self, tags: Vec<String>) -> GlobalResult<Vec<StoredThing>> {
         let filter = MemoryFilter {
             tags: Some(tags),
             ..MemoryFilter::default()
@@ -298,7 +310,7 @@ impl Reader {
         loop {
             let page = self.snapshot.list(&request);
             for record in page.records {
-                all.push(self.found(record)?);
+                all.push(self.decode_thing(record)?);
             }
             match page.next {
                 Some(next) => request.after = Some(next),
@@ -307,71 +319,78 @@ impl Reader {
         }
     }
 
-    pub(super) fn by_origin(&self, caller: &Caller, origin: &str) -> Result<Option<Found>> {
-        let found = self.tagged(vec![author_tag(caller), origin_tag(origin)])?;
-        let own = |found: &Found| {
+    pub(super) fn find_by_origin(
+        &self,
+        caller: &Caller,
+        origin: &str,
+    ) -> GlobalResult<Option<StoredThing>> {
+        let found = self.list_tagged(vec![author_tag(caller), origin_tag(origin)])?;
+        let own = |found: &StoredThing| {
             found.record.author_id == caller.user && found.record.publication.origin == origin
         };
         Ok(found.into_iter().find(own))
     }
 
-    pub(super) fn published(&self, caller: &Caller) -> Result<Vec<GlobalRecord>> {
-        let own = self.own(caller)?.into_iter();
+    pub(super) fn list_own_published(&self, caller: &Caller) -> GlobalResult<Vec<GlobalRecord>> {
+        let own = self.list_own_things(caller)?.into_iter();
         Ok(own.map(|found| without_vector(found.record)).collect())
     }
 
-    /// What stands of an author on any shelf but his branches.
-    pub(super) fn own(&self, caller: &Caller) -> Result<Vec<Found>> {
-        let found = self.tagged(vec![author_tag(caller)])?.into_iter();
+    /// Lists what an author has on any shelf but his branches.
+    pub(super) fn list_own_things(&self, caller: &Caller) -> GlobalResult<Vec<StoredThing>> {
+        let found = self.list_tagged(vec![author_tag(caller)])?.into_iter();
         Ok(found
             .filter(|found| found.record.author_id == caller.user)
             .collect())
     }
 
-    /// What stands on a shelf, which may be that of a branch.
-    pub(super) fn on(&self, shelf: &Shelf) -> Result<Vec<Found>> {
-        self.tagged(vec![shelf_tag(shelf)])
+    /// Lists what is on a shelf, which may be that of a branch.
+    pub(super) fn list_shelf(&self, shelf: &Shelf) -> GlobalResult<Vec<StoredThing>> {
+        self.list_tagged(vec![shelf_tag(shelf)])
     }
 
-    pub(super) fn draft(&self, branch: &Shelf, origin: &str) -> Result<Option<Found>> {
-        let found = self.tagged(vec![shelf_tag(branch), draft_tag(origin)])?;
-        let same = |found: &Found| found.record.publication.origin == origin;
+    pub(super) fn find_draft(
+        &self,
+        branch: &Shelf,
+        origin: &str,
+    ) -> GlobalResult<Option<StoredThing>> {
+        let found = self.list_tagged(vec![shelf_tag(branch), draft_tag(origin)])?;
+        let same = |found: &StoredThing| found.record.publication.origin == origin;
         Ok(found.into_iter().find(same))
     }
 
-    /// What stands on any branch in the place of a thing.
-    pub(super) fn replacing(&self, id: RecordId) -> Result<Vec<RecordId>> {
-        let found = self.tagged(vec![replaced_tag(id)])?.into_iter();
+    /// Lists the drafts on any branch that are to replace a thing.
+    pub(super) fn list_replacing_drafts(&self, id: RecordId) -> GlobalResult<Vec<RecordId>> {
+        let found = self.list_tagged(vec![replaced_tag(id)])?.into_iter();
         Ok(found.map(|found| found.kept).collect())
     }
 
-    /// The shelf of the branch that a question names, and the things that it has others for.
-    fn tried(
+    /// Finds the shelf of the branch that a question names, and the things that its drafts replace.
+    fn find_branch(
         &self,
         caller: &Caller,
         name: Option<&str>,
-    ) -> Result<Option<(Shelf, HashSet<RecordId>)>> {
+    ) -> GlobalResult<Option<(Shelf, HashSet<RecordId>)>> {
         let Some(name) = name else { return Ok(None) };
-        self.said.opened(caller, name)?;
-        let shelf = caller.branch(name);
-        let drafts = self.on(&shelf)?.into_iter();
+        self.ledger_state.find_branch_opening(caller, name)?;
+        let shelf = caller.branch_shelf(name);
+        let drafts = self.list_shelf(&shelf)?.into_iter();
         let replaced = drafts.filter(|draft| draft.base > Some(0));
         let replaced = replaced.map(|draft| draft.record.id).collect();
         Ok(Some((shelf, replaced)))
     }
 
-    /// What resonates, best first and more of it than is asked for. Every shelf open to the caller
-    /// is asked for itself.
-    pub(super) fn asked(
+    /// Searches every shelf that is open to the caller, best first, for more than is asked for.
+    pub(super) fn search_open_shelves(
         &self,
         caller: &Caller,
         query: &GlobalQuery,
         vector: Option<&Embedding>,
-    ) -> Result<GlobalAnswer> {
+    ) -> GlobalResult<GlobalAnswer> {
         let as_of = match &query.snapshot {
             None => None,
             Some(name) => {
-                let at = self.said.snapshots.get(name).copied();
+                let at = self.ledger_state.snapshots.get(name).copied();
                 Some(at.ok_or_else(|| GlobalError::NoSnapshot { name: name.clone() })?)
             }
         };
@@ -381,14 +400,18 @@ impl Reader {
         };
         let mut answer = GlobalAnswer::default();
         let mut found_all = Vec::new();
-        let vector = vector.map(Embedding::parts);
-        let tried = self.tried(caller, query.branch.as_deref())?;
+        let vector = vector.map(Embedding::space_and_vector);
+        let tried = self.find_branch(caller, query.branch.as_deref())?;
         let (branch, replaced) = tried.unzip();
         let replaced = replaced.unwrap_or_default();
         // Each thing that runs moved may take another's place; every result is read and explained.
-        let moved = self.said.standings.values().filter(|one| one.boost != 0.0);
-        let reserve = moved.count().min(RESERVE);
-        for shelf in caller.shelves().into_iter().chain(branch) {
+        let moved = self
+            .ledger_state
+            .standings
+            .values()
+            .filter(|one| one.boost != 0.0);
+        let reserve = moved.count().min(CANDIDATE_RESERVE);
+        for shelf in caller.open_shelves().into_iter().chain(branch) {
             let is_branch = matches!(shelf, Shelf::Branch(..));
             for narrowed in &types {
                 let mut tags = vec![shelf_tag(&shelf)];
@@ -403,7 +426,8 @@ impl Reader {
                     ..RecallRequest::new(query.text.as_str())
                 };
                 let receipt = RecallId::from_u128(0);
-                let recall = self.snapshot.recall(&request, vector, receipt, &Unlearned);
+                let call = RecallCall::new(&request, receipt, &NoLearning);
+                let recall = self.snapshot.recall(&call.with_vectors(vector.as_slice()));
                 for part in recall.degraded {
                     if !answer.degraded.contains(&part) {
                         answer.degraded.push(part);
@@ -411,13 +435,13 @@ impl Reader {
                 }
                 for found in recall.results {
                     let (score, why) = (found.score, found.why);
-                    let Found { record, base, .. } = self.found(found.record)?;
+                    let StoredThing { record, base, .. } = self.decode_thing(found.record)?;
                     if !is_branch && replaced.contains(&record.id) {
                         continue;
                     }
                     if !caller.may_see(&record) || base.is_some() != is_branch {
                         let id = record.id;
-                        tracing::error!(%id, "a shelf held what is not for its readers");
+                        tracing::error!(%id, "a shelf held something that its readers may not see");
                         continue;
                     }
                     found_all.push((record, score, why));
@@ -428,9 +452,9 @@ impl Reader {
         let hits = found_all.into_iter();
         answer.hits = hits
             .map(|(record, score, why)| {
-                let standing = self.said.standings.get(&record.id).copied();
+                let standing = self.ledger_state.standings.get(&record.id).copied();
                 let standing = standing.unwrap_or_default();
-                standing.hit(record, score, why, best)
+                standing.build_hit(record, score, why, best)
             })
             .collect();
         // Of copies the first that was published comes first.
@@ -440,29 +464,29 @@ impl Reader {
         Ok(answer)
     }
 
-    /// What says nearly the same as a new publication, among what its author may see.
-    pub(super) fn overlaps(
+    /// Finds what says nearly the same as a new publication, among what its author may see.
+    pub(super) fn find_overlaps(
         &self,
         caller: &Caller,
         publication: &Publication,
         vector: Option<&Embedding>,
         own: Option<RecordId>,
-    ) -> Result<Vec<Overlap>> {
+    ) -> GlobalResult<Vec<Overlap>> {
         let Some(vector) = vector else {
             return Ok(Vec::new());
         };
         let query = GlobalQuery::new(publication.search_text(), OVERLAPS_MAX + 1);
-        let answer = self.asked(caller, &query, Some(vector))?;
+        let answer = self.search_open_shelves(caller, &query, Some(vector))?;
         let mut near: Vec<Overlap> = answer
             .hits
             .into_iter()
             .filter_map(|hit| {
                 let record = hit.record;
-                if record.is_of_others(&caller.user) {
+                if record.is_pattern_of_others(&caller.user) {
                     return None;
                 }
-                let newest = self.snapshot.current(record.id)?;
-                let similarity = self.snapshot.nearness(newest, vector)?.min(1.0) as f32;
+                let newest = self.snapshot.current_version(record.id)?;
+                let similarity = self.snapshot.cosine_to(newest, vector)?.min(1.0) as f32;
                 let is_near = similarity >= OVERLAP_FROM && Some(record.id) != own;
                 is_near.then_some(Overlap {
                     id: record.id,
@@ -478,21 +502,22 @@ impl Reader {
 
     /// Whether nothing is left of a thing that was taken back: by its id, by its own words, in the
     /// log.
-    pub(super) fn is_gone(&self, engine: &Engine, was: &Found) -> Result<bool> {
+    pub(super) fn is_gone(&self, engine: &Engine, was: &StoredThing) -> GlobalResult<bool> {
         let id = was.record.id;
-        let answers = self.snapshot.current(id).is_some();
+        let answers = self.snapshot.current_version(id).is_some();
         let author = Caller {
             user: was.record.author_id.clone(),
             org: was.record.org_id.clone(),
+            projects: was.record.publication.project.clone().into_iter().collect(),
             paid: true,
         };
         let query = GlobalQuery::new(was.record.publication.title.as_str(), PAGE_MAX / 10);
-        let found = self.asked(&author, &query, None)?;
+        let found = self.search_open_shelves(&author, &query, None)?;
         let is_found = found.hits.iter().any(|hit| hit.record.id == id);
         let text = was.record.publication.search_text();
         let mut others = 0_usize;
         let mut in_log = 0_usize;
-        engine.logged_texts(&mut |logged| in_log += usize::from(logged == text))?;
+        engine.visit_logged_texts(&mut |logged| in_log += usize::from(logged == text))?;
         // Somebody else may have published the very same words.
         for record in self.snapshot.records().flatten() {
             others += usize::from(record.text == text);
@@ -506,7 +531,7 @@ fn without_vector(mut record: GlobalRecord) -> GlobalRecord {
     record
 }
 
-pub(super) fn inserted(outcome: Option<WriteOutcome>) -> Result<RecordId> {
+pub(super) fn inserted_id(outcome: Option<WriteOutcome>) -> GlobalResult<RecordId> {
     match outcome {
         Some(WriteOutcome::Inserted { id }) => Ok(id),
         Some(WriteOutcome::Rejected { why }) => Err(GlobalError::invalid(why.to_string())),

@@ -14,12 +14,13 @@ use reprise_types::{RecordId, UserId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::audit::AuditLine;
 use crate::caller::{Caller, Shelf};
-use crate::coordination::{Coordination, CoordinationSettings, Standings, contributor};
-use crate::error::{GlobalError, Result};
+use crate::coordination::{Coordination, CoordinationSettings, Reputations, contributor_id};
+use crate::error::{GlobalError, GlobalResult};
 use crate::record::Version;
-use crate::store::{AuditLine, no_branch};
-use crate::takedown::{PersonLine, TakenDown, nobody};
+use crate::store::no_branch_error;
+use crate::takedown::{PersonLine, TakenDown, erased_name, replace_name};
 
 const LEDGER_NAME: &str = "ledger.jsonl";
 /// What makes the hashes of this store its own.
@@ -32,7 +33,7 @@ const FRESH: TimeDelta = TimeDelta::minutes(10);
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "snake_case")]
-pub(super) enum Line {
+pub(super) enum LedgerEntry {
     Published {
         at: DateTime<Utc>,
         who: UserId,
@@ -66,10 +67,10 @@ pub(super) enum Line {
         id: RecordId,
         count: u32,
     },
-    Snapshot(Named),
-    Branched(Named),
-    Merged(Named),
-    Dropped(Named),
+    Snapshot(NamedEntry),
+    Branched(NamedEntry),
+    Merged(NamedEntry),
+    Dropped(NamedEntry),
     /// By an operator.
     TakenDown {
         who: UserId,
@@ -88,13 +89,13 @@ pub(super) enum Line {
 
 /// What was done with a snapshot or a branch of this name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Named {
+pub(super) struct NamedEntry {
     pub(super) at: DateTime<Utc>,
     pub(super) who: UserId,
     pub(super) name: String,
 }
 
-impl Named {
+impl NamedEntry {
     pub(super) fn new(at: DateTime<Utc>, caller: &Caller, name: &str) -> Self {
         Self {
             at,
@@ -104,8 +105,8 @@ impl Named {
     }
 }
 
-impl Line {
-    pub(super) fn published(
+impl LedgerEntry {
+    pub(super) fn new_published(
         at: DateTime<Utc>,
         caller: &Caller,
         (id, version): (RecordId, Version),
@@ -120,8 +121,8 @@ impl Line {
         }
     }
 
-    /// The line for a reader of the audit log; none of what readers said.
-    fn told(self) -> Option<AuditLine> {
+    /// Converts into a line of the audit log; what readers said has none.
+    fn into_audit_line(self) -> Option<AuditLine> {
         let line = |at, who: UserId, what: &str, id, version, name| {
             Some(AuditLine {
                 id,
@@ -130,7 +131,8 @@ impl Line {
                 ..AuditLine::new(at, who.as_str(), what)
             })
         };
-        let named = |done: Named, what| line(done.at, done.who, what, None, None, Some(done.name));
+        let named =
+            |done: NamedEntry, what| line(done.at, done.who, what, None, None, Some(done.name));
         match self {
             Self::Published {
                 at,
@@ -149,19 +151,19 @@ impl Line {
             Self::Branched(done) => named(done, "branch"),
             Self::Merged(done) => named(done, "merge"),
             Self::Dropped(done) => named(done, "drop"),
-            Self::TakenDown { who, was } => Some(was.line(was.at, &who, "take_down")),
-            Self::PutBack { at, who, was } => Some(was.line(at, &who, "put_back")),
+            Self::TakenDown { who, was } => Some(was.to_audit_line(was.at, &who, "take_down")),
+            Self::PutBack { at, who, was } => Some(was.to_audit_line(at, &who, "put_back")),
             Self::Erased { at, who } => line(at, who, "erase", None, None, None),
             Self::Rated { .. } | Self::Reported { .. } | Self::Retrieved { .. } => None,
         }
     }
 }
 
-/// What the ledger says, at one moment.
+/// What the ledger says at one moment.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Said {
-    pub(super) standings: Standings,
-    /// What stands in a snapshot's name.
+pub(super) struct LedgerState {
+    pub(super) standings: Reputations,
+    /// The moment that each snapshot names.
     pub(super) snapshots: Arc<BTreeMap<String, DateTime<Utc>>>,
     /// The branches that are open, by author and name, with the moment of their opening.
     pub(super) branches: Arc<BTreeMap<(UserId, String), DateTime<Utc>>>,
@@ -169,15 +171,19 @@ pub(super) struct Said {
     pub(super) taken: Arc<BTreeMap<RecordId, TakenDown>>,
 }
 
-impl Said {
-    /// When the caller opened a branch.
-    pub(super) fn opened(&self, caller: &Caller, name: &str) -> Result<DateTime<Utc>> {
+impl LedgerState {
+    /// Returns when the caller opened a branch.
+    pub(super) fn find_branch_opening(
+        &self,
+        caller: &Caller,
+        name: &str,
+    ) -> GlobalResult<DateTime<Utc>> {
         let at = self.branches.get(&(caller.user.clone(), name.to_owned()));
-        at.copied().ok_or_else(|| no_branch(name))
+        at.copied().ok_or_else(|| no_branch_error(name))
     }
 
     /// The open branches of an author, each with the moment of its opening.
-    pub(super) fn branches_of(
+    pub(super) fn list_open_branches(
         &self,
         author: &UserId,
     ) -> impl Iterator<Item = (&str, DateTime<Utc>)> {
@@ -194,7 +200,7 @@ pub(super) struct Ledger {
     /// Which file is folded: an erasure puts another one in its place.
     file: Option<u64>,
     coordination: Coordination,
-    pub(super) said: Said,
+    pub(super) state: LedgerState,
     /// When the standings were made; `None` where something was said since.
     made: Option<DateTime<Utc>>,
     /// Bytes of the file that are folded.
@@ -213,14 +219,14 @@ impl Ledger {
 
     /// Folds what was appended since, by whomever. A last line without its end is being written, or
     /// never was.
-    pub(super) fn refresh(&mut self, now: DateTime<Utc>) -> Result<()> {
-        if let Some(bytes) = self.appended()? {
+    pub(super) fn fold_appended(&mut self, now: DateTime<Utc>) -> GlobalResult<()> {
+        if let Some(bytes) = self.read_appended()? {
             let whole = bytes.iter().rposition(|byte| *byte == b'\n');
             let lines = bytes.get(..whole.map_or(0, |end| end + 1));
             for line in lines.unwrap_or_default().split(|byte| *byte == b'\n') {
                 self.folded += line.len() as u64 + 1;
                 match serde_json::from_slice(line) {
-                    Ok(line) => self.fold(line),
+                    Ok(line) => self.apply_entry(line),
                     Err(_) if line.is_empty() => {}
                     Err(error) => tracing::warn!(%error, "a line of the ledger is damaged"),
                 }
@@ -232,23 +238,23 @@ impl Ledger {
             .made
             .is_none_or(|made| now - made > FRESH || now < made)
         {
-            self.said.standings = Arc::new(self.coordination.standings(now));
+            self.state.standings = Arc::new(self.coordination.compute_reputations(now));
             self.made = Some(now);
         }
         Ok(())
     }
 
-    /// The ledger for whoever has the turn to write, as it stands now.
-    pub(super) fn pen(&self) -> Pen {
-        Pen {
+    /// Returns a writer for the one who has the turn, with the ledger's state of now.
+    pub(super) fn ledger_writer(&self) -> LedgerWriter {
+        LedgerWriter {
             folder: self.folder.clone(),
-            said: self.said.clone(),
+            state: self.state.clone(),
         }
     }
 
     /// What was appended since it was last folded; `None` where nothing was ever written.
-    fn appended(&mut self) -> Result<Option<Vec<u8>>> {
-        let Some(own) = Folder::find_own(&self.folder)? else {
+    fn read_appended(&mut self) -> GlobalResult<Option<Vec<u8>>> {
+        let Some(own) = Folder::find_no_follow(&self.folder)? else {
             return Ok(None);
         };
         let file = own.find_file(LEDGER_NAME)?;
@@ -259,73 +265,74 @@ impl Ledger {
             *self = Self::new(&folder, self.settings);
             self.file = file;
         }
-        Ok(own.read_from(LEDGER_NAME, self.folded, LEDGER_BYTES_MAX)?)
+        Ok(own.read_from_offset(LEDGER_NAME, self.folded, LEDGER_BYTES_MAX)?)
     }
 
-    fn fold(&mut self, line: Line) {
+    fn apply_entry(&mut self, line: LedgerEntry) {
         self.made = None;
         match line {
-            Line::Published { .. } | Line::Erased { .. } => {}
-            Line::TakenDown { was, .. } => {
-                self.coordination.forget(was.id);
-                Arc::make_mut(&mut self.said.taken).insert(was.id, was);
+            LedgerEntry::Published { .. } | LedgerEntry::Erased { .. } => {}
+            LedgerEntry::TakenDown { was, .. } => {
+                self.coordination.forget_thing(was.id);
+                Arc::make_mut(&mut self.state.taken).insert(was.id, was);
             }
-            Line::PutBack { was, .. } => {
-                Arc::make_mut(&mut self.said.taken).remove(&was.id);
+            LedgerEntry::PutBack { was, .. } => {
+                Arc::make_mut(&mut self.state.taken).remove(&was.id);
             }
-            Line::Unpublished { id, .. } => {
-                self.coordination.forget(id);
+            LedgerEntry::Unpublished { id, .. } => {
+                self.coordination.forget_thing(id);
             }
-            Line::Rated { by, id, rating, .. } => {
-                if let Some(by) = number(&by) {
-                    self.coordination.rate(id, by, rating);
+            LedgerEntry::Rated { by, id, rating, .. } => {
+                if let Some(by) = parse_contributor(&by) {
+                    self.coordination.set_rating(id, by, rating);
                 }
             }
-            Line::Reported {
+            LedgerEntry::Reported {
                 at,
                 by,
                 id,
                 score,
                 count,
             } => {
-                if let Some(by) = number(&by) {
-                    self.coordination.report(id, by, score, count, at);
+                if let Some(by) = parse_contributor(&by) {
+                    self.coordination.add_report(id, by, score, count, at);
                 }
             }
-            Line::Retrieved { by, id, count, .. } => {
-                if let Some(by) = number(&by) {
-                    self.coordination.retrieve(id, by, count);
+            LedgerEntry::Retrieved { by, id, count, .. } => {
+                if let Some(by) = parse_contributor(&by) {
+                    self.coordination.add_retrieved(id, by, count);
                 }
             }
-            Line::Snapshot(Named { at, name, .. }) => {
-                Arc::make_mut(&mut self.said.snapshots).insert(name, at);
+            LedgerEntry::Snapshot(NamedEntry { at, name, .. }) => {
+                Arc::make_mut(&mut self.state.snapshots).insert(name, at);
             }
-            Line::Branched(Named { at, who, name }) => {
-                Arc::make_mut(&mut self.said.branches).insert((who, name), at);
+            LedgerEntry::Branched(NamedEntry { at, who, name }) => {
+                Arc::make_mut(&mut self.state.branches).insert((who, name), at);
             }
-            Line::Merged(Named { who, name, .. }) | Line::Dropped(Named { who, name, .. }) => {
-                Arc::make_mut(&mut self.said.branches).remove(&(who, name));
+            LedgerEntry::Merged(NamedEntry { who, name, .. })
+            | LedgerEntry::Dropped(NamedEntry { who, name, .. }) => {
+                Arc::make_mut(&mut self.state.branches).remove(&(who, name));
             }
         }
     }
 
     /// Whether one more retrieval by this contributor counts.
-    pub(super) fn is_counted(&self, id: RecordId, by: &str) -> bool {
-        number(by).is_some_and(|by| self.coordination.is_counted(id, by))
+    pub(super) fn would_count_retrieval(&self, id: RecordId, by: &str) -> bool {
+        parse_contributor(by).is_some_and(|by| self.coordination.would_count_retrieval(id, by))
     }
 }
 
-/// What a writer adds to the ledger, without keeping those waiting who read it: they fold what was
-/// appended when they look next.
+/// Appends to the ledger without blocking its readers, who fold what was appended when they look
+/// next.
 #[derive(Debug)]
-pub(super) struct Pen {
+pub(super) struct LedgerWriter {
     folder: PathBuf,
-    pub(super) said: Said,
+    pub(super) state: LedgerState,
 }
 
 /// What was erased of the ledger.
 #[derive(Debug, Default)]
-pub(super) struct Unsaid {
+pub(super) struct LedgerErasure {
     pub(super) ratings: u64,
     pub(super) reports: u64,
     pub(super) retrieved: u64,
@@ -335,15 +342,19 @@ pub(super) struct Unsaid {
     pub(super) left: u64,
 }
 
-impl Pen {
-    /// Puts a ledger in the place of this one in which a person has no name and has said nothing.
-    /// Whoever writes is alone.
-    pub(super) fn erase(&self, user: &UserId, at: DateTime<Utc>) -> Result<Unsaid> {
-        let own = Folder::own(&self.folder)?;
+impl LedgerWriter {
+    /// Replaces the ledger by one that neither names a person nor holds what this person said. Only
+    /// the one who has the turn may call it.
+    pub(super) fn erase_person(
+        &self,
+        user: &UserId,
+        at: DateTime<Utc>,
+    ) -> GlobalResult<LedgerErasure> {
+        let own = Folder::open_no_follow(&self.folder)?;
         let text = own.read(LEDGER_NAME, LEDGER_BYTES_MAX)?;
-        let (text, by) = (text.unwrap_or_default(), self.contributor(user)?);
-        let nobody = nobody(&salt(&self.folder)?, user);
-        let mut unsaid = Unsaid::default();
+        let (text, by) = (text.unwrap_or_default(), self.contributor_id(user)?);
+        let erased_name = erased_name(&ensure_salt(&self.folder)?, user);
+        let mut erasure = LedgerErasure::default();
         let mut kept = Vec::with_capacity(text.len());
         for line in text
             .split(|byte| *byte == b'\n')
@@ -353,37 +364,38 @@ impl Pen {
                 continue;
             };
             match value["what"].as_str() {
-                Some("rated") if value["by"] == by.as_str() => unsaid.ratings += 1,
-                Some("reported") if value["by"] == by.as_str() => unsaid.reports += 1,
-                Some("retrieved") if value["by"] == by.as_str() => unsaid.retrieved += 1,
+                Some("rated") if value["by"] == by.as_str() => erasure.ratings += 1,
+                Some("reported") if value["by"] == by.as_str() => erasure.reports += 1,
+                Some("retrieved") if value["by"] == by.as_str() => erasure.retrieved += 1,
                 _ => {
                     if value["was"]["author"] == user.as_str() {
                         // Nothing of it is held any more, and nothing bars its author.
                         value["was"]["origin"] = String::new().into();
                         value["was"]["is_held"] = false.into();
+                        value["was"]["content_sha256"] = String::new().into();
                     }
-                    unsaid.lines += u64::from(renamed(&mut value, user, &nobody));
+                    erasure.lines += u64::from(replace_name_in(&mut value, user, &erased_name));
                     kept.extend_from_slice(value.to_string().as_bytes());
                     kept.push(b'\n');
                 }
             }
         }
-        let who = nobody
+        let who = erased_name
             .parse()
             .map_err(|error| GlobalError::storage(&error))?;
-        let line = serde_json::to_string(&Line::Erased { at, who })?;
+        let line = serde_json::to_string(&LedgerEntry::Erased { at, who })?;
         kept.extend_from_slice(line.as_bytes());
         kept.push(b'\n');
         own.replace(LEDGER_NAME, &kept)?;
         let lines = kept.split(|byte| *byte == b'\n');
         let values = lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok());
-        let named = values.filter(|value| renamed(&mut value.clone(), user, &nobody));
-        unsaid.left = named.count() as u64;
-        Ok(unsaid)
+        let named = values.filter(|value| replace_name_in(&mut value.clone(), user, &erased_name));
+        erasure.left = named.count() as u64;
+        Ok(erasure)
     }
 
-    /// Appends lines; they are on disk afterwards. Whoever writes is alone.
-    pub(super) fn write(&self, lines: &[Line]) -> Result<()> {
+    /// Appends lines; they are on disk afterwards. Only the one who has the turn may call it.
+    pub(super) fn append_entries(&self, lines: &[LedgerEntry]) -> GlobalResult<()> {
         let mut text = Vec::new();
         for line in lines {
             if !text.is_empty() {
@@ -394,90 +406,114 @@ impl Pen {
         if text.is_empty() {
             return Ok(());
         }
-        Ok(Folder::own(&self.folder)?.append_line(LEDGER_NAME, &text)?)
+        Ok(Folder::open_no_follow(&self.folder)?.append_line(LEDGER_NAME, &text)?)
     }
 
-    /// A user as a contributor.
-    pub(super) fn contributor(&self, user: &UserId) -> Result<String> {
-        Ok(digits(&salt(&self.folder)?, user))
+    /// Returns the user's contributor id, which only this store can compute.
+    pub(super) fn contributor_id(&self, user: &UserId) -> GlobalResult<String> {
+        Ok(format_contributor(&ensure_salt(&self.folder)?, user))
     }
 }
 
-/// A contributor as the ledger writes him.
-fn digits(salt: &str, user: &UserId) -> String {
-    format!("{:032x}", contributor(salt, user))
+/// Formats a contributor id as the ledger keeps it.
+fn format_contributor(salt: &str, user: &UserId) -> String {
+    format!("{:032x}", contributor_id(salt, user))
 }
 
-/// Puts another name in the place of a person's; whether it stood there.
-fn renamed(value: &mut Value, user: &UserId, nobody: &str) -> bool {
-    let mut found = false;
-    for path in ["/who", "/was/author", "/was/operator"] {
-        if let Some(name) = value.pointer_mut(path)
-            && *name == user.as_str()
-        {
-            *name = nobody.into();
-            found = true;
+/// Replaces a person's name in every text of an entry but its kind, and returns whether it was
+/// there.
+fn replace_name_in(value: &mut Value, user: &UserId, erased_name: &str) -> bool {
+    match value {
+        Value::String(text) => {
+            let replaced = replace_name(text, user.as_str(), erased_name);
+            let is_there = replaced.is_some();
+            *text = replaced.unwrap_or_else(|| std::mem::take(text));
+            is_there
         }
+        // Every text is read, also behind the first that has the name.
+        Value::Array(values) => {
+            let replaced = values.iter_mut();
+            let replaced = replaced.map(|value| replace_name_in(value, user, erased_name));
+            replaced.filter(|is_there| *is_there).count() > 0
+        }
+        Value::Object(fields) => {
+            let named = fields.iter_mut().filter(|(field, _)| *field != "what");
+            let replaced = named.map(|(_, value)| replace_name_in(value, user, erased_name));
+            replaced.filter(|is_there| *is_there).count() > 0
+        }
+        _ => false,
     }
-    found
 }
 
-/// What a person said and did, as the ledger has it.
-pub(super) fn of_person(folder: &Path, user: &UserId) -> Result<Vec<PersonLine>> {
-    let Some(own) = Folder::find_own(folder)? else {
+/// Lists what a person said and did.
+pub(super) fn list_person_lines(folder: &Path, user: &UserId) -> GlobalResult<Vec<PersonLine>> {
+    let Some(own) = Folder::find_no_follow(folder)? else {
         return Ok(Vec::new());
     };
     let text = own.read(LEDGER_NAME, LEDGER_BYTES_MAX)?;
     let salt = own.read_text(SALT_NAME, SALT_BYTES_MAX)?;
-    let own_voice = salt.map(|salt| digits(&salt, user));
+    let own_voice = salt.map(|salt| format_contributor(&salt, user));
     let is_own = |by: &str| own_voice.as_deref() == Some(by);
     let text = text.unwrap_or_default();
     let lines = text.split(|byte| *byte == b'\n');
-    let lines = lines.filter_map(|line| serde_json::from_slice::<Line>(line).ok());
+    let lines = lines.filter_map(|line| serde_json::from_slice::<LedgerEntry>(line).ok());
     let told = lines.filter_map(|line| match line {
-        Line::Rated { by, id, rating, .. } if is_own(&by) => Some(PersonLine::Rated { id, rating }),
-        Line::Reported {
+        LedgerEntry::Rated { by, id, rating, .. } if is_own(&by) => {
+            Some(PersonLine::Rated { id, rating })
+        }
+        LedgerEntry::Reported {
             by,
             id,
             score,
             count,
             ..
         } if is_own(&by) => Some(PersonLine::Reported { id, score, count }),
-        Line::Retrieved { by, id, count, .. } if is_own(&by) => {
+        LedgerEntry::Retrieved { by, id, count, .. } if is_own(&by) => {
             Some(PersonLine::Retrieved { id, count })
         }
         line => {
-            let did = line.told().filter(|did| did.who == user.as_str());
+            let did = line
+                .into_audit_line()
+                .filter(|did| did.who == user.as_str());
             did.map(PersonLine::Did)
         }
     });
     Ok(told.collect())
 }
 
-/// What authors did, newest first, at most `limit` lines.
-pub(super) fn audit(folder: &Path, limit: usize) -> Result<Vec<AuditLine>> {
-    let text = match Folder::find_own(folder)? {
+/// Reads what authors did, newest first, at most `limit` lines for which `is_wanted` is true.
+pub(super) fn read_audit(
+    folder: &Path,
+    limit: usize,
+    is_wanted: impl Fn(&AuditLine) -> bool,
+) -> GlobalResult<Vec<AuditLine>> {
+    let text = match Folder::find_no_follow(folder)? {
         Some(own) => own.read(LEDGER_NAME, LEDGER_BYTES_MAX)?,
         None => None,
     };
     let text = text.unwrap_or_default();
     let lines = text.rsplit(|byte| *byte == b'\n');
-    let lines = lines.filter_map(|line| serde_json::from_slice::<Line>(line).ok());
-    Ok(lines.filter_map(Line::told).take(limit).collect())
+    let lines = lines.filter_map(|line| serde_json::from_slice::<LedgerEntry>(line).ok());
+    Ok(lines
+        .filter_map(LedgerEntry::into_audit_line)
+        .filter(is_wanted)
+        .take(limit)
+        .collect())
 }
 
-fn number(contributor: &str) -> Option<u128> {
+fn parse_contributor(contributor: &str) -> Option<u128> {
     u128::from_str_radix(contributor, 16).ok()
 }
 
-/// Random digits that stay with the store; whoever asks holds the writer's lock.
-fn salt(folder: &Path) -> Result<String> {
-    let own = Folder::own(folder)?;
+/// Returns the store's random digits, and makes them the first time. The caller holds the writer's
+/// lock.
+fn ensure_salt(folder: &Path) -> GlobalResult<String> {
+    let own = Folder::open_no_follow(folder)?;
     let kept = own.read_text(SALT_NAME, SALT_BYTES_MAX)?;
     if let Some(salt) = kept.filter(|salt| !salt.is_empty()) {
         return Ok(salt);
     }
-    let salt = reprise_types::secret()?;
+    let salt = reprise_types::generate_secret()?;
     own.replace(SALT_NAME, salt.as_bytes())?;
     Ok(salt)
 }

@@ -1,23 +1,26 @@
 //! The embedded store as what every store is: each operation off the async threads. And many new
 //! things of one author at once.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use reprise_types::{RecordId, WriteOutcome};
 
-use super::keep::{Making, Reader};
-use super::ledger::{Line, Named, audit};
-use super::{EmbeddedStore, Shared, stamp};
+use super::keep::{NewVersion, Reader};
+use super::ledger::{LedgerEntry, NamedEntry, read_audit};
+use super::takedown::refuse_taken_down;
+use super::{EmbeddedStore, StoreInner, read_file_stamp};
+use crate::audit::AuditLine;
 use crate::caller::Caller;
-use crate::error::{GlobalError, Result};
+use crate::error::{GlobalError, GlobalResult};
+use crate::published::Published;
 use crate::record::{GlobalRecord, Publication, Version};
-use crate::rules::shelf_of;
+use crate::rules::publication_shelf;
 use crate::store::{
-    AuditLine, Branch, Fate, GlobalAnswer, GlobalQuery, GlobalStore, ListPage, Merged, Published,
+    Branch, Fate, GlobalAnswer, GlobalQuery, GlobalStore, ListPage, Merged, StoreMetric,
     Unpublished, UsageReport, check_name, check_publication, check_rating, check_reports,
-    name_is_taken, no_branch,
+    name_taken_error, no_branch_error,
 };
 use crate::takedown::{Erased, Listed, PersonLine, PutBack, TakeDown, TakeDownDone, TakenDown};
 
@@ -29,14 +32,18 @@ macro_rules! off_the_threads {
     ($($name:ident($($given:ident: $kind:ty => $taken:expr),*) -> $told:ty;)+) => {
         #[async_trait]
         impl GlobalStore for EmbeddedStore {
-            $(async fn $name(&self, caller: &Caller $(, $given: $kind)*) -> Result<$told> {
+            $(async fn $name(&self, caller: &Caller $(, $given: $kind)*) -> GlobalResult<$told> {
                 $(let $given = $given.to_owned();)*
-                self.asked_by(caller, move |store, caller| store.$name(caller $(, $taken)*)).await
+                self.run_for_caller(caller, move |store, caller| store.$name(caller $(, $taken)*)).await
             })+
 
-            async fn answers(&self) -> Result<()> {
+            async fn list_metrics(&self) -> GlobalResult<Vec<StoreMetric>> {
+                self.run_blocking(|store| Ok(store.list_metrics())).await
+            }
+
+            async fn check_ready(&self) -> GlobalResult<()> {
                 // What was never written is empty.
-                self.blocking(|store| stamp(&store.file()).map(drop)).await
+                self.run_blocking(|store| read_file_stamp(&store.file_path()).map(drop)).await
             }
         }
     };
@@ -45,117 +52,133 @@ macro_rules! off_the_threads {
 off_the_threads! {
     publish(publication: Publication => &publication) -> Published;
     get(id: RecordId => id, version: Option<Version> => version) -> GlobalRecord;
-    versions_page(id: RecordId => id, page: ListPage => page) -> Vec<GlobalRecord>;
+    list_versions_page(id: RecordId => id, page: ListPage => page) -> Vec<GlobalRecord>;
     query(query: &GlobalQuery => &query) -> GlobalAnswer;
-    published_page(page: ListPage => page) -> Vec<GlobalRecord>;
+    list_own_published_page(page: ListPage => page) -> Vec<GlobalRecord>;
     unpublish(id: RecordId => id) -> Unpublished;
     rate(id: RecordId => id, rating: f32 => rating) -> ();
-    report(reports: &[UsageReport] => &reports) -> Vec<Fate>;
-    snapshot(name: &str => &name) -> DateTime<Utc>;
-    branch(name: &str => &name) -> Branch;
-    branches() -> Vec<Branch>;
-    draft(branch: &str => &branch, publication: Publication => &publication) -> Published;
-    merge(branch: &str => &branch) -> Vec<Merged>;
+    report_usage(reports: &[UsageReport] => &reports) -> Vec<Fate>;
+    create_snapshot(name: &str => &name) -> DateTime<Utc>;
+    open_branch(name: &str => &name) -> Branch;
+    list_branches() -> Vec<Branch>;
+    publish_on_branch(branch: &str => &branch, publication: Publication => &publication) -> Published;
+    merge_branch(branch: &str => &branch) -> Vec<Merged>;
     drop_branch(branch: &str => &branch) -> Branch;
-    catalogue(page: ListPage => page) -> Vec<Listed>;
+    list_catalogue_page(page: ListPage => page) -> Vec<Listed>;
     take_down(id: RecordId => id, order: &TakeDown => &order) -> TakeDownDone;
     put_back(id: RecordId => id) -> PutBack;
-    taken_down() -> Vec<TakenDown>;
-    person() -> Vec<PersonLine>;
+    list_own_taken_down() -> Vec<TakenDown>;
+    list_person_lines() -> Vec<PersonLine>;
     erase_person() -> Erased;
-    audit(limit: usize => limit) -> Vec<AuditLine>;
+    list_audit_lines(limit: usize => limit) -> Vec<AuditLine>;
+    list_told_audit_lines(limit: usize => limit) -> Vec<AuditLine>;
 }
 
 impl EmbeddedStore {
-    /// Publishes many new things of one author, some hundred a commit, and passes over what he has
-    /// published before. Nobody is told what they overlap with. How many are new.
-    pub async fn import(&self, caller: &Caller, publications: Vec<Publication>) -> Result<usize> {
-        self.asked_by(caller, move |store, caller| {
+    /// Publishes many things of one author, some hundred a commit, and returns how many are new or
+    /// changed. What is published already is not embedded again, and overlaps are not searched.
+    pub async fn import(
+        &self,
+        caller: &Caller,
+        publications: Vec<Publication>,
+    ) -> GlobalResult<usize> {
+        self.run_for_caller(caller, move |store, caller| {
             store.import(caller, publications)
         })
         .await
     }
 }
 
-impl Shared {
-    /// A reader for what concerns one thing, which is not there where nothing ever was.
-    pub(super) fn reader_of(&self, id: RecordId) -> Result<Reader> {
-        self.reader()?.ok_or(GlobalError::NotFound { id })
+impl StoreInner {
+    /// Opens a reader for one thing; `NotFound` if nothing was ever published.
+    pub(super) fn open_reader_for(&self, id: RecordId) -> GlobalResult<Reader> {
+        self.open_reader()?.ok_or(GlobalError::NotFound { id })
     }
 
-    fn get(&self, caller: &Caller, id: RecordId, version: Option<Version>) -> Result<GlobalRecord> {
-        let reader = self.reader_of(id)?;
+    fn get(
+        &self,
+        caller: &Caller,
+        id: RecordId,
+        version: Option<Version>,
+    ) -> GlobalResult<GlobalRecord> {
+        let reader = self.open_reader_for(id)?;
         let found = match version {
-            None => Some(reader.get(caller, id)?.record),
+            None => Some(reader.get_findable(caller, id)?.record),
             Some(version) => {
-                let mut versions = reader.versions(caller, id)?.into_iter();
+                let mut versions = reader.list_versions(caller, id)?.into_iter();
                 versions.find(|record| record.version == version)
             }
         };
-        let found = found.map(|found| found.for_reader(&caller.user));
+        let found = found.map(|found| found.anonymize_for_reader(&caller.user));
         found.ok_or(GlobalError::NotFound { id })
     }
 
-    fn versions_page(
+    fn list_versions_page(
         &self,
         caller: &Caller,
         id: RecordId,
         page: ListPage,
-    ) -> Result<Vec<GlobalRecord>> {
+    ) -> GlobalResult<Vec<GlobalRecord>> {
         let versions = page
-            .of(self.reader_of(id)?.versions(caller, id)?)
+            .slice_list(self.open_reader_for(id)?.list_versions(caller, id)?)
             .into_iter();
-        Ok(versions.map(|one| one.for_reader(&caller.user)).collect())
+        Ok(versions
+            .map(|one| one.anonymize_for_reader(&caller.user))
+            .collect())
     }
 
-    fn query(&self, caller: &Caller, query: &GlobalQuery) -> Result<GlobalAnswer> {
+    fn query(&self, caller: &Caller, query: &GlobalQuery) -> GlobalResult<GlobalAnswer> {
         query.check()?;
-        let Some(reader) = self.reader()? else {
+        let Some(reader) = self.open_reader()? else {
             return match &query.branch {
-                Some(name) => Err(no_branch(name)),
+                Some(name) => Err(no_branch_error(name)),
                 None => Ok(GlobalAnswer::default()),
             };
         };
-        let vector = self.vector(&reprise_engine::subject(&query.text));
-        let answer = reader.query(caller, query, vector.as_ref())?;
+        let vector = self.embed_text(&reprise_engine::question_subject(&query.text));
+        let answer = reader.search_findable(caller, query, vector.as_ref())?;
         self.note_retrieved(caller, query, &answer.hits);
-        Ok(answer.for_reader(&caller.user))
+        Ok(answer.anonymize_for_reader(&caller.user))
     }
 
-    fn published_page(&self, caller: &Caller, page: ListPage) -> Result<Vec<GlobalRecord>> {
-        match self.reader()? {
-            Some(reader) => Ok(page.of(reader.published(caller)?)),
+    fn list_own_published_page(
+        &self,
+        caller: &Caller,
+        page: ListPage,
+    ) -> GlobalResult<Vec<GlobalRecord>> {
+        match self.open_reader()? {
+            Some(reader) => Ok(page.slice_list(reader.list_own_published(caller)?)),
             None => Ok(Vec::new()),
         }
     }
 
-    fn rate(&self, caller: &Caller, id: RecordId, rating: f32) -> Result<()> {
+    fn rate(&self, caller: &Caller, id: RecordId, rating: f32) -> GlobalResult<()> {
         check_rating(rating)?;
         let at = self.now();
-        self.reader_of(id)?;
-        self.say(|reader, ledger| {
-            let found = reader.get(caller, id)?;
+        self.open_reader_for(id)?;
+        self.append_to_ledger(|reader, ledger| {
+            let found = reader.get_findable(caller, id)?;
             if found.record.author_id == caller.user {
                 return Err(GlobalError::OwnWork { id });
             }
-            let by = ledger.contributor(&caller.user)?;
-            ledger.write(&[Line::Rated { at, by, id, rating }])
+            let by = ledger.contributor_id(&caller.user)?;
+            ledger.append_entries(&[LedgerEntry::Rated { at, by, id, rating }])
         })
     }
 
-    fn report(&self, caller: &Caller, reports: &[UsageReport]) -> Result<Vec<Fate>> {
+    fn report_usage(&self, caller: &Caller, reports: &[UsageReport]) -> GlobalResult<Vec<Fate>> {
         check_reports(reports)?;
         let at = self.now();
         let mut fates = Vec::with_capacity(reports.len());
-        self.say(|reader, ledger| {
-            let by = ledger.contributor(&caller.user)?;
+        self.append_to_ledger(|reader, ledger| {
+            let by = ledger.contributor_id(&caller.user)?;
             let mut lines = Vec::new();
             for &UsageReport { id, score, count } in reports {
-                fates.push(match reader.get(caller, id) {
+                fates.push(match reader.get_findable(caller, id) {
                     Ok(found) if found.record.author_id == caller.user => Fate::OwnWork,
                     Ok(_) => {
                         let by = by.clone();
-                        lines.push(Line::Reported {
+                        lines.push(LedgerEntry::Reported {
                             at,
                             by,
                             id,
@@ -168,43 +191,59 @@ impl Shared {
                     Err(error) => return Err(error),
                 });
             }
-            ledger.write(&lines)
+            ledger.append_entries(&lines)
         })?;
         Ok(fates)
     }
 
-    fn snapshot(&self, caller: &Caller, name: &str) -> Result<DateTime<Utc>> {
+    fn create_snapshot(&self, caller: &Caller, name: &str) -> GlobalResult<DateTime<Utc>> {
         check_name(name)?;
         let at = self.now();
-        self.say(|_, ledger| {
-            if ledger.said.snapshots.contains_key(name) {
-                return Err(name_is_taken("snapshot", name));
+        self.append_to_ledger(|_, ledger| {
+            if ledger.state.snapshots.contains_key(name) {
+                return Err(name_taken_error("snapshot", name));
             }
-            ledger.write(&[Line::Snapshot(Named::new(at, caller, name))])
+            ledger.append_entries(&[LedgerEntry::Snapshot(NamedEntry::new(at, caller, name))])
         })?;
         Ok(at)
     }
 
-    fn audit(&self, _: &Caller, limit: usize) -> Result<Vec<AuditLine>> {
-        audit(&self.options.folder, limit)
+    fn list_audit_lines(&self, _: &Caller, limit: usize) -> GlobalResult<Vec<AuditLine>> {
+        read_audit(&self.options.folder, limit, |_| true)
     }
 
-    fn import(&self, caller: &Caller, all: Vec<Publication>) -> Result<usize> {
+    fn list_told_audit_lines(&self, caller: &Caller, limit: usize) -> GlobalResult<Vec<AuditLine>> {
+        let org = caller.org.as_ref();
+        read_audit(&self.options.folder, limit, |line| line.is_told_to(org))
+    }
+
+    fn import(&self, caller: &Caller, all: Vec<Publication>) -> GlobalResult<usize> {
         for publication in &all {
             check_publication(publication)?;
         }
-        let own = match self.reader()? {
-            Some(reader) => reader.published(caller)?,
+        let own = match self.open_reader()? {
+            Some(reader) => reader.list_own_published(caller)?,
             None => Vec::new(),
         };
-        let known = own.into_iter().map(|record| record.publication.origin);
-        let mut known: HashSet<String> = known.collect();
+        let own = own.into_iter();
+        let own = own.map(|record| (record.publication.origin, record.checksum));
+        let own: HashMap<String, String> = own.collect();
         // What an operator took down is passed over, too.
-        known.extend(self.taken_down(caller)?.into_iter().map(|one| one.origin));
-        let mut new = all
-            .into_iter()
-            .filter(|publication| known.insert(publication.origin.clone()));
-        let mut made = 0;
+        let taken = self.ledger_writer()?.state;
+        let (mut new, mut origins, mut made) = (Vec::new(), HashSet::new(), 0);
+        for publication in all {
+            if refuse_taken_down(&taken.taken, caller, &publication).is_err() {
+                continue;
+            }
+            match own.get(&publication.origin) {
+                None if origins.insert(publication.origin.clone()) => new.push(publication),
+                Some(checksum) if *checksum != publication.checksum() => {
+                    made += usize::from(!self.publish(caller, &publication)?.unchanged);
+                }
+                None | Some(_) => {}
+            }
+        }
+        let mut new = new.into_iter();
         loop {
             let batch: Vec<Publication> = new.by_ref().take(BATCH).collect();
             if batch.is_empty() {
@@ -214,14 +253,14 @@ impl Shared {
         }
     }
 
-    fn import_batch(&self, caller: &Caller, batch: Vec<Publication>) -> Result<usize> {
+    fn import_batch(&self, caller: &Caller, batch: Vec<Publication>) -> GlobalResult<usize> {
         let (at, version) = (self.now(), Version(1));
         let mut shelves = Vec::with_capacity(batch.len());
         let mut records = Vec::with_capacity(batch.len());
         for publication in batch {
-            let shelf = shelf_of(caller, &publication)?;
-            let vector = self.vector(&publication.search_text());
-            let making = Making {
+            let shelf = publication_shelf(caller, &publication)?;
+            let vector = self.embed_text(&publication.search_text());
+            let making = NewVersion {
                 caller,
                 shelf: &shelf,
                 version,
@@ -229,20 +268,23 @@ impl Shared {
                 supersedes: None,
                 at,
             };
-            records.push(making.record(publication, vector)?);
+            records.push(making.build_record(publication, vector)?);
             shelves.push(shelf);
         }
-        self.write(|engine, ledger| {
+        self.write_exclusively(|engine, ledger| {
             let outcomes = engine.observe(records, None, at)?;
             let kept = outcomes.into_iter().zip(shelves);
             let lines = kept.filter_map(|(outcome, shelf)| match outcome {
-                WriteOutcome::Inserted { id } => {
-                    Some(Line::published(at, caller, (id, version), &shelf))
-                }
+                WriteOutcome::Inserted { id } => Some(LedgerEntry::new_published(
+                    at,
+                    caller,
+                    (id, version),
+                    &shelf,
+                )),
                 _ => None,
             });
-            let lines: Vec<Line> = lines.collect();
-            ledger.write(&lines)?;
+            let lines: Vec<LedgerEntry> = lines.collect();
+            ledger.append_entries(&lines)?;
             Ok(lines.len())
         })
     }

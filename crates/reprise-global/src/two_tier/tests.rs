@@ -1,21 +1,25 @@
-//! Two tiers, one of which stands still, fails and comes back.
+//! Two tiers, one of which hangs, fails and comes back.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
-use reprise_tests::says;
-use reprise_types::{Credit, Degraded, FailKind, RetrievedMemory, SearchTier, UserId, Why};
+use reprise_tests::{assert_contains, seen_if, wait_for_async};
+use reprise_types::{
+    Credit, DegradedPart, FailKind, RankExplanation, RecordId, RetrievedMemory, SearchRoute, UserId,
+};
 use tokio::time::timeout;
 
 use super::*;
+use crate::audit::AuditLine;
 use crate::caller::Caller;
-use crate::error::{GlobalError, Result};
+use crate::error::{GlobalError, GlobalResult};
+use crate::published::Published;
 use crate::record::{AccessPolicy, GlobalRecord, Publication, QualityMetrics, Version};
 use crate::store::{
-    AuditLine, Branch, Fate, GlobalAnswer, GlobalHit, GlobalQuery, GlobalStore, ListPage, Merged,
-    Published, Unpublished, UsageReport,
+    Branch, Fate, GlobalAnswer, GlobalHit, GlobalQuery, GlobalStore, ListPage, Merged, Unpublished,
+    UsageReport,
 };
 use crate::takedown::{Erased, Listed, PersonLine, PutBack, TakeDown, TakeDownDone, TakenDown};
 use crate::tier::{COMPLETED, TierOptions};
@@ -23,38 +27,38 @@ use crate::tier::{COMPLETED, TierOptions};
 const ASKED_MAX: usize = 16;
 
 /// A memory that answers at once, and writes down what it is told of runs.
-struct Own {
+struct ScriptedMemory {
     results: Mutex<Vec<RetrievedMemory>>,
     told: Mutex<Vec<RunEnding>>,
 }
 
-impl Default for Own {
+impl Default for ScriptedMemory {
     fn default() -> Self {
         Self {
-            results: Mutex::new(vec![found(1, 0.9), found(2, 0.1)]),
+            results: Mutex::new(vec![make_own_hit(1, 0.9), make_own_hit(2, 0.1)]),
             told: Mutex::default(),
         }
     }
 }
 
-fn found(number: u128, score: f32) -> RetrievedMemory {
-    let mut record = RetrievedMemory::from(hit(number, score)).record;
+fn make_own_hit(number: u128, score: f32) -> RetrievedMemory {
+    let mut record = RetrievedMemory::from(make_hit(number, score)).record;
     record.id = RecordId::from_parts(1, number);
     record.text = format!("What I know, part {number}.");
     RetrievedMemory {
         record,
         score,
         sona_score: score,
-        why: Why {
+        why: RankExplanation {
             raw_distance: Some(0.3),
-            ..Why::default()
+            ..RankExplanation::default()
         },
         shown: true,
         published: None,
     }
 }
 
-fn hit(number: u128, score: f32) -> GlobalHit {
+fn make_hit(number: u128, score: f32) -> GlobalHit {
     GlobalHit {
         record: GlobalRecord {
             id: RecordId::from_parts(2, number),
@@ -74,43 +78,51 @@ fn hit(number: u128, score: f32) -> GlobalHit {
                 content: "What others know.".to_owned(),
                 tags: Vec::new(),
                 access_policy: AccessPolicy::Public,
+                project: None,
                 licence: String::new(),
             },
         },
         score,
         sona_score: score,
-        why: Why {
+        why: RankExplanation {
             raw_distance: Some(0.3),
-            ..Why::default()
+            ..RankExplanation::default()
         },
     }
 }
 
 #[async_trait]
-impl MemoryProvider for Own {
-    async fn recall_request(&self, request: RecallRequest) -> Result<Recall, MemoryError> {
-        let mut recall = Recall::nothing(RecallId::from_u128(7));
-        recall.tier = SearchTier::Scan;
+impl MemoryProvider for ScriptedMemory {
+    async fn execute_recall(
+        &self,
+        request: RecallRequest,
+    ) -> GlobalResult<RecallResponse, MemoryError> {
+        let mut recall = RecallResponse::empty(RecallId::from_u128(7));
+        recall.route = SearchRoute::Scan;
         recall.results.clone_from(&self.results.lock().unwrap());
         recall.results.truncate(request.top_k);
         Ok(recall)
     }
 
-    async fn end_run(&self, run: RunEnding) -> Result<(), MemoryError> {
+    async fn end_run(&self, run: RunEnding) -> GlobalResult<(), MemoryError> {
         self.told.lock().unwrap().push(run);
         Ok(())
     }
 
-    async fn context_block(&self, _: &str, _: usize) -> Result<ContextBlock, MemoryError> {
+    async fn build_context_block(
+        &self,
+        _: &str,
+        _: usize,
+    ) -> GlobalResult<ContextBlock, MemoryError> {
         unreachable!("the two tiers make their own")
     }
 }
 
-/// A store that answers, stands still or fails, as told.
+/// A store that answers, hangs or fails, as the test sets it.
 #[derive(Default)]
-struct Others {
-    stands_still: AtomicBool,
-    /// What stands still goes on once this is told.
+struct ScriptedStore {
+    hangs: AtomicBool,
+    /// Lets questions that hang go on.
     goes_on: tokio::sync::Notify,
     fails: AtomicBool,
     refuses: AtomicBool,
@@ -122,12 +134,12 @@ struct Others {
 macro_rules! asked_alone {
     ([$($name:ident($($kind:ty),*) -> $told:ty;)+] $($asked:tt)+) => {
         #[async_trait]
-        impl GlobalStore for Others {
-            $(async fn $name(&self, _: &Caller $(, _: $kind)*) -> Result<$told> {
+        impl GlobalStore for ScriptedStore {
+            $(async fn $name(&self, _: &Caller $(, _: $kind)*) -> GlobalResult<$told> {
                 unreachable!()
             })+
 
-            async fn answers(&self) -> Result<()> {
+            async fn check_ready(&self) -> GlobalResult<()> {
                 unreachable!()
             }
 
@@ -140,26 +152,26 @@ asked_alone! {
     [
         publish(Publication) -> Published;
         get(RecordId, Option<Version>) -> GlobalRecord;
-        versions_page(RecordId, ListPage) -> Vec<GlobalRecord>;
-        published_page(ListPage) -> Vec<GlobalRecord>;
+        list_versions_page(RecordId, ListPage) -> Vec<GlobalRecord>;
+        list_own_published_page(ListPage) -> Vec<GlobalRecord>;
         unpublish(RecordId) -> Unpublished;
         rate(RecordId, f32) -> ();
-        snapshot(&str) -> DateTime<Utc>;
-        branch(&str) -> Branch;
-        branches() -> Vec<Branch>;
-        draft(&str, Publication) -> Published;
-        merge(&str) -> Vec<Merged>;
+        create_snapshot(&str) -> DateTime<Utc>;
+        open_branch(&str) -> Branch;
+        list_branches() -> Vec<Branch>;
+        publish_on_branch(&str, Publication) -> Published;
+        merge_branch(&str) -> Vec<Merged>;
         drop_branch(&str) -> Branch;
-        catalogue(ListPage) -> Vec<Listed>;
+        list_catalogue_page(ListPage) -> Vec<Listed>;
         take_down(RecordId, &TakeDown) -> TakeDownDone;
         put_back(RecordId) -> PutBack;
-        taken_down() -> Vec<TakenDown>;
-        person() -> Vec<PersonLine>;
+        list_own_taken_down() -> Vec<TakenDown>;
+        list_person_lines() -> Vec<PersonLine>;
         erase_person() -> Erased;
-        audit(usize) -> Vec<AuditLine>;
+        list_audit_lines(usize) -> Vec<AuditLine>;
     ]
 
-    async fn query(&self, _: &Caller, query: &GlobalQuery) -> Result<GlobalAnswer> {
+    async fn query(&self, _: &Caller, query: &GlobalQuery) -> GlobalResult<GlobalAnswer> {
         self.asked.fetch_add(1, Ordering::SeqCst);
         if self.fails.load(Ordering::SeqCst) {
             return Err(GlobalError::Unavailable {
@@ -171,10 +183,10 @@ asked_alone! {
                 message: "no token".to_owned(),
             });
         }
-        if self.stands_still.load(Ordering::SeqCst) {
+        if self.hangs.load(Ordering::SeqCst) {
             self.goes_on.notified().await;
         }
-        let mut hits = vec![hit(1, 0.5)];
+        let mut hits = vec![make_hit(1, 0.5)];
         hits.truncate(query.top_k);
         Ok(GlobalAnswer {
             hits,
@@ -182,7 +194,7 @@ asked_alone! {
         })
     }
 
-    async fn report(&self, caller: &Caller, reports: &[UsageReport]) -> Result<Vec<Fate>> {
+    async fn report_usage(&self, caller: &Caller, reports: &[UsageReport]) -> GlobalResult<Vec<Fate>> {
         let mut reported = self.reported.lock().unwrap();
         reported.extend(reports.iter().map(|report| (caller.user.clone(), *report)));
         Ok(Vec::new())
@@ -190,22 +202,25 @@ asked_alone! {
 }
 
 struct Bench {
-    own: Arc<Own>,
-    others: Arc<Others>,
+    own: Arc<ScriptedMemory>,
+    others: Arc<ScriptedStore>,
     memory: TwoTierMemory,
 }
 
 /// Its deadline is long, so that no slow machine makes a store late that is not.
-fn bench() -> Bench {
-    bench_within(Duration::from_mins(1))
+fn make_bench() -> Bench {
+    make_bench_with_deadline(Duration::from_mins(1))
 }
 
-fn bench_within(deadline: Duration) -> Bench {
-    let (own, others) = (Arc::new(Own::default()), Arc::new(Others::default()));
+fn make_bench_with_deadline(deadline: Duration) -> Bench {
+    let (own, others) = (
+        Arc::new(ScriptedMemory::default()),
+        Arc::new(ScriptedStore::default()),
+    );
     let memory = TwoTierMemory::new(
-        Arc::<Own>::clone(&own),
+        Arc::<ScriptedMemory>::clone(&own),
         GlobalTier::new(
-            Arc::<Others>::clone(&others),
+            Arc::<ScriptedStore>::clone(&others),
             Caller::new("bob".parse().unwrap()),
             TierOptions {
                 deadline,
@@ -221,12 +236,12 @@ fn bench_within(deadline: Duration) -> Bench {
     }
 }
 
-async fn ids(memory: &TwoTierMemory, top_k: usize) -> (Vec<u128>, Vec<Degraded>) {
+async fn recall_ids(memory: &TwoTierMemory, top_k: usize) -> (Vec<u128>, Vec<DegradedPart>) {
     let request = RecallRequest {
         top_k,
         ..RecallRequest::new("what")
     };
-    let recall = memory.recall_request(request).await.unwrap();
+    let recall = memory.execute_recall(request).await.unwrap();
     let ids = recall.results.iter().map(|found| {
         let tier = if found.published.is_some() { 200 } else { 100 };
         tier + (found.record.id.to_u128() & 0xff)
@@ -236,44 +251,44 @@ async fn ids(memory: &TwoTierMemory, top_k: usize) -> (Vec<u128>, Vec<Degraded>)
 
 #[tokio::test]
 async fn both_tiers_answer_as_one_and_the_scope_says_which() {
-    let bench = bench();
-    let both = ids(&bench.memory, 5).await;
+    let bench = make_bench();
+    let both = recall_ids(&bench.memory, 5).await;
     assert_eq!(both, (vec![101, 102, 201], vec![]));
-    let local = bench.memory.clone().scoped(RecallScope::Local);
-    assert_eq!(ids(&local, 5).await.0, [101, 102]);
+    let local = bench.memory.clone().with_scope(RecallScope::Local);
+    assert_eq!(recall_ids(&local, 5).await.0, [101, 102]);
     assert_eq!(bench.others.asked.load(Ordering::SeqCst), 1);
-    let global = bench.memory.clone().scoped(RecallScope::Global);
-    assert_eq!(ids(&global, 5).await.0, [201]);
-    let block = bench.memory.context_block("what", 400).await.unwrap();
-    says!(block.text, "published by ann, version 3");
+    let global = bench.memory.clone().with_scope(RecallScope::Global);
+    assert_eq!(recall_ids(&global, 5).await.0, [201]);
+    let block = bench.memory.build_context_block("what", 400).await.unwrap();
+    assert_contains!(block.text, "published by ann, version 3");
 }
 
 #[tokio::test]
 async fn what_is_newer_stays_above_what_it_contradicts() {
-    let bench = bench();
+    let bench = make_bench();
     // The older helped before; or a second judge thought less of the newer.
     for (score, learned) in [(0.9, 0.1), (0.1, 0.0)] {
-        let (newer, mut older) = (found(1, score), found(2, 0.89));
+        let (newer, mut older) = (make_own_hit(1, score), make_own_hit(2, 0.89));
         older.sona_score += learned;
         older.why.contradicted_by = Some(newer.record.id);
         *bench.own.results.lock().unwrap() = vec![newer, older];
-        assert_eq!(ids(&bench.memory, 5).await.0, [101, 102, 201]);
+        assert_eq!(recall_ids(&bench.memory, 5).await.0, [101, 102, 201]);
     }
 }
 
 #[tokio::test]
 async fn a_store_that_stands_still_or_fails_costs_its_part_alone() {
     let deadline = Duration::from_secs(4);
-    let bench = bench_within(deadline);
-    bench.others.stands_still.store(true, Ordering::SeqCst);
+    let bench = make_bench_with_deadline(deadline);
+    bench.others.hangs.store(true, Ordering::SeqCst);
     let began = Instant::now();
-    let alone = (vec![101, 102], vec![Degraded::NoGlobal]);
-    assert_eq!(ids(&bench.memory, 5).await, alone);
+    let alone = (vec![101, 102], vec![DegradedPart::NoGlobal]);
+    assert_eq!(recall_ids(&bench.memory, 5).await, alone);
     assert!(began.elapsed() >= deadline);
     // From now on nobody waits for it: all of these together take less than one deadline.
     let others = async {
         for _ in 0..ASKED_MAX * 2 {
-            assert_eq!(ids(&bench.memory, 5).await, alone);
+            assert_eq!(recall_ids(&bench.memory, 5).await, alone);
         }
     };
     timeout(deadline, others).await.unwrap();
@@ -281,33 +296,26 @@ async fn a_store_that_stands_still_or_fails_costs_its_part_alone() {
     assert!(bench.others.asked.load(Ordering::SeqCst) <= ASKED_MAX);
 }
 
-/// So often the runtime lets others go first until a late answer has come.
-const TURNS_MAX: usize = 10_000;
-
 #[tokio::test]
 async fn a_late_answer_is_there_when_the_same_is_asked_again() {
-    let bench = bench_within(Duration::from_millis(20));
-    bench.others.stands_still.store(true, Ordering::SeqCst);
-    let alone = (vec![101, 102], vec![Degraded::NoGlobal]);
-    assert_eq!(ids(&bench.memory, 5).await, alone);
+    let bench = make_bench_with_deadline(Duration::from_millis(20));
+    bench.others.hangs.store(true, Ordering::SeqCst);
+    let alone = (vec![101, 102], vec![DegradedPart::NoGlobal]);
+    assert_eq!(recall_ids(&bench.memory, 5).await, alone);
     bench.others.goes_on.notify_one();
-    let mut both = alone.clone();
-    for _ in 0..TURNS_MAX {
-        both = ids(&bench.memory, 5).await;
-        if both != alone {
-            break;
-        }
-        tokio::task::yield_now().await;
-    }
-    assert_eq!(both, (vec![101, 102, 201], vec![]));
+    let both = wait_for_async("the late answer", async || {
+        let both = recall_ids(&bench.memory, 5).await;
+        seen_if(both != alone, both)
+    });
+    assert_eq!(both.await, (vec![101, 102, 201], vec![]));
     // Of another question nothing is known.
-    assert_eq!(ids(&bench.memory, 4).await, alone);
+    assert_eq!(recall_ids(&bench.memory, 4).await, alone);
 }
 
 #[test]
 fn a_store_is_waited_for_as_long_as_it_lately_took_and_no_longer_than_the_deadline() {
     let tier = GlobalTier::new(
-        Arc::new(Others::default()),
+        Arc::new(ScriptedStore::default()),
         Caller::new("bob".parse().unwrap()),
         TierOptions::default(),
     );
@@ -315,13 +323,13 @@ fn a_store_is_waited_for_as_long_as_it_lately_took_and_no_longer_than_the_deadli
     assert_eq!(TierOptions::default().deadline, milliseconds(400));
     let took = |took: u64| {
         tier.answered_in(milliseconds(took));
-        tier.patience()
+        tier.wait_limit()
     };
-    assert_eq!(tier.patience(), milliseconds(400), "nothing is known yet");
+    assert_eq!(tier.wait_limit(), milliseconds(400), "nothing is known yet");
     assert_eq!(took(80), milliseconds(320));
     assert_eq!(took(80), milliseconds(320));
     assert_eq!(took(1_000), milliseconds(400));
-    let mut last = tier.patience();
+    let mut last = tier.wait_limit();
     for _ in 0..40 {
         last = took(1);
     }
@@ -330,18 +338,18 @@ fn a_store_is_waited_for_as_long_as_it_lately_took_and_no_longer_than_the_deadli
 
 #[tokio::test]
 async fn want_of_a_token_is_told_until_a_question_fails_otherwise() {
-    let bench = bench();
+    let bench = make_bench();
     let notes = async || {
         let request = RecallRequest::new("what");
-        let recall = bench.memory.recall_request(request).await.unwrap();
-        assert_eq!(recall.degraded, [Degraded::NoGlobal]);
+        let recall = bench.memory.execute_recall(request).await.unwrap();
+        assert_eq!(recall.degraded, [DegradedPart::NoGlobal]);
         recall.notes
     };
     bench.others.refuses.store(true, Ordering::SeqCst);
     assert_eq!(notes().await, ["no token"]);
     assert_eq!(notes().await, ["no token"]);
-    let alone = bench.memory.clone().scoped(RecallScope::Global);
-    let error = alone.recall_request(RecallRequest::new("x")).await;
+    let alone = bench.memory.clone().with_scope(RecallScope::Global);
+    let error = alone.execute_recall(RecallRequest::new("x")).await;
     assert!(matches!(error, Err(MemoryError::Invalid { .. })));
     bench.others.refuses.store(false, Ordering::SeqCst);
     bench.others.fails.store(true, Ordering::SeqCst);
@@ -350,36 +358,37 @@ async fn want_of_a_token_is_told_until_a_question_fails_otherwise() {
 
 #[tokio::test]
 async fn a_store_that_comes_back_is_used_again() {
-    let bench = bench();
+    let bench = make_bench();
     bench.others.fails.store(true, Ordering::SeqCst);
-    assert_eq!(ids(&bench.memory, 5).await.1, [Degraded::NoGlobal]);
-    let global = bench.memory.clone().scoped(RecallScope::Global);
-    let error = global.recall_request(RecallRequest::new("x")).await;
+    assert_eq!(
+        recall_ids(&bench.memory, 5).await.1,
+        [DegradedPart::NoGlobal]
+    );
+    let global = bench.memory.clone().with_scope(RecallScope::Global);
+    let error = global.execute_recall(RecallRequest::new("x")).await;
     assert!(matches!(error, Err(MemoryError::Storage { .. })));
     bench.others.fails.store(false, Ordering::SeqCst);
-    for _ in 0..1_000 {
-        if ids(&bench.memory, 5).await.1.is_empty() {
-            return;
-        }
-        tokio::task::yield_now().await;
-    }
-    panic!("it stayed degraded");
+    wait_for_async("an answer with what others published", async || {
+        let degraded = recall_ids(&bench.memory, 5).await.1;
+        seen_if(degraded.is_empty(), degraded)
+    })
+    .await;
 }
 
-fn ending(used: &[RecordId], quality: Option<f32>, fail: Option<FailKind>) -> RunEnding {
+fn make_ending(used: &[RecordId], quality: Option<f32>, fail: Option<FailKind>) -> RunEnding {
     RunEnding {
         run_id: "run".to_owned(),
         used: used.to_vec(),
         credit: Credit::Explicit,
         quality,
-        fail,
+        fail_kind: fail,
     }
 }
 
 #[tokio::test]
 async fn a_run_reports_published_things_up_and_its_own_to_its_own_memory() {
-    let bench = bench();
-    ids(&bench.memory, 5).await;
+    let bench = make_bench();
+    recall_ids(&bench.memory, 5).await;
     let (own, published) = (RecordId::from_parts(1, 1), RecordId::from_parts(2, 1));
     for (quality, fail, expected) in [
         (Some(0.9), None, Some(0.9)),
@@ -388,13 +397,13 @@ async fn a_run_reports_published_things_up_and_its_own_to_its_own_memory() {
         // An outage says nothing of what was used.
         (None, Some(FailKind::Network), None),
     ] {
-        let run = ending(&[own, published], quality, fail);
+        let run = make_ending(&[own, published], quality, fail);
         bench.memory.end_run(run).await.unwrap();
         for _ in 0..100 {
             tokio::task::yield_now().await;
         }
         let told = std::mem::take(&mut *bench.own.told.lock().unwrap());
-        assert_eq!(told, [ending(&[own], quality, fail)]);
+        assert_eq!(told, [make_ending(&[own], quality, fail)]);
         let reported = std::mem::take(&mut *bench.others.reported.lock().unwrap());
         let expected: Vec<_> = expected
             .map(|score| {
@@ -410,39 +419,42 @@ async fn a_run_reports_published_things_up_and_its_own_to_its_own_memory() {
 
 #[tokio::test]
 async fn what_asks_in_passing_gets_what_others_published_and_waits_no_longer_than_it_said() {
-    let tier = |others: &Arc<Others>, user: &str| {
+    let tier = |others: &Arc<ScriptedStore>, user: &str| {
         let options = TierOptions::default();
         GlobalTier::new(
-            Arc::<Others>::clone(others),
+            Arc::<ScriptedStore>::clone(others),
             Caller::new(user.parse().unwrap()),
             options,
         )
     };
-    let (others, request) = (Arc::new(Others::default()), RecallRequest::new("what"));
+    let (others, request) = (
+        Arc::new(ScriptedStore::default()),
+        RecallRequest::new("what"),
+    );
     let long = Duration::from_mins(1);
-    let found = tier(&others, "bob").in_passing(&request, long).await;
+    let found = tier(&others, "bob")
+        .recall_within_deadline(&request, long)
+        .await;
     assert!(found.iter().all(|hit| hit.published.is_some()));
     assert_eq!(found.len(), 1);
     // An author's own is in his memory.
     assert!(
         tier(&others, "ann")
-            .in_passing(&request, long)
+            .recall_within_deadline(&request, long)
             .await
             .is_empty()
     );
-    others.stands_still.store(true, Ordering::SeqCst);
+    others.hangs.store(true, Ordering::SeqCst);
     let still = tier(&others, "bob");
-    let asked = still.in_passing(&request, Duration::from_millis(20));
+    let asked = still.recall_within_deadline(&request, Duration::from_millis(20));
     assert!(timeout(long, asked).await.unwrap().is_empty());
     // What came late is there for the same question.
     others.goes_on.notify_one();
-    let mut found = Vec::new();
-    for _ in 0..TURNS_MAX {
-        found = still.in_passing(&request, Duration::from_millis(20)).await;
-        if !found.is_empty() {
-            break;
-        }
-        tokio::task::yield_now().await;
-    }
-    assert_eq!(found.len(), 1);
+    let found = wait_for_async("what came late", async || {
+        let found = still
+            .recall_within_deadline(&request, Duration::from_millis(20))
+            .await;
+        seen_if(!found.is_empty(), found)
+    });
+    assert_eq!(found.await.len(), 1);
 }

@@ -1,10 +1,10 @@
 //! The cost of a query (scan and graph, compared with a plain f32 scan), of an insert into the
 //! graph, of the lexical pass, and of loading the index.
 //!
-//! `cargo bench -p reprise-index --bench search`; `-- query`, `-- lexical` or `-- load` runs one
-//! part, `-- million` the vector queries at a million (15 minutes, 4 GB), `-- file VECTORS
-//! QUESTIONS` those of two files of f32 numbers. The comparison with
-//! usearch and hnswlib is `tests/compare/vectors.py`.
+//! Run `cargo bench -p reprise-index --bench search`; `-- query`, `-- lexical` or `-- load` runs
+//! one part, `-- million` the vector queries at a million (15 minutes, 4 GB), `-- file VECTORS
+//! QUESTIONS` those of two files of f32 numbers. The comparison with usearch and hnswlib is
+//! `tests/compare/vectors.py`.
 #![expect(clippy::print_stdout, reason = "a bench prints its table")]
 #![expect(
     clippy::unwrap_used,
@@ -17,11 +17,11 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use chrono::DateTime;
-use data::{DIMENSIONS, Random};
-use reprise_index::{IndexSnapshot, IndexWriter, LeftPart, LexicalScratch, NewDoc, VectorScratch};
+use data::{BenchRandom, DIMENSIONS};
+use reprise_index::{IndexSnapshot, IndexWriter, LazyPart, LexicalScratch, NewDoc, VectorScratch};
 use reprise_types::{MemoryFilter, MemoryKind, MemorySource, RecordId};
 
-/// What recall asks for.
+/// Number of results that a recall requests.
 const K: usize = 128;
 fn main() {
     // `-- lexical` runs that part alone.
@@ -30,50 +30,50 @@ fn main() {
         .filter(|a| a != "--bench")
         .collect();
     for (name, part) in [
-        ("query", query as fn()),
-        ("lexical", lexical),
-        ("load", load),
+        ("query", bench_queries as fn()),
+        ("lexical", bench_lexical),
+        ("load", bench_load),
     ] {
         if asked.is_empty() || asked.iter().any(|a| a == name) {
             part();
         }
     }
     if asked.iter().any(|a| a == "million") {
-        query_at(&[1_000_000]);
+        bench_queries_at(&[1_000_000]);
     }
     if let [_, records, questions] = asked.as_slice()
         && asked[0] == "file"
     {
-        vectors("file", &read(records), &read(questions));
+        bench_vectors("file", &read_vectors(records), &read_vectors(questions));
     }
 }
 
-/// Vectors of a file: little-endian f32 numbers, one vector after another.
-fn read(path: &str) -> Vec<Vec<f32>> {
+/// Reads the vectors of a file: little-endian f32 numbers, one vector after another.
+fn read_vectors(path: &str) -> Vec<Vec<f32>> {
     let bytes = std::fs::read(path).unwrap();
     let numbers = bytes.as_chunks::<4>().0.iter();
     let numbers: Vec<f32> = numbers.map(|n| f32::from_le_bytes(*n)).collect();
     numbers.chunks(DIMENSIONS).map(<[f32]>::to_vec).collect()
 }
 
-fn query() {
-    query_at(&[10_000, 50_000, 100_000]);
+fn bench_queries() {
+    bench_queries_at(&[10_000, 50_000, 100_000]);
 }
 
-fn query_at(counts: &[usize]) {
+fn bench_queries_at(counts: &[usize]) {
     println!("vector query, one core, ms: median (best); recall against the exact answer");
     for count in counts {
         let name = |name| format!("{name} {}K", count / 1_000);
-        let (a, b) = (&mut Random(1), &mut Random(2));
-        vectors(
+        let (a, b) = (&mut BenchRandom(1), &mut BenchRandom(2));
+        bench_vectors(
             &name("clustered"),
-            &data::clustered(a, *count),
-            &data::clustered(b, 60),
+            &data::generate_clustered(a, *count),
+            &data::generate_clustered(b, 60),
         );
-        vectors(
+        bench_vectors(
             &name("latent"),
-            &data::latent(a, *count),
-            &data::latent(b, 60),
+            &data::generate_latent(a, *count),
+            &data::generate_latent(b, 60),
         );
     }
 }
@@ -95,7 +95,7 @@ fn push(writer: &mut IndexWriter, number: usize, text: &str, vector: &[f32]) {
     });
 }
 
-/// Milliseconds. The best of many runs approximates the cost on an idle machine.
+/// Durations in milliseconds. The best of many runs approximates the cost on an idle machine.
 struct Times {
     median: f64,
     best: f64,
@@ -118,14 +118,14 @@ impl std::fmt::Display for Times {
     }
 }
 
-fn timed<T>(times: &mut Vec<Duration>, work: impl FnOnce() -> T) -> T {
+fn measure<T>(times: &mut Vec<Duration>, work: impl FnOnce() -> T) -> T {
     let begin = Instant::now();
     let answer = black_box(work());
     times.push(begin.elapsed());
     answer
 }
 
-fn vectors(name: &str, vectors: &[Vec<f32>], queries: &[Vec<f32>]) {
+fn bench_vectors(name: &str, vectors: &[Vec<f32>], queries: &[Vec<f32>]) {
     let mut writer = IndexWriter::new(DIMENSIONS);
     for (number, vector) in vectors.iter().enumerate() {
         push(&mut writer, number, "", vector);
@@ -133,7 +133,7 @@ fn vectors(name: &str, vectors: &[Vec<f32>], queries: &[Vec<f32>]) {
     let mut plain = Vec::new();
     let exact: Vec<_> = queries
         .iter()
-        .map(|q| timed(&mut plain, || scan_f32(q, vectors)))
+        .map(|q| measure(&mut plain, || scan_f32(q, vectors)))
         .collect();
     println!("{name:<16} f32 scan {}", Times::of(plain));
     let ask = |what: &str, snapshot: &IndexSnapshot| {
@@ -143,30 +143,30 @@ fn vectors(name: &str, vectors: &[Vec<f32>], queries: &[Vec<f32>]) {
             let (mut times, mut found) = (Vec::new(), 0);
             for _ in 0..5 {
                 for (query, exact) in queries.iter().zip(&exact) {
-                    let got = timed(&mut times, || {
-                        let codes = snapshot.encode(query).unwrap();
-                        let found = snapshot.candidates(&codes, k, &view, &mut scratch);
+                    let got = measure(&mut times, || {
+                        let codes = snapshot.encode_query(query).unwrap();
+                        let found = snapshot.search_vectors(&codes, k, &view, &mut scratch);
                         found.iter().map(|best| best.0).collect::<Vec<_>>()
                     });
                     found += got.iter().filter(|o| exact[..k].contains(o)).count();
                 }
             }
             let recall = found as f64 / (5 * k * queries.len()) as f64;
-            let tier = format!("{:?}", scratch.tier());
+            let route = format!("{:?}", scratch.route());
             let times = Times::of(times);
-            println!("  {what:<8} {tier:<7} k = {k:<4} {times:>16} ms  recall {recall:.4}");
+            println!("  {what:<8} {route:<7} k = {k:<4} {times:>16} ms  recall {recall:.4}");
         }
     };
-    writer.set_graph_from(usize::MAX / 2);
+    writer.set_graph_threshold(usize::MAX / 2);
     ask("scan", &writer.publish());
-    // The planner takes the graph wherever it may.
-    writer.set_graph_from(vectors.len() / 2);
+    // The planner now uses the graph whenever it may.
+    writer.set_graph_threshold(vectors.len() / 2);
     let mut inserts = Vec::new();
-    while timed(&mut inserts, || writer.advance_graph(1_000).unwrap().1) > 0 {}
+    while measure(&mut inserts, || writer.advance_graph(1_000).unwrap().1) > 0 {}
     let snapshot = writer.publish();
     ask("graph", &snapshot);
     let begin = Instant::now();
-    let crossover = snapshot.crossover(&|| begin.elapsed());
+    let crossover = snapshot.measure_crossover(&|| begin.elapsed());
     let all: Duration = inserts.iter().sum();
     println!(
         "  crossover {crossover:?} records; growing {:.3} ms a record",
@@ -175,14 +175,14 @@ fn vectors(name: &str, vectors: &[Vec<f32>], queries: &[Vec<f32>]) {
     let parts = writer.to_parts();
     let left: Vec<_> = parts
         .into_iter()
-        .map(|(tag, bytes)| (tag, LeftPart::from(bytes)))
+        .map(|(tag, bytes)| (tag, LazyPart::from(bytes)))
         .collect();
-    let mut opened = IndexWriter::from_left_parts(DIMENSIONS, &left).unwrap();
-    opened.set_graph_from(vectors.len() / 2);
+    let mut opened = IndexWriter::from_lazy_parts(DIMENSIONS, &left).unwrap();
+    opened.set_graph_threshold(vectors.len() / 2);
     ask("opened", &opened.publish());
 }
 
-/// Brute force: every full vector, then the best.
+/// Finds the best by brute force over every full vector.
 fn scan_f32(query: &[f32], vectors: &[Vec<f32>]) -> Vec<u32> {
     let dot = |v: &Vec<f32>| -> f32 {
         let lanes = v.as_chunks::<16>().0.iter().zip(query.as_chunks::<16>().0);
@@ -200,15 +200,15 @@ fn scan_f32(query: &[f32], vectors: &[Vec<f32>]) -> Vec<u32> {
     scores.into_iter().map(|(ordinal, _)| ordinal).collect()
 }
 
-fn filled(count: usize, batch: usize) -> (IndexWriter, Vec<Vec<f32>>) {
-    let mut random = Random(3);
-    let vectors = data::clustered(&mut random, 1_000);
+fn build_filled_writer(count: usize, batch: usize) -> (IndexWriter, Vec<Vec<f32>>) {
+    let mut random = BenchRandom(3);
+    let vectors = data::generate_clustered(&mut random, 1_000);
     let mut writer = IndexWriter::new(DIMENSIONS);
     for number in 0..count {
         push(
             &mut writer,
             number,
-            &data::text(&mut random),
+            &data::make_text(&mut random),
             &vectors[number % vectors.len()],
         );
         if number % batch == batch - 1 {
@@ -218,23 +218,23 @@ fn filled(count: usize, batch: usize) -> (IndexWriter, Vec<Vec<f32>>) {
     (writer, vectors)
 }
 
-/// A query of eight words: one in most records, one in every sixth, and rarer ones.
-fn question() -> String {
+/// Builds a query of eight words: one in most records, one in every sixth, and rarer ones.
+fn build_question() -> String {
     [0, 9, 40, 100, 300, 1_000, 3_000, 9_000]
-        .map(data::word)
+        .map(data::make_word)
         .join(" ")
 }
 
-fn lexical() {
+fn bench_lexical() {
     println!("\nlexical pass and candidates, 10K records of 200 B, 8 words, ms: median (best)");
     println!(
         "{:<22} {:>16} {:>16} {:>16} {:>9}",
         "view", "candidates", "lexical", "both", "postings"
     );
     for (name, batch) in [("one batch", 10_000), ("published one by one", 1)] {
-        let (mut writer, vectors) = filled(10_000, batch);
+        let (mut writer, vectors) = build_filled_writer(10_000, batch);
         let snapshot = writer.publish();
-        report(name, &snapshot, &vectors[0]);
+        print_report(name, &snapshot, &vectors[0]);
         let (mut publish, mut first) = (Vec::new(), Vec::new());
         let mut scratch = LexicalScratch::default();
         for number in 10_000..10_064 {
@@ -244,12 +244,12 @@ fn lexical() {
                 "one more memory of the auth race",
                 &vectors[1],
             );
-            let snapshot = timed(&mut publish, || writer.publish());
-            let query = snapshot.analyse_query(&question());
+            let snapshot = measure(&mut publish, || writer.publish());
+            let query = snapshot.analyse_query(&build_question());
             let view = snapshot.view(&MemoryFilter::default(), None);
-            timed(&mut first, || {
+            measure(&mut first, || {
                 snapshot
-                    .lexical(&query, &view, 128, &mut scratch)
+                    .score_lexical(&query, &view, 128, &mut scratch)
                     .best
                     .len()
             });
@@ -262,21 +262,23 @@ fn lexical() {
     }
 }
 
-fn report(name: &str, snapshot: &IndexSnapshot, vector: &[f32]) {
+fn print_report(name: &str, snapshot: &IndexSnapshot, vector: &[f32]) {
     let mut scratch = LexicalScratch::default();
     let mut vectors = VectorScratch::default();
     let view = snapshot.view(&MemoryFilter::default(), None);
-    let query = snapshot.analyse_query(&question());
+    let query = snapshot.analyse_query(&build_question());
     let (mut scan, mut lexical, mut both) = (Vec::new(), Vec::new(), Vec::new());
     let mut postings = 0;
     for _ in 0..200 {
-        timed(&mut both, || {
-            timed(&mut scan, || {
-                let codes = snapshot.encode(vector).unwrap();
-                snapshot.candidates(&codes, 128, &view, &mut vectors).len()
+        measure(&mut both, || {
+            measure(&mut scan, || {
+                let codes = snapshot.encode_query(vector).unwrap();
+                snapshot
+                    .search_vectors(&codes, 128, &view, &mut vectors)
+                    .len()
             });
-            timed(&mut lexical, || {
-                let signals = snapshot.lexical(&query, &view, 128, &mut scratch);
+            measure(&mut lexical, || {
+                let signals = snapshot.score_lexical(&query, &view, 128, &mut scratch);
                 postings = signals.terms.iter().map(|t| t.documents).sum();
             });
         });
@@ -285,29 +287,29 @@ fn report(name: &str, snapshot: &IndexSnapshot, vector: &[f32]) {
     println!("{name:<22} {scan:>16} {lexical:>16} {both:>16} {postings:>9}");
 }
 
-fn load() {
+fn bench_load() {
     let count = 100_000;
-    let (mut writer, _) = filled(count, 512);
+    let (mut writer, _) = build_filled_writer(count, 512);
     let parts = writer.to_parts();
-    let lent: Vec<(u8, LeftPart)> = parts
+    let lent: Vec<(u8, LazyPart)> = parts
         .iter()
-        .map(|(tag, bytes)| (*tag, LeftPart::from(bytes.clone())))
+        .map(|(tag, bytes)| (*tag, LazyPart::from(bytes.clone())))
         .collect();
     let (mut left, mut whole) = (Vec::new(), Vec::new());
     for _ in 0..9 {
-        timed(&mut left, || {
-            IndexWriter::from_left_parts(DIMENSIONS, &lent).unwrap()
+        measure(&mut left, || {
+            IndexWriter::from_lazy_parts(DIMENSIONS, &lent).unwrap()
         });
-        timed(&mut whole, || {
-            IndexWriter::from_left_parts(DIMENSIONS, &lent)
+        measure(&mut whole, || {
+            IndexWriter::from_lazy_parts(DIMENSIONS, &lent)
                 .unwrap()
                 .load()
                 .unwrap();
         });
     }
     println!("\nload at 100K, ms: median (best)");
-    println!("  from_left_parts {}", Times::of(left));
-    println!("  and everything loaded and proven {}", Times::of(whole));
+    println!("  from_lazy_parts {}", Times::of(left));
+    println!("  and everything loaded and verified {}", Times::of(whole));
     for (tag, bytes) in &parts {
         println!(
             "  part {tag:#x}: {:.1} B/record",
@@ -315,7 +317,7 @@ fn load() {
         );
     }
     let mut save = Vec::new();
-    timed(&mut save, || writer.to_parts());
+    measure(&mut save, || writer.to_parts());
     let snapshot = writer.publish();
     println!(
         "  to_parts {} ms, memory {:.1} MB",

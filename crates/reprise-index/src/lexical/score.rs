@@ -1,43 +1,50 @@
-//! Scores a window of documents at a time, from all terms in one order: the sums do not depend on
-//! the window, to the bit.
+//! Scores a window of documents at a time, adding all terms in one fixed order: the sums are the
+//! same to the bit whatever the window.
 
 use std::cmp::Ordering;
 
-use super::{Cell, Hit, LexicalScratch, SignalSpread, TAIL_COUNT};
+use super::{DocHit, LexicalScratch, TAIL_COUNT, WindowCell};
+use crate::bits::iter_set_bits;
+use crate::live_set::{K1_HEAD, LiveSet};
 use crate::segment::Posting;
-use crate::snapshot::set_bits;
-use crate::view::View;
+use crate::spread::Spread;
+use crate::view::IndexView;
 use crate::words::HEAD_TERMS;
-use crate::world::{K1_HEAD, World};
 
-/// Documents scored together.
+/// Documents that are scored together.
 pub(super) const WINDOW: usize = 4096;
-/// Documents of one entry in the table of where hits begin.
+/// Documents per entry of [`LexicalScratch`]'s table of first hits.
 pub(super) const STRIDE: usize = 256;
 
 /// What one term, or a longer word, adds to the scores of documents.
 #[derive(Debug)]
-pub(super) struct Part {
+pub(super) struct TermContribution {
     weight: f32,
     norms: [f32; HEAD_TERMS + 1],
-    /// Most terms occur once in a head: that score for every head length.
-    once: [f32; HEAD_TERMS + 1],
-    /// Postings that are left.
+    /// The score of a single occurrence, which is the usual case, for every head length.
+    single_score: [f32; HEAD_TERMS + 1],
+    /// Range of the remaining postings.
     postings: (usize, usize),
     bit: u32,
-    /// Of a longer word: the bit of its term among those held, and that of its position.
+    /// For a longer word: the mask bit of its term, and the bit of the term's position.
     longer: Option<(u32, u32)>,
 }
 
-impl Part {
-    /// The next document.
-    fn next(&self, postings: &[Posting]) -> Option<u32> {
+impl TermContribution {
+    /// Returns the next document.
+    fn next_ordinal(&self, postings: &[Posting]) -> Option<u32> {
         let (next, end) = self.postings;
         (next < end).then(|| postings.get(next).map(|posting| posting.ordinal))?
     }
 
-    /// Adds the documents of the window that begins with `begin`.
-    fn add(&mut self, postings: &[Posting], begin: u32, cells: &mut [Cell], touched: &mut [u64]) {
+    /// Adds the scores of the documents in the window that begins at `begin`.
+    fn add_to_window(
+        &mut self,
+        postings: &[Posting],
+        begin: u32,
+        cells: &mut [WindowCell],
+        touched: &mut [u64],
+    ) {
         let own = postings.get(self.postings.0..self.postings.1);
         for posting in own.unwrap_or_default() {
             let at = posting.ordinal.saturating_sub(begin) as usize;
@@ -54,7 +61,7 @@ impl Part {
             }
             cell.score += match posting.head {
                 0 => self.weight * TAIL_COUNT / (TAIL_COUNT + self.norms[length]),
-                1 => self.once[length],
+                1 => self.single_score[length],
                 head => self.weight * f32::from(head) / (f32::from(head) + self.norms[length]),
             };
             cell.terms |= self.bit;
@@ -64,14 +71,14 @@ impl Part {
 }
 
 impl LexicalScratch {
-    /// Scores every document that holds a term, window by window: fills the hits and the best `k`
-    /// admitted ones, and returns the spread of all scores.
-    pub(super) fn score(&mut self, view: &View, k: usize) -> SignalSpread {
-        let world = view.world();
-        let leads = world.live > world.counted;
+    /// Scores every document that has a term, window by window: fills the hits and the best `k` of
+    /// the view, and returns the spread of all scores.
+    pub(super) fn score_windows(&mut self, view: &IndexView, k: usize) -> Spread {
+        let live_set = view.live_set();
+        let has_bare_prompts = live_set.live > live_set.statistics_documents;
         let (mut sum, mut squares) = (0.0_f64, 0.0_f64);
         self.best.clear(k);
-        let mut parts = self.parts(world);
+        let mut contributions = self.contributions(live_set);
         let Self {
             cells,
             touched,
@@ -80,17 +87,21 @@ impl LexicalScratch {
             best,
             ..
         } = self;
-        while let Some(first) = parts.iter().filter_map(|part| part.next(postings)).min() {
+        while let Some(first) = contributions
+            .iter()
+            .filter_map(|contribution| contribution.next_ordinal(postings))
+            .min()
+        {
             let begin = first / WINDOW as u32 * WINDOW as u32;
-            for part in &mut parts {
-                part.add(postings, begin, cells, touched);
+            for contribution in &mut contributions {
+                contribution.add_to_window(postings, begin, cells, touched);
             }
-            for at in set_bits(touched) {
+            for at in iter_set_bits(touched) {
                 let Some(cell) = cells.get_mut(at as usize).map(std::mem::take) else {
                     continue;
                 };
                 let (ordinal, score) = (begin + at, cell.score);
-                hits.push(Hit {
+                hits.push(DocHit {
                     ordinal,
                     score,
                     terms: cell.terms,
@@ -98,40 +109,40 @@ impl LexicalScratch {
                 if score <= 0.0 {
                     continue;
                 }
-                if !leads || world.counts(ordinal) {
+                if !has_bare_prompts || live_set.is_in_statistics(ordinal) {
                     sum += f64::from(score);
                     squares += f64::from(score) * f64::from(score);
                 }
-                if best.wants(score) && view.admits(ordinal) {
-                    best.offer(ordinal, score);
+                if best.can_enter(score) && view.contains(ordinal) {
+                    best.insert(ordinal, score);
                 }
             }
             touched.fill(0);
         }
-        self.index_hits(world.len());
-        SignalSpread::of(sum, squares, world.counted)
+        self.index_hits(live_set.len());
+        Spread::from_sums(sum, squares, live_set.statistics_documents)
     }
 
-    /// What adds to the scores of documents, in the order in which it is added: the terms, then the
-    /// longer words.
-    fn parts(&self, world: &World) -> Vec<Part> {
-        let norms = world.head_norms();
-        let of = |idf: f32, postings: (usize, usize)| Part {
+    /// Returns the contributions to the scores in the order in which they are added: the terms,
+    /// then the longer words.
+    fn contributions(&self, live_set: &LiveSet) -> Vec<TermContribution> {
+        let norms = live_set.head_norms();
+        let of = |idf: f32, postings: (usize, usize)| TermContribution {
             weight: idf * (K1_HEAD + 1.0),
             norms,
-            once: norms.map(|norm| idf * (K1_HEAD + 1.0) / (1.0 + norm)),
+            single_score: norms.map(|norm| idf * (K1_HEAD + 1.0) / (1.0 + norm)),
             postings,
             bit: 0,
             longer: None,
         };
-        let terms = self.terms.iter().map(|term| Part {
+        let terms = self.terms.iter().map(|term| TermContribution {
             bit: term.bit.map_or(0, |bit| 1 << bit),
             ..of(term.idf, term.postings)
         });
         let longer = self.longer.iter().filter_map(|longer| {
             let own = self.terms.get(longer.position as usize)?;
             let is_left_out = own.idf > 0.0 && own.bit.is_none();
-            (!is_left_out).then(|| Part {
+            (!is_left_out).then(|| TermContribution {
                 longer: Some((own.bit.map_or(0, |bit| 1 << bit), 1 << longer.position)),
                 ..of(longer.weight, longer.postings)
             })
@@ -139,7 +150,7 @@ impl LexicalScratch {
         terms.chain(longer).collect()
     }
 
-    /// Fills the table of where the hits of each [`STRIDE`] begin.
+    /// Fills the table of the first hit of each [`STRIDE`].
     fn index_hits(&mut self, documents: usize) {
         self.starts.clear();
         let mut at = 0;
@@ -152,59 +163,60 @@ impl LexicalScratch {
     }
 }
 
-/// The highest scores offered since [`Self::clear`], ties by newer.
+/// The highest scores inserted since [`Self::clear`], ties by newer.
 #[derive(Debug, Default)]
-pub(super) struct Top {
+pub(super) struct TopScores {
     k: usize,
-    kept: Vec<(u32, f32)>,
-    bar: f32,
+    scores: Vec<(u32, f32)>,
+    threshold: f32,
 }
 
-impl Top {
-    /// Clears it and sets `k`.
+impl TopScores {
+    /// Removes all scores and sets `k`.
     pub(super) fn clear(&mut self, k: usize) {
         self.k = k;
-        self.kept.clear();
-        self.bar = f32::NEG_INFINITY;
+        self.scores.clear();
+        self.threshold = f32::NEG_INFINITY;
     }
 
     /// Whether a score could still be among the best.
-    pub(super) fn wants(&self, score: f32) -> bool {
-        score >= self.bar && self.k > 0
+    pub(super) fn can_enter(&self, score: f32) -> bool {
+        score >= self.threshold && self.k > 0
     }
 
-    /// Adds a score that [`Self::wants`] accepted.
-    pub(super) fn offer(&mut self, ordinal: u32, score: f32) {
-        self.kept.push((ordinal, score));
-        // Buffers up to `2 k` scores before cutting back to the best `k`, which raises the
+    /// Adds a score for which [`Self::can_enter`] returned true.
+    pub(super) fn insert(&mut self, ordinal: u32, score: f32) {
+        self.scores.push((ordinal, score));
+        // Up to `2 k` scores are buffered before only the best `k` are kept, which raises the
         // threshold.
-        if self.kept.len() >= 2 * self.k {
-            self.thin_out();
+        if self.scores.len() >= 2 * self.k {
+            self.truncate_to_best();
         }
     }
 
-    /// The best, best first.
-    pub(super) fn sorted(&mut self) -> &[(u32, f32)] {
-        self.thin_out();
-        self.kept.sort_unstable_by(|a, b| compare(*a, *b));
-        &self.kept
+    /// Sorts and returns the best `k` scores, best first.
+    pub(super) fn sort_best(&mut self) -> &[(u32, f32)] {
+        self.truncate_to_best();
+        self.scores
+            .sort_unstable_by(|a, b| compare_best_first(*a, *b));
+        &self.scores
     }
 
-    fn thin_out(&mut self) {
-        if self.kept.len() > self.k && self.k > 0 {
+    fn truncate_to_best(&mut self) {
+        if self.scores.len() > self.k && self.k > 0 {
             let (_, worst, _) = self
-                .kept
-                .select_nth_unstable_by(self.k - 1, |a, b| compare(*a, *b));
-            self.bar = worst.1;
-            self.kept.truncate(self.k);
+                .scores
+                .select_nth_unstable_by(self.k - 1, |a, b| compare_best_first(*a, *b));
+            self.threshold = worst.1;
+            self.scores.truncate(self.k);
         }
     }
 }
 
-/// Best first, ties by newer.
-type Offer = (u32, f32);
+/// A document's ordinal and score.
+type ScoredDoc = (u32, f32);
 
-fn compare(a: Offer, b: Offer) -> Ordering {
+fn compare_best_first(a: ScoredDoc, b: ScoredDoc) -> Ordering {
     b.1.total_cmp(&a.1).then(b.0.cmp(&a.0))
 }
 
@@ -214,15 +226,15 @@ mod tests {
 
     #[test]
     fn the_best_are_kept_in_order_and_newer_wins_a_tie() {
-        let mut top = Top::default();
+        let mut top = TopScores::default();
         for (k, expected) in [(0, vec![]), (2, vec![7, 3]), (9, vec![7, 3, 6, 0, 5])] {
             top.clear(k);
             for (ordinal, score) in [(0, 0.1), (3, 0.9), (5, 0.0), (6, 0.5), (7, 0.9)] {
-                if top.wants(score) {
-                    top.offer(ordinal, score);
+                if top.can_enter(score) {
+                    top.insert(ordinal, score);
                 }
             }
-            let found: Vec<u32> = top.sorted().iter().map(|best| best.0).collect();
+            let found: Vec<u32> = top.sort_best().iter().map(|best| best.0).collect();
             assert_eq!(found, expected, "k = {k}");
         }
     }
@@ -232,15 +244,15 @@ mod tests {
         let scores: Vec<(u32, f32)> = (0..1000_u32)
             .map(|n| (n, (n * 7919 % 101) as f32))
             .collect();
-        let mut top = Top::default();
+        let mut top = TopScores::default();
         top.clear(10);
         for &(ordinal, score) in &scores {
-            if top.wants(score) {
-                top.offer(ordinal, score);
+            if top.can_enter(score) {
+                top.insert(ordinal, score);
             }
         }
         let mut sorted = scores;
-        sorted.sort_unstable_by(|a, b| compare(*a, *b));
-        assert_eq!(top.sorted(), &sorted[..10]);
+        sorted.sort_unstable_by(|a, b| compare_best_first(*a, *b));
+        assert_eq!(top.sort_best(), &sorted[..10]);
     }
 }

@@ -1,4 +1,4 @@
-//! Every signal compared with a naive implementation of its formula, over random histories of a
+//! Compares every signal with a naive implementation of its formula, over random histories of a
 //! store.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,8 +9,8 @@ use reprise_types::{MemoryFilter, MemoryKind, MemorySource, RecordId};
 
 use super::*;
 use crate::snapshot::IndexSnapshot;
-use crate::view::View;
-use crate::words::{HEAD_TERMS, Language, Reading, terms as words_of};
+use crate::view::IndexView;
+use crate::words::{AnalyserConfig, HEAD_TERMS, Language, for_each_term as words_of};
 use crate::writer::{IndexWriter, NewDoc};
 
 const VOCABULARY: [&str; 10] = [
@@ -30,8 +30,8 @@ enum Op {
     Publish,
 }
 
-/// What happened to one document, at which step.
-struct Told {
+/// What is expected of one document: its content and the steps at which it began and ended.
+struct ExpectedDoc {
     terms: Vec<String>,
     session: usize,
     is_lead: bool,
@@ -43,7 +43,7 @@ fn at(step: i64) -> DateTime<Utc> {
     DateTime::from_timestamp(step, 0).unwrap()
 }
 
-fn ops() -> impl Strategy<Value = Vec<Op>> {
+fn op_strategy() -> impl Strategy<Value = Vec<Op>> {
     // Some texts are longer than a head.
     let words = prop_oneof![
         4 => prop::collection::vec(0..VOCABULARY.len(), 0..12),
@@ -61,13 +61,13 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
     prop::collection::vec(op, 0..60)
 }
 
-/// Plays the history; one step of time for each operation.
-fn play(ops: &[Op], publish: bool) -> (IndexWriter, Vec<Told>) {
+/// Replays the history; each operation takes one step of time.
+fn replay(ops: &[Op], publish: bool) -> (IndexWriter, Vec<ExpectedDoc>) {
     let mut writer = IndexWriter::new(4);
-    let mut told: Vec<Told> = Vec::new();
+    let mut expected_docs: Vec<ExpectedDoc> = Vec::new();
     for (step, op) in (1..).zip(ops) {
-        let end = |told: &mut Vec<Told>, ordinal: u32| {
-            if let Some(doc) = told.get_mut(ordinal as usize) {
+        let end = |expected_docs: &mut Vec<ExpectedDoc>, ordinal: u32| {
+            if let Some(doc) = expected_docs.get_mut(ordinal as usize) {
                 doc.ended = doc.ended.min(step);
             }
         };
@@ -83,7 +83,7 @@ fn play(ops: &[Op], publish: bool) -> (IndexWriter, Vec<Told>) {
                     .collect::<Vec<_>>()
                     .join(" ");
                 let mut terms = Vec::new();
-                let reading = Reading::of_text(Language::English);
+                let reading = AnalyserConfig::for_text(Language::English);
                 words_of(&text, &reading, |term| terms.push(term.key.to_owned()));
                 let names = ["", "one", "two", "three"];
                 writer.push(&NewDoc {
@@ -99,7 +99,7 @@ fn play(ops: &[Op], publish: bool) -> (IndexWriter, Vec<Told>) {
                     exact: &[],
                     vector: None,
                 });
-                told.push(Told {
+                expected_docs.push(ExpectedDoc {
                     terms,
                     session: *session,
                     is_lead: *is_lead,
@@ -109,7 +109,7 @@ fn play(ops: &[Op], publish: bool) -> (IndexWriter, Vec<Told>) {
             }
             Op::Hole => {
                 writer.push_hole(RecordId::from_parts(step as u64, 0));
-                told.push(Told {
+                expected_docs.push(ExpectedDoc {
                     terms: Vec::new(),
                     session: 0,
                     is_lead: false,
@@ -119,28 +119,28 @@ fn play(ops: &[Op], publish: bool) -> (IndexWriter, Vec<Told>) {
             }
             Op::Forget(ordinal) => {
                 writer.forget(*ordinal, at(step));
-                end(&mut told, *ordinal);
+                end(&mut expected_docs, *ordinal);
             }
             Op::Supersede(ordinal) => {
                 writer.supersede(*ordinal, at(step));
-                end(&mut told, *ordinal);
+                end(&mut expected_docs, *ordinal);
             }
             Op::Publish if publish => drop(writer.publish()),
             Op::Publish => {}
         }
     }
-    (writer, told)
+    (writer, expected_docs)
 }
 
-/// BM25 as `floors.py` writes it, over documents given as lists of terms.
-struct Naive {
+/// BM25 as in `floors.py`, over documents given as lists of terms.
+struct NaiveBm25 {
     k1: f64,
     lengths: Vec<f64>,
     average: f64,
     counts: Vec<BTreeMap<String, f64>>,
 }
 
-impl Naive {
+impl NaiveBm25 {
     fn new(documents: &[Vec<String>], k1: f64) -> Self {
         let lengths: Vec<f64> = documents.iter().map(|d| d.len() as f64).collect();
         let average = lengths.iter().sum::<f64>() / documents.len().max(1) as f64;
@@ -169,7 +169,7 @@ impl Naive {
             let holds = |c: &&BTreeMap<String, f64>| c.get(term).is_some_and(|f| *f >= least);
             self.counts.iter().filter(holds).count() as f64
         };
-        // What stands only behind heads counts for little, but it is known.
+        // A term that is only in tails counts for little, but it is known.
         let df = if held(1.0) > 0.0 {
             held(1.0)
         } else {
@@ -211,22 +211,29 @@ impl Naive {
     }
 }
 
-/// Score, session score and coverage of every document, as of `now`; of a lead 0: what only asks
-/// changes no other document's.
-fn naive(told: &[Told], query: &[String], now: i64) -> [Vec<f64>; 3] {
-    let live: Vec<usize> = (0..told.len())
-        .filter(|i| told[*i].known <= now && told[*i].ended > now && !told[*i].is_lead)
+/// Computes score, session score and coverage of every document as of `now`; 0 for a bare prompt,
+/// which changes no other document's signals.
+fn expected_signals(expected_docs: &[ExpectedDoc], query: &[String], now: i64) -> [Vec<f64>; 3] {
+    let live: Vec<usize> = (0..expected_docs.len())
+        .filter(|i| {
+            expected_docs[*i].known <= now
+                && expected_docs[*i].ended > now
+                && !expected_docs[*i].is_lead
+        })
         .collect();
-    let whole: Vec<Vec<String>> = live.iter().map(|i| told[*i].terms.clone()).collect();
+    let whole: Vec<Vec<String>> = live
+        .iter()
+        .map(|i| expected_docs[*i].terms.clone())
+        .collect();
     let head_of = |terms: &Vec<String>| terms.iter().take(HEAD_TERMS).cloned().collect();
     let heads: Vec<Vec<String>> = whole.iter().map(head_of).collect();
-    let mut heads = Naive::new(&heads, 0.4);
+    let mut heads = NaiveBm25::new(&heads, 0.4);
     for (counts, terms) in heads.counts.iter_mut().zip(&whole) {
         for term in terms.iter().skip(HEAD_TERMS) {
             counts.entry(term.clone()).or_insert(0.3);
         }
     }
-    let session = |at: usize| told[live[at]].session;
+    let session = |at: usize| expected_docs[live[at]].session;
     let named: Vec<usize> = (1..4)
         .filter(|s| (0..live.len()).any(|at| session(at) == *s))
         .collect();
@@ -239,7 +246,7 @@ fn naive(told: &[Told], query: &[String], now: i64) -> [Vec<f64>; 3] {
                 .collect()
         })
         .collect();
-    let by_session = Naive::new(&sessions, 1.2).scores(query);
+    let by_session = NaiveBm25::new(&sessions, 1.2).scores(query);
     let of_session = |at: usize| named.iter().position(|s| *s == session(at));
     let compact = [
         heads.scores(query),
@@ -249,7 +256,7 @@ fn naive(told: &[Told], query: &[String], now: i64) -> [Vec<f64>; 3] {
         heads.coverage(query),
     ];
     compact.map(|signal| {
-        let mut all = vec![0.0; told.len()];
+        let mut all = vec![0.0; expected_docs.len()];
         for (at, value) in live.iter().zip(signal) {
             all[*at] = value;
         }
@@ -257,21 +264,21 @@ fn naive(told: &[Told], query: &[String], now: i64) -> [Vec<f64>; 3] {
     })
 }
 
-fn signals(snapshot: &IndexSnapshot, query: &str, as_of: Option<i64>) -> [Vec<f32>; 3] {
+fn measure_signals(snapshot: &IndexSnapshot, query: &str, as_of: Option<i64>) -> [Vec<f32>; 3] {
     let view = snapshot.view(&MemoryFilter::default(), as_of.map(at));
     let mut scratch = LexicalScratch::default();
-    signals_in(snapshot, query, &view, &mut scratch)
+    measure_signals_in(snapshot, query, &view, &mut scratch)
 }
 
-/// Uses buffers that may hold another query's data.
-fn signals_in(
+/// Measures the signals with buffers that may contain another query's data.
+fn measure_signals_in(
     snapshot: &IndexSnapshot,
     query: &str,
-    view: &View,
+    view: &IndexView,
     scratch: &mut LexicalScratch,
 ) -> [Vec<f32>; 3] {
     let query = snapshot.analyse_query(query);
-    let found = snapshot.lexical(&query, view, 5, scratch);
+    let found = snapshot.score_lexical(&query, view, 5, scratch);
     let all = 0..snapshot.len() as u32;
     // A dead document has no session score.
     let session = |at: u32| {
@@ -287,20 +294,24 @@ fn signals_in(
     best.sort_by(|a, b| b.1.total_cmp(&a.1).then(b.0.cmp(&a.0)));
     best.truncate(5);
     assert_eq!(found.best, best);
-    let lead = |at: u32| snapshot.traits(at, view).is_some_and(|it| it.lead);
-    let counted = || all.clone().filter(|at| view.is_live(*at) && !lead(*at));
-    let live: Vec<f32> = counted().map(session).collect();
-    check_spread(found.session_words, &live);
-    let live: Vec<f32> = counted().map(|at| found.score(at)).collect();
-    check_spread(found.words, &live);
+    let lead = |at: u32| {
+        snapshot
+            .doc_traits(at, view)
+            .is_some_and(|it| it.bare_prompt)
+    };
+    let statistics_documents = || all.clone().filter(|at| view.is_live(*at) && !lead(*at));
+    let live: Vec<f32> = statistics_documents().map(session).collect();
+    check_spread(found.session_score_spread, &live);
+    let live: Vec<f32> = statistics_documents().map(|at| found.score(at)).collect();
+    check_spread(found.score_spread, &live);
     [
         scores,
         all.clone().map(session).collect(),
-        all.map(|at| found.coverage(found.terms_of(at))).collect(),
+        all.map(|at| found.coverage(found.term_mask(at))).collect(),
     ]
 }
 
-fn check_spread(spread: SignalSpread, values: &[f32]) {
+fn check_spread(spread: Spread, values: &[f32]) {
     let n = values.len().max(1) as f64;
     let mean = values.iter().map(|v| f64::from(*v)).sum::<f64>() / n;
     let square = values
@@ -323,61 +334,61 @@ proptest! {
 
     #[test]
     fn every_signal_is_its_formula(
-        ops in ops(),
+        ops in op_strategy(),
         words in prop::collection::vec(0..VOCABULARY.len(), 0..8),
         as_of in prop::option::of(0_i64..61),
     ) {
-        let (mut writer, told) = play(&ops, true);
+        let (mut writer, expected_docs) = replay(&ops, true);
         let snapshot = writer.publish();
         let query = words.iter().map(|w| VOCABULARY[*w]).collect::<Vec<_>>().join(" ");
         let mut terms = Vec::new();
-        words_of(&query, &Reading::of_text(Language::English), |term| {
+        words_of(&query, &AnalyserConfig::for_text(Language::English), |term| {
             terms.push(term.key.to_owned());
         });
-        let expected = naive(&told, &terms, as_of.unwrap_or(i64::MAX - 1));
-        let got = signals(&snapshot, &query, as_of);
+        let expected = expected_signals(&expected_docs, &terms, as_of.unwrap_or(i64::MAX - 1));
+        let got = measure_signals(&snapshot, &query, as_of);
         let names = ["words", "session", "coverage"];
         for (name, (got, expected)) in names.iter().zip(got.iter().zip(&expected)) {
             prop_assert_eq!(got.len(), expected.len());
-            let compared = got.iter().zip(expected).zip(&told);
-            for ((g, e), _) in compared.filter(|(_, told)| !told.is_lead) {
+            let compared = got.iter().zip(expected).zip(&expected_docs);
+            for ((g, e), _) in compared.filter(|(_, expected_docs)| !expected_docs.is_lead) {
                 let close = (f64::from(*g) - e).abs() <= 1e-4 * e.abs().max(1.0);
                 prop_assert!(close, "{} {} {}", name, g, e);
             }
         }
         // The result is bit for bit the same however the documents were batched.
-        let (mut at_once, _) = play(&ops, false);
-        prop_assert_eq!(&signals(&at_once.publish(), &query, as_of), &got);
+        let (mut at_once, _) = replay(&ops, false);
+        prop_assert_eq!(&measure_signals(&at_once.publish(), &query, as_of), &got);
         let mut reloaded = IndexWriter::from_parts(4, &writer.to_parts()).unwrap();
-        prop_assert_eq!(&signals(&reloaded.publish(), &query, as_of), &got);
+        prop_assert_eq!(&measure_signals(&reloaded.publish(), &query, as_of), &got);
         // Purging does not change answers about the present.
         writer.purge();
-        let purged = signals(&writer.publish(), &query, None);
-        prop_assert_eq!(purged, signals(&snapshot, &query, None));
+        let purged = measure_signals(&writer.publish(), &query, None);
+        prop_assert_eq!(purged, measure_signals(&snapshot, &query, None));
     }
 
     #[test]
-    fn a_store_stopped_then_would_have_answered_the_same(ops in ops(), stop in 0_usize..60) {
+    fn a_store_stopped_then_would_have_answered_the_same(ops in op_strategy(), stop in 0_usize..60) {
         let stop = stop.min(ops.len());
-        let (mut whole, _) = play(&ops, true);
-        let (mut stopped, told) = play(&ops[..stop], true);
-        let then = signals(&whole.publish(), "the race of auth tokens", i64::try_from(stop).ok());
-        let now = signals(&stopped.publish(), "the race of auth tokens", None);
+        let (mut whole, _) = replay(&ops, true);
+        let (mut stopped, expected_docs) = replay(&ops[..stop], true);
+        let then = measure_signals(&whole.publish(), "the race of auth tokens", i64::try_from(stop).ok());
+        let now = measure_signals(&stopped.publish(), "the race of auth tokens", None);
         for (then, now) in then.iter().zip(&now) {
-            prop_assert_eq!(&then[..told.len()], &now[..]);
-            prop_assert!(then[told.len()..].iter().all(|x| *x == 0.0));
+            prop_assert_eq!(&then[..expected_docs.len()], &now[..]);
+            prop_assert!(then[expected_docs.len()..].iter().all(|x| *x == 0.0));
         }
     }
 
     #[test]
-    fn matched_words_are_those_the_text_holds(ops in ops()) {
-        let (mut writer, told) = play(&ops, true);
+    fn matched_words_are_those_the_text_holds(ops in op_strategy()) {
+        let (mut writer, expected_docs) = replay(&ops, true);
         let snapshot = writer.publish();
         let query = snapshot.analyse_query("Auth races; painted TRAINS, auth!");
         let view = snapshot.view(&MemoryFilter::default(), None);
         let mut scratch = LexicalScratch::default();
-        let signals = snapshot.lexical(&query, &view, 5, &mut scratch);
-        for (ordinal, doc) in (0..).zip(&told) {
+        let signals = snapshot.score_lexical(&query, &view, 5, &mut scratch);
+        for (ordinal, doc) in (0..).zip(&expected_docs) {
             let held = query.terms.iter().filter(|t| doc.terms.contains(&t.stem));
             let expected: Vec<String> = held.map(|t| t.surface.clone()).collect();
             prop_assert_eq!(&snapshot.matched_words(ordinal, &query), &expected);
@@ -390,7 +401,7 @@ proptest! {
 
 #[test]
 fn borrowed_buffers_carry_nothing_over() {
-    let (mut writer, _) = play(
+    let (mut writer, _) = replay(
         &[
             Op::Push {
                 words: vec![0, 1, 2],
@@ -408,14 +419,14 @@ fn borrowed_buffers_carry_nothing_over() {
     let snapshot = writer.publish();
     let view = snapshot.view(&MemoryFilter::default(), None);
     let mut scratch = LexicalScratch::default();
-    let first = signals_in(&snapshot, "race kitten", &view, &mut scratch);
+    let first = measure_signals_in(&snapshot, "race kitten", &view, &mut scratch);
     for empty in ["", "the of and", "\u{1f600}\u{1f680}", "unheard"] {
-        for signal in signals_in(&snapshot, empty, &view, &mut scratch) {
+        for signal in measure_signals_in(&snapshot, empty, &view, &mut scratch) {
             assert_eq!(signal, [0.0, 0.0], "{empty}");
         }
     }
     // Nor does another, smaller store that uses the same buffers in between.
-    let (mut other, _) = play(
+    let (mut other, _) = replay(
         &[Op::Push {
             words: vec![0],
             session: 2,
@@ -425,9 +436,9 @@ fn borrowed_buffers_carry_nothing_over() {
     );
     let small = other.publish();
     let other_view = small.view(&MemoryFilter::default(), None);
-    signals_in(&small, "race", &other_view, &mut scratch);
+    measure_signals_in(&small, "race", &other_view, &mut scratch);
     assert_eq!(
-        signals_in(&snapshot, "race kitten", &view, &mut scratch),
+        measure_signals_in(&snapshot, "race kitten", &view, &mut scratch),
         first
     );
 }
@@ -435,7 +446,7 @@ fn borrowed_buffers_carry_nothing_over() {
 #[test]
 fn a_word_of_most_documents_counts_where_nothing_else_is_asked() {
     let mut writer = IndexWriter::new(4);
-    let count = COMMON_FROM + 2;
+    let count = COMMON_LIVE_MIN + 2;
     for number in 0..count {
         let text = if number == 7 {
             "common rare"
@@ -460,20 +471,20 @@ fn a_word_of_most_documents_counts_where_nothing_else_is_asked() {
     let view = snapshot.view(&MemoryFilter::default(), None);
     let mut scratch = LexicalScratch::default();
     let query = snapshot.analyse_query("common rare");
-    let found = snapshot.lexical(&query, &view, 3, &mut scratch);
+    let found = snapshot.score_lexical(&query, &view, 3, &mut scratch);
     assert_eq!(
         found.best.iter().map(|best| best.0).collect::<Vec<_>>(),
         [7]
     );
     assert_eq!((found.terms[0].documents, found.terms[1].documents), (0, 1));
     let query = snapshot.analyse_query("common");
-    let found = snapshot.lexical(&query, &view, 3, &mut scratch);
+    let found = snapshot.score_lexical(&query, &view, 3, &mut scratch);
     assert_eq!(found.best.len(), 3);
     assert_eq!(found.terms[0].documents, count);
 }
 
-/// A record for each text, none in a session.
-fn filled(texts: &[&str]) -> std::sync::Arc<IndexSnapshot> {
+/// Builds a snapshot with a record for each text, none in a session.
+fn build_snapshot(texts: &[&str]) -> std::sync::Arc<IndexSnapshot> {
     let mut writer = IndexWriter::new(4);
     for (number, text) in (1..).zip(texts) {
         writer.push(&NewDoc {
@@ -502,12 +513,12 @@ fn a_word_stands_for_the_longer_ones_that_it_begins_but_for_less() {
         "socrates",
         "1234567",
     ];
-    let snapshot = filled(&texts);
+    let snapshot = build_snapshot(&texts);
     let view = snapshot.view(&MemoryFilter::default(), None);
     let mut scratch = LexicalScratch::default();
     let mut scores = |question: &str| -> Vec<f32> {
         let query = snapshot.analyse_query(question);
-        let found = snapshot.lexical(&query, &view, 9, &mut scratch);
+        let found = snapshot.score_lexical(&query, &view, 9, &mut scratch);
         (0..5).map(|at| found.score(at)).collect()
     };
     let found = scores("sock");
@@ -522,26 +533,26 @@ fn a_word_stands_for_the_longer_ones_that_it_begins_but_for_less() {
 
 #[test]
 fn words_that_nobody_wrote_are_a_share_of_the_question_too() {
-    let snapshot = filled(&["deploy token", "kitten"]);
+    let snapshot = build_snapshot(&["deploy token", "kitten"]);
     let view = snapshot.view(&MemoryFilter::default(), None);
     let mut scratch = LexicalScratch::default();
     let query = snapshot.analyse_query("deploy zebra");
-    let found = snapshot.lexical(&query, &view, 9, &mut scratch);
-    let terms = found.terms_of(0);
+    let found = snapshot.score_lexical(&query, &view, 9, &mut scratch);
+    let terms = found.term_mask(0);
     assert!(
         (found.coverage(terms) - 1.0).abs() < 1e-6,
         "of what is known"
     );
     assert!(
-        (0.3..0.6).contains(&found.share(terms)),
+        (0.3..0.6).contains(&found.weighted_coverage(terms)),
         "{}",
-        found.share(terms)
+        found.weighted_coverage(terms)
     );
-    assert!(found.share(found.terms_of(1)) < 1e-6);
+    assert!(found.weighted_coverage(found.term_mask(1)) < 1e-6);
     let query = snapshot.analyse_query("deploy");
-    let found = snapshot.lexical(&query, &view, 9, &mut scratch);
-    assert!((found.share(found.terms_of(0)) - 1.0).abs() < 1e-6);
+    let found = snapshot.score_lexical(&query, &view, 9, &mut scratch);
+    assert!((found.weighted_coverage(found.term_mask(0)) - 1.0).abs() < 1e-6);
     let query = snapshot.analyse_query("the");
-    let found = snapshot.lexical(&query, &view, 9, &mut scratch);
-    assert!(found.share(0) < 1e-6);
+    let found = snapshot.score_lexical(&query, &view, 9, &mut scratch);
+    assert!(found.weighted_coverage(0) < 1e-6);
 }

@@ -1,12 +1,12 @@
-//! The saved columns: what a query needs of all documents is in the front, what it needs of a few
-//! is in pages, row by row.
+//! The saved columns: the front has what a query needs of all documents; the pages have, row by
+//! row, what it needs of a few.
 //!
 //! ```text
-//! front: u32 documents, living, of these no leads, of these the user's own words,
-//!     sessions with one
+//! front: u32 documents, live ones, of these no bare prompts, of these the user's own words,
+//!     sessions with a document that is no bare prompt
 //!   | u64 terms of the heads of these, of their texts in sessions
-//!   | per document: u32 session; then u8 head terms; then u8 flags (1 living, 2 the user's own,
-//!     4 a lead)
+//!   | per document: u32 session; then u8 head terms; then u8 flags (1 live, 2 the user's own,
+//!     4 a bare prompt)
 //!   | u32 ends, each u32 ordinal, u8 0 forgotten or 1 superseded, i64 instant
 //!   | u32 sessions | per session u32 last document; then u32 documents; then u64 terms;
 //!     then u32 end of its name | names | checks of the pages
@@ -16,95 +16,114 @@
 
 use std::sync::Arc;
 
-use reprise_types::{CowVec, Fetch, MemoryKind, MemorySource, RecordId};
+use reprise_types::{CowVec, MemoryKind, MemorySource, PageFetcher, RecordId};
 
-use crate::codec::{Reader, SharedBytes, put_u32};
+use crate::codec::{PartReader, SharedBytes, append_u32};
 use crate::cues::Cues;
-use crate::docs::{NEVER, NO_SESSION, Row, Sessions};
-use crate::error::{IndexError, Result};
-use crate::pages::{self, Damage, LeftPart, Pages};
+use crate::docs::{DocRow, NEVER, NO_SESSION, SessionNames};
+use crate::error::{IndexError, IndexResult};
+use crate::live_set::{LexicalRow, LiveSet, NO_DOCUMENT, RankRow, SessionStats};
+use crate::pages::{self, DamageFlag, LazyPart, PartPages};
 use crate::words::HEAD_TERMS;
-use crate::world::{Hot, NONE, Near, Tally, World};
 
 pub(super) const DOCUMENTS: &str = "documents";
-/// Rows of one page, as `CowVec` fetches them.
-const PAGE: usize = 32;
+/// Rows per page, as `CowVec` fetches them.
+const PAGE_ROWS: usize = 32;
 const ROW_BYTES: usize = 52;
-const LIVING: u8 = 1;
-const BY_USER: u8 = 2;
-const LEAD: u8 = 4;
+const FLAG_LIVE: u8 = 1;
+const FLAG_BY_USER: u8 = 2;
+const FLAG_BARE_PROMPT: u8 = 4;
 
-pub(super) struct Saved {
-    pub(super) rows: CowVec<Row>,
-    pub(super) sessions: Sessions,
-    pub(super) world: World,
-    /// The forgotten, holes or not.
+pub(super) struct SavedDocuments {
+    pub(super) rows: CowVec<DocRow>,
+    pub(super) sessions: SessionNames,
+    pub(super) live_set: LiveSet,
+    /// Forgotten documents, holes or not.
     pub(super) forgotten: Vec<u32>,
-    pub(super) pages: Arc<Pages>,
+    pub(super) pages: Arc<PartPages>,
 }
 
-pub(super) fn write(
-    rows: &CowVec<Row>,
-    sessions: &Sessions,
-    world: &World,
+pub(super) fn encode_documents(
+    rows: &CowVec<DocRow>,
+    sessions: &SessionNames,
+    live_set: &LiveSet,
     version: u8,
 ) -> Vec<u8> {
     let mut front = Vec::with_capacity(64 + rows.len() * 7);
     let counts = [
         rows.len() as u32,
-        world.live,
-        world.counted,
-        world.by_user,
-        world.live_sessions,
+        live_set.live,
+        live_set.statistics_documents,
+        live_set.by_user,
+        live_set.live_sessions,
     ];
     for count in counts {
-        put_u32(&mut front, count);
+        append_u32(&mut front, count);
     }
-    front.extend_from_slice(&world.head_terms.to_le_bytes());
-    front.extend_from_slice(&world.session_terms.to_le_bytes());
-    front.extend(world.hot.iter().flat_map(|hot| hot.session.to_le_bytes()));
-    front.extend(world.hot.iter().map(|hot| hot.head_terms));
+    front.extend_from_slice(&live_set.head_terms.to_le_bytes());
+    front.extend_from_slice(&live_set.session_terms.to_le_bytes());
+    front.extend(
+        live_set
+            .lexical_rows
+            .iter()
+            .flat_map(|lexical| lexical.session.to_le_bytes()),
+    );
+    front.extend(
+        live_set
+            .lexical_rows
+            .iter()
+            .map(|lexical| lexical.head_terms),
+    );
     let flag = |holds: bool, flag: u8| if holds { flag } else { 0 };
-    let flags =
-        |hot: &Hot| flag(hot.live, LIVING) | flag(hot.by_user, BY_USER) | flag(hot.lead, LEAD);
-    front.extend(world.hot.iter().map(flags));
+    let flags = |lexical: &LexicalRow| {
+        flag(lexical.live, FLAG_LIVE)
+            | flag(lexical.by_user, FLAG_BY_USER)
+            | flag(lexical.bare_prompt, FLAG_BARE_PROMPT)
+    };
+    front.extend(live_set.lexical_rows.iter().map(flags));
     let ends: Vec<(u32, u8, i64)> = (0_u32..)
         .zip(rows.iter())
         .flat_map(|(at, row)| [(at, 0, row.forgotten_at), (at, 1, row.superseded_at)])
         .filter(|(_, _, instant)| *instant != NEVER)
         .collect();
-    put_u32(&mut front, ends.len() as u32);
+    append_u32(&mut front, ends.len() as u32);
     for (ordinal, what, instant) in ends {
-        put_u32(&mut front, ordinal);
+        append_u32(&mut front, ordinal);
         front.push(what);
         front.extend_from_slice(&instant.to_le_bytes());
     }
-    put_u32(&mut front, sessions.len() as u32);
-    let tally = |session| world.tallies.get(session).copied().unwrap_or(Tally::EMPTY);
-    let tallies = || (0..sessions.len()).map(tally);
-    front.extend(tallies().flat_map(|tally| tally.tail.to_le_bytes()));
-    front.extend(tallies().flat_map(|tally| tally.documents.to_le_bytes()));
-    front.extend(tallies().flat_map(|tally| tally.terms.to_le_bytes()));
+    append_u32(&mut front, sessions.len() as u32);
+    let stats = |session| {
+        live_set
+            .session_stats
+            .get(session)
+            .copied()
+            .unwrap_or(SessionStats::EMPTY)
+    };
+    let session_stats = || (0..sessions.len()).map(stats);
+    front.extend(session_stats().flat_map(|stats| stats.last_live.to_le_bytes()));
+    front.extend(session_stats().flat_map(|stats| stats.documents.to_le_bytes()));
+    front.extend(session_stats().flat_map(|stats| stats.terms.to_le_bytes()));
     let mut end = 0;
     for name in sessions.iter() {
         end += name.len() as u32;
-        put_u32(&mut front, end);
+        append_u32(&mut front, end);
     }
     front.extend(sessions.iter().flat_map(str::bytes));
     let mut paged = Vec::with_capacity(rows.len() * ROW_BYTES);
-    for (row, near) in rows.iter().zip(world.near.iter()) {
-        put_row(&mut paged, row, *near);
+    for (row, rank) in rows.iter().zip(live_set.rank_rows.iter()) {
+        append_row(&mut paged, row, *rank);
     }
-    pages::put_checks(&mut front, &paged, PAGE * ROW_BYTES);
-    pages::write(version, &front, &[&paged])
+    pages::append_checksums(&mut front, &paged, PAGE_ROWS * ROW_BYTES);
+    pages::encode_part(version, &front, &[&paged])
 }
 
-fn put_row(out: &mut Vec<u8>, row: &Row, near: Near) {
+fn append_row(out: &mut Vec<u8>, row: &DocRow, rank: RankRow) {
     out.extend_from_slice(&row.id.to_u128().to_le_bytes());
     out.extend_from_slice(&row.timestamp.to_le_bytes());
     out.extend_from_slice(&row.known_at.to_le_bytes());
-    for number in [row.terms, row.speaker, near.previous, near.next] {
-        put_u32(out, number);
+    for number in [row.terms, row.speaker, rank.previous, rank.next] {
+        append_u32(out, number);
     }
     let hole = u8::from(row.hole);
     out.extend([
@@ -115,66 +134,74 @@ fn put_row(out: &mut Vec<u8>, row: &Row, near: Near) {
     ]);
 }
 
-/// The inverse of [`write`]: reads the front and leaves the rows in the file.
-pub(super) fn read(part: &LeftPart, version: u8, damage: &Damage) -> Result<Saved> {
-    let damaged = |what| IndexError::Damaged {
+/// Inverse of [`encode_documents`]: reads the front and leaves the rows in the file.
+pub(super) fn open_documents(
+    part: &LazyPart,
+    version: u8,
+    damage: &DamageFlag,
+) -> IndexResult<SavedDocuments> {
+    let damage_error = |what| IndexError::Damaged {
         part: DOCUMENTS,
         what,
     };
-    let front = part.front(DOCUMENTS, version)?;
-    let mut reader = pages::front_reader(DOCUMENTS, &front, version)?;
-    let count = reader.u32()? as usize;
-    let mut world = World {
-        live: reader.u32()?,
-        counted: reader.u32()?,
-        by_user: reader.u32()?,
-        live_sessions: reader.u32()?,
-        head_terms: reader.u64()?,
-        session_terms: reader.u64()?,
-        ..World::default()
+    let front = part.read_front(DOCUMENTS, version)?;
+    let mut reader = pages::open_front(DOCUMENTS, &front, version)?;
+    let count = reader.read_u32()? as usize;
+    let mut live_set = LiveSet {
+        live: reader.read_u32()?,
+        statistics_documents: reader.read_u32()?,
+        by_user: reader.read_u32()?,
+        live_sessions: reader.read_u32()?,
+        head_terms: reader.read_u64()?,
+        session_terms: reader.read_u64()?,
+        ..LiveSet::default()
     };
-    let session_bytes = count
-        .checked_mul(4)
-        .ok_or_else(|| damaged("a count is too large"))?;
-    let (of_sessions, heads) = (reader.share(session_bytes)?, reader.share(count)?);
-    let flags = reader.take(count)?;
-    let ends = read_ends(&mut reader, count)?;
-    let (sessions, tallies) = read_sessions(&mut reader)?;
+    let session_bytes = count.checked_mul(4);
+    let session_bytes = session_bytes.ok_or_else(|| damage_error("a count is too large"))?;
+    let (of_sessions, heads) = (
+        reader.read_shared(session_bytes)?,
+        reader.read_shared(count)?,
+    );
+    let flags = reader.read_bytes(count)?;
+    let ends = decode_ends(&mut reader, count)?;
+    let (sessions, session_stats) = decode_sessions(&mut reader)?;
     if heads.iter().any(|head| usize::from(*head) > HEAD_TERMS) {
-        return Err(damaged("a head is too long"));
+        return Err(damage_error("a head is too long"));
     }
     let (session_numbers, _) = of_sessions.as_chunks::<4>();
-    let hots = session_numbers.iter().zip(heads.iter()).zip(flags);
-    let hots = hots.map(|((session, head_terms), flags)| Hot {
+    let lexical_rows = session_numbers.iter().zip(heads.iter()).zip(flags);
+    let lexical_rows = lexical_rows.map(|((session, head_terms), flags)| LexicalRow {
         session: u32::from_le_bytes(*session),
         head_terms: *head_terms,
-        by_user: flags & BY_USER != 0,
-        live: flags & LIVING != 0,
-        lead: flags & LEAD != 0,
+        by_user: flags & FLAG_BY_USER != 0,
+        live: flags & FLAG_LIVE != 0,
+        bare_prompt: flags & FLAG_BARE_PROMPT != 0,
     });
-    world.hot = hots.collect();
-    let named = |hot: &Hot| hot.session == NO_SESSION || (hot.session as usize) < sessions.len();
-    if !world.hot.iter().all(named) {
-        return Err(damaged("a session has no name"));
+    live_set.lexical_rows = lexical_rows.collect();
+    let named = |lexical: &LexicalRow| {
+        lexical.session == NO_SESSION || (lexical.session as usize) < sessions.len()
+    };
+    if !live_set.lexical_rows.iter().all(named) {
+        return Err(damage_error("a session has no name"));
     }
     let living = |flags: &[u8]| {
         let bits = flags.iter().zip(0_u32..);
         bits.fold(0, |word, (flags, bit)| {
-            word | (u64::from(flags & LIVING) << bit)
+            word | (u64::from(flags & FLAG_LIVE) << bit)
         })
     };
-    world.live_words = flags.chunks(64).map(living).collect();
-    world.tallies = tallies.into_iter().collect();
-    let checks = reader.share(reader.left())?;
+    live_set.live_bits = flags.chunks(64).map(living).collect();
+    live_set.session_stats = session_stats.into_iter().collect();
+    let checks = reader.read_shared(reader.remaining())?;
     let (start, bytes) = (front.len() as u64, count.checked_mul(ROW_BYTES));
-    let bytes = bytes.ok_or_else(|| damaged("a count is too large"))?;
+    let bytes = bytes.ok_or_else(|| damage_error("a count is too large"))?;
     let fits = part.size.checked_sub(start) == Some(bytes as u64);
-    let pages = Pages::new(part, (start, bytes), PAGE * ROW_BYTES, checks, damage);
-    let no_fit = || damaged("its length does not fit its counts");
+    let pages = PartPages::new(part, (start, bytes), PAGE_ROWS * ROW_BYTES, checks, damage);
+    let no_fit = || damage_error("its length does not fit its counts");
     let pages = Arc::new(pages.filter(|_| fits).ok_or_else(no_fit)?);
     let forgotten = ends.iter().filter(|end| end.1 == 0);
     let forgotten = forgotten.map(|end| end.0).collect();
-    let columns = Arc::new(Columns {
+    let columns = Arc::new(LazyColumns {
         count,
         of_sessions,
         heads,
@@ -182,78 +209,86 @@ pub(super) fn read(part: &LeftPart, version: u8, damage: &Damage) -> Result<Save
         pages: Arc::clone(&pages),
         damage: damage.clone(),
     });
-    let of_near = Arc::clone(&columns);
-    let fetch_near: Fetch<Near> = Arc::new(move |page| of_near.nears(page));
-    world.near = CowVec::left(count, &fetch_near);
-    let fetch_rows: Fetch<Row> = Arc::new(move |page| columns.rows(page));
-    Ok(Saved {
-        rows: CowVec::left(count, &fetch_rows),
+    let rank_columns = Arc::clone(&columns);
+    let fetch_rank_rows: PageFetcher<RankRow> = Arc::new(move |page| rank_columns.rank_rows(page));
+    live_set.rank_rows = CowVec::from_fetcher(count, &fetch_rank_rows);
+    let fetch_rows: PageFetcher<DocRow> = Arc::new(move |page| columns.rows(page));
+    Ok(SavedDocuments {
+        rows: CowVec::from_fetcher(count, &fetch_rows),
         sessions,
-        world,
+        live_set,
         forgotten,
         pages,
     })
 }
 
-struct Columns {
+struct LazyColumns {
     count: usize,
     of_sessions: SharedBytes,
     heads: SharedBytes,
     /// Sorted by ordinal.
     ends: Vec<(u32, u8, i64)>,
-    pages: Arc<Pages>,
-    damage: Damage,
+    pages: Arc<PartPages>,
+    damage: DamageFlag,
 }
 
-impl Columns {
-    /// Builds the elements of a page: `of` gets each ordinal with its row's bytes, `None` where
-    /// they are damaged.
-    fn page<T>(&self, page: usize, of: impl Fn(usize, Option<&[u8; ROW_BYTES]>) -> T) -> Vec<T> {
-        let bytes = self.pages.fresh(page).unwrap_or_default();
+impl LazyColumns {
+    /// Builds the elements of a page: `of` gets each ordinal with its row's bytes, `None` if they
+    /// are damaged.
+    fn build_page<T>(
+        &self,
+        page: usize,
+        of: impl Fn(usize, Option<&[u8; ROW_BYTES]>) -> T,
+    ) -> Vec<T> {
+        let bytes = self.pages.read_page(page).unwrap_or_default();
         let (rows, _) = bytes.as_chunks::<ROW_BYTES>();
-        let first = page * PAGE;
-        (first..self.count.min(first + PAGE))
+        let first = page * PAGE_ROWS;
+        (first..self.count.min(first + PAGE_ROWS))
             .map(|ordinal| of(ordinal, rows.get(ordinal - first)))
             .collect()
     }
 
-    fn nears(&self, page: usize) -> Vec<Near> {
-        self.page(page, |ordinal, bytes| Near {
-            previous: bytes.map_or(NONE, |bytes| u32::from_le_bytes(field(bytes, 40))),
-            next: bytes.map_or(NONE, |bytes| u32::from_le_bytes(field(bytes, 44))),
-            ..Near::of(&self.sound_row(ordinal, bytes))
+    fn rank_rows(&self, page: usize) -> Vec<RankRow> {
+        self.build_page(page, |ordinal, bytes| RankRow {
+            previous: bytes.map_or(NO_DOCUMENT, |bytes| {
+                u32::from_le_bytes(field_bytes(bytes, 40))
+            }),
+            next: bytes.map_or(NO_DOCUMENT, |bytes| {
+                u32::from_le_bytes(field_bytes(bytes, 44))
+            }),
+            ..RankRow::from_row(&self.row_or_hole(ordinal, bytes))
         })
     }
 
-    fn rows(&self, page: usize) -> Vec<Row> {
-        self.page(page, |ordinal, bytes| self.sound_row(ordinal, bytes))
+    fn rows(&self, page: usize) -> Vec<DocRow> {
+        self.build_page(page, |ordinal, bytes| self.row_or_hole(ordinal, bytes))
     }
 
-    /// A row; that of a hole, and damage, where it cannot be read.
-    fn sound_row(&self, ordinal: usize, bytes: Option<&[u8; ROW_BYTES]>) -> Row {
-        let row = bytes.and_then(|bytes| self.row(ordinal, bytes));
+    /// Decodes a row; on damage sets the damage flag and returns the row of a hole.
+    fn row_or_hole(&self, ordinal: usize, bytes: Option<&[u8; ROW_BYTES]>) -> DocRow {
+        let row = bytes.and_then(|bytes| self.decode_row(ordinal, bytes));
         row.unwrap_or_else(|| {
-            self.damage.found();
-            Row::hole(RecordId::from_u128(0))
+            self.damage.set();
+            DocRow::new_hole(RecordId::from_u128(0))
         })
     }
 
-    fn row(&self, ordinal: usize, bytes: &[u8; ROW_BYTES]) -> Option<Row> {
-        let [kind, source, cues, hole] = field(bytes, 48);
+    fn decode_row(&self, ordinal: usize, bytes: &[u8; ROW_BYTES]) -> Option<DocRow> {
+        let [kind, source, cues, hole] = field_bytes(bytes, 48);
         let of_session = self.of_sessions.get(ordinal * 4..)?.first_chunk()?;
-        let mut row = Row {
-            id: RecordId::from_u128(u128::from_le_bytes(field(bytes, 0))),
-            timestamp: i64::from_le_bytes(field(bytes, 16)),
-            known_at: i64::from_le_bytes(field(bytes, 24)),
+        let mut row = DocRow {
+            id: RecordId::from_u128(u128::from_le_bytes(field_bytes(bytes, 0))),
+            timestamp: i64::from_le_bytes(field_bytes(bytes, 16)),
+            known_at: i64::from_le_bytes(field_bytes(bytes, 24)),
             forgotten_at: NEVER,
             superseded_at: NEVER,
-            terms: u32::from_le_bytes(field(bytes, 32)),
+            terms: u32::from_le_bytes(field_bytes(bytes, 32)),
             session: u32::from_le_bytes(*of_session),
             head_terms: *self.heads.get(ordinal)?,
             kind: MemoryKind::from_number(kind)?,
             source: MemorySource::from_number(source)?,
             cues: Cues::from_bits(cues)?,
-            speaker: u32::from_le_bytes(field(bytes, 36)),
+            speaker: u32::from_le_bytes(field_bytes(bytes, 36)),
             hole: hole != 0,
         };
         let from = self.ends.partition_point(|end| (end.0 as usize) < ordinal);
@@ -268,8 +303,8 @@ impl Columns {
     }
 }
 
-/// `N` bytes of a row from offset `at`.
-fn field<const N: usize>(bytes: &[u8; ROW_BYTES], at: usize) -> [u8; N] {
+/// Returns `N` bytes of a row from offset `at`.
+fn field_bytes<const N: usize>(bytes: &[u8; ROW_BYTES], at: usize) -> [u8; N] {
     bytes
         .get(at..)
         .and_then(|rest| rest.first_chunk())
@@ -277,44 +312,47 @@ fn field<const N: usize>(bytes: &[u8; ROW_BYTES], at: usize) -> [u8; N] {
         .unwrap_or([0; N])
 }
 
-fn read_ends(reader: &mut Reader<'_>, count: usize) -> Result<Vec<(u32, u8, i64)>> {
-    let many = reader.u32()? as usize;
-    let bytes: &[[u8; 13]] = reader.column(many)?;
+fn decode_ends(reader: &mut PartReader<'_>, count: usize) -> IndexResult<Vec<(u32, u8, i64)>> {
+    let many = reader.read_u32()? as usize;
+    let bytes: &[[u8; 13]] = reader.read_arrays(many)?;
     let mut ends: Vec<(u32, u8, i64)> = Vec::with_capacity(many);
     for [a, b, c, d, what, instant @ ..] in bytes {
         let ordinal = u32::from_le_bytes([*a, *b, *c, *d]);
         let ascends = ends.last().is_none_or(|last| last.0 <= ordinal);
         if ordinal as usize >= count || !ascends {
-            return Err(reader.damaged("an end belongs to no document"));
+            return Err(reader.damage_error("an end belongs to no document"));
         }
         if *what > 1 {
-            return Err(reader.damaged("an end is of no known sort"));
+            return Err(reader.damage_error("an end is of no known sort"));
         }
         ends.push((ordinal, *what, i64::from_le_bytes(*instant)));
     }
     Ok(ends)
 }
 
-fn read_sessions(reader: &mut Reader<'_>) -> Result<(Sessions, Vec<Tally>)> {
-    let count = reader.u32()? as usize;
-    let tails: &[[u8; 4]] = reader.column(count)?;
-    let documents: &[[u8; 4]] = reader.column(count)?;
-    let terms: &[[u8; 8]] = reader.column(count)?;
-    let tallies = tails.iter().zip(documents).zip(terms);
-    let tallies = tallies.map(|((tail, documents), terms)| Tally {
-        tail: u32::from_le_bytes(*tail),
+fn decode_sessions(reader: &mut PartReader<'_>) -> IndexResult<(SessionNames, Vec<SessionStats>)> {
+    let count = reader.read_u32()? as usize;
+    let tails: &[[u8; 4]] = reader.read_arrays(count)?;
+    let documents: &[[u8; 4]] = reader.read_arrays(count)?;
+    let terms: &[[u8; 8]] = reader.read_arrays(count)?;
+    let session_stats = tails.iter().zip(documents).zip(terms);
+    let session_stats = session_stats.map(|((tail, documents), terms)| SessionStats {
+        last_live: u32::from_le_bytes(*tail),
         documents: u32::from_le_bytes(*documents),
         terms: u64::from_le_bytes(*terms),
     });
-    let ends = reader.share(count * 4)?;
+    let ends = reader.read_shared(count * 4)?;
     let (numbers, _) = ends.as_chunks::<4>();
     let numbers = || numbers.iter().map(|end| u32::from_le_bytes(*end));
     if !numbers().is_sorted() {
-        return Err(reader.damaged("a session's name ends before it begins"));
+        return Err(reader.damage_error("a session's name ends before it begins"));
     }
-    let names = reader.share(numbers().next_back().unwrap_or(0) as usize)?;
+    let names = reader.read_shared(numbers().next_back().unwrap_or(0) as usize)?;
     if std::str::from_utf8(&names).is_err() {
-        return Err(reader.damaged("a session name is not UTF-8"));
+        return Err(reader.damage_error("a session name is not UTF-8"));
     }
-    Ok((Sessions::saved(ends, names), tallies.collect()))
+    Ok((
+        SessionNames::from_saved(ends, names),
+        session_stats.collect(),
+    ))
 }

@@ -1,4 +1,4 @@
-//! The saved form: it round-trips, and damage is an error, never an answer or a panic.
+//! The saved form round-trips, and damage is an error, never a wrong result or a panic.
 
 use std::sync::Arc;
 
@@ -45,8 +45,8 @@ fn sample() -> IndexWriter {
     writer
 }
 
-/// Everything a snapshot answers, as text.
-fn answers(snapshot: &IndexSnapshot) -> String {
+/// Collects everything that a snapshot returns, as text.
+fn collect_answers(snapshot: &IndexSnapshot) -> String {
     let mut scratch = LexicalScratch::default();
     let query = snapshot.analyse_query("who fixed race 9 in the SessionManager?");
     let then = DateTime::from_timestamp(4_000, 0);
@@ -62,25 +62,25 @@ fn answers(snapshot: &IndexSnapshot) -> String {
     ] {
         let view = snapshot.view(&filter, as_of);
         let ordinals: Vec<u32> = view.ordinals().collect();
-        let signals = snapshot.lexical(&query, &view, 9, &mut scratch);
+        let signals = snapshot.score_lexical(&query, &view, 9, &mut scratch);
         all.extend([format!("{ordinals:?} {signals:?}\n")]);
     }
     let mut scores = Vec::new();
-    let query = snapshot.encode(&[0.0, 0.6, 0.8, 0.0]).unwrap();
+    let query = snapshot.encode_query(&[0.0, 0.6, 0.8, 0.0]).unwrap();
     let ordinals: Vec<u32> = (0..snapshot.len() as u32).collect();
-    snapshot.cosines(&query, &ordinals, &mut scores);
+    snapshot.compute_cosines(&query, &ordinals, &mut scores);
     let docs: Vec<_> = (0..=snapshot.len() as u32)
         .map(|o| snapshot.doc(o))
         .collect();
     let names: Vec<_> = (0..4).map(|s| snapshot.sessions.name(s)).collect();
-    let open = snapshot.unembedded(0, 100);
+    let open = snapshot.list_unembedded(0, 100);
     all + &format!("{scores:?} {docs:?} {names:?} {open:?}")
 }
 
 #[test]
 fn few_segments_of_words_are_saved_and_large_ones_stay() {
     let mut writer = sample();
-    let told = |writer: &mut IndexWriter, range: std::ops::Range<u32>| {
+    let push_range = |writer: &mut IndexWriter, range: std::ops::Range<u32>| {
         for number in range {
             writer.push(&NewDoc {
                 id: RecordId::from_parts(100 + u64::from(number), 7),
@@ -98,37 +98,40 @@ fn few_segments_of_words_are_saved_and_large_ones_stay() {
             writer.publish();
         }
     };
-    told(&mut writer, 0..1_500);
-    let before = answers(&writer.publish());
+    push_range(&mut writer, 0..1_500);
+    let before = collect_answers(&writer.publish());
     assert!(writer.lexicon.segments().len() > 3);
     let parts = writer.to_parts();
     assert!(writer.lexicon.segments().len() <= 3);
-    assert_eq!(answers(&writer.publish()), before);
-    assert_eq!(answers(&load(&parts).unwrap()), before);
-    // What is large is not written anew for a few.
+    assert_eq!(collect_answers(&writer.publish()), before);
+    assert_eq!(collect_answers(&load(&parts).unwrap()), before);
+    // A large segment is not rewritten for a few new documents.
     let large = Arc::clone(&writer.lexicon.segments()[0]);
-    told(&mut writer, 1_500..1_540);
+    push_range(&mut writer, 1_500..1_540);
     writer.to_parts();
     assert!(writer.lexicon.segments().len() <= 3);
     assert!(Arc::ptr_eq(&large, &writer.lexicon.segments()[0]));
-    // A copy is written as it was, by any thread, and what that merged is taken over.
-    told(&mut writer, 1_540..1_580);
-    let (copy, before) = (writer.copy(), answers(&writer.publish()));
-    told(&mut writer, 1_580..1_582);
-    let (after, segments) = (answers(&writer.publish()), writer.lexicon.segments().len());
+    // Any thread may encode a copy as it was, and the writer installs the merged segments.
+    push_range(&mut writer, 1_540..1_580);
+    let (copy, before) = (writer.copy(), collect_answers(&writer.publish()));
+    push_range(&mut writer, 1_580..1_582);
+    let (after, segments) = (
+        collect_answers(&writer.publish()),
+        writer.lexicon.segments().len(),
+    );
     let (parts, merged) = std::thread::spawn(|| copy.into_parts()).join().unwrap();
-    assert_eq!(answers(&load(&parts).unwrap()), before);
-    writer.take_merged(merged);
+    assert_eq!(collect_answers(&load(&parts).unwrap()), before);
+    writer.install_merged(merged);
     assert!(writer.lexicon.segments().len() < segments);
-    assert_eq!(answers(&writer.publish()), after);
-    // Of segments that are gone it is not.
+    assert_eq!(collect_answers(&writer.publish()), after);
+    // Merges of segments that are gone are not installed.
     let (_, merged) = writer.copy().into_parts();
     writer.canonicalise();
-    writer.take_merged(merged);
+    writer.install_merged(merged);
     assert_eq!(writer.lexicon.segments().len(), 1);
 }
 
-fn load(parts: &[(u8, Vec<u8>)]) -> Result<Arc<IndexSnapshot>> {
+fn load(parts: &[(u8, Vec<u8>)]) -> IndexResult<Arc<IndexSnapshot>> {
     IndexWriter::from_parts(4, parts).map(|mut writer| writer.publish())
 }
 
@@ -137,14 +140,20 @@ fn what_was_saved_answers_the_same_and_grows_on() {
     let mut writer = sample();
     let parts = writer.to_parts();
     let mut loaded = IndexWriter::from_parts(4, &parts).unwrap();
-    assert_eq!(answers(&loaded.publish()), answers(&writer.publish()));
+    assert_eq!(
+        collect_answers(&loaded.publish()),
+        collect_answers(&writer.publish())
+    );
     assert_eq!(loaded.to_parts(), parts);
     for writer in [&mut writer, &mut loaded] {
         writer.push_hole(RecordId::from_u128(1));
         writer.forget(3, DateTime::UNIX_EPOCH);
         writer.set_vector(0, &[1.0, 0.0, 0.0, 0.0]);
     }
-    assert_eq!(answers(&loaded.publish()), answers(&writer.publish()));
+    assert_eq!(
+        collect_answers(&loaded.publish()),
+        collect_answers(&writer.publish())
+    );
     let mut empty = IndexWriter::new(4);
     assert_eq!(load(&empty.to_parts()).unwrap().len(), 0);
 }
@@ -168,31 +177,34 @@ fn every_flipped_bit_and_every_cut_is_refused() {
     }
 }
 
-fn left(parts: &[(u8, Vec<u8>)]) -> IndexWriter {
-    let lent = |(tag, bytes): &(u8, Vec<u8>)| (*tag, LeftPart::from(bytes.clone()));
-    let lent: Vec<(u8, LeftPart)> = parts.iter().map(lent).collect();
-    IndexWriter::from_left_parts(4, &lent).unwrap()
+fn open_lazily(parts: &[(u8, Vec<u8>)]) -> IndexWriter {
+    let lent = |(tag, bytes): &(u8, Vec<u8>)| (*tag, LazyPart::from(bytes.clone()));
+    let lent: Vec<(u8, LazyPart)> = parts.iter().map(lent).collect();
+    IndexWriter::from_lazy_parts(4, &lent).unwrap()
 }
 
 #[test]
 fn what_is_left_in_the_file_answers_as_if_loaded() {
     let mut writer = sample();
     let parts = writer.to_parts();
-    let expected = answers(&writer.publish());
-    let mut opened = left(&parts);
-    assert!(opened.vectors.is_left());
+    let expected = collect_answers(&writer.publish());
+    let mut opened = open_lazily(&parts);
+    assert!(opened.vectors.has_unread());
     let snapshot = opened.publish();
-    assert_eq!(answers(&snapshot), expected);
+    assert_eq!(collect_answers(&snapshot), expected);
     opened.load().unwrap();
-    assert!(!opened.vectors.is_left());
-    assert_eq!(answers(&snapshot), expected);
+    assert!(!opened.vectors.has_unread());
+    assert_eq!(collect_answers(&snapshot), expected);
     // A change before the load reads the row from the file first.
-    let mut opened = left(&parts);
+    let mut opened = open_lazily(&parts);
     for writer in [&mut writer, &mut opened] {
         writer.set_vector(1, &[0.0, 0.0, 0.0, 1.0]);
         writer.push_hole(RecordId::from_parts(90, 0));
     }
-    assert_eq!(answers(&opened.publish()), answers(&writer.publish()));
+    assert_eq!(
+        collect_answers(&opened.publish()),
+        collect_answers(&writer.publish())
+    );
     assert_eq!(opened.to_parts(), writer.to_parts());
     assert!(!opened.publish().is_damaged());
 }
@@ -205,16 +217,16 @@ fn a_damaged_page_is_noticed_and_never_served() {
         let mut damaged = parts.clone();
         let at = damaged[part].1.len() - from_end;
         damaged[part].1[at] ^= 4;
-        left(&damaged)
+        open_lazily(&damaged)
     };
     let mut codes = damage(0, 1);
     let snapshot = codes.publish();
-    let query = snapshot.encode(&[0.6, 0.0, 0.8, 0.0]).unwrap();
+    let query = snapshot.encode_query(&[0.6, 0.0, 0.8, 0.0]).unwrap();
     assert!(snapshot.cosine(&query, 7).is_some() && !snapshot.is_damaged());
     assert_eq!(snapshot.cosine(&query, 11), None);
     assert!(snapshot.is_damaged());
     assert!(matches!(codes.load(), Err(IndexError::Damaged { .. })));
-    assert!(codes.vectors.is_left());
+    assert!(codes.vectors.has_unread());
     let mut rows = damage(2, 1);
     let snapshot = rows.publish();
     let doc = snapshot.doc(11).unwrap();
@@ -243,14 +255,14 @@ fn a_damaged_page_of_words_lists_no_document() {
     let mut parts = writer.to_parts();
     let listed = |snapshot: &IndexSnapshot| {
         let query = snapshot.analyse_query("zebra");
-        snapshot.holding_words(&query, 0).unwrap().len()
+        snapshot.find_all_words(&query, 0).unwrap().len()
     };
-    let snapshot = left(&parts).publish();
+    let snapshot = open_lazily(&parts).publish();
     assert_eq!((listed(&snapshot), snapshot.is_damaged()), (300, false));
     // The last term's list ends the part.
     let at = parts[1].1.len() - 9;
     parts[1].1[at] ^= 1;
-    let mut damaged = left(&parts);
+    let mut damaged = open_lazily(&parts);
     let snapshot = damaged.publish();
     assert_eq!((listed(&snapshot), snapshot.is_damaged()), (0, true));
     assert!(matches!(damaged.load(), Err(IndexError::Damaged { .. })));
@@ -277,15 +289,15 @@ fn damage_under_a_valid_checksum_never_panics() {
                 bytes[at] ^= 1 << bit;
                 let mut behind = bytes.split_off(front);
                 if at >= front {
-                    // The checks of the pages stand last in the front.
+                    // The checksums of the pages are last in the front.
                     let checks = behind.len().div_ceil(page) * 8;
                     bytes.truncate(front - checks);
-                    pages::put_checks(&mut bytes, &behind, page);
+                    pages::append_checksums(&mut bytes, &behind, page);
                 }
-                forged[part].1 = crate::codec::seal(bytes);
+                forged[part].1 = crate::codec::seal_part(bytes);
                 forged[part].1.append(&mut behind);
                 match load(&forged) {
-                    Ok(snapshot) => drop(answers(&snapshot)),
+                    Ok(snapshot) => drop(collect_answers(&snapshot)),
                     Err(_) => refused += 1,
                 }
             }
@@ -356,13 +368,13 @@ fn a_purged_document_leaves_no_trace_in_the_parts() {
     assert_eq!(snapshot.sessions.name(session), Some("open"));
 }
 
-/// What was saved in another layout must not be read in this one: both change together.
+/// Parts of another layout must not be read in this one: layout and version change together.
 #[test]
 fn the_layout_of_postings_has_its_version() {
     let mut builder = SegmentBuilder::new(0, 128);
-    builder.term(b"a");
+    builder.start_term(b"a");
     for ordinal in 0..128 {
-        builder.posting(Posting {
+        builder.add_posting(Posting {
             ordinal,
             count: 1,
             head: 1,
@@ -374,5 +386,5 @@ fn the_layout_of_postings_has_its_version() {
     let counts = [0x80_u8, 1, 0x80, 1];
     let saved = [&b"a"[..], &counts[..], &row[..], &block[..]].concat();
     let bytes = builder.finish().bytes().into_owned();
-    assert_eq!((VERSION, bytes.ends_with(&saved)), (11, true), "{bytes:?}");
+    assert_eq!((VERSION, bytes.ends_with(&saved)), (12, true), "{bytes:?}");
 }

@@ -1,4 +1,4 @@
-//! A purge beside the writer gives what one in its place would, whatever comes meanwhile.
+//! A purge on another thread gives what a purge in place would, whatever is written meanwhile.
 
 use chrono::{DateTime, Utc};
 use reprise_types::{MemoryFilter, MemoryKind, MemorySource, RecordId};
@@ -18,7 +18,8 @@ fn at(second: u32) -> DateTime<Utc> {
 /// A unit vector of its own for every number.
 fn vector(number: u32) -> Vec<f32> {
     let mut state = u64::from(number);
-    let uniform = |state: &mut u64| (reprise_types::splitmix(state) >> 40) as f32 - 8_388_608.0;
+    let uniform =
+        |state: &mut u64| (reprise_types::next_splitmix64(state) >> 40) as f32 - 8_388_608.0;
     let mut vector: Vec<f32> = (0..DIMENSIONS).map(|_| uniform(&mut state)).collect();
     reprise_types::normalize(&mut vector);
     vector
@@ -48,10 +49,11 @@ fn push(writer: &mut IndexWriter, number: u32, session_id: &str) {
     });
 }
 
-/// Documents four to a session, in several segments, all in the graph; some are forgotten.
+/// Builds a writer with four documents per session, in several segments, all in the graph; some are
+/// forgotten.
 fn writer() -> IndexWriter {
     let mut writer = IndexWriter::new(DIMENSIONS);
-    writer.set_graph_from(100);
+    writer.set_graph_threshold(100);
     for number in 0..DOCUMENTS {
         push(&mut writer, number, &session(number / 4));
         if number % 60 == 59 {
@@ -66,8 +68,8 @@ fn writer() -> IndexWriter {
     writer
 }
 
-/// What comes while a purge is under way: into a session that it would leave without documents, a
-/// vector, a checkpoint, another that is forgotten.
+/// Writes during a purge: a document in a session that the purge would empty, a vector, a
+/// checkpoint, another forgotten document.
 fn go_on(writer: &mut IndexWriter) {
     push(writer, DOCUMENTS, &session(0));
     writer.set_vector(300, &vector(7_000));
@@ -92,7 +94,7 @@ fn what_comes_meanwhile_stays_and_what_was_forgotten_leaves_no_trace() {
     assert_eq!(writer.advance_graph(99).unwrap(), (0, 0));
     let mut purged = beside.join().unwrap();
     let mut steps = 1;
-    while !writer.finish_purge(&mut purged, 4) {
+    while !writer.apply_purge(&mut purged, 4) {
         steps += 1;
     }
     assert_eq!((steps, writer.is_purging()), (3, false));
@@ -107,25 +109,25 @@ fn what_comes_meanwhile_stays_and_what_was_forgotten_leaves_no_trace() {
     let named = [0, 1, 2, 25].map(|number| holds(&parts, &session(number)));
     assert_eq!(named, [true, false, true, true]);
     let snapshot = writer.publish();
-    assert_eq!(snapshot.sessions(), DOCUMENTS / 4 - 1);
+    assert_eq!(snapshot.session_count(), DOCUMENTS / 4 - 1);
     assert!(snapshot.doc(101).unwrap().hole && !snapshot.has_vector(101));
     let past = snapshot.view(&MemoryFilter::default(), Some(at(999)));
-    assert_eq!(past.considered(), DOCUMENTS + 1 - 9);
-    assert!(before.has_vector(101) && before.session(&session(1)).is_some());
+    assert_eq!(past.considered_count(), DOCUMENTS + 1 - 9);
+    assert!(before.has_vector(101) && before.find_session(&session(1)).is_some());
 
-    // The graph leads to the rest, and to the vector that moved once it has grown on.
+    // The graph finds the rest and, once it has grown, the changed vector.
     assert!(writer.advance_graph(99).unwrap().0 >= 2);
     let snapshot = writer.publish();
-    assert_eq!(snapshot.layers.graph.covered(), 0..DOCUMENTS + 1);
+    assert_eq!(snapshot.layers.graph.covered_range(), 0..DOCUMENTS + 1);
     let all = snapshot.view(&MemoryFilter::default(), None);
     let mut scratch = VectorScratch::default();
     for (number, found) in [(7_000, 300), (DOCUMENTS, DOCUMENTS), (12, 12)] {
-        let query = snapshot.encode(&vector(number)).unwrap();
-        let best = snapshot.candidates(&query, 1, &all, &mut scratch);
+        let query = snapshot.encode_query(&vector(number)).unwrap();
+        let best = snapshot.search_vectors(&query, 1, &all, &mut scratch);
         assert_eq!(best[0].0, found, "{number}");
     }
 
-    // The one that was forgotten meanwhile is the next one's, and it is as if all had been at once.
+    // The next purge takes the document forgotten meanwhile; the result is that of a single purge.
     writer.purge();
     assert!(writer.start_purge().is_none());
     assert!(!holds(&writer.to_parts(), &word(200)));
@@ -155,10 +157,10 @@ fn what_holds_nothing_forgotten_is_not_made_anew() {
     writer.purge();
     let mut pairs = settled.iter().zip(writer.lexicon.segments());
     assert!(pairs.all(|(old, new)| Arc::ptr_eq(old, new)));
-    // A hole of the file is no work, and what is forgotten in the file is.
+    // Holes of the file need no purge; documents forgotten in the file do.
     let mut back = IndexWriter::from_parts(DIMENSIONS, &writer.to_parts()).unwrap();
     assert!(back.start_purge().is_none());
-    assert_eq!(back.publish().sessions(), DOCUMENTS / 4 - 2);
+    assert_eq!(back.publish().session_count(), DOCUMENTS / 4 - 2);
     back.forget(50, at(1_002));
     let mut back = IndexWriter::from_parts(DIMENSIONS, &back.to_parts()).unwrap();
     back.purge();
@@ -172,17 +174,17 @@ fn a_purge_that_nobody_finishes_holds_nothing_up() {
     assert!(!writer.is_purging());
     writer.set_vector(300, &vector(7_000));
     assert_eq!(writer.advance_graph(9).unwrap(), (1, 0));
-    // Nor one that another has overtaken.
+    // Nor does one that a later purge has overtaken.
     let late = writer.start_purge().unwrap();
     writer.purge();
     writer.set_vector(301, &vector(7_001));
-    assert!(writer.finish_purge(&mut late.run(), usize::MAX));
+    assert!(writer.apply_purge(&mut late.run(), usize::MAX));
     assert_eq!(writer.advance_graph(99).unwrap().1, 0);
     let snapshot = writer.publish();
     let all = snapshot.view(&MemoryFilter::default(), None);
     let mut scratch = VectorScratch::default();
-    let query = snapshot.encode(&vector(7_001)).unwrap();
-    let best = snapshot.candidates(&query, 1, &all, &mut scratch);
+    let query = snapshot.encode_query(&vector(7_001)).unwrap();
+    let best = snapshot.search_vectors(&query, 1, &all, &mut scratch);
     assert_eq!(best[0].0, 301);
     assert!(!holds(&writer.to_parts(), &word(3)));
 }
@@ -191,7 +193,7 @@ fn a_purge_that_nobody_finishes_holds_nothing_up() {
 fn a_session_that_a_step_leaves_empty_has_no_name_though_no_other_step_comes() {
     let mut writer = writer();
     let mut purged = writer.start_purge().unwrap().run();
-    assert!(!writer.finish_purge(&mut purged, 8));
+    assert!(!writer.apply_purge(&mut purged, 8));
     drop(purged);
     assert!(!holds(&writer.to_parts(), &session(1)));
 }

@@ -9,17 +9,17 @@ use super::*;
 
 type Plain = BTreeMap<Vec<u8>, BTreeMap<u32, (u16, u8)>>;
 
-/// Terms in the head of a document.
+/// Number of terms in the head of a document.
 fn length(ordinal: u32) -> u8 {
     (ordinal * 7 % 65) as u8
 }
 
-fn build(first: u32, end: u32, plain: &Plain) -> Segment {
+fn build_segment(first: u32, end: u32, plain: &Plain) -> Segment {
     let mut builder = SegmentBuilder::new(first, end);
     for (term, documents) in plain {
-        builder.term(term);
+        builder.start_term(term);
         for (&ordinal, &(count, head)) in documents.range(first..end) {
-            builder.posting(Posting {
+            builder.add_posting(Posting {
                 ordinal,
                 count,
                 head,
@@ -30,7 +30,7 @@ fn build(first: u32, end: u32, plain: &Plain) -> Segment {
     builder.finish()
 }
 
-fn read(segment: &Segment, plain: &Plain) -> Plain {
+fn read_segment(segment: &Segment, plain: &Plain) -> Plain {
     let mut seen = Plain::new();
     for term in plain.keys() {
         let list = segment.find(term);
@@ -46,7 +46,7 @@ fn read(segment: &Segment, plain: &Plain) -> Plain {
     seen
 }
 
-fn plain() -> impl Strategy<Value = Plain> {
+fn plain_strategy() -> impl Strategy<Value = Plain> {
     let counts = (1_u16..200, 0..=64_u8);
     let counts = counts.prop_map(|(count, head)| (count, head.min(count.min(64) as u8)));
     let many = prop_oneof![3 => 1..30_usize, 1 => 120..400_usize];
@@ -60,14 +60,14 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn what_goes_in_comes_out(plain in plain(), cut in 0_u32..1_000) {
-        let whole = build(0, 1_000, &plain);
-        prop_assert_eq!(&read(&whole, &plain), &plain);
+    fn what_goes_in_comes_out(plain in plain_strategy(), cut in 0_u32..1_000) {
+        let whole = build_segment(0, 1_000, &plain);
+        prop_assert_eq!(&read_segment(&whole, &plain), &plain);
         let reopened = Segment::open(SharedBytes::from(whole.bytes().to_vec()).into()).unwrap();
-        prop_assert_eq!(&read(&reopened, &plain), &plain);
+        prop_assert_eq!(&read_segment(&reopened, &plain), &plain);
         prop_assert_eq!(whole.find(b"never a term").iter().count(), 0);
-        // Asked about single documents it tells the same, near ones or far ones.
-        let part = build(cut / 2, cut, &plain);
+        // Seeking single documents, near or far, gives the same postings.
+        let part = build_segment(cut / 2, cut, &plain);
         for (term, documents) in &plain {
             for (segment, held) in [(&whole, 0..1_000), (&part, cut / 2..cut)] {
                 let list = segment.find(term);
@@ -75,23 +75,23 @@ proptest! {
                     let mut postings = list.iter();
                     for ordinal in (0..1_100).step_by(step) {
                         let expected = held.contains(&ordinal) && documents.contains_key(&ordinal);
-                        prop_assert_eq!(postings.holds(ordinal), expected, "{}", ordinal);
-                        prop_assert_eq!(postings.holds(ordinal), expected, "again {}", ordinal);
+                        prop_assert_eq!(postings.seek(ordinal), expected, "{}", ordinal);
+                        prop_assert_eq!(postings.seek(ordinal), expected, "again {}", ordinal);
                     }
                 }
             }
         }
-        // Two halves merged are byte for byte what one build gives.
-        let halves = [Arc::new(build(0, cut, &plain)), Arc::new(build(cut, 1_000, &plain))];
-        let merged = merge(&halves, |_| true);
+        // Two merged halves equal one build byte for byte.
+        let halves = [Arc::new(build_segment(0, cut, &plain)), Arc::new(build_segment(cut, 1_000, &plain))];
+        let merged = merge_segments(&halves, |_| true);
         prop_assert_eq!(merged.bytes(), whole.bytes());
     }
 
     #[test]
     fn damage_never_panics(
-        plain in plain(), at in any::<prop::sample::Index>(), bit in 0..8_u8, cut in any::<bool>(),
+        plain in plain_strategy(), at in any::<prop::sample::Index>(), bit in 0..8_u8, cut in any::<bool>(),
     ) {
-        let mut bytes = build(0, 1_000, &plain).bytes().to_vec();
+        let mut bytes = build_segment(0, 1_000, &plain).bytes().to_vec();
         let at = at.index(bytes.len());
         bytes[at] ^= 1 << bit;
         if cut {
@@ -104,7 +104,7 @@ proptest! {
                 let list = segment.find(term);
                 for step in [1, 300] {
                     let mut postings = list.iter();
-                    let held = (0..2_000).step_by(step).filter(|at| postings.holds(*at));
+                    let held = (0..2_000).step_by(step).filter(|at| postings.seek(*at));
                     prop_assert!(held.count() <= list.counts().0);
                 }
             }
@@ -123,7 +123,9 @@ fn a_dropped_document_leaves_no_word_behind() {
         .entry(b"shared".to_vec())
         .or_default()
         .extend([(3, (2, 1)), (4, (1, 0))]);
-    let merged = merge(&[Arc::new(build(0, 9, &plain))], |ordinal| ordinal != 3);
+    let merged = merge_segments(&[Arc::new(build_segment(0, 9, &plain))], |ordinal| {
+        ordinal != 3
+    });
     assert!(!merged.bytes().windows(6).any(|w| w == b"secret"));
     assert_eq!(
         merged

@@ -1,7 +1,7 @@
-//! Snapshots stand still, views admit exactly what they should, and nothing strange panics.
+//! Snapshots never change, views admit exactly what they should, and odd input does not panic.
 
 use proptest::prelude::*;
-use reprise_types::{MemoryKind, MemorySource, Order, RecordId, splitmix};
+use reprise_types::{ListOrder, MemoryKind, MemorySource, RecordId, next_splitmix64};
 
 use super::*;
 use crate::writer::{IndexWriter, NewDoc};
@@ -12,11 +12,11 @@ fn at(second: i64) -> DateTime<Utc> {
 
 const SESSIONS: [&str; 3] = ["", "one", "two"];
 
-/// Document `number`: every column follows from it.
+/// Creates document `number`: every column follows from the number.
 fn doc(number: u32) -> NewDoc<'static> {
     NewDoc {
         id: RecordId::from_parts(number.into(), 0),
-        // Events arrive out of their order.
+        // Events arrive out of order.
         timestamp: at(1_000 - i64::from(number * 7 % 50)),
         known_at: at(i64::from(number)),
         kind: MemoryKind::ALL[number as usize % 4],
@@ -30,7 +30,51 @@ fn doc(number: u32) -> NewDoc<'static> {
     }
 }
 
-/// Words of a text, each in one of so many documents.
+/// Publishes three documents at once, and one after the other, which makes a segment of each.
+fn in_one_and_in_three_segments(docs: &[NewDoc<'_>; 3]) -> [Arc<IndexSnapshot>; 2] {
+    [false, true].map(|each| {
+        let mut writer = IndexWriter::new(4);
+        for doc in docs {
+            writer.push(doc);
+            if each {
+                writer.publish();
+            }
+        }
+        let snapshot = writer.publish();
+        assert_eq!(snapshot.lexicon.segments().len(), if each { 3 } else { 1 });
+        snapshot
+    })
+}
+
+#[test]
+fn a_misspelled_word_is_corrected_alike_however_many_segments_hold_the_words() {
+    let texts = ["grafana alpha", "grafana beta", "grafina gamma"];
+    let docs = [0, 1, 2].map(|number: u32| NewDoc {
+        text: texts[number as usize],
+        ..doc(number)
+    });
+    for snapshot in in_one_and_in_three_segments(&docs) {
+        let mut query = snapshot.analyse_query("grafona");
+        snapshot.correct_spelling(&mut query);
+        assert_eq!(query.terms[0].corrections, ["grafana", "grafina"]);
+    }
+}
+
+#[test]
+fn as_many_exact_terms_are_found_by_their_beginning_however_many_segments_hold_them() {
+    let terms = [["car"], ["cat"], ["cab"]].map(|terms| terms.map(str::to_owned));
+    let docs = [0, 1, 2].map(|number: u32| NewDoc {
+        exact: &terms[number as usize],
+        ..doc(number)
+    });
+    for snapshot in in_one_and_in_three_segments(&docs) {
+        let found = snapshot.find_exact_prefix("ca", 2);
+        let expected = [("cab".to_owned(), vec![2]), ("car".to_owned(), vec![0])];
+        assert_eq!(found, BTreeMap::from(expected));
+    }
+}
+
+/// Words of a text, each with the number n of which one document in n has it.
 const HELD: [(&str, u64); 6] = [
     ("common", 1),
     ("often", 2),
@@ -54,7 +98,7 @@ proptest! {
         let mut random = seed;
         let mut holding: Vec<Vec<&str>> = Vec::new();
         for number in 0..count {
-            let mut turn = |one_in: u64| splitmix(&mut random).is_multiple_of(one_in);
+            let mut turn = |one_in: u64| next_splitmix64(&mut random).is_multiple_of(one_in);
             let held = HELD.iter().filter(|(_, one_in)| turn(*one_in));
             let held: Vec<&str> = held.map(|(word, _)| *word).collect();
             writer.push(&NewDoc { text: &held.join(" "), ..doc(number) });
@@ -67,10 +111,10 @@ proptest! {
         let query = snapshot.analyse_query(&words.join(" "));
         let all = |number: &u32| words.iter().all(|word| holding[*number as usize].contains(word));
         let expected: Vec<u32> = (0..count).filter(all).collect();
-        let exact = snapshot.holding_words(&query, 0);
+        let exact = snapshot.find_all_words(&query, 0);
         prop_assert_eq!(exact.is_none(), words.is_empty());
         prop_assert_eq!(exact.unwrap_or_else(|| expected.clone()), expected.clone());
-        let found = snapshot.holding_words(&query, enough).unwrap_or_else(|| expected.clone());
+        let found = snapshot.find_all_words(&query, enough).unwrap_or_else(|| expected.clone());
         prop_assert!(expected.iter().all(|ordinal| found.contains(ordinal)));
         prop_assert!(found.is_sorted() && (found == expected || found.len() <= enough));
     }
@@ -121,24 +165,24 @@ proptest! {
                 && !ended(first_end(number, true))
                 && !ended(first_end(number, false));
             prop_assert_eq!(view.is_live(number), live);
-            if live && filter.admits(doc.kind, doc.source, doc.timestamp, doc.session_id) {
+            if live && filter.matches_record(doc.kind, doc.source, doc.timestamp, doc.session_id) {
                 expected.push(number);
             }
         }
-        prop_assert_eq!(view.considered() as usize, expected.len());
+        prop_assert_eq!(view.considered_count() as usize, expected.len());
         prop_assert_eq!(view.ordinals().collect::<Vec<_>>(), expected.clone());
-        prop_assert!(!view.admits(count) && !view.is_live(count));
-        // Page by page the latest come first, or the oldest, whatever block they stand in.
+        prop_assert!(!view.contains(count) && !view.is_live(count));
+        // Page by page the latest (or the oldest) come first, whatever block they are in.
         let place = |ordinal: &u32| {
-            let (timestamp, id) = snapshot.place_in_time(*ordinal).unwrap();
+            let (timestamp, id) = snapshot.time_key(*ordinal).unwrap();
             (timestamp, id, *ordinal)
         };
         let mut by_time: Vec<_> = expected.iter().map(place).collect();
         by_time.sort_unstable_by(|a, b| b.cmp(a));
-        for order in [Order::NewestFirst, Order::OldestFirst] {
+        for order in [ListOrder::NewestFirst, ListOrder::OldestFirst] {
             let (mut paged, mut after) = (Vec::new(), None);
             loop {
-                let page = snapshot.in_order(&view, order, after, 7);
+                let page = snapshot.list_by_time(&view, order, after, 7);
                 prop_assert_eq!(page.len(), 7.min(by_time.len() - paged.len()));
                 after = page.last().map(|last| (last.0, last.1));
                 paged.extend(page);
@@ -149,7 +193,7 @@ proptest! {
             prop_assert_eq!(paged, by_time.clone());
             by_time.reverse();
         }
-        let learned: Vec<u32> = snapshot.learned_at(at(77)).collect();
+        let learned: Vec<u32> = snapshot.documents_learned_at(at(77)).collect();
         prop_assert_eq!(learned, (77..count.min(78)).collect::<Vec<_>>());
     }
 }
@@ -169,11 +213,14 @@ fn a_snapshot_does_not_see_what_comes_later() {
         let view = snapshot.view(&MemoryFilter::default(), None);
         let mut scratch = LexicalScratch::default();
         let query = snapshot.analyse_query("auth race zebra");
-        let signals = format!("{:?}", snapshot.lexical(&query, &view, 9, &mut scratch));
+        let signals = format!(
+            "{:?}",
+            snapshot.score_lexical(&query, &view, 9, &mut scratch)
+        );
         let mut scores = Vec::new();
-        let query = snapshot.encode(&[1.0, 0.0]).unwrap();
+        let query = snapshot.encode_query(&[1.0, 0.0]).unwrap();
         let all: Vec<u32> = (0..snapshot.len() as u32).collect();
-        snapshot.cosines(&query, &all, &mut scores);
+        snapshot.compute_cosines(&query, &all, &mut scores);
         let docs: Vec<_> = (0..400).map(|o| snapshot.doc(o)).collect();
         format!(
             "{signals} {scores:?} {docs:?} {:?}",
@@ -247,9 +294,9 @@ fn an_empty_index_and_odd_questions_have_answers() {
     let mut writer = IndexWriter::new(2);
     let mut scratch = LexicalScratch::default();
     let empty = writer.publish();
-    assert!(empty.is_empty() && empty.doc(0).is_none() && empty.unembedded(0, 9).is_empty());
+    assert!(empty.is_empty() && empty.doc(0).is_none() && empty.list_unembedded(0, 9).is_empty());
     let view = empty.view(&MemoryFilter::default(), None);
-    let signals = empty.lexical(&empty.analyse_query("race"), &view, 9, &mut scratch);
+    let signals = empty.score_lexical(&empty.analyse_query("race"), &view, 9, &mut scratch);
     assert!(signals.best.is_empty() && signals.terms[0].idf == 0.0);
     for _ in 0..3 {
         writer.push(&doc(1));
@@ -259,7 +306,7 @@ fn an_empty_index_and_odd_questions_have_answers() {
         kinds: Some(Vec::new()),
         ..MemoryFilter::default()
     };
-    assert_eq!(snapshot.view(&nobody, None).considered(), 0);
+    assert_eq!(snapshot.view(&nobody, None).considered_count(), 0);
     let view = snapshot.view(&MemoryFilter::default(), None);
     let long = "auth race ".repeat(10_000);
     for question in [
@@ -270,22 +317,22 @@ fn an_empty_index_and_odd_questions_have_answers() {
         "\0\u{feff}\u{202e}",
     ] {
         let query = snapshot.analyse_query(question);
-        let signals = snapshot.lexical(&query, &view, 9, &mut scratch);
+        let signals = snapshot.score_lexical(&query, &view, 9, &mut scratch);
         for ordinal in 0..3 {
-            let terms = signals.terms_of(ordinal);
+            let terms = signals.term_mask(ordinal);
             assert!(signals.score(ordinal).is_finite(), "{question:.20}");
             let all = if question == long { 1.0 } else { 0.0 };
             let missed = (signals.coverage(terms) - all).abs();
             assert!(missed < 1e-6, "{question:.20}");
         }
     }
-    // No vectors: everything is unembedded, nothing is near.
-    assert_eq!(snapshot.unembedded(0, 2), [0, 1]);
-    assert_eq!(snapshot.unembedded(1, 1), [1]);
+    // Without vectors every document is unembedded and every cosine is 0.
+    assert_eq!(snapshot.list_unembedded(0, 2), [0, 1]);
+    assert_eq!(snapshot.list_unembedded(1, 1), [1]);
     let mut scores = Vec::new();
-    let query = snapshot.encode(&[1.0, 0.0]).unwrap();
+    let query = snapshot.encode_query(&[1.0, 0.0]).unwrap();
     let all: Vec<u32> = (0..snapshot.len() as u32).collect();
-    snapshot.cosines(&query, &all, &mut scores);
+    snapshot.compute_cosines(&query, &all, &mut scores);
     assert_eq!(scores, [0.0; 3]);
     assert!(snapshot.memory_bytes() > 0);
 }
@@ -310,9 +357,9 @@ fn a_record_is_found_by_its_id() {
     assert_eq!(writer.last().map(|(id, _)| id), Some(doc(7).id));
     assert_eq!(
         (
-            snapshot.session("two"),
-            snapshot.session(""),
-            snapshot.sessions()
+            snapshot.find_session("two"),
+            snapshot.find_session(""),
+            snapshot.session_count()
         ),
         (Some(1), None, 2)
     );

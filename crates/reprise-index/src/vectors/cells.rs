@@ -1,8 +1,8 @@
-//! Layer A: a few hundred centroids in front and, for each, the records nearest to it with their
-//! signs, so that a large memory answers right after opening from a few of these lists.
+//! Cells: a few hundred centroids in the front and, for each, a list of the nearest records with
+//! their signs, so that a large memory is searched right after opening by reading a few lists.
 //!
-//! The writer learns the centroids from a sample (k-means) and gives each record its own, some at a
-//! time. Readers use the saved form alone, until the rest is in memory.
+//! The writer learns the centroids from a sample (k-means) and assigns each record to one, some at
+//! a time. Readers use only the saved form, until the rest is in memory.
 //!
 //! ```text
 //! front: u32 dimensions | u32 documents | u32 even at | u32 cells
@@ -10,82 +10,84 @@
 //!   | u32 sampled | per sampled u32 ordinal | per sampled i8 codes, f32 scale
 //! per list: u64 words of signs, in groups of 8 documents as in a chunk | u32 ordinals | padding
 //! ```
-//! The last list is of the documents that have no cell yet; it is always read. The sample is what
-//! the spread of a question's cosines is taken from, where its rows would be as many reads. Version
-//! 1 has none.
+//! The last list has the documents without a cell; it is always read. The spread of a query's
+//! cosines is computed from the sample, because reading those rows would take as many reads.
+//! Version 1 has no sample.
 
 use std::sync::{Arc, OnceLock};
 
-use reprise_graph::key;
+use reprise_hnsw::rank_key;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::kernels::{LANES, dot};
-use super::query::QueryCodes;
-use super::{CHUNK_DOCUMENTS, Vectors, quantise, signs};
-use crate::codec::{Reader, put_u32};
-use crate::error::{IndexError, Result};
-use crate::growth::CELLS_DOCUMENTS;
-use crate::pages::{self, LeftPart};
+use super::query_codes::QueryCodes;
+use super::sampling::sample_ordinals;
+use super::{CHUNK_DOCUMENTS, QuantisedVectors, quantise, signs};
+use crate::codec::{PartReader, append_u32};
+use crate::error::IndexResult;
+use crate::pages::{self, LazyPart};
 
+/// Number of documents with a vector from which cells are learned, once the store is large enough
+/// for a graph: fewer are scanned in less than a millisecond.
+pub const CELLS_THRESHOLD: usize = 4_096;
 const CELLS: &str = "cells";
 const VERSION: u8 = 2;
-const VERSION_UNSAMPLED: u8 = 1;
-/// Documents whose cosines tell how a question's spread over a large store: so many are in front,
-/// for [`crate::IndexSnapshot::sample`].
-pub const SPREAD: usize = 512;
-/// Documents of one cell, as long as there are not too many cells,
-const DOCUMENTS_MIN: usize = 128;
-/// which are ranked one by one for each question.
-const COUNT_MAX: usize = 1_024;
-/// Sampled documents for one cell, and how often they are grouped anew.
-const SAMPLE: usize = 12;
-const ROUNDS: usize = 4;
-/// Sampled documents that are grouped in the time of one insert into the graph.
-const SAMPLED_A_STEP: usize = 32;
-/// A question reads one document in so many, and no fewer than that.
+/// Number of documents from which the spread of a query's cosines over a large store is estimated.
+/// The front contains so many, for [`crate::IndexSnapshot::sample_cosines`].
+pub const SPREAD_SAMPLE: usize = 512;
+/// Documents per cell, as long as there are no more than [`CELLS_MAX`] cells.
+const CELL_DOCUMENTS_MIN: usize = 128;
+/// Most cells: every query ranks all of them.
+const CELLS_MAX: usize = 1_024;
+/// Sampled documents per cell.
+const SAMPLED_PER_CELL: usize = 12;
+const TRAINING_ROUNDS: usize = 4;
+/// Sampled documents that are assigned in the time of one insert into the graph.
+const SAMPLED_PER_STEP: usize = 32;
+/// A query reads the lists of one document in so many, and of at least [`READ_MIN`] documents.
 const READ_ONE_IN: usize = 12;
 const READ_MIN: usize = 4_096;
-/// "No cell yet".
-const NONE: u16 = u16::MAX;
+/// Cell number of a document without a cell.
+const NO_CELL: u16 = u16::MAX;
 
-/// Codes and scales: of centroids, or of documents.
+/// Codes and scales of centroids or documents.
 #[derive(Debug, Clone)]
-struct Rows {
+struct CodeRows {
     dimensions: usize,
     codes: Vec<i8>,
     scales: Vec<f32>,
 }
 
-impl Rows {
+impl CodeRows {
     fn len(&self) -> usize {
         self.scales.len()
     }
 
-    fn each(&self) -> impl Iterator<Item = (&[i8], f32)> {
+    fn iter(&self) -> impl Iterator<Item = (&[i8], f32)> {
         let codes = self.codes.chunks_exact(self.dimensions.max(1));
         codes.zip(self.scales.iter().copied())
     }
 
-    /// So many of them from a front.
-    fn read(reader: &mut Reader<'_>, count: usize, dimensions: usize) -> Result<Self> {
+    /// Decodes `count` rows of a front.
+    fn decode(reader: &mut PartReader<'_>, count: usize, dimensions: usize) -> IndexResult<Self> {
         let mut rows = Self {
             dimensions,
             codes: Vec::with_capacity(count * dimensions),
             scales: Vec::with_capacity(count),
         };
         for _ in 0..count {
-            let codes = reader.take(dimensions)?;
+            let codes = reader.read_bytes(dimensions)?;
             rows.codes.extend_from_slice(bytemuck::cast_slice(codes));
-            rows.scales.push(f32::from_bits(reader.u32()?));
+            rows.scales.push(f32::from_bits(reader.read_u32()?));
         }
         Ok(rows)
     }
 
-    /// The centroid nearest to a document's codes.
-    fn nearest(&self, codes: &[i8]) -> u16 {
+    /// Finds the centroid nearest to a document's codes.
+    fn find_nearest(&self, codes: &[i8]) -> u16 {
         let near = |(own, scale): (&[i8], f32)| dot(own, codes) as f32 * scale;
         let mut best = (f32::NEG_INFINITY, 0);
-        for (number, near) in (0_u16..).zip(self.each().map(near)) {
+        for (number, near) in (0_u16..).zip(self.iter().map(near)) {
             if near > best.0 {
                 best = (near, number);
             }
@@ -93,10 +95,10 @@ impl Rows {
         best.1
     }
 
-    fn set(&mut self, number: usize, mean: &[f32]) {
+    fn set_mean(&mut self, number: usize, mean: &[f32]) {
         let range = number * self.dimensions..(number + 1) * self.dimensions;
         if let Some(codes) = self.codes.get_mut(range) {
-            // All point equally far, or a cell of long vectors would draw everything in.
+            // Centroids have unit length, or a cell of long vectors would attract everything.
             let length = mean.iter().map(|x| x * x).sum::<f32>().sqrt();
             let unit: Vec<f32> = mean
                 .iter()
@@ -109,24 +111,24 @@ impl Rows {
 
 /// K-means over a sample, some of it at a time.
 #[derive(Debug)]
-struct Training {
+struct CentroidTraining {
     sample: Vec<u32>,
-    centroids: Rows,
-    /// Of each centroid, the sum of what came to it in this round.
+    centroids: CodeRows,
+    /// The sum of the vectors assigned to each centroid in this round.
     sums: Vec<f32>,
     at: usize,
     round: usize,
 }
 
-impl Training {
-    /// Begins with the first of the sample, which is evenly spaced, as centroids.
-    fn begin(vectors: &Vectors) -> Self {
-        let (len, held) = (vectors.len(), vectors.held() as usize);
-        let count = (held / DOCUMENTS_MIN).min(COUNT_MAX);
-        let places = spread(len, count * SAMPLE, held);
+impl CentroidTraining {
+    /// Starts with the first documents of the sample, which is evenly spaced, as centroids.
+    fn new(vectors: &QuantisedVectors) -> Self {
+        let (len, held) = (vectors.len(), vectors.vector_count() as usize);
+        let count = (held / CELL_DOCUMENTS_MIN).min(CELLS_MAX);
+        let places = sample_ordinals(len, count * SAMPLED_PER_CELL, held);
         let sample: Vec<u32> = places.filter(|ordinal| vectors.has(*ordinal)).collect();
         let dimensions = vectors.dimensions();
-        let mut centroids = Rows {
+        let mut centroids = CodeRows {
             dimensions,
             codes: Vec::with_capacity(count * dimensions),
             scales: Vec::with_capacity(count),
@@ -152,17 +154,17 @@ impl Training {
         }
     }
 
-    /// Goes on with up to `budget` of the sample; `true` once nothing is left to do.
-    fn advance(&mut self, vectors: &Vectors, budget: usize) -> bool {
+    /// Processes up to `budget` more documents of the sample; `true` once the training is complete.
+    fn advance(&mut self, vectors: &QuantisedVectors, budget: usize) -> bool {
         let dimensions = self.centroids.dimensions;
         for _ in 0..budget {
-            if self.round == ROUNDS {
+            if self.round == TRAINING_ROUNDS {
                 return true;
             }
             if let Some(ordinal) = self.sample.get(self.at) {
                 self.at += 1;
                 if let Some((codes, scale)) = vectors.row(*ordinal) {
-                    let cell = usize::from(self.centroids.nearest(codes)) * dimensions;
+                    let cell = usize::from(self.centroids.find_nearest(codes)) * dimensions;
                     let sums = self.sums.get_mut(cell..cell + dimensions);
                     for (sum, code) in sums.into_iter().flatten().zip(codes) {
                         *sum += f32::from(*code) * scale;
@@ -171,53 +173,53 @@ impl Training {
                 continue;
             }
             for (number, sum) in self.sums.chunks_exact(dimensions).enumerate() {
-                // A cell that nothing came to stays where it was.
+                // A cell without documents stays where it was.
                 if sum.iter().any(|x| *x != 0.0) {
-                    self.centroids.set(number, sum);
+                    self.centroids.set_mean(number, sum);
                 }
             }
             self.sums.fill(0.0);
             (self.at, self.round) = (0, self.round + 1);
         }
-        self.round == ROUNDS
+        self.round == TRAINING_ROUNDS
     }
 }
 
-/// The writer's side.
+/// The writer's state of the cells.
 #[derive(Debug)]
 pub(crate) struct CellState {
-    /// Documents with a vector from which on there are cells.
-    pub(crate) from: usize,
-    centroids: Option<Arc<Rows>>,
-    training: Option<Training>,
+    /// Number of documents with a vector from which cells are learned.
+    pub(crate) threshold: usize,
+    centroids: Option<Arc<CodeRows>>,
+    training: Option<CentroidTraining>,
     /// The cell of each document.
-    of: Vec<u16>,
-    /// Documents before it have their cell, where they have a vector.
+    cell_of: Vec<u16>,
+    /// All documents before it that have a vector have a cell.
     next: usize,
-    /// Whether every document had its cell once.
+    /// Whether a first pass has given every document a cell.
     is_whole: bool,
-    /// A saved layer, not read yet, and the documents whose vectors changed since.
+    /// A saved layer that is not read yet; `changed` has the documents whose vectors changed since.
     saved: Option<SavedCells>,
-    moved: Vec<u32>,
+    changed: Vec<u32>,
 }
 
 impl Default for CellState {
     fn default() -> Self {
         Self {
-            from: CELLS_DOCUMENTS,
+            threshold: CELLS_THRESHOLD,
             centroids: None,
             training: None,
-            of: Vec::new(),
+            cell_of: Vec::new(),
             next: 0,
             is_whole: false,
             saved: None,
-            moved: Vec::new(),
+            changed: Vec::new(),
         }
     }
 }
 
 impl CellState {
-    pub(crate) fn saved(cells: SavedCells) -> Self {
+    pub(crate) fn from_saved(cells: SavedCells) -> Self {
         Self {
             saved: Some(cells),
             is_whole: true,
@@ -225,77 +227,77 @@ impl CellState {
         }
     }
 
-    /// The same as of now, to be saved by another thread.
+    /// Copies the state as of now, to be saved by another thread.
     pub(crate) fn copy(&self) -> Self {
         Self {
             centroids: self.centroids.clone(),
-            of: self.of.clone(),
+            cell_of: self.cell_of.clone(),
             saved: self.saved.clone(),
-            moved: self.moved.clone(),
+            changed: self.changed.clone(),
             ..Self::default()
         }
     }
 
-    /// For readers, as long as most is in the file.
-    pub(crate) fn left(&self) -> Option<SavedCells> {
+    /// Returns the saved cells for readers, as long as they are not loaded.
+    pub(crate) fn saved_cells(&self) -> Option<SavedCells> {
         self.saved.clone()
     }
 
-    /// Marks a document whose vector arrived, changed or went.
-    pub(crate) fn moved(&mut self, ordinal: u32) {
+    /// Marks a document whose vector was added, changed or removed.
+    pub(crate) fn mark_changed(&mut self, ordinal: u32) {
         if self.saved.is_some() {
-            self.moved.push(ordinal);
+            self.changed.push(ordinal);
         }
-        if let Some(cell) = self.of.get_mut(ordinal as usize) {
-            *cell = NONE;
+        if let Some(cell) = self.cell_of.get_mut(ordinal as usize) {
+            *cell = NO_CELL;
             self.next = self.next.min(ordinal as usize);
         }
     }
 
-    /// Whether a first pass over `vectors`, or its saving, is still to come.
-    pub(crate) fn is_new(&self, vectors: &Vectors) -> bool {
-        !self.is_whole && vectors.held() as usize >= self.from
+    /// Whether the first pass over `vectors` is not complete yet.
+    pub(crate) fn is_incomplete(&self, vectors: &QuantisedVectors) -> bool {
+        !self.is_whole && vectors.vector_count() as usize >= self.threshold
     }
 
-    /// Takes the saved lists into use: who is in which cell.
-    fn settle(&mut self) {
+    /// Loads the cell of each document from the saved lists.
+    fn load_saved(&mut self) {
         let Some(saved) = self.saved.take() else {
             return;
         };
-        (self.of, self.next) = (saved.placed().to_vec(), 0);
+        (self.cell_of, self.next) = (saved.cell_assignments().to_vec(), 0);
         self.centroids = Some(saved.centroids);
-        for ordinal in std::mem::take(&mut self.moved) {
-            self.moved(ordinal);
+        for ordinal in std::mem::take(&mut self.changed) {
+            self.mark_changed(ordinal);
         }
     }
 
-    /// Learns the centroids where there are none, else gives up to `budget` documents their cell.
-    /// Whether that was all.
-    pub(crate) fn advance(&mut self, vectors: &Vectors, budget: usize) -> bool {
-        self.settle();
+    /// Learns the centroids if there are none, else assigns up to `budget` documents to their cell.
+    /// Returns whether nothing is left to do.
+    pub(crate) fn advance(&mut self, vectors: &QuantisedVectors, budget: usize) -> bool {
+        self.load_saved();
         let Some(centroids) = &self.centroids else {
-            if (vectors.held() as usize) < self.from {
+            if (vectors.vector_count() as usize) < self.threshold {
                 return true;
             }
             let training = self
                 .training
-                .get_or_insert_with(|| Training::begin(vectors));
-            if training.advance(vectors, budget.saturating_mul(SAMPLED_A_STEP)) {
+                .get_or_insert_with(|| CentroidTraining::new(vectors));
+            if training.advance(vectors, budget.saturating_mul(SAMPLED_PER_STEP)) {
                 let trained = self.training.take();
                 self.centroids = trained.map(|trained| Arc::new(trained.centroids));
             }
             return false;
         };
-        self.of.resize(vectors.len(), NONE);
+        self.cell_of.resize(vectors.len(), NO_CELL);
         let mut left = budget;
-        while let Some(cell) = self.of.get_mut(self.next) {
-            let row = (*cell == NONE).then(|| vectors.row(self.next as u32));
+        while let Some(cell) = self.cell_of.get_mut(self.next) {
+            let row = (*cell == NO_CELL).then(|| vectors.row(self.next as u32));
             if let Some((codes, _)) = row.flatten().filter(|row| row.1 != 0.0) {
                 if left == 0 {
                     return false;
                 }
                 left -= 1;
-                *cell = centroids.nearest(codes);
+                *cell = centroids.find_nearest(codes);
             }
             self.next += 1;
         }
@@ -303,77 +305,79 @@ impl CellState {
         true
     }
 
-    /// The part to save, with what else is to be known before the rest is read; none where there
-    /// are no centroids.
-    pub(crate) fn part(&mut self, vectors: &Vectors, even_at: u32) -> Option<Vec<u8>> {
-        self.settle();
+    /// Encodes the part to save, with the crossover that must be known before the rest is read;
+    /// `None` without centroids.
+    pub(crate) fn encode_part(
+        &mut self,
+        vectors: &QuantisedVectors,
+        graph_faster_from: u32,
+    ) -> Option<Vec<u8>> {
+        self.load_saved();
         let centroids = self.centroids.as_ref()?;
         let mut lists: Vec<Vec<u32>> = vec![Vec::new(); centroids.len() + 1];
         for ordinal in (0..vectors.len() as u32).filter(|ordinal| vectors.has(*ordinal)) {
-            let cell = self.of.get(ordinal as usize).filter(|cell| **cell != NONE);
+            let cell = self
+                .cell_of
+                .get(ordinal as usize)
+                .filter(|cell| **cell != NO_CELL);
             let list = cell.map_or(centroids.len(), |cell| usize::from(*cell));
             lists.get_mut(list)?.push(ordinal);
         }
         let mut front = Vec::new();
         let [dimensions, documents] = [centroids.dimensions, vectors.len()].map(|n| n as u32);
-        for number in [dimensions, documents, even_at, centroids.len() as u32] {
-            put_u32(&mut front, number);
+        for number in [
+            dimensions,
+            documents,
+            graph_faster_from,
+            centroids.len() as u32,
+        ] {
+            append_u32(&mut front, number);
         }
-        for row in centroids.each() {
-            put_row(&mut front, row);
+        for row in centroids.iter() {
+            append_row(&mut front, row);
         }
         for list in &lists {
-            put_u32(&mut front, list.len() as u32);
+            append_u32(&mut front, list.len() as u32);
         }
         let mut paged = Vec::new();
         for list in &lists {
             let from = paged.len();
-            put_list(&mut paged, list, vectors);
+            append_list(&mut paged, list, vectors);
             let check = xxh3_64(paged.get(from..)?);
             front.extend_from_slice(&check.to_le_bytes());
         }
-        let places = spread(vectors.len(), SPREAD, vectors.held() as usize);
+        let places = sample_ordinals(
+            vectors.len(),
+            SPREAD_SAMPLE,
+            vectors.vector_count() as usize,
+        );
         let row = |at| Some((at, vectors.row(at).filter(|row| row.1 != 0.0)?));
         let sampled: Vec<_> = places.filter_map(row).collect();
-        put_u32(&mut front, sampled.len() as u32);
+        append_u32(&mut front, sampled.len() as u32);
         for (ordinal, _) in &sampled {
-            put_u32(&mut front, *ordinal);
+            append_u32(&mut front, *ordinal);
         }
         for (_, row) in sampled {
-            put_row(&mut front, row);
+            append_row(&mut front, row);
         }
-        Some(pages::write(VERSION, &front, &[&paged]))
+        Some(pages::encode_part(VERSION, &front, &[&paged]))
     }
 }
 
-/// Places `0..len` in an order of which every beginning is evenly spaced: multiples of the golden
-/// ratio. Some come twice and some not at all.
-pub(super) fn evenly(len: usize) -> impl Iterator<Item = usize> {
-    const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
-    let place = move |turn: u64| (u128::from(turn.wrapping_mul(GOLDEN)) * len as u128) >> 64;
-    (0..).map(move |turn| place(turn) as usize)
-}
-
-/// Evenly spaced ordinals below `len`, about `n` of which are among the `held`.
-pub(super) fn spread(len: usize, n: usize, held: usize) -> impl Iterator<Item = u32> {
-    let probes = (n.saturating_mul(len) / held.max(1)).min(len);
-    evenly(len).take(probes).map(|place| place as u32)
-}
-
-fn put_row(out: &mut Vec<u8>, (codes, scale): (&[i8], f32)) {
+fn append_row(out: &mut Vec<u8>, (codes, scale): (&[i8], f32)) {
     out.extend_from_slice(bytemuck::cast_slice(codes));
     out.extend_from_slice(&scale.to_le_bytes());
 }
 
-/// Words of signs, and of all, of a list of so many documents.
-fn list_words(documents: usize, dimensions: usize) -> (usize, usize) {
-    let signs = documents.next_multiple_of(LANES) * signs::words_of(dimensions);
+/// Returns the number of words of the signs, and of the whole list, for so many documents.
+fn list_word_counts(documents: usize, dimensions: usize) -> (usize, usize) {
+    let signs = documents.next_multiple_of(LANES) * signs::words_per_vector(dimensions);
     (signs, signs + documents.div_ceil(2))
 }
 
-fn put_list(out: &mut Vec<u8>, ordinals: &[u32], vectors: &Vectors) {
-    let words = signs::words_of(vectors.dimensions());
-    let (of_signs, all) = list_words(ordinals.len(), vectors.dimensions());
+fn append_list(out: &mut Vec<u8>, ordinals: &[u32], vectors: &QuantisedVectors) {
+    let words = signs::words_per_vector(vectors.dimensions());
+    let (of_signs, all) = list_word_counts(ordinals.len(), vectors.dimensions());
     let mut list = vec![0_u64; all];
     let mut spare = Vec::new();
     for (place, ordinal) in ordinals.iter().enumerate() {
@@ -396,35 +400,35 @@ fn put_list(out: &mut Vec<u8>, ordinals: &[u32], vectors: &Vectors) {
 /// The saved layer: the front in memory, the lists in the file.
 #[derive(Debug, Clone)]
 pub(crate) struct SavedCells {
-    centroids: Arc<Rows>,
+    centroids: Arc<CodeRows>,
     /// Documents when it was saved.
     documents: usize,
-    /// What [`CellState::part`] was given.
-    pub(crate) even_at: u32,
-    lists: Arc<[Place]>,
-    /// Rows of evenly spaced documents; none in a part of version 1.
-    sampled: Arc<(Vec<u32>, Rows)>,
-    part: LeftPart,
-    /// The cell of each document, once somebody has read all lists.
-    placed: Arc<OnceLock<Box<[u16]>>>,
+    /// Store size from which the graph is faster, as passed to [`CellState::encode_part`].
+    pub(crate) graph_faster_from: u32,
+    lists: Arc<[ListPosition]>,
+    /// Ordinals and rows of evenly spaced documents; empty in a part of version 1.
+    sampled: Arc<(Vec<u32>, CodeRows)>,
+    part: LazyPart,
+    /// The cell of each document, filled when all lists are first read.
+    assignments: Arc<OnceLock<Box<[u16]>>>,
 }
 
-/// Where a list stands in the part.
+/// Offset, size and checksum of a list in the part.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct ListPosition {
     at: u64,
     documents: usize,
     check: u64,
 }
 
 /// A list in memory.
-struct List<'a> {
+struct CellList<'a> {
     documents: usize,
     signs: &'a [u64],
     ordinals: &'a [u64],
 }
 
-impl List<'_> {
+impl CellList<'_> {
     fn ordinals(&self) -> impl Iterator<Item = u32> {
         let halves = self
             .ordinals
@@ -435,82 +439,74 @@ impl List<'_> {
 }
 
 impl SavedCells {
-    /// Reads the front and leaves the rest in the file.
-    pub(crate) fn read(part: &LeftPart, dimensions: usize, documents: usize) -> Result<Self> {
-        let (front, version) = match part.front(CELLS, VERSION) {
-            Err(IndexError::Version {
-                got: VERSION_UNSAMPLED,
-                ..
-            }) => (part.front(CELLS, VERSION_UNSAMPLED)?, VERSION_UNSAMPLED),
-            front => (front?, VERSION),
-        };
-        let mut reader = pages::front_reader(CELLS, &front, version)?;
-        let [got, held] = [reader.u32()?, reader.u32()?].map(|number| number as usize);
-        let [even_at, count] = [reader.u32()?, reader.u32()?];
+    /// Reads the front; the lists stay in the file.
+    pub(crate) fn read(part: &LazyPart, dimensions: usize, documents: usize) -> IndexResult<Self> {
+        let front = part.read_front(CELLS, VERSION)?;
+        let mut reader = pages::open_front(CELLS, &front, VERSION)?;
+        let [got, held] = [reader.read_u32()?, reader.read_u32()?].map(|number| number as usize);
+        let [graph_faster_from, count] = [reader.read_u32()?, reader.read_u32()?];
         let count = count as usize;
-        if got != dimensions || held > documents || count > COUNT_MAX {
-            return Err(reader.damaged("a count does not fit"));
+        if got != dimensions || held > documents || count > CELLS_MAX {
+            return Err(reader.damage_error("a count does not fit"));
         }
-        let centroids = Rows::read(&mut reader, count, dimensions)?;
-        let sizes: &[[u8; 4]] = reader.column(count + 1)?;
-        let checks: &[[u8; 8]] = reader.column(count + 1)?;
-        let sampled = match version {
-            VERSION_UNSAMPLED => 0,
-            _ => reader.u32()? as usize,
-        };
+        let centroids = CodeRows::decode(&mut reader, count, dimensions)?;
+        let sizes: &[[u8; 4]] = reader.read_arrays(count + 1)?;
+        let checks: &[[u8; 8]] = reader.read_arrays(count + 1)?;
+        let sampled = reader.read_u32()? as usize;
         if sampled > held {
-            return Err(reader.damaged("a count does not fit"));
+            return Err(reader.damage_error("a count does not fit"));
         }
-        let ordinals: &[[u8; 4]] = reader.column(sampled)?;
+        let ordinals: &[[u8; 4]] = reader.read_arrays(sampled)?;
         let ordinals = ordinals.iter().map(|bytes| u32::from_le_bytes(*bytes));
         let sampled = (
             ordinals.collect(),
-            Rows::read(&mut reader, sampled, dimensions)?,
+            CodeRows::decode(&mut reader, sampled, dimensions)?,
         );
-        reader.end()?;
+        reader.expect_end()?;
         let mut at = front.len() as u64;
         let mut lists = Vec::with_capacity(count + 1);
         for (size, check) in sizes.iter().zip(checks) {
             let documents = u32::from_le_bytes(*size) as usize;
             let check = u64::from_le_bytes(*check);
-            lists.push(Place {
+            lists.push(ListPosition {
                 at,
                 documents,
                 check,
             });
-            at += 8 * list_words(documents, dimensions).1 as u64;
+            at += 8 * list_word_counts(documents, dimensions).1 as u64;
         }
         if at != part.size {
-            return Err(reader.damaged("its length does not fit its counts"));
+            return Err(reader.damage_error("its length does not fit its counts"));
         }
         Ok(Self {
             centroids: Arc::new(centroids),
             documents: held,
-            even_at,
+            graph_faster_from,
             lists: lists.into(),
             sampled: Arc::new(sampled),
             part: part.clone(),
-            placed: Arc::default(),
+            assignments: Arc::default(),
         })
     }
 
-    /// Ordinals and rows of the sample, as they were when it was saved.
-    pub(super) fn sampled(&self) -> impl Iterator<Item = (u32, (&[i8], f32))> {
+    /// Returns ordinals and rows of the sample, as they were when it was saved.
+    pub(super) fn sample_rows(&self) -> impl Iterator<Item = (u32, (&[i8], f32))> {
         let (ordinals, rows) = &*self.sampled;
-        ordinals.iter().copied().zip(rows.each())
+        ordinals.iter().copied().zip(rows.iter())
     }
 
-    pub(crate) fn is_placed(&self) -> bool {
-        self.placed.get().is_some()
+    pub(crate) fn has_assignments(&self) -> bool {
+        self.assignments.get().is_some()
     }
 
-    /// The cell of each document, from the lists. Those of a damaged one find theirs anew.
-    pub(crate) fn placed(&self) -> &[u16] {
-        self.placed.get_or_init(|| {
-            let mut of = vec![NONE; self.documents];
+    /// Returns the cell of each document, read from the lists. Documents of a damaged list have
+    /// none and are assigned again.
+    pub(crate) fn cell_assignments(&self) -> &[u16] {
+        self.assignments.get_or_init(|| {
+            let mut of = vec![NO_CELL; self.documents];
             let mut buffer = Vec::new();
             for number in 0..self.centroids.len() {
-                let Some(list) = self.list(number, &mut buffer) else {
+                let Some(list) = self.read_list(number, &mut buffer) else {
                     continue;
                 };
                 for ordinal in list.ordinals() {
@@ -523,10 +519,10 @@ impl SavedCells {
         })
     }
 
-    /// A list, read into `buffer`; `None` where it is damaged.
-    fn list<'b>(&self, number: usize, buffer: &'b mut Vec<u64>) -> Option<List<'b>> {
+    /// Reads a list into `buffer`; `None` if it is damaged.
+    fn read_list<'b>(&self, number: usize, buffer: &'b mut Vec<u64>) -> Option<CellList<'b>> {
         let place = self.lists.get(number)?;
-        let (of_signs, all) = list_words(place.documents, self.centroids.dimensions);
+        let (of_signs, all) = list_word_counts(place.documents, self.centroids.dimensions);
         buffer.clear();
         buffer.resize(all, 0);
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(buffer);
@@ -537,25 +533,25 @@ impl SavedCells {
             *word = u64::from_le(*word);
         }
         let (signs, ordinals) = buffer.split_at(of_signs);
-        Some(List {
+        Some(CellList {
             documents: place.documents,
             signs,
             ordinals,
         })
     }
 
-    /// Calls `offer` with each document of the nearest lists and its distance by signs, until
-    /// enough of the memory was read.
-    pub(super) fn near(
+    /// Calls `emit` with each document of the nearest lists and its distance by signs, until enough
+    /// documents are read.
+    pub(super) fn search_nearest(
         &self,
         query: &QueryCodes,
         buffer: &mut Vec<u64>,
-        mut offer: impl FnMut(u32, u32),
+        mut emit: impl FnMut(u32, u32),
     ) {
         let near = |(codes, scale): (&[i8], f32)| dot(codes, &query.codes) as f32 * scale;
         let mut nearest: Vec<u64> = (0..)
-            .zip(self.centroids.each().map(near))
-            .map(|(number, near)| key(near, number))
+            .zip(self.centroids.iter().map(near))
+            .map(|(number, near)| rank_key(near, number))
             .collect();
         nearest.sort_unstable_by(|a, b| b.cmp(a));
         let without_cell = self.centroids.len();
@@ -563,14 +559,14 @@ impl SavedCells {
         let mut enough = (self.documents / READ_ONE_IN).max(READ_MIN);
         let mut distances = Vec::new();
         for number in std::iter::once(without_cell).chain(order) {
-            let Some(list) = self.list(number, buffer) else {
+            let Some(list) = self.read_list(number, buffer) else {
                 continue;
             };
             distances.clear();
             distances.resize(list.documents.div_ceil(LANES), [0; LANES]);
-            query.planes.distances(list.signs, &mut distances);
+            query.planes.compute_distances(list.signs, &mut distances);
             for (ordinal, distance) in list.ordinals().zip(distances.as_flattened()) {
-                offer(ordinal, *distance);
+                emit(ordinal, *distance);
             }
             if number != without_cell {
                 enough = enough.saturating_sub(list.documents);

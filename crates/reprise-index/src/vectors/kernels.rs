@@ -6,19 +6,19 @@
 
 use multiversion::multiversion;
 
-/// Documents interleaved word by word.
+/// Number of documents that are interleaved word by word.
 pub(super) const LANES: usize = 8;
 /// Bits per number of the query in the pass over the signs.
 pub(super) const PLANES: usize = 4;
 
-/// For each group of [`LANES`] documents the sum over planes of `2^plane` times the number of bits
-/// in which the document's signs differ from that plane of the query. A group is as many rows as
-/// `query`; row `w` holds word `w` of each of its documents.
+/// Computes for each group of [`LANES`] documents the sum over planes of `2^plane` times the number
+/// of bits in which the document's signs differ from that plane of the query. A group has as many
+/// rows as `query`; row `w` has word `w` of each of its documents.
 #[multiversion(targets(
     "x86_64+avx512f+avx512bw+avx512vl+avx512dq+avx512vpopcntdq+bmi2+popcnt",
     "x86_64+avx2+bmi2+popcnt"
 ))]
-pub(super) fn distances(
+pub(super) fn compute_distances(
     query: &[[u64; PLANES]],
     groups: &[[u64; LANES]],
     out: &mut [[u32; LANES]],
@@ -43,21 +43,21 @@ pub(super) fn distances(
     }
 }
 
-/// One bit per distance that is at most `bar`, 64 distances to a word.
+/// Sets one bit for each distance that is at most `threshold`, 64 distances per word.
 #[multiversion(targets(
     "x86_64+avx512f+avx512bw+avx512vl+avx512dq+bmi2+popcnt",
     "x86_64+avx2+bmi2+popcnt"
 ))]
-pub(super) fn within(distances: &[u32], bar: u32, out: &mut [u64]) {
+pub(super) fn mark_within(distances: &[u32], threshold: u32, out: &mut [u64]) {
     for (distances, word) in distances.chunks(64).zip(out) {
         *word = 0;
         for (bit, distance) in distances.iter().enumerate() {
-            *word |= u64::from(*distance <= bar) << bit;
+            *word |= u64::from(*distance <= threshold) << bit;
         }
     }
 }
 
-/// Inner product of two rows of codes of the same length.
+/// Returns the inner product of two rows of codes of the same length.
 #[multiversion(targets(
     "x86_64+avx512f+avx512bw+avx512vl+avx512dq+avx512vnni+bmi2+popcnt",
     "x86_64+avx2+bmi2+popcnt"
@@ -82,7 +82,7 @@ mod tests {
         group[0][5] = 0b111;
         group[1][6] = u64::MAX;
         let mut out = [[9; LANES]];
-        distances(&query, &group, &mut out);
+        compute_distances(&query, &group, &mut out);
         let zero = 1 + 8 * 3;
         let all = 64 * 15;
         assert_eq!(
@@ -112,9 +112,9 @@ mod tests {
         assert_eq!(dot(&a, &b), plain);
         assert_eq!(dot(&[-128; 4], &[-128; 4]), 4 * 16_384);
         let mut words = [7; 2];
-        within(&[3; 70], 2, &mut words);
+        mark_within(&[3; 70], 2, &mut words);
         assert_eq!(words, [0, 0]);
-        within(&[3; 70], 3, &mut words);
+        mark_within(&[3; 70], 3, &mut words);
         assert_eq!(words, [u64::MAX, 0b11_1111]);
     }
 }

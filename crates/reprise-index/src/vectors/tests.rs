@@ -1,34 +1,34 @@
-//! Codes compared with full precision, and the selection of the best with a full sort.
+//! Compares codes with full precision, and the selection of the best with a full sort.
 
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use reprise_types::{normalize, splitmix};
+use reprise_types::{next_splitmix64, normalize};
 
 use super::*;
 
-use crate::docs::Row;
-use crate::growth::Layers;
-use crate::view::View;
-use crate::world::World;
+use crate::docs::DocRow;
+use crate::graph_state::SearchLayers;
+use crate::live_set::LiveSet;
+use crate::view::IndexView;
 use reprise_types::RecordId;
 
 fn dot(a: &[f32], b: &[f32]) -> f32 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// The best `k` of `vectors`, of which those without one are empty: candidates by code, scored in
-/// full precision.
-fn nearest(
-    index: &Vectors,
+/// Finds the best `k` of `vectors` (an empty one means none): candidates by code, scored in full
+/// precision.
+fn find_nearest(
+    index: &QuantisedVectors,
     query: &[f32],
     (k, candidates): (usize, usize),
-    view: &View,
+    view: &IndexView,
     vectors: &[Vec<f32>],
 ) -> Vec<(u32, f32)> {
-    let (codes, mut scratch) = (index.encode(query).unwrap(), VectorScratch::default());
-    let layers = Layers::default();
-    let found = index.candidates(&codes, candidates, view, &layers, &mut scratch);
+    let (codes, mut scratch) = (index.encode_query(query).unwrap(), VectorScratch::default());
+    let layers = SearchLayers::default();
+    let found = index.search(&codes, candidates, view, &layers, &mut scratch);
     let exact = |(ordinal, _): &(u32, f32)| (*ordinal, dot(query, &vectors[*ordinal as usize]));
     let mut best: Vec<(u32, f32)> = found.iter().map(exact).collect();
     best.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(b.0.cmp(&a.0)));
@@ -36,15 +36,15 @@ fn nearest(
     best
 }
 
-/// `SplitMix64`: seeded, and the same for ever.
-pub(super) struct Random(pub(super) u64);
+/// Seeded random numbers by `SplitMix64`.
+pub(super) struct SeededRandom(pub(super) u64);
 
-impl Random {
+impl SeededRandom {
     fn next(&mut self) -> u64 {
-        splitmix(&mut self.0)
+        next_splitmix64(&mut self.0)
     }
 
-    /// Near enough to a normal deviate: the sum of four uniform ones.
+    /// Returns an approximately normal deviate: the sum of four uniform ones.
     fn normal(&mut self) -> f32 {
         let uniform = |r: &mut Self| (r.next() >> 40) as f32 / (1_u64 << 24) as f32 - 0.5;
         (0..4).map(|_| uniform(self)).sum::<f32>() * 1.732
@@ -57,35 +57,35 @@ impl Random {
     }
 }
 
-pub(super) fn index(vectors: &[Vec<f32>], dimensions: usize) -> Vectors {
-    let mut index = Vectors::new(dimensions);
+pub(super) fn build_index(vectors: &[Vec<f32>], dimensions: usize) -> QuantisedVectors {
+    let mut index = QuantisedVectors::new(dimensions);
     for vector in vectors {
         index.push((!vector.is_empty()).then_some(vector));
     }
     index
 }
 
-pub(super) fn everything(count: usize) -> View {
-    let row = Row {
+pub(super) fn unfiltered_view(count: usize) -> IndexView {
+    let row = DocRow {
         hole: false,
         forgotten_at: crate::docs::NEVER,
-        ..Row::hole(RecordId::from_u128(0))
+        ..DocRow::new_hole(RecordId::from_u128(0))
     };
     let rows = vec![row; count];
-    View::all(Arc::new(World::now(rows.iter())))
+    IndexView::unfiltered(Arc::new(LiveSet::build_present(rows.iter())))
 }
 
-/// The living of `rows` that `admits`.
-pub(super) fn admitting(rows: &[Row], admits: impl Fn(&Row) -> bool) -> View {
-    let world = World::now(rows.iter());
-    let mut admitted = world.live_words.clone();
+/// Creates a view of the live documents of `rows` that `admits` accepts.
+pub(super) fn filtered_view(rows: &[DocRow], admits: impl Fn(&DocRow) -> bool) -> IndexView {
+    let live_set = LiveSet::build_present(rows.iter());
+    let mut admitted = live_set.live_bits.clone();
     for (at, _) in rows.iter().enumerate().filter(|(_, row)| !admits(row)) {
         admitted[at / 64] &= !(1 << (at % 64));
     }
-    View::of(Arc::new(world), admitted)
+    IndexView::from_bits(Arc::new(live_set), admitted)
 }
 
-pub(super) fn exact(query: &[f32], vectors: &[Vec<f32>]) -> Vec<(u32, f32)> {
+pub(super) fn exact_ranking(query: &[f32], vectors: &[Vec<f32>]) -> Vec<(u32, f32)> {
     let mut all: Vec<(u32, f32)> = (0..)
         .zip(vectors)
         .filter(|(_, v)| !v.is_empty())
@@ -95,8 +95,8 @@ pub(super) fn exact(query: &[f32], vectors: &[Vec<f32>]) -> Vec<(u32, f32)> {
     all
 }
 
-fn cosines(index: &Vectors, query: &[f32], out: &mut Vec<f32>) {
-    let query = index.encode(query).unwrap();
+fn compute_cosines(index: &QuantisedVectors, query: &[f32], out: &mut Vec<f32>) {
+    let query = index.encode_query(query).unwrap();
     let all = 0..index.len() as u32;
     out.clear();
     out.extend(all.map(|ordinal| index.cosine(&query, ordinal).unwrap_or(0.0)));
@@ -109,36 +109,36 @@ proptest! {
     fn codes_are_close_and_the_rescored_are_exact(
         seed in any::<u64>(), count in 0_usize..600, dimensions in 1_usize..100, k in 0_usize..20,
     ) {
-        let mut random = Random(seed);
+        let mut random = SeededRandom(seed);
         let mut vectors: Vec<Vec<f32>> = (0..count).map(|_| random.vector(dimensions)).collect();
         for gap in vectors.iter_mut().skip(3).step_by(7) {
             gap.clear();
         }
         let query = random.vector(dimensions);
-        let index = index(&vectors, dimensions);
+        let index = build_index(&vectors, dimensions);
         let mut scores = vec![9.0; 3];
-        cosines(&index, &query, &mut scores);
+        compute_cosines(&index, &query, &mut scores);
         prop_assert_eq!(scores.len(), count);
         for (score, vector) in scores.iter().zip(&vectors) {
             let expected = if vector.is_empty() { 0.0 } else { dot(&query, vector) };
             prop_assert!((score - expected).abs() < 0.02, "{} {}", score, expected);
         }
-        let mut expected = exact(&query, &vectors);
-        // With every document rescored, the answer is the exact one, order and ties included.
-        let got = nearest(&index, &query, (k, count), &everything(count), &vectors);
+        let mut expected = exact_ranking(&query, &vectors);
+        // With every document rescored, the result is exact, including order and ties.
+        let got = find_nearest(&index, &query, (k, count), &unfiltered_view(count), &vectors);
         expected.truncate(k);
         prop_assert_eq!(got, expected);
     }
 }
 
-/// Share of the exact ten that `nearest` finds.
+/// Returns the share of the exact ten that [`find_nearest`] finds.
 fn recall_at_10(vectors: &[Vec<f32>], queries: &[Vec<f32>]) -> f64 {
-    let index = index(vectors, 384);
-    let view = everything(vectors.len());
+    let index = build_index(vectors, 384);
+    let view = unfiltered_view(vectors.len());
     let mut found = 0;
     for query in queries {
-        let expected = exact(query, vectors);
-        let got = nearest(&index, query, (10, 50), &view, vectors);
+        let expected = exact_ranking(query, vectors);
+        let got = find_nearest(&index, query, (10, 50), &view, vectors);
         found += expected[..10].iter().filter(|e| got.contains(e)).count();
     }
     found as f64 / (10 * queries.len()) as f64
@@ -146,7 +146,7 @@ fn recall_at_10(vectors: &[Vec<f32>], queries: &[Vec<f32>]) -> f64 {
 
 #[test]
 fn recall_is_exact_in_practice_on_clusters() {
-    let mut random = Random(1);
+    let mut random = SeededRandom(1);
     let centres: Vec<Vec<f32>> = (0..100).map(|_| random.vector(384)).collect();
     let mut near = |centre: usize| {
         let mut v: Vec<f32> = random
@@ -165,8 +165,8 @@ fn recall_is_exact_in_practice_on_clusters() {
 
 #[test]
 fn recall_is_exact_in_practice_on_latent_data() {
-    let mut random = Random(2);
-    // Text embeddings live near a space of few dimensions.
+    let mut random = SeededRandom(2);
+    // Text embeddings are close to a space of few dimensions.
     let basis: Vec<Vec<f32>> = (0..24).map(|_| random.vector(384)).collect();
     let mut latent = |_| {
         let mut v = random
@@ -190,25 +190,27 @@ fn recall_is_exact_in_practice_on_latent_data() {
 
 #[test]
 fn only_the_admitted_are_near() {
-    let mut random = Random(3);
+    let mut random = SeededRandom(3);
     let mut vectors: Vec<Vec<f32>> = (0..4_000).map(|_| random.vector(48)).collect();
     vectors[9].clear();
-    let index = index(&vectors, 48);
-    let row = Row {
+    let index = build_index(&vectors, 48);
+    let row = DocRow {
         hole: false,
         forgotten_at: crate::docs::NEVER,
-        ..Row::hole(RecordId::from_u128(0))
+        ..DocRow::new_hole(RecordId::from_u128(0))
     };
-    let rows: Vec<Row> = (0..4_000_u32).map(|terms| Row { terms, ..row }).collect();
+    let rows: Vec<DocRow> = (0..4_000_u32)
+        .map(|terms| DocRow { terms, ..row })
+        .collect();
     let query = random.vector(48);
     // Enough documents for the pass over the signs, and few enough to skip it.
     for every in [2, 100] {
-        let view = admitting(&rows, |row| row.terms % every == 1);
-        let mut expected = exact(&query, &vectors);
+        let view = filtered_view(&rows, |row| row.terms % every == 1);
+        let mut expected = exact_ranking(&query, &vectors);
         expected.retain(|(ordinal, _)| ordinal % every == 1);
         expected.truncate(20);
         assert_eq!(
-            nearest(&index, &query, (20, 160), &view, &vectors),
+            find_nearest(&index, &query, (20, 160), &view, &vectors),
             expected
         );
     }
@@ -216,13 +218,19 @@ fn only_the_admitted_are_near() {
 
 #[test]
 fn signs_follow_the_codes_they_are_made_from() {
-    let mut random = Random(4);
+    let mut random = SeededRandom(4);
     let mut vectors: Vec<Vec<f32>> = (0..3_000).map(|_| random.vector(64)).collect();
-    let mut live = index(&vectors, 64);
+    let mut live = build_index(&vectors, 64);
     let before = live.clone();
     let query = random.vector(64);
-    let near = |index: &Vectors, vectors: &[Vec<f32>]| {
-        nearest(index, &query, (5, 40), &everything(index.len()), vectors)
+    let near = |index: &QuantisedVectors, vectors: &[Vec<f32>]| {
+        find_nearest(
+            index,
+            &query,
+            (5, 40),
+            &unfiltered_view(index.len()),
+            vectors,
+        )
     };
     let first = near(&before, &vectors);
     // The query itself replaces one vector and is appended as another.
@@ -253,7 +261,7 @@ fn codes_round_half_to_even() {
 
 #[test]
 fn what_cannot_be_coded_counts_as_no_vector() {
-    let mut index = Vectors::new(2);
+    let mut index = QuantisedVectors::new(2);
     for bad in [
         &[f32::NAN, 1.0][..],
         &[f32::INFINITY, 0.0],
@@ -269,19 +277,19 @@ fn what_cannot_be_coded_counts_as_no_vector() {
         [false, false, false, false, false, true, false]
     );
     let mut scores = Vec::new();
-    assert!(index.encode(&[f32::NAN, 0.0]).is_none());
-    cosines(&index, &[0.6, 0.8], &mut scores);
+    assert!(index.encode_query(&[f32::NAN, 0.0]).is_none());
+    compute_cosines(&index, &[0.6, 0.8], &mut scores);
     assert!((scores[5] - 1.0).abs() < 0.02 && scores[..5].iter().all(|s| *s == 0.0));
     index.set(5, Some(&[f32::NAN, 0.0]));
     assert!(!index.has(5));
     index.set(0, Some(&[1.0, 0.0]));
     assert!(index.has(0));
     index.set(99, Some(&[1.0, 0.0]));
-    assert!(index.encode(&[1.0]).is_none());
-    let view = everything(6);
-    let near = |k| nearest(&index, &[1.0, 0.0], k, &view, &[vec![1.0, 0.0]]);
+    assert!(index.encode_query(&[1.0]).is_none());
+    let view = unfiltered_view(6);
+    let near = |k| find_nearest(&index, &[1.0, 0.0], k, &view, &[vec![1.0, 0.0]]);
     assert_eq!(near((0, 0)), []);
     index.set(5, None);
-    let near = |k| nearest(&index, &[1.0, 0.0], k, &view, &[vec![1.0, 0.0]]);
+    let near = |k| find_nearest(&index, &[1.0, 0.0], k, &view, &[vec![1.0, 0.0]]);
     assert_eq!(near((9, usize::MAX)), [(0, 1.0)]);
 }

@@ -1,16 +1,16 @@
 //! Irregular English forms, which no suffix rule stems: `bought` is a form of `buy`.
 
-/// The base form of `lower`; `lower` itself where it is not irregular.
+/// Returns the base form of `lower`; `lower` itself if it is not irregular.
 pub(super) fn base_form(lower: &str) -> &str {
-    FORMS
+    IRREGULAR_FORMS
         .binary_search_by_key(&lower, |form| form.0)
         .ok()
-        .and_then(|at| FORMS.get(at))
+        .and_then(|at| IRREGULAR_FORMS.get(at))
         .map_or(lower, |form| form.1)
 }
 
 /// Form and word, sorted by form.
-const FORMS: [(&str, &str); 143] = [
+const IRREGULAR_FORMS: [(&str, &str); 143] = [
     ("ate", "eat"),
     ("became", "become"),
     ("began", "begin"),
@@ -162,8 +162,8 @@ mod tests {
 
     #[test]
     fn forms_are_sorted_and_lead_to_their_word_in_one_step() {
-        assert!(FORMS.is_sorted_by(|a, b| a.0 < b.0));
-        for (form, word) in FORMS {
+        assert!(IRREGULAR_FORMS.is_sorted_by(|a, b| a.0 < b.0));
+        for (form, word) in IRREGULAR_FORMS {
             assert_ne!(form, word);
             assert_eq!(base_form(form), word);
             assert_eq!(base_form(word), word, "{form} needs two steps");

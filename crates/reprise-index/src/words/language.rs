@@ -1,8 +1,8 @@
-//! What a text is written in, and what that makes of a word: stop words, stems, folded accents.
+//! Detects the language of a text and analyses its words: stop words, stems, folded accents.
 //!
-//! A script tells its language; of those in Latin letters a text's function words do, which are its
-//! stop words anyway. A short technical note has too few letters for statistics of letters, and
-//! none of these words makes it English.
+//! The script reveals some languages. Those in Latin letters are detected by function words, which
+//! are stop words anyway: a short technical note has too few letters for letter statistics, and
+//! without any of these words it counts as English.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -11,14 +11,14 @@ use std::sync::LazyLock;
 use rust_stemmers::{Algorithm, Stemmer};
 use unicode_normalization::UnicodeNormalization;
 
-use super::scan::{Piece, is_han, is_mark, pieces};
+use super::scan::{Piece, for_each_piece, is_han, is_mark};
 
-/// Bytes of a text by which its language is told.
-const LOOK_BYTES: usize = 1500;
-/// Different function words that tell a text's language.
+/// Leading bytes of a text from which its language is detected.
+const SCANNED_BYTES_MAX: usize = 1500;
+/// Fewest different function words that identify a text's language.
 const DISTINCT_MIN: u32 = 2;
-/// Languages in Latin letters beside English.
-const OF_LATIN: usize = 13;
+/// Number of languages in Latin letters other than English.
+const LATIN_COUNT: usize = 13;
 
 /// A language that texts are analysed in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,8 +53,8 @@ use Language::{
     Turkish,
 };
 
-/// Each with its code (ISO 639-1) and what stems its words.
-const ALL: [(Language, &str, Option<Algorithm>); 22] = [
+/// Every language with its code (ISO 639-1) and its stemmer.
+const LANGUAGES: [(Language, &str, Option<Algorithm>); 22] = [
     (English, "en", Some(Algorithm::English)),
     (Danish, "da", Some(Algorithm::Danish)),
     (German, "de", Some(Algorithm::German)),
@@ -79,25 +79,25 @@ const ALL: [(Language, &str, Option<Algorithm>); 22] = [
     (Thai, "th", None),
 ];
 
-/// Function words, a language in each line; a `~` marks one that is an English word, too, and tells
-/// nothing.
-const LISTS: &str = include_str!("stop_words.txt");
+/// Function words, one language per line; a `~` marks a word that is English, too, and so does not
+/// identify the language.
+const STOP_WORD_LISTS: &str = include_str!("stop_words.txt");
 
-/// Which languages have a word for a stop word, and of which it tells: a bit for each, by number.
-/// Words are looked up without accents.
+/// For each word, bitmaps of the languages of which it is a stop word, and of those that it
+/// identifies. Words are looked up without accents.
 static STOP_WORDS: LazyLock<HashMap<String, (u32, u32)>> = LazyLock::new(|| {
     let mut all: HashMap<String, (u32, u32)> = HashMap::new();
-    for line in LISTS.lines() {
+    for line in STOP_WORD_LISTS.lines() {
         let mut words = line.split(' ');
-        let Some(language) = words.next().and_then(Language::of_code) else {
+        let Some(language) = words.next().and_then(Language::from_code) else {
             continue;
         };
         for word in words {
             let bare = word.trim_start_matches('~');
-            let key = folded(bare).into_owned();
+            let key = fold_accents(bare).into_owned();
             let (stops, tells) = all.entry(key.clone()).or_default();
             *stops |= language.bit();
-            let is_ambiguous = bare != word || bare.len() == 1 || super::is_stop_word(&key);
+            let is_ambiguous = bare != word || bare.len() == 1 || super::is_english_stop_word(&key);
             *tells |= if is_ambiguous { 0 } else { language.bit() };
         }
     }
@@ -105,63 +105,63 @@ static STOP_WORDS: LazyLock<HashMap<String, (u32, u32)>> = LazyLock::new(|| {
 });
 
 impl Language {
-    /// Its code in ISO 639-1.
+    /// Returns its code in ISO 639-1.
     pub fn code(self) -> &'static str {
         self.entry().1
     }
 
-    pub fn of_code(code: &str) -> Option<Self> {
-        let found = ALL.iter().find(|(_, known, _)| *known == code);
+    pub fn from_code(code: &str) -> Option<Self> {
+        let found = LANGUAGES.iter().find(|(_, known, _)| *known == code);
         found.map(|(language, ..)| *language)
     }
 
     fn entry(self) -> &'static (Self, &'static str, Option<Algorithm>) {
-        &ALL[self as usize % ALL.len()]
+        &LANGUAGES[self as usize % LANGUAGES.len()]
     }
 
     fn bit(self) -> u32 {
         1 << self as u32
     }
 
-    /// Whether the words of a text have forms in it beside the English ones: it shares its letters.
+    /// Whether it uses Latin letters, so that words get its forms in addition to the English ones.
     pub(super) fn is_latin(self) -> bool {
-        (1..=OF_LATIN).contains(&(self as usize))
+        (1..=LATIN_COUNT).contains(&(self as usize))
     }
 
-    /// Whether it writes several words in one.
-    pub(super) fn joins_words(self) -> bool {
+    /// Whether it joins several words into one.
+    pub(super) fn has_compound_words(self) -> bool {
         matches!(self, German | Dutch | Danish | Swedish | Norwegian)
     }
 
-    /// The language of a text that was kept.
-    pub(crate) fn of(text: &str) -> Self {
-        Self::told(text, DISTINCT_MIN, u32::MAX)
+    /// Detects the language of a stored text.
+    pub(crate) fn detect(text: &str) -> Self {
+        Self::detect_among(text, DISTINCT_MIN, u32::MAX)
     }
 
-    /// The language of a question, among `held`: one word that is of no other may tell it.
-    pub(super) fn of_question(text: &str, held: &[Self]) -> Self {
+    /// Detects the language of a query among `held`: one identifying word is enough.
+    pub(super) fn detect_query(text: &str, held: &[Self]) -> Self {
         let held = held.iter().fold(0, |bits, language| bits | language.bit());
         if held == 0 {
             return English;
         }
-        Self::told(text, 1, held)
+        Self::detect_among(text, 1, held)
     }
 
-    fn told(text: &str, distinct_min: u32, among: u32) -> Self {
-        let text = &text[..text.floor_char_boundary(LOOK_BYTES)];
-        if let Some(language) = by_script(text) {
+    fn detect_among(text: &str, distinct_min: u32, among: u32) -> Self {
+        let text = &text[..text.floor_char_boundary(SCANNED_BYTES_MAX)];
+        if let Some(language) = detect_script(text) {
             return language;
         }
-        let mut counts = [Counts::default(); OF_LATIN + 1];
+        let mut counts = [StopWordCounts::default(); LATIN_COUNT + 1];
         let mut seen: Vec<&str> = Vec::new();
         let mut english = 0;
-        pieces(text, |piece| {
+        for_each_piece(text, |piece| {
             let Piece::Word { word, .. } = piece else {
                 return;
             };
-            let is_english = super::is_stop_word(&word.to_ascii_lowercase());
+            let is_english = super::is_english_stop_word(&word.to_ascii_lowercase());
             english += u32::from(is_english);
-            let Some(&(stops, tells)) = STOP_WORDS.get(&*folded(&word.to_lowercase())) else {
+            let Some(&(stops, tells)) = STOP_WORDS.get(&*fold_accents(&word.to_lowercase())) else {
                 return;
             };
             let is_new = !seen.contains(&word);
@@ -174,7 +174,7 @@ impl Language {
             }
         });
         let mut best = (0, English);
-        for ((language, ..), counts) in ALL.iter().zip(counts) {
+        for ((language, ..), counts) in LANGUAGES.iter().zip(counts) {
             let is_told = counts.distinct >= distinct_min
                 && counts.words + counts.shared > english
                 && language.bit() & among != 0;
@@ -185,34 +185,36 @@ impl Language {
         best.1
     }
 
-    /// Whether a word, in small letters, carries no meaning of its own in it.
+    /// Whether a word in lower case is a stop word of this language.
     pub(super) fn is_stop_word(self, lower: &str) -> bool {
-        let found = STOP_WORDS.get(&*folded(lower));
+        let found = STOP_WORDS.get(&*fold_accents(lower));
         found.is_some_and(|(stops, _)| stops & self.bit() != 0)
     }
 
-    /// The stems of a word in small letters, accents folded; the second is what it would be for
-    /// somebody who writes no accents.
-    pub(super) fn stems(self, lower: &str) -> (String, Option<String>) {
+    /// Returns the stem of a word in lower case, with accents folded, and the stem that it has when
+    /// written without accents.
+    pub(super) fn stem_variants(self, lower: &str) -> (String, Option<String>) {
         let Some(algorithm) = self.entry().2 else {
             return (lower.to_owned(), None);
         };
         let stemmer = Stemmer::create(algorithm);
         let spelled = match self {
-            German => german(lower),
+            German => restore_umlauts(lower),
             Russian => lower.replace('\u{451}', "\u{435}").into(),
             _ => Cow::Borrowed(lower),
         };
-        let stem = folded(&stemmer.stem(&spelled)).into_owned();
-        let bare = match folded(lower) {
-            Cow::Owned(bare) if self.is_latin() => Some(folded(&stemmer.stem(&bare)).into_owned()),
+        let stem = fold_accents(&stemmer.stem(&spelled)).into_owned();
+        let bare = match fold_accents(lower) {
+            Cow::Owned(bare) if self.is_latin() => {
+                Some(fold_accents(&stemmer.stem(&bare)).into_owned())
+            }
             _ => None,
         };
         (stem, bare)
     }
 
-    /// The language of a word that is not in Latin letters.
-    pub(super) fn of_word(word: &str) -> Option<Self> {
+    /// Detects the language of a word that is not in Latin letters.
+    pub(super) fn detect_word_script(word: &str) -> Option<Self> {
         word.chars().find_map(|c| match c {
             '\u{370}'..='\u{3ff}' | '\u{1f00}'..='\u{1fff}' => Some(Greek),
             '\u{400}'..='\u{52f}' => Some(Russian),
@@ -223,22 +225,22 @@ impl Language {
     }
 }
 
-/// Function words of one language in a text.
+/// Counts of one language's function words in a text.
 #[derive(Debug, Clone, Copy, Default)]
-struct Counts {
-    /// Those that tell it, and how many different ones.
+struct StopWordCounts {
+    /// Words that identify it; `distinct` counts the different ones.
     words: u32,
     distinct: u32,
-    /// English ones that it has, too.
+    /// English function words that it has, too.
     shared: u32,
 }
 
-/// The language of a text most of whose letters are not Latin.
-fn by_script(text: &str) -> Option<Language> {
+/// Detects the language of a text with mostly non-Latin letters.
+fn detect_script(text: &str) -> Option<Language> {
     if text.is_ascii() {
         return None;
     }
-    let (mut latin, mut others, mut kana) = (0, [0_u32; ALL.len()], 0);
+    let (mut latin, mut others, mut kana) = (0, [0_u32; LANGUAGES.len()], 0);
     let mut buffer = [0; 4];
     for c in text.chars().filter(|c| c.is_alphabetic()) {
         let language = match c {
@@ -246,10 +248,10 @@ fn by_script(text: &str) -> Option<Language> {
                 kana += 1;
                 Some(Japanese)
             }
-            '\u{ac00}'..='\u{d7af}' => Some(Korean),
+            '\u{1100}'..='\u{11ff}' | '\u{ac00}'..='\u{d7af}' => Some(Korean),
             '\u{e00}'..='\u{e7f}' => Some(Thai),
             c if is_han(c) => Some(Chinese),
-            c => Language::of_word(c.encode_utf8(&mut buffer)),
+            c => Language::detect_word_script(c.encode_utf8(&mut buffer)),
         };
         match language {
             Some(language) => others[language as usize] += 1,
@@ -260,14 +262,17 @@ fn by_script(text: &str) -> Option<Language> {
         let han = std::mem::take(&mut others[Chinese as usize]);
         others[Japanese as usize] += han;
     }
-    let most = others.iter().zip(ALL).max_by_key(|(count, _)| **count);
-    // A word of these scripts has fewer letters than a Latin one, and names of code are Latin.
+    let most = others
+        .iter()
+        .zip(LANGUAGES)
+        .max_by_key(|(count, _)| **count);
+    // A word of these scripts has fewer letters than a Latin one, and code names are Latin.
     let most = most.filter(|(count, _)| **count * 3 > latin && **count > 0);
     most.map(|(_, (language, ..))| language)
 }
 
-/// German as people write it who have no umlauts on their keyboard.
-fn german(lower: &str) -> Cow<'_, str> {
+/// Restores German umlauts that are written as `ae`, `oe` and `ue`.
+fn restore_umlauts(lower: &str) -> Cow<'_, str> {
     if !["ae", "oe", "ue"].iter().any(|pair| lower.contains(pair)) {
         return Cow::Borrowed(lower);
     }
@@ -293,8 +298,8 @@ fn german(lower: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Latin and Greek letters without their accents.
-pub(super) fn folded(text: &str) -> Cow<'_, str> {
+/// Removes the accents of Latin and Greek letters.
+pub(super) fn fold_accents(text: &str) -> Cow<'_, str> {
     if text.is_ascii()
         || text
             .chars()

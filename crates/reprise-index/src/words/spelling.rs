@@ -1,106 +1,109 @@
-//! Words that are spelled like one that no text holds: found in a sorted dictionary without a look
-//! at those that begin otherwise.
+//! Finds words that are spelled like an unknown one in a sorted dictionary, without reading the
+//! words that begin differently.
 
 use std::collections::BTreeSet;
 
-use super::language::folded;
+use super::language::fold_accents;
 
-/// Letters of a word, at least, that is looked up one edit away, and two; of one that begins like a
-/// name for two.
-const ONE_FROM: usize = 5;
-const TWO_FROM: usize = 7;
-const TWO_OF_NAME_FROM: usize = 9;
+/// Fewest letters of a word that is looked up one edit away.
+const ONE_EDIT_LETTERS_MIN: usize = 5;
+const TWO_EDITS_LETTERS_MIN: usize = 7;
+const NAME_TWO_EDITS_LETTERS_MIN: usize = 9;
 const LETTERS_MAX: usize = 24;
-/// Letters of an ending, at most, and of a stem, at least, where the slip may be in the ending.
+/// Most letters of an ending that may contain the typing error.
 const ENDING_MAX: usize = 6;
 const STEM_MIN: usize = 4;
 
-/// One word, and the keys found so far that are fewest edits away: a letter too many, one missing,
-/// another one, two swapped.
+/// One word, and the keys found so far that are the fewest edits away. An edit is a letter too
+/// many, one missing, one replaced, or two swapped.
 #[derive(Debug)]
-pub(crate) struct Near {
+pub(crate) struct SpellingMatcher {
     typed: Vec<char>,
-    /// Edits, at most.
-    most: usize,
-    found: Vec<String>,
-    /// The key looked at last, and the edits between each beginning of it and each of the word.
+    /// Most edits of a match.
+    edits_max: usize,
+    matches: BTreeSet<String>,
+    /// The key visited last; `edit_rows` has the edits between each prefix of it and of the word.
     key: Vec<char>,
-    rows: Vec<Vec<usize>>,
+    edit_rows: Vec<Vec<usize>>,
 }
 
-impl Near {
-    /// `None` of a word that is too short or too long for it.
-    pub(crate) fn of(word: &str) -> Option<Self> {
+impl SpellingMatcher {
+    /// Creates a matcher; `None` for a word that is too short or too long.
+    pub(crate) fn new(word: &str) -> Option<Self> {
         let lower = word.to_lowercase();
-        let typed: Vec<char> = folded(&lower).chars().collect();
+        let typed: Vec<char> = fold_accents(&lower).chars().collect();
         let is_name = word.starts_with(char::is_uppercase);
-        let two_from = if is_name { TWO_OF_NAME_FROM } else { TWO_FROM };
-        let most = match typed.len() {
-            letters if !(ONE_FROM..=LETTERS_MAX).contains(&letters) => return None,
+        let two_from = if is_name {
+            NAME_TWO_EDITS_LETTERS_MIN
+        } else {
+            TWO_EDITS_LETTERS_MIN
+        };
+        let edits_max = match typed.len() {
+            letters if !(ONE_EDIT_LETTERS_MIN..=LETTERS_MAX).contains(&letters) => return None,
             letters => 1 + usize::from(letters >= two_from),
         };
         Some(Self {
-            rows: vec![(0..=typed.len()).collect()],
+            edit_rows: vec![(0..=typed.len()).collect()],
             typed,
-            most,
-            found: Vec::new(),
+            edits_max,
+            matches: BTreeSet::new(),
             key: Vec::new(),
         })
     }
 
-    /// How keys begin that may be near: as the word does, or with its second letter.
-    pub(crate) fn beginnings(&self) -> BTreeSet<String> {
+    /// Returns the first letters that a similar key may have: the first or second of the word.
+    pub(crate) fn first_letters(&self) -> BTreeSet<String> {
         self.typed.iter().take(2).map(ToString::to_string).collect()
     }
 
-    /// Looks at a key; `is_key_of` tells whether it is one of a word's. Returns how many of its
-    /// bytes no near key begins with; 0 where the next one may be near.
-    pub(crate) fn look(&mut self, key: &str, is_key_of: impl Fn(&str, &str) -> bool) -> usize {
+    /// Compares a key with the word; `is_key_of` says whether a key belongs to a word. Returns the
+    /// length in bytes of a prefix that no similar key begins with; 0 if the next key may match.
+    pub(crate) fn visit_key(&mut self, key: &str, is_key_of: impl Fn(&str, &str) -> bool) -> usize {
         let same = key
             .chars()
             .zip(&self.key)
             .take_while(|(one, other)| one == *other);
         let same = same.count();
         self.key.truncate(same);
-        self.rows.truncate(same + 1);
+        self.edit_rows.truncate(same + 1);
         let mut bytes = key.chars().take(same).map(char::len_utf8).sum::<usize>();
         for letter in key.chars().skip(same) {
             bytes += letter.len_utf8();
-            if !self.step(letter) {
+            if !self.push_letter(letter) {
                 self.key.pop();
-                self.rows.pop();
+                self.edit_rows.pop();
                 return bytes;
             }
         }
         if let Some(edits) = self
-            .edits(key, is_key_of)
-            .filter(|edits| *edits <= self.most)
+            .edit_distance(key, is_key_of)
+            .filter(|edits| *edits <= self.edits_max)
         {
-            if edits < self.most {
-                self.found.clear();
-                self.most = edits;
+            if edits < self.edits_max {
+                self.matches.clear();
+                self.edits_max = edits;
             }
-            self.found.push(key.to_owned());
+            self.matches.insert(key.to_owned());
         }
         0
     }
 
-    /// The nearest keys.
-    pub(crate) fn found(self) -> Vec<String> {
-        self.found
+    /// Returns the most similar keys.
+    pub(crate) fn into_matches(self) -> Vec<String> {
+        self.matches.into_iter().collect()
     }
 
-    /// Adds a letter of the key; `false` where no key that begins so can be near.
-    fn step(&mut self, letter: char) -> bool {
-        let [.., last] = self.rows.as_slice() else {
+    /// Adds a letter of the key; `false` if no key with this prefix can be similar.
+    fn push_letter(&mut self, letter: char) -> bool {
+        let [.., last] = self.edit_rows.as_slice() else {
             return false;
         };
         let older = self
-            .rows
+            .edit_rows
             .len()
             .checked_sub(2)
-            .and_then(|at| self.rows.get(at));
-        let mut row = vec![self.rows.len()];
+            .and_then(|at| self.edit_rows.get(at));
+        let mut row = vec![self.edit_rows.len()];
         for (at, typed) in self.typed.iter().enumerate() {
             let mut edits = (last[at] + usize::from(letter != *typed))
                 .min(last[at + 1] + 1)
@@ -114,15 +117,15 @@ impl Near {
             }
             row.push(edits);
         }
-        let is_near = row.iter().any(|edits| *edits <= self.most);
+        let is_near = row.iter().any(|edits| *edits <= self.edits_max);
         self.key.push(letter);
-        self.rows.push(row);
+        self.edit_rows.push(row);
         is_near
     }
 
-    /// The edits between the word and a key, or a word that has the key with the same ending.
-    fn edits(&self, key: &str, is_key_of: impl Fn(&str, &str) -> bool) -> Option<usize> {
-        let row = self.rows.last()?;
+    /// Returns the edits between the word and a key, or a word of that key with the same ending.
+    fn edit_distance(&self, key: &str, is_key_of: impl Fn(&str, &str) -> bool) -> Option<usize> {
+        let row = self.edit_rows.last()?;
         let mut best = row.last().copied()?;
         if self.key.len() < STEM_MIN {
             return Some(best);
@@ -134,14 +137,14 @@ impl Near {
             .skip(from)
             .take(self.typed.len() - from)
         {
-            if *edits >= best || *edits > self.most {
+            if *edits >= best || *edits > self.edits_max {
                 continue;
             }
             let ending: String = self.typed.iter().skip(at).collect();
             if is_key_of(&format!("{key}{ending}"), key) {
                 best = *edits;
             } else if *edits == 0 && best > 1 {
-                let mut slips = one_away(&ending).into_iter();
+                let mut slips = endings_one_edit_away(&ending).into_iter();
                 if slips.any(|ending| is_key_of(&format!("{key}{ending}"), key)) {
                     best = 1;
                 }
@@ -151,8 +154,8 @@ impl Near {
     }
 }
 
-/// The endings one edit away.
-fn one_away(ending: &str) -> BTreeSet<String> {
+/// Returns all endings that are one edit away.
+fn endings_one_edit_away(ending: &str) -> BTreeSet<String> {
     let letters: Vec<char> = ending.chars().collect();
     let mut found = BTreeSet::new();
     for at in 0..=letters.len() {
@@ -177,16 +180,16 @@ fn one_away(ending: &str) -> BTreeSet<String> {
 mod tests {
     use super::*;
 
-    fn near(word: &str, keys: &[&str]) -> Vec<String> {
-        let mut near = Near::of(word).unwrap();
+    fn match_keys(word: &str, keys: &[&str]) -> Vec<String> {
+        let mut matcher = SpellingMatcher::new(word).unwrap();
         let mut past = String::new();
         for key in keys {
             if past.is_empty() || !key.starts_with(&past) {
-                let bytes = near.look(key, |word, key| word == format!("{key}ation"));
+                let bytes = matcher.visit_key(key, |word, key| word == format!("{key}ation"));
                 past = key[..bytes].to_owned();
             }
         }
-        near.found()
+        matcher.into_matches()
     }
 
     #[test]
@@ -194,12 +197,12 @@ mod tests {
         let keys = [
             "cafe", "coff", "coffe", "coffin", "configur", "conflict", "confu",
         ];
-        assert_eq!(near("cofffe", &keys), ["coffe"]);
-        assert_eq!(near("ocffe", &keys), ["coffe"]);
-        assert_eq!(near("configuratoin", &keys), ["configur"]);
-        assert_eq!(near("confgiuration", &keys), ["configur"]);
-        assert_eq!(near("conflcit", &keys), ["conflict"]);
-        assert_eq!(near("balance", &keys), [""; 0]);
-        assert!(Near::of("cafe").is_none());
+        assert_eq!(match_keys("cofffe", &keys), ["coffe"]);
+        assert_eq!(match_keys("ocffe", &keys), ["coffe"]);
+        assert_eq!(match_keys("configuratoin", &keys), ["configur"]);
+        assert_eq!(match_keys("confgiuration", &keys), ["configur"]);
+        assert_eq!(match_keys("conflcit", &keys), ["conflict"]);
+        assert_eq!(match_keys("balance", &keys), [""; 0]);
+        assert!(SpellingMatcher::new("cafe").is_none());
     }
 }

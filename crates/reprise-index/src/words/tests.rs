@@ -1,11 +1,11 @@
-//! What the analyser makes of text.
+//! The terms that the analyser makes of texts and queries.
 
 use super::*;
 
 fn stems(text: &str) -> Vec<String> {
     let mut all = Vec::new();
-    let reading = Reading::of_text(Language::of(text));
-    terms(text, &reading, |term| all.push(term.key.to_owned()));
+    let reading = AnalyserConfig::for_text(Language::detect(text));
+    for_each_term(text, &reading, |term| all.push(term.key.to_owned()));
     all
 }
 
@@ -23,7 +23,7 @@ fn contractions_leave_no_crumbs() {
         stems("I'm sure it\u{2019}s Bob's, they'd don't"),
         ["sure", "bob", "don"]
     );
-    // The same letters standing alone are words.
+    // These letters are words when they are separate.
     assert_eq!(stems("plan d t"), ["plan", "d", "t"]);
 }
 
@@ -43,7 +43,7 @@ fn other_scripts_are_findable() {
         ["\u{732b}", "\u{5728}", "\u{732b}\u{5728}", "kyoto"]
     );
     assert_eq!(stems("\u{732b}"), ["\u{732b}"]);
-    // A Korean word in pairs, so that what is joined to it does not hide it.
+    // A Korean word is split into pairs, so that a joined particle does not hide it.
     let (server, of_server) = ("\u{c11c}\u{bc84}", "\u{c11c}\u{bc84}\u{b97c}");
     assert!(stems(of_server).contains(&server.to_owned()));
     // Composed and decomposed accents, and none, are one word.
@@ -58,6 +58,21 @@ fn other_scripts_are_findable() {
         stems("\u{1f600}\u{1f680} go!!"),
         ["\u{1f600}", "\u{1f680}", "go"]
     );
+}
+
+#[test]
+fn a_letter_that_is_written_in_two_ways_is_one() {
+    let parts = |text: &str| text.nfd().collect::<String>();
+    let korean = "\u{bc30}\u{d3ec} \u{c804}\u{c5d0} \u{bc31}\u{c5c5}\u{c744}";
+    let kana = "\u{30d0}\u{30c3}\u{30af}\u{30a2}\u{30c3}\u{30d7} \u{304c}\u{304e}";
+    for text in [korean, kana, "Caf\u{e9} \u{dc}bung"] {
+        assert_ne!(parts(text), text);
+        assert_eq!(stems(&parts(text)), stems(text), "{text}");
+    }
+    assert_eq!(stems("o\u{fb03}ce \u{fb02}oor"), stems("office floor"));
+    assert_eq!(stems("\u{1d41d}eploy"), stems("deploy"));
+    assert_eq!(stems("STRA\u{1e9e}E"), stems("stra\u{df}e"));
+    assert_eq!(stems("\u{130}stanbul"), stems("istanbul"));
 }
 
 #[test]
@@ -110,14 +125,14 @@ fn each_language_has_its_own_stems() {
             Language::English,
         ),
     ] {
-        assert_eq!(Language::of(text), language, "{text}");
+        assert_eq!(Language::detect(text), language, "{text}");
     }
 }
 
-/// Whether a question finds a text by one of its words, in a store that holds `held`.
+/// Whether a query finds a text by one of its words, in a store with the languages `held`.
 fn finds(question: &str, text: &str, held: &[Language]) -> bool {
     let own: BTreeSet<String> = stems(text).into_iter().collect();
-    let asked = query(question, held).terms;
+    let asked = analyse_query(question, held).terms;
     asked.iter().any(|term| {
         let mut keys = std::iter::once(&term.stem).chain(&term.forms);
         keys.any(|key| own.contains(key))
@@ -139,9 +154,9 @@ fn a_question_is_read_in_every_language_of_the_store() {
         "without accents"
     );
     assert!(finds("servidor", spanish, &[Language::Spanish]));
-    // Stop words of the question's language are left out; they are words in English.
+    // Stop words of the query's language are removed; in English they are words.
     let words = |question: &str, held: &[Language]| {
-        let terms = query(question, held).terms.into_iter();
+        let terms = analyse_query(question, held).terms.into_iter();
         terms.map(|term| term.surface).collect::<Vec<_>>()
     };
     assert_eq!(
@@ -155,11 +170,11 @@ fn a_question_is_read_in_every_language_of_the_store() {
 #[test]
 fn what_a_text_is_taken_for_hides_it_from_no_english_question() {
     let text = "Deploying the caches was faster; universities' queries die in an RPCServer, cafes";
-    let english: Vec<QueryTerm> = query(text, &[]).terms;
+    let english: Vec<QueryTerm> = analyse_query(text, &[]).terms;
     let of = |language| {
         let mut keys = Vec::new();
-        terms(text, &Reading::of_text(language), |term| {
-            if term.role == Role::Word {
+        for_each_term(text, &AnalyserConfig::for_text(language), |term| {
+            if term.role == TermRole::Word {
                 keys.push(term.key.to_owned());
             }
         });
@@ -175,26 +190,26 @@ fn what_a_text_is_taken_for_hides_it_from_no_english_question() {
 #[test]
 fn joined_words_are_taken_apart_into_what_the_store_holds() {
     let held = |known: &'static [&'static str]| move |key: &str| known.contains(&key);
-    let parts = |word: &str, known| held_parts(word, &[Language::German], held(known));
+    let parts = |word: &str, known| split_compound(word, &[Language::German], held(known));
     let both = Some(["sicher".to_owned(), "lauf".to_owned()]);
     assert_eq!(parts("Sicherungslauf", &["sicher", "lauf"]), both);
     assert_eq!(parts("Sicherungslauf", &["sicher"]), None);
     assert_eq!(parts("Lauf", &["lauf"]), None);
-    assert_eq!(held_parts("Sicherungslauf", &[], |_| true), None);
+    assert_eq!(split_compound("Sicherungslauf", &[], |_| true), None);
 }
 
 proptest::proptest! {
     #[test]
     fn no_text_is_too_strange(text in r"(\PC|[\u{e4}\u{f6}\u{df}a-z]|[\u{430}-\u{44f}]|[\u{621}-\u{64a}]){0,40}") {
         for number in 0..22_u8 {
-            let language = ALL_CODES.split(' ').nth(usize::from(number)).and_then(Language::of_code);
+            let language = ALL_CODES.split(' ').nth(usize::from(number)).and_then(Language::from_code);
             let language = language.unwrap();
-            language.stems(&text.to_lowercase());
-            terms(&text, &Reading::of_text(language), |term| {
+            language.stem_variants(&text.to_lowercase());
+            for_each_term(&text, &AnalyserConfig::for_text(language), |term| {
                 assert!(!term.key.is_empty() && term.key.len() <= TERM_BYTES_MAX);
                 assert!(text.contains(term.surface));
             });
-            query(&text, &[language]);
+            analyse_query(&text, &[language]);
         }
     }
 }
@@ -211,7 +226,7 @@ fn blobs_are_cut_not_exploded() {
 
 #[test]
 fn a_question_counts_its_repetitions_and_keeps_its_spelling() {
-    let query = query("Running, ran; runs the RACE", &[]);
+    let query = analyse_query("Running, ran; runs the RACE", &[]);
     let seen: Vec<_> = query
         .terms
         .iter()
@@ -222,7 +237,7 @@ fn a_question_counts_its_repetitions_and_keeps_its_spelling() {
 
 #[test]
 fn an_endless_question_is_cut() {
-    let query = query(&"\u{e9}tude ".repeat(100_000), &[]);
+    let query = analyse_query(&"\u{e9}tude ".repeat(100_000), &[]);
     assert_eq!(query.terms.len(), 2);
     let bytes: usize = query.terms.iter().map(|t| t.count as usize * 7).sum();
     assert!(bytes <= QUERY_BYTES_MAX + 7, "{bytes}");
@@ -233,7 +248,7 @@ fn words_are_found_in_every_form_and_identifiers_whole_or_in_part() {
     let text = "It races; the authModule raced on caf\u{e9} RACE day.";
     let found = |words: &[&str]| {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        let ranges = word_ranges(text, &words);
+        let ranges = find_ranges_of_words(text, &words);
         ranges.into_iter().map(|r| &text[r]).collect::<Vec<_>>()
     };
     assert_eq!(found(&["racing"]), ["races", "raced", "RACE"]);

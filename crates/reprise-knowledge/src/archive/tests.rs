@@ -5,7 +5,7 @@ use std::sync::Arc;
 use chrono::{DateTime, Duration, Utc};
 use reprise_engine::{EngineOptions, ForgetSelector};
 use reprise_store::RealDisk;
-use reprise_tests::lacks;
+use reprise_tests::assert_lacks;
 use reprise_types::{MemoryKind, MemorySource, NewRecord, WriteOutcome};
 
 use super::*;
@@ -14,7 +14,7 @@ fn now() -> DateTime<Utc> {
     DateTime::from_timestamp(1_768_000_000, 123_456_000).unwrap()
 }
 
-fn empty(folder: &tempfile::TempDir, name: &str) -> Engine {
+fn open_empty_engine(folder: &tempfile::TempDir, name: &str) -> Engine {
     let mut options = EngineOptions::new(8, 7, now());
     options.create = true;
     Engine::open(Arc::new(RealDisk), &folder.path().join(name), &options)
@@ -23,7 +23,7 @@ fn empty(folder: &tempfile::TempDir, name: &str) -> Engine {
 }
 
 /// The visible part as a face prints it, in short.
-fn line(record: &MemoryRecord) -> Value {
+fn visible_line(record: &MemoryRecord) -> Value {
     let mut value = json!(record);
     for name in ["embedding", "embedding_space", "content_hash", "visibility"] {
         value.as_object_mut().unwrap().remove(name);
@@ -31,25 +31,26 @@ fn line(record: &MemoryRecord) -> Value {
     value
 }
 
-fn written(record: &MemoryRecord, beside: &Beside) -> Value {
-    let mut line = line(record);
-    line[ARCHIVE] = json!(beside);
+fn archive_line(record: &MemoryRecord, section: &ArchiveSection) -> Value {
+    let mut line = visible_line(record);
+    line[ARCHIVE] = json!(section);
     line
 }
 
-fn lines(engine: &Engine) -> Vec<Value> {
+fn export_lines(engine: &Engine) -> Vec<Value> {
     let mut lines = Vec::new();
     let stays = |record: &MemoryRecord| record.tags.iter().any(|tag| tag == "sensitive");
-    let held_back = tell::<EngineError>(engine, &line, &stays, &mut |record, beside| {
-        lines.push(written(record, beside));
-        Ok(())
-    });
+    let held_back =
+        export_archive::<EngineError>(engine, &visible_line, &stays, &mut |record, section| {
+            lines.push(archive_line(record, section));
+            Ok(())
+        });
     assert_eq!(held_back.unwrap(), 1);
     lines
 }
 
-fn lived(folder: &tempfile::TempDir) -> (Engine, Vec<RecordId>) {
-    let mut engine = empty(folder, "a.rvf");
+fn engine_with_history(folder: &tempfile::TempDir) -> (Engine, Vec<RecordId>) {
+    let mut engine = open_empty_engine(folder, "a.rvf");
     let record = |text: &str, name: &str| {
         let mut record = NewRecord::new(text, MemorySource::UserInput, MemoryKind::Finding);
         record.external_ids = vec![ExternalId::new(ExternalId::BATCH, name)];
@@ -79,7 +80,7 @@ fn lived(folder: &tempfile::TempDir) -> (Engine, Vec<RecordId>) {
     later.supersedes = Some(ids[0]);
     let at = now() + Duration::seconds(1);
     engine.observe(vec![later], None, at).unwrap();
-    engine.tag(ids[1], &["new".to_owned()], at).unwrap();
+    engine.set_tags(ids[1], &["new".to_owned()], at).unwrap();
     engine.link(ids[1], ids[2], "because_of", at).unwrap();
     engine.link(ids[1], ids[3], "because_of", at).unwrap();
     engine
@@ -91,41 +92,46 @@ fn lived(folder: &tempfile::TempDir) -> (Engine, Vec<RecordId>) {
 #[test]
 fn what_is_read_back_is_what_was_told() {
     let folder = tempfile::tempdir().unwrap();
-    let (engine, ids) = lived(&folder);
-    let first = lines(&engine);
+    let (engine, ids) = engine_with_history(&folder);
+    let first = export_lines(&engine);
     assert_eq!(first.len(), 3, "a line for each live record that may leave");
     let text = serde_json::to_string(&first).unwrap();
-    lacks!(text, "nobody else's", "gone");
+    assert_lacks!(text, "nobody else's", "gone");
     assert_eq!(
         first[0]["tags"],
         json!(["new"]),
         "a line says what is so now"
     );
-    let archive = Archive::of(serde_json::from_str::<Vec<Value>>(&text).unwrap()).unwrap();
-    assert_eq!(archive.joints().len(), 1);
-    let mut made = empty(&folder, "b.rvf");
-    made.retell(archive.told).unwrap();
+    let archive = Archive::from_lines(serde_json::from_str::<Vec<Value>>(&text).unwrap()).unwrap();
+    assert_eq!(archive.list_live_links().len(), 1);
+    let mut made = open_empty_engine(&folder, "b.rvf");
+    made.import_log(archive.log).unwrap();
     let (own, other) = (made.snapshot(), engine.snapshot());
     assert_eq!(own.links(ids[1])[0].relation, "because_of");
-    assert_eq!(own.versions(own.current(ids[0]).unwrap()).len(), 2);
+    assert_eq!(
+        own.version_history(own.current_version(ids[0]).unwrap())
+            .len(),
+        2
+    );
     assert_eq!(
         own.get(ids[2]).unwrap().unwrap(),
         other.get(ids[2]).unwrap().unwrap()
     );
     let mut second = Vec::new();
-    let stayed = tell::<EngineError>(&made, &line, &|_| false, &mut |record, beside| {
-        second.push(written(record, beside));
-        Ok(())
-    });
+    let stayed =
+        export_archive::<EngineError>(&made, &visible_line, &|_| false, &mut |record, section| {
+            second.push(archive_line(record, section));
+            Ok(())
+        });
     assert_eq!((stayed.unwrap(), second), (0, first));
 }
 
 #[test]
 fn an_export_that_was_cut_or_joined_is_one_sentence() {
     let folder = tempfile::tempdir().unwrap();
-    let (engine, _) = lived(&folder);
-    let lines = lines(&engine);
-    let refused = |lines: Vec<Value>| Archive::of(lines).unwrap_err();
+    let (engine, _) = engine_with_history(&folder);
+    let lines = export_lines(&engine);
+    let refused = |lines: Vec<Value>| Archive::from_lines(lines).unwrap_err();
     assert!(refused(lines[..2].to_vec()).contains("cut"));
     assert!(refused(lines[1..].to_vec()).contains("says to have 3 lines and has 2"));
     assert!(refused([lines.clone(), lines.clone()].concat()).contains("goes on after line 3"));

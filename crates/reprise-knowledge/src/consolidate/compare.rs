@@ -1,31 +1,32 @@
-//! What two records are to each other, and what a memory knew before a record came.
+//! Compares two records, and finds what a memory already knows about a new record.
 
-use reprise_engine::AlikeScratch;
+use reprise_engine::SimilarityScratch;
 
-use super::entry::Entry;
-use super::judge::{Judgement, judge};
-use super::planner::alike_to;
+use super::entry::ComparisonEntry;
+use super::judge::{Judgement, judge_statements};
 use crate::prelude::*;
 
-/// Least cosine of two texts that are merged, where both have a vector: words that agree in a text
-/// whose meaning does not are a doubt.
+/// Most records with which a new one is compared: those with the most similar words.
+const SIMILAR_MAX: usize = 32;
+/// Least cosine of two texts that are merged, if both have a vector; below it, texts with the same
+/// words wait for a review.
 const COSINE_MIN: f32 = 0.8;
 
-/// Two records, and what is with them.
+/// Two records, and how they are related.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Pair {
-    /// The older first.
+pub struct RelatedPair {
+    /// Their ids, the older first.
     pub pair: [RecordId; 2],
-    /// The one that happened later.
+    /// The record that happened later.
     pub newest: RecordId,
     pub why: String,
 }
 
-/// Pairs by their ids, the older first.
-pub(super) type Pairs = BTreeMap<[RecordId; 2], Pair>;
+/// Pairs by their ids, the older id first.
+pub(super) type PairMap = BTreeMap<[RecordId; 2], RelatedPair>;
 
-impl Pair {
-    pub(super) fn of(one: &Entry, other: &Entry, why: &str) -> Self {
+impl RelatedPair {
+    pub(super) fn of(one: &ComparisonEntry, other: &ComparisonEntry, why: &str) -> Self {
         let (older, newer) = if (one.at, one.id) <= (other.at, other.id) {
             (one, other)
         } else {
@@ -39,95 +40,163 @@ impl Pair {
     }
 }
 
-/// Two records that have to do with each other.
+/// How two records are related.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Related {
-    /// One is enough, where they [`agree`].
+pub(super) enum PairRelation {
+    /// They say the same; one is enough if they [`have_similar_meaning`].
     Same,
-    /// A person has to look at them.
-    Doubt(Pair),
+    /// They are alike, and a person has to decide.
+    Doubt(RelatedPair),
     /// They cannot both hold.
-    Contrary(Pair),
+    Contradiction(RelatedPair),
 }
 
-/// `None` where the two have nothing to do with each other, or somebody said so.
-pub(super) fn compare(memory: &Snapshot, one: &Entry, other: &Entry) -> Option<Related> {
-    if one.scope != other.scope || one.form != other.form {
+/// Compares two entries; `None` if they are unrelated, or somebody marked them as distinct.
+pub(super) fn compare_entries(
+    memory: &Snapshot,
+    one: &ComparisonEntry,
+    other: &ComparisonEntry,
+) -> Option<PairRelation> {
+    if one.scope != other.scope || one.knowledge_type != other.knowledge_type {
         return None;
     }
     let judgement = if one.is_copy_of(other) {
         Judgement::Same
     } else {
-        judge((&one.text, &one.facts), (&other.text, &other.facts))
+        judge_statements(&one.facts, &other.facts)
     };
-    let pair = |why: &str| Pair::of(one, other, why);
+    let pair = |why: &str| RelatedPair::of(one, other, why);
     let related = match judgement {
-        Judgement::Other => return None,
-        Judgement::Contrary(why) => Related::Contrary(pair(&why)),
-        Judgement::Doubt(why) => Related::Doubt(pair(&why)),
+        Judgement::Unrelated => return None,
+        Judgement::Contradiction(why) => PairRelation::Contradiction(pair(&why)),
+        Judgement::Doubt(why) => PairRelation::Doubt(pair(&why)),
         Judgement::Same if !one.is_tagged_like(other) => {
-            Related::Doubt(pair("they say the same under different tags"))
+            PairRelation::Doubt(pair("they say the same under different tags"))
         }
-        Judgement::Same => Related::Same,
+        Judgement::Same => PairRelation::Same,
     };
-    (!memory.are_apart(one.id, other.id)).then_some(related)
+    (!memory.are_distinct(one.id, other.id)).then_some(related)
 }
 
-/// Whether the meaning of two texts does not speak against their words: asked whenever it counts,
-/// because a vector may come late and be replaced.
-pub(super) fn agree(memory: &Snapshot, one: RecordId, other: RecordId) -> bool {
-    let cosine = memory.cosine_of(one, other);
+/// Whether the vectors of two texts allow a merge. It is asked whenever it counts, because a vector
+/// may come late and be replaced.
+pub(super) fn have_similar_meaning(memory: &Snapshot, one: RecordId, other: RecordId) -> bool {
+    let cosine = memory.cosine_between(one, other);
     cosine.is_none_or(|cosine| cosine >= COSINE_MIN)
 }
 
-/// What live records are to each other, each read once.
-pub(super) fn related(
+/// Finds how the records of each pair are related, reading each live record once.
+pub(super) fn find_pair_relations(
     memory: &Snapshot,
     pairs: BTreeSet<[RecordId; 2]>,
-) -> Vec<([RecordId; 2], Related)> {
-    let mut entries: BTreeMap<RecordId, Option<Entry>> = BTreeMap::new();
+) -> Vec<([RecordId; 2], PairRelation)> {
+    let mut entries: BTreeMap<RecordId, Option<ComparisonEntry>> = BTreeMap::new();
     for id in pairs.iter().flatten() {
-        let read = || Entry::of(memory.get(*id)?.ok()?);
+        let read = || ComparisonEntry::of(memory.get(*id)?.ok()?);
         entries.entry(*id).or_insert_with(read);
     }
     let entry = |id: &RecordId| entries.get(id)?.as_ref();
     let related = pairs.into_iter().filter_map(|[one, other]| {
-        let found = compare(memory, entry(&one)?, entry(&other)?)?;
+        let found = compare_entries(memory, entry(&one)?, entry(&other)?)?;
         Some(([one, other], found))
     });
     related.collect()
 }
 
-/// Records that are told of one.
+/// Most records that are returned for one.
 const TOLD_MAX: usize = 3;
 
-/// A record that has to do with a new one.
+/// A record that is a duplicate of a new one, contradicts it, or is similar.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Known {
+pub struct KnownMatch {
     pub id: RecordId,
-    /// Why both cannot hold; `None` where it says the same.
+    /// Why both cannot hold.
     pub contrary: Option<String>,
+    /// Why it is only similar; it says the same if neither is there.
+    pub similar: Option<String>,
 }
 
-/// The live records that say the same as this one, or the contrary, the most alike first. Of what
-/// kind they are, and under which tags, does not count: a lesson may be known from an episode.
-pub fn known(memory: &Snapshot, id: RecordId) -> Vec<Known> {
+/// Finds the live records that say the same as this one, contradict it or are similar, the most
+/// alike first. Kinds and tags are ignored: a lesson may be known from an episode.
+pub fn find_known_matches(memory: &Snapshot, id: RecordId) -> Vec<KnownMatch> {
+    let own = memory.get(id).and_then(Result::ok);
+    let own = own.map_or_else(BTreeSet::new, |record| collect_numbers(&record.text));
+    let known = find_related(memory, id).into_iter();
+    let known = known.filter_map(|(other, relation)| {
+        let numbers = collect_numbers(&other.text);
+        let other = other.id;
+        let (contrary, similar) = match relation {
+            Some(PairRelation::Same) if have_similar_meaning(memory, id, other) => (None, None),
+            Some(PairRelation::Same) => (None, Some("it has the same words".to_owned())),
+            Some(PairRelation::Contradiction(pair)) => (Some(pair.why), None),
+            // One pull request is not another.
+            Some(PairRelation::Doubt(_)) | None if numbers != own => return None,
+            Some(PairRelation::Doubt(pair)) => (None, Some(pair.why)),
+            None if memory.are_distinct(id, other) => return None,
+            None if memory.cosine_between(id, other)? >= COSINE_MIN => {
+                (None, Some("it is close in meaning".to_owned()))
+            }
+            None => return None,
+        };
+        Some(KnownMatch {
+            id: other,
+            contrary,
+            similar,
+        })
+    });
+    let mut known: Vec<KnownMatch> = known.collect();
+    known.sort_by_key(|known| known.similar.is_some());
+    known.truncate(TOLD_MAX);
+    known
+}
+
+/// Collects the words of a text that have a digit.
+fn collect_numbers(text: &str) -> BTreeSet<String> {
+    let words = text.split(|c: char| !c.is_alphanumeric());
+    let numbers = words.filter(|word| word.contains(|c: char| c.is_numeric()));
+    numbers.map(str::to_lowercase).collect()
+}
+
+/// Finds the live records that contradict this one, a pair each, the older first. Kinds and tags
+/// are ignored.
+pub fn find_contradictions(memory: &Snapshot, id: RecordId) -> Vec<(RecordId, RecordId)> {
+    let contrary = find_related(memory, id).into_iter();
+    let contrary = contrary.filter_map(|(_, relation)| match relation {
+        Some(PairRelation::Contradiction(found)) => Some(found.pair.into()),
+        _ => None,
+    });
+    contrary.collect()
+}
+
+/// Finds the records with the most similar words, best first.
+pub(super) fn find_similar_entries(
+    memory: &Snapshot,
+    entry: &ComparisonEntry,
+    scratch: &mut SimilarityScratch,
+) -> Vec<ComparisonEntry> {
+    let found = memory.find_similar(&entry.text, SIMILAR_MAX, scratch);
+    let others = found.iter().filter_map(|(place, _)| {
+        let record = memory.live_record_at(*place)?.ok()?;
+        ComparisonEntry::of(record).filter(|other| other.id != entry.id)
+    });
+    others.collect()
+}
+
+/// Finds the live records of the same scope with similar words, and how they are related to this
+/// one, whatever their kinds and tags.
+fn find_related(memory: &Snapshot, id: RecordId) -> Vec<(ComparisonEntry, Option<PairRelation>)> {
     let record = memory.get(id).and_then(Result::ok);
-    let Some(entry) = record.and_then(Entry::of) else {
+    let Some(entry) = record.and_then(ComparisonEntry::of) else {
         return Vec::new();
     };
-    let others = alike_to(memory, &entry, &mut AlikeScratch::default()).into_iter();
-    let known = others.filter_map(|mut other| {
-        other.form.clone_from(&entry.form);
+    let others =
+        find_similar_entries(memory, &entry, &mut SimilarityScratch::default()).into_iter();
+    let others = others.filter(|other| other.scope == entry.scope);
+    let related = others.map(|mut other| {
+        other.knowledge_type.clone_from(&entry.knowledge_type);
         other.tags.clone_from(&entry.tags);
-        let contrary = match compare(memory, &entry, &other)? {
-            Related::Same if !agree(memory, id, other.id) => return None,
-            Related::Same => None,
-            Related::Contrary(pair) => Some(pair.why),
-            Related::Doubt(_) => return None,
-        };
-        let id = other.id;
-        Some(Known { id, contrary })
+        let relation = compare_entries(memory, &entry, &other);
+        (other, relation)
     });
-    known.take(TOLD_MAX).collect()
+    related.collect()
 }

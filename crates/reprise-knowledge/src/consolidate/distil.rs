@@ -1,23 +1,23 @@
-//! What recurs, told once: a record that says it in words that stand in its sources, and cites
-//! them. No text is made up.
+//! Summarises what recurs in one record, in words of its sources, which it cites. No text is made
+//! up.
 
-use reprise_engine::Retired;
+use reprise_engine::Retirement;
 use reprise_types::MemoryFilter;
 
 use crate::prelude::*;
 
-/// Sessions in which something was said, from which on it recurs.
+/// Fewest sessions in which a recurring text was said.
 const SESSIONS_MIN: usize = 3;
-/// Records that one cites.
+/// Most records that a summary cites.
 const SOURCES_MAX: usize = 64;
-/// The word in `details` by which they are known.
+/// Type of such a record in its `details`.
 const TYPE: &str = "distilled";
 
-/// A record to be made of others.
+/// A summary that will be written as a record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Distillate {
     pub text: String,
-    /// What it is made of, oldest first.
+    /// Its sources, the oldest first.
     pub sources: Vec<RecordId>,
     #[serde(skip)]
     tags: Vec<String>,
@@ -25,38 +25,42 @@ pub struct Distillate {
     at: DateTime<Utc>,
 }
 
-/// One of the records that say the same.
+/// One of the records that say the same, as a source of their summary.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Source {
+pub(super) struct DistilSource {
     pub(super) id: RecordId,
     pub(super) session: String,
     pub(super) at: DateTime<Utc>,
 }
 
 impl Distillate {
-    /// Of records that say `text`; `None` where that is no habit.
-    pub(super) fn of_same(text: &str, tags: &BTreeSet<String>, said: &[Source]) -> Option<Self> {
-        let sessions = said.iter().map(|source| source.session.as_str());
+    /// Builds the summary of records that say `text`; `None` if too few sessions said it.
+    pub(super) fn from_repetitions(
+        text: &str,
+        tags: &BTreeSet<String>,
+        repetitions: &[DistilSource],
+    ) -> Option<Self> {
+        let sessions = repetitions.iter().map(|source| source.session.as_str());
         let sessions: BTreeSet<&str> = sessions.filter(|session| !session.is_empty()).collect();
         if sessions.len() < SESSIONS_MIN {
             return None;
         }
-        let times: BTreeSet<DateTime<Utc>> = said.iter().map(|source| source.at).collect();
+        let times: BTreeSet<DateTime<Utc>> = repetitions.iter().map(|source| source.at).collect();
         let (first, last) = (times.first()?, times.last()?);
         let day = |at: &DateTime<Utc>| at.format("%Y-%m-%d").to_string();
         let text = format!(
             "{}\n(said {} times in {} sessions, {} to {})",
             text.trim_end(),
-            said.len(),
+            repetitions.len(),
             sessions.len(),
             day(first),
             day(last)
         );
-        let sources = said.iter().map(|source| source.id);
-        Some(Self::of(text, sources, tags, *last))
+        let sources = repetitions.iter().map(|source| source.id);
+        Some(Self::new(text, sources, tags, *last))
     }
 
-    pub(super) fn of(
+    pub(super) fn new(
         text: String,
         sources: impl Iterator<Item = RecordId>,
         tags: &BTreeSet<String>,
@@ -73,15 +77,15 @@ impl Distillate {
         }
     }
 
-    /// What it is called before it is kept.
+    /// Returns the external id under which it is written.
     pub fn name(&self) -> String {
         let sources: Vec<String> = self.sources.iter().map(RecordId::to_string).collect();
         format!("{TYPE} {}", hex_id(&[&sources.join(":")]))
     }
 
-    /// The record that is to be kept; of the same sources there is one only, also of those put
-    /// away.
-    pub(super) fn record(&self) -> NewRecord {
+    /// Converts it into a new record. Its id depends on its sources only, so that no second one is
+    /// written, even if the first was retired.
+    pub(super) fn to_record(&self) -> NewRecord {
         let sources: Vec<String> = self.sources.iter().map(RecordId::to_string).collect();
         let mut record = NewRecord::new(
             self.text.clone(),
@@ -97,40 +101,43 @@ impl Distillate {
     }
 }
 
-/// Whether a record was made of others.
+/// Whether a record is a summary of others.
 pub(super) fn is_distilled(record: &MemoryRecord) -> bool {
-    typed(record, TYPE).is_some()
+    details_of_type(record, TYPE).is_some()
 }
 
-/// The records that others were made of, also those that were withdrawn since.
-pub(super) fn cited(memory: &Snapshot) -> BTreeSet<RecordId> {
+/// Returns the records that summaries cite, withdrawn summaries included.
+pub(super) fn collect_cited_records(memory: &Snapshot) -> BTreeSet<RecordId> {
     let filter = MemoryFilter {
         kinds: Some(vec![MemoryKind::Pattern]),
         ..MemoryFilter::default()
     };
-    let retired = memory.ever_retired().into_iter();
-    let withdrawn = retired.filter_map(|one| memory.version(one.gone)?.ok());
-    let all = memory.matching(&filter).into_iter().chain(withdrawn);
+    let retired = memory.list_all_retirements().into_iter();
+    let withdrawn = retired.filter_map(|one| memory.get_stored(one.retired)?.ok());
+    let all = memory
+        .list_matching_records(&filter)
+        .into_iter()
+        .chain(withdrawn);
     let mut cited = BTreeSet::new();
     for record in all {
-        let from = typed(&record, TYPE).and_then(|details| details.get("from"));
-        cited.extend(texts(from).filter_map(|id| id.parse::<RecordId>().ok()));
+        let from = details_of_type(&record, TYPE).and_then(|details| details.get("from"));
+        cited.extend(list_texts(from).filter_map(|id| id.parse::<RecordId>().ok()));
     }
     cited
 }
 
-/// The records that were made of others and answer, with the instant of each.
-pub(super) fn made(memory: &Snapshot) -> BTreeMap<RecordId, i64> {
-    let linked = memory.distilled().into_iter();
+/// Returns the live summaries, each with the instant at which it was written, in microseconds.
+pub(super) fn collect_distilled_records(memory: &Snapshot) -> BTreeMap<RecordId, i64> {
+    let linked = memory.list_distilled_record_ids().into_iter();
     let made = linked.filter_map(|id| memory.get(id)?.ok());
     made.filter(is_distilled)
         .map(|record| (record.id, record.known_at.timestamp_micros()))
         .collect()
 }
 
-/// When a record was made of others that was withdrawn and still is.
-pub(super) fn withdrawn(memory: &Snapshot, one: &Retired) -> Option<i64> {
-    let record = memory.version(one.gone)?.ok()?;
+/// Returns when a withdrawn summary was written; `None` for any other record.
+pub(super) fn withdrawn_distillate_time(memory: &Snapshot, one: &Retirement) -> Option<i64> {
+    let record = memory.get_stored(one.retired)?.ok()?;
     let holds = is_distilled(&record) && one.undone_micros.is_none();
     holds.then(|| record.known_at.timestamp_micros())
 }

@@ -1,8 +1,8 @@
-//! One record, as far as tending compares it; what it is about, and when its time is over.
+//! Prepares a record for comparison, and tells when it has expired.
 
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
-use reprise_engine::alike_pairs;
+use reprise_engine::find_similar_pairs;
 use reprise_types::Retention;
 
 use super::distil::is_distilled;
@@ -10,43 +10,43 @@ use super::facts::Facts;
 use super::judge::ALIKE_MIN;
 use crate::prelude::*;
 
-/// Longest text that is compared word by word; longer ones are the same only where every byte is.
+/// Longest text that is compared word by word; longer texts are duplicates only byte by byte.
 const COMPARED_BYTES_MAX: usize = 2_000;
-/// Words of a text that is a thing to know; less is an answer.
+/// Fewest words of a statement; a shorter text is a mere answer such as "ok".
 const WORDS_MIN: usize = 3;
 
-/// One record, as far as it is compared.
+/// A record as it is compared with others.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct ComparisonEntry {
     pub(super) id: RecordId,
     pub(super) text: String,
     pub(super) facts: Facts,
-    /// Only records of one scope are compared.
+    /// Project and people that it belongs to; only records of one scope are compared.
     pub(super) scope: String,
-    /// The kind of knowledge; of two kinds each may say the same in its own way.
-    pub(super) form: String,
+    /// Type of knowledge; only records of one type are compared.
+    pub(super) knowledge_type: String,
     pub(super) tags: BTreeSet<String>,
     pub(super) at: DateTime<Utc>,
     pub(super) session: String,
     pub(super) kind: MemoryKind,
     pub(super) pinned: bool,
-    /// How much stands in it beside its text.
+    /// How much it holds besides its text; of two duplicates the heavier is kept.
     pub(super) weight: usize,
     pub(super) hash: u128,
 }
 
-impl Entry {
-    /// `None` for what happened and is no statement.
+impl ComparisonEntry {
+    /// Builds an entry with its facts; `None` for an event, which is no statement.
     pub(super) fn of(record: MemoryRecord) -> Option<Self> {
-        let mut entry = Self::unread(record)?;
+        let mut entry = Self::without_facts(record)?;
         if entry.text.len() <= COMPARED_BYTES_MAX {
             entry.facts = Facts::of(&entry.text);
         }
         Some(entry)
     }
 
-    /// The same without its facts: for what was compared.
-    pub(super) fn unread(record: MemoryRecord) -> Option<Self> {
+    /// Builds an entry without its facts, for a record that was already compared.
+    pub(super) fn without_facts(record: MemoryRecord) -> Option<Self> {
         if is_event(&record) {
             return None;
         }
@@ -54,7 +54,7 @@ impl Entry {
             id: record.id,
             facts: Facts::default(),
             scope: scope_of(&record),
-            form: word_of(&record, "type").unwrap_or_default().to_owned(),
+            knowledge_type: detail_word(&record, "type").unwrap_or_default().to_owned(),
             tags: record.tags.iter().cloned().collect(),
             at: record.timestamp,
             session: record.session_id.clone(),
@@ -69,21 +69,24 @@ impl Entry {
         })
     }
 
-    /// The same text to the last byte, where that is more than an answer.
+    /// Whether both texts are equal byte by byte, and more than a mere answer.
     pub(super) fn is_copy_of(&self, other: &Self) -> bool {
         let long = self.text.len() > COMPARED_BYTES_MAX;
         self.hash == other.hash && (long || self.facts.words().count() >= WORDS_MIN)
     }
 
-    /// Of tags that are not its own nothing is lost with one of the two.
+    /// Whether the tags of one include those of the other, so that a merge loses no tag.
     pub(super) fn is_tagged_like(&self, other: &Self) -> bool {
         self.tags.is_subset(&other.tags) || other.tags.is_subset(&self.tags)
     }
 }
 
-/// Pairs of places in `entries` whose words are alike enough to be compared, each once, ascending;
-/// `None` where there was no time for it.
-pub(super) fn alike(entries: &[&Entry], go_on: &dyn Fn() -> bool) -> Option<Vec<(u32, u32)>> {
+/// Finds the pairs of positions in `entries` whose words are alike enough to be compared, each
+/// once, ascending; `None` if `go_on` stopped it.
+pub(super) fn find_alike_pairs(
+    entries: &[&ComparisonEntry],
+    go_on: &dyn Fn() -> bool,
+) -> Option<Vec<(u32, u32)>> {
     let hasher = BuildHasherDefault::<DefaultHasher>::default();
     let sets = entries.iter().map(|entry| {
         let words = entry.facts.words().map(|word| hasher.hash_one(&word.stem));
@@ -91,11 +94,10 @@ pub(super) fn alike(entries: &[&Entry], go_on: &dyn Fn() -> bool) -> Option<Vec<
         words.sort_unstable();
         words
     });
-    alike_pairs(&sets.collect::<Vec<_>>(), ALIKE_MIN, go_on)
+    find_similar_pairs(&sets.collect::<Vec<_>>(), ALIKE_MIN, go_on)
 }
 
-/// What a statement is about beside its words: of two projects or people each may say the same and
-/// mean its own.
+/// Returns the project and people of a statement: equal words of two projects may mean two things.
 fn scope_of(record: &MemoryRecord) -> String {
     const KEYS: [&str; 7] = [
         "project",
@@ -121,17 +123,20 @@ fn scope_of(record: &MemoryRecord) -> String {
     scope
 }
 
-/// What happened and is no statement: a commit stands for itself, however alike its message.
+/// Whether a record is an event and no statement: commits are never duplicates of each other.
 fn is_event(record: &MemoryRecord) -> bool {
     let of_git = |external: &ExternalId| external.namespace == ExternalId::GIT;
     record.external_ids.iter().any(of_git)
         || record.is_receipt()
         || is_distilled(record)
-        || matches!(word_of(record, "type"), Some("plan" | "entity" | "outcome"))
+        || matches!(
+            detail_word(record, "type"),
+            Some("plan" | "entity" | "outcome")
+        )
 }
 
-/// Whether days without a word are left out of a record's age: it was kept for days, and on fewer
-/// days than those something else was kept since. So a holiday ends nothing.
+/// Whether fewer active days than a record's lifetime have passed since it was kept. Days on which
+/// nothing was kept do not count, so that nothing expires during a holiday.
 pub(super) fn is_young(record: &MemoryRecord, active: &BTreeSet<NaiveDate>) -> bool {
     const DAY: u32 = 24 * 3_600;
     let Retention::Scratch { ttl_seconds } = record.retention else {
@@ -141,10 +146,10 @@ pub(super) fn is_young(record: &MemoryRecord, active: &BTreeSet<NaiveDate>) -> b
     since.count() < (ttl_seconds / DAY) as usize
 }
 
-/// Whether a record outlives its time: an error, decision or learning, of high quality, or one that
-/// others lead to (C2). A learning that names its own end has one (S65).
-pub(super) fn speaks_for_itself(memory: &Snapshot, record: &MemoryRecord) -> bool {
-    let word = |name: &str| word_of(record, name);
+/// Whether an expired record is kept: an error, decision or learning, one of high quality, or one
+/// that others link to. A learning that names its own expiry is not.
+pub(super) fn outlives_expiry(memory: &Snapshot, record: &MemoryRecord) -> bool {
+    let word = |name: &str| detail_word(record, name);
     if word("type") == Some("learning") && record.metadata.contains_key("expires_at") {
         return false;
     }

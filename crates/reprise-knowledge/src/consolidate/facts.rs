@@ -1,30 +1,33 @@
-//! What a text asserts, taken apart so that two can be compared: words, numbers, names, negation,
-//! tense. Pure.
+//! Splits a text into what it asserts, so that two can be compared: words, numbers, names,
+//! negation, tense. Pure.
 
 use std::collections::BTreeSet;
+use std::sync::OnceLock;
 
-use super::lexicon::{DAYS, Meaning, SPELLINGS, STOPS, meaning, synonym};
+use super::lexicon::{DAYS, Meaning, SPELLINGS, STOPS, canonical_stem, meaning_of};
+use super::slots::SlotText;
+use super::wording::reword_for_comparison;
 use super::{marks, tokens};
-use crate::values::among;
+use crate::values::is_in_words;
 
-/// A word of a text, as far as comparing needs it.
+/// A word of a text, prepared for comparison.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Word {
-    /// Lower case, a plain stem, one of its synonyms.
+pub(super) struct FactWord {
+    /// Stem in lower case, replaced by the first of its synonyms.
     pub(super) stem: String,
-    /// How it was written, without marks around it.
+    /// The word as it was written, without punctuation around it.
     pub(super) written: String,
-    pub(super) class: Class,
-    /// Whether `by` stands before it.
+    pub(super) class: WordClass,
+    /// Whether the word before it is `by`.
     pub(super) by: bool,
     /// Whether it belongs to the name before it: `Ada's`.
     pub(super) owned: bool,
 }
 
-impl Word {
-    /// Whether both are one word; at the beginning of a sentence a name looks like any other.
-    pub(super) fn is(&self, other: &Self) -> bool {
-        let is_name = self.class == Class::Name || other.class == Class::Name;
+impl FactWord {
+    /// Whether both are the same word; at the beginning of a sentence a name looks like any word.
+    pub(super) fn is_same_word(&self, other: &Self) -> bool {
+        let is_name = self.class == WordClass::Name || other.class == WordClass::Name;
         let lower = |word: &Self| {
             let lower = word.written.to_lowercase();
             lower
@@ -34,67 +37,75 @@ impl Word {
         self.stem == other.stem || (is_name && lower(self) == lower(other))
     }
 
-    fn content(stem: &str, written: &str) -> Self {
+    fn new_content(stem: &str, written: &str) -> Self {
         Self {
             stem: stem.to_owned(),
             written: written.to_owned(),
-            class: Class::Content,
+            class: WordClass::Content,
             by: false,
             owned: false,
         }
     }
 }
 
-/// What a word is to a comparison.
+/// How a word is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Class {
-    /// Says something of its own.
+pub(super) enum WordClass {
+    /// An ordinary word with a meaning of its own.
     Content,
     /// A number, version, date or measure.
     Number,
-    /// A path, a symbol, a hash, an address: letter by letter.
+    /// A path, a symbol, a hash or an address, compared letter by letter.
     Identifier,
-    /// Written like a name within a sentence.
+    /// A word with a capital letter within a sentence.
     Name,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Facts {
-    /// Words that count, in their order, clause by clause.
-    pub(super) clauses: Vec<Vec<Word>>,
-    /// Whether an odd number of words turn it around.
+    /// Its meaningful words, in their order, clause by clause.
+    pub(super) clauses: Vec<Vec<FactWord>>,
+    /// Whether an odd number of its words negate it.
     pub(super) negated: bool,
     /// Words that say when: past, future, no longer.
     pub(super) tenses: BTreeSet<&'static str>,
     /// Words that say how much or how sure: all, some, may, must.
     pub(super) degrees: BTreeSet<&'static str>,
-    /// What stands between words: `to Anna` is not `about Anna`. Ascending.
+    /// Prepositions, ascending: `to Anna` is not `about Anna`.
     pub(super) relations: Vec<&'static str>,
-    /// Whether something is asked, and nothing said.
+    /// Whether the text is a question.
     pub(super) asks: bool,
-    /// Stems of what is said to hold no more, or not: `instead of npm`, `, not gRPC`.
+    /// Stems of what the text rejects: `instead of npm`, `, not gRPC`.
     pub(super) rejected: BTreeSet<String>,
-    /// Marks that are no punctuation: `<`, `&&`, an emoji. Ascending.
+    /// Symbols that are no punctuation, ascending: `<`, `&&`, an emoji.
     pub(super) marks: Vec<String>,
+    /// The text as it is compared.
+    pub(super) wording: String,
+    /// Whether the text announces that it corrects something.
+    pub(super) corrects: bool,
+    /// Its values and other words, once they were asked for.
+    slots: OnceLock<SlotText>,
 }
 
 impl Facts {
     pub(super) fn of(text: &str) -> Self {
+        let (wording, corrects) = reword_for_comparison(text);
         let mut facts = Self {
-            asks: text.trim_end().ends_with('?'),
-            marks: marks::of(text),
+            asks: wording.trim_end().ends_with('?'),
+            marks: marks::extract_marks(&wording),
+            corrects,
             ..Self::default()
         };
-        let mut clause: Vec<Word> = Vec::new();
+        let mut clause: Vec<FactWord> = Vec::new();
         let mut first = true;
         let mut before = String::new();
         let (mut rejects, mut owned) = (false, false);
-        let tokens = tokens::of(text);
+        let tokens = tokens::tokenize(&wording);
         for (at, token) in tokens.iter().enumerate() {
             let written = token.written.as_str();
             let whole = written.to_lowercase();
             let lower = whole.strip_suffix("'s").unwrap_or(&whole);
-            let known = meaning(lower);
+            let known = meaning_of(lower);
             if is_clause_word(lower) && !clause.is_empty() {
                 facts.clauses.push(std::mem::take(&mut clause));
             }
@@ -105,7 +116,7 @@ impl Facts {
                 facts.negated = !facts.negated;
                 facts.tenses.insert("ended");
             }
-            facts.note(&known);
+            facts.add_meaning(&known);
             // `off` says something of its own at the end of a clause, and so does `on`.
             let switch = lower == "on" && token.ends_clause;
             let marks_time = match lower {
@@ -116,8 +127,8 @@ impl Facts {
             };
             let found = match () {
                 () if stops || marks_time => None,
-                () if switch => Some(Word::content(lower, written)),
-                () => word(written, (&whole, lower), &known, first),
+                () if switch => Some(FactWord::new_content(lower, written)),
+                () => parse_word(written, (&whole, lower), &known, first),
             };
             if let Some(mut word) = found {
                 if let Some(unit) = known.unit.filter(|_| is_amount(&before)) {
@@ -150,31 +161,37 @@ impl Facts {
             facts.clauses.push(clause);
         }
         facts.relations.sort_unstable();
+        facts.wording = wording;
         facts
     }
 
-    /// What negation, tense and degree a word brings.
-    fn note(&mut self, meaning: &Meaning) {
+    /// Returns its values and other words.
+    pub(super) fn slots(&self) -> &SlotText {
+        self.slots.get_or_init(|| SlotText::of(self))
+    }
+
+    /// Adds the negation, tense, degree and relation of a word.
+    fn add_meaning(&mut self, meaning: &Meaning) {
         self.negated ^= meaning.negates;
         self.tenses.extend(meaning.tense);
         self.degrees.extend(meaning.degree);
         self.relations.extend(meaning.relation);
     }
 
-    /// All words, in order.
-    pub(super) fn words(&self) -> impl Iterator<Item = &Word> {
+    /// Returns all words, in order.
+    pub(super) fn words(&self) -> impl Iterator<Item = &FactWord> {
         self.clauses.iter().flatten()
     }
 
-    /// The words in their order, and in the orders that say the same: `X is kept by Y` is `Y keeps
-    /// X`, `if A, B` is `B if A`, and `Ada's key` is the key of Ada.
-    pub(super) fn readings(&self) -> Vec<Vec<&Word>> {
-        let plain: Vec<&Word> = self.words().collect();
+    /// Returns the words in their order, and in the orders with the same meaning: `X is kept by Y`
+    /// is `Y keeps X`, `if A, B` is `B if A`, and `Ada's key` is the key of Ada.
+    pub(super) fn list_word_orders(&self) -> Vec<Vec<&FactWord>> {
+        let plain: Vec<&FactWord> = self.words().collect();
         let mut readings = Vec::new();
-        let lower = |word: &&Word| word.written.to_lowercase();
+        let lower = |word: &&FactWord| word.written.to_lowercase();
         if let Some(by) = plain.iter().position(|word| word.by)
-            && let Some((deed, done)) = plain.get(..by).and_then(<[&Word]>::split_last)
-            && deed.class == Class::Content
+            && let Some((deed, done)) = plain.get(..by).and_then(<[&FactWord]>::split_last)
+            && deed.class == WordClass::Content
             && lower(deed).ends_with("ed")
             && !done.is_empty()
         {
@@ -186,22 +203,22 @@ impl Facts {
             .rposition(|word| is_clause_word(&lower(word)))
             .filter(|at| *at > 0);
         if let Some(at) = clause {
-            let (said, condition) = plain.split_at(at);
-            readings.push([condition, said].concat());
+            let (statement, condition) = plain.split_at(at);
+            readings.push([condition, statement].concat());
         }
         if let Some(at) = plain.iter().position(|word| word.owned) {
             let names = plain.get(..at).unwrap_or_default().iter().rev();
             let names = names.take_while(|word| word.written.starts_with(char::is_uppercase));
             let from = at - names.count();
-            let mut turned = plain.clone();
-            turned[from..=at].rotate_right(1);
-            readings.push(turned);
+            let mut reordered = plain.clone();
+            reordered[from..=at].rotate_right(1);
+            readings.push(reordered);
         }
         readings.push(plain);
         readings
     }
 
-    /// The clauses, whatever their order.
+    /// Returns the stems of each clause, with the clauses sorted.
     pub(super) fn sorted_clauses(&self) -> Vec<Vec<&str>> {
         let mut clauses: Vec<Vec<&str>> = self
             .clauses
@@ -213,42 +230,43 @@ impl Facts {
     }
 }
 
-/// `lower` is the whole word, and what it is without an `'s`.
-fn word(
+/// Builds a word from its spelling, its lower-case form and that form without an `'s`; `None` for a
+/// word without a meaning of its own. `first` is set at the beginning of a sentence.
+fn parse_word(
     written: &str,
     (whole, lower): (&str, &str),
     meaning: &Meaning,
     first: bool,
-) -> Option<Word> {
+) -> Option<FactWord> {
     if lower.is_empty() || !lower.contains(|c: char| c.is_alphanumeric()) {
         return None;
     }
-    let class = class_of(written, whole, first);
+    let class = classify_word(written, whole, first);
     let stem = match class {
         // Letter by letter; a name at the beginning of a sentence is one in the middle too.
-        Class::Number | Class::Identifier => written.to_owned(),
-        Class::Name => lower.to_owned(),
-        Class::Content => {
+        WordClass::Number | WordClass::Identifier => written.to_owned(),
+        WordClass::Name => lower.to_owned(),
+        WordClass::Content => {
             if let Some(number) = meaning.number {
-                return Some(Word {
-                    class: Class::Number,
-                    ..Word::content(number, written)
+                return Some(FactWord {
+                    class: WordClass::Number,
+                    ..FactWord::new_content(number, written)
                 });
             }
             if meaning.is_function {
                 return None;
             }
-            let stem = spelled(stem(lower));
-            synonym(&stem).map_or(stem, str::to_owned)
+            let stem = normalize_spelling(stem_word(lower));
+            canonical_stem(&stem).map_or(stem, str::to_owned)
         }
     };
-    Some(Word {
+    Some(FactWord {
         class,
-        ..Word::content(&stem, written)
+        ..FactWord::new_content(&stem, written)
     })
 }
 
-fn class_of(written: &str, whole: &str, first: bool) -> Class {
+fn classify_word(written: &str, whole: &str, first: bool) -> WordClass {
     const MARKS: &str = "_/\\@#=$.:";
     let (mut digits, mut letters, mut capitals) = (0, 0, 0);
     let (mut inner, mut marked) = (false, false);
@@ -261,21 +279,22 @@ fn class_of(written: &str, whole: &str, first: bool) -> Class {
         marked |= MARKS.contains(c);
     }
     if digits > 0 && letters <= 3 {
-        return Class::Number;
+        return WordClass::Number;
     }
     let camel = inner && letters > capitals;
     if digits > 0 || marked || camel {
-        return Class::Identifier;
+        return WordClass::Identifier;
     }
-    let is_day = among(DAYS, whole.trim_end_matches('s'));
+    let is_day = is_in_words(DAYS, whole.trim_end_matches('s'));
     if is_day || (capitals > 0 && !first) {
-        return Class::Name;
+        return WordClass::Name;
     }
-    Class::Content
+    WordClass::Content
 }
 
-/// A plain stem: enough that `tests`, `tested` and `testing` meet, never so much that two words do.
-pub(super) fn stem(lower: &str) -> String {
+/// Returns a plain stem, so that `tests`, `tested` and `testing` are equal and different words are
+/// not.
+pub(super) fn stem_word(lower: &str) -> String {
     for (ending, instead) in [
         ("ies", "y"),
         ("sses", "ss"),
@@ -304,8 +323,8 @@ pub(super) fn stem(lower: &str) -> String {
     lower.trim_end_matches('e').to_owned()
 }
 
-/// One spelling of what is written in two.
-fn spelled(stem: String) -> String {
+/// Returns one spelling of a stem that has two.
+fn normalize_spelling(stem: String) -> String {
     if let Some((_, same)) = SPELLINGS.iter().find(|(other, _)| *other == stem) {
         return (*same).to_owned();
     }
@@ -319,9 +338,9 @@ fn spelled(stem: String) -> String {
     stem
 }
 
-/// Whether a measure may stand behind it.
+/// Whether a unit may follow the word.
 fn is_amount(lower: &str) -> bool {
-    lower.starts_with(|c: char| c.is_ascii_digit()) || meaning(lower).number.is_some()
+    lower.starts_with(|c: char| c.is_ascii_digit()) || meaning_of(lower).number.is_some()
 }
 
 fn is_clause_word(lower: &str) -> bool {

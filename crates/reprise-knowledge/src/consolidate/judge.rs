@@ -1,42 +1,47 @@
-//! Whether two texts say the same, the contrary, or something else. Pure, and careful: where it
-//! cannot tell, it says so, because what is merged wrongly is lost to its reader.
+//! Judges whether two texts say the same, contradict each other, or are unrelated. Pure, and
+//! careful: it returns a doubt if it cannot tell, because a wrong merge hides a record.
 
 use super::changed;
-use super::facts::{Class, Facts, Word, stem};
-use super::lexicon::meaning;
-use crate::values::among;
+use super::facts::{FactWord, Facts, WordClass, stem_word};
+use super::lexicon::meaning_of;
+use super::slots::explain_new_value;
+use crate::values::is_in_words;
 
-/// What two texts are to each other.
+/// How two texts are related.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Judgement {
     Same,
-    /// Both cannot hold; why.
-    Contrary(String),
-    /// They are alike, and a person has to say; why.
+    /// They cannot both hold, with the reason.
+    Contradiction(String),
+    /// They are alike, and a person has to decide, with the reason.
     Doubt(String),
-    Other,
+    Unrelated,
 }
 
-/// Words of their own that a text needs to be compared at all.
+/// Fewest meaningful words of a text that is compared.
 const WORDS_MIN: usize = 3;
-/// Words of what is denied since a time.
+/// Fewest words of a text that denies something since a time.
 const DENIED_MIN: usize = 2;
-/// Share of all words that two texts need in common to be compared.
+/// Least share of all words that two compared texts have in common.
 pub(super) const ALIKE_MIN: f64 = 0.5;
-/// The same, to be worth a doubt.
+/// Least share of all words that two texts have in common for a doubt.
 const DOUBT_MIN: f64 = 0.6;
-/// Words of the stretch in which two texts differ.
+/// Longest span in which two texts may differ, in words.
 const SPAN_MAX: usize = 4;
 
-pub(super) fn judge(one: (&str, &Facts), other: (&str, &Facts)) -> Judgement {
-    // What holds since a time holds now.
-    let now = [changed::since(one.0), changed::since(other.0)];
+pub(super) fn judge_statements(one: &Facts, other: &Facts) -> Judgement {
+    let (one, other) = ((one.wording.as_str(), one), (other.wording.as_str(), other));
+    // A text that holds since some time holds now.
+    let now = [
+        changed::replace_since_by_now(one.0),
+        changed::replace_since_by_now(other.0),
+    ];
     if let [Some(_), None] | [None, Some(_)] = now {
         let [a, b] = [one.0, other.0].map(str::to_owned);
         let (a, b) = (now[0].clone().unwrap_or(a), now[1].clone().unwrap_or(b));
         let (facts_a, facts_b) = (Facts::of(&a), Facts::of(&b));
-        if let Judgement::Contrary(why) = compared((&a, &facts_a), (&b, &facts_b)) {
-            return Judgement::Contrary(why);
+        if let Judgement::Contradiction(why) = judge_as_written((&a, &facts_a), (&b, &facts_b)) {
+            return Judgement::Contradiction(why);
         }
         let denies = |not: &Facts, so: &Facts| {
             let (count, all) = (not.words().count(), so.words().count());
@@ -44,7 +49,7 @@ pub(super) fn judge(one: (&str, &Facts), other: (&str, &Facts)) -> Judgement {
                 && !so.negated
                 && count >= DENIED_MIN
                 && count * 2 >= all
-                && without(not, so).is_empty()
+                && words_missing_in(not, so).is_empty()
         };
         let of_now = if now[0].is_some() {
             (&facts_a, &facts_b)
@@ -52,65 +57,129 @@ pub(super) fn judge(one: (&str, &Facts), other: (&str, &Facts)) -> Judgement {
             (&facts_b, &facts_a)
         };
         if denies(of_now.0, of_now.1) {
-            return Judgement::Contrary("one negates what the other says".to_owned());
+            return Judgement::Contradiction("one negates what the other says".to_owned());
         }
     }
-    match compared(one, other) {
-        Judgement::Contrary(why) => Judgement::Contrary(why),
-        judged => changed::moved(one, other).map_or(judged, Judgement::Contrary),
+    match judge_as_written(one, other) {
+        Judgement::Contradiction(why) => Judgement::Contradiction(why),
+        judged => changed::explain_change(one, other)
+            .or_else(|| explain_denied_head(one, other))
+            .or_else(|| explain_new_value(one.1, other.1))
+            .map_or(judged, Judgement::Contradiction),
     }
 }
 
-fn compared(one: (&str, &Facts), other: (&str, &Facts)) -> Judgement {
+/// Returns why two texts cannot both hold if the first clause of one denies the other: `is not
+/// allowed until the gate works`.
+fn explain_denied_head(one: (&str, &Facts), other: (&str, &Facts)) -> Option<String> {
+    let denied = |(text, not): (&str, &Facts), so: (&str, &Facts)| {
+        let head = first_clause(text).filter(|_| !so.1.negated)?;
+        let padded = [head, " "].concat();
+        if !DENIALS.iter().any(|denial| padded.contains(denial)) {
+            return None;
+        }
+        let facts = Facts::of(head);
+        let judged = facts
+            .negated
+            .then(|| judge_as_written((head, &facts), so))?;
+        let Judgement::Contradiction(why) = judged else {
+            return None;
+        };
+        (facts.corrects == not.corrects || not.corrects).then_some(why)
+    };
+    denied(one, other).or_else(|| denied(other, one))
+}
+
+/// What a clause that denies something has.
+const DENIALS: &[&str] = &[" not ", "n't ", " no ", " never ", "cannot "];
+
+/// Returns the first clause of a text that goes on behind it.
+pub(super) fn first_clause(text: &str) -> Option<&str> {
+    let ends = [
+        ", ",
+        "; ",
+        ". ",
+        " until ",
+        " because ",
+        " since ",
+        " but ",
+        " as long ",
+    ];
+    let end = ends.iter().filter_map(|end| text.find(end)).min()?;
+    text.get(..end)
+}
+
+pub(super) fn is_verb_of_one_value(word: &str) -> bool {
+    is_in_words(TAKES_ONE, word)
+}
+
+/// Whether the number after a noun is a name and no value.
+pub(super) fn names_things_by_number(noun: &str) -> bool {
+    is_in_words(LABELS, noun)
+}
+
+/// Whether what a verb says may be true of several things at once.
+pub(super) fn is_many_valued(verb: &str) -> bool {
+    is_in_words(MANY_VALUES, verb)
+}
+
+fn judge_as_written(one: (&str, &Facts), other: (&str, &Facts)) -> Judgement {
     let ((text_a, a), (text_b, b)) = (one, other);
     let (count_a, count_b) = (a.words().count(), b.words().count());
     if count_a < WORDS_MIN || count_b < WORDS_MIN || a.asks != b.asks {
-        return Judgement::Other;
+        return Judgement::Unrelated;
     }
-    let (only_a, only_b) = (without(a, b), without(b, a));
+    let (only_a, only_b) = (words_missing_in(a, b), words_missing_in(b, a));
     let shared = count_a - only_a.len();
     let alike = shared as f64 / (count_a + only_b.len()) as f64;
     if only_a.is_empty() && only_b.is_empty() {
-        return of_equal_words(a, b);
+        return judge_equal_words(a, b);
     }
     if alike < ALIKE_MIN {
-        return Judgement::Other;
+        return Judgement::Unrelated;
     }
     if let ([x], [y]) = (&only_a[..], &only_b[..])
         && are_antonyms(x, y)
         && a.negated == b.negated
     {
-        return Judgement::Contrary(format!("`{}` against `{}`", x.written, y.written));
+        return Judgement::Contradiction(format!("`{}` against `{}`", x.written, y.written));
     }
-    for (less, more, said) in [(&only_a, b, a), (&only_b, a, b)] {
-        let of_it = said.words().find(|word| more.rejected.contains(&word.stem));
-        if let Some(word) = of_it.filter(|_| less.is_empty() && said.rejected.is_empty()) {
-            return Judgement::Contrary(format!("`{}` holds no more for one", word.written));
+    for (less, more, facts) in [(&only_a, b, a), (&only_b, a, b)] {
+        let rejected_word = facts
+            .words()
+            .find(|word| more.rejected.contains(&word.stem));
+        if let Some(word) = rejected_word.filter(|_| less.is_empty() && facts.rejected.is_empty()) {
+            return Judgement::Contradiction(format!("they disagree about `{}`", word.written));
         }
     }
-    let why = format!("they differ in {} and {}", listed(&only_a), listed(&only_b));
+    let why = format!(
+        "they differ in {} and {}",
+        format_words(&only_a),
+        format_words(&only_b)
+    );
     if a.tenses == b.tenses
         && a.degrees == b.degrees
         && a.negated == b.negated
         && !a.asks
-        && excludes(text_a, text_b)
+        && give_different_values(text_a, text_b)
     {
-        return Judgement::Contrary(why);
+        return Judgement::Contradiction(why);
     }
     if alike < DOUBT_MIN {
-        return Judgement::Other;
+        return Judgement::Unrelated;
     }
     if only_a.is_empty() || only_b.is_empty() {
         let more = if only_a.is_empty() { &only_b } else { &only_a };
-        return Judgement::Doubt(format!("one says more: {}", listed(more)));
+        return Judgement::Doubt(format!("one of them also says {}", format_words(more)));
     }
     Judgement::Doubt(why)
 }
 
-/// The same words, perhaps turned around by what is no word of its own.
-fn of_equal_words(a: &Facts, b: &Facts) -> Judgement {
+/// Judges two texts with the same meaningful words, which may differ in negation, degree, tense or
+/// order.
+fn judge_equal_words(a: &Facts, b: &Facts) -> Judgement {
     if a.negated != b.negated {
-        return Judgement::Contrary("one negates what the other says".to_owned());
+        return Judgement::Contradiction("one negates what the other says".to_owned());
     }
     if a.degrees != b.degrees {
         return Judgement::Doubt("they differ in how much or how sure".to_owned());
@@ -119,30 +188,33 @@ fn of_equal_words(a: &Facts, b: &Facts) -> Judgement {
         return Judgement::Doubt("they tell of different times".to_owned());
     }
     if a.relations != b.relations {
-        return Judgement::Doubt("they relate their words otherwise".to_owned());
+        return Judgement::Doubt("they connect their words differently".to_owned());
     }
     let is_read_as = |a: &Facts, b: &Facts| {
-        let plain: Vec<&Word> = b.words().collect();
-        let mut readings = a.readings().into_iter();
-        readings.any(|read| read.iter().zip(&plain).all(|(x, y)| x.is(y)))
+        let plain: Vec<&FactWord> = b.words().collect();
+        let mut readings = a.list_word_orders().into_iter();
+        readings.any(|read| read.iter().zip(&plain).all(|(x, y)| x.is_same_word(y)))
     };
     let same = is_read_as(a, b) || is_read_as(b, a) || a.sorted_clauses() == b.sorted_clauses();
     // `is kept by` has the form of a past, and is none.
     let passive = |one: &Facts, other: &Facts| {
-        one.words().any(|word| word.by) && past_forms(other).is_empty()
+        one.words().any(|word| word.by) && list_stems_in_past_form(other).is_empty()
     };
-    let times = past_forms(a) == past_forms(b) || passive(a, b) || passive(b, a);
+    let times =
+        list_stems_in_past_form(a) == list_stems_in_past_form(b) || passive(a, b) || passive(b, a);
     if !times {
         return Judgement::Doubt("they tell of different times".to_owned());
     }
     let exact = |facts: &Facts| -> Vec<String> {
-        let exact = facts.words().filter(|word| word.class == Class::Identifier);
+        let exact = facts
+            .words()
+            .filter(|word| word.class == WordClass::Identifier);
         let mut exact: Vec<String> = exact.map(|word| word.written.clone()).collect();
         exact.sort_unstable();
         exact
     };
     if exact(a) != exact(b) {
-        return Judgement::Doubt("an identifier is spelled otherwise".to_owned());
+        return Judgement::Doubt("an identifier is spelled differently".to_owned());
     }
     if a.marks != b.marks {
         return Judgement::Doubt("they differ in a symbol".to_owned());
@@ -150,29 +222,29 @@ fn of_equal_words(a: &Facts, b: &Facts) -> Judgement {
     if same {
         return Judgement::Same;
     }
-    Judgement::Doubt("the same words stand in another order".to_owned())
+    Judgement::Doubt("the same words are in another order".to_owned())
 }
 
-/// The stems of the words that have the form of a past; `is located` is none, beside `lives`.
-fn past_forms(facts: &Facts) -> Vec<&str> {
+/// Returns the stems of the words in a past form; `is located` is a synonym of `lives` and none.
+fn list_stems_in_past_form(facts: &Facts) -> Vec<&str> {
     let past = facts.words().filter(|word| {
         let ends = word.written.to_lowercase().ends_with("ed");
-        word.class == Class::Content && ends && word.stem != "liv"
+        word.class == WordClass::Content && ends && word.stem != "liv"
     });
     let mut past: Vec<&str> = past.map(|word| word.stem.as_str()).collect();
     past.sort_unstable();
     past
 }
 
-/// The words of one that the other does not have, each as often as it has more.
-fn without<'a>(one: &'a Facts, other: &Facts) -> Vec<&'a Word> {
-    let mut left: Vec<&Word> = other.words().collect();
+/// Returns the words of `one` that `other` lacks, each as often as `one` has it more.
+fn words_missing_in<'a>(one: &'a Facts, other: &Facts) -> Vec<&'a FactWord> {
+    let mut rest: Vec<&FactWord> = other.words().collect();
     let mut only = Vec::new();
     for word in one.words() {
-        let exact = left.iter().position(|other| other.stem == word.stem);
-        match exact.or_else(|| left.iter().position(|other| other.is(word))) {
+        let exact = rest.iter().position(|other| other.stem == word.stem);
+        match exact.or_else(|| rest.iter().position(|other| other.is_same_word(word))) {
             Some(place) => {
-                left.swap_remove(place);
+                rest.swap_remove(place);
             }
             None => only.push(word),
         }
@@ -180,7 +252,7 @@ fn without<'a>(one: &'a Facts, other: &Facts) -> Vec<&'a Word> {
     only
 }
 
-fn listed(words: &[&Word]) -> String {
+fn format_words(words: &[&FactWord]) -> String {
     let words: Vec<String> = words
         .iter()
         .take(SPAN_MAX)
@@ -189,16 +261,18 @@ fn listed(words: &[&Word]) -> String {
     words.join(", ")
 }
 
-/// Whether two texts give one thing two values: they differ in one stretch, which stands where a
-/// value stands, behind a word that takes one value only.
-fn excludes(a: &str, b: &str) -> bool {
-    let (a, b) = (tokens(a), tokens(b));
-    // What holds now is said against what held.
-    let is_now = |tokens: &[String]| tokens.iter().any(|word| NOW.contains(&word.as_str()));
+/// Whether two texts give one thing two values: they differ in one span, which is in the position
+/// of a value, after a word that takes only one.
+fn give_different_values(a: &str, b: &str) -> bool {
+    let (a, b) = (split_lower_words(a), split_lower_words(b));
+    // A text about now contradicts one about before.
+    let is_now = |tokens: &[String]| tokens.iter().any(|word| NOW_WORDS.contains(&word.as_str()));
     let changes = is_now(&a) != is_now(&b);
     let timeless = |tokens: Vec<String>| -> Vec<String> {
         let words = tokens.into_iter();
-        words.filter(|word| !NOW.contains(&word.as_str())).collect()
+        words
+            .filter(|word| !NOW_WORDS.contains(&word.as_str()))
+            .collect()
     };
     let (a, b) = (timeless(a), timeless(b));
     let before = a.iter().zip(&b).take_while(|(x, y)| x == y).count();
@@ -218,17 +292,17 @@ fn excludes(a: &str, b: &str) -> bool {
             .any(|w| w.contains(|c: char| c.is_ascii_digit()))
     };
     let numbers = spans.iter().all(|span| number(span));
-    let lasts = lasts(&a, before, after) && lasts(&b, before, after);
-    // `The default branch is main`: a verb has its subject before it. `From the branch main`: what
-    // kind of value it is stands before it, and something is said of a subject.
+    let lasts = states_measure(&a, before, after) && states_measure(&b, before, after);
+    // `The default branch is main`: a verb has its subject before it. `From the branch main`: the
+    // kind of the value comes before it, and the sentence has a subject.
     let last = head.last().map_or("", String::as_str);
     let slot = SLOTS.contains(&last);
-    let verb = verb_of(head, slot || changes, if changes { 1 } else { 2 });
+    let verb = find_verb(head, slot || changes, if changes { 1 } else { 2 });
     let Some(verb) = verb.or_else(|| lasts.then(|| head.len() - 1)) else {
         return false;
     };
     let first = |span: &[String]| span.first().cloned().unwrap_or_default();
-    let labels = |word: &str| among(LABELS, word) || word.starts_with('#');
+    let labels = |word: &str| is_in_words(LABELS, word) || word.starts_with('#');
     // A label alone is a value: `from the branch release`.
     let labelled = |span: &&[String]| {
         let names = |word: &String| labels(word) && (span.len() > 1 || word.starts_with('#'));
@@ -237,13 +311,13 @@ fn excludes(a: &str, b: &str) -> bool {
     if (!lasts && labels(last)) || spans.iter().any(labelled) {
         return false;
     }
-    // `is a developer` and `is a climber` hold of one person; so do `is testing` and such.
+    // `is a developer` and `is a climber` may both be true of one person; so may `is testing`.
     let undetermined = |word: &str| matches!(word, "a" | "an" | "one" | "also");
     if undetermined(last) || spans.iter().any(|span| undetermined(&first(span))) {
         return false;
     }
     let between = head.get(verb + 1..).unwrap_or_default();
-    // What holds on a condition is said of the condition, and it may be another.
+    // A statement with a condition may hold under another condition.
     if head
         .iter()
         .take(verb)
@@ -251,12 +325,12 @@ fn excludes(a: &str, b: &str) -> bool {
     {
         return false;
     }
-    // What is used in one place may be used in another: a value stands right behind its `in`.
-    let said = between
+    // A thing that is used in one place may be used in another: a value directly follows its `in`.
+    let words_between = between
         .iter()
         .filter(|word| !ARTICLES.contains(&word.as_str()));
-    let said: Vec<&str> = said.map(String::as_str).collect();
-    let mut places = said.iter().rev().skip(1);
+    let words_between: Vec<&str> = words_between.map(String::as_str).collect();
+    let mut places = words_between.iter().rev().skip(1);
     if after > 0 && places.any(|word| matches!(*word, "in" | "on" | "at" | "with" | "from" | "to"))
     {
         return false;
@@ -274,7 +348,7 @@ fn excludes(a: &str, b: &str) -> bool {
         return false;
     }
     let verb = head.get(verb).map_or("", String::as_str);
-    // What is used or had may be several things, but not a number of them, nor for one purpose.
+    // One may use or have several things, but only one number of them, and only one per purpose.
     !TAKES_MANY.contains(&verb) || numbers || after > 0
 }
 
@@ -282,48 +356,47 @@ fn is_subject(word: &str) -> bool {
     word.len() > 2 && !ARTICLES.contains(&word)
 }
 
-/// Where the verb stands that takes one value and has a subject before it; where what follows is
-/// known to be a value, any verb from the word `from` on does. A name may end like one: the last
-/// word that does is it.
-fn verb_of(head: &[String], value_follows: bool, from: usize) -> Option<usize> {
-    let said = |at: &usize| head.iter().take(*at).any(|word| is_subject(word));
+/// Finds the verb that takes one value and has a subject before it. If `value_follows`, any verb
+/// from position `from` on is accepted, the last one first, because a name may look like a verb.
+fn find_verb(head: &[String], value_follows: bool, from: usize) -> Option<usize> {
+    let has_subject = |at: &usize| head.iter().take(*at).any(|word| is_subject(word));
     let takes_one = |at: &usize| {
         let word = head.get(*at).map_or("", String::as_str);
-        among(TAKES_ONE, word) && said(at)
+        is_in_words(TAKES_ONE, word) && has_subject(at)
     };
     let says = |at: &usize| {
         let word = head.get(*at).map_or("", String::as_str);
-        *at >= from && word.len() > 3 && word.ends_with('s') && said(at)
+        *at >= from && word.len() > 3 && word.ends_with('s') && has_subject(at)
     };
     let any = || (0..head.len()).rfind(says).filter(|_| value_follows);
     (0..head.len()).find(takes_one).or_else(any)
 }
 
-/// Whether a text says how much of something is so: `It retries a request 3 times`. Of what is so
-/// there is one measure, of what happened none.
-fn lasts(tokens: &[String], before: usize, after: usize) -> bool {
+/// Whether a text states a measure that holds in general: `It retries a request 3 times`. A past
+/// event has no such measure.
+fn states_measure(tokens: &[String], before: usize, after: usize) -> bool {
     let (head, rest) = tokens.split_at(before);
     let Some((number, [unit, ..])) = rest.split_first() else {
         return false;
     };
     let is_plain = number.bytes().all(|b| b.is_ascii_digit() || b == b'.');
-    let is_of = unit == "times" || meaning(unit).unit.is_some();
+    let is_of = unit == "times" || meaning_of(unit).unit.is_some();
     let subjects = head.iter().filter(|word| is_subject(word)).count();
-    rest.len() == after + 1 && is_plain && is_of && subjects > 1 && !happened(tokens)
+    rest.len() == after + 1 && is_plain && is_of && subjects > 1 && !describes_event(tokens)
 }
 
-/// Whether something is told that happened, and not what is so.
-pub(super) fn happened(tokens: &[String]) -> bool {
+/// Whether a text describes a past event, and not a state.
+pub(super) fn describes_event(tokens: &[String]) -> bool {
     let mut before = "";
     tokens.iter().any(|word| {
         let state = matches!(before, "is" | "are" | "be" | "being" | "gets" | "a" | "the");
         before = word;
         let past = word.len() > 4 && word.ends_with("ed");
-        !state && (past || PASTS.contains(&word.as_str()))
+        !state && (past || PAST_FORMS.contains(&word.as_str()))
     })
 }
 
-pub(super) fn tokens(text: &str) -> Vec<String> {
+pub(super) fn split_lower_words(text: &str) -> Vec<String> {
     let tokens = text.split_whitespace().map(|token| {
         let around: &[char] = &['.', ',', ';', ':', '!', '?', '"', '\'', '`', '(', ')'];
         token.trim_matches(around).to_lowercase()
@@ -331,19 +404,19 @@ pub(super) fn tokens(text: &str) -> Vec<String> {
     tokens.filter(|token| !token.is_empty()).collect()
 }
 
-fn are_antonyms(x: &Word, y: &Word) -> bool {
-    let plain = |word: &Word| {
+fn are_antonyms(x: &FactWord, y: &FactWord) -> bool {
+    let plain = |word: &FactWord| {
         let lower = word.written.to_lowercase();
-        stem(lower.strip_suffix("ly").unwrap_or(&lower))
+        stem_word(lower.strip_suffix("ly").unwrap_or(&lower))
     };
-    let is = |word: &Word, name: &str| word.stem == name || plain(word) == stem(name);
+    let is = |word: &FactWord, name: &str| word.stem == name || plain(word) == stem_word(name);
     let pairs = ANTONYMS.iter();
     let mut pairs = pairs.flat_map(|(a, b)| [(a, b), (b, a)]);
     pairs.any(|(a, b)| is(x, a) && is(y, b))
 }
 
-/// Past forms that no ending tells.
-const PASTS: &[&str] = &[
+/// Irregular past forms.
+const PAST_FORMS: &[&str] = &[
     "was", "were", "had", "did", "took", "ran", "went", "made", "got", "sent", "came", "saw",
     "found", "left", "lost", "gave", "fell", "rose", "grew", "spent", "began", "broke", "told",
     "paid", "met", "won", "held", "kept", "slept", "drove", "rode", "flew", "swam", "ate", "drank",
@@ -352,38 +425,43 @@ const PASTS: &[&str] = &[
 
 const ARTICLES: &[&str] = &["the", "our", "its", "this", "that", "their", "and"];
 
-/// Words behind which it is said when something holds.
+/// Words that begin a condition.
 const CONDITIONS: &[&str] = &["when", "if", "unless", "until", "while", "whenever", "once"];
 
-/// Words that say that it is so now, and need not have been.
-const NOW: &[&str] = &["now", "nowadays", "currently", "today", "meanwhile"];
+/// Words which say that something holds now and may not have held before.
+const NOW_WORDS: &[&str] = &["now", "nowadays", "currently", "today", "meanwhile"];
 
-/// What a value is one of, so that the word behind it is the value.
+/// Nouns that name a kind of value, so that the word after them is the value.
 const SLOTS: &[&str] = &[
     "branch", "port", "region", "version", "theme", "language", "timezone", "currency", "database",
     "license", "licence", "model", "registry", "bucket", "queue", "schema", "channel",
 ];
 
-/// Words behind which one value stands.
+/// Words that are followed by a single value.
 const TAKES_ONE: &str = "\
     is are be equals = defaults default set listens lives live located stored hosted \
     deployed written owned maintained meets named called prefers prefer expires takes costs \
     lasts starts ends runs uses use has have requires require needs need allows allow pinned \
     limited keeps keep must should times retries holds targets points";
 
-/// Of these, those that may have several.
+/// Words of [`TAKES_ONE`] that may have several values.
 const TAKES_MANY: &[&str] = &[
     "uses", "use", "has", "have", "requires", "require", "needs", "need", "allows", "allow",
     "keeps", "keep", "must", "should", "runs", "holds",
 ];
 
-/// Words that say which one, so that the number behind them is a name.
+/// Verbs that are true of several values at once.
+const MANY_VALUES: &str = "\
+    supports reads writes calls talks works connects includes covers exports imports likes tests \
+    fails knows helps visits";
+
+/// Nouns whose number is a name and no value, such as `issue 12`.
 const LABELS: &str = "\
     pr prs issue ticket bug commit build job run step user order case test chapter page line \
     task story sprint iteration room item invoice customer release request merge pull patch \
     record row episode session revision experiment milestone adr rfc";
 
-/// Stems of which one excludes the other.
+/// Pairs of stems that exclude each other.
 const ANTONYMS: &[(&str, &str)] = &[
     ("enabl", "disabl"),
     ("on", "off"),

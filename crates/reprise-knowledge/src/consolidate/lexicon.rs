@@ -1,9 +1,9 @@
-//! What comparing knows of English, as data, looked up by word.
+//! Tables of English words that the comparison of texts uses.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// What a word is known for.
+/// What a word contributes to the meaning of a text.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Meaning {
     pub(super) negates: bool,
@@ -13,13 +13,13 @@ pub(super) struct Meaning {
     pub(super) tense: Option<&'static str>,
     pub(super) degree: Option<&'static str>,
     pub(super) relation: Option<&'static str>,
-    /// A measure, by one name.
+    /// Canonical name of the unit.
     pub(super) unit: Option<&'static str>,
 }
 
-/// By a word in lower case; nothing of most.
-pub(super) fn meaning(lower: &str) -> Meaning {
-    static KNOWN: LazyLock<HashMap<&str, Meaning>> = LazyLock::new(|| {
+/// Returns the meaning of a word in lower case; the default for most words.
+pub(super) fn meaning_of(lower: &str) -> Meaning {
+    static TABLE: LazyLock<HashMap<&str, Meaning>> = LazyLock::new(|| {
         let mut known: HashMap<&str, Meaning> = HashMap::new();
         let mut note = |words: &'static str, note: &dyn Fn(&mut Meaning, &'static str)| {
             for word in words.split_whitespace() {
@@ -46,12 +46,12 @@ pub(super) fn meaning(lower: &str) -> Meaning {
         }
         known
     });
-    KNOWN.get(lower).copied().unwrap_or_default()
+    TABLE.get(lower).copied().unwrap_or_default()
 }
 
-/// The stem that stands for all that say the same.
-pub(super) fn synonym(stem: &str) -> Option<&'static str> {
-    static KNOWN: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| {
+/// Returns the stem that replaces all its synonyms; `None` for a stem without synonyms.
+pub(super) fn canonical_stem(stem: &str) -> Option<&'static str> {
+    static TABLE: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| {
         let sets = SYNONYMS.iter();
         let pairs = sets.flat_map(|same| {
             let first = same.first().copied().unwrap_or_default();
@@ -59,27 +59,27 @@ pub(super) fn synonym(stem: &str) -> Option<&'static str> {
         });
         pairs.collect()
     });
-    KNOWN.get(stem).copied()
+    TABLE.get(stem).copied()
 }
 
-/// Words that turn a statement around.
+/// Words that negate a statement.
 const NEGATIONS: &str = "\
     not no never without cannot neither nor none nothing avoid";
 
-/// Words of no weight that change what is said nevertheless; `of` and `by` do not, for what is said
-/// with them is said without them as well.
+/// Function words that change the meaning nevertheless. `of` and `by` do not: the same can be said
+/// without them.
 const RELATIONS: &str = "\
     to in at for with as into about";
 
-/// Words by which something ends, before what ends.
+/// Verbs which say that the activity after them has ended.
 pub(super) const STOPS: &[&str] = &["stopped", "stops", "stop", "ceased", "quit"];
 
-/// Words that are names however they are written.
+/// Words that are names, even in lower case.
 pub(super) const DAYS: &str = "\
     monday tuesday wednesday thursday friday saturday sunday january february april june \
     july august september october november december";
 
-/// Measures, each with the names that it goes by behind a number.
+/// Units, each with the names that it has after a number.
 const UNITS: &[&[&str]] = &[
     &["ms", "millisecond", "milliseconds", "msec"],
     &["s", "sec", "secs", "second", "seconds"],
@@ -97,7 +97,7 @@ const UNITS: &[&[&str]] = &[
     &["usd", "dollar", "dollars"],
 ];
 
-/// Stems with two spellings that no ending tells.
+/// Stems with two spellings that no rule covers.
 pub(super) const SPELLINGS: &[(&str, &str)] = &[
     ("catalogu", "catalog"),
     ("centr", "center"),
@@ -109,7 +109,7 @@ pub(super) const SPELLINGS: &[(&str, &str)] = &[
     ("tyr", "tir"),
 ];
 
-/// What a time is told by.
+/// Words that tell the tense.
 const TENSES: &[(&str, &str)] = &[
     (
         "past",
@@ -120,7 +120,7 @@ const TENSES: &[(&str, &str)] = &[
     ("lasting", "still yet been"),
 ];
 
-/// What tells how much, how often or how sure.
+/// Words that tell how much, how often or how surely.
 const DEGREES: &[(&str, &str)] = &[
     ("all", "all every each always"),
     ("some", "some sometimes often usually"),
@@ -142,7 +142,7 @@ const NUMBER_WORDS: &str = "\
     one=1 two=2 three=3 four=4 five=5 six=6 seven=7 eight=8 nine=9 ten=10 twelve=12 \
     twenty=20 thirty=30 hundred=100 thousand=1000";
 
-/// Words that carry no assertion of their own; those of negation, tense and degree are noted apart.
+/// Words without a meaning of their own; negation, tense and degree are listed separately.
 const FUNCTION_WORDS: &str = "\
     a an the is are be been being am was were do does did has have had having will shall of \
     to in on at by for with as it its this that these those there here and or we our us you \
@@ -151,7 +151,7 @@ const FUNCTION_WORDS: &str = "\
     must may might could would not no cannot fyi psa til reminder never all every each \
     always into about than such any then so too get gets";
 
-/// Stems that say the same in what is kept of work.
+/// Stems that are synonyms in records about work.
 const SYNONYMS: &[&[&str]] = &[
     &["use", "us", "utiliz", "utilis", "employ"],
     &["fix", "repair", "resolv", "solv", "mend"],

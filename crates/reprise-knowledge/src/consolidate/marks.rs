@@ -1,24 +1,24 @@
-//! The marks of a text that are no punctuation: `<`, `&&`, `!` before a word, an emoji. Two texts
-//! of the same words may say the contrary by them. Pure.
+//! Extracts the symbols of a text that are no punctuation: `<`, `&&`, `!` before a word, an emoji.
+//! Two texts of the same words may contradict each other by them. Pure.
 //!
-//! Whatever is neither a letter, a digit nor what only sets words off counts, so that a mark nobody
-//! thought of does too.
+//! Every character counts that is neither a letter, a digit nor plain punctuation, so that unknown
+//! symbols count, too.
 
-use super::tokens::plain_quotes;
+use super::tokens::normalize_quotes;
 
-/// Every token that begins or ends with a mark; one that is nothing else with the tokens beside it.
-/// In lower case, ascending.
-pub(super) fn of(text: &str) -> Vec<String> {
-    // How an emoji is drawn says nothing.
-    let text = plain_quotes(text).replace(['\u{fe0e}', '\u{fe0f}'], "");
-    let tokens: Vec<String> = text.lines().flat_map(tokens).collect();
+/// Returns every token that begins or ends with a symbol, in lower case, ascending. A token that is
+/// only a symbol is returned with the tokens next to it.
+pub(super) fn extract_marks(text: &str) -> Vec<String> {
+    // The variant of an emoji has no meaning.
+    let text = normalize_quotes(text).replace(['\u{fe0e}', '\u{fe0f}'], "");
+    let tokens: Vec<String> = text.lines().flat_map(split_line).collect();
     let is_odd = |quote: char| !text.matches(quote).count().is_multiple_of(2);
     let odd: Vec<char> = ['\'', '"'].into_iter().filter(|c| is_odd(*c)).collect();
     let bare = |at: usize, parentheses: bool| {
         let token = tokens.get(at).map_or("", String::as_str);
         let next = tokens.get(at + 1);
         let ends = next.is_none_or(|next| !next.starts_with(char::is_lowercase));
-        bare(token, parentheses, ends, &odd).to_lowercase()
+        strip_punctuation(token, parentheses, ends, &odd).to_lowercase()
     };
     let mut marks = Vec::new();
     for (at, token) in tokens.iter().enumerate() {
@@ -35,7 +35,7 @@ pub(super) fn of(text: &str) -> Vec<String> {
             .map_or(String::new(), |at| bare(at, false));
         let after = bare(at + 1, false);
         let is_amount = |word: &String| word.contains(|c: char| c.is_ascii_digit());
-        // A dash sets words off, and from numbers makes a range.
+        // A dash is punctuation between words, and a range between numbers.
         let is_dash =
             word.chars().all(|c| matches!(c, '\u{2013}' | '\u{2014}')) && !word.is_empty();
         let says = match () {
@@ -51,8 +51,8 @@ pub(super) fn of(text: &str) -> Vec<String> {
     marks
 }
 
-/// The tokens of a line without the sign of a list or a heading, and without what stresses words.
-fn tokens(line: &str) -> Vec<String> {
+/// Returns the tokens of a line without list markers, heading markers and emphasis.
+fn split_line(line: &str) -> Vec<String> {
     let line = line.trim();
     let item = ["- ", "* ", "+ ", "\u{2022} "];
     let item = item.iter().find_map(|sign| line.strip_prefix(sign));
@@ -62,10 +62,10 @@ fn tokens(line: &str) -> Vec<String> {
         .map(|rest| rest.trim_start_matches('#'));
     let item = item.or(title.filter(|title| title.starts_with(' ')));
     // `- 5 degrees` is a number.
-    let item = item.filter(|said| !said.trim_start().starts_with(|c: char| c.is_ascii_digit()));
-    let said = item.unwrap_or(line).split_whitespace();
-    let mut tokens: Vec<String> = said.map(str::to_owned).collect();
-    // By the number of stars, before which token nothing closes any more.
+    let item = item.filter(|item| !item.trim_start().starts_with(|c: char| c.is_ascii_digit()));
+    let words = item.unwrap_or(line).split_whitespace();
+    let mut tokens: Vec<String> = words.map(str::to_owned).collect();
+    // For each number of stars, the token before which no emphasis closes any more.
     let mut searched = [0; 4];
     for at in 0..tokens.len() {
         let token = tokens[at].as_str();
@@ -77,8 +77,8 @@ fn tokens(line: &str) -> Vec<String> {
         let closes = |token: &String| {
             let word = token.trim_end_matches(|c: char| c != '*' && !c.is_alphanumeric());
             let end = word.len().checked_sub(stars)?;
-            let told = word.get(..end)?;
-            (told.ends_with(|c| c != '*') && word.ends_with('*')).then_some(end)
+            let stressed = word.get(..end)?;
+            (stressed.ends_with(|c| c != '*') && word.ends_with('*')).then_some(end)
         };
         let mut rest = tokens.iter().enumerate().skip(at.max(searched[stars]));
         let closed = rest.find_map(|(last, token)| Some((last, closes(token)?)));
@@ -91,9 +91,10 @@ fn tokens(line: &str) -> Vec<String> {
     tokens
 }
 
-/// A token without what only sets it off: quotes, punctuation behind it, `!` where it `ends` a
-/// sentence, and parentheses where they do. Of a quote that is `odd` one behind a number is a unit.
-fn bare<'a>(token: &'a str, parentheses: bool, ends: bool, odd: &[char]) -> &'a str {
+/// Returns a token without quotes and trailing punctuation, without `!` if it `ends` a sentence,
+/// and without parentheses if `parentheses` is set. An `odd` quote after a number is a unit and
+/// stays.
+fn strip_punctuation<'a>(token: &'a str, parentheses: bool, ends: bool, odd: &[char]) -> &'a str {
     let quotes: &[char] = &['\'', '"', '`'];
     let mut word = token;
     loop {
@@ -101,8 +102,8 @@ fn bare<'a>(token: &'a str, parentheses: bool, ends: bool, odd: &[char]) -> &'a 
         if parentheses {
             less = less.trim_start_matches('(');
         }
-        let mut behind = less.chars().rev();
-        let (last, before) = (behind.next(), behind.next());
+        let mut reversed = less.chars().rev();
+        let (last, before) = (reversed.next(), reversed.next());
         let sets_off = match last {
             Some(quote) if quotes.contains(&quote) => {
                 !(odd.contains(&quote) && before.is_some_and(|c| c.is_ascii_digit()))

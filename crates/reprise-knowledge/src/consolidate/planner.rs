@@ -1,65 +1,67 @@
-//! What is known of a memory from one plan to the next: only what is new is compared with the rest.
+//! Plans incrementally: remembers what was compared, so that only new records are compared with
+//! the rest.
 //!
-//! Derived, and kept by whoever plans again: without it the next plan looks through all records.
+//! The state is derived and kept by the caller; without it the next plan compares all records.
 
-use reprise_engine::AlikeScratch;
+use reprise_engine::SimilarityScratch;
 
-use super::compare::{Pair, Pairs, Related, agree, compare, related};
-use super::entry::{Entry, alike, is_young, speaks_for_itself};
-use super::plan::{Found, Groups, Plan};
-use super::runs::{self, RUNS_MAX, WellDone};
+use super::compare::{
+    PairMap, PairRelation, RelatedPair, compare_entries, find_pair_relations, find_similar_entries,
+    have_similar_meaning,
+};
+use super::entry::{ComparisonEntry, find_alike_pairs, is_young, outlives_expiry};
+use super::plan::{PairFindings, Plan, UnionFind};
+use super::runs::{self, RUNS_MAX, SuccessfulRun};
 use crate::prelude::*;
 
-/// Records with which a new one is compared: those whose words are most like its own.
-const NEIGHBOURS: usize = 32;
-/// From so many new records on, and this share of all, all are read at once instead of asking the
-/// index for each.
-const MANY: usize = 512;
-const MANY_SHARE: usize = 16;
-/// Records read, or pairs compared, between two looks at whether there is time left.
-const AT_A_TIME: usize = 256;
-/// Pairs in doubt that are kept in mind, and as many that contradict each other; more are counted.
+/// With more new records than this, and than one in [`BULK_SHARE`] of all, all records are read at
+/// once instead of a search in the index for each.
+const BULK_MIN: usize = 512;
+const BULK_SHARE: usize = 16;
+/// Records or pairs that are processed between two checks of the time limit.
+const CHECK_INTERVAL: usize = 256;
+/// Most doubtful pairs that are remembered, and most contradictions; the others are counted.
 const PAIRS_MAX: usize = 20_000;
 
-/// What is to be done to a memory of which nothing is known yet.
-pub fn plan(memory: &Snapshot, now: DateTime<Utc>) -> Plan {
+/// Plans the consolidation of a memory from scratch.
+pub fn plan_consolidation(memory: &Snapshot, now: DateTime<Utc>) -> Plan {
     Planner::default().plan(memory, now, &|| true)
 }
 
-/// See the head comment.
+/// Plans consolidations of one memory, and remembers what it compared.
 #[derive(Debug, Default)]
 pub struct Planner {
-    /// Places below were read.
+    /// Positions below this one were read.
     read: u32,
-    /// Places below were compared before this planner was made; what was found then is not known.
+    /// Positions below this one were compared by an earlier planner, whose findings are not known.
     since: u32,
-    /// The record kept last of those that were read: another one there is another file.
+    /// Last record that was read; if another is at its position, it is another file.
     last: Option<RecordId>,
-    /// Whether what is new is always looked up one by one, so that no look is lost to a budget.
+    /// Whether new records are always compared one by one, so that a time limit loses no work.
     stepwise: bool,
-    /// Until when changes were taken up, and what changed at that very instant.
+    /// Instant up to which changes were collected, and the records that changed at that instant.
     changed: Option<(i64, BTreeSet<RecordId>)>,
-    /// Records that were compared, and are to be compared again.
+    /// Records that must be compared again.
     again: BTreeSet<RecordId>,
-    /// When records have had their time.
+    /// Expiry of each record that has one.
     ends: BTreeSet<(DateTime<Utc>, RecordId)>,
-    /// The latest runs that went well.
-    well_done: VecDeque<WellDone>,
+    /// The latest successful runs.
+    well_done: VecDeque<SuccessfulRun>,
     same: BTreeSet<[RecordId; 2]>,
-    doubts: Kept,
-    contrary: Kept,
+    doubts: PairStore,
+    contrary: PairStore,
 }
 
-/// Pairs of one kind, as many as are kept in mind.
+/// Pairs of one relation, up to a limit.
 #[derive(Debug, Default)]
-struct Kept {
-    pairs: Pairs,
-    /// By a record that was compared: the pairs for which there was no room.
+struct PairStore {
+    pairs: PairMap,
+    /// For each compared record, the number of pairs for which there was no room.
     more: BTreeMap<RecordId, usize>,
 }
 
-impl Kept {
-    fn keep(&mut self, compared: RecordId, pair: Pair) {
+impl PairStore {
+    fn insert(&mut self, compared: RecordId, pair: RelatedPair) {
         if self.pairs.len() < PAIRS_MAX || self.pairs.contains_key(&pair.pair) {
             self.pairs.insert(pair.pair, pair);
         } else {
@@ -67,35 +69,36 @@ impl Kept {
         }
     }
 
-    /// Takes out the pairs of these records; adds who stood in them.
-    fn part_from(&mut self, ids: &BTreeSet<RecordId>, others: &mut BTreeSet<RecordId>) {
+    /// Removes the pairs of these records, and adds the records of those pairs to `others`.
+    fn remove_pairs_of(&mut self, ids: &BTreeSet<RecordId>, others: &mut BTreeSet<RecordId>) {
         for id in ids {
             self.more.remove(id);
         }
-        let with = self.pairs.extract_if(.., |pair, _| is_of(pair, ids));
+        let with = self.pairs.extract_if(.., |pair, _| has_any(pair, ids));
         others.extend(with.flat_map(|(pair, _)| pair));
     }
 
-    /// Takes out the pairs of which one answers no more; adds who answers for the two.
-    fn outdated(&mut self, memory: &Snapshot, moved: &mut BTreeSet<[RecordId; 2]>) {
+    /// Removes the pairs with a record that is no longer live, and adds the pairs of the records
+    /// that these were merged into to `moved`.
+    fn remove_outdated(&mut self, memory: &Snapshot, moved: &mut BTreeSet<[RecordId; 2]>) {
         self.more.retain(|id, _| memory.is_live(*id));
         let is_there = |pair: &[RecordId; 2]| pair.iter().all(|id| memory.is_live(*id));
         let outdated = self.pairs.extract_if(.., |pair, _| !is_there(pair));
         let ends = outdated.filter_map(|([one, other], _)| {
-            let (one, other) = (memory.stands_for(one)?, memory.stands_for(other)?);
+            let (one, other) = (memory.merged_into(one)?, memory.merged_into(other)?);
             (one != other).then(|| [one.min(other), one.max(other)])
         });
         moved.extend(ends);
-        let is_apart = |[one, other]: &[RecordId; 2]| memory.are_apart(*one, *other);
+        let is_apart = |[one, other]: &[RecordId; 2]| memory.are_distinct(*one, *other);
         self.pairs.retain(|pair, _| !is_apart(pair));
     }
 
-    fn knows(&self, [one, other]: &[RecordId; 2]) -> bool {
+    fn has_pair(&self, [one, other]: &[RecordId; 2]) -> bool {
         self.pairs.contains_key(&[*one, *other]) || self.pairs.contains_key(&[*other, *one])
     }
 
-    /// The records with pairs for which there is room by now.
-    fn fitting(&self) -> Vec<RecordId> {
+    /// Returns the records whose uncounted pairs fit by now.
+    fn records_with_room(&self) -> Vec<RecordId> {
         let mut room = PAIRS_MAX - self.pairs.len().min(PAIRS_MAX);
         if room < PAIRS_MAX / 2 {
             return Vec::new();
@@ -109,14 +112,14 @@ impl Kept {
     }
 }
 
-fn is_of(pair: &[RecordId; 2], ids: &BTreeSet<RecordId>) -> bool {
+fn has_any(pair: &[RecordId; 2], ids: &BTreeSet<RecordId>) -> bool {
     pair.iter().any(|id| ids.contains(id))
 }
 
 impl Planner {
-    /// One that goes on where another stopped, as [`Self::through`] said, and keeps what it has
-    /// found however short the time it is given.
-    pub fn since(place: u64) -> Self {
+    /// Returns a planner that resumes where another stopped, at [`Self::compared_through`], and
+    /// loses no work to a time limit.
+    pub fn resume_from(place: u64) -> Self {
         Self {
             since: u32::try_from(place).unwrap_or(u32::MAX),
             stepwise: true,
@@ -124,12 +127,12 @@ impl Planner {
         }
     }
 
-    /// Up to which place of the log all records are compared with those before them.
-    pub fn through(&self) -> u64 {
+    /// Returns the position in the log up to which all records are compared with those before them.
+    pub fn compared_through(&self) -> u64 {
         self.read.max(self.since).into()
     }
 
-    /// What is to be done, for as long as there is time; what was not looked at is looked at next.
+    /// Plans for as long as `go_on` allows; the next call continues with the rest.
     pub fn plan(
         &mut self,
         memory: &Snapshot,
@@ -140,40 +143,42 @@ impl Planner {
             let at = self.read.checked_sub(1).and_then(|at| memory.id_at(at));
             at == Some(last)
         });
-        if !is_same_file || self.since > memory.places() {
+        if !is_same_file || self.since > memory.ordinal_count() {
             *self = Self {
                 stepwise: self.stepwise,
                 ..Self::default()
             };
         }
         let first = self.read.max(self.since);
-        self.take_up(memory, first);
-        let all = memory.places() as usize;
-        let new = memory.places().abs_diff(first) as usize + self.again.len();
-        let done = if !self.stepwise && new > MANY.max(all / MANY_SHARE) {
-            self.read_all(memory, first, go_on)
+        self.collect_changes(memory, first);
+        let all = memory.ordinal_count() as usize;
+        let new = memory.ordinal_count().abs_diff(first) as usize + self.again.len();
+        let done = if !self.stepwise && new > BULK_MIN.max(all / BULK_SHARE) {
+            self.compare_all(memory, first, go_on)
         } else {
-            self.look_again(memory, go_on)
-                .and_then(|()| self.read_new(memory, go_on))
+            self.compare_changed(memory, go_on)
+                .and_then(|()| self.compare_new_records(memory, go_on))
         };
         let mut plan = Plan {
             cut: done.is_none(),
             ..Plan::default()
         };
-        self.end(memory, now, &mut plan);
-        let found = self.found(memory);
-        plan.follow(memory, found);
+        self.plan_expired(memory, now, &mut plan);
+        let found = self.collect_findings(memory);
+        plan.add_findings(memory, found);
         self.well_done.retain(|run| memory.is_live(run.id));
         let runs = self.well_done.iter().cloned().collect();
-        plan.distilled.extend(runs::recurring(memory, runs));
+        plan.distilled
+            .extend(runs::distil_successful_runs(memory, runs));
         plan
     }
 
-    /// Takes up which of the records that were compared have changed since: they answer again, or
-    /// their tags are others. Whoever goes on where another stopped takes up what has changed since
-    /// the last record that was compared was kept.
-    fn take_up(&mut self, memory: &Snapshot, first: u32) {
-        let before = first.checked_sub(1).and_then(|at| memory.kept_at(at));
+    /// Collects the compared records that have changed since: they are live again, or have other
+    /// tags. A planner that resumes collects the changes since the last compared record was kept.
+    fn collect_changes(&mut self, memory: &Snapshot, first: u32) {
+        let before = first
+            .checked_sub(1)
+            .and_then(|at| memory.known_at_micros_of(at));
         let known = self.changed.take();
         let (since, mut known) = known.unwrap_or((before.unwrap_or(i64::MIN), BTreeSet::new()));
         let mut newest = since;
@@ -191,43 +196,43 @@ impl Planner {
             }
         }
         self.changed = Some((newest, known));
-        self.again.extend(self.doubts.fitting());
-        self.again.extend(self.contrary.fitting());
+        self.again.extend(self.doubts.records_with_room());
+        self.again.extend(self.contrary.records_with_room());
         self.again.retain(|id| memory.is_live(*id));
     }
 
-    /// Compares records anew, with what each was paired with and with what its words lead to.
-    fn look_again(&mut self, memory: &Snapshot, go_on: &dyn Fn() -> bool) -> Option<()> {
-        let mut scratch = AlikeScratch::default();
+    /// Compares the changed records again, with their former pairs and with similar records.
+    fn compare_changed(&mut self, memory: &Snapshot, go_on: &dyn Fn() -> bool) -> Option<()> {
+        let mut scratch = SimilarityScratch::default();
         while let Some(id) = self.again.first().copied() {
             if !go_on() {
                 return None;
             }
-            let others = self.part_from(&BTreeSet::from([id]));
+            let others = self.remove_pairs_of(&BTreeSet::from([id]));
             if let Some(Ok(record)) = memory.get(id) {
-                self.note(&record);
+                self.note_record(&record);
                 let pairs = others.iter().map(|other| [id, *other]);
-                for (pair, found) in related(memory, pairs.collect()) {
-                    self.keep(id, pair, Some(found));
+                for (pair, found) in find_pair_relations(memory, pairs.collect()) {
+                    self.insert_relation(id, pair, Some(found));
                 }
-                self.compare_new(memory, record, &others, &mut scratch);
+                self.compare_with_similar(memory, record, &others, &mut scratch);
             }
             self.again.pop_first();
         }
         Some(())
     }
 
-    /// Reads what is new, and compares each record with those that its words lead to.
-    fn read_new(&mut self, memory: &Snapshot, go_on: &dyn Fn() -> bool) -> Option<()> {
-        let mut scratch = AlikeScratch::default();
-        for place in self.read..memory.places() {
-            if (place >= self.since || place.is_multiple_of(AT_A_TIME as u32)) && !go_on() {
+    /// Reads the new records and compares each with similar ones.
+    fn compare_new_records(&mut self, memory: &Snapshot, go_on: &dyn Fn() -> bool) -> Option<()> {
+        let mut scratch = SimilarityScratch::default();
+        for place in self.read..memory.ordinal_count() {
+            if (place >= self.since || place.is_multiple_of(CHECK_INTERVAL as u32)) && !go_on() {
                 return None;
             }
-            if let Some(Ok(record)) = memory.at(place) {
-                self.note(&record);
+            if let Some(Ok(record)) = memory.live_record_at(place) {
+                self.note_record(&record);
                 if place >= self.since {
-                    self.compare_new(memory, record, &BTreeSet::new(), &mut scratch);
+                    self.compare_with_similar(memory, record, &BTreeSet::new(), &mut scratch);
                 }
             }
             self.read = place + 1;
@@ -236,63 +241,67 @@ impl Planner {
         Some(())
     }
 
-    /// Compares one record with those that its words lead to, but for those that it was compared
-    /// with.
-    fn compare_new(
+    /// Compares a record with similar ones, except those in `compared`.
+    fn compare_with_similar(
         &mut self,
         memory: &Snapshot,
         record: MemoryRecord,
         compared: &BTreeSet<RecordId>,
-        scratch: &mut AlikeScratch,
+        scratch: &mut SimilarityScratch,
     ) {
-        let Some(entry) = Entry::of(record) else {
+        let Some(entry) = ComparisonEntry::of(record) else {
             return;
         };
-        let alike = alike_to(memory, &entry, scratch).into_iter();
+        let alike = find_similar_entries(memory, &entry, scratch).into_iter();
         for other in alike.filter(|other| !compared.contains(&other.id)) {
-            let found = compare(memory, &entry, &other);
-            self.keep(entry.id, [entry.id, other.id], found);
+            let found = compare_entries(memory, &entry, &other);
+            self.insert_relation(entry.id, [entry.id, other.id], found);
         }
     }
 
-    /// Reads all records, and compares those that are alike where one is kept at `first` or later,
-    /// or is to be compared again.
-    fn read_all(&mut self, memory: &Snapshot, first: u32, go_on: &dyn Fn() -> bool) -> Option<()> {
-        let mut entries: Vec<(u32, Entry)> = Vec::new();
-        let places = memory.places();
+    /// Reads all records, and compares the similar pairs with a record at position `first` or
+    /// later, or one that must be compared again.
+    fn compare_all(
+        &mut self,
+        memory: &Snapshot,
+        first: u32,
+        go_on: &dyn Fn() -> bool,
+    ) -> Option<()> {
+        let mut entries: Vec<(u32, ComparisonEntry)> = Vec::new();
+        let places = memory.ordinal_count();
         for place in 0..places {
-            if (place as usize).is_multiple_of(AT_A_TIME) && !go_on() {
+            if (place as usize).is_multiple_of(CHECK_INTERVAL) && !go_on() {
                 return None;
             }
-            if let Some(Ok(record)) = memory.at(place) {
-                self.note(&record);
-                entries.extend(Entry::of(record).map(|entry| (place, entry)));
+            if let Some(Ok(record)) = memory.live_record_at(place) {
+                self.note_record(&record);
+                entries.extend(ComparisonEntry::of(record).map(|entry| (place, entry)));
             }
         }
-        let mut groups = Groups::new(entries.len());
+        let mut groups = UnionFind::new(entries.len());
         self.join_copies(memory, &entries, &mut groups);
-        let roots = (0..entries.len()).filter(|place| groups.root(*place) == *place);
+        let roots = (0..entries.len()).filter(|place| groups.find_root(*place) == *place);
         let roots: Vec<usize> = roots.collect();
         let compared = roots.iter().map(|root| &entries[*root].1);
-        let pairs = alike(&compared.collect::<Vec<_>>(), go_on)?;
+        let pairs = find_alike_pairs(&compared.collect::<Vec<_>>(), go_on)?;
         let again = self.again.clone();
-        self.part_from(&again);
+        self.remove_pairs_of(&again);
         for (number, (one, other)) in pairs.into_iter().enumerate() {
-            if number.is_multiple_of(AT_A_TIME) && !go_on() {
+            if number.is_multiple_of(CHECK_INTERVAL) && !go_on() {
                 return None;
             }
             let (a, b) = (roots[one as usize], roots[other as usize]);
-            let ((place, one), (beside, other)) = (&entries[a], &entries[b]);
-            let is_new = *place.max(beside) >= first
+            let ((place, one), (other_place, other)) = (&entries[a], &entries[b]);
+            let is_new = *place.max(other_place) >= first
                 || [one, other].iter().any(|entry| again.contains(&entry.id));
             if is_new
-                && groups.root(a) != groups.root(b)
-                && let Some(related) = compare(memory, one, other)
+                && groups.find_root(a) != groups.find_root(b)
+                && let Some(related) = compare_entries(memory, one, other)
             {
-                if related == Related::Same && agree(memory, one.id, other.id) {
-                    groups.join(a, b);
+                if related == PairRelation::Same && have_similar_meaning(memory, one.id, other.id) {
+                    groups.union(a, b);
                 }
-                self.keep(other.id, [one.id, other.id], Some(related));
+                self.insert_relation(other.id, [one.id, other.id], Some(related));
             }
         }
         self.again.clear();
@@ -301,11 +310,20 @@ impl Planner {
         Some(())
     }
 
-    /// Texts that are the same to the last byte, whatever their length.
-    fn join_copies(&mut self, memory: &Snapshot, entries: &[(u32, Entry)], groups: &mut Groups) {
+    /// Joins texts that are equal byte by byte, whatever their length.
+    fn join_copies(
+        &mut self,
+        memory: &Snapshot,
+        entries: &[(u32, ComparisonEntry)],
+        groups: &mut UnionFind,
+    ) {
         let mut by_hash: BTreeMap<(u128, &str, &str), Vec<usize>> = BTreeMap::new();
         for (place, (_, entry)) in entries.iter().enumerate() {
-            let key = (entry.hash, entry.scope.as_str(), entry.form.as_str());
+            let key = (
+                entry.hash,
+                entry.scope.as_str(),
+                entry.knowledge_type.as_str(),
+            );
             by_hash.entry(key).or_default().push(place);
         }
         for places in by_hash.values() {
@@ -313,20 +331,20 @@ impl Planner {
             for place in &places[1..] {
                 let other = &entries[*place].1;
                 let copy = one.is_copy_of(other) && one.is_tagged_like(other);
-                if copy && !memory.are_apart(one.id, other.id) {
-                    groups.join(first, *place);
-                    self.keep(other.id, [one.id, other.id], Some(Related::Same));
+                if copy && !memory.are_distinct(one.id, other.id) {
+                    groups.union(first, *place);
+                    self.insert_relation(other.id, [one.id, other.id], Some(PairRelation::Same));
                 }
             }
         }
     }
 
-    /// Keeps what is known of a record by itself.
-    fn note(&mut self, record: &MemoryRecord) {
-        let end = record.ends_at();
+    /// Notes the expiry of a record, and whether it is a successful run.
+    fn note_record(&mut self, record: &MemoryRecord) {
+        let end = record.expiry();
         self.ends.extend(end.map(|end| (end, record.id)));
         let known = self.well_done.iter().any(|run| run.id == record.id);
-        if let Some(run) = WellDone::of(record).filter(|_| !known) {
+        if let Some(run) = SuccessfulRun::of(record).filter(|_| !known) {
             if self.well_done.len() >= RUNS_MAX {
                 self.well_done.pop_front();
             }
@@ -334,40 +352,47 @@ impl Planner {
         }
     }
 
-    fn keep(&mut self, compared: RecordId, [one, other]: [RecordId; 2], found: Option<Related>) {
+    fn insert_relation(
+        &mut self,
+        compared: RecordId,
+        [one, other]: [RecordId; 2],
+        found: Option<PairRelation>,
+    ) {
         match found {
             None => {}
-            Some(Related::Same) => {
+            Some(PairRelation::Same) => {
                 self.same.insert([one.min(other), one.max(other)]);
             }
-            Some(Related::Contrary(pair)) => self.contrary.keep(compared, pair),
-            Some(Related::Doubt(pair)) => self.doubts.keep(compared, pair),
+            Some(PairRelation::Contradiction(pair)) => self.contrary.insert(compared, pair),
+            Some(PairRelation::Doubt(pair)) => self.doubts.insert(compared, pair),
         }
     }
 
-    /// Takes out what was found of these records; answers what others they were paired with.
-    fn part_from(&mut self, ids: &BTreeSet<RecordId>) -> BTreeSet<RecordId> {
-        let same = self.same.extract_if(.., |pair| is_of(pair, ids));
+    /// Removes the findings about these records, and returns the other records of those pairs.
+    fn remove_pairs_of(&mut self, ids: &BTreeSet<RecordId>) -> BTreeSet<RecordId> {
+        let same = self.same.extract_if(.., |pair| has_any(pair, ids));
         let mut others: BTreeSet<RecordId> = same.flatten().collect();
-        self.doubts.part_from(ids, &mut others);
-        self.contrary.part_from(ids, &mut others);
+        self.doubts.remove_pairs_of(ids, &mut others);
+        self.contrary.remove_pairs_of(ids, &mut others);
         others.retain(|id| !ids.contains(id));
         others
     }
 
-    /// What had its time: to be put away, or kept for what speaks for it.
-    fn end(&mut self, memory: &Snapshot, now: DateTime<Utc>, plan: &mut Plan) {
+    /// Adds the expired records to the plan: to be retired, or kept because they are important.
+    fn plan_expired(&mut self, memory: &Snapshot, now: DateTime<Utc>, plan: &mut Plan) {
         self.ends.retain(|(_, id)| memory.is_live(*id));
         let over = self.ends.iter().take_while(|(end, _)| *end <= now);
-        let over = over.filter(|(_, id)| !memory.are_apart(*id, *id));
+        let over = over.filter(|(_, id)| !memory.are_distinct(*id, *id));
         let over: Vec<MemoryRecord> = over.filter_map(|(_, id)| memory.get(*id)?.ok()).collect();
         let mut active: BTreeSet<NaiveDate> = BTreeSet::new();
         if !over.is_empty() {
-            let times = memory.kept_micros().map(DateTime::from_timestamp_micros);
+            let times = memory
+                .known_at_micros()
+                .map(DateTime::from_timestamp_micros);
             active.extend(times.flatten().map(|at| at.date_naive()));
         }
         for record in over.iter().filter(|record| !is_young(record, &active)) {
-            if speaks_for_itself(memory, record) {
+            if outlives_expiry(memory, record) {
                 plan.promoted.push(record.id);
             } else {
                 plan.purged.push(record.id);
@@ -377,20 +402,20 @@ impl Planner {
         plan.purged.sort_unstable();
     }
 
-    /// What was found and still holds. Where a record was put behind another one, that one is
-    /// compared in its place.
-    fn found(&mut self, memory: &Snapshot) -> Found {
+    /// Returns the findings that still hold. If a record was merged into another one, that one is
+    /// compared instead.
+    fn collect_findings(&mut self, memory: &Snapshot) -> PairFindings {
         let mut moved = BTreeSet::new();
-        self.doubts.outdated(memory, &mut moved);
-        self.contrary.outdated(memory, &mut moved);
-        moved.retain(|pair| !self.doubts.knows(pair) && !self.contrary.knows(pair));
-        for (pair, found) in related(memory, moved) {
-            self.keep(pair[1], pair, Some(found));
+        self.doubts.remove_outdated(memory, &mut moved);
+        self.contrary.remove_outdated(memory, &mut moved);
+        moved.retain(|pair| !self.doubts.has_pair(pair) && !self.contrary.has_pair(pair));
+        for (pair, found) in find_pair_relations(memory, moved) {
+            self.insert_relation(pair[1], pair, Some(found));
         }
         self.same.retain(|[one, other]| {
-            memory.is_live(*one) && memory.is_live(*other) && !memory.are_apart(*one, *other)
+            memory.is_live(*one) && memory.is_live(*other) && !memory.are_distinct(*one, *other)
         });
-        Found {
+        PairFindings {
             same: self.same.iter().copied().collect(),
             review: self.doubts.pairs.clone(),
             review_more: self.doubts.more.values().sum(),
@@ -398,14 +423,4 @@ impl Planner {
             contradictions_more: self.contrary.more.values().sum(),
         }
     }
-}
-
-/// The records that a text's words lead to, best first.
-pub(super) fn alike_to(memory: &Snapshot, entry: &Entry, scratch: &mut AlikeScratch) -> Vec<Entry> {
-    let found = memory.alike(&entry.text, NEIGHBOURS, scratch);
-    let others = found.iter().filter_map(|(place, _)| {
-        let record = memory.at(*place)?.ok()?;
-        Entry::of(record).filter(|other| other.id != entry.id)
-    });
-    others.collect()
 }

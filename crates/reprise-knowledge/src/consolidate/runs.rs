@@ -1,21 +1,21 @@
-//! How a kind of task is done: the steps that runs which went well have in common.
+//! Learns how a task is done: the steps that its successful runs have in common.
 
 use super::distil::{self, Distillate};
 use super::facts::Facts;
 use crate::prelude::*;
 
-/// Quality from which on a run went well.
-const WELL: f32 = 0.6;
-/// Runs that have a way in common, from which on it is one.
+/// Least quality of a successful run.
+const QUALITY_MIN: f32 = 0.6;
+/// Fewest runs whose common steps are summarised.
 const RUNS_MIN: usize = 3;
-/// Share of the words of two tasks that are the same where the tasks are.
-const ALIKE: f64 = 0.6;
-/// The latest runs that are looked at: each is compared with every kind of task among them.
+/// Least share of common words of two runs of one task.
+const ALIKE_MIN: f64 = 0.6;
+/// Most runs that are compared, the latest first: each is compared with every task.
 pub(super) const RUNS_MAX: usize = 300;
 
-/// What a run left that went well.
+/// A run that succeeded.
 #[derive(Debug, Clone)]
-pub(super) struct WellDone {
+pub(super) struct SuccessfulRun {
     pub(super) id: RecordId,
     question: String,
     words: BTreeSet<String>,
@@ -25,11 +25,13 @@ pub(super) struct WellDone {
     at: DateTime<Utc>,
 }
 
-impl WellDone {
-    /// What stands in a run's record; `None` where it is none, went badly or did nothing.
+impl SuccessfulRun {
+    /// Reads a run from its record; `None` if it is no run, failed or has no steps.
     pub(super) fn of(record: &MemoryRecord) -> Option<Self> {
-        let details = typed(record, "outcome")?;
-        let quality = record.quality_score.filter(|quality| *quality >= WELL)?;
+        let details = details_of_type(record, "outcome")?;
+        let quality = record
+            .quality_score
+            .filter(|quality| *quality >= QUALITY_MIN)?;
         let question = details.get("question")?.as_str()?;
         let steps = details.get("steps")?.as_array()?.iter();
         let steps: Vec<String> = steps.filter_map(Value::as_str).map(str::to_owned).collect();
@@ -56,14 +58,17 @@ impl WellDone {
                 .cloned()
                 .collect()
         };
-        common as f64 >= ALIKE * all as f64 && project(self) == project(other)
+        common as f64 >= ALIKE_MIN * all as f64 && project(self) == project(other)
     }
 }
 
-/// A record for each kind of task that went well often enough and was not told yet.
-pub(super) fn recurring(memory: &Snapshot, mut runs: Vec<WellDone>) -> Vec<Distillate> {
+/// Builds a summary for each task that succeeded often enough and has no summary yet.
+pub(super) fn distil_successful_runs(
+    memory: &Snapshot,
+    mut runs: Vec<SuccessfulRun>,
+) -> Vec<Distillate> {
     runs.sort_by_key(|run| (run.at, run.id));
-    let mut kinds: Vec<Vec<WellDone>> = Vec::new();
+    let mut kinds: Vec<Vec<SuccessfulRun>> = Vec::new();
     for run in runs {
         let own = kinds
             .iter_mut()
@@ -77,26 +82,27 @@ pub(super) fn recurring(memory: &Snapshot, mut runs: Vec<WellDone>) -> Vec<Disti
     if kinds.is_empty() {
         return Vec::new();
     }
-    let cited = distil::cited(memory);
+    let cited = distil::collect_cited_records(memory);
     kinds.retain(|kind| !kind.iter().any(|run| cited.contains(&run.id)));
-    kinds.iter().filter_map(|kind| told(kind)).collect()
+    kinds.iter().filter_map(|kind| distil_task(kind)).collect()
 }
 
-/// The steps that most of them took, in the order of the best run, in its words.
-fn told(kind: &[WellDone]) -> Option<Distillate> {
+/// Builds the summary of one task: the steps that most runs took, in the words and order of the
+/// best run.
+fn distil_task(kind: &[SuccessfulRun]) -> Option<Distillate> {
     let best = kind
         .iter()
         .max_by(|a, b| a.quality.total_cmp(&b.quality).then(a.at.cmp(&b.at)))?;
-    let mut taken: BTreeMap<String, usize> = BTreeMap::new();
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for run in kind {
-        let own: BTreeSet<String> = run.steps.iter().map(|step| plain(step)).collect();
+        let own: BTreeSet<String> = run.steps.iter().map(|step| normalize_step(step)).collect();
         for step in own {
-            *taken.entry(step).or_default() += 1;
+            *counts.entry(step).or_default() += 1;
         }
     }
     let is_common = |step: &&String| {
-        taken
-            .get(&plain(step))
+        counts
+            .get(&normalize_step(step))
             .is_some_and(|runs| 2 * runs > kind.len())
     };
     let steps: Vec<&String> = best.steps.iter().filter(is_common).collect();
@@ -113,14 +119,14 @@ fn told(kind: &[WellDone]) -> Option<Distillate> {
     let tags = shared.reduce(|all, own| &all & &own).unwrap_or_default();
     let at = kind.iter().map(|run| run.at).max()?;
     let runs = kind.len();
-    let went = format!("\n(done so in {runs} runs, quality {quality:.2})");
-    text.push_str(&went);
+    let note = format!("\n(done so in {runs} runs, quality {quality:.2})");
+    text.push_str(&note);
     let sources = kind.iter().map(|run| run.id);
-    Some(Distillate::of(text, sources, &tags, at))
+    Some(Distillate::new(text, sources, &tags, at))
 }
 
-/// A step as far as it is compared.
-fn plain(step: &str) -> String {
+/// Returns a step in the form in which steps are compared.
+fn normalize_step(step: &str) -> String {
     let words = step.split(|c: char| !c.is_alphanumeric());
     let words: Vec<String> = words
         .filter(|word| !word.is_empty())
@@ -139,9 +145,9 @@ mod tests {
     use reprise_types::{MemoryKind, MemorySource, NewRecord, parse_timestamp};
     use serde_json::json;
 
-    use crate::consolidate::{carry_out, plan, undo};
+    use crate::consolidate::{execute_plan, plan_consolidation, undo_action};
 
-    fn left(question: &str, steps: &[&str], quality: f32, tags: &[&str]) -> NewRecord {
+    fn outcome_record(question: &str, steps: &[&str], quality: f32, tags: &[&str]) -> NewRecord {
         let mut record = NewRecord::new(
             format!("{question} {quality}"),
             MemorySource::TrajectoryOutcome,
@@ -164,29 +170,29 @@ mod tests {
         let tend = |engine: &mut Engine, at: i64, records: Vec<NewRecord>| {
             let now = now + TimeDelta::seconds(at);
             engine.observe(records, None, now).unwrap();
-            let plan = plan(&engine.snapshot(), now);
-            carry_out(engine, plan, now).unwrap()
+            let plan = plan_consolidation(&engine.snapshot(), now);
+            execute_plan(engine, plan, now).unwrap()
         };
         let (dump, restore, check) = ("Dump the ledger", "Restore the ledger", "Check the sums");
         let ask = "Move the ledger to the new database";
         let first = vec![
-            left(ask, &[dump, restore, check], 0.8, &["project:shop", "ops"]),
-            left(
+            outcome_record(ask, &[dump, restore, check], 0.8, &["project:shop", "ops"]),
+            outcome_record(
                 "Move the ledger to a new database",
                 &["dump the ledger.", check],
                 0.9,
                 &["project:shop"],
             ),
             // One that went badly, one of another project, and one of another kind.
-            left(ask, &["Delete the ledger", check], 0.2, &["project:shop"]),
-            left(ask, &[dump, check], 0.9, &["project:other"]),
-            left("Paint the shed green", &[check], 0.9, &["project:shop"]),
+            outcome_record(ask, &["Delete the ledger", check], 0.2, &["project:shop"]),
+            outcome_record(ask, &[dump, check], 0.9, &["project:other"]),
+            outcome_record("Paint the shed green", &[check], 0.9, &["project:shop"]),
         ];
         assert!(
             tend(&mut engine, 1, first).distilled.is_empty(),
             "two are no habit"
         );
-        let third = left(
+        let third = outcome_record(
             "Move the ledger into the new database",
             &[dump, "Write to Ada", check],
             0.7,
@@ -208,9 +214,9 @@ mod tests {
         );
         assert_eq!(engine.snapshot().sources(made).len(), 3);
         // A fourth run of the kind makes no second one, nor does it where the first was undone.
-        let again = || vec![left(ask, &[dump, check], 0.8, &["project:shop"])];
+        let again = || vec![outcome_record(ask, &[dump, check], 0.8, &["project:shop"])];
         assert!(tend(&mut engine, 3, again()).distilled.is_empty());
-        let undone = undo(
+        let undone = undo_action(
             &mut engine,
             &done.action.unwrap(),
             now + TimeDelta::seconds(1),

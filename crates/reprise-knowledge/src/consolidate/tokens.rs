@@ -1,24 +1,23 @@
-//! A text in tokens, each in one spelling where a thing is written in two: marks, hyphens, times,
-//! measures glued to their numbers. Pure.
+//! Splits a text into tokens with one spelling for quotes, hyphens, times and units. Pure.
 
-/// Units that are written right behind a number.
+/// Units that are written directly after a number.
 const GLUED: [&str; 10] = ["ms", "s", "min", "h", "KB", "MB", "GB", "TB", "km", "kg"];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Token {
-    /// Without the marks around it.
+pub(super) struct TextToken {
+    /// The token without punctuation around it.
     pub(super) written: String,
     pub(super) ends_clause: bool,
     pub(super) ends_sentence: bool,
 }
 
-pub(super) fn of(text: &str) -> Vec<Token> {
-    let text = plain_quotes(text);
-    let mut tokens: Vec<Token> = Vec::new();
+pub(super) fn tokenize(text: &str) -> Vec<TextToken> {
+    let text = normalize_quotes(text);
+    let mut tokens: Vec<TextToken> = Vec::new();
     for raw in text.split_whitespace() {
         let ends_clause = raw.ends_with([',', ';', '.', ':', '!', '?']);
         let ends_sentence = raw.ends_with(['.', '!', '?', ':']);
-        let written = bare(raw);
+        let written = strip_marks(raw);
         // `9:30 am` is one thing.
         let half = match written.to_lowercase().as_str() {
             "am" | "a.m" => Some(0),
@@ -26,17 +25,17 @@ pub(super) fn of(text: &str) -> Vec<Token> {
             _ => None,
         };
         if let (Some(half), Some(last)) = (half, tokens.last_mut())
-            && let Some(time) = time_of(&last.written, Some(half))
+            && let Some(time) = parse_time_of_day(&last.written, Some(half))
         {
             (last.written, last.ends_clause, last.ends_sentence) =
                 (time, ends_clause, ends_sentence);
             continue;
         }
-        let parts = parts_of(written);
+        let parts = split_token(written);
         let count = parts.len();
         for (at, part) in parts.into_iter().enumerate() {
             let last = at + 1 == count;
-            tokens.push(Token {
+            tokens.push(TextToken {
                 written: part,
                 ends_clause: ends_clause && last,
                 ends_sentence: ends_sentence && last,
@@ -46,8 +45,8 @@ pub(super) fn of(text: &str) -> Vec<Token> {
     tokens
 }
 
-/// One spelling of quotes.
-pub(super) fn plain_quotes(text: &str) -> String {
+/// Replaces typographic quotes by plain ones.
+pub(super) fn normalize_quotes(text: &str) -> String {
     let plain = text.chars().map(|c| match c {
         '\u{2018}' | '\u{2019}' | '\u{201a}' => '\'',
         '\u{201c}' | '\u{201d}' | '\u{201e}' | '\u{ab}' | '\u{bb}' => '"',
@@ -56,8 +55,8 @@ pub(super) fn plain_quotes(text: &str) -> String {
     plain.collect()
 }
 
-/// A token without the marks around it.
-fn bare(token: &str) -> &str {
+/// Returns a token without punctuation around it.
+fn strip_marks(token: &str) -> &str {
     const AROUND: &[char] = &[
         '.', ',', ';', ':', '!', '?', '"', '\'', '`', '(', ')', '[', ']', '{', '}', '<', '>', '*',
         '\u{2026}',
@@ -65,13 +64,13 @@ fn bare(token: &str) -> &str {
     token.trim_matches(AROUND)
 }
 
-fn parts_of(written: &str) -> Vec<String> {
+fn split_token(written: &str) -> Vec<String> {
     let lower = written.to_lowercase();
     let glued = ["am", "pm"].iter().find_map(|half| {
         let hour = lower.strip_suffix(half)?;
-        time_of(hour, Some(if *half == "pm" { 12 } else { 0 }))
+        parse_time_of_day(hour, Some(if *half == "pm" { 12 } else { 0 }))
     });
-    if let Some(time) = glued.or_else(|| time_of(written, None)) {
+    if let Some(time) = glued.or_else(|| parse_time_of_day(written, None)) {
         return vec![time];
     }
     // `can't` and `cannot` are `can not`.
@@ -101,9 +100,9 @@ fn parts_of(written: &str) -> Vec<String> {
     vec![written.to_owned()]
 }
 
-/// A time of day as hours and minutes; `half` is what `am` or `pm` adds. Without either only what
-/// is written with a colon is one.
-fn time_of(written: &str, half: Option<u32>) -> Option<String> {
+/// Returns a time of day as `HH:MM`; `half` is 0 for `am` and 12 for `pm`. Without either, only a
+/// text with a colon is a time.
+fn parse_time_of_day(written: &str, half: Option<u32>) -> Option<String> {
     let (hour, minute) = match written.split_once(':') {
         Some((hour, minute)) if minute.len() == 2 => (hour, minute.parse::<u32>().ok()?),
         None if half.is_some() => (written, 0),

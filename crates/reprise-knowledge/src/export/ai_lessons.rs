@@ -1,13 +1,12 @@
-//! A `knowledge.db` as ai-lessons' last schema (12) has it, as far as a memory has what belongs
-//! there.
+//! Writes a `knowledge.db` in the last schema (12) of ai-lessons.
 
 use rusqlite::{Connection, params};
 
-use super::Telling;
-use crate::carried::corner;
-use crate::lesson::{Lesson, derived_title};
+use super::OutgoingRecord;
+use crate::carried::build_carrier;
+use crate::lesson::{LessonDetails, derive_title};
 use crate::prelude::*;
-use crate::reference::{Definition, TagRelation, evidence_of, meaning_of_evidence};
+use crate::reference::{EvidenceDefinition, TagRelation, evidence_of, meaning_of_evidence};
 
 const SCHEMA: &str = "
     CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT);
@@ -33,14 +32,15 @@ const SCHEMA: &str = "
     CREATE TABLE lesson_embeddings(
         lesson_id TEXT PRIMARY KEY REFERENCES lessons(id) ON DELETE CASCADE, embedding BLOB);";
 
-/// How the tag begins that says what something is: there is no column for it.
+/// Prefix of the tag that names the type of a lesson, for which there is no column.
 pub(crate) const TYPE: &str = "type:";
-/// How ai-lessons writes an instant.
+/// Format of an instant in ai-lessons.
 const TIME: &str = "%Y-%m-%d %H:%M:%S";
 
-/// The bytes of the database; as a `whole` one with a table of what its own have no place for.
-pub(crate) fn database(
-    told: &[&Telling],
+/// Returns the bytes of the database; if it is `whole`, it has an extra table with each record's
+/// line.
+pub(crate) fn build_database(
+    records: &[&OutgoingRecord],
     aliases: &BTreeMap<String, String>,
     whole: bool,
 ) -> Result<Vec<u8>, ExportError> {
@@ -52,8 +52,10 @@ pub(crate) fn database(
         .pragma_update(None, "synchronous", "OFF")
         .map_err(failed)?;
     let transaction = database.transaction().map_err(failed)?;
-    fill(&transaction, told).map_err(failed)?;
-    let stored = told.iter().filter_map(|one| TagRelation::of(&one.record));
+    fill_tables(&transaction, records).map_err(failed)?;
+    let stored = records
+        .iter()
+        .filter_map(|one| TagRelation::of(&one.record));
     let configured = aliases.iter().map(|(from, to)| TagRelation {
         from_tag: from.clone(),
         to_tag: to.clone(),
@@ -65,7 +67,7 @@ pub(crate) fn database(
         transaction.execute(insert, row).map_err(failed)?;
     }
     if whole {
-        carry(&transaction, told).map_err(failed)?;
+        insert_carrier_lines(&transaction, records).map_err(failed)?;
     }
     transaction.commit().map_err(failed)?;
     drop(database);
@@ -73,16 +75,16 @@ pub(crate) fn database(
 }
 
 /// Whether two databases hold the same rows.
-pub(crate) fn alike(one: &[u8], other: &[u8]) -> bool {
+pub(crate) fn have_same_rows(one: &[u8], other: &[u8]) -> bool {
     let rows = |bytes: &[u8]| {
         let file = tempfile::NamedTempFile::new().ok()?;
         fs_err::write(file.path(), bytes).ok()?;
-        dump(file.path()).ok()
+        dump_rows(file.path()).ok()
     };
     rows(one).is_some_and(|own| Some(own) == rows(other))
 }
 
-fn dump(file: &Path) -> Result<Vec<String>, rusqlite::Error> {
+fn dump_rows(file: &Path) -> Result<Vec<String>, rusqlite::Error> {
     let database = Connection::open(file)?;
     let mut rows = Vec::new();
     for table in TABLES {
@@ -109,15 +111,19 @@ const TABLES: [&str; 8] = [
     "lesson_embeddings",
 ];
 
-fn fill(database: &Connection, told: &[&Telling]) -> Result<(), rusqlite::Error> {
+fn fill_tables(database: &Connection, records: &[&OutgoingRecord]) -> Result<(), rusqlite::Error> {
     database.execute_batch(SCHEMA)?;
-    references(database, told)?;
-    let lessons = || told.iter().filter(|one| !is_reference(&one.record));
+    fill_lookup_tables(database, records)?;
+    let lessons = || {
+        records
+            .iter()
+            .filter(|one| !is_lookup_definition(&one.record))
+    };
     let names: HashMap<RecordId, String> = lessons()
-        .map(|one| (one.record.id, one.name(ExternalId::AI_LESSONS)))
+        .map(|one| (one.record.id, one.id_in_system(ExternalId::AI_LESSONS)))
         .collect();
     for one in lessons() {
-        lesson(database, one, &names[&one.record.id])?;
+        insert_lesson(database, one, &names[&one.record.id])?;
     }
     for one in lessons() {
         let id = &names[&one.record.id];
@@ -138,28 +144,38 @@ fn fill(database: &Connection, told: &[&Telling]) -> Result<(), rusqlite::Error>
     Ok(())
 }
 
-/// Whether it stands in a table of its own, and is no lesson.
-fn is_reference(record: &MemoryRecord) -> bool {
-    Definition::of(record).is_some() || TagRelation::of(record).is_some()
+/// Whether a record belongs to a reference table and is no lesson.
+fn is_lookup_definition(record: &MemoryRecord) -> bool {
+    EvidenceDefinition::of(record).is_some() || TagRelation::of(record).is_some()
 }
 
-/// Each record's line, by the name of its lesson.
-fn carry(database: &Connection, told: &[&Telling]) -> Result<(), rusqlite::Error> {
-    let table = format!("CREATE TABLE {CORNER}(lesson_id TEXT PRIMARY KEY, line TEXT)");
+/// Inserts each record's line, under the id of its lesson.
+fn insert_carrier_lines(
+    database: &Connection,
+    records: &[&OutgoingRecord],
+) -> Result<(), rusqlite::Error> {
+    let table = format!("CREATE TABLE {CARRIER_FIELD}(lesson_id TEXT PRIMARY KEY, line TEXT)");
     database.execute(&table, [])?;
-    let insert = format!("INSERT INTO {CORNER} VALUES(?1, ?2)");
-    for one in told {
-        // Its links are edges.
-        let line = corner(&one.line, &[]).to_string();
-        database.execute(&insert, params![one.name(ExternalId::AI_LESSONS), line])?;
+    let insert = format!("INSERT INTO {CARRIER_FIELD} VALUES(?1, ?2)");
+    for one in records {
+        // The links are in the table of edges.
+        let line = build_carrier(&one.line, &[]).to_string();
+        database.execute(
+            &insert,
+            params![one.id_in_system(ExternalId::AI_LESSONS), line],
+        )?;
     }
     Ok(())
 }
 
-/// The reference tables: ours, what was defined, and what is in use without a meaning.
-fn references(database: &Connection, told: &[&Telling]) -> Result<(), rusqlite::Error> {
+/// Inserts the reference tables: our own values, the defined ones, and those used without a
+/// definition.
+fn fill_lookup_tables(
+    database: &Connection,
+    records: &[&OutgoingRecord],
+) -> Result<(), rusqlite::Error> {
     for level in ConfidenceLevel::ALL {
-        let row = params![spelled(*level), level.number()];
+        let row = params![level_word(*level), level.number()];
         database.execute("INSERT INTO confidence_levels VALUES(?1, ?2)", row)?;
     }
     let insert = "INSERT OR REPLACE INTO source_types VALUES(?1, ?2, ?3)";
@@ -168,22 +184,24 @@ fn references(database: &Connection, told: &[&Telling]) -> Result<(), rusqlite::
         database.execute(insert, params![evidence.name(), description, typical])?;
     }
     let insert = "INSERT OR IGNORE INTO source_types VALUES(?1, ?2, ?3)";
-    let defined = told.iter().filter_map(|one| Definition::of(&one.record));
+    let defined = records
+        .iter()
+        .filter_map(|one| EvidenceDefinition::of(&one.record));
     for own in defined.filter(|own| own.alias_of.is_none()) {
         database.execute(
             insert,
             params![own.name, own.description, own.typical_confidence],
         )?;
     }
-    for word in told.iter().filter_map(|one| evidence_of(&one.record)) {
+    for word in records.iter().filter_map(|one| evidence_of(&one.record)) {
         database.execute(insert, params![word, "", None::<&str>])?;
     }
     Ok(())
 }
 
-/// A lesson as the tables have it.
+/// A lesson as the tables hold it.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Row {
+pub(crate) struct LessonRow {
     pub(crate) title: String,
     pub(crate) content: String,
     pub(crate) confidence: Option<String>,
@@ -192,19 +210,19 @@ pub(crate) struct Row {
     pub(crate) created_at: String,
     pub(crate) derived_from_experiment: Option<String>,
     pub(crate) tags: BTreeSet<String>,
-    /// And whether each applies.
+    /// Contexts, and whether the lesson applies in each.
     pub(crate) contexts: BTreeSet<(String, bool)>,
 }
 
-impl Row {
+impl LessonRow {
     pub(crate) fn of(record: &MemoryRecord) -> Self {
-        // Of what is no lesson all of it.
-        let mut lesson = Lesson::of(record).unwrap_or_else(|| Lesson {
+        // Any other record is exported with its whole text.
+        let mut lesson = LessonDetails::of(record).unwrap_or_else(|| LessonDetails {
             content: record.text.clone(),
-            ..Lesson::default()
+            ..LessonDetails::default()
         });
         if lesson.title.trim().is_empty() {
-            lesson.title = derived_title(&lesson.content);
+            lesson.title = derive_title(&lesson.content);
         }
         let applying = lesson.contexts.into_iter().map(|context| (context, true));
         let others = lesson
@@ -214,7 +232,7 @@ impl Row {
         Self {
             title: lesson.title,
             content: lesson.content,
-            confidence: record.confidence_level().map(spelled),
+            confidence: record.confidence_level().map(level_word),
             source: evidence_of(record).map(str::to_owned),
             source_notes: lesson.source_notes,
             created_at: record.timestamp.format(TIME).to_string(),
@@ -230,12 +248,12 @@ impl Row {
     }
 }
 
-/// What a record is, as the tag by which ai-lessons says it (C6); a lesson is one without saying.
+/// Returns the tag that names the type of a record in ai-lessons; `None` for a lesson.
 fn type_tag(record: &MemoryRecord) -> Option<String> {
-    if Lesson::of(record).is_some() || record.tags.iter().any(|tag| tag.starts_with(TYPE)) {
+    if LessonDetails::of(record).is_some() || record.tags.iter().any(|tag| tag.starts_with(TYPE)) {
         return None;
     }
-    let word = |name: &str| word_of(record, name);
+    let word = |name: &str| detail_word(record, name);
     let form = word("type").filter(|form| ["decision", "failure"].contains(form));
     let word = word("observation_type")
         .or(form)
@@ -243,9 +261,16 @@ fn type_tag(record: &MemoryRecord) -> Option<String> {
     Some([TYPE, word.unwrap_or(record.kind.name())].concat())
 }
 
-fn lesson(database: &Connection, one: &Telling, id: &str) -> Result<(), rusqlite::Error> {
-    let row = Row::of(&one.record);
-    let updated = one.record.corrected_at().unwrap_or(one.record.timestamp);
+fn insert_lesson(
+    database: &Connection,
+    one: &OutgoingRecord,
+    id: &str,
+) -> Result<(), rusqlite::Error> {
+    let row = LessonRow::of(&one.record);
+    let updated = one
+        .record
+        .made_as_correction_at()
+        .unwrap_or(one.record.timestamp);
     database.execute(
         "INSERT INTO lessons VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?9, ?8)",
         params![
@@ -283,7 +308,7 @@ fn lesson(database: &Connection, one: &Telling, id: &str) -> Result<(), rusqlite
     Ok(())
 }
 
-/// ai-lessons writes a dash between the words.
-fn spelled(level: ConfidenceLevel) -> String {
+/// Returns the word of a level in ai-lessons, which joins words by a dash.
+fn level_word(level: ConfidenceLevel) -> String {
     level.name().replace('_', "-")
 }

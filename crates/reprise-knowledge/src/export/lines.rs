@@ -1,13 +1,14 @@
-//! Forms of an object a line: ralph's frames, Sunwell's learnings, decisions and failures.
+//! Writes formats of one object a line: ralph's frames, and Sunwell's learnings, decisions and
+//! failures.
 
-use super::Telling;
-use crate::carried::corner;
-use crate::observation::frame_of;
+use super::OutgoingRecord;
+use crate::carried::build_carrier;
+use crate::observation::build_frame;
 use crate::prelude::*;
-use crate::sunwell::{Decision, Failure, Learning};
+use crate::sunwell::{SunwellDecision, SunwellFailure, SunwellLearning};
 
-/// An object a line.
-fn lined<T: Serialize>(lines: &[T]) -> Result<Vec<u8>, ExportError> {
+/// Encodes one object a line.
+fn encode_lines<T: Serialize>(lines: &[T]) -> Result<Vec<u8>, ExportError> {
     let mut out = Vec::new();
     for line in lines {
         serde_json::to_writer(&mut out, line).map_err(std::io::Error::from)?;
@@ -16,51 +17,59 @@ fn lined<T: Serialize>(lines: &[T]) -> Result<Vec<u8>, ExportError> {
     Ok(out)
 }
 
-/// The frames; as `whole` ones each with what a frame has no place for.
-pub(crate) fn frames_file(told: &[&Telling], whole: bool) -> Result<Vec<u8>, ExportError> {
-    let names: HashMap<RecordId, String> = told
+/// Encodes the frames; if they are `whole`, each carries its record's line.
+pub(crate) fn encode_frames(
+    records: &[&OutgoingRecord],
+    whole: bool,
+) -> Result<Vec<u8>, ExportError> {
+    let names: HashMap<RecordId, String> = records
         .iter()
-        .map(|one| (one.record.id, one.name(ExternalId::FRAMES)))
+        .map(|one| (one.record.id, one.id_in_system(ExternalId::FRAMES)))
         .collect();
-    let frames: Vec<Value> = told
+    let frames: Vec<Value> = records
         .iter()
         .map(|one| {
-            let mut frame = frame_of(&one.record);
-            // What came as a frame names them itself.
-            let named = frame["metadata"]
+            let mut frame = build_frame(&one.record);
+            // A record that was imported as a frame names them itself.
+            let own_related = frame["metadata"]
                 .get("related_ids")
                 .and_then(Value::as_array);
-            if named.is_none_or(Vec::is_empty) && !one.links.is_empty() {
+            if own_related.is_none_or(Vec::is_empty) && !one.links.is_empty() {
                 let related = one.links.iter().filter_map(|(to, _)| names.get(to));
                 frame["metadata"]["related_ids"] = json!(related.collect::<Vec<_>>());
             }
             if whole {
-                frame["metadata"][CORNER] = corner(&one.line, &one.links);
+                frame["metadata"][CARRIER_FIELD] = build_carrier(&one.line, &one.links);
             }
             frame
         })
         .collect();
-    lined(&frames)
+    encode_lines(&frames)
 }
 
-/// The three files of `.sunwell/memory`, each with its lines; as `whole` ones each with what a line
-/// has no place for. What is no learning, decision or failure becomes a learning of category
-/// `pattern`.
-pub(crate) fn sunwell_files(
-    told: &[&Telling],
+/// Encodes the three files of `.sunwell/memory`; if they are `whole`, each line carries its
+/// record's line. Any other record becomes a learning of category `pattern`.
+pub(crate) fn encode_sunwell_files(
+    records: &[&OutgoingRecord],
     whole: bool,
 ) -> Result<[(&'static str, Vec<u8>); 3], ExportError> {
     let (mut learnings, mut decisions, mut failures) = (Vec::new(), Vec::new(), Vec::new());
-    for one in told {
+    for one in records {
         let carry = |metadata: &mut Map<String, Value>| {
             if whole {
-                metadata.insert(CORNER.to_owned(), corner(&one.line, &one.links));
+                metadata.insert(
+                    CARRIER_FIELD.to_owned(),
+                    build_carrier(&one.line, &one.links),
+                );
             }
         };
-        let (decision, failure) = (Decision::of(&one.record), Failure::of(&one.record));
-        let own = Learning::of(&one.record);
-        let mut learning = own.unwrap_or_else(|| Learning::foreign(&one.record));
-        // The line of a decision or failure has it where there is one.
+        let (decision, failure) = (
+            SunwellDecision::of(&one.record),
+            SunwellFailure::of(&one.record),
+        );
+        let own = SunwellLearning::of(&one.record);
+        let mut learning = own.unwrap_or_else(|| SunwellLearning::from_foreign(&one.record));
+        // The line of a decision or failure carries it instead.
         if decision.is_none() && failure.is_none() {
             carry(&mut learning.metadata);
         }
@@ -75,8 +84,8 @@ pub(crate) fn sunwell_files(
         }));
     }
     Ok([
-        ("learnings.jsonl", lined(&learnings)?),
-        ("decisions.jsonl", lined(&decisions)?),
-        ("failures.jsonl", lined(&failures)?),
+        ("learnings.jsonl", encode_lines(&learnings)?),
+        ("decisions.jsonl", encode_lines(&decisions)?),
+        ("failures.jsonl", encode_lines(&failures)?),
     ])
 }

@@ -1,20 +1,20 @@
-//! A Markdown note for each record, its fields in front matter and its text as it is; with an
-//! `index.md` they are a bundle of the Open Knowledge Format 0.1.
+//! Writes a Markdown note for each record, with its fields in front matter and its text unchanged;
+//! with an `index.md` they are a bundle of the Open Knowledge Format 0.2.
 
-use reprise_types::About;
+use reprise_types::RecordByline;
 
-use super::Telling;
-use crate::carried::links;
-use crate::import::parts_of;
+use super::OutgoingRecord;
+use crate::carried::encode_links;
+use crate::import::split_front_matter;
 use crate::prelude::*;
 
-/// Characters of a file's name that come from what the record says.
+/// Most characters of a file's name that come from the record's text.
 const NAME_CHARS: usize = 48;
-/// Bytes of a description.
+/// Most bytes of a description.
 const DESCRIPTION_BYTES: usize = 160;
-/// The list of a bundle's notes.
+/// File with the list of all notes.
 pub(crate) const INDEX: &str = "index.md";
-/// Keys of the front matter that say again what the record says.
+/// Keys of the front matter that memory writes.
 const KEYS: [&str; 8] = [
     "type",
     "title",
@@ -23,26 +23,29 @@ const KEYS: [&str; 8] = [
     "created",
     "timestamp",
     "links",
-    CORNER,
+    CARRIER_FIELD,
 ];
 
-/// The notes and their list.
-pub(crate) fn files<'a>(
-    told: impl Iterator<Item = &'a Telling>,
+/// Renders the notes and their list.
+pub(crate) fn render_notes<'a>(
+    records: impl Iterator<Item = &'a OutgoingRecord>,
 ) -> Result<BTreeMap<PathBuf, Vec<u8>>, ExportError> {
     let mut files = BTreeMap::new();
-    let mut listed: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
-    for one in told {
+    let mut lines_by_type: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+    for one in records {
         let record = &one.record;
-        let name = file_name(one.first.as_ref().unwrap_or(record));
-        let title = headline(&record.text).replace(['[', ']'], "");
-        let line = format!("* [{title}]({name}) - {}\n", description(&record.text));
-        let of_type = About::of(record).record_type.name();
-        listed.entry(of_type).or_default().insert(line);
-        files.insert(PathBuf::from(name), note(one)?.into_bytes());
+        let name = note_file_name(one.first.as_ref().unwrap_or(record));
+        let title = cut_headline(&record.text).replace(['[', ']'], "");
+        let line = format!(
+            "* [{title}]({name}) - {}\n",
+            one_line_description(&record.text)
+        );
+        let of_type = RecordByline::of(record).record_type.name();
+        lines_by_type.entry(of_type).or_default().insert(line);
+        files.insert(PathBuf::from(name), render_note(one)?.into_bytes());
     }
-    let mut index = "---\nokf_version: \"0.1\"\n---\n".to_owned();
-    for (of_type, lines) in listed {
+    let mut index = "---\nokf_version: \"0.2\"\n---\n".to_owned();
+    for (of_type, lines) in lines_by_type {
         let lines: String = lines.into_iter().collect();
         index.extend(["# ", of_type, "\n\n", &lines, "\n"]);
     }
@@ -50,28 +53,31 @@ pub(crate) fn files<'a>(
     Ok(files)
 }
 
-/// The note of a record.
-pub(crate) fn note(one: &Telling) -> Result<String, ExportError> {
+/// Renders the note of a record.
+pub(crate) fn render_note(one: &OutgoingRecord) -> Result<String, ExportError> {
     let record = &one.record;
     let mut line = one.line.as_object().cloned().unwrap_or_default();
     line.remove("archive");
     line.remove("text");
     let fields = [
-        ("type", json!(About::of(record).record_type.name())),
-        ("title", json!(headline(&record.text))),
-        ("description", json!(description(&record.text))),
+        ("type", json!(RecordByline::of(record).record_type.name())),
+        ("title", json!(cut_headline(&record.text))),
+        ("description", json!(one_line_description(&record.text))),
         ("tags", json!(record.tags)),
         ("created", json!(record.timestamp)),
         ("timestamp", json!(record.known_at)),
-        (CORNER, Value::Object(line)),
-        ("links", links(&one.links)),
+        (CARRIER_FIELD, Value::Object(line)),
+        ("links", encode_links(&one.links)),
     ];
-    let front = front_matter(&fields, &record.id.to_string())?;
+    let front = render_front_matter(&fields, &record.id.to_string())?;
     Ok(format!("{front}{}\n", record.text))
 }
 
-/// A head of YAML between its dashes, its fields in their order; `of` is what an error names.
-pub(crate) fn front_matter(fields: &[(&str, Value)], of: &str) -> Result<String, ExportError> {
+/// Renders a head of YAML between dashes, with the fields in their order; an error names `of`.
+pub(crate) fn render_front_matter(
+    fields: &[(&str, Value)],
+    of: &str,
+) -> Result<String, ExportError> {
     let mut front = "---\n".to_owned();
     for (name, value) in fields {
         let field = BTreeMap::from([(*name, value)]);
@@ -85,12 +91,12 @@ pub(crate) fn front_matter(fields: &[(&str, Value)], of: &str) -> Result<String,
     Ok(front + "---\n")
 }
 
-/// Whether two notes say the same, and nothing stands in the head of the first that memory did not
-/// write: then nothing of a person's is lost with it.
-pub(crate) fn says_the_same(there: &[u8], ours: &[u8]) -> bool {
+/// Whether two notes say the same, and the first has only keys that memory writes, so that
+/// replacing it loses nothing of a person's.
+pub(crate) fn is_same_note(there: &[u8], ours: &[u8]) -> bool {
     let parts = |note: &[u8]| {
         let text = std::str::from_utf8(note).ok()?;
-        let (front, body) = parts_of(text);
+        let (front, body) = split_front_matter(text);
         let is_own = front.keys().all(|key| KEYS.contains(&key.as_str()));
         is_own.then(|| (front.get("tags").cloned(), body.to_owned()))
     };
@@ -98,27 +104,27 @@ pub(crate) fn says_the_same(there: &[u8], ours: &[u8]) -> bool {
     there.is_some() && there == parts(ours)
 }
 
-/// What the file of a record is called, by the first of its versions: it stays so.
-pub(crate) fn file_name(first: &MemoryRecord) -> String {
-    let plain = plain_name(&first.text, NAME_CHARS);
+/// Returns the file name of a record, from its first version, so that it never changes.
+pub(crate) fn note_file_name(first: &MemoryRecord) -> String {
+    let plain = file_name_part(&first.text, NAME_CHARS);
     format!("{plain}-{}.md", first.id)
 }
 
-/// How a text begins, as a part of a file's name.
-pub(crate) fn plain_name(text: &str, chars: usize) -> String {
-    let name = normal_tag(headline(text)).unwrap_or_default();
+/// Returns the beginning of a text as a part of a file name.
+pub(crate) fn file_name_part(text: &str, chars: usize) -> String {
+    let name = normalize_tag(cut_headline(text)).unwrap_or_default();
     let plain = name.chars();
     let plain = plain.filter(|c| c.is_alphanumeric() || *c == '-');
     plain.take(chars).collect()
 }
 
-/// The first version of a record that is still there.
-pub(crate) fn first_of(memory: &Snapshot, record: &MemoryRecord) -> Option<MemoryRecord> {
+/// Returns the first version of a record that is still stored; `None` if it has only one.
+pub(crate) fn first_version(memory: &Snapshot, record: &MemoryRecord) -> Option<MemoryRecord> {
     record.supersedes?;
-    memory.versions(record.id).pop()
+    memory.version_history(record.id).pop()
 }
 
-pub(crate) fn headline(text: &str) -> &str {
+pub(crate) fn cut_headline(text: &str) -> &str {
     let first = text
         .lines()
         .map(str::trim)
@@ -128,8 +134,8 @@ pub(crate) fn headline(text: &str) -> &str {
     &first[..first.floor_char_boundary(80)]
 }
 
-/// One line of the text.
-fn description(text: &str) -> String {
+/// Returns the beginning of the text on one line.
+fn one_line_description(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().take(DESCRIPTION_BYTES).collect();
     let line = words.join(" ");
     let line = line.trim_start_matches(['#', ' ']);

@@ -1,37 +1,35 @@
-//! Lessons that helped often enough, in the form of Agent Skills (agentskills.io): a folder with a
-//! `SKILL.md` each. They are proposals: whoever writes them has shown them first.
+//! Writes lessons that helped often enough as Agent Skills (agentskills.io): a folder with a
+//! `SKILL.md` each. They are proposals: the caller shows them before it writes them.
 
-use super::notes::{front_matter, headline};
+use super::notes::{cut_headline, render_front_matter};
 use crate::prelude::*;
-use crate::projection::propose;
+use crate::projection::{ProposalReport, write_proposals};
 
-pub use crate::projection::Proposed;
-
-/// Runs that went well with a record, before it is proposed.
-pub const SUCCESSES: usize = 3;
-/// Bounds of the form.
+/// Fewest successful runs with a record for it to be proposed.
+pub const SUCCESSES_MIN: usize = 3;
+/// Longest name of a skill.
 const NAME_CHARS: usize = 64;
 const DESCRIPTION_CHARS: usize = 1_024;
-/// Lessons of one skill, the most helpful first: a body that is read whole.
+/// Most lessons of one skill, because its body is read whole.
 const LESSONS_MAX: usize = 20;
 
-/// A proposal.
+/// A proposed skill.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skill {
     pub name: String,
-    /// Of its `SKILL.md`.
+    /// Content of its `SKILL.md`.
     pub content: String,
     pub lessons: usize,
 }
 
-/// One for each subject of a project: the first plain tag of its lessons. Each lesson comes with
-/// the number of runs that went well with it.
-pub fn skills(lessons: &[(MemoryRecord, usize)]) -> Result<Vec<Skill>, ExportError> {
+/// Proposes a skill for each subject of a project, which is the first plain tag of its lessons.
+/// Each lesson comes with the number of runs that succeeded with it.
+pub fn propose_skills(lessons: &[(MemoryRecord, usize)]) -> Result<Vec<Skill>, ExportError> {
     let mut groups: BTreeMap<(String, String), Vec<&(MemoryRecord, usize)>> = BTreeMap::new();
     for one in lessons {
         let (record, successes) = one;
-        let may_leave = record.may_leave(WayOut::Export).is_ok();
-        if *successes < SUCCESSES || record.kind == MemoryKind::Episode || !may_leave {
+        let may_leave = record.check_release(ReleaseTarget::Export).is_ok();
+        if *successes < SUCCESSES_MIN || record.kind == MemoryKind::Episode || !may_leave {
             continue;
         }
         let mut tags = record.tags.iter();
@@ -47,14 +45,14 @@ pub fn skills(lessons: &[(MemoryRecord, usize)]) -> Result<Vec<Skill>, ExportErr
         of.truncate(LESSONS_MAX);
         let words = [project.as_str(), subject.as_str()];
         let title: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
-        let first = name(&title.join(" "));
+        let first = skill_name(&title.join(" "));
         let (mut name, mut number) = (first.clone(), 1_usize);
         while named.contains_key(&name) {
             number += 1;
             name = format!("{first}-{number}");
         }
         let skill = Skill {
-            content: content(&name, &title.join(": "), &of)?,
+            content: render_skill(&name, &title.join(": "), &of)?,
             lessons: of.len(),
             name: name.clone(),
         };
@@ -63,17 +61,21 @@ pub fn skills(lessons: &[(MemoryRecord, usize)]) -> Result<Vec<Skill>, ExportErr
     Ok(named.into_values().collect())
 }
 
-/// Writes them below a folder. What a person wrote or changed stays as it is.
-pub fn write_skills(place: &Path, home: &Path, skills: &[Skill]) -> Result<Proposed, ExportError> {
+/// Writes skills below a folder. Files that a person wrote or changed are left as they are.
+pub fn write_skills(
+    place: &Path,
+    home: &Path,
+    skills: &[Skill],
+) -> Result<ProposalReport, ExportError> {
     let files = skills.iter().map(|skill| {
         let path = PathBuf::from(&skill.name).join("SKILL.md");
         (path, skill.content.clone().into_bytes())
     });
-    propose(place, home, &files.collect())
+    write_proposals(place, home, &files.collect())
 }
 
-/// Lower-case letters, digits and single hyphens.
-fn name(title: &str) -> String {
+/// Returns a name of lower-case letters, digits and single hyphens.
+fn skill_name(title: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { ' ' };
     let words: String = title.to_ascii_lowercase().chars().map(plain).collect();
     let words: Vec<&str> = words.split_whitespace().collect();
@@ -84,7 +86,7 @@ fn name(title: &str) -> String {
     }
 }
 
-fn content(
+fn render_skill(
     name: &str,
     title: &str,
     lessons: &[&(MemoryRecord, usize)],
@@ -94,9 +96,12 @@ fn content(
     } else {
         title
     };
-    let heads: Vec<&str> = lessons.iter().map(|(one, _)| headline(&one.text)).collect();
+    let heads: Vec<&str> = lessons
+        .iter()
+        .map(|(one, _)| cut_headline(&one.text))
+        .collect();
     let description = format!(
-        "What earlier sessions learned of {of}, each of which helped {SUCCESSES} times or more. Use \
+        "What earlier sessions learned of {of}, each of which helped {SUCCESSES_MIN} times or more. Use \
          it when a task touches on: {}",
         heads.join("; ")
     );
@@ -110,10 +115,10 @@ fn content(
             json!({ "by": "reprise", "records": records.collect::<Vec<_>>().join(" ") }),
         ),
     ];
-    let mut body = format!("{}# {of}\n", front_matter(&fields, name)?);
+    let mut body = format!("{}# {of}\n", render_front_matter(&fields, name)?);
     body.push_str("\nNotes of earlier sessions: check what could have changed since.\n");
     for (lesson, successes) in lessons {
-        let (head, text) = (headline(&lesson.text), lesson.text.trim());
+        let (head, text) = (cut_headline(&lesson.text), lesson.text.trim());
         let rest = text.trim_start_matches(['#', ' ']);
         let rest = rest.strip_prefix(head).unwrap_or(text).trim();
         body.extend(["\n## ", head, "\n\n"]);

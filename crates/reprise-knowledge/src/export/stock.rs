@@ -1,31 +1,31 @@
-//! A file of stock `rvf-runtime`: a vector for each record, its text in the first field of its
-//! metadata and its line of an export of our own in the second. What has no vector stands in the
-//! metadata of the file.
+//! Writes a file of stock `rvf-runtime`: a vector for each record, with its text in the first field
+//! of the vector's metadata and its line of our own export in the second. Records without a vector
+//! are in the metadata of the file.
 
 use rvf_runtime::options::{DistanceMetric, MetadataEntry, MetadataValue, VectorMetadata};
 use rvf_runtime::{RvfOptions, RvfStore};
 
-use super::Telling;
+use super::OutgoingRecord;
 use crate::prelude::*;
 
-/// The field of a record's text.
+/// Metadata field of a record's text.
 pub(crate) const TEXT: u16 = 1;
-/// The field of a record's line.
+/// Metadata field of a record's line.
 pub(crate) const LINE: u16 = 2;
-/// The key of the lines without a vector, a JSON list.
+/// Key of the lines of records without a vector, a JSON list.
 pub(crate) const UNEMBEDDED: &str = "reprise_unembedded";
 
-/// Dimensions of a file in which nothing has a vector.
+/// Dimensions of a file without vectors.
 const DIMENSIONS: usize = 384;
-/// Vectors of one batch, so that no segment is larger than what the runtime reads.
+/// Vectors of one batch, so that no segment is larger than the runtime can read.
 const BATCH: usize = 10_000;
 
-pub(super) fn write(path: &Path, told: &[Telling]) -> Result<(), ExportError> {
+pub(super) fn write_stock_file(path: &Path, records: &[OutgoingRecord]) -> Result<(), ExportError> {
     let unwritable = |why: String| ExportError::unwritable(path.display(), why);
     let failed = |error: rvf_types::RvfError| unwritable(format!("{error:?}"));
     // The runtime takes a bare name for another place once it renames.
     let file = std::path::absolute(path)?;
-    let dimensions = told
+    let dimensions = records
         .iter()
         .find_map(|one| one.vector.as_ref().map(Vec::len));
     let options = RvfOptions {
@@ -35,11 +35,11 @@ pub(super) fn write(path: &Path, told: &[Telling]) -> Result<(), ExportError> {
         ..RvfOptions::default()
     };
     let mut store = RvfStore::create(&file, options).map_err(failed)?;
-    let (held, waiting): (Vec<_>, Vec<_>) = told
+    let (embedded, unembedded): (Vec<_>, Vec<_>) = records
         .iter()
         .enumerate()
         .partition(|(_, one)| one.vector.is_some());
-    for batch in held.chunks(BATCH) {
+    for batch in embedded.chunks(BATCH) {
         let vectors: Vec<&[f32]> = batch
             .iter()
             .filter_map(|(_, one)| one.vector.as_deref())
@@ -50,8 +50,8 @@ pub(super) fn write(path: &Path, told: &[Telling]) -> Result<(), ExportError> {
             .map(|(place, one)| VectorMetadata {
                 vector_id: *place as u64,
                 fields: vec![
-                    field(TEXT, one.record.text.clone()),
-                    field(LINE, one.line.to_string()),
+                    text_entry(TEXT, one.record.text.clone()),
+                    text_entry(LINE, one.line.to_string()),
                 ],
                 delete_record: false,
             })
@@ -60,11 +60,13 @@ pub(super) fn write(path: &Path, told: &[Telling]) -> Result<(), ExportError> {
             .ingest_batch_with_metadata(&vectors, &ids, &metadata)
             .map_err(failed)?;
         if done.accepted != vectors.len() as u64 {
-            let (taken, all) = (done.accepted, vectors.len());
-            return Err(unwritable(format!("{taken} of {all} vectors were taken")));
+            let (accepted, all) = (done.accepted, vectors.len());
+            return Err(unwritable(format!(
+                "only {accepted} of {all} vectors were accepted"
+            )));
         }
     }
-    let rest: Vec<Value> = waiting
+    let rest: Vec<Value> = unembedded
         .into_iter()
         .map(|(place, one)| serde_json::json!([place, one.line]))
         .collect();
@@ -77,7 +79,7 @@ pub(super) fn write(path: &Path, told: &[Telling]) -> Result<(), ExportError> {
     store.close().map_err(failed)
 }
 
-fn field(field_id: u16, text: String) -> MetadataEntry {
+fn text_entry(field_id: u16, text: String) -> MetadataEntry {
     MetadataEntry {
         field_id,
         value: MetadataValue::String(text),

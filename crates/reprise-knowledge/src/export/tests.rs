@@ -4,24 +4,24 @@ use reprise_types::{Evidence, ExternalId, MemoryKind, MemoryRecord, MemorySource
 use serde_json::{Value, json};
 
 use super::*;
-use crate::archive::{Archive, Beside};
-use crate::import::testing::{All, all};
+use crate::archive::{Archive, ArchiveSection};
+use crate::import::testing::{ReadSource, read_all};
 use crate::import::{ImportKind, read_archive, recognise};
-use crate::lesson::Lesson;
-use crate::record_for_tests::kept;
-use crate::sunwell::{Decision, Failure};
+use crate::lesson::LessonDetails;
+use crate::record_for_tests::record_from_new;
+use crate::sunwell::{SunwellDecision, SunwellFailure};
 
-fn told() -> Vec<Telling> {
+fn outgoing_records() -> Vec<OutgoingRecord> {
     let mut lesson = NewRecord::new("", MemorySource::UserInput, MemoryKind::Finding);
-    let details = Lesson {
+    let details = LessonDetails {
         title: "Jira transitions".to_owned(),
         content: "Ask for them first".to_owned(),
         contexts: vec!["cloud".to_owned()],
         anti_contexts: vec!["server".to_owned()],
-        ..Lesson::default()
+        ..LessonDetails::default()
     };
-    lesson.text = details.text();
-    lesson.details = Some(details.details());
+    lesson.text = details.to_text();
+    lesson.details = Some(details.to_details());
     lesson.tags = vec!["api".to_owned(), "jira".to_owned()];
     lesson.confidence = Some(0.9);
     lesson.evidence = Some(Evidence::Tested);
@@ -33,11 +33,13 @@ fn told() -> Vec<Telling> {
     plain.metadata.insert("n".to_owned(), json!(1.5));
     let records = [
         lesson,
-        Decision::new("Use SQLite", "One file", at).record(),
-        Failure::new("Leaks", "Unbounded cache", at).record(),
+        SunwellDecision::new("Use SQLite", "One file", at).to_record(),
+        SunwellFailure::new("Leaks", "Unbounded cache", at).to_record(),
         plain,
     ];
-    let records = (1..).zip(records).map(|(number, new)| kept(new, number));
+    let records = (1..)
+        .zip(records)
+        .map(|(number, new)| record_from_new(new, number));
     let records: Vec<MemoryRecord> = records.collect();
     let count = records.len() as u64;
     let links = [
@@ -60,10 +62,10 @@ fn told() -> Vec<Telling> {
         .map(|(at, (record, links))| {
             let mut line = line(record);
             if at as u64 + 1 == count {
-                line["archive"] = json!(Beside::end(count));
+                line["archive"] = json!(ArchiveSection::for_last_line(count));
             }
             let vector = (at != 1).then(|| vec![0.6, 0.8]);
-            Telling {
+            OutgoingRecord {
                 record: record.clone(),
                 line,
                 links,
@@ -74,28 +76,31 @@ fn told() -> Vec<Telling> {
     told.collect()
 }
 
-fn written(kind: impl Into<Option<ProjectionKind>>, name: &str) -> (tempfile::TempDir, PathBuf) {
+fn write_and_read(
+    kind: impl Into<Option<ProjectionKind>>,
+    name: &str,
+) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);
-    write_out(kind.into(), &path, told()[..].into()).unwrap();
+    write_export(kind.into(), &path, outgoing_records()[..].into()).unwrap();
     (folder, path)
 }
 
-fn back(path: &Path, kind: ImportKind) -> All {
+fn read_back(path: &Path, kind: ImportKind) -> ReadSource {
     assert_eq!(recognise(path).unwrap(), kind, "it is known by its looks");
-    let found = all(path, kind);
+    let found = read_all(path, kind);
     assert!(found.refused.is_empty(), "{:?}", found.refused);
     found
 }
 
 #[test]
 fn notes_hold_every_field_and_every_link() {
-    let (_folder, path) = written(ProjectionKind::Markdown, "notes");
-    let found = back(&path, ImportKind::Markdown);
+    let (_folder, path) = write_and_read(ProjectionKind::Markdown, "notes");
+    let found = read_back(&path, ImportKind::Markdown);
     assert_eq!((found.records.len(), found.links.len()), (4, 1));
-    for one in told() {
+    for one in outgoing_records() {
         let own = ExternalId::new(ExternalId::REPRISE, one.record.id.to_string());
-        let mut record = one.record.into_new();
+        let mut record = one.record.into_new_record();
         record.external_ids.push(own.clone());
         let same = found
             .records
@@ -108,25 +113,25 @@ fn notes_hold_every_field_and_every_link() {
 
 #[test]
 fn a_stock_file_is_a_whole_export_with_vectors() {
-    let (_folder, path) = written(None::<ProjectionKind>, "memory.rvf");
+    let (_folder, path) = write_and_read(None::<ProjectionKind>, "memory.rvf");
     let archive = read_archive(&path).unwrap();
-    let told = told();
+    let told = outgoing_records();
     let lines: Vec<_> = told.iter().map(|one| one.line.clone()).collect();
-    let expected = Archive::of(lines).unwrap();
+    let expected = Archive::from_lines(lines).unwrap();
     assert_eq!(
-        (archive.told, archive.present),
-        (expected.told, expected.present)
+        (archive.log, archive.live_records),
+        (expected.log, expected.live_records)
     );
     assert_eq!(recognise(&path).unwrap(), ImportKind::Reprise);
     let store = rvf_runtime::RvfStore::open_readonly(&path).unwrap();
     assert_eq!(store.iter_vectors().count(), 3);
     // Read as anybody's file it gives its texts.
-    let found = all(&path, ImportKind::Rvf);
+    let found = read_all(&path, ImportKind::Rvf);
     assert_eq!(found.records.len(), 3);
     assert_eq!(found.records[0].text, told[0].record.text);
     let whole = fs_err::read(&path).unwrap();
     fs_err::write(&path, &whole[..whole.len() / 2]).unwrap();
-    let cut = read_archive(&path).map(|archive| archive.present.len());
+    let cut = read_archive(&path).map(|archive| archive.live_records.len());
     assert!(
         cut.unwrap_err()
             .to_string()
@@ -147,9 +152,9 @@ const OF_OTHERS: [(ProjectionKind, ImportKind, &str); 3] = [
 #[test]
 fn what_a_form_has_no_place_for_comes_back_from_a_corner_of_it() {
     for (kind, from, name) in OF_OTHERS {
-        let (_folder, path) = written(kind, name);
-        let found = back(&path, from);
-        let told = told();
+        let (_folder, path) = write_and_read(kind, name);
+        let found = read_back(&path, from);
+        let told = outgoing_records();
         assert_eq!(found.links.len(), 1, "{kind:?}");
         let named =
             |at: usize| ExternalId::new(ExternalId::REPRISE, told[at].record.id.to_string());
@@ -157,7 +162,7 @@ fn what_a_form_has_no_place_for_comes_back_from_a_corner_of_it() {
         let ends = (&link.from, &link.to, link.relation.as_str());
         assert_eq!(ends, (&named(0), &named(3), "because_of"), "{kind:?}");
         for (at, one) in told.iter().enumerate() {
-            let mut record = one.record.clone().into_new();
+            let mut record = one.record.clone().into_new_record();
             record.external_ids.push(named(at));
             let same = found
                 .records
@@ -171,7 +176,7 @@ fn what_a_form_has_no_place_for_comes_back_from_a_corner_of_it() {
 #[test]
 fn what_was_changed_in_another_program_is_taken_from_there() {
     for (kind, from, name) in OF_OTHERS {
-        let (_folder, path) = written(kind, name);
+        let (_folder, path) = write_and_read(kind, name);
         let change = |file: &Path| {
             let text = fs_err::read_to_string(file).unwrap();
             // The first is what that program reads, the second our own.
@@ -189,7 +194,7 @@ fn what_was_changed_in_another_program_is_taken_from_there() {
                 database.execute(update, []).unwrap();
             }
         }
-        let found = back(&path, from);
+        let found = read_back(&path, from);
         let texts: Vec<&str> = found
             .records
             .iter()
@@ -209,12 +214,12 @@ fn what_was_changed_in_another_program_is_taken_from_there() {
                 .to_string()
                 .contains("reprise")
         );
-        is_joined(&found, kind);
+        assert_links_are_complete(&found, kind);
     }
 }
 
 /// Every link leads from a record that is there to one that is.
-fn is_joined(found: &All, kind: ProjectionKind) {
+fn assert_links_are_complete(found: &ReadSource, kind: ProjectionKind) {
     let names = found.records.iter().flat_map(|record| &record.external_ids);
     let names: Vec<&ExternalId> = names.collect();
     assert!(!found.links.is_empty(), "{kind:?}");
@@ -230,7 +235,7 @@ fn is_joined(found: &All, kind: ProjectionKind) {
 #[test]
 fn what_was_changed_leads_to_what_was_not() {
     for (kind, from, name) in [OF_OTHERS[1], OF_OTHERS[2]] {
-        let (_folder, path) = written(kind, name);
+        let (_folder, path) = write_and_read(kind, name);
         if kind == ProjectionKind::Frames {
             let text = fs_err::read_to_string(&path).unwrap();
             let changed = text.replacen("Ask for them first", "Ask for them last", 1);
@@ -240,16 +245,16 @@ fn what_was_changed_leads_to_what_was_not() {
             let update = "UPDATE lessons SET content = 'Ask for them last' WHERE id = 'L1'";
             assert_eq!(database.execute(update, []).unwrap(), 1);
         }
-        is_joined(&back(&path, from), kind);
+        assert_links_are_complete(&read_back(&path, from), kind);
     }
     // What a decision takes the place of may have no name of Sunwell's.
     let at = DateTime::from_timestamp(1_768_000_000, 0).unwrap();
-    let older = Decision::new("Use SQLite", "One file", at);
-    let mut newer = Decision::new("Use RVF", "One file", at);
+    let older = SunwellDecision::new("Use SQLite", "One file", at);
+    let mut newer = SunwellDecision::new("Use RVF", "One file", at);
     newer.supersedes = Some(older.id.clone());
-    let mut told = told();
+    let mut told = outgoing_records();
     for (one, decision) in told.iter_mut().zip([older, newer]) {
-        one.record = kept(decision.record(), 1);
+        one.record = record_from_new(decision.to_record(), 1);
         one.record.external_ids.clear();
         one.links.clear();
     }
@@ -263,7 +268,7 @@ fn what_was_changed_leads_to_what_was_not() {
     }
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("project");
-    write_out(Some(ProjectionKind::Sunwell), &path, told[..].into()).unwrap();
+    write_export(Some(ProjectionKind::Sunwell), &path, told[..].into()).unwrap();
     let lines = path.join(".sunwell/memory/decisions.jsonl");
     let mut said: Vec<String> = fs_err::read_to_string(&lines)
         .unwrap()
@@ -273,17 +278,20 @@ fn what_was_changed_leads_to_what_was_not() {
     let newest = said.last_mut().unwrap();
     *newest = newest.replacen("One file", "Two files", 1);
     fs_err::write(&lines, said.join("\n")).unwrap();
-    is_joined(&back(&path, ImportKind::Sunwell), ProjectionKind::Sunwell);
+    assert_links_are_complete(
+        &read_back(&path, ImportKind::Sunwell),
+        ProjectionKind::Sunwell,
+    );
 }
 
 #[test]
 fn ai_lessons_gets_a_database_of_its_last_schema() {
-    let (_folder, path) = written(ProjectionKind::AiLessons, "knowledge.db");
+    let (_folder, path) = write_and_read(ProjectionKind::AiLessons, "knowledge.db");
     let database = rusqlite::Connection::open(&path).unwrap();
     database.execute("DROP TABLE reprise", []).unwrap();
     drop(database);
-    let found = back(&path, ImportKind::AiLessons);
-    let told = told();
+    let found = read_back(&path, ImportKind::AiLessons);
+    let told = outgoing_records();
     assert_eq!((found.records.len(), found.links.len()), (4, 1));
     let (lesson, was) = (&found.records[0], &told[0].record);
     assert_eq!(lesson.external_ids, was.external_ids);
@@ -316,6 +324,13 @@ fn ai_lessons_gets_a_database_of_its_last_schema() {
 
 #[test]
 fn nothing_is_written_over() {
-    let (_folder, path) = written(ProjectionKind::Frames, "frames.jsonl");
-    assert!(write_out(Some(ProjectionKind::Frames), &path, told()[..].into()).is_err());
+    let (_folder, path) = write_and_read(ProjectionKind::Frames, "frames.jsonl");
+    assert!(
+        write_export(
+            Some(ProjectionKind::Frames),
+            &path,
+            outgoing_records()[..].into()
+        )
+        .is_err()
+    );
 }

@@ -6,7 +6,7 @@ fn id(number: u128) -> RecordId {
     RecordId::from_u128(number)
 }
 
-fn graph(links: &[(u128, u128, &'static str)]) -> Graph {
+fn graph_of(links: &[(u128, u128, &'static str)]) -> Graph {
     Graph::from_links(
         links
             .iter()
@@ -16,13 +16,13 @@ fn graph(links: &[(u128, u128, &'static str)]) -> Graph {
 
 #[test]
 fn the_documents_three_lessons_are_joined_by_their_edges() {
-    let graph = graph(&[
+    let graph = graph_of(&[
         (1, 2, "learned_from"),
         (2, 3, "instance_of"),
         (3, 4, "x"),
         (5, 6, "x"),
     ]);
-    let path = graph.path(id(1), id(3)).unwrap();
+    let path = graph.find_shortest_path(id(1), id(3)).unwrap();
     let told: Vec<(RecordId, &str, bool)> = path
         .iter()
         .map(|step| (step.record, step.relation.as_str(), step.outgoing))
@@ -31,26 +31,30 @@ fn the_documents_three_lessons_are_joined_by_their_edges() {
         told,
         [(id(2), "learned_from", true), (id(3), "instance_of", true)]
     );
-    let back = graph.path(id(3), id(1)).unwrap();
+    let back = graph.find_shortest_path(id(3), id(1)).unwrap();
     assert!(back.iter().all(|step| !step.outgoing));
-    assert_eq!(graph.path(id(1), id(1)), Some(Vec::new()));
-    assert_eq!(graph.path(id(1), id(6)), None, "they are not joined");
-    assert_eq!(graph.among(&[id(1), id(2), id(4)]).len(), 1);
+    assert_eq!(graph.find_shortest_path(id(1), id(1)), Some(Vec::new()));
+    assert_eq!(
+        graph.find_shortest_path(id(1), id(6)),
+        None,
+        "they are not joined"
+    );
+    assert_eq!(graph.list_links_among(&[id(1), id(2), id(4)]).len(), 1);
 }
 
 #[test]
 fn a_circle_ends_and_a_shorter_way_is_taken() {
-    let graph = graph(&[
+    let graph = graph_of(&[
         (1, 2, "a"),
         (2, 3, "a"),
         (3, 1, "a"),
         (3, 4, "a"),
         (1, 2, "b"),
     ]);
-    assert_eq!(graph.path(id(1), id(4)).unwrap().len(), 2);
+    assert_eq!(graph.find_shortest_path(id(1), id(4)).unwrap().len(), 2);
     let graph = Graph::default();
-    assert_eq!(graph.path(id(1), id(2)), None);
-    assert!(graph.clusters().is_empty() && graph.bridges(&[], &[]).is_empty());
+    assert_eq!(graph.find_shortest_path(id(1), id(2)), None);
+    assert!(graph.find_clusters().is_empty() && graph.find_bridges(&[], &[]).is_empty());
 }
 
 /// Two groups of four in which each knows each, and one record between them.
@@ -64,13 +68,13 @@ fn dumbbell() -> Graph {
         }
     }
     links.extend([(10, 30, "x"), (30, 20, "x")]);
-    graph(&links)
+    graph_of(&links)
 }
 
 #[test]
 fn what_belongs_together_is_found_and_what_holds_it_together() {
     let graph = dumbbell();
-    let clusters = graph.clusters();
+    let clusters = graph.find_clusters();
     let with = |one: u128| {
         clusters
             .iter()
@@ -83,7 +87,7 @@ fn what_belongs_together_is_found_and_what_holds_it_together() {
     assert_eq!(with(10).centre, id(10));
 
     let group = |base: u128| -> Vec<RecordId> { (base..base + 4).map(id).collect() };
-    let bridges = graph.bridges(&group(10), &group(20));
+    let bridges = graph.find_bridges(&group(10), &group(20));
     assert_eq!(bridges[0].0, id(30), "every way leads through it");
     assert!((bridges[0].1 - 1.0).abs() < 1e-9, "{bridges:?}");
     // Three of four begin elsewhere and pass through 10.

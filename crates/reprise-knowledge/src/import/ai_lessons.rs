@@ -1,72 +1,72 @@
-//! The database of ai-lessons, from its first schema to its last: what it holds is asked of the
-//! database itself, because a schema's number says less than its tables.
+//! Reads the database of ai-lessons, from its first schema to its last: the tables themselves are
+//! examined, because the number of a schema tells less.
 
 use super::sqlite::Database;
-use crate::export::ai_lessons::{Row, TYPE};
-use crate::lesson::{Lesson, derived_title};
+use crate::export::ai_lessons::{LessonRow, TYPE};
+use crate::lesson::{LessonDetails, derive_title};
 use crate::prelude::*;
-use crate::reference::{Definition, TagRelation, normal_evidence};
+use crate::reference::{EvidenceDefinition, TagRelation, normalize_evidence};
 
-/// Things that are lessons, rules, documents; by table, with the type that edges call them by.
-const THINGS: [(&str, &str, &str); 4] = [
+/// Tables of lessons, rules and documents, each with the type in edges and the table of its tags.
+const TABLES: [(&str, &str, &str); 4] = [
     ("lessons", "lesson", "lesson_tags"),
     ("rules", "rule", "rule_tags"),
     ("resources", "resource", "resource_tags"),
     ("resource_chunks", "chunk", ""),
 ];
 
-pub(super) fn database(path: &Path) -> PathBuf {
+pub(super) fn find_database_file(path: &Path) -> PathBuf {
     let inside = ["knowledge.db", "lessons/knowledge.db"].map(|name| path.join(name));
     let found = inside.into_iter().find(|file| file.is_file());
     found.unwrap_or_else(|| path.to_owned())
 }
 
-pub(super) fn read(path: &Path, giver: &mut Giver<'_>) -> Result<(), ImportError> {
-    let file = database(path);
-    let database = Database::with(&file, "lessons", "ai-lessons database")?;
-    let mut carried = carried(&database)?;
-    for (table, kind, tags) in THINGS {
-        let mut beside = Beside::of(&database, kind, tags)?;
-        database.table(table, "rowid", |row| {
-            let whole = text(row, "id").and_then(|id| carried.remove(id));
-            thing(giver, row, (table, kind), &mut beside, whole)
+pub(super) fn read(path: &Path, sink: &mut ItemSink<'_>) -> Result<(), ImportError> {
+    let file = find_database_file(path);
+    let database = Database::open_with_table(&file, "lessons", "ai-lessons database")?;
+    let mut carried = read_carried(&database)?;
+    for (table, kind, tags) in TABLES {
+        let mut side_tables = SideTables::read(&database, kind, tags)?;
+        database.for_each_table_row(table, "rowid", |row| {
+            let whole = non_blank_text(row, "id").and_then(|id| carried.remove(id));
+            emit_thing(sink, row, (table, kind), &mut side_tables, whole)
         })?;
     }
     let (mut defined, mut related) = (HashMap::new(), HashMap::new());
     for (_, carried) in carried.drain() {
-        if let Some(definition) = Definition::of(&carried.record) {
+        if let Some(definition) = EvidenceDefinition::of(&carried.record) {
             defined.insert(definition.name, carried);
         } else if let Some(relation) = TagRelation::of(&carried.record) {
             related.insert(relation, carried);
         }
     }
-    source_types(&database, giver, defined)?;
-    edges(&database, giver)?;
-    tag_relations(&database, giver, related)
+    read_source_types(&database, sink, defined)?;
+    read_edges(&database, sink)?;
+    read_tag_relations(&database, sink, related)
 }
 
-/// What an export of ours says beside the tables, by the name of a lesson.
-fn carried(database: &Database) -> Result<HashMap<String, Carried>, ImportError> {
-    let mut beside = HashMap::new();
-    database.table(CORNER, "rowid", |row| {
-        let line = text(row, "line").and_then(|line| serde_json::from_str(line).ok());
-        let read = line.and_then(|line| Carried::read(line).ok());
-        let named = text(row, "lesson_id").map(str::to_owned);
-        beside.extend(named.zip(read));
+/// Reads the records that our own export carries in an extra table, by the id of the lesson.
+fn read_carried(database: &Database) -> Result<HashMap<String, CarriedRecord>, ImportError> {
+    let mut carried_records = HashMap::new();
+    database.for_each_table_row(CARRIER_FIELD, "rowid", |row| {
+        let line = non_blank_text(row, "line").and_then(|line| serde_json::from_str(line).ok());
+        let read = line.and_then(|line| CarriedRecord::parse_carrier(line).ok());
+        let named = non_blank_text(row, "lesson_id").map(str::to_owned);
+        carried_records.extend(named.zip(read));
         Ok(())
     })?;
-    Ok(beside)
+    Ok(carried_records)
 }
 
-/// Kinds of evidence that somebody defined: ours need no definition.
-fn source_types(
+/// Reads the kinds of evidence that somebody defined; ours need no definition.
+fn read_source_types(
     database: &Database,
-    giver: &mut Giver<'_>,
-    mut own: HashMap<String, Carried>,
+    sink: &mut ItemSink<'_>,
+    mut own: HashMap<String, CarriedRecord>,
 ) -> Result<(), ImportError> {
-    database.table("source_types", "rowid", |row| {
-        let description = text(row, "description").unwrap_or_default();
-        let Some(name) = text(row, "name").and_then(normal_evidence) else {
+    database.for_each_table_row("source_types", "rowid", |row| {
+        let description = non_blank_text(row, "description").unwrap_or_default();
+        let Some(name) = non_blank_text(row, "name").and_then(normalize_evidence) else {
             return Ok(());
         };
         if name.parse::<Evidence>().is_ok() || description.is_empty() {
@@ -74,31 +74,40 @@ fn source_types(
         }
         let place = format!("source_types {name}");
         if let Some(carried) = own.remove(&name)
-            && Definition::of(&carried.record).is_some_and(|own| own.description == description)
+            && EvidenceDefinition::of(&carried.record)
+                .is_some_and(|own| own.description == description)
         {
-            return giver.own(&place, carried);
+            return sink.emit_carried(&place, carried);
         }
-        let definition = Definition {
+        let definition = EvidenceDefinition {
             description: description.to_owned(),
-            typical_confidence: text(row, "typical_confidence").map(str::to_owned),
+            typical_confidence: non_blank_text(row, "typical_confidence").map(str::to_owned),
             alias_of: None,
             name,
         };
-        let mut record = definition.record();
-        record.external_ids = vec![self::name(&format!("source_type:{}", definition.name))];
-        giver.record(&place, record)
+        let mut record = definition.to_record();
+        record.external_ids = vec![lesson_external_id(&format!(
+            "source_type:{}",
+            definition.name
+        ))];
+        sink.emit_record(&place, record)
     })
 }
 
-/// How tags are related: each row a record, whatever its relation is called. `own` are those that
-/// an export of ours brought.
-fn tag_relations(
+/// Reads the relations of tags: each row becomes a record, with any relation. `own` are those that
+/// our own export carries.
+fn read_tag_relations(
     database: &Database,
-    giver: &mut Giver<'_>,
-    mut own: HashMap<TagRelation, Carried>,
+    sink: &mut ItemSink<'_>,
+    mut own: HashMap<TagRelation, CarriedRecord>,
 ) -> Result<(), ImportError> {
-    database.table("tag_relations", "rowid", |row| {
-        let part = |name: &str| text(row, name).unwrap_or_default().trim().to_owned();
+    database.for_each_table_row("tag_relations", "rowid", |row| {
+        let part = |name: &str| {
+            non_blank_text(row, name)
+                .unwrap_or_default()
+                .trim()
+                .to_owned()
+        };
         let found = TagRelation {
             from_tag: part("from_tag"),
             to_tag: part("to_tag"),
@@ -106,15 +115,15 @@ fn tag_relations(
         };
         let place = format!("tag_relations {} {}", found.from_tag, found.to_tag);
         if [&found.from_tag, &found.to_tag, &found.relation].contains(&&String::new()) {
-            return giver.refuse(
+            return sink.refuse(
                 &place,
                 "a relation of tags names two tags and a word for it",
             );
         }
         if let Some(carried) = own.remove(&found) {
-            return giver.own(&place, carried);
+            return sink.emit_carried(&place, carried);
         }
-        let mut record = found.record();
+        let mut record = found.to_record();
         let id = [
             "tag_relation",
             &found.from_tag,
@@ -122,135 +131,146 @@ fn tag_relations(
             &found.to_tag,
         ]
         .join(" ");
-        record.external_ids = vec![name(&id)];
-        giver.record(&place, record)
+        record.external_ids = vec![lesson_external_id(&id)];
+        sink.emit_record(&place, record)
     })
 }
 
-fn name(id: &str) -> ExternalId {
+fn lesson_external_id(id: &str) -> ExternalId {
     ExternalId::new(ExternalId::AI_LESSONS, id)
 }
 
-/// What other tables say of the things of one, by their ids: a table is read once, for nothing says
-/// that it has an index.
+/// Tags and contexts from other tables, by id. Each table is read once, because it may have no
+/// index.
 #[derive(Default)]
-struct Beside {
+struct SideTables {
     tags: HashMap<String, Vec<String>>,
-    /// Contexts, and whether the thing applies there.
+    /// Contexts, and whether the lesson applies in each.
     contexts: HashMap<String, Vec<(String, bool)>>,
 }
 
-impl Beside {
-    fn of(database: &Database, kind: &str, tags: &str) -> Result<Self, ImportError> {
-        let mut beside = Self::default();
-        if database.has(tags) {
+impl SideTables {
+    fn read(database: &Database, kind: &str, tags: &str) -> Result<Self, ImportError> {
+        let mut tables = Self::default();
+        if database.has_table(tags) {
             let key = format!("{kind}_id");
             let query = format!("SELECT {key}, tag FROM {tags} ORDER BY tag");
-            database.rows(&query, [], |row| {
-                if let (Some(id), Some(tag)) = (text(row, &key), text(row, "tag")) {
-                    let tags = beside.tags.entry(id.to_owned()).or_default();
+            database.for_each_row(&query, [], |row| {
+                if let (Some(id), Some(tag)) =
+                    (non_blank_text(row, &key), non_blank_text(row, "tag"))
+                {
+                    let tags = tables.tags.entry(id.to_owned()).or_default();
                     tags.push(tag.to_owned());
                 }
                 Ok(())
             })?;
         }
-        if kind == "lesson" && database.has("lesson_contexts") {
+        if kind == "lesson" && database.has_table("lesson_contexts") {
             let query = "SELECT lesson_id, context, applies FROM lesson_contexts";
-            database.rows(query, [], |row| {
+            database.for_each_row(query, [], |row| {
                 let applies = row.get("applies").and_then(Value::as_i64) != Some(0);
-                if let (Some(id), Some(context)) = (text(row, "lesson_id"), text(row, "context")) {
-                    let contexts = beside.contexts.entry(id.to_owned()).or_default();
+                if let (Some(id), Some(context)) = (
+                    non_blank_text(row, "lesson_id"),
+                    non_blank_text(row, "context"),
+                ) {
+                    let contexts = tables.contexts.entry(id.to_owned()).or_default();
                     contexts.push((context.to_owned(), applies));
                 }
                 Ok(())
             })?;
         }
-        Ok(beside)
+        Ok(tables)
     }
 }
 
-fn thing(
-    giver: &mut Giver<'_>,
+fn emit_thing(
+    sink: &mut ItemSink<'_>,
     row: &Map<String, Value>,
     (table, kind): (&str, &str),
-    beside: &mut Beside,
-    whole: Option<Carried>,
+    side_tables: &mut SideTables,
+    whole: Option<CarriedRecord>,
 ) -> Result<(), ImportError> {
-    let Some(id) = text(row, "id") else {
-        return giver.refuse(table, "a row has no id");
+    let Some(id) = non_blank_text(row, "id") else {
+        return sink.refuse(table, "a row has no id");
     };
     let place = format!("{table} {id}");
-    let said = text(row, "content").or_else(|| text(row, "summary"));
-    // A title that was made of the content is not taken for one that somebody gave it.
-    let own = |title: &&str| said.is_none_or(|said| derived_title(said) != *title);
-    let title = text(row, "title").filter(own).unwrap_or_default();
-    let Some(content) = said.or_else(|| text(row, "title")) else {
+    let body = non_blank_text(row, "content").or_else(|| non_blank_text(row, "summary"));
+    // A title that is derived from the content was not given by anybody.
+    let own = |title: &&str| body.is_none_or(|body| derive_title(body) != *title);
+    let title = non_blank_text(row, "title").filter(own).unwrap_or_default();
+    let Some(content) = body.or_else(|| non_blank_text(row, "title")) else {
         let why = "it has neither title nor content";
-        return giver.refuse(&place, why);
+        return sink.refuse(&place, why);
     };
-    let tags = beside.tags.remove(id).unwrap_or_default();
+    let tags = side_tables.tags.remove(id).unwrap_or_default();
     let typed = tags.iter().find_map(|tag| tag.strip_prefix(TYPE));
-    let memory_kind = typed.map_or(MemoryKind::Finding, MemoryKind::meant_by);
+    let memory_kind = typed.map_or(MemoryKind::Finding, MemoryKind::from_foreign_word);
     let mut record = NewRecord::new("", MemorySource::WorkerResult, memory_kind);
-    record.external_ids = vec![name(id)];
+    record.external_ids = vec![lesson_external_id(id)];
     record.tags = tags;
-    let said_of = beside.contexts.remove(id).unwrap_or_default();
-    let seen = seen(row, &record.tags, &said_of);
+    let context_rows = side_tables.contexts.remove(id).unwrap_or_default();
+    let seen = build_row(row, &record.tags, &context_rows);
     let (mut contexts, mut anti) = (Vec::new(), Vec::new());
-    for (context, applies) in said_of {
+    for (context, applies) in context_rows {
         let list = if applies { &mut contexts } else { &mut anti };
         list.push(context);
     }
     let whole = whole.map(|whole| {
-        let is_unchanged = Row::of(&whole.record) == seen;
+        let is_unchanged = LessonRow::of(&whole.record) == seen;
         (whole, is_unchanged)
     });
-    if let Some(whole) = whole.and_then(|both| giver.unchanged(both, &record)) {
-        return giver.own(&place, whole);
+    if let Some(whole) = whole.and_then(|both| sink.choose_unchanged(both, &record)) {
+        return sink.emit_carried(&place, whole);
     }
-    let word = text(row, "confidence").and_then(|word| word.parse::<ConfidenceLevel>().ok());
+    let word =
+        non_blank_text(row, "confidence").and_then(|word| word.parse::<ConfidenceLevel>().ok());
     record.confidence = word.map(ConfidenceLevel::centre);
-    let evidence = text(row, "source");
+    let evidence = non_blank_text(row, "source");
     record.evidence = evidence.and_then(|word| word.parse::<Evidence>().ok());
-    // A source type that somebody added has no number of ours and keeps its word.
+    // A source type that somebody added is no variant of ours and keeps its word.
     if let Some(word) = evidence.filter(|_| record.evidence.is_none()) {
         record.metadata.insert("evidence".to_owned(), json!(word));
     }
-    if let Some(path) = text(row, "path") {
+    if let Some(path) = non_blank_text(row, "path") {
         record.provenance.source_refs.push(path.to_owned());
     }
     let written = row.get("created_at").cloned().unwrap_or_default();
-    // SQLite's CURRENT_TIMESTAMP is of Greenwich.
-    date(&mut record, &written, Zone::Utc);
+    // CURRENT_TIMESTAMP of SQLite is in UTC.
+    set_time(&mut record, &written, Zone::Utc);
     record.metadata.remove("ts_assumed_tz");
-    let lesson = Lesson {
+    let lesson = LessonDetails {
         title: title.to_owned(),
         content: content.to_owned(),
         contexts,
         anti_contexts: anti,
-        source_notes: text(row, "source_notes").map(str::to_owned),
-        derived_from_experiment: text(row, "derived_from_experiment").map(str::to_owned),
-        ..Lesson::default()
+        source_notes: non_blank_text(row, "source_notes").map(str::to_owned),
+        derived_from_experiment: non_blank_text(row, "derived_from_experiment").map(str::to_owned),
+        ..LessonDetails::default()
     };
-    record.text = lesson.text();
-    let mut details = lesson.details();
+    record.text = lesson.to_text();
+    let mut details = lesson.to_details();
     details["ai_lessons"] = json!({
         "kind": kind,
         "created_at": written,
         "updated_at": row.get("updated_at"),
-        "row": unplaced(row, &OWN),
+        "row": fields_without_place(row, &PLACED_COLUMNS),
     });
     record.details = Some(details);
-    if let Some(whole) = text(row, "resource_id") {
-        giver.link(&place, name(id), name(whole), "part_of");
+    if let Some(whole) = non_blank_text(row, "resource_id") {
+        sink.hold_link(
+            &place,
+            lesson_external_id(id),
+            lesson_external_id(whole),
+            "part_of",
+        );
     }
-    giver.record(&place, record)
+    sink.emit_record(&place, record)
 }
 
-/// A lesson as its tables have it now.
-fn seen(row: &Map<String, Value>, tags: &[String], contexts: &[(String, bool)]) -> Row {
-    let owned = |name: &str| text(row, name).map(str::to_owned);
-    Row {
+/// Builds the row of a lesson as its tables hold it now.
+fn build_row(row: &Map<String, Value>, tags: &[String], contexts: &[(String, bool)]) -> LessonRow {
+    let owned = |name: &str| non_blank_text(row, name).map(str::to_owned);
+    LessonRow {
         title: owned("title").unwrap_or_default(),
         content: owned("content").unwrap_or_default(),
         confidence: owned("confidence"),
@@ -263,8 +283,8 @@ fn seen(row: &Map<String, Value>, tags: &[String], contexts: &[(String, bool)]) 
     }
 }
 
-/// Columns that have a place of their own in a record.
-const OWN: [&str; 9] = [
+/// Columns with a field of their own in a record.
+const PLACED_COLUMNS: [&str; 9] = [
     "id",
     "title",
     "content",
@@ -276,18 +296,23 @@ const OWN: [&str; 9] = [
     "updated_at",
 ];
 
-fn edges(database: &Database, giver: &mut Giver<'_>) -> Result<(), ImportError> {
-    database.table("edges", "rowid", |row| {
-        let ends = (text(row, "from_id"), text(row, "to_id"));
+fn read_edges(database: &Database, sink: &mut ItemSink<'_>) -> Result<(), ImportError> {
+    database.for_each_table_row("edges", "rowid", |row| {
+        let ends = (non_blank_text(row, "from_id"), non_blank_text(row, "to_id"));
         let (Some(from), Some(to)) = ends else {
-            return giver.refuse("edges", "an edge has no end");
+            return sink.refuse("edges", "an edge has no end");
         };
         let place = format!("edges {from} {to}");
         if from == to {
-            return giver.refuse(&place, "the edge leads to where it begins");
+            return sink.refuse(&place, "the edge leads to where it begins");
         }
-        let relation = text(row, "relation").unwrap_or("related_to");
-        giver.link(&place, name(from), name(to), relation);
+        let relation = non_blank_text(row, "relation").unwrap_or("related_to");
+        sink.hold_link(
+            &place,
+            lesson_external_id(from),
+            lesson_external_id(to),
+            relation,
+        );
         Ok(())
     })
 }

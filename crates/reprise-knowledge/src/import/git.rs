@@ -1,195 +1,129 @@
-//! The history of a git repository: a record for each commit, with its author, its files and what
-//! it reverts. Nothing is written to the repository.
+//! Reads the history of a git repository: a record for each commit, with its author, its files and
+//! the commit that it reverts. Nothing is written to the repository.
 
-use git2::{Commit, ObjectType, Oid, Repository, Sort, Tree};
-
+use crate::git_repository::{GitCommit, GitObjects, GitRepository};
 use crate::prelude::*;
 use crate::project::Project;
 
-/// What `git revert` writes before the commit that it takes back.
+/// Text that `git revert` writes before the id of the reverted commit.
 const REVERTS: &str = "This reverts commit ";
-/// Entries of trees that are looked at for the files of a commit, and the longest path.
-const ENTRIES_MAX: usize = 100_000;
-const PATH_BYTES_MAX: usize = 1_024;
+/// Every commit of every branch, parents first, so that a reverted commit is kept before the one
+/// that reverts it. A repository without a commit has no `HEAD`, and nothing to give.
+const WHOLE_HISTORY: [&str; 5] = [
+    "--topo-order",
+    "--reverse",
+    "--ignore-missing",
+    "--branches",
+    "HEAD",
+];
 
-pub(super) fn read(path: &Path, giver: &mut Giver<'_>) -> Result<(), ImportError> {
-    let failed = |error: git2::Error| ImportError::Git {
+pub(super) fn read(path: &Path, sink: &mut ItemSink<'_>) -> Result<(), ImportError> {
+    let repository = GitRepository::open(path).ok_or_else(|| ImportError::Git {
         path: path.to_owned(),
-        why: error.message().to_owned(),
-    };
-    let repository = Repository::open(path).map_err(failed)?;
+        why: "there is no repository that git reads".to_owned(),
+    })?;
+    let started = repository.log(&WHOLE_HISTORY);
+    let mut log = started.map_err(|source| ImportError::NoGit {
+        path: path.to_owned(),
+        source,
+    })?;
+    let mut objects = GitObjects::new(repository);
     let project = Project::of(path).map(|project| project.tag());
-    let mut walk = repository.revwalk().map_err(failed)?;
-    // Parents first: what a commit takes back was kept before it.
-    walk.set_sorting(Sort::TOPOLOGICAL | Sort::REVERSE)
-        .map_err(failed)?;
-    let heads = walk
-        .push_glob("refs/heads/*")
-        .and_then(|()| match walk.push_head() {
-            // A repository without a commit has nothing to give.
-            Err(_) if repository.is_empty().unwrap_or_default() => Ok(()),
-            pushed => pushed,
-        });
-    heads.map_err(failed)?;
-    for id in walk {
-        let id = match id {
-            Ok(id) => id,
-            Err(error) => return giver.refuse("history", error.message()),
-        };
-        let place = format!("commit {id}");
-        let read = repository
-            .find_commit(id)
-            .map_err(|error| error.message().to_owned());
-        let read = read.and_then(|commit| record(&repository, &commit, project.as_ref()));
+    for commit in &mut log {
+        let place = format!("commit {}", commit.id);
+        let read = commit_record(&mut objects, &commit, project.as_ref());
         if let Ok(record) = &read
-            && let Some(reverted) = reverted(&record.text)
+            && let Some(reverted) = find_reverted_commit(&record.text)
         {
-            giver.link(&place, name(id), name(reverted), "reverts");
+            let ids = (commit_external_id(&commit.id), commit_external_id(reverted));
+            sink.hold_link(&place, ids.0, ids.1, "reverts");
         }
-        giver.result(&place, read)?;
+        sink.emit_result(&place, read)?;
     }
-    Ok(())
+    if log.is_whole() {
+        return Ok(());
+    }
+    let why = "git does not list it to its end; `git fsck` says why";
+    sink.refuse("history", why)
 }
 
-fn name(id: Oid) -> ExternalId {
-    ExternalId::new(ExternalId::GIT, id.to_string())
+fn commit_external_id(id: &str) -> ExternalId {
+    ExternalId::new(ExternalId::GIT, id.to_owned())
 }
 
-fn reverted(message: &str) -> Option<Oid> {
+fn find_reverted_commit(message: &str) -> Option<&str> {
     let (_, rest) = message.split_once(REVERTS)?;
     let end = rest
         .find(|c: char| !c.is_ascii_hexdigit())
         .unwrap_or(rest.len());
-    (end == 40)
-        .then(|| Oid::from_str(&rest[..end]).ok())
-        .flatten()
+    (end == 40).then(|| &rest[..end])
 }
 
-fn record(
-    repository: &Repository,
-    commit: &Commit<'_>,
+fn commit_record(
+    objects: &mut GitObjects,
+    commit: &GitCommit,
     project: Option<&String>,
 ) -> Result<NewRecord, String> {
-    let message = String::from_utf8_lossy(commit.message_bytes());
-    let message = message.trim();
+    let message = commit.message.trim();
     if message.is_empty() {
         return Err("the commit has no message".to_owned());
     }
     let (kind, source) = (MemoryKind::Episode, MemorySource::WorkerResult);
     let mut record = NewRecord::new(message, source, kind);
-    record.external_ids = vec![name(commit.id())];
+    record.external_ids = vec![commit_external_id(&commit.id)];
     record.tags = ["commit"]
         .into_iter()
         .map(str::to_owned)
         .chain(project.cloned())
         .collect();
-    let author = commit.author();
-    let spoken = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let by = spoken(author.name_bytes());
-    record.provenance.actor_id = (!by.trim().is_empty()).then(|| by.clone());
-    record.timestamp = DateTime::from_timestamp(author.when().seconds(), 0);
-    let files = files(repository, commit).map_err(|error| error.message().to_owned())?;
+    let by = &commit.author;
+    record.provenance.actor_id = (!by.is_empty()).then(|| by.clone());
+    record.timestamp = DateTime::from_timestamp(commit.authored_at, 0);
+    let files = list_changed_paths(objects, commit)?;
     let count = files.len();
-    let told = files.into_iter().take(LIST_ITEMS_MAX);
-    let (paths, told): (Vec<String>, Vec<Value>) = told
+    let changes = files.into_iter().take(LIST_ITEMS_MAX);
+    let (paths, changes): (Vec<String>, Vec<Value>) = changes
         .map(|(path, change)| (path.clone(), json!({ "path": path, "change": change })))
         .unzip();
     record.provenance.source_refs = paths;
-    let committer = commit.committer();
     let mut details = json!({
         "type": "commit",
         "author": by,
-        "email": spoken(author.email_bytes()),
-        "parents": commit.parent_ids().map(|id| id.to_string()).collect::<Vec<_>>(),
+        "email": commit.email,
+        "parents": commit.parents,
         "files_count": count,
-        "files": told,
+        "files": changes,
     });
-    if committer.name_bytes() != author.name_bytes() {
-        details["committer"] = json!(spoken(committer.name_bytes()));
+    if commit.committer != commit.author {
+        details["committer"] = json!(commit.committer);
     }
     record.details = Some(details);
     Ok(record)
 }
 
-/// Paths, each with what became of it.
-type Files = Vec<(String, &'static str)>;
-
-/// What a commit changed against its first parent, with a word for how.
-fn files(repository: &Repository, commit: &Commit<'_>) -> Result<Files, git2::Error> {
-    // What a merge brings stands in the commits that it merges.
-    if commit.parent_count() > 1 {
+/// Lists the paths that a commit changed against its first parent, each with a word for the change.
+fn list_changed_paths(
+    objects: &mut GitObjects,
+    commit: &GitCommit,
+) -> Result<Vec<(String, &'static str)>, String> {
+    // The changes of a merge belong to the commits that it merges.
+    if commit.parents.len() > 1 {
         return Ok(Vec::new());
     }
-    let before = match commit.parent(0) {
-        Ok(parent) => Some(parent.tree()?),
-        // The first one, or the first that a shallow clone has.
-        Err(_) => None,
-    };
-    let mut changes = Changes {
-        repository,
-        looked_at: 0,
-        found: Vec::new(),
-    };
-    changes.between(before.as_ref(), Some(&commit.tree()?), &mut Vec::new());
-    changes.found.sort();
-    Ok(changes.found)
-}
-
-/// The differences of two trees. A few objects can name more files than any disk has, so that no
-/// more than so many entries are looked at.
-struct Changes<'a> {
-    repository: &'a Repository,
-    looked_at: usize,
-    found: Files,
-}
-
-impl Changes<'_> {
-    fn between(
-        &mut self,
-        before: Option<&Tree<'_>>,
-        after: Option<&Tree<'_>>,
-        folder: &mut Vec<u8>,
-    ) {
-        let named = |tree: Option<&Tree<'_>>, name: &[u8]| {
-            let entry = tree.and_then(|tree| tree.get_name_bytes(name));
-            entry.map(|entry| (entry.id(), entry.filemode(), entry.kind()))
+    // The first one, and the first that a shallow clone has, have no parent to be read.
+    let parent = commit.parents.first().map(|id| format!("{id}^{{tree}}"));
+    let before = parent.and_then(|parent| objects.find(&parent)?.ok());
+    let found = objects.list_changes(before.map(|tree| tree.id), Some(commit.tree.clone()));
+    let found = found.ok_or("its files cannot be read")?;
+    let named = found.into_iter().map(|change| {
+        let word = match (&change.before, &change.after) {
+            (Some(_), Some(_)) => "modified",
+            (None, _) => "added",
+            (_, None) => "deleted",
         };
-        let gone = before.into_iter().flat_map(Tree::iter);
-        let gone = gone.filter(|entry| named(after, entry.name_bytes()).is_none());
-        for entry in after.into_iter().flat_map(Tree::iter).chain(gone) {
-            self.looked_at += 1;
-            if self.looked_at > ENTRIES_MAX {
-                break;
-            }
-            let name = entry.name_bytes();
-            let (was, is) = (named(before, name), named(after, name));
-            if was == is {
-                continue;
-            }
-            let length = folder.len();
-            folder.extend_from_slice(name);
-            let of = |entry: Option<(Oid, i32, Option<ObjectType>)>, kind| {
-                entry.filter(|entry| entry.2 == Some(kind))
-            };
-            let file = |entry| of(entry, ObjectType::Blob).is_some();
-            let change = match (file(was), file(is)) {
-                (true, true) => Some("modified"),
-                (false, true) => Some("added"),
-                (true, false) => Some("deleted"),
-                (false, false) => None,
-            };
-            let path = || String::from_utf8_lossy(folder).into_owned();
-            self.found.extend(change.map(|change| (path(), change)));
-            let folder_of = |entry| {
-                let (id, ..) = of(entry, ObjectType::Tree)?;
-                self.repository.find_tree(id).ok()
-            };
-            let (was, is) = (folder_of(was), folder_of(is));
-            if (was.is_some() || is.is_some()) && folder.len() < PATH_BYTES_MAX {
-                folder.push(b'/');
-                self.between(was.as_ref(), is.as_ref(), folder);
-            }
-            folder.truncate(length);
-        }
-    }
+        (String::from_utf8_lossy(&change.path).into_owned(), word)
+    });
+    let mut named: Vec<_> = named.collect();
+    named.sort();
+    Ok(named)
 }

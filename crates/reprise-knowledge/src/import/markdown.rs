@@ -1,8 +1,8 @@
-//! Markdown: a note, a folder of notes as basic-memory and Obsidian keep them, and the files that
-//! tell agents how to work in a project.
+//! Reads Markdown: a note, a folder of notes of basic-memory or Obsidian, and the files that tell
+//! agents how to work in a project.
 //!
-//! A section is a record, and so is a list item that basic-memory calls an observation. A piece is
-//! named by its file, its heading and what it says, so that what was changed comes in again.
+//! Each section becomes a record, and so does each observation of basic-memory. The id of a piece
+//! comes from its file, its headings and its text, so that a changed piece is imported again.
 
 mod note;
 
@@ -10,22 +10,21 @@ use std::time::SystemTime;
 
 use reprise_types::limits::IDENTIFIER_BYTES_MAX;
 
-use super::Found;
-use crate::notes::{Place, Scope};
+use super::{ItemContent, NotePath, NoteScope};
 use crate::prelude::*;
-use crate::project::Project;
-pub(crate) use note::parts_of;
-use note::{HEADING_BYTES_MAX, Note, Relation};
+use crate::project::{Project, root_of_folder};
+pub(crate) use note::split_front_matter;
+use note::{HEADING_BYTES_MAX, NoteRelation, ParsedNote};
 
 const ENDINGS: [&str; 3] = ["md", "markdown", "mdc"];
 /// Longest note that is read.
 const NOTE_BYTES_MAX: u64 = 16 * 1024 * 1024;
-/// Folders within folders.
+/// Most nested folders.
 const DEPTH_MAX: usize = 32;
-/// Folders of other people's texts.
-const PASSED_OVER: [&str; 3] = ["node_modules", "target", "venv"];
+/// Folders with texts of other projects, which are skipped.
+const SKIPPED_FOLDERS: [&str; 3] = ["node_modules", "target", "venv"];
 
-/// Files that tell agents how to work, with the folders that hold more of them.
+/// Files that tell agents how to work, and folders of such files.
 const INSTRUCTIONS: [&str; 13] = [
     "CLAUDE.md",
     "CLAUDE.local.md",
@@ -39,45 +38,51 @@ const INSTRUCTIONS: [&str; 13] = [
     ".clinerules",
     ".github/copilot-instructions.md",
     "memory-bank",
-    "MEMORY.md",
+    MEMORY,
 ];
+/// Also the index of a folder of an agent's memory, whose other notes are memory, too.
+const MEMORY: &str = "MEMORY.md";
 
 pub(super) fn is_note(path: &Path) -> bool {
     path.extension()
         .is_some_and(|ending| ENDINGS.iter().any(|known| ending == *known))
 }
 
-/// Whether a file, or something in a folder, tells agents how to work.
-pub(super) fn instructs(path: &Path) -> bool {
+/// Whether a file, or one in a folder, has instructions for agents.
+pub(super) fn has_instructions(path: &Path) -> bool {
     if path.is_dir() {
-        return INSTRUCTIONS.iter().any(|name| path.join(name).exists());
+        let is_project = path.join(".git").exists();
+        let mut names = INSTRUCTIONS.iter();
+        return names.any(|name| (is_project || *name != MEMORY) && path.join(name).exists());
     }
     INSTRUCTIONS
         .iter()
         .any(|name| path.is_file() && path.ends_with(name))
 }
 
-/// Whether a folder has a note in it.
+/// Whether a folder has a note.
 pub(super) fn has_notes(path: &Path) -> Result<bool, ImportError> {
-    Ok(!below(path, is_note)?.is_empty())
+    Ok(!find_files(path, is_note)?.is_empty())
 }
 
-/// Texts in a folder that are notes only where they are named.
-pub fn plain_texts(path: &Path) -> Result<Vec<PathBuf>, ImportError> {
+/// Finds the texts in a folder that are imported only if they are named.
+pub fn find_plain_texts(path: &Path) -> Result<Vec<PathBuf>, ImportError> {
     if path.is_dir() {
-        return below(path, is_plain_text);
+        return find_files(path, is_plain_text);
     }
     Ok(Vec::new())
 }
 
-/// Whether a file is a text by its name, but no note.
+/// Whether a file is a plain text by its name, and no note.
 pub fn is_plain_text(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending == "txt")
 }
 
-/// What says whether notes have changed: their names, sizes and times.
-pub fn state_of_notes(path: &Path) -> Result<Vec<(PathBuf, u64, Option<SystemTime>)>, ImportError> {
-    let mut files = notes(path)?;
+/// Reads the names, sizes and times of notes, which tell whether they have changed.
+pub fn read_notes_state(
+    path: &Path,
+) -> Result<Vec<(PathBuf, u64, Option<SystemTime>)>, ImportError> {
+    let mut files = list_notes(path)?;
     if path.is_dir() {
         files.extend(INSTRUCTIONS.map(|name| path.join(name)));
     }
@@ -88,23 +93,22 @@ pub fn state_of_notes(path: &Path) -> Result<Vec<(PathBuf, u64, Option<SystemTim
     Ok(looked.collect())
 }
 
-/// A note, or those of a folder.
-fn notes(path: &Path) -> Result<Vec<PathBuf>, ImportError> {
+/// Lists the notes of a folder, or the path itself if it is a file.
+fn list_notes(path: &Path) -> Result<Vec<PathBuf>, ImportError> {
     if path.is_dir() {
-        return below(path, is_note);
+        return find_files(path, is_note);
     }
     Ok(vec![path.to_owned()])
 }
 
-/// Every file below a folder that is `wanted`, in the order of names; what is hidden is not looked
-/// at.
-fn below(folder: &Path, wanted: fn(&Path) -> bool) -> Result<Vec<PathBuf>, ImportError> {
+/// Finds every `wanted` file below a folder, in the order of names; hidden files are skipped.
+fn find_files(folder: &Path, wanted: fn(&Path) -> bool) -> Result<Vec<PathBuf>, ImportError> {
     let mut found = Vec::new();
-    walk(folder, DEPTH_MAX, wanted, &mut found)?;
+    collect_files(folder, DEPTH_MAX, wanted, &mut found)?;
     Ok(found)
 }
 
-fn walk(
+fn collect_files(
     folder: &Path,
     depth: usize,
     wanted: fn(&Path) -> bool,
@@ -116,11 +120,11 @@ fn walk(
         let (name, path) = (entry.file_name(), entry.path());
         let name = name.to_string_lossy();
         let kind = entry.file_type()?;
-        if name.starts_with('.') || PASSED_OVER.contains(&&*name) {
+        if name.starts_with('.') || SKIPPED_FOLDERS.contains(&&*name) {
             continue;
         }
         if kind.is_dir() && depth > 0 {
-            walk(&path, depth - 1, wanted, found)?;
+            collect_files(&path, depth - 1, wanted, found)?;
         } else if kind.is_file() && wanted(&path) {
             found.push(path);
         }
@@ -128,13 +132,14 @@ fn walk(
     Ok(())
 }
 
-/// A note or a folder of them.
-pub(super) fn read(path: &Path, giver: &mut Giver<'_>) -> Result<(), ImportError> {
-    Reader::new(path, &[]).read(path, notes(path)?, giver)
+/// Reads a note or a folder of notes.
+pub(super) fn read(path: &Path, sink: &mut ItemSink<'_>) -> Result<(), ImportError> {
+    NotesReader::new(path, &[]).read(path, list_notes(path)?, sink)
 }
 
-/// The instructions of a project, or one file of them, with what they import by `@path`.
-pub(super) fn read_instructions(path: &Path, giver: &mut Giver<'_>) -> Result<(), ImportError> {
+/// Reads the instructions of a project, or one file of them, with the files that they import by
+/// `@path`.
+pub(super) fn read_instructions(path: &Path, sink: &mut ItemSink<'_>) -> Result<(), ImportError> {
     let mut files = Vec::new();
     if path.is_file() {
         files.push(path.to_owned());
@@ -144,27 +149,27 @@ pub(super) fn read_instructions(path: &Path, giver: &mut Giver<'_>) -> Result<()
         if inside.is_file() {
             files.push(inside);
         } else if inside.is_dir() {
-            files.extend(below(&inside, is_note)?);
+            files.extend(find_files(&inside, is_note)?);
         }
     }
-    Reader::new(path, &["instructions"]).read(path, files, giver)
+    NotesReader::new(path, &["instructions"]).read(path, files, sink)
 }
 
-struct Reader {
+struct NotesReader {
     root: PathBuf,
-    /// The same folder as the disk calls it.
+    /// The canonical path of `root`.
     whole: PathBuf,
     project: Option<Project>,
     tags: Vec<String>,
-    /// By everything that a note is called, its first record.
+    /// The first record of each note, by every name of the note.
     called: HashMap<String, ExternalId>,
-    relations: Vec<(String, ExternalId, Relation)>,
+    relations: Vec<(String, ExternalId, NoteRelation)>,
     read: HashSet<PathBuf>,
-    /// What tells its notes from those of the same name elsewhere.
+    /// The project or folder, which distinguishes notes of the same name.
     place: String,
 }
 
-impl Reader {
+impl NotesReader {
     fn new(path: &Path, tags: &[&str]) -> Self {
         let root = if path.is_dir() {
             path
@@ -176,7 +181,7 @@ impl Reader {
         let project = Project::of(root);
         let named = project.as_ref().map(Project::tag);
         let whole = fs_err::canonicalize(root).unwrap_or_else(|_| root.to_owned());
-        let folder = || format!("folder:{}", hex_id(&[&whole.to_string_lossy()]));
+        let folder = || root_of_folder(&whole);
         Self {
             place: named.clone().unwrap_or_else(folder),
             root: root.to_owned(),
@@ -193,54 +198,52 @@ impl Reader {
         }
     }
 
-    /// `start` is the note or folder that was named.
+    /// Reads the files and passes on their items; `start` is the note or folder that was named.
     fn read(
         mut self,
         start: &Path,
         files: Vec<PathBuf>,
-        giver: &mut Giver<'_>,
+        sink: &mut ItemSink<'_>,
     ) -> Result<(), ImportError> {
-        giver.give("", Found::Scope(self.scope(start)))?;
+        sink.emit("", ItemContent::Scope(self.scope(start)))?;
         let follows = self.tags.iter().any(|tag| tag == "instructions");
         let mut waiting: VecDeque<PathBuf> = files.into();
         while let Some(file) = waiting.pop_front() {
             if !self.read.insert(file.clone()) {
                 continue;
             }
-            let place = giver.name(&file);
-            let text = match text_of(&file) {
+            let place = sink.place_name(&file);
+            let text = match read_text(&file) {
                 Ok(text) => text,
                 Err(why) => {
-                    giver.refuse(&place, why)?;
+                    sink.refuse(&place, why)?;
                     continue;
                 }
             };
             if follows {
-                for named in imports(&text) {
-                    match self.imported(&file, &named) {
+                for named in find_imports(&text) {
+                    match self.resolve_import(&file, &named) {
                         Some(file) => waiting.push_back(file),
-                        None => giver.refuse(
+                        None => sink.refuse(
                             &place,
-                            format!(
-                                "`@{named}` is no note within the project; import it by itself"
-                            ),
+                            format!("`@{named}` is not a note of the project; import it by itself"),
                         )?,
                     }
                 }
             }
-            self.note(&file, &place, &text, giver)?;
+            self.read_note(&file, &place, &text, sink)?;
         }
         for (place, from, relation) in self.relations {
-            let target = self.called.get(&folded(&relation.target));
-            // A target may be a note that is still to be written; the text names it all the same.
+            let target = self.called.get(&fold_name(&relation.target));
+            // A target may be a note that does not exist yet; the text names it nevertheless.
             if let Some(to) = target.filter(|to| **to != from) {
-                giver.link(&place, from, to.clone(), &relation.kind);
+                sink.hold_link(&place, from, to.clone(), &relation.kind);
             }
         }
         Ok(())
     }
 
-    fn imported(&self, from: &Path, named: &str) -> Option<PathBuf> {
+    fn resolve_import(&self, from: &Path, named: &str) -> Option<PathBuf> {
         let file = fs_err::canonicalize(from.parent()?.join(named)).ok()?;
         let root = fs_err::canonicalize(&self.root).ok()?;
         let inside = file.strip_prefix(root).ok()?;
@@ -251,43 +254,43 @@ impl Reader {
         clippy::too_many_lines,
         reason = "a note's parts in the order in which they come in"
     )]
-    fn note(
+    fn read_note(
         &mut self,
         file: &Path,
         place: &str,
         text: &str,
-        giver: &mut Giver<'_>,
+        sink: &mut ItemSink<'_>,
     ) -> Result<(), ImportError> {
-        let Note {
+        let ParsedNote {
             front,
             sections,
             observations,
             relations,
-        } = Note::read(text);
-        if let Some(line) = front.get(CORNER) {
-            return own_note(giver, place, line, &front, parts_of(text).1);
+        } = ParsedNote::parse(text);
+        if let Some(line) = front.get(CARRIER_FIELD) {
+            return emit_own_note(sink, place, line, &front, split_front_matter(text).1);
         }
-        // The list of a bundle's notes (OKF 0.1).
+        // The list of a bundle of notes (OKF 0.1 and 0.2) is no note.
         if front.contains_key("okf_version") && file.ends_with("index.md") {
             return Ok(());
         }
-        let path = self.path_of(file);
+        let path = self.relative_path(file);
         let root = self.place.clone();
         let of = path.clone();
-        giver.give("", Found::Note(Place { root, path: of }))?;
+        sink.emit("", ItemContent::Note(NotePath { root, path: of }))?;
         let stem = file.file_stem().unwrap_or_default().to_string_lossy();
-        let title = spoken(front.get("title")).or_else(|| spoken(front.get("name")));
+        let title = scalar_text(front.get("title")).or_else(|| scalar_text(front.get("name")));
         let title = title.filter(|title| title.len() <= HEADING_BYTES_MAX);
         let title = title.unwrap_or_else(|| stem.clone().into_owned());
         let own = ["tags", "tag"].iter();
-        let own = own.flat_map(|name| words(front.get(*name)));
-        let labels = distinct(self.tags.iter().cloned().chain(own));
-        // `said` names it among those below the same headings.
+        let own = own.flat_map(|name| parse_words(front.get(*name)));
+        let labels = deduplicate_texts(self.tags.iter().cloned().chain(own));
+        // `key` distinguishes the pieces below the same headings.
         let piece =
-            |text: &str, said: &str, headings: &[String], tags: Vec<String>, mut own: Value| {
+            |text: &str, key: &str, headings: &[String], tags: Vec<String>, mut own: Value| {
                 let mut record = NewRecord::new(text, MemorySource::UserInput, MemoryKind::Finding);
-                record.external_ids = vec![name(&path, headings, said)];
-                record.tags = distinct(labels.iter().cloned().chain(tags));
+                record.external_ids = vec![piece_external_id(&path, headings, key)];
+                record.tags = deduplicate_texts(labels.iter().cloned().chain(tags));
                 own["root"] = json!(self.place);
                 own["path"] = json!(path);
                 own["title"] = json!(title);
@@ -297,28 +300,34 @@ impl Reader {
             };
         let mut pieces: Vec<(usize, &str, NewRecord)> = Vec::new();
         for section in sections {
-            let head = breadcrumbs(&title, &section.headings);
-            let said = section.text.as_str();
-            let text = [head.as_str(), "\n\n", said].concat();
-            let own = json!({ "type": "note_section", "content": said });
-            let record = piece(text.trim_end(), said, &section.headings, section.tags, own);
+            let head = join_breadcrumbs(&title, &section.headings);
+            let content = section.text.as_str();
+            let text = [head.as_str(), "\n\n", content].concat();
+            let own = json!({ "type": "note_section", "content": content });
+            let record = piece(
+                text.trim_end(),
+                content,
+                &section.headings,
+                section.tags,
+                own,
+            );
             pieces.push((section.line, "part_of", record));
         }
         for observed in observations {
             let text = format!("{title}: {}", observed.content);
             let category = observed.category.as_deref().unwrap_or_default();
             let context = observed.context.as_deref().unwrap_or_default();
-            let said = [category, &*observed.content, context].join("\n");
+            let key = [category, &*observed.content, context].join("\n");
             let own = json!({
                 "type": "note_observation", "category": observed.category,
                 "content": observed.content, "tags": observed.tags, "context": observed.context,
             });
-            let record = piece(&text, &said, &observed.headings, observed.tags, own);
+            let record = piece(&text, &key, &observed.headings, observed.tags, own);
             pieces.push((observed.line, "observes", record));
         }
         if pieces.is_empty() {
             if front.is_empty() {
-                return giver.refuse(place, "the note is empty");
+                return sink.refuse(place, "the note is empty");
             }
             let own = json!({ "type": "note_section", "content": "" });
             let record = piece(&title, &title, &[], Vec::new(), own);
@@ -327,7 +336,7 @@ impl Reader {
         pieces.sort_by_key(|(line, ..)| *line);
         let own = pieces[0].2.external_ids[0].clone();
         let known_as = [
-            spoken(front.get("permalink")),
+            scalar_text(front.get("permalink")),
             Some(title),
             Some(stem.into_owned()),
         ];
@@ -337,7 +346,7 @@ impl Reader {
             .into_owned();
         for called in known_as.into_iter().flatten().chain([path.clone(), bare]) {
             self.called
-                .entry(folded(&called))
+                .entry(fold_name(&called))
                 .or_insert_with(|| own.clone());
         }
         let written = [
@@ -352,8 +361,8 @@ impl Reader {
         for (index, (line, relation, mut record)) in pieces.into_iter().enumerate() {
             let place = format!("{place}:{line}");
             match &written {
-                Some(written) => date(&mut record, written, giver.zone()),
-                None => date_of_file(&mut record, file),
+                Some(written) => set_time(&mut record, written, sink.zone()),
+                None => set_time_of_file(&mut record, file),
             }
             record.provenance.source_refs = vec![path.clone()];
             if index == 0
@@ -364,9 +373,9 @@ impl Reader {
             }
             let piece = record.external_ids[0].clone();
             if index > 0 && piece != own {
-                giver.link(&place, piece, own.clone(), relation);
+                sink.hold_link(&place, piece, own.clone(), relation);
             }
-            giver.record(&place, record)?;
+            sink.emit_record(&place, record)?;
         }
         for relation in relations {
             let place = format!("{place}:{}", relation.line);
@@ -375,23 +384,23 @@ impl Reader {
         Ok(())
     }
 
-    fn scope(&self, start: &Path) -> Scope {
+    fn scope(&self, start: &Path) -> NoteScope {
         let start = fs_err::canonicalize(start).unwrap_or_else(|_| start.to_owned());
-        let prefix = PathBuf::from(self.path_of(&start));
+        let prefix = PathBuf::from(self.relative_path(&start));
         let above = start.ancestors().nth(prefix.components().count());
-        Scope {
+        NoteScope {
             root: self.place.clone(),
             base: above.unwrap_or(&start).to_owned(),
             prefix,
         }
     }
 
-    /// A file as its project calls it, or else the folder that was named.
-    fn path_of(&self, file: &Path) -> String {
+    /// Returns the path of a file relative to its project, or else to the folder that was named.
+    fn relative_path(&self, file: &Path) -> String {
         let inside = self
             .project
             .as_ref()
-            .and_then(|project| project.inside(file));
+            .and_then(|project| project.relative_path(file));
         let below = |root: &PathBuf| file.strip_prefix(root).ok().map(Path::to_owned);
         let inside = inside.or_else(|| [&self.root, &self.whole].into_iter().find_map(below));
         let inside = inside.as_deref().unwrap_or(file);
@@ -403,39 +412,39 @@ impl Reader {
     }
 }
 
-/// A note that we wrote ourselves: the record as it was, and its links.
-fn own_note(
-    giver: &mut Giver<'_>,
+/// Passes on the record and links of a note that we wrote ourselves.
+fn emit_own_note(
+    sink: &mut ItemSink<'_>,
     place: &str,
     line: &Value,
     front: &Map<String, Value>,
     text: &str,
 ) -> Result<(), ImportError> {
-    let Some(corner) = line.as_object() else {
-        return giver.refuse(
+    let Some(carrier) = line.as_object() else {
+        return sink.refuse(
             place,
-            format!("the note's `{CORNER}` is no record of an export; name it otherwise"),
+            format!("the note's `{CARRIER_FIELD}` is not a record of an export; rename that field"),
         );
     };
-    let mut corner = corner.clone();
-    corner.insert("text".to_owned(), json!(text));
+    let mut carrier = carrier.clone();
+    carrier.insert("text".to_owned(), json!(text));
     let links = front.get("links").cloned();
-    corner.insert("links".to_owned(), links.unwrap_or_default());
-    let tags = front.get("tags").map(|tags| json!(words(Some(tags))));
-    let is_retagged = tags.filter(|tags| corner.get("tags") != Some(tags));
-    match Carried::read(Value::Object(corner)) {
+    carrier.insert("links".to_owned(), links.unwrap_or_default());
+    let tags = front.get("tags").map(|tags| json!(parse_words(Some(tags))));
+    let is_retagged = tags.filter(|tags| carrier.get("tags") != Some(tags));
+    match CarriedRecord::parse_carrier(Value::Object(carrier)) {
         Ok(mut carried) => {
             if let Some(tags) = is_retagged {
-                carried.retag(words(Some(&tags)));
+                carried.replace_tags(parse_words(Some(&tags)));
             }
-            giver.own(place, carried)
+            sink.emit_carried(place, carried)
         }
-        Err(why) => giver.refuse(place, format!("the note is none of an export: {why}")),
+        Err(why) => sink.refuse(place, format!("the note is not from an export: {why}")),
     }
 }
 
-fn text_of(file: &Path) -> Result<String, String> {
-    let bytes = match read_named(file, NOTE_BYTES_MAX) {
+fn read_text(file: &Path) -> Result<String, String> {
+    let bytes = match read_if_exists(file, NOTE_BYTES_MAX) {
         Ok(bytes) => bytes.ok_or("the note is gone")?,
         Err(FileError::TooLarge { .. }) => {
             return Err(format!(
@@ -448,35 +457,35 @@ fn text_of(file: &Path) -> Result<String, String> {
         .map_err(|error| format!("byte {} is not UTF-8", error.utf8_error().valid_up_to() + 1))
 }
 
-/// The name of a piece: where it stands, and what it says.
-fn name(path: &str, headings: &[String], said: &str) -> ExternalId {
+/// Returns the id of a piece, from its path, headings and text.
+fn piece_external_id(path: &str, headings: &[String], key: &str) -> ExternalId {
     let below = headings
         .last()
-        .and_then(|heading| normal_tag(heading))
+        .and_then(|heading| normalize_tag(heading))
         .unwrap_or_default();
-    let said = hex_id(&[&headings.join("\n"), said]);
-    let whole = format!("{path}#{below}@{}", &said[..8]);
+    let key = hex_id(&[&headings.join("\n"), key]);
+    let whole = format!("{path}#{below}@{}", &key[..8]);
     let fits = whole.len() <= IDENTIFIER_BYTES_MAX;
     ExternalId::new(
         ExternalId::NOTES,
-        if fits { whole } else { hex_id(&[path, &said]) },
+        if fits { whole } else { hex_id(&[path, &key]) },
     )
 }
 
-fn breadcrumbs(title: &str, headings: &[String]) -> String {
+fn join_breadcrumbs(title: &str, headings: &[String]) -> String {
     let mut crumbs: Vec<&str> = vec![title];
     crumbs.extend(headings.iter().map(String::as_str));
     crumbs.dedup();
     crumbs.join(" > ")
 }
 
-/// A scalar of front matter as a person reads it.
-fn spoken(value: Option<&Value>) -> Option<String> {
+/// Returns a value of front matter as text.
+fn scalar_text(value: Option<&Value>) -> Option<String> {
     let text = match value? {
         Value::String(text) => text.trim().to_owned(),
         Value::Number(number) => number.to_string(),
         Value::Array(items) => {
-            let items = items.iter().filter_map(|item| spoken(Some(item)));
+            let items = items.iter().filter_map(|item| scalar_text(Some(item)));
             items.collect::<Vec<_>>().join(", ")
         }
         _ => return None,
@@ -484,11 +493,14 @@ fn spoken(value: Option<&Value>) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// Tags as a list, or as one text with commas.
-fn words(value: Option<&Value>) -> Vec<String> {
+/// Parses tags, which are a list or one text with commas.
+fn parse_words(value: Option<&Value>) -> Vec<String> {
     let words = match value {
         Some(Value::String(text)) => text.split(',').map(str::to_owned).collect(),
-        Some(Value::Array(items)) => items.iter().filter_map(|item| spoken(Some(item))).collect(),
+        Some(Value::Array(items)) => items
+            .iter()
+            .filter_map(|item| scalar_text(Some(item)))
+            .collect(),
         _ => Vec::new(),
     };
     let words = words
@@ -497,7 +509,7 @@ fn words(value: Option<&Value>) -> Vec<String> {
     words.filter(|word| !word.is_empty()).collect()
 }
 
-fn date_of_file(record: &mut NewRecord, file: &Path) {
+fn set_time_of_file(record: &mut NewRecord, file: &Path) {
     let changed = fs_err::metadata(file).and_then(|metadata| metadata.modified());
     if let Ok(changed) = changed {
         record.timestamp = Some(changed.into());
@@ -505,29 +517,29 @@ fn date_of_file(record: &mut NewRecord, file: &Path) {
     }
 }
 
-/// One spelling of what a note is called.
-fn folded(name: &str) -> String {
+/// Normalizes the name of a note.
+fn fold_name(name: &str) -> String {
     let name = name.replace("::", "/");
-    normal_tag(name.trim_start_matches("memory://"))
+    normalize_tag(name.trim_start_matches("memory://"))
         .unwrap_or_default()
         .replace('_', "-")
 }
 
-/// The paths that a file of instructions imports by `@path`, outside of code.
-fn imports(text: &str) -> Vec<String> {
+/// Finds the paths that a file of instructions imports by `@path`, outside of code.
+fn find_imports(text: &str) -> Vec<String> {
     use pulldown_cmark::{Event, Parser, Tag, TagEnd};
-    let mut named = Vec::new();
+    let mut paths_found = Vec::new();
     let mut in_code = false;
     for event in Parser::new(text) {
         match event {
             Event::Start(Tag::CodeBlock(_)) => in_code = true,
             Event::End(TagEnd::CodeBlock) => in_code = false,
-            Event::Text(said) if !in_code => {
-                let words = said
+            Event::Text(span) if !in_code => {
+                let words = span
                     .split_whitespace()
                     .filter_map(|word| word.strip_prefix('@'));
                 let paths = words.map(|word| word.trim_end_matches([',', '.', ')', ';', ':']));
-                named.extend(
+                paths_found.extend(
                     paths
                         .filter(|path| is_note(Path::new(path)))
                         .map(str::to_owned),
@@ -536,5 +548,5 @@ fn imports(text: &str) -> Vec<String> {
             _ => {}
         }
     }
-    named
+    paths_found
 }

@@ -1,4 +1,4 @@
-//! Rows of another program's database, which is never written to and may be in use.
+//! Reads rows of another program's database, which is never written to and may be in use.
 
 use std::io::Read;
 
@@ -7,21 +7,21 @@ use rusqlite::{Connection, OpenFlags, Row};
 
 use crate::prelude::*;
 
-/// Whether a file begins so.
-pub(super) fn begins(file: &Path, with: &[u8]) -> Result<bool, ImportError> {
+/// Whether a file begins with these bytes.
+pub(super) fn begins_with(file: &Path, with: &[u8]) -> Result<bool, ImportError> {
     let mut beginning = Vec::new();
-    open_path(file, Access::Read)?
+    open_path(file, OpenMode::Read)?
         .take(with.len() as u64)
         .read_to_end(&mut beginning)?;
     Ok(beginning == with)
 }
 
 pub(super) fn is_database(file: &Path) -> Result<bool, ImportError> {
-    begins(file, b"SQLite format 3\0")
+    begins_with(file, b"SQLite format 3\0")
 }
 
-/// A database by its name in a folder of its own.
-pub(super) fn inside(path: &Path, name: &str) -> PathBuf {
+/// Returns the path of a database: `name` in a folder, or the path itself if it is no folder.
+pub(super) fn database_path(path: &Path, name: &str) -> PathBuf {
     if path.is_dir() {
         path.join(name)
     } else {
@@ -40,29 +40,33 @@ impl Database {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let open = || -> rusqlite::Result<Connection> {
             let connection = Connection::open_with_flags(path, flags)?;
-            // A lock is waited for a while; a header that is none shows below.
+            // Waits for a lock; a broken header is found by the first query.
             connection.busy_timeout(std::time::Duration::from_secs(5))?;
             Ok(connection)
         };
         let mut database = Self {
             path: path.to_owned(),
-            connection: open().map_err(|error| damaged(path, &error))?,
+            connection: open().map_err(|error| database_error(path, &error))?,
             tables: Vec::new(),
         };
         let all = "SELECT name FROM sqlite_master WHERE type = 'table'";
         let mut tables = Vec::new();
-        database.rows(all, [], |row| {
-            tables.extend(text(row, "name").map(str::to_owned));
+        database.for_each_row(all, [], |row| {
+            tables.extend(non_blank_text(row, "name").map(str::to_owned));
             Ok(())
         })?;
         database.tables = tables;
         Ok(database)
     }
 
-    /// The same of a `kind` that is known by a table.
-    pub(super) fn with(path: &Path, table: &str, kind: &'static str) -> Result<Self, ImportError> {
+    /// Opens a database that must have a table, by which its `kind` is recognised.
+    pub(super) fn open_with_table(
+        path: &Path,
+        table: &str,
+        kind: &'static str,
+    ) -> Result<Self, ImportError> {
         let database = Self::open(path)?;
-        if database.has(table) {
+        if database.has_table(table) {
             return Ok(database);
         }
         Err(ImportError::NotOfKind {
@@ -72,49 +76,74 @@ impl Database {
         })
     }
 
-    pub(super) fn has(&self, table: &str) -> bool {
+    pub(super) fn has_table(&self, table: &str) -> bool {
         self.tables.iter().any(|name| name == table)
     }
 
-    /// The rows of a table in the order of a column; none where it is missing.
-    pub(super) fn table(
+    /// Passes the rows of a table to `each`, in the order of a column; none if the table is
+    /// missing.
+    pub(super) fn for_each_table_row(
         &self,
         table: &str,
         by: &str,
         each: impl FnMut(&Map<String, Value>) -> Result<(), ImportError>,
     ) -> Result<(), ImportError> {
-        if !self.has(table) {
+        if !self.has_table(table) {
             return Ok(());
         }
-        self.rows(&format!("SELECT * FROM {table} ORDER BY {by}"), [], each)
+        let columns = self.readable_columns(table)?;
+        if columns.is_empty() {
+            return Ok(());
+        }
+        let columns = columns.join(", ");
+        self.for_each_row(
+            &format!("SELECT {columns} FROM {table} ORDER BY {by}"),
+            [],
+            each,
+        )
     }
 
-    /// The rows of a query, each as an object of its columns.
-    pub(super) fn rows(
+    /// Returns the quoted names of a table's columns.
+    ///
+    /// A name that is no UTF-8 is left out: `rusqlite` panics when it reads one from a result, so
+    /// no query here asks for `*`.
+    fn readable_columns(&self, table: &str) -> Result<Vec<String>, ImportError> {
+        let mut columns = Vec::new();
+        let all = "SELECT name FROM pragma_table_info(?1)";
+        self.for_each_row(all, [table], |row| {
+            let name = non_blank_text(row, "name").filter(|name| !name.contains('\u{fffd}'));
+            columns.extend(name.map(|name| format!("\"{}\"", name.replace('"', "\"\""))));
+            Ok(())
+        })?;
+        Ok(columns)
+    }
+
+    /// Passes the rows of a query to `each`, each as an object of its columns.
+    pub(super) fn for_each_row(
         &self,
         query: &str,
         parameters: impl rusqlite::Params,
         mut each: impl FnMut(&Map<String, Value>) -> Result<(), ImportError>,
     ) -> Result<(), ImportError> {
-        let failed = |error: rusqlite::Error| damaged(&self.path, &error);
+        let failed = |error: rusqlite::Error| database_error(&self.path, &error);
         let mut statement = self.connection.prepare_cached(query).map_err(failed)?;
         let names: Vec<String> = statement.column_names().map(str::to_owned).collect();
         let mut rows = statement.query(parameters).map_err(failed)?;
         while let Some(row) = rows.next().map_err(failed)? {
-            each(&fields(&names, row))?;
+            each(&row_to_object(&names, row))?;
         }
         Ok(())
     }
 }
 
-fn damaged(path: &Path, error: &rusqlite::Error) -> ImportError {
+fn database_error(path: &Path, error: &rusqlite::Error) -> ImportError {
     ImportError::Database {
         path: path.to_owned(),
         why: error.to_string(),
     }
 }
 
-fn fields(names: &[String], row: &Row<'_>) -> Map<String, Value> {
+fn row_to_object(names: &[String], row: &Row<'_>) -> Map<String, Value> {
     let value = |at: usize| match row.get_ref(at) {
         Ok(ValueRef::Integer(number)) => json!(number),
         Ok(ValueRef::Real(number)) => json!(number),

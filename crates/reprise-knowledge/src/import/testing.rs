@@ -1,38 +1,38 @@
-//! What the tests of the readers share: a source read whole.
+//! Helpers for the tests of the readers.
 
 use std::path::Path;
 
 use reprise_types::{NewRecord, Zone};
 
-use super::{Found, ImportKind, Item, read};
-use crate::archive::Joint;
+use super::{ImportItem, ImportKind, ItemContent, read_source};
+use crate::archive::ExternalLink;
 
-/// All that a source holds.
+/// All items of a source.
 #[derive(Debug, Default)]
-pub(crate) struct All {
+pub(crate) struct ReadSource {
     pub(crate) records: Vec<NewRecord>,
-    pub(crate) links: Vec<Joint>,
+    pub(crate) links: Vec<ExternalLink>,
     pub(crate) repeated: usize,
     pub(crate) refused: Vec<(String, String)>,
 }
 
-pub(crate) fn all(path: &Path, kind: ImportKind) -> All {
-    let mut all = All::default();
-    let mut take = |Item { place, found }: Item| {
-        match found {
-            Found::Record(record) => all.records.push(*record),
-            Found::Link(joint) => all.links.push(joint),
-            Found::Repeated => all.repeated += 1,
-            Found::Refused(why) => all.refused.push((place, why)),
-            Found::Scope(_) | Found::Note(_) => {}
+pub(crate) fn read_all(path: &Path, kind: ImportKind) -> ReadSource {
+    let mut all = ReadSource::default();
+    let mut take = |ImportItem { place, content }: ImportItem| {
+        match content {
+            ItemContent::Record(record) => all.records.push(*record),
+            ItemContent::Link(link) => all.links.push(link),
+            ItemContent::Repeated => all.repeated += 1,
+            ItemContent::Refused(why) => all.refused.push((place, why)),
+            ItemContent::Scope(_) | ItemContent::Note(_) => {}
         }
         true
     };
-    read(path, kind, Zone::default(), &mut take).expect("the source is readable");
+    read_source(path, kind, Zone::default(), &mut take).expect("the source is readable");
     all
 }
 
-/// A file of the fixtures.
+/// Returns the path of a fixture.
 pub(crate) fn fixture(name: &str) -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/fixtures")

@@ -5,29 +5,29 @@ mod moving;
 
 use std::path::Path;
 
-use reprise_tests::{has, says};
+use reprise_tests::{assert_contains, assert_fields};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
 use reprise_types::NewRecord;
 
-use super::testing::{All, all, fixture};
-use crate::record_for_tests::kept;
+use super::testing::{ReadSource, fixture, read_all};
+use crate::record_for_tests::record_from_new;
 use crate::reference::TagRelation;
 
 use super::*;
 
-fn expected() -> Value {
+fn read_expected() -> Value {
     serde_json::from_str(include_str!("../../tests/fixtures/expected.json")).unwrap()
 }
 
-fn write(folder: &Path, name: &str, text: impl AsRef<[u8]>) {
+fn write_file(folder: &Path, name: &str, text: impl AsRef<[u8]>) {
     let file = folder.join(name);
     fs_err::create_dir_all(file.parent().unwrap()).unwrap();
     fs_err::write(file, text).unwrap();
 }
 
-fn of_type<'a>(all: &'a All, name: &str) -> Vec<&'a NewRecord> {
+fn records_of_type<'a>(all: &'a ReadSource, name: &str) -> Vec<&'a NewRecord> {
     let typed = |record: &&NewRecord| record.details.as_ref().unwrap()["type"] == name;
     all.records.iter().filter(typed).collect()
 }
@@ -36,9 +36,9 @@ fn of_type<'a>(all: &'a All, name: &str) -> Vec<&'a NewRecord> {
 fn a_sunwell_tree_of_many_eras_comes_in_whole() {
     let tree = fixture("sunwell_legacy");
     assert_eq!(recognise(&tree).unwrap(), ImportKind::Sunwell);
-    let found = all(&tree, ImportKind::Sunwell);
-    let golden = &expected()["sunwell_import"];
-    let learnings = of_type(&found, "learning");
+    let found = read_all(&tree, ImportKind::Sunwell);
+    let golden = &read_expected()["sunwell_import"];
+    let learnings = records_of_type(&found, "learning");
     let tasks = learnings
         .iter()
         .filter(|one| one.text.starts_with("Completed: "))
@@ -49,11 +49,11 @@ fn a_sunwell_tree_of_many_eras_comes_in_whole() {
         golden["learnings_from_intel"]
     );
     assert_eq!(
-        json!(of_type(&found, "decision").len()),
+        json!(records_of_type(&found, "decision").len()),
         golden["decisions"]
     );
     let dead = golden["dead_ends"].as_u64().unwrap() + golden["failures"].as_u64().unwrap();
-    assert_eq!(json!(of_type(&found, "failure").len()), dead);
+    assert_eq!(json!(records_of_type(&found, "failure").len()), dead);
     let places: Vec<&str> = found
         .refused
         .iter()
@@ -89,17 +89,17 @@ fn a_sunwell_tree_of_many_eras_comes_in_whole() {
         (&json!("models.py:12"), &json!("2026-01-19T10:00:00")),
         "the time as it was written"
     );
-    let chosen = of_type(&found, "decision")[0];
-    says!(chosen.text, "Rejected: Redis caching (Too much");
+    let chosen = records_of_type(&found, "decision")[0];
+    assert_contains!(chosen.text, "Rejected: Redis caching (Too much");
     assert_eq!(
         chosen.details.as_ref().unwrap()["metadata"]["legacy_id"],
         "79d3299071e8c2cd"
     );
     assert_eq!(chosen.metadata["ts_assumed_tz"], "UTC");
-    let failure = of_type(&found, "failure")[1];
+    let failure = records_of_type(&found, "failure")[1];
     assert_eq!(
         failure.external_ids[0].id,
-        expected()["ids"]["failure Unbounded cache/Memory leak under load"]
+        read_expected()["ids"]["failure Unbounded cache/Memory leak under load"]
     );
 }
 
@@ -108,20 +108,20 @@ fn the_last_line_of_a_journal_counts_and_a_checkpoint_comes_before_it() {
     let folder = tempfile::tempdir().unwrap();
     let journal = fixture("sunwell_legacy/.sunwell/memory_journal_variant/learnings.jsonl");
     let journal = fs_err::read_to_string(journal).unwrap();
-    write(folder.path(), ".sunwell/memory/learnings.jsonl", journal);
+    write_file(folder.path(), ".sunwell/memory/learnings.jsonl", journal);
     let old = r#"{"entries":[{"id":"a","fact":"old","category":"code"}]}"#;
     let new = r#"{"entries":[{"id":"b","fact":"new","category":"api"},7]}"#;
-    write(
+    write_file(
         folder.path(),
         ".sunwell/memory/checkpoints/2026-01-01_000000.checkpoint.json",
         old,
     );
-    write(
+    write_file(
         folder.path(),
         ".sunwell/memory/checkpoints/2026-01-02_000000.checkpoint.json",
         new,
     );
-    let found = all(folder.path(), ImportKind::Sunwell);
+    let found = read_all(folder.path(), ImportKind::Sunwell);
     let texts: Vec<&str> = found
         .records
         .iter()
@@ -133,7 +133,7 @@ fn the_last_line_of_a_journal_counts_and_a_checkpoint_comes_before_it() {
 }
 
 /// A tree on which the original's migration fails.
-fn what_crashed() -> tempfile::TempDir {
+fn write_crashing_tree() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let decision = r#"{"id":"42d75ab7ca52a337","decision":"Use PostgreSQL for persistence"}
 {"id":"x","question":"Which?","choice":"B","supersedes":"42d75ab7ca52a337"}
@@ -141,7 +141,7 @@ fn what_crashed() -> tempfile::TempDir {
 {"id":"z","choice":"D","supersedes":"gone"}
 {"id":"w","fact":"Use one writer","category":"decision","rationale":"Order"}
 "#;
-    write(folder.path(), ".sunwell/memory/decisions.jsonl", decision);
+    write_file(folder.path(), ".sunwell/memory/decisions.jsonl", decision);
     let same = json!({
         "id": "42d75ab7ca52a337",
         "fact": "Use PostgreSQL for persistence",
@@ -153,30 +153,30 @@ fn what_crashed() -> tempfile::TempDir {
 {"id":"2","fact":"","category":"type"}
 {"id":"3","fact":"f","category":"failure","source":"failure:de139ab9b1ff7971"}
 "#;
-    write(
+    write_file(
         folder.path(),
         ".sunwell/memory/learnings.jsonl",
         same.to_string() + learnings,
     );
-    write(
+    write_file(
         folder.path(),
         ".sunwell/plans/abc.json",
         r#"{"goal":"Ship","tasks":[{"id":"t1","description":"Build"}]}"#,
     );
-    write(
+    write_file(
         folder.path(),
         ".sunwell/team/decisions.jsonl",
         r#"{"question":"Q","choice":"A","author":"Ada","tags":["db"]}"#,
     );
     let bare = r#"{"id":"b","approach":"Mock the clock"}"#;
-    write(folder.path(), ".sunwell/memory/failures.jsonl", bare);
-    write(folder.path(), ".sunwell/sessions/s.json", "not for us");
+    write_file(folder.path(), ".sunwell/memory/failures.jsonl", bare);
+    write_file(folder.path(), ".sunwell/sessions/s.json", "not for us");
     folder
 }
 
 #[test]
 fn what_crashed_the_originals_migration_is_read() {
-    let folder = what_crashed();
+    let folder = write_crashing_tree();
     let files = || -> Vec<Vec<u8>> {
         let names = [
             "memory/decisions.jsonl",
@@ -187,9 +187,9 @@ fn what_crashed_the_originals_migration_is_read() {
         names.map(file).into()
     };
     let before = files();
-    let found = all(folder.path(), ImportKind::Sunwell);
+    let found = read_all(folder.path(), ImportKind::Sunwell);
     assert!(files() == before, "what is read is not touched (S3)");
-    // The decision itself comes before the learning that stands for it (S32).
+    // The decision itself comes before its learning.
     let first = found
         .records
         .iter()
@@ -217,7 +217,7 @@ fn what_crashed_the_originals_migration_is_read() {
     let details = sure.details.as_ref().unwrap();
     assert_eq!(details["metadata"]["legacy_confidence"], 7.0);
     assert_eq!(details["metadata"]["legacy_category"], "heuristic");
-    let by_fact = of_type(&found, "decision");
+    let by_fact = records_of_type(&found, "decision");
     let by_fact = by_fact
         .iter()
         .find(|one| one.text.starts_with("Use one writer"));
@@ -226,10 +226,10 @@ fn what_crashed_the_originals_migration_is_read() {
         .details
         .as_ref()
         .unwrap();
-    has!(details, "decision": "Use one writer", "rationale": "Order");
-    let bare = of_type(&found, "failure")[0];
+    assert_fields!(details, "decision": "Use one writer", "rationale": "Order");
+    let bare = records_of_type(&found, "failure")[0];
     assert_eq!(bare.details.as_ref().unwrap()["fact"], "Mock the clock");
-    let plan = of_type(&found, "plan")[0];
+    let plan = records_of_type(&found, "plan")[0];
     assert_eq!(plan.text, "Plan: Ship\n- Build");
     let team = found
         .records
@@ -253,11 +253,11 @@ fn a_line_that_its_schema_refuses_is_told_and_costs_no_other() {
     let folder = tempfile::tempdir().unwrap();
     let lines = [
         (r#""category":"type""#, ""),
-        (r#""category":"gossip""#, "`gossip` is no category"),
+        (r#""category":"gossip""#, "unknown category `gossip`"),
         ("", "no `category`"),
         (
             r#""category":"type","source_type":"rumour""#,
-            "no source type",
+            "unknown source type",
         ),
         (r#""category":"type","created_at":"soon""#, "ISO 8601"),
         (r#""category":"type","expires_at":"soon""#, "expires_at"),
@@ -275,14 +275,14 @@ fn a_line_that_its_schema_refuses_is_told_and_costs_no_other() {
         .collect();
     let written = written.join("\n") + "\n" + r#"{"fact":"no id","category":"type"}"# + "\n";
     let written = [b"\xff\n", written.as_bytes()].concat();
-    write(folder.path(), ".sunwell/memory/learnings.jsonl", written);
+    write_file(folder.path(), ".sunwell/memory/learnings.jsonl", written);
     let scope = r#"{"id":"d","decision":"x","scope":"world"}"#;
-    write(folder.path(), ".sunwell/memory/decisions.jsonl", scope);
-    let found = all(folder.path(), ImportKind::Sunwell);
+    write_file(folder.path(), ".sunwell/memory/decisions.jsonl", scope);
+    let found = read_all(folder.path(), ImportKind::Sunwell);
     let texts: Vec<&str> = found.records.iter().map(|one| one.text.as_str()).collect();
     assert_eq!(texts, ["fact 0"]);
     let told: Vec<&str> = found.refused.iter().map(|(_, why)| why.as_str()).collect();
-    let expected = ["no scope", "not UTF-8"]
+    let expected = ["unknown scope", "not valid JSON"]
         .into_iter()
         .chain(lines[1..].iter().map(|(_, why)| *why))
         .chain(["no `id`"]);
@@ -298,12 +298,12 @@ fn what_names_no_time_has_that_of_its_file_and_a_mark() {
     let lines = r#"{"id":"a","fact":"undated","category":"type"}
 {"id":"b","fact":"dated","category":"type","created_at":"2026-01-20T10:00:00Z","expires_at":"2026-03-01"}
 "#;
-    write(folder.path(), ".sunwell/memory/learnings.jsonl", lines);
+    write_file(folder.path(), ".sunwell/memory/learnings.jsonl", lines);
     let file = folder.path().join(".sunwell/memory/learnings.jsonl");
     let changed = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_700_000_000);
     let opened = fs_err::File::options().write(true).open(&file).unwrap();
     opened.file().set_modified(changed).unwrap();
-    let found = all(folder.path(), ImportKind::Sunwell);
+    let found = read_all(folder.path(), ImportKind::Sunwell);
     let [undated, dated] = &found.records[..] else {
         panic!("{found:?}");
     };
@@ -317,8 +317,8 @@ fn what_names_no_time_has_that_of_its_file_and_a_mark() {
 fn files_of_old_beside_a_unified_store_are_kept_and_marked() {
     let folder = tempfile::tempdir().unwrap();
     let old = r#"{"id":"legacy-d1","decision":"Legacy 1","rationale":"Old"}"#;
-    write(folder.path(), ".sunwell/intelligence/decisions.jsonl", old);
-    let mark = |found: &All| {
+    write_file(folder.path(), ".sunwell/intelligence/decisions.jsonl", old);
+    let mark = |found: &ReadSource| {
         let old = found
             .records
             .iter()
@@ -330,14 +330,14 @@ fn files_of_old_beside_a_unified_store_are_kept_and_marked() {
             .get(crate::sunwell::LEGACY)
             .is_some()
     };
-    assert!(!mark(&all(folder.path(), ImportKind::Sunwell)));
+    assert!(!mark(&read_all(folder.path(), ImportKind::Sunwell)));
     // The journal of later versions has the unified path and took no file's place.
     let journal = r#"{"id":"j","fact":"x","category":"type","timestamp":"2026-01-30T00:00:00Z"}"#;
-    write(folder.path(), ".sunwell/memory/learnings.jsonl", journal);
-    assert!(!mark(&all(folder.path(), ImportKind::Sunwell)));
+    write_file(folder.path(), ".sunwell/memory/learnings.jsonl", journal);
+    assert!(!mark(&read_all(folder.path(), ImportKind::Sunwell)));
     let new = r#"{"id":"d","decision":"Unified","rationale":"New"}"#;
-    write(folder.path(), ".sunwell/memory/decisions.jsonl", new);
-    let found = all(folder.path(), ImportKind::Sunwell);
+    write_file(folder.path(), ".sunwell/memory/decisions.jsonl", new);
+    let found = read_all(folder.path(), ImportKind::Sunwell);
     assert!(mark(&found));
     assert_eq!(found.records.len(), 3);
 }
@@ -346,8 +346,8 @@ fn files_of_old_beside_a_unified_store_are_kept_and_marked() {
 fn what_moves_in_is_copied_beside_the_memory_once() {
     let (folder, home) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let line = r#"{"id":"a","fact":"secret","category":"type"}"#;
-    write(folder.path(), ".sunwell/memory/learnings.jsonl", line);
-    write(
+    write_file(folder.path(), ".sunwell/memory/learnings.jsonl", line);
+    write_file(
         folder.path(),
         ".sunwell/plans/abc.json",
         r#"{"goal":"Ship"}"#,
@@ -370,7 +370,7 @@ fn what_moves_in_is_copied_beside_the_memory_once() {
 fn frames_keep_what_they_belong_with() {
     let file = fixture("ralph_memory.jsonl");
     assert_eq!(recognise(&file).unwrap(), ImportKind::Frames);
-    let found = all(&file, ImportKind::Frames);
+    let found = read_all(&file, ImportKind::Frames);
     assert_eq!((found.records.len(), found.refused.len()), (6, 0));
     let names: Vec<(&str, &str)> = found
         .links
@@ -389,8 +389,8 @@ fn frames_keep_what_they_belong_with() {
         r#"{"id":"d","content":"x","metadata":{"related_ids":["d",7]}}"#.to_owned(),
         r#"{"id":"e","content":"#.to_owned(),
     ];
-    write(folder.path(), "bad.jsonl", bad.join("\n"));
-    let found = all(&folder.path().join("bad.jsonl"), ImportKind::Frames);
+    write_file(folder.path(), "bad.jsonl", bad.join("\n"));
+    let found = read_all(&folder.path().join("bad.jsonl"), ImportKind::Frames);
     assert_eq!(
         (found.records.len(), found.refused.len(), found.links.len()),
         (3, 3, 0)
@@ -407,10 +407,10 @@ fn a_graph_of_the_memory_server_comes_in_and_a_cut_tail_costs_one_line() {
 {"type":"relation","from":"Ada"}
 {"type":"gossip"}
 {"type":"entity","name":"Cut","entityTy"#;
-    write(folder.path(), "memory.jsonl", graph);
+    write_file(folder.path(), "memory.jsonl", graph);
     let file = folder.path().join("memory.jsonl");
     assert_eq!(recognise(&file).unwrap(), ImportKind::ServerMemory);
-    let found = all(&file, ImportKind::ServerMemory);
+    let found = read_all(&file, ImportKind::ServerMemory);
     let texts: Vec<&str> = found
         .records
         .iter()
@@ -427,10 +427,33 @@ fn a_graph_of_the_memory_server_comes_in_and_a_cut_tail_costs_one_line() {
         .collect();
     assert_eq!(relations, ["observes", "observes", "works_at"]);
     assert_eq!(found.refused.len(), 3, "{:?}", found.refused);
+
+    // As the server itself answers it.
+    let whole = r#"{"entities": [
+        {"name": "Ada", "entityType": "person", "observations": ["tea"]}, 7],
+        "relations": [{"from": "Ada", "to": "Acme", "relationType": "works_at"}]}"#;
+    write_file(folder.path(), "graph.json", whole);
+    let file = folder.path().join("graph.json");
+    assert_eq!(recognise(&file).unwrap(), ImportKind::ServerMemory);
+    let found = read_all(&file, ImportKind::ServerMemory);
+    let texts: Vec<&str> = found.records.iter().map(|one| one.text.as_str()).collect();
+    assert_eq!(texts, ["Ada (person)", "Ada: tea"]);
+    assert_eq!(found.links.len(), 2);
+    assert_eq!(found.refused.len(), 1, "{:?}", found.refused);
+
+    // As people make JSON of its lines.
+    let list = r#"[{"type": "entity", "name": "Ada", "entityType": "person", "observations": ["tea"]},
+        {"type": "relation", "from": "Ada", "to": "Acme", "relationType": "works_at"}, 7]"#;
+    write_file(folder.path(), "list.json", list);
+    let file = folder.path().join("list.json");
+    assert_eq!(recognise(&file).unwrap(), ImportKind::ServerMemory);
+    let found = read_all(&file, ImportKind::ServerMemory);
+    assert_eq!((found.records.len(), found.links.len()), (2, 2));
+    assert_eq!(found.refused.len(), 1, "{:?}", found.refused);
 }
 
 /// The schema of ai-lessons' plan (version 1) or of its last release (12), as far as it matters.
-fn knowledge_db(file: &Path, last: bool) {
+fn write_knowledge_db(file: &Path, last: bool) {
     let db = Connection::open(file).unwrap();
     db.execute_batch(
         "PRAGMA journal_mode = WAL;
@@ -469,8 +492,8 @@ fn knowledge_db(file: &Path, last: bool) {
     .unwrap();
 }
 
-fn related_tags(record: &NewRecord) -> Option<String> {
-    let one = TagRelation::of(&kept(record.clone(), 1))?;
+fn tag_relation_text(record: &NewRecord) -> Option<String> {
+    let one = TagRelation::of(&record_from_new(record.clone(), 1))?;
     Some([one.from_tag, one.relation, one.to_tag].join(" "))
 }
 
@@ -479,13 +502,13 @@ fn lessons_of_the_first_and_the_last_schema_come_in_even_while_in_use() {
     let folder = tempfile::tempdir().unwrap();
     for (last, links) in [(false, 1), (true, 2)] {
         let file = folder.path().join(format!("{last}.db"));
-        knowledge_db(&file, last);
+        write_knowledge_db(&file, last);
         let writer = Connection::open(&file).unwrap();
         writer
             .execute_batch("BEGIN IMMEDIATE; DELETE FROM lessons")
             .unwrap();
         assert_eq!(recognise(&file).unwrap(), ImportKind::AiLessons);
-        let found = all(&file, ImportKind::AiLessons);
+        let found = read_all(&file, ImportKind::AiLessons);
         let lesson = &found.records[0];
         assert_eq!(lesson.tags, ["api", "jira"]);
         assert_eq!(lesson.confidence, Some(0.9));
@@ -498,7 +521,7 @@ fn lessons_of_the_first_and_the_last_schema_come_in_even_while_in_use() {
         assert_eq!(found.records[1].metadata["evidence"], "rumour");
         assert_eq!(found.links.len(), links);
         assert_eq!(found.records.len(), if last { 8 } else { 3 });
-        let related: Vec<String> = found.records.iter().filter_map(related_tags).collect();
+        let related: Vec<String> = found.records.iter().filter_map(tag_relation_text).collect();
         let expected = [
             "js alias_of javascript",
             "django child_of python",
@@ -524,30 +547,30 @@ fn lessons_of_the_first_and_the_last_schema_come_in_even_while_in_use() {
 fn a_damaged_or_foreign_file_is_one_sentence() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("knowledge.db");
-    knowledge_db(&file, true);
+    write_knowledge_db(&file, true);
     drop(
         Connection::open(&file)
             .unwrap()
             .execute_batch("PRAGMA wal_checkpoint(TRUNCATE)"),
     );
     let whole = fs_err::read(&file).unwrap();
-    write(folder.path(), "cut.db", &whole[..whole.len() / 2]);
-    let mut ignore = |_: Item| true;
+    write_file(folder.path(), "cut.db", &whole[..whole.len() / 2]);
+    let mut ignore = |_: ImportItem| true;
     let zone = Zone::default();
     let cut = folder.path().join("cut.db");
-    let error = read(&cut, ImportKind::AiLessons, zone, &mut ignore)
+    let error = read_source(&cut, ImportKind::AiLessons, zone, &mut ignore)
         .unwrap_err()
         .to_string();
-    says!(error, "malformed", ".recover");
-    write(folder.path(), "note.txt", "hello");
+    assert_contains!(error, "malformed", ".recover");
+    write_file(folder.path(), "note.txt", "hello");
     let error = recognise(&folder.path().join("note.txt"))
         .unwrap_err()
         .to_string();
-    says!(error, "--from KIND");
-    let error = read(folder.path(), ImportKind::Sunwell, zone, &mut ignore).unwrap_err();
+    assert_contains!(error, "--from KIND");
+    let error = read_source(folder.path(), ImportKind::Sunwell, zone, &mut ignore).unwrap_err();
     assert!(error.to_string().contains(".sunwell"), "{error}");
     let error = recognise(&folder.path().join("gone"))
         .unwrap_err()
         .to_string();
-    says!(error, "check that it is there");
+    assert_contains!(error, "check that it is there");
 }

@@ -1,4 +1,4 @@
-//! Notes read again and again beside a memory in a file, as `import` carries it out.
+//! Tests that import notes repeatedly into a memory in a file, as `import` does.
 
 use std::fs;
 use std::sync::Arc;
@@ -8,11 +8,11 @@ use reprise_engine::{Engine, EngineOptions, ForgetSelector};
 use reprise_store::RealDisk;
 
 use super::*;
-use crate::export::Telling;
-use crate::import::{ImportKind, read};
-use crate::projection::{ProjectionKind, rebuild};
+use crate::export::OutgoingRecord;
+use crate::import::{ImportKind, read_source};
+use crate::projection::{ProjectionKind, update_projection};
 
-struct Desk {
+struct NotesBench {
     folder: tempfile::TempDir,
     engine: Engine,
 }
@@ -22,17 +22,17 @@ fn now() -> DateTime<Utc> {
 }
 
 /// What is read of a folder of notes.
-fn items_of(path: &Path) -> Vec<Item> {
+fn read_items(path: &Path) -> Vec<ImportItem> {
     let mut items = Vec::new();
     let mut take = |item| {
         items.push(item);
         true
     };
-    read(path, ImportKind::Markdown, Zone::default(), &mut take).unwrap();
+    read_source(path, ImportKind::Markdown, Zone::default(), &mut take).unwrap();
     items
 }
 
-impl Desk {
+impl NotesBench {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("notes")).unwrap();
@@ -53,16 +53,16 @@ impl Desk {
 
     /// Imports the folder: new, replaced, gone, refused.
     fn import(&mut self) -> (usize, usize, Vec<String>, Vec<String>) {
-        let items = items_of(&self.folder.path().join("notes"));
+        let items = read_items(&self.folder.path().join("notes"));
         let clean = |text: &str| text.replace("hunter2", "[taken out]");
-        let renewal = renew(&self.engine.snapshot(), items, &clean);
+        let renewal = compare_notes(&self.engine.snapshot(), items, &clean);
         let replaced = renewal.replaced.len();
-        for Replacement {
+        for NoteReplacement {
             record, changes, ..
         } in renewal.replaced
         {
-            let old = self.engine.snapshot().version(record).unwrap().unwrap();
-            let mut new = old.into_new();
+            let old = self.engine.snapshot().get_stored(record).unwrap().unwrap();
+            let mut new = old.into_new_record();
             new.external_ids.clear();
             new.supersedes = Some(record);
             let text = changes["text"].as_str().unwrap();
@@ -76,9 +76,9 @@ impl Desk {
             self.engine.observe(vec![new], None, now()).unwrap();
         }
         let (mut new, mut refused) = (0, Vec::new());
-        for Item { found, .. } in renewal.items {
+        for ImportItem { content: found, .. } in renewal.items {
             match found {
-                Found::Record(mut record) => {
+                ItemContent::Record(mut record) => {
                     record.text = clean(&record.text);
                     let details = record.details.as_ref().map(Value::to_string);
                     record.details =
@@ -86,16 +86,16 @@ impl Desk {
                     self.engine.observe(vec![*record], None, now()).unwrap();
                     new += 1;
                 }
-                Found::Refused(why) => refused.push(why),
+                ItemContent::Refused(why) => refused.push(why),
                 _ => {}
             }
         }
-        let gone = renewal.gone.into_iter().map(|gone| gone.text);
+        let gone = renewal.missing.into_iter().map(|gone| gone.text);
         (new, replaced, gone.collect(), refused)
     }
 
     /// The texts that are there, in order.
-    fn says(&self) -> Vec<String> {
+    fn live_texts(&self) -> Vec<String> {
         let memory = self.engine.snapshot();
         let records = memory.records().map(|one| one.unwrap().body.text);
         let mut texts: Vec<String> = records.collect();
@@ -104,18 +104,18 @@ impl Desk {
     }
 
     /// Memory's own notes in the folder, as `rebuild` writes them.
-    fn write_out(&self) -> Result<crate::Rebuilt, ExportError> {
+    fn write_projection(&self) -> Result<crate::ProjectionUpdateReport, ExportError> {
         let memory = self.engine.snapshot();
-        let told: Vec<Telling> = memory
+        let told: Vec<OutgoingRecord> = memory
             .records()
             .map(|record| {
                 let record = record.unwrap();
-                Telling {
+                OutgoingRecord {
                     line: json!({ "id": record.id, "text": record.text, "source": record.source,
                         "kind": record.kind, "known_at": record.known_at, "tags": record.tags,
                         "timestamp": record.timestamp, "session_id": "", "metadata": {} }),
                     links: Vec::new(),
-                    first: first_of(&memory, &record),
+                    first: first_version(&memory, &record),
                     vector: None,
                     record,
                 }
@@ -123,7 +123,7 @@ impl Desk {
             .collect();
         let place = self.folder.path().join("notes");
         let home = self.folder.path();
-        rebuild(
+        update_projection(
             ProjectionKind::Markdown,
             &place,
             home,
@@ -133,7 +133,7 @@ impl Desk {
     }
 
     /// The one note that memory wrote.
-    fn only(&self) -> PathBuf {
+    fn only_note(&self) -> PathBuf {
         let names = fs::read_dir(self.folder.path().join("notes")).unwrap();
         let mut names = names.map(|entry| entry.unwrap().path());
         let is_note = |path: &PathBuf| !path.ends_with("index.md");
@@ -145,7 +145,7 @@ impl Desk {
 
 #[test]
 fn a_changed_section_takes_the_place_of_the_old_one() {
-    let mut desk = Desk::new();
+    let mut desk = NotesBench::new();
     desk.write(
         "a.md",
         "# Ports\n\nThe api listens on 80.\n\n# Disks\n\nTwo.\n",
@@ -158,7 +158,7 @@ fn a_changed_section_takes_the_place_of_the_old_one() {
     );
     assert_eq!(desk.import(), (0, 1, vec![], vec![]));
     assert_eq!(
-        desk.says(),
+        desk.live_texts(),
         ["a > Disks\n\nTwo.", "a > Ports\n\nThe api listens on 90."]
     );
     // Back to what it said first, under another heading, and a second section of the same name.
@@ -169,29 +169,29 @@ fn a_changed_section_takes_the_place_of_the_old_one() {
     assert_eq!(desk.import(), (0, 2, vec![], vec![]));
     assert_eq!(desk.import(), (0, 0, vec![], vec![]));
     assert_eq!(
-        desk.says(),
+        desk.live_texts(),
         ["a > Ports\n\nThe api listens on 80.", "a > Storage\n\nTwo."]
     );
     let memory = desk.engine.snapshot();
     let ports = memory.records().map(Result::unwrap);
     let ports = ports.filter(|one| one.text.contains("80")).last().unwrap();
-    assert_eq!(memory.versions(ports.id).len(), 3);
+    assert_eq!(memory.version_history(ports.id).len(), 3);
 }
 
 #[test]
 fn what_was_corrected_here_stays_while_its_section_says_the_same() {
-    let mut desk = Desk::new();
+    let mut desk = NotesBench::new();
     desk.write("a.md", "# Ports\n\nThe api listens on 80.\n");
     desk.import();
     let record = desk.engine.snapshot().records().next().unwrap().unwrap();
-    let mut corrected = record.clone().into_new();
+    let mut corrected = record.clone().into_new_record();
     corrected.external_ids.clear();
     corrected.supersedes = Some(record.id);
     corrected.text = "a > Ports\n\nThe api listens on 90.".to_owned();
     corrected.details.as_mut().unwrap()["content"] = json!("The api listens on 90.");
     desk.engine.observe(vec![corrected], None, now()).unwrap();
     assert_eq!(desk.import(), (0, 0, vec![], vec![]));
-    assert_eq!(desk.says(), ["a > Ports\n\nThe api listens on 90."]);
+    assert_eq!(desk.live_texts(), ["a > Ports\n\nThe api listens on 90."]);
     desk.write("a.md", "# Ports\n\nThe api listens on 70.\n");
     let (_, replaced, _, refused) = desk.import();
     assert!(
@@ -202,7 +202,7 @@ fn what_was_corrected_here_stays_while_its_section_says_the_same() {
 
 #[test]
 fn a_secret_in_a_note_makes_no_new_version_each_time() {
-    let mut desk = Desk::new();
+    let mut desk = NotesBench::new();
     desk.write("a.md", "# Key\n\nIt is hunter2.\n");
     assert_eq!(desk.import(), (1, 0, vec![], vec![]));
     assert_eq!(desk.import(), (0, 0, vec![], vec![]));
@@ -210,7 +210,7 @@ fn a_secret_in_a_note_makes_no_new_version_each_time() {
 
 #[test]
 fn what_is_gone_is_named_once_for_each_record_and_a_note_elsewhere_is_not() {
-    let mut desk = Desk::new();
+    let mut desk = NotesBench::new();
     desk.write("a.md", "# One\n\nFirst.\n\n# Two\n\nSecond.\n");
     desk.write("b.md", "# Three\n\nThird.\n");
     desk.import();
@@ -222,22 +222,22 @@ fn what_is_gone_is_named_once_for_each_record_and_a_note_elsewhere_is_not() {
     let other = desk.folder.path().join("other");
     fs::rename(desk.folder.path().join("notes"), &other).unwrap();
     fs::create_dir(desk.folder.path().join("notes")).unwrap();
-    let renewal = renew(&desk.engine.snapshot(), items_of(&other), &str::to_owned);
+    let renewal = compare_notes(&desk.engine.snapshot(), read_items(&other), &str::to_owned);
     assert!(
-        renewal.gone.is_empty() && renewal.replaced.is_empty(),
+        renewal.missing.is_empty() && renewal.replaced.is_empty(),
         "{renewal:?}"
     );
 }
 
 #[test]
 fn an_edited_note_of_ours_replaces_its_record_and_goes_round_no_second_time() {
-    let mut desk = Desk::new();
+    let mut desk = NotesBench::new();
     let new = |text: &str| NewRecord::new(text, MemorySource::UserInput, MemoryKind::Finding);
     desk.engine
         .observe(vec![new("The api listens on 80.")], None, now())
         .unwrap();
-    assert_eq!(desk.write_out().unwrap().written, 2);
-    let note = desk.only();
+    assert_eq!(desk.write_projection().unwrap().written, 2);
+    let note = desk.only_note();
     assert_eq!(desk.import(), (0, 0, vec![], vec![]));
     let edit = |from: &str, to: &str| {
         let text = fs::read_to_string(&note).unwrap();
@@ -257,11 +257,11 @@ fn an_edited_note_of_ours_replaces_its_record_and_goes_round_no_second_time() {
         assert_eq!(desk.import(), (0, 1, vec![], vec![]), "{to:?}");
         assert_eq!(desk.import(), (0, 0, vec![], vec![]), "{to:?}");
     }
-    assert_eq!(desk.says(), ["On 91."]);
+    assert_eq!(desk.live_texts(), ["On 91."]);
     // Memory writes into the same file, once.
-    assert_eq!(desk.write_out().unwrap().written, 2);
-    assert_eq!(desk.write_out().unwrap().written, 0);
-    assert_eq!(desk.only(), note);
+    assert_eq!(desk.write_projection().unwrap().written, 2);
+    assert_eq!(desk.write_projection().unwrap().written, 0);
+    assert_eq!(desk.only_note(), note);
     assert_eq!(desk.import(), (0, 0, vec![], vec![]));
 
     // Corrected here and edited there: neither is lost.
@@ -277,23 +277,23 @@ fn an_edited_note_of_ours_replaces_its_record_and_goes_round_no_second_time() {
     edit("On 91.", "On 93.");
     let (.., refused) = desk.import();
     assert!(refused[0].contains("conflict"), "{refused:?}");
-    assert_eq!(desk.says(), ["On 92."]);
-    assert!(desk.write_out().is_err(), "the edit would be lost");
+    assert_eq!(desk.live_texts(), ["On 92."]);
+    assert!(desk.write_projection().is_err(), "the edit would be lost");
     assert!(fs::read_to_string(&note).unwrap().contains("On 93."));
 
     let home = desk.folder.path();
     fs::remove_file(&note).unwrap();
-    let gone = deleted(&desk.engine.snapshot(), note.parent().unwrap(), home).unwrap();
+    let gone = find_deleted_notes(&desk.engine.snapshot(), note.parent().unwrap(), home).unwrap();
     assert_eq!(gone.len(), 1);
     let every = ForgetSelector::Id(gone[0].record);
     desk.engine.forget(&every, "gone", now()).unwrap();
-    let gone = deleted(&desk.engine.snapshot(), note.parent().unwrap(), home).unwrap();
+    let gone = find_deleted_notes(&desk.engine.snapshot(), note.parent().unwrap(), home).unwrap();
     assert!(gone.is_empty());
 }
 
 #[test]
 fn a_text_is_cleaned_once_however_many_it_is_compared_with() {
-    let mut desk = Desk::new();
+    let mut desk = NotesBench::new();
     let note = |word: &str| -> String {
         let part = |number| format!("# Part {number}\n\nThe {word} of part {number}.\n\n");
         (0..50).map(part).collect()
@@ -301,13 +301,13 @@ fn a_text_is_cleaned_once_however_many_it_is_compared_with() {
     desk.write("a.md", &note("first word"));
     desk.import();
     desk.write("a.md", &note("second word"));
-    let items = items_of(&desk.folder.path().join("notes"));
+    let items = read_items(&desk.folder.path().join("notes"));
     let calls = std::cell::Cell::new(0);
     let clean = |text: &str| {
         calls.set(calls.get() + 1);
         text.to_owned()
     };
-    let renewal = renew(&desk.engine.snapshot(), items, &clean);
+    let renewal = compare_notes(&desk.engine.snapshot(), items, &clean);
     assert_eq!(renewal.replaced.len(), 50);
     assert!(calls.get() < 300, "{}", calls.get());
 }

@@ -1,20 +1,20 @@
-//! Story 3.8: a long session's frames become fewer. Old ones that nobody has to read again are put
-//! behind a summary of their own words; what matters stays as it is.
+//! Plans the compaction of a long session's frames: old, unimportant ones are replaced by a summary
+//! in their own words; important ones stay as they are.
 //!
-//! The plan; the originals stay in the log, and what was put away can be taken back.
+//! The originals stay in the log, so that a compaction can be undone.
 
-use super::store::{frame_type, is_frame};
+use super::store::{frame_type, is_observation};
 use super::{Observation, ObservationType};
 use crate::prelude::*;
 
-/// How far a session is compacted.
+/// Rules for the compaction of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FrameRules {
-    /// Fewer frames are left alone.
+    /// Fewest frames of a session that is compacted.
     pub threshold_frames: usize,
-    /// The newest, which stay as they are.
+    /// Number of the newest frames, which stay as they are.
     pub recent_count: usize,
-    /// Those before them.
+    /// Number of frames of the medium tier, before the newest.
     pub medium_count: usize,
     pub preserve_errors: bool,
     pub preserve_decisions: bool,
@@ -34,7 +34,7 @@ impl Default for FrameRules {
     }
 }
 
-/// What is to be done to a session's frames.
+/// What a compaction will do.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FramePlan {
     pub summaries: Vec<FrameSummary>,
@@ -46,7 +46,7 @@ pub struct FramePlan {
 }
 
 impl FramePlan {
-    /// Tokens saved, as a share of 100.
+    /// Returns the share of tokens that are saved, in per cent.
     pub fn reduction_percentage(&self) -> f64 {
         if self.tokens_before == 0 {
             return 0.0;
@@ -56,10 +56,10 @@ impl FramePlan {
     }
 }
 
-/// A summary, and the frames that it stands for.
+/// A summary, and the frames that it replaces.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FrameSummary {
-    /// Where they stood: `medium` or `old`.
+    /// Tier of the frames: `medium` or `old`.
     pub tier: &'static str,
     pub originals: Vec<RecordId>,
     pub observation: Observation,
@@ -74,18 +74,18 @@ enum Level {
     Critical,
 }
 
-/// From which of its metadata's importance on a frame is never, and only late, compacted.
+/// Least importance of a frame that is never compacted.
 const CRITICAL: u64 = 9;
 const HIGH: u64 = 7;
 
-fn level(record: &MemoryRecord, rules: &FrameRules) -> Level {
+fn importance_level(record: &MemoryRecord, rules: &FrameRules) -> Level {
     let metadata = |name: &str| {
         let details = record.details.as_ref()?;
         let named = details.pointer(&["/metadata/", name].concat());
         named.or_else(|| details.pointer(&["/frame_metadata/", name].concat()))
     };
     let importance = metadata("importance").and_then(Value::as_u64);
-    let kind = word_of(record, "observation_type").and_then(ObservationType::of);
+    let kind = detail_word(record, "observation_type").and_then(ObservationType::of);
     let preserved = match (kind, frame_type(record)) {
         (Some(ObservationType::Error), _) => rules.preserve_errors,
         (Some(ObservationType::Decision), _) => rules.preserve_decisions,
@@ -102,27 +102,30 @@ fn level(record: &MemoryRecord, rules: &FrameRules) -> Level {
     }
 }
 
-/// Tokens of a text, as ralph counts them.
-pub fn frame_tokens(text: &str) -> usize {
+/// Counts the tokens of a text as ralph does.
+pub fn count_frame_tokens(text: &str) -> usize {
     text.chars().count() / 4 + 1
 }
 
-/// What is to be done to these frames, session by session. Done again it does nothing more.
-pub fn plan_frames(records: &[MemoryRecord], rules: &FrameRules) -> FramePlan {
+/// Plans the compaction of frames, session by session. A second plan has nothing to do.
+pub fn plan_frame_compaction(records: &[MemoryRecord], rules: &FrameRules) -> FramePlan {
     let mut sessions: BTreeMap<&str, Vec<&MemoryRecord>> = BTreeMap::new();
-    for record in records.iter().filter(|record| is_frame(record)) {
+    for record in records.iter().filter(|record| is_observation(record)) {
         sessions.entry(&record.session_id).or_default().push(record);
     }
     let mut plan = FramePlan::default();
     for (session, mut frames) in sessions {
         frames.sort_by_key(|record| std::cmp::Reverse((record.timestamp, record.id)));
-        let tokens: usize = frames.iter().map(|record| frame_tokens(&record.text)).sum();
+        let tokens: usize = frames
+            .iter()
+            .map(|record| count_frame_tokens(&record.text))
+            .sum();
         plan.frames_processed += frames.len();
         plan.tokens_before += tokens;
         plan.tokens_after += tokens;
         if frames.len() >= rules.threshold_frames {
-            for (tier, group) in tiers(&frames, rules) {
-                add(&mut plan, session, tier, &group, rules);
+            for (tier, group) in group_by_tier(&frames, rules) {
+                add_summary(&mut plan, session, tier, &group, rules);
             }
         }
     }
@@ -130,14 +133,14 @@ pub fn plan_frames(records: &[MemoryRecord], rules: &FrameRules) -> FramePlan {
     plan
 }
 
-/// The frames of each tier that may be summarised: of middle age those that matter little, of the
-/// old all but those that matter most (C27).
-fn tiers<'a>(
+/// Returns the frames of each tier that may be summarised: unimportant ones of the medium tier, and
+/// all but the critical ones of the old tier.
+fn group_by_tier<'a>(
     frames: &[&'a MemoryRecord],
     rules: &FrameRules,
 ) -> [(&'static str, Vec<&'a MemoryRecord>); 2] {
     let later = frames.iter().skip(rules.recent_count);
-    let below = |most: Level| move |record: &&&MemoryRecord| level(record, rules) < most;
+    let below = |most: Level| move |record: &&&MemoryRecord| importance_level(record, rules) < most;
     let medium = later
         .clone()
         .take(rules.medium_count)
@@ -151,20 +154,23 @@ fn tiers<'a>(
     ]
 }
 
-fn add(
+fn add_summary(
     plan: &mut FramePlan,
     session: &str,
     tier: &'static str,
     group: &[&MemoryRecord],
     rules: &FrameRules,
 ) {
-    let before: usize = group.iter().map(|record| frame_tokens(&record.text)).sum();
+    let before: usize = group
+        .iter()
+        .map(|record| count_frame_tokens(&record.text))
+        .sum();
     let most = rules.max_summary_tokens.min(before / 3);
     let (Some(newest), 2..) = (group.first(), group.len()) else {
         return;
     };
-    let text = summary(group, most);
-    let tokens = frame_tokens(&text);
+    let text = summarize_frames(group, most);
+    let tokens = count_frame_tokens(&text);
     if tokens >= before {
         return;
     }
@@ -191,9 +197,9 @@ fn add(
     });
 }
 
-/// What the frames are, and their most telling sentences in the order in which they were said,
-/// within so many tokens. No word is made up.
-fn summary(group: &[&MemoryRecord], most: usize) -> String {
+/// Returns the number of frames of each type, and their most telling sentences in their order,
+/// within `most` tokens. No word is made up.
+fn summarize_frames(group: &[&MemoryRecord], most: usize) -> String {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for record in group {
         *counts.entry(frame_type(record)).or_default() += 1;
@@ -206,17 +212,17 @@ fn summary(group: &[&MemoryRecord], most: usize) -> String {
     );
     let oldest_first = group.iter().rev();
     let sentences: Vec<&str> = oldest_first
-        .flat_map(|record| sentences(&record.text))
+        .flat_map(|record| split_sentences(&record.text))
         .collect();
     let mut uses: HashMap<String, usize> = HashMap::new();
     for sentence in &sentences {
-        for word in words(sentence) {
+        for word in split_long_words(sentence) {
             *uses.entry(word).or_default() += 1;
         }
     }
-    // A sentence tells much whose words the others share, for its length.
+    // A sentence is telling if the others share many of its words, relative to its length.
     let weight = |sentence: &str| {
-        let words: Vec<String> = words(sentence).collect();
+        let words: Vec<String> = split_long_words(sentence).collect();
         let shared: usize = words
             .iter()
             .map(|word| uses.get(word).copied().unwrap_or(0))
@@ -226,14 +232,14 @@ fn summary(group: &[&MemoryRecord], most: usize) -> String {
     let mut order: Vec<usize> = (0..sentences.len()).collect();
     let weights: Vec<f64> = sentences.iter().map(|sentence| weight(sentence)).collect();
     order.sort_by(|a, b| weights[*b].total_cmp(&weights[*a]).then(a.cmp(b)));
-    let (mut chosen, mut left): (Vec<usize>, usize) =
-        (Vec::new(), most.saturating_sub(frame_tokens(&text)));
+    let (mut chosen, mut room): (Vec<usize>, usize) =
+        (Vec::new(), most.saturating_sub(count_frame_tokens(&text)));
     for place in order {
         let sentence = sentences[place];
-        let tokens = frame_tokens(sentence);
+        let tokens = count_frame_tokens(sentence);
         let known = chosen.iter().any(|other| sentences[*other] == sentence);
-        if tokens <= left && !known {
-            left -= tokens;
+        if tokens <= room && !known {
+            room -= tokens;
             chosen.push(place);
         }
     }
@@ -245,12 +251,12 @@ fn summary(group: &[&MemoryRecord], most: usize) -> String {
     text
 }
 
-fn sentences(text: &str) -> impl Iterator<Item = &str> {
+fn split_sentences(text: &str) -> impl Iterator<Item = &str> {
     let lines = text.lines().flat_map(|line| line.split_inclusive(". "));
     lines.map(str::trim).filter(|sentence| !sentence.is_empty())
 }
 
-fn words(text: &str) -> impl Iterator<Item = String> {
+fn split_long_words(text: &str) -> impl Iterator<Item = String> {
     const LEAST: usize = 3;
     let words = text.split(|c: char| !c.is_alphanumeric());
     words

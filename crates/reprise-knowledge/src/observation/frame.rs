@@ -1,26 +1,28 @@
 //! Frames as ralph's memory store writes them, in and out, without loss.
 
-use super::{CORE, ObservationType, named, nested, unnested};
+use super::{CORE, ObservationType, frame_external_id, nest_reserved_keys, unnest_reserved_keys};
 use crate::prelude::*;
 
 /// The record of a frame, and the frames that it names as related.
-pub(crate) fn frame(
+pub(crate) fn parse_frame(
     mut frame: Map<String, Value>,
     zone: Zone,
 ) -> Result<(NewRecord, Vec<ExternalId>), String> {
-    let content = text(&frame, "content")
+    let content = non_blank_text(&frame, "content")
         .ok_or("the frame has no `content`")?
         .to_owned();
-    let id = text(&frame, "id")
+    let id = non_blank_text(&frame, "id")
         .ok_or("the frame has no `id`")?
         .to_owned();
-    let frame_type = text(&frame, "frame_type").unwrap_or("general").to_owned();
+    let frame_type = non_blank_text(&frame, "frame_type")
+        .unwrap_or("general")
+        .to_owned();
     let mut metadata = match frame.remove("metadata") {
         Some(Value::Object(metadata)) => metadata,
         Some(Value::Null) | None => Map::new(),
-        Some(_) => return Err("the frame's `metadata` is no object".to_owned()),
+        Some(_) => return Err("the frame's `metadata` is not an object".to_owned()),
     };
-    let observed = text(&metadata, "observation_type").unwrap_or(&frame_type);
+    let observed = non_blank_text(&metadata, "observation_type").unwrap_or(&frame_type);
     let observed = ObservationType::of(observed);
     let (source, kind) = match observed {
         Some(ObservationType::Preference) => (MemorySource::UserInput, MemoryKind::Pattern),
@@ -28,8 +30,8 @@ pub(crate) fn frame(
         None => (MemorySource::WorkerResult, MemoryKind::Episode),
     };
     let mut record = NewRecord::new(content.clone(), source, kind);
-    record.external_ids = vec![named(&id)];
-    text(&frame, "session_id")
+    record.external_ids = vec![frame_external_id(&id)];
+    non_blank_text(&frame, "session_id")
         .unwrap_or_default()
         .clone_into(&mut record.session_id);
     record.confidence = metadata
@@ -42,15 +44,18 @@ pub(crate) fn frame(
         Some(false) => Some(0.0),
         None => (observed == Some(ObservationType::Error)).then_some(0.0),
     };
-    let mut tags: Vec<String> = texts(frame.get("tags")).map(str::to_owned).collect();
+    let mut tags: Vec<String> = list_texts(frame.get("tags")).map(str::to_owned).collect();
     tags.dedup();
     tags.truncate(LIST_ITEMS_MAX);
     record.tags = tags;
     if let Some(written) = frame.get("timestamp") {
-        date(&mut record, written, zone);
+        set_time(&mut record, written, zone);
     }
-    let related = texts(metadata.get("related_ids"));
-    let related = related.filter(|other| *other != id).map(named).collect();
+    let related = list_texts(metadata.get("related_ids"));
+    let related = related
+        .filter(|other| *other != id)
+        .map(frame_external_id)
+        .collect();
     // What the record itself holds is not kept twice.
     for name in ["id", "content", "session_id"] {
         frame.remove(name);
@@ -59,11 +64,11 @@ pub(crate) fn frame(
         metadata.insert("content".to_owned(), json!(true));
     }
     let take = |metadata: &mut Map<String, Value>, name: &str| metadata.get(name).cloned();
-    let taken = taken();
+    let reserved = reserved_keys();
     let own = metadata.iter();
-    let own = own.filter(|(name, _)| !taken.contains(&name.as_str()));
+    let own = own.filter(|(name, _)| !reserved.contains(&name.as_str()));
     let own = own.map(|(name, value)| (name.clone(), value.clone()));
-    let own = unnested(own.collect(), &taken);
+    let own = unnest_reserved_keys(own.collect(), &reserved);
     record.details = Some(json!({
         "type": "observation",
         "observation_type": observed.map(ObservationType::name),
@@ -81,13 +86,13 @@ pub(crate) fn frame(
 const FRAME: [&str; 4] = ["frame_id", "frame_type", "timestamp", "session_id"];
 
 /// Keys of a frame's metadata that are not its writer's.
-fn taken() -> Vec<&'static str> {
+fn reserved_keys() -> Vec<&'static str> {
     CORE.into_iter().chain(FRAME).collect()
 }
 
 /// A record as a frame; what came as one goes out as it came.
-pub fn frame_of(record: &MemoryRecord) -> Value {
-    let external = record.external_id(ExternalId::FRAMES);
+pub fn build_frame(record: &MemoryRecord) -> Value {
+    let external = record.find_external_id(ExternalId::FRAMES);
     let id = external.map_or_else(|| record.id.to_string(), str::to_owned);
     let part = |name: &str| {
         let details = record.details.as_ref();
@@ -111,9 +116,12 @@ pub fn frame_of(record: &MemoryRecord) -> Value {
     let (frame_type, mut metadata) = match super::Observation::of(record) {
         Some(observation) => (
             observation.observation_type.name(),
-            serde_json::to_value(observation.dict(&taken())).unwrap_or_default(),
+            serde_json::to_value(observation.to_dict_without(&reserved_keys())).unwrap_or_default(),
         ),
-        None => ("general", json!(nested(record.metadata.clone(), &FRAME))),
+        None => (
+            "general",
+            json!(nest_reserved_keys(record.metadata.clone(), &FRAME)),
+        ),
     };
     metadata["frame_id"] = json!(id);
     metadata["frame_type"] = json!(frame_type);
@@ -127,7 +135,7 @@ pub fn frame_of(record: &MemoryRecord) -> Value {
         tags.push(format!("session:{}", record.session_id));
     }
     if let Some(confidence) = record.confidence {
-        metadata["confidence"] = json!(exact(confidence));
+        metadata["confidence"] = json!(to_exact_decimal(confidence));
     }
     json!({
         "id": id,

@@ -3,7 +3,7 @@
 use reprise_types::{RecordId, Zone};
 
 use super::*;
-use crate::record_for_tests::kept;
+use crate::record_for_tests::record_from_new;
 
 #[test]
 fn importance_is_cut_as_the_original_cuts_it() {
@@ -70,14 +70,14 @@ fn the_core_wins_over_metadata_and_nothing_is_lost() {
         dict["metadata"]["metadata"], own,
         "nothing of the writer's is written over"
     );
-    let record = kept(observation.record("s"), 1);
+    let record = record_from_new(observation.to_record("s"), 1);
     let tags = ["error", "importance:10", "auth", "source:task-1"];
     assert_eq!(record.tags, tags);
     assert_eq!(Observation::of(&record), Some(observation.clone()));
     // As a frame it goes out and comes in with all that its writer said.
-    let out = frame_of(&record);
-    let (back, _) = frame(out.as_object().unwrap().clone(), Zone::Utc).unwrap();
-    let back = Observation::of(&kept(back, 2)).unwrap();
+    let out = build_frame(&record);
+    let (back, _) = parse_frame(out.as_object().unwrap().clone(), Zone::Utc).unwrap();
+    let back = Observation::of(&record_from_new(back, 2)).unwrap();
     assert_eq!(back.metadata, observation.metadata);
     assert_eq!(back.related_ids, observation.related_ids);
 }
@@ -89,38 +89,43 @@ fn every_frame_goes_out_as_it_came() {
     for line in file.lines() {
         let original: Value = serde_json::from_str(line).unwrap();
         let object = original.as_object().unwrap().clone();
-        let (record, _) = frame(object, Zone::Utc).unwrap();
-        let back = frame_of(&kept(record, lines));
+        let (record, _) = parse_frame(object, Zone::Utc).unwrap();
+        let back = build_frame(&record_from_new(record, lines));
         assert_eq!(back, original);
         lines += 1;
     }
     assert_eq!(lines, 6);
 }
 
-fn fixture() -> Observations {
+fn read_fixture() -> Observations {
     let file = include_str!("../../tests/fixtures/ralph_memory.jsonl");
     let frames = file.lines().zip(1..).map(|(line, number)| {
         let object = serde_json::from_str::<Value>(line).unwrap();
-        kept(
-            frame(object.as_object().unwrap().clone(), Zone::Utc)
+        record_from_new(
+            parse_frame(object.as_object().unwrap().clone(), Zone::Utc)
                 .unwrap()
                 .0,
             number,
         )
     });
-    Observations::of(frames)
+    Observations::select_from(frames)
 }
 
 fn named_ids<'a>(records: impl IntoIterator<Item = &'a MemoryRecord>) -> Vec<String> {
     let mut ids: Vec<String> = records
         .into_iter()
-        .map(|record| record.external_id(ExternalId::FRAMES).unwrap().to_owned())
+        .map(|record| {
+            record
+                .find_external_id(ExternalId::FRAMES)
+                .unwrap()
+                .to_owned()
+        })
         .collect();
     ids.sort();
     ids
 }
 
-fn golden(name: &str) -> Vec<String> {
+fn expected_ids(name: &str) -> Vec<String> {
     let golden: Value =
         serde_json::from_str(include_str!("../../tests/fixtures/expected.json")).unwrap();
     let mut ids: Vec<String> = serde_json::from_value(golden["ralph"][name].clone()).unwrap();
@@ -130,12 +135,12 @@ fn golden(name: &str) -> Vec<String> {
 
 #[test]
 fn queries_answer_as_the_fixture_says() {
-    let store = fixture();
+    let store = read_fixture();
     let at = reprise_types::parse_timestamp("2026-01-10T12:00:00Z").unwrap();
-    let known = Observations::known(store.records().to_vec(), at);
+    let known = Observations::select_known_at(store.records().to_vec(), at);
     assert_eq!(
         named_ids(known.records()),
-        golden("knowledge_at_2026-01-10T12:00:00Z_inclusive")
+        expected_ids("knowledge_at_2026-01-10T12:00:00Z_inclusive")
     );
     let instant = |text: &str| reprise_types::parse_timestamp(text).ok();
     let range = ObservationQuery {
@@ -143,31 +148,37 @@ fn queries_answer_as_the_fixture_says() {
         until: instant("2026-01-10T12:00:00Z"),
         ..ObservationQuery::default()
     };
-    assert_eq!(named_ids(store.query(range)), ["d-1", "e-1", "l-1"]);
+    assert_eq!(named_ids(store.find_matching(range)), ["d-1", "e-1", "l-1"]);
     let high = ObservationQuery {
         min_importance: 7,
         ..ObservationQuery::default()
     };
-    assert_eq!(named_ids(store.query(high)), golden("high_importance_min7"));
+    assert_eq!(
+        named_ids(store.find_matching(high)),
+        expected_ids("high_importance_min7")
+    );
     let errors = ObservationQuery {
         types: &[ObservationType::Error, ObservationType::Decision],
         ..ObservationQuery::default()
     };
-    assert_eq!(named_ids(store.query(errors)), golden("preserved_by_type"));
+    assert_eq!(
+        named_ids(store.find_matching(errors)),
+        expected_ids("preserved_by_type")
+    );
     let first = store
         .records()
         .iter()
-        .find(|record| record.external_id("ralph") == Some("e-1"));
+        .find(|record| record.find_external_id("ralph") == Some("e-1"));
     let first = first.unwrap();
     assert_eq!(
-        named_ids(store.related(first, &[])),
-        golden("related_to_e-1")
+        named_ids(store.find_related(first, &[])),
+        expected_ids("related_to_e-1")
     );
     let other = store
         .records()
         .iter()
-        .find(|record| record.external_id("ralph") == Some("l-1"));
-    assert!(named_ids(store.related(other.unwrap(), &[])).contains(&"e-1".to_owned()));
+        .find(|record| record.find_external_id("ralph") == Some("l-1"));
+    assert!(named_ids(store.find_related(other.unwrap(), &[])).contains(&"e-1".to_owned()));
     assert!(
         store
             .records()
@@ -181,11 +192,11 @@ fn queries_answer_as_the_fixture_says() {
             match_all_tags: all,
             ..ObservationQuery::default()
         };
-        store.query(query).count()
+        store.find_matching(query).count()
     };
     assert!(tag(false) > 0);
     assert_eq!(tag(true), 0);
-    assert_eq!(store.counts()["error"], 2);
+    assert_eq!(store.count_by_type()["error"], 2);
 }
 
 fn long_session() -> Vec<MemoryRecord> {
@@ -219,8 +230,8 @@ fn long_session() -> Vec<MemoryRecord> {
         if !["iteration_result", "git_commit"].contains(&kind) {
             object["metadata"]["observation_type"] = json!(kind);
         }
-        kept(
-            frame(object.as_object().unwrap().clone(), Zone::Utc)
+        record_from_new(
+            parse_frame(object.as_object().unwrap().clone(), Zone::Utc)
                 .unwrap()
                 .0,
             number,
@@ -233,7 +244,7 @@ fn long_session() -> Vec<MemoryRecord> {
 fn a_long_session_is_halved_and_what_matters_stays() {
     let rules = FrameRules::default();
     let mut records = long_session();
-    let plan = plan_frames(&records, &rules);
+    let plan = plan_frame_compaction(&records, &rules);
     assert!(
         plan.reduction_percentage() >= 50.0,
         "{}",
@@ -278,11 +289,11 @@ fn a_long_session_is_halved_and_what_matters_stays() {
     // Done once more it does nothing.
     for (number, one) in (500..).zip(&plan.summaries) {
         records.retain(|record| !one.originals.contains(&record.id));
-        let mut new = one.observation.record(&one.session);
+        let mut new = one.observation.to_record(&one.session);
         new.timestamp = Some(one.at);
-        records.push(kept(new, number));
+        records.push(record_from_new(new, number));
     }
-    let again = plan_frames(
+    let again = plan_frame_compaction(
         &records,
         &FrameRules {
             threshold_frames: 1,
@@ -291,5 +302,8 @@ fn a_long_session_is_halved_and_what_matters_stays() {
     );
     assert_eq!(again.summaries, []);
     // Few frames are left alone, and each session is its own.
-    assert_eq!(plan_frames(&long_session()[..40], &rules).summaries, []);
+    assert_eq!(
+        plan_frame_compaction(&long_session()[..40], &rules).summaries,
+        []
+    );
 }

@@ -5,8 +5,9 @@ use std::path::Path;
 use git2::{Repository, Signature};
 
 use super::*;
+use crate::git_repository::{names_server, parse_remotes};
 
-fn repository(folder: &Path, words: &str) -> Repository {
+fn init_repository(folder: &Path, words: &str) -> Repository {
     let repository = Repository::init(folder).unwrap();
     let author = Signature::now("Ada", "ada@example.com").unwrap();
     let tree = repository.treebuilder(None).unwrap().write().unwrap();
@@ -23,7 +24,7 @@ fn worktrees_and_clones_are_one_project_and_two_folders_of_one_name_are_not() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     let name = |path: &Path| Project::of(path).unwrap().name().to_owned();
-    let first = repository(&at("one/api"), "first");
+    let first = init_repository(&at("one/api"), "first");
     fs_err::create_dir_all(at("one/api/src")).unwrap();
     let own = name(&at("one/api"));
     assert!(own.starts_with("api-") && own.len() == 12, "{own}");
@@ -32,7 +33,7 @@ fn worktrees_and_clones_are_one_project_and_two_folders_of_one_name_are_not() {
     assert_eq!(name(&at("elsewhere")), own);
     Repository::clone(at("one/api").to_str().unwrap(), at("copy")).unwrap();
     assert_eq!(name(&at("copy")), own);
-    repository(&at("two/api"), "second");
+    init_repository(&at("two/api"), "second");
     assert_ne!(name(&at("two/api")), own);
     fs_err::create_dir_all(at("none")).unwrap();
     assert_eq!(Project::of(&at("none")), None);
@@ -54,17 +55,31 @@ fn a_remote_names_the_project_however_it_is_spelled() {
     .enumerate()
     {
         let path = folder.path().join(number.to_string());
-        repository(&path, url).remote("upstream", url).unwrap();
+        init_repository(&path, url).remote("upstream", url).unwrap();
         names.push(Project::of(&path).unwrap().tag());
     }
-    assert_eq!(names, ["project:github.com/acme/api"; 4]);
-    assert_eq!(server("/srv/git/api"), None);
-    assert_eq!(server("C:\\work\\api"), None);
-    assert_eq!(server("../api:2"), None);
+    let short = init_repository(&folder.path().join("short"), "short");
+    let mut config = short.config().unwrap();
+    config
+        .set_str("url.git@github.com:.insteadOf", "gh:")
+        .unwrap();
+    short.remote("origin", "gh:acme/api").unwrap();
+    names.push(Project::of(&folder.path().join("short")).unwrap().tag());
+    assert_eq!(names, ["project:github.com/acme/api"; 5]);
+    let written = "[remote \"up\"]\n\turl = gh:acme/api\n\turl = b\n[core]\n\turl = c\n";
+    let up = ("up".to_owned(), "gh:acme/api".to_owned());
+    assert_eq!(parse_remotes(written), BTreeMap::from([up]));
+    let in_full = ["https://a.b/c", "git@a.b:c", "ssh://box/c"];
+    assert!(in_full.into_iter().all(names_server));
+    let not = ["gh:acme/api", "../a.b:2", "file:///srv/c", "/srv/git/api"];
+    assert!(!not.into_iter().any(names_server));
+    assert_eq!(parse_remote_host_and_path("/srv/git/api"), None);
+    assert_eq!(parse_remote_host_and_path("C:\\work\\api"), None);
+    assert_eq!(parse_remote_host_and_path("../api:2"), None);
 }
 
 /// Commits more on top of what is there.
-fn committed(repository: &Repository, count: usize) {
+fn add_commits(repository: &Repository, count: usize) {
     let author = Signature::now("Ada", "ada@example.com").unwrap();
     for number in 0..count {
         let parent = repository.head().unwrap().peel_to_commit().unwrap();
@@ -79,27 +94,58 @@ fn committed(repository: &Repository, count: usize) {
 #[test]
 fn a_long_history_is_walked_in_steps_that_are_remembered() {
     let folder = tempfile::tempdir().unwrap();
-    let long = repository(&folder.path().join("long"), "first");
-    committed(&long, 25);
+    let long = init_repository(&folder.path().join("long"), "first");
+    add_commits(&long, 25);
     let path = folder.path().join("long");
     let whole = Project::of(&path).unwrap();
-    let mut walks = Walks::default();
+    let mut walks = HistoryWalkCache::default();
     let mut step = || {
         // As it is kept between two calls.
         let kept = serde_json::to_string(&walks).unwrap();
         walks = serde_json::from_str(&kept).unwrap();
-        Project::within(&path, 10, &mut walks).unwrap()
+        Project::find_within_commits(&path, 10, &mut walks).unwrap()
     };
     assert!(step().is_err() && step().is_err());
     assert_eq!(step(), Ok(whole.clone()));
     // From then on no commit is walked, however many come on top.
-    committed(&long, 3);
-    let known = Project::within(&path, 0, &mut walks).unwrap();
+    add_commits(&long, 3);
+    let known = Project::find_within_commits(&path, 0, &mut walks).unwrap();
     assert_eq!(known, Ok(whole));
     // Another history at the same place is walked anew.
     fs_err::remove_dir_all(&path).unwrap();
-    committed(&repository(&path, "another"), 5);
-    let other = Project::within(&path, 10, &mut walks).unwrap();
+    add_commits(&init_repository(&path, "another"), 5);
+    let other = Project::find_within_commits(&path, 10, &mut walks).unwrap();
     assert_eq!(other, Ok(Project::of(&path).unwrap()));
     assert_ne!(other, known);
+}
+
+#[test]
+fn folders_outside_of_repositories_are_projects_of_their_own() {
+    let name = |path: &str| name_plain_folder(Path::new(path)).unwrap();
+    assert!(name("/p6/plain/src").starts_with("src-"));
+    assert_ne!(name("/p6/plain/src"), name("/p6/other/src"));
+    assert_eq!(name("/p6/plain/src"), name("/p6/plain/src/"));
+    assert_eq!(name_plain_folder(Path::new("/")), None);
+}
+
+#[test]
+fn what_a_checkout_ignores_is_not_committed_and_the_rest_may_be() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let repository = init_repository(&at("api"), "first");
+    for name in ["api/.gitignore", "api/kept.json"] {
+        fs_err::write(at(name), "*.json\n").unwrap();
+    }
+    let mut index = repository.index().unwrap();
+    index.add_path(Path::new("kept.json")).unwrap();
+    index.write().unwrap();
+    for (name, expected) in [
+        ("api/memory.jsonl", true),
+        ("api/deep/er/memory.jsonl", true),
+        ("api/memory.json", false),
+        ("api/kept.json", false),
+        ("memory.jsonl", false),
+    ] {
+        assert_eq!(may_be_committed(&at(name)), expected, "{name}");
+    }
 }

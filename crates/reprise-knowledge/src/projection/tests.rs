@@ -7,17 +7,17 @@ use reprise_types::{MemoryKind, MemorySource, NewRecord};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::export::Telling;
-use crate::lesson::Lesson;
+use crate::export::OutgoingRecord;
+use crate::lesson::LessonDetails;
 use crate::observation::{Observation, ObservationType};
-use crate::record_for_tests::kept;
+use crate::record_for_tests::record_from_new;
 use crate::reference::TagRelation;
 use crate::sunwell::tests::typescript::SCHEMAS;
-use crate::sunwell::{Category, Decision, Failure, Learning};
+use crate::sunwell::{LearningCategory, SunwellDecision, SunwellFailure, SunwellLearning};
 
-fn telling(new: NewRecord, number: u32) -> Telling {
-    let record = kept(new, number);
-    Telling {
+fn outgoing(new: NewRecord, number: u32) -> OutgoingRecord {
+    let record = record_from_new(new, number);
+    OutgoingRecord {
         line: json!({"id": record.id, "text": record.text}),
         links: Vec::new(),
         first: None,
@@ -26,19 +26,22 @@ fn telling(new: NewRecord, number: u32) -> Telling {
     }
 }
 
-fn told(more: &[&str]) -> Vec<Telling> {
+fn sample_records(more: &[&str]) -> Vec<OutgoingRecord> {
     let at = DateTime::from_timestamp(1_768_000_000, 0).unwrap();
     let lesson = |title: &str| {
-        let lesson = Lesson {
+        let lesson = LessonDetails {
             title: title.to_owned(),
             content: "Ask first".to_owned(),
             contexts: vec!["cloud".to_owned()],
             anti_contexts: vec!["cloud".to_owned(), "server".to_owned()],
-            ..Lesson::default()
+            ..LessonDetails::default()
         };
-        let mut record =
-            NewRecord::new(lesson.text(), MemorySource::UserInput, MemoryKind::Finding);
-        record.details = Some(lesson.details());
+        let mut record = NewRecord::new(
+            lesson.to_text(),
+            MemorySource::UserInput,
+            MemoryKind::Finding,
+        );
+        record.details = Some(lesson.to_details());
         record
             .metadata
             .insert("evidence".to_owned(), json!("trial-and-error"));
@@ -50,49 +53,65 @@ fn told(more: &[&str]) -> Vec<Telling> {
     let mut records = vec![
         lesson("Jira transitions"),
         secret,
-        Decision::new("Use SQLite", "One file", at).record(),
-        Failure::new("Leaks", "Unbounded cache", at).record(),
-        Learning::new("User has email", Category::Type, at).record(),
-        Observation::new("API timeout", ObservationType::Error).record("s"),
+        SunwellDecision::new("Use SQLite", "One file", at).to_record(),
+        SunwellFailure::new("Leaks", "Unbounded cache", at).to_record(),
+        SunwellLearning::new("User has email", LearningCategory::Type, at).to_record(),
+        Observation::new("API timeout", ObservationType::Error).to_record("s"),
         NewRecord::new("Just said", MemorySource::UserInput, MemoryKind::Episode),
     ];
     records.extend(more.iter().map(|title| lesson(title)));
     let told = (1..).zip(records);
-    let told = told.map(|(number, new)| telling(new, number));
+    let told = told.map(|(number, new)| outgoing(new, number));
     told.collect()
 }
 
 /// Where it is remembered what was written: the memory's folder.
-fn home(folder: &Path) -> PathBuf {
+fn home_of(folder: &Path) -> PathBuf {
     folder.join("home")
 }
 
-fn sunwell(folder: &Path, all: &[Telling], adopt: bool) -> Result<Rebuilt, ExportError> {
+type RebuildResult = Result<ProjectionUpdateReport, ExportError>;
+
+fn rebuild_sunwell(folder: &Path, all: &[OutgoingRecord], adopt: bool) -> RebuildResult {
     let kind = ProjectionKind::Sunwell;
-    rebuild(kind, folder, &home(folder), all.into(), adopt)
+    update_projection(kind, folder, &home_of(folder), all.into(), adopt)
 }
 
-fn noted(folder: &Path, all: &[Telling], adopt: bool) -> Result<Rebuilt, ExportError> {
+fn rebuild_notes(folder: &Path, all: &[OutgoingRecord], adopt: bool) -> RebuildResult {
     let (kind, place) = (ProjectionKind::Markdown, folder.join("notes"));
-    rebuild(kind, &place, &home(folder), all.into(), adopt)
+    update_projection(kind, &place, &home_of(folder), all.into(), adopt)
 }
 
 /// What a projection in this folder has not as memory has it.
-fn differs(kind: ProjectionKind, folder: &Path, place: &Path, all: Outgoing<'_>) -> Vec<String> {
-    compare(kind, place, &home(folder), all).unwrap()
+fn list_differences(
+    kind: ProjectionKind,
+    folder: &Path,
+    place: &Path,
+    all: ExportInput<'_>,
+) -> Vec<String> {
+    compare_projection(kind, place, &home_of(folder), all).unwrap()
 }
 
 #[test]
 fn every_projection_is_written_once_and_again_only_where_memory_changed() {
     for kind in ProjectionKind::ALL {
         let folder = tempfile::tempdir().unwrap();
-        let (place, all) = (folder.path().join(kind.place()), told(&[]));
-        let missing = differs(*kind, folder.path(), &place, all[..].into());
+        let (place, all) = (folder.path().join(kind.default_name()), sample_records(&[]));
+        let missing = list_differences(*kind, folder.path(), &place, all[..].into());
         assert!(!missing.is_empty(), "{kind} is missing");
-        let write = || rebuild(*kind, &place, &home(folder.path()), all[..].into(), false).unwrap();
+        let write = || {
+            update_projection(
+                *kind,
+                &place,
+                &home_of(folder.path()),
+                all[..].into(),
+                false,
+            )
+            .unwrap()
+        };
         let first = write();
         assert!(first.written > 0, "{kind}");
-        let left = differs(*kind, folder.path(), &place, all[..].into());
+        let left = list_differences(*kind, folder.path(), &place, all[..].into());
         assert_eq!(left, Vec::<String>::new());
         let again = write();
         assert_eq!(
@@ -110,14 +129,17 @@ fn every_projection_is_written_once_and_again_only_where_memory_changed() {
 fn notes_of_what_is_gone_are_removed_and_those_of_others_stay() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("notes");
-    let all = told(&["Another"]);
-    noted(folder.path(), &all, false).unwrap();
+    let all = sample_records(&["Another"]);
+    rebuild_notes(folder.path(), &all, false).unwrap();
     fs_err::write(place.join("own.md"), "mine").unwrap();
     let fewer = &all[..all.len() - 1];
     let kind = ProjectionKind::Markdown;
-    let differing = differs(kind, folder.path(), &place, fewer.into()).len();
+    let differing = list_differences(kind, folder.path(), &place, fewer.into()).len();
     assert_eq!(differing, 2, "the note, and the list that names it");
-    assert_eq!(noted(folder.path(), fewer, false).unwrap().removed, 1);
+    assert_eq!(
+        rebuild_notes(folder.path(), fewer, false).unwrap().removed,
+        1
+    );
     assert!(place.join("own.md").exists());
 }
 
@@ -126,40 +148,40 @@ fn what_another_program_wrote_is_left_alone_until_it_is_adopted() {
     let folder = tempfile::tempdir().unwrap();
     let memory = folder.path().join(".sunwell/memory");
     fs_err::create_dir_all(&memory).unwrap();
-    // A line of Sunwell's own journal, which has the path of RFC-065 and another schema (C12).
+    // A line of Sunwell's own journal, which has the path of RFC-065 and another schema.
     let journal = r#"{"id":"a4c5d23dff13","fact":"x","category":"type","timestamp":"2026-01-30"}"#;
     fs_err::write(memory.join("learnings.jsonl"), journal).unwrap();
-    let refused = sunwell(folder.path(), &told(&[])[..], false);
+    let refused = rebuild_sunwell(folder.path(), &sample_records(&[])[..], false);
     assert!(refused.unwrap_err().to_string().contains("another program"));
     assert_eq!(
         fs_err::read_to_string(memory.join("learnings.jsonl")).unwrap(),
         journal
     );
-    let done = sunwell(folder.path(), &told(&[])[..], true).unwrap();
+    let done = rebuild_sunwell(folder.path(), &sample_records(&[])[..], true).unwrap();
     let backup = done.backup.expect("what is adopted is copied first (S40)");
     assert!(
-        backup.starts_with(home(folder.path())),
+        backup.starts_with(home_of(folder.path())),
         "{}",
         backup.display()
     );
     let copy = fs_err::read_to_string(backup.join("learnings.jsonl")).unwrap();
     assert_eq!(copy, journal);
-    let again = sunwell(folder.path(), &told(&["Another"])[..], true).unwrap();
+    let again = rebuild_sunwell(folder.path(), &sample_records(&["Another"])[..], true).unwrap();
     assert_eq!(again.backup, None, "our own files need none");
     let (kind, place) = (ProjectionKind::Sunwell, folder.path());
-    assert!(differs(kind, place, place, told(&[])[..].into()).is_empty());
+    assert!(list_differences(kind, place, place, sample_records(&[])[..].into()).is_empty());
 }
 
 #[test]
 fn every_line_for_sunwell_keeps_to_its_schema() {
     let folder = tempfile::tempdir().unwrap();
     let at = DateTime::from_timestamp(1_768_000_000, 0).unwrap();
-    let mut all = told(&[]);
-    for (number, category) in (100..).zip(Category::ALL) {
-        let learned = Learning::new(format!("Of {}", category.name()), *category, at);
-        all.push(telling(learned.record(), number));
+    let mut all = sample_records(&[]);
+    for (number, category) in (100..).zip(LearningCategory::ALL) {
+        let learned = SunwellLearning::new(format!("Of {}", category.name()), *category, at);
+        all.push(outgoing(learned.to_record(), number));
     }
-    sunwell(folder.path(), &all[..], false).unwrap();
+    rebuild_sunwell(folder.path(), &all[..], false).unwrap();
     let memory = folder.path().join(".sunwell/memory");
     let mut counts = Vec::new();
     for ((_, schema), file) in SCHEMAS.iter().zip(["learnings", "decisions", "failures"]) {
@@ -195,7 +217,7 @@ fn aliases_of_tags_are_relations_of_the_database() {
     let aliases = [("js", "javascript"), ("rs", "rust")];
     let aliases = aliases.map(|(from, to)| (from.to_owned(), to.to_owned()));
     let aliases = BTreeMap::from(aliases);
-    let mut records = told(&[]);
+    let mut records = sample_records(&[]);
     let rows = [
         ("rs", "alias_of", "rust"),
         ("django", "child_of", "python"),
@@ -208,14 +230,14 @@ fn aliases_of_tags_are_relations_of_the_database() {
             to_tag: to.to_owned(),
             relation: relation.to_owned(),
         };
-        records.push(telling(relation.record(), number));
+        records.push(outgoing(relation.to_record(), number));
     }
-    let all = Outgoing {
+    let all = ExportInput {
         records: &records,
         aliases: &aliases,
     };
     let kind = ProjectionKind::AiLessons;
-    rebuild(kind, &place, &home(folder.path()), all, false).unwrap();
+    update_projection(kind, &place, &home_of(folder.path()), all, false).unwrap();
     let database = rusqlite::Connection::open(&place).unwrap();
     let query = "SELECT from_tag, relation, to_tag FROM tag_relations ORDER BY rowid";
     let mut query = database.prepare(query).unwrap();
@@ -227,7 +249,7 @@ fn aliases_of_tags_are_relations_of_the_database() {
     let expected: Vec<(String, String, String)> = expected.collect();
     assert_eq!(
         told, expected,
-        "what is stored and configured stands there once"
+        "a relation that is both stored and configured is written once"
     );
     drop(query);
     // The database itself keeps tags, contexts, edges and vectors to lessons that are there.
@@ -245,16 +267,16 @@ fn aliases_of_tags_are_relations_of_the_database() {
     let orphan = database.execute("INSERT INTO lesson_tags VALUES('nobody', 'x')", []);
     assert!(orphan.unwrap_err().to_string().contains("FOREIGN KEY"));
     drop(database);
-    assert!(differs(kind, folder.path(), &place, all).is_empty());
-    assert!(!differs(kind, folder.path(), &place, records[..].into()).is_empty());
+    assert!(list_differences(kind, folder.path(), &place, all).is_empty());
+    assert!(!list_differences(kind, folder.path(), &place, records[..].into()).is_empty());
 }
 
 #[test]
 fn the_database_has_its_reference_tables_vectors_and_both_sides_of_a_context() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("knowledge.db");
-    let (kind, all) = (ProjectionKind::AiLessons, told(&[]));
-    rebuild(kind, &place, &home(folder.path()), all[..].into(), false).unwrap();
+    let (kind, all) = (ProjectionKind::AiLessons, sample_records(&[]));
+    update_projection(kind, &place, &home_of(folder.path()), all[..].into(), false).unwrap();
     let database = rusqlite::Connection::open(&place).unwrap();
     let one = |query: &str| -> String { database.query_row(query, [], |row| row.get(0)).unwrap() };
     assert_eq!(one("SELECT count(*) || '' FROM lessons"), "1");
@@ -286,7 +308,7 @@ fn the_database_has_its_reference_tables_vectors_and_both_sides_of_a_context() {
 fn each_goal_has_a_file_of_what_is_done_and_what_is_left() {
     let at = DateTime::from_timestamp(1_768_000_000, 0).unwrap();
     let task = |id: &str, said: &str| {
-        Learning::of_task(id, said, Some("Build a forum".to_owned()), at).record()
+        SunwellLearning::from_task(id, said, Some("Build a forum".to_owned()), at).to_record()
     };
     let mut plan = NewRecord::new("Plan", MemorySource::ConductorPlan, MemoryKind::Strategy);
     plan.details = Some(json!({"type": "plan", "plan": {
@@ -296,7 +318,8 @@ fn each_goal_has_a_file_of_what_is_done_and_what_is_left() {
             {"id": "t3", "description": "Write tests"}],
         "artifacts": ["models.py"],
     }}));
-    let mut secret = Learning::of_task("s", "Buy a gift", Some("Surprise".to_owned()), at).record();
+    let mut secret =
+        SunwellLearning::from_task("s", "Buy a gift", Some("Surprise".to_owned()), at).to_record();
     secret.tags = vec!["sensitive".to_owned()];
     let records = [
         plan,
@@ -304,9 +327,12 @@ fn each_goal_has_a_file_of_what_is_done_and_what_is_left() {
         task("t2", "Routes"),
         secret,
     ];
-    let told: Vec<Telling> = (1..).zip(records).map(|(n, new)| telling(new, n)).collect();
+    let told: Vec<OutgoingRecord> = (1..)
+        .zip(records)
+        .map(|(n, new)| outgoing(new, n))
+        .collect();
     let folder = tempfile::tempdir().unwrap();
-    // What Sunwell keeps beside it is nobody's to touch (S5, S7).
+    // Sunwell's other files in that folder are never touched.
     let others = [
         "plans/a.json",
         "sessions/s.json",
@@ -318,7 +344,7 @@ fn each_goal_has_a_file_of_what_is_done_and_what_is_left() {
         fs_err::create_dir_all(path.parent().unwrap()).unwrap();
         fs_err::write(path, name).unwrap();
     }
-    sunwell(folder.path(), &told[..], false).unwrap();
+    rebuild_sunwell(folder.path(), &told[..], false).unwrap();
     let artifacts = folder.path().join(".sunwell/memory/artifacts");
     let files: Vec<_> = fs_err::read_dir(&artifacts)
         .unwrap()
@@ -344,7 +370,7 @@ fn each_goal_has_a_file_of_what_is_done_and_what_is_left() {
         assert_eq!(fs_err::read_to_string(path).unwrap(), name);
     }
     // A goal that nothing names any more has no file.
-    let again = sunwell(folder.path(), &told[3..], false).unwrap();
+    let again = rebuild_sunwell(folder.path(), &told[3..], false).unwrap();
     assert_eq!(
         (again.removed, artifacts.join(file.file_name()).exists()),
         (1, false)
@@ -353,22 +379,22 @@ fn each_goal_has_a_file_of_what_is_done_and_what_is_left() {
     assert_eq!(moved, crate::import::ImportKind::Sunwell);
 }
 
-/// The same with one more learning.
-fn told_more() -> Vec<Telling> {
+/// Returns the records of [`sample_records`] and one more learning.
+fn more_records() -> Vec<OutgoingRecord> {
     let at = DateTime::from_timestamp(1_768_000_000, 0).unwrap();
-    let mut more = told(&[]);
-    let learned = Learning::new("User has phone", Category::Type, at).record();
-    more.push(telling(learned, 99));
+    let mut more = sample_records(&[]);
+    let learned = SunwellLearning::new("User has phone", LearningCategory::Type, at).to_record();
+    more.push(outgoing(learned, 99));
     more
 }
 
-/// What stands in a folder and below it, with what each file says.
-fn standing(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+/// Returns the files below a folder, with the content of each.
+fn read_files_below(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     for entry in fs_err::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            found.extend(standing(&path));
+            found.extend(read_files_below(&path));
         } else {
             found.insert(path.clone(), fs_err::read(path).unwrap());
         }
@@ -391,10 +417,10 @@ fn what_a_repository_brings_with_it_removes_and_replaces_nothing() {
         let sidecar = json!({"projection": "sunwell", "files": names});
         fs_err::write(place.join(".reprise"), sidecar.to_string()).unwrap();
     }
-    sunwell(folder.path(), &told(&[]), false).unwrap();
-    noted(folder.path(), &told(&[]), false).unwrap();
-    sunwell(folder.path(), &told_more(), false).unwrap();
-    noted(folder.path(), &told(&["More"]), false).unwrap();
+    rebuild_sunwell(folder.path(), &sample_records(&[]), false).unwrap();
+    rebuild_notes(folder.path(), &sample_records(&[]), false).unwrap();
+    rebuild_sunwell(folder.path(), &more_records(), false).unwrap();
+    rebuild_notes(folder.path(), &sample_records(&["More"]), false).unwrap();
     assert_eq!(fs_err::read_to_string(&key).unwrap(), "the only copy");
     for place in [memory, notes] {
         assert!(place.join("kept.md").exists());
@@ -405,9 +431,9 @@ fn what_a_repository_brings_with_it_removes_and_replaces_nothing() {
 fn what_somebody_changed_is_left_until_it_is_adopted_and_the_rest_goes_on() {
     let folder = tempfile::tempdir().unwrap();
     let decisions = folder.path().join(".sunwell/memory/decisions.jsonl");
-    sunwell(folder.path(), &told(&[]), false).unwrap();
+    rebuild_sunwell(folder.path(), &sample_records(&[]), false).unwrap();
     fs_err::write(&decisions, "{}\n").unwrap();
-    let error = sunwell(folder.path(), &told_more(), false).unwrap_err();
+    let error = rebuild_sunwell(folder.path(), &more_records(), false).unwrap_err();
     assert!(
         matches!(error, ExportError::Changed { more: 0, .. }),
         "{error}"
@@ -416,38 +442,47 @@ fn what_somebody_changed_is_left_until_it_is_adopted_and_the_rest_goes_on() {
     let learnings = decisions.with_file_name("learnings.jsonl");
     let learned = || fs_err::read_to_string(&learnings).unwrap().lines().count();
     assert_eq!(learned(), 4, "the others are up to date");
-    let again = sunwell(folder.path(), &told(&[]), false);
+    let again = rebuild_sunwell(folder.path(), &sample_records(&[]), false);
     assert!(again.is_err() && learned() == 3);
-    sunwell(folder.path(), &told(&[]), true).unwrap();
+    rebuild_sunwell(folder.path(), &sample_records(&[]), true).unwrap();
     assert_eq!(
         fs_err::read_to_string(&decisions).unwrap().lines().count(),
         1
     );
     assert_eq!(
-        sunwell(folder.path(), &told(&[]), false).unwrap().written,
+        rebuild_sunwell(folder.path(), &sample_records(&[]), false)
+            .unwrap()
+            .written,
         0
     );
 
     // A note of what is gone that somebody has written in is theirs.
-    noted(folder.path(), &told(&["Gone"]), false).unwrap();
-    let notes = standing(&folder.path().join("notes")).into_keys();
+    rebuild_notes(folder.path(), &sample_records(&["Gone"]), false).unwrap();
+    let notes = read_files_below(&folder.path().join("notes")).into_keys();
     let gone: Vec<PathBuf> = notes
         .filter(|note| note.to_string_lossy().contains("gone-"))
         .collect();
     fs_err::write(&gone[0], "mine now").unwrap();
-    assert_eq!(noted(folder.path(), &told(&[]), false).unwrap().removed, 0);
+    assert_eq!(
+        rebuild_notes(folder.path(), &sample_records(&[]), false)
+            .unwrap()
+            .removed,
+        0
+    );
     assert_eq!(fs_err::read_to_string(&gone[0]).unwrap(), "mine now");
 }
 
 #[test]
 fn files_that_say_what_would_be_written_are_known_again() {
     let folder = tempfile::tempdir().unwrap();
-    sunwell(folder.path(), &told(&[]), false).unwrap();
-    fs_err::remove_dir_all(home(folder.path())).unwrap();
-    let again = sunwell(folder.path(), &told(&[]), false).unwrap();
+    rebuild_sunwell(folder.path(), &sample_records(&[]), false).unwrap();
+    fs_err::remove_dir_all(home_of(folder.path())).unwrap();
+    let again = rebuild_sunwell(folder.path(), &sample_records(&[]), false).unwrap();
     assert_eq!((again.written, again.unchanged), (0, 4));
     assert_eq!(
-        sunwell(folder.path(), &told_more(), false).unwrap().written,
+        rebuild_sunwell(folder.path(), &more_records(), false)
+            .unwrap()
+            .written,
         2
     );
 }
@@ -456,7 +491,7 @@ fn files_that_say_what_would_be_written_are_known_again() {
 fn a_link_or_a_pipe_in_the_place_of_a_file_or_folder_is_said_and_nothing_is_written_through_it() {
     let victim = tempfile::tempdir().unwrap();
     fs_err::write(victim.path().join("file"), "theirs").unwrap();
-    let before = standing(victim.path());
+    let before = read_files_below(victim.path());
     let links = [
         victim.path().to_owned(),
         victim.path().join("file"),
@@ -464,11 +499,20 @@ fn a_link_or_a_pipe_in_the_place_of_a_file_or_folder_is_said_and_nothing_is_writ
     ];
     for kind in ProjectionKind::ALL {
         let folder = tempfile::tempdir().unwrap();
-        let place = home(folder.path()).join("projections").join(kind.place());
-        let all = told(&[]);
-        rebuild(*kind, &place, &home(folder.path()), all[..].into(), false).unwrap();
-        let mut files: Vec<PathBuf> = standing(folder.path()).into_keys().collect();
-        files.push(kind.root(&place));
+        let place = home_of(folder.path())
+            .join("projections")
+            .join(kind.default_name());
+        let all = sample_records(&[]);
+        update_projection(
+            *kind,
+            &place,
+            &home_of(folder.path()),
+            all[..].into(),
+            false,
+        )
+        .unwrap();
+        let mut files: Vec<PathBuf> = read_files_below(folder.path()).into_keys().collect();
+        files.push(kind.files_folder(&place));
         files.push(place.parent().unwrap().to_owned());
         files.dedup();
         for file in files
@@ -479,18 +523,30 @@ fn a_link_or_a_pipe_in_the_place_of_a_file_or_folder_is_said_and_nothing_is_writ
             fs_err::rename(file, &aside).unwrap();
             for link in &links {
                 std::os::unix::fs::symlink(link, file).unwrap();
-                let more = told(&["More"]);
-                let written = rebuild(*kind, &place, &home(folder.path()), more[..].into(), false);
+                let more = sample_records(&["More"]);
+                let written = update_projection(
+                    *kind,
+                    &place,
+                    &home_of(folder.path()),
+                    more[..].into(),
+                    false,
+                );
                 let error = written.unwrap_err().to_string();
                 assert!(
                     error.contains(file.to_str().unwrap()),
                     "{}: {error}",
                     file.display()
                 );
-                let told = compare(*kind, &place, &home(folder.path()), more[..].into());
+                let told =
+                    compare_projection(*kind, &place, &home_of(folder.path()), more[..].into());
                 let told = told.map_or_else(|error| error.to_string(), |told| told.join("\n"));
                 assert!(told.contains("link"), "{}: {told}", file.display());
-                assert_eq!(standing(victim.path()), before, "{}", file.display());
+                assert_eq!(
+                    read_files_below(victim.path()),
+                    before,
+                    "{}",
+                    file.display()
+                );
                 fs_err::remove_file(file).unwrap();
             }
             fs_err::rename(&aside, file).unwrap();
@@ -504,21 +560,21 @@ fn a_folder_that_became_a_link_is_not_written_to_until_that_is_said() {
     for kind in ProjectionKind::ALL {
         let folder = tempfile::tempdir().unwrap();
         let project = folder.path().join("project");
-        let place = project.join("docs").join(kind.place());
+        let place = project.join("docs").join(kind.default_name());
         let write = |more: &[&str], adopt| {
-            let all = told(more);
-            let home = home(folder.path());
-            rebuild(*kind, &place, &home, all[..].into(), adopt)
+            let all = sample_records(more);
+            let home = home_of(folder.path());
+            update_projection(*kind, &place, &home, all[..].into(), adopt)
         };
         write(&[], false).unwrap();
         fs_err::rename(project.join("docs"), folder.path().join("aside")).unwrap();
         std::os::unix::fs::symlink(victim.path(), project.join("docs")).unwrap();
-        let before = standing(victim.path());
+        let before = read_files_below(victim.path());
         let error = write(&["More"], false).unwrap_err().to_string();
         assert!(error.contains("leads elsewhere"), "{kind}: {error}");
-        let said = hindrance(*kind, &place, &home(folder.path()));
+        let said = find_write_obstacle(*kind, &place, &home_of(folder.path()));
         assert!(said.is_some_and(|said| said.contains("leads elsewhere")));
-        assert_eq!(standing(victim.path()), before, "{kind}");
+        assert_eq!(read_files_below(victim.path()), before, "{kind}");
         write(&["More"], true).unwrap();
         write(&["More", "And more"], false).unwrap();
     }

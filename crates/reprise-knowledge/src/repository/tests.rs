@@ -4,9 +4,9 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use super::*;
-use crate::record_for_tests::kept;
+use crate::record_for_tests::record_from_new;
 
-fn clean(text: &str) -> (String, Vec<String>) {
+fn clean_secret(text: &str) -> (String, Vec<String>) {
     let is_there = text.contains("hunter2");
     let rules = is_there
         .then(|| "password".to_owned())
@@ -15,26 +15,26 @@ fn clean(text: &str) -> (String, Vec<String>) {
     (text.replace("hunter2", "[redacted:password]"), rules)
 }
 
-fn clone() -> (tempfile::TempDir, PathBuf) {
+fn make_checkout() -> (tempfile::TempDir, PathBuf) {
     let root = tempfile::tempdir().unwrap();
-    let folder = root.path().join(SHARED);
+    let folder = root.path().join(SHARED_FOLDER);
     fs::create_dir_all(&folder).unwrap();
     (root, folder)
 }
 
-fn read(root: &Path) -> Shared {
-    read_shared(root, "github.com/acme/api", &clean).unwrap()
+fn read_lessons(root: &Path) -> SharedLessons {
+    read_shared_lessons(root, "github.com/acme/api", &clean_secret).unwrap()
 }
 
 #[test]
 fn a_lesson_says_its_title_text_and_plain_tags_and_nothing_else_of_its_head() {
-    let (root, folder) = clone();
+    let (root, folder) = make_checkout();
     let note = "---\ntype: Lesson\ntitle: Deploy day\ntags: [Ops, 'project:evil', sensitive]\n\
         confidence: 1.0\nreprise: {id: x, quality_score: 1}\n---\nDeploy on Thursdays.\n";
     fs::write(folder.join("deploy.md"), note).unwrap();
     fs::write(folder.join("index.md"), "# List\n").unwrap();
     fs::write(folder.join("empty.md"), "---\ntitle: x\n---\n").unwrap();
-    let shared = read(root.path());
+    let shared = read_lessons(root.path());
     let [lesson] = shared.lessons.as_slice() else {
         panic!("one lesson: {shared:?}");
     };
@@ -48,14 +48,14 @@ fn a_lesson_says_its_title_text_and_plain_tags_and_nothing_else_of_its_head() {
     assert!(shared.problems[0].contains("empty.md"), "{shared:?}");
     // The same file has the same name, another text another one.
     let before = lesson.external_ids.clone();
-    assert_eq!(read(root.path()).lessons[0].external_ids, before);
+    assert_eq!(read_lessons(root.path()).lessons[0].external_ids, before);
     fs::write(folder.join("deploy.md"), "Deploy on Mondays.").unwrap();
-    assert_ne!(read(root.path()).lessons[0].external_ids, before);
+    assert_ne!(read_lessons(root.path()).lessons[0].external_ids, before);
 }
 
 #[test]
 fn what_a_clone_may_hold_is_bounded_and_told() {
-    let (root, folder) = clone();
+    let (root, folder) = make_checkout();
     let outside = root.path().join("secret.md");
     fs::write(&outside, "not of the repository").unwrap();
     symlink(&outside, folder.join("link.md")).unwrap();
@@ -71,7 +71,7 @@ fn what_a_clone_may_hold_is_bounded_and_told() {
         "The password\nis hunter2\nand stays.\n",
     )
     .unwrap();
-    let shared = read(root.path());
+    let shared = read_lessons(root.path());
     let texts: Vec<&str> = shared.lessons.iter().map(|one| one.text.as_str()).collect();
     assert!(texts.contains(&"The password\nand stays."), "{texts:?}");
     assert!(
@@ -91,16 +91,16 @@ fn what_a_clone_may_hold_is_bounded_and_told() {
     assert!(!format!("{shared:?}").contains("hunter2"));
 
     // The folder itself may lead elsewhere.
-    let (elsewhere, _) = clone();
+    let (elsewhere, _) = make_checkout();
     let other = tempfile::tempdir().unwrap();
     symlink(
         elsewhere.path().join(".reprise"),
         other.path().join(".reprise"),
     )
     .unwrap();
-    assert!(shared_state(other.path()).is_err());
+    assert!(read_shared_state(other.path()).is_err());
     assert!(
-        shared_state(&root.path().join("nowhere"))
+        read_shared_state(&root.path().join("nowhere"))
             .unwrap()
             .is_empty()
     );
@@ -112,28 +112,31 @@ fn a_record_is_shared_once_and_never_over_what_somebody_changed() {
     let record = |text: &str, tag: &str| {
         let mut new = NewRecord::new(text, MemorySource::UserInput, MemoryKind::Finding);
         new.tags = vec!["ops".to_owned(), "project:shop".to_owned(), tag.to_owned()];
-        kept(new, 1)
+        record_from_new(new, 1)
     };
     let deploy = record("Deploy on Thursdays.", "ci");
-    let path = share(root.path(), &deploy, &clean).unwrap();
+    let path = write_shared_lesson(root.path(), &deploy, &clean_secret).unwrap();
     assert_eq!(path, Path::new(".reprise/shared/deploy-on-thursdays.md"));
-    assert_eq!(share(root.path(), &deploy, &clean).unwrap(), path);
+    assert_eq!(
+        write_shared_lesson(root.path(), &deploy, &clean_secret).unwrap(),
+        path
+    );
     let written = fs::read_to_string(root.path().join(&path)).unwrap();
     assert!(!written.contains(&deploy.id.to_string()) && !written.contains("project:"));
-    let shared = read(root.path());
+    let shared = read_lessons(root.path());
     assert_eq!(shared.lessons[0].text, "Deploy on Thursdays.");
     assert_eq!(
         shared.lessons[0].tags,
         ["ops", "ci", "project:github.com/acme/api"]
     );
     fs::write(root.path().join(&path), "Deploy never.").unwrap();
-    let refused = share(root.path(), &deploy, &clean).unwrap_err();
+    let refused = write_shared_lesson(root.path(), &deploy, &clean_secret).unwrap_err();
     assert!(refused.to_string().contains("stays as it is"), "{refused}");
     for (record, word) in [
         (record("It is hunter2.", "ci"), "password"),
         (record("Between us.", "sensitive"), "sensitive"),
     ] {
-        let refused = share(root.path(), &record, &clean).unwrap_err();
+        let refused = write_shared_lesson(root.path(), &record, &clean_secret).unwrap_err();
         assert!(refused.to_string().contains(word), "{refused}");
     }
 }

@@ -1,137 +1,134 @@
-//! Flags and symbols of the code: those that it had on a day and has no more.
+//! Finds flags and symbols that the code had on a day and no longer has.
 
 use chrono::{NaiveDate, NaiveTime};
-use git2::{Commit, ObjectType, Oid, Repository};
 
-/// Files that changed since a day, and files of the whole tree, that are read.
+use super::LINE_OF_HEAD;
+use crate::git_repository::GitObjects;
+
+/// Most files that changed since a day, beyond which nothing is reported.
 const CHANGED_MAX: usize = 300;
 const FILES_MAX: usize = 3_000;
 const FOLDERS_MAX: usize = 3_000;
-/// Bytes of a file that is read: a longer one is no code. Bytes of all of them.
+/// Longest file that is read, in bytes; a longer one is no code.
 const FILE_BYTES_MAX: usize = 1024 * 1024;
 const ALL_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// The files that changed since a day, as they were and as they are.
+/// Texts of the files that changed since a day, before and after.
 #[derive(Debug)]
-pub(super) struct Changed {
+pub(super) struct ChangedFiles {
     before: String,
     after: String,
 }
 
-impl Changed {
-    /// Against the newest commit of `line` up to the end of that day; `None` where nothing has
-    /// changed, or too much.
-    pub(super) fn since<'r>(
-        repository: &'r Repository,
-        line: impl Iterator<Item = Commit<'r>>,
+impl ChangedFiles {
+    /// Compares HEAD with the newest commit of its history up to the end of that day; `None` if
+    /// nothing has changed, or too much.
+    pub(super) fn since(
+        objects: &mut GitObjects,
         day: NaiveDate,
         is_late: &dyn Fn() -> bool,
     ) -> Option<Self> {
-        let end = day.succ_opt()?.and_time(NaiveTime::MIN).and_utc();
-        let mut line = line.peekable();
-        let head = line.peek()?.tree().ok()?;
-        let base = line.find(|commit| commit.time().seconds() < end.timestamp())?;
-        let base = base.tree().ok()?;
-        if base.id() == head.id() {
+        let end = day
+            .succ_opt()?
+            .and_time(NaiveTime::MIN)
+            .and_utc()
+            .timestamp();
+        let log = objects.repository.log(&LINE_OF_HEAD).ok()?;
+        let mut line = log.take_while(|_| !is_late()).peekable();
+        let head = line.peek()?.tree.clone();
+        let base = line.find(|commit| commit.committed_at < end)?.tree;
+        if base == head {
             return None;
         }
-        let diff = repository.diff_tree_to_tree(Some(&base), Some(&head), None);
-        let diff = diff.ok()?;
-        if diff.deltas().count() > CHANGED_MAX {
+        let changes = objects.list_changes(Some(base), Some(head))?;
+        if changes.len() > CHANGED_MAX {
             return None;
         }
-        let mut read = Read::new(repository);
+        let mut read = BoundedReader::new(objects);
         let (mut before, mut after) = (String::new(), String::new());
-        for delta in diff.deltas() {
-            for (file, text) in [
-                (delta.old_file(), &mut before),
-                (delta.new_file(), &mut after),
-            ] {
+        for change in changes {
+            for (file, text) in [(change.before, &mut before), (change.after, &mut after)] {
                 if is_late() {
                     return None;
                 }
-                text.push_str(&read.file(file.id())?);
+                if let Some(file) = file {
+                    text.push_str(&read.read_text(&file)?);
+                }
                 text.push('\n');
             }
         }
         Some(Self { before, after })
     }
 
-    /// Whether it stood in what has changed and does not stand there any more.
-    pub(super) fn lost(&self, word: &str) -> bool {
-        holds(&self.before, word) && !holds(&self.after, word)
+    /// Whether the changed files had a word and no longer have it.
+    pub(super) fn has_lost(&self, word: &str) -> bool {
+        contains_word(&self.before, word) && !contains_word(&self.after, word)
     }
 }
 
-/// Whether no file of HEAD holds a word; `None` where that is not known.
+/// Whether no file of HEAD contains a word; `None` if a limit was reached.
 pub(super) fn is_nowhere(
-    repository: &Repository,
+    objects: &mut GitObjects,
     word: &str,
     is_late: &dyn Fn() -> bool,
 ) -> Option<bool> {
-    let tree = repository.head().and_then(|head| head.peel_to_tree());
-    let mut read = Read::new(repository);
-    // Not by calls within calls: a repository may nest its folders as deep as it likes.
-    let (mut folders, mut looked) = (vec![tree.ok()?.id()], 0);
+    let tree = objects.find("HEAD^{tree}")?.ok()?.id;
+    let mut read = BoundedReader::new(objects);
+    // Not recursive: a repository may nest its folders as deep as it likes.
+    let (mut folders, mut looked) = (vec![tree], 0);
     while let Some(folder) = folders.pop() {
         looked += 1;
         if looked > FOLDERS_MAX {
             return None;
         }
-        for entry in &repository.find_tree(folder).ok()? {
+        for entry in read.objects.read_tree(&folder)?.iter() {
             if is_late() {
                 return None;
             }
-            match entry.kind() {
-                Some(ObjectType::Blob) if holds(&read.file(entry.id())?, word) => {
-                    return Some(false);
-                }
-                Some(ObjectType::Tree) => folders.push(entry.id()),
-                _ => {}
+            if entry.is_folder() {
+                folders.push(entry.id.clone());
+            } else if entry.is_file() && contains_word(&read.read_text(&entry.id)?, word) {
+                return Some(false);
             }
         }
     }
     Some(true)
 }
 
-/// Reads files of a repository within bounds.
-struct Read<'r> {
-    repository: &'r Repository,
+/// Reads files of a repository within limits.
+struct BoundedReader<'a> {
+    objects: &'a mut GitObjects,
     files: usize,
     bytes: usize,
 }
 
-impl<'r> Read<'r> {
-    fn new(repository: &'r Repository) -> Self {
+impl<'a> BoundedReader<'a> {
+    fn new(objects: &'a mut GitObjects) -> Self {
         Self {
-            repository,
+            objects,
             files: 0,
             bytes: 0,
         }
     }
 
-    /// A file's text, empty for none and for what is no code; `None` where a bound is reached.
-    fn file(&mut self, id: Oid) -> Option<String> {
-        if id.is_zero() {
-            return Some(String::new());
-        }
-        let objects = self.repository.odb().ok()?;
-        let (bytes, kind) = objects.read_header(id).ok()?;
-        if kind != ObjectType::Blob || bytes > FILE_BYTES_MAX {
+    /// Returns a file's text, empty for no code; `None` if a limit is reached.
+    fn read_text(&mut self, id: &str) -> Option<String> {
+        let head = self.objects.find(id)?.ok()?;
+        if head.bytes > FILE_BYTES_MAX {
             return Some(String::new());
         }
         self.files += 1;
-        self.bytes += bytes;
+        self.bytes += head.bytes;
         if self.files > FILES_MAX || self.bytes > ALL_BYTES_MAX {
             return None;
         }
-        let read = objects.read(id).ok()?;
-        Some(String::from_utf8_lossy(read.data()).into_owned())
+        let bytes = self.objects.read(id, "blob", FILE_BYTES_MAX)?;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 }
 
-/// Whether a text holds a word that goes on neither before nor after.
-fn holds(text: &str, word: &str) -> bool {
+/// Whether a text contains a whole word.
+fn contains_word(text: &str, word: &str) -> bool {
     let inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
     text.match_indices(word).any(|(at, _)| {
         let before = text[..at].chars().next_back();

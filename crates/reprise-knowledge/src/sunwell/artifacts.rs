@@ -1,68 +1,81 @@
-//! How far each goal has come, by its plan and the tasks that were finished on the way to it:
-//! `artifacts/{goal_hash}.json` (S6), and the tasks of Studio's views.
+//! The progress of each goal, from its plan and its finished tasks: `artifacts/{goal_hash}.json`,
+//! and the tasks of Studio's views.
 
-use super::{Category, Learning, SunwellMemory, said};
+use super::{LearningCategory, SunwellLearning, SunwellMemory, text_field};
 use crate::prelude::*;
 
-/// The finished tasks of one goal, and its plan.
+/// The finished tasks of a goal, and its plan.
 #[derive(Debug, Default)]
-pub(super) struct Progress<'a> {
-    done: Vec<&'a Learning>,
+pub(super) struct GoalProgress<'a> {
+    done: Vec<&'a SunwellLearning>,
     plan: Option<&'a Map<String, Value>>,
 }
 
 impl SunwellMemory {
-    /// A file for each goal that a finished task or a plan names, by its name.
-    pub(crate) fn artifacts(&self) -> BTreeMap<String, Value> {
-        let planned = self.plans.iter().filter_map(|plan| said(plan, "goal"));
-        let done = self.finished().filter_map(|one| one.goal.clone());
+    /// Renders a file for each goal that a finished task or a plan names, by file name.
+    pub(crate) fn render_artifacts(&self) -> BTreeMap<String, Value> {
+        let planned = self
+            .plans
+            .iter()
+            .filter_map(|plan| text_field(plan, "goal"));
+        let done = self
+            .list_task_completions()
+            .filter_map(|one| one.goal.clone());
         let goals: BTreeSet<String> = planned.chain(done).collect();
         let files = goals.into_iter().map(|name| {
-            // A plan of elsewhere may call itself anything; a file's name is made here.
+            // A plan from elsewhere may have any name; the file's name is computed here.
             let hash = hex_id(&[&name]);
-            let mut progress = self.progress(Some(&name));
+            let mut progress = self.goal_progress(Some(&name));
             progress.done.retain(|one| one.goal.as_ref() == Some(&name));
-            (format!("{hash}.json"), progress.file(&name, &hash))
+            (format!("{hash}.json"), progress.render_file(&name, &hash))
         });
         files.collect()
     }
 
-    fn finished(&self) -> impl Iterator<Item = &Learning> {
+    fn list_task_completions(&self) -> impl Iterator<Item = &SunwellLearning> {
         let all = self.learnings.iter();
-        all.filter(|one| one.category == Category::TaskCompletion)
+        all.filter(|one| one.category == LearningCategory::TaskCompletion)
     }
 
-    /// The goal that the newest plan or finished task names.
+    /// Returns the goal of the newest plan, or else of the newest finished task.
     pub(super) fn last_goal(&self) -> Option<String> {
-        let planned = self.plans.iter().rev().find_map(|plan| said(plan, "goal"));
-        planned.or_else(|| self.finished().filter_map(|one| one.goal.clone()).last())
+        let planned = self
+            .plans
+            .iter()
+            .rev()
+            .find_map(|plan| text_field(plan, "goal"));
+        planned.or_else(|| {
+            self.list_task_completions()
+                .filter_map(|one| one.goal.clone())
+                .last()
+        })
     }
 
-    /// How far a goal has come; all that was finished where none is named.
-    pub(super) fn progress(&self, goal: Option<&str>) -> Progress<'_> {
-        let of_goal = |one: &&Learning| {
+    /// Returns the progress of a goal, or all finished tasks without one.
+    pub(super) fn goal_progress(&self, goal: Option<&str>) -> GoalProgress<'_> {
+        let of_goal = |one: &&SunwellLearning| {
             let own = one.goal.as_deref();
             goal.is_none() || own.is_none() || own == goal
         };
         let planned = |plan: &&Map<String, Value>| plan.get("goal").and_then(Value::as_str) == goal;
-        Progress {
-            done: self.finished().filter(of_goal).collect(),
+        GoalProgress {
+            done: self.list_task_completions().filter(of_goal).collect(),
             plan: self.plans.iter().rev().find(planned),
         }
     }
 }
 
-impl Progress<'_> {
-    fn planned(&self) -> impl Iterator<Item = &Value> {
+impl GoalProgress<'_> {
+    fn planned_tasks(&self) -> impl Iterator<Item = &Value> {
         let tasks = self.plan.and_then(|plan| plan.get("tasks")?.as_array());
         tasks.into_iter().flatten()
     }
 
-    fn is_done(&self, task: &Value) -> bool {
+    fn is_task_done(&self, task: &Value) -> bool {
         let part = |name: &str| task.get(name).and_then(Value::as_str);
-        let named = name_of(task);
-        let was_finished = |one: &&Learning| {
-            named == Some(task_of(one))
+        let named = task_name(task);
+        let was_finished = |one: &&SunwellLearning| {
+            named == Some(completed_task_name(one))
                 || one
                     .source
                     .as_deref()
@@ -72,18 +85,19 @@ impl Progress<'_> {
             || self.done.iter().any(was_finished)
     }
 
-    /// What is done, as the tasks that were finished and the plan tell it.
-    pub(super) fn completed(&self) -> Vec<String> {
+    /// Lists the finished tasks, from the learnings and from the plan.
+    pub(super) fn list_completed(&self) -> Vec<String> {
         let mut completed: Vec<String> = self
             .done
             .iter()
-            .map(|one| task_of(one).to_owned())
+            .map(|one| completed_task_name(one).to_owned())
             .collect();
         let sources = self.done.iter().filter_map(|one| one.source.as_deref());
         let sources: BTreeSet<&str> = sources.collect();
-        let told = self.planned().filter(|task| self.is_done(task));
-        let told = told.filter(|task| !task["id"].as_str().is_some_and(|id| sources.contains(id)));
-        for name in told.filter_map(name_of) {
+        let from_plan = self.planned_tasks().filter(|task| self.is_task_done(task));
+        let from_plan =
+            from_plan.filter(|task| !task["id"].as_str().is_some_and(|id| sources.contains(id)));
+        for name in from_plan.filter_map(task_name) {
             if !completed.iter().any(|one| one == name) {
                 completed.push(name.to_owned());
             }
@@ -91,17 +105,17 @@ impl Progress<'_> {
         completed
     }
 
-    /// What the plan names and nobody has finished.
-    pub(super) fn pending(&self) -> Vec<String> {
-        let left = self.planned().filter(|task| !self.is_done(task));
-        left.filter_map(name_of).map(str::to_owned).collect()
+    /// Lists the tasks of the plan that are not finished.
+    pub(super) fn list_pending(&self) -> Vec<String> {
+        let pending = self.planned_tasks().filter(|task| !self.is_task_done(task));
+        pending.filter_map(task_name).map(str::to_owned).collect()
     }
 
-    fn file(&self, name: &str, hash: &str) -> Value {
+    fn render_file(&self, name: &str, hash: &str) -> Value {
         let completed = self.done.iter().map(|one| {
             json!({
                 "id": one.id,
-                "description": task_of(one),
+                "description": completed_task_name(one),
                 "task_id": one.source,
                 "completed_at": one.created_at,
             })
@@ -111,21 +125,21 @@ impl Progress<'_> {
             "goal": name,
             "goal_hash": hash,
             "completed": completed.collect::<Vec<_>>(),
-            "pending": self.planned().filter(|task| !self.is_done(task)).collect::<Vec<_>>(),
+            "pending": self.planned_tasks().filter(|task| !self.is_task_done(task)).collect::<Vec<_>>(),
             "artifacts": artifacts.unwrap_or_else(|| json!([])),
         })
     }
 }
 
-/// What a task of a plan is called.
-fn name_of(task: &Value) -> Option<&str> {
+/// Returns the description of a task of a plan, or else its id.
+fn task_name(task: &Value) -> Option<&str> {
     let part = |name: &str| task.get(name).and_then(Value::as_str);
     task.as_str()
         .or_else(|| part("description"))
         .or_else(|| part("id"))
 }
 
-fn task_of(learning: &Learning) -> &str {
+fn completed_task_name(learning: &SunwellLearning) -> &str {
     let fact = learning.fact.as_str();
     fact.strip_prefix("Completed: ").unwrap_or(fact)
 }

@@ -1,14 +1,14 @@
-//! What a session taught, taken out of its own words (S58).
+//! Extracts learnings from the words of a session.
 
 use reprise_types::RecordType;
 
-use super::{Category, Learning};
+use super::{LearningCategory, SunwellLearning};
 use crate::prelude::*;
 
-/// Words that begin what is worth keeping of a text, with the category that they speak of.
-const CUES: [(Category, &[&str]); 5] = [
+/// Words that begin a sentence worth keeping, with the category of that sentence.
+const CUES: [(LearningCategory, &[&str]); 5] = [
     (
-        Category::Decision,
+        LearningCategory::Decision,
         &[
             "we decided",
             "decided to",
@@ -20,7 +20,7 @@ const CUES: [(Category, &[&str]); 5] = [
         ],
     ),
     (
-        Category::Fix,
+        LearningCategory::Fix,
         &[
             "fixed by",
             "fixed it by",
@@ -33,7 +33,7 @@ const CUES: [(Category, &[&str]); 5] = [
         ],
     ),
     (
-        Category::Failure,
+        LearningCategory::Failure,
         &[
             "root cause",
             "failed because",
@@ -46,7 +46,7 @@ const CUES: [(Category, &[&str]); 5] = [
         ],
     ),
     (
-        Category::Pattern,
+        LearningCategory::Pattern,
         &[
             "turned out",
             "turns out",
@@ -63,7 +63,7 @@ const CUES: [(Category, &[&str]); 5] = [
         ],
     ),
     (
-        Category::Api,
+        LearningCategory::Api,
         &[
             "the endpoint",
             "the api returns",
@@ -74,58 +74,60 @@ const CUES: [(Category, &[&str]); 5] = [
     ),
 ];
 
-/// Characters of a sentence that is kept as a learning.
+/// Length of a sentence that is kept as a learning, in characters.
 const SENTENCE: std::ops::RangeInclusive<usize> = 30..=400;
-/// Learnings of one session.
+/// Most learnings of one session.
 const EXTRACTED_MAX: usize = 8;
-/// How sure one is of a sentence that nobody marked as worth keeping.
+/// Confidence of a sentence that nobody marked as worth keeping.
 const EXTRACTED_CONFIDENCE: f64 = 0.6;
 
-/// The sentences of a session's records that say what was learned in it, word for word: each as a
-/// record to be kept, with the one that it stands in. No sentence is made up, and none travels
-/// further than its record may.
-pub fn learnings_of_session<'a>(
+/// Extracts the sentences of a session's records that tell what was learned, word for word: each as
+/// a new record, with the one that it comes from, whose visibility it gets. No sentence is made up.
+pub fn extract_learnings<'a>(
     records: impl IntoIterator<Item = &'a MemoryRecord>,
 ) -> Vec<(&'a MemoryRecord, NewRecord)> {
     let (mut found, mut known) = (Vec::new(), BTreeSet::new());
-    let own = records.into_iter().filter(|record| is_said(record));
-    let all = own.flat_map(|record| sentences(&record.text).map(move |said| (record, said)));
+    let own = records.into_iter().filter(|record| is_first_hand(record));
+    let all = own
+        .flat_map(|record| split_sentences(&record.text).map(move |sentence| (record, sentence)));
     for (record, sentence) in all {
         if found.len() == EXTRACTED_MAX {
             break;
         }
-        let Some(category) = category_of(sentence) else {
+        let Some(category) = classify_sentence(sentence) else {
             continue;
         };
         if known.insert(sentence.to_lowercase()) {
-            let learning = Learning {
+            let learning = SunwellLearning {
                 confidence: EXTRACTED_CONFIDENCE,
                 source: Some(record.session_id.clone()).filter(|session| !session.is_empty()),
                 source_type: "session".to_owned(),
                 metadata: Map::from_iter([("extracted_from".to_owned(), json!(record.id))]),
-                ..Learning::new(sentence, category, record.timestamp)
+                ..SunwellLearning::new(sentence, category, record.timestamp)
             };
-            found.push((record, kept_beside(record, &learning)));
+            found.push((record, to_record_like(record, &learning)));
         }
     }
     found
 }
 
-/// Whether somebody said it: what was made of other records says nothing new.
-fn is_said(record: &MemoryRecord) -> bool {
-    let form = word_of(record, "type");
-    let is_said = |form: &str| {
-        let said = form.parse::<RecordType>().ok();
-        said.is_some_and(|said| !matches!(said, RecordType::Decision | RecordType::Lesson))
+/// Whether a record is no summary or extract of other records.
+fn is_first_hand(record: &MemoryRecord) -> bool {
+    let form = detail_word(record, "type");
+    let is_first_hand_type = |form: &str| {
+        let record_type = form.parse::<RecordType>().ok();
+        record_type.is_some_and(|record_type| {
+            !matches!(record_type, RecordType::Decision | RecordType::Lesson)
+        })
     };
-    form.is_none_or(is_said)
+    form.is_none_or(is_first_hand_type)
         && record.source != MemorySource::TrajectoryOutcome
         && !record.is_receipt()
 }
 
-/// The record of a learning, where the one that it comes from is.
-fn kept_beside(source: &MemoryRecord, learning: &Learning) -> NewRecord {
-    let mut record = learning.record();
+/// Converts a learning into a new record with the session, tags and visibility of its source.
+fn to_record_like(source: &MemoryRecord, learning: &SunwellLearning) -> NewRecord {
+    let mut record = learning.to_record();
     record.session_id.clone_from(&source.session_id);
     record.tags.clone_from(&source.tags);
     record.visibility = source.visibility;
@@ -137,9 +139,9 @@ fn kept_beside(source: &MemoryRecord, learning: &Learning) -> NewRecord {
     record
 }
 
-fn category_of(sentence: &str) -> Option<Category> {
+fn classify_sentence(sentence: &str) -> Option<LearningCategory> {
     let length = sentence.chars().count();
-    // A question, a wish and a list say nothing that was learned.
+    // Questions, wishes and code are no learnings.
     let plain = SENTENCE.contains(&length) && !sentence.ends_with('?') && !sentence.contains("```");
     let lower = sentence.to_lowercase();
     let asks = [
@@ -165,8 +167,8 @@ fn category_of(sentence: &str) -> Option<Category> {
     found.map(|(category, _)| *category)
 }
 
-/// The sentences of a text, without the marks of a list before them; code between fences is none.
-fn sentences(text: &str) -> impl Iterator<Item = &str> {
+/// Splits a text into sentences, without list markers and without code between fences.
+fn split_sentences(text: &str) -> impl Iterator<Item = &str> {
     let mut in_code = false;
     let lines = text.lines().filter(move |line| {
         let is_fence = line.trim_start().starts_with("```");
@@ -186,7 +188,7 @@ mod tests {
     use reprise_types::{MemoryKind, Visibility};
 
     use super::*;
-    use crate::record_for_tests::kept;
+    use crate::record_for_tests::record_from_new;
 
     #[test]
     fn what_a_session_taught_is_taken_word_for_word_and_stays_where_it_stood() {
@@ -205,21 +207,21 @@ mod tests {
             record.session_id = "s1".to_owned();
             record.tags = vec!["project:shop".to_owned()];
             record.visibility = Visibility::Workspace;
-            kept(record, number)
+            record_from_new(record, number)
         });
         let mut records: Vec<MemoryRecord> = records.collect();
         // What was learned already is not learned from.
-        let learned = Learning::new(
+        let learned = SunwellLearning::new(
             "Never log in twice with one cookie jar in a test.",
-            Category::Pattern,
+            LearningCategory::Pattern,
             records[0].timestamp,
         );
-        records.push(kept(learned.record(), 9));
-        let found = learnings_of_session(&records);
-        let told: Vec<(Category, String)> = found
+        records.push(record_from_new(learned.to_record(), 9));
+        let found = extract_learnings(&records);
+        let learnings: Vec<(LearningCategory, String)> = found
             .iter()
             .map(|(source, one)| {
-                let learning = Learning::of(&kept(one.clone(), 10)).unwrap();
+                let learning = SunwellLearning::of(&record_from_new(one.clone(), 10)).unwrap();
                 assert!(source.text.contains(&learning.fact));
                 assert_eq!(learning.metadata["extracted_from"], json!(source.id));
                 assert_eq!(
@@ -235,20 +237,20 @@ mod tests {
             .collect();
         let expected = [
             (
-                Category::Failure,
+                LearningCategory::Failure,
                 "The root cause was caused by a stale cookie in the session store.",
             ),
             (
-                Category::Pattern,
+                LearningCategory::Pattern,
                 "Always clear the cookie jar between two logins of one test.",
             ),
             (
-                Category::Pattern,
+                LearningCategory::Pattern,
                 "It turned out that the proxy strips the header, so that tokens are lost.",
             ),
         ];
         assert_eq!(
-            told,
+            learnings,
             expected.map(|(category, fact)| (category, fact.to_owned()))
         );
     }

@@ -1,45 +1,45 @@
-//! The store of RFC-065 as a view: get, query, search and stats, with its exact formula.
+//! The store of RFC-065 as a view over records: get, query, search and statistics, with its exact
+//! formula.
 
 use reprise_types::parse_timestamp;
 
-use super::{Category, Decision, Failure, Learning, object};
+use super::{LearningCategory, SunwellDecision, SunwellFailure, SunwellLearning, object_field};
 use crate::prelude::*;
 
-/// Where the details of a record say that it came from a file of old whose tree had a unified
-/// store.
+/// Key in the details of a record that was imported from an old file next to a unified store.
 pub(crate) const LEGACY: &str = "legacy_store";
 
-/// Whether a record came from such a file.
+/// Whether a record was imported from an old file next to a unified store.
 pub(crate) fn is_replaced(record: &RecordBody) -> bool {
     let details = record.details.as_ref();
     details.is_some_and(|details| details.get(LEGACY).is_some())
 }
 
-/// All learnings of some records, with the decisions and failures among them (S27), and the plans.
+/// The learnings, decisions, failures and plans of some records.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SunwellMemory {
-    pub(super) learnings: Vec<Learning>,
-    pub(super) decisions: Vec<Decision>,
-    pub(super) failures: Vec<Failure>,
+    pub(super) learnings: Vec<SunwellLearning>,
+    pub(super) decisions: Vec<SunwellDecision>,
+    pub(super) failures: Vec<SunwellFailure>,
     pub(super) plans: Vec<Map<String, Value>>,
 }
 
-/// Which learnings are asked for (S25).
+/// A query for learnings.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LearningQuery<'a> {
-    pub category: Option<Category>,
+    pub category: Option<LearningCategory>,
     pub goal: Option<&'a str>,
     pub source: Option<&'a str>,
-    /// At least as sure, 0..1.
+    /// Least confidence, 0..1.
     pub min_confidence: f64,
-    /// At most so many.
+    /// Most learnings that are returned.
     pub limit: Option<usize>,
 }
 
-/// What there is (S28).
+/// Counts of the learnings.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct SunwellStats {
-    /// Learnings, those of decisions and failures included.
+    /// Number of learnings, including those of decisions and failures.
     pub total: usize,
     pub decisions: usize,
     pub failures: usize,
@@ -47,48 +47,48 @@ pub struct SunwellStats {
 }
 
 impl SunwellMemory {
-    /// What some records hold, in their order; of two with one id the first counts (S22). What
-    /// stood in a file of old beside a unified store is read only where there is no other learning
-    /// and no decision (S49).
+    /// Collects what some records hold, in their order; of two with one id the first counts.
+    /// Records from old files next to a unified store are read only if there is no other learning
+    /// and no decision.
     pub fn of<'a>(records: impl IntoIterator<Item = &'a MemoryRecord>) -> Self {
         let all = records.into_iter();
         let (legacy, unified): (Vec<_>, Vec<_>) = all.partition(|record| is_replaced(record));
         let (mut memory, mut known) = (Self::default(), BTreeSet::new());
-        memory.take(unified, &mut known);
-        let is_enough = |one: &Learning| one.category != Category::Failure;
+        memory.add_records(unified, &mut known);
+        let is_enough = |one: &SunwellLearning| one.category != LearningCategory::Failure;
         if !memory.learnings.iter().any(is_enough) {
-            memory.take(legacy, &mut known);
+            memory.add_records(legacy, &mut known);
         }
         memory
     }
 
-    fn take(&mut self, records: Vec<&MemoryRecord>, known: &mut BTreeSet<String>) {
+    fn add_records(&mut self, records: Vec<&MemoryRecord>, known: &mut BTreeSet<String>) {
         for record in records {
-            if let Some(details) = typed(record, "plan") {
-                self.plans.push(object(details, "plan"));
-            } else if let Some(learning) = Learning::of(record)
+            if let Some(details) = details_of_type(record, "plan") {
+                self.plans.push(object_field(details, "plan"));
+            } else if let Some(learning) = SunwellLearning::of(record)
                 && known.insert(learning.id.clone())
             {
-                self.decisions.extend(Decision::of(record));
-                self.failures.extend(Failure::of(record));
+                self.decisions.extend(SunwellDecision::of(record));
+                self.failures.extend(SunwellFailure::of(record));
                 self.learnings.push(learning);
             }
         }
     }
 
-    /// Whether a record may have a place in it, without reading it whole.
+    /// Whether a record may belong to it, without parsing it.
     pub fn is_in(record: &RecordBody) -> bool {
-        Learning::is_in(record) || typed(record, "plan").is_some()
+        SunwellLearning::is_in(record) || details_of_type(record, "plan").is_some()
     }
 
-    /// The learning with this id (S24).
-    pub fn get(&self, id: &str) -> Option<&Learning> {
+    /// Returns the learning with this id.
+    pub fn get(&self, id: &str) -> Option<&SunwellLearning> {
         self.learnings.iter().find(|learning| learning.id == id)
     }
 
-    /// The learnings that are asked for, the surest first, then the newest (S25).
-    pub fn query(&self, query: &LearningQuery<'_>) -> Vec<&Learning> {
-        let wanted = |learning: &&Learning| {
+    /// Returns the learnings that match a query, the most confident first, then the newest.
+    pub fn find_matching(&self, query: &LearningQuery<'_>) -> Vec<&SunwellLearning> {
+        let wanted = |learning: &&SunwellLearning| {
             query
                 .category
                 .is_none_or(|category| learning.category == category)
@@ -100,8 +100,8 @@ impl SunwellMemory {
                     .is_none_or(|source| learning.source.as_deref() == Some(source))
                 && learning.confidence >= query.min_confidence
         };
-        let mut found: Vec<&Learning> = self.learnings.iter().filter(wanted).collect();
-        let at = |learning: &Learning| parse_timestamp(&learning.created_at).ok();
+        let mut found: Vec<&SunwellLearning> = self.learnings.iter().filter(wanted).collect();
+        let at = |learning: &SunwellLearning| parse_timestamp(&learning.created_at).ok();
         found.sort_by(|a, b| {
             b.confidence
                 .total_cmp(&a.confidence)
@@ -111,10 +111,15 @@ impl SunwellMemory {
         found
     }
 
-    /// The learnings that share words with a question, each with its score, best first (S26): the
-    /// share of the question's words that it has, and half more where it has the question itself,
-    /// times its confidence.
-    pub fn search(&self, query: &str, limit: usize, min_confidence: f64) -> Vec<(&Learning, f64)> {
+    /// Returns the learnings that share words with a query, each with its score, best first: the
+    /// share of the query's words that it has, plus 0.5 if it contains the whole query, times its
+    /// confidence.
+    pub fn search_by_words(
+        &self,
+        query: &str,
+        limit: usize,
+        min_confidence: f64,
+    ) -> Vec<(&SunwellLearning, f64)> {
         let query = query.to_lowercase();
         let words: BTreeSet<&str> = query.split_whitespace().collect();
         let mut found = Vec::new();
@@ -137,8 +142,8 @@ impl SunwellMemory {
         found
     }
 
-    /// What there is (S28).
-    pub fn stats(&self) -> SunwellStats {
+    /// Counts the learnings.
+    pub fn count_learnings(&self) -> SunwellStats {
         let mut by_category = BTreeMap::new();
         for learning in &self.learnings {
             *by_category.entry(learning.category.name()).or_default() += 1;

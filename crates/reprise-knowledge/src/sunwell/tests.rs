@@ -3,65 +3,68 @@
 pub(crate) mod typescript;
 
 use chrono::{TimeZone, Utc};
-use reprise_tests::{has, says};
+use reprise_tests::{assert_contains, assert_fields};
 use reprise_types::{MemorySource, NewRecord};
 use serde_json::Value;
 
 use super::*;
-use crate::record_for_tests::kept;
-use typescript::{SCHEMAS, typescript};
+use crate::record_for_tests::record_from_new;
+use typescript::{SCHEMAS, render_typescript};
 
-fn golden() -> Value {
+fn read_expected() -> Value {
     serde_json::from_str(include_str!("../../tests/fixtures/expected.json")).unwrap()
 }
 
-fn at() -> DateTime<Utc> {
+fn fixed_time() -> DateTime<Utc> {
     Utc.with_ymd_and_hms(2026, 1, 20, 10, 0, 0).unwrap()
 }
 
 #[test]
 fn ids_are_those_of_the_original() {
-    let ids = &golden()["ids"];
-    let learning = |fact, category| Learning::new(fact, category, at()).id;
+    let ids = &read_expected()["ids"];
+    let learning = |fact, category| SunwellLearning::new(fact, category, fixed_time()).id;
     assert_eq!(
-        learning("User has email", Category::Type),
+        learning("User has email", LearningCategory::Type),
         ids["learning type/User has email"]
     );
     assert_eq!(
-        Learning::of_task("task1", "Create model", None, at()).id,
+        SunwellLearning::from_task("task1", "Create model", None, fixed_time()).id,
         ids["learning task_completion/Completed: Create model"]
     );
-    let decision = Decision::new("Use PostgreSQL for persistence", "", at());
+    let decision = SunwellDecision::new("Use PostgreSQL for persistence", "", fixed_time());
     assert_eq!(decision.id, ids["decision Use PostgreSQL for persistence"]);
-    let failure = Failure::new("Memory leak under load", "Unbounded cache", at());
+    let failure = SunwellFailure::new("Memory leak under load", "Unbounded cache", fixed_time());
     assert_eq!(
         failure.id,
         ids["failure Unbounded cache/Memory leak under load"]
     );
     // The RFC mints another id for the learning, and so keeps it twice; ours has its parent's.
-    let by_rule = learning("Memory leak under load", Category::Failure);
+    let by_rule = learning("Memory leak under load", LearningCategory::Failure);
     assert_eq!(by_rule, ids["learning of that failure by the RFC's rule"]);
     assert_eq!(failure.to_learning().id, failure.id);
 }
 
 #[test]
 fn a_learning_comes_back_from_its_record() {
-    let mut learning = Learning::new("User has email", Category::Type, at());
+    let mut learning = SunwellLearning::new("User has email", LearningCategory::Type, fixed_time());
     learning.goal = Some("build a forum".to_owned());
     learning.confidence = 0.9;
-    let back = Learning::of(&kept(learning.record(), 1)).unwrap();
+    let back = SunwellLearning::of(&record_from_new(learning.to_record(), 1)).unwrap();
     assert_eq!(back, learning);
     assert_eq!(
         (
             learning.source_type.as_str(),
-            Learning::new("x", Category::Fix, at()).confidence
+            SunwellLearning::new("x", LearningCategory::Fix, fixed_time()).confidence
         ),
         ("task", 0.8)
     );
-    let mut decision = Decision::new("Use one writer", "Order", at());
+    let mut decision = SunwellDecision::new("Use one writer", "Order", fixed_time());
     decision.scope = "file".to_owned();
-    assert_eq!(Decision::of(&kept(decision.record(), 2)), Some(decision));
-    let done = Learning::of_task("t1", "Ship", Some("forum".to_owned()), at());
+    assert_eq!(
+        SunwellDecision::of(&record_from_new(decision.to_record(), 2)),
+        Some(decision)
+    );
+    let done = SunwellLearning::from_task("t1", "Ship", Some("forum".to_owned()), fixed_time());
     let (source, goal) = (done.source.as_deref(), done.goal.as_deref());
     assert_eq!(
         (source, goal, done.confidence),
@@ -71,24 +74,30 @@ fn a_learning_comes_back_from_its_record() {
 
 #[test]
 fn a_decision_and_a_failure_are_one_learning_each() {
-    let mut decision = Decision::new("Use PostgreSQL", "it is there", at());
+    let mut decision = SunwellDecision::new("Use PostgreSQL", "it is there", fixed_time());
     decision.metadata.insert(
         "rejected".to_owned(),
         json!([{"option": "Redis", "reason": "new"}]),
     );
-    let failure = Failure::new("leak", "Unbounded cache", at());
-    let records = [kept(decision.record(), 1), kept(failure.record(), 2)];
-    says!(records[0].text, "Rejected: Redis (new)");
-    let again = [kept(decision.record(), 3), kept(failure.record(), 4)];
+    let failure = SunwellFailure::new("leak", "Unbounded cache", fixed_time());
+    let records = [
+        record_from_new(decision.to_record(), 1),
+        record_from_new(failure.to_record(), 2),
+    ];
+    assert_contains!(records[0].text, "Rejected: Redis (new)");
+    let again = [
+        record_from_new(decision.to_record(), 3),
+        record_from_new(failure.to_record(), 4),
+    ];
     let memory = SunwellMemory::of(records.iter().chain(&again));
     assert_eq!(memory.learnings.len(), 2, "each once (S22)");
     assert_eq!(memory.decisions, [decision.clone()]);
     assert_eq!(memory.failures, std::slice::from_ref(&failure));
     let query = LearningQuery {
-        category: Some(Category::Failure),
+        category: Some(LearningCategory::Failure),
         ..LearningQuery::default()
     };
-    assert_eq!(memory.query(&query).len(), 1);
+    assert_eq!(memory.find_matching(&query).len(), 1);
     let stands = memory.get(&decision.id).unwrap();
     assert_eq!(
         (stands.source_type.as_str(), stands.confidence),
@@ -100,21 +109,46 @@ fn a_decision_and_a_failure_are_one_learning_each() {
         memory.get(&failure.id).unwrap().metadata["approach"],
         "Unbounded cache"
     );
-    let stats = serde_json::to_value(memory.stats()).unwrap();
+    let stats = serde_json::to_value(memory.count_learnings()).unwrap();
     assert_eq!(stats["by_category"], json!({ "decision": 1, "failure": 1 }));
-    let view = memory.intelligence();
+    let view = memory.render_intelligence();
     assert_eq!(view["totalDecisions"], 1);
-    has!(view, "totalFailures": 1, "totalDeadEnds": 1);
+    assert_fields!(view, "totalFailures": 1, "totalDeadEnds": 1);
     assert_eq!(view["deadEnds"][0]["approach"], "Unbounded cache");
-    let numbers = memory.memory_stats(Some("s"), None);
-    has!(numbers, "totalLearnings": 2, "sessionId": "s");
+    let numbers = memory.render_memory_stats(Some("s"), None);
+    assert_fields!(numbers, "totalLearnings": 2, "sessionId": "s");
     assert_eq!(numbers["byCategory"].as_object().unwrap().len(), 7);
 }
 
-/// A goal with a plan, of whose tasks one was finished, beside a task of another goal.
-fn on_the_way() -> Vec<MemoryRecord> {
+#[test]
+fn a_line_of_a_unified_store_keeps_the_id_that_it_came_with() {
+    let named = |new: NewRecord, id: &str, number| {
+        let mut record = record_from_new(new, number);
+        record.external_ids = vec![ExternalId::new(ExternalId::SUNWELL, id)];
+        record
+    };
+    let learning = SunwellLearning::new("Pools need a limit", LearningCategory::Fix, fixed_time());
+    let mut newer = SunwellDecision::new("Use PostgreSQL", "Many", fixed_time());
+    newer.supersedes = Some("unified-d1".to_owned());
+    let older = SunwellDecision::new("Use SQLite", "Simple", fixed_time());
+    let records = [
+        named(learning.to_record(), "abc123", 1),
+        named(older.to_record(), "unified-d1", 2),
+        named(newer.to_record(), "unified-d2", 3),
+    ];
+    let memory = SunwellMemory::of(&records);
+    assert_eq!(memory.get("abc123").unwrap().fact, "Pools need a limit");
+    let ids: Vec<&str> = memory.decisions.iter().map(|one| one.id.as_str()).collect();
+    assert_eq!(ids, ["unified-d1", "unified-d2"]);
+    let replaced = memory.decisions[1].supersedes.as_deref();
+    assert_eq!(replaced, Some(ids[0]));
+    assert!(memory.get(&learning.id).is_none(), "one id, not two");
+}
+
+/// A goal with a plan, one of whose tasks was finished, and a task of another goal.
+fn records_of_goal() -> Vec<MemoryRecord> {
     let task = |id: &str, said: &str, goal: Option<&str>| {
-        Learning::of_task(id, said, goal.map(str::to_owned), at()).record()
+        SunwellLearning::from_task(id, said, goal.map(str::to_owned), fixed_time()).to_record()
     };
     let mut plan = NewRecord::new("Plan", MemorySource::ConductorPlan, MemoryKind::Strategy);
     plan.details = Some(json!({"type": "plan", "plan": {"goal": "forum", "tasks": [
@@ -127,19 +161,23 @@ fn on_the_way() -> Vec<MemoryRecord> {
         task("t0", "Paint the shop", Some("shop")),
         task("t1", "Create model", Some("forum")),
         plan,
-        Decision::new("Use PostgreSQL", "it is there", at()).record(),
-        Failure::new("leak", "Unbounded cache", at()).record(),
-        Learning::new("User model has email", Category::Type, at()).record(),
+        SunwellDecision::new("Use PostgreSQL", "it is there", fixed_time()).to_record(),
+        SunwellFailure::new("leak", "Unbounded cache", fixed_time()).to_record(),
+        SunwellLearning::new("User model has email", LearningCategory::Type, fixed_time())
+            .to_record(),
     ];
-    (1..).zip(news).map(|(n, new)| kept(new, n)).collect()
+    (1..)
+        .zip(news)
+        .map(|(n, new)| record_from_new(new, n))
+        .collect()
 }
 
 #[test]
 fn what_is_pending_stands_in_the_plan_and_what_is_done_in_both() {
-    let records = on_the_way();
+    let records = records_of_goal();
     let memory = SunwellMemory::of(&records);
     for goal in [Some("forum"), None] {
-        let told = memory.project_learnings(goal);
+        let told = memory.render_project_learnings(goal);
         assert_eq!(told["originalGoal"], "forum");
         assert_eq!(told["original_goal"], "forum");
         assert_eq!(
@@ -149,33 +187,37 @@ fn what_is_pending_stands_in_the_plan_and_what_is_done_in_both() {
         assert_eq!(told["pendingTasks"], json!(["Add routes", "Ship it"]));
         assert_eq!(told["pending_tasks"], told["pendingTasks"]);
     }
-    let other = memory.project_learnings(Some("shop"));
+    let other = memory.render_project_learnings(Some("shop"));
     assert_eq!(other["completedTasks"], json!(["Paint the shop"]));
     assert_eq!(other["pendingTasks"], json!([]));
 }
 
 #[test]
 fn an_agent_gets_facts_decisions_and_failures_apart() {
-    let records = on_the_way();
+    let records = records_of_goal();
     let memory = SunwellMemory::of(&records);
-    let told = memory.context("forum", Some("/srv/forum"));
+    let told = memory.render_context("forum", Some("/srv/forum"));
     assert_eq!(told["cwd"], "/srv/forum");
     assert_eq!(told["completed"], json!(["Create model", "Write tests"]));
     assert_eq!(told["learnings"], json!([]));
     assert_eq!(told["decisions"], json!(["Use PostgreSQL: it is there"]));
     assert_eq!(told["failures"], json!(["Avoid: Unbounded cache (leak)"]));
-    let near = memory.context("user email", None);
+    let near = memory.render_context("user email", None);
     assert_eq!(near["learnings"], json!(["User model has email"]));
     assert_eq!(near["lines"].as_array().unwrap().len(), 3);
     let more = (0..12).flat_map(|n| {
         [
-            Learning::new(format!("email {n}"), Category::Type, at()).record(),
-            Decision::new(format!("Decided {n}"), "so", at()).record(),
-            Failure::new(format!("Failed {n}"), "this way", at()).record(),
+            SunwellLearning::new(format!("email {n}"), LearningCategory::Type, fixed_time())
+                .to_record(),
+            SunwellDecision::new(format!("Decided {n}"), "so", fixed_time()).to_record(),
+            SunwellFailure::new(format!("Failed {n}"), "this way", fixed_time()).to_record(),
         ]
     });
-    let more: Vec<MemoryRecord> = (1..).zip(more).map(|(n, new)| kept(new, n)).collect();
-    let told = SunwellMemory::of(&more).context("email", None);
+    let more: Vec<MemoryRecord> = (1..)
+        .zip(more)
+        .map(|(n, new)| record_from_new(new, n))
+        .collect();
+    let told = SunwellMemory::of(&more).render_context("email", None);
     let count = |name: &str| told[name].as_array().unwrap().len();
     let counts = ["learnings", "decisions", "failures"].map(count);
     assert_eq!(counts, [10, 5, 3]);
@@ -184,10 +226,19 @@ fn an_agent_gets_facts_decisions_and_failures_apart() {
 
 #[test]
 fn what_stood_in_old_files_is_read_only_where_nothing_took_its_place() {
-    let mut old = kept(Decision::new("Legacy", "old", at()).record(), 1);
+    let mut old = record_from_new(
+        SunwellDecision::new("Legacy", "old", fixed_time()).to_record(),
+        1,
+    );
     old.details.as_mut().unwrap()[LEGACY] = json!(true);
-    let new = kept(Decision::new("Unified", "new", at()).record(), 2);
-    let only_failure = kept(Failure::new("leak", "cache", at()).record(), 3);
+    let new = record_from_new(
+        SunwellDecision::new("Unified", "new", fixed_time()).to_record(),
+        2,
+    );
+    let only_failure = record_from_new(
+        SunwellFailure::new("leak", "cache", fixed_time()).to_record(),
+        3,
+    );
     let count = |records: &[&MemoryRecord]| {
         let memory = SunwellMemory::of(records.iter().copied());
         let decisions = memory.decisions.iter();
@@ -202,19 +253,25 @@ fn what_stood_in_old_files_is_read_only_where_nothing_took_its_place() {
 
 #[test]
 fn every_view_keeps_to_the_schema_that_its_types_are_made_of() {
-    let records = on_the_way();
+    let records = records_of_goal();
     let memory = SunwellMemory::of(&records);
     let store = StoreCounts::default();
     let learning = memory.learnings[0].clone();
     let views = [
-        ("IntelligenceData", memory.intelligence()),
-        ("MemoryStats", memory.memory_stats(None, Some(&store))),
-        ("ProjectLearnings", memory.project_learnings(None)),
-        ("Learning", studio(&learning)),
-        ("GoalContext", memory.context("forum", None)),
-        ("MemoryIndex", memory.index()),
-        ("MemoryLoaded", json!(memory.stats().loaded())),
-        ("MemoryLearning", json!(learning.event())),
+        ("IntelligenceData", memory.render_intelligence()),
+        (
+            "MemoryStats",
+            memory.render_memory_stats(None, Some(&store)),
+        ),
+        ("ProjectLearnings", memory.render_project_learnings(None)),
+        ("Learning", to_studio(&learning)),
+        ("GoalContext", memory.render_context("forum", None)),
+        ("MemoryIndex", memory.render_index()),
+        (
+            "MemoryLoaded",
+            json!(memory.count_learnings().to_loaded_event()),
+        ),
+        ("MemoryLearning", json!(learning.to_event())),
     ];
     let definitions = typescript::definitions();
     for (name, told) in views {
@@ -230,25 +287,25 @@ fn every_view_keeps_to_the_schema_that_its_types_are_made_of() {
             .collect();
         assert!(wrong.is_empty(), "{name}: {wrong:?} in {told}");
         assert!(
-            typescript().contains(&format!("export interface {name} {{")),
+            render_typescript().contains(&format!("export interface {name} {{")),
             "{name}"
         );
     }
-    // Whoever reads only the file finds it as it is made.
-    assert_eq!(typescript(), TYPESCRIPT);
+    // A reader of the file finds it complete.
+    assert_eq!(render_typescript(), TYPESCRIPT);
 }
 
 #[test]
 fn no_line_goes_out_that_its_schema_refuses() {
-    let mut odd = Learning::new("Odd", Category::Type, at()).record();
+    let mut odd = SunwellLearning::new("Odd", LearningCategory::Type, fixed_time()).to_record();
     odd.details = Some(json!({
         "type": "learning", "category": "gossip", "source_type": "rumour", "created_at": "soon",
         "metadata": 7,
     }));
-    let mut naive = Decision::new("Naive", "", at()).record();
+    let mut naive = SunwellDecision::new("Naive", "", fixed_time()).to_record();
     naive.details.as_mut().unwrap()["created_at"] = json!("2026-01-19T10:00:00");
     naive.details.as_mut().unwrap()["scope"] = json!("world");
-    let records = [kept(odd, 1), kept(naive, 2)];
+    let records = [record_from_new(odd, 1), record_from_new(naive, 2)];
     let memory = SunwellMemory::of(&records);
     let lines = [
         (SCHEMAS[0].1, json!(memory.learnings[0])),
@@ -266,32 +323,36 @@ fn no_line_goes_out_that_its_schema_refuses() {
 #[test]
 fn search_scores_as_the_original_does() {
     let facts = [
-        ("User model has email field", Category::Type, 0.9),
-        ("API uses REST authentication", Category::Api, 0.8),
-        ("user authentication via JWT tokens", Category::Pattern, 0.6),
+        ("User model has email field", LearningCategory::Type, 0.9),
+        ("API uses REST authentication", LearningCategory::Api, 0.8),
+        (
+            "user authentication via JWT tokens",
+            LearningCategory::Pattern,
+            0.6,
+        ),
         (
             "low confidence user authentication note",
-            Category::Pattern,
+            LearningCategory::Pattern,
             0.4,
         ),
-        ("Authentication", Category::Fix, 1.0),
+        ("Authentication", LearningCategory::Fix, 1.0),
     ];
     let records: Vec<MemoryRecord> = facts
         .iter()
         .enumerate()
         .map(|(number, (fact, category, confidence))| {
-            let mut learning = Learning::new(*fact, *category, at());
+            let mut learning = SunwellLearning::new(*fact, *category, fixed_time());
             learning.confidence = *confidence;
-            kept(learning.record(), number as u32)
+            record_from_new(learning.to_record(), number as u32)
         })
         .collect();
     let memory = SunwellMemory::of(&records);
-    let found = memory.search("user authentication", 10, 0.5);
+    let found = memory.search_by_words("user authentication", 10, 0.5);
     let found: Vec<(String, f64)> = found
         .into_iter()
         .map(|(learning, score)| (learning.fact.clone(), score))
         .collect();
-    let expected = golden()["search_user_authentication"].clone();
+    let expected = read_expected()["search_user_authentication"].clone();
     let expected: Vec<(String, f64)> = serde_json::from_value(expected).unwrap();
     assert_eq!(found.len(), expected.len());
     for ((fact, score), (expected, golden)) in found.iter().zip(&expected) {
@@ -301,7 +362,7 @@ fn search_scores_as_the_original_does() {
             "{fact}: {score}, not {golden}"
         );
     }
-    let order = memory.query(&LearningQuery::default());
+    let order = memory.find_matching(&LearningQuery::default());
     let order: Vec<f64> = order.iter().map(|learning| learning.confidence).collect();
     assert_eq!(order, [1.0, 0.9, 0.8, 0.6, 0.4]);
 }
@@ -309,24 +370,25 @@ fn search_scores_as_the_original_does() {
 #[test]
 fn a_query_narrows_by_each_part_and_of_the_sure_the_newest_is_first() {
     let learned = |fact: &str, category, part: &str, days: i64| {
-        let mut one = Learning::new(fact, category, at() + chrono::TimeDelta::days(days));
+        let mut one =
+            SunwellLearning::new(fact, category, fixed_time() + chrono::TimeDelta::days(days));
         (one.goal, one.source) = (Some(part.to_owned()), Some(format!("{part}.rs")));
-        one.record()
+        one.to_record()
     };
     let records = [
-        kept(learned("old", Category::Fix, "forum", 0), 1),
-        kept(learned("new", Category::Fix, "forum", 2), 2),
-        kept(learned("shop", Category::Type, "shop", 1), 3),
+        record_from_new(learned("old", LearningCategory::Fix, "forum", 0), 1),
+        record_from_new(learned("new", LearningCategory::Fix, "forum", 2), 2),
+        record_from_new(learned("shop", LearningCategory::Type, "shop", 1), 3),
     ];
     let memory = SunwellMemory::of(&records);
     let facts = |query: LearningQuery<'_>| -> Vec<String> {
-        let found = memory.query(&query).into_iter();
+        let found = memory.find_matching(&query).into_iter();
         found.map(|one| one.fact.clone()).collect()
     };
     let all = LearningQuery::default();
     assert_eq!(facts(all.clone()), ["new", "shop", "old"]);
     let one = ["shop"];
-    let (category, goal, source) = (Some(Category::Type), Some("shop"), Some("shop.rs"));
+    let (category, goal, source) = (Some(LearningCategory::Type), Some("shop"), Some("shop.rs"));
     assert_eq!(
         facts(LearningQuery {
             category,

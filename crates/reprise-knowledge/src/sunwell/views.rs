@@ -1,21 +1,21 @@
-//! What Sunwell's Studio reads, in its own words: camel case, with the old names beside the new.
+//! Views for Sunwell's Studio, in camel case, with the old names next to the new ones.
 
-use super::{Category, SunwellMemory};
-use crate::import::below;
+use super::{LearningCategory, SunwellMemory};
+use crate::import::visit_files;
 use crate::prelude::*;
 use crate::projection::BACKUPS;
 
-/// Folders that are gone down into for the files of a memory.
+/// Most nested folders in which the files of a memory are counted.
 const DEPTH_MAX: u32 = 8;
 
-/// Keys of a learning, decision or failure that Studio spells its own way (S46).
-const SPELLED: [(&str, &str); 2] = [("source_type", "sourceType"), ("created_at", "createdAt")];
+/// Keys of a learning, decision or failure that Studio spells in camel case.
+const CAMEL_CASE_KEYS: [(&str, &str); 2] =
+    [("source_type", "sourceType"), ("created_at", "createdAt")];
 
-/// A learning, decision or failure as Studio reads it, with the spelling of the disk beside its
-/// own.
-pub fn studio(form: &impl Serialize) -> Value {
+/// Converts a learning, decision or failure to Studio's format, which has both spellings of a key.
+pub fn to_studio(form: &impl Serialize) -> Value {
     let mut form = json!(form);
-    for (disk, studio) in SPELLED {
+    for (disk, studio) in CAMEL_CASE_KEYS {
         if let Some(value) = form.get(disk).cloned() {
             form[studio] = value;
         }
@@ -23,34 +23,34 @@ pub fn studio(form: &impl Serialize) -> Value {
     form
 }
 
-fn each(all: &[impl Serialize]) -> Value {
-    all.iter().map(studio).collect()
+fn list_for_studio(all: &[impl Serialize]) -> Value {
+    all.iter().map(to_studio).collect()
 }
 
 /// Counters of the store.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StoreCounts {
-    /// Turns of the session that goes on.
+    /// Turns of the current session.
     pub hot_turns: usize,
     /// Turns of all sessions.
     pub total_turns: usize,
-    /// Files that memory answers from, and how large they are.
+    /// Files that memory is read from.
     pub warm_files: usize,
     pub warm_size_mb: f64,
-    /// Copies beside them that are only kept.
+    /// Backup copies.
     pub cold_files: usize,
     pub cold_size_mb: f64,
-    /// Memories that began with what this one knew.
+    /// Memories that were branched from this one.
     pub branches: usize,
 }
 
 impl StoreCounts {
     /// Counts the files of a memory's folder.
-    pub fn look(&mut self, home: &Path) {
+    pub fn count_files(&mut self, home: &Path) {
         let copies = home.join(BACKUPS);
-        // What cannot be looked at is none.
-        drop(below(home, DEPTH_MAX, &mut |path| {
+        // Unreadable files are not counted.
+        drop(visit_files(home, DEPTH_MAX, &mut |path| {
             let (count, size) = if path.starts_with(&copies) {
                 (&mut self.cold_files, &mut self.cold_size_mb)
             } else {
@@ -66,18 +66,18 @@ impl StoreCounts {
 }
 
 impl SunwellMemory {
-    /// Everything that was learned, at once (S49). A dead end is a failure under its older name:
-    /// what went wrong is its `reason`.
-    pub fn intelligence(&self) -> Value {
+    /// Renders everything that was learned. A dead end is a failure under its older name, with its
+    /// fact as `reason`.
+    pub fn render_intelligence(&self) -> Value {
         let dead = self.failures.iter().map(|failure| {
-            let mut dead = studio(failure);
+            let mut dead = to_studio(failure);
             dead["reason"] = json!(failure.fact);
             dead
         });
         json!({
-            "decisions": each(&self.decisions),
-            "failures": each(&self.failures),
-            "learnings": each(&self.learnings),
+            "decisions": list_for_studio(&self.decisions),
+            "failures": list_for_studio(&self.failures),
+            "learnings": list_for_studio(&self.learnings),
             "totalDecisions": self.decisions.len(),
             "totalFailures": self.failures.len(),
             "totalLearnings": self.learnings.len(),
@@ -86,15 +86,19 @@ impl SunwellMemory {
         })
     }
 
-    /// Memory in numbers, of every category (S50); what the store itself counts is the caller's to
-    /// say. `index.json` says what was learned and not where it is kept.
-    pub fn memory_stats(&self, session_id: Option<&str>, store: Option<&StoreCounts>) -> Value {
-        let stats = self.stats();
+    /// Renders the statistics of memory, with every category; the caller passes the counts of the
+    /// store, which `index.json` leaves out.
+    pub fn render_memory_stats(
+        &self,
+        session_id: Option<&str>,
+        store: Option<&StoreCounts>,
+    ) -> Value {
+        let stats = self.count_learnings();
         let mut by_category = stats.by_category;
-        for category in Category::ALL {
+        for category in LearningCategory::ALL {
             by_category.entry(category.name()).or_default();
         }
-        let mut told = json!({
+        let mut view = json!({
             "sessionId": session_id,
             "totalLearnings": stats.total,
             "totalDecisions": stats.decisions,
@@ -103,25 +107,24 @@ impl SunwellMemory {
             "deadEnds": stats.failures,
             "learnings": stats.total,
         });
-        if let (Some(told), Value::Object(store)) = (told.as_object_mut(), json!(store)) {
-            told.extend(store);
+        if let (Some(view), Value::Object(store)) = (view.as_object_mut(), json!(store)) {
+            view.extend(store);
         }
-        told
+        view
     }
 
-    /// What was done and learned on the way to a goal, and what its plan still names (S51); the
-    /// goal of the newest plan or task where none is named. A task that names no goal belongs to
-    /// each.
-    pub fn project_learnings(&self, goal: Option<&str>) -> Value {
+    /// Renders the decisions, failures, finished and pending tasks of a goal, or of the newest one
+    /// if none is named. A task without a goal belongs to every goal.
+    pub fn render_project_learnings(&self, goal: Option<&str>) -> Value {
         let goal = goal.map_or_else(|| self.last_goal(), |goal| Some(goal.to_owned()));
-        let progress = self.progress(goal.as_deref());
-        let (completed, pending) = (progress.completed(), progress.pending());
-        // Studio's keys, and the same as TypeScript spells them.
+        let progress = self.goal_progress(goal.as_deref());
+        let (completed, pending) = (progress.list_completed(), progress.list_pending());
+        // Each key in both spellings.
         json!({
             "originalGoal": goal,
             "original_goal": goal,
-            "decisions": each(&self.decisions),
-            "failures": each(&self.failures),
+            "decisions": list_for_studio(&self.decisions),
+            "failures": list_for_studio(&self.failures),
             "completedTasks": completed,
             "completed_tasks": completed,
             "pendingTasks": pending,
@@ -129,20 +132,20 @@ impl SunwellMemory {
         })
     }
 
-    /// What an agent gets before it works on a goal (S59): the tasks that are done, the facts of
-    /// the ten nearest learnings, the last five decisions, each with its reason, and the last three
-    /// failures; these three in one list, too. `cwd` is where the project stands.
-    pub fn context(&self, goal: &str, cwd: Option<&str>) -> Value {
-        let found = self.search(goal, 10, 0.5).into_iter();
+    /// Renders what an agent gets before it works on a goal: the finished tasks, the facts of the
+    /// ten best learnings, the last five decisions with their reasons, and the last three failures;
+    /// the latter three also in one list. `cwd` is the folder of the project.
+    pub fn render_context(&self, goal: &str, cwd: Option<&str>) -> Value {
+        let found = self.search_by_words(goal, 10, 0.5).into_iter();
         let learnings: Vec<String> = found.map(|(learning, _)| learning.fact.clone()).collect();
-        let decisions = last(5, &self.decisions);
+        let decisions = last_items(5, &self.decisions);
         let decisions = decisions.map(|one| format!("{}: {}", one.decision, one.rationale));
         let decisions: Vec<String> = decisions.collect();
-        let failures = last(3, &self.failures);
+        let failures = last_items(3, &self.failures);
         let failures = failures.map(|one| format!("Avoid: {} ({})", one.approach, one.fact));
         let failures: Vec<String> = failures.collect();
         let mut known = BTreeSet::new();
-        let mut completed = self.progress(Some(goal)).completed();
+        let mut completed = self.goal_progress(Some(goal)).list_completed();
         completed.retain(|task| known.insert(task.clone()));
         let lines = [&learnings[..], &decisions, &failures].concat();
         json!({
@@ -156,12 +159,12 @@ impl SunwellMemory {
     }
 }
 
-/// Names of the folders that stand beside a memory's own and begin with its name and a plus: those
-/// of its branches, and perhaps of others.
-pub fn branch_names(home: &Path) -> Vec<String> {
+/// Lists the folders next to a memory's own whose names begin with its name and a plus: its
+/// branches.
+pub fn list_branch_names(home: &Path) -> Vec<String> {
     let own = home.file_name().unwrap_or_default().to_string_lossy();
-    let beside = home.parent().map(fs_err::read_dir).into_iter().flatten();
-    let names = beside.flatten().flatten();
+    let siblings = home.parent().map(fs_err::read_dir).into_iter().flatten();
+    let names = siblings.flatten().flatten();
     let names = names.map(|entry| entry.file_name().to_string_lossy().into_owned());
     let is_branch = |name: &String| {
         name.strip_prefix(&*own)
@@ -170,6 +173,6 @@ pub fn branch_names(home: &Path) -> Vec<String> {
     names.filter(is_branch).collect()
 }
 
-fn last<T>(count: usize, all: &[T]) -> impl Iterator<Item = &T> {
+fn last_items<T>(count: usize, all: &[T]) -> impl Iterator<Item = &T> {
     all.iter().skip(all.len().saturating_sub(count))
 }

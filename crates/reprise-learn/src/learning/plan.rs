@@ -9,22 +9,22 @@ use reprise_types::{
     RunEnding, RunOutcome, RunStep, VectorError, check_unit_vector,
 };
 
-use super::Learning;
-use crate::code::Code;
-use crate::error::{LearnError, Result};
-use crate::journal::Run;
-use crate::trajectories::{OpenRun, RECEIPTS_MAX, STEPS_MAX};
+use super::OutcomeLearning;
+use crate::error::{LearnError, LearnResult};
+use crate::journal::FinishedRun;
+use crate::quantized::QuantizedVector;
+use crate::run_tracker::{OpenRun, RECEIPTS_MAX, STEPS_MAX};
 
-/// Quality of a completed run without other information (M65).
-const COMPLETED: f32 = 0.8;
+/// Quality of a completed run without other information.
+const COMPLETED_QUALITY: f32 = 0.8;
 /// Quality of a run that failed.
-const FAILED: f32 = 0.0;
+const FAILED_QUALITY: f32 = 0.0;
 /// Quality of a result that a person approved.
-const APPROVED: f32 = 1.0;
+const APPROVED_QUALITY: f32 = 1.0;
 /// Quality of a run whose request was repeated in other words.
-const RETRIED: f32 = 0.4;
+const RETRIED_QUALITY: f32 = 0.4;
 /// Quality of a run after which a related one succeeded.
-const RELATED: f32 = 0.9;
+const RELATED_QUALITY: f32 = 0.9;
 /// Cosine from which two queries count as the same request.
 const SAME_REQUEST: f32 = 0.75;
 /// A run with the same request within this time after another's end is a retry.
@@ -36,75 +36,107 @@ const RELATED_RUNS_MAX: usize = 256;
 /// Longest action that a step keeps, in bytes.
 const ACTION_BYTES_MAX: usize = 4_096;
 
-/// State of the memory that the events are for.
+/// State of the memory for which events are planned.
 #[derive(Clone, Copy)]
-pub struct Premises<'a> {
+pub struct LearningContext<'a> {
     /// The time of the events.
     pub now: DateTime<Utc>,
     /// The space of the memory's vectors; `None` before the first.
     pub space: Option<&'a EmbeddingSpace>,
-    /// Whether a record is held and not forgotten.
-    pub live: &'a dyn Fn(RecordId) -> bool,
-    /// Writes a record's vector; `false` where it has none.
-    pub vector: &'a dyn Fn(RecordId, &mut [f32]) -> bool,
+    /// Whether a record exists and is not forgotten.
+    pub is_live: &'a dyn Fn(RecordId) -> bool,
+    /// Writes a record's vector; returns `false` if it has none.
+    pub write_vector: &'a dyn Fn(RecordId, &mut [f32]) -> bool,
 }
 
-reprise_types::show_fields!(Premises<'_> { now, space });
+reprise_types::show_fields!(LearningContext<'_> { now, space });
 
-impl Learning {
-    pub fn begin(
+impl OutcomeLearning {
+    /// Plans the events of the beginning of a run.
+    pub fn plan_begin(
         &self,
         beginning: &RunBeginning,
-        premises: Premises<'_>,
-    ) -> Result<Vec<LearningEvent>> {
-        self.check_new(&beginning.run_id)?;
-        let query = self.question(beginning, premises)?;
-        // Runs that are never ended must not block new ones: the one idle for longest is abandoned.
-        let mut events = abandoned(self.trajectories.crowded_out(), premises.now);
-        events.extend(self.receipt_event(beginning.recall_id));
+        context: LearningContext<'_>,
+    ) -> LearnResult<Vec<LearningEvent>> {
+        self.check_new_run_id(&beginning.run_id)?;
+        let query = self.resolve_query(beginning, context)?;
+        // Runs that never end must not block new ones, so the longest idle run is abandoned.
+        let mut events = abandon_events(self.run_tracker.run_to_abandon(), context.now);
+        events.extend(self.receipt_events(beginning.recall_id));
         if let Some(query) = &query {
-            events.extend(self.retries(&query.vector, premises.now));
+            events.extend(self.revise_retried_runs(&query.vector, context.now));
         }
         events.push(LearningEvent::Begun {
             run_id: beginning.run_id.clone(),
-            at: premises.now,
+            at: context.now,
             query,
             recall_id: beginning.recall_id,
-            overheard: false,
+            use_is_inferred: false,
         });
         Ok(events)
     }
 
-    pub fn step(&self, step: &RunStep, premises: Premises<'_>) -> Result<Vec<LearningEvent>> {
+    /// Plans the events of a step of a run.
+    pub fn plan_step(
+        &self,
+        step: &RunStep,
+        context: LearningContext<'_>,
+    ) -> LearnResult<Vec<LearningEvent>> {
         let RunStep {
             run_id,
             action,
             used,
             result,
         } = step;
-        let run = self.open_run(run_id)?;
+        let run = self.require_open_run(run_id)?;
         if run.steps >= STEPS_MAX {
             return Err(LearnError::TooManySteps {
                 run_id: run_id.clone(),
                 limit: STEPS_MAX,
             });
         }
-        self.check_used(run_id, run.recall_id, used, premises)?;
+        self.check_used(run_id, run.recall_id, used, context)?;
         let action = &action[..action.floor_char_boundary(ACTION_BYTES_MAX)];
-        if let Some(record) = result.filter(|result| !(premises.live)(*result)) {
+        if let Some(record) = result.filter(|result| !(context.is_live)(*result)) {
             return Err(LearnError::UnknownRecord { record });
         }
         Ok(vec![LearningEvent::Stepped {
             run_id: run_id.clone(),
-            at: premises.now,
+            at: context.now,
             action: action.to_owned(),
             used: used.clone(),
             result: *result,
         }])
     }
 
-    pub fn end(&self, ending: &RunEnding, premises: Premises<'_>) -> Result<Vec<LearningEvent>> {
-        let run = self.open_run(&ending.run_id)?;
+    /// Plans the events of a step that a log tells after the host ended the run: it belongs to the
+    /// run's chain and gives no credit. A step without a new result is a repetition.
+    pub fn plan_late_step(
+        &self,
+        step: &RunStep,
+        context: LearningContext<'_>,
+    ) -> Vec<LearningEvent> {
+        let result = step.result.filter(|result| (context.is_live)(*result));
+        if result.is_none() || !self.run_tracker.ended.contains_key(&step.run_id) {
+            return Vec::new();
+        }
+        let action = &step.action[..step.action.floor_char_boundary(ACTION_BYTES_MAX)];
+        vec![LearningEvent::Stepped {
+            run_id: step.run_id.clone(),
+            at: context.now,
+            action: action.to_owned(),
+            used: Vec::new(),
+            result,
+        }]
+    }
+
+    /// Plans the events of the end of a run.
+    pub fn plan_end(
+        &self,
+        ending: &RunEnding,
+        context: LearningContext<'_>,
+    ) -> LearnResult<Vec<LearningEvent>> {
+        let run = self.require_open_run(&ending.run_id)?;
         let mut used = run.used.clone();
         used.extend(&ending.used);
         let beginning = RunBeginning {
@@ -112,53 +144,53 @@ impl Learning {
             query: run.query.clone(),
             recall_id: run.recall_id,
         };
-        let (mut ended, events) = self.ended(&beginning, ending, used, premises)?;
-        // The beginning already has it.
+        let (mut ended, events) = self.build_ended_run(&beginning, ending, used, context)?;
+        // The event of the beginning already has the query.
         ended.query = None;
         Ok([vec![LearningEvent::Ended(ended.into())], events].concat())
     }
 
-    /// The events of a run that is reported after its end.
-    pub fn outcome(
+    /// Plans the events of a run that is reported after its end.
+    pub fn plan_outcome(
         &self,
         outcome: &RunOutcome,
-        premises: Premises<'_>,
-    ) -> Result<Vec<LearningEvent>> {
-        self.check_new(&outcome.begin.run_id)?;
+        context: LearningContext<'_>,
+    ) -> LearnResult<Vec<LearningEvent>> {
+        self.check_new_run_id(&outcome.begin.run_id)?;
         let beginning = RunBeginning {
-            query: self.question(&outcome.begin, premises)?,
+            query: self.resolve_query(&outcome.begin, context)?,
             ..outcome.begin.clone()
         };
         let used = outcome.end.used.clone();
-        let (ended, events) = self.ended(&beginning, &outcome.end, used, premises)?;
-        let mut all = self.receipt_event(beginning.recall_id);
+        let (ended, events) = self.build_ended_run(&beginning, &outcome.end, used, context)?;
+        let mut all = self.receipt_events(beginning.recall_id);
         all.push(LearningEvent::Ended(ended.into()));
         all.extend(events);
         Ok(all)
     }
 
-    /// The event of a revision; none where a stronger one is in force. `quality` is used by
-    /// [`Revision::Scored`] only.
-    pub fn revise(
+    /// Plans the event of a revision; none if a stronger one was applied before. Only
+    /// [`Revision::Scored`] uses `quality`.
+    pub fn plan_revision(
         &self,
         run_id: &str,
         revision: Revision,
         quality: Option<f32>,
         now: DateTime<Utc>,
-    ) -> Result<Vec<LearningEvent>> {
+    ) -> LearnResult<Vec<LearningEvent>> {
         let quality = match revision {
-            Revision::Approved => APPROVED,
-            Revision::Retried => RETRIED,
-            Revision::RelatedSucceeded => RELATED,
+            Revision::Approved => APPROVED_QUALITY,
+            Revision::Retried => RETRIED_QUALITY,
+            Revision::RelatedSucceeded => RELATED_QUALITY,
             Revision::Scored => quality.unwrap_or(f32::NAN),
-            Revision::Withdrawn => FAILED,
+            Revision::Withdrawn => FAILED_QUALITY,
         };
         check_quality(run_id, quality)?;
-        if self.trajectories.open.contains_key(run_id) {
+        if self.run_tracker.open.contains_key(run_id) {
             let run_id = run_id.to_owned();
             return Err(LearnError::StillOpen { run_id });
         }
-        let number = self.trajectories.ended.get(run_id);
+        let number = self.run_tracker.ended.get(run_id);
         let Some(run) = number.and_then(|number| self.learner.journal.runs.get(*number)) else {
             let run_id = run_id.to_owned();
             return Err(LearnError::NotBegun { run_id });
@@ -170,37 +202,37 @@ impl Learning {
             }]);
         }
         let known = if run.scored && !run.is_withdrawn() {
-            strength(Some(Revision::Scored))
+            revision_rank(Some(Revision::Scored))
         } else {
-            strength(run.revised)
+            revision_rank(run.revision)
         };
-        // The same revision again, as on a replay of the host's log.
-        let again = run.revised == Some(revision)
+        // The revision was applied before, as happens when the host's log is replayed.
+        let again = run.revision == Some(revision)
             && (run.is_withdrawn() || run.quality.to_bits() == quality.to_bits());
-        Ok(if again || strength(Some(revision)) < known {
+        Ok(if again || revision_rank(Some(revision)) < known {
             Vec::new()
         } else {
-            vec![revised(run, now, revision, quality)]
+            vec![revision_event(run, now, revision, quality)]
         })
     }
 
-    /// The events that abandon every run idle for a day.
-    pub fn sweep(&self, now: DateTime<Utc>) -> Vec<LearningEvent> {
-        abandoned(self.trajectories.stale(now), now)
+    /// Plans the events that abandon every run idle for a day.
+    pub fn plan_abandonments(&self, now: DateTime<Utc>) -> Vec<LearningEvent> {
+        abandon_events(self.run_tracker.idle_runs(now), now)
     }
 
-    fn ended(
+    fn build_ended_run(
         &self,
         beginning: &RunBeginning,
         ending: &RunEnding,
         mut used: Vec<RecordId>,
-        premises: Premises<'_>,
-    ) -> Result<(EndedRun, Vec<LearningEvent>)> {
+        context: LearningContext<'_>,
+    ) -> LearnResult<(EndedRun, Vec<LearningEvent>)> {
         let run_id = &beginning.run_id;
-        let natural = if ending.fail.is_some() {
-            FAILED
+        let natural = if ending.fail_kind.is_some() {
+            FAILED_QUALITY
         } else {
-            COMPLETED
+            COMPLETED_QUALITY
         };
         let quality = ending.quality.unwrap_or(natural);
         check_quality(run_id, quality)?;
@@ -210,82 +242,90 @@ impl Learning {
             seen.push(*record);
             new
         });
-        self.check_used(run_id, beginning.recall_id, &used, premises)?;
-        // What was begun under another model asked in its space.
-        let query = self.own(beginning.query.as_ref());
+        self.check_used(run_id, beginning.recall_id, &used, context)?;
+        // A run that began with another model has a query of that model's space.
+        let query = self.comparable_vector(beginning.query.as_ref());
         let related = match query {
-            Some(query) if ending.fail.is_none() && quality >= COMPLETED => {
-                self.related(query, premises.now)
+            Some(query) if ending.fail_kind.is_none() && quality >= COMPLETED_QUALITY => {
+                self.plan_revisions_of_similar_runs(query, context.now)
             }
             _ => Vec::new(),
         };
         let ended = EndedRun {
             run_id: run_id.clone(),
-            at: premises.now,
+            at: context.now,
             recall_id: beginning.recall_id,
             query: beginning.query.clone(),
-            expected: self.learner.expect(query, &used, premises.vector),
+            expected: self.learner.predict(query, &used, context.write_vector),
             used,
             credit: ending.credit,
             quality,
             scored: ending.quality.is_some(),
-            fail_kind: ending.fail,
+            fail_kind: ending.fail_kind,
         };
         Ok((ended, related))
     }
 
-    /// Revises recently ended runs with the same request, which this run retries.
-    fn retries(&self, query: &[f32], now: DateTime<Utc>) -> Vec<LearningEvent> {
-        let asks_again = |run: &Run| {
-            let stronger = strength(run.revised) >= strength(Some(Revision::Retried));
-            !run.scored && !stronger && run.quality > RETRIED
+    /// Builds the events that revise recently ended runs with an equal request, which this run
+    /// retries.
+    fn revise_retried_runs(&self, query: &[f32], now: DateTime<Utc>) -> Vec<LearningEvent> {
+        let asks_again = |run: &FinishedRun| {
+            let stronger = revision_rank(run.revision) >= revision_rank(Some(Revision::Retried));
+            !run.scored && !stronger && run.quality > RETRIED_QUALITY
         };
-        self.alike(query, now, RETRY_WITHIN, asks_again)
-            .map(|run| revised(run, now, Revision::Retried, RETRIED))
+        self.find_similar_runs(query, now, RETRY_WITHIN, asks_again)
+            .map(|run| revision_event(run, now, Revision::Retried, RETRIED_QUALITY))
             .collect()
     }
 
-    /// Revises earlier runs with the same request, after this success.
-    fn related(&self, query: &[f32], now: DateTime<Utc>) -> Vec<LearningEvent> {
-        let waits = |run: &Run| !run.scored && run.revised.is_none() && run.quality >= COMPLETED;
-        self.alike(query, now, RELATED_WITHIN, waits)
-            .map(|run| revised(run, now, Revision::RelatedSucceeded, RELATED))
+    /// Builds the events that revise earlier runs with an equal request, after this success.
+    fn plan_revisions_of_similar_runs(
+        &self,
+        query: &[f32],
+        now: DateTime<Utc>,
+    ) -> Vec<LearningEvent> {
+        let waits = |run: &FinishedRun| {
+            !run.scored && run.revision.is_none() && run.quality >= COMPLETED_QUALITY
+        };
+        self.find_similar_runs(query, now, RELATED_WITHIN, waits)
+            .map(|run| revision_event(run, now, Revision::RelatedSucceeded, RELATED_QUALITY))
             .collect()
     }
 
-    fn alike(
+    fn find_similar_runs(
         &self,
         query: &[f32],
         now: DateTime<Utc>,
         within: TimeDelta,
-        wanted: impl Fn(&Run) -> bool,
-    ) -> impl Iterator<Item = &Run> {
-        let code = Code::of(query);
+        wanted: impl Fn(&FinishedRun) -> bool,
+    ) -> impl Iterator<Item = &FinishedRun> {
+        let code = QuantizedVector::from_vector(query);
         let since = now.timestamp_millis() - within.num_milliseconds();
-        let last = self.learner.journal.runs.last(RELATED_RUNS_MAX);
-        last.map(AsRef::as_ref).filter(move |run: &&Run| {
+        let last = self.learner.journal.runs.iter_last(RELATED_RUNS_MAX);
+        last.map(AsRef::as_ref).filter(move |run: &&FinishedRun| {
             run.at_ms >= since && wanted(run) && code.dot(&run.query) >= SAME_REQUEST
         })
     }
 
-    /// The receipt is logged with the first run that refers to it.
-    fn receipt_event(&self, recall_id: Option<RecallId>) -> Vec<LearningEvent> {
-        let receipt = recall_id.and_then(|id| self.trajectories.receipt(id));
+    /// Builds the event of a recall's receipt, which is logged with the first run that refers to
+    /// it.
+    fn receipt_events(&self, recall_id: Option<RecallId>) -> Vec<LearningEvent> {
+        let receipt = recall_id.and_then(|id| self.run_tracker.find_receipt(id));
         receipt
             .map(|receipt| LearningEvent::Recalled(receipt.clone()))
             .into_iter()
             .collect()
     }
 
-    /// The run's validated query: its own, or that of its recall.
-    fn question(
+    /// Returns the run's validated query: its own, or that of its recall.
+    fn resolve_query(
         &self,
         beginning: &RunBeginning,
-        premises: Premises<'_>,
-    ) -> Result<Option<Embedding>> {
+        context: LearningContext<'_>,
+    ) -> LearnResult<Option<Embedding>> {
         let run_id = &beginning.run_id;
         let receipt = match beginning.recall_id {
-            Some(recall_id) => Some(self.trajectories.receipt(recall_id).ok_or(
+            Some(recall_id) => Some(self.run_tracker.find_receipt(recall_id).ok_or(
                 LearnError::UnknownRecall {
                     recall_id,
                     limit: RECEIPTS_MAX,
@@ -297,7 +337,9 @@ impl Learning {
             .query
             .as_ref()
             .or(receipt.and_then(|receipt| receipt.query.as_ref()))
-            .filter(|query| beginning.query.is_some() || self.own(Some(*query)).is_some());
+            .filter(|query| {
+                beginning.query.is_some() || self.comparable_vector(Some(*query)).is_some()
+            });
         let Some(query) = query else {
             return Ok(None);
         };
@@ -307,7 +349,7 @@ impl Learning {
                 error,
             },
         )?;
-        match premises.space {
+        match context.space {
             Some(space) if *space != query.space => Err(LearnError::OtherSpace {
                 run_id: run_id.clone(),
                 got: format!("{} {}", query.space.model, query.space.version),
@@ -317,9 +359,9 @@ impl Learning {
         }
     }
 
-    fn open_run(&self, run_id: &str) -> Result<&OpenRun> {
-        let ended = self.trajectories.ended.contains_key(run_id);
-        self.trajectories.open.get(run_id).ok_or_else(|| {
+    fn require_open_run(&self, run_id: &str) -> LearnResult<&OpenRun> {
+        let ended = self.run_tracker.ended.contains_key(run_id);
+        self.run_tracker.open.get(run_id).ok_or_else(|| {
             let run_id = run_id.to_owned();
             if ended {
                 LearnError::AlreadyEnded { run_id }
@@ -329,7 +371,7 @@ impl Learning {
         })
     }
 
-    fn check_new(&self, run_id: &str) -> Result<()> {
+    fn check_new_run_id(&self, run_id: &str) -> LearnResult<()> {
         if run_id.is_empty() || run_id.len() > IDENTIFIER_BYTES_MAX {
             return Err(LearnError::RunId {
                 got: run_id.len(),
@@ -337,9 +379,9 @@ impl Learning {
             });
         }
         let run_id = run_id.to_owned();
-        if self.trajectories.open.contains_key(&run_id) {
+        if self.run_tracker.open.contains_key(&run_id) {
             Err(LearnError::AlreadyBegun { run_id })
-        } else if self.trajectories.ended.contains_key(&run_id) {
+        } else if self.run_tracker.ended.contains_key(&run_id) {
             Err(LearnError::AlreadyEnded { run_id })
         } else {
             Ok(())
@@ -351,8 +393,8 @@ impl Learning {
         run_id: &str,
         recall_id: Option<RecallId>,
         used: &[RecordId],
-        premises: Premises<'_>,
-    ) -> Result<()> {
+        context: LearningContext<'_>,
+    ) -> LearnResult<()> {
         if used.len() > LIST_ITEMS_MAX {
             return Err(LearnError::TooManyUsed {
                 run_id: run_id.to_owned(),
@@ -360,10 +402,10 @@ impl Learning {
                 limit: LIST_ITEMS_MAX,
             });
         }
-        let receipt = recall_id.and_then(|id| self.trajectories.receipt(id));
+        let receipt = recall_id.and_then(|id| self.run_tracker.find_receipt(id));
         for record in used {
             let record = *record;
-            if !(premises.live)(record) {
+            if !(context.is_live)(record) {
                 return Err(LearnError::UnknownRecord { record });
             }
             if let Some(receipt) = receipt
@@ -377,8 +419,8 @@ impl Learning {
     }
 }
 
-/// Precedence of revisions: the stronger holds, of equals the later.
-fn strength(revision: Option<Revision>) -> u8 {
+/// Returns the precedence of a revision: the stronger one wins, of equal ones the later.
+fn revision_rank(revision: Option<Revision>) -> u8 {
     match revision {
         None => 0,
         Some(Revision::RelatedSucceeded) => 1,
@@ -388,7 +430,12 @@ fn strength(revision: Option<Revision>) -> u8 {
     }
 }
 
-fn revised(run: &Run, at: DateTime<Utc>, revision: Revision, quality: f32) -> LearningEvent {
+fn revision_event(
+    run: &FinishedRun,
+    at: DateTime<Utc>,
+    revision: Revision,
+    quality: f32,
+) -> LearningEvent {
     LearningEvent::Revised {
         run_id: run.id.clone(),
         at,
@@ -397,17 +444,18 @@ fn revised(run: &Run, at: DateTime<Utc>, revision: Revision, quality: f32) -> Le
     }
 }
 
-/// Events that abandon these runs.
-fn abandoned<'a>(
+/// Builds the events that abandon these runs.
+fn abandon_events<'a>(
     runs: impl IntoIterator<Item = &'a String>,
     at: DateTime<Utc>,
 ) -> Vec<LearningEvent> {
-    let gone = runs.into_iter().cloned();
-    gone.map(|run_id| LearningEvent::Abandoned { run_id, at })
+    let run_ids = runs.into_iter().cloned();
+    run_ids
+        .map(|run_id| LearningEvent::Abandoned { run_id, at })
         .collect()
 }
 
-fn check_quality(run_id: &str, quality: f32) -> Result<()> {
+fn check_quality(run_id: &str, quality: f32) -> LearnResult<()> {
     if (0.0..=1.0).contains(&quality) {
         return Ok(());
     }

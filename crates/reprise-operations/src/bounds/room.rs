@@ -19,7 +19,7 @@ const SLACK: Room = Room {
     bytes: 1024 * 1024,
     values: 16_384,
 };
-/// What nobody has said the form of.
+/// Room for a value that no schema describes.
 const FREE: Room = Room {
     bytes: 6 * FREE_BYTES_MAX,
     values: FREE_BYTES_MAX / FREE_VALUE_BYTES * CONTAINER,
@@ -38,19 +38,19 @@ pub struct Room {
 impl Room {
     /// What a schema admits.
     pub(super) fn of(schema: &Value) -> Self {
-        within(schema, schema, DEPTH_MAX).and(SLACK)
+        schema_room(schema, schema, DEPTH_MAX).plus(SLACK)
     }
 
     /// Room for the larger of two.
     #[must_use]
-    pub fn or(self, other: Self) -> Self {
+    pub fn max_with(self, other: Self) -> Self {
         Self {
             bytes: self.bytes.max(other.bytes),
             values: self.values.max(other.values),
         }
     }
 
-    fn and(self, other: Self) -> Self {
+    fn plus(self, other: Self) -> Self {
         Self {
             bytes: self.bytes.saturating_add(other.bytes),
             values: self.values.saturating_add(other.values),
@@ -64,8 +64,9 @@ impl Room {
         }
     }
 
-    /// Whether JSON has this room. The JSON is not read: values are what stands between its marks.
-    pub fn admit(self, json: &[u8]) -> Result<(), Problem> {
+    /// Refuses JSON that is longer or has more values than this. The JSON is not parsed: values are
+    /// counted by the marks between them.
+    pub fn check_fits(self, json: &[u8]) -> Result<(), Problem> {
         let refused = |said: String| Err(Problem::new(ProblemKind::TooLarge, said));
         let most = self.bytes;
         if json.len() > most {
@@ -75,7 +76,7 @@ impl Room {
             ));
         }
         let most = self.values.min(VALUES_MAX);
-        if json.len() > most && values(json) > most {
+        if json.len() > most && count_values(json) > most {
             return refused(format!(
                 "the body has more than {most} values, lists and objects counted as {CONTAINER}; \
                  send it in parts"
@@ -86,24 +87,23 @@ impl Room {
 }
 
 /// Whether a schema's `type` names this one.
-pub(crate) fn is_of(types: &Value, wanted: &str) -> bool {
+pub(crate) fn names_type(types: &Value, wanted: &str) -> bool {
     let names = types.as_array();
     types == wanted || names.is_some_and(|names| names.iter().any(|name| name == wanted))
 }
 
-/// The schema that is meant where one only says where it stands in the `whole`; null where nothing
-/// stands there.
-pub(crate) fn resolved<'s>(whole: &'s Value, schema: &'s Value) -> &'s Value {
+/// Follows a reference into the `whole` schema; returns null if it leads nowhere.
+pub(crate) fn resolve_reference<'s>(whole: &'s Value, schema: &'s Value) -> &'s Value {
     match schema["$ref"].as_str() {
         Some(place) => {
             let found = whole.pointer(place.trim_start_matches('#'));
-            found.map_or(&Value::Null, |schema| resolved(whole, schema))
+            found.map_or(&Value::Null, |schema| resolve_reference(whole, schema))
         }
         None => schema,
     }
 }
 
-fn values(json: &[u8]) -> usize {
+fn count_values(json: &[u8]) -> usize {
     let (mut count, mut in_text, mut escaped) = (1, false, false);
     for byte in json {
         match byte {
@@ -118,25 +118,25 @@ fn values(json: &[u8]) -> usize {
     count
 }
 
-fn within(whole: &Value, schema: &Value, depth: usize) -> Room {
+fn schema_room(whole: &Value, schema: &Value, depth: usize) -> Room {
     let Some(depth) = depth.checked_sub(1) else {
         return FREE;
     };
-    let inside = |part: &Value| within(whole, part, depth);
+    let inside = |part: &Value| schema_room(whole, part, depth);
     if schema.get("$ref").is_some() {
-        return inside(resolved(whole, schema));
+        return inside(resolve_reference(whole, schema));
     }
     let ways = ["anyOf", "oneOf"]
         .iter()
         .filter_map(|word| schema[*word].as_array());
     // What says only which fields are needed has no type.
     let ways = ways.flatten().filter(|way| way.get("required").is_none());
-    let ways = ways.map(inside).reduce(Room::or);
+    let ways = ways.map(inside).reduce(Room::max_with);
     let one = Room {
         bytes: WORD_BYTES,
         values: 1,
     };
-    let is = |name: &str| is_of(&schema["type"], name);
+    let is = |name: &str| names_type(&schema["type"], name);
     let limit = |word: &str| schema[word].as_u64().map(|most| most as usize);
     let fields = schema["properties"].as_object();
     let own = if schema.get("enum").is_some() || schema.get("const").is_some() {
@@ -149,12 +149,14 @@ fn within(whole: &Value, schema: &Value, depth: usize) -> Room {
                     bytes: 8 + CHARACTER_BYTES * name.len(),
                     values: 0,
                 };
-                room.and(name).and(inside(part))
+                room.plus(name).plus(inside(part))
             })
     } else if is("array") {
         let each = schema.get("items").map_or(FREE, inside);
-        one.times(CONTAINER)
-            .and(each.and(one).times(limit("maxItems").unwrap_or(usize::MAX)))
+        one.times(CONTAINER).plus(
+            each.plus(one)
+                .times(limit("maxItems").unwrap_or(usize::MAX)),
+        )
     } else if schema["additionalProperties"] == false {
         one.times(CONTAINER)
     } else if is("object") {
@@ -175,7 +177,7 @@ fn within(whole: &Value, schema: &Value, depth: usize) -> Room {
     } else {
         ways.map_or(FREE, |_| Room::default())
     };
-    ways.map_or(own, |ways| ways.or(own))
+    ways.map_or(own, |ways| ways.max_with(own))
 }
 
 #[cfg(test)]
@@ -188,28 +190,36 @@ mod tests {
     use crate::operations::{care, lessons, recall, records};
 
     fn room<O: Operation>() -> Room {
-        Bounds::of::<O::Arguments>().room()
+        Bounds::get_for_type::<O::Arguments>().room()
     }
 
     #[test]
     fn a_body_may_be_as_long_as_its_operation_needs() {
         let (small, long) = (room::<care::Stats>(), "a".repeat(1024 * 1024));
         assert!(small.bytes < 2 * 1024 * 1024, "{small:?}");
-        assert!(small.admit(long.as_bytes()).is_ok());
+        assert!(small.check_fits(long.as_bytes()).is_ok());
         let said = small
-            .admit(long.repeat(2).as_bytes())
+            .check_fits(long.repeat(2).as_bytes())
             .unwrap_err()
             .to_string();
         assert!(said.contains("has 2097152 bytes"), "{said}");
         // Whatever the schema admits has room, however it is written.
         let text = "\\ud83d\\ude00".repeat(1024 * 1024);
         let query = format!(r#"{{"query":"{text}"}}"#);
-        assert!(room::<recall::Recall>().admit(query.as_bytes()).is_ok());
+        assert!(
+            room::<recall::Recall>()
+                .check_fits(query.as_bytes())
+                .is_ok()
+        );
         let vector = vec![-0.123_456_789; 1_024];
         let record = json!({ "text": "a", "tags": vec!["t"; 64], "embedding": vector,
             "metadata": { "a": { "b": vec!["c"; 100] } } });
         let records = Value::from(vec![record; 2_500]).to_string();
-        assert!(room::<records::Observe>().admit(records.as_bytes()).is_ok());
+        assert!(
+            room::<records::Observe>()
+                .check_fits(records.as_bytes())
+                .is_ok()
+        );
     }
 
     #[test]
@@ -221,10 +231,14 @@ mod tests {
             (r#"{"a":0},"#, room::<records::Observe>()),
         ] {
             let many = json.repeat(4 * 1024 * 1024 / json.len());
-            let said = room.admit(many.as_bytes()).unwrap_err().to_string();
+            let said = room.check_fits(many.as_bytes()).unwrap_err().to_string();
             assert!(said.contains("in parts"), "{said}");
         }
         let marks = json!({ "text": "[{,\\\"".repeat(200_000) }).to_string();
-        assert!(room::<lessons::Learn>().admit(marks.as_bytes()).is_ok());
+        assert!(
+            room::<lessons::Learn>()
+                .check_fits(marks.as_bytes())
+                .is_ok()
+        );
     }
 }

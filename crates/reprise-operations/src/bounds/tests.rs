@@ -1,16 +1,19 @@
-//! What is too much is refused, what is not is let through, and what a pattern says is read.
+//! Tests that too much is refused, that the rest passes, and that patterns are enforced.
 
 use proptest::prelude::*;
 use proptest::string::string_regex;
 use reprise_types::{Calendar, Clock, SystemClock, parse_timestamp};
 
+use super::patterns::time_pattern;
 use super::*;
 use crate::catalogue::Catalogue;
 use crate::operations::{how, lessons, list, recall, records};
 use crate::{Lesson, Operation};
 
 fn refused<O: Operation>(arguments: &Value) -> Option<String> {
-    Bounds::of::<O::Arguments>().check(arguments).err()
+    Bounds::get_for_type::<O::Arguments>()
+        .check(arguments)
+        .err()
 }
 
 #[test]
@@ -32,7 +35,11 @@ fn what_is_too_much_is_refused_by_its_name() {
         ),
         (
             refused::<how::How>(&json!({ "query": " \n" })),
-            "`query` is empty; say something in it",
+            "`query` is empty; write something",
+        ),
+        (
+            refused::<list::List>(&json!({ "grep": "" })),
+            "`grep` is empty; write something",
         ),
         (
             refused::<recall::Recall>(&json!({ "query": "a", "tag": ["a".repeat(513)] })),
@@ -41,7 +48,11 @@ fn what_is_too_much_is_refused_by_its_name() {
         // By a former name, too, and where nobody has said the form.
         (
             refused::<recall::Recall>(&json!({ "text": long })),
-            "`text` has more than 1048576 bytes; send less",
+            "`text` has 1048577 characters; send at most 1048576",
+        ),
+        (
+            refused::<recall::Recall>(&json!({ "nobodys": long })),
+            "`nobodys` has more than 1048576 bytes; send less",
         ),
         (
             refused::<lessons::AddLearning>(&json!({ "metadata": { "a": [long] } })),
@@ -53,7 +64,7 @@ fn what_is_too_much_is_refused_by_its_name() {
         ),
         (
             refused::<recall::Recall>(&json!({ "query": "a", "limit": 0 })),
-            "`limit` is 0; send a number between 1 and 1000000000",
+            "`limit` is 0; send a number of 1 or more",
         ),
     ] {
         assert_eq!(said.as_deref(), Some(expected));
@@ -74,7 +85,7 @@ fn what_is_too_much_is_refused_by_its_name() {
 fn a_record_that_is_too_much_spoils_only_itself() {
     let records = json!({ "records": [{ "text": "a" }, { "text": "b", "tags": vec!["t"; 65] }] });
     assert_eq!(refused::<records::Observe>(&records), None);
-    let said = crate::record_of_value(records["records"][1].clone()).unwrap_err();
+    let said = crate::parse_record(records["records"][1].clone()).unwrap_err();
     assert_eq!(said, "`tags` has 65 items; send at most 64");
     let records = json!({ "records": vec![json!({ "text": "a" }); 10_001] });
     let said = refused::<records::Observe>(&records).unwrap();
@@ -98,42 +109,77 @@ fn parts<'a>(name: &'a str, schema: &'a Value, look: &mut impl FnMut(&str, &Valu
     }
 }
 
+/// Fields of types of other crates, with the bounds that everything has.
+const OTHERS: [&str; 3] = ["model", "ttl_seconds", "version"];
+
 #[test]
-fn no_argument_of_any_operation_is_without_a_bound() {
+fn no_argument_of_any_operation_is_without_a_kind() {
     let mut looked = 0;
     for entry in Catalogue::default().entries() {
         let mut generator = SchemaGenerator::default();
-        let mut schema = entry.arguments_schema(&mut generator);
-        let definitions = Value::Object(generator.take_definitions(false));
-        schema.insert("$defs".to_owned(), definitions);
-        bound(&mut schema);
-        parts("", &schema.to_value(), &mut |name, part| {
+        let schema = entry.raw_arguments_schema(&mut generator);
+        let mut whole = schema.to_value();
+        whole["$defs"] = Value::Object(generator.take_definitions(false));
+        parts("", &whole, &mut |name, part| {
             let is = |kind: &str| part["type"] == kind || part["type"][0] == kind;
-            let words = part["enum"].is_array() || !part["const"].is_null();
-            let bounded = (words || !is("string") || part["maxLength"].is_number())
-                && (!is("array") || part["maxItems"].is_number())
-                && (!is("integer") || part["maximum"].is_number());
+            let says = |words: &[&str]| words.iter().any(|word| part.get(word).is_some());
+            let words = says(&["enum", "const", "pattern", "format", "maxLength"]);
+            let bounded = (!is("string") || words) && (!is("integer") || says(&["maximum"]));
+            let bounded = bounded || OTHERS.contains(&name);
             assert!(
                 bounded,
-                "{}: `{name}` has no bound: {part}",
+                "{}: `{name}` has no kind (bounds/kinds.rs): {part}",
                 entry.spec.name
             );
             looked += usize::from(is("string") || is("array") || is("integer"));
         });
     }
     assert!(looked > 300, "{looked}");
-    let lesson = Bounds::of::<Lesson>();
-    assert!(lesson.fields().contains(&"anti_contexts"));
+    let lesson = Bounds::get_for_type::<Lesson>();
+    assert!(lesson.field_names().contains(&"anti_contexts"));
+}
+
+#[test]
+fn a_plain_type_is_none_for_an_argument() {
+    use crate::bounds::kinds::{OtherType as _, TypeCheck};
+    for is_plain in [
+        TypeCheck::<String>::IS_PLAIN,
+        TypeCheck::<Option<Vec<String>>>::IS_PLAIN,
+        TypeCheck::<Option<[String; 2]>>::IS_PLAIN,
+        TypeCheck::<Option<usize>>::IS_PLAIN,
+        TypeCheck::<Map<String, Value>>::IS_PLAIN,
+    ] {
+        assert!(is_plain);
+    }
+    for is_plain in [
+        TypeCheck::<bool>::IS_PLAIN,
+        TypeCheck::<Option<RecordId>>::IS_PLAIN,
+        TypeCheck::<Vec<MemoryKind>>::IS_PLAIN,
+    ] {
+        assert!(!is_plain);
+    }
+}
+
+#[test]
+fn what_only_this_crate_reads_is_in_no_schema_that_others_see() {
+    for entry in Catalogue::default().entries() {
+        let schema = entry.arguments_schema(&mut SchemaGenerator::default());
+        let text = schema.to_value().to_string();
+        assert!(
+            !text.contains("x-secrets") && !text.contains(FORMER_NAMES),
+            "{text}"
+        );
+    }
 }
 
 proptest! {
     #[test]
     fn every_time_that_is_described_is_read(
-        text in string_regex(times().trim_matches(['^', '$'])).unwrap(),
-        instant in string_regex(instants().trim_matches(['^', '$'])).unwrap(),
+        text in string_regex(time_pattern().trim_matches(['^', '$'])).unwrap(),
+        instant in string_regex(instant_pattern().trim_matches(['^', '$'])).unwrap(),
     ) {
-        let calendar = Calendar::of_machine(SystemClock.now());
-        prop_assert!(calendar.span(&text).is_ok(), "{text}");
+        let calendar = Calendar::in_machine_zone(SystemClock.now());
+        prop_assert!(calendar.parse_span(&text).is_ok(), "{text}");
         prop_assert!(parse_timestamp(&instant).is_ok(), "{instant}");
     }
 }

@@ -1,51 +1,56 @@
 //! From what a face was sent to an operation's arguments.
 
-use crate::bounds::{is_of, resolved};
+use crate::bounds::{names_type, resolve_reference};
 use crate::prelude::*;
-use crate::wire::{hinted, meant, refuse_slips};
+use crate::wire::{add_hint, find_meant_name, refuse_misspelled_fields};
 
 /// Refuses arguments of the operation `name` beyond the bounds of its schema.
-pub(super) fn check<T: JsonSchema + 'static>(
+pub(super) fn check_bounds<T: JsonSchema + 'static>(
     name: &str,
     arguments: &Map<String, Value>,
 ) -> Result<(), Problem> {
-    let within = Bounds::of::<T>().check_fields(arguments);
-    within.map_err(|said| unfit(name, &said))
+    let within = Bounds::get_for_type::<T>().check_fields(arguments);
+    within.map_err(|said| misfit_problem(name, &said))
 }
 
-fn unfit(name: &str, said: &str) -> Problem {
-    Problem::invalid(format!("the arguments do not fit `{name}`: {said}"))
+fn misfit_problem(name: &str, said: &str) -> Problem {
+    Problem::invalid(format!("wrong arguments for `{name}`: {said}"))
 }
 
 /// The arguments of the operation `name`; a field that it does not have is refused with the one
 /// that was meant.
-pub(super) fn read<T: DeserializeOwned + JsonSchema + 'static>(
+pub(super) fn parse_arguments<T: DeserializeOwned + JsonSchema + 'static>(
     name: &str,
     arguments: Map<String, Value>,
 ) -> Result<T, Problem> {
-    let bounds = Bounds::of::<T>();
-    let whole = bounds.settled(Value::Object(arguments));
+    let bounds = Bounds::get_for_type::<T>();
+    let (whole, is_changed) = bounds.convert_to_meant_types(Value::Object(arguments));
+    if is_changed {
+        bounds
+            .check(&whole)
+            .map_err(|said| misfit_problem(name, &said))?;
+    }
     let error = match T::deserialize(&whole) {
         Ok(read) => return Ok(read),
         Err(error) => error.to_string(),
     };
-    let fields = bounds.fields();
+    let fields = bounds.field_names();
     // What is missing may stand there under a name that is nearly its own.
     let given = whole
         .as_object()
         .filter(|_| error.starts_with("missing field"));
     if let Some(given) = given {
-        refuse_slips(given, &fields).map_err(|said| unfit(name, &said))?;
+        refuse_misspelled_fields(given, &fields).map_err(|said| misfit_problem(name, &said))?;
     }
-    let wrong = wrong::<T>(&whole);
-    let said = sentence(&error, wrong.as_deref(), &fields);
-    Err(unfit(name, &said))
+    let wrong = find_wrong_field::<T>(&whole);
+    let said = explain_refusal(&error, wrong.as_deref(), &fields);
+    Err(misfit_problem(name, &said))
 }
 
 /// The field without which the arguments are not refused, or not for this. What is tried is the
 /// same in small: of long texts and lists the beginning.
-fn wrong<T: DeserializeOwned>(whole: &Value) -> Option<String> {
-    let mut small = small(whole);
+fn find_wrong_field<T: DeserializeOwned>(whole: &Value) -> Option<String> {
+    let mut small = shrink_value(whole);
     let error = T::deserialize(&small).err()?.to_string();
     let names: Vec<String> = small.as_object()?.keys().cloned().collect();
     names.into_iter().find(|name| {
@@ -58,7 +63,7 @@ fn wrong<T: DeserializeOwned>(whole: &Value) -> Option<String> {
     })
 }
 
-fn small(value: &Value) -> Value {
+fn shrink_value(value: &Value) -> Value {
     const ITEMS: usize = 64;
     const BYTES: usize = 256;
     match value {
@@ -66,12 +71,12 @@ fn small(value: &Value) -> Value {
             let end = text.floor_char_boundary(BYTES);
             Value::from(text.get(..end).unwrap_or_default())
         }
-        Value::Array(items) => items.iter().take(ITEMS).map(small).collect(),
+        Value::Array(items) => items.iter().take(ITEMS).map(shrink_value).collect(),
         Value::Object(fields) => {
             let fields = fields.iter().take(ITEMS);
             Value::Object(
                 fields
-                    .map(|(name, value)| (name.clone(), small(value)))
+                    .map(|(name, value)| (name.clone(), shrink_value(value)))
                     .collect(),
             )
         }
@@ -79,21 +84,21 @@ fn small(value: &Value) -> Value {
     }
 }
 
-fn sentence(said: &str, wrong: Option<&str>, known: &[&str]) -> String {
+fn explain_refusal(said: &str, wrong: Option<&str>, known: &[&str]) -> String {
     let unknown = said.strip_prefix("unknown field `");
     let Some(given) = unknown.and_then(|rest| rest.split('`').next()) else {
         return match wrong {
             Some(wrong) if !said.contains(&format!("`{wrong}`")) => {
-                format!("`{wrong}`: {}", hinted(said.to_owned()))
+                format!("`{wrong}`: {}", add_hint(said.to_owned()))
             }
-            _ => hinted(said.to_owned()),
+            _ => add_hint(said.to_owned()),
         };
     };
     if known.contains(&given) {
         // Of something within an argument.
-        return hinted(said.to_owned());
+        return add_hint(said.to_owned());
     }
-    match meant(given, known.iter().copied()) {
+    match find_meant_name(given, known.iter().copied()) {
         Some(name) => format!("there is no field `{given}`; did you mean `{name}`?"),
         None if known.is_empty() => format!("there is no field `{given}`; it takes none"),
         None => format!(
@@ -105,7 +110,7 @@ fn sentence(said: &str, wrong: Option<&str>, known: &[&str]) -> String {
 
 /// Arguments from the pairs of a query string, read as their schema says: a list is named several
 /// times, one of fixed words also once with commas.
-pub fn from_pairs(
+pub fn parse_query_pairs(
     schema: &Schema,
     pairs: impl IntoIterator<Item = (String, String)>,
 ) -> Result<Map<String, Value>, Problem> {
@@ -113,13 +118,13 @@ pub fn from_pairs(
     for (name, value) in pairs {
         let pointer = format!("/properties/{name}");
         let property = schema.pointer(&pointer).unwrap_or(&Value::Null);
-        let is = |wanted: &str| is_of(&property["type"], wanted);
+        let is = |wanted: &str| names_type(&property["type"], wanted);
         if is("array") {
             let list = arguments
                 .entry(name)
                 .or_insert_with(|| Value::Array(Vec::new()));
             if let Value::Array(list) = list {
-                list.extend(items(schema, property, value));
+                list.extend(split_items(schema, property, value));
             }
             continue;
         }
@@ -141,8 +146,8 @@ pub fn from_pairs(
     Ok(arguments)
 }
 
-fn items(schema: &Schema, property: &Value, value: String) -> Vec<Value> {
-    if !resolved(schema.as_value(), &property["items"])["enum"].is_null() {
+fn split_items(schema: &Schema, property: &Value, value: String) -> Vec<Value> {
+    if !resolve_reference(schema.as_value(), &property["items"])["enum"].is_null() {
         let words = value.split(',').filter(|word| !word.is_empty());
         return words.map(Value::from).collect();
     }
@@ -159,7 +164,17 @@ mod tests {
         let pairs = pairs
             .iter()
             .map(|(n, v)| ((*n).to_owned(), (*v).to_owned()));
-        read("list", from_pairs(&schema, pairs)?)
+        parse_arguments("list", parse_query_pairs(&schema, pairs)?)
+    }
+
+    #[test]
+    fn what_is_too_much_is_too_much_as_a_text_too() {
+        let arguments = json!({ "query": "a", "limit": "100000000000" });
+        let arguments = arguments.as_object().cloned().unwrap();
+        let read =
+            parse_arguments::<crate::operations::recall::RecallArguments>("recall", arguments);
+        let said = read.unwrap_err().detail;
+        assert!(said.contains("`limit` is 100000000000"), "{said}");
     }
 
     #[test]
@@ -189,7 +204,7 @@ mod tests {
             assert!(said.contains(word), "{said}");
         }
         let slip = json!({"qeury": "frost"}).as_object().cloned().unwrap();
-        let said = super::read::<crate::operations::recall::RecallArguments>("recall", slip);
+        let said = parse_arguments::<crate::operations::recall::RecallArguments>("recall", slip);
         let said = said.unwrap_err().detail;
         assert!(
             said.contains("no field `qeury`; did you mean `query`?"),

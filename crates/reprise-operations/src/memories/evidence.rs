@@ -1,53 +1,55 @@
 //! Kinds of evidence: ours, and those that came into use here; which is meant by a word, and what a
 //! word means.
 
-use reprise_knowledge::{meaning_of_evidence, meant_by, normal_evidence};
+use reprise_knowledge::{meaning_of_evidence, normalize_evidence};
 
-use super::all_tagged;
-use crate::operations::tags::Kind;
+use super::list_tagged;
+use crate::operations::tags::{Kind, suggest_evidence};
 use crate::prelude::*;
 
 impl Memory {
-    /// What a word for evidence stands for here, and a doubt where it is new: that is kept all the
-    /// same and waits for a review, unless the caller is `strict`.
-    pub(crate) async fn ground(
+    /// Returns the kind of evidence that a word means in this memory, and a doubt if the word is
+    /// new. A new word is kept and waits for a review, unless the caller is `strict`.
+    pub(crate) async fn resolve_evidence(
         &self,
         word: Option<&str>,
         strict: bool,
     ) -> Result<(Option<String>, Option<String>), Problem> {
-        let Some(given) = word.and_then(normal_evidence) else {
+        let Some(given) = word.and_then(normalize_evidence) else {
             return Ok((None, None));
         };
         if given.parse::<Evidence>().is_ok() {
             return Ok((Some(given), None));
         }
-        let definitions = self.definitions().await?;
+        let definitions = self.list_evidence_definitions().await?;
         let own = definitions.iter().find(|(_, own)| own.name == given);
         if let Some((_, own)) = own {
             let meant = own.alias_of.clone().unwrap_or(given);
             return Ok((Some(meant), None));
         }
-        let hint = suggestion(&given);
+        let hint = suggest_evidence(&given);
         if strict {
             return Err(Problem::conflict(format!(
-                "`{given}` is no kind of evidence here{hint}; or say what it means by \
-                 `define_evidence`"
+                "unknown evidence `{given}`{hint}; to define it: \
+                 `reprise tags sources --add {given} --description ...`"
             )));
         }
-        let doubt = format!("`{given}` is new and waits for `sources --review`{hint}");
+        let doubt = format!("`{given}` is new and waits for `reprise tags sources --review`{hint}");
         Ok((Some(given), Some(doubt)))
     }
 
     /// The meanings that were given to kinds of evidence here.
-    pub(crate) async fn definitions(&self) -> Result<Vec<(RecordId, Definition)>, Problem> {
+    pub(crate) async fn list_evidence_definitions(
+        &self,
+    ) -> Result<Vec<(RecordId, EvidenceDefinition)>, Problem> {
         if !self.exists() {
             return Ok(Vec::new());
         }
-        self.read(defined).await
+        self.run_on_snapshot(read_evidence_definitions).await
     }
 
     /// Every kind of evidence by its name: ours, and those in use or with a meaning here.
-    pub(crate) async fn grounds(&self) -> Result<BTreeMap<String, Kind>, Problem> {
+    pub(crate) async fn list_evidence_kinds(&self) -> Result<BTreeMap<String, Kind>, Problem> {
         let ours = Evidence::ALL.iter().map(|evidence| {
             let (description, typical) = meaning_of_evidence(*evidence);
             let ground = Kind {
@@ -63,7 +65,7 @@ impl Memory {
             return Ok(grounds);
         }
         let (definitions, counts) = self
-            .read(|memory| (defined(memory), counted(memory)))
+            .run_on_snapshot(|memory| (read_evidence_definitions(memory), count_evidence(memory)))
             .await?;
         let unsaid = |name: &String| Kind {
             name: name.clone(),
@@ -85,34 +87,14 @@ impl Memory {
     }
 }
 
-/// What may be meant by a word that is not there.
-pub(crate) fn suggestion(word: &str) -> String {
-    let meant = meant_by(word).into_iter().map(|evidence| {
-        let (description, _) = meaning_of_evidence(evidence);
-        format!("`{evidence}` ({description})")
-    });
-    let meant: Vec<String> = meant.collect();
-    match &meant[..] {
-        [] => format!(
-            "; ours are {}",
-            Evidence::ALL
-                .iter()
-                .map(|e| e.name())
-                .collect::<Vec<_>>()
-                .join(", ")
-        ),
-        _ => format!("; did you mean {}?", meant.join(" or ")),
-    }
-}
-
-fn defined(memory: &Snapshot) -> Vec<(RecordId, Definition)> {
-    let records = all_tagged(memory, Definition::TAG);
+fn read_evidence_definitions(memory: &Snapshot) -> Vec<(RecordId, EvidenceDefinition)> {
+    let records = list_tagged(memory, EvidenceDefinition::TAG);
     let own = records.iter();
-    own.filter_map(|record| Some((record.id, Definition::of(record)?)))
+    own.filter_map(|record| Some((record.id, EvidenceDefinition::of(record)?)))
         .collect()
 }
 
-fn counted(memory: &Snapshot) -> BTreeMap<String, usize> {
+fn count_evidence(memory: &Snapshot) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     for record in memory.records().filter_map(Result::ok) {
         if let Some(word) = evidence_of(&record) {

@@ -1,7 +1,9 @@
-//! Learnings: taken out of a finished session, and told to whoever listens as Sunwell tells them.
+//! Learnings: extracted from a finished session, and sent to listeners as Sunwell's events.
 
 use reprise_engine::{LinkEnd, NewLink};
-use reprise_knowledge::{Learning, StoreCounts, SunwellMemory, SunwellStats, learnings_of_session};
+use reprise_knowledge::{
+    StoreCounts, SunwellLearning, SunwellMemory, SunwellStats, extract_learnings,
+};
 
 use crate::prelude::*;
 
@@ -20,30 +22,30 @@ pub struct Extracted {
     pub outcomes: u64,
 }
 
-/// What belongs to a project; all where none is named.
-pub(super) fn of_project(project: Option<&str>) -> MemoryFilter {
+/// Returns the filter of a project's records; of all records if no project is named.
+pub(super) fn project_filter(project: Option<&str>) -> MemoryFilter {
     MemoryFilter {
         project: project.map(str::to_owned),
         ..MemoryFilter::default()
     }
 }
 
-/// What was learned and planned in a memory, or in one project of it, oldest first. What had its
-/// time is not known any more (S65).
-pub(crate) fn learnings_of(
+/// Lists what was learned and planned in a memory, or in one project of it, oldest first, without
+/// what has expired.
+pub(crate) fn list_learnings(
     memory: &Snapshot,
     project: Option<&str>,
     now: DateTime<Utc>,
 ) -> SunwellMemory {
-    let mut own = memory.matching(&of_project(project));
-    own.retain(|record| SunwellMemory::is_in(record) && !record.is_over(now));
+    let mut own = memory.list_matching_records(&project_filter(project));
+    own.retain(|record| SunwellMemory::is_in(record) && !record.is_expired(now));
     own.sort_by_key(|record| (record.timestamp, record.id));
     SunwellMemory::of(&own)
 }
 
-/// What Studio asks of the store itself: turns of a session, or of the one that goes on, and of
-/// all; the files that memory answers from, and the copies that are kept beside them.
-pub(crate) fn store_counts(
+/// Counts for Studio the turns of a session (the current one by default) and of all sessions, the
+/// files of the memory, and the copies that are kept with them.
+pub(crate) fn count_store(
     memory: &Snapshot,
     session: Option<&str>,
     branches: usize,
@@ -52,7 +54,7 @@ pub(crate) fn store_counts(
         let form = record.record_type();
         matches!(form, RecordType::Prompt | RecordType::Answer)
     };
-    let all = memory.matching(&MemoryFilter::default());
+    let all = memory.list_matching_records(&MemoryFilter::default());
     let turns: Vec<&MemoryRecord> = all.iter().filter(is_turn).collect();
     let newest = turns.iter().max_by_key(|turn| (turn.timestamp, turn.id));
     let hot = session.or_else(|| newest.map(|turn| turn.session_id.as_str()));
@@ -65,16 +67,20 @@ pub(crate) fn store_counts(
         branches,
         ..StoreCounts::default()
     };
-    if let Some(home) = memory.log().path().parent() {
-        counts.look(home);
+    if let Some(home) = memory.log_reader().path().parent() {
+        counts.count_files(home);
     }
     counts
 }
 
 impl Memory {
-    /// Keeps the sentences of a session that say what was learned in it, each once, with the record
-    /// that it stands in: forgetting that forgets it too.
-    pub(crate) async fn extract(&self, session: &str, dry_run: bool) -> Result<Extracted, Problem> {
+    /// Keeps the sentences of a session that say what was learned in it, each once. Each is linked
+    /// to the record that contains it, so that forgetting that record forgets it too.
+    pub(crate) async fn extract_and_store_learnings(
+        &self,
+        session: &str,
+        dry_run: bool,
+    ) -> Result<Extracted, Problem> {
         if session.is_empty() {
             return Err(Problem::invalid(
                 "name the session that is to be learned from",
@@ -87,16 +93,19 @@ impl Memory {
             session_id: Some(session.to_owned()),
             ..MemoryFilter::default()
         };
-        let found = self.read(move |memory| {
-            let mut said = memory.matching(&of_session);
+        let found = self.run_on_snapshot(move |memory| {
+            let mut said = memory.list_matching_records(&of_session);
             said.sort_by_key(|record| (record.timestamp, record.id));
-            let found = learnings_of_session(&said).into_iter();
+            let found = extract_learnings(&said).into_iter();
             found.map(|(from, new)| (from.id, new)).collect::<Vec<_>>()
         });
         let found = found.await?;
         let learnings = found.iter().map(|(_, new)| {
-            let record = new.body.clone().kept(RecordId::from_u128(0), self.now());
-            json!(Learning::of(&record))
+            let record = new
+                .body
+                .clone()
+                .into_record(RecordId::from_u128(0), self.now());
+            json!(SunwellLearning::of(&record))
         });
         let learnings = learnings.collect();
         if dry_run || found.is_empty() {
@@ -110,18 +119,18 @@ impl Memory {
             let mut batch = WriteBatch::default();
             for (from, new) in found {
                 let made = LinkEnd::New(batch.records.len());
-                let link = NewLink::distilled(made, LinkEnd::Kept(from));
+                let link = NewLink::distilled_from(made, LinkEnd::Stored(from));
                 batch.records.push(new);
                 batch.links.push(link);
             }
             let outcomes = engine.write(batch, now)?.outcomes;
-            let ids = outcomes.iter().filter_map(WriteOutcome::new_id);
+            let ids = outcomes.iter().filter_map(WriteOutcome::inserted_id);
             Ok(ids.collect())
         };
-        let ids = self.with_engine(keep).await??;
+        let ids = self.run_on_engine(keep).await??;
         if !ids.is_empty() {
-            self.tell("inserted", ids.clone());
-            self.tell_learnings(&ids).await;
+            self.announce_change("inserted", ids.clone());
+            self.notify_learnings(&ids).await;
         }
         Ok(Extracted {
             learnings,
@@ -130,45 +139,46 @@ impl Memory {
         })
     }
 
-    /// Tells listeners what was learned with some new records (S54), or what there is where that is
-    /// too much to tell one by one. What is sensitive is not told.
-    pub(crate) async fn tell_learnings(&self, ids: &[RecordId]) {
-        if !self.all.is_heard() {
+    /// Notifies listeners of the learnings in some new records, or only of the totals if there are
+    /// too many. Sensitive records are left out.
+    pub(crate) async fn notify_learnings(&self, ids: &[RecordId]) {
+        if !self.all.has_listeners() {
             return;
         }
         if ids.len() > TOLD_MAX {
-            return self.tell_loaded(None).await;
+            return self.notify_loaded(None).await;
         }
         let wanted = ids.to_vec();
-        let read = self.read(move |memory| {
+        let read = self.run_on_snapshot(move |memory| {
             let records = wanted.iter().filter_map(|id| memory.get(*id)?.ok());
-            let told = records.filter(|record| record.may_leave(WayOut::Export).is_ok());
-            let told = told.filter_map(|record| Some((record.id, Learning::of(&record)?)));
+            let told = records.filter(|record| record.check_release(ReleaseTarget::Export).is_ok());
+            let told = told.filter_map(|record| Some((record.id, SunwellLearning::of(&record)?)));
             told.collect::<Vec<_>>()
         });
         // A listener that hears nothing of it reads it with its next question.
         for (id, learning) in read.await.unwrap_or_default() {
-            self.send("memory_learning", vec![id], learning.event());
+            self.send_change("memory_learning", vec![id], learning.to_event());
         }
     }
 
-    /// Tells listeners what there is to know, in one project or in all: somebody goes to work with
-    /// it (S55).
-    pub(crate) async fn tell_loaded(&self, project: Option<String>) {
-        if !self.all.is_heard() || !self.exists() {
+    /// Notifies listeners of what is known, in one project or in all, when an agent loads it.
+    pub(crate) async fn notify_loaded(&self, project: Option<String>) {
+        if !self.all.has_listeners() || !self.exists() {
             return;
         }
         let now = self.now();
-        let read = self.read(move |memory| learnings_of(memory, project.as_deref(), now).stats());
+        let read = self.run_on_snapshot(move |memory| {
+            list_learnings(memory, project.as_deref(), now).count_learnings()
+        });
         if let Ok(stats) = read.await {
-            self.tell_stats(&stats);
+            self.notify_stats(&stats);
         }
     }
 
-    /// The same of what was just read.
-    pub(crate) fn tell_stats(&self, stats: &SunwellStats) {
-        if let Some(event) = stats.loaded() {
-            self.send("memory_loaded", Vec::new(), event);
+    /// Notifies listeners of totals that were just read.
+    pub(crate) fn notify_stats(&self, stats: &SunwellStats) {
+        if let Some(event) = stats.to_loaded_event() {
+            self.send_change("memory_loaded", Vec::new(), event);
         }
     }
 }

@@ -2,90 +2,107 @@
 //!
 //! Keeping and correcting them.
 
-use reprise_knowledge::{EVIDENCE_FIELD, Lesson as Kept, normal_contexts};
+use reprise_knowledge::{EVIDENCE_FIELD, LessonDetails as Kept, normalize_contexts};
 use reprise_types::limits::METADATA_BYTES_MAX;
 
-use super::{refuse_receipt, refuse_receipts};
+use super::{refuse_receipt_change, refuse_receipt_tag};
 use crate::prelude::*;
 
-/// A lesson, or what is to change in one: what is not given stays.
-#[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema, clap::Args)]
-#[serde(deny_unknown_fields)]
-#[schemars(transform = asks::one_of(&["title", "text"]))]
-pub struct Lesson {
-    /// A line that names it.
-    #[arg(long)]
-    pub title: Option<String>,
-    /// What was learned: one thing.
-    #[serde(alias = "content")]
-    #[arg(id = "lesson_text", long = "text", visible_alias = "content")]
-    pub text: Option<String>,
-    /// What was learned, in a sentence; `-` reads standard input.
-    #[serde(skip)]
-    #[arg(id = "TEXT", conflicts_with = "lesson_text")]
-    pub typed: Vec<String>,
-    /// Free words.
-    #[arg(long, visible_alias = "tag", value_delimiter = ',')]
-    pub tags: Option<Vec<String>>,
-    /// Words that it should be found by.
-    #[schemars(extend("x-rare" = true))]
-    #[arg(long, value_delimiter = ',')]
-    pub keywords: Option<Vec<String>>,
-    /// Where it holds.
-    #[arg(long = "context")]
-    pub contexts: Option<Vec<String>>,
-    /// Where not.
-    #[arg(long = "anti-context")]
-    pub anti_contexts: Option<Vec<String>>,
-    /// How sure.
-    #[arg(long)]
-    pub confidence: Option<ConfidenceLevel>,
-    /// documented, tested, observed, inferred, hearsay or own.
-    #[serde(alias = "source")]
-    #[arg(long = "source", visible_alias = "evidence", value_name = "EVIDENCE")]
-    pub evidence: Option<String>,
-    /// Where that can be looked up.
-    #[schemars(extend("x-rare" = true))]
-    #[arg(long)]
-    pub source_notes: Option<String>,
-    /// The session that taught it.
-    #[serde(alias = "session_id")]
-    #[schemars(extend("x-rare" = true))]
-    #[arg(long)]
-    pub session: Option<String>,
-    /// The experiment that it comes from, as the system that keeps it names it.
-    #[schemars(extend("x-rare" = true))]
-    #[arg(long, value_name = "EXPERIMENT")]
-    pub derived_from_experiment: Option<String>,
-    /// When that was: 2026-02-16, 7d, yesterday.
-    #[serde(alias = "at")]
-    #[schemars(extend("x-rare" = true))]
-    #[arg(long = "at", value_name = "TIME")]
-    pub when: Option<String>,
-    /// Refuse a kind of evidence that is not there yet.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    #[schemars(extend("x-rare" = true))]
-    #[arg(long)]
-    pub strict: bool,
+arguments! {
+    /// A lesson, or the changes to one: fields that are left out stay.
+    #[skip_serializing_none]
+    #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema, clap::Args)]
+    #[serde(deny_unknown_fields)]
+    #[schemars(transform = schema_rules::require_any_non_blank(&["title", "text"]))]
+    pub struct Lesson {
+        /// What it is about, in one line.
+        #[arg(long)]
+        pub title: Option<String> as LineText,
+        /// What was learned: one thing, in whole sentences.
+        #[arg(
+            id = "lesson_text",
+            long = "text",
+            visible_alias = "content",
+            value_name = "TEXT"
+        )]
+        pub text | "content": Option<String> as LongText,
+        /// Text to remember; `-` reads standard input.
+        #[serde(skip)]
+        #[arg(id = "TEXT", conflicts_with = "lesson_text")]
+        pub typed: Vec<String> as DescribedElsewhere,
+        /// Short words that group it with others.
+        #[arg(
+            long,
+            visible_alias = "tag",
+            value_delimiter = ',',
+            help = "Tags, separated by commas"
+        )]
+        pub tags: Option<Vec<String>> as NameText,
+        /// Other words to find it by, separated by commas.
+        #[schemars(extend("x-rare" = true))]
+        #[arg(long, value_delimiter = ',')]
+        pub keywords: Option<Vec<String>> as LineText,
+        /// Where it applies, such as a language, tool or project.
+        #[arg(long = "context")]
+        pub contexts: Option<Vec<String>> as LineText,
+        /// Where it does not apply.
+        #[arg(long = "anti-context")]
+        pub anti_contexts: Option<Vec<String>> as LineText,
+        /// How sure you are.
+        #[arg(
+            long,
+            help = "How sure it is: very-low, low, medium, high or very-high"
+        )]
+        pub confidence: Option<ConfidenceLevel>,
+        /// How you know it: documented, tested, observed, inferred, hearsay, or your word.
+        #[arg(
+            long = "evidence",
+            alias = "source",
+            value_name = "KIND",
+            help = "How it is known: documented, tested, observed, inferred, hearsay, or a word of \
+                    your own"
+        )]
+        pub evidence | "source": Option<String> as LineText,
+        /// Where the evidence can be found.
+        #[schemars(extend("x-rare" = true))]
+        #[arg(long)]
+        pub source_notes: Option<String> as LineText,
+        /// Session that it comes from.
+        #[schemars(extend("x-rare" = true))]
+        #[arg(long)]
+        pub session | "session_id": Option<String> as SessionName,
+        /// Name of the experiment that it comes from.
+        #[schemars(extend("x-rare" = true))]
+        #[arg(long, value_name = "EXPERIMENT")]
+        pub derived_from_experiment: Option<String> as LineText,
+        /// When it was learned: 2026-02-16, 7d, yesterday.
+        #[schemars(extend("x-rare" = true))]
+        #[arg(long = "at", value_name = "TIME")]
+        pub when | "at": Option<String> as TimeText,
+        /// Refuse an unknown kind of evidence.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        #[schemars(extend("x-rare" = true))]
+        #[arg(long)]
+        pub strict: bool,
+    }
 }
 
 impl Lesson {
     /// Puts what is new into a lesson that is kept.
-    fn change(self, kept: &mut Kept) {
-        fn put<T>(part: &mut T, new: Option<T>) {
+    fn apply_to(self, kept: &mut Kept) {
+        fn replace_if_given<T>(part: &mut T, new: Option<T>) {
             if let Some(new) = new {
                 *part = new;
             }
         }
-        put(&mut kept.title, self.title);
-        put(&mut kept.content, self.text);
-        put(&mut kept.keywords, self.keywords);
-        let normal = |contexts: Option<Vec<String>>| contexts.map(|own| normal_contexts(&own));
-        put(&mut kept.contexts, normal(self.contexts));
-        put(&mut kept.anti_contexts, normal(self.anti_contexts));
-        put(&mut kept.source_notes, self.source_notes.map(Some));
-        put(
+        replace_if_given(&mut kept.title, self.title);
+        replace_if_given(&mut kept.content, self.text);
+        replace_if_given(&mut kept.keywords, self.keywords);
+        let normal = |contexts: Option<Vec<String>>| contexts.map(|own| normalize_contexts(&own));
+        replace_if_given(&mut kept.contexts, normal(self.contexts));
+        replace_if_given(&mut kept.anti_contexts, normal(self.anti_contexts));
+        replace_if_given(&mut kept.source_notes, self.source_notes.map(Some));
+        replace_if_given(
             &mut kept.derived_from_experiment,
             self.derived_from_experiment.map(Some),
         );
@@ -99,7 +116,7 @@ pub(crate) fn own_title(record: &MemoryRecord) -> Option<String> {
 }
 
 /// The line that names a record: a lesson's title, else the beginning of its text.
-pub(crate) fn title_of(record: &MemoryRecord) -> String {
+pub(crate) fn title_or_beginning(record: &MemoryRecord) -> String {
     const COLUMNS: usize = 80;
     let line = own_title(record).unwrap_or_else(|| {
         let words: Vec<&str> = record.text.split_whitespace().take(40).collect();
@@ -112,7 +129,7 @@ pub(crate) fn title_of(record: &MemoryRecord) -> String {
 }
 
 /// A lesson as it is kept, where it is no longer than what is kept of one.
-fn fitting(kept: Value) -> Result<Value, Problem> {
+fn check_lesson_size(kept: Value) -> Result<Value, Problem> {
     let bytes = kept.to_string().len();
     if bytes <= METADATA_BYTES_MAX {
         return Ok(kept);
@@ -124,7 +141,10 @@ fn fitting(kept: Value) -> Result<Value, Problem> {
 
 impl Memory {
     /// Keeps a lesson; answers its fate, and a doubt about its evidence.
-    pub(crate) async fn learn(&self, lesson: Lesson) -> Result<(Fate, Option<String>), Problem> {
+    pub(crate) async fn learn(
+        &self,
+        lesson: Lesson,
+    ) -> Result<(RecordFate, Option<String>), Problem> {
         let source = if self.is_agent {
             MemorySource::WorkerResult
         } else {
@@ -135,9 +155,9 @@ impl Memory {
         record.confidence = lesson.confidence.map(ConfidenceLevel::centre);
         record.session_id = lesson.session.clone().unwrap_or_default();
         let when = lesson.when.as_deref();
-        let when = when.map(|when| self.calendar().since(when));
+        let when = when.map(|when| self.calendar().parse_since(when));
         record.timestamp = when.transpose().map_err(Problem::invalid)?;
-        let ground = self.ground(lesson.evidence.as_deref(), lesson.strict);
+        let ground = self.resolve_evidence(lesson.evidence.as_deref(), lesson.strict);
         let (word, doubt) = ground.await?;
         record.evidence = word.as_deref().and_then(|word| word.parse().ok());
         if let Some(word) = word.filter(|_| record.evidence.is_none()) {
@@ -146,32 +166,56 @@ impl Memory {
                 .insert(EVIDENCE_FIELD.to_owned(), json!(word));
         }
         let mut kept = Kept::default();
-        lesson.change(&mut kept);
+        lesson.apply_to(&mut kept);
         if kept.title.trim().is_empty() && kept.content.trim().is_empty() {
             return Err(Problem::invalid(
-                "the lesson is empty; give it a title and what was learned",
+                "there is nothing to remember; give what was learned as the text",
             ));
         }
-        record.text = kept.text();
-        record.details = Some(fitting(kept.details())?);
-        let known = match self.name_of(&record).await? {
+        record.text = kept.to_text();
+        record.details = Some(check_lesson_size(kept.to_details())?);
+        let known = match self.free_name_or_holder(&record).await? {
             Ok(name) => {
                 record.external_ids.push(name);
-                self.held(&mut record, &kept).await?
+                self.find_same_or_assign_name(&mut record, &kept).await?
             }
             Err(of) => Some(of),
         };
         if let Some(of) = known {
-            self.seen_again(vec![(0, of)]).await?;
+            self.count_seen_again(vec![(0, of)]).await?;
             let differs = false;
-            return Ok((Fate::Duplicate { of, differs }, doubt));
+            return Ok((RecordFate::Duplicate { of, differs }, doubt));
         }
-        Ok((self.keep_one(record).await?, doubt))
+        if self.is_agent && self.exists() {
+            self.refuse_forgotten_text(&record.text).await?;
+        }
+        Ok((self.store_one(record).await?, doubt))
+    }
+
+    /// Refuses an agent's lesson with a text that was forgotten: only a person brings it back.
+    async fn refuse_forgotten_text(&self, text: &str) -> Result<(), Problem> {
+        let text = Redactor::new().redact_text(text).text;
+        let find = move |memory: &Snapshot| {
+            let at = memory.text_forgotten_at(&text)?;
+            memory.find_same_text(&text).is_none().then_some(at)
+        };
+        let Some(at) = self.run_on_snapshot(find).await? else {
+            return Ok(());
+        };
+        let day = self.calendar().day_of(at);
+        Err(Problem::conflict(format!(
+            "the user's memory was told to forget this on {day}, so it is not kept again; if it is \
+             to be, the user adds it with `reprise learn` or on the page"
+        )))
     }
 
     /// The record, learned or not, that says all that this lesson does; else it is given the name
     /// by which its bare text is known.
-    async fn held(&self, lesson: &mut NewRecord, kept: &Kept) -> Result<Option<RecordId>, Problem> {
+    async fn find_same_or_assign_name(
+        &self,
+        lesson: &mut NewRecord,
+        kept: &Kept,
+    ) -> Result<Option<RecordId>, Problem> {
         let is_plain = Kept {
             content: String::new(),
             ..kept.clone()
@@ -180,19 +224,19 @@ impl Memory {
             return Ok(None);
         }
         let text = Redactor::new().redact_text(&lesson.text).text;
-        let tags = self.all.around.tags.resolve(&lesson.tags);
+        let tags = self.all.around.tags.resolve_tags(&lesson.tags);
         let (known, name) = if self.exists() {
-            let wanted = text.clone();
-            let learned = self
-                .with_engine(move |engine| engine.learned(&wanted))
-                .await?;
             let find = move |memory: &Snapshot| {
+                let learned = memory.find_learned_text(&text);
                 let known = learned.as_ref().ok().and_then(|id| memory.get(*id)?.ok());
-                (known.or_else(|| memory.saying(&text)), learned.err())
+                (
+                    known.or_else(|| memory.find_same_text(&text)),
+                    learned.err(),
+                )
             };
-            self.read(find).await?
+            self.run_on_snapshot(find).await?
         } else {
-            (None, Some(Engine::learned_name(&text, 0)))
+            (None, Some(Snapshot::learned_external_id(&text, 0)))
         };
         let adds_nothing = |known: &MemoryRecord| {
             let mut metadata = lesson.metadata.iter();
@@ -216,7 +260,10 @@ impl Memory {
 
     /// A name made of all that a lesson says; or the record that says just that. A lesson that was
     /// forgotten or corrected since may be learned again, under the next name.
-    async fn name_of(&self, lesson: &NewRecord) -> Result<Result<ExternalId, RecordId>, Problem> {
+    async fn free_name_or_holder(
+        &self,
+        lesson: &NewRecord,
+    ) -> Result<Result<ExternalId, RecordId>, Problem> {
         let parts = (&lesson.tags, &lesson.confidence, &lesson.evidence);
         let mut said = json!([lesson.details, parts]);
         if let (Some(own), Some(said)) = (lesson.metadata.get(EVIDENCE_FIELD), said.as_array_mut())
@@ -225,25 +272,25 @@ impl Memory {
         }
         let digest = reprise_types::sha256_hex(said.to_string().as_bytes());
         let name = move |time: u32| {
-            let name = format!("{}{digest}/{time}", ExternalId::LESSON);
+            let name = format!("{}{digest}/{time}", ExternalId::LESSON_PREFIX);
             ExternalId::new(ExternalId::REQUEST, name)
         };
         if !self.exists() {
             return Ok(Ok(name(0)));
         }
-        let find = move |engine: &mut Engine| {
+        let find = move |memory: &Snapshot| {
             let mut time = 0;
             loop {
-                let Some(held) = engine.duplicate_of(&name(time)) else {
+                let Some(held) = memory.find_by_external_id(&name(time)) else {
                     return Ok(name(time));
                 };
-                if engine.snapshot().current(held) == Some(held) {
+                if memory.current_version(held) == Some(held) {
                     return Err(held);
                 }
                 time += 1;
             }
         };
-        self.with_engine(find).await
+        self.run_on_snapshot(find).await
     }
 
     /// Changes a lesson, or a record's text and tags: a new version with the old one's links. Where
@@ -256,7 +303,7 @@ impl Memory {
     ) -> Result<(MemoryRecord, MemoryRecord), Problem> {
         if lesson == Lesson::default() {
             return Err(Problem::invalid(
-                "nothing is to be changed; give the parts that are new",
+                "nothing to change; give the parts that are new",
             ));
         }
         if lesson.when.is_some() {
@@ -264,7 +311,7 @@ impl Memory {
                 "when something was does not change; learn it anew with its time",
             ));
         }
-        let old = self.record(name).await?;
+        let old = self.get_record(name).await?;
         let only_tags = Lesson {
             tags: lesson.tags.clone(),
             ..Lesson::default()
@@ -272,9 +319,9 @@ impl Memory {
         if let Some(tags) = lesson.tags.clone()
             && lesson == only_tags
         {
-            refuse_receipt(&old)?;
-            self.retag(old.id, tags).await?;
-            return Ok((old, self.record(name).await?));
+            refuse_receipt_change(&old)?;
+            self.replace_tags(old.id, tags).await?;
+            return Ok((old, self.get_record(name).await?));
         }
         let mut changes = Map::new();
         if let Some(tags) = &lesson.tags {
@@ -284,15 +331,15 @@ impl Memory {
             changes.insert("confidence".to_owned(), json!(level.centre()));
         }
         let (evidence, _) = self
-            .ground(lesson.evidence.as_deref(), lesson.strict)
+            .resolve_evidence(lesson.evidence.as_deref(), lesson.strict)
             .await?;
         if let Some(evidence) = evidence {
             changes.insert(EVIDENCE_FIELD.to_owned(), json!(evidence));
         }
         if let Some(mut kept) = Kept::of(&old) {
-            lesson.change(&mut kept);
-            changes.insert("text".to_owned(), json!(kept.text()));
-            changes.insert("details".to_owned(), fitting(kept.details())?);
+            lesson.apply_to(&mut kept);
+            changes.insert("text".to_owned(), json!(kept.to_text()));
+            changes.insert("details".to_owned(), check_lesson_size(kept.to_details())?);
         } else {
             let plain = Lesson {
                 text: lesson.text.clone(),
@@ -313,13 +360,13 @@ impl Memory {
         self.revise(name, changes).await
     }
 
-    async fn retag(&self, id: RecordId, tags: Vec<String>) -> Result<(), Problem> {
+    async fn replace_tags(&self, id: RecordId, tags: Vec<String>) -> Result<(), Problem> {
         let now = self.now();
-        let tags = self.all.around.tags.resolve(&tags);
-        refuse_receipts(&tags)?;
-        let done = self.with_engine(move |engine| engine.tag(id, &tags, now));
+        let tags = self.all.around.tags.resolve_tags(&tags);
+        refuse_receipt_tag(&tags)?;
+        let done = self.run_on_engine(move |engine| engine.set_tags(id, &tags, now));
         done.await??;
-        self.tell("updated", vec![id]);
+        self.announce_change("updated", vec![id]);
         Ok(())
     }
 }

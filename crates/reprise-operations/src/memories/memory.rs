@@ -1,22 +1,36 @@
 //! One user's memory, as one request may use it.
 
-use reprise_agent::{Intake, MemoryService};
+use reprise_agent::{IntakeOptions, MemoryService};
 use reprise_engine::EngineStats;
-use reprise_types::Recall;
+use reprise_types::RecallResponse;
 
-use super::{Change, PastRecall, Told};
+use super::{ChangeNotice, MemoryChange, PastRecall};
 use crate::prelude::*;
+
+/// Most sessions that a message names of those that begin alike.
+const SESSIONS_NAMED: usize = 3;
+
+/// What a request says, for comparison with one of the same name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum RequestContents {
+    /// The hash of its operation and arguments, without their secrets.
+    Arguments(String),
+    /// Records, whose secrets are removed one by one; their hash is made when that is done.
+    Records,
+}
 
 /// How a request wants its records kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct WriteOptions {
     /// The request's own name: sent again with the same name, it changes nothing more.
     pub(crate) key: Option<String>,
+    /// What the request says, if its name may stand for nothing else.
+    pub(crate) contents: Option<RequestContents>,
     /// How its records are taken in.
-    pub(crate) intake: Intake,
+    pub(crate) intake: IntakeOptions,
     /// Whether a record that is known by its external ids and says something else is replaced.
     pub(crate) updates: bool,
-    /// The records that the one record stands for: they are put behind it in the same commit.
+    /// The records that the one record replaces: they are retired into it in the same commit.
     pub(crate) stands_for: Vec<RecordId>,
 }
 
@@ -36,7 +50,7 @@ reprise_types::show_fields!(Memory { user, options });
 
 impl Memories {
     /// One user's memory, for a request from another machine.
-    pub fn of(&self, user: &UserId) -> Memory {
+    pub fn user_memory(&self, user: &UserId) -> Memory {
         Memory {
             all: self.clone(),
             user: user.clone(),
@@ -50,36 +64,37 @@ impl Memories {
 }
 
 impl Memory {
-    /// The same for a request of this name: sent again, it changes nothing more.
+    /// Sets the request's name: a request sent again with the same name changes nothing more.
     #[must_use]
-    pub fn keyed(mut self, key: Option<String>) -> Self {
-        self.options.key = key.map(|key| Redactor::new().name_of(&key).into_owned());
+    pub fn with_request_key(mut self, key: Option<String>) -> Self {
+        self.options.contents = None;
+        self.options.key = key.map(|key| Redactor::new().redacted_name(&key).into_owned());
         self
     }
 
-    /// The same for a program of this machine.
+    /// Marks the caller as a program of this machine.
     #[must_use]
-    pub fn on_machine(mut self) -> Self {
+    pub fn with_machine_caller(mut self) -> Self {
         self.is_on_machine = true;
         self
     }
 
-    /// The same for whoever the caller knows by this: which token, the page.
+    /// Sets who asks, as the caller knows it: a token, or the page.
     #[must_use]
-    pub fn asked_by(mut self, asker: String) -> Self {
+    pub fn with_asker(mut self, asker: String) -> Self {
         self.asker = Some(asker);
         self
     }
 
-    /// The same for whoever asks while somebody types: its recalls are not noted.
+    /// Leaves its recalls out of the list of recent ones, for questions that are still being typed.
     #[must_use]
-    pub fn unnoted(mut self) -> Self {
+    pub fn without_recall_notes(mut self) -> Self {
         self.is_noted = false;
         self
     }
 
-    /// The same for an agent, who is no person.
-    pub(crate) fn for_agent(mut self) -> Self {
+    /// Marks the caller as an agent, not a person.
+    pub(crate) fn with_agent_caller(mut self) -> Self {
         self.is_agent = true;
         self
     }
@@ -89,21 +104,21 @@ impl Memory {
         self.is_agent
     }
 
-    /// The same, keeping texts as they are, secrets and all.
-    pub(crate) fn verbatim(&self) -> Result<Self, Problem> {
+    /// Keeps texts as they are, secrets included; only for programs of this machine.
+    pub(crate) fn with_verbatim_texts(&self) -> Result<Self, Problem> {
         if !self.is_on_machine {
             return Err(Problem::new(
                 ProblemKind::Forbidden,
-                "records are redacted before they are kept; leave `verbatim` out",
+                "secrets are removed before memories are stored; leave out `verbatim`",
             ));
         }
         let mut memory = self.clone();
-        memory.options.intake.verbatim = true;
+        memory.options.intake.keeps_secrets = true;
         Ok(memory)
     }
 
     /// Refuses requests from another machine.
-    pub(crate) fn refuse_strangers(&self) -> Result<(), Problem> {
+    pub(crate) fn refuse_remote_callers(&self) -> Result<(), Problem> {
         if self.is_on_machine {
             return Ok(());
         }
@@ -118,17 +133,17 @@ impl Memory {
     }
 
     /// Every memory of this process.
-    pub fn all(&self) -> &Memories {
+    pub fn all_memories(&self) -> &Memories {
         &self.all
     }
 
-    pub(crate) fn key(&self) -> Option<&str> {
+    pub(crate) fn request_key(&self) -> Option<&str> {
         self.options.key.as_deref()
     }
 
     /// The request's own name for one thing that it does.
-    pub(crate) fn request_name(&self, what: &str) -> Option<ExternalId> {
-        let name = self.key().map(|key| format!("{key}/{what}"));
+    pub(crate) fn name_within_request(&self, what: &str) -> Option<ExternalId> {
+        let name = self.request_key().map(|key| format!("{key}/{what}"));
         name.map(|name| ExternalId::new(ExternalId::REQUEST, name))
     }
 
@@ -140,9 +155,9 @@ impl Memory {
         u64::try_from(self.now().timestamp_millis()).unwrap_or_default()
     }
 
-    /// The days of whoever asks: those of this machine.
+    /// Returns the caller's calendar, which is this machine's.
     pub(crate) fn calendar(&self) -> Calendar {
-        Calendar::of_machine(self.now())
+        Calendar::in_machine_zone(self.now())
     }
 
     /// Whether anything was ever kept.
@@ -151,25 +166,30 @@ impl Memory {
     }
 
     /// Tells listeners what has changed, after it is on disk.
-    pub(crate) fn tell(&self, what: &'static str, ids: Vec<RecordId>) {
+    pub(crate) fn announce_change(&self, what: &'static str, ids: Vec<RecordId>) {
         if what == "forgotten" {
-            self.all.recalls.forget(&self.user);
-            self.all.told.forget(&self.user);
-            self.all.taken_back.forget(&self.user);
+            self.all.recalls.forget_user(&self.user);
+            self.all.told.forget_user(&self.user);
+            self.all.taken_back.forget_user(&self.user);
         }
-        self.send(what, ids, Map::new());
+        self.send_change(what, ids, Map::new());
     }
 
-    /// The same, with what an event says beside.
-    pub(super) fn send(&self, what: &'static str, ids: Vec<RecordId>, event: Map<String, Value>) {
+    /// Notifies listeners of a change, with the further fields of its event.
+    pub(super) fn send_change(
+        &self,
+        what: &'static str,
+        ids: Vec<RecordId>,
+        event: Map<String, Value>,
+    ) {
         let user = self.user.clone();
-        let change = Change {
+        let change = MemoryChange {
             user,
             what,
             ids,
             event,
         };
-        if let Some(told) = Told::of(&change, self.now()) {
+        if let Some(told) = ChangeNotice::of(&change, self.now()) {
             self.all.told.note(&self.user, told);
         }
         // Nobody may be listening.
@@ -179,12 +199,48 @@ impl Memory {
     /// Makes each tag the one that is meant; answers what else each may be kept as, `(spelling,
     /// tag)`: an alias is no reason to lose what came before it.
     pub(crate) fn resolve_tags(&self, tags: &mut Vec<String>) -> Vec<(String, String)> {
-        *tags = self.all.around.tags.resolve(tags);
-        self.all.around.tags.aliases_of(tags)
+        *tags = self.all.around.tags.resolve_tags(tags);
+        self.all.around.tags.list_aliases_of(tags)
+    }
+
+    /// Makes each tag of a filter the one that is meant, with what else each may be kept as.
+    pub(crate) fn resolve_filter_tags(&self, filter: &mut MemoryFilter) {
+        for tags in [&mut filter.tags, &mut filter.any_tags]
+            .into_iter()
+            .flatten()
+        {
+            filter.tag_spellings.extend(self.resolve_tags(tags));
+        }
+    }
+
+    /// Makes the beginning of a session's name its whole name; an error where several begin so.
+    pub(crate) async fn resolve_session(
+        &self,
+        session: &mut Option<String>,
+    ) -> Result<(), Problem> {
+        let Some(name) = session.as_ref().filter(|_| self.exists()) else {
+            return Ok(());
+        };
+        let wanted = name.clone();
+        let find = self.run_on_snapshot(move |memory| memory.find_sessions(&wanted));
+        let mut found = find.await?;
+        if found.len() > 1 {
+            let count = found.len();
+            found.sort_unstable();
+            found.truncate(SESSIONS_NAMED);
+            return Err(Problem::invalid(format!(
+                "{count} sessions begin with `{name}`, `{}` among them; write more of the name",
+                found.join("`, `")
+            )));
+        }
+        if let Some(whole) = found.pop() {
+            *session = Some(whole);
+        }
+        Ok(())
     }
 
     /// The tags that are meant, with all that each may be kept as.
-    pub(crate) fn spellings(&self, tags: &[String]) -> Vec<String> {
+    pub(crate) fn list_tag_spellings(&self, tags: &[String]) -> Vec<String> {
         let mut all = tags.to_vec();
         let aliases = self.resolve_tags(&mut all);
         all.extend(aliases.into_iter().map(|(alias, _)| alias));
@@ -192,77 +248,90 @@ impl Memory {
     }
 
     /// Reads it as of now, on a thread that may wait for the disk.
-    pub(crate) async fn read<T: Send + 'static>(
+    pub(crate) async fn run_on_snapshot<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Snapshot) -> T + Send + 'static,
     ) -> Result<T, Problem> {
         let snapshot = self.snapshot().await?;
-        let done = lent(move || read(&snapshot)).await;
+        let done = run_blocking(move || read(&snapshot)).await;
         done.map_err(|error| {
-            let why = format!("the records could not be read ({error}); run `reprise check`");
+            let why =
+                format!("the memories could not be read ({error}); run `reprise doctor check`");
             Problem::new(ProblemKind::Internal, why)
         })
     }
 
     /// Works on its engine, between commits.
-    pub(crate) async fn with_engine<T: Send + 'static>(
+    pub(crate) async fn run_on_engine<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Engine) -> T + Send + 'static,
     ) -> Result<T, Problem> {
-        Ok(self.service()?.with_engine(&self.user, work).await?)
+        Ok(self
+            .require_service()?
+            .with_engine(&self.user, work)
+            .await?)
     }
 
-    /// Counts it beside its writer: a pass over all records.
+    /// Counts its records and bytes without blocking the writer; reads every record.
     pub(crate) async fn stats(&self) -> Result<EngineStats, Problem> {
-        Ok(self.service()?.provider(&self.user).stats().await?)
+        Ok(self.require_service()?.provider(&self.user).stats().await?)
     }
 
-    /// Bytes of its file that do not hold what they should; reads all of it, beside its writer.
+    /// Counts the damaged bytes of its file; reads all of it without blocking the writer.
     pub async fn damaged_bytes(&self) -> Result<u64, Problem> {
-        Ok(self.read(Snapshot::damaged_bytes).await??)
+        Ok(self
+            .run_on_snapshot(Snapshot::count_damaged_bytes)
+            .await??)
     }
 
     /// What a recall finds, with whole records; `vector` is the question's where the caller has it.
     pub(crate) async fn recall(
         &self,
-        request: RecallRequest,
+        mut request: RecallRequest,
         vector: Option<Embedding>,
         scope: RecallScope,
-    ) -> Result<Recall, Problem> {
+    ) -> Result<RecallResponse, Problem> {
+        self.resolve_filter_tags(&mut request.filter);
+        self.resolve_session(&mut request.filter.session_id).await?;
         // A recall holds much: on the heap, so that whatever waits for one need not.
-        let local = |request| Box::pin(self.recall_own(request, vector));
+        let local = |request| Box::pin(self.recall_with_repositories(request, vector));
         match scope {
             RecallScope::Local => local(request).await,
             RecallScope::LocalAndGlobal => {
-                let tier = self.tier().await?;
-                tier.beside(&request, local(request.clone())).await
+                let tier = self.open_global_tier().await?;
+                tier.recall_with_local(&request, local(request.clone()))
+                    .await
             }
             RecallScope::Global => {
-                let id = self.recall_id();
-                Ok(self.tier().await?.alone(&request, id).await?)
+                let id = self.new_recall_id();
+                Ok(self
+                    .open_global_tier()
+                    .await?
+                    .recall_published_alone(&request, id)
+                    .await?)
             }
         }
     }
 
-    async fn recall_own(
+    async fn recall_with_repositories(
         &self,
         request: RecallRequest,
         vector: Option<Embedding>,
-    ) -> Result<Recall, Problem> {
+    ) -> Result<RecallResponse, Problem> {
         let asked = request.clone();
         let found = async {
             let recall = self.recall_alone(request, vector).await?;
-            Ok(self.with_repositories(&asked, None, recall).await)
+            Ok(self.add_repository_hits(&asked, None, recall).await)
         };
-        self.noted(&asked.query, found).await
+        self.run_noted_recall(&asked.query, found).await
     }
 
     /// What a recall finds, once it is noted.
-    pub(super) async fn noted(
+    pub(super) async fn run_noted_recall(
         &self,
         query: &str,
-        found: impl Future<Output = Result<Recall, Problem>>,
-    ) -> Result<Recall, Problem> {
+        found: impl Future<Output = Result<RecallResponse, Problem>>,
+    ) -> Result<RecallResponse, Problem> {
         let (at, began) = (self.now(), Instant::now());
         let recall = found.await?;
         if self.is_noted && self.exists() {
@@ -280,23 +349,29 @@ impl Memory {
 
     /// Its present moment, opened where it sleeps.
     pub(crate) async fn snapshot(&self) -> Result<Arc<Snapshot>, Problem> {
-        Ok(self.service()?.snapshot(&self.user).await?)
+        Ok(self.require_service()?.snapshot(&self.user).await?)
     }
 
     /// The service that runs it, where anything was ever kept.
-    pub(crate) fn service(&self) -> Result<&MemoryService, Problem> {
-        self.refuse_missing()?;
+    pub(crate) fn require_service(&self) -> Result<&MemoryService, Problem> {
+        self.refuse_unknown_user()?;
         Ok(&self.all.service)
     }
 
     /// A slip in a user's name makes no memory: only what is kept does.
-    pub(crate) fn refuse_missing(&self) -> Result<(), Problem> {
+    pub(crate) fn refuse_unknown_user(&self) -> Result<(), Problem> {
         if self.exists() {
             return Ok(());
         }
-        Err(Problem::not_found(format!(
-            "user `{}` has no memory yet; keep a record first, or name another user",
-            self.user
-        )))
+        Err(Problem::not_found(describe_empty_memory(&self.user)))
     }
+}
+
+/// Says that nothing was ever kept for a user, and what to do.
+#[must_use]
+pub fn describe_empty_memory(user: &UserId) -> String {
+    format!(
+        "`{user}` has no memories yet; bring in your agents' sessions with `reprise setup`, add one \
+         with `reprise learn`, or name another user with --user"
+    )
 }

@@ -1,30 +1,34 @@
 //! How runs went: what memory learns from.
 
-use reprise_engine::{LearnError, RunTurn, RunWrite};
+use reprise_engine::{LearnError, RunAction, RunWrite};
 use reprise_types::{FailKind, RunBeginning, RunEnding, RunOutcome};
 
 use crate::prelude::*;
 use crate::wire::{OutcomeReport, fresh_run_id};
 
 /// The report, the records that a run used, and the one that it left.
-type Learned = (OutcomeReport, Vec<RecordId>, Option<RecordId>);
+type LearnedOutcome = (OutcomeReport, Vec<RecordId>, Option<RecordId>);
 
 impl Memory {
     /// Takes how a run went. A run without a name is named by the request, so that
     /// a request sent again is not a second run. The outcome of a run that has ended changes
     /// nothing, and the report says so.
-    pub(crate) async fn outcome(&self, mut line: OutcomeLine) -> Result<OutcomeReport, Problem> {
+    pub(crate) async fn learn_outcome(
+        &self,
+        mut line: OutcomeLine,
+    ) -> Result<OutcomeReport, Problem> {
         if line.recall_id.is_none() && line.query.is_none() {
-            return Err(nameless());
+            return Err(missing_run_error());
         }
         let (own, published) = self.split_used(std::mem::take(&mut line.used)).await?;
         line.used = own;
+        self.refuse_unknown_published(&published).await?;
         let voice = (line.quality, line.failure_kind);
         let query = match &line.query {
             Some(query) => self.query_vector(query).await,
             None => None,
         };
-        let fallback = self.key().map_or_else(
+        let fallback = self.request_key().map_or_else(
             || fresh_run_id(line.query_id.as_deref(), self.unix_ms(), system_entropy()),
             |key| format!("request {key}"),
         );
@@ -33,15 +37,15 @@ impl Memory {
         let is_named = line.run_id.is_some();
         let asked = line.query.as_ref();
         let asked = asked.map(|asked| Redactor::new().redact_text(asked).text);
-        let learn = move |engine: &mut Engine| -> Result<Learned, Problem> {
-            let run = Box::new(run_outcome(engine, line, query, || fallback)?);
+        let learn = move |engine: &mut Engine| -> Result<LearnedOutcome, Problem> {
+            let run = Box::new(build_run_outcome(engine, line, query, || fallback)?);
             let used = run.end.used.clone();
-            let turn = RunTurn::Outcome {
+            let turn = RunAction::Outcome {
                 run,
-                leaves: is_named,
+                leaves_record: is_named,
                 question: asked,
             };
-            let batch = WriteBatch::of_run(RunWrite::told(now, turn));
+            let batch = WriteBatch::of_run(RunWrite::new(now, turn));
             let mut written = engine.write(batch, now)?;
             let known = match written.learning.pop() {
                 Some(Err(LearnError::AlreadyEnded { .. })) => 1,
@@ -50,8 +54,8 @@ impl Memory {
                     .map(|()| 0)
                     .map_err(EngineError::from)?,
             };
-            let left = written.waiting.pop();
-            let status = engine.learning().status();
+            let left = written.unembedded.pop();
+            let status = engine.learning_state().status();
             let report = OutcomeReport {
                 learned: 1 - known,
                 known,
@@ -63,32 +67,33 @@ impl Memory {
             };
             Ok((report, used, left))
         };
-        let (report, ids, left) = self.with_engine(learn).await??;
+        let (report, ids, left) = self.run_on_engine(learn).await??;
         if let Some(left) = left {
-            self.embed(left).await?;
+            self.embed_record(left).await?;
         }
         if report.learned > 0 {
-            self.tell("learned", ids);
+            self.announce_change("learned", ids);
             // An end that lies outside the run says nothing of what it used.
             let (quality, failed) = voice;
             if !published.is_empty() && !failed.is_some_and(FailKind::is_exogenous) {
-                self.report(&published, quality).await?;
+                self.report_published_use(&published, quality).await?;
             }
         }
         Ok(report)
     }
 
     /// Gives a record that the engine wrote its vector, where there is a model.
-    async fn embed(&self, id: RecordId) -> Result<(), Problem> {
+    async fn embed_record(&self, id: RecordId) -> Result<(), Problem> {
         let text = move |memory: &Snapshot| Some(memory.get(id)?.ok()?.body.text);
-        let Some(text) = self.read(text).await? else {
+        let Some(text) = self.run_on_snapshot(text).await? else {
             return Ok(());
         };
         if let Some(Embedding { space, vector }) =
             self.all.service.document_vector(&self.user, &text).await
         {
-            let embed = move |engine: &mut Engine| engine.embed_late(vec![(id, space, vector)]);
-            self.with_engine(embed).await??;
+            let embed_record =
+                move |engine: &mut Engine| engine.insert_late_vectors(vec![(id, space, vector)]);
+            self.run_on_engine(embed_record).await??;
         }
         Ok(())
     }
@@ -96,30 +101,33 @@ impl Memory {
 
 /// What a line says, ready for the engine; `query` is the vector of its question. A run that has no
 /// name, and no recall that names it, is called what `fallback` says.
-pub fn run_outcome(
+pub fn build_run_outcome(
     engine: &Engine,
     line: OutcomeLine,
     query: Option<Embedding>,
     fallback: impl FnOnce() -> String,
 ) -> Result<RunOutcome, Problem> {
-    let receipt = line.recall_id.and_then(|id| engine.learning().receipt(id));
+    let receipt = line
+        .recall_id
+        .and_then(|id| engine.learning_state().find_receipt(id));
     if receipt.is_none() && line.query.is_none() {
         return Err(match line.recall_id {
             Some(_) => {
                 Problem::not_found("the recall is not remembered any more; name the query instead")
             }
-            None => nameless(),
+            None => missing_run_error(),
         });
     }
-    // A recall of the command line leaves no receipt: then the question stands for it.
+    // A recall of the command line leaves no receipt: then the question identifies it.
     let remembered = line.recall_id.filter(|_| receipt.is_some());
     let named = line.run_id;
     let run_id = named
         .or_else(|| line.recall_id.map(|id| format!("recall {id}")))
         .unwrap_or_else(fallback);
+    let memory = engine.snapshot();
     let used = line.used.iter().map(|name| {
-        let found = resolve(engine, name);
-        found.ok_or_else(|| missing(name))
+        let found = find_record_id(&memory, name);
+        found.ok_or_else(|| no_such_memory_problem(name))
     });
     Ok(RunOutcome {
         begin: RunBeginning {
@@ -132,11 +140,11 @@ pub fn run_outcome(
             used: used.collect::<Result<_, _>>()?,
             credit: line.credit.unwrap_or(Credit::Explicit),
             quality: Some(line.quality),
-            fail: line.failure_kind,
+            fail_kind: line.failure_kind,
         },
     })
 }
 
-fn nameless() -> Problem {
+fn missing_run_error() -> Problem {
     Problem::invalid("the outcome names neither a query nor a recall; name one of them")
 }

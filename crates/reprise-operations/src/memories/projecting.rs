@@ -4,18 +4,19 @@
 use std::path::Path;
 
 use reprise_knowledge::{
-    ExportError, Outgoing, ProjectionKind, Rebuilt, Telling, compare, hindrance, rebuild,
+    ExportError, ExportInput, OutgoingRecord, ProjectionKind, ProjectionUpdateReport,
+    compare_projection, find_write_obstacle, update_projection,
 };
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{sleep, timeout};
 
-use super::learnings::of_project;
-use super::{Change, TagRules};
+use super::learnings::project_filter;
+use super::{MemoryChange, TagRules};
 use crate::prelude::*;
 
-/// A projection of one user's memory, and where it stands.
+/// A projection of one user's memory, and the path that it is written to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Projection {
+pub struct ConfiguredProjection {
     pub user: UserId,
     pub kind: ProjectionKind,
     pub path: PathBuf,
@@ -28,12 +29,23 @@ const TOGETHER: Duration = Duration::from_millis(300);
 /// Of the time that is given to projections and to rest.
 const REST: u32 = 4;
 
-impl Projection {
+impl ConfiguredProjection {
     /// Writes what has changed in it; a sentence where it cannot be written.
-    fn rebuild(&self, memory: &Snapshot, rules: &TagRules, adopt: bool) -> Result<Rebuilt, String> {
-        let told = telling(memory, self.project.as_deref());
+    fn update(
+        &self,
+        memory: &Snapshot,
+        rules: &TagRules,
+        adopt: bool,
+    ) -> Result<ProjectionUpdateReport, String> {
+        let told = collect_outgoing_records(memory, self.project.as_deref());
         let (kind, path) = (self.kind, &self.path);
-        let done = rebuild(kind, path, home_of(memory), outgoing(&told, rules), adopt);
+        let done = update_projection(
+            kind,
+            path,
+            memory_folder(memory),
+            export_input(&told, rules),
+            adopt,
+        );
         done.map_err(|error| {
             let path = path.display();
             format!("the {kind} projection at `{path}` is not up to date: {error}")
@@ -44,9 +56,10 @@ impl Projection {
 impl Memory {
     /// What keeps this user's projections from being written: what is in their way now, or what
     /// was when they were last written.
-    pub(crate) async fn projection_warnings(&self) -> Vec<String> {
+    pub(crate) async fn list_projection_warnings(&self) -> Vec<String> {
         let own = self.all.around.projections.iter();
-        let own: Vec<Projection> = own.filter(|own| own.user == self.user).cloned().collect();
+        let own: Vec<ConfiguredProjection> =
+            own.filter(|own| own.user == self.user).cloned().collect();
         if own.is_empty() {
             return Vec::new();
         }
@@ -54,22 +67,25 @@ impl Memory {
         let failing = failing.filter(|((user, _), _)| *user == self.user);
         let mut warnings: BTreeMap<PathBuf, String> =
             failing.map(|((_, path), why)| (path, why)).collect();
-        let looked = self.read(move |memory| {
-            let home = home_of(memory);
-            let found = own.into_iter().filter_map(|Projection { kind, path, .. }| {
-                let why = hindrance(kind, &path, home)?;
-                let place = path.display();
-                let said = format!("the {kind} projection at `{place}` cannot be written: {why}");
-                Some((path, said))
-            });
+        let looked = self.run_on_snapshot(move |memory| {
+            let home = memory_folder(memory);
+            let found =
+                own.into_iter()
+                    .filter_map(|ConfiguredProjection { kind, path, .. }| {
+                        let why = find_write_obstacle(kind, &path, home)?;
+                        let place = path.display();
+                        let said =
+                            format!("the {kind} projection at `{place}` cannot be written: {why}");
+                        Some((path, said))
+                    });
             found.collect::<Vec<_>>()
         });
         warnings.extend(looked.await.unwrap_or_default());
         warnings.into_values().collect()
     }
 
-    /// Where a project stands whose Sunwell reads what was learned here.
-    pub(crate) fn sunwell_folder(&self, project: Option<&str>) -> Option<String> {
+    /// Returns the folder of a project whose Sunwell reads what was learned here.
+    pub(crate) fn find_sunwell_folder(&self, project: Option<&str>) -> Option<String> {
         let own = self.all.around.projections.iter().find(|own| {
             let is_of = own.user == self.user && own.kind == ProjectionKind::Sunwell;
             is_of && (project.is_none() || own.project.as_deref() == project)
@@ -78,20 +94,24 @@ impl Memory {
     }
 
     /// Writes what has changed in a projection; `adopt` takes over files of another program.
-    pub(crate) async fn rebuild(
+    pub(crate) async fn update_projection(
         &self,
-        projection: &Projection,
+        projection: &ConfiguredProjection,
         adopt: bool,
-    ) -> Result<Rebuilt, Problem> {
+    ) -> Result<ProjectionUpdateReport, Problem> {
         let (wanted, around) = (projection.clone(), Arc::clone(&self.all.around));
-        let done = self.read(move |memory| wanted.rebuild(memory, &around.tags, adopt));
+        let done = self.run_on_snapshot(move |memory| wanted.update(memory, &around.tags, adopt));
         done.await?.map_err(Problem::conflict)
     }
 
     /// How a projection differs from memory, a sentence each.
-    pub(crate) async fn differs(&self, projection: &Projection) -> Result<Vec<String>, Problem> {
+    pub(crate) async fn list_projection_differences(
+        &self,
+        projection: &ConfiguredProjection,
+    ) -> Result<Vec<String>, Problem> {
         let (wanted, around) = (projection.clone(), Arc::clone(&self.all.around));
-        let compared = self.read(move |memory| differences(memory, &wanted, &around.tags));
+        let compared =
+            self.run_on_snapshot(move |memory| compare_with_memory(memory, &wanted, &around.tags));
         compared
             .await?
             .map_err(|error| Problem::conflict(error.to_string()))
@@ -99,73 +119,80 @@ impl Memory {
 }
 
 /// How a projection differs from a memory as of one moment, a sentence each.
-pub fn differences(
+pub fn compare_with_memory(
     memory: &Snapshot,
-    projection: &Projection,
+    projection: &ConfiguredProjection,
     rules: &TagRules,
 ) -> Result<Vec<String>, ExportError> {
-    let told = telling(memory, projection.project.as_deref());
-    compare(
+    let told = collect_outgoing_records(memory, projection.project.as_deref());
+    compare_projection(
         projection.kind,
         &projection.path,
-        home_of(memory),
-        outgoing(&told, rules),
+        memory_folder(memory),
+        export_input(&told, rules),
     )
 }
 
 /// The folder of a memory's file.
-fn home_of(memory: &Snapshot) -> &Path {
-    memory.log().path().parent().unwrap_or(Path::new("."))
+fn memory_folder(memory: &Snapshot) -> &Path {
+    memory
+        .log_reader()
+        .path()
+        .parent()
+        .unwrap_or(Path::new("."))
 }
 
-fn outgoing<'a>(records: &'a [Telling], rules: &'a TagRules) -> Outgoing<'a> {
+fn export_input<'a>(records: &'a [OutgoingRecord], rules: &'a TagRules) -> ExportInput<'a> {
     let aliases = rules.aliases();
-    Outgoing { records, aliases }
+    ExportInput { records, aliases }
 }
 
 /// Brings projections up to date with a memory as of one moment; a sentence for each that cannot be
 /// written.
-pub fn bring_up_to_date(
+pub fn update_projections(
     memory: &Snapshot,
-    projections: &[Projection],
+    projections: &[ConfiguredProjection],
     rules: &TagRules,
 ) -> Vec<String> {
     let done = projections.iter();
-    let done = done.map(|own| own.rebuild(memory, rules, false));
+    let done = done.map(|own| own.update(memory, rules, false));
     done.filter_map(Result::err).collect()
 }
 
 impl Memories {
     /// Brings every projection up to date once, for a process that ends with its command. Returns
     /// a sentence for each that cannot be written.
-    pub async fn refresh_projections(&self) -> Vec<String> {
-        for user in self.projected() {
-            self.refresh(&user).await;
+    pub async fn update_all_projections(&self) -> Vec<String> {
+        for user in self.list_projected_users() {
+            self.update_user_projections(&user).await;
         }
-        self.failing_projections()
+        self.list_failing_projections()
     }
 
-    /// Whose memories have a projection.
-    fn projected(&self) -> BTreeSet<UserId> {
+    /// Lists the users whose memories have a projection.
+    fn list_projected_users(&self) -> BTreeSet<UserId> {
         let users = self.around.projections.iter().map(|own| own.user.clone());
         users.collect()
     }
 
-    /// Does what goes on beside requests, without end.
-    pub async fn keep(&self) {
-        tokio::join!(self.keep_projections(), self.keep_told());
+    /// Runs the background tasks of all memories, without end.
+    pub async fn run_background_tasks(&self) {
+        tokio::join!(
+            self.run_projection_updates(),
+            self.run_maintenance_announcements()
+        );
     }
 
     /// Brings every configured projection up to date, now and after each change, without end. What
     /// cannot be written is logged, and tried again with the next change.
-    pub async fn keep_projections(&self) {
-        let mut changes = self.listen();
-        let mut due = self.projected();
+    pub async fn run_projection_updates(&self) {
+        let mut changes = self.subscribe_to_changes();
+        let mut due = self.list_projected_users();
         if due.is_empty() {
             return;
         }
         let all = due.clone();
-        let concerned = |change: Change| {
+        let concerned = |change: MemoryChange| {
             let concerns = all.contains(&change.user) && change.changes_records();
             concerns.then_some(change.user)
         };
@@ -188,20 +215,20 @@ impl Memories {
             }
             let began = Instant::now();
             for user in std::mem::take(&mut due) {
-                self.refresh(&user).await;
+                self.update_user_projections(&user).await;
             }
             sleep(began.elapsed() * REST).await;
         }
     }
 
-    async fn refresh(&self, user: &UserId) {
-        let memory = self.of(user);
+    async fn update_user_projections(&self, user: &UserId) {
+        let memory = self.user_memory(user);
         if !memory.exists() {
             return;
         }
         let own = self.around.projections.iter();
         for projection in own.filter(|own| own.user == *user) {
-            let done = memory.rebuild(projection, false).await;
+            let done = memory.update_projection(projection, false).await;
             let path = &projection.path;
             let key = (user.clone(), path.clone());
             let mut failing = lock(&self.failing);
@@ -217,7 +244,7 @@ impl Memories {
     }
 
     /// Why projections were not written when that was last tried, a sentence each.
-    pub fn failing_projections(&self) -> Vec<String> {
+    pub fn list_failing_projections(&self) -> Vec<String> {
         let failing = lock(&self.failing);
         failing.values().cloned().collect()
     }
@@ -225,12 +252,14 @@ impl Memories {
 
 /// Every live record as a projection is written from it, in the order of the log; of one project
 /// where it is named.
-fn telling(memory: &Snapshot, project: Option<&str>) -> Vec<Telling> {
-    let own = memory.matching(&of_project(project)).into_iter();
+fn collect_outgoing_records(memory: &Snapshot, project: Option<&str>) -> Vec<OutgoingRecord> {
+    let own = memory
+        .list_matching_records(&project_filter(project))
+        .into_iter();
     let told = own.map(|record| {
         let line = serde_json::to_string(&ExportLine::new(&record)).ok();
         let line = line.and_then(|line| serde_json::from_str(&line).ok());
-        Telling::of(memory, record, line.unwrap_or_default())
+        OutgoingRecord::new(memory, record, line.unwrap_or_default())
     });
     told.collect()
 }

@@ -6,17 +6,17 @@ mod receipts;
 
 use reprise_global::{
     AUDIT_MAX, Fate, GlobalError, GlobalRecord, GlobalTier, Proposal, Published, TakenDown,
-    TextVectors, Unpublished, WallError, leave,
+    TextVectors, Unpublished, WallError, prepare_publication,
 };
 use reprise_types::sha256_hex;
 use tokio::runtime::Handle;
 
-use super::sharing::Wanted;
+use super::sharing::PublicationDraft;
 use crate::prelude::*;
-use receipts::Act;
+use receipts::ReceiptAct;
 
-pub(crate) use receipts::Receipts;
-pub use receipts::{Deed, ReceiptLine, Standing};
+pub(crate) use receipts::ReceiptLog;
+pub use receipts::{PublicationAct, PublishedCopy, ReceiptLine};
 
 /// Most records of one publication.
 const RECORDS_MAX: usize = 50;
@@ -24,9 +24,9 @@ const RECORDS_MAX: usize = 50;
 const REPORT: Duration = Duration::from_secs(2);
 
 impl Memories {
-    /// The model that this process's memories share, for whoever waits on a thread of its own: a
-    /// question that was embedded for one tier is not embedded again for the other.
-    fn vectors(&self) -> TextVectors {
+    /// Returns the model that this process's memories share, for callers on a thread of their own:
+    /// a question that was embedded for one tier is not embedded again for the other.
+    fn text_vectors(&self) -> TextVectors {
         let (service, runtime) = (self.service.clone(), Handle::current());
         Arc::new(move |text| {
             let made = runtime.block_on(service.query_vector(None, text))?;
@@ -37,19 +37,19 @@ impl Memories {
 
 impl Memory {
     /// What a recall asks that does not say.
-    pub(crate) fn scope(&self) -> RecallScope {
+    pub(crate) fn default_recall_scope(&self) -> RecallScope {
         self.all.around.sharing.scope
     }
 
     /// Whether there is a global store at all.
-    pub(crate) fn has_global(&self) -> bool {
+    pub(crate) fn has_global_store(&self) -> bool {
         self.all.around.sharing.reach.is_some()
     }
 
     /// The global store as this user reaches it.
-    pub(crate) async fn tier(&self) -> Result<GlobalTier, Problem> {
+    pub(crate) async fn open_global_tier(&self) -> Result<GlobalTier, Problem> {
         let sharing = &self.all.around.sharing;
-        if let Some(tier) = sharing.known(&self.user) {
+        if let Some(tier) = sharing.find_tier(&self.user) {
             return Ok(tier);
         }
         let Some(reach) = &sharing.reach else {
@@ -57,34 +57,37 @@ impl Memory {
                 "there is no store of published knowledge here; `reprise serve` has one",
             ));
         };
-        let tier = reach(&self.user, self.all.vectors()).map_err(Problem::invalid)?;
+        let tier = reach(&self.user, self.all.text_vectors()).map_err(Problem::invalid)?;
         if self.exists() {
-            for (id, version) in self.read(|memory| Receipts::read(memory).used()).await? {
+            for (id, version) in self
+                .run_on_snapshot(|memory| ReceiptLog::read(memory).list_used())
+                .await?
+            {
                 tier.remember_use(id, version);
             }
         }
-        Ok(sharing.keep(&self.user, tier))
+        Ok(sharing.remember_tier(&self.user, tier))
     }
 
-    /// The records named, each as it would leave; none where one of them may not.
-    pub(crate) async fn leaving(
+    /// Builds the draft of each named record; fails if one of them may not be published.
+    pub(crate) async fn build_publication_drafts(
         &self,
         names: &[String],
         proposal: Proposal,
-    ) -> Result<Vec<Wanted>, Problem> {
+    ) -> Result<Vec<PublicationDraft>, Problem> {
         if names.is_empty() || names.len() > RECORDS_MAX {
             return Err(Problem::invalid(format!(
-                "name 1 to {RECORDS_MAX} records by `ids`"
+                "name 1 to {RECORDS_MAX} memories in `ids`"
             )));
         }
         if names.len() > 1 && (proposal.title.is_some() || proposal.summary.is_some()) {
             return Err(Problem::conflict(
-                "a title and a summary are for one record; publish them one by one",
+                "a title or summary needs exactly one memory; publish them one by one",
             ));
         }
         let mut records: Vec<MemoryRecord> = Vec::with_capacity(names.len());
         for name in names {
-            let record = self.record(name).await?;
+            let record = self.get_record(name).await?;
             if record.is_receipt() {
                 return Err(Problem::invalid(format!(
                     "`{name}` is a receipt of what was published, and stays here; publish what it names"
@@ -94,10 +97,10 @@ impl Memory {
                 records.push(record);
             }
         }
-        let origins = self.read(move |memory| {
-            let receipts = Receipts::read(memory);
+        let origins = self.run_on_snapshot(move |memory| {
+            let receipts = ReceiptLog::read(memory);
             let found = records.into_iter().map(|record| {
-                let (origin, earlier) = receipts.origin_of(memory, record.id);
+                let (origin, earlier) = receipts.find_origin(memory, record.id);
                 (record, origin, earlier)
             });
             found.collect::<Vec<_>>()
@@ -106,12 +109,12 @@ impl Memory {
         for (record, origin, earlier) in origins.await? {
             let mut proposal = proposal.clone();
             if let Some((id, _)) = &earlier
-                && let Some(standing) = self.found_thing(*id).await?
+                && let Some(standing) = self.find_published_thing(*id).await?
             {
-                proposal = proposal.after(&standing.publication);
+                proposal = proposal.with_defaults_of(&standing.publication);
             }
-            let leaving = leave(&self.user, &record, origin, &proposal)?;
-            wanted.push(Wanted {
+            let leaving = prepare_publication(&self.user, &record, origin, &proposal)?;
+            wanted.push(PublicationDraft {
                 record: record.id,
                 origin,
                 earlier,
@@ -125,11 +128,11 @@ impl Memory {
     /// in `agreed`.
     pub(crate) async fn publish(
         &self,
-        wanted: &[Wanted],
+        wanted: &[PublicationDraft],
         agreed: &[String],
         branch: Option<&str>,
     ) -> Result<(Vec<Published>, Option<RecordId>), Problem> {
-        let is_agreed = |one: &&Wanted| agreed.contains(&sha256_hex(&one.bytes()));
+        let is_agreed = |one: &&PublicationDraft| agreed.contains(&sha256_hex(&one.bytes()));
         if let Some(other) = wanted.iter().find(|one| !is_agreed(one)) {
             let said = format!(
                 "nothing left: what would leave of {} is not what was shown; look at it again with \
@@ -138,15 +141,15 @@ impl Memory {
             );
             return Err(Problem::conflict(said));
         }
-        let tier = self.tier().await?;
-        let receipts = self.read(Receipts::read).await?;
+        let tier = self.open_global_tier().await?;
+        let receipts = self.run_on_snapshot(ReceiptLog::read).await?;
         let (mut done, mut failed) = (Vec::new(), None);
         for one in wanted {
             let publication = one.leaving.publication.clone();
             let (store, caller) = (tier.store(), tier.caller());
             let published = match branch {
                 None => store.publish(caller, publication).await,
-                Some(branch) => store.draft(caller, branch, publication).await,
+                Some(branch) => store.publish_on_branch(caller, branch, publication).await,
             };
             match published {
                 Ok(published) => done.push((one, published)),
@@ -159,13 +162,16 @@ impl Memory {
         // Said in the user's own log, also of what was published before one failed.
         let (mut acts, mut earlier) = (Vec::new(), None);
         for (one, published) in &done {
-            let act = Act::published(one, published, branch);
-            match receipts.saying(&act).filter(|_| published.unchanged) {
+            let act = ReceiptAct::for_publication(one, published, branch);
+            match receipts
+                .find_same_receipt(&act)
+                .filter(|_| published.unchanged)
+            {
                 None => acts.push(act),
                 said => earlier = said,
             }
         }
-        let receipt = self.receipt_of(&acts).await.or(earlier);
+        let receipt = self.try_write_receipt(&acts).await.or(earlier);
         match failed {
             None => Ok((done.into_iter().map(|(_, done)| done).collect(), receipt)),
             Some(error) if done.is_empty() => Err(error.into()),
@@ -179,24 +185,27 @@ impl Memory {
         }
     }
 
-    /// Publishes everything that stands on a branch, and leaves a receipt of it. Where an earlier
-    /// answer was lost, that is done by now: it is answered again, and the receipt made up for.
-    pub(crate) async fn merge(
+    /// Publishes everything on a branch, and leaves a receipt of it. If an earlier answer was lost,
+    /// it is returned again and the missing receipt is written.
+    pub(crate) async fn merge_branch(
         &self,
         branch: &str,
     ) -> Result<(Vec<Published>, Option<RecordId>), Problem> {
-        let tier = self.tier().await?;
+        let tier = self.open_global_tier().await?;
         let mut receipts = None;
         if self.exists() {
-            receipts = Some(self.read(Receipts::read).await?);
+            receipts = Some(self.run_on_snapshot(ReceiptLog::read).await?);
         }
-        let merged = match (tier.store().merge(tier.caller(), branch).await, &receipts) {
+        let merged = match (
+            tier.store().merge_branch(tier.caller(), branch).await,
+            &receipts,
+        ) {
             (Err(GlobalError::NoBranch { name }), Some(receipts)) => {
-                let standing = standing_of_merge(&tier, branch).await?;
-                if let Some((receipt, published)) = receipts.merge_of(branch, &standing) {
+                let standing = list_merged_things(&tier, branch).await?;
+                if let Some((receipt, published)) = receipts.find_merge(branch, &standing) {
                     return Ok((published, Some(receipt)));
                 }
-                let merged = receipts.merged_unheard(branch, &standing);
+                let merged = receipts.list_unreceipted_merges(branch, &standing);
                 if merged.is_empty() {
                     return Err(GlobalError::NoBranch { name }.into());
                 }
@@ -206,8 +215,12 @@ impl Memory {
         };
         let mut receipt = None;
         if let Some(receipts) = receipts.filter(|_| !merged.is_empty()) {
-            let acts = merged.iter().map(|one| receipts.merged(one, branch));
-            receipt = self.receipt_of(&acts.collect::<Vec<Act>>()).await;
+            let acts = merged
+                .iter()
+                .map(|one| receipts.build_merge_act(one, branch));
+            receipt = self
+                .try_write_receipt(&acts.collect::<Vec<ReceiptAct>>())
+                .await;
         }
         let published = merged.into_iter().map(|one| one.published);
         Ok((published.collect(), receipt))
@@ -219,29 +232,29 @@ impl Memory {
         &self,
         name: &str,
     ) -> Result<(Unpublished, Option<RecordId>), Problem> {
-        match self.take_back(name).await {
+        match self.unpublish_without_receipt(name).await {
             Ok(done) => {
-                let act = Act::unpublished(done.id, done.versions);
-                Ok((done, self.receipt_of(&[act]).await))
+                let act = ReceiptAct::for_unpublication(done.id, done.versions);
+                Ok((done, self.try_write_receipt(&[act]).await))
             }
             Err(missing) if missing.kind == ProblemKind::NotFound => {
-                let before = self.taken_back().await;
+                let before = self.find_earlier_unpublication().await;
                 before.map(|(done, id)| (done, Some(id))).ok_or(missing)
             }
             Err(problem) => Err(problem),
         }
     }
 
-    async fn take_back(&self, name: &str) -> Result<Unpublished, Problem> {
-        let id = self.published_id(name).await?;
-        let tier = self.tier().await?;
+    async fn unpublish_without_receipt(&self, name: &str) -> Result<Unpublished, Problem> {
+        let id = self.get_published_id(name).await?;
+        let tier = self.open_global_tier().await?;
         Ok(tier.store().unpublish(tier.caller(), id).await?)
     }
 
     /// Of a published thing: its own id, or what the log says of the record of this name.
-    async fn published_id(&self, name: &str) -> Result<RecordId, Problem> {
-        let found = match self.record(name).await {
-            Ok(record) => self.standing(record.id).await?.map(|(id, _)| id),
+    async fn get_published_id(&self, name: &str) -> Result<RecordId, Problem> {
+        let found = match self.get_record(name).await {
+            Ok(record) => self.find_published_copy(record.id).await?.map(|(id, _)| id),
             // Taking back needs no memory that answers.
             Err(problem) => match name.parse() {
                 Ok(id) => Some(id),
@@ -252,52 +265,55 @@ impl Memory {
         found.ok_or_else(|| {
             let name: String = name.chars().take(64).collect();
             Problem::not_found(format!(
-                "nothing that you published goes by `{name}`; `reprise published` lists it"
+                "nothing that you published goes by `{name}`; `reprise share list` lists it"
             ))
         })
     }
 
     /// The receipt of what is done by now: an error would say that it is not.
-    async fn receipt_of(&self, acts: &[Act]) -> Option<RecordId> {
+    async fn try_write_receipt(&self, acts: &[ReceiptAct]) -> Option<RecordId> {
         if acts.is_empty() {
             return None;
         }
-        let kept = self.keep_receipt(acts).await;
+        let kept = self.write_receipt(acts).await;
         kept.inspect_err(|error| tracing::warn!(%error, "what was done left no receipt"))
             .ok()
     }
 
     /// The records of which others can find something, as the log says.
-    pub async fn published_records(&self) -> Result<HashSet<RecordId>, Problem> {
-        self.read(|memory| Receipts::read(memory).standing_records(memory))
+    pub async fn list_published_records(&self) -> Result<HashSet<RecordId>, Problem> {
+        self.run_on_snapshot(|memory| ReceiptLog::read(memory).list_published_records(memory))
             .await
     }
 
-    /// What stands of a record in the global store, as the log says: its id there and its version.
-    pub(crate) async fn standing(
+    /// Finds the published copy of a record in the log: its id in the global store and its version.
+    pub(crate) async fn find_published_copy(
         &self,
         record: RecordId,
     ) -> Result<Option<(RecordId, String)>, Problem> {
-        self.read(move |memory| Receipts::read(memory).origin_of(memory, record).1)
+        self.run_on_snapshot(move |memory| ReceiptLog::read(memory).find_origin(memory, record).1)
             .await
     }
 
     /// The record that left last as this thing, as the log says.
-    pub(crate) async fn left_as(&self, thing: RecordId) -> Result<Option<MemoryRecord>, Problem> {
-        self.read(move |memory| {
-            let left = Receipts::read(memory).left_as(thing)?;
-            memory.version(left)?.ok()
+    pub(crate) async fn find_record_published_as(
+        &self,
+        thing: RecordId,
+    ) -> Result<Option<MemoryRecord>, Problem> {
+        self.run_on_snapshot(move |memory| {
+            let left = ReceiptLog::read(memory).find_record_published_as(thing)?;
+            memory.get_stored(left)?.ok()
         })
         .await
     }
 
     /// A published thing, for whom it is for.
-    pub(crate) async fn published_thing(
+    pub(crate) async fn read_published_thing(
         &self,
         id: RecordId,
         version: Option<reprise_global::Version>,
     ) -> Result<GlobalRecord, Problem> {
-        let tier = self.tier().await?;
+        let tier = self.open_global_tier().await?;
         let found = tier.store().get(tier.caller(), id, version).await?;
         Ok(GlobalRecord {
             embedding: Vec::new(),
@@ -305,21 +321,22 @@ impl Memory {
         })
     }
 
-    /// The same; `None` where there is none for this user.
-    async fn found_thing(&self, id: RecordId) -> Result<Option<GlobalRecord>, Problem> {
-        match self.published_thing(id, None).await {
+    /// Finds a published thing; `None` if this user cannot read one of this id.
+    async fn find_published_thing(&self, id: RecordId) -> Result<Option<GlobalRecord>, Problem> {
+        match self.read_published_thing(id, None).await {
             Ok(thing) => Ok(Some(thing)),
             Err(problem) if problem.kind == ProblemKind::NotFound => Ok(None),
             Err(problem) => Err(problem),
         }
     }
 
-    /// A published thing of this id as a record's line; `None` where there is none for this user.
-    pub(crate) async fn published_line(&self, name: &str) -> Result<Option<Value>, Problem> {
-        let Some(id) = name.parse().ok().filter(|_| self.has_global()) else {
+    /// Finds a published thing and renders it as a record's line; `None` if this user cannot read
+    /// one of this id.
+    pub(crate) async fn find_published_line(&self, name: &str) -> Result<Option<Value>, Problem> {
+        let Some(id) = name.parse().ok().filter(|_| self.has_global_store()) else {
             return Ok(None);
         };
-        let Some(thing) = self.found_thing(id).await? else {
+        let Some(thing) = self.find_published_thing(id).await? else {
             return Ok(None);
         };
         let publication = &thing.publication;
@@ -329,7 +346,7 @@ impl Memory {
             "text": publication.search_text(),
             "type": RecordType::Lesson,
             "kind": publication.content_type.kind(),
-            "timestamp": instant(thing.published_at),
+            "timestamp": format_instant(thing.published_at),
             "tags": publication.tags,
             "scope": RecallScope::Global,
             "author": thing.author_id,
@@ -345,14 +362,16 @@ impl Memory {
         &self,
         used: Vec<String>,
     ) -> Result<(Vec<String>, Vec<RecordId>), Problem> {
-        if !self.has_global() || used.is_empty() || !self.exists() {
+        if !self.has_global_store() || used.is_empty() || !self.exists() {
             return Ok((used, Vec::new()));
         }
-        self.read(move |memory| {
+        self.run_on_snapshot(move |memory| {
             let (mut own, mut others) = (Vec::new(), Vec::new());
             for name in used {
                 match name.parse::<RecordId>() {
-                    Ok(id) if memory.get(id).is_none() => others.push(id),
+                    Ok(id) if memory.get_stored(id).is_none() && !memory.is_forgotten(id) => {
+                        others.push(id);
+                    }
                     _ => own.push(name),
                 }
             }
@@ -361,11 +380,28 @@ impl Memory {
         .await
     }
 
+    /// Refuses the id of a published thing that nobody has, before anything is stored of its use. A
+    /// store that does not answer refuses none.
+    pub(crate) async fn refuse_unknown_published(&self, used: &[RecordId]) -> Result<(), Problem> {
+        if used.is_empty() {
+            return Ok(());
+        }
+        let tier = self.open_global_tier().await?;
+        match tokio::time::timeout(REPORT, tier.find_unknown(used)).await {
+            Ok(Some(id)) => Err(no_such_memory_problem(&id.to_string())),
+            Ok(None) | Err(_) => Ok(()),
+        }
+    }
+
     /// Reports how a run went that used published things. A store that does not answer loses one
-    /// voice; an id that is nobody's is refused.
-    pub(crate) async fn report(&self, used: &[RecordId], score: f32) -> Result<(), Problem> {
-        let tier = self.tier().await?;
-        let told = match tokio::time::timeout(REPORT, tier.report(used, score)).await {
+    /// voice, and so does a thing that was taken back in the meantime.
+    pub(crate) async fn report_published_use(
+        &self,
+        used: &[RecordId],
+        score: f32,
+    ) -> Result<(), Problem> {
+        let tier = self.open_global_tier().await?;
+        let told = match tokio::time::timeout(REPORT, tier.report_usage(used, score)).await {
             Ok(Ok(told)) => told,
             Ok(Err(error)) => {
                 tracing::warn!(%error, "a report to the global store was lost");
@@ -377,27 +413,24 @@ impl Memory {
             }
         };
         let newly = |(id, fate, version): &(RecordId, Fate, Option<u32>)| match fate {
-            Fate::Counted => version.map(|version| Act::used(*id, version)),
+            Fate::Counted => version.map(|version| ReceiptAct::for_use(*id, version)),
             Fate::OwnWork | Fate::NotFound => None,
         };
-        let acts: Vec<Act> = told.iter().filter_map(newly).collect();
+        let acts: Vec<ReceiptAct> = told.iter().filter_map(newly).collect();
         if !acts.is_empty() {
-            self.keep_receipt(&acts).await?;
+            self.write_receipt(&acts).await?;
         }
-        match told.iter().find(|(_, fate, _)| *fate == Fate::NotFound) {
-            Some((id, _, _)) => Err(missing(&id.to_string())),
-            None => Ok(()),
-        }
+        Ok(())
     }
 }
 
 /// What the caller has published, where the last that happened to a branch is that it was merged.
-async fn standing_of_merge(
+async fn list_merged_things(
     tier: &GlobalTier,
     branch: &str,
 ) -> Result<Vec<GlobalRecord>, GlobalError> {
     let (store, caller) = (tier.store(), tier.caller());
-    let told = store.audit(caller, AUDIT_MAX).await?;
+    let told = store.list_audit_lines(caller, AUDIT_MAX).await?;
     let last = told.iter().find(|line| {
         let is_of_it = line.who == caller.user.as_str() && line.name.as_deref() == Some(branch);
         is_of_it && matches!(line.what.as_str(), "branch" | "merge" | "drop")
@@ -405,13 +438,13 @@ async fn standing_of_merge(
     if last.is_none_or(|line| line.what != "merge") {
         return Ok(Vec::new());
     }
-    store.published(caller).await
+    store.list_all_own_published(caller).await
 }
 
 /// What operators took down of the caller's, and why; nothing where the store cannot say, as an
 /// older service cannot.
-pub(crate) async fn taken_down(tier: &GlobalTier) -> Vec<TakenDown> {
-    let told = tier.store().taken_down(tier.caller()).await;
+pub(crate) async fn list_own_taken_down(tier: &GlobalTier) -> Vec<TakenDown> {
+    let told = tier.store().list_own_taken_down(tier.caller()).await;
     told.unwrap_or_else(|error| {
         tracing::debug!(%error, "the store did not say what was taken down");
         Vec::new()
@@ -424,7 +457,7 @@ impl From<WallError> for Problem {
             WallError::Withheld { .. } => ProblemKind::Forbidden,
             WallError::Unfit { .. } => ProblemKind::Invalid,
         };
-        Self::failed(kind, &error)
+        Self::from_failure(kind, &error)
     }
 }
 
@@ -435,6 +468,7 @@ impl From<GlobalError> for Problem {
             | GlobalError::NoSnapshot { .. }
             | GlobalError::NoBranch { .. } => ProblemKind::NotFound,
             GlobalError::NotAuthor { .. }
+            | GlobalError::NoProject { .. }
             | GlobalError::OwnWork { .. }
             | GlobalError::TakenDown { .. } => ProblemKind::Forbidden,
             GlobalError::PolicyChanged { .. }
@@ -445,6 +479,6 @@ impl From<GlobalError> for Problem {
             other if other.kind() == reprise_types::ErrorKind::Caller => ProblemKind::Invalid,
             _ => ProblemKind::Internal,
         };
-        Self::failed(kind, &error)
+        Self::from_failure(kind, &error)
     }
 }

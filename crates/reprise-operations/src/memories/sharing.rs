@@ -2,7 +2,7 @@
 //!
 //! The way of each user, kept.
 
-use reprise_global::{GlobalTier, Leaving, TextVectors};
+use reprise_global::{GlobalTier, PreparedPublication, TextVectors};
 
 use crate::prelude::*;
 
@@ -10,12 +10,12 @@ use crate::prelude::*;
 const TIERS_MAX: usize = 1_000;
 
 /// How a user reaches the global store, given this process's model; the error is a sentence.
-pub type Reach = dyn Fn(&UserId, TextVectors) -> Result<GlobalTier, String> + Send + Sync;
+pub type TierOpener = dyn Fn(&UserId, TextVectors) -> Result<GlobalTier, String> + Send + Sync;
 
 /// The global store as the users of this process reach it. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct Sharing {
-    pub(super) reach: Option<Arc<Reach>>,
+    pub(super) reach: Option<Arc<TierOpener>>,
     pub(super) scope: RecallScope,
     /// How long a hook waits for it; `None` where hooks do not ask.
     pub(super) hooks: Option<Duration>,
@@ -26,7 +26,7 @@ reprise_types::show_fields!(Sharing { scope });
 
 impl Sharing {
     /// A store reached in this way; `scope` is what a recall asks that does not say.
-    pub fn new(reach: Arc<Reach>, scope: RecallScope) -> Self {
+    pub fn new(reach: Arc<TierOpener>, scope: RecallScope) -> Self {
         Self {
             reach: Some(reach),
             scope,
@@ -35,42 +35,42 @@ impl Sharing {
         }
     }
 
-    /// The same, asked by hooks too, which wait no longer than this.
+    /// Lets hooks ask it too, which wait no longer than this.
     #[must_use]
-    pub fn for_hooks(mut self, deadline: Option<Duration>) -> Self {
+    pub fn with_hook_deadline(mut self, deadline: Option<Duration>) -> Self {
         self.hooks = deadline;
         self
     }
 
-    pub(super) fn known(&self, user: &UserId) -> Option<GlobalTier> {
+    pub(super) fn find_tier(&self, user: &UserId) -> Option<GlobalTier> {
         let tiers = lock(&self.tiers);
         tiers.get(user).cloned()
     }
 
-    pub(super) fn keep(&self, user: &UserId, tier: GlobalTier) -> GlobalTier {
+    pub(super) fn remember_tier(&self, user: &UserId, tier: GlobalTier) -> GlobalTier {
         let mut tiers = lock(&self.tiers);
         if tiers.len() >= TIERS_MAX {
             tiers.clear();
         }
-        // Whoever came first in a race has been asked already.
+        // The first of several concurrent callers has stored its tier already.
         tiers.entry(user.clone()).or_insert(tier).clone()
     }
 }
 
 /// A record about to leave.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Wanted {
+pub(crate) struct PublicationDraft {
     pub(crate) record: RecordId,
     /// The first published record of which this one is a later version, else itself.
     pub(crate) origin: RecordId,
     /// What was published of it before: its id and version.
     pub(crate) earlier: Option<(RecordId, String)>,
-    pub(crate) leaving: Leaving,
+    pub(crate) leaving: PreparedPublication,
 }
 
-impl Wanted {
+impl PublicationDraft {
     /// The exact bytes that would leave.
     pub(crate) fn bytes(&self) -> Vec<u8> {
-        self.leaving.publication.bytes()
+        self.leaving.publication.to_json_bytes()
     }
 }

@@ -5,7 +5,7 @@
 use std::ops::RangeInclusive;
 
 use reprise_knowledge::TagRelation;
-use reprise_types::{RejectReason, normal_tag};
+use reprise_types::{RejectReason, normalize_tag};
 
 use crate::prelude::*;
 
@@ -29,11 +29,11 @@ impl TagRules {
         let pairs = aliases.into_iter();
         Self {
             aliases: pairs
-                .filter_map(|(from, to)| Some((normal_tag(&from)?, normal_tag(&to)?)))
+                .filter_map(|(from, to)| Some((normalize_tag(&from)?, normalize_tag(&to)?)))
                 .collect(),
             known: known
                 .into_iter()
-                .filter_map(|tag| normal_tag(&tag))
+                .filter_map(|tag| normalize_tag(&tag))
                 .collect(),
         }
     }
@@ -44,14 +44,14 @@ impl TagRules {
     }
 
     /// The tags that are meant, each once.
-    pub fn resolve(&self, tags: &[String]) -> Vec<String> {
-        let normal = normal_tags(tags).into_iter();
+    pub fn resolve_tags(&self, tags: &[String]) -> Vec<String> {
+        let normal = normalize_tags(tags).into_iter();
         let meant = normal.map(|tag| self.aliases.get(&tag).cloned().unwrap_or(tag));
-        normal_tags(&meant.collect::<Vec<_>>())
+        normalize_tags(&meant.collect::<Vec<_>>())
     }
 
     /// The aliases of these tags, each with the tag it leads to.
-    pub(crate) fn aliases_of(&self, tags: &[String]) -> Vec<(String, String)> {
+    pub(crate) fn list_aliases_of(&self, tags: &[String]) -> Vec<(String, String)> {
         let aliases = self.aliases.iter().filter(|(_, to)| tags.contains(to));
         aliases
             .map(|(from, to)| (from.clone(), to.clone()))
@@ -59,18 +59,18 @@ impl TagRules {
     }
 
     /// Every tag in use with the number of records that have it, also under an alias.
-    fn counted(&self, memory: &Snapshot) -> Vec<(String, usize)> {
-        let mut tags: BTreeMap<String, usize> = memory.tags().into_iter().collect();
+    fn count_tags(&self, memory: &Snapshot) -> Vec<(String, usize)> {
+        let mut tags: BTreeMap<String, usize> = memory.tag_counts().into_iter().collect();
         let aliased: BTreeSet<&String> = tags
             .keys()
             .filter_map(|tag| self.aliases.get(tag))
             .collect();
         let mut meant = Vec::new();
         for tag in aliased {
-            let aliases = self.aliases_of(std::slice::from_ref(tag)).into_iter();
+            let aliases = self.list_aliases_of(std::slice::from_ref(tag)).into_iter();
             let mut spellings: BTreeSet<String> = aliases.map(|(alias, _)| alias).collect();
             spellings.insert(tag.clone());
-            let records = spellings.iter().flat_map(|tag| memory.tagged(tag));
+            let records = spellings.iter().flat_map(|tag| memory.ids_with_tag(tag));
             let records: BTreeSet<RecordId> = records.collect();
             meant.push((tag.clone(), records.len(), spellings));
         }
@@ -83,7 +83,7 @@ impl TagRules {
 
     /// A sentence for each tag that may be a slip: it is nearly one in use, or not on the list.
     /// What is agreed on, or used more than once, is meant; and nothing is recommended that is not.
-    fn doubts(&self, tags: &[String], in_use: &[(String, usize)]) -> Vec<String> {
+    fn list_tag_doubts(&self, tags: &[String], in_use: &[(String, usize)]) -> Vec<String> {
         let counts: HashMap<&str, usize> = in_use
             .iter()
             .map(|(tag, count)| (tag.as_str(), *count))
@@ -94,7 +94,7 @@ impl TagRules {
         let new: Vec<&str> = new.collect();
         let used = in_use.iter().map(|(used, _)| used.as_str());
         let others = self.known.iter().map(String::as_str).chain(used);
-        let others = Likes::first_of(&new, others);
+        let others = SpellingIndex::find_first_alike(&new, others);
         let one = new.iter().zip(others);
         one.filter_map(|(tag, other)| {
             let meant = |other: &str| self.known.contains(other) || uses(other) > 1;
@@ -103,7 +103,7 @@ impl TagRules {
                     Some(format!("`{tag}` is new here; is `{other}` meant?"))
                 }
                 Some(other) if uses(tag) == 0 => Some(format!(
-                    "`{tag}` is nearly `{other}`, which one record has; give both one spelling"
+                    "`{tag}` is nearly `{other}`, which one memory has; give both one spelling"
                 )),
                 _ if self.known.is_empty() || tag.contains(':') => None,
                 _ => Some(format!("`{tag}` is not among the known tags")),
@@ -115,10 +115,10 @@ impl TagRules {
 
 /// Refuses the tag of receipts among a caller's: what Reprise itself said of what left is read by
 /// it.
-pub(crate) fn refuse_receipts(tags: &[String]) -> Result<(), Problem> {
-    if normal_tags(tags)
+pub(crate) fn refuse_receipt_tag(tags: &[String]) -> Result<(), Problem> {
+    if normalize_tags(tags)
         .iter()
-        .any(|tag| tag == MemoryRecord::RECEIPT)
+        .any(|tag| tag == MemoryRecord::RECEIPT_TAG)
     {
         return Err(Problem::invalid(RejectReason::Receipt));
     }
@@ -126,7 +126,7 @@ pub(crate) fn refuse_receipts(tags: &[String]) -> Result<(), Problem> {
 }
 
 /// Refuses to change what Reprise itself said of what left.
-pub(crate) fn refuse_receipt(record: &MemoryRecord) -> Result<(), Problem> {
+pub(crate) fn refuse_receipt_change(record: &MemoryRecord) -> Result<(), Problem> {
     if record.is_receipt() {
         return Err(Problem::invalid(format!(
             "`{}` is a receipt of what left this memory, and stays as it was written",
@@ -154,7 +154,7 @@ impl<'a> Spelling<'a> {
     }
 
     /// What one slip may have left: two spellings of what may be one word have one in common.
-    fn traces(&self) -> impl Iterator<Item = String> {
+    fn list_slip_traces(&self) -> impl Iterator<Item = String> {
         let singular = self.bare.strip_suffix('s').map(str::to_owned);
         let near = ALIKE_CHARS.contains(&self.bare.chars().count());
         let places = self.bare.char_indices().filter(move |_| near);
@@ -183,14 +183,14 @@ impl<'a> Spelling<'a> {
 
 /// Tags by the traces of one slip, so that those alike are found without comparing all pairs.
 #[derive(Default)]
-struct Likes<'a> {
+struct SpellingIndex<'a> {
     all: Vec<Spelling<'a>>,
     by_trace: HashMap<String, Vec<usize>>,
 }
 
-impl<'a> Likes<'a> {
+impl<'a> SpellingIndex<'a> {
     fn push(&mut self, spelling: Spelling<'a>) {
-        for trace in spelling.traces() {
+        for trace in spelling.list_slip_traces() {
             let places = self.by_trace.entry(trace).or_default();
             if places.last() != Some(&self.all.len()) {
                 places.push(self.all.len());
@@ -200,7 +200,7 @@ impl<'a> Likes<'a> {
     }
 
     /// The places of those that are like this one and have another name, in order for each trace.
-    fn of<'s>(
+    fn find_alike<'s>(
         &'s self,
         spelling: &'s Spelling<'_>,
     ) -> impl Iterator<Item = impl Iterator<Item = usize>> {
@@ -209,13 +209,13 @@ impl<'a> Likes<'a> {
             other.is_some_and(|other| other.tag != spelling.tag && other.is_like(spelling))
         };
         let near = spelling
-            .traces()
+            .list_slip_traces()
             .filter_map(|trace| self.by_trace.get(&trace));
         near.map(move |places| places.iter().copied().filter(is_like))
     }
 
     /// Of each tag the first of `others` that it may be.
-    fn first_of<'b>(
+    fn find_first_alike<'b>(
         tags: &[&'a str],
         others: impl Iterator<Item = &'b str>,
     ) -> Vec<Option<&'b str>> {
@@ -225,7 +225,7 @@ impl<'a> Likes<'a> {
         }
         let mut first = vec![None; tags.len()];
         for other in others {
-            for place in likes.of(&Spelling::new(other)).flatten() {
+            for place in likes.find_alike(&Spelling::new(other)).flatten() {
                 if let Some(first) = first.get_mut(place) {
                     first.get_or_insert(other);
                 }
@@ -237,7 +237,8 @@ impl<'a> Likes<'a> {
 
 /// Two tags in use that may be one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Alike {
+#[schemars(rename = "Alike")]
+pub struct AlikeTags {
     /// The rarer one.
     pub tag: String,
     /// The one that it may be merged into.
@@ -246,19 +247,19 @@ pub struct Alike {
 
 impl Memory {
     /// What may be slips among a record's tags.
-    pub(crate) async fn tag_doubts(&self, tags: &[String]) -> Result<Vec<String>, Problem> {
+    pub(crate) async fn find_tag_doubts(&self, tags: &[String]) -> Result<Vec<String>, Problem> {
         if tags.is_empty() {
             return Ok(Vec::new());
         }
         let around = Arc::clone(&self.all.around);
-        let tags = around.tags.resolve(tags);
-        self.counted_tags(move |in_use| around.tags.doubts(&tags, in_use))
+        let tags = around.tags.resolve_tags(tags);
+        self.run_on_tag_counts(move |in_use| around.tags.list_tag_doubts(&tags, in_use))
             .await
     }
 
     /// What is made of every tag with the number of records that have it, the most used first, on
     /// a thread that may take its time.
-    pub(crate) async fn counted_tags<T: Send + 'static>(
+    pub(crate) async fn run_on_tag_counts<T: Send + 'static>(
         &self,
         look: impl FnOnce(&[(String, usize)]) -> T + Send + 'static,
     ) -> Result<T, Problem> {
@@ -266,10 +267,12 @@ impl Memory {
             return Ok(look(&[]));
         }
         let around = Arc::clone(&self.all.around);
-        self.read(move |memory| {
-            let mut tags = around.tags.counted(memory);
+        self.run_on_snapshot(move |memory| {
+            let mut tags = around.tags.count_tags(memory);
             // It marks a meaning of ours and says nothing of a record.
-            tags.retain(|(tag, _)| ![Definition::TAG, TagRelation::TAG].contains(&tag.as_str()));
+            tags.retain(|(tag, _)| {
+                ![EvidenceDefinition::TAG, TagRelation::TAG].contains(&tag.as_str())
+            });
             tags.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
             look(&tags)
         })
@@ -278,17 +281,17 @@ impl Memory {
 }
 
 /// The pairs in a list of tags, most used first, that may be one word.
-pub(crate) fn alike_pairs(tags: &[(String, usize)]) -> Vec<Alike> {
-    let mut more_used = Likes::default();
+pub(crate) fn find_alike_pairs(tags: &[(String, usize)]) -> Vec<AlikeTags> {
+    let mut more_used = SpellingIndex::default();
     let mut pairs = Vec::new();
     for (tag, _) in tags {
         let spelling = Spelling::new(tag);
         let first = more_used
-            .of(&spelling)
+            .find_alike(&spelling)
             .filter_map(|mut like| like.next())
             .min();
         if let Some(into) = first.and_then(|first| more_used.all.get(first)) {
-            pairs.push(Alike {
+            pairs.push(AlikeTags {
                 tag: tag.clone(),
                 into: into.tag.to_owned(),
             });
@@ -310,7 +313,10 @@ mod tests {
     fn an_alias_leads_to_the_tag_that_is_kept() {
         let alias = |from: &str, to: &str| (from.to_owned(), to.to_owned());
         let rules = TagRules::new([alias("RS", "Rust"), alias("", "x")], words(&["rust"]));
-        assert_eq!(rules.resolve(&words(&["rs", "Rust", "CI"])), ["rust", "ci"]);
+        assert_eq!(
+            rules.resolve_tags(&words(&["rs", "Rust", "CI"])),
+            ["rust", "ci"]
+        );
     }
 
     #[test]
@@ -324,12 +330,20 @@ mod tests {
             ("kubernetes", false),
             ("post-gres", true),
         ] {
-            let doubts = rules.doubts(&words(&[tag]), &in_use);
+            let doubts = rules.list_tag_doubts(&words(&[tag]), &in_use);
             assert_eq!(!doubts.is_empty(), doubted, "{tag}: {doubts:?}");
         }
         let strict = TagRules::new([], words(&["rust"]));
-        assert!(!strict.doubts(&words(&["kubernetes"]), &in_use).is_empty());
-        assert!(strict.doubts(&words(&["project:x"]), &in_use).is_empty());
+        assert!(
+            !strict
+                .list_tag_doubts(&words(&["kubernetes"]), &in_use)
+                .is_empty()
+        );
+        assert!(
+            strict
+                .list_tag_doubts(&words(&["project:x"]), &in_use)
+                .is_empty()
+        );
     }
 
     #[test]
@@ -340,7 +354,7 @@ mod tests {
                 .iter()
                 .map(|(tag, n)| ((*tag).to_owned(), *n))
                 .collect();
-            rules.doubts(&words(&[tag]), &in_use).join(" ")
+            rules.list_tag_doubts(&words(&[tag]), &in_use).join(" ")
         };
         let both = [("docker", 1), ("dokcer", 1)];
         assert_eq!(doubts("docker", &both), "");
@@ -366,7 +380,7 @@ mod tests {
         tags.sort();
         tags.dedup();
         let counted: Vec<(String, usize)> = tags.iter().map(|tag| (tag.clone(), 1)).collect();
-        let found: Vec<(String, String)> = alike_pairs(&counted)
+        let found: Vec<(String, String)> = find_alike_pairs(&counted)
             .into_iter()
             .map(|pair| (pair.tag, pair.into))
             .collect();
@@ -383,7 +397,7 @@ mod tests {
     fn numbers_that_differ_are_different_things() {
         let tags = ["ops-17", "ops-18", "release", "releases", "ios", "aws"];
         let tags: Vec<(String, usize)> = tags.map(|tag| (tag.to_owned(), 1)).into();
-        let pairs = alike_pairs(&tags);
+        let pairs = find_alike_pairs(&tags);
         assert_eq!(pairs.len(), 1, "{pairs:?}");
         assert_eq!(
             (pairs[0].tag.as_str(), pairs[0].into.as_str()),

@@ -1,17 +1,20 @@
 //! No question is answered by reading the disk on a thread that serves others.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, mpsc};
 use std::thread;
+use std::time::Duration;
 
+use chrono::TimeDelta;
 use reprise_agent::MemoryConfig;
 use reprise_engine::Engine;
-use reprise_simulation::HeardDisk;
+use reprise_simulation::ObservedDisk;
 use reprise_types::SystemClock;
 use serde_json::{Value, json};
 
 use crate::catalogue::{Catalogue, ToolAnswer};
-use crate::testing::{Ada, at, no_model, started};
+use crate::memories::format_count;
+use crate::testing::{Ada, no_model, seconds_after_start, start_memories};
 
 #[tokio::test]
 async fn nothing_waits_for_the_disk_on_the_thread_that_serves() {
@@ -19,7 +22,7 @@ async fn nothing_waits_for_the_disk_on_the_thread_that_serves() {
     // What the thread that serves asks of the disk.
     let (server, asked) = (Arc::new(OnceLock::new()), Arc::new(AtomicUsize::new(0)));
     let (serving, counted) = (Arc::clone(&server), Arc::clone(&asked));
-    let disk = HeardDisk::new(move |_| {
+    let disk = ObservedDisk::new(move |_| {
         if serving.get() == Some(&thread::current().id()) {
             counted.fetch_add(1, Ordering::SeqCst);
         }
@@ -30,16 +33,16 @@ async fn nothing_waits_for_the_disk_on_the_thread_that_serves() {
         Arc::new(move |path, options| Engine::open(Arc::new(disk.clone()), path, options)),
         Arc::new(|| Err(no_model())),
     );
-    let memories = started(config, Arc::new(SystemClock)).await;
+    let memories = start_memories(config, Arc::new(SystemClock)).await;
     server.set(thread::current().id()).unwrap();
 
     let catalogue = Catalogue::default();
-    let memory = memories.of(&"ada".parse().unwrap());
+    let memory = memories.user_memory(&"ada".parse().unwrap());
     let run = async |name: &str, arguments: Value| -> Value {
         let Value::Object(arguments) = arguments else {
             panic!("arguments are an object");
         };
-        let operation = catalogue.operation(name).unwrap();
+        let operation = catalogue.find_operation(name).unwrap();
         let ToolAnswer { structured, .. } = operation
             .call_tool(memory.clone(), arguments)
             .await
@@ -75,6 +78,47 @@ async fn nothing_waits_for_the_disk_on_the_thread_that_serves() {
 }
 
 #[tokio::test]
+async fn nothing_that_is_only_read_waits_for_the_writer() {
+    let ada = Ada::new().await;
+    let record = json!({ "external_id": "one", "text": "orders are in postgres" });
+    let alike = json!({ "external_id": "ONE", "text": "invoices are in postgres" });
+    ada.call("observe", json!({ "records": [record, alike] }))
+        .await;
+    ada.advance_seconds(60);
+    let corrected = json!({ "id": "one", "text": "orders are in sqlite" });
+    ada.call("update", corrected).await;
+    let (begin, begun) = mpsc::channel();
+    let (release, held) = mpsc::channel();
+    let memory = ada.memory();
+    let busy = tokio::spawn(async move {
+        let work = move |_: &mut Engine| {
+            begin.send(()).unwrap();
+            // A read that needs the writer waits for this.
+            held.recv_timeout(Duration::from_secs(20))
+        };
+        memory.run_on_engine(work).await.unwrap()
+    });
+    tokio::task::spawn_blocking(move || begun.recv().unwrap())
+        .await
+        .unwrap();
+    let memory = ada.memory();
+    let now = memory.get_record("one").await.unwrap();
+    assert_eq!(now.text, "orders are in sqlite");
+    let then = now.known_at - TimeDelta::seconds(30);
+    let then = memory.get_record_at("one", then).await.unwrap();
+    assert_eq!(then.text, "orders are in postgres");
+    for (name, arguments) in [
+        ("get", json!({ "id": "ONE" })),
+        ("learning_report", json!({})),
+        ("delete", json!({ "id": "one", "dry_run": true })),
+    ] {
+        ada.call(name, arguments).await;
+    }
+    release.send(()).unwrap();
+    assert_eq!(busy.await.unwrap(), Ok(()), "a read waited for the writer");
+}
+
+#[tokio::test]
 async fn what_is_said_again_is_counted_and_the_first_stays_as_it_was() {
     let ada = Ada::new().await;
     let line = json!({ "external_id": "x", "text": "the mirror needs a trailing slash" });
@@ -96,20 +140,24 @@ async fn what_is_said_again_is_counted_and_the_first_stays_as_it_was() {
         assert_eq!(shown["records"][0]["seen_count"], 1);
         assert_eq!(shown["records"][0]["last_seen"], "2026-01-10T12:00:00Z");
     }
-    ada.later(60);
+    ada.advance_seconds(60);
     for (name, arguments) in &said {
         ada.call(name, arguments.clone()).await;
     }
-    ada.later(60);
+    ada.advance_seconds(60);
     // Sent again with its key it is the same request, with another one said again.
     for key in ["once", "once", "another"] {
-        let memory = ada.memory().keyed(Some(key.to_owned()));
-        memory.observe(vec![line.clone()]).await.unwrap();
+        let memory = ada.memory().with_request_key(Some(key.to_owned()));
+        memory.ingest(vec![line.clone()]).await.unwrap();
     }
     for record in &first {
         let shown = ada.call("get", json!({ "id": record["id"] })).await;
         let is_line = record["external_id"] == "x";
-        let (count, last) = if is_line { (5, at(120)) } else { (2, at(60)) };
+        let (count, last) = if is_line {
+            (5, seconds_after_start(120))
+        } else {
+            (2, seconds_after_start(60))
+        };
         assert_eq!(shown["records"][0]["seen_count"], count, "{record}");
         assert_eq!(shown["records"][0]["last_seen"], json!(last), "{record}");
         for field in ["text", "timestamp", "known_at", "metadata", "tags"] {
@@ -165,4 +213,42 @@ async fn links_are_walked_the_way_they_lead_each_record_once_and_five_deep_at_mo
         let far = reached(json!({ "depth": depth })).await;
         assert_eq!(far, ["r1", "r2", "r3", "r4", "r5"], "{depth}");
     }
+}
+
+#[test]
+fn a_count_has_the_plural_of_its_noun() {
+    let counted = ["memory", "summary", "day", "run"].map(|what| format_count(2, what));
+    assert_eq!(counted, ["2 memories", "2 summaries", "2 days", "2 runs"]);
+    assert_eq!(format_count(1, "memory"), "1 memory");
+}
+
+#[tokio::test]
+async fn a_merged_kind_of_evidence_is_changed_in_every_memory_by_one_named_request() {
+    let ada = Ada::new().await;
+    for text in [
+        "the gate is shut",
+        "the bridge is open",
+        "the tower is tall",
+    ] {
+        let lesson = json!({ "text": text, "evidence": "rumour" });
+        ada.call("learn", lesson).await;
+    }
+    // As a daemon is asked, with a name for the whole request.
+    let memory = ada.memory().with_request_key(Some("once".to_owned()));
+    let asked = json!({ "from": "rumour", "into": "hearsay" });
+    let Value::Object(asked) = asked else {
+        panic!("an object");
+    };
+    let catalogue = Catalogue::default();
+    let merge = catalogue.find_operation("merge_evidence").unwrap();
+    let done = merge.call(memory, asked).await.unwrap();
+    let done: Value = serde_json::from_slice(&done).unwrap();
+    assert_eq!(done["merged"], 3);
+    let kinds = ada.call("evidence", json!({})).await;
+    let kinds = kinds["evidence"].as_array().unwrap();
+    let count = |name: &str| {
+        let kind = kinds.iter().find(|kind| kind["name"] == name);
+        kind.map_or(json!(0), |kind| kind["count"].clone())
+    };
+    assert_eq!((count("rumour"), count("hearsay")), (json!(0), json!(3)));
 }

@@ -3,7 +3,8 @@
 //! A program of this machine reaches every one, as with git. Over TCP a token's user reaches those
 //! that the owner registered for that user, in the roles given there.
 
-use reprise_workspace::{Actor, Tended, Workspace};
+use async_trait::async_trait;
+use reprise_workspace_types::{Actor, TreeCall, TreeError, TreeErrorKind, TreeRequest};
 
 use crate::prelude::*;
 
@@ -12,12 +13,12 @@ const HUMAN: &str = "human";
 
 /// Workspaces by the names that requests use.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "BTreeMap<String, Registered>")]
-pub struct Workspaces(BTreeMap<String, Registered>);
+#[serde(try_from = "BTreeMap<String, RegisteredWorkspace>")]
+pub struct Workspaces(BTreeMap<String, RegisteredWorkspace>);
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Registered {
+pub struct RegisteredWorkspace {
     pub path: PathBuf,
     /// Whose tokens reach it, each with the actors that the user may be: `human`, or agents' names.
     #[serde(default)]
@@ -25,25 +26,15 @@ pub struct Registered {
 }
 
 impl Workspaces {
-    /// Where each stands, by name.
-    pub fn places(&self) -> impl Iterator<Item = (&str, &std::path::Path)> {
+    /// Lists the name and the path of each.
+    pub fn list_paths(&self) -> impl Iterator<Item = (&str, &std::path::Path)> {
         let all = self.0.iter();
         all.map(|(name, one)| (name.as_str(), one.path.as_path()))
     }
-
-    /// The names of those that a user's own page shows: where the user is named, and where nobody
-    /// is.
-    pub fn of(&self, user: &UserId) -> Vec<String> {
-        let own = self.0.iter().filter(|(_, one)| {
-            let roles = one.users.get(user);
-            one.users.is_empty() || roles.is_some_and(|roles| roles.iter().any(|r| r == HUMAN))
-        });
-        own.map(|(name, _)| name.clone()).collect()
-    }
 }
 
-impl Registered {
-    fn grants(&self, user: &UserId, actor: &Actor) -> bool {
+impl RegisteredWorkspace {
+    fn allows_actor(&self, user: &UserId, actor: &Actor) -> bool {
         let granted = self.users.get(user).into_iter().flatten();
         granted.into_iter().any(|granted| {
             if actor.is_human() {
@@ -57,11 +48,11 @@ impl Registered {
     }
 }
 
-impl TryFrom<BTreeMap<String, Registered>> for Workspaces {
+impl TryFrom<BTreeMap<String, RegisteredWorkspace>> for Workspaces {
     type Error = String;
 
     /// A path that is not absolute would be another one for each process.
-    fn try_from(named: BTreeMap<String, Registered>) -> Result<Self, String> {
+    fn try_from(named: BTreeMap<String, RegisteredWorkspace>) -> Result<Self, String> {
         let relative = named.iter().find(|(_, one)| !one.path.is_absolute());
         match relative {
             Some((name, one)) => Err(format!(
@@ -75,11 +66,18 @@ impl TryFrom<BTreeMap<String, Registered>> for Workspaces {
 
 /// Which workspace a request is about.
 #[derive(Debug, Default)]
-pub(crate) struct Asked {
+pub(crate) struct WorkspaceSelector {
     /// Its name or, from this machine, its absolute path; the only one where there is one.
     pub(crate) workspace: Option<String>,
     /// The agent's branch whose tree is meant, not the shared one.
     pub(crate) branch: Option<String>,
+}
+
+/// Where governed workspaces are served: by a process of their own, or in this one.
+#[async_trait]
+pub trait TreeHost: std::fmt::Debug + Send + Sync {
+    /// Does what a request asks for, and returns its answer as JSON.
+    async fn ask(&self, request: TreeRequest) -> Result<Value, TreeError>;
 }
 
 /// How often the registered workspaces are looked after.
@@ -88,102 +86,108 @@ const LOOK: Duration = Duration::from_secs(5);
 impl Memories {
     /// Looks after the registered workspaces, for as long as it is awaited: what people commit by
     /// plain git is announced, and scratch goes after its time.
-    pub async fn keep_workspaces(&self) {
+    pub async fn run_workspace_upkeep(&self) {
         let Workspaces(all) = &self.around.workspaces;
-        let mut known: BTreeMap<&str, Tended> = BTreeMap::new();
         // Where none is registered there is nothing to come back for.
         while !all.is_empty() {
             for (name, one) in all {
-                let (path, clock) = (one.path.clone(), Arc::clone(&self.clock));
-                let mut tended = known.get(&**name).cloned().unwrap_or_default();
-                let looked = lent(move || {
-                    Workspace::open(&path, clock)?.tend(&mut tended)?;
-                    Ok::<_, WorkspaceError>(tended)
-                });
-                match looked.await {
-                    Ok(Ok(tended)) => drop(known.insert(name, tended)),
-                    Ok(Err(error)) => tracing::debug!(%error, name, "not looked after"),
-                    Err(error) => tracing::warn!(%error, name, "not looked after"),
+                let request = TreeRequest {
+                    root: one.path.clone(),
+                    branch: None,
+                    identity: None,
+                    call: TreeCall::Maintain,
+                };
+                if let Err(error) = self.ask_tree(request).await {
+                    tracing::debug!(%error, name, "not looked after");
                 }
             }
             tokio::time::sleep(LOOK).await;
         }
     }
+
+    async fn ask_tree(&self, request: TreeRequest) -> Result<Value, TreeError> {
+        let Some(trees) = &self.around.trees else {
+            let said = "governed workspaces are not served here; ask the daemon";
+            return Err(TreeError::new(TreeErrorKind::Unavailable, said));
+        };
+        trees.ask(request).await
+    }
 }
 
 impl Memory {
-    /// The registered workspaces of this user's page.
-    pub fn workspaces(&self) -> Vec<String> {
-        self.all.around.workspaces.of(&self.user)
-    }
-
     /// The actor that a request names, where the caller may be that one.
-    pub(crate) fn actor(&self, asked: &Asked, name: &str) -> Result<Actor, Problem> {
-        let actor = Actor::new(name).map_err(WorkspaceError::from)?;
+    pub(crate) fn authorize_actor(
+        &self,
+        asked: &WorkspaceSelector,
+        name: &str,
+    ) -> Result<Actor, Problem> {
+        let actor = Actor::new(name).map_err(|error| Problem::invalid(error).with_rule("actor"))?;
         if self.is_agent && actor.is_human() {
             let said = "a tool acts as an agent; people use the command line, HTTP or the page";
-            return Err(Problem::new(ProblemKind::Forbidden, said).under("human-hands"));
+            return Err(Problem::new(ProblemKind::Forbidden, said).with_rule("human-hands"));
         }
-        if !self.is_on_machine && !self.registered(asked)?.grants(&self.user, &actor) {
+        if !self.is_on_machine
+            && !self
+                .get_registered_workspace(asked)?
+                .allows_actor(&self.user, &actor)
+        {
             tracing::warn!(user = %self.user, %actor, "an actor was refused");
             let said = format!(
                 "`{}` may not act as `{actor}` there; the daemon's configuration says as whom",
                 self.user
             );
-            return Err(Problem::new(ProblemKind::Forbidden, said).under("actor-grant"));
+            return Err(Problem::new(ProblemKind::Forbidden, said).with_rule("actor-grant"));
         }
         Ok(actor)
     }
 
-    /// Works on a workspace, on a thread that may wait for the disk.
-    pub(crate) async fn on_workspace<T: Send + 'static>(
+    /// Asks a workspace, and reads its answer.
+    pub(crate) async fn ask_workspace<T: DeserializeOwned>(
         &self,
-        asked: Asked,
-        work: impl FnOnce(&Workspace) -> Result<T, WorkspaceError> + Send + 'static,
+        asked: WorkspaceSelector,
+        call: TreeCall,
     ) -> Result<T, Problem> {
-        let path = self.place(&asked)?;
-        let clock = Arc::clone(&self.all.clock);
-        let identity = self
-            .asker
-            .as_ref()
-            .map(|asker| format!("{asker} of {}", self.user));
-        let done = lent(move || {
-            let mut workspace = Workspace::open(&path, clock)?;
-            if let Some(identity) = identity {
-                workspace = workspace.identified(identity);
-            }
-            match &asked.branch {
-                Some(branch) => work(&workspace.tree_of(branch)?),
-                None => work(&workspace),
-            }
-        });
-        match done.await {
-            Ok(done) => Ok(done?),
-            Err(error) => {
-                let why = format!("the workspace could not be used ({error}); run `recover` there");
-                Err(Problem::new(ProblemKind::Internal, why))
-            }
-        }
+        let asker = self.asker.as_ref();
+        let request = TreeRequest {
+            root: self.get_workspace_path(&asked)?,
+            branch: asked.branch,
+            identity: asker.map(|asker| format!("{asker} of {}", self.user)),
+            call,
+        };
+        let answer = self.all.ask_tree(request).await?;
+        serde_json::from_value(answer).map_err(|error| {
+            let said = format!(
+                "the workspace's answer cannot be read ({error}); install `reprise-workspace` of \
+                 this version"
+            );
+            Problem::new(ProblemKind::Internal, said)
+        })
     }
 
     /// What a caller from elsewhere may know of a path on this machine.
-    pub(crate) fn shown(&self, path: PathBuf) -> PathBuf {
+    pub(crate) fn visible_path(&self, path: PathBuf) -> PathBuf {
         if self.is_on_machine {
             return path;
         }
         path.file_name().map(PathBuf::from).unwrap_or_default()
     }
 
-    fn place(&self, asked: &Asked) -> Result<PathBuf, Problem> {
+    fn get_workspace_path(&self, asked: &WorkspaceSelector) -> Result<PathBuf, Problem> {
         match &asked.workspace {
             Some(path) if self.is_on_machine && path.starts_with('/') => Ok(path.into()),
-            _ => self.registered(asked).map(|found| found.path.clone()),
+            _ => self
+                .get_registered_workspace(asked)
+                .map(|found| found.path.clone()),
         }
     }
 
-    fn registered(&self, asked: &Asked) -> Result<&Registered, Problem> {
+    fn get_registered_workspace(
+        &self,
+        asked: &WorkspaceSelector,
+    ) -> Result<&RegisteredWorkspace, Problem> {
         let Workspaces(all) = &self.all.around.workspaces;
-        let reaches = |one: &Registered| self.is_on_machine || one.users.contains_key(&self.user);
+        let reaches =
+            |one: &RegisteredWorkspace| self.is_on_machine || one.users.contains_key(&self.user);
         let mut open = all.iter().filter(|(_, one)| reaches(one));
         let found = match &asked.workspace {
             Some(name) => open.find(|(own, _)| *own == name),
@@ -226,12 +230,12 @@ mod tests {
     #[test]
     fn a_user_is_who_the_owner_says_and_nobody_else() {
         let ada: UserId = "ada".parse().unwrap();
-        let registered = |roles: &[&str]| Registered {
+        let registered = |roles: &[&str]| RegisteredWorkspace {
             path: "/srv/app".into(),
             users: BTreeMap::from([(ada.clone(), roles.iter().map(|r| (*r).to_owned()).collect())]),
         };
         let may = |roles: &[&str], actor: &str| {
-            registered(roles).grants(&ada, &Actor::new(actor).unwrap())
+            registered(roles).allows_actor(&ada, &Actor::new(actor).unwrap())
         };
         assert!(may(&["human"], "human:ada") && may(&["prm"], "PRM-002"));
         assert!(may(&["TSM-001"], "tsm-001"));
@@ -239,19 +243,11 @@ mod tests {
         assert!(!may(&["prm"], "governor") && !may(&["prm"], "human:ada"));
         assert!(!may(&["TSM-001"], "tsm") && !may(&["TSM-001"], "TSM-002"));
         let bob: UserId = "bob".parse().unwrap();
-        assert!(!registered(&["human"]).grants(&bob, &Actor::new("human:bob").unwrap()));
+        assert!(!registered(&["human"]).allows_actor(&bob, &Actor::new("human:bob").unwrap()));
     }
 
     #[test]
-    fn a_page_shows_what_its_user_may_see() {
-        let named: Workspaces = serde_json::from_str(
-            r#"{"own": {"path": "/a"}, "ours": {"path": "/b", "users": {"ada": ["human"]}},
-                "bots": {"path": "/c", "users": {"ada": ["prm"]}},
-                "theirs": {"path": "/d", "users": {"bob": ["human"]}}}"#,
-        )
-        .unwrap();
-        let ada: UserId = "ada".parse().unwrap();
-        assert_eq!(named.of(&ada), ["ours", "own"]);
+    fn a_workspace_is_registered_by_its_path_from_the_root() {
         let relative = serde_json::from_str::<Workspaces>(r#"{"own": {"path": "a"}}"#);
         assert!(relative.unwrap_err().to_string().contains("`own`"));
     }

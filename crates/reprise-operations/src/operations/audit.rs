@@ -1,9 +1,9 @@
 //! How memory is, and what was done to it.
 
 use chrono::{Datelike, NaiveDate};
-use reprise_knowledge::{Action, Plan, actions, scores};
+use reprise_knowledge::{ConsolidationAction, Plan, compute_day_scores, list_actions};
 
-use crate::memories::{Doubted, Merged, beginning, told_of};
+use crate::memories::{DoubtfulPair, MergedSet, hide_sensitive, short_beginning};
 use crate::prelude::*;
 
 /// Records of a kind that are told with their beginnings.
@@ -19,7 +19,7 @@ pub struct Audited {
     /// Pairs that wait for `review`.
     pub review: usize,
     /// Pairs that cannot both hold.
-    pub contradictions: Vec<Doubted>,
+    pub contradictions: Vec<DoubtfulPair>,
     /// Such pairs that are not listed.
     #[serde(default)]
     pub contradictions_more: usize,
@@ -39,10 +39,10 @@ pub struct Audited {
     /// Records kept, by month.
     pub growth: BTreeMap<String, usize>,
     /// What was done, oldest first.
-    pub actions: Vec<Acted>,
+    pub actions: Vec<MaintenanceAction>,
     /// The share of records without trouble, 0..1.
     pub score: f64,
-    /// The same at the end of each of the latest days on which something changed.
+    /// The score at the end of each of the latest days on which something changed.
     pub history: Vec<Day>,
 }
 
@@ -58,57 +58,80 @@ pub struct Day {
 }
 
 operation! {
-    Spec::reads(
+    Spec::for_reading(
         "audit",
         "Duplicates, contradictions, stale facts, secrets, growth, and a score over time.",
     )
-    .tool("audit", Profile::Full);
+    .with_tool("audit", Profile::Full);
     Audit(memory, _: NoArguments) -> Audited {
         let for_agent = memory.is_for_agent();
         let mut audited = memory
-            .planned(move |memory, plan| audited(&Names { memory, for_agent }, &plan))
+            .run_on_plan(move |memory, plan| audit_memory(&RecordNames { memory, for_agent }, &plan))
             .await?;
         let stats = memory.stats().await?;
         audited.unembedded = stats.unembedded;
         Ok(audited)
     }
 
-    fn text(audited: &Audited) -> Cow<'_, str> {
-        let holding = audited.actions.iter().filter(|action| !action.undone);
-        let said = format!(
-            "{}, score {:.3}: {}, {}, {} stale, {}, {} without a vector, {}; {} never used; {} to \
-             review; {} can be undone",
-            counted(audited.records, "record"),
-            audited.score,
-            counted(audited.duplicates, "duplicate"),
-            counted(
-                audited.contradictions.len() + audited.contradictions_more,
-                "contradiction"
-            ),
-            audited.stale.len(),
-            counted(audited.orphans.len(), "orphan"),
-            audited.unembedded,
-            counted(audited.possible_secrets.len(), "possible secret"),
-            audited.never_used,
-            counted(audited.review, "pair"),
-            counted(holding.count(), "action")
-        );
-        let text = format!("{said}\n{}", audited.named());
+    fn render_text(audited: &Audited) -> Cow<'_, str> {
+        let percent = 100.0 * audited.score;
+        let memories = format_count(audited.records, "memory");
+        let mut lines = vec![format!("{memories}, {percent:.0} % without problems")];
+        lines.extend(audited.count_problems());
+        if lines.len() == 1 {
+            lines.push("no problems found".to_owned());
+        }
+        if audited.never_used > 0 {
+            let unused = format_count(audited.never_used, "memory");
+            lines.push(format!("not used by any run yet: {unused}"));
+        }
+        let holding = audited.actions.iter().filter(|action| !action.undone).count();
+        if holding > 0 {
+            lines.push(format!("{} can be undone", format_count(holding, "action")));
+        }
+        let text = format!("{}\n{}", lines.join("\n"), audited.list_findings());
         text.trim_end().to_owned().into()
     }
 }
 
 impl Audited {
+    /// Counts what is wrong, a line for each kind, and says what to do about some.
+    fn count_problems(&self) -> Vec<String> {
+        let contradictions = self.contradictions.len() + self.contradictions_more;
+        let tidy = "; `reprise doctor tidy` merges them";
+        let review = "; decide with `reprise doctor review`";
+        let all = [
+            (self.duplicates, "duplicate", tidy),
+            (self.review, "possible duplicate", review),
+            (contradictions, "contradiction", review),
+            (
+                self.stale.len(),
+                "expired memory",
+                "; `reprise doctor tidy` puts them away",
+            ),
+            (self.orphans.len(), "broken link", ""),
+            (self.unembedded as usize, "memory", " without an embedding"),
+            (
+                self.possible_secrets.len(),
+                "possible secret",
+                "; forget it or edit it",
+            ),
+        ];
+        let found = all.into_iter().filter(|(count, ..)| *count > 0);
+        let lines = found.map(|(count, what, hint)| format_count(count, what) + hint);
+        lines.collect()
+    }
+
     /// What is wrong, a line for each of the first records of a kind.
-    fn named(&self) -> String {
+    fn list_findings(&self) -> String {
         let mut quoted = QuotedMemory::new(system_entropy());
         let mut line = |label: &str, name: &str| {
             let begins = self.beginnings.get(name).map_or("", String::as_str);
-            quoted.line(label, &[name, ": ", begins].concat());
+            quoted.add_line(label, &[name, ": ", begins].concat());
         };
         for (label, names) in [
-            ("- stale: ", &self.stale),
-            ("- orphan: ", &self.orphans),
+            ("- expired: ", &self.stale),
+            ("- broken link: ", &self.orphans),
             ("- possible secret: ", &self.possible_secrets),
         ] {
             names.iter().take(NAMED).for_each(|name| line(label, name));
@@ -122,21 +145,21 @@ impl Audited {
     }
 }
 
-fn audited(names: &Names<'_>, plan: &Plan) -> Audited {
+fn audit_memory(names: &RecordNames<'_>, plan: &Plan) -> Audited {
     let memory = names.memory;
     let redactor = Redactor::new();
-    let used: HashSet<RecordId> = memory.standing_runs().flat_map(|(_, used)| used).collect();
+    let used: HashSet<RecordId> = memory.valid_runs().flat_map(|(_, used)| used).collect();
     let mut audited = Audited {
         duplicates: plan.merged.iter().map(|merge| merge.gone.len()).sum(),
         review: plan.review.len() + plan.review_more,
-        contradictions: names.pairs(&plan.contradictions, false),
+        contradictions: names.describe_pairs(&plan.contradictions, false),
         contradictions_more: plan.contradictions_more,
-        stale: names.all(&plan.purged),
-        actions: actions(memory)
+        stale: names.record_names(&plan.purged),
+        actions: list_actions(memory)
             .into_iter()
-            .map(|action| Acted::of(names, action))
+            .map(|action| MaintenanceAction::of(names, action))
             .collect(),
-        growth: growth(memory),
+        growth: count_records_by_month(memory),
         ..Audited::default()
     };
     let doubted = plan.contradictions.iter().take(NAMED);
@@ -149,26 +172,28 @@ fn audited(names: &Names<'_>, plan: &Plan) -> Audited {
             .details
             .as_ref()
             .is_some_and(|d| d["type"] == "distilled");
-        let corrects = record.supersedes.map(|old| memory.version(old).is_some());
+        let corrects = record
+            .supersedes
+            .map(|old| memory.get_stored(old).is_some());
         if corrects == Some(false) || (is_made && memory.sources(record.id).is_empty()) {
             told.extend((audited.orphans.len() < NAMED).then_some(record.id));
-            audited.orphans.push(names.of(record.id));
+            audited.orphans.push(names.record_name(record.id));
         }
         if !redactor.redact_text(&record.text).removed.is_empty() {
             told.extend((audited.possible_secrets.len() < NAMED).then_some(record.id));
-            audited.possible_secrets.push(names.of(record.id));
+            audited.possible_secrets.push(names.record_name(record.id));
         }
     }
     audited.beginnings = told
         .into_iter()
         .filter_map(|id| {
-            let record = memory.version(id)?.ok()?;
+            let record = memory.get_stored(id)?.ok()?;
             let text = redactor.redact_text(&record.text).text;
-            let text = told_of(names.for_agent, &record, beginning(&text));
-            Some((names.of(id), text))
+            let text = hide_sensitive(names.for_agent, &record, short_beginning(&text));
+            Some((names.record_name(id), text))
         })
         .collect();
-    let history = scores(memory, plan, audited.possible_secrets.len());
+    let history = compute_day_scores(memory, plan, audited.possible_secrets.len());
     audited.score = history.last().map_or(1.0, |last| last.score);
     audited.history = history
         .into_iter()
@@ -182,10 +207,10 @@ fn audited(names: &Names<'_>, plan: &Plan) -> Audited {
 }
 
 /// Records kept, by month.
-fn growth(memory: &Snapshot) -> BTreeMap<String, usize> {
+fn count_records_by_month(memory: &Snapshot) -> BTreeMap<String, usize> {
     let mut months: BTreeMap<(i32, u32), usize> = BTreeMap::new();
     for at in memory
-        .kept_micros()
+        .known_at_micros()
         .filter_map(DateTime::from_timestamp_micros)
     {
         *months.entry((at.year(), at.month())).or_default() += 1;
@@ -198,25 +223,46 @@ fn growth(memory: &Snapshot) -> BTreeMap<String, usize> {
 
 /// What was done at one instant.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Acted {
+#[schemars(rename = "Acted")]
+pub struct MaintenanceAction {
     /// For `undo`.
     pub action: String,
     /// When.
     pub at: String,
-    pub merged: Vec<Merged>,
+    pub merged: Vec<MergedSet>,
     /// Put away because their time was over.
     pub purged: Vec<String>,
     /// Made of others.
     pub distilled: Vec<String>,
-    /// Pairs that contradict each other, the older first: the newer stands above it.
+    /// Pairs that contradict each other, the older first: the newer one ranks above it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub contradictions: Vec<[String; 2]>,
     /// Whether all of it was taken back.
     pub undone: bool,
 }
 
-impl Acted {
-    pub(super) fn of(names: &Names<'_>, action: Action) -> Self {
+impl MaintenanceAction {
+    /// Says what was done, and how to undo it.
+    fn describe(&self) -> String {
+        let merged: usize = self.merged.iter().map(|merge| merge.gone.len()).sum();
+        let all = [
+            ("replaced ", merged, "memory"),
+            ("put away ", self.purged.len(), "expired memory"),
+            ("made ", self.distilled.len(), "summary"),
+            ("found ", self.contradictions.len(), "contradiction"),
+        ];
+        let done = all.into_iter().filter(|(_, count, _)| *count > 0);
+        let done = done.map(|(verb, count, what)| [verb, &format_count(count, what)].concat());
+        let done: Vec<String> = done.collect();
+        let undo = if self.undone {
+            " (undone)".to_owned()
+        } else {
+            format!("; undo with `reprise doctor undo {}`", self.action)
+        };
+        done.join(", ") + &undo
+    }
+
+    pub(super) fn of(names: &RecordNames<'_>, action: ConsolidationAction) -> Self {
         let mut sets: Vec<Vec<RecordId>> = Vec::new();
         for (gone, kept) in action.merged {
             match sets.iter_mut().find(|set| set.first() == Some(&kept)) {
@@ -226,11 +272,11 @@ impl Acted {
         }
         Self {
             action: action.action,
-            at: instant(action.at),
-            merged: names.merged(&sets),
-            purged: names.all(&action.purged),
-            distilled: names.all(&action.distilled),
-            contradictions: names.ends(&action.contradictions),
+            at: format_instant(action.at),
+            merged: names.describe_merged_sets(&sets),
+            purged: names.record_names(&action.purged),
+            distilled: names.record_names(&action.distilled),
+            contradictions: names.pair_names(&action.contradictions),
             undone: action.undone,
         }
     }
@@ -238,54 +284,46 @@ impl Acted {
 
 /// The latest actions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Told {
+#[schemars(rename = "Told")]
+pub struct ActionList {
     /// The latest first; what was forgotten since is not among them.
-    pub actions: Vec<Acted>,
+    pub actions: Vec<MaintenanceAction>,
 }
 
 operation! {
-    Spec::reads("diary", "What consolidation did, the latest first.").tool("diary", Profile::Full);
+    Spec::for_reading("diary", "What tidying up did, newest first.").with_tool("diary", Profile::Full);
     /// How much of it.
     #[derive(Default, clap::Args)]
     Diary(memory, arguments: DiaryArguments {
-        /// Actions at most; 50 by default.
+        /// Maximum number of actions [default: 50].
         #[arg(long)]
-        pub limit: Option<usize>,
-    }) -> Told {
+        pub limit: Option<usize> as LimitCount,
+    }) -> ActionList {
         let limit = arguments.limit.unwrap_or(PAGE_DEFAULT);
         let for_agent = memory.is_for_agent();
-        let told = memory.read(move |memory| {
-            let latest = actions(memory).into_iter().rev().take(limit);
-            let names = Names { memory, for_agent };
-            let actions = latest.map(|action| Acted::of(&names, action));
-            Told {
+        let told = memory.run_on_snapshot(move |memory| {
+            let latest = list_actions(memory).into_iter().rev().take(limit);
+            let names = RecordNames { memory, for_agent };
+            let actions = latest.map(|action| MaintenanceAction::of(&names, action));
+            ActionList {
                 actions: actions.collect(),
             }
         });
         told.await
     }
 
-    fn text(told: &Told) -> Cow<'_, str> {
+    fn render_text(told: &ActionList) -> Cow<'_, str> {
         let lines = told.actions.iter().map(|acted| {
-            let gone: usize = acted.merged.iter().map(|merge| merge.gone.len()).sum();
-            let mut line = format!(
-                "\n{} {}: {gone} merged, {} purged, {} distilled, {}{}",
-                acted.at,
-                acted.action,
-                acted.purged.len(),
-                acted.distilled.len(),
-                counted(acted.contradictions.len(), "contradiction"),
-                if acted.undone { ", undone" } else { "" }
-            );
+            let mut line = format!("\n{}: {}", acted.at, acted.describe());
             if !acted.merged.is_empty() {
                 let mut quoted = QuotedMemory::new(system_entropy());
-                Merged::quote(&acted.merged, &mut quoted);
+                MergedSet::quote_sets(&acted.merged, &mut quoted);
                 line.push_str(&["\n", quoted.into_text().trim_end()].concat());
             }
             line
         });
         let lines: String = lines.collect();
-        let actions = counted(told.actions.len(), "action");
+        let actions = format_count(told.actions.len(), "action");
         [actions, lines].concat().into()
     }
 }
@@ -310,15 +348,15 @@ pub struct DayOfGrowth {
 }
 
 operation! {
-    Spec::reads("growth", "How many records there were, day by day.");
+    Spec::for_reading("growth", "How many records there were, day by day.");
     Growth(memory, _: NoArguments) -> Growing {
         let calendar = memory.calendar();
-        let grown = memory.read(move |memory| {
+        let grown = memory.run_on_snapshot(move |memory| {
             let mut kept: BTreeMap<NaiveDate, u64> = BTreeMap::new();
             // A day ends with a quarter of an hour in every zone: most records share one with the
             // record before, whose day is known.
             let mut together = 0;
-            let mut times = memory.kept_micros().peekable();
+            let mut times = memory.known_at_micros().peekable();
             while let Some(micros) = times.next() {
                 together += 1;
                 let quarter = micros.div_euclid(QUARTER_MICROS);

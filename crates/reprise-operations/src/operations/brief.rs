@@ -1,13 +1,13 @@
 //! A recall as agents need it: light results within so many tokens, quoted under a line that says
 //! how far they can be trusted and names the recall; `get` gives the whole.
 
-use reprise_engine::{context_candidates, excerpt, without_sensitive};
-use reprise_knowledge::Lesson;
-use reprise_types::{Degraded, Recall, Verdict};
+use reprise_engine::{context_candidate_count, excerpt, remove_sensitive};
+use reprise_knowledge::LessonDetails;
+use reprise_types::{DegradedPart, PublicationOrigin, RecallResponse, RelevanceVerdict};
 
 use super::recall;
 use crate::prelude::*;
-use crate::wire::{add, sensitive_left_out, short, within};
+use crate::wire::{describe_left_out_sensitive, excerpt_within, short_excerpt};
 
 /// A light answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -18,11 +18,11 @@ pub struct Brief {
     /// The receipt: an outcome names it.
     pub recall_id: RecallId,
     /// What may be made of the best.
-    pub verdict: Verdict,
+    pub verdict: RelevanceVerdict,
     /// Not even the best is likely to be relevant.
     pub nothing_relevant: bool,
     /// What the answer had to do without.
-    pub degraded: Vec<Degraded>,
+    pub degraded: Vec<DegradedPart>,
     /// How the question or the filter was understood.
     pub notes: Vec<String>,
     /// Tokens of the text, four bytes each.
@@ -32,50 +32,85 @@ pub struct Brief {
     /// How long the recall took, in milliseconds.
     pub elapsed_ms: f64,
     /// What would go into a prompt, best first, then what is only related.
-    pub results: Vec<Value>,
+    #[schemars(with = "Vec<Value>")]
+    pub results: Vec<LightHit>,
+}
+
+/// A result in a light answer: enough to decide whether to `get` it.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LightHit {
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub anti_contexts: Vec<String>,
+    pub applies: Option<bool>,
+    pub author: Option<UserId>,
+    pub by: Option<String>,
+    pub confidence: Option<ConfidenceLevel>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contexts: Vec<String>,
+    pub corrected_at: Option<String>,
+    /// Whether the text is cut to fit, and the rest is left out.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cut: bool,
+    pub evidence: Option<String>,
+    pub held_until: Option<String>,
+    pub id: RecordId,
+    pub kind: MemoryKind,
+    pub newer: Option<RecordId>,
+    pub quality: Option<f64>,
+    pub reason: String,
+    pub scope: Option<RecallScope>,
+    pub score: f64,
+    pub session_id: Option<String>,
+    pub shown: bool,
+    pub tags: Option<Vec<String>>,
+    pub text: String,
+    pub title: Option<String>,
+    #[serde(rename = "type")]
+    pub record_type: RecordType,
+    pub version: Option<String>,
+    pub warning: Option<String>,
+    pub when: String,
 }
 
 operation! {
-    Spec::reads(
+    Spec::for_reading(
         "brief",
-        "Find what is known. Results are light; `get` gives the whole.",
+        "Find memories. `get` returns them whole.",
     )
-    .tool("recall", Profile::Lean)
-    .also(&["search"]);
+    .with_tool("recall", Profile::Lean)
+    .with_tool_aliases(&["search"]);
     /// A question.
     #[derive(Default)]
     RecallBriefly(memory, arguments: Arguments {
-        /// In the user's words.
-        #[serde(alias = "text")]
-        pub query: String,
-        /// Results; 5 by default.
-        #[serde(alias = "top_k")]
-        pub limit: Option<usize>,
+        /// The question, in the user's own words.
+        pub query | "text": String as QuestionText,
+        /// Most results; 5 by default.
+        pub limit | "top_k": Option<usize> as LimitCount,
         /// Which records may answer.
         #[serde(flatten)]
         pub filter: Filter,
         /// Answer as memory stood at this time.
         #[schemars(extend("x-rare" = true))]
-        pub as_of: Option<String>,
+        pub as_of: Option<String> as TimeText,
         /// Whose knowledge: the user's own, what others published, or both.
         #[schemars(extend("x-rare" = true))]
         pub scope: Option<RecallScope>,
-        /// Where you are.
+        /// Where you work, such as a language, tool or project: it says which lessons hold there.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        pub context: Vec<String>,
+        pub context: Vec<String> as LineText,
         /// Leave out lessons that do not hold there.
         #[schemars(extend("x-rare" = true))]
         pub applying: bool,
-        /// Whole texts.
+        /// Return whole texts, not only their beginnings.
         pub full: bool,
-        /// Of the answer.
-        #[serde(alias = "budget")]
-        pub max_tokens: Option<usize>,
+        /// Longest answer, in tokens.
+        pub max_tokens | "budget": Option<usize> as ItemCount,
     }) -> Brief {
         let Arguments {
             full, max_tokens, ..
         } = arguments;
-        let limit = max_tokens.map_or(TOP_K_DEFAULT, context_candidates);
+        let limit = max_tokens.map_or(TOP_K_DEFAULT, context_candidate_count);
         let asked = recall::RecallArguments {
             query: arguments.query,
             limit: Some(arguments.limit.unwrap_or(limit)),
@@ -87,53 +122,42 @@ operation! {
             ..recall::RecallArguments::default()
         };
         let began = Instant::now();
-        let mut found = recall::found(memory, &asked).await?;
-        let sensitive = without_sensitive(&mut found);
+        let mut found = recall::recall_records(memory, &asked).await?;
+        let sensitive = remove_sensitive(&mut found);
         if sensitive > 0 {
-            found.notes.push(sensitive_left_out(sensitive, "recall"));
+            found.notes.push(describe_left_out_sensitive(sensitive, "recall"));
         }
         found.results.retain(RetrievedMemory::is_related);
         found.results.sort_by_key(|one| !one.shown);
         let elapsed_ms = began.elapsed().as_secs_f64() * 1e3;
-        let place = Place {
+        let place = AskContext {
             here: &asked.context,
             question: &asked.query,
             calendar: memory.calendar(),
         };
         Ok(Brief {
             elapsed_ms,
-            ..brief(found, &place, full, max_tokens, system_entropy())
+            ..brief_of_recall(found, &place, full, max_tokens, system_entropy())
         })
     }
 
-    fn text(brief: &Brief) -> Cow<'_, str> {
+    fn render_text(brief: &Brief) -> Cow<'_, str> {
         brief.text.as_str().into()
     }
 }
 
 /// Characters that the best memory gets, however few tokens are left for it.
 const LEAST: usize = 60;
-/// Characters of the text for each result, but for the fewest, where nobody gives a budget: what
-/// else is to be told of them stands in the results.
+/// Characters of the text for each result if no budget is given (the first few get more); the
+/// other facts are in the results.
 const CHARS_EACH: usize = 240;
 const RESULTS_LEAST: usize = 5;
 /// Characters of a memory's text, where all that is told of it is too long.
 const LINE_CHARS: usize = 110;
 
-/// How much the text says of each result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Detail {
-    /// As the results do.
-    Whole,
-    /// A line of its text, and where it holds.
-    Holding,
-    /// A line of its text, and a warning where it does not hold here.
-    Line,
-}
-
 /// Where a question is asked.
 #[derive(Debug, Clone, Copy)]
-struct Place<'a> {
+struct AskContext<'a> {
     /// In the asker's words.
     here: &'a [String],
     question: &'a str,
@@ -142,55 +166,60 @@ struct Place<'a> {
 
 /// As many of the best as `most` tokens hold; of the best at least a part. `full` is whole
 /// texts; `nonce` is drawn for this answer alone.
-fn brief(recall: Recall, place: &Place<'_>, full: bool, most: Option<usize>, nonce: u128) -> Brief {
+fn brief_of_recall(
+    recall: RecallResponse,
+    place: &AskContext<'_>,
+    full: bool,
+    most: Option<usize>,
+    nonce: u128,
+) -> Brief {
     let all = &recall.results;
-    let fits = |text: &str| most.is_none_or(|most| tokens(text.len()) <= most);
-    let rendered = |shown: &[Value], detail: Detail| {
+    let fits = |text: &str| most.is_none_or(|most| estimate_tokens(text.len()) <= most);
+    let rendered = |shown: &[LightHit], style: HitStyle| {
         let mut memory = QuotedMemory::new(nonce);
         let mut is_shown = true;
         for (light, found) in shown.iter().zip(all) {
-            if light["shown"] == false && std::mem::take(&mut is_shown) {
-                memory.line("Related, may not be an answer:", "");
+            if !light.shown && std::mem::take(&mut is_shown) {
+                memory.add_line("Related, may not be an answer:", "");
             }
-            let line = line_of(light, found, detail);
-            let told = Told::of(&found.record, found.why.contradicted_by);
-            let told = told.words(&place.calendar);
-            quote(&mut memory, light, found, line, detail, &told);
+            memory.add_hit(&view_light(light, found, style, &place.calendar), style);
         }
-        let said = headline(&recall, shown, most);
+        let said = render_headline(&recall, shown, most);
         match shown {
             [] => said,
             _ => [&said, "\n", &memory.into_text()].concat(),
         }
     };
-    let render = |shown: &[Value]| rendered(shown, Detail::Whole);
-    let mut results: Vec<Value> = Vec::with_capacity(all.len());
-    for found in all {
-        results.push(light(found, place, full));
-        // What comes later is no better: a gap in the middle would hide that.
-        if !fits(&render(&results)) {
-            results.pop();
-            break;
-        }
-    }
+    let render = |shown: &[LightHit]| rendered(shown, HitStyle::ToolWhole);
+    let mut results: Vec<LightHit> = Vec::with_capacity(all.len());
+    // What comes later is no better: a gap in the middle would hide that.
+    let count = find_greatest_fitting_count(all.len(), |count| {
+        let more = all.iter().take(count).skip(results.len());
+        results.extend(more.map(|found| LightHit::of(found, place, full)));
+        most.is_none()
+            || results
+                .get(..count)
+                .is_some_and(|shown| fits(&render(shown)))
+    });
+    results.truncate(count);
     if let (true, Some(best)) = (results.is_empty(), all.first()) {
-        results.push(cut(best, |light| {
+        results.push(excerpt_row_that_fits(best, |light| {
             fits(&render(std::slice::from_ref(light)))
         }));
     }
-    let truncated = results.len() < all.len() || results.iter().any(|one| one["cut"] == true);
+    let truncated = results.len() < all.len() || results.iter().any(|one| one.cut);
     let chars_max = CHARS_EACH * results.len().max(RESULTS_LEAST);
-    let details = [Detail::Whole, Detail::Holding];
-    let mut texts = details.into_iter().map(|detail| rendered(&results, detail));
+    let styles = [HitStyle::ToolWhole, HitStyle::ToolHolding];
+    let mut texts = styles.into_iter().map(|style| rendered(&results, style));
     let is_short = |text: &String| text.chars().count() <= chars_max;
     let text = if full || most.is_some() {
         render(&results)
     } else {
         let short = texts.find(is_short);
-        short.unwrap_or_else(|| rendered(&results, Detail::Line))
+        short.unwrap_or_else(|| rendered(&results, HitStyle::ToolLine))
     };
     Brief {
-        tokens: tokens(text.len()),
+        tokens: estimate_tokens(text.len()),
         text,
         recall_id: recall.recall_id,
         verdict: recall.verdict,
@@ -203,19 +232,31 @@ fn brief(recall: Recall, place: &Place<'_>, full: bool, most: Option<usize>, non
     }
 }
 
+/// Returns the greatest count, up to `most`, that fits, where each count below one that fits does
+/// so too. What a count costs grows with it, so few are tried, small ones first.
+fn find_greatest_fitting_count(most: usize, mut fits: impl FnMut(usize) -> bool) -> usize {
+    let (mut good, mut bad, mut step) = (0, most + 1, 1);
+    while good + 1 < bad {
+        let next = (good + step).min(bad - 1);
+        if fits(next) {
+            (good, step) = (next, step * 2);
+        } else {
+            (bad, step) = (next, ((next - good) / 2).max(1));
+        }
+    }
+    good
+}
+
 /// Tokens of a text of so many bytes, four bytes each.
-fn tokens(bytes: usize) -> usize {
+fn estimate_tokens(bytes: usize) -> usize {
     bytes.div_ceil(4)
 }
 
 /// What the results are good for, what to call the recall, and how many of them are told.
-fn headline(recall: &Recall, shown: &[Value], most: Option<usize>) -> String {
+fn render_headline(recall: &RecallResponse, shown: &[LightHit], most: Option<usize>) -> String {
     let (id, found) = (recall.recall_id, recall.results.len());
-    let cut = shown.iter().any(|light| light["cut"] == true);
-    let own = shown
-        .iter()
-        .take_while(|light| light["shown"] != false)
-        .count();
+    let cut = shown.iter().any(|light| light.cut);
+    let own = shown.iter().take_while(|light| light.shown).count();
     let count = match (shown.len(), most) {
         (shown, Some(most)) if cut => format!(": {shown} of {found}, cut to {most} tokens"),
         (shown, Some(most)) if shown < found => format!(": {shown} of {found} in {most} tokens"),
@@ -223,133 +264,173 @@ fn headline(recall: &Recall, shown: &[Value], most: Option<usize>) -> String {
         _ => String::new(),
     };
     let mut best = recall.results.iter().take(own);
-    let what = if best.all(|one| Lesson::of(&one.record).is_some()) {
+    let what = if best.all(|one| LessonDetails::of(&one.record).is_some()) {
         "relevant lesson"
     } else {
-        "relevant record"
+        "relevant memory"
     };
-    let relevant = format!("Found {}", counted(own, what));
+    let relevant = format!("Found {}", format_count(own, what));
     let said = match recall.verdict {
-        Verdict::Nothing if recall.considered == 0 => "Nothing comes to mind",
-        Verdict::Nothing => "Not known: nothing here is likely to answer that",
-        Verdict::Weak => "Weak, may not be what was asked for: check first",
-        Verdict::Relevant => relevant.as_str(),
+        RelevanceVerdict::Nothing if recall.considered == 0 => "Nothing comes to mind",
+        RelevanceVerdict::Nothing => "Not known: nothing here is likely to answer that",
+        RelevanceVerdict::Weak => "Weak, may not be what was asked for: check first",
+        RelevanceVerdict::Relevant => relevant.as_str(),
     };
     let notes = recall.notes.iter().map(|note| format!("\nNote: {note}"));
-    format!("{said} (recall_id {id}){count}") + &notes.collect::<String>()
+    let half = recall.half_answer();
+    let half = half.map_or(String::new(), |half| [half, " "].concat());
+    format!("{half}{said} (recall_id {id}){count}") + &notes.collect::<String>()
 }
 
 /// The best memory as far as it `fits`: its sentences around what matched, else words, at least
 /// [`LEAST`] characters of them.
-fn cut(found: &RetrievedMemory, fits: impl Fn(&Value) -> bool) -> Value {
-    let mut bare = json!({
-        "id": found.record.id,
-        "text": "",
-        "score": found.sona_score,
-        "shown": found.shown,
-        "kind": found.record.kind,
-        "when": instant(found.record.timestamp),
-        "cut": true,
-    });
-    tell(&mut bare, found);
+fn excerpt_row_that_fits(found: &RetrievedMemory, fits: impl Fn(&LightHit) -> bool) -> LightHit {
+    let bare = LightHit {
+        cut: true,
+        ..LightHit::bare(found)
+    };
     let words = &found.why.matched_words;
-    let reason = found.why.reason.as_str();
-    let with = |text: &str, reason: &str| {
-        let mut light = bare.clone();
-        light["text"] = json!(text);
-        light["reason"] = json!(reason);
-        light
+    let with = |text: &str, reason: &str| LightHit {
+        text: text.to_owned(),
+        reason: reason.to_owned(),
+        ..bare.clone()
     };
     let text = &found.record.text;
-    for reason in [reason, ""] {
+    for reason in [found.why.reason.as_str(), ""] {
         if let Some(part) = excerpt(text, words, &|part| fits(&with(part, reason))) {
             return with(&part, reason);
         }
     }
-    with(&within(text, words, LEAST), "")
+    with(&excerpt_within(text, words, LEAST), "")
 }
 
-/// Enough to decide whether to `get` it.
-fn light(found: &RetrievedMemory, place: &Place<'_>, full: bool) -> Value {
-    let record = &found.record;
-    let text = if full {
-        record.text.clone()
-    } else {
-        short(&record.text, &found.why.matched_words)
-    };
-    let mut light = json!({
-        "id": record.id,
-        "text": text,
-        "score": found.sona_score,
-        "shown": found.shown,
-        "reason": found.why.reason,
-        "kind": record.kind,
-        "when": instant(record.timestamp),
-        "tags": record.tags,
-    });
-    if let Some(mut card) = LessonCard::of(record) {
-        card.place(place.here, place.question);
-        add(&mut light, &card);
+impl LightHit {
+    /// Creates the row without a text: what it is, who said or published it and where, and whether
+    /// it still holds.
+    fn bare(found: &RetrievedMemory) -> Self {
+        let RetrievedMemory { record, why, .. } = found;
+        let about = RecordByline::of(record);
+        let by = found.published.as_ref();
+        Self {
+            id: record.id,
+            text: String::new(),
+            score: f64::from(found.sona_score),
+            shown: found.shown,
+            reason: String::new(),
+            kind: record.kind,
+            when: format_instant(record.timestamp),
+            record_type: about.record_type,
+            by: about.by,
+            corrected_at: record.made_as_correction_at().map(format_instant),
+            session_id: Some(record.session_id.clone()).filter(|session| !session.is_empty()),
+            newer: why.contradicted_by,
+            held_until: why.held_until.map(format_instant),
+            author: by.map(|by| by.author.clone()),
+            version: by.map(|by| by.version.clone()),
+            cut: false,
+            anti_contexts: Vec::new(),
+            applies: None,
+            confidence: None,
+            contexts: Vec::new(),
+            evidence: None,
+            quality: None,
+            scope: None,
+            tags: None,
+            title: None,
+            warning: None,
+        }
     }
-    light["title"] = json!(title_of(record));
-    tell(&mut light, found);
-    if let Some(by) = &found.published {
-        light["scope"] = json!(RecallScope::Global);
-        light["quality"] = json!(by.quality);
+
+    /// Creates the row of a result, with as much of its text as a light answer shows.
+    fn of(found: &RetrievedMemory, place: &AskContext<'_>, full: bool) -> Self {
+        let (record, by) = (&found.record, found.published.as_ref());
+        let text = if full {
+            record.text.clone()
+        } else {
+            short_excerpt(&record.text, &found.why.matched_words)
+        };
+        let card = LessonCard::of(record).map(|mut card| {
+            card.set_applies(place.here, place.question);
+            card
+        });
+        let row = Self {
+            text,
+            reason: found.why.reason.clone(),
+            tags: Some(record.tags.clone()),
+            title: Some(title_or_beginning(record)),
+            scope: by.map(|_| RecallScope::Global),
+            quality: by.map(|by| f64::from(by.quality)),
+            confidence: record.confidence_level(),
+            evidence: evidence_of(record).map(str::to_owned),
+            ..Self::bare(found)
+        };
+        match card {
+            Some(card) => Self {
+                contexts: card.contexts,
+                anti_contexts: card.anti_contexts,
+                applies: card.applies,
+                warning: card.warning,
+                ..row
+            },
+            None => row,
+        }
     }
-    if let Some(level) = record.confidence_level() {
-        light["confidence"] = json!(level);
-    }
-    if let Some(evidence) = evidence_of(record) {
-        light["evidence"] = json!(evidence);
-    }
-    light
 }
 
-/// Adds what it is, who said or published it and where, and whether it still stands.
-fn tell(light: &mut Value, found: &RetrievedMemory) {
-    add(light, &About::of(&found.record));
-    if let Some(at) = found.record.corrected_at() {
-        light["corrected_at"] = json!(instant(at));
-    }
-    let session = &found.record.session_id;
-    if !session.is_empty() {
-        light["session_id"] = json!(session);
-    }
-    if let Some(newer) = found.why.contradicted_by {
-        light["newer"] = json!(newer);
-    }
-    if let Some(by) = &found.published {
-        light["author"] = json!(by.author);
-        light["version"] = json!(by.version);
+/// Returns a result as the caller of a tool sees it.
+fn view_light(
+    light: &LightHit,
+    found: &RetrievedMemory,
+    style: HitStyle,
+    calendar: &Calendar,
+) -> HitView {
+    let caption = RecordCaption::of(&found.record, found.why.contradicted_by);
+    let caption = caption
+        .with_held_until(found.why.held_until)
+        .to_words(calendar);
+    let by = found.published.as_ref();
+    let (text, body) = choose_headline_and_body(light, found, style);
+    HitView {
+        score: found.sona_score,
+        published: by.map(PublicationOrigin::describe).unwrap_or_default(),
+        confidence: light.confidence,
+        reason: light.reason.clone(),
+        warning: light.warning.clone().unwrap_or_default(),
+        contexts: light.contexts.clone(),
+        anti_contexts: light.anti_contexts.clone(),
+        body,
+        ..HitView::new(light.id, found.record.timestamp, caption, text)
     }
 }
 
-/// What stands on the first line of a memory, and below it.
-fn line_of(light: &Value, found: &RetrievedMemory, detail: Detail) -> (String, String) {
-    let field = |name: &str| light[name].as_str().unwrap_or_default();
-    let (title, text) = (field("title"), field("text"));
-    // Where a lesson holds is told beside it, once.
-    let is_lesson = Lesson::of(&found.record).is_some();
+/// Returns the first line of a memory, and the text below it.
+fn choose_headline_and_body(
+    light: &LightHit,
+    found: &RetrievedMemory,
+    style: HitStyle,
+) -> (String, String) {
+    let title = light.title.as_deref().unwrap_or_default();
+    // Where a lesson holds is said with it, once.
+    let is_lesson = LessonDetails::of(&found.record).is_some();
     let told = |text: &str| {
         if is_lesson {
-            Lesson::told(text)
+            LessonDetails::without_added_lines(text)
         } else {
             text.to_owned()
         }
     };
-    let text = told(text);
+    let text = told(&light.text);
     // A title that is only how the text begins says nothing more.
     let (first, body) = match text.strip_prefix(title) {
         _ if title.is_empty() || title.ends_with("...") => (text.as_str(), ""),
         Some(body) => (title, body.trim()),
         None => (title, text.as_str()),
     };
-    if detail == Detail::Whole {
+    if style == HitStyle::ToolWhole {
         return (first.to_owned(), body.to_owned());
     }
     let words = &found.why.matched_words;
-    let part = within(&told(&found.record.text), words, LINE_CHARS);
+    let part = excerpt_within(&told(&found.record.text), words, LINE_CHARS);
     let is_apart = !body.is_empty() && !part.contains(first);
     let line = if is_apart {
         [first, ": ", &part].concat()
@@ -359,56 +440,16 @@ fn line_of(light: &Value, found: &RetrievedMemory, detail: Detail) -> (String, S
     (line.chars().take(LINE_CHARS).collect(), String::new())
 }
 
-/// One memory on a few lines: day, score, id, what it is, its line; why; where it holds; the rest.
-fn quote(
-    memory: &mut QuotedMemory,
-    light: &Value,
-    found: &RetrievedMemory,
-    (first, body): (String, String),
-    detail: Detail,
-    told: &str,
-) {
-    let field = |name: &str| light[name].as_str().unwrap_or_default();
-    let day = field("when").get(..10).unwrap_or_default();
-    let score = light["score"].as_f64().unwrap_or_default();
-    let sure = match field("confidence") {
-        "" => String::new(),
-        level => format!("[{}] ", level.replace('_', "-")),
-    };
-    let by = found.published.as_ref();
-    let by = by.map_or_else(String::new, |by| [" ", &by.words()].concat());
-    let label = format!("- {day} {score:.2}{by} [{}] ({told}) {sure}", field("id"));
-    memory.line(&label, &first);
-    if !field("warning").is_empty() {
-        memory.line("  WARNING: ", field("warning"));
-    }
-    if detail == Detail::Line {
-        return;
-    }
-    if detail == Detail::Whole && !field("reason").is_empty() {
-        memory.line("  why: ", field("reason"));
-    }
-    for (name, head) in [
-        ("contexts", "  holds for: "),
-        ("anti_contexts", "  NOT for: "),
-    ] {
-        let words = light[name].as_array().into_iter().flatten();
-        let words: Vec<&str> = words.filter_map(Value::as_str).collect();
-        if !words.is_empty() {
-            memory.line(head, &words.join("; "));
-        }
-    }
-    if !body.is_empty() {
-        memory.line("  ", &body);
-    }
-}
-
 /// What a recall of these says, cut to `most` tokens.
 #[cfg(test)]
-pub(super) fn quoted(results: Vec<RetrievedMemory>, most: Option<usize>, full: bool) -> String {
-    let mut recall = Recall::nothing(RecallId::from_u128(7));
+pub(super) fn render_brief_for_test(
+    results: Vec<RetrievedMemory>,
+    most: Option<usize>,
+    full: bool,
+) -> String {
+    let mut recall = RecallResponse::empty(RecallId::from_u128(7));
     recall.results = results;
-    let place = Place {
+    let place = AskContext {
         here: &[],
         question: "",
         calendar: Calendar {
@@ -416,5 +457,25 @@ pub(super) fn quoted(results: Vec<RetrievedMemory>, most: Option<usize>, full: b
             zone: reprise_types::Zone::Utc,
         },
     };
-    brief(recall, &place, full, most, 7).text
+    brief_of_recall(recall, &place, full, most, 7).text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_many_that_might_fit_few_are_tried() {
+        for most in [0, 1, 2, 7, 500] {
+            for fitting in 0..=most {
+                let mut work = 0;
+                let found = find_greatest_fitting_count(most, |count| {
+                    work += count;
+                    count <= fitting
+                });
+                assert_eq!(found, fitting, "of {most}");
+                assert!(work <= 24 * most.max(1), "{fitting} of {most}: {work}");
+            }
+        }
+    }
 }

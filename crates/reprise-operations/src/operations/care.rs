@@ -3,20 +3,20 @@
 use reprise_engine::{EngineStats, MergeReport, OtherSpace};
 use reprise_knowledge::ProjectionKind;
 
-use crate::memories::Projection;
+use crate::memories::ConfiguredProjection;
 use crate::prelude::*;
 
 operation! {
-    Spec::reads("stats", "The memory in numbers.")
-        .at(&[(Method::Get, "/v1/users/{user}/stats")])
-        .tool("stats", Profile::Full);
+    Spec::for_reading("stats", "The memory in numbers.")
+        .with_routes(&[(Method::Get, "/v1/users/{user}/stats")])
+        .with_tool("stats", Profile::Full);
     Stats(memory, _: NoArguments) -> EngineStats {
         memory.stats().await
     }
 
-    fn text(stats: &EngineStats) -> Cow<'_, str> {
-        let records = counted(stats.live, "record");
-        format!("{records} in {}", counted(stats.sessions, "session")).into()
+    fn render_text(stats: &EngineStats) -> Cow<'_, str> {
+        let records = format_count(stats.live, "memory");
+        format!("{records} in {}", format_count(stats.sessions, "session")).into()
     }
 }
 
@@ -35,8 +35,8 @@ pub struct Numbers {
 }
 
 operation! {
-    Spec::reads("host_stats", "ChoirOS: the memory in numbers.")
-        .at(&[(Method::Get, "/api/memory/stats")]);
+    Spec::for_reading("host_stats", "ChoirOS: the memory in numbers.")
+        .with_routes(&[(Method::Get, "/api/memory/stats")]);
     HostStats(memory, arguments: NoArguments) -> Numbers {
         let stats = Stats::run(memory, arguments).await?;
         Ok(Numbers {
@@ -51,7 +51,8 @@ operation! {
 /// What is in force.
 #[expect(clippy::struct_excessive_bools, reason = "the form is ChoirOS's")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct InForce {
+#[schemars(rename = "InForce")]
+pub struct SettingsInForce {
     /// Memory is there.
     pub enabled: bool,
     /// Records are kept.
@@ -65,10 +66,10 @@ pub struct InForce {
 }
 
 operation! {
-    Spec::reads("host_config", "ChoirOS: what is in force.")
-        .at(&[(Method::Get, "/api/memory/config")]);
-    HostConfig(_, _: NoArguments) -> InForce {
-        Ok(InForce {
+    Spec::for_reading("host_config", "ChoirOS: what is in force.")
+        .with_routes(&[(Method::Get, "/api/memory/config")]);
+    HostConfig(_, _: NoArguments) -> SettingsInForce {
+        Ok(SettingsInForce {
             enabled: true,
             ingest_enabled: true,
             retrieval_enabled: true,
@@ -92,7 +93,7 @@ pub struct Compacted {
 }
 
 operation! {
-    Spec::adds("compact", "Remove the forgotten from the file.").at(&[
+    Spec::for_adding("compact", "Remove forgotten memories from the file.").with_routes(&[
         (Method::Post, "/v1/users/{user}/compact"),
         (Method::Post, "/api/memory/compact"),
     ]);
@@ -100,9 +101,9 @@ operation! {
         // Who asks for it wants no more of what had its time.
         let now = memory.now();
         memory
-            .with_engine(move |engine| engine.forget_over(now, now))
+            .run_on_engine(move |engine| engine.forget_expired(now, now))
             .await??;
-        let report = memory.service()?.compact(memory.user()).await??;
+        let report = memory.require_service()?.compact(memory.user()).await??;
         Ok(Compacted {
             bytes_before: report.bytes_before,
             bytes_after: report.bytes_after,
@@ -132,14 +133,14 @@ pub struct Reembedded {
 }
 
 operation! {
-    Spec::adds(
+    Spec::for_adding(
         "reembed",
         "Make some of the vectors that wait for the model in use; ask again while it goes on.",
     );
     Reembed(memory, _: NoArguments) -> Reembedded {
         let mut goes_on = true;
         for _ in 0..BATCHES {
-            goes_on = goes_on && memory.service()?.embed_waiting(memory.user()).await?;
+            goes_on = goes_on && memory.require_service()?.embed_waiting(memory.user()).await?;
         }
         let stats = memory.stats().await?;
         let EngineStats {
@@ -158,7 +159,7 @@ operation! {
         })
     }
 
-    fn text(done: &Reembedded) -> Cow<'_, str> {
+    fn render_text(done: &Reembedded) -> Cow<'_, str> {
         format!("{} embedded, {} waiting", done.embedded, done.waiting).into()
     }
 }
@@ -171,27 +172,27 @@ pub struct Checkpointed {
 }
 
 operation! {
-    Spec::adds(
+    Spec::for_adding(
         "checkpoint",
         "Write the derived parts now, so that the file can be copied and opens quickly.",
     )
-    .at(&[
+    .with_routes(&[
         (Method::Post, "/v1/users/{user}/checkpoint"),
         (Method::Post, "/api/memory/snapshot"),
     ]);
     Checkpoint(memory, _: NoArguments) -> Checkpointed {
-        memory.service()?.checkpoint(memory.user()).await??;
+        memory.require_service()?.checkpoint(memory.user()).await??;
         Ok(Checkpointed { checkpointed: true })
     }
 }
 
 /// The name under which a branch knows its parent.
-pub fn fork_stream(parent: &UserId) -> String {
+pub fn fork_stream_name(parent: &UserId) -> String {
     format!("fork/{parent}")
 }
 
 operation! {
-    Spec::adds("merge", "Bring in what only a branch of this memory has.").for_machine();
+    Spec::for_adding("merge", "Add what only a branch of this memory has.").with_machine_callers_only();
     /// Which branch.
     Merge(memory, asked: MergeArguments {
         /// The user id of the branch.
@@ -199,54 +200,58 @@ operation! {
     }) -> MergeReport {
         let MergeArguments { branch } = asked;
         let user = memory.user();
-        memory.refuse_missing()?;
-        let stream = fork_stream(user);
-        let other = memory.all().of(&branch);
-        let is_branch = move |engine: &mut Engine| engine.cursor(&stream).is_some();
-        if !other.with_engine(is_branch).await? {
+        memory.refuse_unknown_user()?;
+        let stream = fork_stream_name(user);
+        let other = memory.all_memories().user_memory(&branch);
+        let is_branch = move |engine: &mut Engine| engine.stream_cursor(&stream).is_some();
+        if !other.run_on_engine(is_branch).await? {
             return Err(Problem::invalid(format!(
                 "`{branch}` is a memory, but no branch of `{user}`; `reprise branch list` names them"
             )));
         }
         let (theirs, now) = (other.snapshot().await?, memory.now());
-        // A pass over all records of both, beside the writer.
+        // Reads all records of both without blocking the writer.
         let compared = Arc::clone(&theirs);
-        let diff = memory.read(move |own| own.diff(&compared)).await?;
+        let diff = memory.run_on_snapshot(move |own| own.diff(&compared)).await?;
         let merge = move |engine: &mut Engine| engine.merge_diff(&theirs, diff, now);
-        let report = memory.with_engine(merge).await??;
+        let report = memory.run_on_engine(merge).await??;
         if report.added + report.retagged > 0 {
-            memory.tell("merged", Vec::new());
+            memory.announce_change("merged", Vec::new());
         }
         Ok(report)
     }
 }
 
-/// A projection and its place.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Wanted {
-    /// sunwell, ai-lessons, frames or markdown.
-    pub kind: String,
-    /// A folder, or of ai-lessons and frames a file.
-    pub path: PathBuf,
-    /// Only records of this project.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub project: Option<String>,
+arguments! {
+    /// A projection and its place.
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    #[schemars(rename = "Wanted")]
+    pub struct ProjectionRequest {
+        /// One of sunwell, ai-lessons, frames and markdown.
+        pub kind: String as LineText,
+        /// A folder, or of ai-lessons and frames a file.
+        pub path: PathBuf as LineText,
+        /// Only records of this project.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub project: Option<String> as NameText,
+    }
 }
 
 /// What was done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Projected {
     /// In the order of the request.
-    pub projections: Vec<Done>,
+    pub projections: Vec<ProjectionReport>,
 }
 
 /// What was done to one projection.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Done {
+#[schemars(rename = "Done")]
+pub struct ProjectionReport {
     /// Its kind.
     pub kind: String,
-    /// Where it stands.
+    /// The path that it is written to.
     pub path: PathBuf,
     /// Files that were written.
     pub written: usize,
@@ -262,16 +267,16 @@ pub struct Done {
 }
 
 operation! {
-    Spec::reads(
+    Spec::for_reading(
         "rebuild",
         "Write what other programs read: .sunwell/memory, knowledge.db, frames, Markdown.",
     )
-    .for_machine();
+    .with_machine_callers_only();
     /// Which files.
     #[derive(Default)]
     Rebuild(memory, arguments: RebuildArguments {
         /// Each with its place.
-        pub projections: Vec<Wanted>,
+        pub projections: Vec<ProjectionRequest>,
         /// Take over files that another program wrote.
         pub adopt: bool,
         /// Only say how they differ from memory.
@@ -280,21 +285,21 @@ operation! {
         let mut done = Vec::with_capacity(arguments.projections.len());
         for wanted in arguments.projections {
             let kind: ProjectionKind = wanted.kind.parse().map_err(Problem::invalid)?;
-            let projection = Projection {
+            let projection = ConfiguredProjection {
                 user: memory.user().clone(),
                 kind,
                 path: wanted.path.clone(),
                 project: wanted.project,
             };
-            let mut one = Done {
+            let mut one = ProjectionReport {
                 kind: wanted.kind,
                 path: wanted.path,
-                ..Done::default()
+                ..ProjectionReport::default()
             };
             if arguments.compare {
-                one.differs = memory.differs(&projection).await?;
+                one.differs = memory.list_projection_differences(&projection).await?;
             } else {
-                let rebuilt = memory.rebuild(&projection, arguments.adopt).await?;
+                let rebuilt = memory.update_projection(&projection, arguments.adopt).await?;
                 one.written = rebuilt.written;
                 one.unchanged = rebuilt.unchanged;
                 one.removed = rebuilt.removed;

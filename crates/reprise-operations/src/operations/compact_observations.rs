@@ -1,7 +1,7 @@
 //! Making a long session's observations fewer (Story 3.8): old ones are put behind a summary of
 //! their own words, errors and decisions stay, and all of it can be taken back.
 
-use reprise_knowledge::{FramePlan, FrameRules, plan_frames};
+use reprise_knowledge::{FramePlan, FrameRules, plan_frame_compaction};
 use reprise_types::limits::LIST_ITEMS_MAX;
 
 use crate::prelude::*;
@@ -13,7 +13,7 @@ pub struct Compaction {
     pub dry_run: bool,
     /// Frames that were looked at.
     pub frames_processed: usize,
-    /// Those that a summary stands for now.
+    /// Frames that a summary replaces now.
     pub frames_compacted: usize,
     /// Those that stayed.
     pub frames_preserved: usize,
@@ -30,7 +30,7 @@ pub struct Compaction {
 }
 
 operation! {
-    Spec::destroys(
+    Spec::for_destroying(
         "compact_observations",
         "ralph: put old observations of long sessions behind summaries of their own words.",
     );
@@ -38,18 +38,17 @@ operation! {
     #[derive(Default)]
     CompactObservations(memory, asked: Arguments {
         /// Only this session; every one by default, each on its own.
-        #[serde(alias = "session_id")]
-        pub session: Option<String>,
+        pub session | "session_id": Option<String> as SessionName,
         /// Only say what would be done.
         pub dry_run: bool,
         /// Sessions with fewer frames are left alone; 50 by default.
-        pub threshold_frames: Option<usize>,
+        pub threshold_frames: Option<usize> as ItemCount,
         /// The newest frames, which stay; 10 by default.
-        pub recent_count: Option<usize>,
+        pub recent_count: Option<usize> as ItemCount,
         /// Those before them, of which what matters stays; 20 by default.
-        pub medium_count: Option<usize>,
+        pub medium_count: Option<usize> as ItemCount,
         /// Of one summary; 500 by default.
-        pub max_summary_tokens: Option<usize>,
+        pub max_summary_tokens: Option<usize> as ItemCount,
         /// Errors may go, too.
         pub compact_errors: bool,
         /// Decisions may go, too.
@@ -66,21 +65,22 @@ operation! {
             preserve_errors: !asked.compact_errors,
             preserve_decisions: !asked.compact_decisions,
         };
-        let session = asked.session;
-        let plan = memory.read(move |memory| {
+        let mut session = asked.session;
+        memory.resolve_session(&mut session).await?;
+        let plan = memory.run_on_snapshot(move |memory| {
             let records = memory.records().filter_map(Result::ok);
             let own = records.filter(|one| {
                 session
                     .as_ref()
                     .is_none_or(|session| one.session_id == *session)
             });
-            plan_frames(&own.collect::<Vec<_>>(), &rules)
+            plan_frame_compaction(&own.collect::<Vec<_>>(), &rules)
         });
         let plan = plan.await?;
         let summaries = if asked.dry_run {
             Vec::new()
         } else {
-            carry_out(memory, &plan).await?
+            apply_frame_plan(memory, &plan).await?
         };
         Ok(Compaction {
             dry_run: asked.dry_run,
@@ -96,21 +96,23 @@ operation! {
     }
 }
 
-/// Keeps each summary, and puts what it stands for behind it.
-async fn carry_out(memory: &Memory, plan: &FramePlan) -> Result<Vec<RecordId>, Problem> {
+/// Keeps each summary, and retires what it replaces.
+async fn apply_frame_plan(memory: &Memory, plan: &FramePlan) -> Result<Vec<RecordId>, Problem> {
     let mut summaries = Vec::with_capacity(plan.summaries.len());
     for one in &plan.summaries {
-        let mut record = one.observation.record(&one.session);
+        let mut record = one.observation.to_record(&one.session);
         record.timestamp = Some(one.at);
-        // The whole list stands in its metadata.
+        // The whole list is in its metadata.
         let originals = one.originals.iter().take(LIST_ITEMS_MAX);
         record.provenance.source_refs = originals.map(RecordId::to_string).collect();
         // Each by a name of its own, where the request has one.
-        let key = memory.key().map(|key| format!("{key} {}", summaries.len()));
-        let mut keeping = memory.clone().keyed(key);
+        let key = memory
+            .request_key()
+            .map(|key| format!("{key} {}", summaries.len()));
+        let mut keeping = memory.clone().with_request_key(key);
         keeping.options.stands_for.clone_from(&one.originals);
-        let id = keeping.keep_new(record).await?;
-        memory.tell("updated", one.originals.clone());
+        let id = keeping.store_new(record).await?;
+        memory.announce_change("updated", one.originals.clone());
         summaries.push(id);
     }
     Ok(summaries)

@@ -6,16 +6,24 @@ use reprise_engine::ForgetSelector;
 use serde::Deserializer;
 use serde::de::Error as _;
 
-use crate::memories::{Receipts, span, span_records};
+use crate::memories::{ReceiptLog, no_whole_name_problem, note_records_in_span, operation_span};
 use crate::prelude::*;
 
 /// Records of a dry run that are shown with their texts.
 const SHOWN_MAX: usize = 100;
 
-const WHATS: [&str; 6] = ["id", "external_id", "session", "before", "tag", "project"];
+const WHATS: [&str; 7] = [
+    "id",
+    "ids",
+    "external_id",
+    "session",
+    "before",
+    "tag",
+    "project",
+];
 
 /// The id of `--id`; another system's has an option of its own.
-fn own_id(text: &str) -> Result<RecordId, String> {
+fn parse_own_id(text: &str) -> Result<RecordId, String> {
     let id = text.parse::<RecordId>();
     id.map_err(|_| {
         format!(
@@ -28,9 +36,10 @@ fn own_id(text: &str) -> Result<RecordId, String> {
 impl ForgetArguments {
     /// The selectors to try, in order: an external id may have come from the batch contract or from
     /// an event log.
-    pub fn selectors(&self, calendar: &Calendar) -> Result<Vec<ForgetSelector>, String> {
+    pub fn list_selectors(&self, calendar: &Calendar) -> Result<Vec<ForgetSelector>, String> {
         let named = [
             self.id.is_some(),
+            !self.ids.is_empty(),
             self.external_id.is_some(),
             self.session.is_some(),
             self.before.is_some(),
@@ -38,19 +47,28 @@ impl ForgetArguments {
             self.project.is_some(),
         ];
         if named.iter().filter(|is_named| **is_named).count() != 1 {
-            return Err("name one of id, external_id, session, before, tag and project".to_owned());
+            return Err(
+                "name one of id, ids, external_id, session, before, tag and project".to_owned(),
+            );
         }
         Ok(if let Some(id) = self.id {
             vec![ForgetSelector::Id(id)]
+        } else if !self.ids.is_empty() {
+            vec![ForgetSelector::All(self.ids.clone())]
         } else if let Some(external) = &self.external_id {
-            let all = ExternalId::NAMED.iter().flat_map(|space| {
-                names(external).map(|name| ForgetSelector::External(ExternalId::new(*space, name)))
+            let all = ExternalId::CALLER_NAMESPACES.iter().flat_map(|space| {
+                verbatim_and_redacted_names(external)
+                    .map(|name| ForgetSelector::External(ExternalId::new(*space, name)))
             });
             all.collect()
         } else if let Some(session) = &self.session {
-            names(session).map(ForgetSelector::Session).into()
+            verbatim_and_redacted_names(session)
+                .map(ForgetSelector::Session)
+                .into()
         } else if let Some(before) = &self.before {
-            let before = calendar.since(before).map_err(|error| error.to_string())?;
+            let before = calendar
+                .parse_since(before)
+                .map_err(|error| error.to_string())?;
             vec![ForgetSelector::Before(before)]
         } else if let Some(tag) = &self.tag {
             vec![ForgetSelector::Tag(vec![tag.clone()])]
@@ -62,8 +80,11 @@ impl ForgetArguments {
 }
 
 /// A name as it is, for what was kept verbatim, and as it is kept.
-fn names(name: &str) -> [String; 2] {
-    [name.to_owned(), Redactor::new().name_of(name).into_owned()]
+fn verbatim_and_redacted_names(name: &str) -> [String; 2] {
+    [
+        name.to_owned(),
+        Redactor::new().redacted_name(name).into_owned(),
+    ]
 }
 
 /// What was forgotten.
@@ -82,88 +103,89 @@ pub struct Forgotten {
     pub texts: Vec<String>,
     /// What was published of them, which others still find.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub published: Vec<Standing>,
+    pub published: Vec<PublishedCopy>,
 }
 
 operation! {
-    Spec::destroys(
+    Spec::for_destroying(
         "forget",
-        "Forget by id, by external id, a whole session, or all before a time.",
+        "Forget by id, by external id, a whole session, or everything before a time.",
     )
-    .tool("forget", Profile::Full);
-    /// What is to be forgotten: exactly one of the six.
+    .with_tool("forget", Profile::Full);
+    /// What is to be forgotten: exactly one of the seven.
     #[derive(Default, clap::Args)]
-    #[schemars(transform = asks::only_one_of(&WHATS))]
+    #[schemars(transform = schema_rules::require_exactly_one_non_blank(&WHATS))]
     #[group(skip)]
     #[command(group = clap::ArgGroup::new("what").required(true))]
     Forget(memory, arguments: ForgetArguments {
-        /// The record with this id.
-        #[arg(long, group = "what", value_parser = own_id)]
-        pub id: Option<RecordId>,
-        /// The record with this external id.
+        /// Forget the memory with this id.
+        #[arg(long, group = "what", value_parser = parse_own_id)]
+        pub id: Option<RecordId> as RecordKey,
+        /// Forget the memories with these ids.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        #[schemars(length(max = super::records::RECORDS_MAX))]
+        #[arg(skip)]
+        pub ids: Vec<RecordId> as RecordKey,
+        /// Forget the memory with this external id.
         #[arg(long, group = "what")]
-        pub external_id: Option<String>,
-        /// All records of this session.
-        #[serde(alias = "session_id")]
+        pub external_id: Option<String> as RecordKey,
+        /// Forget all memories of this session.
         #[arg(long, group = "what")]
-        pub session: Option<String>,
-        /// All that happened before this instant.
+        pub session | "session_id": Option<String> as RecordKey,
+        /// Forget everything before this time.
         #[arg(long, group = "what", value_name = "TIME")]
-        pub before: Option<String>,
-        /// All that have this tag.
+        pub before: Option<String> as TimeText,
+        /// Forget all memories with this tag.
         #[arg(long, group = "what")]
-        pub tag: Option<String>,
-        /// All of this project: tagged `project:NAME`, or `project` in the metadata.
+        pub tag: Option<String> as NameText,
+        /// Forget this project: tag `project:NAME`, or `project` in the metadata.
         #[arg(long, group = "what", value_name = "NAME")]
-        pub project: Option<String>,
-        /// Only say what would be forgotten.
+        pub project: Option<String> as NameText,
+        /// Show what would be forgotten; change nothing.
         #[arg(long)]
         pub dry_run: bool,
-        /// Why; the audit stub keeps it.
+        /// Reason, for the audit log.
         #[arg(long)]
-        pub reason: Option<String>,
+        pub reason: Option<String> as LineText,
     }) -> Forgotten {
-        let selectors = arguments.selectors(&memory.calendar());
+        let mut session = arguments.session.clone();
+        memory.resolve_session(&mut session).await?;
+        if session != arguments.session {
+            let [beginning, whole] = [&arguments.session, &session]
+                .map(|name| name.as_deref().unwrap_or_default());
+            return Err(Problem::invalid(format!(
+                "`{beginning}` is the beginning of a session's name; to forget that session, write \
+                 its whole name, `{whole}`"
+            )));
+        }
+        let selectors = arguments.list_selectors(&memory.calendar());
         let mut selectors = selectors.map_err(Problem::invalid)?;
         for selector in &mut selectors {
             if let ForgetSelector::Tag(tags) = selector {
-                *tags = memory.spellings(tags);
+                *tags = memory.list_tag_spellings(tags);
             }
         }
         let now = memory.now();
         let reason = arguments.reason;
         if arguments.dry_run {
-            let preview = move |engine: &mut Engine| {
-                let mut would = selectors.iter().map(|one| engine.would_forget(one));
+            let preview = move |memory: &Snapshot| {
+                let mut would = selectors.iter().map(|one| memory.preview_forget(one));
                 would.find(|would| !would.is_empty()).unwrap_or_default()
             };
-            let forgotten = memory.with_engine(preview).await?;
-            // Texts are read beside the writer.
-            let for_agent = memory.is_for_agent();
-            let shown = move |memory: &Snapshot| {
-                let names = Names { memory, for_agent };
-                let first = forgotten.iter().take(SHOWN_MAX);
-                Forgotten {
-                    dry_run: true,
-                    texts: first.map(|id| names.beginning(*id)).collect(),
-                    versions: versions_of(memory, &forgotten),
-                    forgotten,
-                    published: Vec::new(),
-                }
-            };
-            return memory.read(shown).await;
+            let would = memory.run_on_snapshot(preview).await?;
+            return describe_preview(memory, would).await;
         }
         let reason = reason.unwrap_or_else(|| "asked for by a client".to_owned());
         let forget = move |engine: &mut Engine, request: Option<&ExternalId>| {
             for selector in &selectors {
-                let gone = engine.forget_for(request, selector, &reason, now)?;
+                let gone = engine.forget_for_request(request, selector, &reason, now)?;
                 if !gone.is_empty() {
                     return Ok(gone.iter().map(|gone| gone.id).collect());
                 }
             }
             Ok(Vec::new())
         };
-        forgotten(memory, forget).await
+        forget_and_announce(memory, forget).await
     }
 
     fn effect(arguments: &ForgetArguments) -> Effect {
@@ -173,62 +195,85 @@ operation! {
         Self::SPEC.effect
     }
 
-    fn text(gone: &Forgotten) -> Cow<'_, str> {
-        let all = gone.forgotten.len();
-        let versions = gone.versions.map_or(0, NonZeroUsize::get);
-        // Where nothing else goes, an earlier version is what was asked for.
-        let records = if versions < all { all - versions } else { all };
-        let count = counted(records, "record");
-        let done = if gone.dry_run {
-            "would be forgotten"
-        } else {
-            "forgotten"
-        };
-        let with = if records < all {
-            format!(", {all} with their earlier versions")
-        } else {
-            String::new()
-        };
-        format!("{count} {done}{with}{}", Standing::lines(&gone.published)).into()
+    fn render_text(gone: &Forgotten) -> Cow<'_, str> {
+        render_forgotten(gone).into()
     }
 }
 
+/// Renders how many memories are forgotten, and how many versions they have together.
+fn render_forgotten(gone: &Forgotten) -> String {
+    let all = gone.forgotten.len();
+    let versions = gone.versions.map_or(0, NonZeroUsize::get);
+    // Where nothing else goes, an earlier version is what was asked for.
+    let records = if versions < all { all - versions } else { all };
+    let count = format_count(records, "memory");
+    let with = if records < all {
+        [" (", &format_count(all, "version"), ")"].concat()
+    } else {
+        String::new()
+    };
+    let done = if gone.dry_run {
+        "would be forgotten"
+    } else {
+        "forgotten"
+    };
+    let standing = PublishedCopy::render_lines(&gone.published);
+    format!("{count}{with} {done}{standing}")
+}
+
+/// Describes what would be forgotten; texts are read without blocking the writer.
+async fn describe_preview(memory: &Memory, would: Vec<RecordId>) -> Result<Forgotten, Problem> {
+    let for_agent = memory.is_for_agent();
+    let describe = move |memory: &Snapshot| {
+        let names = RecordNames { memory, for_agent };
+        let first = would.iter().take(SHOWN_MAX);
+        Forgotten {
+            dry_run: true,
+            texts: first.map(|id| names.text_beginning(*id)).collect(),
+            versions: count_earlier_versions(memory, &would),
+            forgotten: would,
+            published: Vec::new(),
+        }
+    };
+    memory.run_on_snapshot(describe).await
+}
+
 /// How many of these are no record any more but an earlier version of one.
-fn versions_of(memory: &Snapshot, ids: &[RecordId]) -> Option<NonZeroUsize> {
+fn count_earlier_versions(memory: &Snapshot, ids: &[RecordId]) -> Option<NonZeroUsize> {
     let versions = ids.iter().filter(|id| !memory.is_live(**id));
     NonZeroUsize::new(versions.count())
 }
 
 /// Forgets by `forget`, which answers what is gone, and tells of it. To a request that comes again,
 /// because its answer was lost, what it forgot the first time is told.
-pub(super) async fn forgotten<F>(memory: &Memory, forget: F) -> Result<Forgotten, Problem>
+pub(super) async fn forget_and_announce<F>(memory: &Memory, forget: F) -> Result<Forgotten, Problem>
 where
     F: FnOnce(&mut Engine, Option<&ExternalId>) -> Result<Vec<RecordId>, EngineError>,
     F: Send + 'static,
 {
-    let span = span("delete_memory", memory.user());
-    let request = memory.request_name("forget");
+    let span = operation_span("delete_memory", memory.user());
+    let request = memory.name_within_request("forget");
     let forget = move |engine: &mut Engine| {
         // Its receipts may be among what goes.
         let before = engine.snapshot();
-        let receipts = Receipts::read(&before);
+        let receipts = ReceiptLog::read(&before);
         let mut gone = forget(engine, request.as_ref())?;
-        let versions = versions_of(&before, &gone);
+        let versions = count_earlier_versions(&before, &gone);
         if let Some(request) = request.filter(|_| gone.is_empty()) {
-            gone = engine.forgotten_for(&request)?;
+            gone = engine.forgotten_by_request(&request)?;
         }
         Ok::<_, EngineError>((gone, versions, receipts))
     };
-    let forgetting = memory.with_engine(forget).instrument(span.clone());
+    let forgetting = memory.run_on_engine(forget).instrument(span.clone());
     let (forgotten, versions, receipts) = forgetting.await??;
-    span_records(&span, forgotten.len(), forgotten.first().copied());
+    note_records_in_span(&span, forgotten.len(), forgotten.first().copied());
     if !forgotten.is_empty() {
-        memory.tell("forgotten", forgotten.clone());
+        memory.announce_change("forgotten", forgotten.clone());
     }
-    let standing = receipts.standing_of(&forgotten).into_iter();
+    let standing = receipts.list_published_things_of(&forgotten).into_iter();
     Ok(Forgotten {
         published: standing
-            .map(|id| Standing::new(id, memory.user()))
+            .map(|id| PublishedCopy::new(id, memory.user()))
             .collect(),
         forgotten,
         versions,
@@ -237,51 +282,96 @@ where
 }
 
 operation! {
-    Spec::destroys(
+    Spec::for_destroying(
         "delete",
-        "Forget a record and its earlier versions, for good.",
+        "Forget a memory and its earlier versions for good.",
     )
-    .at(&[(Method::Delete, "/v1/users/{user}/records/{id}")])
-    .tool("delete", Profile::Default);
-    /// Which record, and why.
-    #[derive(clap::Args)]
+    .with_routes(&[(Method::Delete, "/v1/users/{user}/records/{id}")])
+    .with_tool("delete", Profile::Default);
+    /// Which memories, and why.
+    #[derive(Default, clap::Args)]
+    #[schemars(transform = schema_rules::require_any_non_blank(&["id", "ids"]))]
     Delete(memory, arguments: DeleteArguments {
-        /// A record's id.
-        #[serde(alias = "lesson_id")]
-        pub id: String,
-        /// Why.
+        /// Its id, as `recall` shows it.
+        #[arg(required = true)]
+        pub id | "lesson_id": Option<String> as RecordKey,
+        /// Several ids, in place of `id`.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        #[schemars(length(max = super::records::RECORDS_MAX), extend("x-rare" = true))]
+        #[arg(skip)]
+        pub ids: Vec<String> as RecordKeys,
+        /// Reason, for the audit log.
         #[schemars(extend("x-rare" = true))]
         #[arg(long)]
-        pub reason: Option<String>,
+        pub reason: Option<String> as LineText,
+        /// Show what would be forgotten; change nothing.
+        #[schemars(extend("x-rare" = true))]
+        #[arg(long)]
+        pub dry_run: bool,
     }) -> Forgotten {
-        // Without the versions that it corrected the one before would come back.
-        let DeleteArguments { id: name, reason } = arguments;
+        let DeleteArguments { id, ids, reason, dry_run } = arguments;
+        let names: Vec<String> = ids.into_iter().chain(id).collect();
+        let wanted = names.clone();
+        if dry_run {
+            let preview = move |memory: &Snapshot| {
+                let selector = find_all_named(memory, &wanted)?;
+                Ok::<_, Problem>(memory.preview_forget(&selector))
+            };
+            let would = memory.run_on_snapshot(preview).await??;
+            return describe_preview(memory, would).await;
+        }
         let now = memory.now();
         let reason = reason.unwrap_or_else(|| "asked for by a client".to_owned());
-        let wanted = name.clone();
         let forget = move |engine: &mut Engine, request: Option<&ExternalId>| {
-            let Some(id) = resolve(engine, &wanted) else {
+            let Ok(selector) = find_all_named(&engine.snapshot(), &wanted) else {
                 return Ok(Vec::new());
             };
-            let selector = ForgetSelector::Record(id);
-            let gone = engine.forget_for(request, &selector, &reason, now)?;
+            let gone = engine.forget_for_request(request, &selector, &reason, now)?;
             Ok(gone.iter().map(|gone| gone.id).collect())
         };
-        let gone = forgotten(memory, forget).await?;
+        let gone = forget_and_announce(memory, forget).await?;
         if gone.forgotten.is_empty() {
-            return Err(missing(&name));
+            let why = move |memory: &Snapshot| find_all_named(memory, &names).err();
+            let problem = memory.run_on_snapshot(why).await?;
+            return Err(problem.unwrap_or_else(|| no_such_memory_problem("")));
         }
         Ok(gone)
     }
 
-    fn text(done: &Forgotten) -> Cow<'_, str> {
-        let count = counted(done.forgotten.len(), "version");
-        let standing = Standing::lines(&done.published);
-        format!("{count} deleted{standing}").into()
+    fn effect(arguments: &DeleteArguments) -> Effect {
+        if arguments.dry_run {
+            return Effect::Reads;
+        }
+        Self::SPEC.effect
+    }
+
+    fn render_text(done: &Forgotten) -> Cow<'_, str> {
+        render_forgotten(done).into()
     }
 }
 
-fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<MemoryRecord, D::Error> {
+/// Finds the memories with these names, with all of their versions: without those that it
+/// corrected, the one before would come back. A name that no memory has is an error.
+fn find_all_named(memory: &Snapshot, names: &[String]) -> Result<ForgetSelector, Problem> {
+    let mut all = Vec::with_capacity(names.len());
+    for name in names {
+        let one = find_record_id(memory, name).map(ForgetSelector::Record);
+        let found = one.map(|one| (memory.preview_forget(&one), one));
+        let found = found.filter(|(versions, _)| !versions.is_empty());
+        all.push(found.ok_or_else(|| no_whole_name_problem(memory, name))?);
+    }
+    if names.len() == 1
+        && let Some((_, one)) = all.pop()
+    {
+        return Ok(one);
+    }
+    let versions = all.into_iter().flat_map(|(versions, _)| versions);
+    Ok(ForgetSelector::All(versions.collect()))
+}
+
+fn deserialize_whole_record<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<MemoryRecord, D::Error> {
     let said = Value::deserialize(deserializer)?;
     if !said.is_object() {
         return Err(D::Error::custom(
@@ -294,31 +384,33 @@ fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<MemoryRecord, D::
 
 /// What was kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Kept {
+#[schemars(rename = "Kept")]
+pub struct UnforgetReport {
     /// Its id: another one than before.
     pub id: RecordId,
 }
 
 operation! {
-    Spec::adds(
+    Spec::for_adding(
         "unforget",
         "Keep a forgotten record again, under an id of its own.",
     )
-    .for_machine();
+    .with_machine_callers_only();
     /// What was forgotten.
     Unforget(memory, asked: UnforgetArguments {
         /// The whole record, as it was shown.
-        #[serde(deserialize_with = "whole")]
+        #[serde(deserialize_with = "deserialize_whole_record")]
         #[schemars(with = "BTreeMap<String, Value>")]
-        pub record: MemoryRecord,
-    }) -> Kept {
+        pub record: MemoryRecord as RedactedLater,
+    }) -> UnforgetReport {
         // Its external ids stay spent: whatever brought it must not bring it twice.
-        let mut new = asked.record.into_new();
+        let mut new = asked.record.into_new_record();
+        Redactor::new().redact_record(&mut new.body);
         new.external_ids.clear();
         new.supersedes = None;
         new.embedding = None;
-        let id = memory.verbatim()?.keep_new(new).await?;
-        Ok(Kept { id })
+        let id = memory.with_verbatim_texts()?.store_new(new).await?;
+        Ok(UnforgetReport { id })
     }
 }
 
@@ -344,13 +436,13 @@ pub struct Released {
 }
 
 operation! {
-    Spec::adds(
+    Spec::for_adding(
         "release",
         "Close the file for another program; the next request opens it again.",
     )
-    .for_machine();
+    .with_machine_callers_only();
     Release(memory, _: NoArguments) -> Released {
-        memory.all().service().release(memory.user()).await?;
+        memory.all_memories().service().release_file(memory.user()).await?;
         Ok(Released { released: true })
     }
 }

@@ -2,23 +2,25 @@
 
 use reprise_knowledge::Graph;
 
-use crate::memories::told_of;
+use crate::memories::hide_sensitive;
 use crate::prelude::*;
 
 /// A shortest way.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Way {
+#[schemars(rename = "Way")]
+pub struct ShortestPath {
     /// Whether there is one.
     pub connected: bool,
     /// Where it begins.
     pub from: RecordId,
     /// Each link on it, in order.
-    pub steps: Vec<WayStep>,
+    pub steps: Vec<PathStep>,
 }
 
 /// One link on the way.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct WayStep {
+#[schemars(rename = "WayStep")]
+pub struct PathStep {
     /// The record that is reached.
     pub id: RecordId,
     /// The line that names it.
@@ -30,25 +32,23 @@ pub struct WayStep {
 }
 
 operation! {
-    Spec::reads("path", "How two records are connected, link by link.").tool("path", Profile::Full);
+    Spec::for_reading("path", "How two memories are connected, link by link.").with_tool("path", Profile::Full);
     /// The two ends.
     #[derive(Default, clap::Args)]
     Path(memory, arguments: PathArguments {
-        /// A record's id.
-        #[serde(alias = "from_id")]
-        pub from: String,
-        /// Another's.
-        #[serde(alias = "to_id")]
-        pub to: String,
-    }) -> Way {
-        let from = memory.record(&arguments.from).await?.id;
-        let to = memory.record(&arguments.to).await?.id;
+        /// Memory id.
+        pub from | "from_id": String as RecordKey,
+        /// Other memory's id.
+        pub to | "to_id": String as RecordKey,
+    }) -> ShortestPath {
+        let from = memory.get_record(&arguments.from).await?.id;
+        let to = memory.get_record(&arguments.to).await?.id;
         let for_agent = memory.is_for_agent();
-        let way = memory.read(move |memory| way(&Names { memory, for_agent }, from, to));
-        way.await
+        let path = memory.run_on_snapshot(move |memory| find_path(&RecordNames { memory, for_agent }, from, to));
+        path.await
     }
 
-    fn text(way: &Way) -> Cow<'_, str> {
+    fn render_text(way: &ShortestPath) -> Cow<'_, str> {
         if !way.connected {
             return "no links lead from one to the other".into();
         }
@@ -56,24 +56,24 @@ operation! {
         for step in &way.steps {
             let side = if step.outgoing { "to" } else { "from" };
             let label = format!("- {side} {} ", step.id);
-            quoted.line(&label, &[&step.relation, ": ", &step.title].concat());
+            quoted.add_line(&label, &[&step.relation, ": ", &step.title].concat());
         }
-        let count = counted(way.steps.len(), "link");
+        let count = format_count(way.steps.len(), "link");
         format!("{count}\n{}", quoted.into_text()).into()
     }
 }
 
-fn way(names: &Names<'_>, from: RecordId, to: RecordId) -> Way {
-    let found = Graph::of(names.memory).path(from, to);
+fn find_path(names: &RecordNames<'_>, from: RecordId, to: RecordId) -> ShortestPath {
+    let found = Graph::of(names.memory).find_shortest_path(from, to);
     let found = found.or_else(|| (from == to).then(Vec::new));
     let connected = found.is_some();
-    let steps = found.into_iter().flatten().map(|step| WayStep {
+    let steps = found.into_iter().flatten().map(|step| PathStep {
         id: step.record,
-        title: titled(names, step.record),
+        title: title_of_id(names, step.record),
         relation: step.relation,
         outgoing: step.outgoing,
     });
-    Way {
+    ShortestPath {
         connected,
         from,
         steps: steps.collect(),
@@ -81,9 +81,10 @@ fn way(names: &Names<'_>, from: RecordId, to: RecordId) -> Way {
 }
 
 /// The line that names a record.
-fn titled(names: &Names<'_>, id: RecordId) -> String {
+fn title_of_id(names: &RecordNames<'_>, id: RecordId) -> String {
     let record = names.memory.get(id).and_then(Result::ok);
-    let title = record.map(|record| told_of(names.for_agent, &record, title_of(&record)));
+    let title =
+        record.map(|record| hide_sensitive(names.for_agent, &record, title_or_beginning(&record)));
     title.unwrap_or_default()
 }
 
@@ -113,14 +114,15 @@ pub struct Cluster {
     /// Tags that most of them have.
     pub tags: Vec<String>,
     /// At most twenty of them, or as many as were asked for around one.
-    pub records: Vec<Named>,
+    pub records: Vec<ClusterRecord>,
     /// The links among those.
-    pub links: Vec<Tie>,
+    pub links: Vec<ClusterLink>,
 }
 
 /// A record of a cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Named {
+#[schemars(rename = "Named")]
+pub struct ClusterRecord {
     /// Its id.
     pub id: RecordId,
     /// The line that names it.
@@ -129,7 +131,8 @@ pub struct Named {
 
 /// A link within a cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Tie {
+#[schemars(rename = "Tie")]
+pub struct ClusterLink {
     /// Where it begins.
     pub from: RecordId,
     /// Where it leads.
@@ -139,80 +142,86 @@ pub struct Tie {
 }
 
 operation! {
-    Spec::reads(
+    Spec::for_reading(
         "cluster",
-        "What belongs together by its links: around a record, or all over memory.",
+        "Groups of linked memories: around one, or all of them.",
     )
-    .tool("cluster", Profile::Full);
+    .with_tool("cluster", Profile::Full);
     /// Around what.
     #[derive(Default, clap::Args)]
     ClusterOf(memory, arguments: ClusterArguments {
-        /// A record's id; without it all clusters are shown.
-        pub id: Option<String>,
-        /// Links to walk from it; 2 by default.
+        /// Memory id; without it, all clusters.
+        pub id: Option<String> as RecordKey,
+        /// Maximum number of links between it and a result [default: 2].
         #[arg(long)]
-        pub depth: Option<usize>,
-        /// Most records around one, or most clusters; 20 by default.
+        pub depth: Option<usize> as ItemCount,
+        /// Maximum number of memories around one, or of clusters [default: 20].
         #[arg(long)]
-        pub limit: Option<usize>,
+        pub limit: Option<usize> as LimitCount,
     }) -> Clusters {
         let limit = arguments.limit.unwrap_or(CLUSTERS_DEFAULT);
         let for_agent = memory.is_for_agent();
         let Some(name) = &arguments.id else {
-            let all = memory.read(move |memory| everywhere(&Names { memory, for_agent }, limit));
+            let all = memory.run_on_snapshot(move |memory| list_clusters(&RecordNames { memory, for_agent }, limit));
             return Ok(Clusters {
                 clusters: all.await?,
             });
         };
-        let id = memory.record(name).await?.id;
+        let id = memory.get_record(name).await?.id;
         let depth = arguments.depth.unwrap_or(DEPTH_DEFAULT);
-        let around = memory.read(move |memory| {
+        let around = memory.run_on_snapshot(move |memory| {
             let near = memory.related(id, depth, limit).into_iter();
             let records: Vec<RecordId> = std::iter::once(id)
                 .chain(near.map(|one| one.link.record))
                 .collect();
-            let names = Names { memory, for_agent };
-            cluster(&names, &Graph::of(memory), id, &records, records.len())
+            let names = RecordNames { memory, for_agent };
+            describe_cluster(&names, &Graph::of(memory), id, &records, records.len())
         });
         Ok(Clusters {
             clusters: vec![around.await?],
         })
     }
 
-    fn text(found: &Clusters) -> Cow<'_, str> {
+    fn render_text(found: &Clusters) -> Cow<'_, str> {
+        if let [alone] = found.clusters.as_slice()
+            && alone.size == 1
+        {
+            return format!("{} is not linked to anything", alone.centre).into();
+        }
         let mut quoted = QuotedMemory::new(system_entropy());
         for cluster in &found.clusters {
-            let count = counted(cluster.size, "record");
+            let count = format_count(cluster.size, "memory");
             let label = format!("{count} around {} ", cluster.centre);
-            quoted.line(
-                &label,
-                &[&cluster.title, " (", &cluster.tags.join(", "), ")"].concat(),
-            );
+            let mut title = cluster.title.clone();
+            if !cluster.tags.is_empty() {
+                title.push_str(&[" (", &cluster.tags.join(", "), ")"].concat());
+            }
+            quoted.add_line(&label, &title);
             for one in cluster
                 .records
                 .iter()
                 .filter(|one| one.id != cluster.centre)
             {
-                quoted.line(&format!("  {} ", one.id), &one.title);
+                quoted.add_line(&format!("  {} ", one.id), &one.title);
             }
         }
-        let count = counted(found.clusters.len(), "cluster");
+        let count = format_count(found.clusters.len(), "cluster");
         format!("{count}\n{}", quoted.into_text()).into()
     }
 }
 
-fn everywhere(names: &Names<'_>, limit: usize) -> Vec<Cluster> {
+fn list_clusters(names: &RecordNames<'_>, limit: usize) -> Vec<Cluster> {
     let graph = Graph::of(names.memory);
-    let found = graph.clusters().into_iter().take(limit);
+    let found = graph.find_clusters().into_iter().take(limit);
     let shown = found.map(|one| {
         let named: Vec<RecordId> = one.members.iter().take(NAMED_MAX).copied().collect();
-        cluster(names, &graph, one.centre, &named, one.members.len())
+        describe_cluster(names, &graph, one.centre, &named, one.members.len())
     });
     shown.collect()
 }
 
-fn cluster(
-    names: &Names<'_>,
+fn describe_cluster(
+    names: &RecordNames<'_>,
     graph: &Graph,
     centre: RecordId,
     records: &[RecordId],
@@ -226,14 +235,17 @@ fn cluster(
     }
     let mut tags: Vec<(String, usize)> = tags.into_iter().collect();
     tags.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-    let links = graph.among(records).into_iter().map(|(from, step)| Tie {
-        from,
-        to: step.record,
-        relation: step.relation,
-    });
+    let links = graph
+        .list_links_among(records)
+        .into_iter()
+        .map(|(from, step)| ClusterLink {
+            from,
+            to: step.record,
+            relation: step.relation,
+        });
     Cluster {
         centre,
-        title: titled(names, centre),
+        title: title_of_id(names, centre),
         size,
         tags: tags
             .into_iter()
@@ -242,9 +254,9 @@ fn cluster(
             .collect(),
         records: records
             .iter()
-            .map(|id| Named {
+            .map(|id| ClusterRecord {
                 id: *id,
-                title: titled(names, *id),
+                title: title_of_id(names, *id),
             })
             .collect(),
         links: links.collect(),
@@ -272,75 +284,79 @@ pub struct Bridge {
 }
 
 operation! {
-    Spec::reads(
+    Spec::for_reading(
         "bridges",
-        "Which records hold two domains together, each named by a tag, or all of memory.",
+        "Which memories connect two tags, or hold all memories together.",
     )
-    .tool("bridges", Profile::Full);
+    .with_tool("bridges", Profile::Full);
     /// Between what.
     #[derive(Default, clap::Args)]
     BridgesOf(memory, arguments: BridgesArguments {
-        /// The tag of one domain; all of memory by default.
+        /// Tag of the first group; all memories by default.
         #[arg(value_name = "TAG", requires = "to")]
-        pub from: Option<String>,
-        /// The tag of the other.
+        pub from: Option<String> as RecordKey,
+        /// Tag of the second group.
         #[arg(value_name = "TAG")]
-        pub to: Option<String>,
-        /// Most results; 10 by default.
+        pub to: Option<String> as RecordKey,
+        /// Maximum number of results [default: 10].
         #[arg(long)]
-        pub limit: Option<usize>,
+        pub limit: Option<usize> as LimitCount,
     }) -> Bridges {
         let limit = arguments.limit.unwrap_or(BRIDGES_DEFAULT);
         let ends = [arguments.from, arguments.to]
-            .map(|tag| memory.spellings(&tag.into_iter().collect::<Vec<_>>()));
+            .map(|tag| memory.list_tag_spellings(&tag.into_iter().collect::<Vec<_>>()));
         let [from, to] = ends;
         let for_agent = memory.is_for_agent();
-        let bridges = memory.read(move |memory| {
-            bridges(&Names { memory, for_agent }, &from, &to, limit)
+        let bridges = memory.run_on_snapshot(move |memory| {
+            find_bridges_between_tags(&RecordNames { memory, for_agent }, &from, &to, limit)
         });
         let bridges = bridges.await?.map_err(Problem::not_found)?;
         Ok(Bridges { bridges })
     }
 
-    fn text(found: &Bridges) -> Cow<'_, str> {
+    fn render_text(found: &Bridges) -> Cow<'_, str> {
         let mut quoted = QuotedMemory::new(system_entropy());
         for one in &found.bridges {
             let label = format!("- {:.0}% {} ", one.share * 100.0, one.id);
-            quoted.line(&label, &one.title);
+            quoted.add_line(&label, &one.title);
         }
-        format!("{} bridges\n{}", found.bridges.len(), quoted.into_text()).into()
+        let count = found.bridges.len();
+        if count == 0 {
+            return "no memory connects these; link memories first".into();
+        }
+        format!("{} found\n{}", format_count(count, "bridge"), quoted.into_text()).into()
     }
 }
 
-fn bridges(
-    names: &Names<'_>,
+fn find_bridges_between_tags(
+    names: &RecordNames<'_>,
     from: &[String],
     to: &[String],
     limit: usize,
 ) -> Result<Vec<Bridge>, String> {
     let memory = names.memory;
-    let (from, to) = (domain(memory, from)?, domain(memory, to)?);
-    let found = Graph::of(memory).bridges(&from, &to);
+    let (from, to) = (list_tagged_ids(memory, from)?, list_tagged_ids(memory, to)?);
+    let found = Graph::of(memory).find_bridges(&from, &to);
     let inside = |id: &RecordId| from.contains(id) && to.contains(id);
     let found = found.into_iter().filter(|(id, _)| !inside(id));
     let named = found.take(limit).map(|(id, share)| Bridge {
         id,
-        title: titled(names, id),
+        title: title_of_id(names, id),
         share,
     });
     Ok(named.collect())
 }
 
 /// The records with a tag, given in all its spellings; none for all of memory.
-fn domain(memory: &Snapshot, tags: &[String]) -> Result<Vec<RecordId>, String> {
+fn list_tagged_ids(memory: &Snapshot, tags: &[String]) -> Result<Vec<RecordId>, String> {
     let Some(tag) = tags.first() else {
         return Ok(Vec::new());
     };
-    let tagged = tags.iter().flat_map(|tag| memory.tagged(tag));
+    let tagged = tags.iter().flat_map(|tag| memory.ids_with_tag(tag));
     let tagged: Vec<RecordId> = tagged.collect();
     if tagged.is_empty() {
         return Err(format!(
-            "no record is tagged `{tag}`; `tags` lists those in use"
+            "no memory has tag `{tag}`; `tags` lists the tags in use"
         ));
     }
     Ok(tagged)

@@ -13,12 +13,13 @@ const WELL: f32 = 0.6;
 const NEAR: f32 = 0.5;
 
 /// Said where there is no run.
-const NONE: &str = "0 runs like it: a run is a task that ended and told how it went, by an \
-                    `outcome` with a `run_id` or in a host's event log";
+const NONE: &str = "no runs like this yet: agents report their runs, and `reprise outcome --jsonl \
+                    FILE` reports one by hand";
 
 /// A run that had a task like it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Run {
+#[schemars(rename = "Run")]
+pub struct TaskRun {
     /// The record that it left.
     pub id: RecordId,
     /// The host's name for it.
@@ -41,26 +42,27 @@ pub struct Run {
 
 /// The best runs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Done {
+#[schemars(rename = "Done")]
+pub struct TaskRunList {
     /// Those that went well first, and of these the likest.
-    pub runs: Vec<Run>,
+    pub runs: Vec<TaskRun>,
 }
 
 operation! {
-    Spec::reads(
+    Spec::for_reading(
         "how",
         "How a task like this was done before: the runs that went best, with their steps.",
     )
-    .tool("how", Profile::Full);
+    .with_tool("how", Profile::Full);
     /// What is to be done.
     #[derive(Default, clap::Args)]
     How(memory, arguments: Arguments {
-        /// The task.
-        pub query: String,
-        /// Runs at most; 3 by default.
+        /// Description of the task.
+        pub query: String as QuestionText,
+        /// Maximum number of runs [default: 3].
         #[arg(long)]
-        pub limit: Option<usize>,
-    }) -> Done {
+        pub limit: Option<usize> as LimitCount,
+    }) -> TaskRunList {
         let request = RecallRequest {
             top_k: CANDIDATES,
             filter: MemoryFilter {
@@ -70,28 +72,28 @@ operation! {
             },
             ..RecallRequest::new(arguments.query)
         };
-        let request = request.heard(&memory.calendar());
+        let request = request.with_times_from_query(&memory.calendar());
         let found = memory.recall(request, None, RecallScope::Local).await?;
         let for_agent = memory.is_for_agent();
         let found = found.results.iter();
         let found = found.filter(|one| !(for_agent && one.record.is_sensitive()));
-        let mut runs: Vec<Run> = found.filter_map(Run::of).collect();
+        let mut runs: Vec<TaskRun> = found.filter_map(TaskRun::of).collect();
         // Stable: of one kind the likest stays first.
         runs.sort_by_key(|run| run.quality < WELL);
         runs.truncate(arguments.limit.unwrap_or(LIMIT_DEFAULT));
-        let runs = memory.read(move |memory| {
+        let runs = memory.run_on_snapshot(move |memory| {
             for run in &mut runs {
                 let used = run.used.iter().take(USED_MAX);
                 let used = used.filter_map(|id| memory.get(*id)?.ok());
                 let used = used.filter(|record| !record.is_sensitive());
-                run.used_texts = used.map(|record| title_of(&record)).collect();
+                run.used_texts = used.map(|record| title_or_beginning(&record)).collect();
             }
             runs
         });
-        Ok(Done { runs: runs.await? })
+        Ok(TaskRunList { runs: runs.await? })
     }
 
-    fn text(done: &Done) -> Cow<'_, str> {
+    fn render_text(done: &TaskRunList) -> Cow<'_, str> {
         if done.runs.is_empty() {
             return NONE.into();
         }
@@ -99,27 +101,27 @@ operation! {
         for run in &done.runs {
             let day = run.at.get(..10).unwrap_or_default();
             let label = format!("- {day} [{}], quality {:.2}: ", run.id, run.quality);
-            quoted.line(&label, &run.question);
+            quoted.add_line(&label, &run.question);
             if run.steps.is_empty() && run.used_texts.is_empty() {
-                quoted.line("  no step was told, and nothing that it used", "");
+                quoted.add_line("  no step was told, and nothing that it used", "");
             }
             for (number, step) in run.steps.iter().enumerate() {
-                quoted.line(&format!("  {}. ", number + 1), step);
+                quoted.add_line(&format!("  {}. ", number + 1), step);
             }
             for used in &run.used_texts {
-                quoted.line("  used: ", used);
+                quoted.add_line("  used: ", used);
             }
         }
         let text = format!(
             "{}\n{}",
-            counted(done.runs.len(), "run"),
+            format_count(done.runs.len(), "run"),
             quoted.into_text()
         );
         text.trim_end().to_owned().into()
     }
 }
 
-impl Run {
+impl TaskRun {
     fn of(found: &RetrievedMemory) -> Option<Self> {
         let near = found.why.raw_distance.is_some_and(|far| far <= NEAR);
         if !near && found.why.matched_words.is_empty() {
@@ -132,7 +134,7 @@ impl Run {
         Some(Self {
             id: record.id,
             run_id: text(&details["run_id"])?,
-            at: instant(record.timestamp),
+            at: format_instant(record.timestamp),
             question: text(&details["question"])?,
             steps: list("steps").filter_map(text).collect(),
             used: list("used")
@@ -151,7 +153,7 @@ mod tests {
 
     #[test]
     fn a_run_says_its_steps_and_what_it_used_or_that_none_were_told() {
-        let run = |steps: &[&str], used: &[&str]| Run {
+        let run = |steps: &[&str], used: &[&str]| TaskRun {
             id: RecordId::from_u128(7),
             run_id: "r".to_owned(),
             at: "2026-02-02T09:00:00Z".to_owned(),
@@ -166,8 +168,8 @@ mod tests {
             run(&["ask the vault"], &["Keys live in the vault"]),
             run(&[], &[]),
         ];
-        assert_eq!(How::text(&Done::default()), NONE);
-        let said = How::text(&Done { runs }).into_owned();
+        assert_eq!(How::render_text(&TaskRunList::default()), NONE);
+        let said = How::render_text(&TaskRunList { runs }).into_owned();
         assert!(said.starts_with("2 runs\n"), "{said}");
         for part in [
             "  1. ask the vault\n",

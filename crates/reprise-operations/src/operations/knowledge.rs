@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use reprise_knowledge::{
-    Category, Learning, LearningQuery, StoreCounts, SunwellMemory, TYPESCRIPT, branch_names, studio,
+    LearningCategory, LearningQuery, StoreCounts, SunwellLearning, SunwellMemory, TYPESCRIPT,
+    list_branch_names, to_studio,
 };
 
-use crate::memories::{learnings_of, store_counts};
-use crate::operations::care::fork_stream;
+use crate::memories::{count_store, list_learnings};
+use crate::operations::care::fork_stream_name;
 use crate::prelude::*;
 
 /// Results of a search where the caller does not say.
@@ -18,7 +19,8 @@ const CONFIDENCE_DEFAULT: f64 = 0.5;
 /// Which view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum View {
+#[schemars(rename = "View")]
+pub enum KnowledgeView {
     /// `get_intelligence`: decisions, failures, learnings and their totals.
     #[default]
     Intelligence,
@@ -45,16 +47,17 @@ pub enum View {
 /// A view, in its own words.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
-pub struct Shown(pub Map<String, Value>);
+#[schemars(rename = "Shown")]
+pub struct KnowledgeAnswer(pub Map<String, Value>);
 
 operation! {
-    Spec::reads(
+    Spec::for_reading(
         "knowledge",
         "Sunwell: what was learned, decided and failed, as its programs read it.",
     );
     /// What is asked for.
     #[derive(Default)]
-    #[schemars(transform = asks::by_word("view", &[
+    #[schemars(transform = schema_rules::require_field_by_word("view", &[
         (&["intelligence", "stats", "project", "query", "index", "loaded", "types"], None),
         (&["get"], Some("id")),
         (&["search"], Some("query")),
@@ -63,100 +66,105 @@ operation! {
     Knowledge(memory, arguments: Arguments {
         /// Which view; `intelligence` by default.
         #[serde(default)]
-        pub view: View,
+        pub view: KnowledgeView,
         /// Of `search`: the question.
-        pub query: Option<String>,
+        pub query: Option<String> as LongText,
         /// Of `get`: the learning's id.
-        pub id: Option<String>,
+        pub id: Option<String> as RecordKey,
         /// Of `query`: only this one; of `project` and `context`: what is worked on.
-        pub goal: Option<String>,
+        pub goal: Option<String> as LineText,
         /// Of `query`: `task_completion`, pattern, type, api, fix, decision or failure.
-        #[schemars(transform = asks::words(Category::ALL.iter().map(|one| one.name())))]
-        pub category: Option<String>,
+        #[schemars(transform = schema_rules::restrict_to_words(LearningCategory::ALL.iter().map(|one| one.name())))]
+        pub category: Option<String> as FixedWord,
         /// Of `query`: only what came from this.
-        pub source: Option<String>,
+        pub source: Option<String> as LineText,
         /// At least as sure, 0..1; of `search` .5 by default.
         #[schemars(range(min = 0.0, max = 1.0))]
         pub min_confidence: Option<f64>,
-        /// Most results; of `search` 10 by default.
-        pub limit: Option<usize>,
+        /// Maximum number of results; 10 of `search` by default.
+        pub limit: Option<usize> as LimitCount,
         /// Of `stats`: the session that it is asked for in.
-        pub session: Option<String>,
+        pub session: Option<String> as SessionName,
         /// Only records of this project.
-        pub project: Option<String>,
+        pub project: Option<String> as NameText,
         /// Of `project` once: not read any more, plans say what is pending.
         #[serde(default, skip_serializing)]
         #[schemars(skip)]
-        pub pending: Vec<String>,
-    }) -> Shown {
+        pub pending: Vec<String> as DescribedElsewhere,
+    }) -> KnowledgeAnswer {
         // It reads every record once.
         // An agent that loads what is known goes to work with it.
-        let loads = matches!(arguments.view, View::Context | View::Loaded);
+        let loads = matches!(arguments.view, KnowledgeView::Context | KnowledgeView::Loaded);
         let (shown, stats) = if memory.exists() {
             let branches = match arguments.view {
-                View::Stats => branches_of(memory).await,
+                KnowledgeView::Stats => count_branches(memory).await,
                 _ => 0,
             };
-            let mut beside = Beside {
-                cwd: memory.sunwell_folder(arguments.project.as_deref()),
+            let mut beside = ViewContext {
+                cwd: memory.find_sunwell_folder(arguments.project.as_deref()),
                 store: None,
             };
             let now = memory.now();
             let read = move |memory: &Snapshot| {
-                if arguments.view == View::Stats {
+                if arguments.view == KnowledgeView::Stats {
                     let session = arguments.session.as_deref();
-                    beside.store = Some(store_counts(memory, session, branches));
+                    beside.store = Some(count_store(memory, session, branches));
                 }
-                let known = learnings_of(memory, arguments.project.as_deref(), now);
-                let stats = loads.then(|| known.stats());
-                (show(&known, &arguments, &beside), stats)
+                let known = list_learnings(memory, arguments.project.as_deref(), now);
+                let stats = loads.then(|| known.count_learnings());
+                (render_view(&known, &arguments, &beside), stats)
             };
-            memory.read(read).await?
+            memory.run_on_snapshot(read).await?
         } else {
-            let beside = Beside {
+            let beside = ViewContext {
                 cwd: None,
                 store: Some(StoreCounts::default()),
             };
-            (show(&SunwellMemory::default(), &arguments, &beside), None)
+            (render_view(&SunwellMemory::default(), &arguments, &beside), None)
         };
         let shown = shown?;
         if let Some(stats) = stats {
-            memory.tell_stats(&stats);
+            memory.notify_stats(&stats);
         }
         match shown {
-            Value::Object(shown) => Ok(Shown(shown)),
-            other => Ok(Shown(Map::from_iter([("value".to_owned(), other)]))),
+            Value::Object(shown) => Ok(KnowledgeAnswer(shown)),
+            other => Ok(KnowledgeAnswer(Map::from_iter([("value".to_owned(), other)]))),
         }
     }
 }
 
 /// What a view says that no learning does.
-struct Beside {
+struct ViewContext {
     cwd: Option<String>,
     store: Option<StoreCounts>,
 }
 
 /// How many memories began with what this one knew.
-async fn branches_of(memory: &Memory) -> usize {
-    let home = memory.read(|memory| memory.log().path().parent().map(Path::to_owned));
+async fn count_branches(memory: &Memory) -> usize {
+    let home =
+        memory.run_on_snapshot(|memory| memory.log_reader().path().parent().map(Path::to_owned));
     let Ok(Some(home)) = home.await else { return 0 };
-    let stream = fork_stream(memory.user());
+    let stream = fork_stream_name(memory.user());
     let mut count = 0;
-    for name in branch_names(&home) {
+    for name in list_branch_names(&home) {
         let Ok(user) = name.parse::<UserId>() else {
             continue;
         };
-        let branch = memory.all().of(&user);
+        let branch = memory.all_memories().user_memory(&user);
         let stream = stream.clone();
-        let is_branch = move |engine: &mut Engine| engine.cursor(&stream).is_some();
-        if branch.exists() && branch.with_engine(is_branch).await.unwrap_or_default() {
+        let is_branch = move |engine: &mut Engine| engine.stream_cursor(&stream).is_some();
+        if branch.exists() && branch.run_on_engine(is_branch).await.unwrap_or_default() {
             count += 1;
         }
     }
     count
 }
 
-fn show(known: &SunwellMemory, asked: &Arguments, beside: &Beside) -> Result<Value, Problem> {
+fn render_view(
+    known: &SunwellMemory,
+    asked: &Arguments,
+    beside: &ViewContext,
+) -> Result<Value, Problem> {
     let goal = asked.goal.as_deref();
     let text = |given: &Option<String>, name: &str| {
         let missing = || Problem::invalid(format!("this view needs `{name}`"));
@@ -164,46 +172,55 @@ fn show(known: &SunwellMemory, asked: &Arguments, beside: &Beside) -> Result<Val
         said.ok_or_else(missing)
     };
     let category = asked.category.as_deref().map(|word| {
-        let unknown = || Problem::invalid(format!("`{word}` is no category of learnings"));
-        Category::of(word).ok_or_else(unknown)
+        let unknown = || Problem::invalid(format!("unknown category of learnings `{word}`"));
+        LearningCategory::of(word).ok_or_else(unknown)
     });
     let category = category.transpose()?;
     Ok(match asked.view {
-        View::Intelligence => known.intelligence(),
-        View::Stats => known.memory_stats(asked.session.as_deref(), beside.store.as_ref()),
-        View::Project => known.project_learnings(goal),
-        View::Get => {
+        KnowledgeView::Intelligence => known.render_intelligence(),
+        KnowledgeView::Stats => {
+            known.render_memory_stats(asked.session.as_deref(), beside.store.as_ref())
+        }
+        KnowledgeView::Project => known.render_project_learnings(goal),
+        KnowledgeView::Get => {
             let id = text(&asked.id, "id")?;
             let found = known.get(&id);
-            studio(found.ok_or_else(|| {
+            to_studio(found.ok_or_else(|| {
                 Problem::not_found(format!("there is no learning `{id}`; `query` lists them"))
             })?)
         }
-        View::Query => {
-            let found = known.query(&LearningQuery {
+        KnowledgeView::Query => {
+            let found = known.find_matching(&LearningQuery {
                 category,
                 goal,
                 source: asked.source.as_deref(),
                 min_confidence: asked.min_confidence.unwrap_or_default(),
                 limit: asked.limit,
             });
-            let found = found.into_iter().map(studio);
+            let found = found.into_iter().map(to_studio);
             json!({ "learnings": found.collect::<Vec<_>>() })
         }
-        View::Search => {
+        KnowledgeView::Search => {
             let query = text(&asked.query, "query")?;
             let limit = asked.limit.unwrap_or(LIMIT_DEFAULT);
             let least = asked.min_confidence.unwrap_or(CONFIDENCE_DEFAULT);
-            let found = known.search(&query, limit, least).into_iter();
-            let scored = |(learning, score): (&Learning, f64)| {
-                let learning = studio(learning);
+            let found = known.search_by_words(&query, limit, least).into_iter();
+            let scored = |(learning, score): (&SunwellLearning, f64)| {
+                let learning = to_studio(learning);
                 json!({ "learning": learning, "score": score })
             };
             json!({ "results": found.map(scored).collect::<Vec<_>>() })
         }
-        View::Context => known.context(&text(&asked.goal, "goal")?, beside.cwd.as_deref()),
-        View::Index => known.index(),
-        View::Loaded => json!(known.stats().loaded().unwrap_or_default()),
-        View::Types => json!({ "typescript": TYPESCRIPT }),
+        KnowledgeView::Context => {
+            known.render_context(&text(&asked.goal, "goal")?, beside.cwd.as_deref())
+        }
+        KnowledgeView::Index => known.render_index(),
+        KnowledgeView::Loaded => json!(
+            known
+                .count_learnings()
+                .to_loaded_event()
+                .unwrap_or_default()
+        ),
+        KnowledgeView::Types => json!({ "typescript": TYPESCRIPT }),
     })
 }

@@ -1,6 +1,6 @@
 //! What of a memory is alike: its newest records in groups, for a picture.
 
-use super::graph::Tie;
+use super::graph::ClusterLink;
 use crate::prelude::*;
 
 /// Records where the caller does not say, and at most: each is compared with each.
@@ -17,16 +17,17 @@ const ROUNDS: usize = 20;
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Landscape {
     /// The largest first.
-    pub groups: Vec<Ground>,
+    pub groups: Vec<LandscapeGroup>,
     /// Newest first.
-    pub records: Vec<Spot>,
+    pub records: Vec<LandscapeRecord>,
     /// What holds them together; `alike` where nobody linked them.
-    pub ties: Vec<Tie>,
+    pub ties: Vec<ClusterLink>,
 }
 
 /// Records that are alike.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Ground {
+#[schemars(rename = "Ground")]
+pub struct LandscapeGroup {
     /// The one that is most like the others.
     pub centre: RecordId,
     /// The line that names it.
@@ -37,7 +38,8 @@ pub struct Ground {
 
 /// A record of the picture.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Spot {
+#[schemars(rename = "Spot")]
+pub struct LandscapeRecord {
     /// Its id.
     pub id: RecordId,
     /// The line that names it.
@@ -50,7 +52,7 @@ pub struct Spot {
 }
 
 operation! {
-    Spec::reads(
+    Spec::for_reading(
         "landscape",
         "The newest records of a memory or a project in groups of those that are alike, with what \
          ties them: for a picture.",
@@ -59,9 +61,9 @@ operation! {
     #[derive(Default)]
     LandscapeOf(memory, arguments: LandscapeArguments {
         /// Only records of this project.
-        pub project: Option<String>,
-        /// The newest so many; 120 by default, 200 at most.
-        pub limit: Option<usize>,
+        pub project: Option<String> as NameText,
+        /// Number of the newest ones to keep [default: 120; at most 200].
+        pub limit: Option<usize> as LimitCount,
     }) -> Landscape {
         let limit = arguments.limit.unwrap_or(LIMIT_DEFAULT);
         let request = ListRequest {
@@ -72,15 +74,15 @@ operation! {
             limit: limit.clamp(1, LIMIT_MAX),
             after: None,
         };
-        let drawn = memory.read(move |memory| drawn(memory, &memory.list(&request).records));
+        let drawn = memory.run_on_snapshot(move |memory| draw_landscape(memory, &memory.list(&request).records));
         drawn.await
     }
 }
 
-fn drawn(memory: &Snapshot, records: &[MemoryRecord]) -> Landscape {
+fn draw_landscape(memory: &Snapshot, records: &[MemoryRecord]) -> Landscape {
     let ids: Vec<RecordId> = records.iter().map(|record| record.id).collect();
-    let mut edges = alike(ids.len(), &memory.likenesses(&ids));
-    let mut ties: Vec<Tie> = Vec::new();
+    let mut edges = select_mutual_nearest(ids.len(), &memory.pairwise_cosines(&ids));
+    let mut ties: Vec<ClusterLink> = Vec::new();
     let places: BTreeMap<RecordId, usize> = ids.iter().copied().zip(0..).collect();
     let mut tied: BTreeSet<[usize; 2]> = BTreeSet::new();
     for (at, id) in ids.iter().enumerate() {
@@ -90,7 +92,7 @@ fn drawn(memory: &Snapshot, records: &[MemoryRecord]) -> Landscape {
             };
             edges.push((at, to, 1.0));
             tied.insert([at.min(to), at.max(to)]);
-            ties.push(Tie {
+            ties.push(ClusterLink {
                 from: *id,
                 to: link.record,
                 relation: link.relation,
@@ -101,23 +103,23 @@ fn drawn(memory: &Snapshot, records: &[MemoryRecord]) -> Landscape {
         if tied.insert([*one.min(other), *one.max(other)]) {
             let (from, to) = (ids[*one], ids[*other]);
             let relation = "alike".to_owned();
-            ties.push(Tie { from, to, relation });
+            ties.push(ClusterLink { from, to, relation });
         }
     }
     // Without vectors and links a session is all that is known to belong together.
     if edges.is_empty() {
-        edges = in_sessions(records);
+        edges = list_session_pairs(records);
     }
-    let groups = grouped(ids.len(), &edges);
+    let groups = group_by_labels(ids.len(), &edges);
     let group_of = |at: usize| groups.iter().position(|group| group.contains(&at));
     Landscape {
         groups: groups
             .iter()
             .filter_map(|group| {
                 let centre = &records[*group.first()?];
-                Some(Ground {
+                Some(LandscapeGroup {
                     centre: centre.id,
-                    title: title_of(centre),
+                    title: title_or_beginning(centre),
                     size: group.len(),
                 })
             })
@@ -125,9 +127,9 @@ fn drawn(memory: &Snapshot, records: &[MemoryRecord]) -> Landscape {
         records: records
             .iter()
             .enumerate()
-            .map(|(at, record)| Spot {
+            .map(|(at, record)| LandscapeRecord {
                 id: record.id,
-                title: title_of(record),
+                title: title_or_beginning(record),
                 record_type: record.record_type(),
                 group: group_of(at),
             })
@@ -136,7 +138,7 @@ fn drawn(memory: &Snapshot, records: &[MemoryRecord]) -> Landscape {
     }
 }
 
-fn in_sessions(records: &[MemoryRecord]) -> Vec<(usize, usize, f32)> {
+fn list_session_pairs(records: &[MemoryRecord]) -> Vec<(usize, usize, f32)> {
     let mut last: BTreeMap<&str, usize> = BTreeMap::new();
     let mut edges = Vec::new();
     for (at, record) in records.iter().enumerate() {
@@ -150,7 +152,7 @@ fn in_sessions(records: &[MemoryRecord]) -> Vec<(usize, usize, f32)> {
 }
 
 /// Pairs of which each is among the nearest of the other, and that stand out among all.
-fn alike(count: usize, all: &[(usize, usize, f32)]) -> Vec<(usize, usize, f32)> {
+fn select_mutual_nearest(count: usize, all: &[(usize, usize, f32)]) -> Vec<(usize, usize, f32)> {
     let number = all.len().max(1) as f32;
     let mean = all.iter().map(|pair| pair.2).sum::<f32>() / number;
     let square = all.iter().map(|pair| (pair.2 - mean).powi(2)).sum::<f32>() / number;
@@ -174,7 +176,7 @@ fn alike(count: usize, all: &[(usize, usize, f32)]) -> Vec<(usize, usize, f32)> 
 
 /// Groups by the labels that neighbours pass on until they stand still, the largest first; in each
 /// what is tied most comes first. What has no neighbour is in none.
-fn grouped(count: usize, edges: &[(usize, usize, f32)]) -> Vec<Vec<usize>> {
+fn group_by_labels(count: usize, edges: &[(usize, usize, f32)]) -> Vec<Vec<usize>> {
     let mut near: Vec<Vec<(usize, f32)>> = vec![Vec::new(); count];
     for (one, other, weight) in edges {
         near[*one].push((*other, *weight));
@@ -231,15 +233,15 @@ mod tests {
             }
         }
         pairs.push((3, 8, 0.7));
-        let edges = alike(10, &pairs);
+        let edges = select_mutual_nearest(10, &pairs);
         assert!(edges.iter().all(|(one, other, _)| *one != 9 && *other != 9));
-        let groups = grouped(10, &edges);
+        let groups = group_by_labels(10, &edges);
         let mut found: Vec<Vec<usize>> = groups.clone();
         for group in &mut found {
             group.sort_unstable();
         }
         assert_eq!(found, [vec![0, 1, 2, 3, 8], vec![4, 5, 6, 7]], "{groups:?}");
         assert_ne!(groups[0][0], 8, "the middle of a group is not its edge");
-        assert_eq!(grouped(3, &[]), Vec::<Vec<usize>>::new());
+        assert_eq!(group_by_labels(3, &[]), Vec::<Vec<usize>>::new());
     }
 }

@@ -6,13 +6,13 @@ use crate::prelude::*;
 use crate::wire::OutcomeReport;
 
 operation! {
-    Spec::adds("outcome", "Say how a task went that used a recall.").tool("outcome", Profile::Lean);
+    Spec::for_adding("outcome", "Report how a task went that used a recall.").with_tool("outcome", Profile::Lean);
     Outcome(memory, line: OutcomeLine) -> OutcomeReport {
-        memory.outcome(line).await
+        memory.learn_outcome(line).await
     }
 
-    fn text(report: &OutcomeReport) -> Cow<'_, str> {
-        format!("learned; {} so far", counted(report.runs, "run")).into()
+    fn render_text(report: &OutcomeReport) -> Cow<'_, str> {
+        format!("learned; {} so far", format_count(report.runs, "run")).into()
     }
 }
 
@@ -26,37 +26,37 @@ pub struct Withdrawn {
 }
 
 operation! {
-    Spec::destroys(
+    Spec::for_destroying(
         "withdraw_outcome",
         "Take back how a run went: nothing is learned from it, and the record that it left is \
          forgotten.",
     )
-    .tool("withdraw_outcome", Profile::Full);
+    .with_tool("withdraw_outcome", Profile::Full);
     /// Whose outcome is taken back.
     #[derive(clap::Args)]
     WithdrawOutcome(memory, asked: WithdrawOutcomeArguments {
-        /// The run, as its host named it; `runs` lists them.
+        /// Name of the run; `reprise call runs` lists the finished ones.
         #[schemars(length(min = 1, max = 512))]
-        pub run_id: String,
+        pub run_id: String as SessionName,
     }) -> Withdrawn {
         let (now, run_id) = (memory.now(), asked.run_id);
         let withdraw = move |engine: &mut Engine| -> Result<_, Problem> {
-            if engine.learning().ended_run(&run_id).is_none() {
+            if engine.learning_state().find_ended_run(&run_id).is_none() {
                 return Err(Problem::not_found(format!(
-                    "no run `{run_id}` has ended; `runs` lists those that have"
+                    "no finished run `{run_id}`; `reprise call runs` lists the finished runs"
                 )));
             }
             let used = engine.withdraw_run(&run_id, now)?;
-            Ok((used, engine.learning().status().runs))
+            Ok((used, engine.learning_state().status().runs))
         };
-        let (used, runs) = memory.with_engine(withdraw).await??;
+        let (used, runs) = memory.run_on_engine(withdraw).await??;
         let records = used.len();
-        memory.tell("withdrawn", used);
+        memory.announce_change("withdrawn", used);
         Ok(Withdrawn { records, runs })
     }
 
-    fn text(done: &Withdrawn) -> Cow<'_, str> {
-        format!("taken back; runs that are learned from: {}", done.runs).into()
+    fn render_text(done: &Withdrawn) -> Cow<'_, str> {
+        format!("outcome withdrawn; {} are still learned from", format_count(done.runs, "run")).into()
     }
 }
 
@@ -74,13 +74,14 @@ pub enum LearningAction {
 
 /// It is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Governed {
+#[schemars(rename = "LearningSwitched")]
+pub struct LearningSwitched {
     /// Always.
     pub done: bool,
 }
 
 operation! {
-    Spec::destroys(
+    Spec::for_destroying(
         "learning",
         "Switch learning on or off, or throw away what was learned.",
     );
@@ -89,15 +90,15 @@ operation! {
     Learning(memory, asked: LearningArguments {
         /// Which switch.
         pub action: LearningAction,
-    }) -> Governed {
+    }) -> LearningSwitched {
         let now = memory.now();
-        let done = memory.with_engine(move |engine| match asked.action {
+        let done = memory.run_on_engine(move |engine| match asked.action {
             LearningAction::On => engine.switch_learning(true, now),
             LearningAction::Off => engine.switch_learning(false, now),
             LearningAction::Reset => engine.reset_learning(now),
         });
         done.await??;
-        Ok(Governed { done: true })
+        Ok(LearningSwitched { done: true })
     }
 }
 
@@ -106,7 +107,8 @@ const PATTERNS_MAX: usize = 10;
 
 /// What was learned.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Report {
+#[schemars(rename = "OutcomeLearningReport")]
+pub struct OutcomeLearningReport {
     /// Whether adjustments are made.
     pub on: bool,
     /// Runs learned from.
@@ -156,30 +158,30 @@ pub struct Pattern {
 }
 
 operation! {
-    Spec::reads(
+    Spec::for_reading(
         "learning_report",
         "What was learned from runs, and how far it is believed.",
     );
-    LearningReport(memory, _: NoArguments) -> Report {
-        let read = memory.with_engine(|engine| {
-            let status = engine.learning().status();
-            let learner = engine.learning().learner();
+    LearningReport(memory, _: NoArguments) -> OutcomeLearningReport {
+        let read = memory.run_on_snapshot(|memory| {
+            let (status, learner) = (memory.learning_status(), memory.learner());
             let gate = |name: &str, believed, t| Gate {
                 name: name.to_owned(),
                 believed,
                 t,
             };
             let patterns = learner.patterns().into_iter().take(PATTERNS_MAX);
-            let memory = engine.snapshot();
             let step = |step: &ChainStep| {
                 let result = step.result.and_then(|id| memory.get(id)?.ok());
                 let line = result.and_then(|record| Some(record.text.lines().next()?.to_owned()));
-                line.map_or_else(
-                    || step.action.clone(),
-                    |line| format!("{}: {line}", step.action),
-                )
+                match line {
+                    // A report repeats what was to be done.
+                    Some(line) if line.starts_with(step.action.as_str()) => line,
+                    Some(line) => format!("{}: {line}", step.action),
+                    None => step.action.clone(),
+                }
             };
-            Report {
+            OutcomeLearningReport {
                 on: status.on,
                 runs: status.runs,
                 open_runs: status.open_runs,
@@ -189,7 +191,7 @@ operation! {
                     gate("evidence", status.evidence_gate, status.evidence_t),
                     gate("adapter", status.adapter_gate, status.adapter_t),
                 ],
-                curve: learner.curve().collect(),
+                curve: learner.quality_curve().collect(),
                 gate_curve: learner.gate_curve().collect(),
                 patterns: patterns
                     .map(|it| Pattern {
@@ -215,7 +217,8 @@ const NAMED_MAX: usize = 3;
 
 /// A run that has ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Run {
+#[schemars(rename = "Run")]
+pub struct LearnedRun {
     /// Its host's name for it.
     pub run_id: String,
     /// When it ended.
@@ -234,7 +237,8 @@ pub struct Run {
 
 /// What runs say of one record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Moved {
+#[schemars(rename = "Moved")]
+pub struct RecordEffect {
     /// Which.
     pub id: RecordId,
     /// The line that names it.
@@ -251,16 +255,16 @@ pub struct RunsFound {
     /// How many there are of those asked for.
     pub all: usize,
     /// Newest first.
-    pub runs: Vec<Run>,
+    pub runs: Vec<LearnedRun>,
     /// The line that names each of the first records that they used.
     #[serde(default)]
     pub titles: BTreeMap<RecordId, String>,
     /// The records that runs say most about, for better or worse; empty where one was asked for.
-    pub moved: Vec<Moved>,
+    pub moved: Vec<RecordEffect>,
 }
 
 operation! {
-    Spec::reads(
+    Spec::for_reading(
         "runs",
         "Finished runs: how each went, what was expected, what it used.",
     );
@@ -268,20 +272,20 @@ operation! {
     #[derive(Default)]
     Runs(memory, arguments: RunsArguments {
         /// Only those that used this record, or an earlier version of it.
-        pub record: Option<String>,
-        /// Most runs; 20 by default, 1000 at most.
-        pub limit: Option<usize>,
+        pub record: Option<String> as RecordKey,
+        /// Maximum number of runs [default: 20; at most 1000].
+        pub limit: Option<usize> as LimitCount,
     }) -> RunsFound {
         let limit = arguments.limit.unwrap_or(LIMIT_DEFAULT).clamp(1, LIMIT_MAX);
         let record = match &arguments.record {
-            Some(name) => Some(memory.record(name).await?.id),
+            Some(name) => Some(memory.get_record(name).await?.id),
             None => None,
         };
-        let found = memory.read(move |snapshot| match record {
-            Some(id) => found(snapshot, limit, &versions_of(snapshot, id)),
+        let found = memory.run_on_snapshot(move |snapshot| match record {
+            Some(id) => list_runs(snapshot, limit, &list_versions(snapshot, id)),
             None => RunsFound {
-                moved: moved(snapshot),
-                ..found(snapshot, limit, &[])
+                moved: list_record_effects(snapshot),
+                ..list_runs(snapshot, limit, &[])
             },
         });
         found.await
@@ -289,15 +293,15 @@ operation! {
 }
 
 /// A record's id and those of the versions before it.
-fn versions_of(snapshot: &Snapshot, id: RecordId) -> Vec<RecordId> {
-    let versions = snapshot.versions(id).into_iter();
+fn list_versions(snapshot: &Snapshot, id: RecordId) -> Vec<RecordId> {
+    let versions = snapshot.version_history(id).into_iter();
     versions.map(|one| one.id).chain([id]).collect()
 }
 
 /// Runs that used one of these, or any where none is named.
-fn found(snapshot: &Snapshot, limit: usize, of: &[RecordId]) -> RunsFound {
+fn list_runs(snapshot: &Snapshot, limit: usize, of: &[RecordId]) -> RunsFound {
     let mut found = RunsFound::default();
-    for run in snapshot.learner().ended_runs() {
+    for run in snapshot.learner().runs_newest_first() {
         if !of.is_empty() && !run.used.iter().any(|used| of.contains(used)) {
             continue;
         }
@@ -305,21 +309,21 @@ fn found(snapshot: &Snapshot, limit: usize, of: &[RecordId]) -> RunsFound {
         if found.runs.len() < limit {
             let used = run.used.iter();
             let used: Vec<RecordId> = used
-                .map(|id| snapshot.current(*id).unwrap_or(*id))
+                .map(|id| snapshot.current_version(*id).unwrap_or(*id))
                 .collect();
             for used in used.iter().take(NAMED_MAX) {
                 if !found.titles.contains_key(used)
                     && let Some(Ok(record)) = snapshot.get(*used)
                 {
-                    found.titles.insert(*used, title_of(&record));
+                    found.titles.insert(*used, title_or_beginning(&record));
                 }
             }
-            found.runs.push(Run {
+            found.runs.push(LearnedRun {
                 run_id: run.run_id.to_owned(),
                 at: run.at,
                 quality: run.quality,
                 expected: run.expected,
-                revised: run.revised,
+                revised: run.revision,
                 used,
             });
         }
@@ -327,9 +331,9 @@ fn found(snapshot: &Snapshot, limit: usize, of: &[RecordId]) -> RunsFound {
     found
 }
 
-fn moved(snapshot: &Snapshot) -> Vec<Moved> {
+fn list_record_effects(snapshot: &Snapshot) -> Vec<RecordEffect> {
     let mut sums: HashMap<RecordId, (usize, f32)> = HashMap::new();
-    for (run, used) in snapshot.standing_runs() {
+    for (run, used) in snapshot.valid_runs() {
         for record in used {
             let sum = sums.entry(record).or_default();
             sum.0 += 1;
@@ -341,9 +345,9 @@ fn moved(snapshot: &Snapshot) -> Vec<Moved> {
     sums.sort_by(|a, b| far(&b.1).total_cmp(&far(&a.1)).then(a.0.cmp(&b.0)));
     let shown = sums.into_iter().filter_map(|(id, (runs, sum))| {
         let record = snapshot.get(id)?.ok()?;
-        Some(Moved {
+        Some(RecordEffect {
             id,
-            title: title_of(&record),
+            title: title_or_beginning(&record),
             runs,
             better: sum / runs as f32,
         })

@@ -1,6 +1,6 @@
 //! Links between records, and where they lead.
 
-use crate::memories::{live, told_of};
+use crate::memories::{get_live_record_id, hide_sensitive};
 use crate::prelude::*;
 
 /// The relation of a link where the caller does not say.
@@ -14,42 +14,41 @@ pub struct Linked {
 }
 
 operation! {
-    Spec::adds("link", "Connect two records.").tool("link", Profile::Default);
+    Spec::for_adding("link", "Link two memories.").with_tool("link", Profile::Default);
     /// Which records, and how they are related.
     #[derive(clap::Args)]
     Link(memory, arguments: LinkArguments {
-        /// A record's id.
-        #[serde(alias = "from_id")]
-        pub from: String,
-        /// Another's.
-        #[serde(alias = "to_id")]
-        pub to: String,
-        /// Such as `derived_from`, `contradicts`.
+        /// Id where the link begins.
+        pub from | "from_id": String as RecordKey,
+        /// Id to which the link leads.
+        pub to | "to_id": String as RecordKey,
+        /// What `from` is to `to`: `contradicts`, `derived_from` ... [default: `related_to`].
         #[arg(long)]
-        pub relation: Option<String>,
+        pub relation: Option<String> as NameText,
     }) -> Linked {
         let now = memory.now();
         let relation = arguments.relation;
         let relation = relation.unwrap_or_else(|| RELATION_DEFAULT.to_owned());
         let names = [arguments.from, arguments.to];
         let link = move |engine: &mut Engine| -> Result<_, Problem> {
-            let [from, to] = names.map(|name| live(engine, &name));
+            let snapshot = engine.snapshot();
+            let [from, to] = names.map(|name| get_live_record_id(&snapshot, &name));
             let (from, to) = (from?, to?);
             if from == to {
                 return Err(Problem::invalid(
-                    "both names lead to one record; link it to another one",
+                    "both names are the same memory; link it to another one",
                 ));
             }
             Ok((from, to, engine.link(from, to, &relation, now)?))
         };
-        let (from, to, linked) = memory.with_engine(link).await??;
+        let (from, to, linked) = memory.run_on_engine(link).await??;
         if linked {
-            memory.tell("linked", vec![from, to]);
+            memory.announce_change("linked", vec![from, to]);
         }
         Ok(Linked { linked })
     }
 
-    fn text(done: &Linked) -> Cow<'_, str> {
+    fn render_text(done: &Linked) -> Cow<'_, str> {
         let new = if done.linked {
             "linked"
         } else {
@@ -67,26 +66,27 @@ pub struct Unlinked {
 }
 
 operation! {
-    Spec::destroys("unlink", "Take a link between two records back.");
+    Spec::for_destroying("unlink", "Remove a link between two memories.");
     /// Which link.
     Unlink(memory, arguments: UnlinkArguments {
         /// The record that it leads from.
-        pub from: String,
+        pub from: String as RecordKey,
         /// The record that it leads to.
-        pub to: String,
+        pub to: String as RecordKey,
         /// How they were related.
-        pub relation: String,
+        pub relation: String as NameText,
     }) -> Unlinked {
         let (now, relation) = (memory.now(), arguments.relation);
         let names = [arguments.from, arguments.to];
         let unlink = move |engine: &mut Engine| -> Result<_, Problem> {
-            let [from, to] = names.map(|name| live(engine, &name));
+            let snapshot = engine.snapshot();
+            let [from, to] = names.map(|name| get_live_record_id(&snapshot, &name));
             let (from, to) = (from?, to?);
             Ok((from, to, engine.unlink(from, to, &relation, now)?))
         };
-        let (from, to, unlinked) = memory.with_engine(unlink).await??;
+        let (from, to, unlinked) = memory.run_on_engine(unlink).await??;
         if unlinked {
-            memory.tell("unlinked", vec![from, to]);
+            memory.announce_change("unlinked", vec![from, to]);
         }
         Ok(Unlinked { unlinked })
     }
@@ -95,16 +95,18 @@ operation! {
 /// Most links of one request.
 const LINKS_MAX: usize = 10_000;
 
-/// A link of two records.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct NamedLink {
-    /// Where it begins.
-    pub from: ExternalId,
-    /// Where it leads.
-    pub to: ExternalId,
-    /// In one word.
-    pub relation: String,
+arguments! {
+    /// A link of two records.
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    pub struct NamedLink {
+        /// Where it begins.
+        pub from: ExternalId as RecordKey,
+        /// Where it leads.
+        pub to: ExternalId as RecordKey,
+        /// In one word.
+        pub relation: String as NameText,
+    }
 }
 
 /// What was done.
@@ -115,11 +117,11 @@ pub struct LinkedMany {
 }
 
 operation! {
-    Spec::adds(
+    Spec::for_adding(
         "link_many",
         "Connect many records at once, by the names that they have in other systems.",
     )
-    .at(&[(Method::Post, "/v1/users/{user}/links")]);
+    .with_routes(&[(Method::Post, "/v1/users/{user}/links")]);
     /// The links.
     #[derive(Default)]
     LinkMany(memory, arguments: LinkManyArguments {
@@ -129,36 +131,35 @@ operation! {
     }) -> LinkedMany {
         let (now, links) = (memory.now(), arguments.links);
         let link = move |engine: &mut Engine| -> Result<_, Problem> {
-            let ends = named_ends(engine, links);
+            let ends = resolve_ends(&engine.snapshot(), links);
             let new = engine.link_all(&ends, now)?;
             let new = ends.into_iter().zip(new).filter(|(_, new)| *new);
             Ok(new.map(|((from, ..), _)| from).collect::<Vec<_>>())
         };
-        let linked = memory.with_engine(link).await??;
+        let linked = memory.run_on_engine(link).await??;
         let count = linked.len();
         if count > 0 {
-            memory.tell("linked", linked);
+            memory.announce_change("linked", linked);
         }
         Ok(LinkedMany { linked: count })
     }
 
-    fn text(done: &LinkedMany) -> Cow<'_, str> {
+    fn render_text(done: &LinkedMany) -> Cow<'_, str> {
         format!("{} new links", done.linked).into()
     }
 }
 
 /// The present ends of links, where both are there; relations without secrets.
-pub fn named_ends(engine: &Engine, links: Vec<NamedLink>) -> Vec<(RecordId, RecordId, String)> {
-    let memory = engine.snapshot();
+pub fn resolve_ends(memory: &Snapshot, links: Vec<NamedLink>) -> Vec<(RecordId, RecordId, String)> {
     let redactor = Redactor::new();
     // A name with a secret is kept without it.
     let as_kept = |name: &ExternalId| {
-        let id = redactor.name_of(&name.id).into_owned();
-        engine.duplicate_of(&ExternalId { id, ..name.clone() })
+        let id = redactor.redacted_name(&name.id).into_owned();
+        memory.find_by_external_id(&ExternalId { id, ..name.clone() })
     };
     let held = |name: &ExternalId| {
-        let found = engine.duplicate_of(name).or_else(|| as_kept(name));
-        memory.current(found?)
+        let found = memory.find_by_external_id(name).or_else(|| as_kept(name));
+        memory.current_version(found?)
     };
     let ends = links.into_iter().filter_map(|link| {
         let (from, to) = held(&link.from).zip(held(&link.to))?;
@@ -193,12 +194,13 @@ pub enum Direction {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Neighbours {
     /// Nearest first.
-    pub related: Vec<Neighbour>,
+    pub related: Vec<NeighbourRecord>,
 }
 
 /// A record that was reached.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Neighbour {
+#[schemars(rename = "Neighbour")]
+pub struct NeighbourRecord {
     /// Its id.
     pub id: RecordId,
     /// The line that names it.
@@ -217,36 +219,35 @@ pub struct Neighbour {
 }
 
 operation! {
-    Spec::reads("related", "Walk the links of a record.").tool("related", Profile::Default);
+    Spec::for_reading("related", "Follow the links of a memory.").with_tool("related", Profile::Default);
     /// Where to begin, and how far to go.
     #[derive(Default, clap::Args)]
     Related(memory, arguments: RelatedArguments {
-        /// A record's id.
-        #[serde(alias = "lesson_id")]
-        pub id: String,
-        /// Links to walk; 2 by default, 5 at most.
+        /// Id of the memory to begin at.
+        pub id | "lesson_id": String as RecordKey,
+        /// Maximum number of links to follow [default: 2; at most 5].
         #[schemars(extend("x-rare" = true))]
         #[arg(long)]
-        pub depth: Option<usize>,
-        /// Most results; 20 by default.
+        pub depth: Option<usize> as ItemCount,
+        /// Maximum number of results [default: 20].
         #[schemars(extend("x-rare" = true))]
         #[arg(long)]
-        pub limit: Option<usize>,
-        /// Which links to take: `out`, the default, `in` or `both`.
+        pub limit: Option<usize> as LimitCount,
+        /// Direction of the links: `out`, the default, `in` or `both`.
         #[schemars(extend("x-rare" = true))]
         #[arg(long, value_enum)]
         pub direction: Option<Direction>,
-        /// Only links of these relations.
+        /// Follow only these relations.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         #[schemars(extend("x-rare" = true))]
         #[arg(long = "relation")]
-        pub relations: Vec<String>,
+        pub relations: Vec<String> as LineText,
     }) -> Neighbours {
-        let id = memory.record(&arguments.id).await?.id;
+        let id = memory.get_record(&arguments.id).await?.id;
         let depth = arguments.depth.unwrap_or(DEPTH_DEFAULT).min(DEPTH_MAX);
         let limit = arguments.limit.unwrap_or(LIMIT_DEFAULT);
         let direction = arguments.direction.unwrap_or_default();
-        let relations = normal_tags(&arguments.relations);
+        let relations = normalize_tags(&arguments.relations);
         let follows = move |relation: &str, outgoing: bool| {
             let way = match direction {
                 Direction::Out => outgoing,
@@ -256,14 +257,14 @@ operation! {
             way && (relations.is_empty() || relations.iter().any(|own| own == relation))
         };
         let for_agent = memory.is_for_agent();
-        let related = memory.read(move |memory| {
-            let related = memory.related_by(id, depth, limit, follows).into_iter();
+        let related = memory.run_on_snapshot(move |memory| {
+            let related = memory.related_filtered(id, depth, limit, follows).into_iter();
             let named = related.filter_map(|related| {
                 let link = related.link;
                 let record = memory.get(link.record)?.ok()?;
-                Some(Neighbour {
+                Some(NeighbourRecord {
                     id: link.record,
-                    title: told_of(for_agent, &record, title_of(&record)),
+                    title: hide_sensitive(for_agent, &record, title_or_beginning(&record)),
                     relation: link.relation,
                     outgoing: link.outgoing,
                     depth: related.depth,
@@ -277,12 +278,12 @@ operation! {
         Ok(Neighbours { related })
     }
 
-    fn text(found: &Neighbours) -> Cow<'_, str> {
+    fn render_text(found: &Neighbours) -> Cow<'_, str> {
         let mut memory = QuotedMemory::new(system_entropy());
         for one in &found.related {
             let side = if one.outgoing { "to" } else { "from" };
             let label = format!("- {side} {} ", one.id);
-            memory.line(&label, &[&one.relation, ": ", &one.title].concat());
+            memory.add_line(&label, &[&one.relation, ": ", &one.title].concat());
         }
         format!("{} related\n{}", found.related.len(), memory.into_text()).into()
     }

@@ -1,17 +1,18 @@
 //! Memory page by page, without a question.
 
-use reprise_types::{ID_PATTERN, Order, Page, SystemClock};
+use reprise_types::{ID_PATTERN, ListOrder, RecordPage, SystemClock};
 
 use crate::prelude::*;
-use crate::wire::{add, short, take_sensitive};
+use crate::wire::{add_fields, drop_sensitive_records, short_excerpt};
 
-fn cursors() -> String {
+fn cursor_pattern() -> String {
     format!("^(?:{}|{ID_PATTERN})$", Cursor::pattern())
 }
 
 /// A page: each record in its export form, with the `cursor` of its place.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Listed {
+#[schemars(rename = "Listed")]
+pub struct ListedRecords {
     /// The newest first, or as asked for the oldest.
     pub records: Vec<Value>,
     /// The cursor of the next page; null on the last.
@@ -25,13 +26,13 @@ pub struct Listed {
 }
 
 operation! {
-    Spec::reads(
+    Spec::for_reading(
         "list",
-        "Look through memory without a question, the newest first, page by page.",
+        "List memories page by page, newest first; `grep` finds exact words.",
     )
-    .at(&[(Method::Get, "/v1/users/{user}/records")])
-    .tool("list", Profile::Full)
-    .presetting(r#"{"limit":20,"brief":true}"#);
+    .with_routes(&[(Method::Get, "/v1/users/{user}/records")])
+    .with_tool("list", Profile::Default)
+    .with_tool_presets(r#"{"limit":20,"brief":true}"#);
     /// What is to be listed.
     #[derive(Default, clap::Args)]
     List(memory, arguments: Arguments {
@@ -39,45 +40,54 @@ operation! {
         #[serde(flatten)]
         #[command(flatten)]
         pub filter: Filter,
-        /// Records of the page; 50 by default, 1000 at most.
+        /// Only memories that contain this, word for word; case does not matter.
+        #[schemars(length(min = 1))]
+        #[arg(long, value_name = "TEXT")]
+        pub grep: Option<String> as LineText,
+        /// Memories per page [default: 50; at most 1000].
         #[schemars(range(min = 1, max = PAGE_MAX))]
-        #[arg(long, value_name = "N")]
-        pub limit: Option<usize>,
-        /// Go on after the record with this cursor, or with this id.
-        #[schemars(regex(pattern = cursors()))]
+        #[arg(
+            long,
+            value_name = "N",
+            help = "Maximum number of memories [default: 50]"
+        )]
+        pub limit: Option<usize> as LimitCount,
+        /// `next` of the page before, or an id.
+        #[schemars(regex(pattern = cursor_pattern()))]
         #[arg(long)]
-        pub cursor: Option<String>,
-        /// The oldest first; a cursor goes on towards the newest then.
+        pub cursor: Option<String> as RecordKey,
+        /// List the oldest first.
         #[schemars(extend("x-rare" = true))]
         #[arg(long)]
         pub oldest: bool,
-        /// Only the beginning of each text.
+        /// Show only the beginning of each text.
+        #[schemars(extend("x-rare" = true))]
         #[arg(skip)]
         pub brief: bool,
-    }) -> Listed {
-        let mut arguments = arguments;
-        let filter = &mut arguments.filter;
-        filter.spellings = memory.resolve_tags(&mut filter.tag);
-        let calendar = memory.calendar();
+    }) -> ListedRecords {
+        let filter = arguments.filter.to_memory_filter(&memory.calendar());
+        let mut filter = filter.map_err(Problem::invalid)?;
+        memory.resolve_filter_tags(&mut filter);
+        memory.resolve_session(&mut filter.session_id).await?;
         let for_agent = memory.is_for_agent();
-        let page = memory.read(move |snapshot| page(snapshot, &arguments, for_agent, &calendar));
+        let page = memory.run_on_snapshot(move |snapshot| build_page(snapshot, &arguments, filter, for_agent));
         page.await?
     }
 
-    fn text(page: &Listed) -> Cow<'_, str> {
-        let all = counted(page.considered, "record");
+    fn render_text(page: &ListedRecords) -> Cow<'_, str> {
+        let all = format_count(page.considered, "memory");
         let mut text = format!("{} of {all}", page.records.len());
         for note in &page.notes {
             text.push_str(&[": ", note].concat());
         }
         let mut quoted = QuotedMemory::new(system_entropy());
-        let calendar = Calendar::of_machine(SystemClock.now());
+        let calendar = Calendar::in_machine_zone(SystemClock.now());
         for record in &page.records {
             let part = |name: &str| record[name].as_str().unwrap_or_default();
-            let told = Told::of_line(record).map(|told| told.words(&calendar));
+            let told = RecordCaption::from_answer_row(record).map(|told| told.to_words(&calendar));
             let told = told.unwrap_or_default();
             let label = format!("- {} [{}] ({told}) ", part("timestamp"), part("id"));
-            quoted.line(&label, part("text"));
+            quoted.add_line(&label, part("text"));
         }
         text.push_str(&["\n", &quoted.into_text()].concat());
         if let Some(next) = page.next {
@@ -88,57 +98,63 @@ operation! {
 }
 
 /// A page of whole records, for a caller in this process.
-pub async fn records(memory: &Memory, mut asked: ListRequest) -> Result<Page, Problem> {
-    if let Some(tags) = &mut asked.filter.tags {
-        asked.filter.spellings = memory.resolve_tags(tags);
-    }
-    memory.read(move |snapshot| snapshot.list(&asked)).await
+pub async fn list_records(memory: &Memory, mut asked: ListRequest) -> Result<RecordPage, Problem> {
+    memory.resolve_filter_tags(&mut asked.filter);
+    memory
+        .run_on_snapshot(move |snapshot| snapshot.list(&asked))
+        .await
 }
 
 /// The records that were kept last, whenever they happened, newest first.
-pub async fn newest(memory: &Memory, most: usize) -> Result<Vec<MemoryRecord>, Problem> {
+pub async fn list_newest(memory: &Memory, most: usize) -> Result<Vec<MemoryRecord>, Problem> {
     let newest = move |snapshot: &Snapshot| {
-        let newest = snapshot.newest(most).into_iter().filter_map(Result::ok);
+        let newest = snapshot
+            .newest_records(most)
+            .into_iter()
+            .filter_map(Result::ok);
         newest.map(MemoryRecord::without_vector).collect()
     };
-    memory.read(newest).await
+    memory.run_on_snapshot(newest).await
 }
 
 /// The page of a snapshot.
-fn page(
+fn build_page(
     snapshot: &Snapshot,
     asked: &Arguments,
+    filter: MemoryFilter,
     for_agent: bool,
-    calendar: &Calendar,
-) -> Result<Listed, Problem> {
+) -> Result<ListedRecords, Problem> {
     let after = asked
         .cursor
         .as_deref()
-        .map(|cursor| place(snapshot, cursor));
+        .map(|cursor| resolve_cursor(snapshot, cursor));
     let order = if asked.oldest {
-        Order::OldestFirst
+        ListOrder::OldestFirst
     } else {
-        Order::NewestFirst
+        ListOrder::NewestFirst
     };
     let request = ListRequest {
-        filter: asked.filter.read(calendar).map_err(Problem::invalid)?,
+        filter,
         limit: asked.limit.unwrap_or(PAGE_DEFAULT),
         after: after.transpose()?,
     };
-    let mut page = snapshot.list_in(order, &request);
+    let mut page = match &asked.grep {
+        Some(text) => list_containing(snapshot, order, request, text),
+        None => snapshot.list_ordered(order, &request),
+    };
     if for_agent {
-        page.notes.extend(take_sensitive(&mut page.records));
+        page.notes.extend(drop_sensitive_records(&mut page.records));
     }
     let line = |record: &MemoryRecord| {
         let mut line = json!(ExportLine::new(record));
-        add(&mut line, &About::of(record));
+        add_fields(&mut line, &RecordByline::of(record));
         line["cursor"] = json!(Cursor::of(record));
         if asked.brief {
-            line["text"] = json!(short(&record.text, &[]));
+            line["text"] = json!(short_excerpt(&record.text, &[]));
         }
         line
     };
-    Ok(Listed {
+    Ok(ListedRecords {
         records: page.records.iter().map(line).collect(),
         next: page.next,
         considered: page.considered,
@@ -147,13 +163,49 @@ fn page(
     })
 }
 
+/// Lists the records whose text contains `text`, letter for letter but for their case.
+fn list_containing(
+    snapshot: &Snapshot,
+    order: ListOrder,
+    request: ListRequest,
+    text: &str,
+) -> RecordPage {
+    let (limit, text) = (request.limit, text.to_lowercase());
+    let mut request = ListRequest {
+        limit: PAGE_MAX,
+        ..request
+    };
+    let mut page = snapshot.list_ordered(order, &request);
+    let mut found: Vec<MemoryRecord> = Vec::new();
+    loop {
+        let records = std::mem::take(&mut page.records).into_iter();
+        found.extend(records.filter(|record| record.text.to_lowercase().contains(&text)));
+        if found.len() > limit || page.next.is_none() {
+            break;
+        }
+        request.after = page.next;
+        let more = snapshot.list_ordered(order, &request);
+        page.damaged += more.damaged;
+        (page.records, page.next) = (more.records, more.next);
+    }
+    if found.len() > limit {
+        found.truncate(limit);
+        page.next = found.last().map(Cursor::of);
+    }
+    if found.is_empty() && page.notes.is_empty() {
+        page.notes.push("no memory contains this text".to_owned());
+    }
+    page.records = found;
+    page
+}
+
 /// The place that a cursor or a record's id names.
-fn place(snapshot: &Snapshot, cursor: &str) -> Result<Cursor, Problem> {
+fn resolve_cursor(snapshot: &Snapshot, cursor: &str) -> Result<Cursor, Problem> {
     let Ok(id) = cursor.parse::<RecordId>() else {
         return cursor.parse().map_err(Problem::invalid);
     };
-    snapshot.cursor(id).ok_or_else(|| {
+    snapshot.list_cursor(id).ok_or_else(|| {
         let said = "any more to go on from; pass its `cursor` instead";
-        Problem::not_found(format!("there is no record `{id}` {said}"))
+        Problem::not_found(format!("no memory with id `{id}` {said}"))
     })
 }

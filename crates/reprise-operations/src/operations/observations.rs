@@ -1,7 +1,7 @@
 //! Observations: recorded, and found by mode.
 
 use reprise_knowledge::{
-    Observation, ObservationQuery, ObservationType, Observations, frame_of, frame_tokens,
+    Observation, ObservationQuery, ObservationType, Observations, build_frame, count_frame_tokens,
 };
 
 use crate::prelude::*;
@@ -26,7 +26,7 @@ pub struct Recorded {
 }
 
 operation! {
-    Spec::adds(
+    Spec::for_adding(
         "record",
         "ralph: keep an observation of one of seven types.",
     );
@@ -35,30 +35,29 @@ operation! {
     Record(memory, given: RecordArguments {
         /// What was observed.
         #[schemars(regex(pattern = r"\S"))]
-        pub content: String,
-        /// error, decision, learning, preference, success, summary or context.
-        #[serde(rename = "type", alias = "observation_type")]
-        #[schemars(transform = asks::words(ObservationType::ALL.iter().map(|kind| kind.name())))]
-        pub kind: String,
+        pub content: String as LongText,
+        /// One of error, decision, learning, preference, success, summary and context.
+        #[serde(rename = "type")]
+        #[schemars(transform = schema_rules::restrict_to_words(ObservationType::ALL.iter().map(|kind| kind.name())))]
+        pub kind | "observation_type": String as FixedWord,
         /// Where it comes from.
-        pub source: Option<String>,
+        pub source: Option<String> as LineText,
         /// 0..1; 1 by default.
         #[schemars(range(min = 0.0, max = 1.0))]
         pub confidence: Option<f64>,
         /// The observations that it belongs with.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        pub related_ids: Vec<String>,
+        pub related_ids: Vec<String> as LineText,
         /// Free words.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        pub tags: Vec<String>,
+        pub tags: Vec<String> as NameText,
         /// Whatever else is to be kept.
         #[serde(default, skip_serializing_if = "Map::is_empty")]
-        pub metadata: Map<String, Value>,
+        pub metadata: Map<String, Value> as FreeObject,
         /// The session that it belongs to.
-        #[serde(alias = "session_id")]
-        pub session: Option<String>,
+        pub session | "session_id": Option<String> as SessionName,
     }) -> Recorded {
-        let kind = kind_of(&given.kind)?;
+        let kind = parse_observation_type(&given.kind)?;
         let confidence = given.confidence.unwrap_or(1.0);
         let observation = Observation {
             content: given.content,
@@ -69,18 +68,19 @@ operation! {
             tags: given.tags,
             metadata: given.metadata,
         };
-        let record = observation.record(&given.session.unwrap_or_default());
-        let (id, truncated_from_bytes) = match memory.keep_one(record).await? {
-            Fate::Inserted {
+        let record = observation.to_record(&given.session.unwrap_or_default());
+        let (id, truncated_from_bytes) = match memory.store_one(record).await? {
+            RecordFate::Inserted {
                 id,
                 truncated_from_bytes,
             } => (id, truncated_from_bytes),
-            Fate::Duplicate { of, .. } => (of, None),
-            Fate::Rejected { why } => return Err(Problem::invalid(why)),
+            RecordFate::Duplicate { of, .. } => (of, None),
+            RecordFate::Rejected { why } => return Err(Problem::invalid(why)),
         };
         let (named, now) = (observation.related_ids.clone(), memory.now());
         let link = move |engine: &mut Engine| -> Result<Vec<RecordId>, Problem> {
-            let found = named.iter().filter_map(|name| current(engine, name));
+            let snapshot = engine.snapshot();
+            let found = named.iter().filter_map(|name| find_current_version(&snapshot, name));
             let found: Vec<RecordId> = found.filter(|other| *other != id).collect();
             let links = found.iter().map(|other| (id, *other, RELATION.to_owned()));
             engine.link_all(&links.collect::<Vec<_>>(), now)?;
@@ -89,7 +89,7 @@ operation! {
         let linked = if observation.related_ids.is_empty() {
             Vec::new()
         } else {
-            memory.with_engine(link).await??
+            memory.run_on_engine(link).await??
         };
         Ok(Recorded {
             id,
@@ -102,7 +102,7 @@ operation! {
 }
 
 /// The type of a word.
-pub(super) fn kind_of(word: &str) -> Result<ObservationType, Problem> {
+pub(super) fn parse_observation_type(word: &str) -> Result<ObservationType, Problem> {
     word.parse().map_err(Problem::invalid)
 }
 
@@ -149,7 +149,7 @@ pub struct Observed {
 }
 
 operation! {
-    Spec::reads(
+    Spec::for_reading(
         "observations",
         "ralph: observations by type, importance, time, tags and words.",
     );
@@ -160,13 +160,12 @@ operation! {
         #[serde(
             rename = "type",
             default,
-            alias = "types",
             skip_serializing_if = "Vec::is_empty"
         )]
-        #[schemars(transform = asks::lists(ObservationType::ALL.iter().map(|kind| kind.name())))]
-        pub kinds: Vec<String>,
+        #[schemars(transform = schema_rules::restrict_items_to_words(ObservationType::ALL.iter().map(|kind| kind.name())))]
+        pub kinds | "types": Vec<String> as FixedWord,
         /// A question; `*` or none takes all, the newest first.
-        pub query: Option<String>,
+        pub query: Option<String> as LongText,
         /// How the question is understood; `hybrid` by default.
         #[serde(default)]
         pub mode: Mode,
@@ -177,54 +176,60 @@ operation! {
         #[schemars(range(min = 0.0, max = 1.0))]
         pub keyword_weight: Option<f64>,
         /// From this time on.
-        #[serde(alias = "start_date")]
-        pub since: Option<String>,
+        pub since | "start_date": Option<String> as TimeText,
         /// Up to this time; a day belongs to it whole.
-        #[serde(alias = "end_date")]
-        pub until: Option<String>,
+        pub until | "end_date": Option<String> as TimeText,
         /// What was known at this time, which belongs to it.
-        #[serde(alias = "point_in_time")]
-        pub known_at: Option<String>,
+        pub known_at | "point_in_time": Option<String> as TimeText,
         /// What belongs with this one, whichever of the two says so.
-        pub related_to: Option<String>,
+        pub related_to: Option<String> as RecordKey,
         /// Type times confidence is at least this, 0..10.
-        pub min_importance: Option<usize>,
+        pub min_importance: Option<usize> as ItemCount,
         /// Only this session.
-        #[serde(alias = "session_id")]
-        pub session: Option<String>,
+        pub session | "session_id": Option<String> as SessionName,
         /// Only what has one of these tags.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        pub tags: Vec<String>,
+        pub tags: Vec<String> as NameText,
         /// Only what has all of them.
         pub match_all_tags: bool,
-        /// Most observations; 50 by default, 1000 at most.
+        /// Maximum number of observations [default: 50; at most 1000].
         #[schemars(range(max = 1_000))]
-        pub limit: Option<usize>,
+        pub limit: Option<usize> as LimitCount,
         /// How many to pass over: those of the pages before.
-        pub offset: Option<usize>,
+        pub offset: Option<usize> as ItemCount,
         /// Most tokens of them together.
-        pub max_tokens: Option<usize>,
+        pub max_tokens: Option<usize> as ItemCount,
     }) -> Observed {
-        // It reads every record once.
         let began = Instant::now();
-        let asked = Asked::read(memory, asked)?;
-        let question = asked.question();
+        let mut asked = asked;
+        memory.resolve_session(&mut asked.session).await?;
+        let asked = ObservationSelection::from_arguments(memory, asked)?;
+        let question = asked.question_text();
         let vector = match (&question, asked.given.mode) {
             (Some(text), Mode::Semantic | Mode::Hybrid) => memory.query_vector(text).await,
             _ => None,
         };
         let related = match &asked.given.related_to {
-            Some(name) => Some(memory.record(name).await?),
+            Some(name) => Some(memory.get_record(name).await?),
             None => None,
         };
         let mut observed = if memory.exists() {
-            let read = move |memory: &Snapshot| asked.answer(memory, vector.as_ref(), related);
-            memory.read(read).await?
+            let read = move |memory: &Snapshot| asked.find_observations(memory, vector.as_ref(), related);
+            memory.run_on_snapshot(read).await?
         } else {
-            asked.found(Vec::new(), BTreeMap::new(), false)
+            asked.build_answer(Vec::new(), BTreeMap::new(), false)
         };
         observed.query_time_ms = began.elapsed().as_secs_f64() * 1e3;
         Ok(observed)
+    }
+}
+
+/// The types that an observation's record can have: prompts, answers and commands of sessions,
+/// which are most of a memory, are not read.
+fn observation_types() -> MemoryFilter {
+    MemoryFilter {
+        types: Some(vec![RecordType::Note, RecordType::Decision]),
+        ..MemoryFilter::default()
     }
 }
 
@@ -232,52 +237,55 @@ operation! {
 type Nearness<'a> = dyn Fn(&MemoryRecord) -> Option<f64> + 'a;
 
 /// What is asked for, read.
-struct Asked {
+struct ObservationSelection {
     given: ObservationsArguments,
     kinds: Vec<ObservationType>,
     since: Option<DateTime<Utc>>,
     until: Option<DateTime<Utc>>,
     known_at: Option<DateTime<Utc>>,
     tags: Vec<String>,
-    part: Part,
+    part: ListWindow,
 }
 
-impl Asked {
-    fn read(memory: &Memory, given: ObservationsArguments) -> Result<Self, Problem> {
-        let kinds = given.kinds.iter().map(|word| kind_of(word));
+impl ObservationSelection {
+    fn from_arguments(memory: &Memory, given: ObservationsArguments) -> Result<Self, Problem> {
+        let kinds = given.kinds.iter().map(|word| parse_observation_type(word));
         let kinds = kinds.collect::<Result<_, _>>()?;
         let calendar = memory.calendar();
         let at = |text: &Option<String>, read| {
-            time(&calendar, text.as_deref(), read).map_err(Problem::invalid)
+            parse_time(&calendar, text.as_deref(), read).map_err(Problem::invalid)
         };
         Ok(Self {
             kinds,
-            since: at(&given.since, Calendar::since)?,
-            until: at(&given.until, Calendar::until)?,
-            known_at: at(&given.known_at, Calendar::until)?,
-            tags: normal_tags(&given.tags),
-            part: Part::of(given.offset, given.limit),
+            since: at(&given.since, Calendar::parse_since)?,
+            until: at(&given.until, Calendar::parse_until)?,
+            known_at: at(&given.known_at, Calendar::parse_until)?,
+            tags: normalize_tags(&given.tags),
+            part: ListWindow::from_request(given.offset, given.limit),
             given,
         })
     }
 
-    fn question(&self) -> Option<String> {
+    fn question_text(&self) -> Option<String> {
         let text = self.given.query.as_deref().map(str::trim);
         text.filter(|text| !text.is_empty() && *text != "*")
             .map(str::to_owned)
     }
 
-    fn answer(
+    fn find_observations(
         &self,
         memory: &Snapshot,
         vector: Option<&Embedding>,
         related: Option<MemoryRecord>,
     ) -> Observed {
         let store = match self.known_at {
-            Some(at) => Observations::known(memory.unreplaced_at(at).filter_map(Result::ok), at),
-            None => Observations::of(memory.records().filter_map(Result::ok)),
+            Some(at) => Observations::select_known_at(
+                memory.records_unreplaced_at(at).filter_map(Result::ok),
+                at,
+            ),
+            None => Observations::select_from(memory.list_matching_records(&observation_types())),
         };
-        let counts = store.counts().into_iter();
+        let counts = store.count_by_type().into_iter();
         let counts = counts
             .map(|(kind, count)| (kind.to_owned(), count))
             .collect();
@@ -290,28 +298,32 @@ impl Asked {
             tags: &self.tags,
             match_all_tags: self.given.match_all_tags,
         };
-        let mut found: Vec<&MemoryRecord> = store.query(query).collect();
+        let mut found: Vec<&MemoryRecord> = store.find_matching(query).collect();
         if let Some(to) = related {
             let linked: Vec<RecordId> =
                 memory.links(to.id).iter().map(|link| link.record).collect();
             let belongs: BTreeSet<RecordId> = store
-                .related(&to, &linked)
+                .find_related(&to, &linked)
                 .iter()
                 .map(|record| record.id)
                 .collect();
             found.retain(|record| belongs.contains(&record.id));
         }
-        let near = vector.map(|vector| |record: &MemoryRecord| memory.nearness(record.id, vector));
+        let near = vector.map(|vector| |record: &MemoryRecord| memory.cosine_to(record.id, vector));
         let near = near.as_ref().map(|near| near as &Nearness<'_>);
-        let is_degraded = self.rank(&mut found, near);
-        self.found(found, counts, is_degraded)
+        let is_degraded = self.rank_by_question(&mut found, near);
+        self.build_answer(found, counts, is_degraded)
     }
 
     /// Leaves what answers the question at all, the best first and the newest of those alike;
     /// whether words had to answer for meaning.
     /// `near` tells how near a record is in meaning, where that can be asked.
-    fn rank(&self, found: &mut Vec<&MemoryRecord>, near: Option<&Nearness<'_>>) -> bool {
-        let Some(question) = self.question() else {
+    fn rank_by_question(
+        &self,
+        found: &mut Vec<&MemoryRecord>,
+        near: Option<&Nearness<'_>>,
+    ) -> bool {
+        let Some(question) = self.question_text() else {
             return false;
         };
         let own = (self.given.semantic_weight, self.given.keyword_weight);
@@ -321,14 +333,14 @@ impl Asked {
             Mode::Semantic => (1.0, 0.0),
             Mode::Hybrid => (own.0.unwrap_or(WEIGHTS.0), own.1.unwrap_or(WEIGHTS.1)),
         };
-        let asked = words_of(&question);
+        let asked = split_words(&question);
         let mut is_degraded = self.given.mode != Mode::Keyword && near.is_none();
         let mut scored: Vec<(f64, &MemoryRecord)> = Vec::with_capacity(found.len());
         for record in found.drain(..) {
             let likeness = near.map(|near| near(record));
             is_degraded |= likeness == Some(None);
             let likeness = likeness.flatten().unwrap_or_default().max(0.0);
-            let score = meaning * likeness + words * share(&asked, &record.text);
+            let score = meaning * likeness + words * share_of_words_in(&asked, &record.text);
             if score > 0.0 {
                 scored.push((score, record));
             }
@@ -338,29 +350,29 @@ impl Asked {
         is_degraded
     }
 
-    fn found(
+    fn build_answer(
         &self,
         found: Vec<&MemoryRecord>,
         by_type: BTreeMap<String, usize>,
         is_degraded: bool,
     ) -> Observed {
         let total_count = found.len();
-        let (found, _) = self.part.cut(found);
+        let (found, _) = self.part.cut_page(found);
         let (mut observations, mut token_count, mut truncated) = (Vec::new(), 0, false);
         for record in found {
-            let tokens = frame_tokens(&record.text);
+            let tokens = count_frame_tokens(&record.text);
             let most = self.given.max_tokens.unwrap_or(usize::MAX);
             if token_count + tokens > most {
                 truncated = true;
                 break;
             }
             token_count += tokens;
-            observations.push(frame_of(record));
+            observations.push(build_frame(record));
         }
         let backend = if is_degraded { "degraded" } else { "reprise" };
         Observed {
             observations,
-            query: self.question().unwrap_or_else(|| "*".to_owned()),
+            query: self.question_text().unwrap_or_else(|| "*".to_owned()),
             point_in_time: self.known_at,
             mode: self.given.mode,
             total_count,
@@ -374,7 +386,7 @@ impl Asked {
 }
 
 /// The words of a question, each once.
-fn words_of(question: &str) -> BTreeSet<String> {
+fn split_words(question: &str) -> BTreeSet<String> {
     let bare = |word: &str| {
         word.trim_matches(|c: char| !c.is_alphanumeric())
             .to_lowercase()
@@ -384,7 +396,7 @@ fn words_of(question: &str) -> BTreeSet<String> {
 }
 
 /// How many of the words a text has, of all of them.
-fn share(words: &BTreeSet<String>, text: &str) -> f64 {
+fn share_of_words_in(words: &BTreeSet<String>, text: &str) -> f64 {
     let text = text.to_lowercase();
     let held = words.iter().filter(|word| text.contains(word.as_str()));
     held.count() as f64 / words.len().max(1) as f64

@@ -1,121 +1,125 @@
 //! What resonates with a text: records with scores and reasons, or one text for a prompt.
 
-use reprise_engine::{context_block, context_candidates, decide};
-use reprise_types::ContextBlock;
+use reprise_engine::{build_context_block, context_candidate_count, decide_shown};
 use reprise_types::limits::DIMENSIONS_MAX;
+use reprise_types::{ContextBlock, RecallResponse};
 
 use crate::prelude::*;
-use crate::wire::{Answer, question_vector};
+use crate::wire::{RecallAnswer, question_vector};
 
 /// An answer, or with `max_tokens` a text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Recalled {
     /// Records, best first.
-    Answer(Box<Answer>),
+    Answer(Box<RecallAnswer>),
     /// A text for a prompt.
     Context(Box<ContextBlock>),
 }
 
 operation! {
-    Spec::reads("recall", "Bring back what resonates.");
+    Spec::for_reading("recall", "Find memories that help with a task or answer a question.");
     /// A question.
     #[derive(Default, clap::Args)]
-    #[schemars(transform = asks::all_or_none(&["embedding", "embedding_space"]))]
+    #[schemars(transform = schema_rules::require_all_or_none(&["embedding", "embedding_space"]))]
     Recall(memory, arguments: RecallArguments {
-        /// The new input, in the user's words.
-        #[serde(alias = "text")]
+        /// Question or task, in the user's words.
         #[arg(skip)]
-        pub query: String,
-        /// Most results; 5 by default.
-        #[serde(alias = "top_k")]
+        pub query | "text": String as QuestionText,
+        /// Maximum number of results [default: 5].
         #[arg(long, alias = "top-k")]
-        pub limit: Option<usize>,
+        pub limit | "top_k": Option<usize> as LimitCount,
         /// Which records may answer.
         #[serde(flatten)]
         #[command(flatten)]
         pub filter: Filter,
-        /// Answer as memory stood at this time.
+        /// Search the memory as it was at this time.
         #[arg(long, value_name = "TIME")]
-        pub as_of: Option<String>,
-        /// Whose knowledge: the user's own, what others published, or both.
+        pub as_of: Option<String> as TimeText,
+        /// Where to search: the user's own memory, what others published, or both.
         #[arg(long)]
         pub scope: Option<RecallScope>,
         /// Answer with one text, at most this many tokens long.
-        #[serde(alias = "budget")]
         #[arg(
             long,
             alias = "budget",
             value_name = "TOKENS",
             conflicts_with = "limit"
         )]
-        pub max_tokens: Option<usize>,
-        /// Where the asker is, in their words: lessons that hold there, or do not, say so.
+        pub max_tokens | "budget": Option<usize> as ItemCount,
+        /// Where you are now, such as `production`: results say whether their lesson applies.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         #[arg(long, value_name = "PLACE")]
-        pub context: Vec<String>,
-        /// Leave out lessons that do not hold there.
-        #[arg(long)]
+        pub context: Vec<String> as LineText,
+        /// Hide lessons that say they do not apply to `context`.
+        #[arg(
+            long,
+            help = "Hide lessons that name --context as a place where they do not apply"
+        )]
         pub applying: bool,
-        /// The question's unit vector, by callers that embed themselves.
+        /// Unit vector of the question, from callers that embed themselves.
         #[schemars(length(min = 1, max = DIMENSIONS_MAX))]
         #[arg(skip)]
         pub embedding: Option<Vec<f32>>,
-        /// The space of `embedding`.
+        /// Embedding space of `embedding`.
         #[arg(skip)]
         pub embedding_space: Option<EmbeddingSpace>,
     }) -> Recalled {
         let Some(most) = arguments.max_tokens else {
-            let answer = answer(memory, &arguments).await?;
+            let answer = recall_answer(memory, &arguments).await?;
             return Ok(Recalled::Answer(Box::new(answer)));
         };
         let asked = RecallArguments {
-            limit: Some(context_candidates(most)),
+            limit: Some(context_candidate_count(most)),
             ..arguments
         };
-        let (_, context) = with_context(memory, &asked, most).await?;
+        let recall = recall_records(memory, &asked).await?;
+        let context = build_context_block(&recall, most, system_entropy());
         Ok(Recalled::Context(Box::new(context)))
     }
 }
 
 /// Records with scores and reasons.
-pub async fn answer(memory: &Memory, asked: &RecallArguments) -> Result<Answer, Problem> {
+pub async fn recall_answer(
+    memory: &Memory,
+    asked: &RecallArguments,
+) -> Result<RecallAnswer, Problem> {
     let began = Instant::now();
-    let recall = found(memory, asked).await?;
+    let recall = recall_records(memory, asked).await?;
     let elapsed_ms = began.elapsed().as_secs_f64() * 1e3;
-    let mut answer = Answer::new(None, recall, elapsed_ms);
+    let mut answer = RecallAnswer::new(None, recall, elapsed_ms);
     for hit in &mut answer.results {
         if let Some(lesson) = &mut hit.lesson {
-            lesson.place(&asked.context, &asked.query);
+            lesson.set_applies(&asked.context, &asked.query);
         }
     }
     Ok(answer)
 }
 
-/// What a recall finds, and what a prompt of `most` tokens gets of it.
-pub async fn with_context(
+/// What a request finds, and what a prompt of `most` tokens gets of it.
+pub async fn recall_with_context(
     memory: &Memory,
-    asked: &RecallArguments,
+    request: RecallRequest,
+    scope: RecallScope,
     most: usize,
-) -> Result<(reprise_types::Recall, ContextBlock), Problem> {
-    let recall = found(memory, asked).await?;
-    let context = context_block(&recall, most, system_entropy());
+) -> Result<(RecallResponse, ContextBlock), Problem> {
+    request.validate().map_err(Problem::invalid)?;
+    let recall = memory.recall(request, None, scope).await?;
+    let context = build_context_block(&recall, most, system_entropy());
     Ok((recall, context))
 }
 
 /// What a recall finds, with whole records.
-pub async fn found(
+pub async fn recall_records(
     memory: &Memory,
     asked: &RecallArguments,
-) -> Result<reprise_types::Recall, Problem> {
-    let mut asked = asked.clone();
-    asked.filter.spellings = memory.resolve_tags(&mut asked.filter.tag);
+) -> Result<RecallResponse, Problem> {
     let request = asked
-        .request(&memory.calendar())
+        .to_request(&memory.calendar())
         .map_err(Problem::invalid)?;
     let vector = question_vector(asked.embedding_space.as_ref(), asked.embedding.as_ref());
     let vector = vector.map_err(Problem::conflict)?;
-    let scope = asked.scope.unwrap_or(memory.scope());
+    let scope = asked.scope.unwrap_or(memory.default_recall_scope());
     if !asked.applying {
         return memory.recall(request, vector, scope).await;
     }
@@ -128,56 +132,44 @@ pub async fn found(
     let mut recall = memory.recall(request, vector, scope).await?;
     let (here, question) = (&asked.context, &asked.query);
     let results = &mut recall.results;
-    results.retain(|found| LessonCard::holds(&found.record, here, question));
+    results.retain(|found| LessonCard::applies_here(&found.record, here, question));
     recall.results.truncate(wanted);
-    decide(&mut recall);
+    decide_shown(&mut recall);
     Ok(recall)
 }
 
 impl RecallArguments {
-    /// The arguments of a request.
-    #[must_use]
-    pub fn of(request: &RecallRequest) -> Self {
-        Self {
-            query: request.query.clone(),
-            limit: Some(request.top_k),
-            filter: Filter::from(request.filter.clone()),
-            as_of: request.as_of.map(instant),
-            ..Self::default()
-        }
-    }
-
     /// The request that it asks for, times as the calendar has them; the error is a sentence about
     /// it.
-    pub fn request(&self, calendar: &Calendar) -> Result<RecallRequest, String> {
+    fn to_request(&self, calendar: &Calendar) -> Result<RecallRequest, String> {
         let request = RecallRequest {
             top_k: self.limit.unwrap_or(TOP_K_DEFAULT),
-            filter: self.filter.read(calendar)?,
-            as_of: time(calendar, self.as_of.as_deref(), Calendar::until)?,
+            filter: self.filter.to_memory_filter(calendar)?,
+            as_of: parse_time(calendar, self.as_of.as_deref(), Calendar::parse_until)?,
             ..RecallRequest::new(self.query.as_str())
         };
-        request.check().map_err(|error| error.to_string())?;
-        Ok(request.heard(calendar))
+        request.validate().map_err(|error| error.to_string())?;
+        Ok(request.with_times_from_query(calendar))
     }
 }
 
 operation! {
-    Spec::reads("search", "ChoirOS: search by `q`, at most `k`.")
-        .at(&[(Method::Get, "/api/memory/search")]);
+    Spec::for_reading("search", "ChoirOS: search by `q`, at most `k`.")
+        .with_routes(&[(Method::Get, "/api/memory/search")]);
     /// A question.
     Search(memory, arguments: SearchArguments {
-        /// The new input, in the user's words.
-        #[serde(rename = "q", alias = "query", alias = "text")]
-        pub query: String,
-        /// Most results; 5 by default.
-        #[serde(rename = "k", alias = "limit")]
-        pub limit: Option<usize>,
-    }) -> Answer {
+        /// Question or task, in the user's words.
+        #[serde(rename = "q")]
+        pub query | "query" | "text": String as QuestionText,
+        /// Maximum number of results [default: 5].
+        #[serde(rename = "k")]
+        pub limit | "limit": Option<usize> as LimitCount,
+    }) -> RecallAnswer {
         let asked = RecallArguments {
             query: arguments.query,
             limit: arguments.limit,
             ..RecallArguments::default()
         };
-        answer(memory, &asked).await
+        recall_answer(memory, &asked).await
     }
 }

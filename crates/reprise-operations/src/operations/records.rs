@@ -8,10 +8,10 @@ use crate::bounds::ALONE;
 use crate::memories::{MAY_CHANGE, own_title};
 use crate::operations::care::Stats;
 use crate::prelude::*;
-use crate::wire::{IngestLine, WriteReport, add, record_of_value, take_sensitive};
+use crate::wire::{IngestLine, WriteReport, add_fields, drop_sensitive_records, parse_record};
 
 /// Records of one request.
-const RECORDS_MAX: usize = 50;
+pub(super) const RECORDS_MAX: usize = 50;
 /// Fields that a reader is told otherwise, or that only programs know.
 const TOLD: [&str; 9] = [
     "id",
@@ -27,104 +27,104 @@ const TOLD: [&str; 9] = [
 
 /// The records.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Got {
+#[schemars(rename = "Got")]
+pub struct GotRecords {
     /// Each in its export form, with `title` and `links`; `title_derived` where nobody gave it one.
     pub records: Vec<Value>,
 }
 
 operation! {
-    Spec::reads("get", "Whole records, with links and metadata.")
-        .tool("get", Profile::Lean)
-        .also(&["fetch"]);
+    Spec::for_reading("get", "Read whole memories, with links and metadata.")
+        .with_tool("get", Profile::Lean)
+        .with_tool_aliases(&["fetch"]);
     /// Which records.
     #[derive(Default, clap::Args)]
-    #[schemars(transform = asks::one_of(&["id", "ids"]))]
+    #[schemars(transform = schema_rules::require_any_non_blank(&["id", "ids"]))]
     Get(memory, arguments: GetArguments {
-        /// A record's id.
-        #[serde(alias = "lesson_id")]
+        /// Its id, as `recall` shows it.
         #[arg(required = true)]
-        pub id: Option<String>,
-        /// Several.
+        pub id | "lesson_id": Option<String> as RecordKey,
+        /// Several ids, in place of `id`.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         #[schemars(length(max = RECORDS_MAX))]
         #[arg(skip)]
-        pub ids: Vec<String>,
-        /// As they stood at this time, also what was corrected or put away since.
+        pub ids: Vec<String> as RecordKeys,
+        /// Show the version of this time, even if it was corrected or merged since.
         #[schemars(extend("x-rare" = true))]
         #[arg(long, value_name = "TIME")]
-        pub as_of: Option<String>,
-    }) -> Got {
+        pub as_of: Option<String> as TimeText,
+    }) -> GotRecords {
         let names: Vec<String> = arguments.ids.into_iter().chain(arguments.id).collect();
         if names.is_empty() {
             return Err(Problem::invalid(format!(
-                "name 1 to {RECORDS_MAX} records by `id` or `ids`"
+                "name 1 to {RECORDS_MAX} memories by `id` or `ids`"
             )));
         }
-        let as_of = time(
+        let as_of = parse_time(
             &memory.calendar(),
             arguments.as_of.as_deref(),
-            Calendar::until,
+            Calendar::parse_until,
         );
         let as_of = as_of.map_err(Problem::invalid)?;
         let mut records = Vec::with_capacity(names.len());
         for name in &names {
             let found = match as_of {
-                Some(at) => memory.record_at(name, at).await,
-                None => memory.record(name).await,
+                Some(at) => memory.get_record_at(name, at).await,
+                None => memory.get_record(name).await,
             };
             let record = match found {
                 Err(problem) if problem.kind == ProblemKind::NotFound && as_of.is_none() => {
-                    if let Some(lesson) = memory.of_repositories(name).await {
+                    if let Some(lesson) = memory.find_repository_lesson(name).await {
                         records.push(json!(ExportLine::new(&lesson)));
                         continue;
                     }
-                    records.push(memory.published_line(name).await?.ok_or(problem)?);
+                    records.push(memory.find_published_line(name).await?.ok_or(problem)?);
                     continue;
                 }
                 found => found?,
             };
             let id = record.id;
-            let beside = move |memory: &Snapshot| (memory.links(id), memory.seen(id));
-            let (links, seen) = memory.read(beside).await?;
+            let beside = move |memory: &Snapshot| (memory.links(id), memory.seen_stats(id));
+            let (links, seen) = memory.run_on_snapshot(beside).await?;
             let mut line = json!(ExportLine::new(&record));
-            add(&mut line, &About::of(&record));
-            add(&mut line, &seen);
-            line["title"] = json!(title_of(&record));
+            add_fields(&mut line, &RecordByline::of(&record));
+            add_fields(&mut line, &seen);
+            line["title"] = json!(title_or_beginning(&record));
             if own_title(&record).is_none() {
                 line["title_derived"] = json!(true);
             }
             line["links"] = json!(links);
             records.push(line);
         }
-        Ok(Got { records })
+        Ok(GotRecords { records })
     }
 
-    fn text(got: &Got) -> Cow<'_, str> {
+    fn render_text(got: &GotRecords) -> Cow<'_, str> {
         let mut memory = QuotedMemory::new(system_entropy());
-        let calendar = Calendar::of_machine(SystemClock.now());
+        let calendar = Calendar::in_machine_zone(SystemClock.now());
         for record in &got.records {
             let part = |name: &str| record[name].as_str().unwrap_or_default();
             let by = match (part("scope"), part("author"), part("version")) {
                 ("global", author, version) => format!("published by {author}, version {version} "),
                 _ => String::new(),
             };
-            let told = Told::of_line(record).map(|told| format!(" ({})", told.words(&calendar)));
+            let told = RecordCaption::from_answer_row(record).map(|told| format!(" ({})", told.to_words(&calendar)));
             let first = format!("{by}[{}]{} ", part("id"), told.unwrap_or_default());
             for (number, line) in part("text").lines().enumerate() {
-                memory.line(if number == 0 { &first } else { "  " }, line);
+                memory.add_line(if number == 0 { &first } else { "  " }, line);
             }
             let title = part("title");
             if record["title_derived"] != true && !part("text").starts_with(title) {
-                memory.line("  title: ", title);
+                memory.add_line("  title: ", title);
             }
-            facts(record, &mut memory);
+            quote_fields(record, &mut memory);
         }
         memory.into_text().into()
     }
 }
 
 /// What else a record says, a field a line.
-fn facts(record: &Value, memory: &mut QuotedMemory) {
+fn quote_fields(record: &Value, memory: &mut QuotedMemory) {
     let is_told = |value: &Value| {
         ["text", "title", "type"]
             .iter()
@@ -152,7 +152,7 @@ fn facts(record: &Value, memory: &mut QuotedMemory) {
             other => other.to_string(),
         };
         if !is_empty(value) {
-            memory.line(&format!("  {name}: "), &said);
+            memory.add_line(&format!("  {name}: "), &said);
         }
     }
 }
@@ -184,7 +184,7 @@ mod tests {
             "id": "B", "text": "Lunch is at noon", "scope": "global", "author": "kim", "version": "2",
         });
         let records = vec![own, theirs];
-        let text = Get::text(&Got { records }).into_owned();
+        let text = Get::render_text(&GotRecords { records }).into_owned();
         assert!(text.contains("\n[A] (prompt, "), "{text}");
         for part in [
             "ago) Mine\n  to the end\n",
@@ -210,14 +210,14 @@ mod tests {
 }
 
 operation! {
-    Spec::reads("show", "Show a record.").at(&[(Method::Get, "/v1/users/{user}/records/{id}")]);
+    Spec::for_reading("show", "Show a memory.").with_routes(&[(Method::Get, "/v1/users/{user}/records/{id}")]);
     /// Which record.
     Show(memory, arguments: ShowArguments {
         /// Its id, or its external id.
-        pub id: String,
+        pub id: String as RecordKey,
     }) -> MemoryRecord {
         // Without its vector: 384 numbers tell a reader nothing.
-        Ok(memory.record(&arguments.id).await?.without_vector())
+        Ok(memory.get_record(&arguments.id).await?.without_vector())
     }
 }
 
@@ -231,15 +231,15 @@ pub struct Versions {
 }
 
 operation! {
-    Spec::reads("history", "A record with the versions that it corrected.");
+    Spec::for_reading("history", "A memory with its earlier versions.");
     /// Which record.
     History(memory, arguments: HistoryArguments {
         /// The id of any of its versions, or its external id.
-        pub id: String,
+        pub id: String as RecordKey,
     }) -> Versions {
-        let present = memory.record(&arguments.id).await?;
+        let present = memory.get_record(&arguments.id).await?;
         let id = present.id;
-        let versions = memory.read(move |memory| memory.versions(id)).await?;
+        let versions = memory.run_on_snapshot(move |memory| memory.version_history(id)).await?;
         let plain = MemoryRecord::without_vector;
         Ok(Versions {
             present: plain(present),
@@ -248,16 +248,18 @@ operation! {
     }
 }
 
-/// What is to change: fields of the ingest form; the rest stays.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(transform = asks::any_given(MAY_CHANGE), extend("additionalProperties" = false))]
-pub struct ReviseArguments {
-    /// The record's id or external id.
-    pub id: String,
-    /// What is new.
-    #[serde(flatten)]
-    #[schemars(schema_with = "changes")]
-    pub changes: Map<String, Value>,
+arguments! {
+    /// What is to change: fields of the ingest form; the rest stays.
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[schemars(transform = schema_rules::require_any_present(MAY_CHANGE), extend("additionalProperties" = false))]
+    pub struct ReviseArguments {
+        /// The record's id or external id.
+        pub id: String as RecordKey,
+        /// What is new.
+        #[serde(flatten)]
+        #[schemars(schema_with = "changes")]
+        pub changes: Map<String, Value> as DescribedElsewhere,
+    }
 }
 
 fn changes(generator: &mut SchemaGenerator) -> Schema {
@@ -277,16 +279,16 @@ pub struct Revised {
     pub record: MemoryRecord,
     /// What was published of it, where that may not leave any more or is not what it says now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub published: Option<Standing>,
+    pub published: Option<PublishedCopy>,
 }
 
 operation! {
-    Spec::adds("revise", "Correct a record: a new version replaces it.")
-        .at(&[(Method::Patch, "/v1/users/{user}/records/{id}")]);
+    Spec::for_adding("revise", "Correct a memory; the new version replaces it.")
+        .with_routes(&[(Method::Patch, "/v1/users/{user}/records/{id}")]);
     Revise(memory, arguments: ReviseArguments) -> Revised {
         let (old, new) = memory.revise(&arguments.id, arguments.changes).await?;
         Ok(Revised {
-            published: memory.standing_after(&old, &new).await?,
+            published: memory.find_outdated_copy(&old, &new).await?,
             record: new.without_vector(),
         })
     }
@@ -309,7 +311,7 @@ impl JsonSchema for Records {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let record = generator.subschema_for::<IngestLine>();
-        let each = "As the one record beside it; a bad one spoils only itself.";
+        let each = "As the single record; a bad one spoils only itself.";
         let list = json_schema!({
             "type": "array", "items": { "type": "object", "description": each },
             "maxItems": 10_000, ALONE: true,
@@ -321,19 +323,19 @@ impl JsonSchema for Records {
 /// Whether a record has a vector that its space has no place for, which no schema can say.
 fn has_unfit_vector(record: &Value) -> bool {
     let vector = record.get("embedding").filter(|vector| !vector.is_null());
-    let record = vector.and_then(|_| record_of_value(record.clone()).ok());
+    let record = vector.and_then(|_| parse_record(record.clone()).ok());
     let vector = record.and_then(|record| record.embedding);
-    vector.is_some_and(|vector| vector.check().is_err())
+    vector.is_some_and(|vector| vector.validate().is_err())
 }
 
 operation! {
-    Spec::adds("observe", "Keep a record, or a list of them.")
-        .at(&[(Method::Post, "/v1/users/{user}/records")])
-        .body_of("records");
+    Spec::for_adding("observe", "Add one memory or a list.")
+        .with_routes(&[(Method::Post, "/v1/users/{user}/records")])
+        .with_bare_body("records");
     /// What is to be kept.
     Observe(memory, arguments: ObserveArguments {
         /// The records; a bad one spoils only itself.
-        pub records: Records,
+        pub records: Records as RedactedLater,
         /// Keep texts as they are, secrets and all; for programs of this machine that have redacted
         /// them.
         pub verbatim: bool,
@@ -342,7 +344,7 @@ operation! {
         pub update: bool,
     }) -> WriteReport {
         let mut memory = if arguments.verbatim {
-            memory.verbatim()?
+            memory.with_verbatim_texts()?
         } else {
             memory.clone()
         };
@@ -353,14 +355,14 @@ operation! {
                     let said = "a record is a JSON object; send a list of nothing else";
                     return Err(Problem::invalid(said));
                 }
-                memory.observe(records).await
+                memory.ingest(records).await
             }
             Records::One(record) => {
                 let unfit = has_unfit_vector(&record);
-                let report = memory.observe(vec![record]).await?;
+                let report = memory.ingest(vec![record]).await?;
                 match report.outcomes.first() {
-                    Some(Fate::Rejected { why }) if unfit => Err(Problem::conflict(why)),
-                    Some(Fate::Rejected { why }) => Err(Problem::invalid(why)),
+                    Some(RecordFate::Rejected { why }) if unfit => Err(Problem::conflict(why)),
+                    Some(RecordFate::Rejected { why }) => Err(Problem::invalid(why)),
                     _ => Ok(report),
                 }
             }
@@ -379,11 +381,11 @@ pub struct Document {
 }
 
 operation! {
-    Spec::reads("resource", "Read a resource of MCP.");
+    Spec::for_reading("resource", "Read a resource of MCP.");
     /// Which document.
     Resource(memory, asked: ResourceArguments {
         /// Its address.
-        pub uri: String,
+        pub uri: String as LineText,
     }) -> Document {
         let ResourceArguments { uri } = asked;
         let unknown = || {
@@ -392,11 +394,11 @@ operation! {
         };
         let path = uri.strip_prefix("memory://").ok_or_else(unknown)?;
         let value = match path.split_once('/') {
-            None if path == "recent" => memory.read(recent).await?,
-            None if path == "tags" => json!(memory.counted_tags(<[_]>::to_vec).await?),
+            None if path == "recent" => memory.run_on_snapshot(recent).await?,
+            None if path == "tags" => json!(memory.run_on_tag_counts(<[_]>::to_vec).await?),
             None if path == "stats" => json!(Stats::run(memory, NoArguments {}).await?),
             Some(("records", name)) if !name.is_empty() => {
-                json!(ExportLine::new(&memory.record(name).await?))
+                json!(ExportLine::new(&memory.get_record(name).await?))
             }
             _ => return Err(unknown()),
         };
@@ -417,13 +419,13 @@ fn recent(snapshot: &Snapshot) -> Value {
     let light = |record: MemoryRecord| {
         json!({
             "id": record.id,
-            "title": title_of(&record),
-            "when": instant(record.timestamp),
+            "title": title_or_beginning(&record),
+            "when": format_instant(record.timestamp),
             "tags": record.tags,
         })
     };
-    let newest = snapshot.newest(RECENT).into_iter();
+    let newest = snapshot.newest_records(RECENT).into_iter();
     let mut newest: Vec<MemoryRecord> = newest.filter_map(Result::ok).collect();
-    let note = take_sensitive(&mut newest).map(|note| json!({ "note": note }));
+    let note = drop_sensitive_records(&mut newest).map(|note| json!({ "note": note }));
     newest.into_iter().map(light).chain(note).collect()
 }

@@ -1,7 +1,7 @@
 //! Sessions: episodes, prompts, hooks.
 
 use crate::hook::{HookAnswer, HookEvent, HookReport};
-use crate::memories::{Prompt, Replayed, prompts, replay};
+use crate::memories::{Prompt, PromptReplay, list_prompts, replay_prompt};
 use crate::prelude::*;
 
 /// Records of one run, or of one session where the source names no run.
@@ -19,7 +19,8 @@ pub struct EpisodeRow {
 
 /// The latest episodes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Found {
+#[schemars(rename = "Found")]
+pub struct EpisodePage {
     /// Newest first.
     pub episodes: Vec<EpisodeRow>,
     /// The `offset` of the next page; null on the last.
@@ -27,30 +28,40 @@ pub struct Found {
 }
 
 operation! {
-    Spec::reads("episodes", "The latest runs and sessions.").at(&[
+    Spec::for_reading("episodes", "The latest runs and sessions.").with_routes(&[
         (Method::Get, "/v1/users/{user}/episodes"),
         (Method::Get, "/api/memory/episodes"),
     ]);
-    Episodes(memory, asked: PageAsked) -> Found {
+    Episodes(memory, asked: PageArguments) -> EpisodePage {
         // It reads every record once.
-        let part = Part::of(asked.offset, asked.limit);
-        let mut episodes = memory.read(gather).await?;
+        let part = ListWindow::from_request(asked.offset, asked.limit);
+        let mut episodes = memory.run_on_snapshot(gather_episodes).await?;
         episodes.sort_by(|a, b| b.ended_at.cmp(&a.ended_at).then(a.id.cmp(&b.id)));
-        let (episodes, next) = part.cut(episodes);
-        Ok(Found { episodes, next })
+        let (episodes, next) = part.cut_page(episodes);
+        Ok(EpisodePage { episodes, next })
     }
 }
 
 /// The run of a record, else its session.
-pub(super) fn name_of(record: &MemoryRecord) -> &str {
+pub(super) fn episode_name(record: &MemoryRecord) -> &str {
     let run = record.provenance.run_id.as_deref();
     run.unwrap_or(&record.session_id)
 }
 
-fn gather(snapshot: &Snapshot) -> Vec<EpisodeRow> {
+async fn read_episode(memory: &Memory, id: &str) -> Result<Vec<MemoryRecord>, Problem> {
+    let id = id.to_owned();
+    let read = memory.run_on_snapshot(move |memory| {
+        let records = memory.records().filter_map(Result::ok);
+        let of_it = records.filter(|record| episode_name(record) == id);
+        of_it.map(MemoryRecord::without_vector).collect()
+    });
+    read.await
+}
+
+fn gather_episodes(snapshot: &Snapshot) -> Vec<EpisodeRow> {
     let mut episodes: BTreeMap<String, EpisodeRow> = BTreeMap::new();
     for record in snapshot.records().filter_map(Result::ok) {
-        let id = name_of(&record);
+        let id = episode_name(&record);
         if id.is_empty() {
             continue;
         }
@@ -78,23 +89,23 @@ pub struct EpisodeRecords {
 }
 
 operation! {
-    Spec::reads("episode", "The records of one run or session.").at(&[
+    Spec::for_reading("episode", "The records of one run or session.").with_routes(&[
         (Method::Get, "/v1/users/{user}/episodes/{id}"),
         (Method::Get, "/api/memory/episodes/{id}"),
     ]);
     /// Which episode.
     Episode(memory, asked: EpisodeArguments {
         /// Its id: the run's, else the session's.
-        pub id: String,
+        pub id: String as RecordKey,
     }) -> EpisodeRecords {
-        let EpisodeArguments { id } = asked;
-        let wanted = id.clone();
-        let read = memory.read(move |memory| {
-            let records = memory.records().filter_map(Result::ok);
-            let of_it = records.filter(|record| name_of(record) == wanted);
-            of_it.map(MemoryRecord::without_vector).collect::<Vec<_>>()
-        });
-        let records = read.await?;
+        let mut id = asked.id;
+        let mut records = read_episode(memory, &id).await?;
+        if records.is_empty() {
+            let mut named = Some(id);
+            memory.resolve_session(&mut named).await?;
+            id = named.unwrap_or_default();
+            records = read_episode(memory, &id).await?;
+        }
         if records.is_empty() {
             let id: String = id.chars().take(64).collect();
             return Err(Problem::not_found(format!(
@@ -111,7 +122,8 @@ const LIMIT_MAX: usize = 200;
 
 /// A page.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Page {
+#[schemars(rename = "Page")]
+pub struct PromptPage {
     /// Newest first.
     pub prompts: Vec<Prompt>,
     /// The cursor of the next page; null on the last.
@@ -119,7 +131,7 @@ pub struct Page {
 }
 
 operation! {
-    Spec::reads(
+    Spec::for_reading(
         "prompts",
         "The prompts of sessions: what memory gave to each, and how the work went.",
     );
@@ -127,61 +139,63 @@ operation! {
     #[derive(Default)]
     Prompts(memory, arguments: PromptsArguments {
         /// Only this session's.
-        pub session: Option<String>,
-        /// Most prompts; 20 by default, 200 at most.
-        pub limit: Option<usize>,
+        pub session: Option<String> as SessionName,
+        /// Maximum number of prompts [default: 20; at most 200].
+        pub limit: Option<usize> as LimitCount,
         /// Go on after this one.
-        pub cursor: Option<Cursor>,
-    }) -> Page {
+        pub cursor: Option<Cursor> as RecordKey,
+    }) -> PromptPage {
         let limit = arguments.limit.unwrap_or(LIMIT_DEFAULT).clamp(1, LIMIT_MAX);
-        let page = memory.read(move |snapshot| {
+        let mut arguments = arguments;
+        memory.resolve_session(&mut arguments.session).await?;
+        let page = memory.run_on_snapshot(move |snapshot| {
             let session = arguments.session.as_deref();
-            prompts(snapshot, session, limit, arguments.cursor)
+            list_prompts(snapshot, session, limit, arguments.cursor)
         });
         let (prompts, next) = page.await?;
-        Ok(Page { prompts, next })
+        Ok(PromptPage { prompts, next })
     }
 }
 
 operation! {
-    Spec::reads(
+    Spec::for_reading(
         "replay",
         "A prompt once more: what was found for it, put into it, used, and what came of it.",
     );
     /// Which prompt.
     Replay(memory, asked: ReplayArguments {
         /// The id of its record.
-        pub id: String,
-    }) -> Replayed {
-        let record = memory.record(&asked.id).await?;
-        memory.read(move |snapshot| replay(snapshot, &record)).await
+        pub id: String as RecordKey,
+    }) -> PromptReplay {
+        let record = memory.get_record(&asked.id).await?;
+        memory.run_on_snapshot(move |snapshot| replay_prompt(snapshot, &record)).await
     }
 }
 
 operation! {
-    Spec::adds("hook", "A moment of a session: keeps it, answers a prompt.")
-        .at(&[(Method::Post, "/v1/users/{user}/hooks/{event}")]);
+    Spec::for_adding("hook", "A moment of a session: keeps it, answers a prompt.")
+        .with_routes(&[(Method::Post, "/v1/users/{user}/hooks/{event}")]);
     /// What happened.
     Hook(memory, arguments: HookArguments {
         /// The moment, by our name or by Claude Code's.
-        pub event: String,
+        pub event: String as NameText,
         /// What is reported of it.
         #[serde(flatten)]
         pub report: HookReport,
     }) -> HookAnswer {
         // A hook that has run out of time goes away; what it reported is kept all the same.
         let memory = memory.clone();
-        aside(async move { took(&memory, arguments).await }).await
+        run_to_end(async move { handle_moment(&memory, arguments).await }).await
     }
 }
 
-async fn took(memory: &Memory, arguments: HookArguments) -> Result<HookAnswer, Problem> {
+async fn handle_moment(memory: &Memory, arguments: HookArguments) -> Result<HookAnswer, Problem> {
     let event: HookEvent = arguments.event.parse().map_err(Problem::not_found)?;
-    memory.hook(event, arguments.report).await
+    memory.handle_hook(event, arguments.report).await
 }
 
-/// Does it to its end, whoever goes away meanwhile.
-async fn aside<T: Send + 'static>(
+/// Runs the work to its end, even if the caller goes away meanwhile.
+async fn run_to_end<T: Send + 'static>(
     work: impl Future<Output = Result<T, Problem>> + Send + 'static,
 ) -> Result<T, Problem> {
     let done = tokio::spawn(work).await;
@@ -198,7 +212,7 @@ pub struct MomentsTaken {
 }
 
 operation! {
-    Spec::adds(
+    Spec::for_adding(
         "moments",
         "Moments of sessions that are told later, in their order.",
     );
@@ -210,10 +224,10 @@ operation! {
     }) -> MomentsTaken {
         // What happens twice is kept once: what is said in a session is known by its words.
         let memory = memory.clone();
-        aside(async move {
+        run_to_end(async move {
             let mut done = MomentsTaken::default();
             for moment in arguments.moments {
-                match took(&memory, moment).await {
+                match handle_moment(&memory, moment).await {
                     Ok(_) => done.taken += 1,
                     Err(problem) if problem.is_passing() => return Err(problem),
                     Err(problem) => done.refused.push(problem.detail),

@@ -1,50 +1,58 @@
 //! What others may find of a memory: shown, published, rated, taken back.
 
 use reprise_global::{
-    AccessPolicy, GlobalContentType, GlobalRecord, ListPage, Proposal, Published, QualityMetrics,
-    TakenDown, Version,
+    AccessPolicy, GlobalContentType, GlobalRecord, ListPage, ProjectId, Proposal, Published,
+    QualityMetrics, TakenDown, Version,
 };
 use reprise_types::{Visibility as Seen, sha256_hex};
 
-use crate::memories::{self, ReceiptLine, Wanted, taken_down};
+use crate::memories::{self, PublicationDraft, ReceiptLine, list_own_taken_down};
 use crate::operations::records::ShowArguments;
 use crate::prelude::*;
 
 impl PublishPreviewArguments {
-    pub(super) async fn wanted(&self, memory: &Memory) -> Result<Vec<Wanted>, Problem> {
+    pub(super) async fn draft_publications(
+        &self,
+        memory: &Memory,
+    ) -> Result<Vec<PublicationDraft>, Problem> {
         let proposal = Proposal {
             content_type: self.content_type,
             title: self.title.clone(),
             summary: self.summary.clone(),
             access_policy: self.policy,
+            project: self.project.clone(),
             licence: self.licence.clone(),
         };
-        memory.leaving(&self.ids, proposal).await
+        memory.build_publication_drafts(&self.ids, proposal).await
     }
 }
 
 /// What would leave.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Shown {
+#[schemars(rename = "Shown")]
+pub struct PublishPreviewReport {
     /// A record each, in the order asked for.
-    pub leaving: Vec<Leaving>,
+    pub leaving: Vec<LeavingRecord>,
 }
 
 /// What would leave of one record.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Leaving {
+#[schemars(rename = "Leaving")]
+pub struct LeavingRecord {
     pub record: RecordId,
     /// The exact bytes, which are JSON.
     pub exact: String,
     /// How many they are.
     pub bytes: usize,
-    /// Their hash, in hex: whoever agrees to them names it to `publish`.
+    /// Their hash, in hex: pass it to `publish` to agree to them.
     pub sha256: String,
     /// Secrets that were taken out.
     pub redacted: u32,
     pub title: String,
     pub policy: AccessPolicy,
+    /// The project whose members alone may use it.
+    pub project: Option<ProjectId>,
     /// Empty where none is said.
     pub licence: String,
     /// The published thing of which this would be the next version.
@@ -53,8 +61,8 @@ pub struct Leaving {
     pub version: Option<String>,
 }
 
-impl From<&Wanted> for Leaving {
-    fn from(one: &Wanted) -> Self {
+impl From<&PublicationDraft> for LeavingRecord {
+    fn from(one: &PublicationDraft) -> Self {
         let bytes = one.bytes();
         let (replaces, version) = one.earlier.clone().unzip();
         Self {
@@ -65,6 +73,7 @@ impl From<&Wanted> for Leaving {
             redacted: one.leaving.redacted,
             title: one.leaving.publication.title.clone(),
             policy: one.leaving.publication.access_policy,
+            project: one.leaving.publication.project.clone(),
             licence: one.leaving.publication.licence.clone(),
             replaces,
             version,
@@ -73,41 +82,43 @@ impl From<&Wanted> for Leaving {
 }
 
 operation! {
-    Spec::reads(
+    Spec::for_reading(
         "publish_preview",
-        "Show exactly what would leave if records were published.",
+        "Show exactly what publishing would send.",
     )
-    .at(&[(Method::Post, "/v1/users/{user}/publish/preview")])
-    .tool("publish_preview", Profile::Full);
-    /// What is to be published, and how. Of what was published before, what is not said stays as it
-    /// is in the version that stands.
+    .with_routes(&[(Method::Post, "/v1/users/{user}/publish/preview")])
+    .with_tool("publish_preview", Profile::Full);
+    /// What is to be published, and how. Fields that are left out stay as they are in the version
+    /// that is published now.
     #[derive(Default, clap::Args)]
     PublishPreview(memory, arguments: PublishPreviewArguments {
-        /// The records: ids or external ids.
+        /// Memories to publish, by id or external id.
         #[schemars(length(min = 1, max = 50))]
         #[arg(required = true)]
-        pub ids: Vec<String>,
-        /// What they are; `document` where it was never said.
-        #[serde(rename = "type", alias = "content_type")]
-        #[arg(long = "type", value_parser = asks::word::<GlobalContentType>)]
-        pub content_type: Option<GlobalContentType>,
-        /// The title of one record; its first line where it is empty or was never said.
+        pub ids: Vec<String> as RecordKeys,
+        /// Type of content; `document` by default.
+        #[serde(rename = "type")]
+        #[arg(long = "type", value_parser = schema_rules::parse_word::<GlobalContentType>)]
+        pub content_type | "content_type": Option<GlobalContentType>,
+        /// Title of one memory; its first line by default.
         #[arg(long)]
-        pub title: Option<String>,
-        /// What a reader sees first; the beginning where it is empty or was never said.
+        pub title: Option<String> as LineText,
+        /// Summary for readers; the beginning of the text by default.
         #[arg(long)]
-        pub summary: Option<String>,
-        /// Who may use them; `public` where it was never said.
-        #[serde(alias = "access_policy")]
-        #[arg(long, value_parser = asks::word::<AccessPolicy>)]
-        pub policy: Option<AccessPolicy>,
-        /// Under which terms, as SPDX names them; empty for none.
+        pub summary: Option<String> as LineText,
+        /// Who may use them: `public`, `org` (your organisation) or `paid`; `public` by default.
+        #[arg(long, value_parser = schema_rules::parse_word::<AccessPolicy>)]
+        pub policy | "access_policy": Option<AccessPolicy>,
+        /// Project of your organisation whose members alone may use them.
+        #[arg(long, value_name = "NAME")]
+        pub project: Option<ProjectId>,
+        /// License, as an SPDX name; leave empty for no license.
         #[arg(long)]
-        pub licence: Option<String>,
-    }) -> Shown {
-        let wanted = arguments.wanted(memory).await?;
-        let leaving = wanted.iter().map(Leaving::from).collect();
-        Ok(Shown { leaving })
+        pub licence: Option<String> as LineText,
+    }) -> PublishPreviewReport {
+        let wanted = arguments.draft_publications(memory).await?;
+        let leaving = wanted.iter().map(LeavingRecord::from).collect();
+        Ok(PublishPreviewReport { leaving })
     }
 }
 
@@ -120,9 +131,9 @@ pub struct PublishDone {
 }
 
 operation! {
-    Spec::adds(
+    Spec::for_adding(
         "publish",
-        "Let others find records, as `publish_preview` showed them and their owner agreed.",
+        "Publish memories, as `publish_preview` showed them and their owner agreed.",
     );
     /// What is to be published, how, and the yes to its bytes.
     #[derive(Default)]
@@ -131,13 +142,13 @@ operation! {
         #[serde(flatten)]
         pub what: PublishPreviewArguments,
         /// The yes: the `sha256` of each record's bytes as `publish_preview` showed them.
-        pub agreed: Vec<String>,
+        pub agreed: Vec<String> as RecordKeys,
         /// A branch of the catalogue on which they are to stand: there their owner alone finds
         /// them, until `publish_branch`.
-        pub branch: Option<String>,
+        pub branch: Option<String> as NameText,
     }) -> PublishDone {
         // No tool of MCP: the yes is a person's (ADR 0023).
-        let wanted = arguments.what.wanted(memory).await?;
+        let wanted = arguments.what.draft_publications(memory).await?;
         let (agreed, branch) = (&arguments.agreed, arguments.branch.as_deref());
         let (published, receipt) = memory.publish(&wanted, agreed, branch).await?;
         Ok(PublishDone { published, receipt })
@@ -145,18 +156,18 @@ operation! {
 }
 
 operation! {
-    Spec::adds(
+    Spec::for_adding(
         "publish_branch",
         "Let others find everything that was published on a branch, all of it or nothing.",
     )
-    .at(&[(Method::Post, "/v1/users/{user}/branches/{branch}/publish")]);
+    .with_routes(&[(Method::Post, "/v1/users/{user}/branches/{branch}/publish")]);
     /// Which branch.
     PublishBranch(memory, asked: PublishBranchArguments {
         /// Its name.
-        pub branch: String,
+        pub branch: String as NameText,
     }) -> PublishDone {
         // No tool of MCP, as publishing is none.
-        let (published, receipt) = memory.merge(&asked.branch).await?;
+        let (published, receipt) = memory.merge_branch(&asked.branch).await?;
         Ok(PublishDone { published, receipt })
     }
 }
@@ -184,6 +195,9 @@ pub struct PublishedRow {
     pub title: String,
     /// Who may use it.
     pub policy: AccessPolicy,
+    /// The project whose members alone may use it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<ProjectId>,
     /// Bytes that left.
     pub bytes: usize,
     /// Their SHA-256, in hex.
@@ -200,9 +214,10 @@ impl From<GlobalRecord> for PublishedRow {
             id: record.id,
             version: record.version,
             content_type: publication.content_type,
-            bytes: publication.bytes().len(),
+            bytes: publication.to_json_bytes().len(),
             title: publication.title,
             policy: publication.access_policy,
+            project: publication.project,
             checksum: record.checksum,
             published_at: record.published_at,
             quality: record.quality_metrics,
@@ -211,13 +226,13 @@ impl From<GlobalRecord> for PublishedRow {
 }
 
 operation! {
-    Spec::reads("published", "What this user has published.")
-        .at(&[(Method::Get, "/v1/users/{user}/published")])
-        .tool("published", Profile::Full);
-    PublishedList(memory, asked: PageAsked) -> PublishedRows {
-        let Part { offset, limit } = Part::of(asked.offset, asked.limit);
-        let tier = memory.tier().await?;
-        let page = |page| tier.store().published_page(tier.caller(), page);
+    Spec::for_reading("published", "What this user has published.")
+        .with_routes(&[(Method::Get, "/v1/users/{user}/published")])
+        .with_tool("published", Profile::Full);
+    PublishedList(memory, asked: PageArguments) -> PublishedRows {
+        let ListWindow { offset, limit } = ListWindow::from_request(asked.offset, asked.limit);
+        let tier = memory.open_global_tier().await?;
+        let page = |page| tier.store().list_own_published_page(tier.caller(), page);
         let records = page(ListPage { offset, limit }).await?;
         let next = offset.saturating_add(limit);
         let after = ListPage {
@@ -229,7 +244,7 @@ operation! {
         let next = is_more.then_some(next);
         let published = records.into_iter().map(PublishedRow::from).collect();
         let taken_down = match offset {
-            0 => taken_down(&tier).await,
+            0 => list_own_taken_down(&tier).await,
             _ => Vec::new(),
         };
         Ok(PublishedRows {
@@ -241,28 +256,29 @@ operation! {
 }
 
 operation! {
-    Spec::reads(
+    Spec::for_reading(
         "published_thing",
         "A published thing, in its newest or a named version.",
     )
-    .at(&[(Method::Get, "/v1/users/{user}/published/{id}")]);
+    .with_routes(&[(Method::Get, "/v1/users/{user}/published/{id}")]);
     /// Which thing.
     PublishedThing(memory, arguments: PublishedThingArguments {
         /// Its id in the global store.
-        pub id: RecordId,
+        pub id: RecordId as RecordKey,
         /// Which version; else the newest.
         pub version: Option<Version>,
     }) -> GlobalRecord {
         // Without its vector.
         memory
-            .published_thing(arguments.id, arguments.version)
+            .read_published_thing(arguments.id, arguments.version)
             .await
     }
 }
 
 /// What was taken back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct TakenBack {
+#[schemars(rename = "TakenBack")]
+pub struct UnpublishReport {
     pub unpublished: RecordId,
     /// How many versions of it there were.
     pub versions: u32,
@@ -273,19 +289,19 @@ pub struct TakenBack {
 }
 
 operation! {
-    Spec::destroys(
+    Spec::for_destroying(
         "unpublish",
-        "Take a published thing back, in every version, out of every answer.",
+        "Unpublish a thing in every version, so that nobody finds it.",
     )
-    .at(&[(Method::Delete, "/v1/users/{user}/published/{id}")])
-    .tool("unpublish", Profile::Full);
+    .with_routes(&[(Method::Delete, "/v1/users/{user}/published/{id}")])
+    .with_tool("unpublish", Profile::Full);
     /// Which thing.
     Unpublish(memory, asked: UnpublishArguments {
         /// The id that `publish` answered, or the record: its id or external id.
-        pub id: String,
-    }) -> TakenBack {
+        pub id: String as RecordKey,
+    }) -> UnpublishReport {
         let (done, receipt) = memory.unpublish(&asked.id).await?;
-        Ok(TakenBack {
+        Ok(UnpublishReport {
             unpublished: done.id,
             versions: done.versions,
             verified: done.verified,
@@ -295,23 +311,23 @@ operation! {
 }
 
 operation! {
-    Spec::adds(
+    Spec::for_adding(
         "rate",
-        "Say how good something is that others published, 0..1.",
+        "Rate what others published, 0..1.",
     )
-    .at(&[(Method::Post, "/v1/users/{user}/published/{id}/rating")])
-    .tool("rate", Profile::Full);
+    .with_routes(&[(Method::Post, "/v1/users/{user}/published/{id}/rating")])
+    .with_tool("rate", Profile::Full);
     /// Which thing, and what it is given; the answer is the same.
     #[derive(Copy)]
     Rate(memory, given: Rating {
         /// Its id in the global store.
-        pub id: RecordId,
+        pub id: RecordId as RecordKey,
         /// From 0 (of no use, or wrong) to 1 (what was needed). The last word of each reader
         /// counts.
         #[schemars(range(min = 0.0, max = 1.0))]
         pub rating: f32,
     }) -> Rating {
-        let tier = memory.tier().await?;
+        let tier = memory.open_global_tier().await?;
         let store = tier.store();
         store.rate(tier.caller(), given.id, given.rating).await?;
         Ok(given)
@@ -320,7 +336,8 @@ operation! {
 
 /// What was published, taken back and used of others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Receipts {
+#[schemars(rename = "Receipts")]
+pub struct ReceiptList {
     /// Newest first.
     pub receipts: Vec<ReceiptRow>,
 }
@@ -334,16 +351,16 @@ pub struct ReceiptRow {
 }
 
 operation! {
-    Spec::reads(
+    Spec::for_reading(
         "receipts",
         "What was published, taken back and used of others, as the user's own log says.",
     )
-    .at(&[(Method::Get, "/v1/users/{user}/receipts")]);
-    ReceiptsOf(memory, _: NoArguments) -> Receipts {
-        let read = memory.read(|memory| memories::Receipts::read(memory).0);
+    .with_routes(&[(Method::Get, "/v1/users/{user}/receipts")]);
+    ReceiptsOf(memory, _: NoArguments) -> ReceiptList {
+        let read = memory.run_on_snapshot(|memory| memories::ReceiptLog::read(memory).0);
         let lines = read.await?.into_iter();
         let receipts = lines.map(|(receipt, line)| ReceiptRow { receipt, line });
-        Ok(Receipts {
+        Ok(ReceiptList {
             receipts: receipts.collect(),
         })
     }
@@ -352,13 +369,14 @@ operation! {
 /// Who can see a record.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Answer {
+#[schemars(rename = "Answer")]
+pub struct VisibilityReport {
     pub id: RecordId,
     /// `published` where others can find a copy, else what it is marked with; `revise` changes the
     /// mark.
     pub visibility: Seen,
     /// Each way out of this memory.
-    pub ways: Vec<Way>,
+    pub ways: Vec<ReleaseWay>,
     /// The published thing of which it is a version.
     pub published: Option<RecordId>,
     /// The newest version that was published.
@@ -369,7 +387,8 @@ pub struct Answer {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Way {
+#[schemars(rename = "Way")]
+pub struct ReleaseWay {
     /// `export`, `projection`, `endpoint` or `publication`.
     pub way: String,
     /// Why it stays; absent where it may leave.
@@ -378,30 +397,30 @@ pub struct Way {
 }
 
 operation! {
-    Spec::reads(
+    Spec::for_reading(
         "visibility",
-        "By which ways a record may leave this memory, and what of it is published.",
+        "Who can see a memory, and what of it is published.",
     )
-    .at(&[(Method::Get, "/v1/users/{user}/records/{id}/visibility")])
-    .tool("visibility", Profile::Full);
-    Visibility(memory, arguments: ShowArguments) -> Answer {
-        let record = memory.record(&arguments.id).await?;
-        let way = |(name, way): (&str, WayOut)| Way {
+    .with_routes(&[(Method::Get, "/v1/users/{user}/records/{id}/visibility")])
+    .with_tool("visibility", Profile::Full);
+    Visibility(memory, arguments: ShowArguments) -> VisibilityReport {
+        let record = memory.get_record(&arguments.id).await?;
+        let way = |(name, way): (&str, ReleaseTarget)| ReleaseWay {
             way: name.to_owned(),
-            stays: record.may_leave(way).err().map(|why| why.to_string()),
+            stays: record.check_release(way).err().map(|why| why.to_string()),
         };
         let ways = [
-            ("export", WayOut::Export),
-            ("projection", WayOut::Projection),
-            ("endpoint", WayOut::Endpoint),
-            ("publication", WayOut::Publication),
+            ("export", ReleaseTarget::Export),
+            ("projection", ReleaseTarget::Projection),
+            ("endpoint", ReleaseTarget::Endpoint),
+            ("publication", ReleaseTarget::Publication),
         ];
-        let (published, version) = memory.standing(record.id).await?.unzip();
+        let (published, version) = memory.find_published_copy(record.id).await?.unzip();
         let left = match published {
-            Some(thing) => memory.left_as(thing).await?,
+            Some(thing) => memory.find_record_published_as(thing).await?,
             None => None,
         };
-        Ok(Answer {
+        Ok(VisibilityReport {
             id: record.id,
             visibility: match published {
                 Some(_) => Seen::Published,

@@ -1,8 +1,11 @@
 //! Tags and kinds of evidence: counted, defined, merged.
 
-use reprise_knowledge::{EVIDENCE_FIELD, TagRelation, meaning_of_confidence, normal_evidence};
+use reprise_knowledge::{
+    EVIDENCE_FIELD, TagRelation, guess_evidence, meaning_of_confidence, meaning_of_evidence,
+    normalize_evidence,
+};
 
-use crate::memories::{Alike, alike_pairs, refuse_receipts, suggestion};
+use crate::memories::{AlikeTags, find_alike_pairs, refuse_receipt_tag};
 use crate::prelude::*;
 
 /// The tags.
@@ -18,7 +21,7 @@ pub struct Tagged {
     pub relations: Vec<RelatedTags>,
     /// Pairs that may be one, where a review was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub alike: Option<Vec<Alike>>,
+    pub alike: Option<Vec<AlikeTags>>,
 }
 
 /// Two tags, and how they are related.
@@ -41,25 +44,45 @@ pub struct TagCount {
     pub count: usize,
 }
 
+/// What may be meant by a word that is not there.
+pub(crate) fn suggest_evidence(word: &str) -> String {
+    let meant = guess_evidence(word).into_iter().map(|evidence| {
+        let (description, _) = meaning_of_evidence(evidence);
+        format!("`{evidence}` ({description})")
+    });
+    let meant: Vec<String> = meant.collect();
+    match &meant[..] {
+        [] => format!(
+            "; ours are {}",
+            Evidence::ALL
+                .iter()
+                .map(|e| e.name())
+                .collect::<Vec<_>>()
+                .join(", ")
+        ),
+        _ => format!("; did you mean {}?", meant.join(" or ")),
+    }
+}
+
 operation! {
-    Spec::reads("tags", "Every tag with its count.").tool("tags", Profile::Default);
+    Spec::for_reading("tags", "List every tag with its count.").with_tool("tags", Profile::Default);
     /// How to look at them.
     #[derive(Default, clap::Args)]
     Tags(memory, asked: TagsArguments {
-        /// Name those that may be one.
+        /// List only tags that may be synonyms.
         #[schemars(extend("x-rare" = true))]
         #[arg(long)]
         pub review: bool,
     }) -> Tagged {
         let look = move |tags: &[(String, usize)]| {
-            let alike = asked.review.then(|| alike_pairs(tags));
+            let alike = asked.review.then(|| find_alike_pairs(tags));
             (tags.to_vec(), alike)
         };
-        let (tags, alike) = memory.counted_tags(look).await?;
+        let (tags, alike) = memory.run_on_tag_counts(look).await?;
         let tags = tags.into_iter();
         let (relations, projects) = if memory.exists() {
-            let beside = |memory: &Snapshot| (relations(memory), memory.projects());
-            memory.read(beside).await?
+            let beside = |memory: &Snapshot| (list_tag_relations(memory), memory.projects());
+            memory.run_on_snapshot(beside).await?
         } else {
             (Vec::new(), Vec::new())
         };
@@ -71,27 +94,33 @@ operation! {
         })
     }
 
-    fn text(tagged: &Tagged) -> Cow<'_, str> {
+    fn render_text(tagged: &Tagged) -> Cow<'_, str> {
+        let mut quoted = QuotedMemory::new(system_entropy());
+        if let Some(alike) = &tagged.alike {
+            if alike.is_empty() {
+                return "no two tags look like one".into();
+            }
+            for AlikeTags { tag, into } in alike {
+                quoted.add_line("", &format!("`{tag}` may be `{into}`: merge the two"));
+            }
+            return quoted.into_text().into();
+        }
         let words = tagged.tags.iter();
         let words = words.map(|one| format!("{} ({})", one.tag, one.count));
-        let mut quoted = QuotedMemory::new(system_entropy());
         if !tagged.tags.is_empty() {
-            quoted.line("", &words.collect::<Vec<_>>().join(", "));
+            quoted.add_line("", &words.collect::<Vec<_>>().join(", "));
         }
         for one in &tagged.relations {
             let word = one.relation.replace('_', " ");
-            quoted.line("", &format!("`{}` is {word} `{}`", one.from, one.to));
+            quoted.add_line("", &format!("`{}` is {word} `{}`", one.from, one.to));
         }
-        for Alike { tag, into } in tagged.alike.iter().flatten() {
-            quoted.line("", &format!("`{tag}` may be `{into}`: merge the two"));
-        }
-        let count = counted(tagged.tags.len(), "tag");
+        let count = format_count(tagged.tags.len(), "tag");
         format!("{count}\n{}", quoted.into_text()).into()
     }
 }
 
-fn relations(memory: &Snapshot) -> Vec<RelatedTags> {
-    let kept = memory.tagged(TagRelation::TAG).into_iter();
+fn list_tag_relations(memory: &Snapshot) -> Vec<RelatedTags> {
+    let kept = memory.ids_with_tag(TagRelation::TAG).into_iter();
     let kept = kept.filter_map(|id| TagRelation::of(&memory.get(id)?.ok()?));
     kept.map(|one| RelatedTags {
         from: one.from_tag,
@@ -113,35 +142,38 @@ pub struct MergedTags {
 }
 
 operation! {
-    Spec::destroys(
+    Spec::for_destroying(
         "merge_tags",
-        "Give every record that has one tag another one in its place.",
+        "Replace one tag by another in every memory.",
     )
-    .tool("merge_tags", Profile::Full);
+    .with_tool("merge_tags", Profile::Full);
     /// Which tags.
     MergeTags(memory, asked: MergeTagsArguments {
         /// The tag to leave.
         #[schemars(regex(pattern = r"\S"))]
-        pub from: String,
+        pub from: String as RecordKey,
         /// The tag to keep.
         #[schemars(regex(pattern = r"\S"))]
-        pub into: String,
+        pub into: String as LineText,
     }) -> MergedTags {
         let MergeTagsArguments { from, into } = asked;
         let now = memory.now();
         let tags = [from.clone(), into.clone()];
-        refuse_receipts(&tags)?;
+        refuse_receipt_tag(&tags)?;
         let merge = move |engine: &mut Engine| engine.merge_tag(&tags[0], &tags[1], now);
-        let merged = memory.with_engine(merge).await??;
+        let merged = memory.run_on_engine(merge).await??;
         if merged > 0 {
-            memory.tell("retagged", Vec::new());
+            memory.announce_change("retagged", Vec::new());
         }
         Ok(MergedTags { merged, from, into })
     }
 
-    fn text(done: &MergedTags) -> Cow<'_, str> {
+    fn render_text(done: &MergedTags) -> Cow<'_, str> {
         let MergedTags { merged, from, into } = done;
-        let merged = counted(*merged, "record");
+        if *merged == 0 {
+            return format!("no memory has tag `{from}`; nothing was changed").into();
+        }
+        let merged = format_count(*merged, "memory");
         format!("{merged} with `{into}` instead of `{from}` now").into()
     }
 }
@@ -183,12 +215,12 @@ pub struct Kind {
 }
 
 operation! {
-    Spec::reads(
+    Spec::for_reading(
         "evidence",
         "What words for confidence and evidence mean, and how often each is used.",
     )
-    .tool("evidence", Profile::Full)
-    .also(&["sources"]);
+    .with_tool("evidence", Profile::Full)
+    .with_tool_aliases(&["sources"]);
     /// How to look at them.
     #[derive(Default, clap::Args)]
     EvidenceKinds(memory, asked: EvidenceArguments {
@@ -201,7 +233,7 @@ operation! {
             ordinal: level.number(),
             description: meaning_of_confidence(*level).to_owned(),
         });
-        let kinds = memory.grounds().await?.into_values();
+        let kinds = memory.list_evidence_kinds().await?.into_values();
         let kinds = kinds.filter(|kind| !asked.review || kind.needs_review);
         let mut evidence: Vec<Kind> = kinds.collect();
         evidence.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.name.cmp(&b.name)));
@@ -211,27 +243,24 @@ operation! {
         })
     }
 
-    fn text(tables: &Tables) -> Cow<'_, str> {
+    fn render_text(tables: &Tables) -> Cow<'_, str> {
         let mut quoted = QuotedMemory::new(system_entropy());
         for kind in &tables.evidence {
             let mut line = format!("{} ({})", kind.name, kind.count);
             if kind.needs_review {
-                line.push_str(&[": nobody said what it means", &suggestion(&kind.name)].concat());
+                line.push_str(&[": not defined yet", &suggest_evidence(&kind.name)].concat());
             } else {
                 line.push_str(&[": ", &kind.description].concat());
             }
             if let Some(typical) = &kind.typical_confidence {
                 line.push_str(&["; typically ", typical].concat());
             }
-            quoted.line("- ", &line);
+            quoted.add_line("- ", &line);
         }
         let open = tables.evidence.iter().filter(|kind| kind.needs_review);
         let (all, open) = (tables.evidence.len(), open.count());
-        format!(
-            "{all} kinds of evidence, {open} to be reviewed\n{}",
-            quoted.into_text()
-        )
-        .into()
+        let kinds = format_count(all, "kind");
+        format!("{kinds} of evidence, {open} not defined yet\n{}", quoted.into_text()).into()
     }
 }
 
@@ -245,20 +274,20 @@ pub struct Defined {
 }
 
 operation! {
-    Spec::adds("define_evidence", "Say what a kind of evidence means.");
+    Spec::for_adding("define_evidence", "Say what a kind of evidence means.");
     /// Which kind, and its meaning.
     #[derive(Default, Eq)]
     DefineEvidence(memory, arguments: DefineEvidenceArguments {
         /// Its word.
         #[schemars(regex(pattern = r"\S"))]
-        pub name: String,
+        pub name: String as LineText,
         /// What it means.
         #[serde(default)]
-        pub description: String,
+        pub description: String as LineText,
         /// How sure one typically is by it: a hint.
-        pub typical_confidence: Option<String>,
+        pub typical_confidence: Option<String> as LineText,
     }) -> Defined {
-        let name = normal_evidence(&arguments.name)
+        let name = normalize_evidence(&arguments.name)
             .filter(|name| name.parse::<Evidence>().is_err())
             .ok_or_else(|| {
                 let name = arguments.name.trim();
@@ -266,25 +295,34 @@ operation! {
                     "`{name}` has a meaning already, or is no word; take another one"
                 ))
             })?;
-        let definition = Definition {
+        let level = arguments.typical_confidence.as_deref();
+        if let Some(level) = level.filter(|level| level.parse::<ConfidenceLevel>().is_err()) {
+            return Err(Problem::invalid(format!(
+                "`{level}` is no confidence; take very-low, low, medium, high or very-high"
+            )));
+        }
+        let definition = EvidenceDefinition {
             name: name.clone(),
             description: arguments.description.trim().to_owned(),
             typical_confidence: arguments.typical_confidence,
             alias_of: None,
         };
-        let id = keep(memory, &definition).await?;
+        let id = store_definition(memory, &definition).await?;
         Ok(Defined { id, name })
     }
 
-    fn text(defined: &Defined) -> Cow<'_, str> {
+    fn render_text(defined: &Defined) -> Cow<'_, str> {
         format!("`{}` is defined", defined.name).into()
     }
 }
 
 /// Keeps a meaning: in the place of the one that the word has.
-pub(super) async fn keep(memory: &Memory, definition: &Definition) -> Result<RecordId, Problem> {
-    let record = definition.record();
-    let known = memory.definitions().await?;
+pub(super) async fn store_definition(
+    memory: &Memory,
+    definition: &EvidenceDefinition,
+) -> Result<RecordId, Problem> {
+    let record = definition.to_record();
+    let known = memory.list_evidence_definitions().await?;
     let known = known
         .into_iter()
         .find(|(_, own)| own.name == definition.name);
@@ -294,15 +332,16 @@ pub(super) async fn keep(memory: &Memory, definition: &Definition) -> Result<Rec
         }
         let mut changes = Map::new();
         changes.insert("text".to_owned(), json!(record.text));
-        changes.insert("details".to_owned(), definition.details());
+        changes.insert("details".to_owned(), definition.to_details());
         return Ok(memory.revise(&id.to_string(), changes).await?.1.id);
     }
-    memory.keep_new(record).await
+    memory.store_new(record).await
 }
 
 /// What was changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Merged {
+#[schemars(rename = "Merged")]
+pub struct MergedEvidence {
     /// Records that rested on it.
     pub merged: usize,
     /// The kind that they had.
@@ -312,23 +351,22 @@ pub struct Merged {
 }
 
 operation! {
-    Spec::destroys(
+    Spec::for_destroying(
         "merge_evidence",
-        "Let every record that rests on one kind of evidence rest on another; the word means that \
-         from then on.",
+        "Replace one kind of evidence by another in every memory, and from then on.",
     );
     /// Which kinds.
     MergeEvidence(memory, arguments: MergeEvidenceArguments {
         /// The kind to leave.
         #[schemars(regex(pattern = r"\S"))]
-        pub from: String,
+        pub from: String as RecordKey,
         /// The kind to keep.
         #[schemars(regex(pattern = r"\S"))]
-        pub into: String,
-    }) -> Merged {
+        pub into: String as LineText,
+    }) -> MergedEvidence {
         let word = |given: &str| {
             let none = || Problem::invalid("a kind of evidence is a word; name two");
-            normal_evidence(given).ok_or_else(none)
+            normalize_evidence(given).ok_or_else(none)
         };
         let (from, into) = (word(&arguments.from)?, word(&arguments.into)?);
         if from == into || from.parse::<Evidence>().is_ok() {
@@ -336,7 +374,7 @@ operation! {
                 "`{from}` stays: it is a kind of ours, or both are one; merge another kind into it"
             )));
         }
-        let known = memory.grounds().await?;
+        let known = memory.list_evidence_kinds().await?;
         for name in [&from, &into] {
             if !known.contains_key(name) {
                 return Err(Problem::not_found(format!(
@@ -344,33 +382,34 @@ operation! {
                 )));
             }
         }
-        let wanted = from.clone();
-        let resting = memory.read(move |memory| resting(memory, &wanted)).await?;
-        for id in &resting {
-            let mut changes = Map::new();
-            changes.insert(EVIDENCE_FIELD.to_owned(), json!(into));
-            memory.revise(&id.to_string(), changes).await?;
-        }
-        let alias = Definition {
+        let alias = EvidenceDefinition {
             name: from.clone(),
             alias_of: Some(into.clone()),
-            ..Definition::default()
+            ..EvidenceDefinition::default()
         };
-        keep(memory, &alias).await?;
-        let merged = resting.len();
-        Ok(Merged { merged, from, into })
+        // Done again, this changes what still rests on the word, whatever the request is called.
+        let memory = memory.clone().with_request_key(None);
+        // First: from now on nothing more comes to rest on the word.
+        store_definition(&memory, &alias).await?;
+        let wanted = from.clone();
+        let resting = memory.run_on_snapshot(move |memory| list_records_resting_on(memory, &wanted)).await?;
+        let mut changes = Map::new();
+        changes.insert(EVIDENCE_FIELD.to_owned(), json!(into));
+        let merged = memory.revise_all(&resting, &changes).await?;
+        Ok(MergedEvidence { merged, from, into })
     }
 
-    fn text(done: &Merged) -> Cow<'_, str> {
-        let Merged { merged, from, into } = done;
-        let merged = counted(*merged, "record");
+    fn render_text(done: &MergedEvidence) -> Cow<'_, str> {
+        let MergedEvidence { merged, from, into } = done;
+        let merged = format_count(*merged, "memory");
         format!("{merged} resting on `{into}` now, and `{from}` means that").into()
     }
 }
 
 /// The live records that rest on a kind of evidence.
-fn resting(memory: &Snapshot, word: &str) -> Vec<RecordId> {
+fn list_records_resting_on(memory: &Snapshot, word: &str) -> Vec<MemoryRecord> {
     let records = memory.records().filter_map(Result::ok);
-    let resting = records.filter(|record| evidence_of(record) == Some(word));
-    resting.map(|record| record.id).collect()
+    records
+        .filter(|record| evidence_of(record) == Some(word))
+        .collect()
 }

@@ -1,29 +1,30 @@
 //! What a tool answers as text: no stored text leaves the frame that it is quoted in.
 
-use reprise_tests::{hostile_text, quoted_lines};
-use reprise_types::{RecordId, RetrievedMemory, Why};
+use reprise_tests::{hostile_text, parse_quoted_lines};
+use reprise_types::{RankExplanation, RecordId, RetrievedMemory};
 use serde_json::{Value, json};
 
-use super::brief::quoted;
-use super::lessons::{Learn, Learned, Novelty};
-use super::links::{Neighbour, Neighbours, Related};
-use super::list::{List, Listed};
-use super::records::{Get, Got};
+use super::brief::render_brief_for_test;
+use super::lessons::{Learn, LessonReport, Novelty};
+use super::links::{NeighbourRecord, Neighbours, Related};
+use super::list::{List, ListedRecords};
+use super::maintenance::Undo;
+use super::records::{Get, GotRecords};
 use super::tags::{MergeTags, MergedTags};
 use super::tags::{TagCount, Tagged, Tags};
-use super::tending::{TakenBack, Undo};
 use crate::catalogue::Operation;
-use crate::memories::{Alike, Known};
+use crate::memories::{AlikeTags, KnownRecord};
+use crate::wire::UndoneReport;
 
 const TEXTS: u64 = 10_000;
 const AT: &str = "2026-02-13T09:00:00Z";
 
-/// The lines of the frame that stands in `said` between what the face says itself.
+/// Returns the lines of the frame in `said`, between the face's own words.
 fn framed<'a>(said: &'a str, before: &str, after: &str) -> Option<Vec<&'a str>> {
-    quoted_lines(said.strip_prefix(before)?.strip_suffix(after)?)
+    parse_quoted_lines(said.strip_prefix(before)?.strip_suffix(after)?)
 }
 
-fn found(text: &str, other: &str) -> RetrievedMemory {
+fn retrieved(text: &str, other: &str) -> RetrievedMemory {
     let record = json!({
         "id": RecordId::from_u128(1), "text": text, "source": "user_input", "kind": "episode",
         "quality_score": 0.5, "session_id": other, "timestamp": AT, "known_at": AT,
@@ -38,10 +39,10 @@ fn found(text: &str, other: &str) -> RetrievedMemory {
         record: serde_json::from_value(record).unwrap(),
         score: 0.9,
         sona_score: 0.9,
-        why: Why {
+        why: RankExplanation {
             matched_words: vec![other.to_owned()],
             reason: format!("same words: {other}"),
-            ..Why::default()
+            ..RankExplanation::default()
         },
         shown: true,
         published: None,
@@ -54,9 +55,10 @@ fn no_memory_leaves_the_frame_of_a_recall() {
         let [text, other] = [seed, seed + TEXTS].map(hostile_text);
         let most = [None, Some(60), Some(200)][usize::try_from(seed % 3).unwrap()];
         for full in [most.is_none(), false] {
-            let said = quoted(vec![found(&format!("a {text}"), &other)], most, full);
+            let said =
+                render_brief_for_test(vec![retrieved(&format!("a {text}"), &other)], most, full);
             let (_, frame) = said.split_once('\n').unwrap();
-            assert!(quoted_lines(frame).is_some(), "{seed}: {said}");
+            assert!(parse_quoted_lines(frame).is_some(), "{seed}: {said}");
         }
     }
 }
@@ -64,8 +66,8 @@ fn no_memory_leaves_the_frame_of_a_recall() {
 #[test]
 fn the_text_of_five_results_is_short_however_much_they_say() {
     let long = "The checkout total is wrong with a coupon since the rounding changed. ".repeat(9);
-    let results = vec![found(&long, "the coupon"); 5];
-    let said = quoted(results.clone(), None, false);
+    let results = vec![retrieved(&long, "the coupon"); 5];
+    let said = render_brief_for_test(results.clone(), None, false);
     assert!(said.chars().count() <= 1_200, "{}: {said}", said.len());
     let line = "[00000000000000000000000001] (lesson in session the coupon, ";
     assert_eq!(said.matches(line).count(), 5, "{said}");
@@ -75,8 +77,8 @@ fn the_text_of_five_results_is_short_however_much_they_say() {
         "{said}"
     );
     // One alone says why it is here and where it holds.
-    let one = found("The checkout total is wrong with a coupon", "the coupon");
-    let said = quoted(vec![one], None, false);
+    let one = retrieved("The checkout total is wrong with a coupon", "the coupon");
+    let said = render_brief_for_test(vec![one], None, false);
     for part in ["why: same words", "holds for: ", "NOT for: "] {
         assert!(said.contains(part), "{part}: {said}");
     }
@@ -91,18 +93,18 @@ fn no_record_leaves_the_frame_of_a_list_or_of_get() {
             "type": "note", "by": other, "tags": [format!("project:{text}")],
             "metadata": {other: text}});
         let records = vec![record.clone(), record];
-        let got = Got { records };
-        let said = Get::text(&got);
+        let got = GotRecords { records };
+        let said = Get::render_text(&got);
         assert!(framed(&said, "", "").is_some(), "{seed}: {said}");
-        let page = Listed {
+        let page = ListedRecords {
             records: got.records,
             next: None,
             considered: 7,
             damaged: 0,
             notes: Vec::new(),
         };
-        let said = List::text(&page);
-        let lines = framed(&said, "2 of 7 records\n", "").map(|lines| lines.len());
+        let said = List::render_text(&page);
+        let lines = framed(&said, "2 of 7 memories\n", "").map(|lines| lines.len());
         assert_eq!(lines, Some(2), "{seed}: {said}");
     }
 }
@@ -111,7 +113,7 @@ fn no_record_leaves_the_frame_of_a_list_or_of_get() {
 fn no_title_relation_or_tag_leaves_its_frame() {
     for seed in 0..TEXTS {
         let [one, two] = [seed, seed + TEXTS].map(hostile_text);
-        let related = vec![Neighbour {
+        let related = vec![NeighbourRecord {
             id: RecordId::from_u128(1),
             title: one.clone(),
             relation: two.clone(),
@@ -121,39 +123,45 @@ fn no_title_relation_or_tag_leaves_its_frame() {
             record_type: None,
         }];
         let found = Neighbours { related };
-        let said = Related::text(&found);
+        let said = Related::render_text(&found);
         let lines = framed(&said, "1 related\n", "").map(|lines| lines.len());
         assert_eq!(lines, Some(1), "{seed}: {said}");
-        let learned = Learned {
+        let learned = LessonReport {
             id: RecordId::from_u128(1),
             outcome: Novelty::Inserted,
             warnings: vec![format!("`{one}` is new here; is `{two}` meant?")],
             evidence: None,
-            known: vec![Known {
+            known: vec![KnownRecord {
                 id: RecordId::from_u128(2),
                 contrary: Some(two.clone()),
+                similar: None,
                 text: one.clone(),
             }],
         };
-        let (said, id) = (Learn::text(&learned), learned.id);
-        let lines = framed(&said, &format!("inserted as {id}\n"), "").map(|lines| lines.len());
+        let (said, id) = (Learn::render_text(&learned), learned.id);
+        let hint = "\nBoth are kept; decide with `reprise doctor review`.";
+        let lines = framed(&said, &format!("remembered as {id}\n"), hint).map(|lines| lines.len());
         assert_eq!(lines, Some(2), "{seed}: {said}");
         let tags = [&one, &two].map(|tag| TagCount {
             tag: tag.clone(),
             count: 2,
         });
-        let tagged = Tagged {
+        let mut tagged = Tagged {
             tags: tags.into(),
             projects: Vec::new(),
             relations: Vec::new(),
-            alike: Some(vec![Alike {
-                tag: one,
-                into: two,
-            }]),
+            alike: None,
         };
-        let said = Tags::text(&tagged);
+        let said = Tags::render_text(&tagged);
         let lines = framed(&said, "2 tags\n", "").map(|lines| lines.len());
-        assert_eq!(lines, Some(2), "{seed}: {said}");
+        assert_eq!(lines, Some(1), "{seed}: {said}");
+        tagged.alike = Some(vec![AlikeTags {
+            tag: one,
+            into: two,
+        }]);
+        let said = Tags::render_text(&tagged);
+        let lines = framed(&said, "", "").map(|lines| lines.len());
+        assert_eq!(lines, Some(1), "{seed}: {said}");
     }
 }
 
@@ -176,18 +184,18 @@ fn one_record_is_told_as_one() {
         into: "k8s".to_owned(),
     };
     assert_eq!(
-        MergeTags::text(&tags),
-        "1 record with `k8s` instead of `kube` now"
+        MergeTags::render_text(&tags),
+        "1 memory with `k8s` instead of `kube` now"
     );
-    let undone = TakenBack {
+    let undone = UndoneReport {
         restored: vec!["a".to_owned()],
         contradictions: vec![["a".to_owned(), "b".to_owned()]],
         withdrawn: Vec::new(),
         reverted: Vec::new(),
     };
-    let said = Undo::text(&undone);
+    let said = Undo::render_text(&undone);
     assert_eq!(
         said,
-        "1 record back in answers, 0 records out of them, 1 contradiction ranked as before"
+        "undone: restored memory `a`; 1 pair no longer marked as a contradiction"
     );
 }

@@ -3,14 +3,14 @@
 //! All are one shape: `workspace`, where a branch's tree can be meant `branch`, and their own
 //! arguments; at `/v1/users/{user}/workspace/NAME`, and as a tool `workspace_NAME`.
 
-use reprise_workspace::{
-    Action, Actor, AuditLine, AuditQuery, FileChange, LogEntry, Node, Proposal, Receipt, Recovered,
-    RepoPath, Review as BranchReview, Saved, SnapshotManifest, Status as State, Workspace,
-    WorkspaceEvent, WriteRequest,
+use reprise_workspace_types::{
+    Actor, AgentBranch, ArtifactNode, AuditAction, AuditQuery, FileChange, LogEntry, Receipt,
+    Review as BranchReview, SavedCheckpoint, SnapshotRow, Status as State, Trail, TreeCall,
+    WorkspaceEvent, WorkspaceRecovery,
 };
 
-use crate::bounds::AGENTS_BRANCH;
-use crate::memories::Asked;
+use crate::bounds::{AGENTS_BRANCH, ActorName, HumanName, TreePath};
+use crate::memories::WorkspaceSelector;
 use crate::prelude::*;
 
 macro_rules! in_workspace {
@@ -18,29 +18,30 @@ macro_rules! in_workspace {
         $effect:ident $method:ident $($tool:ident)? $name:literal $summary:literal
         $operation:ident($arguments:ident {
             $([$branch:ident])?
-            $($(#[$($attribute:tt)*])* $field:ident: $type:ty,)*
+            $($(#[$($attribute:tt)*])* $field:ident: $type:ty $(as $kind:ty)?,)*
         }) -> $answer:ty
         |$memory:ident, $asked:ident, $given:ident| $body:block
         $($more:tt)*
     ) => {
         operation! {
             Spec::$effect(concat!("workspace_", $name), $summary)
-                .at(&[(Method::$method, concat!("/v1/users/{user}/workspace/", $name))])
+                .with_routes(&[(Method::$method, concat!("/v1/users/{user}/workspace/", $name))])
+                .with_secrets_left_in()
                 $(.$tool(concat!("workspace_", $name), Profile::Workspace))?;
             /// Which workspace, and what of it.
             #[derive(Default)]
             $operation($memory, $given: $arguments {
                 /// The name or absolute path; the only one where left out.
-                pub workspace: Option<String>,
+                pub workspace: Option<String> as NameText,
                 $(
                     /// An agent's branch, not the shared one: `agent/NAME`.
                     #[schemars(regex(pattern = AGENTS_BRANCH))]
-                    pub $branch: Option<String>,
+                    pub $branch: Option<String> as NameText,
                 )?
-                $($(#[$($attribute)*])* pub $field: $type,)*
+                $($(#[$($attribute)*])* pub $field: $type $(as $kind)?,)*
             }) -> $answer {
                 // The shared tree, or that of an agent's branch.
-                let $asked = Asked {
+                let $asked = WorkspaceSelector {
                     workspace: $given.workspace.clone(),
                     branch: None$(.or($given.$branch.clone()))?,
                 };
@@ -51,77 +52,68 @@ macro_rules! in_workspace {
     };
 }
 
-in_workspace! { reads Get tool "status" "How a governed workspace is: branch, artifacts, uncommitted work, loose ends."
+in_workspace! { for_reading Get with_tool "status" "How a governed workspace is: branch, artifacts, uncommitted work, loose ends."
     Status(StatusArguments { [branch] }) -> State
     |memory, asked, given| {
-        let mut status = memory.on_workspace(asked, Workspace::status).await?;
-        status.root = memory.shown(status.root);
+        let mut status: State = memory.ask_workspace(asked, TreeCall::Status).await?;
+        status.root = memory.visible_path(status.root);
         Ok(status)
     }
 }
 
-in_workspace! { reads Get tool "read" "Read a committed file of a workspace."
+in_workspace! { for_reading Get with_tool "read" "Read a committed file of a workspace."
     Read(ReadArguments {
         [branch]
         /// Where it is in the tree.
-        path: String,
+        path: String as TreePath,
         /// In which state: a branch, a commit or a transaction.
-        at: Option<String>,
-    }) -> Content
+        at: Option<String> as NameText,
+    }) -> FileContent
     |memory, asked, given| {
-        let path = path_of(&given.path)?;
-        let read = move |workspace: &Workspace| workspace.read(&path, given.at.as_deref());
-        let bytes = memory.on_workspace(asked, read).await?;
-        let text = String::from_utf8(bytes).map_err(|_| {
-            let named = given.path;
-            Problem::invalid(format!("`{named}` is no text; read it from the tree itself"))
-        })?;
-        Ok(Content { text })
+        let call = TreeCall::Read { path: given.path, at: given.at };
+        let text = memory.ask_workspace(asked, call).await?;
+        Ok(FileContent { text })
     }
-    fn text(content: &Content) -> Cow<'_, str> { content.text.as_str().into() }
+    fn render_text(content: &FileContent) -> Cow<'_, str> { content.text.as_str().into() }
 }
 
-in_workspace! { adds Post tool "write" "Write files of a workspace in one governed transaction, all or none."
+in_workspace! { for_adding Post with_tool "write" "Write files of a workspace in one governed transaction, all or none."
     Write(WriteArguments {
         [branch]
         /// Who: an agent's name, or `human:NAME`.
-        actor: String,
+        actor: String as ActorName,
         /// From each path to its new text.
         #[serde(default)]
-        files: BTreeMap<String, String>,
+        files: BTreeMap<String, String> as LongText,
         #[serde(default)]
-        delete: Vec<String>,
-        message: Option<String>,
+        delete: Vec<String> as LineText,
+        message: Option<String> as LineText,
     }) -> Receipt
     |memory, asked, given| {
-        let mut changes = Vec::new();
-        let actor = memory.actor(&asked, &given.actor)?;
-        for (name, text) in given.files {
-            changes.push((path_of(&name)?, Some(text.into_bytes())));
-        }
-        for name in given.delete {
-            changes.push((path_of(&name)?, None));
-        }
-        let request = WriteRequest { actor, changes, message: given.message };
-        memory.on_workspace(asked, move |workspace| workspace.write(&request)).await
+        let actor = memory.authorize_actor(&asked, &given.actor)?.to_string();
+        let written = given.files.into_iter().map(|(name, text)| (name, Some(text)));
+        let deleted = given.delete.into_iter().map(|name| (name, None));
+        let changes = written.chain(deleted).collect();
+        let call = TreeCall::Write { actor, changes, message: given.message };
+        memory.ask_workspace(asked, call).await
     }
 }
 
-in_workspace! { reads Get tool "audit" "Who changed what, when, under which rule."
+in_workspace! { for_reading Get with_tool "audit" "Who changed what, when, under which rule."
     Audit(AuditArguments {
         [branch]
         /// Only what this actor did.
-        actor: Option<String>,
+        actor: Option<String> as NameText,
         /// Only what touched this path or something below it.
-        path: Option<String>,
-        action: Option<Action>,
+        path: Option<String> as LineText,
+        action: Option<AuditAction>,
         /// Only from this time on.
-        since: Option<String>,
+        since: Option<String> as TimeText,
         /// At most so many, the newest; 50 where left out.
-        limit: Option<usize>,
+        limit: Option<usize> as LimitCount,
     }) -> Trail
     |memory, asked, given| {
-        let since = given.since.map(|since| memory.calendar().since(&since)).transpose();
+        let since = given.since.map(|since| memory.calendar().parse_since(&since)).transpose();
         let query = AuditQuery {
             actor: given.actor,
             path: given.path,
@@ -129,264 +121,249 @@ in_workspace! { reads Get tool "audit" "Who changed what, when, under which rule
             since: since.map_err(Problem::invalid)?,
             limit: Some(given.limit.unwrap_or(50)),
         };
-        let read = move |workspace: &Workspace| {
-            let (lines, damaged) = workspace.audit(&query)?;
-            let missing = workspace.trail_missing()?;
-            Ok(Trail { lines, damaged, missing })
-        };
-        memory.on_workspace(asked, read).await
+        memory.ask_workspace(asked, TreeCall::Audit(query)).await
     }
 }
 
-in_workspace! { reads Get tool "diff" "What changed, file by file: what people have not committed, or between two states."
+in_workspace! { for_reading Get with_tool "diff" "What changed, file by file: what people have not committed, or between two states."
     Diff(DiffArguments {
         [branch]
         /// A branch, a commit or a transaction; the newest commit where left out.
-        from: Option<String>,
-        /// The same; the working tree where left out.
-        to: Option<String>,
+        from: Option<String> as RecordKey,
+        /// A branch, a commit or a transaction; the working tree where left out.
+        to: Option<String> as RecordKey,
         /// What this one commit or transaction did.
-        of: Option<String>,
+        of: Option<String> as NameText,
     }) -> Differences
     |memory, asked, given| {
         if given.of.is_some() && (given.from.is_some() || given.to.is_some()) {
             return Err(Problem::conflict("name `of`, or `from` and `to`"));
         }
-        let compare = move |workspace: &Workspace| match given.of {
-            Some(name) => workspace.diff_of(&name),
-            None => workspace.diff(given.from.as_deref(), given.to.as_deref()),
-        };
-        let files = memory.on_workspace(asked, compare).await?;
+        let call = TreeCall::Diff { from: given.from, to: given.to, of: given.of };
+        let files = memory.ask_workspace(asked, call).await?;
         Ok(Differences { files })
     }
 }
 
-in_workspace! { reads Get tool "log" "The commits of a workspace, newest first, each with its transaction."
+in_workspace! { for_reading Get with_tool "log" "The commits of a workspace, newest first, each with its transaction."
     Log(LogArguments {
         [branch]
         /// At most so many; 30 where left out.
-        limit: Option<usize>,
+        limit: Option<usize> as LimitCount,
     }) -> Commits
     |memory, asked, given| {
         let limit = given.limit.unwrap_or(30);
-        let commits = memory.on_workspace(asked, move |workspace| workspace.log(limit)).await?;
+        let commits = memory.ask_workspace(asked, TreeCall::Log { limit }).await?;
         Ok(Commits { commits })
     }
 }
 
-in_workspace! { reads Get tool "graph" "The DAG of artifacts: what is made from what."
+in_workspace! { for_reading Get with_tool "graph" "The DAG of artifacts: what is made from what."
     Graph(GraphArguments { [branch] }) -> Dag
     |memory, asked, given| {
-        let artifacts = memory.on_workspace(asked, Workspace::graph).await?;
+        let artifacts = memory.ask_workspace(asked, TreeCall::Graph).await?;
         Ok(Dag { artifacts })
     }
 }
 
-in_workspace! { adds Post tool "propose" "Begin the branch agent/NAME, or open it again; write there with `branch`."
+in_workspace! { for_adding Post with_tool "propose" "Begin the branch agent/NAME, or open it again; write there with `branch`."
     Propose(ProposeArguments {
         /// The agent, whose name the branch has.
-        actor: String,
-    }) -> Proposal
+        actor: String as ActorName,
+    }) -> AgentBranch
     |memory, asked, given| {
-        let actor = memory.actor(&asked, &given.actor)?;
-        let propose = move |workspace: &Workspace| workspace.propose(actor.as_str());
-        let mut proposal = memory.on_workspace(asked, propose).await?;
-        proposal.directory = memory.shown(proposal.directory);
+        let actor = memory.authorize_actor(&asked, &given.actor)?;
+        let call = TreeCall::Propose { actor: actor.to_string() };
+        let mut proposal: AgentBranch = memory.ask_workspace(asked, call).await?;
+        proposal.directory = memory.visible_path(proposal.directory);
         Ok(proposal)
     }
 }
 
-in_workspace! { reads Get tool "review" "What merging a branch would bring; without one, the branches that a person has to approve."
+in_workspace! { for_reading Get with_tool "review" "What merging a branch would bring; without one, the branches that a person has to approve."
     Review(ReviewArguments {
-        branch: Option<String>,
+        branch: Option<String> as NameText,
     }) -> Reviews
     |memory, asked, given| {
-        let look = move |workspace: &Workspace| match given.branch {
-            Some(branch) => Ok(vec![workspace.review(&branch)?]),
-            None => workspace.reviews(),
-        };
-        let reviews = memory.on_workspace(asked, look).await?;
+        let call = TreeCall::Review { branch: given.branch };
+        let reviews = memory.ask_workspace(asked, call).await?;
         Ok(Reviews { reviews })
     }
 }
 
-in_workspace! { adds Post "approve" "Record that a person approves a branch or commit as it stands now."
+in_workspace! { for_adding Post "approve" "Record that a person approves a branch or commit as it is now."
     Approve(ApproveArguments {
         /// Who, with or without `human:`.
-        human: String,
-        reference: String,
+        human: String as HumanName,
+        reference: String as NameText,
     }) -> Receipt
     |memory, asked, given| {
-        let human = human(memory, &asked, &given.human)?;
-        let approve = move |workspace: &Workspace| workspace.approve(&human, &given.reference);
-        memory.on_workspace(asked, approve).await
+        let human = authorize_human(memory, &asked, &given.human)?;
+        let call = TreeCall::Approve { human: human.to_string(), reference: given.reference };
+        memory.ask_workspace(asked, call).await
     }
 }
 
-in_workspace! { adds Post "decline" "Record that a person declines a branch or commit as it stands now; an approval of it ends."
+in_workspace! { for_adding Post "decline" "Record that a person declines a branch or commit as it is now; an approval of it ends."
     Decline(DeclineArguments {
         /// Who, with or without `human:`.
-        human: String,
-        reference: String,
-        message: Option<String>,
+        human: String as HumanName,
+        reference: String as NameText,
+        message: Option<String> as LineText,
     }) -> Receipt
     |memory, asked, given| {
-        let human = human(memory, &asked, &given.human)?;
-        let decline = move |workspace: &Workspace| {
-            workspace.decline(&human, &given.reference, given.message.as_deref())
+        let human = authorize_human(memory, &asked, &given.human)?;
+        let call = TreeCall::Decline {
+            human: human.to_string(),
+            reference: given.reference,
+            message: given.message,
         };
-        memory.on_workspace(asked, decline).await
+        memory.ask_workspace(asked, call).await
     }
 }
 
-in_workspace! { adds Post tool "merge" "Merge a branch into the one that is checked out, under the rules."
+in_workspace! { for_adding Post with_tool "merge" "Merge a branch into the one that is checked out, under the rules."
     Merge(MergeArguments {
         [branch]
         /// Who: an agent's name, or `human:NAME`.
-        actor: String,
-        from: String,
-        message: Option<String>,
+        actor: String as ActorName,
+        from: String as RecordKey,
+        message: Option<String> as LineText,
     }) -> Receipt
     |memory, asked, given| {
-        let actor = memory.actor(&asked, &given.actor)?;
-        let merge = move |workspace: &Workspace| {
-            workspace.merge(&actor, &given.from, given.message.as_deref())
+        let actor = memory.authorize_actor(&asked, &given.actor)?;
+        let call = TreeCall::Merge {
+            actor: actor.to_string(),
+            from: given.from,
+            message: given.message,
         };
-        memory.on_workspace(asked, merge).await
+        memory.ask_workspace(asked, call).await
     }
 }
 
-in_workspace! { destroys Post tool "abandon" "Put the branch agent/NAME aside; its commits are kept."
+in_workspace! { for_destroying Post with_tool "abandon" "Put the branch agent/NAME aside; its commits are kept."
     Abandon(AbandonArguments {
         /// The agent, whose name the branch has.
-        actor: String,
-    }) -> Aside
+        actor: String as ActorName,
+    }) -> AbandonedBranch
     |memory, asked, given| {
-        let actor = memory.actor(&asked, &given.actor)?;
-        let abandon = move |workspace: &Workspace| workspace.abandon(actor.as_str());
-        let kept = memory.on_workspace(asked, abandon).await?;
-        Ok(Aside { kept })
+        let actor = memory.authorize_actor(&asked, &given.actor)?;
+        let call = TreeCall::Abandon { actor: actor.to_string() };
+        let kept = memory.ask_workspace(asked, call).await?;
+        Ok(AbandonedBranch { kept })
     }
 }
 
-in_workspace! { adds Post tool "rollback" "Take back what a commit did to core/, by a new commit."
+in_workspace! { for_adding Post with_tool "rollback" "Take back what a commit did to core/, by a new commit."
     Rollback(RollbackArguments {
         [branch]
         /// Who: an agent's name, or `human:NAME`.
-        actor: String,
-        commit: String,
-        message: Option<String>,
+        actor: String as ActorName,
+        commit: String as NameText,
+        message: Option<String> as LineText,
     }) -> Receipt
     |memory, asked, given| {
-        let actor = memory.actor(&asked, &given.actor)?;
-        let rollback = move |workspace: &Workspace| {
-            workspace.rollback(&actor, &given.commit, given.message.as_deref())
+        let actor = memory.authorize_actor(&asked, &given.actor)?;
+        let call = TreeCall::Rollback {
+            actor: actor.to_string(),
+            commit: given.commit,
+            message: given.message,
         };
-        memory.on_workspace(asked, rollback).await
+        memory.ask_workspace(asked, call).await
     }
 }
 
-in_workspace! { adds Post tool "checkpoint" "Save an agent's state."
+in_workspace! { for_adding Post with_tool "checkpoint" "Save an agent's state."
     Checkpoint(CheckpointArguments {
         [branch]
         /// Who: an agent's name, or `human:NAME`.
-        actor: String,
-        state: Map<String, Value>,
-        message: Option<String>,
+        actor: String as ActorName,
+        state: Map<String, Value> as FreeObject,
+        message: Option<String> as LineText,
     }) -> Receipt
     |memory, asked, given| {
-        let actor = memory.actor(&asked, &given.actor)?;
-        let state = serde_json::to_vec(&given.state).map_err(Problem::invalid)?;
-        let save = move |workspace: &Workspace| {
-            workspace.checkpoint(&actor, &state, given.message.as_deref())
+        let actor = memory.authorize_actor(&asked, &given.actor)?;
+        let call = TreeCall::Checkpoint {
+            actor: actor.to_string(),
+            state: given.state,
+            message: given.message,
         };
-        memory.on_workspace(asked, save).await
+        memory.ask_workspace(asked, call).await
     }
 }
 
-in_workspace! { reads Get tool "state" "An agent's newest checkpoint."
+in_workspace! { for_reading Get with_tool "state" "An agent's newest checkpoint."
     StateOf(StateArguments {
         [branch]
-        agent: String,
-    }) -> Saved
+        agent: String as ActorName,
+    }) -> SavedCheckpoint
     |memory, asked, given| {
-        memory.on_workspace(asked, move |workspace| workspace.state_of(&given.agent)).await
+        memory.ask_workspace(asked, TreeCall::State { agent: given.agent }).await
     }
 }
 
-in_workspace! { adds Post tool "snapshot" "Keep the committed tree as an archive with a manifest of hashes."
+in_workspace! { for_adding Post with_tool "snapshot" "Keep the committed tree as an archive with a manifest of hashes."
     Snapshot(SnapshotArguments {
         /// Who: an agent's name, or `human:NAME`.
-        actor: String,
+        actor: String as ActorName,
         /// Put a tag of git on its commit, too.
         tag: bool,
-    }) -> Taken
+    }) -> SnapshotRow
     |memory, asked, given| {
-        let actor = memory.actor(&asked, &given.actor)?;
-        let take = move |workspace: &Workspace| workspace.snapshot(&actor, given.tag);
-        Ok(Taken::of(&memory.on_workspace(asked, take).await?))
+        let actor = memory.authorize_actor(&asked, &given.actor)?;
+        let call = TreeCall::Snapshot { actor: actor.to_string(), tag: given.tag };
+        memory.ask_workspace(asked, call).await
     }
 }
 
-in_workspace! { reads Get "snapshots" "The snapshots of a workspace, oldest first."
-    Snapshots(SnapshotsArguments {}) -> Kept
+in_workspace! { for_reading Get "snapshots" "The snapshots of a workspace, oldest first."
+    Snapshots(SnapshotsArguments {}) -> SnapshotList
     |memory, asked, given| {
-        let found = memory.on_workspace(asked, Workspace::snapshots).await?;
-        let snapshots = found.iter().map(Taken::of).collect();
-        Ok(Kept { snapshots })
+        let snapshots = memory.ask_workspace(asked, TreeCall::Snapshots).await?;
+        Ok(SnapshotList { snapshots })
     }
 }
 
-in_workspace! { destroys Post "restore" "Set the tree back to a snapshot by a new commit; logs keep what came since."
+in_workspace! { for_destroying Post "restore" "Set the tree back to a snapshot by a new commit; logs keep what came since."
     Restore(RestoreArguments {
         /// Who: an agent's name, or `human:NAME`.
-        actor: String,
-        id: String,
+        actor: String as ActorName,
+        id: String as RecordKey,
     }) -> Receipt
     |memory, asked, given| {
-        let actor = memory.actor(&asked, &given.actor)?;
-        memory.on_workspace(asked, move |workspace| workspace.restore(&actor, &given.id)).await
+        let actor = memory.authorize_actor(&asked, &given.actor)?;
+        let call = TreeCall::Restore { actor: actor.to_string(), id: given.id };
+        memory.ask_workspace(asked, call).await
     }
 }
 
-in_workspace! { reads Get "events" "What a workspace announced, oldest first."
+in_workspace! { for_reading Get "events" "What a workspace announced, oldest first."
     Events(EventsArguments {
         [branch]
         /// Only what came after the event with this id.
-        after: Option<String>,
+        after: Option<String> as NameText,
         /// At most so many; 100 where left out.
-        limit: Option<usize>,
+        limit: Option<usize> as LimitCount,
     }) -> Announced
     |memory, asked, given| {
         let limit = given.limit.unwrap_or(100);
-        let read = move |workspace: &Workspace| workspace.events(given.after.as_deref(), limit);
-        let events = memory.on_workspace(asked, read).await?;
+        let call = TreeCall::Events { after: given.after, limit };
+        let events = memory.ask_workspace(asked, call).await?;
         Ok(Announced { events })
     }
 }
 
-in_workspace! { adds Post "recover" "Tie up what crashes left: finish what had happened, take back what had not."
-    Recover(RecoverArguments { [branch] }) -> Recovered
+in_workspace! { for_adding Post "recover" "Tie up what crashes left: finish what had happened, take back what had not."
+    Recover(RecoverArguments { [branch] }) -> WorkspaceRecovery
     |memory, asked, given| {
-        memory.on_workspace(asked, Workspace::recover).await
+        memory.ask_workspace(asked, TreeCall::Recover).await
     }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Content {
+#[schemars(rename = "Content")]
+pub struct FileContent {
     pub text: String,
-}
-
-/// Part of the audit trail.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Trail {
-    pub lines: Vec<AuditLine>,
-    /// Numbers of the trail's lines that are no entries.
-    pub damaged: Vec<usize>,
-    /// Ids of lines that were there when the last transaction of this branch ended and are not any
-    /// more: the branch was set back, or its trail shortened.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub missing: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -402,7 +379,7 @@ pub struct Commits {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Dag {
     /// Each with what it is made from.
-    pub artifacts: Vec<Node>,
+    pub artifacts: Vec<ArtifactNode>,
 }
 
 /// Branches, each with what a merge would bring and a person's last word on it.
@@ -412,31 +389,16 @@ pub struct Reviews {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Aside {
-    /// git's name for the newest.
+#[schemars(rename = "Aside")]
+pub struct AbandonedBranch {
+    /// The commit id of the newest one.
     pub kept: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Kept {
-    pub snapshots: Vec<Taken>,
-}
-
-/// A snapshot; the hash of each file stands in its manifest.
-#[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Taken {
-    pub id: String,
-    pub ts: DateTime<Utc>,
-    pub actor: String,
-    pub branch: String,
-    pub commit: String,
-    pub archive_sha256: String,
-    /// How many files it holds.
-    pub files: usize,
-    /// The event at which it was taken by itself.
-    pub point: Option<String>,
-    pub tag: Option<String>,
+#[schemars(rename = "Kept")]
+pub struct SnapshotList {
+    pub snapshots: Vec<SnapshotRow>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -444,28 +406,12 @@ pub struct Announced {
     pub events: Vec<WorkspaceEvent>,
 }
 
-impl Taken {
-    fn of(manifest: &SnapshotManifest) -> Self {
-        Self {
-            id: manifest.id.clone(),
-            ts: manifest.ts,
-            actor: manifest.actor.clone(),
-            branch: manifest.branch.clone(),
-            commit: manifest.commit.clone(),
-            archive_sha256: manifest.archive_sha256.clone(),
-            files: manifest.files.len(),
-            point: manifest.point.clone(),
-            tag: manifest.tag.clone(),
-        }
-    }
-}
-
-fn path_of(path: &str) -> Result<RepoPath, WorkspaceError> {
-    RepoPath::new(path).map_err(WorkspaceError::from)
-}
-
 /// A person, with or without the prefix, where the caller may be that one.
-fn human(memory: &Memory, asked: &Asked, name: &str) -> Result<Actor, Problem> {
-    let human = Actor::human(name).map_err(WorkspaceError::from)?;
-    memory.actor(asked, human.as_str())
+fn authorize_human(
+    memory: &Memory,
+    asked: &WorkspaceSelector,
+    name: &str,
+) -> Result<Actor, Problem> {
+    let human = Actor::human(name).map_err(|error| Problem::invalid(error).with_rule("actor"))?;
+    memory.authorize_actor(asked, human.as_str())
 }

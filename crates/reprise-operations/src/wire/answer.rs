@@ -1,9 +1,12 @@
 //! Questions and answers, and how runs went.
 
-use reprise_types::{Degraded, FailKind, PublishedBy, Recall, SearchTier, Verdict, Why};
+use reprise_types::{
+    DegradedPart, FailKind, PublicationOrigin, RankExplanation, RecallResponse, RelevanceVerdict,
+    SearchRoute,
+};
 use ulid::Ulid;
 
-use super::fields::{from_json, question_vector, refuse_slips};
+use super::fields::{parse_lenient_json, question_vector, refuse_misspelled_fields};
 use super::record::external_id_of;
 use crate::prelude::*;
 
@@ -25,35 +28,36 @@ impl QueryLine {
     const FIELDS: [&str; 4] = ["query_id", "query", "embedding", "embedding_space"];
 
     /// Reads one; the error is a sentence about it.
-    pub fn read(line: &str) -> Result<Self, String> {
-        let read: Self = from_json(line.as_bytes())?;
-        refuse_slips(&read.other, &Self::FIELDS)?;
+    pub fn parse_line(line: &str) -> Result<Self, String> {
+        let read: Self = parse_lenient_json(line.as_bytes())?;
+        refuse_misspelled_fields(&read.other, &Self::FIELDS)?;
         Ok(read)
     }
 
     /// The vector handed over with the question, by callers that embed themselves; the error is a
     /// sentence about it.
-    pub fn vector(&self) -> Result<Option<Embedding>, String> {
+    pub fn query_embedding(&self) -> Result<Option<Embedding>, String> {
         question_vector(self.embedding_space.as_ref(), self.embedding.as_ref())
     }
 }
 
 /// One answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Answer {
+#[schemars(rename = "Answer")]
+pub struct RecallAnswer {
     /// Given back from the question.
     pub query_id: Option<String>,
     /// The receipt: an outcome names it.
     pub recall_id: RecallId,
     /// What the answer had to do without.
-    pub degraded: Vec<Degraded>,
+    pub degraded: Vec<DegradedPart>,
     /// How long the recall took, in milliseconds.
     pub elapsed_ms: f64,
     /// Not even the best is likely to be relevant.
     pub nothing_relevant: bool,
     /// What may be made of the best.
     #[serde(default)]
-    pub verdict: Verdict,
+    pub verdict: RelevanceVerdict,
     /// Sentences for a reader: how the question or the filter was understood.
     #[serde(default)]
     pub notes: Vec<String>,
@@ -62,7 +66,8 @@ pub struct Answer {
     pub considered: u32,
     /// How the vectors were searched.
     #[serde(default)]
-    pub tier: SearchTier,
+    #[serde(rename = "tier")]
+    pub route: SearchRoute,
     /// Best first.
     pub results: Vec<Hit>,
 }
@@ -74,7 +79,7 @@ pub struct Hit {
     /// Its id.
     pub id: RecordId,
     #[serde(flatten)]
-    pub about: About,
+    pub about: RecordByline,
     /// Its caller's id.
     #[serialize_always]
     pub external_id: Option<String>,
@@ -100,13 +105,13 @@ pub struct Hit {
     /// Why it is here, in one line for a reader.
     #[serde(default)]
     pub reason: String,
-    /// What it says beside its text, where it is a lesson.
+    /// The further parts of a lesson; absent if it is none.
     pub lesson: Option<LessonCard>,
     /// Whether it would go into a prompt.
     #[serde(default)]
     pub shown: bool,
     /// Where the score comes from.
-    pub why: Why,
+    pub why: RankExplanation,
     /// Whose knowledge it is: the user's own, or what somebody published.
     pub scope: Option<RecallScope>,
     /// Who published it.
@@ -121,9 +126,9 @@ impl From<RetrievedMemory> for Hit {
     fn from(mut found: RetrievedMemory) -> Self {
         let external_id = external_id_of(&found.record);
         let lesson = LessonCard::of(&found.record);
-        let about = About::of(&found.record);
+        let about = RecordByline::of(&found.record);
         let (id, timestamp) = (found.record.id, found.record.timestamp);
-        let corrected_at = found.record.corrected_at();
+        let corrected_at = found.record.made_as_correction_at();
         let record = found.record.body;
         let published = found.published.as_ref();
         Self {
@@ -149,26 +154,26 @@ impl From<RetrievedMemory> for Hit {
             timestamp,
             corrected_at,
             tags: record.tags,
-            reason: reason(published, &mut found.why),
+            reason: reason_line(published, &mut found.why),
             why: found.why,
         }
     }
 }
 
 /// The plain line of a hit; of something published it says who did.
-fn reason(published: Option<&PublishedBy>, why: &mut Why) -> String {
+fn reason_line(published: Option<&PublicationOrigin>, why: &mut RankExplanation) -> String {
     let reason = std::mem::take(&mut why.reason);
     match (published, reason.as_str()) {
         (None, _) => reason,
-        (Some(by), "") => by.words(),
-        (Some(by), _) => format!("{}; {reason}", by.words()),
+        (Some(by), "") => by.describe(),
+        (Some(by), _) => format!("{}; {reason}", by.describe()),
     }
 }
 
-impl Answer {
+impl RecallAnswer {
     /// The answer that a recall gives.
     #[must_use]
-    pub fn new(query_id: Option<String>, recall: Recall, elapsed_ms: f64) -> Self {
+    pub fn new(query_id: Option<String>, recall: RecallResponse, elapsed_ms: f64) -> Self {
         Self {
             query_id,
             recall_id: recall.recall_id,
@@ -178,40 +183,42 @@ impl Answer {
             verdict: recall.verdict,
             notes: recall.notes,
             considered: recall.considered,
-            tier: recall.tier,
+            route: recall.route,
             results: recall.results.into_iter().map(Hit::from).collect(),
         }
     }
 }
 
-/// One line of an outcome file, or the body of an outcome request.
-#[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(transform = asks::one_of(&["query", "recall_id"]))]
-pub struct OutcomeLine {
-    /// The question's name in a queries file.
-    #[schemars(extend("x-rare" = true))]
-    pub query_id: Option<String>,
-    /// Of the recall that was used.
-    pub recall_id: Option<RecallId>,
-    /// The task, where there was no recall.
-    pub query: Option<String>,
-    /// Ids of records that helped or misled.
-    #[serde(default)]
-    pub used: Vec<String>,
-    /// 0 failed, 1 approved.
-    #[schemars(range(min = 0.0, max = 1.0))]
-    pub quality: f32,
-    /// The run's own name.
-    #[schemars(extend("x-rare" = true))]
-    #[schemars(length(min = 1))]
-    pub run_id: Option<String>,
-    /// Why it failed.
-    pub failure_kind: Option<FailKind>,
-    /// Who says that it used them.
-    #[schemars(extend("x-rare" = true))]
-    pub credit: Option<Credit>,
+arguments! {
+    /// One line of an outcome file, or the body of an outcome request.
+    #[skip_serializing_none]
+    #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    #[schemars(transform = schema_rules::require_any_non_blank(&["query", "recall_id"]))]
+    pub struct OutcomeLine {
+        /// The question's name in a queries file.
+        #[schemars(extend("x-rare" = true))]
+        pub query_id: Option<String> as LineText,
+        /// `recall_id` of the answer that was used.
+        pub recall_id: Option<RecallId>,
+        /// The task in one line, if there was no recall.
+        pub query: Option<String> as LongText,
+        /// Ids of the memories that helped or misled.
+        #[serde(default)]
+        pub used: Vec<String> as RecordKeys,
+        /// How the task went, from 0 (failed) to 1 (approved).
+        #[schemars(range(min = 0.0, max = 1.0))]
+        pub quality: f32,
+        /// The run's own name.
+        #[schemars(extend("x-rare" = true))]
+        #[schemars(length(min = 1))]
+        pub run_id: Option<String> as SessionName,
+        /// Why it failed: `task` is the work itself, the others are trouble around it.
+        pub failure_kind: Option<FailKind>,
+        /// Who says that it used them.
+        #[schemars(extend("x-rare" = true))]
+        pub credit: Option<Credit>,
+    }
 }
 
 /// What an outcome left, after it was learned from.

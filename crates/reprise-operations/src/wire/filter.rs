@@ -6,73 +6,89 @@ use serde::de::Error as _;
 
 use crate::prelude::*;
 
-/// Every part that is given must hold.
-#[serde_with::apply(
-    Vec => #[serde(deserialize_with = "list", skip_serializing_if = "Vec::is_empty")]
-)]
-#[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::Args)]
-#[serde(default)]
-pub struct Filter {
-    /// Only these types.
-    #[serde(rename = "type", alias = "types")]
-    #[schemars(extend("x-rare" = true))]
-    #[arg(long = "type", value_name = "TYPE")]
-    pub record_type: Vec<RecordType>,
-    /// Only these kinds.
-    #[serde(alias = "kinds")]
-    #[schemars(extend("x-rare" = true))]
-    #[arg(long)]
-    pub kind: Vec<MemoryKind>,
-    /// Only these sources.
-    #[serde(alias = "sources")]
-    #[schemars(extend("x-rare" = true))]
-    #[arg(long)]
-    pub source: Vec<MemorySource>,
-    /// Only what has all of these.
-    #[serde(alias = "tags")]
-    #[schemars(extend("type" = ["array", "string"]))]
-    #[arg(long, alias = "tags", value_delimiter = ',')]
-    pub tag: Vec<String>,
-    /// What else a tag may be kept as, `(spelling, tag)`.
-    #[serde(skip)]
-    #[serde_with(skip_apply)]
-    #[arg(skip)]
-    pub spellings: Vec<(String, String)>,
-    /// From: 2026-02-16, 7d, yesterday.
-    #[arg(long, value_name = "TIME")]
-    pub since: Option<String>,
-    /// Up to this time, which belongs to it.
-    #[schemars(extend("x-rare" = true))]
-    #[arg(long, value_name = "TIME")]
-    pub until: Option<String>,
-    /// Only this session.
-    #[serde(alias = "session_id")]
-    #[schemars(extend("x-rare" = true))]
-    #[arg(long)]
-    pub session: Option<String>,
-    /// Only this project.
-    #[schemars(extend("x-rare" = true))]
-    #[arg(long, value_name = "NAME")]
-    pub project: Option<String>,
-    /// Only this author.
-    #[schemars(extend("x-rare" = true))]
-    #[arg(long, value_name = "NAME")]
-    pub author: Option<String>,
+arguments! {
+    /// Every part that is given must hold.
+    #[serde_with::apply(
+        Vec => #[serde(deserialize_with = "deserialize_list", skip_serializing_if = "Vec::is_empty")]
+    )]
+    #[skip_serializing_none]
+    #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::Args)]
+    #[serde(default)]
+    pub struct Filter {
+        /// Only these types.
+        #[serde(rename = "type")]
+        #[schemars(extend("x-rare" = true))]
+        #[arg(
+            long = "type",
+            value_name = "TYPE",
+            help = "Only these types, as a person would say: note, prompt, answer, commit, test, \
+                    command, run, decision, lesson or document"
+        )]
+        pub record_type | "types": Vec<RecordType>,
+        /// Only these kinds.
+        #[schemars(extend("x-rare" = true))]
+        #[arg(
+            long,
+            help = "Only these kinds of knowledge: episode (what happened), finding, strategy or pattern"
+        )]
+        pub kind | "kinds": Vec<MemoryKind>,
+        /// Only these sources.
+        #[schemars(extend("x-rare" = true))]
+        #[arg(
+            long,
+            help = "Only from these origins: user_input (you), worker_result (an agent), \
+                    conductor_plan, writer_revision or trajectory_outcome"
+        )]
+        pub source | "sources": Vec<MemorySource>,
+        /// Only memories with all of these tags.
+        #[schemars(extend("type" = ["array", "string"]))]
+        #[arg(long, value_delimiter = ',')]
+        pub tag: Vec<String> as NameText,
+        /// With one of these tags or more.
+        // `tags` is ai-lessons' word, where a search names several to have any of them.
+        #[schemars(extend("type" = ["array", "string"], "x-rare" = true))]
+        #[arg(
+            long,
+            aliases = ["any-tags", "tags"],
+            value_delimiter = ',',
+            value_name = "TAG"
+        )]
+        pub any_tag | "any_tags" | "tags": Vec<String> as LineText,
+        /// Only memories since: 2026-02-16, 7d, yesterday.
+        #[arg(long, value_name = "TIME")]
+        pub since: Option<String> as TimeText,
+        /// Only up to and including this time.
+        #[schemars(extend("x-rare" = true))]
+        #[arg(long, value_name = "TIME")]
+        pub until: Option<String> as TimeText,
+        /// Only this session.
+        #[schemars(extend("x-rare" = true))]
+        #[arg(long)]
+        pub session | "session_id": Option<String> as SessionName,
+        /// Only this project.
+        #[schemars(extend("x-rare" = true))]
+        #[arg(long, value_name = "NAME")]
+        pub project: Option<String> as NameText,
+        /// Only this author.
+        #[schemars(extend("x-rare" = true))]
+        #[arg(long, value_name = "NAME")]
+        pub author: Option<String> as NameText,
+    }
 }
 
 impl Filter {
     /// The filter that it asks for, times as the calendar has them; the error is a sentence about
     /// it.
-    pub fn read(&self, calendar: &Calendar) -> Result<MemoryFilter, String> {
+    pub fn to_memory_filter(&self, calendar: &Calendar) -> Result<MemoryFilter, String> {
         Ok(MemoryFilter {
-            types: given(&self.record_type),
-            kinds: given(&self.kind),
-            sources: given(&self.source),
-            since: time(calendar, self.since.as_deref(), Calendar::since)?,
-            until: time(calendar, self.until.as_deref(), Calendar::until)?,
-            tags: given(&self.tag),
-            spellings: self.spellings.clone(),
+            types: non_empty(&self.record_type),
+            kinds: non_empty(&self.kind),
+            sources: non_empty(&self.source),
+            since: parse_time(calendar, self.since.as_deref(), Calendar::parse_since)?,
+            until: parse_time(calendar, self.until.as_deref(), Calendar::parse_until)?,
+            tags: non_empty(&self.tag),
+            any_tags: non_empty(&self.any_tag),
+            tag_spellings: Vec::new(),
             session_id: self.session.clone(),
             project: self.project.clone(),
             author: self.author.clone(),
@@ -80,30 +96,13 @@ impl Filter {
     }
 }
 
-impl From<MemoryFilter> for Filter {
-    fn from(filter: MemoryFilter) -> Self {
-        Self {
-            record_type: filter.types.unwrap_or_default(),
-            kind: filter.kinds.unwrap_or_default(),
-            source: filter.sources.unwrap_or_default(),
-            tag: filter.tags.unwrap_or_default(),
-            spellings: filter.spellings,
-            since: filter.since.map(instant),
-            until: filter.until.map(instant),
-            session: filter.session_id,
-            project: filter.project,
-            author: filter.author,
-        }
-    }
-}
-
 /// An empty list asks for all.
-fn given<T: Clone>(list: &[T]) -> Option<Vec<T>> {
+fn non_empty<T: Clone>(list: &[T]) -> Option<Vec<T>> {
     (!list.is_empty()).then(|| list.to_vec())
 }
 
 /// The instant that a text names; the error is a sentence about it.
-pub(crate) fn time(
+pub(crate) fn parse_time(
     calendar: &Calendar,
     text: Option<&str>,
     read: fn(&Calendar, &str) -> Result<DateTime<Utc>, TimeError>,
@@ -120,7 +119,7 @@ enum OneOrMore {
 }
 
 /// A list, or the one thing in it.
-fn list<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
+fn deserialize_list<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,
     T: std::str::FromStr<Err: std::fmt::Display>,
@@ -140,28 +139,31 @@ where
     read.collect()
 }
 
-/// Which part of a list.
-#[skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct PageAsked {
-    /// Most of it; 50 by default, 1000 at most.
-    #[schemars(range(max = 1_000))]
-    pub limit: Option<usize>,
-    /// How many of the newest to pass over.
-    pub offset: Option<usize>,
+arguments! {
+    /// Which part of a list.
+    #[skip_serializing_none]
+    #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    #[schemars(rename = "PageAsked")]
+    pub struct PageArguments {
+        /// Maximum number of entries [default: 50; at most 1000].
+        #[schemars(range(max = 1_000))]
+        pub limit: Option<usize> as LimitCount,
+        /// How many of the newest to skip.
+        pub offset: Option<usize> as ItemCount,
+    }
 }
 
 /// A part of a list that is made whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct ListWindow {
     pub(crate) offset: usize,
     pub(crate) limit: usize,
 }
 
-impl Part {
+impl ListWindow {
     /// What a request says of it.
-    pub(crate) fn of(offset: Option<usize>, limit: Option<usize>) -> Self {
+    pub(crate) fn from_request(offset: Option<usize>, limit: Option<usize>) -> Self {
         Self {
             offset: offset.unwrap_or_default(),
             limit: limit.unwrap_or(PAGE_DEFAULT).min(PAGE_MAX),
@@ -169,7 +171,7 @@ impl Part {
     }
 
     /// The part, and where the next one begins; `None` on the last.
-    pub(crate) fn cut<T>(self, all: Vec<T>) -> (Vec<T>, Option<usize>) {
+    pub(crate) fn cut_page<T>(self, all: Vec<T>) -> (Vec<T>, Option<usize>) {
         let end = self.offset.saturating_add(self.limit);
         let next = (end < all.len()).then_some(end);
         let part = all.into_iter().skip(self.offset).take(self.limit);

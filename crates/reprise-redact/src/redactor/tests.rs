@@ -11,6 +11,64 @@ fn clean(text: &str) -> String {
 }
 
 #[test]
+fn what_people_say_of_a_place_or_a_key_is_a_password_too() {
+    for (text, secret) in [
+        ("the password at the office is Elder7flower", "Elder7flower"),
+        ("password in the meeting room is blau-wal9", "blau-wal9"),
+        (
+            "ssh key passphrase correct-horse-9-battery",
+            "correct-horse-9-battery",
+        ),
+        (
+            "log in with mysql -u root -p=Tr0ub4dor&3 shop",
+            "Tr0ub4dor&3",
+        ),
+        (
+            "AKIAIOSFODNN7EXAMPLE with the key wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+            "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+        ),
+        (
+            "AKIAIOSFODNN7EXAMPLE\nwJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+            "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+        ),
+    ] {
+        assert!(!clean(text).contains(secret), "{text}");
+    }
+    for innocent in [
+        "the password in the form is required",
+        "the password at the prompt is not shown",
+        "an ssh key passphrase protects the key on the disk",
+        "docker run -p=8080:80 and cargo test -p=core",
+    ] {
+        assert_eq!(clean(innocent), innocent);
+    }
+}
+
+#[test]
+fn an_optional_kind_is_redacted_once_it_is_switched_on() {
+    let page = include_str!("../rules.toml");
+    let mut rules = crate::RedactionRules::from_toml(page).unwrap();
+    let secrets = [
+        ("iban", "DE89 3704 0044 0532 0130 00"),
+        ("iban", "GB29NWBK60161331926819"),
+        ("us_ssn", "219-09-9999"),
+    ];
+    let innocent = "call 555-01-22, order DE88 3704 0044 0532 0130 00, build 000-12-3456";
+    for (_, secret) in secrets {
+        assert_eq!(rules.redact(secret).text, secret);
+    }
+    rules.switch_on(&["iban".to_owned(), "us_ssn".to_owned()]);
+    for (kind, secret) in secrets {
+        let text = format!("it is {secret}, keep it");
+        let expected = format!("it is [redacted:{kind}], keep it");
+        assert_eq!(rules.redact(&text).text, expected);
+    }
+    assert_eq!(rules.redact(innocent).text, innocent);
+    let unknown = crate::switch_on_kinds(&["passport".to_owned()]).unwrap_err();
+    assert!(unknown.contains("choose from iban, us_ssn"), "{unknown}");
+}
+
+#[test]
 fn each_shape_of_secret_is_replaced_by_its_kind() {
     let cases = [
         (
@@ -151,13 +209,13 @@ fn a_record_is_clean_in_every_text_it_carries() {
     record.text = format!(
         "one\n{secret}\nand -----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----\n\n{secret}"
     );
-    let told = Redactor::new().redact_record(&mut record);
-    let told: Vec<(&str, &str, u32)> = told
+    let redactions = Redactor::new().redact_record(&mut record);
+    let redactions: Vec<(&str, &str, u32)> = redactions
         .iter()
         .map(|one| (one.field.as_str(), one.rule.as_str(), one.line))
         .collect();
     assert_eq!(
-        told,
+        redactions,
         [
             ("text", "github_token", 2),
             ("text", "private_key", 3),
@@ -186,15 +244,19 @@ fn names_lose_their_secrets_and_stay_equal_and_different() {
     ];
     let mut seen = std::collections::BTreeSet::new();
     for secret in secrets {
-        let kept = redactor.name_of(secret).into_owned();
-        assert!(kept.contains("[redacted:"), "{kept}");
-        assert_eq!(redactor.name_of(&kept), kept, "kept again it is the same");
-        assert_eq!(redactor.name_of(secret), kept);
-        assert!(seen.insert(kept));
+        let stored = redactor.redacted_name(secret).into_owned();
+        assert!(stored.contains("[redacted:"), "{stored}");
+        assert_eq!(
+            redactor.redacted_name(&stored),
+            stored,
+            "a redacted name does not change"
+        );
+        assert_eq!(redactor.redacted_name(secret), stored);
+        assert!(seen.insert(stored));
     }
     assert_eq!(
         redactor
-            .name_of("job 17 of 01ARZ3NDEKTSV4RRFFQ69G5FAV")
+            .redacted_name("job 17 of 01ARZ3NDEKTSV4RRFFQ69G5FAV")
             .len(),
         36
     );
@@ -203,10 +265,13 @@ fn names_lose_their_secrets_and_stay_equal_and_different() {
     record.external_ids = vec![name];
     record.session_id = secrets[1].to_owned();
     record.provenance.run_id = Some(secrets[2].to_owned());
-    let told = redactor.redact_record(&mut record);
-    let fields: Vec<&str> = told.iter().map(|one| one.field.as_str()).collect();
+    let redactions = redactor.redact_record(&mut record);
+    let fields: Vec<&str> = redactions.iter().map(|one| one.field.as_str()).collect();
     assert_eq!(fields, ["session_id", "provenance.run_id", "external_id"]);
-    assert_eq!(record.external_ids[0].id, redactor.name_of(secrets[0]));
+    assert_eq!(
+        record.external_ids[0].id,
+        redactor.redacted_name(secrets[0])
+    );
     assert!(!format!("{record:?}").contains("ghp_"), "{record:?}");
 }
 
@@ -243,7 +308,7 @@ fn a_long_text_is_cut_before_it_is_looked_at_and_no_secret_is_cut_in_half() {
         Redactor::new().redact_record(&mut record);
         assert!(record.text.len() <= 2 * limit, "it was cut first");
         assert_eq!(
-            record.truncate(limit),
+            record.truncate_text(limit),
             Some(text.len()),
             "and is said whole"
         );

@@ -1,10 +1,10 @@
-//! The catalogue's operations, asked of the daemon.
+//! Requests for the operations of the catalogue.
 
 use reprise_operations::{Method, Operation, Problem, Spec};
 use reprise_types::UserId;
 use serde_json::{Map, Value};
 
-use super::{Call, Client, encoded};
+use super::{Call, Client, percent_encode};
 
 impl Client {
     /// Runs an operation on a user's memory.
@@ -13,31 +13,36 @@ impl Client {
         user: &UserId,
         arguments: &O::Arguments,
     ) -> Result<O::Answer, Problem> {
-        self.ask(&Call::of::<O>(user, arguments)?).await
+        self.ask(&Call::for_operation::<O>(user, arguments)?).await
     }
 }
 
 impl Call {
-    /// The request of an operation, at the first of its routes.
-    pub fn of<O: Operation>(user: &UserId, arguments: &O::Arguments) -> Result<Self, Problem> {
+    /// Builds the request of an operation for the first of its routes.
+    pub fn for_operation<O: Operation>(
+        user: &UserId,
+        arguments: &O::Arguments,
+    ) -> Result<Self, Problem> {
         Ok(
             match serde_json::to_value(arguments).map_err(Problem::invalid)? {
-                Value::Object(arguments) => Self::operation(&O::SPEC, user, arguments),
-                _ => Self::operation(&O::SPEC, user, Map::new()),
+                Value::Object(arguments) => Self::from_spec(&O::SPEC, user, arguments),
+                _ => Self::from_spec(&O::SPEC, user, Map::new()),
             },
         )
     }
 
-    /// The request of an operation whose types are not known.
-    pub fn operation(spec: &Spec, user: &UserId, mut arguments: Map<String, Value>) -> Self {
-        let (method, path) = spec.paths().swap_remove(0);
+    /// Builds the request of an operation from its specification and untyped arguments.
+    pub fn from_spec(spec: &Spec, user: &UserId, mut arguments: Map<String, Value>) -> Self {
+        let (method, path) = spec.list_routes().swap_remove(0);
         let parts = path.split('/').map(|part| {
             let name = part
                 .strip_prefix('{')
                 .and_then(|part| part.strip_suffix('}'));
             match name {
-                Some("user") => encoded(user.as_str()),
-                Some(name) => encoded(&word(&arguments.remove(name).unwrap_or_default())),
+                Some("user") => percent_encode(user.as_str()),
+                Some(name) => percent_encode(&format_query_value(
+                    &arguments.remove(name).unwrap_or_default(),
+                )),
                 None => part.to_owned(),
             }
         });
@@ -52,21 +57,23 @@ impl Call {
         let mut pairs = Vec::new();
         for (name, value) in &arguments {
             match value {
-                Value::Array(items) => pairs.extend(items.iter().map(|item| (&**name, word(item)))),
+                Value::Array(items) => {
+                    pairs.extend(items.iter().map(|item| (&**name, format_query_value(item))));
+                }
                 Value::Null => {}
-                value => pairs.push((&**name, word(value))),
+                value => pairs.push((&**name, format_query_value(value))),
             }
         }
         let call = match method {
             Method::Delete => Self::delete(path),
             _ => Self::get(path),
         };
-        call.asking(&pairs)
+        call.with_query(&pairs)
     }
 }
 
-/// A value as a path or a query string writes it.
-fn word(value: &Value) -> String {
+/// Formats a value for a path or a query string, without quotes around a text.
+fn format_query_value(value: &Value) -> String {
     value
         .as_str()
         .map_or_else(|| value.to_string(), str::to_owned)

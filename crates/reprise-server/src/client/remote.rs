@@ -1,8 +1,9 @@
-//! A daemon on another machine: its address, its token, and whose certificate it shows.
+//! A daemon on another machine: its address, its token and the check of its certificate.
 //!
-//! Certificates are held to the system's authorities. One that no authority has signed is taken at
-//! first use and its fingerprint written down, as SSH does; from then on no other one is taken. A
-//! host that once showed one of an authority is written down too, and must show such a one.
+//! A certificate must be signed by one of the system's authorities. One that no authority has
+//! signed is accepted at first use and its fingerprint is saved, as SSH does; from then on no other
+//! certificate is accepted. A host that once showed a certificate of an authority is saved too, and
+//! must always show one.
 
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
@@ -12,7 +13,7 @@ use std::time::Duration;
 use hyper::Uri;
 use reprise_files::Folder;
 use reprise_operations::{Problem, ProblemKind};
-use reprise_redact::is_plain_to_another;
+use reprise_redact::is_plain_http_to_other_machine;
 use reprise_types::{lock, sha256_hex};
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -26,17 +27,17 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
-/// How long the other machine may take to answer a connection.
-const THERE: Duration = Duration::from_secs(3);
-/// Longest file of fingerprints, and how long a change of it waits for another.
-const KNOWN_BYTES_MAX: u64 = 1024 * 1024;
-const TURN: Duration = Duration::from_secs(2);
-/// Stands in the place of a fingerprint where an authority answers for the host.
-const AUTHORITY: &str = "authority";
+/// Longest time to connect, and again for the TLS handshake.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+/// Longest file of fingerprints, in bytes.
+const KNOWN_HOSTS_BYTES_MAX: u64 = 1024 * 1024;
+const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
+/// Entry of the file for a host whose certificate an authority has signed.
+const AUTHORITY_PIN: &str = "authority";
 
-/// What a request to a daemon travels on.
-pub(super) trait Way: AsyncRead + AsyncWrite + Send + Unpin {}
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Way for T {}
+/// A byte stream to a daemon: TCP, TLS or a Unix socket.
+pub(super) trait NetStream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> NetStream for T {}
 
 /// A daemon behind an address.
 #[derive(Clone)]
@@ -45,24 +46,24 @@ pub struct Remote {
     is_tls: bool,
     host: String,
     port: u16,
-    /// As the `Host` header has it.
+    /// Value of the `Host` header.
     pub(super) authority: String,
-    /// What stands before every path.
+    /// Prefix of every path.
     pub(super) prefix: String,
     pub(super) bearer: String,
-    known: PathBuf,
+    known_hosts: PathBuf,
 }
 
 reprise_types::show_fields!(Remote { url });
 
 impl Remote {
-    /// The daemon at this address; fingerprints of certificates that no authority has signed stand
-    /// in the file `known`. A token goes over plain HTTP only to this machine, or where
-    /// `allow_plain_http` says that the way is safe.
+    /// Returns the daemon at this address. The file `known_hosts` holds the fingerprints of
+    /// certificates that no authority has signed. A token goes over plain HTTP only to this
+    /// machine, or anywhere if `allow_plain_http` is set.
     pub fn new(
         url: &str,
         token: &str,
-        known: PathBuf,
+        known_hosts: PathBuf,
         allow_plain_http: bool,
     ) -> Result<Self, Problem> {
         let url = url.trim_end_matches('/');
@@ -82,7 +83,7 @@ impl Remote {
         if authority.as_str().contains('@') || uri.query().is_some() {
             return Err(wrong("it has more than host, port and path"));
         }
-        if is_plain_to_another(url) && !allow_plain_http {
+        if is_plain_http_to_other_machine(url) && !allow_plain_http {
             return Err(Problem::invalid(format!(
                 "{url} is plain HTTP to another machine, where a token and every text can be read \
                  on their way; name an https:// address, or set `allow_plain_http = true` under \
@@ -93,7 +94,7 @@ impl Remote {
         if !is_token {
             return Err(Problem::invalid(
                 "the token of the remote daemon is empty or has characters that none has; \
-                 `reprise token add NAME` on its machine makes one",
+                 `reprise serve token add NAME` on its machine makes one",
             ));
         }
         Ok(Self {
@@ -105,44 +106,47 @@ impl Remote {
             authority: authority.as_str().to_owned(),
             prefix: uri.path().trim_end_matches('/').to_owned(),
             bearer: format!("Bearer {token}"),
-            known,
+            known_hosts,
             url: url.to_owned(),
         })
     }
 
-    /// Its address, without the token.
+    /// Returns the address without the token.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    pub(super) async fn connect(&self) -> io::Result<Box<dyn Way>> {
-        let met = timeout(THERE, TcpStream::connect((self.host.as_str(), self.port)));
-        let stream = met
+    pub(super) async fn connect(&self) -> io::Result<Box<dyn NetStream>> {
+        let connecting = timeout(
+            CONNECT_TIMEOUT,
+            TcpStream::connect((self.host.as_str(), self.port)),
+        );
+        let stream = connecting
             .await
             .map_err(|_| io::Error::from(ErrorKind::TimedOut))??;
         stream.set_nodelay(true)?;
         if !self.is_tls {
             return Ok(Box::new(stream));
         }
-        let judge = Arc::new(Judge::new(self)?);
-        let config = ClientConfig::builder_with_provider(Arc::clone(&judge.provider))
+        let verifier = Arc::new(CertificateVerifier::new(self)?);
+        let config = ClientConfig::builder_with_provider(Arc::clone(&verifier.provider))
             .with_safe_default_protocol_versions()
             .map_err(io::Error::other)?
             .dangerous()
-            .with_custom_certificate_verifier(Arc::clone(&judge) as Arc<dyn ServerCertVerifier>)
+            .with_custom_certificate_verifier(Arc::clone(&verifier) as Arc<dyn ServerCertVerifier>)
             .with_no_client_auth();
         let name = ServerName::try_from(self.host.clone()).map_err(io::Error::other)?;
-        let shaken = TlsConnector::from(Arc::new(config)).connect(name, stream);
-        let shaken = timeout(THERE, shaken).await;
-        let stream = shaken.map_err(|_| io::Error::from(ErrorKind::TimedOut))??;
-        judge.write_down()?;
+        let handshake = TlsConnector::from(Arc::new(config)).connect(name, stream);
+        let handshake = timeout(CONNECT_TIMEOUT, handshake).await;
+        let stream = handshake.map_err(|_| io::Error::from(ErrorKind::TimedOut))??;
+        verifier.save_pin()?;
         Ok(Box::new(stream))
     }
 
-    pub(super) fn unreachable(&self, error: &io::Error) -> Problem {
+    pub(super) fn unreachable_problem(&self, error: &io::Error) -> Problem {
         let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
-        if let Some(Error::General(said)) = inner {
-            return Problem::new(ProblemKind::Forbidden, said.clone());
+        if let Some(Error::General(detail)) = inner {
+            return Problem::new(ProblemKind::Forbidden, detail.clone());
         }
         Problem::new(
             ProblemKind::Unavailable,
@@ -154,12 +158,12 @@ impl Remote {
         )
     }
 
-    /// A problem as this daemon told it, in words for whoever is not on its machine.
-    pub(super) fn told(&self, problem: Problem) -> Problem {
+    /// Rewrites a problem of this daemon for a user who is not on its machine.
+    pub(super) fn explain_for_remote(&self, problem: Problem) -> Problem {
         let url = &self.url;
         let detail = match problem.kind {
             ProblemKind::Unauthorized => format!(
-                "the daemon at {url} does not know this token; make one there with `reprise token \
+                "the daemon at {url} does not know this token; make one there with `reprise serve token \
                  add NAME` and put it into REPRISE_TOKEN or the [remote] token_file"
             ),
             ProblemKind::Forbidden if problem.detail.starts_with("this token does not open") => {
@@ -174,108 +178,114 @@ impl Remote {
     }
 }
 
-/// Decides whether a certificate is the daemon's.
+/// Decides whether a certificate belongs to the daemon.
 #[derive(Debug)]
-struct Judge {
+struct CertificateVerifier {
     provider: Arc<CryptoProvider>,
     folder: PathBuf,
     file: PathBuf,
     /// Host and port, as the file has them.
     name: String,
     pinned: Option<String>,
-    /// To be written down once the other side has shown that it has the key: a fingerprint, or
-    /// that an authority answers for the host.
-    first: Mutex<Option<String>>,
+    /// Entry to save once the other side has proved that it has the key: a fingerprint, or
+    /// [`AUTHORITY_PIN`].
+    pending_pin: Mutex<Option<String>>,
 }
 
-impl Judge {
+impl CertificateVerifier {
     fn new(remote: &Remote) -> io::Result<Self> {
         let name = format!("{}:{}", remote.host, remote.port);
-        let text = reprise_files::read_named(&remote.known, KNOWN_BYTES_MAX);
+        let text = reprise_files::read_if_exists(&remote.known_hosts, KNOWN_HOSTS_BYTES_MAX);
         let text = text.map_err(io::Error::other)?.unwrap_or_default();
         let text = String::from_utf8(text).map_err(io::Error::other)?;
         let pinned = text.lines().find_map(|line| {
-            let (host, print) = line.split_once(' ')?;
-            (host == name).then(|| print.trim().to_owned())
+            let (host, fingerprint) = line.split_once(' ')?;
+            (host == name).then(|| fingerprint.trim().to_owned())
         });
         Ok(Self {
             provider: Arc::new(rustls::crypto::ring::default_provider()),
-            folder: remote.known.parent().unwrap_or(&remote.known).to_owned(),
-            file: remote.known.clone(),
+            folder: remote
+                .known_hosts
+                .parent()
+                .unwrap_or(&remote.known_hosts)
+                .to_owned(),
+            file: remote.known_hosts.clone(),
             name,
             pinned,
-            first: Mutex::default(),
+            pending_pin: Mutex::default(),
         })
     }
 
-    /// What a certificate is, by what authorities say of it.
-    fn decided(
+    /// Accepts or refuses a certificate by the verdict of the authorities and the saved entry.
+    fn decide(
         &self,
         by_authority: Result<ServerCertVerified, Error>,
-        print: String,
+        fingerprint: String,
     ) -> Result<ServerCertVerified, Error> {
         match (by_authority, &self.pinned) {
             (Ok(verified), Some(_)) => Ok(verified),
             (Ok(verified), None) => {
-                *lock(&self.first) = Some(AUTHORITY.to_owned());
+                *lock(&self.pending_pin) = Some(AUTHORITY_PIN.to_owned());
                 Ok(verified)
             }
-            (Err(error), None) if is_unsigned(&error) => {
-                *lock(&self.first) = Some(print);
+            (Err(error), None) if is_unknown_issuer(&error) => {
+                *lock(&self.pending_pin) = Some(fingerprint);
                 Ok(ServerCertVerified::assertion())
             }
-            (Err(error), Some(_)) if is_unsigned(&error) => Err(self.other(&print)),
+            (Err(error), Some(_)) if is_unknown_issuer(&error) => {
+                Err(self.changed_certificate_error(&fingerprint))
+            }
             (Err(error), _) => Err(error),
         }
     }
 
-    /// That this certificate is not what the host showed before.
-    fn other(&self, print: &str) -> Error {
+    /// Returns the error for a certificate that is not the one that the host showed before.
+    fn changed_certificate_error(&self, fingerprint: &str) -> Error {
         let before = match self.pinned.as_deref() {
-            Some(AUTHORITY) | None => "one of an authority",
+            Some(AUTHORITY_PIN) | None => "one of an authority",
             Some(pinned) => pinned,
         };
         Error::General(format!(
-            "the certificate of {} is not the one that was seen before ({print} now, {before} \
+            "the certificate of {} is not the one that was seen before ({fingerprint} now, {before} \
              then): somebody may stand between; if it was renewed, take its line out of `{}`",
             self.name,
             self.file.display()
         ))
     }
 
-    fn write_down(&self) -> io::Result<()> {
-        let Some(print) = lock(&self.first).take() else {
+    fn save_pin(&self) -> io::Result<()> {
+        let Some(fingerprint) = lock(&self.pending_pin).take() else {
             return Ok(());
         };
-        match self.append(&print) {
-            // It is good without that line.
-            Err(error) if print == AUTHORITY => {
+        match self.append_pin(&fingerprint) {
+            // The connection is safe without that line.
+            Err(error) if fingerprint == AUTHORITY_PIN => {
                 tracing::warn!(%error, "that an authority answers for a host was not written down");
             }
             Err(error) => return Err(error),
-            Ok(()) if print == AUTHORITY => {}
+            Ok(()) if fingerprint == AUTHORITY_PIN => {}
             Ok(()) => tracing::warn!(
-                file = %self.file.display(), host = self.name, print,
+                file = %self.file.display(), host = self.name, print = fingerprint,
                 "a certificate that no authority has signed is taken, and no other from here on"
             ),
         }
         Ok(())
     }
 
-    fn append(&self, print: &str) -> io::Result<()> {
+    fn append_pin(&self, fingerprint: &str) -> io::Result<()> {
         let file = self.file.file_name().unwrap_or_default();
-        let folder = Folder::make(&self.folder).map_err(io::Error::other)?;
+        let folder = Folder::open_or_create(&self.folder).map_err(io::Error::other)?;
         let _alone = folder
-            .lock("known_hosts.lock", TURN)
+            .lock("known_hosts.lock", LOCK_TIMEOUT)
             .map_err(io::Error::other)?;
-        let line = format!("{} {print}", self.name);
+        let line = format!("{} {fingerprint}", self.name);
         folder
             .append_line(file, line.as_bytes())
             .map_err(io::Error::other)
     }
 }
 
-impl ServerCertVerifier for Judge {
+impl ServerCertVerifier for CertificateVerifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -284,11 +294,11 @@ impl ServerCertVerifier for Judge {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        let print = format!("sha256:{}", sha256_hex(end_entity));
+        let fingerprint = format!("sha256:{}", sha256_hex(end_entity));
         match self.pinned.as_deref() {
-            Some(pinned) if pinned == print => return Ok(ServerCertVerified::assertion()),
-            None | Some(AUTHORITY) => {}
-            Some(_) => return Err(self.other(&print)),
+            Some(pinned) if pinned == fingerprint => return Ok(ServerCertVerified::assertion()),
+            None | Some(AUTHORITY_PIN) => {}
+            Some(_) => return Err(self.changed_certificate_error(&fingerprint)),
         }
         let mut roots = RootCertStore::empty();
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
@@ -301,7 +311,7 @@ impl ServerCertVerifier for Judge {
                 .map_err(|error| Error::General(error.to_string()))?
                 .verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
         };
-        self.decided(by_authority, print)
+        self.decide(by_authority, fingerprint)
     }
 
     fn verify_tls12_signature(
@@ -330,9 +340,9 @@ impl ServerCertVerifier for Judge {
     }
 }
 
-/// Whether no authority has signed it: it signs itself, or somebody unknown did. One that is out
-/// of date or of another host is none of these.
-fn is_unsigned(error: &Error) -> bool {
+/// Returns whether no known authority has signed the certificate. An expired certificate, or one of
+/// another host, does not count.
+fn is_unknown_issuer(error: &Error) -> bool {
     match error {
         Error::InvalidCertificate(CertificateError::UnknownIssuer) => true,
         // A certificate that signs itself and says that it may sign others.

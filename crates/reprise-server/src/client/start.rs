@@ -1,4 +1,4 @@
-//! Starting a daemon on demand: whoever needs one first starts it, everybody else waits for it.
+//! Starting a daemon on demand: the first client that needs one starts it, all others wait for it.
 
 use std::ffi::OsString;
 use std::fs::TryLockError;
@@ -7,16 +7,19 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use hyper::header::HOST;
+use hyper::http::request::Builder;
 use tokio::net::UnixStream;
 
-use crate::place::{LOG, Place, START_LOCK};
-use reprise_files::{Access, Folder};
+use crate::daemon::MODEL_HEADER;
+use crate::place::{DaemonPaths, LOG, START_LOCK};
+use reprise_files::{Folder, OpenMode};
 use reprise_operations::{Problem, ProblemKind};
 
 /// How long a daemon may take to accept: a predecessor may have to close its memories first.
-const PATIENCE: Duration = Duration::from_secs(35);
-const LOOK: Duration = Duration::from_millis(2);
-/// A longer log is begun anew.
+const START_TIMEOUT: Duration = Duration::from_secs(35);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
+/// Longest log that is appended to, in bytes; a longer one is emptied first.
 const LOG_BYTES_MAX: u64 = 1024 * 1024;
 
 /// How a daemon is started.
@@ -24,56 +27,86 @@ const LOG_BYTES_MAX: u64 = 1024 * 1024;
 pub struct Starter {
     pub program: PathBuf,
     pub arguments: Vec<OsString>,
+    /// Whether a missing data directory is created. What goes on in the background must not bring
+    /// back a directory that was removed in the meantime, and a daemon with it.
+    pub creates_data: bool,
+    /// Whether a daemon that was started without a model makes way for one with the configured
+    /// model.
+    pub wants_model: bool,
 }
 
-/// A connection to a daemon that runs.
-pub(super) async fn connect(place: &Place) -> std::io::Result<UnixStream> {
+/// Addresses a request to the daemon of this machine.
+pub(super) fn address_local(request: Builder, path: &str, starter: Option<&Starter>) -> Builder {
+    let request = request.uri(path).header(HOST, "localhost");
+    if starter.is_some_and(|starter| starter.wants_model) {
+        return request.header(MODEL_HEADER, "wanted");
+    }
+    request
+}
+
+/// Connects to the daemon that runs, at any of its possible sockets.
+pub(super) async fn connect_to_daemon(paths: &DaemonPaths) -> std::io::Result<UnixStream> {
     let mut refused = None;
-    for socket in place.sockets() {
+    for socket in paths.candidate_sockets() {
         match UnixStream::connect(socket).await {
-            Ok(stream) => return Ok(stream),
+            // Another user may have put a socket where ours is missing.
+            Ok(stream) if !paths.has_short_socket() || is_own_daemon(&stream) => return Ok(stream),
+            Ok(_) => refused = refused.or(Some(std::io::ErrorKind::PermissionDenied.into())),
             Err(error) => refused = refused.or(Some(error)),
         }
     }
     Err(refused.unwrap_or_else(|| std::io::ErrorKind::NotFound.into()))
 }
 
-/// A connection to a daemon that this call, or another one at the same moment, has started.
-pub(super) async fn start(place: &Place, starter: &Starter) -> Result<UnixStream, Problem> {
+/// Returns whether a process of this user or of root listens at the other end.
+fn is_own_daemon(stream: &UnixStream) -> bool {
+    let own = rustix::process::getuid().as_raw();
+    let peer = stream.peer_cred();
+    peer.map_or(true, |peer| peer.uid() == own || peer.uid() == 0)
+}
+
+/// Starts a daemon, unless another client does so at the moment, and connects to it.
+pub(super) async fn start_daemon(
+    paths: &DaemonPaths,
+    starter: &Starter,
+) -> Result<UnixStream, Problem> {
     let failed = |what: &dyn std::fmt::Display| {
         Problem::new(
             ProblemKind::Unavailable,
             format!(
                 "no daemon could be started ({what}); see `{}`, or run `reprise serve`",
-                place.log().display()
+                paths.log().display()
             ),
         )
     };
-    place.prepare().map_err(|error| failed(&error))?;
+    if !starter.creates_data && !paths.data().is_dir() {
+        return Err(failed(&"its data directory was removed"));
+    }
+    paths.create_folders().map_err(|error| failed(&error))?;
     let since = Instant::now();
-    let own = place.folder().map_err(|error| failed(&error))?;
-    let lock = own.file(START_LOCK, Access::Make);
+    let own = paths.open_own_folder().map_err(|error| failed(&error))?;
+    let lock = own.open_file(START_LOCK, OpenMode::Create);
     let lock = lock.map_err(|error| failed(&error))?;
     loop {
-        if let Ok(stream) = connect(place).await {
+        if let Ok(stream) = connect_to_daemon(paths).await {
             return Ok(stream);
         }
         match lock.try_lock() {
             Ok(()) => break,
             Err(TryLockError::Error(error)) => return Err(failed(&error)),
-            Err(TryLockError::WouldBlock) if since.elapsed() > PATIENCE => {
+            Err(TryLockError::WouldBlock) if since.elapsed() > START_TIMEOUT => {
                 return Err(failed(&"another client is still starting one"));
             }
-            Err(TryLockError::WouldBlock) => tokio::time::sleep(LOOK).await,
+            Err(TryLockError::WouldBlock) => tokio::time::sleep(POLL_INTERVAL).await,
         }
     }
-    // Between our look and the lock another client may have finished.
-    if let Ok(stream) = connect(place).await {
+    // Another client may have started one before we got the lock.
+    if let Ok(stream) = connect_to_daemon(paths).await {
         return Ok(stream);
     }
-    let mut child = spawn(place, &own, starter).map_err(|error| failed(&error))?;
+    let mut child = spawn_daemon(paths, &own, starter).map_err(|error| failed(&error))?;
     loop {
-        if let Ok(stream) = connect(place).await {
+        if let Ok(stream) = connect_to_daemon(paths).await {
             // Reaped whenever it ends, which may be long after this client needs it.
             std::thread::spawn(move || child.wait());
             return Ok(stream);
@@ -81,22 +114,26 @@ pub(super) async fn start(place: &Place, starter: &Starter) -> Result<UnixStream
         if let Ok(Some(status)) = child.try_wait() {
             return Err(failed(&status));
         }
-        if since.elapsed() > PATIENCE {
+        if since.elapsed() > START_TIMEOUT {
             return Err(failed(&"it does not answer"));
         }
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 
-/// The daemon in a process group of its own: what ends its client does not end it.
-fn spawn(place: &Place, own: &Folder, starter: &Starter) -> std::io::Result<std::process::Child> {
-    let log = own.file(LOG, Access::Append)?;
+/// Spawns the daemon in a process group of its own, so that it outlives its client.
+fn spawn_daemon(
+    paths: &DaemonPaths,
+    own: &Folder,
+    starter: &Starter,
+) -> std::io::Result<std::process::Child> {
+    let log = own.open_file(LOG, OpenMode::Append)?;
     if log.metadata()?.len() > LOG_BYTES_MAX {
         log.set_len(0)?;
     }
     Command::new(&starter.program)
         .args(&starter.arguments)
-        .current_dir(place.data())
+        .current_dir(paths.data())
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(log)

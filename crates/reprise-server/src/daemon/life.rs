@@ -1,88 +1,132 @@
-//! What a running daemon knows of itself: since when, how busy, whether it is ending.
+//! State of a running daemon: since when it runs, how busy it is, whether it is ending.
 
 use std::net::SocketAddr;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use reprise_page::Setting;
+use reprise_page::{AgentProgram, Setting};
 use reprise_types::lock;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
-use super::shares::Shares;
-use crate::place::Place;
+use super::shares::SlotQuota;
+use crate::place::DaemonPaths;
+use crate::program::ProgramCommand;
 
-/// Requests served at once at each door; one more is refused at once.
+/// Most requests served at once for each side (this machine, all tokens); one more is refused.
 const REQUESTS_MAX: usize = 256;
-/// Large bodies held at once; one more is refused at once.
-const LARGE_MAX: usize = 8;
-/// Exports and backups at once: each holds a thread while its reader takes what it reads.
+/// Most large bodies in memory at once; one more is refused.
+const LARGE_BODIES_MAX: usize = 8;
+/// Most exports and backups at once: each holds a thread until its client has read it.
 const STREAMS_MAX: usize = 16;
-/// Listeners to changes at once: each holds a connection for as long as it likes, and there are
-/// others who need one.
+/// Most listeners to changes at once: each holds a connection for as long as it likes.
 const LISTENERS_MAX: usize = 128;
-/// Shortest wait between two looks at whether anybody asks.
-const LOOK: Duration = Duration::from_millis(50);
+/// Shortest wait between two checks whether the daemon is idle.
+const IDLE_POLL_MIN: Duration = Duration::from_millis(50);
+
+/// Wait between two looks whether the data directory and the program are still there.
+const PRESENCE_POLL: Duration = Duration::from_secs(30);
+
+/// Header of a client that would start a daemon with the configured model.
+pub(crate) const MODEL_HEADER: &str = "reprise-model";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum DaemonExit {
     /// It got SIGTERM or SIGINT.
     Signal,
-    /// A client told it to.
-    Asked,
-    /// Nobody asked for long enough.
+    /// A client told it to end.
+    Requested,
+    /// No request came during the idle time.
     Idle,
+    /// Its data directory was removed, or another version replaced its program.
+    Obsolete,
     /// The service behind it has ended: another daemon is needed.
     Failed,
 }
 
-/// The state shared by the doors and the routes.
+/// State that the acceptors and the routes share.
 #[derive(Debug)]
-pub(crate) struct Life {
-    pub(crate) place: Place,
+pub(crate) struct DaemonState {
+    pub(crate) place: DaemonPaths,
     pub(crate) started: Instant,
-    pub(crate) http: Option<SocketAddr>,
+    /// Address of HTTP over TCP, if it is on.
+    pub(crate) http: OnceLock<SocketAddr>,
     pub(crate) idle_exit: Option<Duration>,
+    /// Whether it embeds texts as the configuration says.
+    has_model: bool,
     pub(crate) settings: Vec<Setting>,
-    pub(crate) requests: Arc<Shares>,
-    pub(crate) large: Arc<Shares>,
-    pub(crate) streams: Arc<Shares>,
-    pub(crate) listeners: Arc<Shares>,
-    pub(crate) served: AtomicU64,
-    used: Mutex<Instant>,
+    /// Lists the programs that run agents on this machine.
+    pub(crate) agent_programs: fn() -> Vec<AgentProgram>,
+    /// How our own program is started for work on files, if it can be.
+    pub(crate) program_command: Option<ProgramCommand>,
+    /// Restores and imports of files are done one at a time.
+    pub(crate) file_turn: tokio::sync::Mutex<()>,
+    /// Tells that a schedule of backups was changed.
+    pub(crate) schedule_change: Notify,
+    pub(crate) request_slots: Arc<SlotQuota>,
+    pub(crate) large_body_slots: Arc<SlotQuota>,
+    pub(crate) stream_slots: Arc<SlotQuota>,
+    pub(crate) listener_slots: Arc<SlotQuota>,
+    pub(crate) requests_served: AtomicU64,
+    last_used: Mutex<Instant>,
+    program: ProgramFile,
     ending: watch::Sender<bool>,
 }
 
-impl Life {
-    /// At this place and, over TCP, at the address `http`.
+impl DaemonState {
+    /// Returns the state of a daemon that starts now and, if given, listens at `http` over TCP.
     pub(crate) fn new(
-        place: Place,
+        place: DaemonPaths,
         http: Option<SocketAddr>,
         idle_exit: Option<Duration>,
         settings: Vec<Setting>,
+        agent_programs: fn() -> Vec<AgentProgram>,
+        program_command: Option<ProgramCommand>,
     ) -> Self {
         Self {
             place,
             started: Instant::now(),
-            http,
+            http: http.map(OnceLock::from).unwrap_or_default(),
             idle_exit,
+            has_model: true,
             settings,
-            requests: Shares::new(REQUESTS_MAX),
-            large: Shares::new(LARGE_MAX),
-            streams: Shares::new(STREAMS_MAX),
-            listeners: Shares::new(LISTENERS_MAX),
-            served: AtomicU64::new(0),
-            used: Mutex::new(Instant::now()),
+            agent_programs,
+            program_command,
+            file_turn: tokio::sync::Mutex::default(),
+            schedule_change: Notify::new(),
+            request_slots: SlotQuota::new(REQUESTS_MAX),
+            large_body_slots: SlotQuota::new(LARGE_BODIES_MAX),
+            stream_slots: SlotQuota::new(STREAMS_MAX),
+            listener_slots: SlotQuota::new(LISTENERS_MAX),
+            requests_served: AtomicU64::new(0),
+            last_used: Mutex::new(Instant::now()),
+            program: ProgramFile::of_this_process(),
             ending: watch::Sender::new(false),
         }
     }
 
-    pub(crate) fn touch(&self) {
-        *lock(&self.used) = Instant::now();
+    /// Says whether it embeds texts as the configuration says.
+    #[must_use]
+    pub(crate) fn with_model(self, has_model: bool) -> Self {
+        Self { has_model, ..self }
     }
 
-    /// The daemon is to end.
-    pub(crate) fn end(&self) {
+    /// Ends a daemon without a model that a client has started on demand: the next
+    /// request of a client that wants the configured model starts another.
+    pub(crate) fn make_way_for_model(&self) {
+        if !self.has_model && self.idle_exit.is_some() {
+            self.begin_shutdown();
+        }
+    }
+
+    pub(crate) fn record_use(&self) {
+        *lock(&self.last_used) = Instant::now();
+    }
+
+    /// Tells the daemon to end.
+    pub(crate) fn begin_shutdown(&self) {
         self.ending.send_replace(true);
     }
 
@@ -90,26 +134,95 @@ impl Life {
         *self.ending.borrow()
     }
 
-    pub(crate) async fn until_told(&self) {
+    pub(crate) async fn wait_for_shutdown(&self) {
         let mut ending = self.ending.subscribe();
         // The sender lives as long as this value.
         let _told = ending.wait_for(|ending| *ending).await.is_ok();
     }
 
-    /// Returns once nobody has asked for the idle time and nothing is under way; never where there
-    /// is no such time.
-    pub(crate) async fn until_idle(&self) {
+    /// Waits until the data directory was removed, or until another version replaced the program of
+    /// a daemon that clients start on demand and no request is under way.
+    pub(crate) async fn wait_until_obsolete(&self) {
+        loop {
+            tokio::time::sleep(PRESENCE_POLL).await;
+            let is_busy = !self.request_slots.is_idle() || !self.stream_slots.is_idle();
+            let is_on_demand = self.idle_exit.is_some();
+            let is_replaced = is_on_demand && self.program.is_replaced() && !is_busy;
+            // One that was started on demand works in its data directory, which differs from a new
+            // directory of the same name.
+            let is_gone = is_on_demand && std::env::current_dir().is_err();
+            if is_replaced || is_gone || !self.place.lock_path().exists() {
+                return;
+            }
+        }
+    }
+
+    /// Waits until the daemon was unused for the idle time and no request is under way; for ever if
+    /// there is no idle time.
+    pub(crate) async fn wait_until_idle(&self) {
         let Some(idle_exit) = self.idle_exit else {
             return std::future::pending().await;
         };
         loop {
-            let used = *lock(&self.used);
-            let idle = self.requests.is_idle() && self.streams.is_idle();
+            let used = *lock(&self.last_used);
+            let idle = self.request_slots.is_idle() && self.stream_slots.is_idle();
             let left = idle_exit.saturating_sub(used.elapsed());
             if left.is_zero() && idle {
                 return;
             }
-            tokio::time::sleep(left.max(LOOK)).await;
+            tokio::time::sleep(left.max(IDLE_POLL_MIN)).await;
         }
+    }
+}
+
+/// The file that this process runs, as it was when the process started.
+#[derive(Debug)]
+struct ProgramFile {
+    path: Option<PathBuf>,
+    /// Device and inode.
+    file: Option<(u64, u64)>,
+}
+
+impl ProgramFile {
+    fn of_this_process() -> Self {
+        Self::of(std::env::current_exe().ok())
+    }
+
+    fn of(path: Option<PathBuf>) -> Self {
+        let file = path.as_deref().and_then(find_file);
+        Self { path, file }
+    }
+
+    /// Returns whether the path leads to another file now, or to none.
+    fn is_replaced(&self) -> bool {
+        self.file.is_some() && self.path.as_deref().and_then(find_file) != self.file
+    }
+}
+
+fn find_file(path: &Path) -> Option<(u64, u64)> {
+    let found = path.metadata().ok()?;
+    Some((found.dev(), found.ino()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_replaced_once_its_path_leads_elsewhere() {
+        let folder = tempfile::tempdir().unwrap();
+        let [path, new] = ["reprise", "new"].map(|name| folder.path().join(name));
+        std::fs::write(&path, "one").unwrap();
+        std::fs::write(&new, "two").unwrap();
+        let program = ProgramFile::of(Some(path.clone()));
+        assert!(!program.is_replaced());
+        std::fs::rename(&new, &path).unwrap();
+        assert!(program.is_replaced());
+        std::fs::remove_file(&path).unwrap();
+        assert!(program.is_replaced());
+        assert!(
+            !ProgramFile::of(Some(path)).is_replaced(),
+            "it never was there"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! One daemon for each data directory: an OS lock, which no crash leaves behind.
+//! The lock that keeps a data directory to one daemon: an OS lock, which no crash leaves behind.
 
 use std::fs::{File, TryLockError};
 use std::io::{Seek, SeekFrom, Write};
@@ -9,44 +9,43 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::DaemonError;
 use crate::client::Client;
-use crate::place::{LIFE_LOCK, Place, PlaceError};
-use reprise_files::Access;
+use crate::place::{DAEMON_LOCK, DaemonPaths, DaemonPathsError};
+use reprise_files::OpenMode;
 use reprise_operations::ProblemKind;
 
 /// How long a predecessor may take to close its memories.
-const PREDECESSOR: Duration = Duration::from_secs(30);
-/// Between two looks at the lock.
-const LOOK: Duration = Duration::from_millis(10);
+const PREDECESSOR_TIMEOUT: Duration = Duration::from_secs(30);
+/// Wait between two attempts to take the lock.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Held for as long as the daemon lives; the file says where it is for whoever asks.
+/// Lock of a data directory; its file holds the daemon's process id and socket for clients.
 #[derive(Debug)]
-pub(super) struct LifeLock(File);
+pub(super) struct DaemonLock(File);
 
-/// What a predecessor has been told.
+/// How far this daemon went to end its predecessor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Told {
-    Nothing,
-    ToEnd,
-    Terminate,
-    Kill,
+enum EndRequestStep {
+    NotAsked,
+    AskedToEnd,
+    SentTerm,
+    SentKill,
 }
 
-impl LifeLock {
-    /// Takes the lock. A predecessor that is ending (its socket is gone already) is waited for; one
-    /// that serves is told to end where `replace` says so, and else is a reason not to start. One
-    /// that is silent for longer than `patience` is ended all the same: what it acknowledged is on
-    /// the disk.
-    pub(super) async fn take(
-        place: &Place,
+impl DaemonLock {
+    /// Takes the lock. Waits for a predecessor that is ending (its socket is gone already). Tells
+    /// one that serves to end if `replace` is set, and else fails. Ends one that is silent for
+    /// longer than `patience` by a signal: what it acknowledged is on the disk.
+    pub(super) async fn acquire(
+        paths: &DaemonPaths,
         replace: bool,
         patience: Duration,
     ) -> Result<Self, DaemonError> {
-        let own = place.folder().map_err(PlaceError::from)?;
+        let own = paths.open_own_folder().map_err(DaemonPathsError::from)?;
         let mut file = own
-            .file(LIFE_LOCK, Access::Make)
-            .map_err(PlaceError::from)?;
-        let client = Client::new(place.clone()).patient(patience);
-        let (mut told, mut since) = (Told::Nothing, Instant::now());
+            .open_file(DAEMON_LOCK, OpenMode::Create)
+            .map_err(DaemonPathsError::from)?;
+        let client = Client::new(paths.clone()).with_patience(patience);
+        let (mut step, mut since) = (EndRequestStep::NotAsked, Instant::now());
         loop {
             match file.try_lock() {
                 Ok(()) => break,
@@ -54,37 +53,42 @@ impl LifeLock {
                 Err(TryLockError::WouldBlock) => {}
             }
             let serves = if replace {
-                Client::is_answered(place).await
+                Client::is_daemon_listening(paths).await
             } else {
-                client.serves().await
+                client.is_serving().await
             };
-            let signalled = matches!(told, Told::Terminate | Told::Kill);
-            let late = since.elapsed() > if signalled { patience } else { PREDECESSOR };
-            told = match told {
-                _ if !replace && (serves || late) => return Err(running(place)),
-                Told::Nothing if serves && replace => match client.shut_down().await {
+            let signalled = matches!(step, EndRequestStep::SentTerm | EndRequestStep::SentKill);
+            let late = since.elapsed()
+                > if signalled {
+                    patience
+                } else {
+                    PREDECESSOR_TIMEOUT
+                };
+            step = match step {
+                _ if !replace && (serves || late) => return Err(already_running_error(paths)),
+                EndRequestStep::NotAsked if serves && replace => match client.shut_down().await {
                     Err(silent) if silent.kind == ProblemKind::TimedOut => {
                         tracing::warn!(%silent, "it is ended by a signal");
-                        signal(place, &file, Signal::TERM).await?;
-                        Told::Terminate
+                        signal_holder(paths, &file, Signal::TERM).await?;
+                        EndRequestStep::SentTerm
                     }
                     asked => {
                         tracing::info!(?asked, "the running daemon was told to end");
-                        Told::ToEnd
+                        EndRequestStep::AskedToEnd
                     }
                 },
-                Told::Nothing | Told::ToEnd if late => {
-                    signal(place, &file, Signal::TERM).await?;
-                    Told::Terminate
+                EndRequestStep::NotAsked | EndRequestStep::AskedToEnd if late => {
+                    signal_holder(paths, &file, Signal::TERM).await?;
+                    EndRequestStep::SentTerm
                 }
-                Told::Terminate if late => {
-                    signal(place, &file, Signal::KILL).await?;
-                    Told::Kill
+                EndRequestStep::SentTerm if late => {
+                    signal_holder(paths, &file, Signal::KILL).await?;
+                    EndRequestStep::SentKill
                 }
-                Told::Kill if late => return Err(running(place)),
+                EndRequestStep::SentKill if late => return Err(already_running_error(paths)),
                 unchanged => {
-                    tokio::time::sleep(LOOK).await;
-                    told = unchanged;
+                    tokio::time::sleep(POLL_INTERVAL).await;
+                    step = unchanged;
                     continue;
                 }
             };
@@ -92,41 +96,50 @@ impl LifeLock {
         }
         file.set_len(0)?;
         file.seek(SeekFrom::Start(0))?;
-        writeln!(file, "{}\n{}", std::process::id(), place.socket().display())?;
+        writeln!(file, "{}\n{}", std::process::id(), paths.socket().display())?;
         Ok(Self(file))
     }
 }
 
-fn running(place: &Place) -> DaemonError {
+fn already_running_error(paths: &DaemonPaths) -> DaemonError {
     DaemonError::Running {
-        pid: place.process().unwrap_or_else(|| "unknown".to_owned()),
-        data: place.data().display().to_string(),
+        pid: paths
+            .recorded_process()
+            .unwrap_or_else(|| "unknown".to_owned()),
+        data: paths.data().display().to_string(),
     }
 }
 
-/// Sends a signal to the process that holds the lock: the one that has written itself down there,
-/// and only if the kernel too says so, by the socket that it listens at or by its list of locks.
-async fn signal(place: &Place, lock: &File, signal: Signal) -> Result<(), DaemonError> {
-    let written = place.process().and_then(|process| process.parse().ok());
+/// Sends a signal to the process that the lock's file names, but only if the kernel confirms that
+/// it holds the lock, by the peer of its socket or by the list of locks.
+async fn signal_holder(
+    paths: &DaemonPaths,
+    lock: &File,
+    signal: Signal,
+) -> Result<(), DaemonError> {
+    let written = paths
+        .recorded_process()
+        .and_then(|process| process.parse().ok());
     let Some(written) = written.filter(|pid| u32::try_from(*pid) != Ok(std::process::id())) else {
-        return Err(running(place));
+        return Err(already_running_error(paths));
     };
-    let listens = Client::listener(place).await == Some(written);
-    match Pid::from_raw(written).filter(|_| listens || is_listed(lock, written)) {
+    let listens = Client::listening_process(paths).await == Some(written);
+    match Pid::from_raw(written).filter(|_| listens || is_listed_holder(lock, written)) {
         Some(pid) => {
             tracing::warn!(?pid, ?signal, "the running daemon is ended");
-            // One that has ended meanwhile is what was wanted: the lock is looked at next.
+            // If it has ended meanwhile, the next attempt gets the lock.
             let _gone = kill_process(pid, signal).is_err();
             Ok(())
         }
-        // It may have let go at this moment.
+        // It may have released the lock at this moment.
         None if lock.try_lock().is_ok() => Ok(lock.unlock()?),
-        None => Err(running(place)),
+        None => Err(already_running_error(paths)),
     }
 }
 
-/// Whether Linux lists the lock as this process's: `1: FLOCK ADVISORY WRITE 1234 08:02:5678 0 EOF`.
-fn is_listed(lock: &File, pid: i32) -> bool {
+/// Returns whether Linux lists this process as the lock's holder: `1: FLOCK ADVISORY WRITE 1234
+/// 08:02:5678 0 EOF`.
+fn is_listed_holder(lock: &File, pid: i32) -> bool {
     let locks = fs_err::read_to_string("/proc/locks").unwrap_or_default();
     let Ok(inode) = lock.metadata().map(|lock| format!(":{}", lock.ino())) else {
         return false;
@@ -134,12 +147,12 @@ fn is_listed(lock: &File, pid: i32) -> bool {
     locks.lines().any(|line| {
         let mut words = line.split_whitespace().skip(1);
         let is_flock = words.next() == Some("FLOCK");
-        let [holder, place] = [words.nth(2), words.next()].map(Option::unwrap_or_default);
-        is_flock && holder == pid.to_string() && place.ends_with(&inode)
+        let [holder, paths] = [words.nth(2), words.next()].map(Option::unwrap_or_default);
+        is_flock && holder == pid.to_string() && paths.ends_with(&inode)
     })
 }
 
-impl Drop for LifeLock {
+impl Drop for DaemonLock {
     fn drop(&mut self) {
         if let Err(error) = self.0.unlock() {
             tracing::warn!(%error, "the daemon's lock goes with its process");

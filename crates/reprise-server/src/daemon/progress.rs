@@ -1,6 +1,4 @@
-//! A connection whose reader takes what it is sent, or loses it.
-//!
-//! The bound on a write without progress.
+//! A stream wrapper that limits how long a write may make no progress.
 
 use std::io::{ErrorKind, IoSlice, Result};
 use std::pin::Pin;
@@ -10,41 +8,45 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
-/// A stream that fails once it could not be written to for so long.
+/// A stream that fails if it could not be written to for `timeout`.
 #[derive(Debug)]
-pub(super) struct Progress<S> {
+pub(super) struct WriteTimeoutStream<S> {
     stream: S,
-    patience: Duration,
-    /// Runs while a write waits.
-    late: Pin<Box<Sleep>>,
-    waits: bool,
+    timeout: Duration,
+    /// Counts only while a write waits.
+    deadline: Pin<Box<Sleep>>,
+    is_waiting: bool,
 }
 
-impl<S> Progress<S> {
-    pub(super) fn new(stream: S, patience: Duration) -> Self {
+impl<S> WriteTimeoutStream<S> {
+    pub(super) fn new(stream: S, timeout: Duration) -> Self {
         Self {
             stream,
-            patience,
-            late: Box::pin(sleep(patience)),
-            waits: false,
+            timeout,
+            deadline: Box::pin(sleep(timeout)),
+            is_waiting: false,
         }
     }
 
-    fn watched<T>(&mut self, cx: &mut Context<'_>, done: Poll<Result<T>>) -> Poll<Result<T>> {
-        if done.is_ready() {
-            self.waits = false;
-            return done;
+    fn fail_if_stalled<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        poll: Poll<Result<T>>,
+    ) -> Poll<Result<T>> {
+        if poll.is_ready() {
+            self.is_waiting = false;
+            return poll;
         }
-        if !self.waits {
-            self.waits = true;
-            self.late.as_mut().reset(Instant::now() + self.patience);
+        if !self.is_waiting {
+            self.is_waiting = true;
+            self.deadline.as_mut().reset(Instant::now() + self.timeout);
         }
-        ready!(self.late.as_mut().poll(cx));
+        ready!(self.deadline.as_mut().poll(cx));
         Poll::Ready(Err(ErrorKind::TimedOut.into()))
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Progress<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for WriteTimeoutStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -54,14 +56,14 @@ impl<S: AsyncRead + Unpin> AsyncRead for Progress<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Progress<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeoutStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<Result<usize>> {
-        let done = Pin::new(&mut self.stream).poll_write(cx, bytes);
-        self.watched(cx, done)
+        let poll = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        self.fail_if_stalled(cx, poll)
     }
 
     fn poll_write_vectored(
@@ -69,8 +71,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Progress<S> {
         cx: &mut Context<'_>,
         parts: &[IoSlice<'_>],
     ) -> Poll<Result<usize>> {
-        let done = Pin::new(&mut self.stream).poll_write_vectored(cx, parts);
-        self.watched(cx, done)
+        let poll = Pin::new(&mut self.stream).poll_write_vectored(cx, parts);
+        self.fail_if_stalled(cx, poll)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -78,13 +80,13 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Progress<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {
-        let done = Pin::new(&mut self.stream).poll_flush(cx);
-        self.watched(cx, done)
+        let poll = Pin::new(&mut self.stream).poll_flush(cx);
+        self.fail_if_stalled(cx, poll)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {
-        let done = Pin::new(&mut self.stream).poll_shutdown(cx);
-        self.watched(cx, done)
+        let poll = Pin::new(&mut self.stream).poll_shutdown(cx);
+        self.fail_if_stalled(cx, poll)
     }
 }
 
@@ -97,7 +99,7 @@ mod tests {
     #[tokio::test]
     async fn a_reader_that_takes_a_little_is_waited_for_and_one_that_takes_nothing_is_not() {
         let (mut reader, end) = tokio::io::duplex(8);
-        let mut writer = Progress::new(end, Duration::from_millis(200));
+        let mut writer = WriteTimeoutStream::new(end, Duration::from_millis(200));
         let taken = tokio::spawn(async move {
             let mut bytes = [0; 40];
             reader.read_exact(&mut bytes).await.map(|_| reader)

@@ -6,7 +6,7 @@
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method};
@@ -18,9 +18,11 @@ use reprise_global::Caller;
 use reprise_operations::{Problem, ProblemKind};
 use reprise_types::{Clock as _, SystemClock, system_entropy};
 use serde_json::json;
+use tokio::sync::watch;
 
-use super::routes::{Desk, JOIN, ROUTES, Route};
-use crate::http::{OPENS_NOTHING, Refusal, SEND, bearer, wrong_method};
+use super::admin;
+use super::routes::{JOIN, QUERY, ROUTES, Route, ServiceState};
+use crate::http::{OPENS_NOTHING, Refusal, SEND, bearer, wrong_method_problem};
 use crate::issuer::Issuer;
 use crate::tokens::{Right, Scope};
 
@@ -32,7 +34,7 @@ const ID_BYTES_MAX: usize = 64;
 pub type AccessLog = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// The id that a caller gave, where it is one, else a new one.
-fn id_of(headers: &HeaderMap) -> String {
+fn request_id_or_new(headers: &HeaderMap) -> String {
     let given = headers.get(REQUEST_ID).and_then(|id| id.to_str().ok());
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
     let given =
@@ -41,12 +43,12 @@ fn id_of(headers: &HeaderMap) -> String {
 }
 
 /// Names the request, and writes its line once it is answered.
-pub(super) async fn log(
+pub(super) async fn serve_and_log(
     State(lines): State<Option<AccessLog>>,
     request: Request,
     next: Next,
 ) -> Response {
-    let id = id_of(request.headers());
+    let id = request_id_or_new(request.headers());
     let route = request.extensions().get::<MatchedPath>();
     let route = route.map_or("none", MatchedPath::as_str).to_owned();
     let method = request.method().clone();
@@ -60,7 +62,7 @@ pub(super) async fn log(
         response.headers_mut().insert(REQUEST_ID, value);
     }
     if let Some(lines) = lines {
-        let known = response.extensions().get::<Known>();
+        let known = response.extensions().get::<AuthenticatedCaller>();
         let caller = known.map(|known| &known.caller);
         let line = json!({
             "at": SystemClock.now(),
@@ -80,25 +82,105 @@ pub(super) async fn log(
     response
 }
 
+/// The header by which a caller says for how many milliseconds it waits for the answer.
+pub const DEADLINE_HEADER: &str = "x-reprise-deadline-ms";
+/// Longest deadline that is believed.
+const DEADLINE_MAX: Duration = Duration::from_mins(10);
+
+/// For how long the caller of a question waits: until a moment, and as long as it is connected.
+#[derive(Debug, Clone)]
+struct CallerPatience {
+    wait: Option<Duration>,
+    until: Option<Instant>,
+    /// Closed once the caller has left.
+    connected: watch::Receiver<()>,
+}
+
+impl CallerPatience {
+    fn new(headers: &HeaderMap, connected: watch::Receiver<()>) -> Self {
+        let given = headers.get(DEADLINE_HEADER);
+        let given = given.and_then(|value| value.to_str().ok()?.parse().ok());
+        let wait = given.map(|ms| Duration::from_millis(ms).min(DEADLINE_MAX));
+        let until = wait.map(|wait| Instant::now() + wait);
+        Self {
+            wait,
+            until,
+            connected,
+        }
+    }
+
+    /// Waits until nobody waits for the answer any more.
+    async fn wait_for_end(self) {
+        let Self {
+            until,
+            mut connected,
+            ..
+        } = self;
+        let late = async {
+            match until {
+                Some(until) => tokio::time::sleep_until(until.into()).await,
+                None => std::future::pending().await,
+            }
+        };
+        let left = async { while connected.changed().await.is_ok() {} };
+        tokio::select! {
+            () = late => {}
+            () = left => {}
+        }
+    }
+}
+
+/// Returns whether a request changes nothing, so that it may be refused or dropped at any time.
+fn is_question(request: &Request) -> bool {
+    request.method() == Method::GET || request.uri().path() == QUERY
+}
+
+fn overloaded() -> Response {
+    let said = "the service answers as many requests as it can; try again in a moment";
+    Refusal::from(Problem::new(ProblemKind::Overloaded, said)).into_response()
+}
+
+/// Drops a question for whose answer nobody waits any more. A change that has begun is finished.
+pub(super) async fn serve_unless_abandoned(request: Request, next: Next) -> Response {
+    let is_question = is_question(&request);
+    let patience = request.extensions().get::<CallerPatience>().cloned();
+    let Some(patience) = patience.filter(|_| is_question) else {
+        return next.run(request).await;
+    };
+    tokio::select! {
+        response = next.run(request) => response,
+        () = patience.wait_for_end() => {
+            let said = "the answer would come later than the caller waits; ask again in a moment";
+            Refusal::from(Problem::new(ProblemKind::TimedOut, said)).into_response()
+        }
+    }
+}
+
 /// Token, rate, right and a place, in this order.
-pub(super) async fn admit(State(desk): State<Desk>, mut request: Request, next: Next) -> Response {
+pub(super) async fn admit(
+    State(state): State<ServiceState>,
+    mut request: Request,
+    next: Next,
+) -> Response {
     let path = request.uri().path();
     if path.starts_with("/health/") || path == "/openapi.json" {
         return next.run(request).await;
     }
     // The token is looked for where the store is: not by more than are served at once.
-    let Ok(_place) = desk.places.try_acquire() else {
-        let said = "the service answers as many requests as it can; try again in a moment";
-        return Refusal::from(Problem::new(ProblemKind::Overloaded, said)).into_response();
+    let Ok(_place) = state.places.try_acquire() else {
+        return overloaded();
     };
-    if path == JOIN && request.method() == Method::POST {
-        // What is shown here is an invitation, and no token yet.
+    // Dropped with this call: by that the worker sees that the caller has left.
+    let (_connected, connection) = watch::channel(());
+    let patience = CallerPatience::new(request.headers(), connection);
+    if admin::is_of_page(path) || path == JOIN && request.method() == Method::POST {
+        // An invitation is no token yet, and the page of the operators has its token in a cookie.
         return next.run(request).await;
     }
-    // A body is nobody's to wait beside.
+    // The body is not read yet: nothing waits for it before the token is checked.
     let token = bearer(request.headers()).map(str::to_owned);
-    let admitted = match known(&desk, token.as_deref()).await {
-        Ok(known) => admitted(&desk, &known, &request).map(|route| (known, route)),
+    let admitted = match authenticate(&state, token.as_deref()).await {
+        Ok(known) => authorise_route(&state, &known, &request).map(|route| (known, route)),
         Err(problem) => Err(problem),
     };
     let (known, route) = match admitted {
@@ -108,9 +190,19 @@ pub(super) async fn admit(State(desk): State<Desk>, mut request: Request, next: 
             return Refusal::from(problem).into_response();
         }
     };
-    let mut response = match desk.minutes.take(&known.caller) {
+    // A stranger's deadline says nothing of how long answers take. Who watches the service is told
+    // of an overload, too.
+    let mut question = None;
+    if is_question(&request) && request.uri().path() != "/metrics" {
+        question = state.questions.admit(patience.wait, Instant::now());
+        if question.is_none() {
+            return overloaded();
+        }
+    }
+    let mut response = match state.minutes.take(&known.caller) {
         Ok(()) => {
             request.extensions_mut().insert(known.caller.clone());
+            request.extensions_mut().insert(patience);
             if let Some(route) = route {
                 request.extensions_mut().insert(route);
             }
@@ -119,28 +211,34 @@ pub(super) async fn admit(State(desk): State<Desk>, mut request: Request, next: 
         Err(refused) => refused.into_response(),
     };
     response.extensions_mut().insert(known);
+    if let Some(question) = question.as_mut().filter(|_| response.status().is_success()) {
+        question.mark_answered();
+    }
     response
 }
 
 /// What a token opens at this moment; within this process an answer says whose it is.
 #[derive(Clone)]
-pub(super) struct Known {
+pub(super) struct AuthenticatedCaller {
     /// Of the token.
     pub(super) name: String,
     pub(super) caller: Caller,
     pub(super) may: Vec<Right>,
 }
 
-async fn known(desk: &Desk, token: Option<&str>) -> Result<Known, Problem> {
+pub(super) async fn authenticate(
+    state: &ServiceState,
+    token: Option<&str>,
+) -> Result<AuthenticatedCaller, Problem> {
     let refused = |why: &str| {
         let detail = format!("{why}; `reprise global token add NAME` makes a token");
         Problem::new(ProblemKind::Unauthorized, detail)
     };
     let token = token.ok_or_else(|| refused(SEND))?;
-    if let Some(people) = desk.people.as_ref().filter(|_| Issuer::is_jwt(token)) {
-        return people.known(token).await;
+    if let Some(people) = state.people.as_ref().filter(|_| Issuer::is_jwt(token)) {
+        return people.authenticate(token).await;
     }
-    let entry = desk.tokens.recognise(token).await?;
+    let entry = state.tokens.recognise(token).await?;
     let entry = entry.ok_or_else(|| refused(OPENS_NOTHING))?;
     let (Scope::User(user), Some(grant)) = (entry.scope, entry.grant) else {
         return Err(Problem::new(
@@ -149,11 +247,12 @@ async fn known(desk: &Desk, token: Option<&str>) -> Result<Known, Problem> {
         ));
     };
     let org = grant.org.map(|org| org.parse()).transpose();
-    Ok(Known {
+    Ok(AuthenticatedCaller {
         name: entry.name,
         caller: Caller {
             user,
             org: org.map_err(Problem::invalid)?,
+            projects: grant.projects,
             paid: grant.paid,
         },
         may: grant.may,
@@ -161,18 +260,18 @@ async fn known(desk: &Desk, token: Option<&str>) -> Result<Known, Problem> {
 }
 
 /// By which route it is asked; by none where there is no such path.
-fn admitted(
-    desk: &Desk,
-    known: &Known,
+fn authorise_route(
+    state: &ServiceState,
+    known: &AuthenticatedCaller,
     request: &Request,
 ) -> Result<Option<&'static Route>, Problem> {
-    desk.rates.take(&known.name)?;
+    state.rates.take(&known.name)?;
     let matched = request.extensions().get::<MatchedPath>();
     let matched = matched.map(MatchedPath::as_str);
     let is_it = |route: &&Route| route.method == *request.method() && Some(route.path) == matched;
     let route = ROUTES.iter().find(is_it);
     if matched.is_some() && route.is_none() {
-        return Err(wrong_method());
+        return Err(wrong_method_problem());
     }
     if route.is_some_and(|route| !known.may.contains(&route.right)) {
         return Err(Problem::new(
@@ -190,12 +289,12 @@ fn admitted(
 
 /// Requests a minute of each user and of each organisation, over all of their tokens.
 #[derive(Debug, Default)]
-pub(super) struct Minutes {
+pub(super) struct MinuteQuotas {
     user: Option<DefaultKeyedRateLimiter<String>>,
     org: Option<DefaultKeyedRateLimiter<String>>,
 }
 
-impl Minutes {
+impl MinuteQuotas {
     pub(super) fn new(user: Option<NonZeroU32>, org: Option<NonZeroU32>) -> Self {
         let limiter = |limit: NonZeroU32| RateLimiter::keyed(Quota::per_minute(limit));
         Self {
@@ -240,14 +339,14 @@ mod tests {
             org: org.map(|org| org.parse().unwrap()),
             ..Caller::new(user.parse().unwrap())
         };
-        let minutes = Minutes::new(NonZeroU32::new(2), NonZeroU32::new(3));
+        let minutes = MinuteQuotas::new(NonZeroU32::new(2), NonZeroU32::new(3));
         let (ann, bob) = (of("ann", Some("acme")), of("bob", Some("acme")));
         assert!(minutes.take(&ann).is_ok() && minutes.take(&ann).is_ok());
         assert!(minutes.take(&ann).is_err(), "ann's own");
         assert!(minutes.take(&bob).is_ok());
         assert!(minutes.take(&bob).is_err(), "that of acme");
         assert!(minutes.take(&of("cid", None)).is_ok());
-        let free = Minutes::default();
+        let free = MinuteQuotas::default();
         assert!((0..100).all(|_| free.take(&ann).is_ok()));
     }
 
@@ -256,7 +355,7 @@ mod tests {
         let of = |id: &str| {
             let mut headers = HeaderMap::new();
             headers.insert(REQUEST_ID, HeaderValue::from_str(id).unwrap());
-            id_of(&headers)
+            request_id_or_new(&headers)
         };
         assert_eq!(of("a1-b2"), "a1-b2");
         for odd in ["", "a b", "a\"b", &"x".repeat(65)] {

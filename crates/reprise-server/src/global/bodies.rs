@@ -11,7 +11,7 @@ use http_body_util::BodyExt;
 use reprise_global::{
     Caller, Fate, GlobalError, GlobalStore, ListPage, REPORTS_MAX, UsageReport, Version,
 };
-use reprise_operations::{Bounds, Problem, ProblemKind, from_json, hinted};
+use reprise_operations::{Bounds, Problem, ProblemKind, add_hint, parse_lenient_json};
 use reprise_types::limits::PAGE_MAX;
 use reprise_types::{RecordId, UserId};
 use schemars::JsonSchema;
@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::routes::Desk;
+use super::routes::ServiceState;
 use crate::http::Refusal;
 
 /// Longest body, in bytes: a publication with every byte escaped.
@@ -33,17 +33,17 @@ const QUOTA_AFTER: u64 = 3_600;
 pub(super) const LINES_DEFAULT: usize = 100;
 
 /// Who asks a route for what, but for the body.
-pub(super) struct Call {
-    pub(super) desk: Desk,
+pub(super) struct RouteCall {
+    pub(super) state: ServiceState,
     pub(super) caller: Caller,
     /// What its path names; empty where it names nothing.
     pub(super) named: String,
     pub(super) uri: Uri,
 }
 
-impl Call {
+impl RouteCall {
     pub(super) fn store(&self) -> &dyn GlobalStore {
-        &*self.desk.store
+        &*self.state.store
     }
 
     pub(super) fn id(&self) -> Result<RecordId, Problem> {
@@ -57,7 +57,7 @@ impl Call {
     }
 
     pub(super) fn page(&self) -> Result<ListPage, Problem> {
-        let Part { offset, limit } = self.parameters()?;
+        let PageParameters { offset, limit } = self.parameters()?;
         let (offset, limit) = (offset.unwrap_or_default(), limit.unwrap_or(PAGE_MAX));
         if limit > PAGE_MAX {
             let said =
@@ -71,20 +71,20 @@ impl Call {
 /// A part of a list, as the address says.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Part {
+struct PageParameters {
     offset: Option<usize>,
     limit: Option<usize>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Which {
+pub(super) struct VersionParameter {
     pub(super) version: Option<Version>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Lines {
+pub(super) struct LimitParameter {
     pub(super) limit: Option<usize>,
 }
 
@@ -98,58 +98,59 @@ pub(super) struct Rating {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Outcomes {
+pub(super) struct ReportsRequest {
     #[schemars(length(max = REPORTS_MAX))]
     pub(super) reports: Vec<UsageReport>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct Fates {
+pub(super) struct FatesResponse {
     /// What became of each report, in their order.
     pub(super) fates: Vec<Fate>,
 }
 
 /// A moment that has a name now.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct Moment {
+pub(super) struct NamedSnapshot {
     pub(super) name: String,
     pub(super) at: DateTime<Utc>,
 }
 
 /// It is done, and there is no more to say.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct Nothing {}
+pub(super) struct EmptyResponse {}
 
 /// What an invitation gave: the token is shown this once.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct Joined {
+pub(super) struct JoinResponse {
     pub(super) token: String,
     pub(super) user: UserId,
     pub(super) org: Option<String>,
 }
 
 /// The body as JSON, with a sentence about what is wrong with it.
-pub(super) async fn body<T: DeserializeOwned + JsonSchema + Send + 'static>(
+pub(super) async fn parse_body<T: DeserializeOwned + JsonSchema + Send + 'static>(
     request: Request,
 ) -> Result<T, Refusal> {
-    let Ok(read) = timeout(BODY_TIME, whole(request.into_body())).await else {
+    let Ok(read) = timeout(BODY_TIME, read_body(request.into_body())).await else {
         let said = "the body did not come in time; send it again";
         return Err(Problem::new(ProblemKind::BodyLate, said).into());
     };
-    let (bytes, bounds) = (read?, Bounds::of::<T>());
-    bounds.room().admit(&bytes)?;
-    let value = from_json(&bytes).and_then(|value: Value| {
+    let (bytes, bounds) = (read?, Bounds::get_for_type::<T>());
+    bounds.room().check_fits(&bytes)?;
+    let value = parse_lenient_json(&bytes).and_then(|value: Value| {
         bounds.check(&value)?;
-        T::deserialize(bounds.settled(value)).map_err(|error| hinted(error.to_string()))
+        T::deserialize(bounds.convert_to_meant_types(value).0)
+            .map_err(|error| add_hint(error.to_string()))
     });
     value.map_err(|said| {
         Problem::invalid(format!("the body is not what this route takes: {said}")).into()
     })
 }
 
-/// The bytes within the limit. What is beyond it is read to its end all the same, and dropped: else
-/// whoever is still sending would not hear why it is refused.
-async fn whole(mut body: Body) -> Result<Vec<u8>, Problem> {
+/// Reads the bytes within the limit. What is beyond it is read to its end all the same, and
+/// dropped: else a sender would not hear why it is refused.
+async fn read_body(mut body: Body) -> Result<Vec<u8>, Problem> {
     let (mut bytes, mut length) = (Vec::new(), 0_usize);
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| {

@@ -9,11 +9,11 @@ use reprise_types::limits::PAGE_MAX;
 use schemars::SchemaGenerator;
 use serde_json::{Map, Value, json};
 
-use super::bodies::{Joined, LINES_DEFAULT};
+use super::bodies::{JoinResponse, LINES_DEFAULT};
 use super::routes::{ROUTES, Route};
 use crate::http::generators;
 
-/// `OpenAPI` 3.1, made once: whoever asks for it needs no token.
+/// The `OpenAPI` 3.1 description, made once; it is served without a token.
 pub(super) static DESCRIPTION: LazyLock<Value> = LazyLock::new(description);
 
 fn description() -> Value {
@@ -21,7 +21,8 @@ fn description() -> Value {
     let mut paths: Map<String, Value> = Map::new();
     for route in &*ROUTES {
         let path = paths.entry(route.path).or_insert_with(|| json!({}));
-        path[route.method.as_str().to_ascii_lowercase()] = operation(route, &mut taken, &mut given);
+        path[route.method.as_str().to_ascii_lowercase()] =
+            describe_route(route, &mut taken, &mut given);
     }
     let text = json!({ "text/plain": { "schema": { "type": "string" } } });
     let object = json!({ "application/json": { "schema": { "type": "object" } } });
@@ -41,14 +42,14 @@ fn description() -> Value {
         ("/openapi.json", "get_openapi", "This description", &object),
     ] {
         let answers = json!({ "200": { "description": "Done", "content": content },
-            "default": problem() });
+            "default": problem_response() });
         let open = json!({ "get": { "operationId": name, "summary": summary, "security": [],
             "responses": answers } });
         paths.insert(path.to_owned(), open);
     }
-    let joined = given.subschema_for::<Joined>();
+    let joined = given.subschema_for::<JoinResponse>();
     let answers = json!({ "200": { "description": "Done",
-        "content": { "application/json": { "schema": joined } } }, "default": problem() });
+        "content": { "application/json": { "schema": joined } } }, "default": problem_response() });
     let join = json!({ "post": { "operationId": "post_invitations",
         "security": [],
         "summary": "Give a token for an invitation, which is shown as bearer token; once",
@@ -71,7 +72,11 @@ fn description() -> Value {
     })
 }
 
-fn operation(route: &Route, taken: &mut SchemaGenerator, given: &mut SchemaGenerator) -> Value {
+fn describe_route(
+    route: &Route,
+    taken: &mut SchemaGenerator,
+    given: &mut SchemaGenerator,
+) -> Value {
     let right = json!(route.right);
     let right = right.as_str().unwrap_or_default();
     let kind = match route.path {
@@ -89,8 +94,8 @@ fn operation(route: &Route, taken: &mut SchemaGenerator, given: &mut SchemaGener
         "responses": {
             "200": { "description": "Done",
                 "content": { kind: { "schema": (route.action.answer)(given) } } },
-            "4XX": problem(),
-            "5XX": problem(),
+            "4XX": problem_response(),
+            "5XX": problem_response(),
         },
     });
     let mut parameters = Vec::new();
@@ -130,7 +135,7 @@ fn operation(route: &Route, taken: &mut SchemaGenerator, given: &mut SchemaGener
     operation
 }
 
-fn problem() -> Value {
+fn problem_response() -> Value {
     json!({ "description": "A problem (RFC 9457); `error` is for programs",
         "content": { "application/problem+json":
             { "schema": { "$ref": "#/components/schemas/Problem" } } } })

@@ -8,54 +8,58 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
-use reprise_global::{AUDIT_MAX, AuditLine, Erased, GlobalError, GlobalStore, Shelf};
+use reprise_global::{AUDIT_MAX, AuditLine, Erased, GlobalError, GlobalStore};
 use reprise_operations::{Problem, ProblemKind};
 use serde::Deserialize;
 use tokio::sync::Mutex;
 
-use super::bodies::{Call, Joined, LINES_DEFAULT, Lines};
-use super::routes::Desk;
-use crate::http::{Refusal, bearer, families};
-use crate::tokens::{Scope, TokenError};
+use super::bodies::{JoinResponse, LINES_DEFAULT, LimitParameter, RouteCall};
+use super::routes::ServiceState;
+use crate::http::{MetricFamily, Refusal, bearer, write_families};
+use crate::tokens::{Member, Scope, TokenError};
 
 /// So long a look at the store holds.
-const HOLDS: Duration = Duration::from_secs(1);
+const CHECK_LASTS: Duration = Duration::from_secs(1);
 
 /// What the store says of authors, and the token file of who may come in. A line that names another
 /// organisation's shelf is not told.
-pub(super) async fn audit(call: Call) -> Result<Vec<AuditLine>, Refusal> {
-    let Lines { limit } = call.parameters()?;
+pub(super) async fn audit(call: RouteCall) -> Result<Vec<AuditLine>, Refusal> {
+    let LimitParameter { limit } = call.parameters()?;
     let limit = limit.unwrap_or(LINES_DEFAULT);
     if limit > AUDIT_MAX {
         let said = format!("limit is {limit}, at most {AUDIT_MAX} lines are told; ask for fewer");
         return Err(Problem::invalid(said).into());
     }
-    let mut told = call.store().audit(&call.caller, AUDIT_MAX).await?;
-    let own = call.caller.org.map(|org| Shelf::Org(org).to_string());
-    told.retain(|line| {
-        let of_org = line.name.as_ref().filter(|name| name.starts_with("org:"));
-        of_org.is_none() || of_org == own.as_ref()
-    });
-    told.truncate(limit);
-    let tokens = call.desk.tokens;
-    match tokio::task::spawn_blocking(move || tokens.file().audited(told, limit)).await {
+    let store = call.store();
+    let told = store.list_told_audit_lines(&call.caller, limit).await?;
+    let tokens = call.state.tokens;
+    match tokio::task::spawn_blocking(move || tokens.file().merge_audit(told, limit)).await {
         Ok(Ok(told)) => Ok(told),
-        Ok(Err(error)) => Err(Problem::failed(ProblemKind::Internal, &error).into()),
-        Err(error) => Err(Problem::failed(ProblemKind::Internal, &error).into()),
+        Ok(Err(error)) => Err(Problem::from_failure(ProblemKind::Internal, &error).into()),
+        Err(error) => Err(Problem::from_failure(ProblemKind::Internal, &error).into()),
     }
+}
+
+/// The people of the operator's own organisation who have tokens, and those of none.
+pub(super) async fn list_members(call: RouteCall) -> Result<Vec<Member>, Refusal> {
+    let listed = call.state.tokens.list_members().await;
+    let mut members = listed.map_err(|error| token_problem(&error))?;
+    let own = call.caller.org.map(|org| org.to_string());
+    members.retain(|member| member.org.is_none() || member.org == own);
+    Ok(members)
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Meant {
+struct ErasureParameters {
     /// Whose everything is to be deleted.
     confirm: Option<String>,
 }
 
 /// The caller's own, his tokens among it: this one opens nothing any more. It does not come back,
 /// so the request names who is meant.
-pub(super) async fn erase_person(call: Call) -> Result<Erased, Refusal> {
-    let (Meant { confirm }, caller) = (call.parameters()?, &call.caller);
+pub(super) async fn erase_person(call: RouteCall) -> Result<Erased, Refusal> {
+    let (ErasureParameters { confirm }, caller) = (call.parameters()?, &call.caller);
     if confirm.as_deref() != Some(caller.user.as_str()) {
         let said = format!(
             "this deletes everything of `{}`, for good; to mean it, send that name as `?confirm=`",
@@ -68,72 +72,74 @@ pub(super) async fn erase_person(call: Call) -> Result<Erased, Refusal> {
         return Err(Problem::new(kind, said).into());
     }
     let mut erased = call.store().erase_person(caller).await?;
-    let revoked = call.desk.tokens.revoke_user(&caller.user);
-    erased.tokens += revoked.map_err(|error| failed(&error))? as u64;
+    let revoked = call.state.tokens.revoke_user(&caller.user);
+    erased.tokens += revoked.map_err(|error| token_problem(&error))? as u64;
     Ok(erased)
 }
 
-/// Gives a token for an invitation, which stands in the place of one. Who shows another, or the
-/// same again, is told no more than that it is not open.
+/// Gives a token for an invitation, which replaces one here. Who shows another, or the same again,
+/// is told no more than that it is not open.
 pub(super) async fn join(
-    State(desk): State<Desk>,
+    State(state): State<ServiceState>,
     headers: HeaderMap,
-) -> Result<Json<Joined>, Refusal> {
+) -> Result<Json<JoinResponse>, Refusal> {
     let code = bearer(&headers).unwrap_or_default();
-    let (token, entry) = desk
+    let (token, entry) = state
         .tokens
         .accept(code)
         .await
-        .map_err(|error| failed(&error))?;
+        .map_err(|error| token_problem(&error))?;
     let (Scope::User(user), Some(grant)) = (entry.scope, entry.grant) else {
-        return Err(failed(&TokenError::NotInvited).into());
+        return Err(token_problem(&TokenError::NotInvited).into());
     };
-    Ok(Json(Joined {
+    Ok(Json(JoinResponse {
         token,
         user,
         org: grant.org,
     }))
 }
 
-fn failed(error: &TokenError) -> Problem {
+pub(super) fn token_problem(error: &TokenError) -> Problem {
     let kind = match error {
         TokenError::NotInvited => ProblemKind::Unauthorized,
         TokenError::Store(error) => return Problem::from(error.clone()),
         _ => ProblemKind::Internal,
     };
-    Problem::failed(kind, error)
+    Problem::from_failure(kind, error)
 }
 
 /// The last look at the store, and what came of it. A probe has no token and takes no place:
-/// whoever they are, the store is looked at once a second for all of them.
+/// the store is checked once a second for all of them.
 #[derive(Debug, Default)]
 pub(super) struct Readiness(Mutex<Option<(Instant, Result<(), GlobalError>)>>);
 
 impl Readiness {
-    /// Those who ask while somebody looks wait for what he sees.
-    pub(super) async fn look(&self, store: &dyn GlobalStore) -> Result<(), GlobalError> {
+    /// Checks the store; callers that come while a check runs wait for its result.
+    pub(super) async fn check(&self, store: &dyn GlobalStore) -> Result<(), GlobalError> {
         let mut last = self.0.lock().await;
         if let Some((at, seen)) = &*last
-            && at.elapsed() < HOLDS
+            && at.elapsed() < CHECK_LASTS
         {
             return seen.clone();
         }
-        let seen = store.answers().await;
+        let seen = store.check_ready().await;
         *last = Some((Instant::now(), seen.clone()));
         seen
     }
 }
 
-pub(super) async fn ready(State(desk): State<Desk>) -> Result<&'static str, Refusal> {
-    desk.ready.look(&*desk.store).await?;
+pub(super) async fn serve_ready(
+    State(state): State<ServiceState>,
+) -> Result<&'static str, Refusal> {
+    state.ready.check(&*state.store).await?;
     Ok("ready\n")
 }
 
 /// What the service counts, and whether the store answers.
-pub(super) async fn metrics(desk: &Desk) -> Response {
+pub(super) async fn render_metrics(state: &ServiceState) -> Response {
     let mut text = String::new();
-    let ready = u64::from(desk.ready.look(&*desk.store).await.is_ok());
-    let free = desk.places.available_permits() as u64;
+    let ready = u64::from(state.ready.check(&*state.store).await.is_ok());
+    let free = state.places.available_permits() as u64;
     let own = [
         ("global_ready", "Whether the store answers.", ready),
         (
@@ -141,9 +147,32 @@ pub(super) async fn metrics(desk: &Desk) -> Response {
             "Requests that could begin now.",
             free,
         ),
+        (
+            "global_questions_max",
+            "Questions that are let in at once now; fewer while answers come late.",
+            state.questions.limit_now(),
+        ),
     ];
-    let written = desk.metrics.requests(&mut text);
-    let written = written.and_then(|()| families(&mut text, &own));
+    let written = state.metrics.requests(&mut text);
+    let written = written.and_then(|()| write_families(&mut text, &own));
+    let of_store = match state.store.list_metrics().await {
+        Ok(of_store) => of_store,
+        // `global_ready` says so.
+        Err(error) => {
+            tracing::debug!(%error, "the store did not tell its metrics");
+            Vec::new()
+        }
+    };
+    let names: Vec<String> = of_store
+        .iter()
+        .map(|one| format!("global_{}", one.name))
+        .collect();
+    let families: Vec<MetricFamily<'_>> = names
+        .iter()
+        .zip(&of_store)
+        .map(|(name, one)| (name.as_str(), one.help, one.value))
+        .collect();
+    let written = written.and_then(|()| write_families(&mut text, &families));
     if let Err(error) = written {
         tracing::error!(%error, "the metrics are not whole");
     }

@@ -1,15 +1,16 @@
 //! The doors that need no token, and the people who bring one of an issuer's.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use reprise_conformance::{DIMENSIONS, document, for_readers, user};
+use reprise_conformance::{DIMENSIONS, document, user, with_policy};
 use reprise_engine::Engine;
 use reprise_global::{
-    CoordinationSettings, EmbeddedOptions, EmbeddedStore, GlobalStore, Hold, Quotas,
+    CoordinationSettings, EmbeddedOptions, EmbeddedStore, GlobalStore, Hold, Publication, Quotas,
 };
 use reprise_store::RealDisk;
+use reprise_tests::{seen_if, wait_for_async};
 use reprise_types::{Clock, SystemClock};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -18,7 +19,20 @@ use tokio::net::TcpStream;
 
 use super::*;
 use crate::issuer::tests::Signer;
-use crate::tokens::TokenFile;
+use crate::tokens::{Grant, Right, Scope, TokenFile};
+
+/// The model hangs at a text with this word until it is let go.
+const HANGS: &str = "hangsword";
+static LET_GO: AtomicBool = AtomicBool::new(false);
+
+/// Lets the model go when it is dropped, so that a test that fails ends, too.
+struct ModelRelease;
+
+impl Drop for ModelRelease {
+    fn drop(&mut self) {
+        LET_GO.store(true, Ordering::SeqCst);
+    }
+}
 
 /// A store that counts how often its file is opened.
 fn store(folder: &TempDir, opened: &Arc<AtomicUsize>) -> EmbeddedStore {
@@ -31,7 +45,12 @@ fn store(folder: &TempDir, opened: &Arc<AtomicUsize>) -> EmbeddedStore {
             opened.fetch_add(1, Ordering::SeqCst);
             Engine::open(Arc::new(RealDisk), path, options)
         }),
-        vectors: Arc::new(|_| None),
+        vectors: Arc::new(|text| {
+            while text.contains(HANGS) && !LET_GO.load(Ordering::SeqCst) {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            None
+        }),
         clock: Arc::new(SystemClock),
         hold: Hold::EachWrite,
         patience: Duration::from_mins(1),
@@ -41,7 +60,7 @@ fn store(folder: &TempDir, opened: &Arc<AtomicUsize>) -> EmbeddedStore {
 }
 
 /// A service over that store; its address.
-async fn served(
+async fn start_service(
     folder: &TempDir,
     opened: &Arc<AtomicUsize>,
     people: Option<People>,
@@ -65,7 +84,7 @@ async fn served(
     address
 }
 
-async fn asked(address: SocketAddr, path: &str) -> String {
+async fn get(address: SocketAddr, path: &str) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
     let request = format!("GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();
@@ -82,9 +101,9 @@ async fn a_probe_without_a_token_asks_the_store_for_nothing_but_an_answer() {
     let plan = document("plan", "words");
     first.publish(&user("ann"), plan).await.unwrap();
     opened.store(0, Ordering::SeqCst);
-    let address = served(&folder, &opened, None, 1).await;
+    let address = start_service(&folder, &opened, None, 1).await;
     for path in ["/health/live", "/health/ready", "/health/ready"] {
-        let answer = asked(address, path).await;
+        let answer = get(address, path).await;
         assert!(answer.starts_with("HTTP/1.1 200"), "{path}: {answer}");
     }
     assert_eq!(opened.load(Ordering::SeqCst), 0, "the store was read");
@@ -104,10 +123,11 @@ async fn people_of_an_issuer_come_in_by_their_groups_and_nobody_else_s_do() {
     };
     let settings = json!({ "issuer": "https://id.example", "audience": "https://k.example",
         "user_claim": "name", "organisations": { "staff": "acme", "guests": "other" },
+        "projects": { "pay": "acme/payments" },
         "writers": ["staff"], "operators": ["desk"] });
     let settings: PeopleSettings = serde_json::from_value(settings).unwrap();
     let people = People::new(settings, Arc::new(fetch), Arc::new(SystemClock));
-    let address = served(&folder, &Arc::default(), Some(people), 8).await;
+    let address = start_service(&folder, &Arc::default(), Some(people), 8).await;
     let now = SystemClock.now().timestamp();
     let claims = |name: &str, groups: Value, audience: &str| {
         json!({ "iss": "https://id.example", "aud": audience, "exp": now + 300,
@@ -118,8 +138,8 @@ async fn people_of_an_issuer_come_in_by_their_groups_and_nobody_else_s_do() {
     let mia = signer.token("one", &claims("mia", json!(["staff", "desk"]), here));
     let sam = signer.token("one", &claims("sam", json!("guests"), here));
     let ours = document("plan", "words of acme");
-    let ours = for_readers(reprise_global::AccessPolicy::Org, ours);
-    let ours = String::from_utf8(ours.bytes()).unwrap();
+    let ours = with_policy(reprise_global::AccessPolicy::Org, ours);
+    let ours = String::from_utf8(ours.to_json_bytes()).unwrap();
     let publish = async |token: &str| send(address, "POST", "/v1/publications", token, &ours).await;
     let status = |answer: &str| answer[9..12].to_owned();
     assert_eq!(status(&publish(&ann).await), "200");
@@ -127,6 +147,22 @@ async fn people_of_an_issuer_come_in_by_their_groups_and_nobody_else_s_do() {
     let ask = "{\"text\": \"words\"}";
     let found = async |token: &str| send(address, "POST", "/v1/query", token, ask).await;
     assert!(found(&mia).await.contains("words of acme"));
+    let pam = signer.token("one", &claims("pam", json!(["staff", "pay"]), here));
+    let gus = signer.token("one", &claims("gus", json!(["guests", "pay"]), here));
+    let for_project = Publication {
+        access_policy: reprise_global::AccessPolicy::Org,
+        project: Some("payments".parse().unwrap()),
+        ..document("debts", "words of payments")
+    };
+    let for_project = String::from_utf8(for_project.to_json_bytes()).unwrap();
+    let publish = async |token: &str| {
+        status(&send(address, "POST", "/v1/publications", token, &for_project).await)
+    };
+    assert_eq!(publish(&ann).await, "403", "ann is in no project");
+    assert_eq!(publish(&pam).await, "200");
+    for (token, finds) in [(&pam, true), (&ann, false), (&mia, false), (&gus, false)] {
+        assert_eq!(found(token).await.contains("words of payments"), finds);
+    }
     let theirs = found(&sam).await;
     assert!(
         status(&theirs) == "200" && !theirs.contains("acme"),
@@ -166,4 +202,86 @@ async fn send(address: SocketAddr, method: &str, path: &str, token: &str, body: 
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await.unwrap();
     answer
+}
+
+/// Two questions hang: one whose caller waits no longer, one whose caller has left. Each gives its
+/// place back, and the first is told to come again.
+#[tokio::test]
+async fn a_question_for_which_nobody_waits_gives_its_place_back() {
+    let _release = ModelRelease;
+    let folder = tempfile::tempdir().unwrap();
+    let first = store(&folder, &Arc::default());
+    let plan = document("plan", "words");
+    first.publish(&user("ann"), plan).await.unwrap();
+    let file = TokenFile::new(folder.path().join("tokens.json"));
+    let grant = Grant {
+        org: None,
+        projects: Vec::new(),
+        paid: false,
+        may: vec![Right::Read],
+    };
+    let scope = Scope::User("ann".parse().unwrap());
+    let token = file.add_with("ann", scope, Some(grant), SystemClock.now());
+    let token = token.unwrap();
+    let address = start_service(&folder, &Arc::default(), None, 1).await;
+    let ask = format!("{{\"text\": \"{HANGS}\"}}");
+    let late = format!("{token}\r\nx-reprise-deadline-ms: 50");
+    let answer = send(address, "POST", "/v1/query", &late, &ask).await;
+    assert!(answer.starts_with("HTTP/1.1 504"), "{answer}");
+    assert!(answer.contains("retry-after"), "{answer}");
+    let left = tokio::spawn(async move { send(address, "POST", "/v1/query", &token, &ask).await });
+    let is_free = async |path: &str| !get(address, path).await.starts_with("HTTP/1.1 429");
+    wait_for_async("the question has the only place", async || {
+        seen_if(!is_free("/v1/catalogue").await, "free")
+    })
+    .await;
+    left.abort();
+    wait_for_async("the place is free again", async || {
+        seen_if(is_free("/v1/catalogue").await, "taken")
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_page_of_operators_opens_to_their_tokens_and_takes_its_own_forms_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = TokenFile::new(folder.path().join("tokens.json"));
+    let token = |name: &str, may: &[Right]| {
+        let grant = Grant {
+            org: None,
+            projects: Vec::new(),
+            paid: false,
+            may: may.to_vec(),
+        };
+        let scope = Scope::User(name.parse().unwrap());
+        let made = file.add_with(name, scope, Some(grant), SystemClock.now());
+        made.unwrap()
+    };
+    let (reader, operator) = (
+        token("ann", &[Right::Read]),
+        token("olga", &[Right::Operate]),
+    );
+    let address = start_service(&folder, &Arc::default(), None, 4).await;
+    let nobody = get(address, "/admin").await;
+    assert!(nobody.starts_with("HTTP/1.1 401"), "{nobody}");
+    for header in ["content-security-policy: default-src 'none'", "no-store"] {
+        assert!(nobody.contains(header), "{nobody}");
+    }
+    let with_cookie = |token: &str| format!("none\r\ncookie: reprise-operator={token}");
+    let show = async |token: &str| send(address, "GET", "/admin/people", token, "").await;
+    let refused = show(&with_cookie(&reader)).await;
+    assert!(refused.starts_with("HTTP/1.1 403"), "{refused}");
+    let header_alone = show(&operator).await;
+    assert!(header_alone.starts_with("HTTP/1.1 401"), "{header_alone}");
+    let shown = show(&with_cookie(&operator)).await;
+    assert!(
+        shown.starts_with("HTTP/1.1 200") && shown.contains("olga"),
+        "{shown}"
+    );
+    assert!(!shown.contains(&operator), "no page holds a token");
+    for origin in ["origin: https://evil.example", "sec-fetch-site: cross-site"] {
+        let forged = format!("{}\r\n{origin}", with_cookie(&operator));
+        let refused = send(address, "POST", "/admin/people/revoke", &forged, "").await;
+        assert!(refused.contains("from another page"), "{refused}");
+    }
 }

@@ -1,22 +1,20 @@
-//! Where each program's JSON has what we need.
-//!
-//! Paths into it, and the end of a transcript.
+//! Reading the fields that we need from each program's JSON and from the end of a transcript.
 
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::HookProgram;
 
-/// The end of a transcript that is looked at, in bytes.
+/// How much of a transcript's end is read, in bytes.
 const TRANSCRIPT_TAIL: u64 = 256 * 1024;
 
-/// Files of one edit that are reported.
+/// Most files of one edit that are reported.
 const FILES_MAX: usize = 20;
 
-/// Where a program has what; of several places the first that holds a text counts.
-struct Places {
+/// JSON pointers to a program's fields; of several the first that holds a text counts.
+struct FieldPaths {
     session: &'static [&'static str],
     /// The project's folder first.
     folders: &'static [&'static str],
@@ -25,44 +23,79 @@ struct Places {
 }
 
 /// Claude Code, Codex, Copilot and our own plugin for `OpenCode`, which writes as they do.
-const CLAUDE_CODE: Places = Places {
+const CLAUDE_CODE: FieldPaths = FieldPaths {
     session: &["/session_id"],
     folders: &["/cwd"],
     answer: &["/last_assistant_message"],
     command: &["/tool_input/command"],
 };
 
-const CURSOR: Places = Places {
+const CURSOR: FieldPaths = FieldPaths {
     session: &["/conversation_id", "/session_id"],
     folders: &["/workspace_roots/0", "/cwd"],
     answer: &["/text"],
     command: &["/tool_input/command", "/command"],
 };
 
-const GEMINI: Places = Places {
+const GEMINI: FieldPaths = FieldPaths {
     answer: &["/prompt_response"],
     ..CLAUDE_CODE
 };
 
-const WINDSURF: Places = Places {
+const WINDSURF: FieldPaths = FieldPaths {
     session: &["/trajectory_id"],
     folders: &["/tool_info/cwd"],
     answer: &["/tool_info/response"],
     command: &["/tool_info/command_line"],
 };
 
-fn texts<'a>(input: &'a Value, places: &[&str]) -> impl Iterator<Item = &'a str> {
+/// Returns the words at the first place that has some: a text, or what the parts of a message say,
+/// each on its own line. Other parts, such as a picture, say nothing.
+fn first_words(input: &Value, places: &[&str]) -> String {
+    let found = places.iter().filter_map(|place| input.pointer(place));
+    let mut words = found.map(message_words);
+    words.find(|words| !words.is_empty()).unwrap_or_default()
+}
+
+/// Returns the words of a message: a text, a list of parts, or an object that holds either.
+fn message_words(message: &Value) -> String {
+    match message {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => {
+            let parts = parts.iter().map(message_words);
+            parts
+                .filter(|words| !words.is_empty())
+                .collect::<Vec<_>>()
+                .join("\n")
+        }
+        Value::Object(part) => {
+            let held = part.get("text").or_else(|| part.get("content"));
+            held.filter(|_| is_of_words(part))
+                .map(message_words)
+                .unwrap_or_default()
+        }
+        _ => String::new(),
+    }
+}
+
+/// Returns whether a part of a message is said by somebody: `text`, `input_text` or `output_text`.
+fn is_of_words(part: &Map<String, Value>) -> bool {
+    let kind = part.get("type").and_then(Value::as_str);
+    kind.is_none_or(|kind| kind.ends_with("text") || kind == "message")
+}
+
+fn texts_at<'a>(input: &'a Value, places: &[&str]) -> impl Iterator<Item = &'a str> {
     let found = places.iter().filter_map(|place| input.pointer(place));
     let found: Vec<&str> = found.filter_map(Value::as_str).collect();
     found.into_iter().filter(|text| !text.is_empty())
 }
 
-fn first<'a>(input: &'a Value, places: &[&str]) -> &'a str {
-    texts(input, places).next().unwrap_or_default()
+fn first_text<'a>(input: &'a Value, places: &[&str]) -> &'a str {
+    texts_at(input, places).next().unwrap_or_default()
 }
 
 impl HookProgram {
-    const fn places(self) -> &'static Places {
+    const fn field_paths(self) -> &'static FieldPaths {
         match self {
             Self::ClaudeCode | Self::Codex | Self::Copilot | Self::Opencode => &CLAUDE_CODE,
             Self::Cursor => &CURSOR,
@@ -71,46 +104,45 @@ impl HookProgram {
         }
     }
 
-    /// Cursor runs the hooks of Claude Code too, in its own words: it has hooks of its own from
-    /// us, and both together would say everything twice.
-    pub(super) fn is_anothers(self, input: &Value) -> bool {
+    /// Returns whether Cursor called a hook of Claude Code, which it does too: Cursor has its own
+    /// hooks from us, and both together would report everything twice.
+    pub(super) fn is_from_cursor(self, input: &Value) -> bool {
         self == Self::ClaudeCode && input["cursor_version"].is_string()
     }
 
-    pub(super) fn session(self, input: &Value) -> &str {
-        first(input, self.places().session)
+    pub(super) fn session_id(self, input: &Value) -> &str {
+        first_text(input, self.field_paths().session)
     }
 
     pub(super) fn folders(self, input: &Value) -> Vec<&str> {
-        texts(input, self.places().folders).collect()
+        texts_at(input, self.field_paths().folders).collect()
     }
 
     pub(super) fn command(self, input: &Value) -> &str {
-        first(input, self.places().command)
+        first_text(input, self.field_paths().command)
     }
 
-    /// Whether an answer was finished: Cursor also says when it was broken off or failed.
-    pub(super) fn finished(self, input: &Value) -> Option<bool> {
+    /// Returns whether an answer was completed, interrupted or failed; only Cursor reports that.
+    pub(super) fn completion_status(self, input: &Value) -> Option<bool> {
         let status = input["status"].as_str().filter(|_| self == Self::Cursor)?;
         Some(status == "completed")
     }
 
-    /// The agent's last words: those in the event, else those in the transcript (which Copilot and
-    /// older versions of Claude Code have nothing else but).
-    pub(super) fn answer_of(self, input: &Value) -> String {
-        match first(input, self.places().answer) {
-            "" if matches!(self, Self::ClaudeCode | Self::Copilot) => {
-                let path = first(input, &["/transcript_path"]);
-                last_answer(Path::new(path)).unwrap_or_default()
-            }
-            said => said.to_owned(),
+    /// Returns the agent's last answer from the event, else from the transcript: Copilot and older
+    /// versions of Claude Code have it only there.
+    pub(super) fn last_answer_text(self, input: &Value) -> String {
+        let words = first_words(input, self.field_paths().answer);
+        if words.is_empty() && matches!(self, Self::ClaudeCode | Self::Copilot) {
+            let path = first_text(input, &["/transcript_path"]);
+            return read_last_answer(Path::new(path)).unwrap_or_default();
         }
+        words
     }
 }
 
-/// The files that a tool has changed: one that it names, or those of a patch.
-pub(super) fn edited(input: &Value) -> Vec<String> {
-    // Of Copilot's tools those that write.
+/// Lists the files that a tool has changed: the one that it names, or those of a patch.
+pub(super) fn edited_files(input: &Value) -> Vec<String> {
+    // Copilot's tools that write.
     let written = match input["tool_name"].as_str() {
         Some("edit" | "create") => "/tool_input/path",
         _ => "/tool_input/file_path",
@@ -123,9 +155,9 @@ pub(super) fn edited(input: &Value) -> Vec<String> {
         "/tool_info/file_path",
         written,
     ];
-    let named = texts(input, &places);
+    let named = texts_at(input, &places);
     let mut files: Vec<String> = named.map(str::to_owned).collect();
-    let patch = first(
+    let patch = first_text(
         input,
         &[
             "/tool_input/command",
@@ -145,14 +177,14 @@ pub(super) fn edited(input: &Value) -> Vec<String> {
     files
 }
 
-/// What the user said: the one thing that all of them name alike.
-pub(super) fn prompt(input: &Value) -> &str {
-    first(input, &["/prompt", "/tool_info/user_prompt"])
+/// Returns the user's prompt.
+pub(super) fn prompt(input: &Value) -> String {
+    first_words(input, &["/prompt", "/tool_info/user_prompt"])
 }
 
-/// The agent's last words in a transcript of JSON lines.
-pub(super) fn last_answer(path: &Path) -> Option<String> {
-    let mut file = reprise_files::open_named(path).ok()??;
+/// Reads the agent's last answer from a transcript of JSON lines.
+pub(super) fn read_last_answer(path: &Path) -> Option<String> {
+    let mut file = reprise_files::open_if_exists(path).ok()??;
     let length = file.metadata().ok()?.len();
     let from = length.saturating_sub(TRANSCRIPT_TAIL);
     file.seek(SeekFrom::Start(from)).ok()?;
@@ -162,15 +194,13 @@ pub(super) fn last_answer(path: &Path) -> Option<String> {
     tail.lines().rev().find_map(|line| {
         let line: Value = serde_json::from_str(line).ok()?;
         if line["type"] == "assistant.message" {
-            let said = line["data"]["content"].as_str()?;
-            return (!said.trim().is_empty()).then(|| said.to_owned());
+            let text = line["data"]["content"].as_str()?;
+            return (!text.trim().is_empty()).then(|| text.to_owned());
         }
         if line["type"] != "assistant" {
             return None;
         }
-        let parts = line["message"]["content"].as_array()?;
-        let texts = parts.iter().filter_map(|part| part["text"].as_str());
-        let text = texts.collect::<Vec<_>>().join("\n");
+        let text = message_words(&line["message"]["content"]);
         (!text.trim().is_empty()).then_some(text)
     })
 }

@@ -1,8 +1,7 @@
-//! The programs whose hooks we are: at which of their events we want to be called, and how each
-//! wants its answer.
+//! The programs that call our hooks: the events that trigger a hook, and the format of its answer.
 //!
-//! Names and forms, as their documentation and their sources have them (they are cited in
-//! `docs/guide/hooks.md`).
+//! Names and formats are those of the programs' documentation and sources, which
+//! `docs/guide/hooks.md` cites.
 
 use reprise_operations::{HookAnswer, HookEvent};
 use serde_json::json;
@@ -10,7 +9,7 @@ use serde_json::json;
 /// A program that runs agents and calls hooks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HookProgram {
-    /// Claude Code, and what speaks as it does.
+    /// Claude Code, and programs with the same hooks.
     ClaudeCode,
     Codex,
     /// Cursor, the editor and the command line.
@@ -23,98 +22,98 @@ pub enum HookProgram {
     Windsurf,
 }
 
-/// An event of a program that we want to be called at.
+/// An event of a program that calls our hook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Moment {
-    /// What it is to us.
+pub struct HookTrigger {
+    /// The event that we handle it as.
     pub event: HookEvent,
-    /// Its name in the program.
+    /// The program's name of the event.
     pub name: &'static str,
-    /// Which of the program's tools it is wanted for.
+    /// Pattern of the program's tools that trigger the hook; every tool if `None`.
     pub matcher: Option<&'static str>,
 }
 
-const fn at(event: HookEvent, name: &'static str) -> Moment {
-    Moment {
+const fn trigger_on(event: HookEvent, name: &'static str) -> HookTrigger {
+    HookTrigger {
         event,
         name,
         matcher: None,
     }
 }
 
-const fn shell(name: &'static str, matcher: &'static str) -> Moment {
-    Moment {
+const fn trigger_on_tools(name: &'static str, matcher: &'static str) -> HookTrigger {
+    HookTrigger {
         event: HookEvent::PostTool,
         name,
         matcher: Some(matcher),
     }
 }
 
-const CLAUDE_CODE: &[Moment] = &[
-    at(HookEvent::SessionStart, "SessionStart"),
-    at(HookEvent::UserPrompt, "UserPromptSubmit"),
-    shell("PostToolUse", "Bash|Edit|MultiEdit|Write|NotebookEdit"),
+const CLAUDE_CODE: &[HookTrigger] = &[
+    trigger_on(HookEvent::SessionStart, "SessionStart"),
+    trigger_on(HookEvent::UserPrompt, "UserPromptSubmit"),
+    trigger_on_tools("PostToolUse", "Bash|Edit|MultiEdit|Write|NotebookEdit"),
     // A command that ends with another code than 0 has an event of its own.
-    shell("PostToolUseFailure", "Bash"),
-    at(HookEvent::Stop, "Stop"),
-    at(HookEvent::PreCompact, "PreCompact"),
-    at(HookEvent::SessionEnd, "SessionEnd"),
+    trigger_on_tools("PostToolUseFailure", "Bash"),
+    trigger_on(HookEvent::Stop, "Stop"),
+    trigger_on(HookEvent::PreCompact, "PreCompact"),
+    trigger_on(HookEvent::SessionEnd, "SessionEnd"),
 ];
 
-const CODEX: &[Moment] = &[
-    at(HookEvent::SessionStart, "SessionStart"),
-    at(HookEvent::UserPrompt, "UserPromptSubmit"),
-    shell("PostToolUse", "^(Bash|apply_patch)$"),
-    at(HookEvent::Stop, "Stop"),
-    at(HookEvent::SessionEnd, "SessionEnd"),
+const CODEX: &[HookTrigger] = &[
+    trigger_on(HookEvent::SessionStart, "SessionStart"),
+    trigger_on(HookEvent::UserPrompt, "UserPromptSubmit"),
+    trigger_on_tools("PostToolUse", "^(Bash|apply_patch)$"),
+    trigger_on(HookEvent::Stop, "Stop"),
+    trigger_on(HookEvent::SessionEnd, "SessionEnd"),
 ];
 
 /// Its `preCompact` brings no text, and `afterAgentResponse` has brought it before.
-const CURSOR: &[Moment] = &[
-    at(HookEvent::SessionStart, "sessionStart"),
-    at(HookEvent::UserPrompt, "beforeSubmitPrompt"),
-    shell("postToolUse", "Shell"),
-    shell("postToolUseFailure", "Shell"),
-    at(HookEvent::PostTool, "afterFileEdit"),
-    at(HookEvent::Answer, "afterAgentResponse"),
-    at(HookEvent::Stop, "stop"),
-    at(HookEvent::SessionEnd, "sessionEnd"),
+const CURSOR: &[HookTrigger] = &[
+    trigger_on(HookEvent::SessionStart, "sessionStart"),
+    trigger_on(HookEvent::UserPrompt, "beforeSubmitPrompt"),
+    trigger_on_tools("postToolUse", "Shell"),
+    trigger_on_tools("postToolUseFailure", "Shell"),
+    trigger_on(HookEvent::PostTool, "afterFileEdit"),
+    trigger_on(HookEvent::Answer, "afterAgentResponse"),
+    trigger_on(HookEvent::Stop, "stop"),
+    trigger_on(HookEvent::SessionEnd, "sessionEnd"),
 ];
 
 /// Its `PreCompress` is called before every call of the model and brings no text.
-const GEMINI: &[Moment] = &[
-    at(HookEvent::SessionStart, "SessionStart"),
-    at(HookEvent::UserPrompt, "BeforeAgent"),
-    shell("AfterTool", "run_shell_command|replace|write_file"),
-    at(HookEvent::Stop, "AfterAgent"),
-    at(HookEvent::SessionEnd, "SessionEnd"),
+const GEMINI: &[HookTrigger] = &[
+    trigger_on(HookEvent::SessionStart, "SessionStart"),
+    trigger_on(HookEvent::UserPrompt, "BeforeAgent"),
+    trigger_on_tools("AfterTool", "run_shell_command|replace|write_file"),
+    trigger_on(HookEvent::Stop, "AfterAgent"),
+    trigger_on(HookEvent::SessionEnd, "SessionEnd"),
 ];
 
-/// What our plugin file calls us at, by the names of our own command line.
-const OPENCODE: &[Moment] = &[
-    at(HookEvent::SessionStart, "session-start"),
-    at(HookEvent::UserPrompt, "user-prompt"),
-    at(HookEvent::PostTool, "post-tool"),
-    at(HookEvent::Stop, "stop"),
-    at(HookEvent::PreCompact, "pre-compact"),
+/// Our plugin file uses the event names of our own command line.
+const OPENCODE: &[HookTrigger] = &[
+    trigger_on(HookEvent::SessionStart, "session-start"),
+    trigger_on(HookEvent::UserPrompt, "user-prompt"),
+    trigger_on(HookEvent::PostTool, "post-tool"),
+    trigger_on(HookEvent::Stop, "stop"),
+    trigger_on(HookEvent::PreCompact, "pre-compact"),
 ];
 
 /// By these names it sends what VS Code's extension does, which is near to what Claude Code does.
-const COPILOT: &[Moment] = &[
-    at(HookEvent::SessionStart, "SessionStart"),
-    at(HookEvent::UserPrompt, "UserPromptSubmit"),
-    at(HookEvent::PostTool, "PostToolUse"),
-    at(HookEvent::PostTool, "PostToolUseFailure"),
-    at(HookEvent::Stop, "Stop"),
-    at(HookEvent::SessionEnd, "SessionEnd"),
+const COPILOT: &[HookTrigger] = &[
+    trigger_on(HookEvent::SessionStart, "SessionStart"),
+    trigger_on(HookEvent::UserPrompt, "UserPromptSubmit"),
+    trigger_on(HookEvent::PostTool, "PostToolUse"),
+    trigger_on(HookEvent::PostTool, "PostToolUseFailure"),
+    trigger_on(HookEvent::Stop, "Stop"),
+    trigger_on(HookEvent::SessionEnd, "SessionEnd"),
 ];
 
 /// It has no event for a session, and takes nothing into a prompt.
-const WINDSURF: &[Moment] = &[
-    at(HookEvent::UserPrompt, "pre_user_prompt"),
-    at(HookEvent::PostTool, "post_run_command"),
-    at(HookEvent::PostTool, "post_write_code"),
-    at(HookEvent::Answer, "post_cascade_response"),
+const WINDSURF: &[HookTrigger] = &[
+    trigger_on(HookEvent::UserPrompt, "pre_user_prompt"),
+    trigger_on(HookEvent::PostTool, "post_run_command"),
+    trigger_on(HookEvent::PostTool, "post_write_code"),
+    trigger_on(HookEvent::Answer, "post_cascade_response"),
 ];
 
 impl HookProgram {
@@ -129,16 +128,16 @@ impl HookProgram {
         (Self::Windsurf, "windsurf"),
     ];
 
-    /// Its name on the command line.
+    /// Returns the program's name on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
         let named = Self::ALL.iter().find(|(program, _)| *program == self);
         named.map_or("", |(_, name)| name)
     }
 
-    /// The events that we want to be called at.
+    /// Returns the events that call our hook.
     #[must_use]
-    pub const fn moments(self) -> &'static [Moment] {
+    pub const fn triggers(self) -> &'static [HookTrigger] {
         match self {
             Self::ClaudeCode => CLAUDE_CODE,
             Self::Codex => CODEX,
@@ -150,20 +149,24 @@ impl HookProgram {
         }
     }
 
-    /// What is printed for the program; `None` for nothing, which every program takes for consent.
+    /// Formats the answer that the hook prints; `None` prints nothing, which every program takes
+    /// for consent.
     #[must_use]
     pub fn answer(self, event: HookEvent, answer: &HookAnswer) -> Option<String> {
         let context = answer.context.as_str();
-        let heard = match event {
+        let is_read = match event {
             HookEvent::SessionStart | HookEvent::UserPrompt => true,
             // Of the others none takes anything then.
             HookEvent::PreCompact => self == Self::Opencode,
             _ => false,
         };
-        if context.is_empty() || !heard {
+        if context.is_empty() || !is_read {
             return None;
         }
-        let moment = self.moments().iter().find(|moment| moment.event == event)?;
+        let moment = self
+            .triggers()
+            .iter()
+            .find(|moment| moment.event == event)?;
         let output = match self {
             Self::ClaudeCode | Self::Codex | Self::Gemini => json!({ "hookSpecificOutput": {
                 "hookEventName": moment.name,

@@ -1,23 +1,25 @@
 //! What the programs really send (recorded from them, or from Cursor's documentation), and what
 //! they are answered.
 
+mod bent;
 mod newer;
+mod tool;
 
 use reprise_operations::HookAnswer;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::fields::last_answer;
-use super::verdict::verdict;
+use super::fields::read_last_answer;
+use super::verdict::judge_command;
 use super::*;
 
-fn of(program: HookProgram, event: HookEvent, input: &Value) -> HookReport {
+fn parse_report(program: HookProgram, event: HookEvent, input: &Value) -> HookReport {
     program
-        .report(event, &input.to_string())
+        .parse_report(event, &input.to_string())
         .expect("it is reported")
 }
 
 /// An object with the fields of another.
-fn joined(base: &Value, more: &Value) -> Value {
+fn merge_objects(base: &Value, more: &Value) -> Value {
     let mut input = base.clone();
     let fields = more.as_object().unwrap().clone();
     input.as_object_mut().unwrap().extend(fields);
@@ -49,9 +51,31 @@ fn what_is_private_and_what_memory_said_never_leaves() {
         ),
         ("plain", "plain"),
     ] {
-        assert_eq!(clean(text), expected, "{text}");
+        assert_eq!(clean_text(text), expected, "{text}");
     }
-    assert!(clean(&"\u{e9}".repeat(9_000)).len() <= TEXT_BYTES_MAX);
+    assert!(clean_text(&"\u{e9}".repeat(9_000)).len() <= TEXT_BYTES_MAX);
+}
+
+#[test]
+fn of_a_long_prompt_the_beginning_and_the_end_are_sent() {
+    let log = "2026-06-01 12:00:00 ERROR the pool of the worker is exhausted\n";
+    for times in [1, 100, 140, 200, 400, 4_000] {
+        for question in ["why does the worker restart?", "w\u{e4}r\u{e9}?\u{1f600}"] {
+            let logs = log.repeat(times);
+            for prompt in [
+                format!("{logs}{question}"),
+                format!("{question}\n{logs}"),
+                format!("\u{e9}{logs}\u{e9}{question}"),
+            ] {
+                let input = json!({"session_id": "s", "cwd": "/", "prompt": prompt}).to_string();
+                let report = HookProgram::ClaudeCode
+                    .parse_report(HookEvent::UserPrompt, &input)
+                    .unwrap();
+                assert!(report.text.contains(question), "{times}");
+                assert!(report.text.len() <= 2 * TEXT_BYTES_MAX, "{times}");
+            }
+        }
+    }
 }
 
 #[test]
@@ -68,7 +92,7 @@ fn a_project_can_want_no_memory() {
         (HookProgram::Cursor, cursor.to_string()),
     ];
     for (program, input) in &both {
-        let report = program.report(prompt, input).unwrap();
+        let report = program.parse_report(prompt, input).unwrap();
         assert_eq!(
             (report.project.as_str(), report.text.as_str()),
             ("repo", "hello")
@@ -76,10 +100,10 @@ fn a_project_can_want_no_memory() {
     }
     fs_err::write(folder.path().join("repo").join(IGNORE_FILE), "").unwrap();
     for (program, input) in &both {
-        assert_eq!(program.report(prompt, input), None);
+        assert_eq!(program.parse_report(prompt, input), None);
     }
     let (claude, _) = HookProgram::ALL[0];
-    assert_eq!(claude.report(HookEvent::Stop, "not json"), None);
+    assert_eq!(claude.parse_report(HookEvent::Stop, "not json"), None);
 }
 
 #[test]
@@ -88,7 +112,7 @@ fn claude_code_is_understood() {
     let prompt = json!({"session_id": "86c1e27e", "transcript_path": "/none.jsonl",
         "cwd": "/work/shop", "prompt_id": "38dd", "permission_mode": "default",
         "hook_event_name": "UserPromptSubmit", "prompt": "why is the login test flaky"});
-    let report = of(program, HookEvent::UserPrompt, &prompt);
+    let report = parse_report(program, HookEvent::UserPrompt, &prompt);
     assert_eq!(report.session, "86c1e27e");
     assert_eq!(report.project, "shop");
     assert_eq!(report.text, "why is the login test flaky");
@@ -98,7 +122,7 @@ fn claude_code_is_understood() {
         "tool_input": {"command": "cargo test", "description": "x"}, "tool_use_id": "toolu_0",
         "error": "Exit code 101\nerror: could not compile", "is_interrupt": false,
         "duration_ms": 90});
-    let report = of(program, HookEvent::PostTool, &failed);
+    let report = parse_report(program, HookEvent::PostTool, &failed);
     assert_eq!(report.command, "cargo test");
     assert_eq!(report.succeeded, Some(false));
     assert_eq!(report.text, "Exit code 101\nerror: could not compile");
@@ -108,7 +132,7 @@ fn claude_code_is_understood() {
         "tool_input": {"command": "git commit -m 'Freeze the clock'"},
         "tool_response": {"stdout": "[main 1a2b3c4] Freeze the clock\n 1 file changed, 2 \
             insertions(+)", "stderr": "", "interrupted": false}});
-    let report = of(program, HookEvent::PostTool, &committed);
+    let report = parse_report(program, HookEvent::PostTool, &committed);
     assert!(
         report.text.starts_with("[main 1a2b3c4] Freeze"),
         "{report:?}"
@@ -118,7 +142,7 @@ fn claude_code_is_understood() {
         "hook_event_name": "PostToolUse", "tool_name": "Edit",
         "tool_input": {"file_path": "/work/shop/src/login.rs", "old_string": "a",
             "new_string": "b"}, "tool_response": {"filePath": "/work/shop/src/login.rs"}});
-    let report = of(program, HookEvent::PostTool, &edited);
+    let report = parse_report(program, HookEvent::PostTool, &edited);
     assert_eq!(
         (report.files, report.command),
         (vec!["src/login.rs".to_owned()], String::new())
@@ -130,19 +154,19 @@ fn claude_code_is_understood() {
         "tool_response": {"stdout": "fine", "stderr": "", "interrupted": false,
             "isImage": false, "noOutputExpected": false}});
     assert_eq!(
-        of(program, HookEvent::PostTool, &passed).succeeded,
+        parse_report(program, HookEvent::PostTool, &passed).succeeded,
         Some(true)
     );
 
     let stop = json!({"session_id": "86c1e27e", "cwd": "/work/shop", "hook_event_name": "Stop",
         "stop_hook_active": false, "last_assistant_message": "I froze its clock."});
     assert_eq!(
-        of(program, HookEvent::Stop, &stop).text,
+        parse_report(program, HookEvent::Stop, &stop).text,
         "I froze its clock."
     );
     // Cursor runs these hooks too, in its own words, and has its own from us.
     let cursor = json!({"conversation_id": "c", "cursor_version": "3.1", "prompt": "hello there"});
-    let report = program.report(HookEvent::UserPrompt, &cursor.to_string());
+    let report = program.parse_report(HookEvent::UserPrompt, &cursor.to_string());
     assert_eq!(report, None);
 }
 
@@ -151,13 +175,13 @@ fn codex_is_understood() {
     let program = HookProgram::Codex;
     let base = json!({"session_id": "01a1fdf6", "turn_id": "01a1", "cwd": "/work/shop",
         "transcript_path": "/none.jsonl", "model": "m", "permission_mode": "default"});
-    let with = |more: Value| joined(&base, &more);
+    let with = |more: Value| merge_objects(&base, &more);
     let ran = with(
         json!({"hook_event_name": "PostToolUse", "tool_name": "Bash",
         "tool_input": {"command": "cargo test"}, "tool_use_id": "call_0",
         "tool_response": "test result: FAILED. 0 passed; 1 failed\n"}),
     );
-    let report = of(program, HookEvent::PostTool, &ran);
+    let report = parse_report(program, HookEvent::PostTool, &ran);
     assert_eq!(
         (report.command.as_str(), report.succeeded),
         ("cargo test", Some(false))
@@ -167,22 +191,25 @@ fn codex_is_understood() {
         json!({"hook_event_name": "PostToolUse", "tool_name": "Bash",
         "tool_input": {"command": "make check"}, "tool_response": "fine\n"}),
     );
-    assert_eq!(of(program, HookEvent::PostTool, &ran).succeeded, None);
+    assert_eq!(
+        parse_report(program, HookEvent::PostTool, &ran).succeeded,
+        None
+    );
     let patched = with(
         json!({"hook_event_name": "PostToolUse", "tool_name": "apply_patch",
         "tool_input": {"command": "*** Begin Patch\n*** Update File: src/a.rs\n@@\n-a\n+b\n\
             *** Add File: src/b.rs\n+x\n*** End Patch"}, "tool_response": "Done"}),
     );
-    let report = of(program, HookEvent::PostTool, &patched);
+    let report = parse_report(program, HookEvent::PostTool, &patched);
     assert_eq!(report.files, ["src/a.rs", "src/b.rs"]);
     let stop = with(json!({"hook_event_name": "Stop", "stop_hook_active": false,
         "last_assistant_message": "I froze its clock."}));
     assert_eq!(
-        of(program, HookEvent::Stop, &stop).text,
+        parse_report(program, HookEvent::Stop, &stop).text,
         "I froze its clock."
     );
     let end = with(json!({"hook_event_name": "SessionEnd", "reason": "other"}));
-    assert_eq!(of(program, HookEvent::SessionEnd, &end).text, "");
+    assert_eq!(parse_report(program, HookEvent::SessionEnd, &end).text, "");
 }
 
 #[test]
@@ -191,12 +218,12 @@ fn cursor_is_understood() {
     let base = json!({"conversation_id": "conv-1", "generation_id": "gen-2", "model": "m",
         "cursor_version": "3.12.17", "workspace_roots": ["/work/shop"], "user_email": null,
         "transcript_path": null});
-    let with = |more: Value| joined(&base, &more);
+    let with = |more: Value| merge_objects(&base, &more);
     let prompt = with(
         json!({"hook_event_name": "beforeSubmitPrompt", "attachments": [],
         "prompt": "why is the login test flaky"}),
     );
-    let report = of(program, HookEvent::UserPrompt, &prompt);
+    let report = parse_report(program, HookEvent::UserPrompt, &prompt);
     assert_eq!(
         (report.session.as_str(), report.project.as_str()),
         ("conv-1", "shop")
@@ -211,7 +238,7 @@ fn cursor_is_understood() {
             json!({"hook_event_name": "postToolUse", "tool_name": "Shell", "duration": 5432,
             "tool_input": {"command": "npm test"}, "tool_output": output, "cwd": "/work/shop/web"}),
         );
-        let report = of(program, HookEvent::PostTool, &ran);
+        let report = parse_report(program, HookEvent::PostTool, &ran);
         assert_eq!(
             (report.command.as_str(), report.succeeded),
             ("npm test", expected)
@@ -233,24 +260,24 @@ fn cursor_is_understood() {
             "failure_type": kind, "is_interrupt": false}),
         );
         assert_eq!(
-            of(program, HookEvent::PostTool, &failed).succeeded,
+            parse_report(program, HookEvent::PostTool, &failed).succeeded,
             expected
         );
     }
     let edited = with(json!({"hook_event_name": "afterFileEdit",
         "file_path": "/work/shop/web/app.ts", "edits": []}));
     assert_eq!(
-        of(program, HookEvent::PostTool, &edited).files,
+        parse_report(program, HookEvent::PostTool, &edited).files,
         ["web/app.ts"]
     );
     let answered = with(json!({"hook_event_name": "afterAgentResponse", "text": "Done, frozen."}));
     assert_eq!(
-        of(program, HookEvent::Answer, &answered).text,
+        parse_report(program, HookEvent::Answer, &answered).text,
         "Done, frozen."
     );
     for (status, finished) in [("completed", true), ("aborted", false), ("error", false)] {
         let stop = with(json!({"hook_event_name": "stop", "status": status, "loop_count": 0}));
-        let report = of(program, HookEvent::Stop, &stop);
+        let report = parse_report(program, HookEvent::Stop, &stop);
         assert_eq!(
             (report.text.as_str(), report.succeeded),
             ("", Some(finished))
@@ -265,7 +292,7 @@ fn gemini_is_understood() {
         "cwd": "/work/shop", "hook_event_name": "BeforeAgent",
         "timestamp": "2026-11-21T11:56:48.610Z",
         "prompt": "<hook_context>old news</hook_context>\n\nwhy is the login test flaky"});
-    let report = of(program, HookEvent::UserPrompt, &prompt);
+    let report = parse_report(program, HookEvent::UserPrompt, &prompt);
     assert_eq!(report.text, "why is the login test flaky");
     for (said, expected) in [
         (
@@ -283,14 +310,14 @@ fn gemini_is_understood() {
             "hook_event_name": "AfterTool", "tool_name": "run_shell_command",
             "tool_input": {"command": "npm test"},
             "tool_response": {"llmContent": said, "returnDisplay": "boom"}});
-        let report = of(program, HookEvent::PostTool, &ran);
+        let report = parse_report(program, HookEvent::PostTool, &ran);
         assert_eq!(report.succeeded, expected, "{said}");
     }
     let done = json!({"session_id": "02e8c372", "cwd": "/work/shop", "prompt": "why",
         "hook_event_name": "AfterAgent", "prompt_response": "I froze its clock.",
         "stop_hook_active": false});
     assert_eq!(
-        of(program, HookEvent::Stop, &done).text,
+        parse_report(program, HookEvent::Stop, &done).text,
         "I froze its clock."
     );
 }
@@ -347,7 +374,7 @@ fn every_program_is_answered_in_its_own_form_and_only_where_it_listens() {
     for (event, own, host) in HookEvent::ALL {
         assert_eq!((own.parse(), host.parse()), (Ok(event), Ok(event)));
         assert_eq!(event.name(), own);
-        assert_eq!(event.host_name().parse(), Ok(event));
+        assert_eq!(event.address_name().parse(), Ok(event));
     }
 }
 
@@ -429,7 +456,7 @@ fn an_exit_code_counts_before_what_was_printed() {
         ("cargo test", Value::Null, None),
     ] {
         let input = json!({"tool_response": response});
-        let went = verdict(program, command, &input);
+        let went = judge_command(program, command, &input);
         assert_eq!(went, expected, "{command} {response}");
     }
 }
@@ -519,10 +546,14 @@ fn test_runners_are_understood_by_their_last_lines() {
     let long = format!("1 failed\n{}3 passed\n", "line\n".repeat(100));
     for (said, expected) in ENDINGS.iter().copied().chain([(long.as_str(), Some(true))]) {
         let input = json!({"tool_response": said});
-        assert_eq!(verdict(HookProgram::Codex, "t", &input), expected, "{said}");
+        assert_eq!(
+            judge_command(HookProgram::Codex, "t", &input),
+            expected,
+            "{said}"
+        );
         // What plainly says failed has not passed, whatever the exit is.
         let input = json!({"hook_event_name": "PostToolUse", "tool_response": {"stdout": said}});
-        let went = verdict(HookProgram::ClaudeCode, "make test", &input);
+        let went = judge_command(HookProgram::ClaudeCode, "make test", &input);
         assert_eq!(went, Some(expected != Some(false)), "{said}");
     }
 }
@@ -540,10 +571,10 @@ fn the_last_words_of_a_transcript_are_the_agents() {
     ];
     let text = lines.map(|line| line.to_string()).join("\n");
     fs_err::write(&path, text).unwrap();
-    assert_eq!(last_answer(&path).as_deref(), Some("fixed it"));
-    assert_eq!(last_answer(&folder.path().join("none")), None);
+    assert_eq!(read_last_answer(&path).as_deref(), Some("fixed it"));
+    assert_eq!(read_last_answer(&folder.path().join("none")), None);
     // A version that says them nowhere else.
     let stop = json!({"session_id": "s", "cwd": "/", "transcript_path": path});
-    let report = of(HookProgram::ClaudeCode, HookEvent::Stop, &stop);
+    let report = parse_report(HookProgram::ClaudeCode, HookEvent::Stop, &stop);
     assert_eq!(report.text, "fixed it");
 }

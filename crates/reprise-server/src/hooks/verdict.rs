@@ -1,14 +1,12 @@
-//! Whether a command succeeded, from what a program says of its end.
-//!
-//! Where each program has its exit codes and what was printed.
+//! Deciding whether a command succeeded, from the exit code and output that a program reports.
 
-use reprise_knowledge::Ended;
+use reprise_knowledge::CommandExit;
 use serde_json::Value;
 
 use super::HookProgram;
 
-/// Where a number is an exit code.
-const CODES: [&str; 6] = [
+/// JSON pointers to exit codes.
+const EXIT_CODE_PATHS: [&str; 6] = [
     "/exit_code",
     "/exitCode",
     "/exit",
@@ -16,8 +14,9 @@ const CODES: [&str; 6] = [
     "/metadata/exit",
     "/metadata/exit_code",
 ];
-/// Where a text is what a command printed.
-const OUTPUTS: [&str; 8] = [
+
+/// JSON pointers to the output of a command.
+const OUTPUT_PATHS: [&str; 11] = [
     "/text_result_for_llm",
     "/stdout",
     "/stderr",
@@ -26,21 +25,26 @@ const OUTPUTS: [&str; 8] = [
     "/content",
     "/error",
     "/error_message",
+    // Where the error is an object.
+    "/error/message",
+    "/error/stdout",
+    "/error/stderr",
 ];
-/// Whether the command went well; `None` where that is not said.
-pub(super) fn verdict(program: HookProgram, command: &str, input: &Value) -> Option<bool> {
-    if is_broken_off(input) {
+
+/// Returns whether the command succeeded; `None` if the program does not report it.
+pub(super) fn judge_command(program: HookProgram, command: &str, input: &Value) -> Option<bool> {
+    if is_interrupted(input) {
         return None;
     }
-    ended(program, input).verdict(command)
+    read_exit(program, input).verdict(command)
 }
 
-pub(super) fn printed(program: HookProgram, input: &Value) -> String {
-    ended(program, input).output
+pub(super) fn command_output(program: HookProgram, input: &Value) -> String {
+    read_exit(program, input).output
 }
 
-/// Interrupted, refused, or sent to the background: nothing has ended.
-fn is_broken_off(input: &Value) -> bool {
+/// Returns whether the command was interrupted, refused or sent to the background.
+fn is_interrupted(input: &Value) -> bool {
     let is = |place: &str| input.pointer(place).and_then(Value::as_bool) == Some(true);
     let refused = matches!(
         input["failure_type"].as_str(),
@@ -53,7 +57,7 @@ fn is_broken_off(input: &Value) -> bool {
         || input.pointer(away).is_some()
 }
 
-fn ended(program: HookProgram, input: &Value) -> Ended {
+fn read_exit(program: HookProgram, input: &Value) -> CommandExit {
     // Cursor has a JSON text, or plain output, for the response.
     let text = input["tool_output"].as_str().unwrap_or_default();
     let inner: Value = serde_json::from_str(text).unwrap_or_else(|_| text.into());
@@ -67,28 +71,30 @@ fn ended(program: HookProgram, input: &Value) -> Ended {
         found.flatten().collect()
     };
     let mut output: Vec<&str> = parts.iter().filter_map(|part| part.as_str()).collect();
-    output.extend(at(&OUTPUTS).into_iter().filter_map(Value::as_str));
+    output.extend(at(&OUTPUT_PATHS).into_iter().filter_map(Value::as_str));
     let output = output.join("\n");
-    let number = at(&CODES).into_iter().find_map(Value::as_i64);
+    let number = at(&EXIT_CODE_PATHS).into_iter().find_map(Value::as_i64);
     let error = at(&["/is_error", "/isError"])
         .into_iter()
         .find_map(Value::as_bool);
     let success = at(&["/success"]).into_iter().find_map(Value::as_bool);
+    let is_failure = input["hook_event_name"] == "PostToolUseFailure";
     let went_well = error.map(|error| !error).or(success);
-    let unsaid = unwritten_code(program, input);
-    Ended::new(number, went_well, output, unsaid)
+    let went_well = went_well.or(is_failure.then_some(false));
+    let unsaid = implied_exit_code(program, input);
+    CommandExit::new(number, went_well, output, unsaid)
 }
 
-/// Claude Code and Gemini CLI say the code of a command that failed, and only of that.
-fn unwritten_code(program: HookProgram, input: &Value) -> Option<i64> {
+/// Returns exit code 0 if it is implied: Claude Code and Gemini CLI report only codes of failures.
+fn implied_exit_code(program: HookProgram, input: &Value) -> Option<i64> {
     let response = &input["tool_response"];
     let ended = match program {
         HookProgram::ClaudeCode => {
             input["hook_event_name"] == "PostToolUse" && response["stdout"].is_string()
         }
         HookProgram::Gemini => {
-            let said = response["llmContent"].as_str().unwrap_or_default();
-            said.contains("Output: ") && response["error"].is_null()
+            let text = response["llmContent"].as_str().unwrap_or_default();
+            text.contains("Output: ") && response["error"].is_null()
         }
         HookProgram::Codex
         | HookProgram::Cursor

@@ -1,8 +1,8 @@
-//! How requests are answered: on threads beside those that the doors run on, and problems as
-//! RFC 9457 JSON.
+//! Serving requests on worker threads, apart from the acceptors' threads, and problems as RFC 9457
+//! JSON.
 //!
-//! Reading a body, checking it and writing an answer may take a while, and whoever asks whether the
-//! daemon lives waits for none of it.
+//! Reading a body, checking it and writing a response may take a while; a health check waits for
+//! none of it.
 
 use std::sync::LazyLock;
 
@@ -11,7 +11,7 @@ use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use reprise_agent::lend;
+use reprise_agent::spawn_blocking_on;
 use reprise_operations::{Problem, ProblemKind};
 use serde_json::{Value, json};
 use tokio::runtime::{Builder, Handle, Runtime};
@@ -19,17 +19,17 @@ use tokio::sync::Semaphore;
 use tracing::Span;
 
 /// Seconds after which a refused request may be sent again.
-const RETRY_AFTER_SECONDS: &str = "1";
+const DEFAULT_RETRY_SECONDS: &str = "1";
 
-/// Requests that have a thread at once.
-static THREADS: Semaphore = Semaphore::const_new(256);
+/// Limits how many requests have a thread at once.
+static THREAD_PERMITS: Semaphore = Semaphore::const_new(256);
 
-/// Lends the threads. A pool of their own: a request waits for others that read the disk, which
-/// would never come where the system refuses a thread and requests hold all there are.
-static POOL: LazyLock<Option<Runtime>> =
+/// Pool of the worker threads. It is separate from the pool for disk reads: a request waits for
+/// disk reads, which could never start if requests held all threads.
+static WORKER_POOL: LazyLock<Option<Runtime>> =
     LazyLock::new(|| Builder::new_current_thread().build().ok());
 
-/// A problem on its way to whoever asked.
+/// A problem as the response to a request: with an `error` member, and seconds until a retry.
 #[derive(Debug)]
 pub(crate) struct Refusal(Problem, Option<Value>, Option<u64>);
 
@@ -40,12 +40,12 @@ impl From<Problem> for Refusal {
 }
 
 impl Refusal {
-    /// The same with a member `error` for programs.
+    /// Returns the response to a problem with a member `error` for programs.
     pub(crate) fn with(problem: Problem, error: Value) -> Self {
         Self(problem, Some(error), None)
     }
 
-    /// The same, to be sent again after so many seconds.
+    /// Sets the seconds after which the client may try again.
     pub(crate) fn after(self, seconds: u64) -> Self {
         Self(self.0, self.1, Some(seconds))
     }
@@ -59,7 +59,7 @@ impl IntoResponse for Refusal {
         if problem.kind == ProblemKind::Internal {
             tracing::error!(problem = %problem, "a request failed");
         }
-        let mut body = json!(problem.body());
+        let mut body = json!(problem.to_body());
         if let (Some(error), Some(members)) = (error, body.as_object_mut()) {
             members.insert("error".to_owned(), error);
         }
@@ -67,7 +67,7 @@ impl IntoResponse for Refusal {
         let mut response = (status, media, axum::Json(body)).into_response();
         let headers = response.headers_mut();
         if problem.is_passing() {
-            let after = after.map_or(HeaderValue::from_static(RETRY_AFTER_SECONDS), Into::into);
+            let after = after.map_or(HeaderValue::from_static(DEFAULT_RETRY_SECONDS), Into::into);
             headers.insert(RETRY_AFTER, after);
         }
         if problem.kind == ProblemKind::Unauthorized {
@@ -77,26 +77,26 @@ impl IntoResponse for Refusal {
     }
 }
 
-/// Answers a request on a thread that may take its time; how the process is, at once. What has
-/// begun is finished, whether or not its client waits.
-pub(crate) async fn answer(request: Request, next: Next) -> Response {
+/// Serves a request on a worker thread, but a health check at once. A request that has begun is
+/// finished even if its client leaves.
+pub(crate) async fn serve_on_worker_thread(request: Request, next: Next) -> Response {
     if request.uri().path().starts_with("/health/") {
         return next.run(request).await;
     }
-    let thread = THREADS.acquire().await;
+    let thread = THREAD_PERMITS.acquire().await;
     let (here, span) = (Handle::current(), Span::current());
     let work = move || {
         let _held = thread;
         span.in_scope(|| here.block_on(next.run(request)))
     };
-    let lent = POOL.as_ref();
-    let lent = lent.and_then(|pool| lend(pool.handle(), work));
+    let lent = WORKER_POOL.as_ref();
+    let lent = lent.and_then(|pool| spawn_blocking_on(pool.handle(), work));
     let Some(answered) = lent else {
-        let said = "the system refuses the daemon a thread; try again later";
-        return Refusal::from(Problem::new(ProblemKind::Unavailable, said)).into_response();
+        let detail = "the system refuses the daemon a thread; try again later";
+        return Refusal::from(Problem::new(ProblemKind::Unavailable, detail)).into_response();
     };
     answered.await.unwrap_or_else(|error| {
-        let said = format!("the request failed ({error}); report this");
-        Refusal::from(Problem::new(ProblemKind::Internal, said)).into_response()
+        let detail = format!("the request failed ({error}); report this");
+        Refusal::from(Problem::new(ProblemKind::Internal, detail)).into_response()
     })
 }

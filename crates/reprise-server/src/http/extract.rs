@@ -1,4 +1,4 @@
-//! From a request to checked values: whose memory, which record, what body.
+//! Extracting checked values from a request: its user, its parameters, its body.
 
 use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Query, RawPathParams, Request};
@@ -11,31 +11,33 @@ use serde::de::DeserializeOwned;
 use super::App;
 use super::answers::Refusal;
 use super::guard::Identity;
-use crate::daemon::Asker;
+use crate::daemon::CallerId;
 use crate::tokens::Scope;
-use reprise_operations::{Memory, Problem, ProblemKind, Room, from_json};
+use reprise_operations::{Memory, Problem, ProblemKind, Room, parse_lenient_json};
 
-/// Longest argument in an address, in characters: however it is written, the address holds it.
+/// Longest argument in an address, in characters; percent-encoded it still fits into an address.
 pub(super) const ADDRESS_CHARS_MAX: usize = 4_096;
-/// Longest name of a request.
+/// Longest idempotency key, in bytes.
 const KEY_BYTES_MAX: usize = 128;
 
-/// Whose memory a request means, checked against what its caller may open.
+/// The user in a request's path, whose memory the caller may open.
 #[derive(Debug, Clone)]
-pub(super) struct Who(pub(super) UserId);
+pub(super) struct PathUser(pub(super) UserId);
 
-/// The memory as whoever asks, as far as the guard has found, may use it.
-pub(crate) fn asked_by(parts: &Parts, memory: Memory) -> Memory {
+/// Returns the memory with the rights of the caller that the guard has identified.
+pub(crate) fn apply_caller_rights(parts: &Parts, memory: Memory) -> Memory {
     let identity = parts.extensions.get::<Identity>();
-    match identity.map(|identity| &identity.asker) {
-        Some(Asker::Machine) => memory.on_machine(),
-        Some(Asker::Token(name)) if !name.is_empty() => memory.asked_by(format!("token {name}")),
+    match identity.map(|identity| &identity.caller) {
+        Some(CallerId::Machine) => memory.with_machine_caller(),
+        Some(CallerId::Token(name)) if !name.is_empty() => {
+            memory.with_asker(format!("token {name}"))
+        }
         _ => memory,
     }
 }
 
-/// What a path has under this name.
-pub(super) async fn parameter(
+/// Returns the path parameter of this name.
+pub(super) async fn path_parameter(
     parts: &mut Parts,
     app: &App,
     wanted: &str,
@@ -47,11 +49,11 @@ pub(super) async fn parameter(
     found.ok_or_else(|| Problem::not_found("there is no such route; see /openapi.json"))
 }
 
-/// A user that this caller may speak for.
-pub(super) fn admitted(parts: &Parts, user: &str) -> Result<UserId, Problem> {
+/// Parses a user id and checks that this caller may open the user's memory.
+pub(super) fn authorize_user(parts: &Parts, user: &str) -> Result<UserId, Problem> {
     let user: UserId = user.parse().map_err(Problem::invalid)?;
     let identity = parts.extensions.get::<Identity>();
-    if identity.is_some_and(|identity| identity.scope.admits(&user)) {
+    if identity.is_some_and(|identity| identity.admits(&user)) {
         return Ok(user);
     }
     Err(Problem::new(
@@ -60,17 +62,17 @@ pub(super) fn admitted(parts: &Parts, user: &str) -> Result<UserId, Problem> {
     ))
 }
 
-impl FromRequestParts<App> for Who {
+impl FromRequestParts<App> for PathUser {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Refusal> {
-        let user = parameter(parts, app, "user").await?;
-        Ok(Self(admitted(parts, &user)?))
+        let user = path_parameter(parts, app, "user").await?;
+        Ok(Self(authorize_user(parts, &user)?))
     }
 }
 
-/// The request's own name, from `Idempotency-Key`.
-pub(super) fn key_of(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+/// Returns the value of the header `Idempotency-Key`, if there is one.
+pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     let Some(key) = headers.get("idempotency-key") else {
         return Ok(None);
     };
@@ -86,34 +88,35 @@ pub(super) fn key_of(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     Ok(Some(text.to_owned()))
 }
 
-/// The bytes of a body that has room where it is taken.
-pub(super) async fn bytes(request: Request, app: &App, room: Room) -> Result<Bytes, Problem> {
+/// Reads the bytes of a body and checks them against the limits in `room`.
+pub(super) async fn read_body(request: Request, app: &App, room: Room) -> Result<Bytes, Problem> {
     // The intake has read it, and refused what is late.
     let read = Bytes::from_request(request, app).await;
     let read = read.map_err(|rejection| Problem::invalid(rejection.body_text()))?;
-    room.admit(&read)?;
+    room.check_fits(&read)?;
     Ok(read)
 }
 
-/// JSON from bytes, with a sentence about what is wrong with it.
-pub(super) fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
-    from_json(bytes)
-        .map_err(|said| Problem::invalid(format!("the body is not what this route takes: {said}")))
+/// Parses JSON; the problem says in a sentence what is wrong with it.
+pub(super) fn parse_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    parse_lenient_json(bytes).map_err(|detail| {
+        Problem::invalid(format!("the body is not what this route takes: {detail}"))
+    })
 }
 
-/// A body that is a JSON object.
-pub(super) async fn object<T: DeserializeOwned>(
+/// Reads a body that must be a JSON object.
+pub(super) async fn read_json_object<T: DeserializeOwned>(
     request: Request,
     app: &App,
     room: Room,
 ) -> Result<T, Problem> {
-    let body = bytes(request, app, room).await?;
+    let body = read_body(request, app, room).await?;
     // A list would be read too, its items as the fields in their order.
     if body.trim_ascii_start().first() != Some(&b'{') {
-        let said = "the body is no JSON object; see /openapi.json for its fields";
-        return Err(Problem::invalid(said));
+        let detail = "the body is not a JSON object; see /openapi.json for its fields";
+        return Err(Problem::invalid(detail));
     }
-    json(&body)
+    parse_json(&body)
 }
 
 #[derive(Debug, Deserialize)]
@@ -121,24 +124,24 @@ struct UserQuery {
     user: Option<String>,
 }
 
-/// Refuses a user in the address that is none.
-pub(super) fn named_user(parts: &Parts) -> Result<(), Problem> {
+/// Refuses a query string whose user is no valid id.
+pub(super) fn check_query_user(parts: &Parts) -> Result<(), Problem> {
     let query = Query::<UserQuery>::try_from_uri(&parts.uri).map_err(Problem::invalid)?;
     let user = query.0.user.map(|user| user.parse::<UserId>());
     user.transpose().map(drop).map_err(Problem::invalid)
 }
 
-/// Whose memory a request means whose path names nobody.
-pub(crate) fn user_of(parts: &Parts) -> Result<UserId, Problem> {
-    // One that cannot be read is refused: taken for none, it would open somebody else's memory.
+/// Returns the user of a request whose path names none.
+pub(crate) fn requested_user(parts: &Parts) -> Result<UserId, Problem> {
+    // A header that cannot be read is refused: if ignored, it would open somebody else's memory.
     let header = parts.headers.get("x-reprise-user");
     let header = header.map(|user| user.to_str().map(str::to_owned));
     let header = header.transpose().map_err(Problem::invalid)?;
     let query = Query::<UserQuery>::try_from_uri(&parts.uri).map_err(Problem::invalid)?;
     let identity = parts.extensions.get::<Identity>();
     let own = identity.and_then(|identity| match &identity.scope {
-        Scope::User(user) => Some(user.to_string()),
-        Scope::All => None,
+        Some(Scope::User(user)) => Some(user.to_string()),
+        Some(Scope::All) | None => None,
     });
     let named = match (query.0.user, header) {
         (Some(query), Some(header)) if query != header => {
@@ -150,5 +153,5 @@ pub(crate) fn user_of(parts: &Parts) -> Result<UserId, Problem> {
     };
     let configured = identity.and_then(|identity| identity.user.as_ref());
     let named = named.or_else(|| configured.map(ToString::to_string));
-    admitted(parts, named.as_deref().unwrap_or(UserId::DEFAULT))
+    authorize_user(parts, named.as_deref().unwrap_or(UserId::DEFAULT))
 }

@@ -1,9 +1,9 @@
-//! Who may come in: over the socket whoever the file system lets through, over TCP who has a token.
+//! Authentication and limits of requests: the file system guards the socket, tokens guard TCP.
 //!
-//! Host, Origin, token, how many at once, and how fast one token may ask: so that one client's loop
-//! leaves room for the others.
+//! Checks Host, Origin and token, and limits how many requests run at once and how many a token
+//! makes in a second, so that one client's loop leaves room for the others.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::num::NonZeroU32;
 use std::sync::atomic::Ordering;
 
@@ -19,70 +19,77 @@ use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 use super::App;
 use super::answers::Refusal;
 use super::oauth;
-use crate::daemon::{Asker, Life};
+use crate::daemon::{CallerId, DaemonState, MODEL_HEADER, PeerAddress};
 use crate::issuer::Issuer;
 use crate::tokens::{Scope, TokenEntry};
 use reprise_operations::{Problem, ProblemKind};
-use reprise_types::UserId;
+use reprise_types::{Clock as _, SystemClock, UserId};
 
-/// Said to whoever sent no token.
+/// Message to a client that sent no token.
 pub(crate) const SEND: &str = "send `Authorization: Bearer TOKEN`";
-/// Said of a token that was replaced, withdrawn or never made.
+/// Message about a token that was replaced, withdrawn or never made.
 pub(crate) const OPENS_NOTHING: &str = "this token opens nothing here";
 
-/// The way a request came in.
+/// The listener that a request came in at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Door {
-    /// The Unix socket: file permissions have decided already.
+pub(crate) enum EntryPoint {
+    /// The Unix socket, which file permissions guard.
     Socket,
     Tcp(SocketAddr),
 }
 
-/// Who asks, as far as that is known.
+/// The caller of a request, as far as it is known.
 #[derive(Debug, Clone)]
 pub(super) struct Identity {
-    /// Whose memory may be reached.
-    pub(super) scope: Scope,
-    /// Whose places the request takes.
-    pub(super) asker: Asker,
-    /// By which token, over TCP.
+    /// The memories that it may open; `None` means none at all.
+    pub(super) scope: Option<Scope>,
+    /// The caller whose slots the request takes.
+    pub(super) caller: CallerId,
+    /// The token that was sent over TCP.
     pub(super) token: Option<TokenEntry>,
-    /// When what lets it in ends.
+    /// When its token expires.
     pub(super) ends: Option<DateTime<Utc>>,
-    /// Whose memory it is where a request does not say; `None` for `default`'s.
+    /// User of a request that names none; `default` if `None`.
     pub(super) user: Option<UserId>,
 }
 
 impl Identity {
-    fn machine() -> Self {
+    fn local() -> Self {
         Self {
-            scope: Scope::All,
-            asker: Asker::Machine,
+            scope: Some(Scope::All),
+            caller: CallerId::Machine,
             token: None,
             ends: None,
             user: None,
         }
     }
 
-    /// A probe, which reaches no user's memory. No token has its name.
-    fn nobody() -> Self {
+    /// Returns the identity of a probe, which reaches no user's memory; no token has an empty name.
+    fn anonymous() -> Self {
         Self {
-            asker: Asker::Token(String::new()),
-            ..Self::machine()
+            scope: None,
+            caller: CallerId::Token(String::new()),
+            ..Self::local()
         }
     }
 
-    /// Refuses over TCP what is for the daemon's own machine alone.
-    pub(super) fn needs_machine(&self, said: &str) -> Result<(), Problem> {
-        let refused = || Problem::new(ProblemKind::Forbidden, said);
-        let is_here = self.asker == Asker::Machine;
+    /// Returns whether it may open this user's memory.
+    pub(super) fn admits(&self, user: &UserId) -> bool {
+        let scope = self.scope.as_ref();
+        scope.is_some_and(|scope| scope.admits(user))
+    }
+
+    /// Fails with the message for a request over TCP.
+    pub(super) fn require_local(&self, detail: &str) -> Result<(), Problem> {
+        let refused = || Problem::new(ProblemKind::Forbidden, detail);
+        let is_here = self.caller == CallerId::Machine;
         is_here.then_some(()).ok_or_else(refused)
     }
 
-    fn of(token: TokenEntry) -> Self {
+    fn from_token(token: TokenEntry) -> Self {
         Self {
-            scope: token.scope.clone(),
-            asker: Asker::Token(token.name.clone()),
+            scope: Some(token.scope.clone()),
+            caller: CallerId::Token(token.name.clone()),
             ends: token.expires,
             token: Some(token),
             user: None,
@@ -90,22 +97,30 @@ impl Identity {
     }
 }
 
-pub(super) async fn check(
-    State((app, door)): State<(App, Door)>,
+pub(super) async fn authenticate(
+    State((app, entry)): State<(App, EntryPoint)>,
     mut request: Request,
     next: Next,
 ) -> Response {
     let path = request.uri().path().to_owned();
-    let identity = match door {
-        Door::Socket => Ok(Identity::machine()),
-        Door::Tcp(address) => match from_here(&app, address, &request) {
+    let identity = match entry {
+        EntryPoint::Socket => Ok(Identity::local()),
+        EntryPoint::Tcp(address) => match check_host_and_origin(&app, address, &request) {
             Err(problem) => Err((problem, None)),
-            Ok(()) if needs_no_token(&path) => Ok(Identity::nobody()),
+            Ok(()) if needs_no_token(&path) => {
+                let taken = if path.starts_with("/health/") {
+                    Ok(())
+                } else {
+                    app.open_rates.take(client_address(&request))
+                };
+                let admitted = taken.map(|()| Identity::anonymous());
+                admitted.map_err(|problem| (problem, None))
+            }
             Ok(()) => {
                 let token = bearer(request.headers()).map(str::to_owned);
-                let known = recognised(&app, token.as_deref(), &path).await;
+                let known = identify_token(&app, token.as_deref(), &path).await;
                 known.map_err(|problem| {
-                    let host = own_host(&app, address, &request);
+                    let host = accepted_request_host(&app, address, &request);
                     let challenge = oauth::challenge(&app, host, &path, &problem);
                     (problem, challenge)
                 })
@@ -113,9 +128,11 @@ pub(super) async fn check(
         },
     };
     match identity {
-        Ok(_) if is_preflight(&app, request.method(), &path) => oauth::preflight(),
+        Ok(_) if is_preflight(&app, request.method(), &path) => oauth::preflight_response(),
         Ok(mut identity) => {
             identity.user.clone_from(&app.user);
+            let client = client_address(&request);
+            request.extensions_mut().insert(ClientAddress(client));
             request.extensions_mut().insert(identity);
             next.run(request).await
         }
@@ -131,47 +148,51 @@ pub(super) async fn check(
     }
 }
 
-/// Whether a browser asks if a page of another origin may send what any may.
+/// Returns whether this is a CORS preflight of a route that any origin may use.
 fn is_preflight(app: &App, method: &Method, path: &str) -> bool {
-    app.oauth.is_some() && method == Method::OPTIONS && oauth::takes_any_origin(path)
+    app.oauth.is_some() && method == Method::OPTIONS && oauth::allows_any_origin(path)
 }
 
 fn needs_no_token(path: &str) -> bool {
     path.starts_with("/health/") || path == "/openapi.json" || oauth::is_open(path)
 }
 
-/// Whether this is the name under which clients reach it from elsewhere.
-fn is_public(app: &App, host: &str) -> bool {
+/// Returns whether this is the configured public host.
+fn is_public_host(app: &App, host: &str) -> bool {
     let public = app.oauth.as_ref().and_then(|oauth| oauth.authority());
     public.is_some_and(|public| public.eq_ignore_ascii_case(host))
 }
 
-/// The host that a request names, where that is this daemon.
-fn own_host<'a>(app: &App, address: SocketAddr, request: &'a Request) -> Option<&'a str> {
+/// Returns the host that a request names, if it is this daemon's.
+fn accepted_request_host<'a>(
+    app: &App,
+    address: SocketAddr,
+    request: &'a Request,
+) -> Option<&'a str> {
     let host = request.headers().get(HOST);
     let host = host.and_then(|host| host.to_str().ok());
     let host = host.or_else(|| request.uri().authority().map(Authority::as_str));
-    host.filter(|host| is_own(host, address) || is_public(app, host))
+    host.filter(|host| is_own_host(host, address) || is_public_host(app, host))
 }
 
-/// Refuses over TCP what a page that a stranger wrote may have sent: by Host and Origin.
-fn from_here(app: &App, address: SocketAddr, request: &Request) -> Result<(), Problem> {
+/// Refuses a request whose Host or Origin shows that a stranger's page may have sent it.
+fn check_host_and_origin(app: &App, address: SocketAddr, request: &Request) -> Result<(), Problem> {
     let (headers, path) = (request.headers(), request.uri().path());
     // A page that a stranger's DNS points here knows no token: a client that has one may come
     // through a proxy or a tunnel, by whatever name that has, but signs in by our own alone.
     let may_be_named_otherwise = bearer(headers).is_some() && !oauth::is_open(path);
-    if !may_be_named_otherwise && own_host(app, address, request).is_none() {
+    if !may_be_named_otherwise && accepted_request_host(app, address, request).is_none() {
         return Err(Problem::new(
             ProblemKind::Forbidden,
             "the Host header names another machine; address the daemon by its own address",
         ));
     }
     if let Some(origin) = headers.get(ORIGIN)
-        && !oauth::takes_any_origin(path)
+        && !oauth::allows_any_origin(path)
     {
         let origin = origin.to_str().ok();
         let (scheme, host) = origin.and_then(|o| o.split_once("://")).unwrap_or_default();
-        let own = scheme == "http" && is_own(host, address) || is_public(app, host);
+        let own = scheme == "http" && is_own_host(host, address) || is_public_host(app, host);
         if !own {
             return Err(Problem::new(
                 ProblemKind::Forbidden,
@@ -182,14 +203,14 @@ fn from_here(app: &App, address: SocketAddr, request: &Request) -> Result<(), Pr
     Ok(())
 }
 
-fn unauthorized(why: &str) -> Problem {
-    let detail = format!("{why}; `reprise token add NAME` makes a token");
+fn unauthorized_problem(why: &str) -> Problem {
+    let detail = format!("{why}; `reprise serve token add NAME` makes a token");
     Problem::new(ProblemKind::Unauthorized, detail)
 }
 
-/// Whose a token is: one of ours, or one of the issuer that is configured.
-async fn recognised(app: &App, token: Option<&str>, path: &str) -> Result<Identity, Problem> {
-    let token = token.ok_or_else(|| unauthorized(SEND))?;
+/// Finds the identity of a token, which is one of ours or of the configured issuer.
+async fn identify_token(app: &App, token: Option<&str>, path: &str) -> Result<Identity, Problem> {
+    let token = token.ok_or_else(|| unauthorized_problem(SEND))?;
     let identity = match app
         .oauth
         .as_ref()
@@ -197,29 +218,30 @@ async fn recognised(app: &App, token: Option<&str>, path: &str) -> Result<Identi
     {
         Some(issuer) if Issuer::is_jwt(token) => {
             let claims = issuer.claims(token).await?;
-            let user = issuer.user_in(&claims)?;
+            let user = issuer.user_of_claims(&claims)?;
             Identity {
-                asker: Asker::Token(format!("of {user}")),
-                scope: Scope::User(user),
+                caller: CallerId::Token(format!("of {user}")),
+                scope: Some(Scope::User(user)),
                 token: None,
                 ends: claims.ends(),
                 user: None,
             }
         }
         _ => {
-            let unknown = || unauthorized(OPENS_NOTHING);
+            let unknown = || unauthorized_problem(OPENS_NOTHING);
             let entry = app.tokens.recognise(token).ok_or_else(unknown)?;
-            // One that a program signed in for is only taken where it can be renewed.
+            // A token of a sign-in is accepted only while OAuth is on, which can renew it.
             if entry.is_signed_in() && app.oauth.is_none() {
                 return Err(unknown());
             }
-            Identity::of(entry)
+            app.tokens.note_use(&entry, SystemClock.now());
+            Identity::from_token(entry)
         }
     };
-    if let Asker::Token(name) = &identity.asker {
+    if let CallerId::Token(name) = &identity.caller {
         app.rates.take(name)?;
     }
-    if identity.scope != Scope::All && path == "/v1/status" {
+    if identity.scope != Some(Scope::All) && path == "/v1/status" {
         return Err(Problem::new(
             ProblemKind::Forbidden,
             "where the daemon runs is no user's business; use a token that opens every memory",
@@ -236,50 +258,112 @@ pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
         .then_some(token.trim())
 }
 
-/// Whether `host` is this machine seen from itself, or the very address that was bound. A name that
-/// a stranger's DNS may point here is neither.
-fn is_own(host: &str, address: SocketAddr) -> bool {
+/// Returns whether `host` is a loopback name or the very address that was bound. A name that a
+/// stranger's DNS may point here is neither.
+fn is_own_host(host: &str, address: SocketAddr) -> bool {
     let Ok(authority) = host.parse::<Authority>() else {
         return false;
     };
-    // What stands before an `@` is no part of a host, and would be repeated with it.
+    // The part before an `@` is no part of a host, and would be repeated with it.
     if host.contains('@') || authority.port_u16().unwrap_or(80) != address.port() {
         return false;
     }
     let name = authority.host().trim_matches(['[', ']']);
-    let named: Option<std::net::IpAddr> = name.parse().ok();
+    let named: Option<IpAddr> = name.parse().ok();
     name == "localhost"
         || named.is_some_and(|named| {
             named.is_loopback() || named == address.ip() || address.ip().is_unspecified()
         })
 }
 
-/// One bucket for each token that has asked; without a limit, none.
+/// Rate limits by token: one bucket for each token, or none without a limit.
 #[derive(Debug, Default)]
 pub(crate) struct Rates(Option<DefaultKeyedRateLimiter<String>>);
 
 impl Rates {
-    /// At most so many requests a second for each token, and as many at once.
+    /// Returns a limit of this many requests a second for each token; unlimited if `None`.
     pub(crate) fn new(a_second: Option<NonZeroU32>) -> Self {
         Self(a_second.map(|limit| RateLimiter::keyed(Quota::per_second(limit))))
     }
 
-    /// Takes one from the token's bucket. The bucket holds a second's worth, so that an empty one
-    /// has something again within a second.
+    /// Counts a request against the token's bucket; fails if the bucket is empty. The bucket holds
+    /// a second's requests, so that an empty one has room again within a second.
     pub(crate) fn take(&self, token: &str) -> Result<(), Problem> {
         let Some(buckets) = &self.0 else {
             return Ok(());
         };
         buckets.check_key(&token.to_owned()).map_err(|_| {
-            let said = "this token asks faster than it may; wait a second, or serve with a higher \
+            let detail = "this token asks faster than it may; wait a second, or serve with a higher \
                  --requests-per-second";
-            Problem::new(ProblemKind::Overloaded, said)
+            Problem::new(ProblemKind::Overloaded, detail)
         })
     }
 }
 
-/// Lets in as many requests of an asker as are served at once; one more is refused at once.
-pub(super) async fn admit(
+/// Who asks, as far as an address says it; unspecified for a process of this machine.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ClientAddress(pub(super) IpAddr);
+
+/// Returns the address of a request's client. A proxy on this machine names it last.
+fn client_address(request: &Request) -> IpAddr {
+    let peer = request.extensions().get::<PeerAddress>();
+    let peer = peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.0);
+    if !peer.is_loopback() {
+        return client_network(peer);
+    }
+    let named = request
+        .headers()
+        .get_all("x-forwarded-for")
+        .iter()
+        .next_back();
+    let named =
+        named.and_then(|named| named.to_str().ok()?.rsplit(',').next()?.trim().parse().ok());
+    client_network(named.unwrap_or(peer))
+}
+
+/// Returns the address, of which one client has as many as it likes in IPv6: there its network.
+fn client_network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => {
+            let [a, b, c, d, ..] = address.segments();
+            IpAddr::V6(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0))
+        }
+        address @ IpAddr::V4(_) => address,
+    }
+}
+
+/// Requests a second that one client may make of the routes that need no token, and how many at
+/// once.
+const OPEN_RATE: NonZeroU32 = NonZeroU32::MIN.saturating_add(9);
+const OPEN_BURST: NonZeroU32 = NonZeroU32::MIN.saturating_add(99);
+/// Clients of these routes that are remembered before those that ask no more are forgotten.
+const OPEN_CLIENTS_MAX: usize = 4_096;
+
+/// Rate limits of the routes that need no token, by client.
+#[derive(Debug)]
+pub(crate) struct OpenRates(DefaultKeyedRateLimiter<IpAddr>);
+
+impl Default for OpenRates {
+    fn default() -> Self {
+        let quota = Quota::per_second(OPEN_RATE).allow_burst(OPEN_BURST);
+        Self(RateLimiter::keyed(quota))
+    }
+}
+
+impl OpenRates {
+    fn take(&self, client: IpAddr) -> Result<(), Problem> {
+        if self.0.len() > OPEN_CLIENTS_MAX {
+            self.0.retain_recent();
+        }
+        self.0.check_key(&client).map_err(|_| {
+            let detail = "your address asks faster than it may without a token; wait a second";
+            Problem::new(ProblemKind::Overloaded, detail)
+        })
+    }
+}
+
+/// Serves a request with a slot of its caller; refuses it at once if no slot is free.
+pub(super) async fn serve_with_request_slot(
     State(app): State<App>,
     Extension(identity): Extension<Identity>,
     request: Request,
@@ -289,26 +373,32 @@ pub(super) async fn admit(
         return next.run(request).await;
     }
     let full = "the daemon serves as many requests of yours as it can; try again in a moment";
-    placed(&app.life, &identity.asker, full, request, next).await
+    let is_local = identity.caller == CallerId::Machine;
+    let wants_model = is_local && request.headers().contains_key(MODEL_HEADER);
+    let response = serve_with_slot(&app.daemon, &identity.caller, full, request, next).await;
+    if wants_model {
+        app.daemon.make_way_for_model();
+    }
+    response
 }
 
-/// Answers a request where its asker has a place left; `full` says that there is none.
-pub(super) async fn placed(
-    life: &Life,
-    asker: &Asker,
+/// Runs a request with a slot of `caller`, or refuses it with the message `full`.
+pub(super) async fn serve_with_slot(
+    daemon: &DaemonState,
+    caller: &CallerId,
     full: &str,
     request: Request,
     next: Next,
 ) -> Response {
-    let share = match life.requests.place(asker, full) {
-        Ok(share) => share,
+    let slot = match daemon.request_slots.acquire(caller, full) {
+        Ok(slot) => slot,
         Err(problem) => return Refusal::from(problem).into_response(),
     };
-    life.touch();
+    daemon.record_use();
     let response = next.run(request).await;
-    life.touch();
-    drop(share);
-    life.served.fetch_add(1, Ordering::Relaxed);
+    daemon.record_use();
+    drop(slot);
+    daemon.requests_served.fetch_add(1, Ordering::Relaxed);
     response
 }
 
@@ -328,10 +418,50 @@ mod tests {
     }
 
     #[test]
+    fn who_has_no_token_opens_no_memory() {
+        let user = "ada".parse().unwrap();
+        assert!(Identity::local().admits(&user));
+        assert!(!Identity::anonymous().admits(&user));
+    }
+
+    #[test]
+    fn a_client_is_its_address_its_network_or_what_a_proxy_here_says() {
+        let client = |peer: &str, forwarded: &[&str]| {
+            let mut request = Request::new(axum::body::Body::empty());
+            request
+                .extensions_mut()
+                .insert(PeerAddress(peer.parse().unwrap()));
+            for one in forwarded {
+                let name = axum::http::HeaderName::from_static("x-forwarded-for");
+                request.headers_mut().append(name, one.parse().unwrap());
+            }
+            client_address(&request).to_string()
+        };
+        assert_eq!(client("203.0.113.9", &["198.51.100.1"]), "203.0.113.9");
+        assert_eq!(
+            client("127.0.0.1", &["1.1.1.1", "2.2.2.2, 3.3.3.3"]),
+            "3.3.3.3"
+        );
+        assert_eq!(client("127.0.0.1", &["nobody"]), "127.0.0.1");
+        assert_eq!(client("2001:db8:1:2:3:4:5:6", &[]), "2001:db8:1:2::");
+        assert_eq!(client("::ffff:203.0.113.9", &[]), "203.0.113.9");
+    }
+
+    #[test]
+    fn a_stranger_who_asks_without_end_is_slowed_and_nobody_else() {
+        let rates = OpenRates::default();
+        let [one, other]: [IpAddr; 2] =
+            ["203.0.113.9", "203.0.113.10"].map(|at| at.parse().unwrap());
+        let refused = (0..2_000).filter(|_| rates.take(one).is_err()).count();
+        assert!(refused > 1_000, "{refused}");
+        assert!(rates.take(other).is_ok());
+    }
+
+    #[test]
     fn a_host_is_ours_by_address_and_never_by_a_strangers_name() {
         let loopback: SocketAddr = "127.0.0.1:7341".parse().unwrap();
         for own in ["127.0.0.1:7341", "localhost:7341", "[::1]:7341"] {
-            assert!(is_own(own, loopback), "{own}");
+            assert!(is_own_host(own, loopback), "{own}");
         }
         for other in [
             "127.0.0.1",
@@ -344,7 +474,7 @@ mod tests {
             "",
             "::::",
         ] {
-            assert!(!is_own(other, loopback), "{other}");
+            assert!(!is_own_host(other, loopback), "{other}");
         }
     }
 }

@@ -1,7 +1,7 @@
-//! The body of a request, read whole before it takes a place among the requests under way: a client
-//! that stops in the middle costs nobody else theirs.
+//! Reading the body of a request whole before it takes a slot: a client that stops in the middle
+//! holds no slot that others need.
 //!
-//! The bounds of bytes and of time.
+//! Limits the bytes and the time of a body.
 
 use std::time::Duration;
 
@@ -15,17 +15,17 @@ use tokio::time::timeout;
 use super::answers::Refusal;
 use super::guard::Identity;
 use super::{App, BODY_BYTES_MAX};
-use crate::daemon::{Asker, Share};
+use crate::daemon::{CallerId, QuotaSlot};
 use reprise_operations::{Problem, ProblemKind};
 
-/// A body has this long to come.
-const PATIENCE: Duration = Duration::from_mins(1);
-/// And of this long no part may be without a byte of it.
-const SILENCE: Duration = Duration::from_secs(5);
-/// A larger one needs a place among the large ones, so that all of them together stay bounded.
-const SMALL: usize = 64 * 1024;
+/// Longest time for a whole body.
+const BODY_TIMEOUT: Duration = Duration::from_mins(1);
+/// Longest time without a byte of a body.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(5);
+/// Longest body that needs no slot for large bodies; the slots limit their memory.
+const SMALL_BODY_BYTES_MAX: usize = 64 * 1024;
 
-pub(super) async fn read(
+pub(super) async fn buffer_body_and_serve(
     State(app): State<App>,
     Extension(identity): Extension<Identity>,
     request: Request,
@@ -37,19 +37,19 @@ pub(super) async fn read(
         return next.run(request).await;
     }
     let (parts, body) = request.into_parts();
-    let read = timeout(PATIENCE, whole(&app, &identity.asker, body)).await;
-    match read.unwrap_or_else(|_| Err(late(PATIENCE))) {
-        Ok((bytes, place)) => {
+    let read = timeout(BODY_TIMEOUT, read_whole_body(&app, &identity.caller, body)).await;
+    match read.unwrap_or_else(|_| Err(body_timeout_problem(BODY_TIMEOUT))) {
+        Ok((bytes, slot)) => {
             let request = Request::from_parts(parts, Body::from(bytes));
             let response = next.run(request).await;
-            drop(place);
+            drop(slot);
             response
         }
         Err(problem) => Refusal::from(problem).into_response(),
     }
 }
 
-fn late(within: Duration) -> Problem {
+fn body_timeout_problem(within: Duration) -> Problem {
     let seconds = within.as_secs();
     Problem::new(
         ProblemKind::BodyLate,
@@ -57,17 +57,17 @@ fn late(within: Duration) -> Problem {
     )
 }
 
-/// The bytes, and the place that they hold where they are many.
-async fn whole(
+/// Reads a whole body, and takes a slot for large bodies if it is one.
+async fn read_whole_body(
     app: &App,
-    asker: &Asker,
+    caller: &CallerId,
     mut body: Body,
-) -> Result<(Vec<u8>, Option<Share>), Problem> {
-    let (mut bytes, mut place) = (Vec::new(), None);
+) -> Result<(Vec<u8>, Option<QuotaSlot>), Problem> {
+    let (mut bytes, mut slot) = (Vec::new(), None);
     loop {
-        let frame = timeout(SILENCE, body.frame()).await;
-        let Some(frame) = frame.map_err(|_| late(SILENCE))? else {
-            return Ok((bytes, place));
+        let frame = timeout(IDLE_TIMEOUT, body.frame()).await;
+        let Some(frame) = frame.map_err(|_| body_timeout_problem(IDLE_TIMEOUT))? else {
+            return Ok((bytes, slot));
         };
         let frame = frame.map_err(|error| {
             Problem::invalid(format!("the body broke off ({error}); send it again"))
@@ -82,10 +82,10 @@ async fn whole(
                 format!("the body has more than {BODY_BYTES_MAX} bytes; send it in parts"),
             ));
         }
-        if length > SMALL && place.is_none() {
+        if length > SMALL_BODY_BYTES_MAX && slot.is_none() {
             let full =
                 "the daemon reads as many large bodies of yours as it can; try again in a moment";
-            place = Some(app.life.large.place(asker, full)?);
+            slot = Some(app.daemon.large_body_slots.acquire(caller, full)?);
         }
         bytes.extend_from_slice(&data);
     }

@@ -13,7 +13,7 @@ use reprise_agent::ServiceStats;
 use reprise_types::lock;
 use tracing::Instrument;
 
-use crate::daemon::Life;
+use crate::daemon::DaemonState;
 
 /// Upper bounds of the histogram's buckets, in seconds: from a recall by words alone to an export
 /// or a compaction of a large memory.
@@ -21,7 +21,7 @@ const BUCKETS: [f64; 14] = [
     0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0,
 ];
 
-/// What the daemon has counted.
+/// Counters of requests by route, method and status.
 #[derive(Debug, Default)]
 pub(crate) struct Metrics(Mutex<BTreeMap<Series, Histogram>>);
 
@@ -34,7 +34,7 @@ struct Series {
 
 #[derive(Debug, Default)]
 struct Histogram {
-    /// Cumulative, as the format wants them.
+    /// Cumulative counts, as the format wants them.
     buckets: [u64; BUCKETS.len()],
     count: u64,
     seconds: f64,
@@ -90,11 +90,11 @@ impl Metrics {
         histogram.seconds += seconds;
     }
 
-    /// The text of `/metrics`.
-    pub(crate) fn text(&self, stats: &ServiceStats, life: &Life) -> String {
+    /// Renders the text of `/metrics`.
+    pub(crate) fn text(&self, stats: &ServiceStats, daemon: &DaemonState) -> String {
         let mut text = String::new();
         let written = self.requests(&mut text);
-        let written = written.and_then(|()| service(&mut text, stats, life));
+        let written = written.and_then(|()| write_service_metrics(&mut text, stats, daemon));
         if let Err(error) = written {
             tracing::error!(%error, "the metrics are not whole");
         }
@@ -125,10 +125,10 @@ impl Metrics {
 
 /// A family without labels: its name, which ends in `_total` where it is a counter, what it counts,
 /// and its value.
-type Family = (&'static str, &'static str, u64);
+pub(crate) type MetricFamily<'a> = (&'a str, &'a str, u64);
 
-/// Families as Prometheus reads them.
-pub(crate) fn families(text: &mut String, all: &[Family]) -> std::fmt::Result {
+/// Appends families in the format of Prometheus.
+pub(crate) fn write_families(text: &mut String, all: &[MetricFamily<'_>]) -> std::fmt::Result {
     for (name, help, value) in all {
         let is_total = name.ends_with("_total");
         let kind = if is_total { "counter" } else { "gauge" };
@@ -139,13 +139,17 @@ pub(crate) fn families(text: &mut String, all: &[Family]) -> std::fmt::Result {
     Ok(())
 }
 
-fn service(text: &mut String, stats: &ServiceStats, life: &Life) -> std::fmt::Result {
+fn write_service_metrics(
+    text: &mut String,
+    stats: &ServiceStats,
+    daemon: &DaemonState,
+) -> std::fmt::Result {
     let pool = &stats.pool;
-    let served = life.served.load(Ordering::Relaxed);
-    let [machine_free, tokens_free] = life.requests.free().map(|free| free as u64);
-    let up = life.started.elapsed().as_secs();
+    let served = daemon.requests_served.load(Ordering::Relaxed);
+    let [machine_free, tokens_free] = daemon.request_slots.free_slots().map(|free| free as u64);
+    let up = daemon.started.elapsed().as_secs();
     let (recalls, threads) = (stats.recalls_free as u64, pool.threads as u64);
-    families(
+    write_families(
         text,
         &[
             (

@@ -1,7 +1,7 @@
-//! OAuth over HTTP: who guards this server (RFC 9728), and the built-in issuer's own routes.
+//! OAuth over HTTP: the metadata of this server (RFC 9728) and the routes of the built-in issuer.
 //!
-//! These are open to those without a token. A browser's part is one page without script, which
-//! waits; whoever confirms does so on the daemon's machine, or with a token of his own.
+//! These routes need no token. A browser sees one page without script, which waits; a person
+//! confirms on the daemon's machine, or with a token of their own.
 
 use std::sync::Arc;
 
@@ -24,25 +24,31 @@ use serde_json::{Value, json};
 
 use super::App;
 use super::answers::Refusal;
-use super::extract::object;
-use super::guard::Identity;
+use super::extract::read_json_object;
+use super::guard::{ClientAddress, Identity};
 use crate::oauth::{
-    ASKED_FOR, Asking, Exchange, GRANTS, Oauth, OauthError, Registration, SCOPE, Stopped, Waited,
+    AuthorizeRequest, CONFIRM_WITHIN, GRANTS, Oauth, OauthError, Registration, SCOPE,
+    SignInProgress, TokenRequest,
 };
-use crate::page::blocking;
+use crate::page::run_blocking;
 use crate::tokens::Scope;
 
-const RESOURCE: &str = "/.well-known/oauth-protected-resource";
-const SERVER: &str = "/.well-known/oauth-authorization-server";
-const OFF: &str = "OAuth is not set up here; put `[serve.oauth]` into the daemon's configuration";
+const RESOURCE_METADATA_PATH: &str = "/.well-known/oauth-protected-resource";
+const SERVER_METADATA_PATH: &str = "/.well-known/oauth-authorization-server";
+const NOT_CONFIGURED: &str =
+    "OAuth is not set up here; put `[serve.oauth]` into the daemon's configuration";
 
-/// Whether whoever has no token yet may ask for it.
+/// Returns whether a path is open to clients without a token.
 pub(super) fn is_open(path: &str) -> bool {
-    path.starts_with("/oauth/") || path.starts_with(RESOURCE) || path.starts_with(SERVER)
+    path.starts_with("/oauth/")
+        || path.starts_with(RESOURCE_METADATA_PATH)
+        || path.starts_with(SERVER_METADATA_PATH)
+        || path == super::server_card::PATH
 }
 
-/// Whether a page of any origin may ask: what is there is public, or has its secret in the body.
-pub(super) fn takes_any_origin(path: &str) -> bool {
+/// Returns whether pages of any origin may use a path: its response is public, or the request has
+/// its secret in the body.
+pub(super) fn allows_any_origin(path: &str) -> bool {
     let posts = ["register", "token", "device", "revoke"];
     match path.strip_prefix("/oauth/") {
         Some(name) => posts.contains(&name),
@@ -52,25 +58,31 @@ pub(super) fn takes_any_origin(path: &str) -> bool {
 
 pub(super) fn router() -> Router<App> {
     Router::new()
-        .route(RESOURCE, get(resource))
-        .route(&format!("{RESOURCE}/{{*path}}"), get(resource))
-        .route(SERVER, get(server))
-        .route("/oauth/register", post(register))
+        .route(RESOURCE_METADATA_PATH, get(get_resource_metadata))
+        .route(
+            &format!("{RESOURCE_METADATA_PATH}/{{*path}}"),
+            get(get_resource_metadata),
+        )
+        .route(SERVER_METADATA_PATH, get(get_server_metadata))
+        .route("/oauth/register", post(register_client))
         .route("/oauth/authorize", get(authorize))
-        .route("/oauth/wait", get(wait))
-        .route("/oauth/approve", get(ask).post(approve))
-        .route("/oauth/token", post(token))
-        .route("/oauth/device", post(device))
-        .route("/oauth/revoke", post(revoke))
-        .route("/v1/oauth/approve", post(approve_here))
+        .route("/oauth/wait", get(show_sign_in))
+        .route(
+            "/oauth/approve",
+            get(show_approval_form).post(approve_by_token),
+        )
+        .route("/oauth/token", post(issue_token))
+        .route("/oauth/device", post(begin_device_sign_in))
+        .route("/oauth/revoke", post(revoke_token))
+        .route("/v1/oauth/approve", post(approve_locally))
 }
 
-fn is_mcp(path: &str) -> bool {
-    matches!(path, "/mcp" | "/mcp/workspace")
+fn is_mcp_path(path: &str) -> bool {
+    matches!(path.trim_end_matches('/'), "/mcp" | "/mcp/workspace")
 }
 
-/// What a token is to be granted.
-fn scopes(oauth: &Oauth) -> Vec<&str> {
+/// Lists the scopes that a token needs.
+fn granted_scopes(oauth: &Oauth) -> Vec<&str> {
     match &oauth.options.issuer {
         Some(issuer) => issuer
             .settings()
@@ -82,8 +94,8 @@ fn scopes(oauth: &Oauth) -> Vec<&str> {
     }
 }
 
-/// What `WWW-Authenticate` says to a client without a token that counts; `host` is the one that its
-/// request names, where that is ours: another one is not repeated.
+/// Builds the `WWW-Authenticate` header for a client without a valid token. `host` is the host of
+/// the request if it is ours; a foreign one is never repeated.
 pub(super) fn challenge(
     app: &App,
     host: Option<&str>,
@@ -91,9 +103,9 @@ pub(super) fn challenge(
     problem: &Problem,
 ) -> Option<HeaderValue> {
     let oauth = app.oauth.as_ref()?;
-    let base = oauth.base(host.or(oauth.authority())?);
-    let at = if is_mcp(path) { path } else { "" };
-    let scope = match scopes(oauth).join(" ") {
+    let base = oauth.base_url(host.or(oauth.authority())?);
+    let at = if is_mcp_path(path) { path } else { "" };
+    let scope = match granted_scopes(oauth).join(" ") {
         empty if empty.is_empty() => empty,
         scopes => format!(", scope=\"{scopes}\""),
     };
@@ -102,61 +114,65 @@ pub(super) fn challenge(
         ProblemKind::Forbidden => ", error=\"insufficient_scope\"",
         _ => return None,
     };
-    let challenge = format!("Bearer resource_metadata=\"{base}{RESOURCE}{at}\"{scope}{error}");
+    let challenge =
+        format!("Bearer resource_metadata=\"{base}{RESOURCE_METADATA_PATH}{at}\"{scope}{error}");
     HeaderValue::from_str(&challenge).ok()
 }
 
-/// Where this daemon is reached, by the request's own word where nothing is configured: the guard
-/// has looked at that.
-fn base(app: &App, headers: &HeaderMap) -> String {
+/// Returns the base URL of this daemon: the configured one, else by the request's host, which the
+/// guard has checked.
+fn base_url(app: &App, headers: &HeaderMap) -> String {
     let host = headers.get(HOST).and_then(|host| host.to_str().ok());
     let host = host.unwrap_or("localhost");
     app.oauth
         .as_ref()
-        .map_or_else(String::new, |oauth| oauth.base(host))
+        .map_or_else(String::new, |oauth| oauth.base_url(host))
 }
 
-fn of(app: &App) -> Result<&Arc<Oauth>, Refusal> {
+fn configured_oauth(app: &App) -> Result<&Arc<Oauth>, Refusal> {
     app.oauth
         .as_ref()
-        .ok_or_else(|| Problem::not_found(OFF).into())
+        .ok_or_else(|| Problem::not_found(NOT_CONFIGURED).into())
 }
 
-/// The daemon's own issuer; none where tokens come from elsewhere.
-fn issuer(app: &App) -> Result<&Arc<Oauth>, Refusal> {
-    let oauth = of(app)?;
-    if oauth.issues() {
+/// Returns the daemon's own issuer; fails if tokens come from another issuer.
+fn own_issuer(app: &App) -> Result<&Arc<Oauth>, Refusal> {
+    let oauth = configured_oauth(app)?;
+    if oauth.is_own_issuer() {
         return Ok(oauth);
     }
     Err(Problem::not_found("tokens for this daemon come from another issuer; sign in there").into())
 }
 
-/// This daemon, or what its path names in it.
-async fn resource(
+/// Returns the metadata of this daemon as a protected resource, or of MCP in it.
+async fn get_resource_metadata(
     State(app): State<App>,
     path: Option<Path<String>>,
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
     let path = path.map_or_else(String::new, |Path(path)| format!("/{path}"));
-    if !path.is_empty() && !is_mcp(&path) {
+    if !path.is_empty() && !is_mcp_path(&path) {
         return Err(Problem::not_found("there is no such resource; MCP is at /mcp").into());
     }
-    let (oauth, base) = (of(&app)?, base(&app, &headers));
+    let (oauth, base) = (configured_oauth(&app)?, base_url(&app, &headers));
     let issuer = oauth.options.issuer.as_ref();
-    Ok(open(json!({
+    Ok(open_json(json!({
         "resource": format!("{base}{path}"),
         "authorization_servers": [issuer.map_or(base, |one| one.settings().issuer.clone())],
-        "scopes_supported": scopes(oauth),
+        "scopes_supported": granted_scopes(oauth),
         "bearer_methods_supported": ["header"],
         "resource_name": "Reprise",
     })))
 }
 
-async fn server(State(app): State<App>, headers: HeaderMap) -> Result<Response, Refusal> {
-    issuer(&app)?;
-    let base = base(&app, &headers);
+async fn get_server_metadata(
+    State(app): State<App>,
+    headers: HeaderMap,
+) -> Result<Response, Refusal> {
+    own_issuer(&app)?;
+    let base = base_url(&app, &headers);
     let at = |path: &str| format!("{base}/oauth/{path}");
-    Ok(open(json!({
+    Ok(open_json(json!({
         "issuer": base,
         "authorization_endpoint": at("authorize"),
         "token_endpoint": at("token"),
@@ -174,8 +190,8 @@ async fn server(State(app): State<App>, headers: HeaderMap) -> Result<Response, 
     })))
 }
 
-/// JSON that any page may read: there is no cookie, and nothing in it that is somebody's.
-fn open(body: Value) -> Response {
+/// Returns JSON that pages of any origin may read; it holds nothing private and sets no cookie.
+fn open_json(body: Value) -> Response {
     let headers = [
         (ACCESS_CONTROL_ALLOW_ORIGIN, "*"),
         (CACHE_CONTROL, "no-store"),
@@ -183,92 +199,96 @@ fn open(body: Value) -> Response {
     (headers, Json(body)).into_response()
 }
 
-/// Answers a browser that asks whether a page of another origin may send its request.
-pub(super) fn preflight() -> Response {
+/// Returns the response to a CORS preflight.
+pub(super) fn preflight_response() -> Response {
     let allowed = "content-type, mcp-protocol-version";
     let headers = [(ACCESS_CONTROL_ALLOW_HEADERS, allowed)];
-    (headers, open(json!({}))).into_response()
+    (headers, open_json(json!({}))).into_response()
 }
 
-fn failed(error: OauthError) -> Response {
-    let OauthError { error, said } = error;
-    let body = open(json!({ "error": error, "error_description": said }));
+fn error_response(error: OauthError) -> Response {
+    let OauthError { error, detail } = error;
+    let body = open_json(json!({ "error": error, "error_description": detail }));
     let bearer = [(WWW_AUTHENTICATE, "Bearer")];
     match error {
         "invalid_client" => (StatusCode::UNAUTHORIZED, bearer, body).into_response(),
+        "temporarily_unavailable" => (StatusCode::TOO_MANY_REQUESTS, body).into_response(),
         "server_error" => (StatusCode::SERVICE_UNAVAILABLE, body).into_response(),
         _ => (StatusCode::BAD_REQUEST, body).into_response(),
     }
 }
 
-const UNREADABLE: OauthError = OauthError {
+const UNREADABLE_BODY: OauthError = OauthError {
     error: "invalid_request",
-    said: "the body is not in the form that this endpoint takes",
+    detail: "the body is not in the form that this endpoint takes",
 };
 
-fn answered(answer: Result<Value, OauthError>, status: StatusCode) -> Response {
+fn json_response(answer: Result<Value, OauthError>, status: StatusCode) -> Response {
     match answer {
-        Ok(body) => (status, open(body)).into_response(),
-        Err(error) => failed(error),
+        Ok(body) => (status, open_json(body)).into_response(),
+        Err(error) => error_response(error),
     }
 }
 
-async fn register(
+async fn register_client(
     State(app): State<App>,
     body: Result<Json<Registration>, JsonRejection>,
 ) -> Result<Response, Refusal> {
-    let oauth = issuer(&app)?;
-    let asked = body.map_err(|_| UNREADABLE);
-    let answer = asked.and_then(|Json(asked)| oauth.register(asked));
-    Ok(answered(answer, StatusCode::CREATED))
+    let oauth = own_issuer(&app)?;
+    let registration = body.map_err(|_| UNREADABLE_BODY);
+    let answer = registration.and_then(|Json(registration)| oauth.register(registration));
+    Ok(json_response(answer, StatusCode::CREATED))
 }
 
 #[derive(Debug, Default, Deserialize)]
-struct Revoking {
+struct RevokeForm {
     token: String,
 }
 
-async fn revoke(
+async fn revoke_token(
     State(app): State<App>,
-    form: Result<Form<Revoking>, FormRejection>,
+    form: Result<Form<RevokeForm>, FormRejection>,
 ) -> Result<Response, Refusal> {
-    issuer(&app)?;
-    let Ok(Form(Revoking { token })) = form else {
-        return Ok(failed(UNREADABLE));
+    own_issuer(&app)?;
+    let Ok(Form(RevokeForm { token })) = form else {
+        return Ok(error_response(UNREADABLE_BODY));
     };
     let tokens = Arc::clone(&app.tokens);
-    blocking(move || tokens.sign_out(&token))
+    run_blocking(move || tokens.sign_out(&token))
         .await?
-        .map_err(|error| Problem::failed(ProblemKind::Internal, &error))?;
-    Ok(open(json!({})))
+        .map_err(|error| Problem::from_failure(ProblemKind::Internal, &error))?;
+    Ok(open_json(json!({})))
 }
 
 #[derive(Debug, Default, Deserialize)]
-struct Terminal {
+struct DeviceForm {
     client_id: Option<String>,
 }
 
-async fn device(
+async fn begin_device_sign_in(
     State(app): State<App>,
+    Extension(from): Extension<ClientAddress>,
     headers: HeaderMap,
-    form: Result<Form<Terminal>, FormRejection>,
+    form: Result<Form<DeviceForm>, FormRejection>,
 ) -> Result<Response, Refusal> {
-    let (oauth, base) = (issuer(&app)?, base(&app, &headers));
-    let asked = form.map_err(|_| UNREADABLE);
-    let answer = asked.and_then(|Form(asked)| oauth.device(asked.client_id.as_deref(), &base));
-    Ok(answered(answer, StatusCode::OK))
+    let (oauth, base) = (own_issuer(&app)?, base_url(&app, &headers));
+    let registration = form.map_err(|_| UNREADABLE_BODY);
+    let answer = registration.and_then(|Form(registration)| {
+        oauth.begin_device_sign_in(registration.client_id.as_deref(), &base, from.0)
+    });
+    Ok(json_response(answer, StatusCode::OK))
 }
 
-async fn token(
+async fn issue_token(
     State(app): State<App>,
-    form: Result<Form<Exchange>, FormRejection>,
+    form: Result<Form<TokenRequest>, FormRejection>,
 ) -> Result<Response, Refusal> {
-    let oauth = Arc::clone(issuer(&app)?);
+    let oauth = Arc::clone(own_issuer(&app)?);
     let Ok(Form(with)) = form else {
-        return Ok(failed(UNREADABLE));
+        return Ok(error_response(UNREADABLE_BODY));
     };
-    // It waits for the disk.
-    let exchanged = blocking(move || oauth.exchange(&with)).await?;
+    // The exchange waits for the disk.
+    let exchanged = run_blocking(move || oauth.exchange(&with)).await?;
     let answer = exchanged.map(|tokens| {
         json!({
             "access_token": tokens.access,
@@ -278,94 +298,98 @@ async fn token(
             "scope": SCOPE,
         })
     });
-    Ok(answered(answer, StatusCode::OK))
+    Ok(json_response(answer, StatusCode::OK))
 }
 
 async fn authorize(
     State(app): State<App>,
+    Extension(from): Extension<ClientAddress>,
     headers: HeaderMap,
-    query: Result<Query<Asking>, QueryRejection>,
+    query: Result<Query<AuthorizeRequest>, QueryRejection>,
 ) -> Result<Response, Refusal> {
-    let (oauth, base) = (issuer(&app)?, base(&app, &headers));
-    let Ok(Query(asking)) = query else {
-        return Ok(not_understood(UNREADABLE));
+    let (oauth, base) = (own_issuer(&app)?, base_url(&app, &headers));
+    let Ok(Query(request)) = query else {
+        return Ok(bad_request_page(UNREADABLE_BODY));
     };
-    Ok(match oauth.authorize(asking, &base) {
-        Ok(known_by) => redirect(&format!("/oauth/wait?request={known_by}")),
-        Err(Stopped::Back(to)) => redirect(&to),
-        Err(Stopped::Here(error)) => not_understood(error),
+    Ok(match oauth.begin_browser_sign_in(request, &base, from.0) {
+        Ok(handle) => redirect_to(&format!("/oauth/wait?request={handle}")),
+        Err(error) => bad_request_page(error),
     })
 }
 
-/// What an address says of a sign-in: what a browser knows it by, or the code that it shows.
+/// Query of a sign-in: the browser's handle of it, or the code that a person types.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Sought {
+struct SignInQuery {
     request: String,
     code: String,
 }
 
-async fn wait(
+async fn show_sign_in(
     State(app): State<App>,
     headers: HeaderMap,
-    query: Result<Query<Sought>, QueryRejection>,
+    query: Result<Query<SignInQuery>, QueryRejection>,
 ) -> Result<Response, Refusal> {
-    let (oauth, base) = (issuer(&app)?, base(&app, &headers));
-    let Query(sought) = query.unwrap_or_default();
-    Ok(match oauth.wait(&sought.request, &base) {
-        Waited::Back(to) => redirect(&to),
-        Waited::Over => page(
+    let (oauth, base) = (own_issuer(&app)?, base_url(&app, &headers));
+    let Query(sign_in) = query.unwrap_or_default();
+    Ok(match oauth.poll(&sign_in.request, &base) {
+        SignInProgress::Redirect(to) => redirect_to(&to),
+        SignInProgress::Ended => message_page(
             StatusCode::GONE,
             "It is over",
             "This sign-in was answered, or nobody confirmed it in time. Begin again there.",
         ),
-        Waited::Asked { code, client, to } => waiting(&code, &client, &to),
+        SignInProgress::Asked { code, client, to } => waiting_page(&code, &client, &to),
     })
 }
 
-fn waiting(code: &str, client: &str, to: &str) -> Response {
-    let minutes = ASKED_FOR.num_minutes();
-    let (client, to) = (escaped(client), escaped(to));
+fn waiting_page(code: &str, client: &str, to: &str) -> Response {
+    let minutes = CONFIRM_WITHIN.num_minutes();
+    let (client, to) = (escape_html(client), escape_html(to));
     let body = format!(
         "<p><b>{client}</b> asks to read and write a memory here, and would be answered at \
          <code>{to}</code>.</p><p>Confirm it within {minutes} minutes, only if you have just asked \
-         for it. On the daemon's machine:</p><pre>reprise token approve {code}</pre>\
+         for it. On the daemon's machine:</p><pre>reprise serve token approve {code}</pre>\
          <p>or here, with a token that you have:</p>{}<p>This page goes on by itself.</p>",
-        form(code)
+        confirmation_form(code)
     );
-    let page = html(StatusCode::OK, "A program asks to sign in", &body);
+    let page = html_page(StatusCode::OK, "A program asks to sign in", &body);
     ([("refresh", "3")], page).into_response()
 }
 
-fn form(code: &str) -> String {
+fn confirmation_form(code: &str) -> String {
     format!(
         "<form method=\"post\" action=\"/oauth/approve\"><label>Code <input name=\"code\" \
          value=\"{}\" autocomplete=\"off\" required></label> <label>Token <input name=\"token\" \
          type=\"password\" autocomplete=\"off\" required></label> <label>User <input \
          name=\"user\" placeholder=\"the token's\"></label> <button name=\"answer\" \
          value=\"yes\">Confirm</button> <button name=\"answer\" value=\"no\">Refuse</button></form>",
-        escaped(code)
+        escape_html(code)
     )
 }
 
-/// Where a person types the code that a terminal shows.
-async fn ask(
+/// Shows the form in which a person types the code that a terminal shows.
+async fn show_approval_form(
     State(app): State<App>,
-    query: Result<Query<Sought>, QueryRejection>,
+    query: Result<Query<SignInQuery>, QueryRejection>,
 ) -> Result<Response, Refusal> {
-    issuer(&app)?;
-    let Query(Sought { code, .. }) = query.unwrap_or_default();
+    own_issuer(&app)?;
+    let Query(SignInQuery { code, .. }) = query.unwrap_or_default();
     let body = format!(
         "<p>Type the code that the program shows, only if you have just asked for it, and a token \
-         that you have. On the daemon's machine <code>reprise token approve CODE</code> does the \
+         that you have. On the daemon's machine <code>reprise serve token approve CODE</code> does the \
          same.</p>{}",
-        form(&code)
+        confirmation_form(&code)
     );
-    Ok(html(StatusCode::OK, "A program asks to sign in", &body))
+    Ok(html_page(
+        StatusCode::OK,
+        "A program asks to sign in",
+        &body,
+    ))
 }
 
 #[derive(Debug, Default, Deserialize)]
-struct Answer {
+struct ApprovalForm {
     code: String,
     token: String,
     #[serde(default)]
@@ -374,43 +398,48 @@ struct Answer {
     verdict: String,
 }
 
-/// A person confirms with a token of his own: that is who he is.
-async fn approve(
+/// Confirms or refuses a sign-in for a person who proves their identity by a token.
+async fn approve_by_token(
     State(app): State<App>,
-    form: Result<Form<Answer>, FormRejection>,
+    form: Result<Form<ApprovalForm>, FormRejection>,
 ) -> Result<Response, Refusal> {
-    let oauth = issuer(&app)?;
+    let oauth = own_issuer(&app)?;
     let Ok(Form(answer)) = form else {
-        return Ok(not_understood(UNREADABLE));
+        return Ok(bad_request_page(UNREADABLE_BODY));
     };
     let entry = app.tokens.recognise(answer.token.trim());
     // A token that a program signed in for lets no other program in.
     let Some(entry) = entry.filter(|entry| !entry.is_signed_in()) else {
-        let said = "That token opens nothing here. `reprise token add NAME --user U` makes one.";
-        return Ok(page(StatusCode::FORBIDDEN, "Not confirmed", said));
+        let detail =
+            "That token opens nothing here. `reprise serve token add NAME --user U` makes one.";
+        return Ok(message_page(StatusCode::FORBIDDEN, "Not confirmed", detail));
     };
     app.rates.take(&entry.name)?;
     let named = Some(answer.user.trim()).filter(|named| !named.is_empty());
     let user = match (named.map(str::parse::<UserId>), &entry.scope) {
         (None, Scope::User(own)) => Some(own.clone()),
         (None, Scope::All) => app.user.clone(),
-        // Who names somebody means nobody else.
+        // If a user is named, no other user is meant.
         (Some(named), scope) => named.ok().filter(|named| scope.admits(named)),
     };
     let Some(user) = user else {
-        let said = "Name the user whose memory it is about, one whose memory that token opens.";
-        return Ok(page(StatusCode::BAD_REQUEST, "Not confirmed", said));
+        let detail = "Name the user whose memory it is about, one whose memory that token opens.";
+        return Ok(message_page(
+            StatusCode::BAD_REQUEST,
+            "Not confirmed",
+            detail,
+        ));
     };
     let is_granted = answer.verdict != "no";
     let decided = oauth.decide(&answer.code, is_granted.then_some(user));
     Ok(match (decided, is_granted) {
-        (None, _) => page(StatusCode::NOT_FOUND, "Not confirmed", NOTHING_WAITS),
-        (Some(_), true) => page(
+        (None, _) => message_page(StatusCode::NOT_FOUND, "Not confirmed", NOTHING_WAITS),
+        (Some(_), true) => message_page(
             StatusCode::OK,
             "Confirmed",
             "The program goes on by itself.",
         ),
-        (Some(_), false) => page(StatusCode::OK, "Refused", "The program is told so."),
+        (Some(_), false) => message_page(StatusCode::OK, "Refused", "The program is told so."),
     })
 }
 
@@ -419,7 +448,7 @@ const NOTHING_WAITS: &str =
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Approving {
+struct ApproveRequest {
     code: String,
     user: UserId,
     /// Refuses it instead.
@@ -427,24 +456,24 @@ struct Approving {
     refuse: bool,
 }
 
-/// The same by whoever the file system lets through.
-async fn approve_here(
+/// Confirms or refuses a sign-in for a process of the daemon's own machine.
+async fn approve_locally(
     State(app): State<App>,
     Extension(identity): Extension<Identity>,
     request: Request,
 ) -> Result<Json<Value>, Refusal> {
-    let said = "a sign-in is confirmed on the daemon's own machine, or at /oauth/approve";
-    identity.needs_machine(said)?;
-    let room = Bounds::of::<Approving>().room();
-    let Approving { code, user, refuse } = object(request, &app, room).await?;
-    let decided = issuer(&app)?.decide(&code, (!refuse).then_some(user));
+    let detail = "a sign-in is confirmed on the daemon's own machine, or at /oauth/approve";
+    identity.require_local(detail)?;
+    let room = Bounds::get_for_type::<ApproveRequest>().room();
+    let ApproveRequest { code, user, refuse } = read_json_object(request, &app, room).await?;
+    let decided = own_issuer(&app)?.decide(&code, (!refuse).then_some(user));
     let decided = decided.ok_or_else(|| Problem::not_found(NOTHING_WAITS))?;
     Ok(Json(json!(decided)))
 }
 
-fn redirect(to: &str) -> Response {
+fn redirect_to(to: &str) -> Response {
     let Ok(to) = HeaderValue::from_str(to) else {
-        return not_understood(UNREADABLE);
+        return bad_request_page(UNREADABLE_BODY);
     };
     let headers = [
         (CACHE_CONTROL, "no-store"),
@@ -453,16 +482,16 @@ fn redirect(to: &str) -> Response {
     (StatusCode::SEE_OTHER, headers, [(LOCATION, to)]).into_response()
 }
 
-fn not_understood(error: OauthError) -> Response {
-    page(StatusCode::BAD_REQUEST, "Not understood", error.said)
+fn bad_request_page(error: OauthError) -> Response {
+    message_page(StatusCode::BAD_REQUEST, "Not understood", error.detail)
 }
 
-fn page(status: StatusCode, title: &str, said: &str) -> Response {
-    html(status, title, &format!("<p>{}</p>", escaped(said)))
+fn message_page(status: StatusCode, title: &str, detail: &str) -> Response {
+    html_page(status, title, &format!("<p>{}</p>", escape_html(detail)))
 }
 
-/// A page without script, style, frame or anything from elsewhere.
-fn html(status: StatusCode, title: &str, body: &str) -> Response {
+/// Renders a page without script, style, frame or foreign content.
+fn html_page(status: StatusCode, title: &str, body: &str) -> Response {
     let text = format!(
         "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>{title} - Reprise</title>\
          <h1>{title}</h1>{body}</html>\n"
@@ -479,8 +508,8 @@ fn html(status: StatusCode, title: &str, body: &str) -> Response {
     (status, headers, text).into_response()
 }
 
-/// A text as a page shows it; what is not to be seen is shown by name.
-fn escaped(text: &str) -> String {
+/// Escapes a text for HTML; invisible characters are shown by their code point.
+fn escape_html(text: &str) -> String {
     let shown = |c: char| match c {
         '&' => "&amp;".to_owned(),
         '<' => "&lt;".to_owned(),

@@ -1,5 +1,5 @@
-//! `/openapi.json`: the routes described for programs, in version 3.1 of that format. Those of the
-//! catalogue are read from it; the few others are described in `openapi/others.rs`.
+//! `/openapi.json`: the description of the routes in `OpenAPI` 3.1. The routes of the catalogue are
+//! described from it; the few others are in `openapi/others.rs`.
 
 mod others;
 
@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
-use reprise_operations::{Callers, Catalogue, Effect, Entry, Method, ProblemKind, bound};
+use reprise_operations::{
+    Callers, Catalogue, CatalogueEntry, Effect, Method, ProblemKind, add_missing_bounds,
+};
 use reprise_redact::Redaction;
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
@@ -17,8 +19,8 @@ use serde_json::{Map, Value, json};
 use super::App;
 use super::extract::ADDRESS_CHARS_MAX;
 
-/// What every request may be answered with.
-const ANY: [ProblemKind; 8] = [
+/// Problems that every route may return.
+const COMMON_PROBLEMS: [ProblemKind; 8] = [
     ProblemKind::Invalid,
     ProblemKind::Unauthorized,
     ProblemKind::Forbidden,
@@ -29,40 +31,44 @@ const ANY: [ProblemKind; 8] = [
     ProblemKind::Unavailable,
 ];
 
-pub(super) async fn serve(State(app): State<App>) -> impl IntoResponse {
-    let made = || document(&app.catalogue).to_string().into();
+pub(super) async fn serve_document(State(app): State<App>) -> impl IntoResponse {
+    let made = || build_document(&app.catalogue).to_string().into();
     let text = app.description.get_or_init(made).clone();
     ([(CONTENT_TYPE, "application/json")], text)
 }
 
-/// What describes the types of bodies that are taken, and of answers that are given.
+/// Returns the schema generators for request bodies and for responses.
 pub(crate) fn generators() -> (SchemaGenerator, SchemaGenerator) {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.definitions_path = "/components/schemas".into();
         settings.meta_schema = None;
     });
-    let taken = settings.clone().with_transform(bound).for_deserialize();
+    let inputs = settings
+        .clone()
+        .with_transform(add_missing_bounds)
+        .for_deserialize();
     (
-        taken.into_generator(),
+        inputs.into_generator(),
         settings.for_serialize().into_generator(),
     )
 }
 
-/// The document of a catalogue.
-pub(super) fn document(catalogue: &Catalogue) -> Value {
-    let (mut taken, mut given) = generators();
-    let mut paths: BTreeMap<String, Map<String, Value>> = others::paths();
+/// Builds the document of a catalogue.
+pub(super) fn build_document(catalogue: &Catalogue) -> Value {
+    let (mut inputs, mut outputs) = generators();
+    let mut paths: BTreeMap<String, Map<String, Value>> = others::describe_paths();
     for entry in catalogue.entries() {
-        for (place, (method, path)) in entry.spec.paths().into_iter().enumerate() {
-            let described = described(entry, place, (method, &path), &mut taken, &mut given);
+        for (position, (method, path)) in entry.spec.list_routes().into_iter().enumerate() {
+            let described =
+                describe_operation(entry, position, (method, &path), &mut inputs, &mut outputs);
             let methods = paths.entry(path).or_default();
             methods.insert(method.name().to_lowercase(), described);
         }
     }
-    // What is both taken and given is bounded as what is taken.
-    let mut schemas = given.take_definitions(true);
-    schemas.extend(taken.take_definitions(true));
-    schemas.insert("Problem".to_owned(), problem());
+    // A type of both requests and responses has the bounds of requests.
+    let mut schemas = outputs.take_definitions(true);
+    schemas.extend(inputs.take_definitions(true));
+    schemas.insert("Problem".to_owned(), problem_schema());
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -76,23 +82,23 @@ pub(super) fn document(catalogue: &Catalogue) -> Value {
         "paths": paths,
         "components": {
             "securitySchemes": { "token": { "type": "http", "scheme": "bearer" } },
-            "parameters": parameters(),
-            "responses": responses(),
+            "parameters": shared_parameters(),
+            "responses": shared_responses(),
             "schemas": schemas,
         },
     })
 }
 
-/// An operation at one of its routes.
-fn described(
-    entry: &Entry,
-    place: usize,
+/// Describes an operation at one of its routes.
+fn describe_operation(
+    entry: &CatalogueEntry,
+    position: usize,
     (method, path): (Method, &str),
-    taken: &mut SchemaGenerator,
-    given: &mut SchemaGenerator,
+    inputs: &mut SchemaGenerator,
+    outputs: &mut SchemaGenerator,
 ) -> Value {
     let spec = &entry.spec;
-    let mut arguments = entry.arguments_schema(taken).to_value();
+    let mut arguments = entry.arguments_schema(inputs).to_value();
     let mut parameters = Vec::new();
     let mut in_path = Vec::new();
     for name in path.split('/').filter_map(|part| part.strip_prefix('{')) {
@@ -102,7 +108,7 @@ fn described(
             continue;
         }
         in_path.push(name.to_owned());
-        parameters.push(parameter(&mut arguments, name, "path"));
+        parameters.push(extract_parameter(&mut arguments, name, "path"));
     }
     if !path.contains("{user}") {
         parameters.push(json!({ "$ref": "#/components/parameters/whose" }));
@@ -114,18 +120,18 @@ fn described(
         let properties = arguments["properties"].as_object().into_iter().flatten();
         let names: Vec<String> = properties.map(|(name, _)| name.clone()).collect();
         for name in names {
-            parameters.push(parameter(&mut arguments, &name, "query"));
+            parameters.push(extract_parameter(&mut arguments, &name, "query"));
         }
     }
-    let id = match place {
+    let id = match position {
         0 => spec.name.to_owned(),
-        place => format!("{}_{}", spec.name, place + 1),
+        position => format!("{}_{}", spec.name, position + 1),
     };
     let mut summary = spec.summary.trim_end_matches('.').to_owned();
     if spec.callers == Callers::Machine {
         summary.push_str("; over the socket only");
     }
-    let mut kinds = ANY.to_vec();
+    let mut kinds = COMMON_PROBLEMS.to_vec();
     kinds.extend([ProblemKind::TimedOut, ProblemKind::Conflict]);
     let mut described = json!({
         "operationId": id,
@@ -134,16 +140,16 @@ fn described(
     });
     if method.has_body() {
         kinds.extend([ProblemKind::BodyLate, ProblemKind::TooLarge]);
-        described["requestBody"] = body(entry, &arguments);
+        described["requestBody"] = describe_body(entry, &arguments);
     }
-    let mut answers = answers(&kinds);
-    let mut schema = entry.answer_schema(given).to_value();
+    let mut answers = problem_responses(&kinds);
+    let mut schema = entry.answer_schema(outputs).to_value();
     if spec.effect != Effect::Reads
         && let Some(Value::Object(fields)) = schema.get_mut("properties")
         && !fields.contains_key("redacted")
     {
-        let told = given.subschema_for::<Vec<Redaction>>().to_value();
-        fields.insert("redacted".to_owned(), told);
+        let redactions = outputs.subschema_for::<Vec<Redaction>>().to_value();
+        fields.insert("redacted".to_owned(), redactions);
     }
     answers["200"] = json!({
         "description": "Done",
@@ -153,7 +159,7 @@ fn described(
     described
 }
 
-fn body(entry: &Entry, arguments: &Value) -> Value {
+fn describe_body(entry: &CatalogueEntry, arguments: &Value) -> Value {
     let needs = |schema: &Value| {
         let names = schema["required"].as_array();
         names.is_some_and(|names| !names.is_empty())
@@ -176,8 +182,8 @@ fn body(entry: &Entry, arguments: &Value) -> Value {
     })
 }
 
-/// Takes a property out of the arguments and makes it a parameter.
-fn parameter(arguments: &mut Value, name: &str, place: &str) -> Value {
+/// Removes a property from the arguments and describes it as a parameter.
+fn extract_parameter(arguments: &mut Value, name: &str, position: &str) -> Value {
     let required = arguments.get_mut("required").and_then(Value::as_array_mut);
     let required = required.is_some_and(|required| {
         let before = required.len();
@@ -193,13 +199,18 @@ fn parameter(arguments: &mut Value, name: &str, place: &str) -> Value {
     if schema["maxLength"].as_u64() > Some(ADDRESS_CHARS_MAX as u64) {
         schema["maxLength"] = json!(ADDRESS_CHARS_MAX);
     }
+    if position == "path"
+        && let Some(Value::Array(types)) = schema.get_mut("type")
+    {
+        types.retain(|one| one != "null");
+    }
     let description = schema
         .as_object_mut()
         .and_then(|schema| schema.remove("description"));
     let mut parameter = json!({
         "name": name,
-        "in": place,
-        "required": required || place == "path",
+        "in": position,
+        "required": required || position == "path",
         "schema": schema,
     });
     if let Some(description) = description {
@@ -208,8 +219,8 @@ fn parameter(arguments: &mut Value, name: &str, place: &str) -> Value {
     parameter
 }
 
-/// References to the problems of these kinds.
-fn answers(kinds: &[ProblemKind]) -> Value {
+/// Returns the responses for problems of these kinds, as references.
+fn problem_responses(kinds: &[ProblemKind]) -> Value {
     let answers = kinds.iter().map(|kind| {
         let status = kind.status().to_string();
         let answer = json!({ "$ref": format!("#/components/responses/{status}") });
@@ -220,7 +231,7 @@ fn answers(kinds: &[ProblemKind]) -> Value {
     Value::Object(answers.chain(long).collect())
 }
 
-fn responses() -> Value {
+fn shared_responses() -> Value {
     let responses = ProblemKind::ALL.iter().map(|kind| {
         let problem = json!({ "schema": { "$ref": "#/components/schemas/Problem" } });
         let mut response = json!({
@@ -243,7 +254,7 @@ fn responses() -> Value {
     Value::Object(responses.collect())
 }
 
-fn problem() -> Value {
+fn problem_schema() -> Value {
     json!({
         "type": "object",
         "properties": {
@@ -256,7 +267,7 @@ fn problem() -> Value {
     })
 }
 
-fn parameters() -> Value {
+fn shared_parameters() -> Value {
     let user = json!({ "type": "string", "pattern": "^[A-Za-z0-9_@+-][A-Za-z0-9._@+-]{0,127}$" });
     json!({
         "user": {

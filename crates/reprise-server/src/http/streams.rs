@@ -1,4 +1,4 @@
-//! What is answered part by part: exports, backups, changes.
+//! Streamed responses: exports, backups, changes.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use reprise_operations::{Parts, Problem, hinted};
+use reprise_operations::{BodyParts, Problem, add_hint};
 use reprise_types::{Clock, SystemClock};
 use serde::Deserialize;
 use tokio::sync::broadcast::error::RecvError;
@@ -21,11 +21,11 @@ use tokio_stream::{Stream, StreamExt};
 
 use super::App;
 use super::answers::Refusal;
-use super::extract::Who;
+use super::extract::PathUser;
 use super::guard::Identity;
-use crate::daemon::Share;
+use crate::daemon::QuotaSlot;
 
-/// Changes that wait for one listener to take them.
+/// Most changes that wait for one listener.
 const CHANGES_WAITING: usize = 64;
 
 pub(super) fn router() -> Router<App> {
@@ -37,82 +37,85 @@ pub(super) fn router() -> Router<App> {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Exporting {
+struct ExportQuery {
     #[serde(default)]
     sensitive: bool,
 }
 
-/// A thread to read the disk with, for as long as its reader takes: whoever takes nothing holds
-/// one, and must not hold those that others need.
-fn stream_share(app: &App, identity: &Identity) -> Result<Share, Problem> {
+/// Takes a slot for a stream, which holds a thread until its client has read everything: a client
+/// that reads nothing must not hold the threads that others need.
+fn acquire_stream_slot(app: &App, identity: &Identity) -> Result<QuotaSlot, Problem> {
     let full =
         "as many exports and backups of yours as may be are under way; try again in a moment";
-    app.life.streams.place(&identity.asker, full)
+    app.daemon.stream_slots.acquire(&identity.caller, full)
 }
 
-/// What comes part by part, with its share until it is read or left.
-pub(crate) fn sharing<T: Send + 'static>(
+/// Streams parts and holds the slot until the stream ends or is dropped.
+pub(crate) fn stream_with_slot<T: Send + 'static>(
     parts: mpsc::Receiver<T>,
-    share: Share,
+    slot: QuotaSlot,
 ) -> impl Stream<Item = T> + Send {
     ReceiverStream::new(parts).map(move |part| {
-        let _held = &share;
+        let _held = &slot;
         part
     })
 }
 
-fn stream<T: Into<Bytes> + Send + 'static>(parts: Parts<T>, share: Share) -> HttpBody {
-    HttpBody::from_stream(sharing(parts, share))
+fn body_with_slot<T: Into<Bytes> + Send + 'static>(
+    parts: BodyParts<T>,
+    slot: QuotaSlot,
+) -> HttpBody {
+    HttpBody::from_stream(stream_with_slot(parts, slot))
 }
 
 async fn export(
     State(app): State<App>,
-    Who(user): Who,
+    PathUser(user): PathUser,
     Extension(identity): Extension<Identity>,
-    query: Result<Query<Exporting>, QueryRejection>,
+    query: Result<Query<ExportQuery>, QueryRejection>,
 ) -> Result<Response, Refusal> {
     // A field that the route does not have, or that cannot be read.
-    let bad = |error: QueryRejection| Problem::invalid(hinted(error.body_text()));
-    let Query(Exporting { sensitive }) = query.map_err(bad)?;
-    let share = stream_share(&app, &identity)?;
-    let body = stream(app.memories.export(&user, sensitive).await?, share);
+    let bad = |error: QueryRejection| Problem::invalid(add_hint(error.body_text()));
+    let Query(ExportQuery { sensitive }) = query.map_err(bad)?;
+    let slot = acquire_stream_slot(&app, &identity)?;
+    let body = body_with_slot(app.memories.stream_export(&user, sensitive).await?, slot);
     Ok(([(CONTENT_TYPE, "application/x-ndjson")], body).into_response())
 }
 
-/// The whole file, for `reprise restore`.
+/// Streams the whole memory file, for `reprise backup restore`.
 async fn backup(
     State(app): State<App>,
-    Who(user): Who,
+    PathUser(user): PathUser,
     Extension(identity): Extension<Identity>,
 ) -> Result<Response, Refusal> {
-    let share = stream_share(&app, &identity)?;
-    let body = stream(app.memories.backup(&user).await?, share);
+    let slot = acquire_stream_slot(&app, &identity)?;
+    let body = body_with_slot(app.memories.stream_backup(&user).await?, slot);
     Ok(([(CONTENT_TYPE, "application/octet-stream")], body).into_response())
 }
 
-/// Server-sent events, one a change; `missed` where the listener was too slow. They end with the
-/// daemon, and with the token that they were asked for with.
+/// Streams changes as server-sent events, and `missed` if the listener was too slow. The stream
+/// ends with the daemon or with the caller's token.
 async fn changes(
     State(app): State<App>,
-    Who(user): Who,
+    PathUser(user): PathUser,
     Extension(identity): Extension<Identity>,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Refusal> {
     let full = "as many listeners of yours as may be hear of changes; end one, and try again";
-    let share = app.life.listeners.place(&identity.asker, full)?;
-    let (sender, told) = mpsc::channel(CHANGES_WAITING);
-    let mut changes = app.memories.listen();
-    let (life, tokens) = (Arc::clone(&app.life), Arc::clone(&app.tokens));
+    let slot = app.daemon.listener_slots.acquire(&identity.caller, full)?;
+    let (sender, changes_received) = mpsc::channel(CHANGES_WAITING);
+    let mut changes = app.memories.subscribe_to_changes();
+    let (daemon, tokens) = (Arc::clone(&app.daemon), Arc::clone(&app.tokens));
     tokio::spawn(async move {
         loop {
             let change = tokio::select! {
                 change = changes.recv() => change,
-                () = life.until_told() => return,
+                () = daemon.wait_for_shutdown() => return,
                 () = sender.closed() => return,
             };
             let withdrawn = identity
                 .token
                 .as_ref()
-                .is_some_and(|token| !tokens.stands(token));
+                .is_some_and(|token| !tokens.is_valid(token));
             let ended = identity.ends.is_some_and(|ends| ends <= SystemClock.now());
             let closed = withdrawn || ended || matches!(change, Err(RecvError::Closed));
             if closed || sender.send(change).await.is_err() {
@@ -120,7 +123,7 @@ async fn changes(
             }
         }
     });
-    let events = sharing(told, share).filter_map(move |heard| match heard {
+    let events = stream_with_slot(changes_received, slot).filter_map(move |change| match change {
         Ok(change) if change.user == user => {
             let data = serde_json::to_string(&change).unwrap_or_default();
             Some(Ok(Event::default().event(change.what).data(data)))

@@ -4,14 +4,14 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use data_encoding::BASE64URL_NOPAD;
-use reprise_tests::{lacks, says};
+use reprise_tests::{assert_contains, assert_lacks};
 use ring::rand::SystemRandom;
 use ring::rsa::{KeyPair as RsaKeyPair, PublicKeyComponents};
-use ring::signature::{EcdsaKeyPair, Ed25519KeyPair, KeyPair as _};
+use ring::signature::{self as crypto, EcdsaKeyPair, Ed25519KeyPair, KeyPair as _};
 use serde_json::json;
 
 use super::*;
-use crate::testing::Set;
+use crate::testing::AdjustableClock;
 
 const ISSUER: &str = "https://id.example/realms/one";
 const AUDIENCE: &str = "https://memory.example/mcp";
@@ -102,12 +102,12 @@ struct Home {
     issuer: Issuer,
     keys: Arc<Mutex<Vec<Value>>>,
     asked: Arc<AtomicUsize>,
-    clock: Arc<Set>,
+    clock: Arc<AdjustableClock>,
 }
 
 impl Home {
     fn new(keys: Vec<Value>) -> Self {
-        let clock = Set::to(1_800_000_000);
+        let clock = AdjustableClock::to(1_800_000_000);
         let (keys, asked) = (Arc::new(Mutex::new(keys)), Arc::new(AtomicUsize::new(0)));
         let (served, counted) = (Arc::clone(&keys), Arc::clone(&asked));
         let fetch: Fetch = Arc::new(move |url| match url {
@@ -259,8 +259,8 @@ async fn what_a_token_says_must_be_for_us_and_now() {
         ("email", json!(7), "no usable `email`"),
     ] {
         let refused = home.refused(&with(claim, value)).await.to_string();
-        says!(refused, says);
-        lacks!(refused, "other.example", "root");
+        assert_contains!(refused, says);
+        assert_lacks!(refused, "other.example", "root");
     }
     // A minute is nothing; an hour says so.
     let token = signer.token("k", &home.claims());
@@ -359,5 +359,5 @@ async fn an_issuer_that_cannot_be_asked_is_named_and_no_fault_of_the_token() {
     });
     home.advance(TimeDelta::minutes(1));
     let refused = home.refused(&signer.token("k", &home.claims())).await;
-    says!(refused.to_string(), "another issuer's");
+    assert_contains!(refused.to_string(), "another issuer's");
 }

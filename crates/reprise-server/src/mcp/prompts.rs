@@ -4,8 +4,7 @@ use rmcp::ErrorData;
 use rmcp::model::{GetPromptResult, Prompt, PromptArgument, PromptMessage, Role};
 use serde_json::{Map, Value};
 
-/// Each by its name: what it is for, what its topic is where it takes one, and its text, which the
-/// topic ends.
+/// Name, description, description of the topic if there is one, and text, which the topic follows.
 const PROMPTS: [(&str, &str, Option<&str>, &str); 3] = [
     (
         "recall-context",
@@ -35,8 +34,8 @@ const PROMPTS: [(&str, &str, Option<&str>, &str); 3] = [
     ),
 ];
 
-/// Every prompt.
-pub(super) fn all() -> Vec<Prompt> {
+/// Lists every prompt.
+pub(super) fn list() -> Vec<Prompt> {
     let prompts = PROMPTS.into_iter().map(|(name, what, topic, _)| {
         let topic = topic.map(|what| PromptArgument::new("topic").with_description(what));
         let topic = topic.map(|topic| vec![topic.with_required(true)]);
@@ -45,15 +44,15 @@ pub(super) fn all() -> Vec<Prompt> {
     prompts.collect()
 }
 
-/// One prompt with its argument put in.
-pub(super) fn get(
+/// Renders a prompt with its topic.
+pub(super) fn render(
     name: &str,
     arguments: &Map<String, Value>,
 ) -> Result<GetPromptResult, ErrorData> {
     let prompt = PROMPTS.into_iter().find(|prompt| prompt.0 == name);
     let (_, _, takes, text) = prompt.ok_or_else(|| {
-        let said = format!("there is no prompt `{name:.64}`; list the prompts first");
-        ErrorData::invalid_params(said, None)
+        let detail = format!("there is no prompt `{name:.64}`; list the prompts first");
+        ErrorData::invalid_params(detail, None)
     })?;
     let topic = arguments.get("topic").and_then(Value::as_str);
     let topic = match takes {

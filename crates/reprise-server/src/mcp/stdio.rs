@@ -1,8 +1,9 @@
-//! stdin and stdout as an agent's program gives them to us: pipes or sockets, read and written
-//! without a thread in between, which would cost each message two wake-ups.
+//! Transport over stdin and stdout, which are pipes or sockets of an agent's program. They are read
+//! and written without a thread in between, which would cost each message two wake-ups.
 //!
-//! A message is a line. rmcp's own transport drops a line that is no JSON, or too long, and its
-//! sender would wait for ever; this one answers it.
+//! A message is a line, or a body after headers with its length, as editors write them; the answer
+//! comes in the same framing. rmcp's own transport drops a line that is too long or no JSON, and
+//! its sender would wait for ever; this one sends an error.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -10,125 +11,171 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileTypeExt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use reprise_types::acts;
+use reprise_types::{is_unsafe_to_display, repair_json};
 use rmcp::model::{ClientRequest, GetMeta, RequestId};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use rmcp::{ErrorData, RoleServer};
-use serde_json::Value;
+use serde::Deserialize as _;
+use serde_json::{Map, Value};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 
-/// Longest line that is read, in bytes.
+/// Longest message that is read, in bytes.
 const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// Header with the number of bytes of the body that follows the headers.
+const LENGTH_HEADER: &str = "content-length:";
 
 type Received = RxJsonRpcMessage<RoleServer>;
 type Sent = TxJsonRpcMessage<RoleServer>;
 type Reader = Box<dyn AsyncRead + Send + Unpin>;
 type Writer = Box<dyn AsyncWrite + Send + Unpin>;
 
-/// What a descriptor leads to.
-enum Way {
+/// A descriptor that can be read or written without a thread.
+enum StdioEnd {
     Pipe(OwnedFd),
     Socket(UnixStream),
 }
 
-/// Both ends; a terminal or a file is read and written by threads.
-pub(super) fn open() -> Lines<Reader, Writer> {
-    let reader = way(&io::stdin()).and_then(|way| -> io::Result<Reader> {
+/// Opens stdin and stdout; a terminal or a file is read and written by threads.
+pub(super) fn open() -> LineTransport<Reader, Writer> {
+    let reader = open_descriptor(&io::stdin()).and_then(|way| -> io::Result<Reader> {
         Ok(match way {
-            Way::Pipe(end) => Box::new(pipe::Receiver::from_owned_fd(end)?),
-            Way::Socket(stream) => Box::new(stream),
+            StdioEnd::Pipe(end) => Box::new(pipe::Receiver::from_owned_fd(end)?),
+            StdioEnd::Socket(stream) => Box::new(stream),
         })
     });
-    let writer = way(&io::stdout()).and_then(|way| -> io::Result<Writer> {
+    let writer = open_descriptor(&io::stdout()).and_then(|way| -> io::Result<Writer> {
         Ok(match way {
-            Way::Pipe(end) => Box::new(pipe::Sender::from_owned_fd(end)?),
-            Way::Socket(stream) => Box::new(stream),
+            StdioEnd::Pipe(end) => Box::new(pipe::Sender::from_owned_fd(end)?),
+            StdioEnd::Socket(stream) => Box::new(stream),
         })
     });
-    Lines::new(
+    LineTransport::new(
         reader.unwrap_or_else(|_| Box::new(tokio::io::stdin())),
         writer.unwrap_or_else(|_| Box::new(tokio::io::stdout())),
     )
 }
 
-fn way(descriptor: &impl AsFd) -> io::Result<Way> {
+fn open_descriptor(descriptor: &impl AsFd) -> io::Result<StdioEnd> {
     let file = File::from(descriptor.as_fd().try_clone_to_owned()?);
     let kind = file.metadata()?.file_type();
     let end = OwnedFd::from(file);
     if kind.is_fifo() {
-        return Ok(Way::Pipe(end));
+        return Ok(StdioEnd::Pipe(end));
     }
     if kind.is_socket() {
         let stream = std::os::unix::net::UnixStream::from(end);
         stream.set_nonblocking(true)?;
-        return Ok(Way::Socket(UnixStream::from_std(stream)?));
+        return Ok(StdioEnd::Socket(UnixStream::from_std(stream)?));
     }
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// JSON-RPC, a line a message.
-pub(super) struct Lines<R, W> {
-    read: BufReader<R>,
-    /// What was read of a line.
+/// A transport of JSON-RPC with one message a line, or after headers.
+pub(super) struct LineTransport<R, W> {
+    reader: BufReader<R>,
+    /// The part of a line or body that was read so far.
     line: Vec<u8>,
-    /// It is longer than may be: the rest of it is passed over.
+    /// The message is longer than the limit: the rest of it is skipped.
     is_too_long: bool,
-    /// A session has begun.
+    /// Bytes of the body that the headers announce which are read now.
+    announced: Option<usize>,
+    /// Bytes of the body that are still to come, once the headers have ended.
+    body_left: Option<usize>,
+    /// Whether a session has begun.
     is_open: bool,
-    write: Arc<Mutex<Option<W>>>,
-    /// The answer to what was no message, on its way.
+    writer: Arc<MessageWriter<W>>,
+    /// An error response that is being written.
     answer: Option<JoinHandle<io::Result<()>>>,
 }
 
-impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
+impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> LineTransport<R, W> {
     pub(super) fn new(read: R, write: W) -> Self {
         Self {
-            read: BufReader::new(read),
+            reader: BufReader::new(read),
             line: Vec::new(),
             is_too_long: false,
+            announced: None,
+            body_left: None,
             is_open: false,
-            write: Arc::new(Mutex::new(Some(write))),
+            writer: Arc::new(MessageWriter {
+                end: Mutex::new(Some(write)),
+                has_headers: AtomicBool::new(false),
+            }),
             answer: None,
         }
     }
 
-    /// The next line; `None` where there is no more. Dropped in the middle, it goes on there the
-    /// next time.
-    async fn next(&mut self) -> Option<Result<Vec<u8>, Fault>> {
+    /// Reads the next message; `None` at the end. If the future is dropped, the next call goes on
+    /// where it stopped.
+    async fn next_message(&mut self) -> Option<Result<Vec<u8>, LineFault>> {
         loop {
-            let read = self.read.fill_buf().await;
+            let read = self.reader.fill_buf().await;
             let read = read.inspect_err(|error| tracing::error!(%error, "stdin cannot be read"));
             let read = read.ok().filter(|read| !read.is_empty())?;
-            let end = read.iter().position(|byte| *byte == b'\n');
-            let taken = end.map_or(read.len(), |end| end + 1);
+            let (taken, is_whole) = match self.body_left {
+                Some(left) => (left.min(read.len()), left <= read.len()),
+                None => match read.iter().position(|byte| *byte == b'\n') {
+                    Some(end) => (end + 1, true),
+                    None => (read.len(), false),
+                },
+            };
             self.is_too_long |= self.line.len() + taken > LINE_BYTES_MAX;
             if self.is_too_long {
                 self.line = Vec::new();
             } else {
                 self.line.extend_from_slice(&read[..taken]);
             }
-            self.read.consume(taken);
-            if end.is_none() {
+            self.reader.consume(taken);
+            self.body_left = self.body_left.map(|left| left - taken);
+            if !is_whole {
                 continue;
             }
             let line = std::mem::take(&mut self.line);
+            let is_body = self.body_left.take().is_some();
             if std::mem::take(&mut self.is_too_long) {
-                let said = format!("the message has more than {LINE_BYTES_MAX} bytes; send less");
-                return Some(Err((ErrorData::invalid_request(said, None), None)));
+                let detail = format!("the message has more than {LINE_BYTES_MAX} bytes; send less");
+                return Some(Err((ErrorData::invalid_request(detail, None), None)));
             }
-            return Some(Ok(line));
+            match parse_header(&line, self.announced.is_some()).filter(|_| !is_body) {
+                None if is_body => {
+                    self.writer.has_headers.store(true, Ordering::Relaxed);
+                    return Some(Ok(line));
+                }
+                Some(Header::Length(length)) => self.announced = Some(length),
+                Some(Header::Unreadable(written)) => {
+                    let detail = format!(
+                        "`Content-Length: {written:.32}` is no number of bytes; send the body's \
+                         length"
+                    );
+                    return Some(Err((ErrorData::invalid_request(detail, None), None)));
+                }
+                Some(Header::Other) => {}
+                Some(Header::End) => self.body_left = self.announced.take().filter(|n| *n > 0),
+                None => {
+                    self.announced = None;
+                    self.writer.has_headers.store(false, Ordering::Relaxed);
+                    return Some(Ok(line));
+                }
+            }
         }
     }
 
-    /// What is wrong with a request that comes before a session has begun. One that names its
-    /// protocol begins one.
-    fn untimely(&mut self, message: &Received) -> Option<Fault> {
+    /// Returns whether a message needs no answer and comes before a session has begun.
+    fn is_ignorable_before_session(&self, message: &Received) -> bool {
+        !self.is_open && !matches!(message, Received::Request(_))
+    }
+
+    /// Returns an error for a request that comes before a session has begun. A request that names
+    /// its protocol begins one.
+    fn reject_before_session(&mut self, message: &Received) -> Option<LineFault> {
         let Received::Request(asked) = message else {
             return None;
         };
@@ -141,19 +188,19 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<
             return None;
         }
         let unfit = match &asked.request {
-            ClientRequest::CustomRequest(request) => super::unfit(request),
+            ClientRequest::CustomRequest(request) => super::find_params_error(request),
             _ => None,
         };
         let fault = unfit.unwrap_or_else(|| {
             let method = asked.request.method();
-            let said = format!("initialize first; `{method:.64}` comes after it");
-            ErrorData::invalid_request(said, None)
+            let detail = format!("initialize first; `{method:.64}` comes after it");
+            ErrorData::invalid_request(detail, None)
         });
         Some((fault, Some(asked.id.clone())))
     }
 }
 
-impl<R, W> Transport<RoleServer> for Lines<R, W>
+impl<R, W> Transport<RoleServer> for LineTransport<R, W>
 where
     R: AsyncRead + Send + Unpin,
     W: AsyncWrite + Send + Unpin + 'static,
@@ -161,7 +208,8 @@ where
     type Error = io::Error;
 
     fn send(&mut self, message: Sent) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        put(Arc::clone(&self.write), message)
+        let writer = Arc::clone(&self.writer);
+        async move { writer.write(message).await }
     }
 
     async fn receive(&mut self) -> Option<Received> {
@@ -171,9 +219,10 @@ where
                 self.answer = None;
                 written.ok()?.ok()?;
             }
-            let fault = match self.next().await? {
-                Ok(line) => match message_of(&line) {
-                    Ok(Some(message)) => match self.untimely(&message) {
+            let fault = match self.next_message().await? {
+                Ok(line) => match parse_message(&line) {
+                    Ok(Some(message)) if self.is_ignorable_before_session(&message) => continue,
+                    Ok(Some(message)) => match self.reject_before_session(&message) {
                         Some(fault) => fault,
                         None => return Some(message),
                     },
@@ -183,38 +232,93 @@ where
                 Err(fault) => fault,
             };
             let (error, id) = fault;
-            // Receiving may be given up at any moment, and half an answer would spoil the next one.
-            let written = put(Arc::clone(&self.write), Sent::error(error, id));
-            self.answer = Some(tokio::spawn(written));
+            // Receiving may be cancelled at any moment, and half a response would spoil the next
+            // one.
+            let writer = Arc::clone(&self.writer);
+            let answer = async move { writer.write(Sent::error(error, id)).await };
+            self.answer = Some(tokio::spawn(answer));
         }
     }
 
     async fn close(&mut self) -> io::Result<()> {
-        drop(self.write.lock().await.take());
+        drop(self.writer.end.lock().await.take());
         Ok(())
     }
 }
 
-/// What is wrong with a line, and the id of the request that it is, where it can be read.
-type Fault = (ErrorData, Option<RequestId>);
+/// An error about a line, and the id of its request if it can be read.
+type LineFault = (ErrorData, Option<RequestId>);
 
-async fn put<W: AsyncWrite + Unpin>(write: Arc<Mutex<Option<W>>>, message: Sent) -> io::Result<()> {
-    let line = plain(serde_json::to_string(&message)?) + "\n";
-    let mut write = write.lock().await;
-    let write = write.as_mut().ok_or(io::ErrorKind::NotConnected)?;
-    write.write_all(line.as_bytes()).await?;
-    write.flush().await
+/// The end that answers are written to.
+struct MessageWriter<W> {
+    end: Mutex<Option<W>>,
+    /// Whether the last message that was read had headers: then those that are written have them.
+    has_headers: AtomicBool,
 }
 
-/// The same JSON without a character that acts on a terminal or hides: programs show what they
-/// read, too.
-fn plain(line: String) -> String {
-    if !line.contains(acts) {
+impl<W: AsyncWrite + Unpin> MessageWriter<W> {
+    async fn write(&self, message: Sent) -> io::Result<()> {
+        let body = escape_unsafe(serde_json::to_string(&message)?);
+        let framed = if self.has_headers.load(Ordering::Relaxed) {
+            format!("Content-Length: {}\r\n\r\n{body}", body.len())
+        } else {
+            body + "\n"
+        };
+        let mut end = self.end.lock().await;
+        let end = end.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+        end.write_all(framed.as_bytes()).await?;
+        end.flush().await
+    }
+}
+
+/// A line before a body.
+#[derive(Debug, PartialEq, Eq)]
+enum Header {
+    /// The length of the body.
+    Length(usize),
+    /// A length that is no number of bytes, as it is written.
+    Unreadable(String),
+    /// Another header.
+    Other,
+    /// The blank line after the headers.
+    End,
+}
+
+/// Parses a line as one of the headers before a body, of which one may have announced its length
+/// already. A length that follows the rest of a body counts, too: some programs count characters,
+/// and the body of the next message would be lost.
+fn parse_header(line: &[u8], is_announced: bool) -> Option<Header> {
+    let line = str::from_utf8(line).ok()?.trim();
+    if line.is_empty() {
+        return Some(Header::End);
+    }
+    if line.starts_with(['{', '[', '\u{feff}']) {
+        return None;
+    }
+    let found = line.to_ascii_lowercase().rfind(LENGTH_HEADER);
+    if let Some(at) = found {
+        let written = line[at + LENGTH_HEADER.len()..].trim();
+        return match written.parse() {
+            Ok(length) => Some(Header::Length(length)),
+            Err(_) if at == 0 => Some(Header::Unreadable(written.to_owned())),
+            Err(_) => None,
+        };
+    }
+    let (name, _) = line.split_once(':')?;
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+    let is_header = name.eq_ignore_ascii_case("content-type")
+        || is_announced && !name.is_empty() && name.bytes().all(is_name);
+    is_header.then_some(Header::Other)
+}
+
+/// Escapes characters that act on a terminal or are invisible: programs show what they read, too.
+fn escape_unsafe(line: String) -> String {
+    if !line.contains(is_unsafe_to_display) {
         return line;
     }
     let mut plain = String::with_capacity(line.len());
     for c in line.chars() {
-        if acts(c) {
+        if is_unsafe_to_display(c) {
             for unit in c.encode_utf16(&mut [0; 2]) {
                 let _written = write!(plain, "\\u{unit:04x}");
             }
@@ -225,9 +329,9 @@ fn plain(line: String) -> String {
     plain
 }
 
-/// The message of a line; `None` where it is blank, or of a kind that has no answer and no meaning
-/// here: a notification or an answer of another protocol.
-fn message_of(line: &[u8]) -> Result<Option<Received>, Fault> {
+/// Parses the message of a line as far as it can be read; `None` if it is blank, or a notification
+/// or a response of another protocol, which needs no response.
+fn parse_message(line: &[u8]) -> Result<Option<Received>, LineFault> {
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
     let line = line.trim_ascii();
     if line.is_empty() {
@@ -236,27 +340,98 @@ fn message_of(line: &[u8]) -> Result<Option<Received>, Fault> {
     if let Ok(message) = serde_json::from_slice(line) {
         return Ok(Some(message));
     }
-    let value: Value = serde_json::from_slice(line).map_err(|error| {
-        let said = format!("the line is no JSON ({error}); send one message a line");
-        (ErrorData::parse_error(said, None), None)
-    })?;
+    let text = String::from_utf8_lossy(line);
+    let mut value: Value = match serde_json::from_str(&repair_json(&text)) {
+        Ok(value) => value,
+        Err(error) => {
+            let detail = format!("the line is not valid JSON ({error}); send one message a line");
+            return Err((ErrorData::parse_error(detail, None), find_request_id(&text)));
+        }
+    };
+    complete_request(&mut value);
+    if let Ok(message) = Received::deserialize(&value) {
+        return Ok(Some(message));
+    }
     let has = |field: &str| value.get(field).is_some();
     let is_unasked = has("method") && !has("id");
     if is_unasked || has("result") || has("error") {
         return Ok(None);
     }
-    let id = value.get("id").cloned();
-    let id = id.and_then(|id| serde_json::from_value(id).ok());
+    let id = value.get("id").and_then(request_id);
     if has("method")
         && value
             .get("params")
             .is_some_and(|params| !params.is_object())
     {
-        let said = "`params` is no object; send an object or leave it out";
-        return Err((ErrorData::invalid_params(said, None), id));
+        let detail = "`params` is no object; send an object or leave it out";
+        return Err((ErrorData::invalid_params(detail, None), id));
     }
-    let said = "the line is no request of MCP; send `jsonrpc`, `id`, `method` and `params`";
-    Err((ErrorData::invalid_request(said, None), id))
+    let detail = "the line is no request of MCP; send `jsonrpc`, `id`, `method` and `params`";
+    Err((ErrorData::invalid_request(detail, None), id))
+}
+
+/// Adds what a request leaves out and writes what it writes otherwise, where only one thing can be
+/// meant.
+fn complete_request(request: &mut Value) {
+    let Some(request) = request
+        .as_object_mut()
+        .filter(|request| request.contains_key("method"))
+    else {
+        return;
+    };
+    request.insert("jsonrpc".to_owned(), Value::from("2.0"));
+    if let Some(id) = request.get("id").and_then(request_id)
+        && let Ok(id) = serde_json::to_value(id)
+    {
+        request.insert("id".to_owned(), id);
+    }
+    if request.get("params").is_some_and(Value::is_null) {
+        request.remove("params");
+    }
+    let Some(params) = request.get_mut("params").and_then(Value::as_object_mut) else {
+        return;
+    };
+    let meant = match params.get("arguments") {
+        Some(Value::Null) => Some(Value::Object(Map::new())),
+        Some(Value::String(text)) => serde_json::from_str(text).ok(),
+        _ => None,
+    };
+    if let Some(meant) = meant.filter(Value::is_object) {
+        params.insert("arguments".to_owned(), meant);
+    }
+}
+
+/// Returns the id of a request, a text or a whole number.
+fn request_id(id: &Value) -> Option<RequestId> {
+    let whole = id.as_f64().filter(|float| float.fract() == 0.0);
+    let whole = whole.and_then(|float| serde_json::from_str(&format!("{float:.0}")).ok());
+    RequestId::deserialize(id).ok().or(whole)
+}
+
+/// Finds the id in the text of a request that is no JSON: the value of the field `id` of its outer
+/// object.
+fn find_request_id(text: &str) -> Option<RequestId> {
+    let (mut depth, mut at) = (0_usize, 0);
+    while let Some(c) = text[at..].chars().next() {
+        match c {
+            '{' | '[' => depth += 1,
+            '}' | ']' => depth = depth.saturating_sub(1),
+            '"' => {
+                let mut values = serde_json::Deserializer::from_str(&text[at..]).into_iter();
+                let name: String = values.next()?.ok()?;
+                at += values.byte_offset();
+                let value = text[at..].trim_start().strip_prefix(':');
+                if let Some(value) = value.filter(|_| depth == 1 && name == "id") {
+                    let mut values = serde_json::Deserializer::from_str(value).into_iter();
+                    return values.next()?.ok().and_then(|id: Value| request_id(&id));
+                }
+                continue;
+            }
+            _ => {}
+        }
+        at += c.len_utf8();
+    }
+    None
 }
 
 #[cfg(test)]

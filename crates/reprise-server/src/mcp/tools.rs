@@ -1,35 +1,35 @@
-//! The tools of a catalogue as MCP describes them: in as few tokens as say it, since every session
-//! pays for them.
+//! The descriptions of a catalogue's tools for MCP, in as few tokens as possible, since every
+//! session pays for them.
 
 use std::sync::Arc;
 
-use reprise_operations::{Catalogue, Effect, Entry, Profile, Tool as Shown};
+use reprise_operations::{Catalogue, CatalogueEntry, Effect, Profile, Tool as Shown};
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
-/// Marks an argument that the full profile alone shows; it is taken in every profile.
-const RARE: &str = "x-rare";
+/// Marks an argument that only the full profile shows; every profile accepts it.
+const RARE_MARK: &str = "x-rare";
 
-/// Bounds that a model gains nothing from: those of every count.
-const USUAL: [Option<f64>; 2] = [Some(0.0), Some(1e9)];
+/// Bounds that are not shown, since every count has them.
+const USUAL_BOUNDS: [Option<f64>; 2] = [Some(0.0), Some(1e9)];
 
-/// The tools of a profile, in the order in which they are shown.
-pub(super) fn of(catalogue: &Catalogue, profile: Profile) -> Vec<Tool> {
-    let shown = |entry: &Entry| entry.spec.tool.filter(|tool| profile.shows(tool.profile));
+/// Lists the tools of a profile, in the order in which they are shown.
+pub(super) fn list(catalogue: &Catalogue, profile: Profile) -> Vec<Tool> {
+    let shown = |entry: &CatalogueEntry| entry.spec.tool.filter(|tool| profile.shows(tool.profile));
     let entries = || {
         let entries = catalogue.entries();
         entries.filter_map(|entry| Some((entry, shown(entry)?)))
     };
-    let tools = entries().map(|(entry, shown)| tool(entry, shown.name, profile));
+    let tools = entries().map(|(entry, shown)| describe_tool(entry, shown.name, profile));
     let aliases = entries()
         .filter(|_| profile == Profile::Full)
         .flat_map(|(entry, Shown { aliases, .. })| aliases.iter().map(move |name| (entry, *name)))
-        .map(|(entry, name)| tool(entry, name, profile));
+        .map(|(entry, name)| describe_tool(entry, name, profile));
     tools.chain(aliases).collect()
 }
 
-fn tool(entry: &Entry, name: &'static str, profile: Profile) -> Tool {
+fn describe_tool(entry: &CatalogueEntry, name: &'static str, profile: Profile) -> Tool {
     let settings =
         SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
     let input = entry.arguments_schema(&mut settings.clone().for_deserialize().into_generator());
@@ -39,66 +39,78 @@ fn tool(entry: &Entry, name: &'static str, profile: Profile) -> Tool {
         Effect::Adds => ToolAnnotations::new().destructive(false),
         Effect::Destroys => ToolAnnotations::new().destructive(true),
     };
-    Tool::new(name, entry.spec.summary, input_of(&input.into(), profile))
-        .with_raw_output_schema(output_of(&output.into(), profile))
-        .with_annotations(annotations)
+    Tool::new(
+        name,
+        entry.spec.summary,
+        input_schema(&input.into(), profile),
+    )
+    .with_title(title_of(name))
+    .with_raw_output_schema(output_schema(&output.into(), profile))
+    .with_annotations(annotations)
 }
 
-fn object(value: Value) -> Arc<JsonObject> {
+/// Returns the name of a tool as a program shows it to a person.
+fn title_of(name: &str) -> String {
+    let (first, rest) = name.split_at(1);
+    first.to_uppercase() + &rest.replace('_', " ")
+}
+
+fn into_object(value: Value) -> Arc<JsonObject> {
     match value {
         Value::Object(object) => Arc::new(object),
         _ => Arc::default(),
     }
 }
 
-/// The arguments: names, types, descriptions.
-fn input_of(schema: &Value, profile: Profile) -> Arc<JsonObject> {
+/// Returns the schema of the arguments: names, types, descriptions.
+fn input_schema(schema: &Value, profile: Profile) -> Arc<JsonObject> {
     let properties = schema["properties"].as_object().into_iter().flatten();
-    let shown = properties.filter(|(_, one)| profile == Profile::Full || one.get(RARE).is_none());
+    let shown =
+        properties.filter(|(_, one)| profile == Profile::Full || one.get(RARE_MARK).is_none());
     let shown: JsonObject = shown
-        .map(|(name, one)| (name.clone(), plain(one)))
+        .map(|(name, one)| (name.clone(), simplify_property(one)))
         .collect();
     let mut input = json!({ "type": "object", "properties": shown });
     if let Some(required) = schema.get("required") {
         input["required"] = required.clone();
     }
-    object(input)
+    into_object(input)
 }
 
-/// The answer: the names of its parts, and in the full profile their types.
-fn output_of(schema: &Value, profile: Profile) -> Arc<JsonObject> {
+/// Returns the schema of the answer: its required fields, and in the full profile their types.
+fn output_schema(schema: &Value, profile: Profile) -> Arc<JsonObject> {
     let mut output = json!({ "type": "object" });
     if let Some(required) = schema.get("required") {
         output["required"] = required.clone();
     }
     if profile == Profile::Full {
         let properties = schema["properties"].as_object().into_iter().flatten();
-        let types = properties.map(|(name, part)| (name.clone(), types_of(part)));
+        let types = properties.map(|(name, part)| (name.clone(), type_schema(part)));
         output["properties"] = Value::Object(types.collect());
     }
-    object(output)
+    into_object(output)
 }
 
-/// A property without what a model makes nothing of.
-fn plain(property: &Value) -> Value {
+/// Reduces a property's schema to what a model uses.
+fn simplify_property(property: &Value) -> Value {
     let mut plain = JsonObject::new();
     let options = property.get("anyOf").and_then(Value::as_array);
     let given = options
         .and_then(|options| options.first())
         .unwrap_or(property);
-    let words = words_of(given);
+    let words = allowed_words(given);
     if words.is_empty() {
-        plain.insert("type".to_owned(), json!(kind_of(given)));
+        plain.insert("type".to_owned(), json!(type_name(given)));
     } else {
         plain.insert("enum".to_owned(), json!(words));
     }
     if let Some(items) = given.get("items") {
-        plain.insert("items".to_owned(), self::plain(items));
+        plain.insert("items".to_owned(), simplify_property(items));
     }
     for name in ["minimum", "maximum"] {
         let bound = given
             .get(name)
-            .filter(|bound| !USUAL.contains(&bound.as_f64()));
+            .filter(|bound| !USUAL_BOUNDS.contains(&bound.as_f64()));
         if let Some(bound) = bound {
             plain.insert(name.to_owned(), bound.clone());
         }
@@ -110,8 +122,8 @@ fn plain(property: &Value) -> Value {
     Value::Object(plain)
 }
 
-/// The types of a part of an answer, null among them where it may be; none where nobody knows.
-fn types_of(part: &Value) -> Value {
+/// Returns the types of a field of an answer, with null if it may be null; empty if unknown.
+fn type_schema(part: &Value) -> Value {
     let ways = ["anyOf", "oneOf"].map(|word| part[word].as_array());
     let ways: Vec<&Value> = ways.into_iter().flatten().flatten().collect();
     let whole = std::slice::from_ref(&part);
@@ -131,8 +143,8 @@ fn types_of(part: &Value) -> Value {
     }
 }
 
-/// The words that a property may be.
-fn words_of(property: &Value) -> Vec<&Value> {
+/// Lists the words that a property allows.
+fn allowed_words(property: &Value) -> Vec<&Value> {
     let listed = property.get("enum").and_then(Value::as_array);
     let described = property.get("oneOf").and_then(Value::as_array);
     let described = described.into_iter().flatten();
@@ -141,8 +153,8 @@ fn words_of(property: &Value) -> Vec<&Value> {
     words.filter(|word| !word.is_null()).collect()
 }
 
-/// The type of a property that is not null.
-fn kind_of(property: &Value) -> Value {
+/// Returns the type of a property that is not null.
+fn type_name(property: &Value) -> Value {
     match &property["type"] {
         Value::Array(types) => {
             let mut types = types.iter().filter(|name| *name != "null");
@@ -150,7 +162,7 @@ fn kind_of(property: &Value) -> Value {
         }
         Value::String(name) => json!(name),
         _ => match property.get("anyOf").and_then(Value::as_array) {
-            Some(options) if !options.is_empty() => kind_of(&options[0]),
+            Some(options) if !options.is_empty() => type_name(&options[0]),
             _ if property.get("oneOf").is_some() || property.get("enum").is_some() => {
                 json!("string")
             }

@@ -1,29 +1,37 @@
-//! Where codes may go: addresses that a program registered, to the letter but for the port of its
-//! own machine (RFC 8252).
+//! Redirect addresses: codes go only to an address that a program registered, letter for letter,
+//! except for the port of a loopback address (RFC 8252).
 
-use crate::client::encoded;
+use crate::client::percent_encode;
 
 /// Longest address, in bytes.
 const ADDRESS_BYTES_MAX: usize = 512;
-/// Schemes of a program's own that would do something in a browser.
-const NO_REDIRECTS: [&str; 7] = [
-    "javascript",
-    "data",
-    "file",
-    "vbscript",
-    "about",
-    "blob",
-    "ws",
+/// Schemes of known programs. Any other is named after a domain (RFC 8252, 7.1): a browser or the
+/// system would act on many of the rest.
+const PROGRAM_SCHEMES: [&str; 14] = [
+    "chatgpt",
+    "claude",
+    "cursor",
+    "goose",
+    "jetbrains",
+    "kiro",
+    "lmstudio",
+    "raycast",
+    "trae",
+    "vscode",
+    "vscode-insiders",
+    "warp",
+    "windsurf",
+    "zed",
 ];
 
-/// What a program asks a token for: this daemon, or something in it.
-pub(super) fn is_ours(resource: &str, base: &str) -> bool {
+/// Returns whether a resource is this daemon or something in it.
+pub(super) fn is_own_resource(resource: &str, base: &str) -> bool {
     let rest = resource.strip_prefix(base);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// An address that codes may be sent to.
-pub(super) fn is_redirect(uri: &str) -> bool {
+/// Returns whether codes may be sent to an address.
+pub(super) fn is_allowed_redirect(uri: &str) -> bool {
     let plain = |c: char| c.is_ascii_graphic() && !matches!(c, '#' | '\\' | '"' | '<' | '>');
     if uri.len() > ADDRESS_BYTES_MAX || !uri.chars().all(plain) {
         return false;
@@ -35,20 +43,20 @@ pub(super) fn is_redirect(uri: &str) -> bool {
                 .and_then(|rest| rest.split(['/', '?']).next());
             host.is_some_and(|host| !host.is_empty() && !host.contains('@'))
         }
-        Some(("http", _)) => loopback(uri).is_some(),
+        Some(("http", _)) => split_loopback(uri).is_some(),
         Some((scheme, rest)) => {
             let named = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "+-.".contains(c);
             scheme.starts_with(|c: char| c.is_ascii_lowercase())
                 && scheme.chars().all(named)
-                && !NO_REDIRECTS.contains(&scheme)
+                && (scheme.contains('.') || PROGRAM_SCHEMES.contains(&scheme))
                 && !rest.is_empty()
         }
         None => false,
     }
 }
 
-/// Host and rest of an address on the program's own machine, where the port may be any (RFC 8252).
-fn loopback(uri: &str) -> Option<(&str, &str)> {
+/// Splits a loopback address into its host and its path; the port may be any (RFC 8252).
+fn split_loopback(uri: &str) -> Option<(&str, &str)> {
     let rest = uri.strip_prefix("http://")?;
     let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
     let (host, port) = match authority.rsplit_once(':') {
@@ -60,22 +68,22 @@ fn loopback(uri: &str) -> Option<(&str, &str)> {
     (is_own && is_port).then_some((host, path))
 }
 
-/// To the letter, or another port of the same machine.
-pub(super) fn is_same(registered: &str, asked: &str) -> bool {
+/// Returns whether an address is the registered one, or a loopback address on another port.
+pub(super) fn matches_registered(registered: &str, asked: &str) -> bool {
     registered == asked
-        || is_redirect(asked)
-            && loopback(registered).is_some_and(|own| loopback(asked) == Some(own))
+        || is_allowed_redirect(asked)
+            && split_loopback(registered).is_some_and(|own| split_loopback(asked) == Some(own))
 }
 
-/// A registered address with what is told to it.
-pub(super) fn back(redirect: &str, fields: &[(&str, &str)], state: Option<&str>) -> String {
+/// Builds a redirect address with parameters and the `state`.
+pub(super) fn redirect_url(redirect: &str, fields: &[(&str, &str)], state: Option<&str>) -> String {
     let mut to = redirect.to_owned();
     let state = state.map(|state| ("state", state));
     for (name, value) in fields.iter().copied().chain(state) {
         to.push(if to.contains('?') { '&' } else { '?' });
         to.push_str(name);
         to.push('=');
-        to.push_str(&encoded(value));
+        to.push_str(&percent_encode(value));
     }
     to
 }
@@ -94,7 +102,10 @@ mod tests {
             "cursor://anysphere.cursor-mcp/oauth/callback",
             "com.example.app:/done",
         ] {
-            assert!(is_redirect(good) && is_same(good, good), "{good}");
+            assert!(
+                is_allowed_redirect(good) && matches_registered(good, good),
+                "{good}"
+            );
         }
         for bad in [
             "http://example.org/callback",
@@ -112,13 +123,22 @@ mod tests {
             "javascript:alert(1)",
             "data:text/html,x",
             "JavaScript:alert(1)",
+            "ms-msdt:/id",
+            "mailto:eve@example.org",
+            "jar:https://a.example/x",
+            "search-ms:query=x",
+            "view-source:https://a.example/",
+            "myapp://callback",
             "//example.org/",
             "callback",
             "",
         ] {
-            assert!(!is_redirect(bad), "{bad}");
+            assert!(!is_allowed_redirect(bad), "{bad}");
         }
-        assert!(is_same("http://127.0.0.1/cb", "http://127.0.0.1:51004/cb"));
+        assert!(matches_registered(
+            "http://127.0.0.1/cb",
+            "http://127.0.0.1:51004/cb"
+        ));
         for (own, other) in [
             ("http://127.0.0.1/cb", "http://127.0.0.1:1/other"),
             ("http://127.0.0.1/cb", "http://localhost/cb"),
@@ -130,9 +150,9 @@ mod tests {
                 "https://a.example/cb?next=https://b.example",
             ),
         ] {
-            assert!(!is_same(own, other), "{own} {other}");
+            assert!(!matches_registered(own, other), "{own} {other}");
         }
-        let to = back(
+        let to = redirect_url(
             "https://a.example/cb?x=1",
             &[("code", "a b")],
             Some("&state="),
@@ -143,13 +163,13 @@ mod tests {
     #[test]
     fn a_token_is_asked_for_this_daemon_alone() {
         let base = "https://memory.example";
-        assert!(is_ours(base, base) && is_ours("https://memory.example/mcp", base));
+        assert!(is_own_resource(base, base) && is_own_resource("https://memory.example/mcp", base));
         for other in [
             "https://memory.example.org/mcp",
             "https://other.example",
             "",
         ] {
-            assert!(!is_ours(other, base), "{other}");
+            assert!(!is_own_resource(other, base), "{other}");
         }
     }
 }

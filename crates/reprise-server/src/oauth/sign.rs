@@ -1,15 +1,17 @@
-//! One sign-in under way: who asks, how far it is, and the code that a person types.
+//! A sign-in under way: the program, its state, and the code that a person types.
+
+use std::net::IpAddr;
 
 use chrono::{DateTime, Utc};
 use data_encoding::HEXLOWER;
-use reprise_types::{UserId, secret};
+use reprise_types::{UserId, generate_secret};
 
-/// What a person reads and types: no vowels, so no words, and nothing that looks like another.
+/// Letters of a user code: no vowels, so no words, and no two that look alike.
 const LETTERS: &[u8; 20] = b"BCDFGHJKLMNPQRSTVWXZ";
 pub(super) const CODE_LETTERS: usize = 8;
 
 #[derive(Debug)]
-pub(super) enum Way {
+pub(super) enum SignInFlow {
     Browser {
         redirect: String,
         challenge: String,
@@ -21,46 +23,55 @@ pub(super) enum Way {
 }
 
 #[derive(Debug)]
-pub(super) enum Stage {
+pub(super) enum SignInStage {
     Asked,
     Granted(UserId),
     Refused,
-    /// A code is out.
+    /// A code was issued and not exchanged yet.
     Coded {
         user: UserId,
         since: DateTime<Utc>,
     },
-    /// It was exchanged, for the token of this name once that is made.
+    /// The code was exchanged, for the token of this name once it exists.
     Spent(Option<String>),
 }
 
-/// One sign-in under way. Of secrets only hashes are held.
+/// A sign-in under way; of secrets it holds only hashes.
 #[derive(Debug)]
-pub(super) struct Sign {
-    /// Of what the browser or the terminal knows it by; once a code is out, of that.
+pub(super) struct PendingSignIn {
+    /// Hash of the browser's or terminal's handle; of the code, once one was issued.
     pub(super) hash: String,
     pub(super) code: String,
     pub(super) client_id: String,
     pub(super) client: String,
-    pub(super) made: DateTime<Utc>,
-    pub(super) way: Way,
-    pub(super) stage: Stage,
+    pub(super) created: DateTime<Utc>,
+    /// The address of who asked.
+    pub(super) from: IpAddr,
+    pub(super) flow: SignInFlow,
+    pub(super) stage: SignInStage,
 }
 
-impl Sign {
-    pub(super) fn to(&self) -> String {
-        match &self.way {
-            Way::Browser { redirect, .. } => redirect.clone(),
-            Way::Terminal { .. } => "a terminal".to_owned(),
+impl PendingSignIn {
+    /// Whether this address asked for it and nobody has decided yet.
+    pub(super) fn is_asked_from(&self, address: IpAddr) -> bool {
+        self.from == address && matches!(self.stage, SignInStage::Asked)
+    }
+
+    pub(super) fn destination(&self) -> String {
+        match &self.flow {
+            SignInFlow::Browser { redirect, .. } => redirect.clone(),
+            SignInFlow::Terminal { .. } => "a terminal".to_owned(),
         }
     }
 }
 
-/// Four letters, a stroke and four more; each letter is as likely as any other.
-pub(super) fn user_code() -> std::io::Result<String> {
+/// Generates a user code: four letters, a hyphen and four more, each letter equally likely.
+pub(super) fn generate_user_code() -> std::io::Result<String> {
     let mut code = String::new();
     while code.len() < CODE_LETTERS {
-        let random = HEXLOWER.decode(secret()?.as_bytes()).unwrap_or_default();
+        let random = HEXLOWER
+            .decode(generate_secret()?.as_bytes())
+            .unwrap_or_default();
         let fair = random.into_iter().filter(|byte| *byte < 240);
         code.extend(fair.map(|byte| char::from(LETTERS[usize::from(byte) % LETTERS.len()])));
     }

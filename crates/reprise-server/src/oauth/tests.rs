@@ -1,36 +1,40 @@
 //! Sign-ins from the first request to the last renewal, and everybody who is in the way.
 
+use std::net::Ipv4Addr;
+
 use tempfile::TempDir;
 
 use super::*;
-use crate::testing::Set;
+use crate::testing::AdjustableClock;
 use crate::tokens::Scope;
 
 const BASE: &str = "http://127.0.0.1:7341";
+/// The address of the asking client.
+const STRANGER: IpAddr = IpAddr::V4(Ipv4Addr::new(203, 0, 113, 9));
 const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
 /// Of the verifier, as RFC 7636 (appendix B) has it.
 const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 
-type SpoilExchange = fn(&mut Exchange, &str);
-type SpoilAsking = fn(&mut Asking);
+type SpoilExchange = fn(&mut TokenRequest, &str);
+type SpoilAsking = fn(&mut AuthorizeRequest);
 
 struct Home {
     oauth: Oauth,
     tokens: Arc<TokenFile>,
-    clock: Arc<Set>,
-    place: Place,
+    clock: Arc<AdjustableClock>,
+    place: DaemonPaths,
     folder: TempDir,
 }
 
 impl Home {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let place = Place::new(&folder.path().join("d"), Some(folder.path()));
-        place.prepare().unwrap();
+        let place = DaemonPaths::new(&folder.path().join("d"), Some(folder.path()));
+        place.create_folders().unwrap();
         // What a token opens is asked of the system's clock, for which none of these ends.
-        let clock = Set::to(4_000_000_000);
+        let clock = AdjustableClock::to(4_000_000_000);
         let tokens = Arc::new(TokenFile::new(place.tokens()));
-        let oauth = Self::begun(&place, &tokens, &clock);
+        let oauth = Self::new_oauth(&place, &tokens, &clock);
         Self {
             oauth,
             tokens,
@@ -40,7 +44,11 @@ impl Home {
         }
     }
 
-    fn begun(place: &Place, tokens: &Arc<TokenFile>, clock: &Arc<Set>) -> Oauth {
+    fn new_oauth(
+        place: &DaemonPaths,
+        tokens: &Arc<TokenFile>,
+        clock: &Arc<AdjustableClock>,
+    ) -> Oauth {
         let clock = Arc::clone(clock) as Arc<dyn Clock>;
         Oauth::new(OauthOptions::default(), place, Arc::clone(tokens), clock).unwrap()
     }
@@ -49,18 +57,20 @@ impl Home {
         self.clock.advance(by);
     }
 
-    fn client(&self, name: &str) -> String {
-        let asked = json!({ "client_name": name, "redirect_uris": ["http://127.0.0.1/cb"] });
-        let registered = self.oauth.register(serde_json::from_value(asked).unwrap());
+    fn register_client(&self, name: &str) -> String {
+        let metadata = json!({ "client_name": name, "redirect_uris": ["http://127.0.0.1/cb"] });
+        let registered = self
+            .oauth
+            .register(serde_json::from_value(metadata).unwrap());
         registered.unwrap()["client_id"]
             .as_str()
             .unwrap()
             .to_owned()
     }
 
-    fn asking(client: &str) -> Asking {
+    fn authorize_request(client: &str) -> AuthorizeRequest {
         let some = |text: &str| Some(text.to_owned());
-        Asking {
+        AuthorizeRequest {
             client_id: some(client),
             redirect_uri: some("http://127.0.0.1:51004/cb"),
             response_type: some("code"),
@@ -73,21 +83,28 @@ impl Home {
 
     /// What a browser waits by, and the code that a person is shown.
     fn begin(&self, client: &str) -> (String, String) {
-        let known_by = self.oauth.authorize(Self::asking(client), BASE).unwrap();
-        let Waited::Asked { code, .. } = self.oauth.wait(&known_by, BASE) else {
+        let handle = self
+            .oauth
+            .begin_browser_sign_in(Self::authorize_request(client), BASE, STRANGER)
+            .unwrap();
+        let SignInProgress::Asked { code, .. } = self.oauth.poll(&handle, BASE) else {
             panic!("it waits for a person");
         };
-        (known_by, code)
+        (handle, code)
     }
 
     /// The code of a sign-in that ada confirmed.
-    fn confirmed(&self, client: &str) -> String {
-        let (known_by, code) = self.begin(client);
+    fn confirm_and_get_code(&self, client: &str) -> String {
+        let (handle, code) = self.begin(client);
         self.oauth.decide(&code, "ada".parse().ok()).unwrap();
-        let Waited::Back(to) = self.oauth.wait(&known_by, BASE) else {
+        let SignInProgress::Redirect(to) = self.oauth.poll(&handle, BASE) else {
             panic!("it goes back");
         };
-        assert_eq!(self.oauth.wait(&known_by, BASE), Waited::Over, "once");
+        assert_eq!(
+            self.oauth.poll(&handle, BASE),
+            SignInProgress::Ended,
+            "once"
+        );
         let (at, code) = to.split_once("?code=").unwrap();
         assert_eq!(at, "http://127.0.0.1:51004/cb");
         let (code, rest) = code.split_once('&').unwrap();
@@ -95,41 +112,41 @@ impl Home {
         code.to_owned()
     }
 
-    fn by_code(client: &str, code: &str) -> Exchange {
+    fn code_exchange(client: &str, code: &str) -> TokenRequest {
         let some = |text: &str| Some(text.to_owned());
-        Exchange {
+        TokenRequest {
             grant_type: some("authorization_code"),
             client_id: some(client),
             code: some(code),
             redirect_uri: some("http://127.0.0.1:51004/cb"),
             code_verifier: some(VERIFIER),
-            ..Exchange::default()
+            ..TokenRequest::default()
         }
     }
 
-    fn by_refresh(client: &str, refresh: &str) -> Exchange {
-        Exchange {
+    fn refresh_exchange(client: &str, refresh: &str) -> TokenRequest {
+        TokenRequest {
             grant_type: Some("refresh_token".to_owned()),
             client_id: Some(client.to_owned()),
             refresh_token: Some(refresh.to_owned()),
-            ..Exchange::default()
+            ..TokenRequest::default()
         }
     }
 
-    fn by_device(client: &str, code: &Value) -> Exchange {
-        Exchange {
+    fn device_exchange(client: &str, code: &Value) -> TokenRequest {
+        TokenRequest {
             grant_type: Some(GRANTS[2].to_owned()),
             client_id: Some(client.to_owned()),
             device_code: code.as_str().map(str::to_owned),
-            ..Exchange::default()
+            ..TokenRequest::default()
         }
     }
 
-    fn opens(&self, token: &str) -> Option<Scope> {
+    fn opened_scope(&self, token: &str) -> Option<Scope> {
         self.tokens.recognise(token).map(|entry| entry.scope)
     }
 
-    fn refused(&self, with: &Exchange) -> &'static str {
+    fn refusal_of(&self, with: &TokenRequest) -> &'static str {
         self.oauth.exchange(with).unwrap_err().error
     }
 }
@@ -137,13 +154,16 @@ impl Home {
 #[test]
 fn a_program_signs_in_through_a_browser_once_somebody_confirms() {
     let home = Home::new();
-    let client = home.client("Claude");
-    let code = home.confirmed(&client);
-    let tokens = home.oauth.exchange(&Home::by_code(&client, &code)).unwrap();
+    let client = home.register_client("Claude");
+    let code = home.confirm_and_get_code(&client);
+    let tokens = home
+        .oauth
+        .exchange(&Home::code_exchange(&client, &code))
+        .unwrap();
     let ada = Scope::User("ada".parse().unwrap());
-    assert_eq!(home.opens(&tokens.access), Some(ada));
+    assert_eq!(home.opened_scope(&tokens.access), Some(ada));
     assert_eq!(
-        home.opens(&tokens.refresh),
+        home.opened_scope(&tokens.refresh),
         None,
         "it renews and opens nothing"
     );
@@ -152,24 +172,28 @@ fn a_program_signs_in_through_a_browser_once_somebody_confirms() {
     assert!(!text.contains(&tokens.access) && !text.contains(&tokens.refresh));
     // A code that comes twice is in two hands: what came of it is withdrawn.
     assert_eq!(
-        home.refused(&Home::by_code(&client, &code)),
+        home.refusal_of(&Home::code_exchange(&client, &code)),
         "invalid_grant"
     );
-    assert_eq!(home.opens(&tokens.access), None);
+    assert_eq!(home.opened_scope(&tokens.access), None);
     assert_eq!(
-        home.refused(&Home::by_code(&client, &code)),
+        home.refusal_of(&Home::code_exchange(&client, &code)),
         "invalid_grant"
     );
     assert!(home.tokens.list().unwrap().is_empty());
     // A restart forgets what was under way, and no registration.
-    let again = Home::begun(&home.place, &home.tokens, &home.clock);
-    assert!(again.authorize(Home::asking(&client), BASE).is_ok());
+    let again = Home::new_oauth(&home.place, &home.tokens, &home.clock);
+    assert!(
+        again
+            .begin_browser_sign_in(Home::authorize_request(&client), BASE, STRANGER)
+            .is_ok()
+    );
 }
 
 #[test]
 fn a_code_is_for_whoever_asked_for_it_and_for_a_minute() {
     let home = Home::new();
-    let (client, other) = (home.client("one"), home.client("two"));
+    let (client, other) = (home.register_client("one"), home.register_client("two"));
     let spoils: [SpoilExchange; 5] = [
         |with, _| with.code_verifier = Some("x".repeat(43)),
         |with, _| with.code_verifier = None,
@@ -178,28 +202,28 @@ fn a_code_is_for_whoever_asked_for_it_and_for_a_minute() {
         |with, _| with.code = Some("0".repeat(64)),
     ];
     for spoil in spoils {
-        let mut with = Home::by_code(&client, &home.confirmed(&client));
+        let mut with = Home::code_exchange(&client, &home.confirm_and_get_code(&client));
         spoil(&mut with, &other);
-        assert_eq!(home.refused(&with), "invalid_grant", "{with:?}");
+        assert_eq!(home.refusal_of(&with), "invalid_grant", "{with:?}");
     }
-    let code = home.confirmed(&client);
-    home.advance(CODE_FOR);
+    let code = home.confirm_and_get_code(&client);
+    home.advance(CODE_LIFETIME);
     assert_eq!(
-        home.refused(&Home::by_code(&client, &code)),
+        home.refusal_of(&Home::code_exchange(&client, &code)),
         "invalid_grant"
     );
     // Nobody confirms in time, or somebody refuses.
     let (late, code) = home.begin(&client);
-    home.advance(ASKED_FOR);
-    assert_eq!(home.oauth.wait(&late, BASE), Waited::Over);
+    home.advance(CONFIRM_WITHIN);
+    assert_eq!(home.oauth.poll(&late, BASE), SignInProgress::Ended);
     assert_eq!(home.oauth.decide(&code, "ada".parse().ok()), None);
-    let (known_by, code) = home.begin(&client);
+    let (handle, code) = home.begin(&client);
     let decided = home
         .oauth
         .decide(&code.to_lowercase().replace('-', " "), None)
         .unwrap();
     assert_eq!(decided.client, "one");
-    let Waited::Back(to) = home.oauth.wait(&known_by, BASE) else {
+    let SignInProgress::Redirect(to) = home.oauth.poll(&handle, BASE) else {
         panic!("it goes back");
     };
     assert!(to.contains("?error=access_denied&iss="), "{to}");
@@ -209,11 +233,13 @@ fn a_code_is_for_whoever_asked_for_it_and_for_a_minute() {
 #[test]
 fn nothing_is_sent_to_an_address_that_nobody_registered() {
     let home = Home::new();
-    let client = home.client("one");
-    let ask = |change: &dyn Fn(&mut Asking)| {
-        let mut asking = Home::asking(&client);
+    let client = home.register_client("one");
+    let ask = |change: &dyn Fn(&mut AuthorizeRequest)| {
+        let mut asking = Home::authorize_request(&client);
         change(&mut asking);
-        home.oauth.authorize(asking, BASE).unwrap_err()
+        home.oauth
+            .begin_browser_sign_in(asking, BASE, STRANGER)
+            .unwrap_err()
     };
     for elsewhere in [
         "https://eve.example/cb",
@@ -221,7 +247,7 @@ fn nothing_is_sent_to_an_address_that_nobody_registered() {
         "http://127.0.0.1@e/",
     ] {
         let stopped = ask(&|asking| asking.redirect_uri = Some(elsewhere.to_owned()));
-        assert!(matches!(stopped, Stopped::Here(_)), "{stopped:?}");
+        assert_eq!(stopped.error, "invalid_request");
     }
     let (body, tag) = client.split_once('.').unwrap();
     let mut forged = BASE64URL_NOPAD.decode(body.as_bytes()).unwrap();
@@ -235,7 +261,7 @@ fn nothing_is_sent_to_an_address_that_nobody_registered() {
         &"a".repeat(CLIENT_BYTES_MAX + 1),
     ] {
         let stopped = ask(&|asking| asking.client_id = Some(client.to_owned()));
-        assert_eq!(stopped, Stopped::Here(NO_CLIENT));
+        assert_eq!(stopped, UNKNOWN_CLIENT);
     }
     let spoils: [(SpoilAsking, &str); 5] = [
         (
@@ -257,13 +283,7 @@ fn nothing_is_sent_to_an_address_that_nobody_registered() {
         ),
     ];
     for (spoil, error) in spoils {
-        let Stopped::Back(to) = ask(&spoil) else {
-            panic!("{error} is told to the program");
-        };
-        assert!(
-            to.starts_with(&format!("http://127.0.0.1:51004/cb?error={error}&")),
-            "{to}"
-        );
+        assert_eq!(ask(&spoil).error, error, "it is shown, and goes nowhere");
     }
     for bad in [
         json!({ "redirect_uris": ["http://eve.example/cb"] }),
@@ -280,13 +300,16 @@ fn nothing_is_sent_to_an_address_that_nobody_registered() {
 #[test]
 fn a_terminal_signs_in_by_a_code_that_a_person_types() {
     let home = Home::new();
-    let client = home.client("cli");
-    let begun = home.oauth.device(Some(&client), BASE).unwrap();
-    let with = Home::by_device(&client, &begun["device_code"]);
-    assert_eq!(home.refused(&with), "authorization_pending");
-    assert_eq!(home.refused(&with), "slow_down");
-    home.advance(INTERVAL);
-    assert_eq!(home.refused(&with), "authorization_pending");
+    let client = home.register_client("cli");
+    let begun = home
+        .oauth
+        .begin_device_sign_in(Some(&client), BASE, STRANGER)
+        .unwrap();
+    let with = Home::device_exchange(&client, &begun["device_code"]);
+    assert_eq!(home.refusal_of(&with), "authorization_pending");
+    assert_eq!(home.refusal_of(&with), "slow_down");
+    home.advance(POLL_INTERVAL);
+    assert_eq!(home.refusal_of(&with), "authorization_pending");
     let typed = begun["user_code"].as_str().unwrap();
     assert_eq!(typed.len(), sign::CODE_LETTERS + 1);
     let decided = home.oauth.decide(typed, "ada".parse().ok()).unwrap();
@@ -296,58 +319,67 @@ fn a_terminal_signs_in_by_a_code_that_a_person_types() {
         None,
         "decided once"
     );
-    let others = Home::by_device(&home.client("other"), &begun["device_code"]);
-    assert_eq!(home.refused(&others), "invalid_grant");
+    let others = Home::device_exchange(&home.register_client("other"), &begun["device_code"]);
+    assert_eq!(home.refusal_of(&others), "invalid_grant");
     let tokens = home.oauth.exchange(&with).unwrap();
-    assert!(home.opens(&tokens.access).is_some());
-    assert_eq!(home.refused(&with), "expired_token", "once");
-    let begun = home.oauth.device(Some(&client), BASE).unwrap();
+    assert!(home.opened_scope(&tokens.access).is_some());
+    assert_eq!(home.refusal_of(&with), "expired_token", "once");
+    let begun = home
+        .oauth
+        .begin_device_sign_in(Some(&client), BASE, STRANGER)
+        .unwrap();
     home.oauth
         .decide(begun["user_code"].as_str().unwrap(), None)
         .unwrap();
-    let with = Home::by_device(&client, &begun["device_code"]);
-    assert_eq!(home.refused(&with), "access_denied");
+    let with = Home::device_exchange(&client, &begun["device_code"]);
+    assert_eq!(home.refusal_of(&with), "access_denied");
 }
 
 #[test]
 fn a_refresh_token_works_once_and_a_stolen_one_ends_the_sign_in() {
     let home = Home::new();
-    let client = home.client("one");
+    let client = home.register_client("one");
     let sign_in = || {
-        let code = home.confirmed(&client);
-        home.oauth.exchange(&Home::by_code(&client, &code)).unwrap()
+        let code = home.confirm_and_get_code(&client);
+        home.oauth
+            .exchange(&Home::code_exchange(&client, &code))
+            .unwrap()
     };
     let first = sign_in();
     let second = home
         .oauth
-        .exchange(&Home::by_refresh(&client, &first.refresh))
+        .exchange(&Home::refresh_exchange(&client, &first.refresh))
         .unwrap();
     assert_eq!(second.name, first.name);
-    assert_eq!(home.opens(&first.access), None, "the old one is gone");
-    assert!(home.opens(&second.access).is_some());
-    let other = Home::by_refresh(&home.client("two"), &second.refresh);
-    assert_eq!(home.refused(&other), "invalid_grant");
     assert_eq!(
-        home.refused(&Home::by_refresh(&client, &first.refresh)),
+        home.opened_scope(&first.access),
+        None,
+        "the old one is gone"
+    );
+    assert!(home.opened_scope(&second.access).is_some());
+    let other = Home::refresh_exchange(&home.register_client("two"), &second.refresh);
+    assert_eq!(home.refusal_of(&other), "invalid_grant");
+    assert_eq!(
+        home.refusal_of(&Home::refresh_exchange(&client, &first.refresh)),
         "invalid_grant"
     );
     assert_eq!(
-        home.opens(&second.access),
+        home.opened_scope(&second.access),
         None,
         "nobody knows who the thief is"
     );
     assert_eq!(
-        home.refused(&Home::by_refresh(&client, &second.refresh)),
+        home.refusal_of(&Home::refresh_exchange(&client, &second.refresh)),
         "invalid_grant"
     );
-    // Whoever guesses makes nothing be written.
+    // A guess writes nothing.
     let file = || {
         let file = fs_err::metadata(home.place.tokens()).unwrap();
         std::os::unix::fs::MetadataExt::ino(&file)
     };
     let before = file();
-    let guess = Home::by_refresh(&client, "rpr_0");
-    assert_eq!(home.refused(&guess), "invalid_grant");
+    let guess = Home::refresh_exchange(&client, "rpr_0");
+    assert_eq!(home.refusal_of(&guess), "invalid_grant");
     assert_eq!(file(), before);
     home.tokens.sign_out("rpr_0").unwrap();
     assert_eq!(file(), before);
@@ -360,7 +392,7 @@ fn a_refresh_token_works_once_and_a_stolen_one_ends_the_sign_in() {
     );
     home.advance(TimeDelta::days(61));
     assert_eq!(
-        home.refused(&Home::by_refresh(&client, &third.refresh)),
+        home.refusal_of(&Home::refresh_exchange(&client, &third.refresh)),
         "invalid_grant"
     );
     let fourth = sign_in();
@@ -370,22 +402,46 @@ fn a_refresh_token_works_once_and_a_stolen_one_ends_the_sign_in() {
         "what nobody renews makes room"
     );
     home.tokens.sign_out(&fourth.refresh).unwrap();
-    assert_eq!(home.opens(&fourth.access), None);
+    assert_eq!(home.opened_scope(&fourth.access), None);
     drop(home.folder);
 }
 
 #[test]
-fn what_is_under_way_has_a_bound() {
+fn a_stranger_who_asks_without_end_drives_out_no_other_sign_in() {
     let home = Home::new();
-    let client = home.client("one");
-    let (first, _) = home.begin(&client);
-    for _ in 0..ASKED_MAX {
-        home.oauth.device(Some(&client), BASE).unwrap();
+    let client = home.register_client("one");
+    let own = |last| IpAddr::V4(Ipv4Addr::new(198, 51, 100, last));
+    let request = || Home::authorize_request(&client);
+    let begin = |from| home.oauth.begin_browser_sign_in(request(), BASE, from);
+    let (waiting, approved) = (begin(own(1)).unwrap(), begin(own(2)).unwrap());
+    let SignInProgress::Asked { code, .. } = home.oauth.poll(&approved, BASE) else {
+        panic!("it waits for a person");
+    };
+    home.oauth.decide(&code, "ada".parse().ok()).unwrap();
+    let asked = (0..200).map(|_| {
+        home.oauth
+            .begin_device_sign_in(Some(&client), BASE, STRANGER)
+    });
+    let asked: Vec<_> = asked.collect();
+    let begun = asked.iter().filter(|begun| begun.is_ok()).count();
+    assert_eq!(begun, PENDING_OF_CLIENT_MAX);
+    assert_eq!(asked.last(), Some(&Err(TOO_MANY)));
+    // Nor do many strangers together.
+    for last in 3..=255 {
+        for _ in 0..4 {
+            let _begun = begin(own(last)).is_ok();
+        }
     }
-    assert_eq!(
-        home.oauth.wait(&first, BASE),
-        Waited::Over,
-        "the oldest made room"
-    );
-    assert_eq!(home.oauth.signs().len(), ASKED_MAX);
+    assert_eq!(home.oauth.live_sign_ins().len(), PENDING_MAX);
+    assert!(matches!(
+        home.oauth.poll(&waiting, BASE),
+        SignInProgress::Asked { .. }
+    ));
+    assert!(matches!(
+        home.oauth.poll(&approved, BASE),
+        SignInProgress::Redirect(_)
+    ));
+    // What has ended makes room.
+    home.advance(CONFIRM_WITHIN);
+    assert!(begin(STRANGER).is_ok());
 }

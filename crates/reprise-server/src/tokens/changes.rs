@@ -4,7 +4,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use reprise_types::UserId;
 
-use super::{Earlier, Grant, Scope, TOKENS_MAX, TokenEntry, TokenError, hash, unknown};
+use super::{Earlier, Grant, Scope, TOKENS_MAX, TokenEntry, TokenError, hash, unknown_error};
 
 /// A token, or an invitation, about to be made.
 #[derive(Debug, Clone)]
@@ -71,7 +71,7 @@ pub(super) fn rotate(
 ) -> Result<(), TokenError> {
     let mut tokens = entries.iter_mut().filter(|entry| !entry.is_invitation);
     let entry = tokens.find(|entry| entry.name == name);
-    let entry = entry.ok_or_else(|| unknown(name))?;
+    let entry = entry.ok_or_else(|| unknown_error(name))?;
     let before = std::mem::replace(&mut entry.sha256, hash(token));
     entry.earlier = (grace > TimeDelta::zero()).then(|| Earlier {
         sha256: before,
@@ -83,7 +83,7 @@ pub(super) fn rotate(
 
 pub(super) fn revoke(entries: &mut Vec<TokenEntry>, name: &str) -> Result<TokenEntry, TokenError> {
     let place = entries.iter().position(|entry| entry.name == name);
-    Ok(entries.remove(place.ok_or_else(|| unknown(name))?))
+    Ok(entries.remove(place.ok_or_else(|| unknown_error(name))?))
 }
 
 /// Withdraws all of a user's; how many there were.

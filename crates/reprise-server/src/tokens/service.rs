@@ -6,15 +6,20 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use chrono::{DateTime, TimeDelta, Utc};
-use reprise_global::{AuditLine, GlobalError, KeptToken, PostgresStore};
-use reprise_types::{Clock, SystemClock, UserId, lock};
+use reprise_files::Folder;
+use reprise_global::backend::replace_name;
+use reprise_global::{AuditLine, GlobalError, KeptToken, SharedTokens};
+use reprise_types::{Clock, SystemClock, UserId, generate_secret, lock};
 
 use super::changes::{self, NewToken};
-use super::{BYTES_MAX, PREFIX, Scope, TokenEntry, TokenError, TokenFile, fresh, hash, unknown};
+use super::{
+    AUDIT_BYTES_MAX, AUDIT_EXTENSION, BYTES_MAX, PATIENCE, PREFIX, Scope, TokenEntry, TokenError,
+    TokenFile, generate_token, hash, unknown_error,
+};
 
 /// Begins every invitation.
 const INVITATION: &str = "rpi_";
-/// When each token was last used, beside their file.
+/// Extension of the file next to the tokens that says when each was last used.
 const USED_EXTENSION: &str = "used.json";
 /// That is written down once in so long.
 const USED_EVERY: TimeDelta = TimeDelta::minutes(1);
@@ -23,7 +28,7 @@ const USED_EVERY: TimeDelta = TimeDelta::minutes(1);
 #[derive(Debug, Clone)]
 pub struct ServiceTokens {
     file: Arc<TokenFile>,
-    database: Option<PostgresStore>,
+    database: Option<Arc<dyn SharedTokens>>,
     used: Arc<Mutex<Used>>,
 }
 
@@ -44,7 +49,7 @@ pub struct KnownToken {
 
 impl ServiceTokens {
     /// New tokens are made in the database where there is one.
-    pub fn new(file: Arc<TokenFile>, database: Option<PostgresStore>) -> Self {
+    pub fn new(file: Arc<TokenFile>, database: Option<Arc<dyn SharedTokens>>) -> Self {
         Self {
             file,
             database,
@@ -60,19 +65,19 @@ impl ServiceTokens {
     pub async fn recognise(&self, token: &str) -> Result<Option<TokenEntry>, GlobalError> {
         let now = SystemClock.now();
         if let Some(entry) = self.file.recognise(token) {
-            self.note(&entry.name, now);
+            self.note_use(&entry.name, now);
             return Ok(Some(entry));
         }
         let Some(database) = &self.database else {
             return Ok(None);
         };
         let hash = hash(token);
-        let kept = database.token_of(&hash).await?;
-        let entry = kept.and_then(|kept| read(&kept));
+        let kept = database.find_token_and_note_use(&hash).await?;
+        let entry = kept.and_then(|kept| decode_stored(&kept));
         Ok(entry.filter(|entry| changes::opens(entry, &hash, now)))
     }
 
-    fn note(&self, name: &str, now: DateTime<Utc>) {
+    fn note_use(&self, name: &str, now: DateTime<Utc>) {
         let mut used = lock(&self.used);
         used.at.insert(name.to_owned(), now);
         if used.written.is_some_and(|at| now - at < USED_EVERY) {
@@ -83,7 +88,7 @@ impl ServiceTokens {
         drop(used);
         // Nobody waits for it; what is lost is when a token was last used.
         std::thread::spawn(move || {
-            let mut all = file.used();
+            let mut all = file.read_used();
             all.extend(at);
             if let Err(error) = file.write_used(&all) {
                 tracing::warn!(%error, "when tokens were last used was not written down");
@@ -93,7 +98,7 @@ impl ServiceTokens {
 
     /// Every token, by name within each place.
     pub async fn list(&self) -> Result<Vec<KnownToken>, TokenError> {
-        let used = self.file.used();
+        let used = self.file.read_used();
         let mut known: Vec<KnownToken> = self
             .file
             .list()?
@@ -105,10 +110,10 @@ impl ServiceTokens {
             })
             .collect();
         if let Some(database) = &self.database {
-            let shared = database.tokens().await?;
+            let shared = database.list_tokens().await?;
             known.extend(shared.iter().filter_map(|kept| {
                 Some(KnownToken {
-                    entry: read(kept)?,
+                    entry: decode_stored(kept)?,
                     used: kept.used,
                     is_shared: true,
                 })
@@ -119,27 +124,27 @@ impl ServiceTokens {
 
     /// Makes a token and answers it: the only time that it is shown.
     pub async fn add(&self, new: NewToken, line: AuditLine) -> Result<String, TokenError> {
-        let (token, now) = (fresh(PREFIX)?, line.at);
+        let (token, now) = (generate_token(PREFIX)?, line.at);
         let made = |entries: &mut Vec<TokenEntry>| changes::add(entries, new, &token, now);
-        self.changed(self.database.as_ref(), line, made).await?;
+        self.change_in(self.database.as_deref(), line, made).await?;
         Ok(token)
     }
 
     /// Makes an invitation and answers its code.
     pub async fn invite(&self, new: NewToken, line: AuditLine) -> Result<String, TokenError> {
-        let (code, now) = (fresh(INVITATION)?, line.at);
+        let (code, now) = (generate_token(INVITATION)?, line.at);
         let made = |entries: &mut Vec<TokenEntry>| changes::invite(entries, new, &code, now);
-        self.changed(self.database.as_ref(), line, made).await?;
+        self.change_in(self.database.as_deref(), line, made).await?;
         Ok(code)
     }
 
-    /// Gives the token that an invitation stands for, once.
+    /// Gives the token of an invitation, once.
     pub async fn accept(&self, code: &str) -> Result<(String, TokenEntry), TokenError> {
         if !code.starts_with(INVITATION) {
             // Nothing is looked up for what cannot be one.
             return Err(TokenError::NotInvited);
         }
-        let (token, now) = (fresh(PREFIX)?, SystemClock.now());
+        let (token, now) = (generate_token(PREFIX)?, SystemClock.now());
         let mut line = AuditLine::new(now, "", "join");
         // Whose it is says the entry: looked up first, and once more where it is changed.
         let wanted = hash(code);
@@ -153,7 +158,7 @@ impl ServiceTokens {
         }
         line.name = Some(entry.name);
         let made = |entries: &mut Vec<TokenEntry>| changes::accept(entries, code, &token, now);
-        let entry = self.changed(self.database.as_ref(), line, made).await?;
+        let entry = self.change_in(self.database.as_deref(), line, made).await?;
         Ok((token, entry))
     }
 
@@ -164,20 +169,22 @@ impl ServiceTokens {
         grace: TimeDelta,
         line: AuditLine,
     ) -> Result<String, TokenError> {
-        let (token, now) = (fresh(PREFIX)?, line.at);
+        let (token, now) = (generate_token(PREFIX)?, line.at);
         let edit =
             |entries: &mut Vec<TokenEntry>| changes::rotate(entries, name, &token, now, grace);
-        self.changed_where(name, line, edit).await?;
+        self.change_where_named(name, line, edit).await?;
         Ok(token)
     }
 
     pub async fn revoke(&self, name: &str, line: AuditLine) -> Result<TokenEntry, TokenError> {
-        self.changed_where(name, line, |entries| changes::revoke(entries, name))
+        self.change_where_named(name, line, |entries| changes::revoke(entries, name))
             .await
     }
 
-    /// Withdraws all tokens of a user in the file; the store has its own.
+    /// Withdraws all tokens of a user in the file, and erases the name from what is written next to
+    /// them; the store has its own.
     pub fn revoke_user(&self, user: &UserId) -> Result<usize, TokenError> {
+        self.file.erase_name(user)?;
         let known = self.file.list()?.into_iter();
         let own = Scope::User(user.clone());
         if !known.map(|entry| entry.scope).any(|scope| scope == own) {
@@ -187,29 +194,29 @@ impl ServiceTokens {
             .change(|entries| Ok(changes::revoke_user(entries, user)))
     }
 
-    /// The same where the token of this name is.
-    async fn changed_where<T>(
+    /// Changes the tokens of the file or of the database, wherever the token of this name is.
+    async fn change_where_named<T: Send>(
         &self,
         name: &str,
         line: AuditLine,
-        edit: impl FnOnce(&mut Vec<TokenEntry>) -> Result<T, TokenError>,
+        edit: impl FnOnce(&mut Vec<TokenEntry>) -> Result<T, TokenError> + Send,
     ) -> Result<T, TokenError> {
         let known = self.list().await?;
         let known = known.iter().find(|known| known.entry.name == name);
-        let known = known.ok_or_else(|| unknown(name))?;
-        let database = self.database.as_ref().filter(|_| known.is_shared);
-        self.changed(database, line, edit).await
+        let known = known.ok_or_else(|| unknown_error(name))?;
+        let database = self.database.as_deref().filter(|_| known.is_shared);
+        self.change_in(database, line, edit).await
     }
 
     /// Changes the tokens of this database, or of the file.
-    async fn changed<T>(
+    async fn change_in<T: Send>(
         &self,
-        database: Option<&PostgresStore>,
+        database: Option<&dyn SharedTokens>,
         line: AuditLine,
-        edit: impl FnOnce(&mut Vec<TokenEntry>) -> Result<T, TokenError>,
+        edit: impl FnOnce(&mut Vec<TokenEntry>) -> Result<T, TokenError> + Send,
     ) -> Result<T, TokenError> {
         if let Some(database) = database {
-            return in_database(database, line, edit).await;
+            return change_in_database(database, line, edit).await;
         }
         let done = self.file.change(edit)?;
         self.file.audit(&line)?;
@@ -217,51 +224,97 @@ impl ServiceTokens {
     }
 }
 
-fn read(kept: &KeptToken) -> Option<TokenEntry> {
+fn decode_stored(kept: &KeptToken) -> Option<TokenEntry> {
     let entry = serde_json::from_str(&kept.entry);
     entry
         .inspect_err(|error| tracing::error!(%error, "a token in the database is damaged"))
         .ok()
 }
 
-async fn in_database<T>(
-    database: &PostgresStore,
+async fn change_in_database<T: Send>(
+    database: &dyn SharedTokens,
     line: AuditLine,
+    edit: impl FnOnce(&mut Vec<TokenEntry>) -> Result<T, TokenError> + Send,
+) -> Result<T, TokenError> {
+    let mut done = Err(TokenError::Io(std::io::Error::other("nothing was edited")));
+    let edit_stored = |kept: &mut Vec<KeptToken>| {
+        done = edit_entries(kept, edit);
+        done.is_ok().then_some(line)
+    };
+    database.change_tokens(Box::new(edit_stored)).await?;
+    done
+}
+
+/// Edits what the stored tokens say.
+fn edit_entries<T>(
+    kept: &mut Vec<KeptToken>,
     edit: impl FnOnce(&mut Vec<TokenEntry>) -> Result<T, TokenError>,
 ) -> Result<T, TokenError> {
-    let edited = |kept: &mut Vec<KeptToken>| {
-        let mut entries: Vec<TokenEntry> = kept.iter().filter_map(read).collect();
-        let done = edit(&mut entries)?;
-        let used: BTreeMap<String, _> = kept
-            .drain(..)
-            .map(|token| (token.name, token.used))
-            .collect();
-        for entry in entries {
-            let earlier = entry.earlier.as_ref().map(|earlier| earlier.sha256.clone());
-            let text = serde_json::to_string(&entry).map_err(std::io::Error::other)?;
-            kept.push(KeptToken {
-                hashes: earlier.into_iter().chain([entry.sha256]).collect(),
-                used: used.get(&entry.name).copied().flatten(),
-                name: entry.name,
-                entry: text,
-            });
-        }
-        Ok::<_, TokenError>((done, line))
-    };
-    database.change_tokens(edited).await
+    let mut entries: Vec<TokenEntry> = kept.iter().filter_map(decode_stored).collect();
+    let done = edit(&mut entries)?;
+    let used: BTreeMap<String, _> = kept
+        .drain(..)
+        .map(|token| (token.name, token.used))
+        .collect();
+    for entry in entries {
+        let earlier = entry.earlier.as_ref().map(|earlier| earlier.sha256.clone());
+        let text = serde_json::to_string(&entry).map_err(std::io::Error::other)?;
+        kept.push(KeptToken {
+            hashes: earlier.into_iter().chain([entry.sha256]).collect(),
+            used: used.get(&entry.name).copied().flatten(),
+            name: entry.name,
+            entry: text,
+        });
+    }
+    Ok(done)
 }
 
 impl TokenFile {
     /// When each token was last used, as far as that was written down.
-    fn used(&self) -> BTreeMap<String, DateTime<Utc>> {
-        let text = self.read(self.beside(USED_EXTENSION), BYTES_MAX);
+    fn read_used(&self) -> BTreeMap<String, DateTime<Utc>> {
+        let text = self.read(self.sibling_name(USED_EXTENSION), BYTES_MAX);
         let text = text.ok().flatten().unwrap_or_default();
         serde_json::from_slice(&text).unwrap_or_default()
     }
 
+    /// Replaces a user's name in the log of grants and withdrawals.
+    fn erase_name(&self, user: &UserId) -> Result<(), TokenError> {
+        let Some(folder) = Folder::find_no_follow(self.parent())? else {
+            return Ok(());
+        };
+        let _alone = folder.lock(self.sibling_name("lock"), PATIENCE)?;
+        let log = self.sibling_name(AUDIT_EXTENSION);
+        let Some(text) = folder.read(&log, AUDIT_BYTES_MAX)? else {
+            return Ok(());
+        };
+        let secret = generate_secret().map_err(TokenError::Random)?;
+        let erased_name = format!("erased-{}", secret.get(..16).unwrap_or_default());
+        let erased_user: Option<UserId> = erased_name.parse().ok();
+        let replaced = |text: &String| {
+            let replaced = replace_name(text, user.as_str(), &erased_name);
+            replaced.unwrap_or_else(|| text.clone())
+        };
+        let mut kept = Vec::with_capacity(text.len());
+        for line in text.split(|byte| *byte == b'\n') {
+            // A line that is damaged may hold anything.
+            let Ok(mut line) = serde_json::from_slice::<AuditLine>(line) else {
+                continue;
+            };
+            line.who = replaced(&line.who);
+            line.name = line.name.as_ref().map(replaced);
+            line.reason = line.reason.as_ref().map(replaced);
+            if line.about.as_ref() == Some(user) {
+                line.about.clone_from(&erased_user);
+            }
+            serde_json::to_writer(&mut kept, &line).map_err(std::io::Error::other)?;
+            kept.push(b'\n');
+        }
+        Ok(folder.replace(AsRef::<Path>::as_ref(&log), &kept)?)
+    }
+
     fn write_used(&self, used: &BTreeMap<String, DateTime<Utc>>) -> Result<(), TokenError> {
         let text = serde_json::to_vec(used).map_err(std::io::Error::other)?;
-        let name = self.beside(USED_EXTENSION);
+        let name = self.sibling_name(USED_EXTENSION);
         Ok(self
             .folder()?
             .replace(AsRef::<Path>::as_ref(&name), &text)?)

@@ -5,7 +5,9 @@ use chrono::{DateTime, TimeDelta, Utc};
 use reprise_types::UserId;
 use serde::{Deserialize, Serialize};
 
-use super::{NewToken, PREFIX, Scope, TokenEntry, TokenError, TokenFile, changes, fresh, hash};
+use super::{
+    NewToken, PREFIX, Scope, TokenEntry, TokenError, TokenFile, changes, generate_token, hash,
+};
 
 /// How long a token that a program signed in for opens something.
 const SIGNED_FOR: TimeDelta = TimeDelta::hours(1);
@@ -43,8 +45,8 @@ impl Tokens {
     fn new(name: String) -> Result<Self, TokenError> {
         Ok(Self {
             name,
-            access: fresh(PREFIX)?,
-            refresh: fresh(PREFIX)?,
+            access: generate_token(PREFIX)?,
+            refresh: generate_token(PREFIX)?,
             seconds: SIGNED_FOR.num_seconds(),
         })
     }

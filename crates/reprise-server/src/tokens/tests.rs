@@ -1,7 +1,8 @@
-//! Tokens changed from many threads at once, and what stands on the disk.
+//! Tokens changed from many threads at once, and what is on the disk.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
+use std::sync::Arc;
 
 use super::*;
 
@@ -28,7 +29,7 @@ fn a_token_opens_until_it_is_replaced_and_stands_nowhere() {
     assert_ne!(halves.0, halves.1, "256 bits, not 128 of them twice");
     assert_eq!(opens(&daemon, &first), Some(ada.clone()));
     let entry = daemon.recognise(&first).unwrap();
-    assert!(!ada.admits(&"bob".parse().unwrap()) && daemon.stands(&entry));
+    assert!(!ada.admits(&"bob".parse().unwrap()) && daemon.is_valid(&entry));
     let text = fs_err::read_to_string(&path).unwrap();
     assert!(!text.contains(&first) && text.contains("sha256"));
     for file in ["tokens.json", "tokens.lock"] {
@@ -42,7 +43,7 @@ fn a_token_opens_until_it_is_replaced_and_stands_nowhere() {
     let second = command.rotate("laptop", now()).unwrap();
     assert_eq!(opens(&daemon, &first), None);
     assert_eq!(opens(&daemon, &second), Some(ada));
-    assert!(!daemon.stands(&entry));
+    assert!(!daemon.is_valid(&entry));
     command.revoke("laptop").unwrap();
     assert_eq!(opens(&daemon, &second), None);
     assert!(command.list().unwrap().is_empty());
@@ -50,6 +51,31 @@ fn a_token_opens_until_it_is_replaced_and_stands_nowhere() {
         command.revoke("laptop"),
         Err(TokenError::Unknown { .. })
     ));
+}
+
+#[test]
+fn the_last_use_of_a_token_is_known_to_a_later_daemon_and_not_to_its_namesake() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tokens.json");
+    let daemon = TokenFile::new(path.clone());
+    let minutes = |minutes| now() + TimeDelta::minutes(minutes);
+    let token = daemon.add("laptop", Scope::All, now()).unwrap();
+    let entry = daemon.recognise(&token).unwrap();
+    assert_eq!(daemon.last_use(&entry), None);
+    daemon.note_use(&entry, minutes(1));
+    daemon.note_use(&entry, minutes(5));
+    assert_eq!(
+        daemon.last_use(&entry),
+        Some(minutes(1)),
+        "a step is ten minutes"
+    );
+    daemon.note_use(&entry, minutes(12));
+    let later = TokenFile::new(path);
+    assert_eq!(later.last_use(&entry), Some(minutes(12)));
+    later.revoke("laptop").unwrap();
+    let token = later.add("laptop", Scope::All, minutes(20)).unwrap();
+    let entry = later.recognise(&token).unwrap();
+    assert_eq!(later.last_use(&entry), None);
 }
 
 /// Changes of the same file within one tick of its clock, by way of inodes that come free again.
@@ -113,4 +139,29 @@ fn a_damaged_file_opens_nothing_and_is_left_as_it_is() {
     let refused = tokens.add("t", Scope::All, now());
     assert!(matches!(refused, Err(TokenError::Unreadable { .. })));
     assert_eq!(fs_err::read(&path).unwrap(), b"[{");
+}
+
+#[test]
+fn a_user_who_is_erased_is_in_no_line_of_the_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = Arc::new(TokenFile::new(folder.path().join("tokens.json")));
+    let line = |who: &str, name: &str, about: &str| AuditLine {
+        name: Some(name.to_owned()),
+        about: Some(about.parse().unwrap()),
+        ..AuditLine::new(now(), who, "grant")
+    };
+    file.audit(&line("grant", "grant {\"org\":\"grant\"}", "bob"))
+        .unwrap();
+    file.audit(&line("olga", "laptop", "grant")).unwrap();
+    let tokens = ServiceTokens::new(Arc::clone(&file), None);
+    tokens.revoke_user(&"grant".parse().unwrap()).unwrap();
+    let lines = file.merge_audit(Vec::new(), 10).unwrap();
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    for line in &lines {
+        assert_eq!(line.what, "grant");
+        assert!(line.who != "grant", "{line:?}");
+        assert!(line.about.as_ref().unwrap().as_str() != "grant", "{line:?}");
+        let name = line.name.as_deref().unwrap();
+        assert!(!name.starts_with("grant "), "{name}");
+    }
 }

@@ -1,12 +1,13 @@
-//! The bytes of a record: flags, vector mark, fixed fields, then every variable one.
+//! The bytes of a record: flags, vector mark, fixed fields, then the variable fields.
 
 use reprise_types::{
-    ByteReader, ByteWriter, ContentHash, MemoryRecord, Provenance, RecordBody, Retention,
-    Tail as _, Wire, put_all,
+    BinaryCodec, ByteReader, ByteWriter, ContentHash, MemoryRecord, Provenance, RecordBody,
+    Retention, TailCodec as _, encode_all,
 };
 use serde_json::Value;
 
-use super::{KIND_RECORD, RawEntry, VectorMark};
+use super::{KIND_RECORD, VectorMark};
+use crate::block::RawEntry;
 
 const VECTOR: u64 = 1;
 /// The content hash is XXH3-128 of the text, so it is not written.
@@ -27,15 +28,15 @@ const RETENTION_NORMAL: u8 = 1;
 const RETENTION_PINNED: u8 = 2;
 const RETENTION_SCRATCH: u8 = 3;
 
-fn hash_of(text: &str) -> ContentHash {
+fn hash_text(text: &str) -> ContentHash {
     ContentHash(xxhash_rust::xxh3::xxh3_128(text.as_bytes()))
 }
 
-fn flags(record: &MemoryRecord, mark: Option<&VectorMark>) -> u64 {
+fn compute_flags(record: &MemoryRecord, mark: Option<&VectorMark>) -> u64 {
     let provenance = &record.provenance;
     [
         (VECTOR, mark.is_some()),
-        (HASH_OF_TEXT, record.content_hash == hash_of(&record.text)),
+        (HASH_OF_TEXT, record.content_hash == hash_text(&record.text)),
         (QUALITY, record.quality_score.is_some()),
         (CONFIDENCE, record.confidence.is_some()),
         (EVIDENCE, record.evidence.is_some()),
@@ -53,13 +54,17 @@ fn flags(record: &MemoryRecord, mark: Option<&VectorMark>) -> u64 {
     .fold(0, |flags, (bit, _)| flags | bit)
 }
 
-pub(super) fn put(out: &mut ByteWriter, record: &MemoryRecord, mark: Option<&VectorMark>) {
-    let flags = flags(record, mark);
-    flags.put(out);
+pub(super) fn encode_record(
+    out: &mut ByteWriter,
+    record: &MemoryRecord,
+    mark: Option<&VectorMark>,
+) {
+    let flags = compute_flags(record, mark);
+    flags.encode(out);
     if let Some(mark) = mark {
-        mark.put(out);
+        mark.encode(out);
     }
-    put_all!(
+    encode_all!(
         out,
         record.id,
         record.kind,
@@ -67,83 +72,90 @@ pub(super) fn put(out: &mut ByteWriter, record: &MemoryRecord, mark: Option<&Vec
         record.visibility
     );
     match record.retention {
-        Retention::Normal => out.raw(&[RETENTION_NORMAL]),
-        Retention::Pinned => out.raw(&[RETENTION_PINNED]),
-        Retention::Scratch { ttl_seconds } => put_all!(out, RETENTION_SCRATCH, ttl_seconds),
+        Retention::Normal => out.write_raw(&[RETENTION_NORMAL]),
+        Retention::Pinned => out.write_raw(&[RETENTION_PINNED]),
+        Retention::Scratch { ttl_seconds } => encode_all!(out, RETENTION_SCRATCH, ttl_seconds),
     }
-    put_all!(out, record.timestamp, record.known_at, record.text);
+    encode_all!(out, record.timestamp, record.known_at, record.text);
     if flags & HASH_OF_TEXT == 0 {
-        record.content_hash.put(out);
+        record.content_hash.encode(out);
     }
-    record.external_ids.put(out);
-    // The fields whose presence the flags tell, in the order of their bits.
-    record.quality_score.put_tail(out);
-    record.confidence.put_tail(out);
-    record.evidence.put_tail(out);
-    record.supersedes.put_tail(out);
+    record.external_ids.encode(out);
+    // The optional fields, in the order of their flags.
+    record.quality_score.encode_tail(out);
+    record.confidence.encode_tail(out);
+    record.evidence.encode_tail(out);
+    record.supersedes.encode_tail(out);
     if !record.metadata.is_empty() {
-        json(&record.metadata).put(out);
+        format_json(&record.metadata).encode(out);
     }
     record
         .details
         .as_ref()
         .map(ToString::to_string)
-        .put_tail(out);
+        .encode_tail(out);
     if !record.session_id.is_empty() {
-        record.session_id.put(out);
+        record.session_id.encode(out);
     }
-    record.provenance.run_id.put_tail(out);
-    record.provenance.actor_id.put_tail(out);
-    record.provenance.source_refs.put_tail(out);
-    record.tags.put_tail(out);
+    record.provenance.run_id.encode_tail(out);
+    record.provenance.actor_id.encode_tail(out);
+    record.provenance.source_refs.encode_tail(out);
+    record.tags.encode_tail(out);
 }
 
-/// A JSON object always has a text form: its keys are strings and its numbers are finite.
-fn json(object: &serde_json::Map<String, Value>) -> String {
+/// Formats a JSON object, which cannot fail because its keys are strings and its numbers are
+/// finite.
+fn format_json(object: &serde_json::Map<String, Value>) -> String {
     Value::Object(object.clone()).to_string()
 }
 
-/// The flags of a record, and its vector mark, where it has one.
-pub(super) fn mark(r: &mut ByteReader<'_>) -> Option<(u64, Option<VectorMark>)> {
-    let flags = r.varint()?;
-    Some((flags, when(flags & VECTOR != 0, r)?))
+/// Decodes the flags of a record, and its vector mark if it has one.
+pub(super) fn decode_flags_and_mark(r: &mut ByteReader<'_>) -> Option<(u64, Option<VectorMark>)> {
+    let flags = r.read_varint()?;
+    Some((flags, decode_if(flags & VECTOR != 0, r)?))
 }
 
-/// The same record under another vector mark: what compaction writes for a record embedded late.
-pub(crate) fn remark(body: &[u8], mark: Option<&VectorMark>) -> Option<RawEntry> {
+/// Returns the record with another vector mark, as compaction writes a record whose vector came
+/// later.
+pub(crate) fn replace_vector_mark(body: &[u8], mark: Option<&VectorMark>) -> Option<RawEntry> {
     let r = &mut ByteReader::new(body);
-    let (flags, _) = self::mark(r)?;
+    let (flags, _) = decode_flags_and_mark(r)?;
     let own = if mark.is_some() { VECTOR } else { 0 };
     let mut out = ByteWriter::default();
-    (flags & !VECTOR | own).put(&mut out);
+    (flags & !VECTOR | own).encode(&mut out);
     if let Some(mark) = mark {
-        mark.put(&mut out);
+        mark.encode(&mut out);
     }
-    out.raw(r.take(r.remaining())?);
+    out.write_raw(r.read_raw(r.remaining())?);
     let (kind, body) = (KIND_RECORD, out.bytes);
     Some(RawEntry { kind, body })
 }
 
-/// A record's body without its vector; `embedding` is left empty and `embedding_space` unset.
+/// Decodes a record's body without its vector; `embedding` stays empty and `embedding_space` unset.
 pub(crate) fn decode(body: &[u8]) -> Option<MemoryRecord> {
     let r = &mut ByteReader::new(body);
-    let (flags, _) = mark(r)?;
+    let (flags, _) = decode_flags_and_mark(r)?;
     let has = |bit: u64| flags & bit != 0;
-    let (id, kind, source, visibility) = (r.get()?, r.get()?, r.get()?, r.get()?);
-    let retention = match r.u8()? {
+    let (id, kind, source, visibility) = (
+        r.read_value()?,
+        r.read_value()?,
+        r.read_value()?,
+        r.read_value()?,
+    );
+    let retention = match r.read_u8()? {
         RETENTION_NORMAL => Retention::Normal,
         RETENTION_PINNED => Retention::Pinned,
         RETENTION_SCRATCH => Retention::Scratch {
-            ttl_seconds: r.get()?,
+            ttl_seconds: r.read_value()?,
         },
         _ => return None,
     };
-    let (timestamp, known_at) = (r.get()?, r.get()?);
-    let text: String = r.get()?;
+    let (timestamp, known_at) = (r.read_value()?, r.read_value()?);
+    let text: String = r.read_value()?;
     let content_hash = if has(HASH_OF_TEXT) {
-        hash_of(&text)
+        hash_text(&text)
     } else {
-        r.get()?
+        r.read_value()?
     };
     let body = RecordBody {
         text,
@@ -152,24 +164,24 @@ pub(crate) fn decode(body: &[u8]) -> Option<MemoryRecord> {
         visibility,
         retention,
         // The fields below are read in the order of their bytes, which is the order here.
-        external_ids: r.get()?,
-        quality_score: when(has(QUALITY), r)?,
-        confidence: when(has(CONFIDENCE), r)?,
-        evidence: when(has(EVIDENCE), r)?,
-        supersedes: when(has(SUPERSEDES), r)?,
-        metadata: match json_when(has(METADATA), r)? {
+        external_ids: r.read_value()?,
+        quality_score: decode_if(has(QUALITY), r)?,
+        confidence: decode_if(has(CONFIDENCE), r)?,
+        evidence: decode_if(has(EVIDENCE), r)?,
+        supersedes: decode_if(has(SUPERSEDES), r)?,
+        metadata: match decode_json_if(has(METADATA), r)? {
             Some(Value::Object(metadata)) => metadata,
             Some(_) => return None,
             None => serde_json::Map::default(),
         },
-        details: json_when(has(DETAILS), r)?,
-        session_id: when(has(SESSION), r)?.unwrap_or_default(),
+        details: decode_json_if(has(DETAILS), r)?,
+        session_id: decode_if(has(SESSION), r)?.unwrap_or_default(),
         provenance: Provenance {
-            run_id: when(has(RUN), r)?,
-            actor_id: when(has(ACTOR), r)?,
-            source_refs: when(has(REFS), r)?.unwrap_or_default(),
+            run_id: decode_if(has(RUN), r)?,
+            actor_id: decode_if(has(ACTOR), r)?,
+            source_refs: decode_if(has(REFS), r)?.unwrap_or_default(),
         },
-        tags: when(has(TAGS), r)?.unwrap_or_default(),
+        tags: decode_if(has(TAGS), r)?.unwrap_or_default(),
     };
     Some(MemoryRecord {
         id,
@@ -182,18 +194,22 @@ pub(crate) fn decode(body: &[u8]) -> Option<MemoryRecord> {
     })
 }
 
-/// Reads a field that is there; the outer `None` means malformed.
+/// Decodes an optional field; the outer `None` means that it is malformed.
 #[expect(
     clippy::option_option,
     reason = "absent and malformed are two things, and `?` tells them apart"
 )]
-fn when<T: Wire>(there: bool, r: &mut ByteReader<'_>) -> Option<Option<T>> {
-    if there { r.get().map(Some) } else { Some(None) }
+fn decode_if<T: BinaryCodec>(is_present: bool, r: &mut ByteReader<'_>) -> Option<Option<T>> {
+    if is_present {
+        r.read_value().map(Some)
+    } else {
+        Some(None)
+    }
 }
 
 #[expect(clippy::option_option, reason = "as above")]
-fn json_when(there: bool, r: &mut ByteReader<'_>) -> Option<Option<Value>> {
-    let text: Option<String> = when(there, r)?;
+fn decode_json_if(is_present: bool, r: &mut ByteReader<'_>) -> Option<Option<Value>> {
+    let text: Option<String> = decode_if(is_present, r)?;
     text.map(|text| serde_json::from_str(&text))
         .transpose()
         .ok()

@@ -8,7 +8,7 @@ use reprise_types::{
 };
 use serde_json::json;
 
-use reprise_types::{put_signed, put_varint};
+use reprise_types::{append_signed, append_varint};
 
 use super::*;
 
@@ -93,38 +93,38 @@ proptest! {
 
     #[test]
     fn a_record_comes_back(record in any_record()) {
-        let entry = Entry::Record(Box::new(record));
-        let encoded = encode(&entry, 0, 3).unwrap();
-        let vector = encoded.vector.as_ref().map(|one| vector_from_bytes(&one.1));
-        let told = outline(&encoded.raw).unwrap();
-        prop_assert_eq!(decode(&encoded.raw, told, Some(7), vector), Some(entry));
+        let entry = StoreEntry::Record(Box::new(record));
+        let encoded = encode_entry(&entry, 0, 3).unwrap();
+        let vector = encoded.vector.as_ref().map(|one| decode_vector(&one.1));
+        let outline = decode_outline(&encoded.raw).unwrap();
+        prop_assert_eq!(decode_entry(&encoded.raw, outline, Some(7), vector), Some(entry));
     }
 
     #[test]
     fn a_record_that_is_cut_or_changed_never_panics(
         record in any_record(), cut in 0usize..400, flip in any::<(u16, u8)>()
     ) {
-        let mut raw = encode(&Entry::Record(Box::new(record)), 0, 3).unwrap().raw;
+        let mut raw = encode_entry(&StoreEntry::Record(Box::new(record)), 0, 3).unwrap().raw;
         let whole = decode_record(&raw.body);
         let short = &raw.body[..cut.min(raw.body.len() - 1)];
         prop_assert_ne!(decode_record(short), whole);
         let at = usize::from(flip.0) % raw.body.len();
         raw.body[at] ^= flip.1;
-        let _ = (decode_record(&raw.body), outline(&raw));
+        let _ = (decode_record(&raw.body), decode_outline(&raw));
     }
 
     #[test]
     fn a_late_vector_replaces_the_mark_and_nothing_else(record in any_record()) {
         let mark = VectorMark {
-            check: 5,
+            checksum: 5,
             space: EmbeddingSpace { model: "m".into(), version: "2".into(), dimensions: 3 },
         };
-        let raw = encode(&Entry::Record(Box::new(record)), 0, 3).unwrap().raw;
+        let raw = encode_entry(&StoreEntry::Record(Box::new(record)), 0, 3).unwrap().raw;
         let marked = remark_record(&raw.body, Some(&mark)).unwrap();
-        prop_assert_eq!(outline(&marked), Some(Outline::Record(Some(mark))));
+        prop_assert_eq!(decode_outline(&marked), Some(Outline::Record(Some(mark))));
         prop_assert_eq!(decode_record(&marked.body), decode_record(&raw.body));
         let bare = remark_record(&marked.body, None).unwrap();
-        prop_assert_eq!(outline(&bare), Some(Outline::Record(None)));
+        prop_assert_eq!(decode_outline(&bare), Some(Outline::Record(None)));
     }
 }
 
@@ -137,12 +137,12 @@ fn the_other_kinds_come_back() {
         dimensions: 2,
     };
     for entry in [
-        Entry::Embedded {
+        StoreEntry::Embedded {
             ordinal: 300,
             space,
             vector: vec![0.6, 0.8],
         },
-        Entry::Forgotten {
+        StoreEntry::Forgotten {
             ordinal: 1,
             tombstone: Tombstone {
                 id: RecordId::from_u128(9),
@@ -152,17 +152,20 @@ fn the_other_kinds_come_back() {
                 keys: vec![1, u128::MAX],
             },
         },
-        Entry::Cursor {
+        StoreEntry::Cursor {
             stream: "events".into(),
             seq: u64::MAX,
         },
     ] {
-        let encoded = encode(&entry, 0, 2).unwrap();
-        let vector = encoded.vector.as_ref().map(|one| vector_from_bytes(&one.1));
-        let told = outline(&encoded.raw).unwrap();
-        assert_eq!(decode(&encoded.raw, told, None, vector), Some(entry));
+        let encoded = encode_entry(&entry, 0, 2).unwrap();
+        let vector = encoded.vector.as_ref().map(|one| decode_vector(&one.1));
+        let outline = decode_outline(&encoded.raw).unwrap();
+        assert_eq!(
+            decode_entry(&encoded.raw, outline, None, vector),
+            Some(entry)
+        );
     }
-    assert!(encode(&Entry::Lost { ordinal: 0 }, 0, 2).is_none());
+    assert!(encode_entry(&StoreEntry::Lost { ordinal: 0 }, 0, 2).is_none());
 }
 
 #[test]
@@ -172,23 +175,23 @@ fn a_vector_of_another_width_stands_in_its_entry_and_is_proved_there() {
         version: "1".into(),
         dimensions: 2,
     };
-    let entry = Entry::Embedded {
+    let entry = StoreEntry::Embedded {
         ordinal: 300,
         space,
         vector: vec![0.6, 0.8],
     };
-    let encoded = encode(&entry, 0, 3).unwrap();
-    let whole = outline(&encoded.raw).unwrap();
+    let encoded = encode_entry(&entry, 0, 3).unwrap();
+    let whole = decode_outline(&encoded.raw).unwrap();
     assert!(encoded.vector.is_none() && !whole.has_vector());
-    assert_eq!(decode(&encoded.raw, whole, None, None), Some(entry));
+    assert_eq!(decode_entry(&encoded.raw, whole, None, None), Some(entry));
     for at in 0..encoded.raw.body.len() {
         let mut cut = encoded.raw.clone();
         cut.body.truncate(at);
-        assert_eq!(outline(&cut), None, "cut to {at}");
+        assert_eq!(decode_outline(&cut), None, "cut to {at}");
     }
     let mut changed = encoded.raw;
     *changed.body.last_mut().unwrap() ^= 1;
-    assert_eq!(outline(&changed), None);
+    assert_eq!(decode_outline(&changed), None);
 }
 
 #[test]
@@ -197,23 +200,23 @@ fn a_later_kind_is_unknown_and_takes_no_ordinal() {
         kind: 77,
         body: vec![1, 2, 3],
     };
-    let outline = outline(&raw).unwrap();
+    let outline = decode_outline(&raw).unwrap();
     assert_eq!(outline, Outline::Unknown);
-    assert!(!raw.takes_ordinal() && !outline.has_vector());
+    assert!(!raw.has_ordinal() && !outline.has_vector());
 }
 
 proptest! {
     #[test]
     fn numbers_come_back(value: u64, signed: i64, text: String) {
         let mut out = ByteWriter::default();
-        put_varint(&mut out.bytes, value);
-        put_signed(&mut out.bytes, signed);
-        text.put(&mut out);
+        append_varint(&mut out.bytes, value);
+        append_signed(&mut out.bytes, signed);
+        text.encode(&mut out);
         let out = out.bytes;
         let mut reader = ByteReader::new(&out);
-        prop_assert_eq!(reader.varint(), Some(value));
-        prop_assert_eq!(reader.signed(), Some(signed));
-        prop_assert_eq!(reader.get::<String>(), Some(text));
+        prop_assert_eq!(reader.read_varint(), Some(value));
+        prop_assert_eq!(reader.read_signed(), Some(signed));
+        prop_assert_eq!(reader.read_value::<String>(), Some(text));
         prop_assert!(reader.is_empty());
     }
 
@@ -221,7 +224,7 @@ proptest! {
     fn any_bytes_are_read_without_a_panic(bytes: Vec<u8>) {
         let mut reader = ByteReader::new(&bytes);
         let before = reader.remaining();
-        let _ = (reader.varint(), reader.get::<String>(), reader.u128(), reader.signed());
+        let _ = (reader.read_varint(), reader.read_value::<String>(), reader.read_u128(), reader.read_signed());
         prop_assert!(reader.remaining() <= before);
     }
 }

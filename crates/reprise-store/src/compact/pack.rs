@@ -1,55 +1,59 @@
-//! Packing: every live record once, with its newest vector, in large commits.
+//! Packing: writes every live record once, with its newest vector, in large commits.
 //!
-//! Records keep their ordinals. A forgotten record becomes a stub, a lost one stays lost; of a
-//! damaged commit those records stay whose blocks are whole; vectors
-//! embedded late move into their records; of each stream the last cursor stays; what is said of the
-//! forgotten is left out; entries of kinds we do not know stay as they are, in their order.
+//! Records keep their ordinals. A forgotten record becomes a stub, a lost one stays lost. Records
+//! of a damaged commit are kept if their blocks are whole. Late vectors move into their records.
+//! The last cursor of each stream is kept. Annotations of forgotten records are dropped. Entries of
+//! unknown kinds are kept unchanged, in their order.
 
 use std::io;
 use std::sync::Arc;
 
-use crate::block;
+use crate::block::{self, RawEntry};
 use crate::codec::{
-    Encoded, KIND_LOST, KIND_RECORD, Outline, RawEntry, VectorMark, apart, outline, remark_record,
-    vector_check,
+    EncodedEntry, KIND_LOST, KIND_RECORD, Outline, VectorMark, decode_outline, remark_record,
+    separate_vector_entry, vector_checksum,
 };
 use crate::commit::{self, CommitHead, FileFacts};
 use crate::compress::{Compressor, LEVEL_PACK};
-use crate::directory::{Directory, Slot, SlotState};
+use crate::directory::{LogDirectory, Slot, SlotState};
 use crate::disk::{DiskFile, read_within};
-use crate::reader::Snapshot;
-use crate::recover::new_file;
-use crate::scan::{Found, Scan};
+use crate::reader::LogSnapshot;
+use crate::recover::encode_new_file;
+use crate::scan::{ScanItem, SegmentScanner};
 
-/// Entries of one packed commit: few enough that damage stays local and a `VEC_SEG` small.
+/// Most entries of one packed commit, so that damage stays local and a `VEC_SEG` small.
 const PACK_ENTRIES: usize = 4096;
 /// Most bytes of records, or of vectors, in one packed commit.
 const PACK_BYTES: usize = 8 * 1024 * 1024;
 
-/// A file in the making.
-pub(super) struct Packed {
-    /// Of the width that most records have their vector in.
+/// A new file that is being written.
+pub(super) struct PackedFile {
+    /// The facts of the new file, whose width is that of most vectors.
     pub(super) facts: FileFacts,
-    pub(super) directory: Directory,
+    pub(super) directory: LogDirectory,
     pub(super) end: u64,
 }
 
-/// Writes the new file. Does not sync.
-pub(super) fn run(then: &Snapshot, old: &Directory, to: &dyn DiskFile) -> io::Result<Packed> {
-    let mut facts = then.facts;
-    facts.dimensions = old.width_of_most().unwrap_or(facts.dimensions);
-    let header = new_file(&facts);
+/// Writes the live content of a log to a new file, without a sync.
+pub(super) fn pack_log(
+    source: &LogSnapshot,
+    old: &LogDirectory,
+    to: &dyn DiskFile,
+) -> io::Result<PackedFile> {
+    let mut facts = source.facts;
+    facts.dimensions = old.most_common_width().unwrap_or(facts.dimensions);
+    let header = encode_new_file(&facts);
     to.write_all_at(0, &header)?;
     let mut packer = Packer {
-        then,
+        source,
         old,
         to,
-        new: Packed {
+        new: PackedFile {
             facts,
-            directory: Directory {
-                // Keeps the order of those that are left, so that the newest stays the newest.
+            directory: LogDirectory {
+                // Keeps the order of the spaces, so that the newest stays the newest.
                 spaces: old.used_spaces(),
-                ..Directory::default()
+                ..LogDirectory::default()
             },
             end: header.len() as u64,
         },
@@ -59,22 +63,24 @@ pub(super) fn run(then: &Snapshot, old: &Directory, to: &dyn DiskFile) -> io::Re
         pending: Vec::new(),
         bytes: 0,
     };
-    let mut scan = Scan::new(Arc::clone(&then.file), 0, then.end, facts.file_id);
-    while let Some(found) = scan.next()? {
-        if let Found::Commit(commit, _) = found
+    let mut scan = SegmentScanner::new(Arc::clone(&source.file), 0, source.end, facts.file_id);
+    while let Some(found) = scan.next_item()? {
+        if let ScanItem::Commit(commit, _) = found
             && commit.head.first_ordinal >= packer.next
-            && let Some(entries) = commit.raw_entries(facts.file_id)
+            // Recovery has refused what lies beyond.
+            && commit.head.end_ordinal() <= old.record_count()
+            && let Some(entries) = commit.decode_raw_entries(facts.file_id)
         {
-            packer.lose_until(commit.head.first_ordinal)?;
+            packer.salvage_or_stub_slots_until(commit.head.first_ordinal)?;
             for raw in entries {
-                packer.take(raw)?;
+                packer.add_entry(raw)?;
             }
         }
     }
-    packer.lose_until(old.records())?;
+    packer.salvage_or_stub_slots_until(old.record_count())?;
     for (stream, seq) in &old.cursors {
-        let raw = RawEntry::cursor(stream, *seq);
-        packer.put(raw, None)?;
+        let raw = RawEntry::from_cursor(stream, *seq);
+        packer.append(raw, None)?;
     }
     if old.seq > 0 {
         packer.flush()?;
@@ -83,30 +89,30 @@ pub(super) fn run(then: &Snapshot, old: &Directory, to: &dyn DiskFile) -> io::Re
 }
 
 struct Packer<'a> {
-    then: &'a Snapshot,
-    old: &'a Directory,
+    source: &'a LogSnapshot,
+    old: &'a LogDirectory,
     to: &'a dyn DiskFile,
-    new: Packed,
+    new: PackedFile,
     compressor: Compressor,
     first_ordinal: u32,
     next: u32,
-    pending: Vec<Encoded>,
+    pending: Vec<EncodedEntry>,
     bytes: usize,
 }
 
 impl Packer<'_> {
-    fn take(&mut self, raw: RawEntry) -> io::Result<()> {
-        match outline(&raw) {
-            Some(_) if raw.takes_ordinal() => self.take_ordinal(&raw),
-            Some(Outline::Learning | Outline::Unknown) => self.put(raw, None),
+    fn add_entry(&mut self, raw: RawEntry) -> io::Result<()> {
+        match decode_outline(&raw) {
+            Some(_) if raw.has_ordinal() => self.add_record_or_stub(&raw),
+            Some(Outline::Learning | Outline::Unknown) => self.append(raw, None),
             Some(Outline::Annotated { ordinal, other }) => {
                 if self.is_live(ordinal) && other.is_none_or(|other| self.is_live(other)) {
-                    self.put(raw, None)?;
+                    self.append(raw, None)?;
                 }
                 Ok(())
             }
-            None if raw.kind == KIND_RECORD => self.lose_until(self.next + 1),
-            // Merged into its record, its stub or the last cursor.
+            None if raw.kind == KIND_RECORD => self.salvage_or_stub_slots_until(self.next + 1),
+            // It is already part of its record, its stub or the last cursor.
             Some(_) | None => Ok(()),
         }
     }
@@ -116,69 +122,71 @@ impl Packer<'_> {
         slot.is_some_and(|slot| slot.state == SlotState::Live)
     }
 
-    fn take_ordinal(&mut self, raw: &RawEntry) -> io::Result<()> {
+    fn add_record_or_stub(&mut self, raw: &RawEntry) -> io::Result<()> {
         let Some(slot) = self.old.slot(self.next) else {
             return Ok(());
         };
-        if slot.state == SlotState::Live && self.put_record(slot, &raw.body)? {
+        if slot.state == SlotState::Live && self.append_record(slot, &raw.body)? {
             return Ok(());
         }
-        self.lose_until(self.next + 1)
+        self.salvage_or_stub_slots_until(self.next + 1)
     }
 
-    /// Writes a record with its newest vector; `false` where it cannot be decoded.
-    fn put_record(&mut self, slot: &Slot, body: &[u8]) -> io::Result<bool> {
-        let vector = self.vector(slot)?;
+    /// Appends a record with its newest vector; returns `false` if it cannot be decoded.
+    fn append_record(&mut self, slot: &Slot, body: &[u8]) -> io::Result<bool> {
+        let vector = self.read_newest_vector(slot)?;
         let width = self.new.facts.dimensions;
         let is_own = |(mark, _): &(VectorMark, _)| mark.space.dimensions == width;
         let (own, other) = match vector {
             Some(vector) if is_own(&vector) => (Some(vector), None),
-            vector => (None, vector),
+            read_newest_vector => (None, read_newest_vector),
         };
         let (mark, vector) = own.unzip();
         let Some(raw) = remark_record(body, mark.as_ref()) else {
             return Ok(false);
         };
         let ordinal = self.next;
-        self.put(raw, vector.map(|vector| (u64::from(ordinal), vector)))?;
+        self.append(raw, vector.map(|vector| (u64::from(ordinal), vector)))?;
         if let Some((mark, vector)) = other {
-            self.put(apart(ordinal, &mark, &vector).raw, None)?;
+            self.append(separate_vector_entry(ordinal, &mark, &vector).raw, None)?;
         }
         Ok(true)
     }
 
-    /// The body of a record whose commit is damaged, where its own block is whole.
-    fn body(&self, slot: &Slot) -> io::Result<Option<Vec<u8>>> {
-        let block = self.then.block(slot)?;
-        let body = block.and_then(|block| Some(block::record(&block, slot.index)?.to_vec()));
+    /// Reads the body of a record whose commit is damaged; returns `None` if its block is damaged,
+    /// too.
+    fn read_record_body(&self, slot: &Slot) -> io::Result<Option<Vec<u8>>> {
+        let block = self.source.read_block(slot)?;
+        let body = block
+            .and_then(|block| Some(block::find_body(&block, slot.index, KIND_RECORD)?.to_vec()));
         Ok(body)
     }
 
-    /// The newest vector of a live record; `None` where there is none or its checksum does not
-    /// hold, and then the record counts as not yet embedded.
-    fn vector(&self, slot: &Slot) -> io::Result<Option<(VectorMark, Vec<u8>)>> {
+    /// Reads the newest vector of a live record; returns `None` without a vector, or if its
+    /// checksum does not match. The record then counts as not yet embedded.
+    fn read_newest_vector(&self, slot: &Slot) -> io::Result<Option<(VectorMark, Vec<u8>)>> {
         let space = slot.space_of(&self.old.spaces);
-        let (Some(space), true) = (space, slot.vector != 0) else {
+        let (Some(space), true) = (space, slot.vector_offset != 0) else {
             return Ok(None);
         };
-        let (then, check) = (self.then, slot.check);
-        let bytes = if space.dimensions == then.facts.dimensions {
+        let (source, checksum) = (self.source, slot.checksum);
+        let bytes = if space.dimensions == source.facts.dimensions {
             let size = 4 * usize::from(space.dimensions);
-            let bytes = read_within(&*then.file, slot.vector, size, then.end)?;
-            bytes.filter(|bytes| vector_check(bytes) == check)
+            let bytes = read_within(&*source.file, slot.vector_offset, size, source.end)?;
+            bytes.filter(|bytes| vector_checksum(bytes) == checksum)
         } else {
-            then.vector_apart(self.next, slot)?
+            source.read_separate_vector(self.next, slot)?
         };
         let space = space.clone();
-        Ok(bytes.map(|bytes| (VectorMark { check, space }, bytes)))
+        Ok(bytes.map(|bytes| (VectorMark { checksum, space }, bytes)))
     }
 
-    fn lose_until(&mut self, until: u32) -> io::Result<()> {
+    fn salvage_or_stub_slots_until(&mut self, until: u32) -> io::Result<()> {
         while self.next < until {
             let slot = self.old.slot(self.next);
             if let Some(slot) = slot.filter(|slot| slot.state == SlotState::Live)
-                && let Some(body) = self.body(slot)?
-                && self.put_record(slot, &body)?
+                && let Some(body) = self.read_record_body(slot)?
+                && self.append_record(slot, &body)?
             {
                 continue;
             }
@@ -186,17 +194,17 @@ impl Packer<'_> {
                 .filter(|slot| slot.state == SlotState::Forgotten)
                 .and_then(|slot| self.old.tombstones.get(slot.place as usize));
             let raw = match tombstone {
-                Some(tombstone) => RawEntry::stub(tombstone),
+                Some(tombstone) => RawEntry::from_tombstone(tombstone),
                 None => RawEntry::new(KIND_LOST, |_| {}),
             };
-            self.put(raw, None)?;
+            self.append(raw, None)?;
         }
         Ok(())
     }
 
-    fn put(&mut self, raw: RawEntry, vector: Option<(u64, Vec<u8>)>) -> io::Result<()> {
-        self.next += u32::from(raw.takes_ordinal());
-        let entry = Encoded { raw, vector };
+    fn append(&mut self, raw: RawEntry, vector: Option<(u64, Vec<u8>)>) -> io::Result<()> {
+        self.next += u32::from(raw.has_ordinal());
+        let entry = EncodedEntry { raw, vector };
         self.bytes += entry.size();
         self.pending.push(entry);
         if self.pending.len() >= PACK_ENTRIES || self.bytes >= PACK_BYTES {
@@ -216,10 +224,10 @@ impl Packer<'_> {
             ..CommitHead::default()
         };
         let pending = std::mem::take(&mut self.pending);
-        let built = commit::build(head, &new.facts, new.end, pending, &mut self.compressor)?;
+        let built = commit::build_commit(head, &new.facts, new.end, pending, &mut self.compressor)?;
         self.to.write_all_at(new.end, &built.bytes)?;
         new.end += built.bytes.len() as u64;
-        new.directory.take(&new.facts, built);
+        new.directory.apply_written_commit(&new.facts, built);
         self.first_ordinal = self.next;
         self.bytes = 0;
         Ok(())

@@ -5,27 +5,28 @@ use std::sync::Arc;
 use chrono::DateTime;
 use reprise_types::LearningEvent;
 
-use crate::codec::{Encoded, RawEntry};
+use crate::block::RawEntry;
+use crate::codec::EncodedEntry;
 use crate::commit::ReadCommit;
 use crate::disk::RealDisk;
-use crate::entry::{CommitSeq, Entry};
-use crate::log::{Log, Staged};
+use crate::entry::{CommitSeq, StoreEntry};
+use crate::log::{Log, StagedCommit};
 use crate::options::{OpenOptions, Verify};
-use crate::scan::{Found, Scan};
+use crate::scan::{ScanItem, SegmentScanner};
 
-fn later(number: u8) -> Encoded {
+fn later(number: u8) -> EncodedEntry {
     let body = vec![number; 30];
-    Encoded::alone(RawEntry { kind: 77, body })
+    EncodedEntry::without_vector(RawEntry { kind: 77, body })
 }
 
 fn raw_entries(log: &Log) -> Vec<RawEntry> {
     let file_id = log.facts.file_id;
-    let mut scan = Scan::new(log.file.clone(), 0, log.end, file_id);
+    let mut scan = SegmentScanner::new(log.file.clone(), 0, log.end, file_id);
     let mut all = Vec::new();
-    while let Some(found) = scan.next().unwrap() {
-        if let Found::Commit(commit, _) = found {
+    while let Some(found) = scan.next_item().unwrap() {
+        if let ScanItem::Commit(commit, _) = found {
             let commit: &ReadCommit = &commit;
-            all.extend(commit.raw_entries(file_id).unwrap());
+            all.extend(commit.decode_raw_entries(file_id).unwrap());
         }
     }
     all
@@ -39,7 +40,7 @@ fn open(folder: &tempfile::TempDir, verify: Verify) -> Log {
         create: true,
         read_only: false,
         verify,
-        leave: &[],
+        leave_unread: &[],
     };
     let opened = Log::open(Arc::new(RealDisk), &folder.path().join("x.rvf"), &options);
     opened.unwrap().log
@@ -51,13 +52,13 @@ fn a_later_kind_survives_everything() {
     let mut log = open(&folder, Verify::Tail);
     for number in 0..3u8 {
         let encoded = vec![later(number)];
-        let staged = Staged {
+        let staged = StagedCommit {
             encoded,
-            ..Staged::default()
+            ..StagedCommit::default()
         };
-        log.commit(staged).unwrap();
+        log.commit_staged(staged).unwrap();
         let at = DateTime::UNIX_EPOCH;
-        let known = Entry::Learning(Box::new(LearningEvent::Reset { at }));
+        let known = StoreEntry::Learning(Box::new(LearningEvent::Reset { at }));
         log.append(&[known]).unwrap();
     }
     let before: Vec<RawEntry> = raw_entries(&log);
@@ -83,11 +84,11 @@ fn a_record_is_not_parted_from_what_follows_it() {
         let new = NewRecord::new("a text", MemorySource::UserInput, MemoryKind::Episode);
         let kept = new
             .body
-            .kept(RecordId::from_u128(number), DateTime::UNIX_EPOCH);
-        Entry::Record(Box::new(kept))
+            .into_record(RecordId::from_u128(number), DateTime::UNIX_EPOCH);
+        StoreEntry::Record(Box::new(kept))
     };
     let mut entries = vec![record(1), record(2)];
-    let link = Entry::Annotated {
+    let link = StoreEntry::Annotated {
         ordinal: 1,
         at: DateTime::UNIX_EPOCH,
         annotation: Annotation::Linked {
@@ -96,12 +97,12 @@ fn a_record_is_not_parted_from_what_follows_it() {
         },
     };
     entries.resize(super::validate::COMMIT_ENTRIES_MAX + 1, link);
-    let (_, taken) = log.append_part(&entries).unwrap();
+    let (_, entry_count) = log.append_prefix(&entries).unwrap();
     assert_eq!(
-        (taken, log.records()),
+        (entry_count, log.record_count()),
         (1, 1),
         "the second stays with its links"
     );
-    let (_, taken) = log.append_part(&entries[1..]).unwrap();
-    assert_eq!(taken, entries.len() - 1);
+    let (_, entry_count) = log.append_prefix(&entries[1..]).unwrap();
+    assert_eq!(entry_count, entries.len() - 1);
 }

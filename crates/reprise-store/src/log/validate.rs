@@ -1,53 +1,54 @@
-//! What `append` refuses before a byte is written.
+//! Checks of entries before `append` writes a byte.
 
 use std::collections::HashSet;
 
 use reprise_types::limits::{EXTERNAL_IDS_MAX, IDENTIFIER_BYTES_MAX, LIST_ITEMS_MAX, RECORDS_MAX};
 use reprise_types::{Annotation, check_unit_vector};
 
-use crate::codec::encode;
-use crate::directory::{Directory, SlotState};
-use crate::entry::Entry;
-use crate::error::{Result, StoreError};
+use crate::codec::encode_entry;
+use crate::directory::{LogDirectory, SlotState};
+use crate::entry::StoreEntry;
+use crate::error::{StoreError, StoreResult};
 
-/// Entries of one commit; keeps a `VEC_SEG` far below the 256 MiB that rvf-runtime reads.
+/// Most entries of one commit, which keeps a `VEC_SEG` far below the 256 MiB that rvf-runtime
+/// reads.
 pub(super) const COMMIT_ENTRIES_MAX: usize = 16_384;
-/// Bytes of one commit before compression, vectors included.
+/// Most bytes of one commit before compression, vectors included.
 pub(super) const COMMIT_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// The same limit where a request is split over several commits: other writers wait for one part at
+/// Most bytes of a commit if a request is split over several; other writers wait for one of them at
 /// most.
 pub(super) const PART_BYTES_MAX: usize = 8 * 1024 * 1024;
-/// Most keys of a forgotten record: its names and its request's.
+/// Most keys of a forgotten record: its external ids and one for its request.
 const KEYS_MAX: usize = EXTERNAL_IDS_MAX + 1;
 
 /// Checks the entries of one commit in order.
-pub(super) struct Checks<'a> {
-    directory: &'a Directory,
-    /// Count of ordinals, the commit's own included.
+pub(super) struct EntryChecks<'a> {
+    directory: &'a LogDirectory,
+    /// Count of ordinals, including the commit's records.
     records: u32,
-    /// Ordinals that the commit itself forgets.
+    /// Ordinals that this commit forgets.
     forgotten: HashSet<u32>,
 }
 
-impl<'a> Checks<'a> {
-    pub(super) fn new(directory: &'a Directory) -> Self {
+impl<'a> EntryChecks<'a> {
+    pub(super) fn new(directory: &'a LogDirectory) -> Self {
         Self {
             directory,
-            records: directory.records(),
+            records: directory.record_count(),
             forgotten: HashSet::new(),
         }
     }
 
-    pub(super) fn check(&mut self, index: usize, entry: &Entry) -> Result<()> {
+    pub(super) fn check_next(&mut self, index: usize, entry: &StoreEntry) -> StoreResult<()> {
         self.check_entry(entry)
             .map_err(|why| StoreError::BadEntry { index, why })?;
         match entry {
-            Entry::Record(_) if self.records == RECORDS_MAX => {
+            StoreEntry::Record(_) if self.records == RECORDS_MAX => {
                 let records = self.records;
                 return Err(StoreError::Full { records });
             }
-            Entry::Record(_) => self.records += 1,
-            Entry::Forgotten { ordinal, .. } => {
+            StoreEntry::Record(_) => self.records += 1,
+            StoreEntry::Forgotten { ordinal, .. } => {
                 self.forgotten.insert(*ordinal);
             }
             _ => {}
@@ -55,49 +56,51 @@ impl<'a> Checks<'a> {
         Ok(())
     }
 
-    fn check_entry(&self, entry: &Entry) -> Result<(), String> {
+    fn check_entry(&self, entry: &StoreEntry) -> Result<(), String> {
         let check_vector = |space: &reprise_types::EmbeddingSpace, vector: &[f32]| {
             check_unit_vector(vector, usize::from(space.dimensions))
                 .map_err(|error| error.to_string())
         };
         let check_ordinal = |ordinal: u32| {
-            let gone = self
+            let is_forgotten = self
                 .directory
                 .slot(ordinal)
                 .is_some_and(|slot| slot.state == SlotState::Forgotten);
             if ordinal >= self.records {
                 Err(format!("there is no record {ordinal}"))
-            } else if gone || self.forgotten.contains(&ordinal) {
+            } else if is_forgotten || self.forgotten.contains(&ordinal) {
                 Err(format!("record {ordinal} is forgotten"))
             } else {
                 Ok(())
             }
         };
         match entry {
-            Entry::Record(record) => match (&record.embedding_space, record.embedding.as_slice()) {
-                (Some(space), vector) => check_vector(space, vector),
-                (None, []) => Ok(()),
-                (None, _) => Err("it has a vector but no embedding space".to_owned()),
-            },
-            Entry::Embedded {
+            StoreEntry::Record(record) => {
+                match (&record.embedding_space, record.embedding.as_slice()) {
+                    (Some(space), vector) => check_vector(space, vector),
+                    (None, []) => Ok(()),
+                    (None, _) => Err("it has a vector but no embedding space".to_owned()),
+                }
+            }
+            StoreEntry::Embedded {
                 ordinal,
                 space,
                 vector,
             } => check_ordinal(*ordinal).and_then(|()| check_vector(space, vector)),
-            Entry::Forgotten { tombstone, .. } if tombstone.keys.len() > KEYS_MAX => {
+            StoreEntry::Forgotten { tombstone, .. } if tombstone.keys.len() > KEYS_MAX => {
                 let got = tombstone.keys.len();
                 Err(format!("it has {got} keys, at most {KEYS_MAX} are kept"))
             }
-            Entry::Forgotten { ordinal, .. } => check_ordinal(*ordinal),
-            Entry::Annotated {
+            StoreEntry::Forgotten { ordinal, .. } => check_ordinal(*ordinal),
+            StoreEntry::Annotated {
                 ordinal,
                 annotation,
                 ..
             } => check_ordinal(*ordinal)
-                .and_then(|()| annotation.other().map_or(Ok(()), check_ordinal))
+                .and_then(|()| annotation.linked_ordinal().map_or(Ok(()), check_ordinal))
                 .and_then(|()| check_annotation(annotation)),
-            Entry::Cursor { .. } | Entry::Learning(_) => Ok(()),
-            Entry::Lost { .. } => Err("a lost record cannot be written".to_owned()),
+            StoreEntry::Cursor { .. } | StoreEntry::Learning(_) => Ok(()),
+            StoreEntry::Lost { .. } => Err("a lost record cannot be written".to_owned()),
         }
     }
 }
@@ -126,8 +129,8 @@ fn check_annotation(annotation: &Annotation) -> Result<(), String> {
     })
 }
 
-/// The error for entries that exceed one commit.
-pub(super) fn too_large(entries: &[Entry], dimensions: u16) -> StoreError {
+/// Builds the error for entries that do not fit into one commit.
+pub(super) fn too_large_error(entries: &[StoreEntry], dimensions: u16) -> StoreError {
     if entries.len() > COMMIT_ENTRIES_MAX {
         return StoreError::CommitTooLarge {
             what: "entries",
@@ -137,7 +140,7 @@ pub(super) fn too_large(entries: &[Entry], dimensions: u16) -> StoreError {
     }
     let sizes = entries
         .iter()
-        .filter_map(|entry| encode(entry, 0, dimensions))
+        .filter_map(|entry| encode_entry(entry, 0, dimensions))
         .map(|one| one.size());
     StoreError::CommitTooLarge {
         what: "bytes",

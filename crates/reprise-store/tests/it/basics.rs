@@ -1,28 +1,29 @@
-//! A log without faults.
+//! Tests of a log without faults.
 
 use std::sync::Arc;
 
 use reprise_simulation as testing;
-use reprise_simulation::{DIMENSIONS, Model, SimDisk, Step};
+use reprise_simulation::{DIMENSIONS, LogModel, SimDisk, WorkloadStep};
 use reprise_store::{
-    CheckpointStep, CommitSeq, Entry, LateCheckpoint, Log, OpenOptions, Opened, StoreError, Verify,
+    CheckpointStep, CommitSeq, LateCheckpoint, Log, OpenOptions, OpenedLog, StoreEntry, StoreError,
+    Verify,
 };
 use reprise_types::VectorStore;
 
-use crate::{open, record, run};
+use crate::{open, record, run_steps};
 
 #[test]
 fn everything_written_is_served_now_and_after_reopening() {
     for seed in 0..20 {
         let disk = SimDisk::new();
-        let (log, model, failed) = run(&disk, &testing::workload(seed, 40));
+        let (log, model, failed) = run_steps(&disk, &testing::generate_workload(seed, 40));
         assert!(failed.is_none(), "seed {seed}: {failed:?}");
-        model.check(&log.unwrap()).unwrap();
+        model.compare(&log.unwrap()).unwrap();
         for verify in [Verify::Tail, Verify::Everything] {
             let opened = open(&disk, verify);
             assert!(opened.report.is_whole(), "seed {seed}: {:?}", opened.report);
             assert_eq!(opened.report.torn_bytes, 0);
-            model.check(&opened.log).unwrap();
+            model.compare(&opened.log).unwrap();
         }
     }
 }
@@ -31,24 +32,31 @@ fn everything_written_is_served_now_and_after_reopening() {
 fn ordinals_and_sequences_count_up() {
     let disk = SimDisk::new();
     let mut log = open(&disk, Verify::Tail).log;
-    assert_eq!((log.seq(), log.records()), (CommitSeq(0), 0));
+    assert_eq!((log.seq(), log.record_count()), (CommitSeq(0), 0));
     let commit = log.append(&[record(1, "one"), record(2, "two")]).unwrap();
     assert_eq!((commit.seq, commit.first_ordinal), (CommitSeq(1), 0));
     let commit = log.append(&[record(3, "three")]).unwrap();
     assert_eq!((commit.seq, commit.first_ordinal), (CommitSeq(2), 2));
-    let writes = disk.writes();
+    let writes = disk.write_count();
     let commit = log.append(&[]).unwrap();
     assert_eq!((commit.seq, commit.first_ordinal), (CommitSeq(2), 3));
-    assert_eq!(disk.writes(), writes, "nothing to say, nothing written");
+    assert_eq!(
+        disk.write_count(),
+        writes,
+        "nothing to say, nothing written"
+    );
 }
 
 #[test]
 fn a_commit_is_one_write_and_one_sync() {
     let disk = SimDisk::new();
     let mut log = open(&disk, Verify::Tail).log;
-    let before = (disk.writes(), disk.syncs());
+    let before = (disk.write_count(), disk.sync_count());
     log.append(&[record(1, "one"), record(2, "two")]).unwrap();
-    assert_eq!((disk.writes(), disk.syncs()), (before.0 + 1, before.1 + 1));
+    assert_eq!(
+        (disk.write_count(), disk.sync_count()),
+        (before.0 + 1, before.1 + 1)
+    );
 }
 
 #[test]
@@ -57,23 +65,24 @@ fn a_reader_keeps_seeing_what_it_was_made_for() {
     let mut log = open(&disk, Verify::Tail).log;
     log.append(&[record(1, "one")]).unwrap();
     let before = log.reader();
-    let mut model = Model::default();
-    model.step(&Step::Commit(vec![record(1, "one")]));
-    log.append(&[model.forget(0), record(2, "two")]).unwrap();
-    assert_eq!((before.records(), log.reader().records()), (1, 2));
-    assert_eq!(before.record(0).unwrap().text, "one");
-    let forgotten = log.reader().record(0).unwrap_err();
+    let mut model = LogModel::default();
+    model.apply(&WorkloadStep::Commit(vec![record(1, "one")]));
+    log.append(&[model.forget_entry(0), record(2, "two")])
+        .unwrap();
+    assert_eq!((before.record_count(), log.reader().record_count()), (1, 2));
+    assert_eq!(before.read_record(0).unwrap().text, "one");
+    let forgotten = log.reader().read_record(0).unwrap_err();
     assert!(matches!(
         forgotten,
         StoreError::Forgotten { ordinal: 0, .. }
     ));
-    let missing = log.reader().record(2).unwrap_err();
+    let missing = log.reader().read_record(2).unwrap_err();
     assert!(matches!(missing, StoreError::NoRecord { ordinal: 2, .. }));
     let mut vector = [0.0; DIMENSIONS as usize];
-    assert!(before.vector(0, &mut vector));
-    assert!(!log.reader().vector(0, &mut vector));
-    assert!(!log.reader().vector(9, &mut vector));
-    assert!(!before.vector(0, &mut vector[..2]));
+    assert!(before.copy_vector(0, &mut vector));
+    assert!(!log.reader().copy_vector(0, &mut vector));
+    assert!(!log.reader().copy_vector(9, &mut vector));
+    assert!(!before.copy_vector(0, &mut vector[..2]));
 }
 
 #[test]
@@ -83,7 +92,7 @@ fn replay_begins_behind_the_commit_asked_for() {
     for seed in 0..6 {
         log.append(&[record(seed, "text")]).unwrap();
         if seed == 3 {
-            log.checkpoint(&[]).unwrap();
+            log.write_checkpoint(&[]).unwrap();
         }
     }
     for after in 0..=6 {
@@ -108,41 +117,47 @@ fn derived_blobs_come_back_with_the_commit_they_cover() {
         (0x44, Vec::new()),
         (0x47, vec![7; 64]),
     ];
-    log.checkpoint(&parts).unwrap();
+    log.write_checkpoint(&parts).unwrap();
     log.append(&[record(2, "two")]).unwrap();
     drop(log);
     for verify in [Verify::Tail, Verify::Everything] {
         let opened = open(&disk, verify);
         let derived = opened.derived.unwrap();
-        assert_eq!((derived.covers, &derived.parts), (CommitSeq(1), &parts));
+        assert_eq!(
+            (derived.covered_seq, &derived.blobs),
+            (CommitSeq(1), &parts)
+        );
         assert_eq!(opened.report.from_checkpoint, verify == Verify::Tail);
         let expected = if verify == Verify::Tail { 1 } else { 2 };
         assert_eq!(opened.report.commits_read, expected);
     }
     let mut log = open(&disk, Verify::Tail).log;
     for tag in [0x40, 0x48, 0x01] {
-        assert!(log.checkpoint(&[(tag, vec![])]).is_err(), "tag {tag:#x}");
+        assert!(
+            log.write_checkpoint(&[(tag, vec![])]).is_err(),
+            "tag {tag:#x}"
+        );
     }
 }
 
-/// Two checkpoints, of which the second's blobs are as of the first; commits before, between its
-/// pieces and after.
+/// Builds a disk with two checkpoints, of which the second one's blobs cover the first; there are
+/// commits before, between its pieces and after.
 fn with_a_late_checkpoint(parts: &[(u8, Vec<u8>)]) -> SimDisk {
     let disk = SimDisk::new();
     let mut log = open(&disk, Verify::Tail).log;
     for seed in 0..3 {
         log.append(&[record(seed, "before")]).unwrap();
     }
-    log.checkpoint(&[(0x41, vec![9; 70])]).unwrap();
+    log.write_checkpoint(&[(0x41, vec![9; 70])]).unwrap();
     let mut late = LateCheckpoint::new(log.reader(), parts.to_vec(), 2000).unwrap();
     for seed in 3..6 {
         log.append(&[record(seed, "meanwhile")]).unwrap();
         if seed == 4 {
             let step = log.advance_checkpoint(&mut late).unwrap();
-            assert_eq!(step, CheckpointStep::Begun);
+            assert_eq!(step, CheckpointStep::MoreToWrite);
         }
     }
-    while log.advance_checkpoint(&mut late).unwrap() == CheckpointStep::Begun {}
+    while log.advance_checkpoint(&mut late).unwrap() == CheckpointStep::MoreToWrite {}
     log.append(&[record(6, "after")]).unwrap();
     let dead = log.stats().bytes_reclaimable;
     drop(log);
@@ -151,13 +166,13 @@ fn with_a_late_checkpoint(parts: &[(u8, Vec<u8>)]) -> SimDisk {
     disk
 }
 
-/// As [`open`], with the first part left in the file.
-fn open_leaving(disk: &SimDisk) -> Opened {
+/// Opens the log with the first blob left in the file.
+fn open_leaving(disk: &SimDisk) -> OpenedLog {
     let options = OpenOptions {
-        leave: &[0x41],
-        ..testing::options(Verify::Tail)
+        leave_unread: &[0x41],
+        ..testing::open_options(Verify::Tail)
     };
-    Log::open(Arc::new(disk.clone()), &testing::path(), &options).unwrap()
+    Log::open(Arc::new(disk.clone()), &testing::log_path(), &options).unwrap()
 }
 
 #[test]
@@ -169,19 +184,25 @@ fn blobs_may_cover_an_earlier_commit_than_their_checkpoint_and_stand_in_pieces()
         let opened = open(&disk, verify);
         assert!(opened.report.is_whole(), "{:?}", opened.report);
         if verify == Verify::Tail {
-            // Its directory is as of the last commit before it.
+            // Its directory covers the last commit before it.
             assert_eq!(opened.report.commits_read, 1);
         }
         let derived = opened.derived.unwrap();
-        assert_eq!((derived.covers, &derived.parts), (CommitSeq(3), &parts));
+        assert_eq!(
+            (derived.covered_seq, &derived.blobs),
+            (CommitSeq(3), &parts)
+        );
         let mut seen = Vec::new();
         let visit = &mut |ordinal, _| seen.extend(ordinal);
-        opened.log.replay(derived.covers, visit).unwrap();
+        opened.log.replay(derived.covered_seq, visit).unwrap();
         assert_eq!(seen, [3, 4, 5, 6]);
     }
     let derived = open_leaving(&disk).derived.unwrap();
-    assert_eq!((derived.covers, derived.left.len()), (CommitSeq(3), 1));
-    let left = &derived.left[0].1;
+    assert_eq!(
+        (derived.covered_seq, derived.unread.len()),
+        (CommitSeq(3), 1)
+    );
+    let left = &derived.unread[0].1;
     assert_eq!(left.size(), 5000);
     for (at, size) in [(0, 5000), (1990, 2500), (2000, 10), (3999, 1), (5000, 0)] {
         let mut read = vec![0; size];
@@ -194,11 +215,11 @@ fn blobs_may_cover_an_earlier_commit_than_their_checkpoint_and_stand_in_pieces()
 #[test]
 fn a_replay_passes_over_the_blobs() {
     let disk = with_a_late_checkpoint(&[(0x41, vec![0xee; 5000]), (0x44, vec![2; 50])]);
-    let mut bytes = disk.bytes(&testing::path()).unwrap();
+    let mut bytes = disk.file_bytes(&testing::log_path()).unwrap();
     let mut windows = bytes.windows(100);
     let at = windows.position(|window| window == [0xee_u8; 100]).unwrap();
     bytes[at] ^= 1;
-    disk.put(&testing::path(), bytes);
+    disk.create_file(&testing::log_path(), bytes);
     let opened = open_leaving(&disk);
     let mut seen = Vec::new();
     let visit = &mut |ordinal, _| seen.extend(ordinal);
@@ -210,17 +231,17 @@ fn a_replay_passes_over_the_blobs() {
 #[test]
 fn blobs_of_different_commits_are_no_checkpoint() {
     let disk = with_a_late_checkpoint(&[(0x41, vec![1; 50]), (0x44, vec![2; 50])]);
-    let mut bytes = disk.bytes(&testing::path()).unwrap();
-    // The end of a blob whose hash is not compared while it is left in the file.
+    let mut bytes = disk.file_bytes(&testing::log_path()).unwrap();
+    // The end of a blob, whose hash is not compared if it is left in the file.
     let trailer = [0x41, 1, DIMENSIONS as u8, 0, 0, 0, 0, 0, 3];
     let mut windows = bytes.windows(trailer.len());
     let at = windows.rposition(|window| window == trailer).unwrap();
     bytes[at + 8] = 2;
-    disk.put(&testing::path(), bytes);
+    disk.create_file(&testing::log_path(), bytes);
     let opened = open_leaving(&disk);
     assert!(opened.derived.is_none());
     assert_eq!(opened.report.damage.len(), 1, "{:?}", opened.report);
-    assert_eq!(opened.log.records(), 7);
+    assert_eq!(opened.log.record_count(), 7);
 }
 
 #[test]
@@ -232,10 +253,10 @@ fn blobs_made_before_a_compaction_are_not_written_behind_it() {
     log.advance_checkpoint(&mut late).unwrap();
     let done = log.start_compaction().unwrap().run(&[]).unwrap();
     log.finish_compaction(done).unwrap();
-    let before = disk.bytes(&testing::path());
+    let before = disk.file_bytes(&testing::log_path());
     let step = log.advance_checkpoint(&mut late).unwrap();
-    assert_eq!(step, CheckpointStep::Overtaken);
-    assert_eq!(disk.bytes(&testing::path()), before);
+    assert_eq!(step, CheckpointStep::Superseded);
+    assert_eq!(disk.file_bytes(&testing::log_path()), before);
 }
 
 #[test]
@@ -250,23 +271,23 @@ fn a_checkpoint_for_which_there_is_no_room_takes_none() {
     for steps in 1..3 {
         for _ in 0..steps {
             let step = log.advance_checkpoint(&mut late).unwrap();
-            assert_eq!(step, CheckpointStep::Begun);
+            assert_eq!(step, CheckpointStep::MoreToWrite);
         }
         disk.set_full(true);
         assert!(log.advance_checkpoint(&mut late).is_err());
         assert_eq!(log.stats(), before);
-        let bytes = disk.bytes(&testing::path()).unwrap();
+        let bytes = disk.file_bytes(&testing::log_path()).unwrap();
         assert_eq!(bytes.len() as u64, before.file_bytes);
         disk.set_full(false);
     }
     log.append(&[record(2, "two")]).unwrap();
-    // Tried again, it begins anew.
-    while log.advance_checkpoint(&mut late).unwrap() == CheckpointStep::Begun {}
+    // A retry starts again.
+    while log.advance_checkpoint(&mut late).unwrap() == CheckpointStep::MoreToWrite {}
     drop(log);
     let opened = open(&disk, Verify::Tail);
     assert!(opened.report.is_whole(), "{:?}", opened.report);
-    assert_eq!(opened.derived.unwrap().parts, blobs);
-    assert_eq!(opened.log.records(), 2);
+    assert_eq!(opened.derived.unwrap().blobs, blobs);
+    assert_eq!(opened.log.record_count(), 2);
 }
 
 #[test]
@@ -283,7 +304,7 @@ fn a_commit_is_carried_over_that_stands_where_a_checkpoint_was_given_up() {
     log.append(&[record(2, "two")]).unwrap();
     log.finish_compaction(done).unwrap();
     drop(log);
-    assert_eq!(open(&disk, Verify::Everything).log.records(), 2);
+    assert_eq!(open(&disk, Verify::Everything).log.record_count(), 2);
 }
 
 #[test]
@@ -291,11 +312,11 @@ fn a_piece_of_a_blob_may_begin_with_anything() {
     let disk = SimDisk::new();
     let mut log = open(&disk, Verify::Tail).log;
     log.append(&[record(1, "one")]).unwrap();
-    // The second piece begins as a seal does.
+    // The second piece begins with the bytes of a seal.
     let mut blob = vec![0; 60];
     blob[30..32].copy_from_slice(&[0x49, 1]);
     let mut late = LateCheckpoint::new(log.reader(), vec![(0x4b, blob)], 30).unwrap();
-    while log.advance_checkpoint(&mut late).unwrap() == CheckpointStep::Begun {}
+    while log.advance_checkpoint(&mut late).unwrap() == CheckpointStep::MoreToWrite {}
     drop(log);
     let report = open(&disk, Verify::Everything).report;
     assert!(report.is_whole(), "{report:?}");
@@ -314,8 +335,8 @@ fn what_was_begun_of_a_checkpoint_is_cut_off_or_left_behind() {
         log.advance_checkpoint(&mut late).unwrap();
         let begun = log.stats().file_bytes;
         assert!(begun > committed);
-        // A copy for a backup has nothing that is torn.
-        let copied = log.reader().copy_to(&mut std::io::sink()).unwrap();
+        // A copy for a backup has no torn bytes.
+        let copied = log.reader().copy_file_to(&mut std::io::sink()).unwrap();
         assert_eq!(copied, committed);
         if with_manifest {
             log.write_manifest().unwrap();
@@ -323,12 +344,12 @@ fn what_was_begun_of_a_checkpoint_is_cut_off_or_left_behind() {
         let end = log.stats().file_bytes;
         drop(log);
         for verify in [Verify::Tail, Verify::Everything] {
-            let opened = open(&disk.process_crash(), verify);
+            let opened = open(&disk.crash_process(), verify);
             assert!(opened.report.is_whole(), "{:?}", opened.report);
             let kept = if with_manifest { end } else { committed };
             assert_eq!(opened.report.torn_bytes, end - kept);
             assert_eq!(opened.log.stats().file_bytes, kept);
-            assert_eq!(opened.log.records(), 1);
+            assert_eq!(opened.log.record_count(), 1);
         }
     }
 }
@@ -338,14 +359,14 @@ fn entries_that_make_no_sense_are_refused_and_change_nothing() {
     let disk = SimDisk::new();
     let mut log = open(&disk, Verify::Tail).log;
     log.append(&[record(1, "one")]).unwrap();
-    let before = disk.bytes(&testing::path());
-    let embedded = |ordinal, vector: Vec<f32>, dimensions| Entry::Embedded {
+    let before = disk.file_bytes(&testing::log_path());
+    let embedded = |ordinal, vector: Vec<f32>, dimensions| StoreEntry::Embedded {
         ordinal,
-        space: testing::space(dimensions, "1"),
+        space: testing::embedding_space(dimensions, "1"),
         vector,
     };
     let unit = testing::unit_vector(1, DIMENSIONS);
-    let mut homeless = testing::record(2, "two", DIMENSIONS, true);
+    let mut homeless = testing::make_record(2, "two", DIMENSIONS, true);
     homeless.embedding_space = None;
     for bad in [
         embedded(2, unit.clone(), DIMENSIONS),
@@ -353,13 +374,13 @@ fn entries_that_make_no_sense_are_refused_and_change_nothing() {
         embedded(0, unit.clone(), 3),
         embedded(0, vec![f32::NAN; 4], DIMENSIONS),
         embedded(0, vec![1.0; 4], DIMENSIONS),
-        Entry::Lost { ordinal: 0 },
-        Entry::Record(Box::new(homeless)),
+        StoreEntry::Lost { ordinal: 0 },
+        StoreEntry::Record(Box::new(homeless)),
     ] {
         let error = log.append(&[record(9, "good"), bad]).unwrap_err();
-        let told = matches!(error, StoreError::BadEntry { index: 1, .. });
+        let is_first = matches!(error, StoreError::BadEntry { index: 1, .. });
         assert!(
-            told || matches!(error, StoreError::BadEntry { .. }),
+            is_first || matches!(error, StoreError::BadEntry { .. }),
             "{error}"
         );
     }
@@ -369,7 +390,7 @@ fn entries_that_make_no_sense_are_refused_and_change_nothing() {
         error,
         StoreError::CommitTooLarge { limit: 16_384, .. }
     ));
-    assert_eq!(disk.bytes(&testing::path()), before);
+    assert_eq!(disk.file_bytes(&testing::log_path()), before);
     log.append(&[record(3, "three")]).unwrap();
 }
 
@@ -377,22 +398,22 @@ fn entries_that_make_no_sense_are_refused_and_change_nothing() {
 fn what_is_forgotten_cannot_be_forgotten_or_embedded_again() {
     let disk = SimDisk::new();
     let mut log = open(&disk, Verify::Tail).log;
-    let mut model = Model::default();
-    model.step(&Step::Commit(vec![record(1, "one")]));
+    let mut model = LogModel::default();
+    model.apply(&WorkloadStep::Commit(vec![record(1, "one")]));
     log.append(&[record(1, "one")]).unwrap();
-    let forget = model.forget(0);
+    let forget = model.forget_entry(0);
     assert!(log.append(&[forget.clone(), forget.clone()]).is_err());
     log.append(std::slice::from_ref(&forget)).unwrap();
     assert!(log.append(&[forget]).is_err());
-    let late = Entry::Embedded {
+    let late = StoreEntry::Embedded {
         ordinal: 0,
-        space: testing::space(DIMENSIONS, "1"),
+        space: testing::embedding_space(DIMENSIONS, "1"),
         vector: testing::unit_vector(1, DIMENSIONS),
     };
     assert!(log.append(&[late]).is_err());
     let mut keys = Vec::new();
     log.replay(CommitSeq(0), &mut |_, entry| {
-        if let Entry::Forgotten { tombstone, .. } = entry {
+        if let StoreEntry::Forgotten { tombstone, .. } = entry {
             keys = tombstone.keys;
         }
     })
@@ -404,55 +425,55 @@ fn what_is_forgotten_cannot_be_forgotten_or_embedded_again() {
 fn many_entries_in_one_commit_are_all_reachable() {
     let disk = SimDisk::new();
     let mut log = open(&disk, Verify::Tail).log;
-    let entries: Vec<Entry> = (0..300)
+    let entries: Vec<StoreEntry> = (0..300)
         .map(|i| record(i, &format!("memory {i}")))
         .collect();
     log.append(&entries).unwrap();
-    let mut model = Model::default();
-    model.step(&Step::Commit(entries));
-    model.check(&log).unwrap();
+    let mut model = LogModel::default();
+    model.apply(&WorkloadStep::Commit(entries));
+    model.compare(&log).unwrap();
 }
 
 #[test]
 fn figures_add_up() {
     let disk = SimDisk::new();
-    let (log, model, _) = run(&disk, &testing::workload(3, 40));
+    let (log, model, _) = run_steps(&disk, &testing::generate_workload(3, 40));
     let log = log.unwrap();
     let stats = log.stats();
     assert_eq!(
         stats.file_bytes,
-        disk.bytes(&testing::path()).unwrap().len() as u64
+        disk.file_bytes(&testing::log_path()).unwrap().len() as u64
     );
     assert_eq!(stats.records as usize, model.records.len());
     assert_eq!(
         stats.forgotten as usize,
-        model.records.len() - model.live().count()
+        model.records.len() - model.live_ordinals().count()
     );
     assert_eq!((stats.commits, stats.lost), (model.seq, 0));
     assert_eq!(stats.created_at.timestamp(), 1_771_234_567);
-    assert_eq!(log.space().unwrap().model, "test-model");
+    assert_eq!(log.newest_space().unwrap().model, "test-model");
 }
 
 #[test]
 fn a_missing_file_is_created_only_where_asked() {
     let disk: Arc<SimDisk> = Arc::new(SimDisk::new());
-    let mut options = testing::options(Verify::Tail);
+    let mut options = testing::open_options(Verify::Tail);
     options.create = false;
-    let error = Log::open(disk.clone(), &testing::path(), &options).unwrap_err();
+    let error = Log::open(disk.clone(), &testing::log_path(), &options).unwrap_err();
     assert!(matches!(error, StoreError::Missing { .. }), "{error}");
     options.create = true;
     options.dimensions = 0;
-    assert!(Log::open(disk.clone(), &testing::path(), &options).is_err());
+    assert!(Log::open(disk.clone(), &testing::log_path(), &options).is_err());
     options.dimensions = 8;
     assert!(
-        Log::open(disk.clone(), &testing::path(), &options)
+        Log::open(disk.clone(), &testing::log_path(), &options)
             .unwrap()
             .report
             .created
     );
     for dimensions in [4, 0] {
         options.dimensions = dimensions;
-        let opened = Log::open(disk.clone(), &testing::path(), &options).unwrap();
+        let opened = Log::open(disk.clone(), &testing::log_path(), &options).unwrap();
         assert_eq!((opened.report.created, opened.log.dimensions()), (false, 8));
     }
 }

@@ -1,41 +1,41 @@
-//! Compaction: everything live stays, everything forgotten is gone from the bytes.
+//! Tests of compaction: live content is kept, forgotten content is removed from the bytes.
 
 use reprise_simulation as testing;
-use reprise_simulation::{Model, SimDisk, Step};
-use reprise_store::{CommitSeq, Entry, LogReader, StoreError, Verify, inspect};
+use reprise_simulation::{LogModel, SimDisk, WorkloadStep};
+use reprise_store::{CommitSeq, LogReader, StoreEntry, StoreError, Verify, list_segments};
 
-use crate::{open, record, run};
+use crate::{open, record, run_steps};
 
 #[test]
 fn a_forgotten_text_is_gone_from_the_file() {
     let secret = "the code of the garden gate is 4711";
     let disk = SimDisk::new();
-    let mut model = Model::default();
+    let mut model = LogModel::default();
     let mut log = open(&disk, Verify::Tail).log;
-    let mut steps: Vec<Step> = (0..50)
-        .map(|i| Step::Commit(vec![record(i, &format!("an ordinary text {i}"))]))
+    let mut steps: Vec<WorkloadStep> = (0..50)
+        .map(|i| WorkloadStep::Commit(vec![record(i, &format!("an ordinary text {i}"))]))
         .collect();
-    steps.insert(20, Step::Commit(vec![record(777, secret)]));
+    steps.insert(20, WorkloadStep::Commit(vec![record(777, secret)]));
     for step in &steps {
-        testing::apply(&mut log, step).unwrap();
-        model.step(step);
+        testing::apply_step(&mut log, step).unwrap();
+        model.apply(step);
     }
     let external = model.records[20].0.external_ids[0].id.clone();
     let vector = testing::unit_vector(777, testing::DIMENSIONS);
     let vector: Vec<u8> = vector.iter().flat_map(|x| x.to_le_bytes()).collect();
     let holds = |needle: &[u8]| {
-        let bytes = disk.bytes(&testing::path()).unwrap();
+        let bytes = disk.file_bytes(&testing::log_path()).unwrap();
         bytes.windows(needle.len()).any(|window| window == needle)
     };
-    assert!(holds(&vector), "the vector stands there before");
-    let step = Step::Commit(vec![model.forget(20)]);
-    testing::apply(&mut log, &step).unwrap();
-    model.step(&step);
+    assert!(holds(&vector), "the vector is there before");
+    let step = WorkloadStep::Commit(vec![model.forget_entry(20)]);
+    testing::apply_step(&mut log, &step).unwrap();
+    model.apply(&step);
     let done = log.start_compaction().unwrap().run(&[]).unwrap();
     let report = log.finish_compaction(done).unwrap();
     assert_eq!((report.records, report.forgotten), (50, 1));
     assert!(report.bytes_after < report.bytes_before);
-    model.check(&log).unwrap();
+    model.compare(&log).unwrap();
     assert!(!holds(&vector) && !holds(secret.as_bytes()) && !holds(external.as_bytes()));
     // Compressed bytes hide a text from a plain search, so every entry is unpacked and searched
     // too.
@@ -56,32 +56,35 @@ fn a_forgotten_text_is_gone_from_the_file() {
 fn compaction_packs_singles_together() {
     let disk = SimDisk::new();
     let mut log = open(&disk, Verify::Tail).log;
-    let mut model = Model::default();
+    let mut model = LogModel::default();
     for i in 0..500 {
-        let step = Step::Commit(vec![record(i, &format!("a text about topic {}", i % 9))]);
-        testing::apply(&mut log, &step).unwrap();
-        model.step(&step);
+        let step = WorkloadStep::Commit(vec![record(i, &format!("a text about topic {}", i % 9))]);
+        testing::apply_step(&mut log, &step).unwrap();
+        model.apply(&step);
     }
-    let derived = testing::derived(log.seq());
+    let derived = testing::derived_blobs(log.seq());
     let done = log.start_compaction().unwrap().run(&derived).unwrap();
     let report = log.finish_compaction(done).unwrap();
     assert!(report.bytes_after * 3 < report.bytes_before, "{report:?}");
-    let segments = inspect(&disk, &testing::path()).unwrap();
+    let segments = list_segments(&disk, &testing::log_path()).unwrap();
     assert_eq!(segments.iter().filter(|s| s.name == "vectors").count(), 1);
     drop(log);
     for verify in [Verify::Tail, Verify::Everything] {
         let opened = open(&disk, verify);
-        model.check(&opened.log).unwrap();
-        assert_eq!(opened.derived.unwrap().covers, CommitSeq(500));
+        model.compare(&opened.log).unwrap();
+        assert_eq!(opened.derived.unwrap().covered_seq, CommitSeq(500));
     }
 }
 
 #[test]
 fn readers_of_the_old_file_go_on() {
     let disk = SimDisk::new();
-    let (log, _, _) = run(
+    let (log, _, _) = run_steps(
         &disk,
-        &[Step::Commit(vec![record(1, "one"), record(2, "two")])],
+        &[WorkloadStep::Commit(vec![
+            record(1, "one"),
+            record(2, "two"),
+        ])],
     );
     let mut log = log.unwrap();
     let old: LogReader = log.reader();
@@ -92,10 +95,10 @@ fn readers_of_the_old_file_go_on() {
         .unwrap();
     log.append(&[record(3, "three")]).unwrap();
     log.finish_compaction(done).unwrap();
-    assert_eq!(old.record(1).unwrap().text, "two");
-    assert_eq!(log.reader().record(2).unwrap().text, "three");
+    assert_eq!(old.read_record(1).unwrap().text, "two");
+    assert_eq!(log.reader().read_record(2).unwrap().text, "three");
     log.append(&[record(4, "four")]).unwrap();
-    assert_eq!(log.reader().record(3).unwrap().text, "four");
+    assert_eq!(log.reader().read_record(3).unwrap().text, "four");
 }
 
 #[test]
@@ -114,7 +117,7 @@ fn only_one_compaction_at_a_time_and_only_of_this_file() {
     assert!(matches!(error, StoreError::StaleCompaction { .. }));
     let done = log.start_compaction().unwrap().run(&[]).unwrap();
     log.finish_compaction(done).unwrap();
-    assert_eq!(disk.names(), [testing::path()]);
+    assert_eq!(disk.file_names(), [testing::log_path()]);
 }
 
 #[test]
@@ -124,17 +127,17 @@ fn a_new_file_that_lost_its_name_is_not_put_in_place() {
     log.append(&[record(1, "one")]).unwrap();
     let done = log.start_compaction().unwrap().run(&[]).unwrap();
     let name = disk
-        .names()
+        .file_names()
         .into_iter()
-        .find(|name| *name != testing::path());
-    disk.put(&name.unwrap(), b"of another compaction".to_vec());
+        .find(|name| *name != testing::log_path());
+    disk.create_file(&name.unwrap(), b"of another compaction".to_vec());
     let error = log.finish_compaction(done).unwrap_err();
     assert!(
         matches!(error, StoreError::StaleCompaction { .. }),
         "{error}"
     );
     log.append(&[record(2, "two")]).unwrap();
-    assert_eq!(log.reader().record(0).unwrap().text, "one");
+    assert_eq!(log.reader().read_record(0).unwrap().text, "one");
 }
 
 #[test]
@@ -143,11 +146,14 @@ fn a_killed_compaction_leaves_a_file_that_the_next_opening_removes() {
     let mut log = open(&disk, Verify::Tail).log;
     log.append(&[record(1, "one")]).unwrap();
     let done = log.start_compaction().unwrap().run(&[]).unwrap();
-    assert_eq!(disk.names().len(), 2);
-    let killed = disk.process_crash();
+    assert_eq!(disk.file_names().len(), 2);
+    let killed = disk.crash_process();
     drop(done);
     let opened = open(&killed, Verify::Everything);
-    assert_eq!((opened.log.records(), killed.names().len()), (1, 1));
+    assert_eq!(
+        (opened.log.record_count(), killed.file_names().len()),
+        (1, 1)
+    );
 }
 
 #[test]
@@ -184,7 +190,7 @@ fn an_empty_log_and_one_of_cursors_only_survive() {
     let mut log = open(&disk, Verify::Tail).log;
     let done = log.start_compaction().unwrap().run(&[]).unwrap();
     log.finish_compaction(done).unwrap();
-    let cursor = Entry::Cursor {
+    let cursor = StoreEntry::Cursor {
         stream: "events".into(),
         seq: 5,
     };
@@ -203,7 +209,7 @@ fn an_empty_log_and_one_of_cursors_only_survive() {
 fn readers_on_other_threads_see_whole_records_all_the_while() {
     let disk = SimDisk::new();
     let mut log = open(&disk, Verify::Tail).log;
-    let commits: Vec<Entry> = (0..200).map(|i| record(i, &format!("text {i}"))).collect();
+    let commits: Vec<StoreEntry> = (0..200).map(|i| record(i, &format!("text {i}"))).collect();
     log.append(&commits).unwrap();
     let reader = log.reader();
     std::thread::scope(|scope| {
@@ -212,7 +218,7 @@ fn readers_on_other_threads_see_whole_records_all_the_while() {
             scope.spawn(move || {
                 for turn in 0..2_000 {
                     let ordinal = (thread + turn) * 7 % 200;
-                    let text = reader.record(ordinal).unwrap().body.text;
+                    let text = reader.read_record(ordinal).unwrap().body.text;
                     assert_eq!(text, format!("text {ordinal}"));
                 }
             });
@@ -227,12 +233,12 @@ fn readers_on_other_threads_see_whole_records_all_the_while() {
 
 #[test]
 fn what_is_forgotten_counts_as_dead_however_many_records_a_block_has() {
-    // Few or many to a block, and from either end.
+    // Few or many records per block, forgotten from either end.
     for (length, backwards) in [(20, false), (20, true), (900, false), (900, true)] {
         let disk = SimDisk::new();
         let mut log = open(&disk, Verify::Tail).log;
         let texts = (0..400).map(|seed| {
-            // Incompressible.
+            // The text is incompressible.
             let words = testing::unit_vector(seed, length).into_iter();
             words
                 .map(|x| format!("{:06x}", x.to_bits() & 0xff_ffff))
@@ -243,16 +249,19 @@ fn what_is_forgotten_counts_as_dead_however_many_records_a_block_has() {
             .zip(texts)
             .map(|(seed, text)| record(seed, &text))
             .collect();
-        let step = Step::Commit(records);
-        let mut model = Model::default();
-        testing::apply(&mut log, &step).unwrap();
-        model.step(&step);
+        let step = WorkloadStep::Commit(records);
+        let mut model = LogModel::default();
+        testing::apply_step(&mut log, &step).unwrap();
+        model.apply(&step);
         let held = log.stats().file_bytes;
         let mut ordinals: Vec<u32> = (0..400).collect();
         if backwards {
             ordinals.reverse();
         }
-        let gone: Vec<_> = ordinals.into_iter().map(|o| model.forget(o)).collect();
+        let gone: Vec<_> = ordinals
+            .into_iter()
+            .map(|o| model.forget_entry(o))
+            .collect();
         log.append(&gone).unwrap();
         let dead = log.stats().bytes_reclaimable;
         assert!(
@@ -263,25 +272,25 @@ fn what_is_forgotten_counts_as_dead_however_many_records_a_block_has() {
     }
 }
 
-fn cursor(seq: u64) -> Entry {
-    Entry::Cursor {
+fn cursor_entry(seq: u64) -> StoreEntry {
+    StoreEntry::Cursor {
         stream: "stream-0".to_owned(),
         seq,
     }
 }
 
-/// Records in turn of the one width and the other, `wider` of them in all.
-fn of_two_widths(log: &mut reprise_store::Log, model: &mut Model, count: u64, wider: u64) {
+/// Appends `count` records with vectors of two widths, `wider` of them with the wider one.
+fn append_two_widths(log: &mut reprise_store::Log, model: &mut LogModel, count: u64, wider: u64) {
     for seed in 0..count {
         let width = if seed * wider / count < (seed + 1) * wider / count {
-            testing::WIDER
+            testing::WIDER_DIMENSIONS
         } else {
             testing::DIMENSIONS
         };
-        let record = testing::record(seed, &format!("a text about {seed}"), width, true);
-        let step = Step::Commit(vec![Entry::Record(Box::new(record))]);
-        testing::apply(log, &step).unwrap();
-        model.step(&step);
+        let record = testing::make_record(seed, &format!("a text about {seed}"), width, true);
+        let step = WorkloadStep::Commit(vec![StoreEntry::Record(Box::new(record))]);
+        testing::apply_step(log, &step).unwrap();
+        model.apply(&step);
     }
 }
 
@@ -289,15 +298,15 @@ fn of_two_widths(log: &mut reprise_store::Log, model: &mut Model, count: u64, wi
 fn a_compaction_gives_the_file_the_width_of_most_and_drops_spaces_that_are_empty() {
     let disk = SimDisk::new();
     let mut log = open(&disk, Verify::Tail).log;
-    let mut model = Model::default();
-    of_two_widths(&mut log, &mut model, 40, 10);
-    let old = testing::space(testing::DIMENSIONS, "1");
-    let new = testing::space(testing::WIDER, "2");
-    let compact = |log: &mut reprise_store::Log, model: &mut Model, more: Vec<Entry>| {
-        let step = Step::Compact(more);
-        testing::apply(log, &step).unwrap();
-        model.step(&step);
-        model.check(log).unwrap();
+    let mut model = LogModel::default();
+    append_two_widths(&mut log, &mut model, 40, 10);
+    let old = testing::embedding_space(testing::DIMENSIONS, "1");
+    let new = testing::embedding_space(testing::WIDER_DIMENSIONS, "2");
+    let compact = |log: &mut reprise_store::Log, model: &mut LogModel, more: Vec<StoreEntry>| {
+        let step = WorkloadStep::Compact(more);
+        testing::apply_step(log, &step).unwrap();
+        model.apply(&step);
+        model.compare(log).unwrap();
     };
     compact(
         &mut log,
@@ -306,61 +315,61 @@ fn a_compaction_gives_the_file_the_width_of_most_and_drops_spaces_that_are_empty
     );
     assert_eq!(log.dimensions(), testing::DIMENSIONS, "most are narrow");
     for ordinal in 0..41 {
-        let vector = testing::unit_vector(1_000 + u64::from(ordinal), testing::WIDER);
+        let vector = testing::unit_vector(1_000 + u64::from(ordinal), testing::WIDER_DIMENSIONS);
         let space = new.clone();
-        let step = Step::Commit(vec![Entry::Embedded {
+        let step = WorkloadStep::Commit(vec![StoreEntry::Embedded {
             ordinal,
             space,
             vector,
         }]);
-        testing::apply(&mut log, &step).unwrap();
-        model.step(&step);
+        testing::apply_step(&mut log, &step).unwrap();
+        model.apply(&step);
     }
-    model.check(&log).unwrap();
+    model.compare(&log).unwrap();
     assert_eq!(log.dimensions(), testing::DIMENSIONS);
     assert!(log.reader().has_other_spaces(&new));
-    // What comes while the file changes its width is carried over, each in its own.
+    // Records that are appended while the file changes its width keep their own width.
     let vector = testing::unit_vector(77, testing::DIMENSIONS);
     let meanwhile = vec![
         record(200, "a narrow one"),
-        Entry::Record(Box::new(testing::record(
+        StoreEntry::Record(Box::new(testing::make_record(
             201,
             "a wide one",
-            testing::WIDER,
+            testing::WIDER_DIMENSIONS,
             true,
         ))),
-        Entry::Embedded {
+        StoreEntry::Embedded {
             ordinal: 3,
             space: old.clone(),
             vector,
         },
     ];
     compact(&mut log, &mut model, meanwhile);
-    assert_eq!(log.dimensions(), testing::WIDER);
+    assert_eq!(log.dimensions(), testing::WIDER_DIMENSIONS);
     drop(log);
     for verify in [Verify::Tail, Verify::Everything] {
         let opened = open(&disk, verify);
         assert!(opened.report.is_whole(), "{:?}", opened.report);
-        assert_eq!(opened.log.dimensions(), testing::WIDER);
-        model.check(&opened.log).unwrap();
+        assert_eq!(opened.log.dimensions(), testing::WIDER_DIMENSIONS);
+        model.compare(&opened.log).unwrap();
     }
     let mut log = open(&disk, Verify::Tail).log;
     for ordinal in 0..43 {
-        let vector = testing::unit_vector(2_000 + u64::from(ordinal), testing::WIDER);
+        let vector = testing::unit_vector(2_000 + u64::from(ordinal), testing::WIDER_DIMENSIONS);
         let space = new.clone();
-        let step = Step::Commit(vec![Entry::Embedded {
+        let step = WorkloadStep::Commit(vec![StoreEntry::Embedded {
             ordinal,
             space,
             vector,
         }]);
-        testing::apply(&mut log, &step).unwrap();
-        model.step(&step);
+        testing::apply_step(&mut log, &step).unwrap();
+        model.apply(&step);
     }
     assert!(
         log.reader().has_other_spaces(&new),
-        "it stands in the log still"
+        "it is still in the log"
     );
-    compact(&mut log, &mut model, vec![cursor(9)]);
+    compact(&mut log, &mut model, vec![cursor_entry(9)]);
     assert!(!log.reader().has_other_spaces(&new));
 }
 
@@ -368,24 +377,24 @@ fn a_compaction_gives_the_file_the_width_of_most_and_drops_spaces_that_are_empty
 fn a_forgotten_vector_of_another_width_is_gone_from_the_bytes() {
     let disk = SimDisk::new();
     let mut log = open(&disk, Verify::Tail).log;
-    let mut model = Model::default();
-    of_two_widths(&mut log, &mut model, 20, 5);
+    let mut model = LogModel::default();
+    append_two_widths(&mut log, &mut model, 20, 5);
     let wide = |(record, _): &(reprise_types::MemoryRecord, bool)| {
-        record.embedding.len() == usize::from(testing::WIDER)
+        record.embedding.len() == usize::from(testing::WIDER_DIMENSIONS)
     };
     let ordinal = model.records.iter().position(wide).unwrap() as u32;
     let vector = model.records[ordinal as usize].0.embedding.clone();
     let dead = log.stats().bytes_reclaimable;
-    let step = Step::Commit(vec![model.forget(ordinal)]);
-    testing::apply(&mut log, &step).unwrap();
-    model.step(&step);
+    let step = WorkloadStep::Commit(vec![model.forget_entry(ordinal)]);
+    testing::apply_step(&mut log, &step).unwrap();
+    model.apply(&step);
     assert!(log.stats().bytes_reclaimable > dead);
-    let step = Step::Compact(vec![cursor(9)]);
-    testing::apply(&mut log, &step).unwrap();
-    model.step(&step);
-    model.check(&log).unwrap();
+    let step = WorkloadStep::Compact(vec![cursor_entry(9)]);
+    testing::apply_step(&mut log, &step).unwrap();
+    model.apply(&step);
+    model.compare(&log).unwrap();
     log.replay(CommitSeq(0), &mut |_, entry| {
-        if let Entry::Embedded { vector: held, .. } = &entry {
+        if let StoreEntry::Embedded { vector: held, .. } = &entry {
             assert_ne!(*held, vector);
         }
     })

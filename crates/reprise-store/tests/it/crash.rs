@@ -1,16 +1,17 @@
-//! Power is lost at every sync, and every prefix of what was not synced survives; then sectors do.
+//! Tests of power loss at every sync: every prefix of the unsynced bytes survives, then single
+//! sectors.
 
 use reprise_simulation as testing;
-use reprise_simulation::{Crash, Model, SimDisk, Step};
+use reprise_simulation::{Crash, LogModel, SimDisk, WorkloadStep};
 use reprise_store::{CommitSeq, Verify};
 
-use crate::{open, record, run};
+use crate::{open, record, run_steps};
 
-/// After a crash the log holds what was acknowledged, or that and the step under way; later appends
-/// are kept.
-fn check_survivor(disk: &SimDisk, acked: &Model, underway: &Model, place: &str) {
+/// Checks that after a crash the log has everything acknowledged, or also the step in progress, and
+/// that later appends are kept.
+fn check_survivor(disk: &SimDisk, acked: &LogModel, underway: &LogModel, place: &str) {
     for verify in [Verify::Tail, Verify::Everything] {
-        let opened = open(&disk.process_crash(), verify);
+        let opened = open(&disk.crash_process(), verify);
         let report = &opened.report;
         let whole = report.missing_commits.is_empty() && report.missing_records.is_empty();
         assert!(whole, "{place}: {report:?}");
@@ -19,18 +20,25 @@ fn check_survivor(disk: &SimDisk, acked: &Model, underway: &Model, place: &str) 
         } else {
             underway
         };
-        if let Err(error) = expected.check(&opened.log) {
+        if let Err(error) = expected.compare(&opened.log) {
             panic!("{place} {verify:?}: {error}");
         }
         if let Some(derived) = opened.derived {
-            assert_eq!(derived.parts, testing::derived(derived.covers), "{place}");
-            let (mut all, mut behind) = (Vec::new(), Vec::new());
+            assert_eq!(
+                derived.blobs,
+                testing::derived_blobs(derived.covered_seq),
+                "{place}"
+            );
+            let (mut all, mut after_checkpoint) = (Vec::new(), Vec::new());
             let visit = &mut |ordinal, entry| all.push((ordinal, entry));
             opened.log.replay(CommitSeq(0), visit).unwrap();
-            let visit = &mut |ordinal, entry| behind.push((ordinal, entry));
-            let replayed = opened.log.replay(derived.covers, visit).unwrap();
-            assert!(all.ends_with(&behind), "{place}: {behind:?}");
-            let commits = opened.log.seq().0 - derived.covers.0;
+            let visit = &mut |ordinal, entry| after_checkpoint.push((ordinal, entry));
+            let replayed = opened.log.replay(derived.covered_seq, visit).unwrap();
+            assert!(
+                all.ends_with(&after_checkpoint),
+                "{place}: {after_checkpoint:?}"
+            );
+            let commits = opened.log.seq().0 - derived.covered_seq.0;
             assert_eq!(replayed.commits, commits, "{place}");
         }
     }
@@ -40,54 +48,59 @@ fn check_survivor(disk: &SimDisk, acked: &Model, underway: &Model, place: &str) 
     } else {
         underway.clone()
     };
-    let step = Step::Commit(vec![record(77, "life goes on")]);
-    testing::apply(&mut opened.log, &step).unwrap();
-    model.step(&step);
+    let step = WorkloadStep::Commit(vec![record(77, "life goes on")]);
+    testing::apply_step(&mut opened.log, &step).unwrap();
+    model.apply(&step);
     drop(opened);
     let opened = open(disk, Verify::Tail);
-    model.check(&opened.log).unwrap();
-    let leftovers = disk.names().len();
-    assert_eq!(leftovers, 1, "{place}: files left over: {:?}", disk.names());
+    model.compare(&opened.log).unwrap();
+    let leftovers = disk.file_names().len();
+    assert_eq!(
+        leftovers,
+        1,
+        "{place}: files left over: {:?}",
+        disk.file_names()
+    );
 }
 
 fn crash_everywhere(seed: u64, steps: u32, crashes: impl Fn(u64) -> Vec<Crash>) -> u64 {
-    crash_in(seed, &testing::workload(seed, steps), crashes)
+    crash_in(seed, &testing::generate_workload(seed, steps), crashes)
 }
 
-/// A workload in which every second commit comes while a checkpoint is made.
-fn beside_checkpoints(seed: u64, steps: u32) -> Vec<Step> {
+/// Returns a workload in which every second commit comes during a checkpoint.
+fn workload_with_late_checkpoints(seed: u64, steps: u32) -> Vec<WorkloadStep> {
     let mut commits = 0;
     let late = |step| match step {
-        Step::Commit(entries) => {
+        WorkloadStep::Commit(entries) => {
             commits += 1;
             if commits % 2 == 0 {
-                Step::LateCheckpoint(entries)
+                WorkloadStep::LateCheckpoint(entries)
             } else {
-                Step::Commit(entries)
+                WorkloadStep::Commit(entries)
             }
         }
         other => other,
     };
-    testing::workload(seed, steps)
+    testing::generate_workload(seed, steps)
         .into_iter()
         .map(late)
         .collect()
 }
 
-fn crash_in(seed: u64, steps: &[Step], crashes: impl Fn(u64) -> Vec<Crash>) -> u64 {
+fn crash_in(seed: u64, steps: &[WorkloadStep], crashes: impl Fn(u64) -> Vec<Crash>) -> u64 {
     let dry = SimDisk::new();
-    let (_, _, failed) = run(&dry, steps);
+    let (_, _, failed) = run_steps(&dry, steps);
     assert!(failed.is_none());
     let mut tried = 0;
-    for sync in 0..dry.syncs() {
+    for sync in 0..dry.sync_count() {
         let disk = SimDisk::new();
         disk.cut_power_at_sync(sync);
-        let (log, acked, failed) = run(&disk, steps);
+        let (log, acked, failed) = run_steps(&disk, steps);
         let (step, _) = failed.unwrap();
         drop(log);
         let mut underway = acked.clone();
-        underway.step(&step);
-        for crash in crashes(disk.pending()) {
+        underway.apply(&step);
+        for crash in crashes(disk.pending_bytes()) {
             let place = format!("seed {seed}, sync {sync}, {crash:?} in {step:?}");
             check_survivor(&disk.crash(crash), &acked, &underway, &place);
             tried += 1;
@@ -122,12 +135,12 @@ fn nothing_acknowledged_is_lost_when_sectors_arrive_out_of_order() {
 fn a_checkpoint_of_an_earlier_commit_that_dies_at_any_sync_loses_nothing() {
     let mut tried = 0;
     for seed in 40..44 {
-        tried += crash_in(seed, &beside_checkpoints(seed, 12), |pending| {
+        tried += crash_in(seed, &workload_with_late_checkpoints(seed, 12), |pending| {
             (0..=pending).step_by(3).map(Crash::Prefix).collect()
         });
     }
     for seed in 44..56 {
-        tried += crash_in(seed, &beside_checkpoints(seed, 14), |_| {
+        tried += crash_in(seed, &workload_with_late_checkpoints(seed, 14), |_| {
             (0..8).map(Crash::Scattered).collect()
         });
     }
@@ -141,22 +154,22 @@ fn a_compaction_that_dies_at_any_sync_changes_nothing() {
         .map(|i| record(i, &format!("memory number {i}")))
         .collect();
     let steps = [
-        Step::Commit(big),
-        Step::Checkpoint,
-        Step::Compact(vec![record(90, "meanwhile")]),
-        Step::Compact(vec![record(91, "again")]),
+        WorkloadStep::Commit(big),
+        WorkloadStep::Checkpoint,
+        WorkloadStep::Compact(vec![record(90, "meanwhile")]),
+        WorkloadStep::Compact(vec![record(91, "again")]),
     ];
     let dry = SimDisk::new();
-    let (_, _, failed) = run(&dry, &steps);
+    let (_, _, failed) = run_steps(&dry, &steps);
     assert!(failed.is_none());
-    for sync in 0..dry.syncs() {
+    for sync in 0..dry.sync_count() {
         let disk = SimDisk::new();
         disk.cut_power_at_sync(sync);
-        let (log, acked, failed) = run(&disk, &steps);
+        let (log, acked, failed) = run_steps(&disk, &steps);
         drop(log);
         let mut underway = acked.clone();
-        underway.step(&failed.unwrap().0);
-        let pending = disk.pending();
+        underway.apply(&failed.unwrap().0);
+        let pending = disk.pending_bytes();
         for prefix in (0..=pending).step_by(37).chain([pending]) {
             let place = format!("sync {sync}, prefix {prefix} of {pending}");
             check_survivor(

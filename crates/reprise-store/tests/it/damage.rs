@@ -1,50 +1,54 @@
-//! Every byte of a small file is changed and every length of it is cut: noticed or harmless, never
-//! a panic, never a wrong record.
+//! Tests of damage: every byte of a small file is changed, and the file is cut to every length.
+//! Damage is noticed or harmless, and never causes a panic or a wrong record.
 
 use reprise_simulation as testing;
-use reprise_simulation::{Model, SimDisk, Step};
-use reprise_store::{Log, StoreError, Verify, inspect};
+use reprise_simulation::{LogModel, SimDisk, WorkloadStep};
+use reprise_store::{Log, StoreError, Verify, list_segments};
 use reprise_types::VectorStore;
 
-use crate::{open, open_readonly, record, run};
+use crate::{open, open_readonly, record, run_steps};
 
-/// A file with every kind of segment in it; closed with a checkpoint where `closed`.
-fn sample(closed: bool) -> (Vec<u8>, Model) {
+/// Builds a file with every kind of segment, and with a last checkpoint if `closed`.
+pub(crate) fn sample_file(closed: bool) -> (Vec<u8>, LogModel) {
     let disk = SimDisk::new();
-    let mut steps = testing::workload(5, 14);
-    steps.push(Step::Compact(vec![record(1, "one"), record(2, "two")]));
-    steps.push(Step::Commit(vec![record(3, "three")]));
-    let mut model = Model::default();
+    let mut steps = testing::generate_workload(5, 14);
+    steps.push(WorkloadStep::Compact(vec![
+        record(1, "one"),
+        record(2, "two"),
+    ]));
+    steps.push(WorkloadStep::Commit(vec![record(3, "three")]));
+    let mut model = LogModel::default();
     for step in &steps {
-        model.step(step);
+        model.apply(step);
     }
-    let forget = model.forget(model.live().next().unwrap());
-    steps.push(Step::Commit(vec![forget, record(4, "four")]));
+    let forget = model.forget_entry(model.live_ordinals().next().unwrap());
+    steps.push(WorkloadStep::Commit(vec![forget, record(4, "four")]));
     if closed {
-        steps.push(Step::Checkpoint);
+        steps.push(WorkloadStep::Checkpoint);
     }
-    let (log, model, failed) = run(&disk, &steps);
+    let (log, model, failed) = run_steps(&disk, &steps);
     assert!(failed.is_none());
     drop(log);
-    (disk.bytes(&testing::path()).unwrap(), model)
+    (disk.file_bytes(&testing::log_path()).unwrap(), model)
 }
 
-fn disk_with(bytes: &[u8]) -> SimDisk {
+pub(crate) fn disk_with(bytes: &[u8]) -> SimDisk {
     let disk = SimDisk::new();
-    disk.put(&testing::path(), bytes.to_vec());
+    disk.create_file(&testing::log_path(), bytes.to_vec());
     disk
 }
 
-/// Whatever the log serves is what was written; answers how many records it does not serve.
-fn served_is_true(log: &Log, model: &Model, place: &str) -> usize {
+/// Checks that the log returns only what was written, and returns the count of records that it does
+/// not return.
+pub(crate) fn count_true_records(log: &Log, model: &LogModel, place: &str) -> usize {
     let reader = log.reader();
     let mut missing = 0;
     for (ordinal, (expected, gone)) in model.records.iter().enumerate() {
         let mut vector = vec![0.0; usize::from(testing::DIMENSIONS)];
-        let has_vector = reader.vector(ordinal as u32, &mut vector);
-        match reader.record(ordinal as u32) {
+        let has_vector = reader.copy_vector(ordinal as u32, &mut vector);
+        match reader.read_record(ordinal as u32) {
             Ok(mut served) => {
-                // A vector may be gone, or be the one from before a re-embedding that is lost.
+                // A vector may be missing, or be the previous one if its replacement is lost.
                 served.embedding.clone_from(&expected.embedding);
                 served.embedding_space.clone_from(&expected.embedding_space);
                 assert_eq!(&served, expected, "{place}: ordinal {ordinal}");
@@ -63,7 +67,7 @@ fn served_is_true(log: &Log, model: &Model, place: &str) -> usize {
 }
 
 fn flip_everywhere(closed: bool) {
-    let (bytes, model) = sample(closed);
+    let (bytes, model) = sample_file(closed);
     for at in 0..bytes.len() {
         for bit in [0x01, 0x80] {
             let mut bad = bytes.clone();
@@ -75,14 +79,14 @@ fn flip_everywhere(closed: bool) {
                     let report = &opened.report;
                     let is_told = !report.is_whole() || report.torn_bytes > 0;
                     assert!(is_told, "{place}: not noticed");
-                    served_is_true(&opened.log, &model, &place);
+                    count_true_records(&opened.log, &model, &place);
                 }
                 Err(error) => panic!("{place}: {error}"),
             }
             let mut opened = open(&disk, Verify::Tail);
-            served_is_true(&opened.log, &model, &place);
-            // Writing goes on, and what is written stays.
-            let before = opened.log.records();
+            count_true_records(&opened.log, &model, &place);
+            // The log can still be written, and the new records are kept.
+            let before = opened.log.record_count();
             opened
                 .log
                 .append(&[record(88, "after the damage")])
@@ -90,7 +94,7 @@ fn flip_everywhere(closed: bool) {
             drop(opened);
             for verify in [Verify::Tail, Verify::Everything] {
                 let opened = open(&disk, verify);
-                let text = opened.log.reader().record(before).unwrap().body.text;
+                let text = opened.log.reader().read_record(before).unwrap().body.text;
                 assert_eq!(text, "after the damage", "{place}");
             }
         }
@@ -110,14 +114,14 @@ fn no_changed_byte_of_an_unclosed_file_goes_unnoticed() {
 #[test]
 fn every_length_opens_with_a_prefix_of_the_commits() {
     for closed in [false, true] {
-        let (bytes, model) = sample(closed);
+        let (bytes, model) = sample_file(closed);
         for length in 0..bytes.len() {
             let disk = disk_with(&bytes[..length]);
             let place = format!("length {length} of {}", bytes.len());
-            match testing::open(&disk, Verify::Tail) {
+            match testing::open_log(&disk, Verify::Tail) {
                 Ok(mut opened) => {
                     assert!(opened.report.missing_commits.is_empty(), "{place}");
-                    served_prefix(&opened.log, &model, &place);
+                    check_prefix(&opened.log, &model, &place);
                     opened.log.append(&[record(88, "after the cut")]).unwrap();
                     drop(opened);
                     let report = open_readonly(&disk, Verify::Everything).unwrap().report;
@@ -125,7 +129,10 @@ fn every_length_opens_with_a_prefix_of_the_commits() {
                 }
                 Err(StoreError::NotAStore { .. }) => {
                     assert!(length < 192, "{place}");
-                    assert_eq!(disk.bytes(&testing::path()).unwrap(), &bytes[..length]);
+                    assert_eq!(
+                        disk.file_bytes(&testing::log_path()).unwrap(),
+                        &bytes[..length]
+                    );
                 }
                 Err(error) => panic!("{place}: {error}"),
             }
@@ -133,11 +140,12 @@ fn every_length_opens_with_a_prefix_of_the_commits() {
     }
 }
 
-/// Of the records that the log knows, each is served; forgotten ones may not be forgotten yet.
-fn served_prefix(log: &Log, model: &Model, place: &str) {
+/// Checks that each record of the log is returned; records that are forgotten later may still be
+/// live.
+fn check_prefix(log: &Log, model: &LogModel, place: &str) {
     let reader = log.reader();
-    for ordinal in 0..log.records() {
-        match reader.record(ordinal) {
+    for ordinal in 0..log.record_count() {
+        match reader.read_record(ordinal) {
             Ok(served) => assert_eq!(served.id, model.records[ordinal as usize].0.id, "{place}"),
             Err(StoreError::Forgotten { .. }) => {}
             Err(error) => panic!("{place}: ordinal {ordinal}: {error}"),
@@ -148,13 +156,13 @@ fn served_prefix(log: &Log, model: &Model, place: &str) {
 #[test]
 fn damage_in_the_middle_costs_only_what_it_hits() {
     let disk = SimDisk::new();
-    let commits: Vec<Step> = (0..6)
-        .map(|i| Step::Commit(vec![record(i, &format!("text {i}"))]))
+    let commits: Vec<WorkloadStep> = (0..6)
+        .map(|i| WorkloadStep::Commit(vec![record(i, &format!("text {i}"))]))
         .collect();
-    let (_, model, _) = run(&disk, &commits);
-    let segments = inspect(&disk, &testing::path()).unwrap();
+    let (_, model, _) = run_steps(&disk, &commits);
+    let segments = list_segments(&disk, &testing::log_path()).unwrap();
     let places: Vec<_> = segments.iter().filter(|s| s.name == "commit").collect();
-    let mut bytes = disk.bytes(&testing::path()).unwrap();
+    let mut bytes = disk.file_bytes(&testing::log_path()).unwrap();
     let hit = places[2].offset as usize;
     bytes[hit + 150] ^= 4;
     let opened = open(&disk_with(&bytes), Verify::Everything);
@@ -171,7 +179,7 @@ fn damage_in_the_middle_costs_only_what_it_hits() {
         .map(|(a, b)| (a.0, b.0))
         .collect();
     assert_eq!(missing, [(3, 3)]);
-    assert_eq!(served_is_true(&opened.log, &model, "middle"), 1);
+    assert_eq!(count_true_records(&opened.log, &model, "middle"), 1);
     assert_eq!(opened.log.stats().lost, 1);
     let mut ordinals = Vec::new();
     let report = opened
@@ -184,26 +192,26 @@ fn damage_in_the_middle_costs_only_what_it_hits() {
 #[test]
 fn a_damaged_vector_costs_the_vector_not_the_record() {
     let disk = SimDisk::new();
-    let commits: Vec<Step> = (0..3)
-        .map(|i| Step::Commit(vec![record(i, &format!("text {i}"))]))
+    let commits: Vec<WorkloadStep> = (0..3)
+        .map(|i| WorkloadStep::Commit(vec![record(i, &format!("text {i}"))]))
         .collect();
-    drop(run(&disk, &commits));
-    let segments = inspect(&disk, &testing::path()).unwrap();
+    drop(run_steps(&disk, &commits));
+    let segments = list_segments(&disk, &testing::log_path()).unwrap();
     let hit = segments
         .iter()
         .filter(|s| s.name == "vectors")
         .nth(1)
         .unwrap()
         .offset as usize;
-    let mut bytes = disk.bytes(&testing::path()).unwrap();
+    let mut bytes = disk.file_bytes(&testing::log_path()).unwrap();
     bytes[hit + 64 + 6 + 8] ^= 1;
     let opened = open(&disk_with(&bytes), Verify::Everything);
     assert!(!opened.report.is_whole());
     let reader = opened.log.reader();
     let mut vector = [0.0; 4];
-    let served: Vec<bool> = (0..3).map(|i| reader.vector(i, &mut vector)).collect();
+    let served: Vec<bool> = (0..3).map(|i| reader.copy_vector(i, &mut vector)).collect();
     assert_eq!(served, [true, false, true]);
-    let record = reader.record(1).unwrap();
+    let record = reader.read_record(1).unwrap();
     assert_eq!(
         (record.body.text.as_str(), record.embedding_space),
         ("text 1", None)
@@ -212,7 +220,7 @@ fn a_damaged_vector_costs_the_vector_not_the_record() {
 
 #[test]
 fn a_scrub_finds_what_opening_did_not_look_at() {
-    let (mut bytes, _) = sample(true);
+    let (mut bytes, _) = sample_file(true);
     bytes[200] ^= 1;
     let disk = disk_with(&bytes);
     let opened = open(&disk, Verify::Tail);
@@ -227,9 +235,9 @@ fn a_scrub_finds_what_opening_did_not_look_at() {
 
 #[test]
 fn inspect_names_every_byte_of_a_file() {
-    let (bytes, _) = sample(true);
+    let (bytes, _) = sample_file(true);
     let disk = disk_with(&bytes);
-    let segments = inspect(&disk, &testing::path()).unwrap();
+    let segments = list_segments(&disk, &testing::log_path()).unwrap();
     let mut at = 0;
     for segment in &segments {
         assert!(segment.whole);

@@ -1,24 +1,24 @@
-//! The disk refuses: full, failing, read-only.
+//! Tests of disk errors: full, failing, read-only.
 
 use std::io::ErrorKind;
 use std::sync::Arc;
 
 use reprise_simulation as testing;
-use reprise_simulation::{SimDisk, Step};
+use reprise_simulation::{SimDisk, WorkloadStep};
 use reprise_store::{Log, RealDisk, StoreError, Verify};
 
-use crate::{open, record, run};
+use crate::{open, record, run_steps};
 
 #[test]
 fn a_full_disk_at_any_write_loses_nothing_acknowledged() {
     for seed in 0..6 {
-        let steps = testing::workload(seed, 14);
+        let steps = testing::generate_workload(seed, 14);
         let dry = SimDisk::new();
-        run(&dry, &steps);
-        for write in 0..dry.writes() {
+        run_steps(&dry, &steps);
+        for write in 0..dry.write_count() {
             let disk = SimDisk::new();
             disk.fail_write(write, ErrorKind::StorageFull);
-            let (log, acked, failed) = run(&disk, &steps);
+            let (log, acked, failed) = run_steps(&disk, &steps);
             let (step, error) = failed.unwrap();
             let StoreError::Io { .. } = error else {
                 panic!("write {write} in {step:?}: {error}");
@@ -27,26 +27,26 @@ fn a_full_disk_at_any_write_loses_nothing_acknowledged() {
             if let Some(mut log) = log {
                 let mut now = acked.clone();
                 if log.seq().0 != acked.seq {
-                    // The commit within a compaction stood before the compaction failed.
-                    now.step(&step);
+                    // The commit during a compaction was acknowledged before the compaction failed.
+                    now.apply(&step);
                 }
-                now.check(&log).unwrap();
-                let more = Step::Commit(vec![record(1, "more")]);
+                now.compare(&log).unwrap();
+                let more = WorkloadStep::Commit(vec![record(1, "more")]);
                 disk.set_full(true);
-                let again = testing::apply(&mut log, &more).unwrap_err();
+                let again = testing::apply_step(&mut log, &more).unwrap_err();
                 assert!(matches!(again, StoreError::Io { .. }), "{step:?}: {again}");
-                now.check(&log).unwrap();
+                now.compare(&log).unwrap();
                 disk.set_full(false);
-                testing::apply(&mut log, &more).unwrap();
-                now.step(&more);
-                now.check(&log).unwrap();
+                testing::apply_step(&mut log, &more).unwrap();
+                now.apply(&more);
+                now.compare(&log).unwrap();
                 drop(log);
                 for survivor in [
-                    disk.process_crash(),
+                    disk.crash_process(),
                     disk.crash(reprise_simulation::Crash::Prefix(0)),
                 ] {
                     let mut opened = open(&survivor, Verify::Tail);
-                    now.check(&opened.log).unwrap();
+                    now.compare(&opened.log).unwrap();
                     opened.log.append(&[record(2, "space again")]).unwrap();
                 }
             }
@@ -57,16 +57,16 @@ fn a_full_disk_at_any_write_loses_nothing_acknowledged() {
 #[test]
 fn after_a_failed_sync_nothing_half_done_comes_back() {
     for seed in 0..6 {
-        let steps = testing::workload(seed, 14);
+        let steps = testing::generate_workload(seed, 14);
         let dry = SimDisk::new();
-        run(&dry, &steps);
-        for sync in 0..dry.syncs() {
+        run_steps(&dry, &steps);
+        for sync in 0..dry.sync_count() {
             let disk = SimDisk::new();
             disk.fail_sync(sync, ErrorKind::Other);
-            let (log, acked, failed) = run(&disk, &steps);
+            let (log, acked, failed) = run_steps(&disk, &steps);
             let (step, _) = failed.unwrap();
             let mut underway = acked.clone();
-            underway.step(&step);
+            underway.apply(&step);
             drop(log);
             for crash in [0, u64::MAX] {
                 let survivor = disk.crash(reprise_simulation::Crash::Prefix(crash));
@@ -76,7 +76,7 @@ fn after_a_failed_sync_nothing_half_done_comes_back() {
                 } else {
                     &underway
                 };
-                now.check(&opened.log).unwrap();
+                now.compare(&opened.log).unwrap();
             }
         }
     }
@@ -86,7 +86,7 @@ fn after_a_failed_sync_nothing_half_done_comes_back() {
 fn a_read_only_folder_is_a_typed_error() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("missing-folder").join("memory.rvf");
-    let options = testing::options(Verify::Tail);
+    let options = testing::open_options(Verify::Tail);
     let error = Log::open(Arc::new(RealDisk), &path, &options).unwrap_err();
     assert!(matches!(error, StoreError::Io { .. }), "{error}");
     assert!(error.to_string().contains("memory.rvf"), "{error}");
@@ -103,15 +103,15 @@ fn a_read_only_log_takes_no_lock_and_writes_nothing() {
     let disk = SimDisk::new();
     let mut writer = open(&disk, Verify::Tail).log;
     writer.append(&[record(1, "one")]).unwrap();
-    let writes = disk.writes();
+    let writes = disk.write_count();
     let mut reader = crate::open_readonly(&disk, Verify::Tail).unwrap().log;
-    assert_eq!(reader.reader().record(0).unwrap().text, "one");
+    assert_eq!(reader.reader().read_record(0).unwrap().text, "one");
     for refused in [
         reader.append(&[record(2, "two")]).err(),
-        reader.checkpoint(&[]).err(),
+        reader.write_checkpoint(&[]).err(),
         reader.start_compaction().err(),
     ] {
         assert!(matches!(refused, Some(StoreError::ReadOnly { .. })));
     }
-    assert_eq!(disk.writes(), writes);
+    assert_eq!(disk.write_count(), writes);
 }

@@ -1,26 +1,26 @@
-//! Files of every format version stay readable: `tests/fixtures/format-v1` at the root of the
-//! repository.
+//! Tests that files of every format version stay readable: `tests/fixtures/format-v1` at the root
+//! of the repository.
 //!
-//! A fixture is a file as a crash or a close left it, and beside it as JSON what it must serve. To
-//! add one for a new version: `REPRISE_WRITE_FIXTURES=1 cargo test -p reprise-store --test it
-//! format`, which never replaces a file that is there.
+//! A fixture is a file as a crash or a close left it, next to a JSON file with the content that it
+//! must return. To add one for a new version: `REPRISE_WRITE_FIXTURES=1 cargo test -p reprise-store
+//! --test it format`, which never replaces a file that is there.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use reprise_simulation as testing;
-use reprise_simulation::{Model, SimDisk, Step};
+use reprise_simulation::{LogModel, SimDisk, WorkloadStep};
 use reprise_store::Verify;
 use reprise_types::MemoryRecord;
 use serde_json::{Value, json};
 
-use crate::{open, record, run};
+use crate::{open, record, run_steps};
 
-fn folder() -> PathBuf {
+fn fixture_folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/format-v1")
 }
 
-fn to_json(model: &Model) -> Value {
+fn model_to_json(model: &LogModel) -> Value {
     let records: Vec<Value> = model
         .records
         .iter()
@@ -29,14 +29,14 @@ fn to_json(model: &Model) -> Value {
     json!({ "seq": model.seq, "cursors": model.cursors, "records": records })
 }
 
-fn from_json(value: &Value) -> Model {
+fn model_from_json(value: &Value) -> LogModel {
     let records = value["records"].as_array().unwrap();
     let read = |entry: &Value| -> (MemoryRecord, bool) {
         let record = serde_json::from_value(entry["record"].clone()).unwrap();
         (record, entry["forgotten"].as_bool().unwrap())
     };
     let cursors: BTreeMap<String, u64> = serde_json::from_value(value["cursors"].clone()).unwrap();
-    Model {
+    LogModel {
         learning: Vec::new(),
         annotations: Vec::new(),
         seq: value["seq"].as_u64().unwrap(),
@@ -45,21 +45,21 @@ fn from_json(value: &Value) -> Model {
     }
 }
 
-/// A closed file with singles, a compacted one, and one with a torn tail.
-fn fresh_fixtures() -> Vec<(&'static str, Vec<u8>, Model)> {
-    let texts = |from: u64, count: u64| -> Vec<Step> {
+/// Builds a closed file with single commits, a compacted one, and one with a torn tail.
+fn fresh_fixtures() -> Vec<(&'static str, Vec<u8>, LogModel)> {
+    let texts = |from: u64, count: u64| -> Vec<WorkloadStep> {
         (from..from + count)
-            .map(|i| Step::Commit(vec![record(i, &format!("a memory of thing {i}"))]))
+            .map(|i| WorkloadStep::Commit(vec![record(i, &format!("a memory of thing {i}"))]))
             .collect()
     };
-    let mut singles = testing::workload(42, 10);
+    let mut singles = testing::generate_workload(42, 10);
     singles.extend(texts(0, 3));
     let mut compacted = singles.clone();
-    compacted.push(Step::Compact(vec![record(50, "meanwhile")]));
+    compacted.push(WorkloadStep::Compact(vec![record(50, "meanwhile")]));
     compacted.extend(texts(60, 3));
     let torn = compacted.clone();
-    singles.push(Step::Checkpoint);
-    compacted.push(Step::Checkpoint);
+    singles.push(WorkloadStep::Checkpoint);
+    compacted.push(WorkloadStep::Checkpoint);
     [
         ("singles", singles, 0),
         ("compacted", compacted, 0),
@@ -68,14 +68,14 @@ fn fresh_fixtures() -> Vec<(&'static str, Vec<u8>, Model)> {
     .into_iter()
     .map(|(name, steps, torn)| {
         let disk = SimDisk::new();
-        let (log, model, failed) = run(&disk, &steps);
+        let (log, model, failed) = run_steps(&disk, &steps);
         assert!(failed.is_none());
-        let mut bytes = disk.bytes(&testing::path()).unwrap();
+        let mut bytes = disk.file_bytes(&testing::log_path()).unwrap();
         drop(log);
         if torn > 0 {
             let mut log = open(&disk, Verify::Tail).log;
             log.append(&[record(99, "never acknowledged")]).unwrap();
-            let more = disk.bytes(&testing::path()).unwrap();
+            let more = disk.file_bytes(&testing::log_path()).unwrap();
             bytes.extend_from_slice(&more[bytes.len()..bytes.len() + torn]);
         }
         (name, bytes, model)
@@ -86,28 +86,32 @@ fn fresh_fixtures() -> Vec<(&'static str, Vec<u8>, Model)> {
 #[test]
 fn format_1_opens() {
     if std::env::var_os("REPRISE_WRITE_FIXTURES").is_some() {
-        std::fs::create_dir_all(folder()).unwrap();
+        std::fs::create_dir_all(fixture_folder()).unwrap();
         for (name, bytes, model) in fresh_fixtures() {
-            let file = folder().join(format!("{name}.rvf"));
+            let file = fixture_folder().join(format!("{name}.rvf"));
             if !file.exists() {
                 std::fs::write(file, bytes).unwrap();
-                let expected = serde_json::to_string_pretty(&to_json(&model)).unwrap();
-                std::fs::write(folder().join(format!("{name}.json")), expected + "\n").unwrap();
+                let expected = serde_json::to_string_pretty(&model_to_json(&model)).unwrap();
+                std::fs::write(
+                    fixture_folder().join(format!("{name}.json")),
+                    expected + "\n",
+                )
+                .unwrap();
             }
         }
     }
     for name in ["singles", "compacted", "torn"] {
-        let bytes = std::fs::read(folder().join(format!("{name}.rvf"))).unwrap();
-        let expected = std::fs::read(folder().join(format!("{name}.json"))).unwrap();
-        let model = from_json(&serde_json::from_slice(&expected).unwrap());
+        let bytes = std::fs::read(fixture_folder().join(format!("{name}.rvf"))).unwrap();
+        let expected = std::fs::read(fixture_folder().join(format!("{name}.json"))).unwrap();
+        let model = model_from_json(&serde_json::from_slice(&expected).unwrap());
         for verify in [Verify::Tail, Verify::Everything] {
             let disk = SimDisk::new();
-            disk.put(&testing::path(), bytes.clone());
+            disk.create_file(&testing::log_path(), bytes.clone());
             let opened = open(&disk, verify);
             assert!(opened.report.is_whole(), "{name}: {:?}", opened.report);
             assert_eq!(opened.report.torn_bytes > 0, name == "torn", "{name}");
             model
-                .check(&opened.log)
+                .compare(&opened.log)
                 .unwrap_or_else(|error| panic!("{name}: {error}"));
         }
     }
@@ -116,30 +120,34 @@ fn format_1_opens() {
 #[test]
 fn an_older_file_becomes_todays_by_what_is_written_to_it_and_by_its_compaction() {
     for name in ["singles", "compacted", "torn"] {
-        let bytes = std::fs::read(folder().join(format!("{name}.rvf"))).unwrap();
-        let expected = std::fs::read(folder().join(format!("{name}.json"))).unwrap();
-        let mut model = from_json(&serde_json::from_slice(&expected).unwrap());
+        let bytes = std::fs::read(fixture_folder().join(format!("{name}.rvf"))).unwrap();
+        let expected = std::fs::read(fixture_folder().join(format!("{name}.json"))).unwrap();
+        let mut model = model_from_json(&serde_json::from_slice(&expected).unwrap());
         let disk = SimDisk::new();
-        disk.put(&testing::path(), bytes.clone());
+        disk.create_file(&testing::log_path(), bytes.clone());
         let mut log = open(&disk, Verify::Everything).log;
         let later = vec![record(200, "said today")];
         for step in [
-            Step::Commit(later),
-            Step::Compact(vec![record(201, "said meanwhile")]),
-            Step::Checkpoint,
+            WorkloadStep::Commit(later),
+            WorkloadStep::Compact(vec![record(201, "said meanwhile")]),
+            WorkloadStep::Checkpoint,
         ] {
-            testing::apply(&mut log, &step).unwrap();
-            model.step(&step);
+            testing::apply_step(&mut log, &step).unwrap();
+            model.apply(&step);
             model
-                .check(&log)
+                .compare(&log)
                 .unwrap_or_else(|error| panic!("{name}: {error}"));
         }
         drop(log);
         let again = open(&disk, Verify::Everything);
         assert!(again.report.is_whole(), "{name}: {:?}", again.report);
         model
-            .check(&again.log)
+            .compare(&again.log)
             .unwrap_or_else(|error| panic!("{name}: {error}"));
-        assert_ne!(disk.bytes(&testing::path()).unwrap(), bytes, "{name}");
+        assert_ne!(
+            disk.file_bytes(&testing::log_path()).unwrap(),
+            bytes,
+            "{name}"
+        );
     }
 }

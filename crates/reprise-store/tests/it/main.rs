@@ -9,6 +9,7 @@ mod crash;
 mod damage;
 mod faults;
 mod format;
+mod hostile;
 mod ownership;
 mod place;
 mod referee;
@@ -17,20 +18,24 @@ mod swap;
 use std::sync::Arc;
 
 use reprise_simulation as testing;
-use reprise_simulation::{Model, SimDisk, Step};
-use reprise_store::{Entry, Log, OpenOptions, Opened, StoreError, Verify};
+use reprise_simulation::{LogModel, SimDisk, WorkloadStep};
+use reprise_store::{Log, OpenOptions, OpenedLog, StoreEntry, StoreError, Verify};
 
-/// Runs steps until one fails; returns the log, what was acknowledged, and the step that failed.
-fn run(disk: &SimDisk, steps: &[Step]) -> (Option<Log>, Model, Option<(Step, StoreError)>) {
-    let mut model = Model::default();
-    let mut log = match testing::open(disk, Verify::Tail) {
+/// Runs steps until one fails; returns the log, the model of everything acknowledged, and the
+/// failed step.
+fn run_steps(
+    disk: &SimDisk,
+    steps: &[WorkloadStep],
+) -> (Option<Log>, LogModel, Option<(WorkloadStep, StoreError)>) {
+    let mut model = LogModel::default();
+    let mut log = match testing::open_log(disk, Verify::Tail) {
         Ok(opened) => opened.log,
-        Err(error) => return (None, model, Some((Step::Reopen, error))),
+        Err(error) => return (None, model, Some((WorkloadStep::Reopen, error))),
     };
     for step in steps {
-        let done = if *step == Step::Reopen {
+        let done = if *step == WorkloadStep::Reopen {
             drop(log);
-            match testing::open(disk, Verify::Tail) {
+            match testing::open_log(disk, Verify::Tail) {
                 Ok(opened) => {
                     log = opened.log;
                     Ok(())
@@ -38,33 +43,33 @@ fn run(disk: &SimDisk, steps: &[Step]) -> (Option<Log>, Model, Option<(Step, Sto
                 Err(error) => return (None, model, Some((step.clone(), error))),
             }
         } else {
-            testing::apply(&mut log, step)
+            testing::apply_step(&mut log, step)
         };
         match done {
-            Ok(()) => model.step(step),
+            Ok(()) => model.apply(step),
             Err(error) => return (Some(log), model, Some((step.clone(), error))),
         }
     }
     (Some(log), model, None)
 }
 
-fn open(disk: &SimDisk, verify: Verify) -> Opened {
-    testing::open(disk, verify).unwrap()
+fn open(disk: &SimDisk, verify: Verify) -> OpenedLog {
+    testing::open_log(disk, verify).unwrap()
 }
 
-fn open_readonly(disk: &SimDisk, verify: Verify) -> Result<Opened, StoreError> {
+fn open_readonly(disk: &SimDisk, verify: Verify) -> Result<OpenedLog, StoreError> {
     let options = OpenOptions {
         read_only: true,
         create: false,
         dimensions: 0,
-        ..testing::options(verify)
+        ..testing::open_options(verify)
     };
-    Log::open(Arc::new(disk.clone()), &testing::path(), &options)
+    Log::open(Arc::new(disk.clone()), &testing::log_path(), &options)
 }
 
-/// A record of the test space.
-fn record(seed: u64, text: &str) -> Entry {
-    Entry::Record(Box::new(testing::record(
+/// Builds a record of the test space.
+fn record(seed: u64, text: &str) -> StoreEntry {
+    StoreEntry::Record(Box::new(testing::make_record(
         seed,
         text,
         testing::DIMENSIONS,

@@ -1,17 +1,17 @@
-//! Locks, foreign files, newer files, forged segments.
+//! Tests of locks, foreign files, newer files and forged segments.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use reprise_simulation as testing;
-use reprise_simulation::{Model, SimDisk, Step};
+use reprise_simulation::{LogModel, SimDisk, WorkloadStep};
 use reprise_store::{Log, OpenOptions, RealDisk, StoreError, Verify};
 use rvf_types::SegmentFlags;
 
 use crate::{open, record};
 
 fn open_real(path: &Path) -> Result<Log, StoreError> {
-    let options = testing::options(Verify::Tail);
+    let options = testing::open_options(Verify::Tail);
     Log::open(Arc::new(RealDisk), path, &options).map(|opened| opened.log)
 }
 
@@ -43,10 +43,10 @@ fn the_lock_follows_the_file_through_a_compaction() {
     log.finish_compaction(done).unwrap();
     assert!(matches!(open_real(&path), Err(StoreError::Locked { .. })));
     log.append(&[record(2, "two")]).unwrap();
-    assert_eq!(before.record(0).unwrap().text, "one");
+    assert_eq!(before.read_record(0).unwrap().text, "one");
     drop(log);
     let log = open_real(&path).unwrap();
-    assert_eq!(log.records(), 2);
+    assert_eq!(log.record_count(), 2);
     let names = fs_err_names(folder.path());
     assert_eq!(names, ["memory.rvf"]);
 }
@@ -85,16 +85,20 @@ fn a_foreign_file_is_refused_and_left_as_it_is() {
         ("another rvf", rvf),
     ] {
         let disk = SimDisk::new();
-        disk.put(&testing::path(), bytes.clone());
+        disk.create_file(&testing::log_path(), bytes.clone());
         for verify in [Verify::Tail, Verify::Everything] {
-            let error = testing::open(&disk, verify).unwrap_err();
+            let error = testing::open_log(&disk, verify).unwrap_err();
             assert!(
                 matches!(error, StoreError::NotAStore { .. }),
                 "{name}: {error}"
             );
         }
-        assert_eq!(disk.bytes(&testing::path()).unwrap(), bytes, "{name}");
-        assert_eq!(disk.names().len(), 1, "{name}");
+        assert_eq!(
+            disk.file_bytes(&testing::log_path()).unwrap(),
+            bytes,
+            "{name}"
+        );
+        assert_eq!(disk.file_names().len(), 1, "{name}");
     }
 }
 
@@ -102,19 +106,19 @@ fn a_foreign_file_is_refused_and_left_as_it_is() {
 fn a_newer_file_is_refused_and_left_as_it_is() {
     let disk = SimDisk::new();
     drop(open(&disk, Verify::Tail));
-    let bytes = disk.bytes(&testing::path()).unwrap();
+    let bytes = disk.file_bytes(&testing::log_path()).unwrap();
     for (at, value, version) in [(32, 2, 2), (1, 9, 9)] {
         let mut payload = bytes[64..64 + 42].to_vec();
         payload[at] = value;
         let newer = rvf_wire::write_segment(0x4a, &payload, SegmentFlags::empty(), 1);
         let disk = SimDisk::new();
-        disk.put(&testing::path(), newer.clone());
-        let error = testing::open(&disk, Verify::Tail).unwrap_err();
+        disk.create_file(&testing::log_path(), newer.clone());
+        let error = testing::open_log(&disk, Verify::Tail).unwrap_err();
         let StoreError::NewerFormat { found, .. } = error else {
             panic!("{error}");
         };
         assert_eq!(found, version);
-        assert_eq!(disk.bytes(&testing::path()).unwrap(), newer);
+        assert_eq!(disk.file_bytes(&testing::log_path()).unwrap(), newer);
     }
 }
 
@@ -122,44 +126,44 @@ fn a_newer_file_is_refused_and_left_as_it_is() {
 fn a_half_made_file_does_not_stand_in_the_way() {
     for bytes in [Vec::new(), b"SFVR\x01".to_vec(), vec![0xff; 5000]] {
         let disk = SimDisk::new();
-        let half = testing::path().with_file_name("memory.rvf.new");
-        disk.put(&half, bytes);
+        let half = testing::log_path().with_file_name("memory.rvf.new");
+        disk.create_file(&half, bytes);
         let mut log = open(&disk, Verify::Tail).log;
         log.append(&[record(1, "one")]).unwrap();
-        assert_eq!(disk.names(), [testing::path()]);
+        assert_eq!(disk.file_names(), [testing::log_path()]);
         drop(log);
-        assert_eq!(open(&disk, Verify::Everything).log.records(), 1);
+        assert_eq!(open(&disk, Verify::Everything).log.record_count(), 1);
     }
 }
 
-/// Texts that look like segments: a commit and a seal of this very file (as if the author had seen
-/// its bytes), and rvf's manifest; at every alignment, behind damage that makes recovery look for
-/// them.
+/// Stores texts that look like segments: a commit and a seal of this file (as if the author had
+/// seen its bytes), and rvf's manifest, at every alignment, after damage that makes recovery search
+/// for segments.
 #[test]
 fn no_text_becomes_a_segment() {
     let disk = SimDisk::new();
     let mut log = open(&disk, Verify::Tail).log;
-    let mut model = Model::default();
+    let mut model = LogModel::default();
     for seed in 0..3 {
-        let step = Step::Commit(vec![record(seed, "an honest text")]);
-        testing::apply(&mut log, &step).unwrap();
-        model.step(&step);
+        let step = WorkloadStep::Commit(vec![record(seed, "an honest text")]);
+        testing::apply_step(&mut log, &step).unwrap();
+        model.apply(&step);
     }
-    testing::apply(&mut log, &Step::Checkpoint).unwrap();
+    testing::apply_step(&mut log, &WorkloadStep::Checkpoint).unwrap();
     drop(log);
-    let bytes = disk.bytes(&testing::path()).unwrap();
+    let bytes = disk.file_bytes(&testing::log_path()).unwrap();
     // Maps every byte to one character, so that the segment survives as text.
     let forged: String = bytes.iter().map(|byte| char::from(byte & 0x7f)).collect();
     let magic = "SFVR\u{1}\u{5}".repeat(40);
     let mut log = open(&disk, Verify::Tail).log;
     for shift in 0..64 {
         let text = format!("{}{magic}{forged}", " ".repeat(shift));
-        let step = Step::Commit(vec![record(100 + shift as u64, &text)]);
-        testing::apply(&mut log, &step).unwrap();
-        model.step(&step);
+        let step = WorkloadStep::Commit(vec![record(100 + shift as u64, &text)]);
+        testing::apply_step(&mut log, &step).unwrap();
+        model.apply(&step);
     }
     drop(log);
-    let whole = disk.bytes(&testing::path()).unwrap();
+    let whole = disk.file_bytes(&testing::log_path()).unwrap();
     let unmasked = whole[bytes.len()..]
         .chunks_exact(64)
         .filter(|chunk| chunk.starts_with(b"SFVR\x01\x05"));
@@ -168,16 +172,16 @@ fn no_text_becomes_a_segment() {
         0,
         "rvf-runtime would take this for a manifest"
     );
-    // The torn tail makes recovery walk; the hole makes it search.
+    // The torn tail makes recovery scan; the damage makes it search.
     let mut torn = whole.clone();
     torn.truncate(whole.len() - 100);
     torn[bytes.len() + 70] ^= 1;
-    disk.put(&testing::path(), torn);
+    disk.create_file(&testing::log_path(), torn);
     let opened = open(&disk, Verify::Everything);
-    assert_eq!(opened.log.records(), 66);
+    assert_eq!(opened.log.record_count(), 66);
     let reader = opened.log.reader();
     for (ordinal, (expected, _)) in model.records.iter().enumerate().take(66) {
-        match reader.record(ordinal as u32) {
+        match reader.read_record(ordinal as u32) {
             Ok(record) => assert_eq!(record.text, expected.text),
             Err(error) => panic!("{ordinal}: {error}"),
         }
@@ -193,19 +197,19 @@ fn segments_of_another_memory_are_not_ours() {
     let theirs = SimDisk::new();
     let options = OpenOptions {
         file_id: 99,
-        ..testing::options(Verify::Tail)
+        ..testing::open_options(Verify::Tail)
     };
-    let opened = Log::open(Arc::new(theirs.clone()), &testing::path(), &options);
+    let opened = Log::open(Arc::new(theirs.clone()), &testing::log_path(), &options);
     let mut log = opened.unwrap().log;
     log.append(&[record(2, "theirs")]).unwrap();
     log.append(&[record(3, "theirs too")]).unwrap();
     drop(log);
-    let mut bytes = ours.bytes(&testing::path()).unwrap();
-    let foreign = theirs.bytes(&testing::path()).unwrap();
+    let mut bytes = ours.file_bytes(&testing::log_path()).unwrap();
+    let foreign = theirs.file_bytes(&testing::log_path()).unwrap();
     bytes.extend_from_slice(&foreign[bytes.len()..]);
-    ours.put(&testing::path(), bytes);
+    ours.create_file(&testing::log_path(), bytes);
     let opened = open(&ours, Verify::Everything);
-    assert_eq!(opened.log.records(), 1);
+    assert_eq!(opened.log.record_count(), 1);
     assert!(opened.report.foreign_segments > 0);
 }
 
@@ -218,12 +222,12 @@ fn what_is_no_regular_file_is_refused_at_once() {
     let read_only = OpenOptions {
         read_only: true,
         create: false,
-        ..testing::options(Verify::Tail)
+        ..testing::open_options(Verify::Tail)
     };
-    for options in [testing::options(Verify::Tail), read_only] {
+    for options in [testing::open_options(Verify::Tail), read_only] {
         let error = Log::open(Arc::new(RealDisk), &path, &options).unwrap_err();
         assert!(error.to_string().contains("not a regular file"), "{error}");
     }
-    let error = reprise_store::inspect(&RealDisk, &path).unwrap_err();
+    let error = reprise_store::list_segments(&RealDisk, &path).unwrap_err();
     assert!(error.to_string().contains("move it away"), "{error}");
 }

@@ -1,19 +1,19 @@
-//! The referee: stock rvf-runtime opens every file we close, with the same vectors and neighbours.
+//! Tests that stock rvf-runtime opens every closed file, and returns equal vectors and neighbours.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use reprise_simulation as testing;
-use reprise_simulation::{Model, Step};
+use reprise_simulation::{LogModel, WorkloadStep};
 use reprise_store::{Log, RealDisk, Verify};
 use rvf_runtime::{QueryOptions, RvfStore};
 
 use crate::record;
 
-/// Opens in stock rvf-runtime and compares the live vectors of the file's own width, and the
+/// Opens a file in stock rvf-runtime, and compares the live vectors of the file's width and the
 /// nearest ones of some queries.
-fn referee(path: &Path, model: &Model, dimensions: u16, place: &str) {
+fn check_with_rvf_runtime(path: &Path, model: &LogModel, dimensions: u16, place: &str) {
     let store = RvfStore::open_readonly(path).unwrap_or_else(|e| panic!("{place}: {e:?}"));
     let live: BTreeMap<u64, &[f32]> = model
         .records
@@ -57,30 +57,31 @@ fn stock_rvf_runtime_sees_the_same_memory_after_every_close() {
     for seed in 0..12 {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("memory.rvf");
-        let mut model = Model::default();
-        for (number, step) in testing::workload(seed, 30).iter().enumerate() {
-            let options = testing::options(Verify::Tail);
+        let mut model = LogModel::default();
+        for (number, step) in testing::generate_workload(seed, 30).iter().enumerate() {
+            let options = testing::open_options(Verify::Tail);
             let mut log = Log::open(Arc::new(RealDisk), &path, &options).unwrap().log;
-            testing::apply(&mut log, step).unwrap();
-            model.step(step);
+            testing::apply_step(&mut log, step).unwrap();
+            model.apply(step);
             if number % 3 == 0 {
-                log.checkpoint(&testing::derived(log.seq())).unwrap();
+                log.write_checkpoint(&testing::derived_blobs(log.seq()))
+                    .unwrap();
             } else {
                 log.write_manifest().unwrap();
             }
             let dimensions = log.dimensions();
             drop(log);
-            referee(
+            check_with_rvf_runtime(
                 &path,
                 &model,
                 dimensions,
                 &format!("seed {seed}, step {number} {step:?}"),
             );
         }
-        let options = testing::options(Verify::Everything);
+        let options = testing::open_options(Verify::Everything);
         let opened = Log::open(Arc::new(RealDisk), &path, &options).unwrap();
         assert!(opened.report.is_whole() && opened.report.foreign_segments == 0);
-        model.check(&opened.log).unwrap();
+        model.compare(&opened.log).unwrap();
     }
 }
 
@@ -88,16 +89,16 @@ fn stock_rvf_runtime_sees_the_same_memory_after_every_close() {
 fn a_text_that_forges_a_manifest_does_not_fool_it_either() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("memory.rvf");
-    let options = testing::options(Verify::Tail);
+    let options = testing::open_options(Verify::Tail);
     let mut log = Log::open(Arc::new(RealDisk), &path, &options).unwrap().log;
-    let mut model = Model::default();
+    let mut model = LogModel::default();
     for shift in 0..64 {
         let forged = format!("{}{}", " ".repeat(shift), "SFVR\u{1}\u{5}\0\0".repeat(30));
-        let step = Step::Commit(vec![record(shift as u64, &forged)]);
-        testing::apply(&mut log, &step).unwrap();
-        model.step(&step);
+        let step = WorkloadStep::Commit(vec![record(shift as u64, &forged)]);
+        testing::apply_step(&mut log, &step).unwrap();
+        model.apply(&step);
     }
-    log.checkpoint(&[]).unwrap();
+    log.write_checkpoint(&[]).unwrap();
     drop(log);
-    referee(&path, &model, testing::DIMENSIONS, "forged");
+    check_with_rvf_runtime(&path, &model, testing::DIMENSIONS, "forged");
 }

@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::kind::Revision;
+use crate::kind::{Credit, FailKind};
 use crate::run::LearningEvent;
+use crate::run::{ChainStep, EndedRun, OutcomePrediction};
 use chrono::{DateTime, Utc};
 
 fn at(seconds: i64) -> DateTime<Utc> {
@@ -20,7 +22,7 @@ fn query() -> Embedding {
     }
 }
 
-fn ended(query: Option<Embedding>) -> LearningEvent {
+fn ended_event(query: Option<Embedding>) -> LearningEvent {
     LearningEvent::Ended(Box::new(EndedRun {
         run_id: "run".to_owned(),
         at: at(2),
@@ -31,11 +33,11 @@ fn ended(query: Option<Embedding>) -> LearningEvent {
         quality: 0.8,
         scored: true,
         fail_kind: Some(FailKind::RateLimit),
-        expected: Expected {
+        expected: OutcomePrediction {
             baseline: 0.5,
             evidence: -0.1,
             adapter: 0.25,
-            along: [0.5, -1.0],
+            adapter_projections: [0.5, -1.0],
         },
     }))
 }
@@ -43,7 +45,7 @@ fn ended(query: Option<Embedding>) -> LearningEvent {
 fn every_event() -> Vec<LearningEvent> {
     let run_id = "run".to_owned();
     vec![
-        LearningEvent::Recalled(Receipt {
+        LearningEvent::Recalled(RecallReceipt {
             recall_id: RecallId::from_u128(5),
             at: at(0),
             query: Some(query()),
@@ -54,7 +56,7 @@ fn every_event() -> Vec<LearningEvent> {
             at: at(1),
             query: None,
             recall_id: None,
-            overheard: true,
+            use_is_inferred: true,
         },
         LearningEvent::Stepped {
             run_id: run_id.clone(),
@@ -63,8 +65,8 @@ fn every_event() -> Vec<LearningEvent> {
             used: vec![RecordId::from_u128(9)],
             result: Some(RecordId::from_u128(11)),
         },
-        ended(Some(query())),
-        ended(None),
+        ended_event(Some(query())),
+        ended_event(None),
         LearningEvent::Revised {
             run_id: run_id.clone(),
             at: at(3),
@@ -76,7 +78,7 @@ fn every_event() -> Vec<LearningEvent> {
             at: at(5),
         },
         LearningEvent::Abandoned { run_id, at: at(4) },
-        LearningEvent::Consolidated(Box::new(Consolidation {
+        LearningEvent::AdapterFitted(Box::new(AdapterFit {
             weights: AdapterWeights {
                 runs: 300,
                 down: vec![1.0, f32::MIN_POSITIVE],
@@ -109,15 +111,15 @@ fn every_event() -> Vec<LearningEvent> {
 fn every_event_comes_back_and_a_cut_one_does_not() {
     for event in every_event() {
         let mut out = ByteWriter::default();
-        let kind = event.put(&mut out);
+        let kind = event.encode_body(&mut out);
         let body = out.bytes;
-        assert!(LearningEvent::knows(kind));
+        assert!(LearningEvent::is_known_kind(kind));
         assert_eq!(decode(kind, &body).as_ref(), Some(&event));
         // What older versions wrote has no such end.
         let older = match &event {
             LearningEvent::Begun { .. } => Some(1),
             LearningEvent::Stepped { .. } => Some(16),
-            LearningEvent::Consolidated(_) => Some(67),
+            LearningEvent::AdapterFitted(_) => Some(67),
             _ => None,
         };
         for length in 0..body.len() {
@@ -132,19 +134,19 @@ fn every_event_comes_back_and_a_cut_one_does_not() {
 #[test]
 fn counts_that_lie_cost_nothing() {
     let mut body = Vec::new();
-    put_varint(&mut body, 3);
-    put_varint(&mut body, u64::MAX);
+    append_varint(&mut body, 3);
+    append_varint(&mut body, u64::MAX);
     assert_eq!(decode(13, &body), None);
     assert_eq!(decode(77, &[]), None);
 }
 
 fn decode(kind: u8, body: &[u8]) -> Option<LearningEvent> {
-    LearningEvent::take(kind, &mut ByteReader::new(body))
+    LearningEvent::decode_body(kind, &mut ByteReader::new(body))
 }
 
 #[test]
 fn a_varint_of_more_than_64_bits_is_refused() {
     let mut bytes = vec![0xff; 9];
     bytes.push(0x02);
-    assert_eq!(ByteReader::new(&bytes).varint(), None);
+    assert_eq!(ByteReader::new(&bytes).read_varint(), None);
 }

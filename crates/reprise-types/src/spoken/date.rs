@@ -2,53 +2,56 @@
 
 use chrono::{Datelike, Days, Month, Months, NaiveDate, Weekday};
 
-use super::read::{Reading, without_the};
-use crate::calendar::{Calendar, Span, day};
+use super::reading::{TimeReading, skip_article};
+use crate::calendar::{Calendar, TimeSpan, checked_date};
 
-/// How many years back a day without a year is looked for.
+/// How many years back a day without a year is searched for.
 const YEARS_BACK: i32 = 30;
 const ORDINALS: [&str; 4] = ["first", "second", "third", "fourth"];
-/// Words after `the 2nd` that are not what is the second.
+/// Words that may follow `the 2nd` if it is a day; another word would be the second of something.
 const AFTER_A_DAY: &str = "about and at did for i in of on or regarding that the to was we were \
     what when where who why with she he it they";
 
 impl Calendar {
-    /// `2026-02-16`, `02.11.2026`, `april 2019`, `7 april`, `april the 7th, 2019`, `in 2019`,
-    /// `in march`.
-    pub(super) fn dated(&self, words: &[&str], before: &str) -> Option<Reading> {
+    /// Reads `2026-02-16`, `02.11.2026`, `april 2019`, `7 april`, `april the 7th, 2019`, `in 2019`
+    /// or `in march`.
+    pub(super) fn read_date(&self, words: &[&str], before: &str) -> Option<TimeReading> {
         const LEADS: &str = "in since until till during before after of for from vor last";
         let first = *words.first()?;
-        if let Some(read) = self.iso(first).or_else(|| self.marked(first, before)) {
-            return Some(Reading::date(1, read));
+        if let Some(read) = self
+            .parse_iso_date(first)
+            .or_else(|| self.parse_numeric_date(first, before))
+        {
+            return Some(TimeReading::absolute(1, read));
         }
         let leads = before.is_empty() || LEADS.split(' ').any(|lead| lead == before);
         let skip = |at: usize, word: &str| at + usize::from(words.get(at) == Some(&word));
-        // The year may stand first, or alone.
-        let mut year = year_of(first);
+        // The year may come first, or alone.
+        let mut year = parse_year(first);
         let mut used = usize::from(year.is_some());
         let mut number = None;
         let day_first = words.get(used).and_then(|word| {
             let ordinal = words.get(used + 1) == Some(&"of");
-            day_of(word).or_else(|| place(&ORDINALS, word).filter(|_| ordinal))
+            parse_day(word).or_else(|| position_in(&ORDINALS, word).filter(|_| ordinal))
         });
         if day_first.is_some() {
             number = day_first;
             used = skip(used + 1, "of");
         }
-        let Some(month) = words.get(used).and_then(|word| month_of(word)) else {
+        let Some(month) = words.get(used).and_then(|word| parse_month(word)) else {
             let year = year.filter(|_| leads && before != "last")?;
-            let spans = self.year(year).ok_or_else(String::new);
-            return Some(Reading::date(1, spans.map(|span| vec![span])));
+            let spans = self.span_of_year(year).ok_or_else(String::new);
+            return Some(TimeReading::absolute(1, spans.map(|span| vec![span])));
         };
         used += 1;
         let at = skip(used, "the");
-        if let Some(day) = words.get(at).and_then(|word| day_of(word))
+        if let Some(day) = words.get(at).and_then(|word| parse_day(word))
             && number.is_none()
         {
             (number, used) = (Some(day), at + 1);
         }
         let at = skip(used, "of");
-        if let Some(behind) = words.get(at).and_then(|word| year_of(word))
+        if let Some(behind) = words.get(at).and_then(|word| parse_year(word))
             && year.is_none()
         {
             (year, used) = (Some(behind), at + 1);
@@ -58,21 +61,26 @@ impl Calendar {
             // `march` and `may` are words too.
             return None;
         }
-        Some(Reading::date(used, self.in_years(year, month, number)))
+        Some(TimeReading::absolute(
+            used,
+            self.resolve_years(year, month, number),
+        ))
     }
 
-    /// A day, or a month without one, in a year; without a year in the last one that had it, and in
-    /// those before.
-    fn in_years(
+    /// Returns a day, or a month if there is no day, in a year; without a year the last one and
+    /// those of the years before.
+    fn resolve_years(
         &self,
         year: Option<i32>,
         month: u32,
         number: Option<u32>,
-    ) -> Result<Vec<Span>, String> {
+    ) -> Result<Vec<TimeSpan>, String> {
         let of = |year: i32| match number {
-            Some(number) => day(year, month, number).map(|day| self.days(day, day)),
+            Some(number) => {
+                checked_date(year, month, number).map(|day| self.span_of_days(day, day))
+            }
             None => self
-                .month(year, month)
+                .span_of_month(year, month)
                 .ok_or_else(|| "a year has 12 months".to_owned()),
         };
         if let Some(year) = year {
@@ -81,7 +89,7 @@ impl Calendar {
         let today = self.today();
         let later = (month, number.unwrap_or(1)) > (today.month(), today.day());
         let latest = today.year() - i32::from(later);
-        let spans: Vec<Span> = years_from(latest)
+        let spans: Vec<TimeSpan> = years_back_from(latest)
             .filter_map(|year| of(year).ok())
             .collect();
         if spans.is_empty() {
@@ -90,8 +98,8 @@ impl Calendar {
         Ok(spans)
     }
 
-    /// An ISO day or month; an error for one that does not exist.
-    fn iso(&self, word: &str) -> Option<Result<Vec<Span>, String>> {
+    /// Parses an ISO day or month; the inner error is why it does not exist.
+    fn parse_iso_date(&self, word: &str) -> Option<Result<Vec<TimeSpan>, String>> {
         let mut parts = word.split(['-', '/', '.']);
         let number = |part: &str, digits: usize| {
             let is_number = part.len() == digits && part.chars().all(is_digit);
@@ -106,12 +114,17 @@ impl Calendar {
         if parts.next().is_some() {
             return None;
         }
-        Some(self.in_years(Some(year), month, number_of_day))
+        Some(self.resolve_years(Some(year), month, number_of_day))
     }
 
-    /// `02.11.2026` and `2.11.`, the day first; `11/02/2026`, the month first in the Americas, the
-    /// day first elsewhere, and the other way where only that is a day or has one.
-    fn marked(&self, word: &str, before: &str) -> Option<Result<Vec<Span>, String>> {
+    /// Parses `02.11.2026` and `2.11.` with the day first, and `11/02/2026` with the month first in
+    /// the Americas and the day first elsewhere; the other order is the second meaning, or the only
+    /// one if just that is a date.
+    fn parse_numeric_date(
+        &self,
+        word: &str,
+        before: &str,
+    ) -> Option<Result<Vec<TimeSpan>, String>> {
         let mark = word.chars().find(|c| matches!(c, '.' | '/' | '-'))?;
         let parts: Vec<&str> = word.trim_end_matches('.').split(mark).collect();
         let numbers: Option<Vec<u32>> = parts.iter().map(|part| part.parse().ok()).collect();
@@ -126,7 +139,7 @@ impl Calendar {
             _ => return None,
         };
         let year = year.and_then(|year| i32::try_from(year).ok());
-        let read = |number, month| self.in_years(year, month, Some(number));
+        let read = |number, month| self.resolve_years(year, month, Some(number));
         let mut readings = vec![read(one, other)];
         if mark == '/' {
             readings.push(read(other, one));
@@ -135,7 +148,7 @@ impl Calendar {
             }
         }
         let found = readings.iter().filter_map(|read| read.as_ref().ok());
-        let spans: Vec<Span> = found.flatten().copied().collect();
+        let spans: Vec<TimeSpan> = found.flatten().copied().collect();
         if spans.is_empty() {
             return readings.into_iter().next();
         }
@@ -143,15 +156,15 @@ impl Calendar {
     }
 
     fn is_in_the_americas(&self) -> bool {
-        self.local(self.now).offset().local_minus_utc() <= 0
+        self.to_local(self.now).offset().local_minus_utc() <= 0
     }
 
-    /// `q3`, `q3 2025`, `2025-q3`, `third quarter of 2025`, `last quarter`.
-    pub(super) fn quarter(&self, words: &[&str]) -> Option<Reading> {
+    /// Reads `q3`, `q3 2025`, `2025-q3`, `third quarter of 2025` or `last quarter`.
+    pub(super) fn read_quarter(&self, words: &[&str]) -> Option<TimeReading> {
         let of = |year: i32, quarter: u32| {
             let begin = NaiveDate::from_ymd_opt(year, 3 * (quarter - 1) + 1, 1)?;
             let end = begin.checked_add_months(Months::new(3))?.pred_opt()?;
-            Some(self.days(begin, end))
+            Some(self.span_of_days(begin, end))
         };
         let first = *words.first()?;
         let today = self.today();
@@ -163,23 +176,23 @@ impl Calendar {
                 (_, 1) => (today.year() - 1, 4),
                 (_, now) => (today.year(), now - 1),
             };
-            return Some(Reading::counted(2, of(year, quarter)?));
+            return Some(TimeReading::relative_to_now(2, of(year, quarter)?));
         }
         let by_name = |word: &str| {
             let number = word.strip_prefix('q')?.parse().ok()?;
             (1..=4).contains(&number).then_some(number)
         };
         let (one, other) = first.split_once(['-', '/']).unwrap_or((first, ""));
-        let written = by_name(one).zip(year_of(other));
-        let written = written.or_else(|| by_name(other).zip(year_of(one)));
+        let written = by_name(one).zip(parse_year(other));
+        let written = written.or_else(|| by_name(other).zip(parse_year(one)));
         if let Some((quarter, year)) = written {
-            return Some(Reading::date(1, Ok(vec![of(year, quarter)?])));
+            return Some(TimeReading::absolute(1, Ok(vec![of(year, quarter)?])));
         }
         let next = words.get(1).and_then(|word| by_name(word));
-        if let (Some(year), Some(quarter)) = (year_of(first), next) {
-            return Some(Reading::date(2, Ok(vec![of(year, quarter)?])));
+        if let (Some(year), Some(quarter)) = (parse_year(first), next) {
+            return Some(TimeReading::absolute(2, Ok(vec![of(year, quarter)?])));
         }
-        let by_place = || place(&ORDINALS, first).or_else(|| day_of(first));
+        let by_place = || position_in(&ORDINALS, first).or_else(|| parse_day(first));
         let quarter = if is_word {
             by_place().filter(|quarter| (1..=4).contains(quarter))?
         } else {
@@ -187,43 +200,45 @@ impl Calendar {
         };
         let used = 1 + usize::from(is_word);
         let at = used + usize::from(words.get(used) == Some(&"of"));
-        if let Some(year) = words.get(at).and_then(|word| year_of(word)) {
-            return Some(Reading::date(at + 1, Ok(vec![of(year, quarter)?])));
+        if let Some(year) = words.get(at).and_then(|word| parse_year(word)) {
+            return Some(TimeReading::absolute(at + 1, Ok(vec![of(year, quarter)?])));
         }
         let latest = today.year() - i32::from(quarter > now);
-        let spans = years_from(latest).filter_map(|year| of(year, quarter));
-        Some(Reading::date(used, Ok(spans.collect())))
+        let spans = years_back_from(latest).filter_map(|year| of(year, quarter));
+        Some(TimeReading::absolute(used, Ok(spans.collect())))
     }
 
-    /// `calendar week 45`, `kw 45 2025`, `2026-w07`, `the week of november 2`, `week before last`.
-    pub(super) fn week_by_number(&self, words: &[&str]) -> Option<Reading> {
+    /// Reads `calendar week 45`, `kw 45 2025`, `2026-w07`, `the week of november 2` or `week before
+    /// last`.
+    pub(super) fn read_numbered_week(&self, words: &[&str]) -> Option<TimeReading> {
         let first = *words.first()?;
-        let of =
-            |year: i32, week: u32| self.week(NaiveDate::from_isoywd_opt(year, week, Weekday::Mon)?);
+        let of = |year: i32, week: u32| {
+            self.span_of_week(NaiveDate::from_isoywd_opt(year, week, Weekday::Mon)?)
+        };
         if let Some((year, week)) = first.split_once("-w") {
-            let span = of(year_of(year)?, week.parse().ok()?)?;
-            return Some(Reading::date(1, Ok(vec![span])));
+            let span = of(parse_year(year)?, week.parse().ok()?)?;
+            return Some(TimeReading::absolute(1, Ok(vec![span])));
         }
         if words.get(1..3) == Some(&["before", "last"]) {
             let today = self.today();
             let span = match first {
-                "week" => self.week(today.checked_sub_days(Days::new(14))?)?,
-                "month" => self.month_ago(2)?,
-                "year" => self.year(today.year() - 2)?,
+                "week" => self.span_of_week(today.checked_sub_days(Days::new(14))?)?,
+                "month" => self.span_of_month_ago(2)?,
+                "year" => self.span_of_year(today.year() - 2)?,
                 _ => return None,
             };
-            return Some(Reading::counted(3, span));
+            return Some(TimeReading::relative_to_now(3, span));
         }
         if first == "week" && words.get(1) == Some(&"of") {
-            let rest = without_the(words.get(2..)?);
-            let date = self.dated(rest, "").or_else(|| {
+            let rest = skip_article(words.get(2..)?);
+            let date = self.read_date(rest, "").or_else(|| {
                 let number = rest.first().filter(|word| word.len() > 2)?;
-                self.day_alone(&[number], "the", "on")
+                self.read_day_of_month(&[number], "the", "on")
             })?;
-            let used = words.len() - rest.len() + date.words;
-            return date.each(used, |span| {
+            let used = words.len() - rest.len() + date.word_count;
+            return date.map_spans(used, |span| {
                 let day = self.day_of(span.since);
-                (day == self.day_of(span.until)).then(|| self.week(day))?
+                (day == self.day_of(span.until)).then(|| self.span_of_week(day))?
             });
         }
         let (at, number) = match first {
@@ -232,25 +247,30 @@ impl Calendar {
             _ => (0, first.strip_prefix("kw").or(first.strip_prefix("cw"))?),
         };
         let week: u32 = number.parse().ok()?;
-        let year = words.get(at + 1).and_then(|word| year_of(word));
+        let year = words.get(at + 1).and_then(|word| parse_year(word));
         let used = at + 1 + usize::from(year.is_some());
         let today = self.today().iso_week();
         let latest = today.year() - i32::from(week > today.week());
         let spans = year.map_or_else(
             || {
-                years_from(latest)
+                years_back_from(latest)
                     .filter_map(|year| of(year, week))
                     .collect()
             },
             |year| of(year, week).into_iter().collect::<Vec<_>>(),
         );
-        (!spans.is_empty()).then(|| Reading::date(used, Ok(spans)))
+        (!spans.is_empty()).then(|| TimeReading::absolute(used, Ok(spans)))
     }
 
-    /// `on the 2nd`: the last day of that number.
-    pub(super) fn day_alone(&self, words: &[&str], before: &str, second: &str) -> Option<Reading> {
+    /// Reads `on the 2nd` as the last day of that number, and those of the months before.
+    pub(super) fn read_day_of_month(
+        &self,
+        words: &[&str],
+        before: &str,
+        second: &str,
+    ) -> Option<TimeReading> {
         let first = *words.first()?;
-        let number = day_of(first).filter(|_| !first.ends_with(is_digit))?;
+        let number = parse_day(first).filter(|_| !first.ends_with(is_digit))?;
         let leads =
             before == "the" && matches!(second, "on" | "since" | "until" | "before" | "after");
         let mut followed = AFTER_A_DAY.split(' ');
@@ -264,12 +284,12 @@ impl Calendar {
         let months =
             (0..12).filter_map(|ago| today.with_day(1)?.checked_sub_months(Months::new(ago)));
         let days = months.filter_map(|month| month.with_day(number).filter(|day| *day <= today));
-        let spans: Vec<Span> = days.map(|day| self.days(day, day)).collect();
-        (!spans.is_empty()).then(|| Reading::date(1, Ok(spans)))
+        let spans: Vec<TimeSpan> = days.map(|day| self.span_of_days(day, day)).collect();
+        (!spans.is_empty()).then(|| TimeReading::absolute(1, Ok(spans)))
     }
 }
 
-fn years_from(latest: i32) -> impl Iterator<Item = i32> {
+fn years_back_from(latest: i32) -> impl Iterator<Item = i32> {
     (0..YEARS_BACK).map(move |ago| latest - ago)
 }
 
@@ -277,19 +297,19 @@ pub(super) fn is_digit(c: char) -> bool {
     c.is_ascii_digit()
 }
 
-/// The place of a word in a list, from 1 on.
-pub(super) fn place(words: &[&str], word: &str) -> Option<u32> {
+/// Returns the position of a word in a list, from 1 on.
+pub(super) fn position_in(words: &[&str], word: &str) -> Option<u32> {
     let at = words.iter().position(|known| *known == word)?;
     Some(at as u32 + 1)
 }
 
-fn year_of(word: &str) -> Option<i32> {
+fn parse_year(word: &str) -> Option<i32> {
     let year: i32 = (word.len() == 4).then(|| word.parse().ok()).flatten()?;
     (1970..2100).contains(&year).then_some(year)
 }
 
-/// `7`, `7th`; up to two digits.
-pub(super) fn day_of(word: &str) -> Option<u32> {
+/// Parses a day of a month such as `7` or `7th`, of up to two digits.
+pub(super) fn parse_day(word: &str) -> Option<u32> {
     let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let suffix = word.get(digits.len()..)?;
     let known = matches!(suffix, "" | "st" | "nd" | "rd" | "th" | "er");
@@ -298,8 +318,8 @@ pub(super) fn day_of(word: &str) -> Option<u32> {
         .flatten()
 }
 
-/// A month by its name, or by how that begins.
-fn month_of(word: &str) -> Option<u32> {
+/// Parses a month by its name or the first three letters of it.
+fn parse_month(word: &str) -> Option<u32> {
     let word = if word == "sept" { "sep" } else { word };
     let month: Month = word.parse().ok()?;
     Some(month.number_from_month())

@@ -1,95 +1,55 @@
-//! What a run of words means as a time, from its first word on.
+//! Reads a time at the beginning of some words: what they mean and how many of them belong to it.
 
 use chrono::{Datelike, Days};
 
-use super::date::{day_of, is_digit};
-use super::relative::weekday_of;
-use crate::calendar::{Calendar, Span};
+use super::date::{is_digit, parse_day};
+use super::reading::{TimeReading, skip_article};
+use super::relative::parse_weekday;
+use crate::calendar::{Calendar, TimeSpan};
 
-/// Words within which the second end of a range begins.
+/// Most words before the word that joins the two ends of a range.
 const RANGE_WORDS: usize = 6;
-
-/// A time read at the beginning of some words.
-#[derive(Debug)]
-pub(super) struct Reading {
-    /// Number of words consumed.
-    pub(super) words: usize,
-    /// What it may mean, the likeliest first; or why there is no such day.
-    pub(super) spans: Result<Vec<Span>, String>,
-    pub(super) relative: bool,
-    /// A day by its name alone, which may be one to come.
-    pub(super) weekday: bool,
-}
-
-impl Reading {
-    pub(super) fn date(words: usize, spans: Result<Vec<Span>, String>) -> Self {
-        Self {
-            words,
-            spans,
-            relative: false,
-            weekday: false,
-        }
-    }
-
-    pub(super) fn counted(words: usize, span: Span) -> Self {
-        Self {
-            relative: true,
-            ..Self::date(words, Ok(vec![span]))
-        }
-    }
-
-    /// With each span changed; `None` where that leaves none.
-    pub(super) fn each(
-        &self,
-        words: usize,
-        change: impl FnMut(Span) -> Option<Span>,
-    ) -> Option<Self> {
-        let spans = self.spans.iter().flatten().copied();
-        let spans: Vec<Span> = spans.filter_map(change).collect();
-        (!spans.is_empty()).then_some(Self {
-            words,
-            spans: Ok(spans),
-            weekday: false,
-            ..*self
-        })
-    }
-}
 
 impl Calendar {
     /// Reads a time at the beginning of `words`; `before` is the word in front of it, `second` the
     /// one in front of that.
-    pub(super) fn read(&self, words: &[&str], before: &str, second: &str) -> Option<Reading> {
-        if let Some(part) = self.part(words) {
+    pub(super) fn read_time(
+        &self,
+        words: &[&str],
+        before: &str,
+        second: &str,
+    ) -> Option<TimeReading> {
+        if let Some(part) = self.read_part_of_period(words) {
             return Some(part);
         }
-        let reading = self.period(words, before, second)?;
-        let next = reading.words + usize::from(words.get(reading.words) == Some(&"on"));
-        // `last week on friday`; Chinese has `early`, `mid` and `late` behind.
+        let reading = self.read_period(words, before, second)?;
+        let next = reading.word_count + usize::from(words.get(reading.word_count) == Some(&"on"));
+        // `last week on friday`; in Chinese `early`, `mid` and `late` follow the period.
         let closer = match *words.get(next).unwrap_or(&"") {
-            name if reading.relative && weekday_of(name).is_some() && name.len() > 3 => {
-                reading.each(next + 1, |week| self.day_of_week(week, name))
+            name if reading.is_relative && parse_weekday(name).is_some() && name.len() > 3 => {
+                reading.map_spans(next + 1, |week| self.day_in_week(week, name))
             }
-            behind => behind.strip_prefix('~').and_then(|part| {
-                let (_, cut) = cut(part, "")?;
-                reading.each(next + 1, |span| self.cut(span, cut))
+            following => following.strip_prefix('~').and_then(|part| {
+                let (_, cut) = parse_day_cut(part, "")?;
+                reading.map_spans(next + 1, |span| self.cut_span(span, cut))
             }),
         };
         Some(closer.unwrap_or(reading))
     }
 
-    fn period(&self, words: &[&str], before: &str, second: &str) -> Option<Reading> {
-        self.quarter(words)
-            .or_else(|| self.dated(words, before))
-            .or_else(|| self.week_by_number(words))
-            .or_else(|| self.counted(words))
-            .or_else(|| self.weekday_of_period(words))
-            .or_else(|| self.named(words, before, second))
-            .or_else(|| self.day_alone(words, before, second))
+    fn read_period(&self, words: &[&str], before: &str, second: &str) -> Option<TimeReading> {
+        self.read_quarter(words)
+            .or_else(|| self.read_date(words, before))
+            .or_else(|| self.read_numbered_week(words))
+            .or_else(|| self.read_counted(words))
+            .or_else(|| self.read_weekday_of_period(words))
+            .or_else(|| self.read_named(words, before, second))
+            .or_else(|| self.read_day_of_month(words, before, second))
     }
 
-    /// `1 and 10 november` behind `between`, `march until may 2024` behind `from`, and anywhere
-    /// `november 1 to 10`.
-    pub(super) fn range(&self, words: &[&str], before: &str) -> Option<Reading> {
+    /// Reads a range: `1 and 10 november` after `between`, `march until may 2024` after `from`, and
+    /// anywhere `november 1 to 10`.
+    pub(super) fn read_range(&self, words: &[&str], before: &str) -> Option<TimeReading> {
         let join = |word: &str| match word {
             "and" => before == "between",
             "to" | "until" | "till" | "through" => before != "between",
@@ -97,75 +57,77 @@ impl Calendar {
         };
         let joined = words.iter().take(RANGE_WORDS).position(|word| join(word))?;
         let (first, rest) = words.split_at_checked(joined)?;
-        let (first, rest) = (without_the(first), without_the(rest.get(1..)?));
+        let (first, rest) = (skip_article(first), skip_article(rest.get(1..)?));
         let used = words.len() - rest.len();
         let named = matches!(before, "between" | "from");
         if !named && !first.iter().any(|word| word.contains(is_digit)) {
             return None;
         }
-        if let ([number], Some(last)) = (first, self.read(rest, "of", ""))
-            && let Some(number) = day_of(number)
+        if let ([number], Some(last)) = (first, self.read_time(rest, "of", ""))
+            && let Some(number) = parse_day(number)
         {
-            // The month stands with the second day.
-            let words = used + last.words;
-            if last.relative {
+            // Only the second day has the month.
+            let words = used + last.word_count;
+            if last.is_relative {
                 return None;
             }
-            return last.each(words, |end| {
+            return last.map_spans(words, |end| {
                 let first = self.day_of(end.since).with_day(number)?;
-                from_to(self.days(first, first), end)
+                join_spans(self.span_of_days(first, first), end)
             });
         }
-        let begin = self.read(first, "of", "")?;
-        if begin.words != first.len() {
+        let begin = self.read_time(first, "of", "")?;
+        if begin.word_count != first.len() {
             return None;
         }
-        if let Some(last) = self.read(rest, "of", "") {
+        if let Some(last) = self.read_time(rest, "of", "") {
             let begins = begin.spans.ok()?;
-            let words = used + last.words;
-            return last.each(words, |end| {
-                begins.iter().find_map(|begin| from_to(*begin, end))
+            let words = used + last.word_count;
+            return last.map_spans(words, |end| {
+                begins.iter().find_map(|begin| join_spans(*begin, end))
             });
         }
-        // The month stands with the first day.
-        let number = day_of(rest.first()?)?;
-        begin.each(used + 1, |begin| {
+        // Only the first day has the month.
+        let number = parse_day(rest.first()?)?;
+        begin.map_spans(used + 1, |begin| {
             let last = self.day_of(begin.since).with_day(number)?;
-            from_to(begin, self.days(last, last))
+            join_spans(begin, self.span_of_days(last, last))
         })
     }
 
-    /// `early november`, `mid of last month`, `the first half of 2022`, `the last week of october`.
-    fn part(&self, words: &[&str]) -> Option<Reading> {
+    /// Reads `early november`, `mid of last month`, `the first half of 2022` or `the last week of
+    /// october`.
+    fn read_part_of_period(&self, words: &[&str]) -> Option<TimeReading> {
         let next = words.get(1).copied().unwrap_or_default();
-        let (used, cut) = cut(words.first()?, next)?;
+        let (used, cut) = parse_day_cut(words.first()?, next)?;
         let has_of = words.get(used) == Some(&"of");
         if matches!(next, "week" | "days") && !has_of {
             return None;
         }
-        let rest = without_the(words.get(used + usize::from(has_of)..)?);
-        let whole = self.period(rest, "of", "")?;
-        let used = words.len() - rest.len() + whole.words;
-        whole.each(used, |span| self.cut(span, cut))
+        let rest = skip_article(words.get(used + usize::from(has_of)..)?);
+        let whole = self.read_period(rest, "of", "")?;
+        let used = words.len() - rest.len() + whole.word_count;
+        whole.map_spans(used, |span| self.cut_span(span, cut))
     }
 
-    /// Some of the days of a span; `None` of one that has few.
-    fn cut(&self, span: Span, cut: Cut) -> Option<Span> {
+    /// Returns a part of a span's days; `None` if the span has few days.
+    fn cut_span(&self, span: TimeSpan, cut: DayCut) -> Option<TimeSpan> {
         const DAYS_MIN: u64 = 7;
         let (begin, end) = (self.day_of(span.since), self.day_of(span.until));
         let days = u64::try_from((end - begin).num_days() + 1).ok()?;
         let (from, to) = Some(days).filter(|days| *days >= DAYS_MIN).map(cut)?;
         let first = begin.checked_add_days(Days::new(from))?;
         let last = begin.checked_add_days(Days::new(to.min(days).checked_sub(1)?))?;
-        (first <= last).then(|| self.days(first, last))
+        (first <= last).then(|| self.span_of_days(first, last))
     }
 }
 
-/// From a number of days the first that is meant, and the one after the last.
-type Cut = fn(u64) -> (u64, u64);
+/// A function from the number of days of a period to the first day of a part and the one after its
+/// last.
+type DayCut = fn(u64) -> (u64, u64);
 
-/// The part of a period that two words name, and how many of them do.
-fn cut(word: &str, next: &str) -> Option<(usize, Cut)> {
+/// Parses the part of a period that one or two words name. Returns how many words those are.
+fn parse_day_cut(word: &str, next: &str) -> Option<(usize, DayCut)> {
     Some(match (word, next) {
         ("first", "half") => (2, |days| (0, days / 2)),
         ("second", "half") => (2, |days| (days / 2, days)),
@@ -181,11 +143,7 @@ fn cut(word: &str, next: &str) -> Option<(usize, Cut)> {
     })
 }
 
-fn from_to(begin: Span, end: Span) -> Option<Span> {
+fn join_spans(begin: TimeSpan, end: TimeSpan) -> Option<TimeSpan> {
     let until = end.until;
-    (begin.since <= end.since).then_some(Span { until, ..begin })
-}
-
-pub(super) fn without_the<'a, 'w>(words: &'a [&'w str]) -> &'a [&'w str] {
-    words.strip_prefix(&["the"]).unwrap_or(words)
+    (begin.since <= end.since).then_some(TimeSpan { until, ..begin })
 }

@@ -1,4 +1,4 @@
-//! git's hooks, where the repository's own configuration asks for them (`reprise.hooks`).
+//! Git hooks, which run if the repository's own configuration asks for them (`reprise.hooks`).
 //!
 //! A hook sees the tree that is to be committed as its index. What it refuses is refused.
 
@@ -19,28 +19,28 @@ const KEY: &str = "reprise.hooks";
 /// How long one may take: looks, and the pause between two.
 const LOOKS_MAX: u32 = 6_000;
 const PAUSE: Duration = Duration::from_millis(10);
-/// How much of what it says is told.
+/// How much of a hook's output is shown, in bytes.
 const SAID_BYTES_MAX: usize = 2_000;
 
 impl Git {
-    /// Whether transactions run hooks.
+    /// Returns whether transactions run hooks.
     pub(crate) fn runs_hooks(&self) -> bool {
-        self.switch(KEY).unwrap_or(false)
+        self.config_flag(KEY).unwrap_or(false)
     }
 
-    /// The folder that git takes its hooks from.
+    /// Returns the folder that git takes its hooks from.
     pub(crate) fn hooks_folder(&self) -> PathBuf {
-        let told = self
+        let configured = self
             .repo
             .config()
             .and_then(|all| all.get_path("core.hooksPath"));
-        told.map_or_else(
+        configured.map_or_else(
             |_| self.repo.commondir().join("hooks"),
             |path| self.root().join(path),
         )
     }
 
-    /// Runs a hook, if there is one; what it said where it refused.
+    /// Runs a hook, if there is one, and returns its output if it refused.
     pub(crate) fn run_hook(
         &self,
         name: &str,
@@ -54,9 +54,9 @@ impl Git {
             return Ok(None);
         }
         let failed = || WorkspaceError::io("cannot run the hook", &program);
-        let said = stage.join("hook.said");
-        files::remove(&said)?;
-        let output = File::create_new(&said).map_err(failed())?;
+        let output_file = stage.join("hook.said");
+        files::remove(&output_file)?;
+        let output = File::create_new(&output_file).map_err(failed())?;
         let errors = output.try_clone().map_err(failed())?;
         let mut command = Command::new(&program);
         command
@@ -75,9 +75,9 @@ impl Git {
                 if ended.success() {
                     return Ok(None);
                 }
-                let bytes = files::read(&said)?.unwrap_or_default();
+                let bytes = files::read(&output_file)?.unwrap_or_default();
                 let from = bytes.len().saturating_sub(SAID_BYTES_MAX);
-                let text = reprise_types::one_line(&String::from_utf8_lossy(&bytes[from..]));
+                let text = reprise_types::to_one_line(&String::from_utf8_lossy(&bytes[from..]));
                 return Ok(Some(format!("the hook ended with {ended}: {text}")));
             }
             std::thread::sleep(PAUSE);
@@ -86,7 +86,7 @@ impl Git {
         Ok(Some("the hook did not end within a minute".to_owned()))
     }
 
-    /// An index that holds a tree, for a hook to look into.
+    /// Builds an index of a tree for a hook to read.
     pub(crate) fn index_of(&self, tree: Oid, stage: &Path) -> Result<PathBuf> {
         let failed = || WorkspaceError::git("make the hook's index");
         let file = stage.join("hook.index");

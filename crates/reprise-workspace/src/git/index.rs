@@ -1,4 +1,4 @@
-//! git's index: what a person has staged stays staged; only our paths are brought up to date.
+//! The git index: what a person has staged stays staged; only our paths are updated.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,14 +6,14 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use git2::{Index, IndexEntry, IndexTime, Oid};
-use reprise_files::Stamp;
+use reprise_files::FileFingerprint;
 
 use super::reference::{LockFile, make_token};
 use super::{Blob, FILE, Git, blob_id_of_file};
-use crate::error::{Result, WorkspaceError, edited, invalid};
+use crate::error::{Result, WorkspaceError, edited_error, invalid_error};
 use crate::files;
-use crate::path::RepoPath;
-use crate::stage::Stage;
+use crate::stage::StagingFolder;
+use reprise_workspace_types::RepoPath;
 
 /// Most folders that are looked into for what git would wait for.
 const FOLDERS_MAX: usize = 100_000;
@@ -22,7 +22,7 @@ const TOKEN: &str = "index.token";
 /// The new index's name there.
 const NEW: &str = "index.new";
 
-/// git's lock on the index. While it is held no `git commit`, `git add` or `git switch` goes on.
+/// A lock on the git index. While it is held no `git commit`, `git add` or `git switch` goes on.
 #[derive(Debug)]
 pub(crate) struct IndexLock {
     _lock: LockFile,
@@ -30,7 +30,7 @@ pub(crate) struct IndexLock {
 }
 
 impl Git {
-    /// Where the index is: each worktree has its own.
+    /// Returns the path of the index; each worktree has its own.
     pub(crate) fn index_path(&self) -> PathBuf {
         self.repo.path().join("index")
     }
@@ -39,21 +39,21 @@ impl Git {
         self.repo.path().join("index.lock")
     }
 
-    /// git's lock on the repository's own configuration.
+    /// Returns the path of git's lock on the repository's own configuration.
     pub(crate) fn config_lock_path(&self) -> PathBuf {
         self.repo.commondir().join("config.lock")
     }
 
-    /// Waits for whoever is at the index, then keeps others out.
-    pub(crate) fn lock_index(&self, stage: &Stage) -> Result<IndexLock> {
+    /// Waits until nobody writes the index, then keeps others out.
+    pub(crate) fn lock_index(&self, stage: &StagingFolder) -> Result<IndexLock> {
         let stage = stage.folder().to_owned();
         let token = stage.join(TOKEN);
         make_token(&token, b"")?;
-        let lock = LockFile::take(&self.index_lock_path(), token)?;
+        let lock = LockFile::acquire(&self.index_lock_path(), token)?;
         Ok(IndexLock { _lock: lock, stage })
     }
 
-    /// The index as it stands.
+    /// Reads the index in its present state.
     pub(crate) fn read_index(&self) -> Result<Index> {
         Index::open(&self.index_path()).map_err(WorkspaceError::git(
             "read the index (an index split in parts or sparse is not supported)",
@@ -102,21 +102,21 @@ impl Git {
             let found = fs::metadata(self.root().join(&below));
             if found.is_ok_and(|found| !found.is_file() && !found.is_dir()) {
                 let why = "it is a pipe or a device, and git would wait for it; move it away";
-                return Err(invalid("no-links", &below.display().to_string(), why));
+                return Err(invalid_error("no-links", &below.display().to_string(), why));
             }
         }
         Ok(())
     }
 
     /// Refuses a path that a person is at work on: commit, index and working tree must agree.
-    /// Returns the mark of the file that stands there.
+    /// Returns the fingerprint of the file at the path.
     pub(crate) fn refuse_edited(
         &self,
         index: &Index,
         committed: Option<Blob>,
         path: &RepoPath,
-    ) -> Result<Option<Stamp>> {
-        let refuse = |what| Err(edited(self.root(), path.clone(), what));
+    ) -> Result<Option<FileFingerprint>> {
+        let refuse = |what| Err(edited_error(self.root(), path.clone(), what));
         let of_path = Path::new(path.as_str());
         if (1..=3).any(|stage| index.get_path(of_path, stage).is_some()) {
             return refuse("it has a merge conflict that nobody has resolved");
@@ -126,20 +126,20 @@ impl Git {
             return refuse("a change to it is staged");
         }
         let file = self.root().join(path.as_str());
-        match (files::look(&file)?, staged) {
+        match (files::find_metadata(&file)?, staged) {
             (None, None) => Ok(None),
             (None, Some(_)) => refuse("somebody has deleted it and not committed that"),
-            (Some(_), None) => refuse("a file that git does not know stands there"),
+            (Some(_), None) => refuse("a file that git does not track is there"),
             (Some(found), Some(entry)) => {
                 if !found.is_file() || blob_id_of_file(&file)? != Some(entry.id) {
                     return refuse("it has an edit that nobody has committed");
                 }
                 let is_executable = committed.is_some_and(|blob| blob.mode != FILE);
                 let has_other = files::is_executable(&found) != is_executable;
-                if has_other && self.switch("core.filemode").unwrap_or(true) {
+                if has_other && self.config_flag("core.filemode").unwrap_or(true) {
                     return refuse("its mode was changed and nobody has committed that");
                 }
-                Ok(Some(Stamp::from(&found)))
+                Ok(Some(FileFingerprint::from(&found)))
             }
         }
     }
@@ -150,25 +150,25 @@ impl Git {
 pub(crate) struct NewIndex {
     file: PathBuf,
     /// The index that it was made from.
-    of: Option<Stamp>,
+    of: Option<FileFingerprint>,
 }
 
 impl Git {
-    /// The state of the index: whoever writes it changes it.
-    pub(crate) fn index_stamp(&self) -> Result<Option<Stamp>> {
-        let found = files::look(&self.index_path())?;
-        Ok(found.map(|found| Stamp::from(&found)))
+    /// Returns the fingerprint of the index, which every write changes.
+    pub(crate) fn index_fingerprint(&self) -> Result<Option<FileFingerprint>> {
+        let found = files::find_metadata(&self.index_path())?;
+        Ok(found.map(|found| FileFingerprint::from(&found)))
     }
 
-    /// Makes an index ready whose entries of `changes` are those of the commit, each with the file
-    /// that stands or is going to stand there. Nothing else in it changes.
-    pub(crate) fn new_index<'a>(
+    /// Prepares an index whose entries of `changes` are those of the commit, each with the present
+    /// or coming file. Nothing else in it changes.
+    pub(crate) fn prepare_index<'a>(
         &self,
         stage: &Path,
         changes: impl Iterator<Item = (&'a RepoPath, Option<Blob>, PathBuf)>,
     ) -> Result<NewIndex> {
         let path = self.index_path();
-        let of = self.index_stamp()?;
+        let of = self.index_fingerprint()?;
         let new = stage.join(NEW);
         files::remove(&new)?;
         let edit = || WorkspaceError::git("update the index");
@@ -181,8 +181,8 @@ impl Git {
         for (path, blob, file) in changes {
             match blob {
                 Some(blob) => {
-                    let found = files::look(&file)?;
-                    // Where somebody's edit stands instead, an entry without times makes git look.
+                    let found = files::find_metadata(&file)?;
+                    // If somebody edited the file, an entry without times makes git look.
                     let is_ours = blob_id_of_file(&file)? == Some(blob.id);
                     let found = found.filter(|_| is_ours);
                     let entry = entry(path, blob, found.as_ref());
@@ -198,9 +198,9 @@ impl Git {
         Ok(NewIndex { file: new, of })
     }
 
-    /// Whether nobody has written the index since it was copied.
-    pub(crate) fn is_of_index(&self, new: &NewIndex) -> Result<bool> {
-        Ok(self.index_stamp()? == new.of)
+    /// Returns whether nobody has written the index since it was copied.
+    pub(crate) fn is_still_current(&self, new: &NewIndex) -> Result<bool> {
+        Ok(self.index_fingerprint()? == new.of)
     }
 }
 
@@ -213,12 +213,12 @@ impl IndexLock {
         Ok(())
     }
 
-    /// Brings the entries of `changes` up to date with the commit and the files that stand there.
+    /// Brings the entries of `changes` up to date with the commit and the files on disk.
     pub(crate) fn update(self, git: &Git, changes: &[(RepoPath, Option<Blob>)]) -> Result<()> {
         let there = changes
             .iter()
             .map(|(path, blob)| (path, *blob, git.root().join(path.as_str())));
-        let new = git.new_index(&self.stage, there)?;
+        let new = git.prepare_index(&self.stage, there)?;
         self.replace(git, &new)
     }
 }
@@ -248,20 +248,20 @@ fn entry(path: &RepoPath, blob: Blob, found: Option<&fs::Metadata>) -> IndexEntr
 }
 
 /// Refuses a name that the index would not take once the branch has moved.
-pub(crate) fn refuse_name(path: &RepoPath) -> Result<()> {
+pub(crate) fn refuse_unindexable_name(path: &RepoPath) -> Result<()> {
     let blob = Blob {
         id: Oid::ZERO_SHA1,
         mode: FILE,
     };
-    let taken = Index::new().and_then(|mut index| index.add(&entry(path, blob, None)));
-    taken.map_err(|error| {
+    let added = Index::new().and_then(|mut index| index.add(&entry(path, blob, None)));
+    added.map_err(|error| {
         let why = format!("git refuses the name: {}", error.message());
-        invalid("path", path.as_str(), why)
+        invalid_error("path", path.as_str(), why)
     })
 }
 
-/// Whether a branch holds a commit.
-pub(crate) fn holds(git: &Git, tip: Option<Oid>, commit: Oid) -> Result<bool> {
+/// Returns whether a branch contains a commit.
+pub(crate) fn contains_commit(git: &Git, tip: Option<Oid>, commit: Oid) -> Result<bool> {
     match tip {
         Some(tip) if tip == commit => Ok(true),
         Some(tip) => git

@@ -11,9 +11,9 @@ use chrono::{DateTime, Utc};
 use git2::Oid;
 
 use super::{Git, Head};
-use crate::durable::Unsynced;
-use crate::error::{Result, WorkspaceError, found};
-use crate::stage::Stage;
+use crate::error::{Result, WorkspaceError, allow_missing};
+use crate::stage::StagingFolder;
+use crate::sync_queue::SyncQueue;
 use crate::{files, lock};
 
 /// How often a lock file of git is waited for: about half a minute.
@@ -36,7 +36,7 @@ pub(crate) struct LockFile {
 impl LockFile {
     /// Takes `path`, which is git's name for the lock, as a link to a token that is there, in the
     /// folder of a transaction.
-    pub(crate) fn take(path: &Path, token: PathBuf) -> Result<Self> {
+    pub(crate) fn acquire(path: &Path, token: PathBuf) -> Result<Self> {
         let stages = token.ancestors().nth(2).unwrap_or(&token);
         for attempt in 0..TRIES_MAX {
             match fs::hard_link(&token, path) {
@@ -61,7 +61,7 @@ impl LockFile {
     }
 
     /// Lets the lock file become the file that it locks.
-    pub(crate) fn become_file(mut self, file: &Path) -> Result<()> {
+    pub(crate) fn replace_file(mut self, file: &Path) -> Result<()> {
         fs::rename(&self.path, file).map_err(WorkspaceError::io("cannot write", file))?;
         self.is_spent = true;
         Ok(())
@@ -71,7 +71,8 @@ impl LockFile {
 impl Drop for LockFile {
     fn drop(&mut self) {
         if !self.is_spent && is_link_to(&self.path, &self.token) {
-            // Where it cannot be removed it goes by another name, for whoever sweeps the folder.
+            // If it cannot be removed it gets another name, which the next sweep of the folder
+            // removes.
             if fs::remove_file(&self.path).is_err() {
                 drop(fs::rename(&self.path, self.token.with_extension("spent")));
             }
@@ -116,13 +117,18 @@ pub(crate) fn make_token(token: &Path, content: &[u8]) -> Result<()> {
 }
 
 impl Git {
-    /// The lock file of a branch.
-    pub(crate) fn reference_lock(&self, reference: &str) -> PathBuf {
+    /// Returns the lock file of a branch.
+    pub(crate) fn reference_lock_path(&self, reference: &str) -> PathBuf {
         self.repo.commondir().join(format!("{reference}.lock"))
     }
 
-    /// Writes what the branch is to become, for [`Self::advance`], once it is synced.
-    pub(crate) fn prepare(&self, head: &Head, commit: Oid, stage: &mut Stage) -> Result<()> {
+    /// Writes what the branch is to become, for [`Self::move_branch`], once it is synced.
+    pub(crate) fn stage_branch_move(
+        &self,
+        head: &Head,
+        commit: Oid,
+        stage: &mut StagingFolder,
+    ) -> Result<()> {
         let file = self.repo.commondir().join(&head.reference);
         let folder = file.parent().unwrap_or(self.repo.commondir());
         stage.unsynced.make_folder(folder)?;
@@ -132,24 +138,29 @@ impl Git {
         Ok(())
     }
 
-    /// Moves the branch from where `head` says to what was prepared, if it still stands there: the
-    /// moment at which a transaction has happened. `false` where it has moved. [`Self::settle`]
-    /// follows.
-    pub(crate) fn advance(&self, head: &Head, stage: &Stage) -> Result<bool> {
+    /// Moves the branch from where `head` says to what was prepared, if nobody moved it meanwhile:
+    /// the moment at which a transaction has happened. Returns `false` if it has moved.
+    /// [`Self::log_branch_move`] follows.
+    pub(crate) fn move_branch(&self, head: &Head, stage: &StagingFolder) -> Result<bool> {
         let file = self.repo.commondir().join(&head.reference);
-        let path = self.reference_lock(&head.reference);
-        let lock = LockFile::take(&path, stage.folder().join(TOKEN))?;
-        let now = found(self.repo.refname_to_id(&head.reference), "read the branch")?;
+        let path = self.reference_lock_path(&head.reference);
+        let lock = LockFile::acquire(&path, stage.folder().join(TOKEN))?;
+        let now = allow_missing(self.repo.refname_to_id(&head.reference), "read the branch")?;
         if now != head.commit {
             return Ok(false);
         }
-        lock.become_file(&file)?;
+        lock.replace_file(&file)?;
         Ok(true)
     }
 
     /// Sets a reference that is ours alone, whatever it was: by one rename, so that a crash leaves
     /// no lock behind. It is for the caller to see it synced.
-    pub(crate) fn set_own(&self, name: &str, id: Oid, stage: &mut Stage) -> Result<()> {
+    pub(crate) fn set_reference(
+        &self,
+        name: &str,
+        id: Oid,
+        stage: &mut StagingFolder,
+    ) -> Result<()> {
         let file = self.repo.commondir().join(name);
         let folder = file.parent().unwrap_or(self.repo.commondir());
         stage.unsynced.make_folder(folder)?;
@@ -161,9 +172,9 @@ impl Git {
         Ok(())
     }
 
-    /// Takes away a reference that is ours alone, by no lock that a crash would leave behind, but
-    /// where git has packed it.
-    pub(crate) fn drop_own(&self, name: &str) -> Result<()> {
+    /// Removes a reference that is ours alone without a lock that a crash would leave behind,
+    /// unless git has packed it.
+    pub(crate) fn remove_reference(&self, name: &str) -> Result<()> {
         let failed = || WorkspaceError::git("take the reference away");
         if self.repo.head().is_ok_and(|head| head.name() == Ok(name)) {
             let why = git2::Error::from_str("it is checked out; check out another branch");
@@ -176,14 +187,14 @@ impl Git {
         }
     }
 
-    /// Tells `git reflog` of a branch's move, and names what makes it durable.
-    pub(crate) fn settle(
+    /// Writes a branch's move to the reflog, and queues the files to sync.
+    pub(crate) fn log_branch_move(
         &self,
         head: &Head,
         commit: Oid,
         why: &str,
         at: DateTime<Utc>,
-        unsynced: &mut Unsynced,
+        unsynced: &mut SyncQueue,
     ) -> Result<()> {
         let file = self.repo.commondir().join(&head.reference);
         unsynced.add(file.parent().unwrap_or(self.repo.commondir()));
@@ -200,7 +211,7 @@ impl Git {
             if let Some(folder) = path.parent() {
                 unsynced.make_folder(folder)?;
             }
-            files::append(&path, line.as_bytes())?;
+            files::append_to_own(&path, line.as_bytes())?;
             unsynced.add(path);
         }
         Ok(())

@@ -24,7 +24,12 @@ const PLACES: [(&str, &[&str]); 9] = [
     ("cache/x", &[]),
     (".sdlc_ide/logs/agent.jsonl", &[]),
 ];
-const ACTS: [Act; 4] = [Act::Write, Act::Append, Act::Merge, Act::Rollback];
+const ACTS: [PathAction; 4] = [
+    PathAction::Write,
+    PathAction::Append,
+    PathAction::Merge,
+    PathAction::Rollback,
+];
 
 /// Who may, on main, with a PRD that is there and a merge that a person approved: a row for each
 /// place, a word for each act in the order of `ACTS`, a letter for each actor in the order of
@@ -45,12 +50,12 @@ const TABLE: [&str; 9] = [
 
 fn ask<'a>(
     actor: &'a Actor,
-    act: Act,
+    act: PathAction,
     path: &'a RepoPath,
     owners: &'a [String],
     upstream: &'a Upstream,
-) -> Ask<'a> {
-    Ask {
+) -> PermissionRequest<'a> {
+    PermissionRequest {
         actor,
         act,
         path,
@@ -63,7 +68,7 @@ fn ask<'a>(
     }
 }
 
-fn there() -> Upstream {
+fn present_upstream() -> Upstream {
     Upstream {
         named: true,
         ..Upstream::default()
@@ -73,14 +78,14 @@ fn there() -> Upstream {
 #[test]
 fn the_table_of_section_nine_holds_for_every_actor_place_and_act() {
     let mut governor = Governor::new(&[]).unwrap();
-    let upstream = there();
+    let upstream = present_upstream();
     let mut decisions = 0;
     for ((place, owners), row) in PLACES.into_iter().zip(TABLE) {
         let owners: Vec<String> = owners.iter().map(|name| (*name).to_owned()).collect();
         for (act, allowed) in ACTS.into_iter().zip(row.split('_')) {
             for (name, letter) in ACTORS.into_iter().zip(allowed.chars()) {
                 let actor = Actor::new(name).unwrap();
-                let path = RepoPath::known(place);
+                let path = RepoPath::trusted(place);
                 let verdict = governor
                     .judge(&ask(&actor, act, &path, &owners, &upstream))
                     .unwrap();
@@ -97,30 +102,30 @@ fn the_table_of_section_nine_holds_for_every_actor_place_and_act() {
 fn a_tsd_needs_its_prd_and_a_prd_its_review() {
     let mut governor = Governor::new(&[]).unwrap();
     let tsm = Actor::new("tsm").unwrap();
-    let tsd = RepoPath::known("core/tsd/TSD-001.json");
+    let tsd = RepoPath::trusted("core/tsd/TSD-001.json");
     let mut refusal = |upstream: Upstream| {
-        let ask = ask(&tsm, Act::Write, &tsd, &[], &upstream);
+        let ask = ask(&tsm, PathAction::Write, &tsd, &[], &upstream);
         governor.judge(&ask).unwrap().refusal
     };
-    assert_eq!(refusal(there()), None);
+    assert_eq!(refusal(present_upstream()), None);
     let missing = vec!["PRD-009".to_owned()];
     let cases = [
         Upstream::default(),
         Upstream {
             missing: missing.clone(),
-            ..there()
+            ..present_upstream()
         },
         Upstream {
             stale: missing,
-            ..there()
+            ..present_upstream()
         },
     ];
     for upstream in cases {
         assert!(refusal(upstream).unwrap().contains("prd_id"));
     }
-    let (governor_itself, upstream) = (Actor::governor(), there());
-    let prd = RepoPath::known("core/prd/PRD-001.json");
-    let mut merge = ask(&governor_itself, Act::Merge, &prd, &[], &upstream);
+    let (governor_itself, upstream) = (Actor::governor(), present_upstream());
+    let prd = RepoPath::trusted("core/prd/PRD-001.json");
+    let mut merge = ask(&governor_itself, PathAction::Merge, &prd, &[], &upstream);
     merge.approved = false;
     let verdict = governor.judge(&merge).unwrap();
     assert_eq!(verdict.rule, "core-prd");
@@ -135,10 +140,10 @@ fn a_tsd_needs_its_prd_and_a_prd_its_review() {
 #[test]
 fn people_write_core_on_branches_and_agents_nothing_outside() {
     let mut governor = Governor::new(&[]).unwrap();
-    let upstream = there();
+    let upstream = present_upstream();
     let mut may = |name: &str, place: &str, on_main: bool, shortens: bool| {
-        let (actor, path) = (Actor::new(name).unwrap(), RepoPath::known(place));
-        let mut ask = ask(&actor, Act::Write, &path, &[], &upstream);
+        let (actor, path) = (Actor::new(name).unwrap(), RepoPath::trusted(place));
+        let mut ask = ask(&actor, PathAction::Write, &path, &[], &upstream);
         (ask.on_main, ask.shortens) = (on_main, shortens);
         governor.judge(&ask).unwrap().refusal.is_none()
     };
@@ -163,17 +168,17 @@ fn people_write_core_on_branches_and_agents_nothing_outside() {
 
 #[test]
 fn a_projects_rules_refuse_and_open_but_not_the_ledger() {
-    let path = RepoPath::known("extensions/policy/own.rego");
+    let path = RepoPath::trusted("extensions/policy/own.rego");
     let text = r#"package project
 deny contains "no drafts on main" if { input.on_main; contains(input.path, "draft") }
 allow if input.actor.role == "researcher"
 "#;
     let mut governor = Governor::new(&[(path.clone(), text.to_owned())]).unwrap();
-    let (actor, upstream) = (Actor::new("researcher").unwrap(), there());
+    let (actor, upstream) = (Actor::new("researcher").unwrap(), present_upstream());
     let mut judge = |place: &str| {
-        let path = RepoPath::known(place);
+        let path = RepoPath::trusted(place);
         governor
-            .judge(&ask(&actor, Act::Write, &path, &[], &upstream))
+            .judge(&ask(&actor, PathAction::Write, &path, &[], &upstream))
             .unwrap()
     };
     let denied = judge("core/adr/draft.md");
@@ -199,7 +204,7 @@ allow if input.actor.role == "researcher"
 
 #[test]
 fn a_rule_that_does_not_end_is_ended() {
-    let path = RepoPath::known("extensions/policy/slow.rego");
+    let path = RepoPath::trusted("extensions/policy/slow.rego");
     let text = "package project\n\
         deny contains \"slow\" if { some a in numbers.range(1, 3000); \
         some b in numbers.range(1, 3000); some c in numbers.range(1, 3000); a + b + c < 0 }\n";

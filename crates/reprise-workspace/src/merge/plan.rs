@@ -1,16 +1,16 @@
-//! What a merge would be: every path of the branch by the rule of its class.
+//! Plans a merge: every path of the branch by the rule of its class.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use git2::{Index, MergeFileOptions, MergeOptions, Oid};
+use reprise_workspace_types::{MergeRule, RepoPath};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::combine::{Sides, combine};
+use crate::combine::{MergeSides, combine};
 use crate::error::{Result, WorkspaceError};
 use crate::git::{Blob, Git};
-use crate::path::{MergeRule, RepoPath};
 use crate::transaction::Changes;
 
 /// Longest excerpt of one conflict in a report, in characters.
@@ -18,38 +18,38 @@ const EXCERPT_MAX: usize = 4_000;
 
 /// A file that contradicts itself between two branches.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Contradiction {
+pub(crate) struct FileConflict {
     pub(crate) path: String,
     pub(crate) why: String,
     pub(crate) excerpt: String,
 }
 
-/// What a merge would be.
+/// What a merge would change.
 #[derive(Default)]
-pub(crate) struct Merging {
+pub(crate) struct MergePlan {
     pub(crate) changes: Changes,
     /// The mode of each of them that is left.
     pub(crate) modes: BTreeMap<RepoPath, i32>,
-    pub(crate) contradictions: Vec<Contradiction>,
+    pub(crate) contradictions: Vec<FileConflict>,
     /// Checkpoints that lost, whole.
     pub(crate) losers: Vec<Value>,
     pub(crate) re_embed: Vec<String>,
 }
 
-pub(crate) struct Meeting {
+pub(crate) struct MergeCommits {
     pub(crate) base: Oid,
     pub(crate) ours: Oid,
     pub(crate) theirs: Oid,
 }
 
-/// Paths that differ between two commits.
-pub(crate) fn differing(git: &Git, from: Oid, to: Oid) -> Result<BTreeSet<RepoPath>> {
+/// Lists the paths that differ between two commits.
+pub(crate) fn list_differing_paths(git: &Git, from: Oid, to: Oid) -> Result<BTreeSet<RepoPath>> {
     let paths = git.deltas(Some(git.tree_of(from)?), git.tree_of(to)?)?;
     Ok(paths.into_iter().collect::<std::result::Result<_, _>>()?)
 }
 
-/// Works out a merge; nothing is written but objects.
-pub(crate) fn merging(git: &Git, meeting: &Meeting) -> Result<Merging> {
+/// Plans a merge without changing anything in the tree.
+pub(crate) fn plan_merge(git: &Git, meeting: &MergeCommits) -> Result<MergePlan> {
     let tree = |id| git.tree_of(id).map(Some);
     let (base, ours, theirs) = (
         tree(meeting.base)?,
@@ -68,9 +68,9 @@ pub(crate) fn merging(git: &Git, meeting: &Meeting) -> Result<Merging> {
             Some(&options),
         )
         .map_err(merge())?;
-    let mut found = Merging::default();
+    let mut found = MergePlan::default();
     let mut settled = BTreeSet::new();
-    for path in differing(git, meeting.base, meeting.theirs)? {
+    for path in list_differing_paths(git, meeting.base, meeting.theirs)? {
         let at = |tree| git.blob_at(tree, &path);
         let (b, o, t) = (at(base)?, at(ours)?, at(theirs)?);
         let id = |blob: Option<Blob>| blob.map(|blob| blob.id);
@@ -97,20 +97,20 @@ pub(crate) fn merging(git: &Git, meeting: &Meeting) -> Result<Merging> {
             && path.merge_rule() != MergeRule::Text
         {
             settled.insert(path.clone());
-            combine_one(git, &path, b, o, t, &mut found)?;
+            combine_file(git, &path, b, o, t, &mut found)?;
             continue;
         }
         if let Some(entry) = index.get_path(Path::new(path.as_str()), 0) {
             found.changes.insert(path, Some(git.bytes(entry.id)?));
         }
-        // What is not there at stage 0 is among the conflicts below.
+        // A path without an entry at stage 0 is among the conflicts below.
     }
-    contradictions(git, &index, &settled, &mut found)?;
+    collect_conflicts(git, &index, &settled, &mut found)?;
     Ok(found)
 }
 
-/// The mode that a file has after a merge: whoever changed it since the base decides, and where
-/// both made the file one that may be run stays so.
+/// Returns the mode of a file after a merge: the side that changed it since the base decides; if
+/// both sides added the file, an executable one stays executable.
 fn merged_mode(base: Option<Blob>, ours: Option<Blob>, theirs: Option<Blob>) -> Option<i32> {
     match (base, ours, theirs) {
         (Some(base), Some(ours), Some(theirs)) if theirs.mode == base.mode => Some(ours.mode),
@@ -119,12 +119,12 @@ fn merged_mode(base: Option<Blob>, ours: Option<Blob>, theirs: Option<Blob>) -> 
     }
 }
 
-/// What libgit2 could not bring together, but for what our own rules settled.
-fn contradictions(
+/// Collects the conflicts of libgit2 that our own rules did not settle.
+fn collect_conflicts(
     git: &Git,
     index: &Index,
     settled: &BTreeSet<RepoPath>,
-    found: &mut Merging,
+    found: &mut MergePlan,
 ) -> Result<()> {
     let merge = || WorkspaceError::git("merge");
     for conflict in index.conflicts().map_err(merge())? {
@@ -133,7 +133,7 @@ fn contradictions(
         let Some(entry) = entry.or(conflict.ancestor.as_ref()) else {
             continue;
         };
-        let path = RepoPath::in_git(&entry.path)?;
+        let path = RepoPath::from_git(&entry.path)?;
         if settled.contains(&path) {
             continue;
         }
@@ -153,7 +153,7 @@ fn contradictions(
             (_, Some(_), None) => "one side changed it, the branch removed it",
             _ => "the branch changed it, the other side removed it",
         };
-        found.contradictions.push(Contradiction {
+        found.contradictions.push(FileConflict {
             path: path.to_string(),
             why: why.to_owned(),
             excerpt: excerpt.chars().take(EXCERPT_MAX).collect(),
@@ -162,17 +162,17 @@ fn contradictions(
     Ok(())
 }
 
-fn combine_one(
+fn combine_file(
     git: &Git,
     path: &RepoPath,
     base: Option<Blob>,
     ours: Blob,
     theirs: Blob,
-    found: &mut Merging,
+    found: &mut MergePlan,
 ) -> Result<()> {
     let base = base.map(|blob| git.bytes(blob.id)).transpose()?;
     let (ours, theirs) = (git.bytes(ours.id)?, git.bytes(theirs.id)?);
-    let sides = Sides {
+    let sides = MergeSides {
         base: base.as_deref(),
         ours: &ours,
         theirs: &theirs,
@@ -186,7 +186,7 @@ fn combine_one(
             found.re_embed.extend(combined.re_embed);
             found.changes.insert(path.clone(), Some(combined.bytes));
         }
-        Err(why) => found.contradictions.push(Contradiction {
+        Err(why) => found.contradictions.push(FileConflict {
             path: path.to_string(),
             why,
             excerpt: String::new(),

@@ -11,7 +11,7 @@ default rule := "closed"
 
 rule := names[input.class]
 
-default why := "agents write in core, extensions, memory, embeddings, cache and logs only; the rest is the people's"
+default why := "agents may only write in core, extensions, memory, embeddings, cache and logs"
 
 why := reasons[input.class] if not inconsistent
 
@@ -52,7 +52,7 @@ reasons := {
 	"logs": "logs are appended to, never shortened or rewritten",
 	"ledger": "WAL, audit trail, conflicts and events are written by the Orchestrator alone",
 	"internal": "`.sdlc_ide` is the Orchestrator's",
-	"other": "agents write in core, extensions, memory, embeddings, cache and logs only; the rest is the people's",
+	"other": "agents may only write in core, extensions, memory, embeddings, cache and logs",
 }
 
 human if input.actor.role == "human"

@@ -9,10 +9,10 @@ use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use git2::{ObjectType, Oid, TreeWalkMode, TreeWalkResult};
 use reprise_types::sha256_hex;
+use reprise_workspace_types::RepoPath;
 
 use crate::error::{Result, WorkspaceError};
 use crate::git::{Blob, EXECUTABLE, FILE, Git, LINK};
-use crate::path::RepoPath;
 
 /// Where snapshots are.
 pub(super) const FOLDER: &str = ".sdlc_ide/snapshots";
@@ -20,14 +20,14 @@ pub(super) const FOLDER: &str = ".sdlc_ide/snapshots";
 pub(super) const CONTENT_BYTES_MAX: u64 = 4 * 1024 * 1024 * 1024;
 
 /// A file of an archive, with its mode in git's trees.
-pub(super) struct Packed {
+pub(super) struct SnapshotFile {
     pub(super) bytes: Vec<u8>,
     pub(super) mode: i32,
 }
 
 /// What a tree holds.
 #[derive(Default)]
-pub(super) struct Listing {
+pub(super) struct TreeListing {
     /// Regular files, in the order of their paths.
     pub(super) files: Vec<(RepoPath, Blob)>,
     /// Symbolic links, with what they name.
@@ -36,8 +36,8 @@ pub(super) struct Listing {
     pub(super) others: Vec<String>,
 }
 
-pub(super) fn listing(git: &Git, tree: Option<Oid>) -> Result<Listing> {
-    let mut found = Listing::default();
+pub(super) fn list_tree(git: &Git, tree: Option<Oid>) -> Result<TreeListing> {
+    let mut found = TreeListing::default();
     let Some(tree) = tree else {
         return Ok(found);
     };
@@ -49,7 +49,7 @@ pub(super) fn listing(git: &Git, tree: Option<Oid>) -> Result<Listing> {
         }
         let bytes = [above.as_bytes(), entry.name_bytes()].concat();
         let (id, mode) = (entry.id(), entry.filemode());
-        match RepoPath::in_git(&bytes) {
+        match RepoPath::from_git(&bytes) {
             Ok(path) if mode == FILE || mode == EXECUTABLE => {
                 found.files.push((path, Blob { id, mode }));
             }
@@ -74,11 +74,11 @@ pub(super) fn listing(git: &Git, tree: Option<Oid>) -> Result<Listing> {
     Ok(found)
 }
 
-/// The archive of a listing, and the SHA-256 of each of its files.
+/// Builds the archive of a listing, and the SHA-256 of each of its files.
 pub(super) fn pack(
     git: &Git,
     commit: Oid,
-    listing: &Listing,
+    listing: &TreeListing,
 ) -> Result<(Vec<u8>, BTreeMap<String, String>)> {
     let time = git.commit(commit)?.time().seconds();
     let io = |cause| WorkspaceError::Io {
@@ -120,16 +120,16 @@ pub(super) fn pack(
     Ok((bytes, hashes))
 }
 
-type Unpacked = (BTreeMap<RepoPath, Packed>, BTreeMap<String, String>);
+type UnpackedSnapshot = (BTreeMap<RepoPath, SnapshotFile>, BTreeMap<String, String>);
 
-pub(super) fn unpack(archive: &[u8]) -> std::result::Result<Unpacked, String> {
+pub(super) fn unpack_archive(archive: &[u8]) -> std::result::Result<UnpackedSnapshot, String> {
     let limited = GzDecoder::new(archive).take(CONTENT_BYTES_MAX);
     let (mut content, mut links) = (BTreeMap::new(), BTreeMap::new());
     let mut archive = tar::Archive::new(limited);
     let entries = archive.entries().map_err(|error| error.to_string())?;
     for entry in entries {
         let mut entry = entry.map_err(|error| format!("its archive is damaged: {error}"))?;
-        let path = RepoPath::in_git(&entry.path_bytes()).map_err(|error| error.to_string())?;
+        let path = RepoPath::from_git(&entry.path_bytes()).map_err(|error| error.to_string())?;
         if entry.header().entry_type().is_symlink() {
             let target = entry.link_name_bytes().unwrap_or_default().into_owned();
             links.insert(
@@ -144,7 +144,7 @@ pub(super) fn unpack(archive: &[u8]) -> std::result::Result<Unpacked, String> {
         entry
             .read_to_end(&mut bytes)
             .map_err(|error| error.to_string())?;
-        content.insert(path, Packed { bytes, mode });
+        content.insert(path, SnapshotFile { bytes, mode });
     }
     Ok((content, links))
 }

@@ -6,8 +6,8 @@ use git2::Oid;
 
 use super::{try_git, workspace};
 use crate::Actor;
-use crate::git::{Blob, FILE, Git, Written};
-use crate::merge::{Meeting, merging};
+use crate::git::{Blob, FILE, Git, WrittenObjects};
+use crate::merge::{MergeCommits, plan_merge};
 
 const SEED: u64 = 0x5eed_0500;
 const MERGES: usize = 500;
@@ -18,7 +18,7 @@ const FILES: [&str; 4] = [
     "core/prd/a.md",
 ];
 
-/// xorshift: the same merges on every machine.
+/// An xorshift generator, so that the merges are the same on every machine.
 struct Dice(u64);
 
 impl Dice {
@@ -32,7 +32,7 @@ impl Dice {
 
 type Files = BTreeMap<&'static str, Vec<String>>;
 
-fn edited(files: &Files, dice: &mut Dice) -> Files {
+fn edit_files(files: &Files, dice: &mut Dice) -> Files {
     let mut files = files.clone();
     for _ in 0..=dice.below(4) {
         let path = FILES[dice.below(FILES.len())];
@@ -53,8 +53,8 @@ fn edited(files: &Files, dice: &mut Dice) -> Files {
     files
 }
 
-fn commit(git: &Git, files: &Files, parent: Option<Oid>) -> Oid {
-    let mut written = Written::default();
+fn commit_files(git: &Git, files: &Files, parent: Option<Oid>) -> Oid {
+    let mut written = WrittenObjects::default();
     let mut changes = Vec::new();
     for (path, lines) in files {
         let text = lines.join("\n") + "\n";
@@ -82,10 +82,10 @@ fn generated_merges_agree_with_git_or_are_refused() {
             let lines = (0..2 + dice.below(10)).map(|line| format!("{path} {line}"));
             files.insert(path, lines.collect());
         }
-        let base = commit(&git, &files, None);
-        let ours = commit(&git, &edited(&files, &mut dice), Some(base));
-        let theirs = commit(&git, &edited(&files, &mut dice), Some(base));
-        let found = merging(&git, &Meeting { base, ours, theirs }).unwrap();
+        let base = commit_files(&git, &files, None);
+        let ours = commit_files(&git, &edit_files(&files, &mut dice), Some(base));
+        let theirs = commit_files(&git, &edit_files(&files, &mut dice), Some(base));
+        let found = plan_merge(&git, &MergeCommits { base, ours, theirs }).unwrap();
         let names = [ours.to_string(), theirs.to_string()];
         let told = [
             "-c",
@@ -105,7 +105,7 @@ fn generated_merges_agree_with_git_or_are_refused() {
             is_clean,
             "merge {number}: merged, and git refuses it: {text}"
         );
-        let mut written = Written::default();
+        let mut written = WrittenObjects::default();
         let mut changes = Vec::new();
         for (path, content) in &found.changes {
             let blob = content.as_ref().map(|bytes| Blob {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use reprise_types::SystemClock;
 
-use super::{PRD, assert_at_rest, git, workspace, write, write_all};
-use crate::{Action, Actor, AuditQuery, Workspace, WorkspaceError};
+use super::{PRD, assert_at_rest, run_git, workspace, write, write_all};
+use crate::{Actor, AuditAction, AuditQuery, Workspace, WorkspaceError};
 
 const TSD: &str = "core/tsd/TSD-001.json";
 
@@ -57,22 +57,22 @@ fn init_makes_the_tree_of_adr_008_and_twice_is_once() {
     }
     let (_, made) = Workspace::init(folder.path(), Arc::new(SystemClock)).unwrap();
     assert!(made.receipt.is_none());
-    assert_eq!(git(root, &["rev-list", "--count", "HEAD"]).trim(), "1");
+    assert_eq!(run_git(root, &["rev-list", "--count", "HEAD"]).trim(), "1");
 }
 
 #[test]
 fn init_in_a_repository_keeps_what_is_there() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
-    git(root, &["init", "-q", "-b", "trunk"]);
+    run_git(root, &["init", "-q", "-b", "trunk"]);
     fs::write(root.join(".gitignore"), "target/").unwrap();
     fs::write(root.join("README.md"), "mine").unwrap();
     let error = Workspace::init(root, Arc::new(SystemClock))
         .unwrap_err()
         .to_string();
     assert!(error.contains(".gitignore"), "{error}");
-    git(root, &["add", ".gitignore"]);
-    git(root, &["commit", "-qm", "mine"]);
+    run_git(root, &["add", ".gitignore"]);
+    run_git(root, &["commit", "-qm", "mine"]);
     let (_, made) = Workspace::init(root, Arc::new(SystemClock)).unwrap();
     assert_eq!(made.branch, "trunk");
     let ignore = fs::read_to_string(root.join(".gitignore")).unwrap();
@@ -80,7 +80,7 @@ fn init_in_a_repository_keeps_what_is_there() {
         ignore.starts_with("target/\n") && ignore.contains("/cache/"),
         "{ignore}"
     );
-    assert_eq!(git(root, &["status", "--porcelain"]), "?? README.md\n");
+    assert_eq!(run_git(root, &["status", "--porcelain"]), "?? README.md\n");
     let error = Workspace::init(&root.join("sub"), Arc::new(SystemClock))
         .unwrap_err()
         .to_string();
@@ -94,14 +94,14 @@ fn a_write_is_a_commit_an_audit_line_and_an_event_of_one_name() {
     let receipt = write(&workspace, "prm", PRD, "{\"id\":\"PRD-001\"}").unwrap();
     assert_at_rest(root);
     assert_eq!(
-        git(root, &["rev-parse", "HEAD"]).trim(),
+        run_git(root, &["rev-parse", "HEAD"]).trim(),
         receipt.commit.as_deref().unwrap()
     );
     assert_eq!(
-        git(root, &["show", &format!("HEAD:{PRD}")]),
+        run_git(root, &["show", &format!("HEAD:{PRD}")]),
         "{\"id\":\"PRD-001\"}"
     );
-    let log = git(
+    let log = run_git(
         root,
         &[
             "log",
@@ -123,7 +123,7 @@ fn a_write_is_a_commit_an_audit_line_and_an_event_of_one_name() {
         ("PRD_Written", &receipt.tx)
     );
     assert_eq!(event.commit, receipt.commit);
-    assert!(git(root, &["reflog", "-1"]).contains("workspace: Write"));
+    assert!(run_git(root, &["reflog", "-1"]).contains("workspace: Write"));
 
     // The same again changes nothing and says so.
     let again = write(&workspace, "prm", PRD, "{\"id\":\"PRD-001\"}").unwrap();
@@ -145,14 +145,14 @@ fn a_write_is_a_commit_an_audit_line_and_an_event_of_one_name() {
 #[test]
 fn what_git_does_not_keep_is_written_without_a_commit() {
     let (_folder, workspace) = workspace();
-    let head = git(workspace.root(), &["rev-parse", "HEAD"]);
+    let head = run_git(workspace.root(), &["rev-parse", "HEAD"]);
     let receipt = write(&workspace, "researcher", "cache/a/b.txt", "one").unwrap();
     assert_eq!(receipt.commit, None);
     assert_eq!(receipt.event.unwrap().topic, "File_Written");
     write(&workspace, "researcher", "cache/a/b.txt", "two").unwrap();
     let text = fs::read_to_string(workspace.root().join("cache/a/b.txt")).unwrap();
     assert_eq!(text, "two");
-    assert_eq!(git(workspace.root(), &["rev-parse", "HEAD"]), head);
+    assert_eq!(run_git(workspace.root(), &["rev-parse", "HEAD"]), head);
     let log = ".sdlc_ide/logs/agent.jsonl";
     write(&workspace, "researcher", log, "{\"event_id\":\"a\"}\n").unwrap();
     write(
@@ -179,7 +179,7 @@ fn a_refusal_changes_nothing_and_is_on_record() {
     assert!(error.to_string().contains("researcher"), "{error}");
     assert!(!workspace.root().join("core/kb/a.md").exists());
     let query = AuditQuery {
-        action: Some(Action::Violation),
+        action: Some(AuditAction::Violation),
         ..AuditQuery::default()
     };
     let (lines, _) = workspace.audit(&query).unwrap();
@@ -201,13 +201,13 @@ fn a_persons_uncommitted_work_is_never_touched() {
         ("an edit", &|| {
             fs::write(root.join(PRD), "{\"id\":\"mine\"}").unwrap();
         }),
-        ("staged", &|| drop(git(root, &["add", PRD]))),
+        ("staged", &|| drop(run_git(root, &["add", PRD]))),
         ("deleted", &|| {
-            git(root, &["reset", "-q", "--", PRD]);
+            run_git(root, &["reset", "-q", "--", PRD]);
             fs::remove_file(root.join(PRD)).unwrap();
         }),
-        ("git does not know", &|| {
-            git(root, &["checkout", "-q", "--", PRD]);
+        ("git does not track", &|| {
+            run_git(root, &["checkout", "-q", "--", PRD]);
             fs::write(root.join("core/prd/PRD-002.json"), "{\"id\":\"mine\"}").unwrap();
         }),
     ];
@@ -220,26 +220,26 @@ fn a_persons_uncommitted_work_is_never_touched() {
         };
         let before = (
             fs::read(root.join(path)).ok(),
-            git(root, &["status", "--porcelain"]),
+            run_git(root, &["status", "--porcelain"]),
         );
         let error = write(&workspace, "prm", path, "{\"id\":\"new\"}").unwrap_err();
         assert!(matches!(error, WorkspaceError::Edited { .. }), "{error}");
         assert!(error.to_string().contains(word), "{word}: {error}");
         let after = (
             fs::read(root.join(path)).ok(),
-            git(root, &["status", "--porcelain"]),
+            run_git(root, &["status", "--porcelain"]),
         );
         assert_eq!(before, after, "{word}");
     }
-    // Beside it the work goes on: what a person staged and edited elsewhere stays as it was.
+    // Meanwhile the work goes on: what a person staged and edited elsewhere stays as it was.
     fs::write(root.join("core/kb/a.md"), "one\nmine\n").unwrap();
-    git(root, &["add", "core/kb/a.md"]);
+    run_git(root, &["add", "core/kb/a.md"]);
     fs::write(root.join("core/kb/a.md"), "one\nmine\nmore\n").unwrap();
-    let before = git(root, &["status", "--porcelain"]);
+    let before = run_git(root, &["status", "--porcelain"]);
     write(&workspace, "prm", PRD, "{\"id\":\"other\"}").unwrap();
-    assert_eq!(git(root, &["status", "--porcelain"]), before);
+    assert_eq!(run_git(root, &["status", "--porcelain"]), before);
     assert_eq!(
-        git(root, &["diff", "--cached", "--name-only"]),
+        run_git(root, &["diff", "--cached", "--name-only"]),
         "core/kb/a.md\n"
     );
 }
@@ -249,15 +249,15 @@ fn commits_of_plain_git_are_on_record_with_what_the_rules_say() {
     let (_folder, workspace) = workspace();
     let root = workspace.root();
     fs::write(root.join("core/kb/mine.md"), "mine").unwrap();
-    git(root, &["add", "core/kb/mine.md"]);
-    git(root, &["commit", "-qm", "A note"]);
+    run_git(root, &["add", "core/kb/mine.md"]);
+    run_git(root, &["commit", "-qm", "A note"]);
     fs::write(root.join("core/prd/PRD-007.json"), "{\"id\":\"PRD-007\"}").unwrap();
-    git(root, &["add", "core/prd/PRD-007.json"]);
-    git(root, &["commit", "-qm", "A PRD past the rules"]);
+    run_git(root, &["add", "core/prd/PRD-007.json"]);
+    run_git(root, &["commit", "-qm", "A PRD past the rules"]);
     write(&workspace, "prm", PRD, "{\"id\":\"PRD-001\"}").unwrap();
     write(&workspace, "prm", PRD, "{\"id\":\"PRD-001\",\"n\":2}").unwrap();
     let query = AuditQuery {
-        action: Some(Action::Git),
+        action: Some(AuditAction::Git),
         ..AuditQuery::default()
     };
     let (lines, _) = workspace.audit(&query).unwrap();
@@ -289,14 +289,16 @@ fn a_prd_by_plain_git_is_announced_and_drifts_whatever_is_made_from_it() {
     write(&workspace, "tsm", TSD, "{\"prd_id\":\"PRD-001\"}").unwrap();
     let last = workspace.events(None, 100).unwrap().pop().unwrap().event_id;
     fs::write(root.join(PRD), "{\"id\":\"PRD-001\",\"v\":2}").unwrap();
-    git(root, &["commit", "-qam", "Sharpen the goal"]);
-    let head = git(root, &["rev-parse", "HEAD"]);
+    run_git(root, &["commit", "-qam", "Sharpen the goal"]);
+    let head = run_git(root, &["rev-parse", "HEAD"]);
     // A service that looks tells it at once, once, and without a commit of its own.
-    let mut tended = crate::Tended::default();
-    workspace.tend(&mut tended).unwrap();
-    workspace.tend(&mut tended).unwrap();
-    workspace.tend(&mut crate::Tended::default()).unwrap();
-    assert_eq!(git(root, &["rev-parse", "HEAD"]), head);
+    let mut maintained = crate::MaintenanceState::default();
+    workspace.maintain(&mut maintained).unwrap();
+    workspace.maintain(&mut maintained).unwrap();
+    workspace
+        .maintain(&mut crate::MaintenanceState::default())
+        .unwrap();
+    assert_eq!(run_git(root, &["rev-parse", "HEAD"]), head);
     let told = workspace.events(Some(&last), 100).unwrap();
     assert_eq!(told.len(), 1, "{told:?}");
     let event = &told[0];
@@ -309,7 +311,7 @@ fn a_prd_by_plain_git_is_announced_and_drifts_whatever_is_made_from_it() {
         (&[PRD.to_owned()][..], &[TSD.to_owned()][..])
     );
     let query = AuditQuery {
-        action: Some(Action::Git),
+        action: Some(AuditAction::Git),
         ..AuditQuery::default()
     };
     assert_eq!(workspace.audit(&query).unwrap().0.len(), 1);
@@ -352,9 +354,9 @@ fn a_merge_announces_the_prds_that_it_brings() {
     let root = workspace.root();
     write(&workspace, "prm", PRD, "{\"id\":\"PRD-001\"}").unwrap();
     write(&workspace, "tsm", TSD, "{\"prd_id\":\"PRD-001\"}").unwrap();
-    git(root, &["switch", "-qc", "edit"]);
+    run_git(root, &["switch", "-qc", "edit"]);
     write(&workspace, "human:ada", PRD, "{\"id\":\"PRD-001\",\"v\":2}").unwrap();
-    git(root, &["switch", "-q", "main"]);
+    run_git(root, &["switch", "-q", "main"]);
     workspace
         .approve(&Actor::human("ada").unwrap(), "edit")
         .unwrap();
@@ -395,7 +397,7 @@ fn a_tsd_follows_its_prd_and_is_told_when_that_moves_on() {
     let error = write(&workspace, "tsm", tsd, "{\"prd_id\":\"PRD-001\"}").unwrap_err();
     assert_eq!(error.rule(), Some("core-tsd"));
     write(&workspace, "prm", PRD, "{\"id\":\"PRD-001\"}").unwrap();
-    let hash = git(workspace.root(), &["rev-parse", &format!("HEAD:{PRD}")]);
+    let hash = run_git(workspace.root(), &["rev-parse", &format!("HEAD:{PRD}")]);
     let text = format!(
         "{{\"prd_id\":\"PRD-001\",\"prd_hash\":\"{}\"}}",
         hash.trim()

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use super::{assert_at_rest, git, try_git, workspace, write};
+use super::{assert_at_rest, run_git, try_git, workspace, write};
 use crate::transaction::GAP_MS;
-use crate::{Action, AuditQuery};
+use crate::{AuditAction, AuditQuery};
 
 /// How many there are, and how much each does.
 struct Crowd {
@@ -24,7 +24,7 @@ const TRIES_MAX: usize = 2_000;
 fn sixteen_agents_and_three_people_lose_nothing() {
     let full = std::env::var("REPRISE_CROWD").ok();
     let transactions = full.and_then(|n| n.parse().ok()).unwrap_or(12);
-    work(&Crowd {
+    run_crowd(&Crowd {
         agents: 16,
         transactions,
         artifacts: 50,
@@ -33,7 +33,7 @@ fn sixteen_agents_and_three_people_lose_nothing() {
     });
 }
 
-fn work(crowd: &Crowd) {
+fn run_crowd(crowd: &Crowd) {
     let (_folder, workspace) = workspace();
     let root = workspace.root();
     let receipts: Vec<_> = std::thread::scope(|scope| {
@@ -77,15 +77,17 @@ fn work(crowd: &Crowd) {
     let query = AuditQuery::default();
     let (lines, damaged) = workspace.audit(&query).unwrap();
     assert!(damaged.is_empty());
-    let of = |action: Action| lines.iter().filter(move |line| line.action == action);
-    let written: BTreeSet<_> = of(Action::Write)
+    let of = |action: AuditAction| lines.iter().filter(move |line| line.action == action);
+    let written: BTreeSet<_> = of(AuditAction::Write)
         .map(|line| line.event_id.as_str())
         .collect();
-    assert_eq!(written.len(), of(Action::Write).count());
+    assert_eq!(written.len(), of(AuditAction::Write).count());
     for receipt in &receipts {
         assert!(written.contains(receipt.tx.as_str()));
     }
-    let people: BTreeSet<_> = of(Action::Git).map(|line| line.message.as_str()).collect();
+    let people: BTreeSet<_> = of(AuditAction::Git)
+        .map(|line| line.message.as_str())
+        .collect();
     assert_eq!(people.len(), crowd.people * crowd.commits);
     // Each transaction's commit holds what it wrote; nobody's commit took it back.
     for receipt in &receipts {
@@ -93,7 +95,7 @@ fn work(crowd: &Crowd) {
             receipt.commit.as_ref().unwrap(),
             receipt.event.as_ref().unwrap(),
         );
-        let changed = git(root, &["show", "--name-only", "--format=", commit]);
+        let changed = run_git(root, &["show", "--name-only", "--format=", commit]);
         let (trail, changed): (Vec<_>, Vec<_>) = changed
             .lines()
             .partition(|path| path.contains("/logs/audit/"));
@@ -105,7 +107,7 @@ fn work(crowd: &Crowd) {
     }
     for person in 0..crowd.people {
         for turn in 0..crowd.commits {
-            let text = git(
+            let text = run_git(
                 root,
                 &["show", &format!("HEAD:core/kb/person-{person}-{turn}.md")],
             );
@@ -117,9 +119,9 @@ fn work(crowd: &Crowd) {
 
 /// So many commits of a person, each of one file, while agents write without a pause.
 const COMMITS: usize = 15;
-/// git ends a command where a transaction comes into its first millisecond, which no transaction
-/// can know, or where a loaded machine takes its time in the middle of one: so many of thirty
-/// commands may be so unlucky. With the lock held from the beginning it was 13 commits of 15.
+/// Most commands of thirty that may fail: git ends a command if a transaction comes into its first
+/// millisecond, which no transaction can know, or if a loaded machine pauses in the middle of one.
+/// With the lock held from the beginning it was 13 commits of 15.
 const UNLUCKY_MAX: usize = 3;
 
 #[test]
@@ -184,7 +186,7 @@ fn a_person_commits_beside_busy_agents() {
         (failed, turns.sum::<usize>())
     });
     println!(
-        "{} of {} commands failed beside {written} transactions",
+        "{} of {} commands failed during {written} transactions",
         failed.len(),
         COMMITS * 2
     );

@@ -3,21 +3,21 @@
 
 use std::fs;
 
-use super::{actor, assert_at_rest, git, try_git, workspace, write, write_all};
-use crate::{Action, Actor, AuditLine, AuditQuery, Workspace};
+use super::{actor, assert_at_rest, run_git, try_git, workspace, write, write_all};
+use crate::{Actor, AuditAction, AuditEntry, AuditQuery, Workspace};
 
 /// The file of the trail that a transaction added.
-fn part_of(tx: &str) -> String {
+fn trail_file_path(tx: &str) -> String {
     format!(".sdlc_ide/logs/audit/{}/{}/{tx}.jsonl", &tx[..4], &tx[4..6])
 }
 
-fn lines(workspace: &Workspace) -> Vec<AuditLine> {
+fn read_trail(workspace: &Workspace) -> Vec<AuditEntry> {
     workspace.audit(&AuditQuery::default()).unwrap().0
 }
 
-fn violations(workspace: &Workspace) -> Vec<AuditLine> {
-    let mut lines = lines(workspace);
-    lines.retain(|line| line.action == Action::Violation);
+fn list_violations(workspace: &Workspace) -> Vec<AuditEntry> {
+    let mut lines = read_trail(workspace);
+    lines.retain(|line| line.action == AuditAction::Violation);
     lines
 }
 
@@ -25,29 +25,29 @@ fn violations(workspace: &Workspace) -> Vec<AuditLine> {
 fn an_agent_brings_its_branch_to_the_shared_one_by_the_governor() {
     let (_folder, workspace) = workspace();
     let root = workspace.root();
-    git(root, &["switch", "-qc", "agent/researcher"]);
+    run_git(root, &["switch", "-qc", "agent/researcher"]);
     write(&workspace, "researcher", "core/kb/fix.md", "fixed\n").unwrap();
-    git(root, &["switch", "-q", "main"]);
+    run_git(root, &["switch", "-q", "main"]);
     write(&workspace, "prm", "core/kb/else.md", "else\n").unwrap();
     // Nor where the branch brings nothing but lines of the trail.
-    git(root, &["switch", "-qc", "empty"]);
+    run_git(root, &["switch", "-qc", "empty"]);
     workspace
         .approve(&Actor::human("ada").unwrap(), "main")
         .unwrap();
-    git(root, &["switch", "-q", "main"]);
+    run_git(root, &["switch", "-q", "main"]);
     for (number, branch) in ["agent/researcher", "empty"].into_iter().enumerate() {
         let error = workspace
             .merge(&actor("researcher"), branch, None)
             .unwrap_err();
         assert_eq!(error.rule(), Some("merge-review"), "{branch}: {error}");
-        assert_eq!(violations(&workspace).len(), number + 1, "{branch}");
+        assert_eq!(list_violations(&workspace).len(), number + 1, "{branch}");
     }
     assert!(!root.join("core/kb/fix.md").exists());
     // On its own branch it takes up what the shared one has.
-    git(root, &["switch", "-q", "agent/researcher"]);
+    run_git(root, &["switch", "-q", "agent/researcher"]);
     workspace.merge(&actor("researcher"), "main", None).unwrap();
     assert!(root.join("core/kb/else.md").exists());
-    git(root, &["switch", "-q", "main"]);
+    run_git(root, &["switch", "-q", "main"]);
     workspace
         .merge(&actor("governor"), "agent/researcher", None)
         .unwrap();
@@ -64,11 +64,11 @@ fn every_refusal_is_on_record() {
     let tsd = "{\"prd_id\":\"PRD-001\"}";
     write(&workspace, "tsm", "core/tsd/TSD-001.json", tsd).unwrap();
     let snapshot = workspace.snapshot(&actor("governor"), false).unwrap();
-    git(root, &["switch", "-qc", "bad"]);
+    run_git(root, &["switch", "-qc", "bad"]);
     fs::write(root.join(prd), "[]").unwrap();
-    git(root, &["commit", "-qam", "no PRD"]);
-    git(root, &["switch", "-q", "main"]);
-    let first = git(root, &["rev-list", "--max-parents=0", "HEAD"]);
+    run_git(root, &["commit", "-qam", "no PRD"]);
+    run_git(root, &["switch", "-q", "main"]);
+    let first = run_git(root, &["rev-list", "--max-parents=0", "HEAD"]);
     let asked: [(&str, &str, &dyn Fn() -> crate::WorkspaceError); 9] = [
         ("schema-prd", prd, &|| {
             write(&workspace, "prm", prd, "[]").unwrap_err()
@@ -106,7 +106,7 @@ fn every_refusal_is_on_record() {
     for (number, (rule, path, ask)) in asked.into_iter().enumerate() {
         let error = ask();
         assert_eq!(error.rule(), Some(rule), "{error}");
-        let told = violations(&workspace);
+        let told = list_violations(&workspace);
         assert_eq!(told.len(), number + 1, "{rule} leaves no line");
         let line = told.last().unwrap();
         assert_eq!(line.rules, [rule]);
@@ -137,15 +137,15 @@ fn files_that_steer_git_are_the_peoples() {
         assert!(!root.join(path).exists(), "{path}");
     }
     fs::write(root.join("core/kb/mine.md"), "mine").unwrap();
-    let seen = git(root, &["status", "--porcelain", "--untracked-files=all"]);
+    let seen = run_git(root, &["status", "--porcelain", "--untracked-files=all"]);
     assert_eq!(seen, "?? core/kb/mine.md\n");
     fs::remove_file(root.join("core/kb/mine.md")).unwrap();
     // By plain git on its branch: the Governor alone does not bring it in.
-    git(root, &["switch", "-qc", "agent/researcher"]);
+    run_git(root, &["switch", "-qc", "agent/researcher"]);
     fs::write(root.join("core/kb/.gitignore"), "*\n").unwrap();
-    git(root, &["add", "-f", "core/kb/.gitignore"]);
-    git(root, &["commit", "-qm", "hide"]);
-    git(root, &["switch", "-q", "main"]);
+    run_git(root, &["add", "-f", "core/kb/.gitignore"]);
+    run_git(root, &["commit", "-qm", "hide"]);
+    run_git(root, &["switch", "-q", "main"]);
     assert!(workspace.review("agent/researcher").unwrap().needs_approval);
     let merge = || workspace.merge(&actor("governor"), "agent/researcher", None);
     assert_eq!(merge().unwrap_err().rule(), Some("project-rules"));
@@ -163,22 +163,22 @@ fn a_history_that_was_set_back_is_noticed_and_said() {
     let (_folder, workspace) = workspace();
     let root = workspace.root();
     write(&workspace, "prm", "core/kb/a.md", "one\n").unwrap();
-    let kept = git(root, &["rev-parse", "HEAD"]);
+    let kept = run_git(root, &["rev-parse", "HEAD"]);
     let lost: Vec<String> = ["two\n", "three\n"]
         .map(|text| write(&workspace, "prm", "core/kb/a.md", text).unwrap().tx)
         .to_vec();
-    let tip = git(root, &["rev-parse", "HEAD"]);
+    let tip = run_git(root, &["rev-parse", "HEAD"]);
     let missing = || {
         let status = serde_json::to_value(workspace.status().unwrap()).unwrap();
         serde_json::from_value::<Vec<String>>(status["trail_missing"].clone()).unwrap_or_default()
     };
     assert!(missing().is_empty());
-    git(root, &["reset", "-q", "--hard", kept.trim()]);
+    run_git(root, &["reset", "-q", "--hard", kept.trim()]);
     assert_eq!(missing(), lost);
     // What comes next says it once, in the trail itself, and keeps the history that was lost.
     write(&workspace, "prm", "core/kb/b.md", "b\n").unwrap();
     write(&workspace, "prm", "core/kb/b.md", "c\n").unwrap();
-    let said: Vec<AuditLine> = lines(&workspace)
+    let said: Vec<AuditEntry> = read_trail(&workspace)
         .into_iter()
         .filter(|line| line.details["missing"].is_array())
         .collect();
@@ -186,7 +186,7 @@ fn a_history_that_was_set_back_is_noticed_and_said() {
     assert_eq!(said[0].details["missing"], serde_json::json!(lost));
     assert_eq!(said[0].details["commit"], tip.trim());
     assert!(missing().is_empty());
-    let refs = git(root, &["for-each-ref", "--format=%(objectname)"]);
+    let refs = run_git(root, &["for-each-ref", "--format=%(objectname)"]);
     assert!(
         refs.contains(tip.trim()),
         "the history that was lost is kept"
@@ -208,7 +208,7 @@ fn a_trail_that_was_shortened_is_noticed_and_said() {
         serde_json::from_value::<Vec<String>>(status["trail_missing"].clone()).unwrap_or_default()
     };
     // Not yet committed: it is seen in the files.
-    let second = root.join(part_of(&written[1]));
+    let second = root.join(trail_file_path(&written[1]));
     let whole = fs::read_to_string(&second).unwrap();
     fs::remove_file(&second).unwrap();
     assert_eq!(missing(), [written[1].clone()]);
@@ -217,22 +217,22 @@ fn a_trail_that_was_shortened_is_noticed_and_said() {
     fs::write(&second, &whole).unwrap();
     assert!(missing().is_empty());
     // Committed by plain git.
-    git(root, &["rm", "-q", &part_of(&written[2])]);
-    git(root, &["commit", "-qm", "tidy up"]);
+    run_git(root, &["rm", "-q", &trail_file_path(&written[2])]);
+    run_git(root, &["commit", "-qm", "tidy up"]);
     assert_eq!(missing(), [written[2].clone()]);
     write(&workspace, "prm", "core/kb/b.md", "b\n").unwrap();
-    let said: Vec<_> = lines(&workspace)
+    let said: Vec<_> = read_trail(&workspace)
         .into_iter()
         .filter(|line| line.details["missing"].is_array())
         .collect();
     assert_eq!(said.len(), 1, "{said:?}");
     assert!(missing().is_empty());
     // A rebase that keeps the lines, and a branch of its own, are no loss.
-    git(root, &["switch", "-qc", "edit"]);
+    run_git(root, &["switch", "-qc", "edit"]);
     write(&workspace, "human:ada", "core/kb/c.md", "c\n").unwrap();
-    git(root, &["commit", "-q", "--amend", "-m", "another word"]);
+    run_git(root, &["commit", "-q", "--amend", "-m", "another word"]);
     assert!(missing().is_empty());
-    git(root, &["switch", "-q", "main"]);
+    run_git(root, &["switch", "-q", "main"]);
     assert!(missing().is_empty());
     let (is_ok, text) = try_git(root, &["pack-refs", "--all"]);
     assert!(is_ok, "{text}");

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use reprise_types::SystemClock;
 
-use super::{git, try_git, workspace, write};
-use crate::{AuditQuery, CarePolicy, Workspace};
+use super::{run_git, try_git, workspace, write};
+use crate::{AuditQuery, PrunePolicy, Workspace};
 
 /// Each file that the Orchestrator keeps, and each folder that it makes.
 const FILES: [&str; 8] = [
@@ -34,7 +34,7 @@ const FOLDERS: [&str; 8] = [
 ];
 
 /// Somebody's folder outside, with what must stay as it is.
-fn somebodys() -> tempfile::TempDir {
+fn make_outside_folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("file"), "mine\n").unwrap();
     fs::create_dir(folder.path().join("tx-1")).unwrap();
@@ -57,7 +57,7 @@ fn assert_untouched(folder: &Path, when: &str) {
 }
 
 /// Everything that a user may ask of a tree; what comes of it is looked at elsewhere.
-fn ask_all(root: &Path) {
+fn run_every_operation(root: &Path) {
     let clock = || Arc::new(SystemClock);
     drop(Workspace::init(root, clock()));
     let Ok(workspace) = Workspace::open(root, clock()) else {
@@ -82,7 +82,7 @@ fn ask_all(root: &Path) {
     drop(workspace.events(None, 10));
     drop(workspace.status());
     drop(workspace.diff(None, None));
-    let policy = CarePolicy {
+    let policy = PrunePolicy {
         snapshots: 0,
         events: 0,
         episodic_days: 0,
@@ -93,10 +93,10 @@ fn ask_all(root: &Path) {
 }
 
 /// A cloned repository whose place `path` is made by `make`: before `init`, and in a workspace.
-fn in_both(path: &str, make: &dyn Fn(&Path)) {
+fn check_before_and_after_init(path: &str, make: &dyn Fn(&Path)) {
     let clone = tempfile::tempdir().unwrap();
-    git(clone.path(), &["init", "-q", "-b", "main"]);
-    git(
+    run_git(clone.path(), &["init", "-q", "-b", "main"]);
+    run_git(
         clone.path(),
         &["commit", "-q", "--allow-empty", "-m", "theirs"],
     );
@@ -115,28 +115,28 @@ fn in_both(path: &str, make: &dyn Fn(&Path)) {
         make(&at);
         // git keeps links; what it does not keep is there all the same.
         drop(try_git(root, &["add", "-f", "-A"]));
-        git(
+        run_git(
             root,
             &["commit", "-q", "--allow-empty", "-m", "as it comes"],
         );
-        ask_all(root);
+        run_every_operation(root);
     }
 }
 
 #[test]
 fn links_are_not_followed() {
     for path in FILES {
-        let outside = somebodys();
-        in_both(path, &|at| {
+        let outside = make_outside_folder();
+        check_before_and_after_init(path, &|at| {
             symlink(outside.path().join("file"), at).unwrap();
         });
         assert_untouched(outside.path(), path);
-        in_both(path, &|at| symlink(outside.path().join("new"), at).unwrap());
+        check_before_and_after_init(path, &|at| symlink(outside.path().join("new"), at).unwrap());
         assert_untouched(outside.path(), path);
     }
     for path in FOLDERS {
-        let outside = somebodys();
-        in_both(path, &|at| symlink(outside.path(), at).unwrap());
+        let outside = make_outside_folder();
+        check_before_and_after_init(path, &|at| symlink(outside.path(), at).unwrap());
         assert_untouched(outside.path(), path);
     }
 }
@@ -144,11 +144,11 @@ fn links_are_not_followed() {
 #[test]
 fn fifos_and_devices_are_not_waited_for() {
     for path in FILES {
-        in_both(path, &|at| {
+        check_before_and_after_init(path, &|at| {
             let made = std::process::Command::new("mkfifo").arg(at).status();
             assert!(made.unwrap().success());
         });
-        in_both(path, &|at| symlink("/dev/zero", at).unwrap());
-        in_both(path, &|at| fs::create_dir(at).unwrap());
+        check_before_and_after_init(path, &|at| symlink("/dev/zero", at).unwrap());
+        check_before_and_after_init(path, &|at| fs::create_dir(at).unwrap());
     }
 }

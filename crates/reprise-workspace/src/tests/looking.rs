@@ -6,9 +6,9 @@ use std::fs;
 use reprise_types::{EmbeddingSpace, MemoryRecord, UserId, Visibility};
 
 use super::projecting::record;
-use super::{PRD, assert_at_rest, git, workspace, write, write_all};
+use super::{PRD, assert_at_rest, run_git, workspace, write, write_all};
 use crate::event::EventCursor;
-use crate::{Actor, Spaces};
+use crate::{Actor, EmbeddingSpaces};
 
 const TSD: &str = "core/tsd/TSD-001.json";
 
@@ -31,7 +31,7 @@ fn a_difference_is_told_file_by_file() {
         });
         each.collect::<Vec<_>>().join(", ")
     };
-    let of_second = workspace.diff_of(&second.tx).unwrap();
+    let of_second = workspace.diff_commit(&second.tx).unwrap();
     assert!(
         of_second[0].patch.contains("-two\n+three\n"),
         "{}",
@@ -80,24 +80,24 @@ fn a_validated_tsd_and_a_merge_leave_a_snapshot_of_that_commit() {
         write(&workspace, "tsm", TSD, &text(0)).unwrap().snapshot,
         None
     );
-    git(root, &["switch", "-qc", "edit"]);
+    run_git(root, &["switch", "-qc", "edit"]);
     assert_eq!(
         write(&workspace, "tsm", TSD, &text(1)).unwrap().snapshot,
         None
     );
-    git(root, &["switch", "-q", "main"]);
+    run_git(root, &["switch", "-q", "main"]);
     let governor = Actor::new("governor").unwrap();
     let merged = workspace.merge(&governor, "edit", None).unwrap();
     assert!(merged.snapshot.is_some());
     // The oldest go; what somebody asked for stays.
     let asked = workspace.snapshot(&governor, false).unwrap();
-    git(root, &["config", "reprise.snapshots", "2"]);
+    run_git(root, &["config", "reprise.snapshots", "2"]);
     let last = write(&workspace, "tsm", TSD, &text(2)).unwrap();
     let ids = |one: &crate::SnapshotManifest| one.id.clone();
     let left: Vec<_> = workspace.snapshots().unwrap().iter().map(ids).collect();
     let expected = [merged.snapshot.unwrap(), asked.id, last.snapshot.unwrap()];
     assert_eq!(left, expected);
-    git(root, &["config", "reprise.snapshots", "0"]);
+    run_git(root, &["config", "reprise.snapshots", "0"]);
     let none = write(&workspace, "tsm", TSD, &text(3)).unwrap();
     assert_eq!((none.snapshot, none.snapshot_failed), (None, None));
     assert_at_rest(root);
@@ -146,9 +146,9 @@ fn a_manifest_may_name_a_store_elsewhere_and_no_blob_gets_into_git() {
 "#;
     let blob = ("embeddings/vectors/PRD-42.bin", Some("a blob"));
     write_all(&workspace, "vectorizer", &[(path, Some(named)), blob]).unwrap();
-    assert_eq!(git(root, &["show", &format!("HEAD:{path}")]), named);
+    assert_eq!(run_git(root, &["show", &format!("HEAD:{path}")]), named);
     assert_eq!(fs::read_to_string(root.join(blob.0)).unwrap(), "a blob");
-    let held = git(root, &["ls-tree", "-r", "--name-only", "HEAD"]);
+    let held = run_git(root, &["ls-tree", "-r", "--name-only", "HEAD"]);
     assert!(held.contains(path) && !held.contains(blob.0), "{held}");
     assert_at_rest(root);
 }
@@ -174,7 +174,7 @@ fn a_manifest_says_what_each_space_of_a_store_holds() {
         embedded(3, "2", 0.5),
     ];
     let spaces = |records: &[MemoryRecord]| {
-        let mut spaces = Spaces::default();
+        let mut spaces = EmbeddingSpaces::default();
         for record in records {
             spaces.add(record);
         }
@@ -184,7 +184,7 @@ fn a_manifest_says_what_each_space_of_a_store_holds() {
     let receipt = workspace.write_manifest(&user, &spaces(&records)).unwrap();
     assert_eq!(receipt.rules, ["embeddings-vectorizer"]);
     let path = "embeddings/index/memory-ada.json";
-    let manifest = git(workspace.root(), &["show", &format!("HEAD:{path}")]);
+    let manifest = run_git(workspace.root(), &["show", &format!("HEAD:{path}")]);
     let manifest: serde_json::Value = serde_json::from_str(&manifest).unwrap();
     // The vectors are in the memory of this user, which is no part of the tree.
     assert_eq!(manifest["owner"], "ada");

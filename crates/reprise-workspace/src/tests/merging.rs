@@ -2,18 +2,18 @@
 
 use std::fs;
 
-use super::{PRD, actor, assert_at_rest, git, workspace, write};
-use crate::{Action, Actor, AuditQuery, WorkspaceError};
+use super::{PRD, actor, assert_at_rest, run_git, workspace, write};
+use crate::{Actor, AuditAction, AuditQuery, WorkspaceError};
 
 #[test]
 fn a_persons_prd_is_merged_once_a_person_has_approved_that_very_commit() {
     let (_folder, workspace) = workspace();
     let root = workspace.root();
     write(&workspace, "prm", PRD, "{\"id\":\"PRD-001\"}").unwrap();
-    git(root, &["switch", "-qc", "edit"]);
+    run_git(root, &["switch", "-qc", "edit"]);
     fs::write(root.join(PRD), "{\"id\":\"PRD-001\",\"goal\":\"more\"}").unwrap();
-    git(root, &["commit", "-qam", "Sharpen the goal"]);
-    git(root, &["switch", "-q", "main"]);
+    run_git(root, &["commit", "-qam", "Sharpen the goal"]);
+    run_git(root, &["switch", "-q", "main"]);
     let governor = actor("governor");
     let error = workspace.merge(&governor, "edit", None).unwrap_err();
     assert_eq!(error.rule(), Some("core-prd"));
@@ -21,9 +21,9 @@ fn a_persons_prd_is_merged_once_a_person_has_approved_that_very_commit() {
     assert!(workspace.approve(&governor, "edit").is_err());
     workspace.approve(&ada, "edit").unwrap();
     // Approved is what was looked at, not what came after.
-    git(root, &["switch", "-q", "edit"]);
-    git(root, &["commit", "-q", "--allow-empty", "-m", "later"]);
-    git(root, &["switch", "-q", "main"]);
+    run_git(root, &["switch", "-q", "edit"]);
+    run_git(root, &["commit", "-q", "--allow-empty", "-m", "later"]);
+    run_git(root, &["switch", "-q", "main"]);
     assert_eq!(
         workspace.merge(&governor, "edit", None).unwrap_err().rule(),
         Some("core-prd")
@@ -31,7 +31,7 @@ fn a_persons_prd_is_merged_once_a_person_has_approved_that_very_commit() {
     workspace.approve(&ada, "edit").unwrap();
     let receipt = workspace.merge(&governor, "edit", None).unwrap();
     assert!(fs::read_to_string(root.join(PRD)).unwrap().contains("more"));
-    let parents = git(
+    let parents = run_git(
         root,
         &[
             "log",
@@ -89,14 +89,14 @@ fn each_class_merges_by_its_rule() {
         "start",
         "1",
     );
-    git(root, &["switch", "-qc", "other"]);
+    run_git(root, &["switch", "-qc", "other"]);
     all(
         "{\"event_id\":\"a\"}\n{\"event_id\":\"b\"}\n",
         "2026-01-03T00:00:00Z",
         "theirs",
         "2",
     );
-    git(root, &["switch", "-q", "main"]);
+    run_git(root, &["switch", "-q", "main"]);
     all(
         "{\"event_id\":\"a\"}\n{\"event_id\":\"c\"}\n",
         "2026-01-02T00:00:00Z",
@@ -113,7 +113,7 @@ fn each_class_merges_by_its_rule() {
     assert!(text(manifest).contains("\"re_embed\": true"));
     assert!(text(".sdlc_ide/logs/merge_conflicts.jsonl").contains("\"ours\""));
     let (lines, _) = workspace.audit(&AuditQuery::default()).unwrap();
-    // After it stands the snapshot that follows a merge on main.
+    // After it comes the snapshot that follows a merge on main.
     let merged = lines
         .iter()
         .rev()
@@ -134,9 +134,9 @@ fn a_contradiction_is_refused_with_a_report_and_nothing_else_changes() {
     let root = workspace.root();
     let note = "core/kb/note.md";
     write(&workspace, "prm", note, "one\ntwo\nthree\n").unwrap();
-    git(root, &["switch", "-qc", "other"]);
+    run_git(root, &["switch", "-qc", "other"]);
     write(&workspace, "prm", note, "one\nTHEIRS\nthree\n").unwrap();
-    git(root, &["switch", "-q", "main"]);
+    run_git(root, &["switch", "-q", "main"]);
     write(&workspace, "prm", note, "one\nOURS\nthree\n").unwrap();
     let error = workspace
         .merge(&actor("governor"), "other", None)
@@ -155,13 +155,13 @@ fn a_contradiction_is_refused_with_a_report_and_nothing_else_changes() {
     );
     assert_at_rest(root);
     // A person resolves it with plain git, and then it merges.
-    git(root, &["switch", "-q", "other"]);
+    run_git(root, &["switch", "-q", "other"]);
     let (is_ok, _) = super::try_git(root, &["merge", "-q", "main"]);
     assert!(!is_ok);
     fs::write(root.join(note), "one\nBOTH\nthree\n").unwrap();
-    git(root, &["add", note]);
-    git(root, &["commit", "-qm", "Bring both together"]);
-    git(root, &["switch", "-q", "main"]);
+    run_git(root, &["add", note]);
+    run_git(root, &["commit", "-qm", "Bring both together"]);
+    run_git(root, &["switch", "-q", "main"]);
     workspace.merge(&actor("governor"), "other", None).unwrap();
     assert_eq!(
         fs::read_to_string(root.join(note)).unwrap(),
@@ -189,7 +189,7 @@ fn a_rollback_is_a_new_commit_that_logs_survive() {
             .contains("\"v\":1")
     );
     assert!(
-        git(root, &["log", "--format=%H"]).contains(&bad),
+        run_git(root, &["log", "--format=%H"]).contains(&bad),
         "history is whole"
     );
     assert_at_rest(root);
@@ -197,7 +197,7 @@ fn a_rollback_is_a_new_commit_that_logs_survive() {
     assert_eq!(
         lines
             .iter()
-            .filter(|line| line.action == Action::Rollback)
+            .filter(|line| line.action == AuditAction::Rollback)
             .count(),
         1
     );
@@ -219,10 +219,10 @@ fn a_checkpoint_is_saved_and_found_under_each_of_its_names() {
     let fixture = include_bytes!("../../tests/fixtures/ours.checkpoint.json");
     workspace.checkpoint(&actor("tsm"), fixture, None).unwrap();
     for name in ["tsm", "TSM-001", "tsd_manager"] {
-        let saved = workspace.state_of(name).unwrap();
+        let saved = workspace.require_checkpoint(name).unwrap();
         assert_eq!(saved.checkpoint["last_prd_hash"], "abc123def456", "{name}");
     }
-    assert!(workspace.state_of("prm").is_err());
+    assert!(workspace.require_checkpoint("prm").is_err());
     let error = workspace
         .checkpoint(&actor("prm"), fixture, None)
         .unwrap_err();
@@ -231,7 +231,7 @@ fn a_checkpoint_is_saved_and_found_under_each_of_its_names() {
         .checkpoint(&actor("prm"), b"{\"next_action\":\"rest\"}", None)
         .unwrap();
     assert_eq!(
-        workspace.state_of("prm").unwrap().checkpoint["agent_id"],
+        workspace.require_checkpoint("prm").unwrap().checkpoint["agent_id"],
         "prm"
     );
     assert!(workspace.checkpoint(&actor("prm"), b"[]", None).is_err());

@@ -6,7 +6,7 @@ use reprise_types::{
     MemoryKind, MemoryRecord, MemorySource, RecordBody, RecordId, Visibility, parse_timestamp,
 };
 
-use super::{assert_at_rest, git, workspace};
+use super::{assert_at_rest, run_git, workspace};
 
 pub(super) fn record(
     number: u128,
@@ -18,7 +18,7 @@ pub(super) fn record(
     let mut body = RecordBody::new(text, MemorySource::WorkerResult, MemoryKind::Finding);
     body.tags = tags.iter().map(|tag| (*tag).to_owned()).collect();
     body.visibility = visibility;
-    body.kept(RecordId::from_parts(1, number), at)
+    body.into_record(RecordId::from_parts(1, number), at)
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn only_what_is_visible_in_the_workspace_is_projected_and_each_record_once() {
     let history = fs::read_to_string(root.join("memory/contradiction_history.jsonl")).unwrap();
     assert_eq!(history.lines().count(), 1);
     // Not one byte of the others is anywhere in git.
-    let all = git(root, &["log", "-p", "--all"]);
+    let all = run_git(root, &["log", "-p", "--all"]);
     for held in [
         "salary",
         "their lesson",
@@ -95,7 +95,7 @@ fn each_subject_has_a_log_of_its_own_that_a_clone_has_too() {
     workspace.project([more].iter()).unwrap();
     let clone = tempfile::tempdir().unwrap();
     let to = clone.path().to_string_lossy();
-    git(root, &["clone", "-q", ".", &to]);
+    run_git(root, &["clone", "-q", ".", &to]);
     for (tag, path) in logs {
         let told = fs::read_to_string(clone.path().join(path)).unwrap();
         let told: Vec<&str> = told.lines().collect();

@@ -3,8 +3,8 @@
 use std::fs;
 use std::sync::Arc;
 
-use super::{assert_at_rest, git, workspace, write};
-use crate::{Action, Actor, AuditQuery, CarePolicy, Class, Step};
+use super::{assert_at_rest, run_git, workspace, write};
+use crate::{Actor, AuditAction, AuditQuery, Class, PrunePolicy, TransactionStep};
 
 #[test]
 fn a_snapshot_comes_back_hash_for_hash_and_logs_keep_what_came_since() {
@@ -13,10 +13,10 @@ fn a_snapshot_comes_back_hash_for_hash_and_logs_keep_what_came_since() {
     let log = "memory/long_term/x.jsonl";
     write(&workspace, "prm", "core/kb/a.md", "one\n").unwrap();
     write(&workspace, "prm", log, "{\"event_id\":\"a\"}\n").unwrap();
-    let tree = git(root, &["rev-parse", "HEAD:core"]);
+    let tree = run_git(root, &["rev-parse", "HEAD:core"]);
     let governor = Actor::new("governor").unwrap();
     let manifest = workspace.snapshot(&governor, true).unwrap();
-    assert!(git(root, &["tag"]).contains(&manifest.id));
+    assert!(run_git(root, &["tag"]).contains(&manifest.id));
     // What the backup, a `git push`, leaves out is named.
     for named in ["embeddings/vectors/", "memory store", "memory/episodic/"] {
         let is_named = manifest.left_out.iter().any(|one| one.contains(named));
@@ -30,7 +30,7 @@ fn a_snapshot_comes_back_hash_for_hash_and_logs_keep_what_came_since() {
         .unwrap();
     assert!(String::from_utf8_lossy(&listed.stdout).contains("core/kb/a.md"));
     // The same commit packs to the same bytes.
-    git(root, &["reset", "-q", "--hard", &manifest.commit]);
+    run_git(root, &["reset", "-q", "--hard", &manifest.commit]);
     let again = workspace.snapshot(&governor, false).unwrap();
     assert_eq!(again.archive_sha256, manifest.archive_sha256);
     assert_eq!(workspace.snapshots().unwrap().len(), 2);
@@ -49,7 +49,7 @@ fn a_snapshot_comes_back_hash_for_hash_and_logs_keep_what_came_since() {
         .unwrap_err();
     assert_eq!(error.rule(), Some("restore"));
     workspace.restore(&governor, &manifest.id).unwrap();
-    assert_eq!(git(root, &["rev-parse", "HEAD:core"]), tree);
+    assert_eq!(run_git(root, &["rev-parse", "HEAD:core"]), tree);
     assert!(
         fs::read_to_string(root.join(log))
             .unwrap()
@@ -104,12 +104,12 @@ fn an_agents_branch_is_proposed_reviewed_merged_or_put_aside() {
         .unwrap_err()
         .to_string();
     assert!(error.contains("core/kb/fix.md"), "{error}");
-    git(
+    run_git(
         &proposal.directory,
         &["checkout", "-q", "--", "core/kb/fix.md"],
     );
     let aside = workspace.abandon("contradiction-fix").unwrap();
-    assert_eq!(git(root, &["rev-parse", &aside]).trim(), review.commit);
+    assert_eq!(run_git(root, &["rev-parse", &aside]).trim(), review.commit);
     assert!(!proposal.directory.exists());
     assert!(workspace.status().unwrap().agents.is_empty());
     // The name is free again.
@@ -119,7 +119,7 @@ fn an_agents_branch_is_proposed_reviewed_merged_or_put_aside() {
     fs::remove_file(again.directory.join("core/kb/fix.md")).unwrap();
     workspace.propose("contradiction-fix").unwrap();
     assert!(again.directory.join("core/kb/fix.md").is_file());
-    assert_eq!(git(&again.directory, &["status", "--porcelain"]), "");
+    assert_eq!(run_git(&again.directory, &["status", "--porcelain"]), "");
     for bad in ["../x", "a b", ""] {
         assert!(workspace.propose(bad).is_err(), "{bad}");
     }
@@ -136,11 +136,11 @@ fn a_lock_that_a_killed_git_left_at_an_agents_branch_is_in_nobodys_way() {
     assert_eq!(proposal.branch, "agent/fix");
     let aside = workspace.abandon("fix").unwrap();
     assert_eq!(
-        git(workspace.root(), &["rev-parse", &aside]).trim(),
+        run_git(workspace.root(), &["rev-parse", &aside]).trim(),
         proposal.commit
     );
     workspace.propose("fix").unwrap();
-    git(workspace.root(), &["pack-refs", "--all"]);
+    run_git(workspace.root(), &["pack-refs", "--all"]);
     fs::remove_file(heads.join("fix.lock")).unwrap();
     workspace.abandon("fix").unwrap();
     assert!(workspace.status().unwrap().agents.is_empty());
@@ -173,7 +173,7 @@ fn old_snapshots_and_scratch_go_and_what_scratch_wants_kept_stays() {
         .unwrap()
         .set_modified(long_ago)
         .unwrap();
-    let policy = CarePolicy {
+    let policy = PrunePolicy {
         snapshots: 1,
         events: 2,
         episodic_days: 7,
@@ -186,11 +186,11 @@ fn old_snapshots_and_scratch_go_and_what_scratch_wants_kept_stays() {
         Some("care")
     );
     // Where what is promoted cannot be committed nothing goes.
-    git(root, &["switch", "-q", "--detach"]);
+    run_git(root, &["switch", "-q", "--detach"]);
     workspace.prune(&orchestrator, policy).unwrap_err();
     assert!(old.exists() && workspace.snapshots().unwrap().len() == 4);
     assert!(workspace.events(None, 10).unwrap().len() > 2);
-    git(root, &["switch", "-q", "main"]);
+    run_git(root, &["switch", "-q", "main"]);
     let pruned = workspace.prune(&orchestrator, policy).unwrap();
     assert_eq!((pruned.snapshots.len(), pruned.promoted), (2, 1));
     assert_eq!(pruned.episodic, ["memory/episodic/deep/TSD_Check.episodic"]);
@@ -212,8 +212,8 @@ fn a_snapshot_that_fails_is_on_record_and_the_transaction_stands() {
     write(&workspace, "prm", "core/prd/PRD-001.json", "{\"v\":1}").unwrap();
     let place = workspace.root().join(".sdlc_ide/snapshots");
     let taken = place.clone();
-    let watched = workspace.clone().watched(Arc::new(move |step| {
-        if step == Step::Ended && taken.is_dir() {
+    let watched = workspace.clone().with_watcher(Arc::new(move |step| {
+        if step == TransactionStep::Ended && taken.is_dir() {
             fs::remove_dir_all(&taken).unwrap();
             fs::write(&taken, "no folder").unwrap();
         }
@@ -225,7 +225,7 @@ fn a_snapshot_that_fails_is_on_record_and_the_transaction_stands() {
     assert_eq!(receipt.snapshot, None);
     let (lines, _) = workspace
         .audit(&AuditQuery {
-            action: Some(Action::Snapshot),
+            action: Some(AuditAction::Snapshot),
             ..AuditQuery::default()
         })
         .unwrap();
@@ -253,8 +253,8 @@ fn a_snapshot_is_taken_where_there_are_links_and_odd_names() {
     for odd in ["what?.", "tab\there", "back\\slash"] {
         fs::write(root.join(odd), "odd\n").unwrap();
     }
-    git(root, &["add", "-A"]);
-    git(root, &["commit", "-qm", "as people have it"]);
+    run_git(root, &["add", "-A"]);
+    run_git(root, &["commit", "-qm", "as people have it"]);
     let governor = Actor::new("governor").unwrap();
     let manifest = workspace.snapshot(&governor, false).unwrap();
     assert_eq!(manifest.files.len(), 6 + 1, "{:?}", manifest.files.keys());
@@ -282,12 +282,12 @@ fn a_snapshot_is_taken_where_there_are_links_and_odd_names() {
     assert_eq!(fs::read_to_string(root.join("tab\there")).unwrap(), "odd\n");
     assert_at_rest(root);
     // A branch that does not touch them merges.
-    git(root, &["switch", "-qc", "edit"]);
+    run_git(root, &["switch", "-qc", "edit"]);
     write(&workspace, "prm", "core/kb/b.md", "b\n").unwrap();
-    git(root, &["switch", "-q", "main"]);
+    run_git(root, &["switch", "-q", "main"]);
     std::os::unix::fs::symlink("b", root.join("another")).unwrap();
-    git(root, &["add", "-A"]);
-    git(root, &["commit", "-qm", "one more link"]);
+    run_git(root, &["add", "-A"]);
+    run_git(root, &["commit", "-qm", "one more link"]);
     workspace.merge(&governor, "edit", None).unwrap();
     assert_at_rest(root);
 }
@@ -307,8 +307,8 @@ fn thousands_of_old_files_of_the_trail_become_one() {
         );
         fs::write(folder.join(format!("{id}.jsonl")), line).unwrap();
     }
-    git(root, &["add", "."]);
-    git(root, &["commit", "-qm", "as if it were old"]);
+    run_git(root, &["add", "."]);
+    run_git(root, &["commit", "-qm", "as if it were old"]);
     write(&workspace, "prm", "core/kb/a.md", "b\n").unwrap();
     let told = |workspace: &crate::Workspace| {
         let (lines, _) = workspace.audit(&AuditQuery::default()).unwrap();
@@ -319,8 +319,10 @@ fn thousands_of_old_files_of_the_trail_become_one() {
     };
     let before = told(&workspace);
     assert!(before.len() > 2_000);
-    workspace.tend(&mut crate::Tended::default()).unwrap();
-    let files = git(root, &["ls-files", ".sdlc_ide/logs/audit"]);
+    workspace
+        .maintain(&mut crate::MaintenanceState::default())
+        .unwrap();
+    let files = run_git(root, &["ls-files", ".sdlc_ide/logs/audit"]);
     assert!(files.lines().count() < 5, "{files}");
     let after = told(&workspace);
     assert_eq!(after[..before.len()], before);

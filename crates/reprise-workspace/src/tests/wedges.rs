@@ -1,5 +1,5 @@
-//! Half states: what cannot be carried out whole is refused before the commit, and whatever stands
-//! in the way afterwards, recovery ends and the next write goes on.
+//! Half states: a transaction that cannot be done as a whole is refused before the commit, and
+//! recovery ends and the next write goes on whatever blocks a path afterwards.
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use reprise_types::SystemClock;
 
-use super::{assert_at_rest, git, workspace, write, write_all};
-use crate::{Recovered, Step, Workspace};
+use super::{assert_at_rest, run_git, workspace, write, write_all};
+use crate::{TransactionStep, Workspace, WorkspaceRecovery};
 
 /// Makes what a log of one entry names.
 type Crafted<'a> = dyn Fn(&Workspace, &str) -> serde_json::Value + 'a;
@@ -17,8 +17,8 @@ type Crafted<'a> = dyn Fn(&Workspace, &str) -> serde_json::Value + 'a;
 const NEW: &str = "core/kb/deep/new.md";
 
 /// Ends a transaction at a step, as a crash would: nothing after it is done.
-fn die(workspace: &Workspace, at: Step, changes: &[(&str, Option<&str>)]) {
-    let dying = workspace.clone().watched(Arc::new(move |step| {
+fn die_at_step(workspace: &Workspace, at: TransactionStep, changes: &[(&str, Option<&str>)]) {
+    let dying = workspace.clone().with_watcher(Arc::new(move |step| {
         assert!(step != at, "the crash that this test is about");
     }));
     let ended = catch_unwind(AssertUnwindSafe(|| write_all(&dying, "prm", changes)));
@@ -30,7 +30,7 @@ fn one_name_for_a_file_and_a_folder_is_refused_before_anything_happens() {
     let (_folder, workspace) = workspace();
     let root = workspace.root();
     write(&workspace, "prm", "core/kb/there.md", "there").unwrap();
-    let tree = |path: &str| git(root, &["rev-parse", &format!("HEAD:{path}")]);
+    let tree = |path: &str| run_git(root, &["rev-parse", &format!("HEAD:{path}")]);
     let (core, kept) = (tree("core"), tree("core/kb/there.md"));
     let refused: [(&[&str], &str); 6] = [
         (&["core/kb/x.md", "core/kb/x.md/y"], "one-name"),
@@ -52,7 +52,7 @@ fn one_name_for_a_file_and_a_folder_is_refused_before_anything_happens() {
     let error = write(&workspace, "prm", "core/kb/there.md/below.md", "text").unwrap_err();
     assert_eq!(error.rule(), Some("one-name"), "{error}");
     assert_eq!(tree("core/kb/there.md"), kept);
-    git(root, &["checkout", "-q", "--", "core/kb/there.md"]);
+    run_git(root, &["checkout", "-q", "--", "core/kb/there.md"]);
     // A folder whose last file has gone is none for git: its name is free.
     write(&workspace, "prm", "core/kb/name/file.md", "text").unwrap();
     write_all(&workspace, "prm", &[("core/kb/name/file.md", None)]).unwrap();
@@ -78,7 +78,7 @@ fn two_links_of_one_file_are_both_removed() {
     assert_at_rest(root);
 }
 
-/// What stands in the way of `core/kb/deep/new.md` once its transaction has died.
+/// What blocks the path of `core/kb/deep/new.md` once its transaction has died.
 type Obstacle = (&'static str, fn(&Path, &Path));
 
 const OBSTACLES: [Obstacle; 6] = [
@@ -114,7 +114,11 @@ fn recovery_ends_whatever_stands_in_the_way() {
         let (_folder, workspace) = workspace();
         let root = workspace.root();
         let elsewhere = tempfile::tempdir().unwrap();
-        die(&workspace, Step::Committed, &[(NEW, Some("new"))]);
+        die_at_step(
+            &workspace,
+            TransactionStep::Committed,
+            &[(NEW, Some("new"))],
+        );
         obstruct(root, elsewhere.path());
         let recovered = workspace
             .recover()
@@ -126,7 +130,11 @@ fn recovery_ends_whatever_stands_in_the_way() {
             0,
             "{name}: written outside"
         );
-        assert_eq!(workspace.recover().unwrap(), Recovered::default(), "{name}");
+        assert_eq!(
+            workspace.recover().unwrap(),
+            WorkspaceRecovery::default(),
+            "{name}"
+        );
         write(&workspace, "prm", "core/adr/next.md", "next")
             .unwrap_or_else(|error| panic!("{name}: {error}"));
         assert!(workspace.status().unwrap().loose_ends.is_empty(), "{name}");
@@ -134,13 +142,13 @@ fn recovery_ends_whatever_stands_in_the_way() {
         if name.contains("tree's folder") {
             fs::remove_file(root.join("core/kb")).unwrap();
         }
-        git(root, &["checkout", "-q", "--force", "HEAD", "--", NEW]);
+        run_git(root, &["checkout", "-q", "--force", "HEAD", "--", NEW]);
         assert_eq!(fs::read_to_string(root.join(NEW)).unwrap(), "new", "{name}");
     }
 }
 
-/// A `begin` of the WAL that nothing ended.
-fn begun(workspace: &Workspace, entry: &serde_json::Value) {
+/// Appends an entry to the WAL.
+fn append_wal_entry(workspace: &Workspace, entry: &serde_json::Value) {
     let wal = workspace.root().join(".sdlc_ide/logs/wal.jsonl");
     let text = fs::read_to_string(&wal).unwrap();
     fs::write(&wal, format!("{text}{entry}\n")).unwrap();
@@ -162,11 +170,11 @@ fn recovery_ends_whatever_the_log_says() {
             // What an earlier version made of such a write: git keeps the folder alone.
             fs::create_dir_all(workspace.root().join(x)).unwrap();
             fs::write(workspace.root().join(y), "y").unwrap();
-            git(workspace.root(), &["add", "core"]);
-            git(workspace.root(), &["commit", "-qm", "half"]);
+            run_git(workspace.root(), &["add", "core"]);
+            run_git(workspace.root(), &["commit", "-qm", "half"]);
             fs::remove_dir_all(workspace.root().join(x)).unwrap();
             fs::write(workspace.root().join(x), "x").unwrap();
-            let now = git(workspace.root(), &["rev-parse", "HEAD"]);
+            let now = run_git(workspace.root(), &["rev-parse", "HEAD"]);
             assert_ne!(now.trim(), head);
             serde_json::json!({ "files": [x, y], "commit": now.trim(),
                 "hashes": { x: after("x"), y: after("y") }, "branch": "refs/heads/main" })
@@ -199,15 +207,19 @@ fn recovery_ends_whatever_the_log_says() {
     for (name, entry) in entries {
         let (_folder, workspace) = workspace();
         let root = workspace.root();
-        let head = git(root, &["rev-parse", "HEAD"]);
+        let head = run_git(root, &["rev-parse", "HEAD"]);
         let mut entry = entry(&workspace, head.trim());
         entry["action"] = "begin".into();
         entry["tx_id"] = "T1".into();
-        begun(&workspace, &entry);
+        append_wal_entry(&workspace, &entry);
         workspace
             .recover()
             .unwrap_or_else(|error| panic!("{name}: {error}"));
-        assert_eq!(workspace.recover().unwrap(), Recovered::default(), "{name}");
+        assert_eq!(
+            workspace.recover().unwrap(),
+            WorkspaceRecovery::default(),
+            "{name}"
+        );
         assert_eq!(
             fs::read_dir(outside.path()).unwrap().count(),
             0,
@@ -235,7 +247,7 @@ fn an_init_that_is_refused_leaves_nothing_and_one_that_died_is_said() {
     // A `.gitignore` that nobody has committed.
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
-    git(root, &["init", "-q", "-b", "main"]);
+    run_git(root, &["init", "-q", "-b", "main"]);
     fs::write(root.join(".gitignore"), "target/").unwrap();
     let config = fs::read_to_string(root.join(".git/config")).unwrap();
     Workspace::init(root, clock()).unwrap_err();
@@ -255,13 +267,13 @@ fn an_init_that_is_refused_leaves_nothing_and_one_that_died_is_said() {
     assert_eq!(listed(&root), ["memory"]);
     // A folder that was not there goes again.
     let inside = tempfile::tempdir().unwrap();
-    git(inside.path(), &["init", "-q"]);
+    run_git(inside.path(), &["init", "-q"]);
     Workspace::init(&inside.path().join("sub"), clock()).unwrap_err();
     assert_eq!(listed(inside.path()), [".git"]);
     // The folders alone are no workspace.
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
-    git(root, &["init", "-q", "-b", "main"]);
+    run_git(root, &["init", "-q", "-b", "main"]);
     fs::create_dir_all(root.join(".sdlc_ide/logs")).unwrap();
     let error = Workspace::open(root, clock()).unwrap_err().to_string();
     assert!(error.contains("workspace init"), "{error}");
@@ -285,7 +297,11 @@ fn a_folder_of_any_name_is_nobodys_obstacle() {
         let text = format!("{{\"n\":{number}}}");
         write(&workspace, "prm", path, &text).unwrap();
         write(&workspace, "prm", "core/kb/next.md", &text).unwrap();
-        assert_eq!(workspace.recover().unwrap(), Recovered::default(), "{path}");
+        assert_eq!(
+            workspace.recover().unwrap(),
+            WorkspaceRecovery::default(),
+            "{path}"
+        );
     }
     assert_at_rest(workspace.root());
 }

@@ -3,50 +3,49 @@
 use std::path::Path;
 
 use git2::Oid;
-use reprise_files::{Placed, Stamp};
+use reprise_files::{ChangeOutcome, FileFingerprint};
 
-use super::beside::HOOK_RULE;
-use super::{ACTOR, Changes, Draft, Receipt, Step, TRAILER, View};
-use crate::actor::Actor;
-use crate::audit::{self, Action, AuditLine};
+use super::records::HOOK_RULE;
+use super::{ACTOR, Changes, Draft, Receipt, TRAILER, TransactionAttempt, TransactionStep};
+use crate::audit;
 use crate::error::{Result, WorkspaceError};
-use crate::event::{self, WorkspaceEvent};
+use crate::event;
 use crate::files;
 use crate::git::index::{IndexLock, NewIndex};
-use crate::git::{Blob, FILE, Written, signature};
+use crate::git::{Blob, FILE, WrittenObjects, signature};
 use crate::layout;
-use crate::path::{Class, RepoPath};
 use crate::rules::Rules;
-use crate::stage::Stage;
+use crate::stage::StagingFolder;
 use crate::validate;
-use crate::wal::{self, Entry, Hashes};
+use crate::wal::{self, Hashes, WalEntry};
+use reprise_workspace_types::{Actor, AuditAction, AuditEntry, Class, RepoPath, WorkspaceEvent};
 
 /// What was found about one path when its turn came.
-struct Item {
+struct StagedChange {
     path: RepoPath,
     /// New content in git, `None` for removal; also `None` for what git does not keep.
     blob: Option<Blob>,
     is_versioned: bool,
-    before: Option<Stamp>,
+    before: Option<FileFingerprint>,
     hashes: Hashes,
 }
 
-impl View<'_> {
-    /// Validates and carries out; `None` where the branch has moved.
-    pub(super) fn attempt(
+impl TransactionAttempt<'_> {
+    /// Validates and runs the transaction; `None` if the branch has moved.
+    pub(super) fn validate_and_run(
         &self,
-        stage: &mut Stage,
+        stage: &mut StagingFolder,
         draft: &Draft,
         held: Option<IndexLock>,
     ) -> Result<Option<Receipt>> {
-        let passed = match validate::changes(self, draft) {
+        let passed = match validate::validate_draft(self, draft) {
             Err(error) => {
                 drop(held);
                 return self.refuse(stage, &draft.actor, &draft.message, error);
             }
             Ok(passed) => passed,
         };
-        self.workspace.reach(Step::Validated);
+        self.workspace.notify_step(TransactionStep::Validated);
         if passed.changes.is_empty() && draft.other_parent.is_none() && draft.act.is_some() {
             return Ok(Some(Receipt {
                 tx: self.tx.to_owned(),
@@ -55,28 +54,28 @@ impl View<'_> {
                 ..Receipt::default()
             }));
         }
-        let line = AuditLine {
+        let line = AuditEntry {
             event_id: self.tx.to_owned(),
             ts: self.at,
             action: draft.action,
             actor: draft.actor.to_string(),
-            identity: self.identity(&draft.actor),
+            identity: self.find_identity_of_person(&draft.actor),
             rules: passed.rules.clone(),
-            paths: names(&passed.changes),
+            paths: list_reportable_paths(&passed.changes),
             branch: self.head.branch().to_owned(),
             message: draft.message.clone(),
             details: passed.details.clone(),
         };
         let topic = draft
             .topic
-            .unwrap_or_else(|| event::topic_of(passed.changes.keys()));
+            .unwrap_or_else(|| event::choose_topic(passed.changes.keys()));
         let event = WorkspaceEvent {
             downstream: passed.downstream.clone(),
-            ..WorkspaceEvent::of(&line, topic)
+            ..event::build_event(&line, topic)
         };
-        let mut told = self.of_kinds(&passed.changes, &event);
-        told.push(event);
-        let carried = self.carry_out(stage, draft, passed.changes, &[line], told, held);
+        let mut own_events = self.build_artifact_events(&passed.changes, &event);
+        own_events.push(event);
+        let carried = self.run_transaction(stage, draft, passed.changes, &[line], own_events, held);
         match carried {
             Err(error) if error.rule() == Some(HOOK_RULE) => {
                 self.refuse(stage, &draft.actor, &draft.message, error)
@@ -85,15 +84,15 @@ impl View<'_> {
         }
     }
 
-    fn identity(&self, actor: &Actor) -> Option<String> {
+    fn find_identity_of_person(&self, actor: &Actor) -> Option<String> {
         let is_person = actor.is_human();
         is_person.then(|| self.workspace.identity(self.git))?
     }
 
-    /// A refusal is on record, too; every other error is told alone.
+    /// Records a refusal; every other error is only returned.
     pub(super) fn refuse(
         &self,
-        stage: &mut Stage,
+        stage: &mut StagingFolder,
         actor: &Actor,
         message: &str,
         error: WorkspaceError,
@@ -111,17 +110,17 @@ impl View<'_> {
 
     fn record_violation(
         &self,
-        stage: &mut Stage,
+        stage: &mut StagingFolder,
         actor: &Actor,
         message: &str,
         (rule, act, path, why): (&str, &str, &str, &str),
     ) -> Result<Option<Receipt>> {
-        let line = AuditLine {
+        let line = AuditEntry {
             event_id: self.tx.to_owned(),
             ts: self.at,
-            action: Action::Violation,
+            action: AuditAction::Violation,
             actor: actor.to_string(),
-            identity: self.identity(actor),
+            identity: self.find_identity_of_person(actor),
             rules: vec![rule.to_owned()],
             paths: vec![path.to_owned()],
             branch: self.head.branch().to_owned(),
@@ -130,50 +129,53 @@ impl View<'_> {
         };
         let event = WorkspaceEvent {
             message: why.to_owned(),
-            ..WorkspaceEvent::of(&line, "Policy_Violated")
+            ..event::build_event(&line, "Policy_Violated")
         };
         let own = Draft {
             title: format!("Refuse {actor} {act} of {path}"),
-            ..Draft::new(&Actor::governor(), Action::Violation)
+            ..Draft::new(&Actor::governor(), AuditAction::Violation)
         };
-        self.carry_out(stage, &own, Changes::new(), &[line], vec![event], None)
+        self.run_transaction(stage, &own, Changes::new(), &[line], vec![event], None)
     }
 
-    /// Everything from the objects in git to the events, of which the last is its own. `None`: the
-    /// branch has moved, nothing is done.
-    pub(super) fn carry_out(
+    /// Runs everything from git's objects to the events, of which the last is the transaction's
+    /// own. Returns `None`, with nothing done, if the branch has moved.
+    pub(super) fn run_transaction(
         &self,
-        stage: &mut Stage,
+        stage: &mut StagingFolder,
         draft: &Draft,
         mut changes: Changes,
-        lines: &[AuditLine],
-        told: Vec<WorkspaceEvent>,
+        lines: &[AuditEntry],
+        own_events: Vec<WorkspaceEvent>,
         mut lock: Option<IndexLock>,
     ) -> Result<Option<Receipt>> {
-        let waiting = audit::pending(self.workspace.root(), self.head.branch())?;
+        let waiting = audit::list_pending(self.workspace.root(), self.head.branch())?;
         let has_commit = draft.other_parent.is_some()
             || matches!(
                 draft.action,
-                Action::Init | Action::Approve | Action::Decline
+                AuditAction::Init | AuditAction::Approve | AuditAction::Decline
             )
-            || changes.keys().any(RepoPath::is_kept)
+            || changes.keys().any(RepoPath::is_in_git)
             || waiting.len() >= audit::PENDING_MAX;
         let mut events = Vec::new();
         if has_commit {
-            self.record(draft, lines, &waiting, &mut changes, &mut events)?;
+            self.add_trail_file(draft, lines, &waiting, &mut changes, &mut events)?;
         } else if draft.act.is_none() {
-            let noted = self.noted(draft, &waiting, &mut events)?;
-            let waits = [noted.as_slice(), lines].concat();
-            changes.insert(audit::pending_of(self.tx), Some(audit::written(&waits)));
+            let git_lines = self.collect_git_commits(draft, &waiting, &mut events)?;
+            let waits = [git_lines.as_slice(), lines].concat();
+            let waits = Some(audit::encode_lines(&waits));
+            changes.insert(audit::pending_path(self.tx), waits);
         }
-        events.extend(told);
+        events.extend(own_events);
         let mut items = self.stage_all(stage, draft, &changes)?;
         let line = lines.last();
         let commit = has_commit
-            .then(|| self.write_objects(stage, draft, &changes, &items, line))
+            .then(|| self.write_commit_and_stage_branch(stage, draft, &changes, &items, line))
             .transpose()?;
-        self.look_before(&mut items)?;
-        let index = commit.map(|_| self.new_index(stage, &items)).transpose()?;
+        self.check_current_files(&mut items)?;
+        let index = commit
+            .map(|_| self.prepare_index(stage, &items))
+            .transpose()?;
         for event in &mut events {
             let own = || commit.map(|id| id.to_string());
             event.commit = event.commit.take().or_else(own);
@@ -182,36 +184,36 @@ impl View<'_> {
             return Ok(None);
         };
         let root = self.workspace.root();
-        let begin = Entry {
+        let begin = WalEntry {
             conflicts: draft.conflicts.clone(),
             tag: draft.tag.clone(),
             events: events.iter().flat_map(serde_json::to_value).collect(),
-            ..self.begin(&items, &event, commit)
+            ..self.build_begin_entry(&items, &event, commit)
         };
-        let logged = files::append_lines(root, wal::WAL, &wal::line(&begin))?;
+        let logged = files::append_lines(root, wal::WAL, &wal::encode_line(&begin))?;
         stage.unsynced.add_file(logged);
         // All that was staged and the log's word of it, in one wait: none of it has happened yet.
         let mut moved = stage.unsynced.sync().map(|()| true);
         if moved.is_ok() {
-            self.workspace.reach(Step::Begun);
+            self.workspace.notify_step(TransactionStep::Begun);
             if let Some(index) = &index {
-                moved = self.advance(stage, index, &mut lock);
+                moved = self.move_branch(stage, index, &mut lock);
             }
         }
         if !matches!(moved, Ok(true)) {
             // The disk is waited for without git's lock: a person is at work.
             drop(lock);
-            wal::append(root, &begin.ended(wal::Action::Abort))?;
+            wal::append(root, &begin.to_end_entry(wal::WalAction::Abort))?;
             return moved.map(|_| None);
         }
         if commit.is_some() {
-            self.workspace.reach(Step::Committed);
+            self.workspace.notify_step(TransactionStep::Committed);
         }
         let finished = self
-            .put_in_place(stage, &items, lock.zip(index.as_ref()))
+            .place_files(stage, &items, lock.zip(index.as_ref()))
             .and_then(|left_alone| {
                 let moved = commit.map(|commit| (commit, draft.title.as_str()));
-                self.finish(stage, &begin, &event, moved)?;
+                self.record_and_end(stage, &begin, &event, moved)?;
                 Ok(left_alone)
             });
         let left_alone = finished.map_err(|error| WorkspaceError::Unfinished {
@@ -219,7 +221,7 @@ impl View<'_> {
             why: error.to_string(),
         })?;
         if commit.is_some() && draft.act.is_some() && self.git.runs_hooks() {
-            self.after_commit(stage);
+            self.run_post_commit_hook(stage);
         }
         Ok(Some(Receipt {
             tx: self.tx.to_owned(),
@@ -231,49 +233,54 @@ impl View<'_> {
         }))
     }
 
-    fn new_index(&self, stage: &Stage, items: &[Item]) -> Result<NewIndex> {
+    fn prepare_index(&self, stage: &StagingFolder, items: &[StagedChange]) -> Result<NewIndex> {
         let of_git = items.iter().filter(|item| item.is_versioned);
         let of_git = of_git.map(|item| {
-            let file = stage.waiting(&item.path).map(Path::to_owned);
+            let file = stage.staged_file(&item.path).map(Path::to_owned);
             (&item.path, item.blob, file.unwrap_or_default())
         });
-        self.git.new_index(stage.folder(), of_git)
+        self.git.prepare_index(stage.folder(), of_git)
     }
 
     /// Moves the branch, with git's lock on the index held from here until the files are in place:
     /// nobody commits in between. `false` where somebody was faster.
-    fn advance(
+    fn move_branch(
         &self,
-        stage: &Stage,
+        stage: &StagingFolder,
         index: &NewIndex,
         lock: &mut Option<IndexLock>,
     ) -> Result<bool> {
         if lock.is_none() {
             // Where somebody was faster already, nobody is kept out for nothing.
-            if !self.git.is_of_index(index)? {
+            if !self.git.is_still_current(index)? {
                 return Ok(false);
             }
             *lock = Some(self.git.lock_index(stage)?);
-            if self.git.head()? != *self.head || !self.git.is_of_index(index)? {
+            if self.git.head()? != *self.head || !self.git.is_still_current(index)? {
                 return Ok(false);
             }
         }
-        self.git.advance(self.head, stage)
+        self.git.move_branch(self.head, stage)
     }
 
-    fn stage_all(&self, stage: &mut Stage, draft: &Draft, changes: &Changes) -> Result<Vec<Item>> {
+    fn stage_all(
+        &self,
+        stage: &mut StagingFolder,
+        draft: &Draft,
+        changes: &Changes,
+    ) -> Result<Vec<StagedChange>> {
         let mut items = Vec::with_capacity(changes.len());
         for (path, content) in changes {
-            let is_versioned = path.is_kept();
+            let is_versioned = path.is_in_git();
             let there = if is_versioned {
                 self.git.blob_at(self.head.tree, path)?
             } else {
                 None
             };
-            let after = stage.put(path, content.as_deref())?;
+            let after = stage.write_content(path, content.as_deref())?;
             let mode = draft.modes.get(path).copied();
             let mode = mode.unwrap_or_else(|| there.map_or(FILE, |blob| blob.mode));
-            items.push(Item {
+            items.push(StagedChange {
                 path: path.clone(),
                 blob: after.filter(|_| is_versioned).map(|id| Blob { id, mode }),
                 is_versioned,
@@ -287,15 +294,15 @@ impl View<'_> {
         Ok(items)
     }
 
-    fn write_objects(
+    fn write_commit_and_stage_branch(
         &self,
-        stage: &mut Stage,
+        stage: &mut StagingFolder,
         draft: &Draft,
         changes: &Changes,
-        items: &[Item],
-        line: Option<&AuditLine>,
+        items: &[StagedChange],
+        line: Option<&AuditEntry>,
     ) -> Result<Oid> {
-        let mut written = Written::default();
+        let mut written = WrittenObjects::default();
         for item in items.iter().filter(|item| item.is_versioned) {
             if let Some(Some(bytes)) = changes.get(&item.path) {
                 self.git.write_blob(bytes, &mut written)?;
@@ -310,7 +317,7 @@ impl View<'_> {
             .into_iter()
             .chain(draft.other_parent)
             .collect();
-        let mut message = message_of(self.tx, draft, line);
+        let mut message = commit_message(self.tx, draft, line);
         if self.on_main {
             let changes_rules = items.iter().any(|item| item.path.is_policy());
             let rules = if changes_rules {
@@ -321,24 +328,24 @@ impl View<'_> {
             message = format!("{message}{}\n", rules.trailer());
         }
         if draft.act.is_some() && self.git.runs_hooks() {
-            message = self.hooked(stage, draft, tree, &message)?;
+            message = self.run_commit_hooks(stage, draft, tree, &message)?;
         }
         let own = signature(&draft.actor, self.at)?;
-        let person = self.git.person(self.at);
+        let person = self.git.person_signature(self.at);
         // Who asked the daemon is not whom git's configuration names.
-        let is_here = draft.actor.is_human() && !self.workspace.is_identified();
+        let is_here = draft.actor.is_human() && !self.workspace.has_identity();
         let author = person.as_ref().filter(|_| is_here).unwrap_or(&own);
         let signatures = [author, person.as_ref().unwrap_or(&own)];
         let commit = self
             .git
             .write_commit(signatures, &message, tree, &parents, &mut written)?;
-        self.git.to_sync(&written, &mut stage.unsynced);
-        self.git.prepare(self.head, commit, stage)?;
+        self.git.queue_objects(&written, &mut stage.unsynced);
+        self.git.stage_branch_move(self.head, commit, stage)?;
         Ok(commit)
     }
 
-    /// Nobody else's work stands where we write.
-    fn look_before(&self, items: &mut [Item]) -> Result<()> {
+    /// Refuses to write over somebody else's work.
+    fn check_current_files(&self, items: &mut [StagedChange]) -> Result<()> {
         let index = self.git.read_index()?;
         for item in items {
             let file = self.workspace.root().join(item.path.as_str());
@@ -347,38 +354,43 @@ impl View<'_> {
                 let committed = self.git.blob_at(self.head.tree, &item.path)?;
                 self.git.refuse_edited(&index, committed, &item.path)?
             } else {
-                let found = files::look(&file)?;
+                let found = files::find_metadata(&file)?;
                 if found.is_some() {
                     let id = crate::git::blob_id_of_file(&file)?;
                     item.hashes.before = id.map(|id| id.to_string());
                 }
-                found.map(|found| Stamp::from(&found))
+                found.map(|found| FileFingerprint::from(&found))
             };
         }
         Ok(())
     }
 
-    fn begin(&self, items: &[Item], event: &WorkspaceEvent, commit: Option<Oid>) -> Entry {
+    fn build_begin_entry(
+        &self,
+        items: &[StagedChange],
+        event: &WorkspaceEvent,
+        commit: Option<Oid>,
+    ) -> WalEntry {
         let hashes = items
             .iter()
             .map(|item| (item.path.to_string(), item.hashes.clone()));
-        Entry {
-            action: wal::Action::Begin,
+        WalEntry {
+            action: wal::WalAction::Begin,
             tx_id: self.tx.to_owned(),
             files: items.iter().map(|item| item.path.to_string()).collect(),
             hashes: hashes.collect(),
             commit: commit.map(|id| id.to_string()),
             branch: commit.map(|_| self.head.reference.clone()),
             event: serde_json::to_value(event).ok(),
-            ..Entry::default()
+            ..WalEntry::default()
         }
     }
 
-    /// Puts the files and the index where they belong; git's lock ends here.
-    fn put_in_place(
+    /// Moves the files and the index into place, and releases git's lock.
+    fn place_files(
         &self,
-        stage: &mut Stage,
-        items: &[Item],
+        stage: &mut StagingFolder,
+        items: &[StagedChange],
         index: Option<(IndexLock, &NewIndex)>,
     ) -> Result<Vec<String>> {
         let root = self.workspace.root();
@@ -387,8 +399,8 @@ impl View<'_> {
             let to = root.join(item.path.as_str());
             let folder = to.parent().unwrap_or(root).to_owned();
             let is_executable = item.blob.is_some_and(|blob| blob.mode != FILE);
-            let placed = stage.place(root, &item.path, is_executable, item.before)?;
-            if placed == Placed::Theirs {
+            let placed = stage.place_file(root, &item.path, is_executable, item.before)?;
+            if placed == ChangeOutcome::Conflict {
                 left_alone.push(item.path.to_string());
             }
             if item.hashes.after.is_none() {
@@ -397,50 +409,51 @@ impl View<'_> {
                 stage.unsynced.add(folder);
             }
             if number == 0 {
-                self.workspace.reach(Step::Placing);
+                self.workspace.notify_step(TransactionStep::Placing);
             }
         }
         for folder in emptied {
-            layout::drop_empty(root, folder, &mut stage.unsynced);
+            layout::remove_empty_folders(root, folder, &mut stage.unsynced);
         }
-        self.workspace.reach(Step::Placed);
+        self.workspace.notify_step(TransactionStep::Placed);
         if let Some((lock, index)) = index {
             lock.replace(self.git, index)?;
         }
-        self.workspace.reach(Step::Indexed);
+        self.workspace.notify_step(TransactionStep::Indexed);
         Ok(left_alone)
     }
 
-    /// Tells what has happened; of a branch that has moved git's own log, too.
-    fn finish(
+    /// Writes the records of the transaction, and the reflog if a branch has moved.
+    fn record_and_end(
         &self,
-        stage: &mut Stage,
-        begin: &Entry,
+        stage: &mut StagingFolder,
+        begin: &WalEntry,
         event: &WorkspaceEvent,
         moved: Option<(Oid, &str)>,
     ) -> Result<()> {
         if let Some((commit, why)) = moved {
             self.git
-                .settle(self.head, commit, why, self.at, &mut stage.unsynced)?;
+                .log_branch_move(self.head, commit, why, self.at, &mut stage.unsynced)?;
         }
         let root = self.workspace.root();
-        begin.record(self.git, event, stage)?;
+        begin.write_records(self.git, event, stage)?;
         stage.unsynced.sync()?;
-        self.workspace.reach(Step::Recorded);
-        wal::append(root, &begin.ended(wal::Action::Commit))?;
-        self.workspace.reach(Step::Ended);
-        wal::trim(root)
+        self.workspace.notify_step(TransactionStep::Recorded);
+        wal::append(root, &begin.to_end_entry(wal::WalAction::Commit))?;
+        self.workspace.notify_step(TransactionStep::Ended);
+        wal::clear_if_long(root)
     }
 }
 
-/// The paths of a change as texts. The trail, which every change touches, is not among them.
-fn names(changes: &Changes) -> Vec<String> {
+/// Returns the paths of a change as texts. The trail, which every change touches, is not among
+/// them.
+fn list_reportable_paths(changes: &Changes) -> Vec<String> {
     let is_own = |path: &&RepoPath| path.is_trail() || path.class() == Class::Internal;
     let named = changes.keys().filter(|path| !is_own(path));
     named.map(ToString::to_string).collect()
 }
 
-fn message_of(tx: &str, draft: &Draft, line: Option<&AuditLine>) -> String {
+fn commit_message(tx: &str, draft: &Draft, line: Option<&AuditEntry>) -> String {
     let mut message = draft.title.clone();
     if !draft.message.is_empty() && draft.message != draft.title {
         message = format!("{message}\n\n{}", draft.message);

@@ -1,9 +1,9 @@
-//! What may be typed about files: copies, branches, projections, and the folder of a demo.
+//! Arguments of the commands that write files: backups, exports, branches, projections, the demo.
 
 use std::path::PathBuf;
 
 use chrono::{DateTime, Utc};
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
 use reprise_knowledge::ProjectionKind;
 use reprise_types::UserId;
@@ -13,10 +13,10 @@ use super::WhoseArguments;
 /// For whom a file is encrypted.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct SealArguments {
-    /// Encrypt it for the owner of this age key (`age1...`); several may read it
+    /// Encrypt the file for this age key (`age1...`); may be repeated.
     #[arg(long, value_name = "KEY")]
     pub(crate) recipient: Vec<String>,
-    /// Encrypt it with the passphrase on the first line of this file
+    /// Encrypt the file with the passphrase on the first line of this file.
     #[arg(long, value_name = "FILE", conflicts_with = "recipient")]
     pub(crate) passphrase_file: Option<PathBuf>,
 }
@@ -24,43 +24,56 @@ pub(crate) struct SealArguments {
 /// What opens an encrypted file.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct KeyArguments {
-    /// The file of the age key that it was encrypted for
+    /// File with the age key that decrypts the backup.
     #[arg(long, value_name = "FILE")]
     pub(crate) identity: Option<PathBuf>,
-    /// The file with the passphrase that it was encrypted with
+    /// File with the passphrase that decrypts the backup.
     #[arg(long, value_name = "FILE", conflicts_with = "identity")]
     pub(crate) passphrase_file: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct BackupArguments {
-    /// The file to write (`-` for stdout); with --all a folder, one file for each user in it
-    pub(crate) to: PathBuf,
+    #[command(subcommand)]
+    pub(crate) command: Option<BackupCommand>,
+    /// File to write (`-` for stdout); with --all, a folder that gets one file per user.
+    #[arg(required = true)]
+    pub(crate) to: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) whose: WhoseArguments,
-    /// Every user's memory, branches too, whatever --user says
+    /// Back up the memories and branches of every user; --user is ignored.
     #[arg(long)]
     pub(crate) all: bool,
-    /// Replace a file that is no earlier backup of this memory
+    /// Overwrite a file that is not an earlier backup of this user.
     #[arg(long)]
     pub(crate) force: bool,
     #[command(flatten)]
     pub(crate) seal: SealArguments,
 }
 
+#[derive(Debug, Subcommand)]
+pub(crate) enum BackupCommand {
+    /// Restore memories from a backup.
+    Restore(RestoreArguments),
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct RestoreArguments {
-    /// A file that `backup` wrote (`-` for stdin); with --all the folder
+    /// File that `backup` wrote (`-` for stdin); with --all, the folder.
     pub(crate) from: PathBuf,
-    /// Whose memory it becomes
+    /// User whose memories are restored.
     #[arg(long, env = crate::env::USER, default_value_t)]
     pub(crate) user: UserId,
-    /// The memory of every user of whom the folder has a backup, whatever --user says
+    /// Restore every user that the folder has a backup of; --user is ignored.
     #[arg(long)]
     pub(crate) all: bool,
-    /// Put the memory that is there aside, as memory.rvf.before-restore, or -2, -3 and so on
+    /// Keep an existing memory file as memory.rvf.before-restore (then -2, -3, ...).
     #[arg(long)]
     pub(crate) replace: bool,
+    /// Verify the file and show what a restore would replace; nothing is restored.
+    #[arg(long, conflicts_with_all = ["all", "replace"])]
+    pub(crate) dry_run: bool,
     #[command(flatten)]
     pub(crate) key: KeyArguments,
 }
@@ -68,23 +81,23 @@ pub(crate) struct RestoreArguments {
 /// The form of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExportFormat {
-    /// A JSON object per line
+    /// One JSON object per line.
     Jsonl,
-    /// One JSON list
+    /// One JSON list.
     Json,
-    /// A YAML document per record
+    /// One YAML document per memory.
     Yaml,
-    /// A folder with a note for each record: a bundle of the Open Knowledge Format
+    /// A folder with one note per memory, in the Open Knowledge Format.
     Markdown,
-    /// A `SKILL.md` for each subject of what helped three times, shown and asked about first
+    /// A `SKILL.md` for each subject that helped three times; shows it and asks first.
     Skills,
-    /// A file of stock rvf-runtime, vectors included
+    /// A file for the rvf-runtime library, with vectors.
     Rvf,
-    /// A folder with `.sunwell/memory` in it
+    /// A folder with `.sunwell/memory`, for Sunwell.
     Sunwell,
-    /// A `knowledge.db` of ai-lessons
+    /// A `knowledge.db` for ai-lessons, a lessons database.
     AiLessons,
-    /// ralph's frames, a JSON object per line
+    /// Frames for ralph, an agent loop: one JSON object per line.
     Frames,
 }
 
@@ -92,22 +105,22 @@ pub(crate) enum ExportFormat {
 pub(crate) struct ExportArguments {
     #[command(flatten)]
     pub(crate) whose: WhoseArguments,
-    /// The form; `import` takes each of them back but `skills`
+    /// Format; `import` reads all of them except `skills`.
     #[arg(long, value_enum, default_value = "jsonl")]
     pub(crate) format: ExportFormat,
-    /// Where to; jsonl, json and yaml go to stdout without it. It is there when it is whole
+    /// File or folder to write; without it, jsonl, json and yaml go to stdout.
     #[arg(long, value_name = "PATH")]
     pub(crate) out: Option<PathBuf>,
-    /// Replace a file that is no earlier export of this memory
+    /// Overwrite a file that is not an earlier export of this user.
     #[arg(long, requires = "out")]
     pub(crate) force: bool,
-    /// Of skills: do not ask, they have been read
+    /// For skills: do not ask for confirmation.
     #[arg(long)]
     pub(crate) yes: bool,
-    /// Records tagged `sensitive` too
+    /// Include memories tagged `sensitive`.
     #[arg(long)]
     pub(crate) sensitive: bool,
-    /// As memory stood at this time: what was put away or corrected since, and nothing of later
+    /// Export the memories as they were at this time.
     #[arg(long, value_name = "TIME", value_parser = super::until)]
     pub(crate) as_of: Option<DateTime<Utc>>,
     #[command(flatten)]
@@ -116,54 +129,68 @@ pub(crate) struct ExportArguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum BranchCommand {
-    /// Make a memory of its own that begins with the user's; use it as `--user USER+NAME`
+    /// Copy a user's memories into a branch; use it as `--user USER+NAME`.
     Fork {
         #[command(flatten)]
         target: BranchTarget,
-        /// Begin with what was known at this instant
+        /// Copy the memories as they were at this time.
         #[arg(long, value_name = "TIME", value_parser = super::until)]
         as_of: Option<DateTime<Utc>>,
     },
-    /// List a user's branches
+    /// List a user's branches.
     List(WhoseArguments),
-    /// Show what only one of the two has
+    /// Show how a branch and the user's memories differ.
     Diff(BranchTarget),
-    /// Bring what only the branch has into the user's memory; twice is once
+    /// Add what is only in the branch to the user's memories.
     Merge(BranchTarget),
-    /// Delete a branch and everything in it
+    /// Delete a branch and everything in it.
     Drop(BranchTarget),
+    /// Merge two memory files of one user, or those of several machines through a folder.
+    Sync(SyncArguments),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct BranchTarget {
-    /// The branch
+    /// Name of the branch.
     pub(crate) name: String,
-    /// Whose memory
+    /// User whose memories are used.
     #[arg(long, env = crate::env::USER, default_value_t)]
     pub(crate) user: UserId,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RebuildArguments {
-    /// Which of them [default: those that are configured or there; all where none is]
-    #[arg(value_name = "KIND", value_parser = kinds())]
+    /// Files to rewrite [default: those that are configured or exist; otherwise all].
+    #[arg(value_name = "KIND", value_parser = projection_kind_parser())]
     pub(crate) kind: Vec<ProjectionKind>,
     #[command(flatten)]
     pub(crate) whose: WhoseArguments,
-    /// Where one of them goes [default: as configured, or beside the memory]
+    /// Target of one kind of file [default: as configured, or next to the memory file].
     #[arg(long, value_name = "PATH")]
     pub(crate) to: Option<PathBuf>,
-    /// Only records of this project
+    /// Write only memories of this project.
     #[arg(long, value_name = "NAME", requires = "to")]
     pub(crate) project: Option<String>,
-    /// Take over files that another program wrote: import them first
+    /// Import files that another program wrote before replacing them.
     #[arg(long)]
     pub(crate) adopt: bool,
 }
 
-fn kinds() -> impl TypedValueParser<Value = ProjectionKind> {
-    let names = ProjectionKind::ALL.iter().map(|kind| kind.name());
-    PossibleValuesParser::new(names).try_map(|name| name.parse::<ProjectionKind>())
+fn projection_kind_parser() -> impl TypedValueParser<Value = ProjectionKind> {
+    let values = ProjectionKind::ALL
+        .iter()
+        .map(|kind| PossibleValue::new(kind.name()).help(explain_projection_kind(*kind)));
+    PossibleValuesParser::new(values).try_map(|name| name.parse::<ProjectionKind>())
+}
+
+/// Returns what the help says of a kind of file for another program.
+fn explain_projection_kind(kind: ProjectionKind) -> &'static str {
+    match kind {
+        ProjectionKind::Sunwell => "A folder `.sunwell/memory`, for Sunwell",
+        ProjectionKind::AiLessons => "A `knowledge.db`, for ai-lessons",
+        ProjectionKind::Frames => "A `frames.jsonl`, for ralph, an agent loop",
+        ProjectionKind::Markdown => "A folder of Markdown notes",
+    }
 }
 
 #[derive(Debug, Args)]
@@ -171,44 +198,42 @@ fn kinds() -> impl TypedValueParser<Value = ProjectionKind> {
 pub(crate) struct DemoArguments {
     #[command(subcommand)]
     pub(crate) what: Option<DemoCommand>,
-    /// The request that memory is asked about
+    /// Question to ask.
     #[arg(default_value = "fix the bug in the auth module")]
     pub(crate) request: String,
-    /// Keep the store in this directory instead of a temporary one
+    /// Keep the demo's files in this directory, not in a temporary one.
     #[arg(long, value_name = "DIR")]
     pub(crate) keep: Option<PathBuf>,
-    /// Replay the days before the break, then wait to be killed (the demo starts itself so)
+    /// Replay the days before the kill, then wait for it (the demo starts itself this way).
     #[arg(long, hide = true)]
     pub(crate) first_days: bool,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum DemoCommand {
-    /// Work through three weeks with a host that remembers: what each week learns helps the next
+    /// Play three weeks of agent runs, and see earlier runs help later ones.
     Week(KeptDemo),
-    /// Go through ADR-008's checklist: agents and a person in one governed workspace
-    Workspace(KeptDemo),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct KeptDemo {
-    /// Keep what it makes in this directory instead of a temporary one
+    /// Keep the files in this directory, not in a temporary one.
     #[arg(long, value_name = "DIR")]
     pub(crate) keep: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct SyncArguments {
-    /// Two files of one user, or the folders that hold them: what either has both have afterwards
+    /// Two memory files of one user, or their folders; afterwards both have everything.
     #[arg(num_args = 2, value_names = ["A", "B"], required_unless_present_any = ["folder", "unsent"])]
     pub(crate) files: Vec<PathBuf>,
-    /// Exchange through this folder, which Syncthing or git carries between machines
+    /// Exchange through this folder, which Syncthing or git copies between machines.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["files", "unsent"])]
     pub(crate) folder: Option<PathBuf>,
-    /// Send what hooks could not tell the daemon of another machine
+    /// Send what hooks could not send to the daemon on another machine.
     #[arg(long, conflicts_with = "files")]
     pub(crate) unsent: bool,
-    /// Say what would be done, and do nothing
+    /// Show what would be done; change nothing.
     #[arg(long, conflicts_with = "unsent")]
     pub(crate) dry_run: bool,
     #[command(flatten)]

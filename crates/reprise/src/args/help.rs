@@ -1,135 +1,102 @@
-//! How help is laid out, and what was meant by a word that is no command.
-
-use std::ffi::OsString;
+//! Layout of the help: the list of commands, and examples.
 
 use clap::{Command, CommandFactory};
 
 use super::Arguments;
 
-/// What `learn` is called besides.
-pub(super) const KEEPS: [&str; 5] = ["remember", "add", "keep", "note", "save"];
-
-/// What people come for, in the order in which somebody comes to need it. `help --all` has the
-/// rest: what programs call, and what is part of another command now.
+/// Commands in the order in which somebody comes to need them. `help --all` also lists those that
+/// programs call.
 const GROUPS: [(&str, &[&str]); 5] = [
-    ("Begin", &["demo", "connect", "open", "doctor"]),
-    ("Keep", &["learn", "import", "edit", "forget", "link"]),
-    ("Find", &["recall", "how", "list", "show", "tags"]),
+    ("Begin", &["setup", "demo", "connect", "open", "doctor"]),
+    ("Remember", &["learn", "import", "edit", "forget"]),
+    ("Find", &["recall", "list", "show", "tags"]),
     (
-        "Care",
-        &[
-            "tend", "learning", "stats", "backup", "restore", "export", "branch",
-        ],
+        "Take care",
+        &["stats", "outcome", "backup", "export", "branch"],
     ),
-    ("Share and serve", &["share", "workspace", "serve"]),
+    (
+        "Share and serve",
+        &["share", "workspace", "global", "serve"],
+    ),
 ];
 
-/// Of each command what is typed most: a block of lines, of which the first names it.
+/// Examples of each command: a block of lines, whose first line names the command.
 const EXAMPLES: &str = r#"reprise open --user ada
 reprise open --print
 
 reprise ingest records.jsonl
 reprise ingest --user ada --jsonl - --ack
-reprise ingest lessons.yaml --user ada
+reprise ingest --user ada --events /logs/events.jsonl
 
 reprise recall "users are logged out at random"
 reprise recall "the build is slow" --user ada --since 2026-01-01T00:00:00Z
 reprise recall --queries questions.jsonl --limit 10 --json
 
 reprise learn "the staging database is reset every night"
-reprise learn --title "Migrations" --content "Test them on a copy" --tags db,ops
-reprise learning status --user ada
+reprise learn --title "Migrations" --text "Test them on a copy" --tags db,ops
 
 reprise outcome --user ada --jsonl outcomes.jsonl
+reprise outcome status --user ada
 
-reprise edit 01JQ8Z3V5N8M6T2R4W7X9YABCD "the text as it should be"
+reprise edit 01JQ8Z3V5N8M6T2R4W7X9YABCD "the corrected text"
 
-reprise link ticket-17 ticket-9 --relation caused_by
+reprise show 01JQ8Z3V5N8M6T2R4W7X9YABCD
+reprise show how "add a database migration"
 
-reprise tags --review
 reprise tags --merge postgresql postgres
+reprise tags link ticket-17 ticket-9 --relation caused_by
+reprise tags related ticket-17
+reprise tags sources --review
 
-reprise sources --review
-reprise sources --merge trial-and-error tested
+reprise doctor
+reprise doctor tidy --dry-run
+reprise doctor undo
+reprise doctor models pull
 
-reprise graph path ticket-17 ticket-9
-reprise graph bridges jira rest
-
+reprise forget 01JQ8Z3V5N8M6T2R4W7X9YABCD
 reprise forget --user ada --session s-17 --verify
 reprise forget --user ada --before 2025-01-01T00:00:00Z
 
-reprise publish 01JQ8Z3V5N8M6T2R4W7X9YABCD --user ada --dry-run
-reprise publish 01JQ8Z3V5N8M6T2R4W7X9YABCD --user ada --title "Slow builds"
+reprise share publish 01JQ8Z3V5N8M6T2R4W7X9YABCD --user ada --dry-run
+reprise share repository ticket-17 --folder ~/project
 
 reprise export --user ada --format yaml
 
 reprise backup ada.rvf --user ada
 reprise backup backups --all
-
-reprise restore ada.rvf --user ada --replace
+reprise backup restore ada.rvf --user ada --replace
 
 reprise branch fork idea --user ada
 reprise branch merge idea --user ada
-
-reprise sync ada.rvf /media/laptop/ada.rvf
-reprise sync --folder ~/Sync/memory --user ada
+reprise branch sync ada.rvf /media/laptop/ada.rvf
 
 reprise serve
 reprise serve --replace --http 127.0.0.1:7341
+reprise serve token add laptop --user ada
+
+reprise setup
+reprise setup --yes --user ada
 
 reprise connect claude-code --show
-reprise connect codex --user ada
+reprise connect codex --user ada"#;
 
-reprise token add laptop --user ada"#;
-
-/// Words that are no command, and what does it.
-const MEANT: [(&[&str], &str); 6] = [
-    (
-        &["init", "setup", "install"],
-        "`reprise connect PROGRAM` wires an agent's program, and memories make themselves",
-    ),
-    (
-        &["download", "pull", "model"],
-        "`reprise models pull` brings the embedding model",
-    ),
-    (
-        &["users"],
-        "`reprise doctor` names every memory, and `reprise export --user USER` prints one",
-    ),
-    (
-        &["merge", "fork", "diff"],
-        "`reprise branch` tries something out on a memory of its own",
-    ),
-    (
-        &["repair", "verify", "fsck"],
-        "`reprise check --user USER --repair` verifies a memory and rebuilds what can be rebuilt",
-    ),
-    (
-        &["replay", "relay"],
-        "`reprise events replay FILE --user USER` takes a host's event log in",
-    ),
-];
-
-/// The command line as it is parsed and shown.
-pub(crate) fn command() -> Command {
-    let command = Arguments::command();
+/// Returns the command line as it is parsed and shown.
+pub(crate) fn build_command() -> Command {
+    let command = crate::plugin::add_plugins(Arguments::command());
     let mut listed = String::new();
     for (heading, names) in GROUPS {
         listed.push_str(&["\n", heading, "\n"].concat());
         let named = names
             .iter()
             .filter_map(|name| command.find_subcommand(name));
-        listed.extend(named.map(line));
+        listed.extend(named.map(render_command_line));
     }
     let template = format!(
         "{{about}}\n\n{{usage-heading}} {{usage}}\n{listed}\n\
-         `reprise COMMAND --help` explains a command, with examples. `reprise help --all` lists what\n\
-         programs call, too, with the options of every command and the exit codes."
+         `reprise COMMAND --help` explains a command. `reprise help --all` also lists the commands \
+         for programs,\nthe global options, and the exit codes."
     );
     let command = command.help_template(template);
-    // They are `learning` now, and keep working here.
-    let command =
-        command.mut_subcommand("learn", |learn| learn.mut_subcommands(|sub| sub.hide(true)));
     EXAMPLES.split("\n\n").fold(command, |command, lines| {
         let name = lines.split_whitespace().nth(1).unwrap_or_default();
         let text = ["Examples:\n  ", &lines.replace('\n', "\n  ")].concat();
@@ -137,8 +104,8 @@ pub(crate) fn command() -> Command {
     })
 }
 
-/// A command on a line of the list.
-fn line(command: &Command) -> String {
+/// Renders a command as a line of the list.
+fn render_command_line(command: &Command) -> String {
     let about = command.get_about().map(ToString::to_string);
     format!(
         "  {:<12} {}\n",
@@ -147,23 +114,51 @@ fn line(command: &Command) -> String {
     )
 }
 
-/// What the help leaves out: the other commands, the options of every one, the exit codes.
-pub(crate) fn others(command: &Command) -> String {
+/// Commands that are typed by a shorter name, too.
+const SHORT_FORMS: &str = "Short forms: `pause` and `resume` of `serve`, `restore` of `backup`, \
+`check` of `doctor`";
+
+/// Renders what the short help leaves out: commands for programs, global options, exit codes.
+pub(crate) fn render_other_help(command: &Command) -> String {
     const REST: &str = "Global options:\n{options}{after-help}";
-    let rest = command.clone().help_template(REST).render_help();
+    let rest = Arguments::command().help_template(REST).render_help();
     let is_listed = |name: &str| GROUPS.iter().any(|(_, names)| names.contains(&name));
     let others = command
         .get_subcommands()
-        .filter(|sub| !is_listed(sub.get_name()));
-    let others: String = others.map(line).collect();
-    format!(
-        "\nFor programs, and by their own names\n{others}\n{}",
-        rest.ansi()
-    )
+        .filter(|sub| !is_listed(sub.get_name()) && !sub.is_hide_set());
+    let others: String = others.map(render_command_line).collect();
+    format!("\nFor programs\n{others}\n{SHORT_FORMS}\n\n{}", rest.ansi())
 }
 
-/// The same with this user wherever `--user` has a default.
-pub(crate) fn for_user(command: Command, user: &'static str) -> Command {
+/// What the help of a command says of the options that every command takes.
+const GLOBAL_OPTIONS: &str = "Global options: --json, --data-dir, --models-dir, --config, \
+--no-model, --no-daemon\n(`reprise help --all` explains them)";
+
+/// Shows the options that every command takes as one line in the help of each command.
+pub(crate) fn shorten_global_options(command: Command) -> Command {
+    let command = command.mut_args(|argument| {
+        let is_common = argument.get_help_heading() == Some(super::GLOBAL_HEADING);
+        if is_common {
+            argument.hide(true)
+        } else {
+            argument
+        }
+    });
+    add_global_options_line(command)
+}
+
+fn add_global_options_line(command: Command) -> Command {
+    let text = match command.get_after_help() {
+        Some(before) => format!("{before}\n\n{GLOBAL_OPTIONS}"),
+        None => GLOBAL_OPTIONS.to_owned(),
+    };
+    command
+        .after_help(text)
+        .mut_subcommands(add_global_options_line)
+}
+
+/// Makes this user the default of every `--user` that has one.
+pub(crate) fn with_default_user(command: Command, user: &'static str) -> Command {
     let takes = command
         .get_arguments()
         .any(|argument| argument.get_id() == "user" && !argument.get_default_values().is_empty());
@@ -172,79 +167,7 @@ pub(crate) fn for_user(command: Command, user: &'static str) -> Command {
     } else {
         command
     };
-    command.mut_subcommands(|command| for_user(command, user))
-}
-
-/// What is said to somebody who typed a word that is no command, where that is known.
-pub(crate) fn meant(word: &str) -> Option<String> {
-    let found = MEANT.iter().find(|(words, _)| words.contains(&word));
-    found.map(|(_, hint)| format!("there is no command `{word}`; {hint}"))
-}
-
-/// The same words where a sentence after `learn` begins with the name of one of its commands: the
-/// first two of them in one. Two words alone are rather a slip.
-pub(crate) fn sentence_of_learn(words: impl Iterator<Item = OsString>) -> Option<Vec<OsString>> {
-    let mut words: Vec<OsString> = words.collect();
-    let command = Arguments::command();
-    let learn = command.find_subcommand("learn")?;
-    let names: Vec<&str> = learn.get_name_and_visible_aliases();
-    let aliases: Vec<&str> = learn.get_all_aliases().collect();
-    let is_learn = |word: &OsString| {
-        let word = word.to_str();
-        word.is_some_and(|word| names.contains(&word) || aliases.contains(&word))
-    };
-    let at = words.iter().position(is_learn)? + 1;
-    let [first, second, third, ..] = words.get(at..)? else {
-        return None;
-    };
-    let is_said = |word: &OsString| word.to_str().is_some_and(|word| !word.starts_with('-'));
-    let is_command = learn.get_subcommands().any(|sub| first == sub.get_name());
-    if !is_command || !is_said(second) || !is_said(third) {
-        return None;
-    }
-    let said = [first, second].map(|word| word.to_string_lossy().into_owned());
-    words.splice(at..at + 2, [said.join(" ").into()]);
-    Some(words)
-}
-
-/// The same words where one is a former name of `learn`, which only ever keeps a lesson: `note off`
-/// is one of a word.
-pub(crate) fn only_kept(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
-    let mut words: Vec<OsString> = words.collect();
-    let former = words
-        .iter()
-        .position(|word| KEEPS.iter().any(|former| word == former));
-    let next = former.and_then(|at| words.get(at + 1));
-    // The tree of commands is built for such a word alone: a hook does not wait for it.
-    let is_command = next.is_some_and(|next| {
-        let command = Arguments::command();
-        let learn = command.find_subcommand("learn");
-        learn.is_some_and(|learn| learn.get_subcommands().any(|sub| next == sub.get_name()))
-    });
-    if let Some(at) = former.filter(|_| is_command) {
-        let said = words.iter().skip(at + 1);
-        let count = said.take_while(|word| !word.to_string_lossy().starts_with('-'));
-        let end = at + 1 + count.count();
-        let said: Vec<OsString> = words.drain(at + 1..end).collect();
-        words.push("--".into());
-        words.extend(said);
-    }
-    words
-}
-
-/// The command of `learn` that a single word is probably a slip of.
-pub(crate) fn slip_of_learn(word: &str) -> Option<String> {
-    const ALIKE: usize = 3;
-    if word.contains(char::is_whitespace) {
-        return None;
-    }
-    let command = Arguments::command();
-    let learn = command.find_subcommand("learn")?;
-    let begins = word.get(..ALIKE)?.to_lowercase();
-    let mut names = learn.get_subcommands().map(Command::get_name);
-    names
-        .find(|name| *name != word && name.starts_with(&begins))
-        .map(str::to_owned)
+    command.mut_subcommands(|command| with_default_user(command, user))
 }
 
 #[cfg(test)]
@@ -253,24 +176,55 @@ mod tests {
 
     use super::*;
 
+    /// Most names at the top level: `workspace` and `global` are plug-ins and not counted.
+    const NAMES_MAX: usize = 26;
+
     #[test]
-    fn every_command_is_listed_once() {
-        let command = command();
+    fn every_command_is_listed_once_and_there_are_few() {
+        let command = build_command();
         let help = command.clone().render_help().to_string();
-        let others = others(&command);
+        let others = render_other_help(&command);
         assert!(help.lines().count() <= 48 && !help.contains("Exit codes"));
         assert!(others.contains("--data-dir") && others.contains("Exit codes"));
+        for sub in command.get_subcommands().filter(|sub| sub.is_hide_set()) {
+            let name = format!("`{}`", sub.get_name());
+            assert!(SHORT_FORMS.contains(&name), "{name}");
+        }
         let all = help + &others;
-        for sub in command.get_subcommands() {
+        let mut names = 0;
+        for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
             let begins = format!("\n  {} ", sub.get_name());
             assert_eq!(all.matches(&begins).count(), 1, "{}", sub.get_name());
+            assert_eq!(sub.get_all_aliases().count(), 0, "{}", sub.get_name());
+            names += usize::from(!["workspace", "global"].contains(&sub.get_name()));
         }
-        let names = GROUPS.iter().flat_map(|(_, names)| *names);
-        assert!(names.clone().count() <= 24);
-        for name in names {
+        assert!(names <= NAMES_MAX, "{names} names");
+        for name in GROUPS.iter().flat_map(|(_, names)| *names) {
             assert!(command.find_subcommand(name).is_some(), "{name}");
         }
         command.debug_assert();
+    }
+
+    /// Complains about every command and argument without a sentence.
+    fn collect_silent(command: &Command, silent: &mut Vec<String>) {
+        let name = command.get_name();
+        if command.get_about().is_none() {
+            silent.push(name.to_owned());
+        }
+        for argument in command.get_arguments() {
+            let is_silent = argument.get_help().is_none();
+            silent.extend(is_silent.then(|| format!("{name} {}", argument.get_id())));
+        }
+        for sub in command.get_subcommands() {
+            collect_silent(sub, silent);
+        }
+    }
+
+    #[test]
+    fn every_command_and_argument_is_explained() {
+        let mut silent = Vec::new();
+        collect_silent(&build_command(), &mut silent);
+        assert!(silent.is_empty(), "{silent:?}");
     }
 
     #[test]
@@ -288,39 +242,5 @@ mod tests {
             let parsed = Arguments::try_parse_from(words);
             assert!(parsed.is_ok(), "{line}: {}", parsed.unwrap_err());
         }
-    }
-
-    #[test]
-    fn what_people_type_first_is_understood() {
-        for line in [
-            "search auth race",
-            "find x --user ada",
-            "remember the port is 8080",
-            "add x",
-            "learn text --tags a,b",
-            "ingest notes.jsonl",
-            "import notes.yaml --user ada",
-            "get ID",
-            "rm ID",
-        ] {
-            let words = ["reprise"].into_iter().chain(line.split(' '));
-            assert!(Arguments::try_parse_from(words).is_ok(), "{line}");
-        }
-        assert!(meant("init").is_some_and(|hint| hint.contains("connect")));
-        assert_eq!(meant("recall"), None);
-        assert_eq!(slip_of_learn("statsu").as_deref(), Some("status"));
-        assert_eq!(slip_of_learn("tests"), None);
-        assert_eq!(slip_of_learn("stats are wrong"), None);
-        let names: Vec<String> = Arguments::command()
-            .get_subcommands()
-            .flat_map(|sub| sub.get_name_and_visible_aliases())
-            .map(str::to_owned)
-            .collect();
-        let taken = |word: &str| names.iter().any(|name| name == word);
-        assert!(
-            !MEANT
-                .iter()
-                .any(|(words, _)| words.iter().any(|word| taken(word)))
-        );
     }
 }

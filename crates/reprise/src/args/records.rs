@@ -1,42 +1,41 @@
-//! What may be typed to keep, find and tend records: an operation's own arguments, and whose
-//! memory.
+//! Arguments of the commands that store, find and change memories.
 
 use std::path::{Path, PathBuf};
 
-use clap::builder::{PossibleValuesParser, RangedI64ValueParser, TypedValueParser};
+use chrono::{DateTime, Utc};
+use clap::builder::{PossibleValue, PossibleValuesParser, RangedI64ValueParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use reprise_knowledge::ImportKind;
 use reprise_operations::operations::learning::WithdrawOutcomeArguments;
-use reprise_operations::operations::tending::{self, Verdict};
-use reprise_operations::operations::{audit, graph, list, records};
-use reprise_operations::{Filter, Lesson, NoArguments};
+use reprise_operations::operations::{forgetting, graph, how, links, list, recall, records};
+use reprise_operations::{Filter, Lesson};
 use reprise_types::UserId;
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct WhoseArguments {
-    /// Whose memory
+    /// User whose memories are used.
     #[arg(long, env = crate::env::USER, default_value_t)]
     pub(crate) user: UserId,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Ask<A: Args> {
+pub(crate) struct OperationArguments<A: Args> {
     #[command(flatten)]
     pub(crate) asked: A,
     #[command(flatten)]
     pub(crate) whose: WhoseArguments,
 }
 
-/// How records that come from outside are kept.
+/// How records from outside are stored.
 #[derive(Debug, Clone, Copy, Args)]
-pub(crate) struct TakenIn {
-    /// Replace what is known by its name and says something else
+pub(crate) struct IngestOptions {
+    /// Replace memories that came from the same source (the same external id) and changed there.
     #[arg(long)]
     pub(crate) update: bool,
-    /// Keep texts as they stand, keys and passwords included
+    /// Do not remove keys and passwords from texts.
     #[arg(long)]
     pub(crate) verbatim: bool,
-    /// Keep the records now and embed them at the next start of the service
+    /// Store memories now; the daemon computes their embeddings when it runs next.
     #[arg(long)]
     pub(crate) later: bool,
 }
@@ -47,37 +46,41 @@ pub(crate) struct IngestArguments {
     pub(crate) whose: WhoseArguments,
     #[command(flatten)]
     pub(crate) input: IngestInput,
-    /// Print each external_id once its record is durable
+    /// Print each external_id as soon as it is on disk.
     #[arg(long)]
     pub(crate) ack: bool,
-    /// Records of one commit; 1 makes each durable before the next is read
-    #[arg(long, default_value_t = 64, value_name = "N", value_parser = group_sizes())]
+    /// Memories per commit; with 1, each is on disk before the next is read.
+    #[arg(long, default_value_t = 64, value_name = "N", value_parser = group_size_parser())]
     pub(crate) group: u8,
     #[command(flatten)]
-    pub(crate) how: TakenIn,
-    /// How long to wait for the end of another command that has the memory
+    pub(crate) how: IngestOptions,
+    /// Longest wait for another command that uses the memory file.
     #[arg(long, default_value_t = 600, value_name = "SECONDS")]
     pub(crate) wait: u64,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[group(required = true, multiple = false)]
 pub(crate) struct IngestInput {
-    /// The records, as JSON or by the ending .yaml as YAML; `-` reads stdin
+    /// JSONL file, or YAML if its name ends in .yaml; `-` reads stdin.
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
-    /// One record per line:
-    /// {"external_id","text","source","kind","session_id","timestamp","metadata"}; `-` reads stdin
+    /// One memory per line:
+    /// {"external_id","text","source","kind","session_id","timestamp","metadata"}; `-` reads
+    /// stdin.
     #[arg(long, value_name = "FILE")]
     pub(crate) jsonl: Option<PathBuf>,
-    /// The same as YAML, one document per record; `-` reads stdin
+    /// YAML with one document per memory; `-` reads stdin.
     #[arg(long, value_name = "FILE")]
     pub(crate) yaml: Option<PathBuf>,
+    /// Event log of a host (`/logs/events.jsonl`); every event belongs to --user.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["ack", "update", "verbatim", "later"])]
+    pub(crate) events: Option<PathBuf>,
 }
 
 impl IngestInput {
-    /// What is read, and whether as YAML.
-    pub(crate) fn form(&self) -> (&Path, bool) {
+    /// Returns the file, and whether it is YAML.
+    pub(crate) fn file_and_format(&self) -> (&Path, bool) {
         if let Some(file) = &self.yaml {
             return (file, true);
         }
@@ -90,61 +93,110 @@ impl IngestInput {
     }
 }
 
-fn group_sizes() -> RangedI64ValueParser<u8> {
+fn group_size_parser() -> RangedI64ValueParser<u8> {
     clap::value_parser!(u8).range(1..=64)
 }
 
 #[derive(Debug, Clone, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct ImportArguments {
-    /// A file or folder: a project with `.sunwell`, frames, an ai-lessons database, ...
+    /// File or folder: an agent's sessions, notes, another memory's export, ...
     pub(crate) path: PathBuf,
     #[command(flatten)]
     pub(crate) whose: WhoseArguments,
-    /// What it is, where that cannot be seen from it
-    #[arg(long, value_name = "KIND", value_parser = import_kinds())]
+    /// What the file is, if it is not recognized.
+    #[arg(long, value_name = "KIND", value_parser = import_kind_parser())]
     pub(crate) from: Option<ImportKind>,
-    /// Only say what would be kept
+    /// Show what would be imported; change nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Take times that name no zone as of Greenwich, not of this machine
+    /// Import only what happened since then: `30d`, a day or a time.
+    #[arg(long, value_name = "TIME", value_parser = super::since)]
+    pub(crate) since: Option<DateTime<Utc>>,
+    /// Read times without a zone as UTC, not in the zone of this machine.
     #[arg(long)]
     pub(crate) utc: bool,
     #[command(flatten)]
-    pub(crate) how: TakenIn,
-    /// Of notes: what memory says by now goes out to the notes that it wrote there, too
+    pub(crate) how: IngestOptions,
+    /// For notes: also write changes in memory back to the notes.
     #[arg(long)]
     pub(crate) sync: bool,
-    /// Of notes: go on as they change, until Ctrl-C
+    /// For notes: import changes as they happen, until Ctrl-C.
     #[arg(long, conflicts_with = "dry_run")]
     pub(crate) watch: bool,
-    /// Of notes: forget what stands for notes and sections that are gone
+    /// For notes: forget memories whose note or section was deleted.
     #[arg(long)]
     pub(crate) forget_gone: bool,
 }
 
-fn import_kinds() -> impl TypedValueParser<Value = ImportKind> {
-    let names = ImportKind::ALL.iter().map(|kind| kind.name());
-    PossibleValuesParser::new(names).try_map(|name| name.parse::<ImportKind>())
+fn import_kind_parser() -> impl TypedValueParser<Value = ImportKind> {
+    let values = ImportKind::ALL
+        .iter()
+        .map(|kind| PossibleValue::new(kind.name()).help(explain_import_kind(*kind)));
+    PossibleValuesParser::new(values).try_map(|name| name.parse::<ImportKind>())
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct TagsArguments {
-    #[command(flatten)]
-    pub(crate) whose: WhoseArguments,
-    /// Name those that may be one: near in spelling, or a plural
-    #[arg(long)]
-    pub(crate) review: bool,
-    /// Give every record that has the first tag the second in its place
-    #[arg(long, num_args = 2, value_names = ["FROM", "INTO"], conflicts_with = "review")]
-    pub(crate) merge: Option<Vec<String>>,
+/// Returns what the help says of a kind of import.
+fn explain_import_kind(kind: ImportKind) -> &'static str {
+    match kind {
+        ImportKind::Reprise => "An export of Reprise: JSONL, JSON, YAML or rvf",
+        ImportKind::Rvf => "A file of the rvf-runtime library",
+        ImportKind::Sunwell => "A project with a `.sunwell` folder, from Sunwell",
+        ImportKind::Frames => "Frames of ralph, an agent loop",
+        ImportKind::AiLessons => "A `knowledge.db` of ai-lessons",
+        ImportKind::ServerMemory => "The `memory.jsonl` of MCP's memory server",
+        ImportKind::Mem0 => "Memories of mem0",
+        ImportKind::ClaudeMem => "The database of claude-mem",
+        ImportKind::ClaudeCode => "Sessions of Claude Code",
+        ImportKind::Codex => "Sessions of Codex",
+        ImportKind::Gemini => "Sessions of Gemini CLI",
+        ImportKind::Opencode => "Sessions of OpenCode",
+        ImportKind::Cursor => "Messages of Cursor",
+        ImportKind::Copilot => "Sessions of Copilot CLI",
+        ImportKind::Chatgpt => "Conversations that ChatGPT exported",
+        ImportKind::ClaudeAi => "Conversations that claude.ai exported",
+        ImportKind::Trajectory => "A session as ATIF, or as Trajectory v1 of Letta",
+        ImportKind::Git => "The commits of a git repository",
+        ImportKind::Instructions => "`CLAUDE.md`, `AGENTS.md` and other instructions of a project",
+        ImportKind::Markdown => "Markdown notes",
+    }
 }
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct LearnArguments {
+pub(crate) struct TagsArguments {
     #[command(subcommand)]
-    pub(crate) command: Option<LearnCommand>,
+    pub(crate) command: Option<TagsCommand>,
+    #[command(flatten)]
+    pub(crate) whose: WhoseArguments,
+    /// List only tags that may be synonyms: similar spelling, or a plural.
+    #[arg(long)]
+    pub(crate) review: bool,
+    /// Replace the first tag by the second in every memory.
+    #[arg(long, num_args = 2, value_names = ["FROM", "INTO"], conflicts_with = "review")]
+    pub(crate) merge: Option<Vec<String>>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TagsCommand {
+    /// Link two memories.
+    Link(OperationArguments<links::LinkArguments>),
+    /// List the memories that links lead to from one.
+    Related(OperationArguments<links::RelatedArguments>),
+    /// Show how two memories are connected, link by link.
+    Path(OperationArguments<graph::PathArguments>),
+    /// List groups of linked memories, or what is linked to one.
+    Clusters(OperationArguments<graph::ClusterArguments>),
+    /// List the memories that connect two tags, or that hold all memories together.
+    Bridges(OperationArguments<graph::BridgesArguments>),
+    /// List the kinds of evidence; define and merge them.
+    Sources(SourcesArguments),
+}
+
+#[derive(Debug, Args)]
+#[command(override_usage = "reprise learn [OPTIONS] <TEXT>...\n       \
+    reprise learn [OPTIONS] --title <TITLE> --text <TEXT>")]
+pub(crate) struct LearnArguments {
     #[command(flatten)]
     pub(crate) whose: WhoseArguments,
     #[command(flatten)]
@@ -152,10 +204,13 @@ pub(crate) struct LearnArguments {
 }
 
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct ShowArguments {
+    #[command(subcommand)]
+    pub(crate) command: Option<ShowCommand>,
     #[command(flatten)]
     pub(crate) asked: records::GetArguments,
-    /// With what stands around it, and the links among that
+    /// Also show the memories that are linked to it.
     #[arg(long)]
     pub(crate) around: bool,
     #[command(flatten)]
@@ -163,33 +218,68 @@ pub(crate) struct ShowArguments {
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum GraphCommand {
-    /// How two records are connected, link by link
-    Path(Ask<graph::PathArguments>),
-    /// What stands around a record; without one, groups that belong together by their links
-    #[command(alias = "around")]
-    Clusters(Ask<graph::ClusterArguments>),
-    /// The records that hold two domains together, or all of memory
-    Bridges(Ask<graph::BridgesArguments>),
+pub(crate) enum ShowCommand {
+    /// Show how a run like this one was done before.
+    How(OperationArguments<how::Arguments>),
+}
+
+#[derive(Debug, Args)]
+#[group(skip)]
+#[command(override_usage = "reprise recall [OPTIONS] <TEXT>...\n       \
+    reprise recall [OPTIONS] --queries <FILE>")]
+pub(crate) struct RecallArguments {
+    /// Your question.
+    #[arg(required_unless_present = "queries", conflicts_with = "queries")]
+    pub(crate) text: Vec<String>,
+    #[command(flatten)]
+    pub(crate) whose: WhoseArguments,
+    /// Read {"query_id","query"} lines and print an answer per line; `-` reads stdin.
+    #[arg(long, value_name = "FILE", conflicts_with = "max_tokens")]
+    pub(crate) queries: Option<PathBuf>,
+    /// Show what each score is made of.
+    #[arg(long, conflicts_with_all = ["queries", "max_tokens"])]
+    pub(crate) why: bool,
+    #[command(flatten)]
+    pub(crate) asked: recall::RecallArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ForgetArguments {
+    /// Memory to forget with its earlier versions, by id or external id.
+    #[arg(value_name = "ID", group = "what")]
+    pub(crate) record: Option<String>,
+    #[command(flatten)]
+    pub(crate) whose: WhoseArguments,
+    #[command(flatten)]
+    pub(crate) asked: forgetting::ForgetArguments,
+    /// Erase the texts from disk, and look for them in the memory file and every known copy.
+    #[arg(long, conflicts_with_all = ["dry_run", "everything"])]
+    pub(crate) verify: bool,
+    /// Delete the user: all memories and branches, from the disk.
+    #[arg(long, group = "what")]
+    pub(crate) everything: bool,
+    /// With --everything: do not ask.
+    #[arg(long, requires = "everything")]
+    pub(crate) yes: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct SourcesArguments {
     #[command(flatten)]
     pub(crate) whose: WhoseArguments,
-    /// List those alone that nobody said the meaning of, with what may be meant
+    /// List only kinds without a meaning, with suggestions.
     #[arg(long)]
     pub(crate) review: bool,
-    /// Let every record that rests on the first rest on the second; the first means that then
+    /// Replace the first kind by the second in every memory.
     #[arg(long, num_args = 2, value_names = ["FROM", "INTO"], conflicts_with = "review")]
     pub(crate) merge: Option<Vec<String>>,
-    /// Say what a kind of evidence means
+    /// Define a kind of evidence.
     #[arg(long, value_name = "NAME", conflicts_with_all = ["review", "merge"])]
     pub(crate) add: Option<String>,
-    /// Its meaning
+    /// Its meaning.
     #[arg(long, requires = "add", default_value = "")]
     pub(crate) description: String,
-    /// How sure one typically is by it
+    /// Its typical confidence.
     #[arg(long, requires = "add", value_name = "LEVEL")]
     pub(crate) typical_confidence: Option<String>,
 }
@@ -198,7 +288,7 @@ pub(crate) struct SourcesArguments {
 pub(crate) struct ListArguments {
     #[command(flatten)]
     pub(crate) whose: WhoseArguments,
-    /// Only what happened on this day, or in this month or year
+    /// List only memories of this day, month or year.
     #[arg(long, value_name = "TIME", conflicts_with_all = ["since", "until"])]
     day: Option<String>,
     #[command(flatten)]
@@ -206,14 +296,14 @@ pub(crate) struct ListArguments {
 }
 
 impl ListArguments {
-    /// The day that is looked through, where nothing else is said of the records.
+    /// Returns the day to list if no other filter is given.
     pub(crate) fn day(&self) -> Option<&str> {
         let is_all = self.asked.filter == Filter::default();
         self.day.as_deref().filter(|_| is_all)
     }
 
-    /// What is asked for, a day as the time from its beginning to its end.
-    pub(crate) fn asked(&self) -> list::Arguments {
+    /// Returns the list request; a day becomes its first and last instant.
+    pub(crate) fn list_request(&self) -> list::Arguments {
         let mut asked = self.asked.clone();
         if self.day.is_some() {
             asked.filter.since.clone_from(&self.day);
@@ -224,50 +314,52 @@ impl ListArguments {
 }
 
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct OutcomeArguments {
+    #[command(subcommand)]
+    pub(crate) command: Option<OutcomeCommand>,
     #[command(flatten)]
     pub(crate) whose: WhoseArguments,
-    /// One run per line: {"query_id"|"recall_id","query","used":[external_id],"quality"}, and as
-    /// one likes "run_id","failure_kind","credit"; `-` reads stdin
-    #[arg(long, value_name = "FILE")]
-    pub(crate) jsonl: PathBuf,
+    /// File with one finished run per line, as a JSON object; `-` reads stdin.
+    ///
+    /// Fields of a line:
+    ///   "recall_id"     Id of the recall whose answer the run had
+    ///   "query_id"      In its place: your id of the question in `recall --queries`
+    ///   "query"         Text of the question
+    ///   "used"          External ids of the memories that the run used, as a list
+    ///   "quality"       How well the run went, from 0 (failed) to 1 (as wanted)
+    ///   "run_id"        Optional: id of the run, which `outcome withdraw` takes
+    ///   "failure_kind"  Optional: task, auth, rate_limit, network or provider
+    ///   "credit"        Optional: explicit (the run said what it used) or implicit.
+    #[arg(long, value_name = "FILE", required = true, verbatim_doc_comment)]
+    pub(crate) jsonl: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum LearnCommand {
-    /// Say how far learning is believed, and what it rests on
+pub(crate) enum OutcomeCommand {
+    /// Show whether learning is on, and from how many runs it learned.
     Status(WhoseArguments),
-    /// Say why a record is moved for a question, run by run
-    #[command(visible_alias = "why")]
+    /// Explain why a memory's score changes for a question, run by run.
     Explain(ExplainArguments),
-    /// Fold the log again, prove that it teaches the same, and write sona.json anew
+    /// Rebuild what was learned from the log, and write sona.json.
     Replay(WhoseArguments),
-    /// Throw away everything learned; the log keeps what happened
+    /// Delete everything that was learned, and the outcomes; no memory is deleted.
     Reset(ResetArguments),
-    /// Take back how one run went: nothing is learned from it any more
-    Withdraw(Ask<WithdrawOutcomeArguments>),
-    /// Make no adjustments; outcomes are learned from all the same
+    /// Withdraw the outcome of one run, so that nothing is learned from it.
+    Withdraw(OperationArguments<WithdrawOutcomeArguments>),
+    /// Stop adjusting scores; outcomes are still recorded.
     Off(WhoseArguments),
-    /// Make adjustments again
+    /// Adjust scores again.
     On(WhoseArguments),
-    /// Draw quality over time as SVG
+    /// Draw the quality of runs over time as SVG.
     Plot(PlotArguments),
-}
-
-/// What is governed; `learn` only ever keeps a lesson.
-#[derive(Debug, Subcommand)]
-pub(crate) enum LearningCommand {
-    #[command(flatten)]
-    Learned(LearnCommand),
-    /// Report how runs went that used what was recalled, from a JSONL file
-    Outcome(OutcomeArguments),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ResetArguments {
     #[command(flatten)]
     pub(crate) whose: WhoseArguments,
-    /// Ask nothing
+    /// Do not ask for confirmation.
     #[arg(long)]
     pub(crate) yes: bool,
 }
@@ -276,10 +368,10 @@ pub(crate) struct ResetArguments {
 pub(crate) struct ExplainArguments {
     #[command(flatten)]
     pub(crate) whose: WhoseArguments,
-    /// The recall that a run referred to, or the question itself
+    /// Recall that a run referred to, or the question itself.
     #[arg(value_name = "RECALL_ID|QUESTION")]
     pub(crate) question: String,
-    /// The record: its id or its external id
+    /// Memory, by id or external id.
     pub(crate) record: String,
 }
 
@@ -287,43 +379,10 @@ pub(crate) struct ExplainArguments {
 pub(crate) struct PlotArguments {
     #[command(flatten)]
     pub(crate) whose: WhoseArguments,
-    /// Where to; stdout by default
+    /// File to write [default: stdout].
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
-    /// Replace a file that is no earlier plot
+    /// Overwrite a file that is not an earlier plot.
     #[arg(long, requires = "out")]
     pub(crate) force: bool,
-}
-
-#[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct TendArguments {
-    #[command(flatten)]
-    pub(crate) now: Ask<tending::ConsolidateArguments>,
-    #[command(subcommand)]
-    pub(crate) command: Option<TendCommand>,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum TendCommand {
-    /// List the pairs of records that a person has to look at, or answer one
-    Review(ReviewArguments),
-    /// Take back what was put away, or a correction
-    Undo(Ask<tending::UndoArguments>),
-    /// Say how memory is: duplicates, contradictions, stale, secrets, and what was done to it
-    Audit(Ask<NoArguments>),
-    /// Tell what was done, the latest first
-    Log(Ask<audit::DiaryArguments>),
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ReviewArguments {
-    /// The two records of a pair; without them every pair is listed
-    #[arg(num_args = 2, value_names = ["A", "B"], requires = "answer")]
-    pub(crate) pair: Vec<String>,
-    /// What they are to each other; one letter will do
-    #[arg(long, value_enum, requires = "pair")]
-    pub(crate) answer: Option<Verdict>,
-    #[command(flatten)]
-    pub(crate) whose: WhoseArguments,
 }

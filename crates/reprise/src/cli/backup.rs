@@ -1,47 +1,60 @@
 //! `reprise backup` and `restore`: a memory is one file, so a backup is a copy of it, taken while
-//! it is in use and proven before anybody relies on it.
+//! the memory is in use and verified before it gets its name.
 
 use std::fmt;
 use std::io::Read;
 
 use reprise_engine::EngineError;
-use reprise_store::{StoreError, place_file, replace_file};
+use reprise_store::{StoreError, move_to_free_path, replace_file};
 
-use super::copies::Form;
-use super::whole::{private, with_ending};
+use super::atomic_files::{append_ending, create_private};
+use super::copies::CopyForm;
 use crate::args::{BackupArguments, RestoreArguments, SealArguments};
 use crate::cli::prelude::*;
 
-/// Ending of a copy until it is whole and proven.
+/// Ending of a copy until it is complete and verified.
 const UNPROVEN: &str = "unproven";
-/// Extension of what could be read of a damaged memory.
+/// Extension of the file with the readable part of a damaged memory.
 const SALVAGED: &str = "salvaged.rvf";
+/// Words that people type after `backup` for a command; as the name of a file one needs `./`.
+const LIKE_COMMANDS: [&str; 12] = [
+    "list", "ls", "create", "make", "new", "status", "verify", "check", "show", "delete", "rm",
+    "prune",
+];
 /// Ending of the memory that a restore replaced.
 const REPLACED: &str = ".before-restore";
 
 pub(super) fn run(context: &Context, arguments: &BackupArguments) -> anyhow::Result<Exit> {
-    let (to, user) = (&arguments.to, &arguments.whose.user);
+    let to = arguments.to.as_deref().context("name a file to write")?;
+    if let Some(name) = to.to_str().filter(|name| LIKE_COMMANDS.contains(name)) {
+        bail!(
+            "`backup` has no command `{name}`, and nothing was written; for a file of that name \
+             type `reprise backup ./{name}`"
+        );
+    }
+    let user = &arguments.whose.user;
     if arguments.all {
         fs_err::create_dir_all(to)?;
         let ending = if arguments.seal.seals() { ".age" } else { "" };
         let named = |user: &UserId| to.join(format!("{user}.rvf{ending}"));
-        let users = store::users(context)?.into_iter();
-        return Ok(each(users.map(|user| (named(&user), user)), |user, to| {
-            one_or_rest(context, user, to, arguments)
-        }));
+        let users = store::list_users(context)?.into_iter();
+        return Ok(for_each_user(
+            users.map(|user| (named(&user), user)),
+            |user, to| back_up_or_salvage(context, user, to, arguments),
+        ));
     }
     if to != Path::new("-") {
-        return one_or_rest(context, user, to, arguments);
+        return back_up_or_salvage(context, user, to, arguments);
     }
-    let engine = opened(context, user)?;
-    let mut out = arguments.seal.over(crate::printer::stdout_of_bytes())?;
-    engine.snapshot().log().copy_to(&mut out)?;
+    let engine = open_for_backup(context, user)?;
+    let mut out = arguments.seal.wrap(crate::printer::stdout_of_bytes())?;
+    engine.snapshot().log_reader().copy_file_to(&mut out)?;
     out.finish()?.flush()?;
     Ok(Exit::Success)
 }
 
-/// Does it for one user after another; what goes wrong with one is told and keeps no other from it.
-fn each(
+/// Calls `one` for each user. An error is printed and does not stop the other users.
+fn for_each_user(
     users: impl Iterator<Item = (PathBuf, UserId)>,
     one: impl Fn(&UserId, &Path) -> anyhow::Result<Exit>,
 ) -> Exit {
@@ -58,39 +71,43 @@ fn each(
     exit
 }
 
-/// Backs one memory up; of a damaged one what can still be read, beside the last whole backup.
-fn one_or_rest(
+/// Backs up one memory. A damaged one is salvaged into a second file; the last good backup stays.
+fn back_up_or_salvage(
     context: &Context,
     user: &UserId,
     to: &Path,
     arguments: &BackupArguments,
 ) -> anyhow::Result<Exit> {
     let is_forced = arguments.force;
-    copies::may_write(context, user, to, &Form::Backup, is_forced)?;
-    let memory = opened(context, user);
+    copies::ensure_may_write(context, user, to, &CopyForm::Backup, is_forced)?;
+    let memory = open_for_backup(context, user);
     if let (Ok(memory), false) = (&memory, is_forced) {
-        keep_the_fuller(user, memory, to)?;
+        refuse_to_lose_records(user, memory, to)?;
     }
+    let is_replaced = to.exists();
     let made = memory.and_then(|memory| {
         if arguments.seal.seals() {
-            sealed(context, user, &memory, to, &arguments.seal)
+            write_encrypted_copy(context, user, &memory, to, &arguments.seal)
         } else {
-            one(context, user, &memory, to)
+            write_plain_copy(context, user, &memory, to)
         }
     });
     let error = match made {
         Ok(made) => {
-            say(context, user, &made, to)?;
+            print_backup(context, user, &made, to, is_replaced)?;
             return Ok(Exit::Success);
         }
         Err(error) => error,
     };
     if arguments.seal.seals() {
-        let said = "nothing was written; a backup without encryption saves what can be read";
-        return Err(error.context(said));
+        return Err(error.context("no encrypted backup was written"));
+    }
+    if let Some(EngineError::OtherUser { .. }) = error.downcast_ref() {
+        return Err(error);
     }
     let rest = to.with_extension(SALVAGED);
-    if let Err(taken) = copies::may_write(context, user, &rest, &Form::Backup, is_forced) {
+    if let Err(taken) = copies::ensure_may_write(context, user, &rest, &CopyForm::Backup, is_forced)
+    {
         return Err(error.context(taken));
     }
     let Ok(report) = salvage(context, user, &rest) else {
@@ -100,31 +117,32 @@ fn one_or_rest(
         "{user}: {error:#}; what can be read of it is in {}",
         rest.display()
     );
-    say(context, user, &report, &rest)?;
+    print_backup(context, user, &report, &rest, false)?;
     Ok(Exit::Refused)
 }
 
-/// Refuses to replace a sound copy that has what the memory has not: a file that was cut short
-/// opens as a shorter memory and grows again, and the copy may have the only rest of it.
-fn keep_the_fuller(user: &UserId, memory: &Engine, to: &Path) -> anyhow::Result<()> {
+/// Refuses to replace a sound copy that has records which the memory lacks: a truncated file opens
+/// as a shorter memory and grows again, so the copy may be the only place of the lost records.
+fn refuse_to_lose_records(user: &UserId, memory: &Engine, to: &Path) -> anyhow::Result<()> {
     let Ok((copy, _)) = store::open_quietly(None, to, Access::Read, Verify::Tail) else {
         return Ok(());
     };
     let (here, there) = (memory.stats(), copy.stats());
     let (memory, copy) = (memory.snapshot(), copy.snapshot());
-    // A compaction since the copy took ids of the forgotten away.
+    // A compaction since the copy removed the ids of forgotten records.
     let taken = if there.compacted_to == here.compacted_to {
         0
     } else {
         here.forgotten.saturating_sub(there.forgotten) as usize
     };
     let has_more = there.commits > here.commits
-        || copy.log().records() > memory.log().records()
+        || copy.log_reader().record_count() > memory.log_reader().record_count()
         || memory.diff(&copy).added.len() > taken;
     ensure!(
-        !has_more || proven(to).is_err(),
-        "`{}` is a sound copy with what the memory of `{user}` does not have ({} commits there, {} \
-         here; so it is after an older backup was restored); name another file to keep it, or \
+        !has_more || verify_copy(to).is_err(),
+        "`{}` is a sound copy with what the memory of `{user}` does not have ({} commits there, \
+         {} \
+         here; this happens after an older backup was restored); name another file to keep it, or \
          replace it with --force",
         to.display(),
         there.commits,
@@ -133,100 +151,114 @@ fn keep_the_fuller(user: &UserId, memory: &Engine, to: &Path) -> anyhow::Result<
     Ok(())
 }
 
-fn salvage(context: &Context, user: &UserId, to: &Path) -> anyhow::Result<Proven> {
-    let log = store::open_log(&context.places.file_of(user))?;
-    whole::place(to, |beside| {
-        log.salvage_to(beside)?;
-        let bytes = fs_err::metadata(beside)?.len();
-        let records = proven(beside)?;
-        copies::note(context, user, to, Form::Backup, Some(beside));
-        Ok(Proven { records, bytes })
+fn salvage(context: &Context, user: &UserId, to: &Path) -> anyhow::Result<VerifiedCopy> {
+    let log = store::open_log(&context.places.memory_file_of(user))?;
+    atomic_files::write_then_rename(to, |temporary| {
+        log.salvage_to(temporary)?;
+        let bytes = fs_err::metadata(temporary)?.len();
+        let records = verify_copy(temporary)?;
+        copies::record_copy(context, user, to, CopyForm::Backup, Some(temporary));
+        Ok(VerifiedCopy { records, bytes })
     })
 }
 
-/// What stands in a file that was read wholly.
-struct Proven {
+/// Counts of a file whose every record was read and verified.
+struct VerifiedCopy {
     records: u64,
     bytes: u64,
 }
 
-/// The memory as a backup reads it; tells which bytes of its file no copy has.
-fn opened(context: &Context, user: &UserId) -> anyhow::Result<Engine> {
+/// Opens the memory for a backup, and prints which bytes of its file the copy will not contain.
+fn open_for_backup(context: &Context, user: &UserId) -> anyhow::Result<Engine> {
     let (engine, report) = store::open(context, user, Access::Read, Verify::Tail)?;
     let torn = report.recovery.torn_bytes;
     if torn > 0 {
         tell!(
-            "{user}: the last {torn} bytes of the memory were no whole commit and are not in the \
-             copy; if records are missing, an earlier backup has them"
+            "{user}: the last {torn} bytes of the memory are an incomplete commit and are not in \
+             the copy; if memories are missing, use an earlier backup"
         );
     }
     Ok(engine)
 }
 
-fn one(context: &Context, user: &UserId, memory: &Engine, to: &Path) -> anyhow::Result<Proven> {
-    whole::place(to, |beside| {
-        let mut file = new_file(to, beside)?;
-        let bytes = memory.snapshot().log().copy_to(&mut file)?;
+fn write_plain_copy(
+    context: &Context,
+    user: &UserId,
+    memory: &Engine,
+    to: &Path,
+) -> anyhow::Result<VerifiedCopy> {
+    atomic_files::write_then_rename(to, |temporary| {
+        let mut file = create_copy_file(to, temporary)?;
+        let bytes = memory.snapshot().log_reader().copy_file_to(&mut file)?;
         file.sync_all()?;
-        let records = proven(beside)?;
-        copies::note(context, user, to, Form::Backup, Some(beside));
-        Ok(Proven { records, bytes })
+        let records = verify_copy(temporary)?;
+        copies::record_copy(context, user, to, CopyForm::Backup, Some(temporary));
+        Ok(VerifiedCopy { records, bytes })
     })
 }
 
-/// The same, encrypted. What is not encrypted stands beside the memory while it is proven, and
-/// nowhere else.
-fn sealed(
+/// Writes an encrypted copy. The unencrypted file exists only next to the memory, and only while
+/// it is verified.
+fn write_encrypted_copy(
     context: &Context,
     user: &UserId,
     memory: &Engine,
     to: &Path,
     seal: &SealArguments,
-) -> anyhow::Result<Proven> {
-    let plain = with_ending(&context.places.file_of(user), UNPROVEN);
-    let written = || -> anyhow::Result<Proven> {
-        let mut file = private(&plain)?;
-        let bytes = memory.snapshot().log().copy_to(&mut file)?;
+) -> anyhow::Result<VerifiedCopy> {
+    let plain = append_ending(&context.places.memory_file_of(user), UNPROVEN);
+    let result = || -> anyhow::Result<VerifiedCopy> {
+        let mut file = create_private(&plain)?;
+        let bytes = memory.snapshot().log_reader().copy_file_to(&mut file)?;
         file.sync_all()?;
-        let records = proven(&plain)?;
-        whole::place(to, |beside| {
-            let mut out = seal.over(new_file(to, beside)?)?;
+        let records = verify_copy(&plain)?;
+        atomic_files::write_then_rename(to, |temporary| {
+            let mut out = seal.wrap(create_copy_file(to, temporary)?)?;
             io::copy(&mut fs_err::File::open(&plain)?, &mut out)?;
             out.finish()?.sync_all()?;
-            copies::note(context, user, to, Form::Backup, Some(beside));
+            copies::record_copy(context, user, to, CopyForm::Backup, Some(temporary));
             Ok(())
         })?;
-        Ok(Proven { records, bytes })
+        Ok(VerifiedCopy { records, bytes })
     };
-    let written = written();
+    let result = result();
     if plain.exists() {
         fs_err::remove_file(&plain)?;
     }
-    written
+    result
 }
 
-/// The file beside the place of a copy; what goes wrong is told of that place.
-fn new_file(to: &Path, beside: &Path) -> anyhow::Result<fs_err::File> {
+/// Creates the temporary file of a copy; errors name the copy's final path.
+fn create_copy_file(to: &Path, temporary: &Path) -> anyhow::Result<fs_err::File> {
     let shown = to.display();
     let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty());
     if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
         let folder = folder.display();
-        bail!("`{shown}` cannot be written: there is no folder `{folder}`; make it first");
+        bail!("cannot write `{shown}`: the folder `{folder}` does not exist; create it first");
     }
-    private(beside).map_err(|error| {
+    create_private(temporary).map_err(|error| {
         let why = error.root_cause();
         anyhow!("`{shown}` cannot be written: {why}; name another place")
     })
 }
 
-fn say(context: &Context, user: &UserId, made: &Proven, to: &Path) -> anyhow::Result<()> {
-    let Proven { records, bytes } = made;
+fn print_backup(
+    context: &Context,
+    user: &UserId,
+    made: &VerifiedCopy,
+    to: &Path,
+    is_replaced: bool,
+) -> anyhow::Result<()> {
+    let VerifiedCopy { records, bytes } = made;
     let path = to.display().to_string();
     let row = json!({ "user": user, "records": records, "bytes": bytes, "file": path });
-    let (size, records) = (size(*bytes), counted(records, "record"));
-    let line = format!("{user}: {records}, {size}, every hash verified: {path}");
+    let (size, records) = (format_size(*bytes), format_count(records, "memory"));
+    let mut line = format!("backed up {user} to {path}: {records}, {size}, every hash verified");
+    if is_replaced {
+        line.push_str("; the backup that was there is replaced");
+    }
     match output::line(context, &row, line) {
-        // The copy is made, whether anybody reads of it or not.
+        // The copy exists even if nobody reads this line.
         Err(error) if !terminal::is_broken_pipe(&error) => Err(error),
         _ => Ok(()),
     }
@@ -237,19 +269,19 @@ pub(super) fn restore(context: &Context, arguments: &RestoreArguments) -> anyhow
         return restore_one(context, &arguments.user, &arguments.from, arguments);
     }
     let folder = arguments.from.display();
-    let backups = backups(&arguments.from)?;
+    let backups = find_backups(&arguments.from)?;
     ensure!(
         !backups.is_empty(),
-        "`{folder}` has no backup of a user; name the folder that `reprise backup --all` wrote"
+        "`{folder}` has no backups; name the folder that `reprise backup --all` wrote"
     );
     let backups = backups.into_iter().map(|(user, file)| (file, user));
-    Ok(each(backups, |user, from| {
+    Ok(for_each_user(backups, |user, from| {
         restore_one(context, user, from, arguments)
     }))
 }
 
-/// The backups of a folder, by the user's name that each has.
-fn backups(folder: &Path) -> anyhow::Result<BTreeMap<UserId, PathBuf>> {
+/// Returns the backups in a folder by the user that each file name contains.
+fn find_backups(folder: &Path) -> anyhow::Result<BTreeMap<UserId, PathBuf>> {
     let mut backups = BTreeMap::new();
     for entry in fs_err::read_dir(folder)? {
         let file = entry?.path();
@@ -261,7 +293,7 @@ fn backups(folder: &Path) -> anyhow::Result<BTreeMap<UserId, PathBuf>> {
             && let Some(other) = backups.insert(user, file.clone())
         {
             let (one, other) = (file.display(), other.display());
-            bail!("`{one}` and `{other}` are backups of the same user; take one of them away");
+            bail!("`{one}` and `{other}` are backups of the same user; remove one of them");
         }
     }
     Ok(backups)
@@ -273,84 +305,166 @@ fn restore_one(
     from: &Path,
     arguments: &RestoreArguments,
 ) -> anyhow::Result<Exit> {
-    let target = context.places.file_of(user);
-    if target.exists() && !arguments.replace {
-        bail!(
-            "user `{user}` has a memory already; pass --replace to put it aside, or another --user"
-        );
-    }
     let shown = from.display();
     if from != Path::new("-") && fs_err::symlink_metadata(from).is_err() {
-        bail!("there is no backup `{shown}`; name the file that `reprise backup` wrote");
+        bail!("`{shown}` does not exist; name the file that `reprise backup` wrote");
+    }
+    let target = context.places.memory_file_of(user);
+    if target.exists() && !arguments.replace && !arguments.dry_run {
+        bail!(
+            "user `{user}` has a memory already; add --replace to rename it, or choose another \
+             --user"
+        );
     }
     let mut bytes = arguments.key.open(from)?;
     let is_new = target.parent().is_some_and(|folder| !folder.exists());
     store::make_folder(&target)?;
-    let beside = with_ending(&target, UNPROVEN);
-    let mut file = private(&beside)?;
+    let temporary = append_ending(&target, UNPROVEN);
+    let mut file = create_private(&temporary)?;
     io::copy(&mut bytes as &mut dyn Read, &mut file)?;
     file.sync_all()?;
-    let taken = proven(&beside).and_then(|records| {
-        let (aside, back) = take(context, user, &beside, &target)?;
-        Ok((records, aside, back))
-    });
-    let (records, aside, back) = match taken {
-        Ok(taken) => taken,
-        Err(error) => {
-            fs_err::remove_file(&beside)?;
-            if let Some(folder) = target.parent().filter(|_| is_new) {
-                fs_err::remove_dir(folder)?;
-            }
-            return Err(match error.downcast_ref() {
-                Some(EngineError::Store(StoreError::NotAStore { why, .. })) => anyhow!(
-                    "nothing was restored: `{shown}` is no backup of a memory ({why}); records are \
-                     read by `reprise ingest`"
-                ),
-                _ if error.is::<Damaged>() => anyhow!(
-                    "nothing was restored from `{shown}`: {error}; restore an earlier backup"
-                ),
-                _ => error.context(format!("nothing was restored from `{shown}`")),
-            });
+    let taken = verify_copy(&temporary).and_then(|records| {
+        if arguments.dry_run {
+            return preview_restore(context, user, from, &temporary).map(|()| None);
         }
-    };
-    let row = json!({ "user": user, "records": records, "aside": aside, "came_back": back });
-    let records = counted(records, "record");
-    let line = format!("{user}: {records}, every hash verified");
-    output::line(context, &row, line)?;
-    if let Some(aside) = aside {
-        tell!("what was there before is {}", aside.display());
+        give_to_user(&temporary, user)?;
+        let (aside, back) = replace_memory(context, user, &temporary, &target)?;
+        Ok(Some(RestoredMemory {
+            records,
+            aside,
+            back,
+        }))
+    });
+    if !matches!(taken, Ok(Some(_))) {
+        fs_err::remove_file(&temporary)?;
+        if let Some(folder) = target.parent().filter(|_| is_new) {
+            fs_err::remove_dir(folder)?;
+        }
     }
-    if !back.is_empty() {
-        let texts = counted(back.len(), "forgotten text");
-        tell!("{texts} came back with it: forget again what is to stay away");
+    let done = taken.map_err(|error| match error.downcast_ref() {
+        Some(EngineError::Store(StoreError::NotAStore { why, .. })) => anyhow!(
+            "nothing was restored: `{shown}` is not a backup of a memory ({why}); to add memories \
+             from a file, use `reprise ingest`"
+        ),
+        _ if error.is::<DamagedCopyError>() => {
+            anyhow!("nothing was restored from `{shown}`: {error}; restore an earlier backup")
+        }
+        _ => error.context(format!("nothing was restored from `{shown}`")),
+    })?;
+    if let Some(done) = &done {
+        print_restored(context, user, from, done)?;
     }
     Ok(Exit::Success)
 }
 
-/// The file becomes the user's memory in one step; the one that was there is put aside, under its
-/// lock. Answers where that is now, and what was forgotten there and comes back.
-fn take(
+/// What a restore did.
+struct RestoredMemory {
+    records: u64,
+    /// The memory that was there before.
+    aside: Option<PathBuf>,
+    /// The forgotten memories that the backup brought back.
+    back: Vec<RecordId>,
+}
+
+fn print_restored(
+    context: &Context,
+    user: &UserId,
+    from: &Path,
+    done: &RestoredMemory,
+) -> anyhow::Result<()> {
+    let RestoredMemory {
+        records,
+        aside,
+        back,
+    } = done;
+    let row = json!({ "user": user, "records": records, "aside": aside, "came_back": back });
+    let (records, shown) = (format_count(records, "memory"), from.display());
+    let line = format!("restored {user} from {shown}: {records}, every hash verified");
+    output::line(context, &row, line)?;
+    if let Some(aside) = aside {
+        tell!("the earlier memory file is {}", aside.display());
+    }
+    if !back.is_empty() {
+        let texts = format_count(back.len(), "forgotten text");
+        tell!(
+            "{texts} came back with the backup: forget them again if they should stay \
+            forgotten"
+        );
+    }
+    Ok(())
+}
+
+/// Prints what a restore of this verified copy would replace.
+fn preview_restore(
+    context: &Context,
+    user: &UserId,
+    from: &Path,
+    copy: &Path,
+) -> anyhow::Result<()> {
+    let (copy, _) = store::open_quietly(None, copy, Access::Read, Verify::Tail)?;
+    let here = store::exists(context, user)?
+        .then(|| store::open_for_reading(context, user))
+        .transpose()?;
+    let (there, now) = (copy.stats(), here.as_ref().map(Engine::stats));
+    let (lost, back) = here.as_ref().map_or((0, 0), |here| {
+        let (here, copy) = (here.snapshot(), copy.snapshot());
+        let gone = here.diff(&copy);
+        let back = here.forgotten_ids_still_in(&copy).len();
+        (gone.missing.len() + gone.removed.len(), back)
+    });
+    let row = json!({
+        "user": user, "dry_run": true, "memories": there.live, "sessions": there.sessions,
+        "last_saved": there.last_ingest, "memories_now": now.as_ref().map_or(0, |now| now.live),
+        "only_now": lost, "would_come_back": back,
+    });
+    let count = |count: u64| format_count(count, "memory");
+    let line = format!(
+        "{} holds {}; {user} has {} now, and the backup does not have {} of them; {} would come \
+         back",
+        from.display(),
+        count(there.live.into()),
+        count(now.map_or(0, |now| now.live.into())),
+        lost,
+        format_count(back, "forgotten text"),
+    );
+    output::line(context, &row, line)?;
+    Ok(())
+}
+
+/// Lets the copy of another user's memory name this user as well.
+fn give_to_user(copy: &Path, user: &UserId) -> anyhow::Result<()> {
+    let (engine, _) = store::open_quietly(None, copy, Access::Read, Verify::Tail)?;
+    if engine.check_user(user).is_err() {
+        let (mut engine, _) = store::open_quietly(None, copy, Access::Write, Verify::Tail)?;
+        engine.add_user(user)?;
+    }
+    Ok(())
+}
+
+/// Renames the file into the place of the user's memory; an existing memory is renamed under its
+/// lock. Returns the path of the old memory, and the forgotten records that the backup brings back.
+fn replace_memory(
     context: &Context,
     user: &UserId,
     file: &Path,
     target: &Path,
 ) -> anyhow::Result<(Option<PathBuf>, Vec<RecordId>)> {
     if target.exists() {
-        let held = store::take_over(context, user)?;
+        let held = store::open_from_daemon(context, user)?;
         let (copy, _) = store::open_quietly(None, file, Access::Read, Verify::Tail)?;
-        let back = held.snapshot().forgotten_of(&copy.snapshot());
+        let back = held.snapshot().forgotten_ids_still_in(&copy.snapshot());
         drop(copy);
         let aside = replace_file(&RealDisk, file, target, REPLACED)?;
         drop(held);
         return Ok((Some(aside), back));
     }
-    // Whoever made a memory meanwhile keeps it.
-    place_file(&RealDisk, file, target)?;
+    // A memory that another process created in the meantime is kept.
+    move_to_free_path(&RealDisk, file, target)?;
     Ok((None, Vec::new()))
 }
 
-/// Reads a file wholly; answers its records, or what is wrong with it.
-pub(super) fn proven(path: &Path) -> anyhow::Result<u64> {
+/// Verifies a whole file; returns the number of its records, or what is damaged.
+pub(super) fn verify_copy(path: &Path) -> anyhow::Result<u64> {
     let (mut engine, opened) = store::open_file(None, path, Access::Read, Verify::Everything)?;
     let report = engine.check()?;
     let missing = opened.recovery.missing_records.iter();
@@ -358,20 +472,23 @@ pub(super) fn proven(path: &Path) -> anyhow::Result<u64> {
     let torn = opened.recovery.torn_bytes;
     let why = match report.findings.first() {
         Some(finding) => format!("{}: {}", finding.what, finding.detail),
-        None if lost > 0 => format!("{} lost", counted(lost, "record")),
-        None if torn > 0 => format!("its last {torn} bytes are no whole commit: it was cut short"),
+        None if lost > 0 => format!("{} lost", format_count(lost, "memory")),
+        None if torn > 0 => format!(
+            "its last {torn} bytes are an incomplete commit: the file was \
+            cut short"
+        ),
         None => return Ok(u64::from(report.records_read)),
     };
-    Err(Damaged(why).into())
+    Err(DamagedCopyError(why).into())
 }
 
-/// What is wrong with a copy.
+/// Damage that was found in a copy.
 #[derive(Debug)]
-struct Damaged(String);
+struct DamagedCopyError(String);
 
-impl std::error::Error for Damaged {}
+impl std::error::Error for DamagedCopyError {}
 
-impl fmt::Display for Damaged {
+impl fmt::Display for DamagedCopyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "the copy is damaged ({})", self.0)
     }

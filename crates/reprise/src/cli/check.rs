@@ -1,15 +1,20 @@
-//! `reprise check`, `compact`, `reembed`, `inspect` and `stats`: the file of a memory looked at,
-//! rewritten and counted.
+//! `reprise doctor check`, `compact`, `reembed`, `inspect` and `stats`: verify, rewrite and count
+//! the file of a memory.
 
 use indicatif::ProgressStyle;
 use reprise_engine::{CheckReport, EngineStats, Finding};
-use reprise_knowledge::compare_stock;
+use reprise_knowledge::compare_with_stock;
 use reprise_operations::operations::care::{Compact, Reembed, Reembedded, Stats};
+use reprise_operations::operations::sessions::{Prompts, PromptsArguments};
+use reprise_operations::{LeftOutReason, Prompt};
 use reprise_store::{RecoveryReport, SegmentInfo};
 
 use super::rebuild;
 use crate::args::{CheckArguments, InspectArguments, calendar};
 use crate::cli::prelude::*;
+
+/// Newest prompts that are looked through for those of today.
+const PROMPTS_MAX: usize = 200;
 
 pub(super) fn run(context: &Context, arguments: &CheckArguments) -> anyhow::Result<Exit> {
     let user = &arguments.whose.user;
@@ -20,38 +25,46 @@ pub(super) fn run(context: &Context, arguments: &CheckArguments) -> anyhow::Resu
         Access::Read
     };
     let (mut engine, opened) = store::open(context, user, access, Verify::Everything)?;
+    engine.check_user(user)?;
     let report = engine.check()?;
-    let mut findings: Vec<String> = report.findings.iter().map(told).collect();
-    // What a rebuilt index does not heal stands in the file.
-    let mut left = left_of(&report, opened.recovery.missing_records.is_empty());
+    let mut findings: Vec<String> = report.findings.iter().map(format_finding).collect();
+    // Damage that a rebuilt index does not repair is in the file itself.
+    let mut left = remaining_damage(&report, opened.recovery.missing_records.is_empty());
     if arguments.repair {
+        let is_all_there = opened.recovery.missing_records.is_empty();
         engine.rebuild()?;
         engine.checkpoint()?;
-        let again = engine.check()?;
-        left = left_of(&again, opened.recovery.missing_records.is_empty());
+        let mut again = engine.check()?;
+        // If every memory can be read, the file is written anew without what is wrong in it.
+        if is_all_there && !again.is_sound() && again.findings.iter().all(is_beside_records) {
+            engine.compact()?;
+            again = engine.check()?;
+        }
+        left = remaining_damage(&again, is_all_there);
     }
-    let projected = rebuild::findings(context, user, &engine.snapshot())?;
+    let projected = rebuild::find_differences(context, user, &engine.snapshot())?;
     let stock = arguments
         .stock
-        .then(|| stock(context, arguments, engine))
+        .then(|| compare_stock_vectors(context, arguments, engine))
         .transpose()?;
     let recovery = &opened.recovery;
     findings.extend(projected);
     for (first, last) in &recovery.missing_records {
-        findings.push(format!("records {first}..={last} can no longer be read"));
+        findings.push(format!("memories {first} to {last} can no longer be read"));
     }
     let seen = stock.map(|(seen, differing)| {
         findings.extend(differing.into_iter().map(|why| format!("stock: {why}")));
         seen
     });
-    if has_nothing(recovery) {
+    if has_no_complete_commit(recovery) {
         findings.push(format!(
-            "no whole commit is left of the file; `reprise restore FILE --user {user} --replace` puts \
-             a backup in its place"
+            "the file has no complete commit; restore a backup with `reprise backup restore FILE \
+             --user {user} --replace`"
         ));
-        left = Left::File;
+        left = RemainingDamage::File;
     }
     let sound = findings.is_empty();
+    let was_sound = report.is_sound() && opened.recovery.missing_records.is_empty();
     let row = json!({
         "sound": sound,
         "records": report.records_read,
@@ -61,84 +74,136 @@ pub(super) fn run(context: &Context, arguments: &CheckArguments) -> anyhow::Resu
         "stock_vectors": seen,
     });
     output::print(context, &row, |out| {
-        let (records, torn) = (report.records_read, recovery.torn_bytes);
-        let records = counted(records, "record");
-        writeln!(out, "{records} read, every hash verified")?;
-        if torn > 0 {
+        print_what_was_read(out, report.records_read, recovery.torn_bytes, left)?;
+        if let Some(seen) = seen {
             writeln!(
                 out,
-                "the last {torn} bytes are no whole commit and are not counted: a write that did \
-                 not end, or a file that was cut short; if records are missing, restore a backup"
+                "{seen} vectors read by the original rvf-runtime library"
             )?;
-        }
-        if let Some(seen) = seen {
-            writeln!(out, "{seen} vectors read by stock rvf-runtime")?;
         }
         for finding in &findings {
             writeln!(out, "  {finding}")?;
         }
-        Ok(writeln!(out, "{}", verdict(arguments, sound, left))?)
+        let verdict = if was_sound && left == RemainingDamage::Nothing && !sound {
+            render_outdated_files(arguments, findings.len())
+        } else {
+            render_verdict(arguments, sound, left)
+        };
+        Ok(writeln!(out, "{verdict}")?)
     })?;
     Ok(output::exit(sound))
 }
 
-/// Whether a file that was read wholly ends within its first commit.
-pub(super) fn has_nothing(recovery: &RecoveryReport) -> bool {
+/// Prints how many memories were read, and what of the file is an interrupted write.
+fn print_what_was_read(
+    out: &mut dyn Write,
+    records: u32,
+    torn: u64,
+    left: RemainingDamage,
+) -> anyhow::Result<()> {
+    let records = format_count(records, "memory");
+    let verified = if left == RemainingDamage::File {
+        "; what is damaged is named below"
+    } else {
+        ", every hash verified"
+    };
+    writeln!(out, "{records} read{verified}")?;
+    if torn > 0 {
+        writeln!(
+            out,
+            "the last {torn} bytes are an incomplete commit and are ignored: a write was \
+             interrupted, or the file was cut short; if memories are missing, restore a backup"
+        )?;
+    }
+    Ok(())
+}
+
+/// Returns whether a file ends within its first commit.
+pub(super) fn has_no_complete_commit(recovery: &RecoveryReport) -> bool {
     recovery.torn_bytes > 0 && recovery.commits_read == 0
 }
 
-fn told(finding: &Finding) -> String {
+fn format_finding(finding: &Finding) -> String {
     format!("{}: {}", finding.what, finding.detail)
 }
 
-/// Where damage stands, which says what heals it.
+/// Returns whether a finding is about bytes of the file that hold no readable memory.
+fn is_beside_records(finding: &Finding) -> bool {
+    finding.what == "file"
+}
+
+/// Part of a memory that is still damaged; it decides which repair helps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Left {
+enum RemainingDamage {
     Nothing,
-    /// In what is built from the log.
+    /// The index, which is built from the log.
     Index,
-    /// In the log itself.
+    /// The log itself.
     File,
 }
 
-fn left_of(report: &CheckReport, is_all_there: bool) -> Left {
+fn remaining_damage(report: &CheckReport, is_all_there: bool) -> RemainingDamage {
     let in_file = |finding: &Finding| matches!(finding.what.as_str(), "file" | "record");
     match &report.findings[..] {
-        [] if is_all_there => Left::Nothing,
-        findings if !is_all_there || findings.iter().any(in_file) => Left::File,
-        _ => Left::Index,
+        [] if is_all_there => RemainingDamage::Nothing,
+        findings if !is_all_there || findings.iter().any(in_file) => RemainingDamage::File,
+        _ => RemainingDamage::Index,
     }
 }
 
-/// What it comes to, and what to do.
-fn verdict(arguments: &CheckArguments, sound: bool, left: Left) -> String {
+/// Renders that only exported files differ from the memories, with what to do.
+fn render_outdated_files(arguments: &CheckArguments, differing: usize) -> String {
+    let rebuilt = if arguments.repair {
+        "; the index was rebuilt"
+    } else {
+        ""
+    };
+    let (user, files) = (
+        &arguments.whose.user,
+        format_count(differing, "exported file"),
+    );
+    let verb = if differing == 1 { "is" } else { "are" };
+    format!(
+        "nothing was damaged{rebuilt}; {files} {verb} out of date: `reprise doctor rebuild --user \
+         {user}` updates them"
+    )
+}
+
+/// Renders the result of a check, and what to do next.
+fn render_verdict(arguments: &CheckArguments, sound: bool, left: RemainingDamage) -> String {
     let user = &arguments.whose.user;
     match left {
-        Left::Nothing if sound => "sound: the index equals the log".to_owned(),
-        Left::Nothing if arguments.repair => {
-            "repaired: the index was built anew and equals the log".to_owned()
+        RemainingDamage::Nothing if sound && arguments.repair => {
+            "nothing was damaged; the index was rebuilt".to_owned()
         }
-        Left::Nothing => {
-            "the memory itself is sound; `reprise rebuild` writes its projections anew".to_owned()
+        RemainingDamage::Nothing if sound => "no damage found".to_owned(),
+        RemainingDamage::Nothing if arguments.repair => {
+            "repaired: the index was rebuilt, and the memory file is sound".to_owned()
         }
-        Left::Index => format!(
-            "damaged: `reprise check --repair --user {user}` builds the index anew from the log"
+        RemainingDamage::Nothing => {
+            "the memory itself is sound; `reprise doctor rebuild` rewrites the files for other \
+             programs"
+                .to_owned()
+        }
+        RemainingDamage::Index => format!(
+            "damaged: `reprise doctor check --repair --user {user}` rebuilds the index from the log"
         ),
-        Left::File => format!(
-            "damaged: `reprise compact --user {user}` writes the file anew with all that can be \
-             read; a backup has what cannot"
+        RemainingDamage::File => format!(
+            "damaged: `reprise doctor compact --user {user}` rewrites the file with all that can \
+             be read; restore the rest from a backup"
         ),
     }
 }
 
-/// What stock rvf-runtime makes of the file once it is closed: a daemon that has it lets go of it.
-fn stock(
+/// Compares the vectors with those that stock rvf-runtime reads from the closed file; a daemon that
+/// has it open releases it.
+fn compare_stock_vectors(
     context: &Context,
     arguments: &CheckArguments,
     reader: Engine,
 ) -> anyhow::Result<(usize, Vec<String>)> {
     drop(reader);
-    let mut engine = store::take_over(context, &arguments.whose.user)?;
+    let mut engine = store::open_from_daemon(context, &arguments.whose.user)?;
     engine.checkpoint()?;
     let memory = engine.snapshot();
     let ids = memory
@@ -146,16 +211,16 @@ fn stock(
         .filter_map(|record| record.ok().map(|record| record.id));
     let own: Vec<Vec<f32>> = ids.filter_map(|id| memory.vector(id)).collect();
     engine.close()?;
-    Ok(compare_stock(
-        &context.places.file_of(&arguments.whose.user),
+    Ok(compare_with_stock(
+        &context.places.memory_file_of(&arguments.whose.user),
         &own,
     ))
 }
 
-/// A new file without what was forgotten, taken into use by a rename.
+/// Rewrites the file without forgotten records and swaps it in by a rename.
 pub(super) fn compact(context: &Context, whose: &WhoseArguments) -> anyhow::Result<Exit> {
     let report = output::call::<Compact>(context, &whose.user, NoArguments {})?;
-    // As `stats` counts them: without the earlier versions, which stay too.
+    // `stats` does not count the earlier versions, which are kept too.
     let live = output::call::<Stats>(context, &whose.user, NoArguments {})?.live;
     let versions = if report.records > live {
         format!(" ({} with their earlier versions)", report.records)
@@ -163,24 +228,24 @@ pub(super) fn compact(context: &Context, whose: &WhoseArguments) -> anyhow::Resu
         String::new()
     };
     let line = format!(
-        "{}{versions} kept, {} of what was forgotten removed: {} became {}",
-        counted(live, "record"),
-        counted(report.forgotten, "version"),
-        size(report.bytes_before),
-        size(report.bytes_after)
+        "{}{versions} kept, {} of forgotten data removed: {} became {}",
+        format_count(live, "memory"),
+        format_count(report.forgotten, "version"),
+        format_size(report.bytes_before),
+        format_size(report.bytes_after)
     );
     output::line(context, &report, line)
 }
 
-/// The vectors that wait for the model in use, made now, with progress.
+/// Computes the missing embeddings of the model in use, with progress.
 pub(super) fn reembed(context: &Context, whose: &WhoseArguments) -> anyhow::Result<Exit> {
-    let done = embedded(&Session::open(context, &whose.user, Reembed::SPEC.effect)?)?;
+    let done = embed_until_done(&Session::open(context, &whose.user, Reembed::SPEC.effect)?)?;
     output::print(context, &done, |out| {
         let space = done.space.as_deref().unwrap_or("no space yet");
         let (user, embedded, waiting) = (&whose.user, done.embedded, done.waiting);
         writeln!(
             out,
-            "{user}: {embedded} records have a vector of {space}, {waiting} wait for one"
+            "{user}: {embedded} memories have an embedding of {space}, {waiting} wait for one"
         )?;
         for other in &done.other_spaces {
             writeln!(out, "  {} have theirs in {}", other.records, other.space)?;
@@ -189,16 +254,16 @@ pub(super) fn reembed(context: &Context, whose: &WhoseArguments) -> anyhow::Resu
     })?;
     let is_done = done.waiting == 0 && done.other_spaces.is_empty();
     if !is_done {
-        note("some have no vector yet; `reprise doctor` says whether the model is there");
+        note("some have no embedding yet; `reprise doctor` shows whether the model is installed");
     }
     Ok(output::exit(is_done))
 }
 
-/// Asks until nothing is left or nothing more is made.
-fn embedded(session: &Session) -> anyhow::Result<Reembedded> {
+/// Repeats the operation until no embedding is missing or none can be computed.
+fn embed_until_done(session: &Session) -> anyhow::Result<Reembedded> {
     let bar = ProgressBar::no_length();
     bar.set_style(ProgressStyle::with_template(
-        "{bar:40} {pos} of {len} records, {eta} left",
+        "{bar:40} {pos} of {len} memories, {eta} left",
     )?);
     let done = loop {
         let done = session.call::<Reembed>(NoArguments {})?;
@@ -212,14 +277,13 @@ fn embedded(session: &Session) -> anyhow::Result<Reembedded> {
     Ok(done)
 }
 
-/// The segments of a file, for people who want to see the bytes.
+/// Prints the segments of a file.
 pub(super) fn inspect(context: &Context, arguments: &InspectArguments) -> anyhow::Result<Exit> {
-    let path = match (&arguments.user, &arguments.file) {
-        (Some(user), _) => context.places.file_of(user),
-        (None, Some(file)) => std::path::absolute(file)?,
-        (None, None) => anyhow::bail!("name a user or a file"),
+    let path = match &arguments.file {
+        Some(file) => std::path::absolute(file)?,
+        None => context.places.memory_file_of(&arguments.whose.user),
     };
-    let segments = reprise_store::inspect(&RealDisk, &path)?;
+    let segments = reprise_store::list_segments(&RealDisk, &path)?;
     let row = |one: &&SegmentInfo| {
         json!({ "offset": one.offset, "type": one.name, "bytes": one.bytes, "holds": one.holds,
             "hash_ok": one.whole })
@@ -232,38 +296,135 @@ pub(super) fn inspect(context: &Context, arguments: &InspectArguments) -> anyhow
     Ok(output::exit(segments.iter().all(|segment| segment.whole)))
 }
 
-/// `reprise stats`: a store in numbers.
+/// Runs `reprise stats`: prints the counts of a memory.
 pub(super) fn stats(context: &Context, arguments: &WhoseArguments) -> anyhow::Result<Exit> {
     let stats = output::call::<Stats>(context, &arguments.user, NoArguments {})?;
-    output::print(context, &stats, |out| {
-        let title = format!("memory of {}", arguments.user);
+    let asked = PromptsArguments {
+        limit: Some(PROMPTS_MAX),
+        ..PromptsArguments::default()
+    };
+    let newest = output::call::<Prompts>(context, &arguments.user, asked);
+    let newest = newest.map(|page| page.prompts).unwrap_or_default();
+    let today = TodayReport::of(&newest);
+    let mut row = serde_json::to_value(&stats)?;
+    row["today"] = json!(today);
+    output::print(context, &row, |out| {
+        let title = format!("memories of {}", arguments.user);
         writeln!(out, "{}", terminal::title(title))?;
-        for (name, fact) in facts(context, &stats) {
+        for (name, fact) in stats_rows(context, &stats) {
             writeln!(out, "  {name:<13} {fact}")?;
         }
+        writeln!(out, "  {:<13} {}", "today", today.summary())?;
         Ok(())
     })
 }
 
-fn facts(context: &Context, stats: &EngineStats) -> Vec<(&'static str, String)> {
-    let (live, sessions) = (stats.live, counted(stats.sessions, "session"));
+/// What memory did for the prompts of today.
+#[derive(Debug, Default, PartialEq, Eq, Serialize)]
+struct TodayReport {
+    prompts: usize,
+    /// Prompts that received memories.
+    with_memory: usize,
+    /// Estimated tokens that prompts and beginnings of sessions received.
+    tokens: usize,
+    /// Prompts whose work used what they received.
+    helped: usize,
+    /// Why the other prompts received nothing, and how many did.
+    missed: BTreeMap<&'static str, usize>,
+}
+
+impl TodayReport {
+    /// Counts the prompts of today, which are the newest.
+    fn of(newest: &[Prompt]) -> Self {
+        let calendar = calendar();
+        let today = calendar.day_of(calendar.now);
+        let mut report = Self::default();
+        for prompt in newest {
+            if calendar.day_of(prompt.at) == today {
+                report.add(prompt);
+            }
+        }
+        report
+    }
+
+    fn add(&mut self, prompt: &Prompt) {
+        self.prompts += 1;
+        self.tokens += prompt.tokens + prompt.opening_tokens;
+        let used = prompt
+            .outcome
+            .as_ref()
+            .is_some_and(|run| !run.used.is_empty());
+        self.helped += usize::from(used);
+        let Some(given) = &prompt.given else {
+            *self
+                .missed
+                .entry("memory was late or not asked")
+                .or_default() += 1;
+            return;
+        };
+        if given.found.iter().any(|found| found.left_out.is_none()) {
+            self.with_memory += 1;
+            return;
+        }
+        let why = match given.found.first().and_then(|found| found.left_out) {
+            None => "nothing was found",
+            Some(LeftOutReason::Weak) => "nothing was likely to help",
+            Some(LeftOutReason::OtherProject) => "it belongs to another project",
+            Some(LeftOutReason::SameSession) => "the session itself had said it",
+            Some(LeftOutReason::Seen) => "the session had received it",
+            Some(LeftOutReason::NoRoom) => "there was no room",
+        };
+        *self.missed.entry(why).or_default() += 1;
+    }
+
+    fn summary(&self) -> String {
+        let mut parts = vec![
+            format_count(self.prompts, "prompt"),
+            format!(
+                "{} got memories ({})",
+                self.with_memory,
+                format_count(self.tokens, "token")
+            ),
+            format!("{} helped", self.helped),
+        ];
+        for (why, count) in &self.missed {
+            parts.push(format!("{count} got none: {why}"));
+        }
+        parts.join(", ")
+    }
+}
+
+fn stats_rows(context: &Context, stats: &EngineStats) -> Vec<(&'static str, String)> {
+    let (live, sessions) = (stats.live, format_count(stats.sessions, "session"));
     let (words, answered) = (stats.words_mean, 100.0 * stats.dialogue);
     let last = stats.last_ingest.map_or("never".to_owned(), |at| {
         let calendar = calendar();
-        format!("{} ({})", calendar.minute_of(at), calendar.ago(at))
+        format!(
+            "{} ({})",
+            calendar.format_to_minute(at),
+            calendar.format_relative(at)
+        )
     });
     let (forgotten, superseded) = (stats.forgotten, stats.superseded);
     let space = stats.space.as_deref().unwrap_or("no vectors yet");
-    let waiting = counted(stats.unembedded, "record");
-    let form = format!(
-        "{words:.0} words a record, {answered:.0} % of their neighbours answer or are answered"
-    );
+    let waiting = format_count(stats.unembedded, "memory");
+    let mut length = format!("{words:.0} words on average");
+    if answered >= 1.0 {
+        length = format!("{length}; {answered:.0} % are part of a dialogue");
+    }
     let mut facts = vec![
-        ("records", format!("{live} in {sessions}")),
-        ("form", form),
-        ("last ingest", last),
-        ("forgotten", format!("{forgotten}, superseded {superseded}")),
-        ("embedding", format!("{space}, {waiting} waiting")),
+        ("memories", format!("{live} in {sessions}")),
+        ("length", length),
+        ("last saved", last),
+        (
+            "forgotten",
+            format!("{forgotten}; earlier versions: {superseded}"),
+        ),
+        (
+            "embedding",
+            format!("{space}; {waiting} without an embedding yet"),
+        ),
+        ("vectors", describe_vectors(stats)),
     ];
     let proposal = stats.proposal.clone();
     let proposal = proposal.filter(|_| context.config.proposes_models());
@@ -274,31 +435,39 @@ fn facts(context: &Context, stats: &EngineStats) -> Vec<(&'static str, String)> 
         let left = left.collect::<Vec<_>>().join(", ");
         facts.push(("re-embedding", format!("{percent} % done, still {left}")));
     }
-    let (file, commits) = (size(stats.file_bytes), counted(stats.commits, "commit"));
-    let reclaimable = size(stats.reclaimable_bytes);
-    let index = size(stats.index_bytes as u64);
+    let (file, commits) = (
+        format_size(stats.file_bytes),
+        format_count(stats.commits, "commit"),
+    );
+    let index = format_size(stats.index_bytes as u64);
     facts.extend([
-        (
-            "file",
-            format!("{file} in {commits}, {reclaimable} reclaimable"),
-        ),
-        ("compaction", compaction(stats)),
-        ("index", format!("{index} in memory")),
+        ("file", format!("{file} in {commits}")),
+        ("free space", describe_compaction(stats)),
+        ("index", format!("{index} in RAM")),
     ]);
     facts
 }
 
-/// How far the file was rewritten, how much of it is dead, and what follows.
-fn compaction(stats: &EngineStats) -> String {
-    let done = match stats.compacted_to {
-        0 => "not yet".to_owned(),
-        seq => format!("up to commit {seq}"),
-    };
-    let dead = stats.reclaimable_bytes * 100 / stats.file_bytes.max(1);
+/// Says which store answers for vectors.
+fn describe_vectors(stats: &EngineStats) -> String {
+    match stats.vector_store.as_str() {
+        // A daemon of an earlier version says nothing.
+        "" | "log" => "in the memory's own file".to_owned(),
+        other => format!("asked of {other}, in a file of its own"),
+    }
+}
+
+/// Describes how much of the file a compaction would free, and who starts it.
+fn describe_compaction(stats: &EngineStats) -> String {
+    let percent = stats.reclaimable_bytes * 100 / stats.file_bytes.max(1);
+    if percent == 0 {
+        return "nothing to free".to_owned();
+    }
+    let bytes = format_size(stats.reclaimable_bytes);
     let next = if stats.compaction_due {
-        "a daemon starts one by itself"
+        "the daemon does it soon"
     } else {
-        "none is due"
+        "`reprise doctor compact` does it"
     };
-    format!("{done}, {dead} % dead, {next}")
+    format!("{percent} % of the file ({bytes}) can be freed; {next}")
 }

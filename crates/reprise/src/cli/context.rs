@@ -1,30 +1,34 @@
-//! What every command is given, and how it talks to the person at the terminal.
+//! Settings that every command gets, and messages to the person at the terminal.
 
 use std::io::{BufRead, IsTerminal};
 
-use reprise_embed::{Model, ModelStore};
+use reprise_embed::{EmbeddingModel, ModelStore};
+use reprise_sandbox::EndpointConfig;
+use reprise_server::PeopleSettings;
 
 use super::endpoint;
-use super::remote::Elsewhere;
+use super::remote::RemoteDaemon;
+use crate::args::Common;
 use crate::cli::prelude::*;
+use crate::config::AiLessons;
 use crate::config::{Config, ModelName};
 use crate::env::Places;
 
-/// What every command needs to know.
+/// Settings that every command needs.
 #[derive(Debug, Clone)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a flag of the command line"
 )]
-pub(crate) struct Context {
+pub struct Context {
     pub(crate) places: Places,
     pub(crate) config: Config,
-    /// The daemon of another machine, which is asked in the place of one here.
-    pub(crate) remote: Option<Elsewhere>,
+    /// The daemon of another machine, which replaces a local one.
+    pub(crate) remote: Option<RemoteDaemon>,
     /// Print JSON instead of prose.
-    pub(crate) json: bool,
-    pub(crate) no_model: bool,
-    /// Somebody named the configuration file: what is started for this command takes it too.
+    pub json: bool,
+    pub no_model: bool,
+    /// Whether the configuration file was named explicitly; child processes get the same one.
     pub(crate) is_config_named: bool,
     /// Leave a running daemon alone.
     pub(crate) no_daemon: bool,
@@ -33,33 +37,97 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// The model of this machine in use; `None` where none is wanted, the one that is named was
-    /// never added, or it stands behind an endpoint.
-    pub(super) fn model(&self) -> Option<Model> {
+    /// Reads the configuration and finds the directories that the global options name.
+    pub fn new(common: Common) -> anyhow::Result<Self> {
+        let is_config_named = common.config.is_some();
+        let ai_lessons = crate::env::home_folder().map(|home| AiLessons::read(&home));
+        let places = Places::new(common.data_dir, common.models_dir, common.config)?;
+        let config = Config::read(&places.config, is_config_named)?;
+        let config = config.with_ai_lessons(ai_lessons.unwrap_or_default());
+        let remote = RemoteDaemon::find(&config.remote, &places).filter(|_| !common.no_daemon);
+        Ok(Self {
+            config,
+            remote,
+            places,
+            is_config_named,
+            json: common.json,
+            no_model: common.no_model,
+            no_daemon: common.no_daemon,
+            patience: Duration::from_secs(common.daemon_patience.get().into()),
+        })
+    }
+
+    /// Returns these settings with another data directory.
+    #[must_use]
+    pub fn with_data_folder(&self, data: &Path) -> Self {
+        let mut context = self.clone();
+        data.clone_into(&mut context.places.data);
+        context
+    }
+
+    /// Returns these settings with this form of the built-in model in use.
+    #[must_use]
+    pub fn with_variant(&self, variant: Variant) -> Self {
+        let mut context = self.clone();
+        context.config.memory.model = ModelName::BuiltIn(variant);
+        context
+    }
+
+    /// Directory of the models.
+    pub fn models_folder(&self) -> &Path {
+        &self.places.models
+    }
+
+    /// User that the configuration names.
+    pub fn configured_user(&self) -> Option<&UserId> {
+        self.config.user.as_ref()
+    }
+
+    /// Endpoints of the models that `[eval.answer]` and `[eval.judge]` name.
+    pub fn evaluation_models(&self) -> [Option<EndpointConfig>; 2] {
+        let models = &self.config.eval;
+        [models.answer.endpoint(), models.judge.endpoint()]
+    }
+
+    /// Says whether this user's questions of published knowledge go to a configured service.
+    pub fn asks_service_for_published(&self, user: &UserId) -> bool {
+        self.config.global_service(user).is_some()
+    }
+
+    /// Issuer whose tokens a service of published knowledge takes.
+    pub fn issuer_of_people(&self) -> Option<PeopleSettings> {
+        self.config.global.oidc.clone()
+    }
+
+    /// Returns the local model in use; `None` if none is wanted, the named one was never added, or
+    /// it is behind an endpoint.
+    pub(super) fn model(&self) -> Option<EmbeddingModel> {
         let found = match &self.config.memory.model {
-            ModelName::BuiltIn(variant) => Some(Model::BuiltIn(*variant)),
+            ModelName::BuiltIn(variant) => Some(EmbeddingModel::BuiltIn(*variant)),
             ModelName::Endpoint(_) => None,
             ModelName::Added(name) => {
-                let added = ModelStore::new(self.places.models.clone()).added_as(name);
-                added.map(Model::Added)
+                let added = ModelStore::new(self.places.models.clone()).find_added(name);
+                added.map(EmbeddingModel::Added)
             }
         };
         found.filter(|_| !self.no_model)
     }
 
-    /// The space of its vectors. Without a model whoever writes may bring those of any one space.
+    /// Returns the space of the model's vectors; `None` without a model: then a writer may bring
+    /// vectors of any one space.
     pub(super) fn space(&self) -> Option<EmbeddingSpace> {
         match self.config.endpoint().filter(|_| !self.no_model) {
             Some(named) => {
-                let card = named.and_then(|named| endpoint::known(self, &named));
+                let card = named.and_then(|named| endpoint::load_or_probe_card(self, &named));
                 card.ok().map(|card| card.space())
             }
             None => self.model().map(|model| model.space()),
         }
     }
 
-    /// The same with the model of this user.
-    pub(super) fn of_user(&self, user: &UserId) -> Self {
+    /// Returns these settings with the model of this user.
+    #[must_use]
+    pub fn of_user(&self, user: &UserId) -> Self {
         let config = self.config.clone().of_user(user);
         Self {
             config,
@@ -67,14 +135,14 @@ impl Context {
         }
     }
 
-    /// How many numbers a vector of a new memory has.
-    pub(super) fn dimensions(&self) -> u16 {
+    /// Returns the number of dimensions of a new memory's vectors.
+    pub fn dimensions(&self) -> u16 {
         self.space().map_or(DIMENSIONS, |space| space.dimensions)
     }
 }
 
-/// Whether a person at a terminal says yes; `refusal` is the error where nobody can be asked.
-pub(super) fn agreed(question: &str, refusal: &'static str) -> anyhow::Result<bool> {
+/// Asks a person at the terminal for a yes; `refusal` is the error without a terminal.
+pub fn confirm(question: &str, refusal: &'static str) -> anyhow::Result<bool> {
     let stdin = io::stdin();
     anyhow::ensure!(stdin.is_terminal(), refusal);
     note(&[question, " Type yes:"].concat());
@@ -83,14 +151,14 @@ pub(super) fn agreed(question: &str, refusal: &'static str) -> anyhow::Result<bo
     Ok(line.trim().eq_ignore_ascii_case("yes"))
 }
 
-/// A line for the person at the terminal, written as `format!` takes it.
+/// Prints a line on stderr, formatted as by `format!`.
 macro_rules! tell {
     ($($text:tt)+) => { $crate::cli::context::note(&format!($($text)+)) };
 }
 pub(super) use tell;
 
-/// A line for the person at the terminal, never part of the data.
-pub(super) fn note(text: &str) {
-    // Nothing is left to be done if stderr is gone.
+/// Prints a line on stderr, which is never part of the data.
+pub fn note(text: &str) {
+    // Nothing can be done if stderr is closed.
     drop(writeln!(crate::printer::stderr(), "{text}"));
 }

@@ -1,37 +1,37 @@
-//! What this program wrote of memories outside of their folders: a list in the data directory, so
-//! that `forget --verify` knows where to look.
+//! List of the copies of memories outside their folders, kept in the data directory, so that
+//! `forget --verify` knows where to look.
 
 use std::os::unix::fs::MetadataExt;
 
-use reprise_operations::Projection;
-use reprise_server::{COPIES, COPIES_BYTES_MAX};
+use reprise_operations::ConfiguredProjection;
+use reprise_server::{BACKUP_LIST_BYTES_MAX, BACKUP_LIST_FILE};
 
 use crate::cli::prelude::*;
 
-/// Something that was made of a memory.
+/// One copy of something in a memory, as a line of the list.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(super) struct Made {
+pub(super) struct CopyEntry {
     pub(super) user: UserId,
-    /// Or a folder.
+    /// File or folder.
     pub(super) file: PathBuf,
-    #[serde(default, skip_serializing_if = "Form::is_backup")]
-    pub(super) form: Form,
-    /// As it was when it was written, where only that is written over.
+    #[serde(default, skip_serializing_if = "CopyForm::is_backup")]
+    pub(super) form: CopyForm,
+    /// Stamp of the file when it was written, if only an unchanged file may be overwritten.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    stamp: Option<Stamp>,
+    stamp: Option<FileStamp>,
 }
 
-/// By what a file is known as the one that was written.
+/// Size and time by which a written file is recognized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-struct Stamp {
+struct FileStamp {
     bytes: u64,
     /// Seconds and nanoseconds since 1970.
     modified: (i64, i64),
 }
 
-impl Stamp {
-    /// `None` of what is no file.
-    fn of(path: &Path) -> Option<Self> {
+impl FileStamp {
+    /// Returns the stamp of a file; `None` for anything else.
+    fn from_path(path: &Path) -> Option<Self> {
         let found = fs_err::symlink_metadata(path).ok()?;
         found.is_file().then(|| Self {
             bytes: found.len(),
@@ -40,10 +40,10 @@ impl Stamp {
     }
 }
 
-/// What stands in it.
+/// Contents of a copy.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Form {
+pub(super) enum CopyForm {
     /// A memory's file as it was.
     #[default]
     Backup,
@@ -57,89 +57,101 @@ pub(super) enum Form {
     },
 }
 
-impl Form {
+impl CopyForm {
     fn is_backup(&self) -> bool {
         *self == Self::Backup
     }
 }
 
-/// Where the list stands.
-pub(super) fn list(context: &Context) -> PathBuf {
-    context.places.own().join(COPIES)
+/// Returns the path of the list.
+pub(super) fn copies_list_path(context: &Context) -> PathBuf {
+    context.places.own_folder().join(BACKUP_LIST_FILE)
 }
 
-/// Notes where something of a user's memory is written to. Where it is a file that stands `beside`
-/// its place and is about to be put there, the next one may take its place then, come what may.
-pub(super) fn note(context: &Context, user: &UserId, to: &Path, form: Form, beside: Option<&Path>) {
+/// Records that something of a user's memory is written to a path. `temporary` is the finished
+/// temporary file of the copy: with its stamp, the next copy may overwrite this one.
+pub(super) fn record_copy(
+    context: &Context,
+    user: &UserId,
+    to: &Path,
+    form: CopyForm,
+    temporary: Option<&Path>,
+) {
     let noted = std::path::absolute(to).and_then(|file| {
-        let made = Made {
+        let made = CopyEntry {
             user: user.clone(),
             file,
             form,
-            stamp: beside.and_then(Stamp::of),
+            stamp: temporary.and_then(FileStamp::from_path),
         };
-        if all(context).any(|known| known == made) {
+        if read_entries(context).any(|known| known == made) {
             return Ok(());
         }
         // One write, so that two processes do not mix their lines.
         let line = serde_json::to_vec(&made)?;
-        Ok(Folder::make_own(&context.places.own())?.append_line(COPIES, &line)?)
+        Ok(
+            Folder::open_or_create_no_follow(&context.places.own_folder())?
+                .append_line(BACKUP_LIST_FILE, &line)?,
+        )
     });
     if let Err(error) = noted {
         tell!(
-            "warning: {error}; `forget --verify` will not know of `{}`",
+            "warning: {error}; `forget --verify` will not check `{}`",
             to.display()
         );
     }
 }
 
-/// Whether something of a user's memory may be written to a place: nothing stands there, or what
-/// the same command wrote of the same memory, or the person said so.
-pub(super) fn may_write(
+/// Refuses to overwrite a path, unless it is free, holds an unchanged copy that the same command
+/// wrote of the same memory, or the person forces it.
+pub(super) fn ensure_may_write(
     context: &Context,
     user: &UserId,
     to: &Path,
-    form: &Form,
+    form: &CopyForm,
     is_forced: bool,
 ) -> anyhow::Result<()> {
-    let made = Made {
+    let made = CopyEntry {
         user: user.clone(),
         file: std::path::absolute(to)?,
         form: form.clone(),
-        stamp: Stamp::of(to),
+        stamp: FileStamp::from_path(to),
     };
-    let is_own = || made.stamp.is_some() && all(context).any(|known| known == made);
+    let is_own = || made.stamp.is_some() && read_entries(context).any(|known| known == made);
     if !to.is_dir() && (is_forced || is_own()) {
         return Ok(());
     }
-    whole::is_free(to)
+    atomic_files::ensure_free(to)
 }
 
-/// The same of projections, which may leave the configuration one day.
-pub(super) fn note_projections(context: &Context, projections: &[Projection]) {
+/// Records the paths of projections, which may be removed from the configuration one day.
+pub(super) fn record_projections(context: &Context, projections: &[ConfiguredProjection]) {
     for own in projections {
-        let form = Form::Projection {
+        let form = CopyForm::Projection {
             kind: own.kind.name().to_owned(),
             project: own.project.clone(),
         };
-        note(context, &own.user, &own.path, form, None);
+        record_copy(context, &own.user, &own.path, form, None);
     }
 }
 
-/// What was written of a user's memory, and of the user's branches.
-pub(super) fn of(context: &Context, user: &UserId) -> BTreeSet<Made> {
+/// Lists the copies of a user's memory and of the user's branches.
+pub(super) fn list_copies(context: &Context, user: &UserId) -> BTreeSet<CopyEntry> {
     let branch = format!("{user}+");
-    let is_own = |made: &Made| made.user == *user || made.user.as_str().starts_with(&branch);
-    let unstamped = |made| Made {
+    let is_own = |made: &CopyEntry| made.user == *user || made.user.as_str().starts_with(&branch);
+    let unstamped = |made| CopyEntry {
         stamp: None,
         ..made
     };
-    all(context).filter(is_own).map(unstamped).collect()
+    read_entries(context)
+        .filter(is_own)
+        .map(unstamped)
+        .collect()
 }
 
-fn all(context: &Context) -> impl Iterator<Item = Made> + use<> {
-    let found = Folder::find_own(&context.places.own()).and_then(|own| match own {
-        Some(own) => own.read_text(COPIES, COPIES_BYTES_MAX),
+fn read_entries(context: &Context) -> impl Iterator<Item = CopyEntry> + use<> {
+    let found = Folder::find_no_follow(&context.places.own_folder()).and_then(|own| match own {
+        Some(own) => own.read_text(BACKUP_LIST_FILE, BACKUP_LIST_BYTES_MAX),
         None => Ok(None),
     });
     let list = found.unwrap_or_else(|error| {
@@ -147,7 +159,7 @@ fn all(context: &Context) -> impl Iterator<Item = Made> + use<> {
         None
     });
     let list = list.unwrap_or_default();
-    let lines: Vec<Made> = list
+    let lines: Vec<CopyEntry> = list
         .lines()
         .filter_map(|line| serde_json::from_str(line).ok())
         .collect();

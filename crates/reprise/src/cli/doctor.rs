@@ -1,23 +1,25 @@
 //! `reprise doctor`: the machine, the model, every store, and for each fault what to do.
 
+mod processes;
+
 use std::os::unix::fs::PermissionsExt;
 
 use reprise_embed::{EmbedderFactory, EngineKind, FileState};
-use reprise_knowledge::hindrance;
+use reprise_knowledge::find_write_obstacle;
 
-use super::unsent::Tally;
+use super::unsent::UnsentTally;
 use super::{check, endpoint, rebuild};
 use crate::args::{CheckArguments, DoctorArguments, calendar};
 use crate::cli::prelude::*;
-use crate::roots;
+use crate::configured_places;
 
-/// How far two clocks may differ.
+/// Largest accepted difference between two clocks.
 const CLOCK_SLACK: TimeDelta = TimeDelta::hours(1);
 
-/// Most projections' files of a user that are named.
+/// Most findings about a user's projections that are printed.
 const FINDINGS_MAX: usize = 3;
 
-/// One thing that was looked at.
+/// Result of one check.
 #[derive(Serialize)]
 struct Finding {
     good: bool,
@@ -30,55 +32,47 @@ impl Finding {
         Self { good, what, says }
     }
 
-    /// Good where it is no error, which says what is wrong.
-    fn of(what: &'static str, found: Result<String, String>) -> Self {
+    /// Returns a good finding for `Ok` and a bad one for `Err`.
+    fn from_result(what: &'static str, found: Result<String, String>) -> Self {
         Self::new(found.is_ok(), what, found.unwrap_or_else(|why| why))
     }
 }
 
-/// Looks at everything, or mends what its flags name of one memory.
+/// Runs every check, or with `--repair` repairs one memory.
 pub(super) fn run(context: &Context, arguments: &DoctorArguments) -> anyhow::Result<Exit> {
-    let mut worst = Exit::Success;
-    if arguments.repair || arguments.compact {
-        context.must_be_here()?;
+    if !arguments.repair {
+        return run_checks(context);
     }
-    if arguments.repair {
-        let whose = arguments.whose.clone();
-        let (stock, repair) = (false, true);
-        worst = check::run(
-            context,
-            &CheckArguments {
-                stock,
-                whose,
-                repair,
-            },
-        )?;
-    }
-    if arguments.compact {
-        check::compact(context, &arguments.whose)?;
-    }
-    if arguments.reembed {
-        check::reembed(context, &arguments.whose)?;
-    }
-    if arguments.repair || arguments.compact || arguments.reembed {
-        return Ok(worst);
-    }
-    look(context)
+    context.ensure_memory_is_local()?;
+    let whose = arguments.whose.clone();
+    let (stock, repair) = (false, true);
+    check::run(
+        context,
+        &CheckArguments {
+            stock,
+            whose,
+            repair,
+        },
+    )
 }
 
-fn look(context: &Context) -> anyhow::Result<Exit> {
-    let findings = if let Some(remote) = &context.remote {
-        vec![away(context, &remote.url), unsent(context)]
+fn run_checks(context: &Context) -> anyhow::Result<Exit> {
+    let mut findings = if let Some(remote) = &context.remote {
+        vec![
+            check_remote_daemon(context, &remote.url),
+            check_unsent(context),
+        ]
     } else {
-        let mut findings = vec![directory(context)];
-        findings.extend(model_files(context));
-        findings.push(engine(context));
-        findings.extend(reranker(context));
-        findings.extend(stores(context));
-        findings.extend(places(context));
-        findings.extend(service(context));
+        let mut findings = vec![check_data_folder(context)];
+        findings.extend(check_model_files(context));
+        findings.push(check_embedding_engine(context));
+        findings.extend(check_reranker(context));
+        findings.extend(check_stores(context));
+        findings.extend(check_other_places(context));
+        findings.extend(check_global_store(context));
         findings
     };
+    findings.extend(processes::check_processes());
     let healthy = findings.iter().all(|finding| finding.good);
     let row = json!({ "healthy": healthy, "findings": findings });
     output::print(context, &row, |out| {
@@ -91,12 +85,13 @@ fn look(context: &Context) -> anyhow::Result<Exit> {
     Ok(output::exit(healthy))
 }
 
-/// How far the service of published knowledge is, where one is named, beside what waits for it.
-fn service(context: &Context) -> Option<Finding> {
+/// Checks how fast the configured service of published knowledge answers, compared with the waits
+/// for it.
+fn check_global_store(context: &Context) -> Option<Finding> {
     let user = context.config.user.clone().unwrap_or_default();
-    let (url, took) = super::global::round_trip(context, &user)?;
-    let deadline = context.config.global_tier().ok()?.deadline.as_millis();
-    let hooks = context.config.hooks_ask().map_or_else(
+    let (url, took) = super::global::measure_round_trip(context, &user)?;
+    let deadline = context.config.tier_options().ok()?.deadline.as_millis();
+    let hooks = context.config.hook_deadline().map_or_else(
         || "hooks do not ask it".to_owned(),
         |deadline| format!("a hook {} ms", deadline.as_millis()),
     );
@@ -108,10 +103,11 @@ fn service(context: &Context) -> Option<Finding> {
     Some(Finding::new(good, "service", says))
 }
 
-/// The daemon of another machine, asked with our token.
-fn away(context: &Context, url: &str) -> Finding {
+/// Checks the daemon of another machine with our token.
+fn check_remote_daemon(context: &Context, url: &str) -> Finding {
     let asked = || -> anyhow::Result<String> {
-        let daemon = Daemon::seen(context)?.context("it is left alone")?;
+        let daemon =
+            DaemonConnection::find_without_restart(context)?.context("it is left alone")?;
         let (version, took) = daemon.round_trip()?;
         let version = version.unwrap_or_else(|| "an older version".to_owned());
         let ms = took.as_secs_f64() * 1e3;
@@ -119,64 +115,82 @@ fn away(context: &Context, url: &str) -> Finding {
             "{url} ({version}) answers in {ms:.1} ms; memory is there, none is here"
         ))
     };
-    Finding::of("daemon", asked().map_err(|error| format!("{error:#}")))
+    Finding::from_result("daemon", asked().map_err(|error| format!("{error:#}")))
 }
 
-fn unsent(context: &Context) -> Finding {
-    let (waiting, Tally { dropped, refused }) = Unsent::state(context);
+fn check_unsent(context: &Context) -> Finding {
+    let (waiting, UnsentTally { dropped, refused }) = Unsent::count_unsent(context);
     let says = format!(
-        "{waiting} moments of hooks wait for it, {dropped} were dropped because too many waited, \
-         {refused} it did not take; `reprise sync --unsent` sends them now"
+        "{waiting} messages of hooks wait for it, {dropped} were dropped because too many waited, \
+         {refused} were refused; `reprise branch sync --unsent` sends them now"
     );
     Finding::new(dropped == 0 && refused == 0, "unsent", says)
 }
 
-/// Where knowledge stands besides the data directory.
-fn places(context: &Context) -> Vec<Finding> {
-    let home = crate::env::home().unwrap_or_default();
-    let roots = roots::registry(&context.config, &home).into_iter();
+/// Lists the configured places of knowledge outside the data directory.
+fn check_other_places(context: &Context) -> Vec<Finding> {
+    let home = crate::env::home_folder().unwrap_or_default();
+    let roots = configured_places::list_roots(&context.config, &home).into_iter();
     let found = roots.map(|(good, says)| Finding::new(good, "root", says));
     found.collect()
 }
 
-fn directory(context: &Context) -> Finding {
+fn check_data_folder(context: &Context) -> Finding {
     let data = &context.places.data;
     let tried = fs_err::create_dir_all(data).and_then(|()| tempfile::tempfile_in(data));
+    let place = context.places.daemon_place();
+    let socket = if place.has_short_socket() {
+        let socket = place.socket();
+        format!(
+            "; its path is too long for a socket, which is at {}",
+            socket.display()
+        )
+    } else {
+        String::new()
+    };
     let found = tried
-        .map(|_| format!("{} can be written", data.display()))
-        .map_err(|error| format!("{error}; pass --data-dir, or make it writable"));
-    Finding::of("data", found)
+        .map(|_| format!("{} can be written{socket}", data.display()))
+        .map_err(|error| {
+            format!(
+                "{error}; make it writable, or choose another folder with \
+            --data-dir"
+            )
+        });
+    Finding::from_result("data", found)
 }
 
-fn model_files(context: &Context) -> Option<Finding> {
+fn check_model_files(context: &Context) -> Option<Finding> {
     if context.no_model {
         return None;
     }
-    let files = model::models(context).list();
+    let files = model::models(context).list_files();
     let damaged: Vec<&str> = files
         .iter()
         .filter(|file| file.state == FileState::Damaged)
         .map(|file| file.name.as_str())
         .collect();
-    let installed = model::models(context).installed().is_some();
+    let installed = model::models(context).find_installed().is_some();
     let says = match (installed, damaged.is_empty()) {
-        (_, false) => format!("{} damaged; run `reprise models pull`", damaged.join(", ")),
+        (_, false) => format!(
+            "{} damaged; run `reprise doctor models pull`",
+            damaged.join(", ")
+        ),
         (true, true) => format!("installed in {}", context.places.models.display()),
-        (false, true) => "not installed yet; run `reprise models pull`".to_owned(),
+        (false, true) => "not installed yet; run `reprise doctor models pull`".to_owned(),
     };
     let good = installed && damaged.is_empty();
     Some(Finding::new(good, "model", says))
 }
 
-fn engine(context: &Context) -> Finding {
+fn check_embedding_engine(context: &Context) -> Finding {
     if context.no_model {
-        let says = "left alone (--no-model): words and time answer".to_owned();
+        let says = "not used (--no-model): search uses words and time".to_owned();
         return Finding::new(true, "engine", says);
     }
     if let Some(named) = context.config.endpoint() {
         let known = named.and_then(|named| {
-            let card = endpoint::known(context, &named)?;
-            let away = if named.leaves() {
+            let card = endpoint::load_or_probe_card(context, &named)?;
+            let away = if named.leaves_machine() {
                 "; what is kept and asked leaves this machine for it"
             } else {
                 ", on this machine"
@@ -184,12 +198,14 @@ fn engine(context: &Context) -> Finding {
             let (model, url, width) = (card.model, card.url, card.dimensions);
             Ok(format!("{model} at {url}, {width} wide{away}"))
         });
-        return Finding::of("engine", known);
+        return Finding::from_result("engine", known);
     }
-    let found = context.model().ok_or_else(|| model::unknown(context));
+    let found = context
+        .model()
+        .ok_or_else(|| model::missing_model_message(context));
     let opened = found.and_then(|found| {
-        let opened = EmbedderFactory::of_model(&model::models(context), &found, None);
-        let report = opened.map_err(|error| error.to_string())?.describe();
+        let opened = EmbedderFactory::from_model(&model::models(context), &found, None);
+        let report = opened.map_err(|error| error.to_string())?.report();
         let library = report.library.as_ref();
         let library = library.filter(|_| report.engine == EngineKind::OnnxRuntime);
         let says = if let Some(library) = library {
@@ -202,23 +218,26 @@ fn engine(context: &Context) -> Finding {
         let (model, version) = (report.space.model, report.space.version);
         Ok(format!("{says}; {model}/{version}"))
     });
-    Finding::of("engine", opened)
+    Finding::from_result("engine", opened)
 }
 
-fn reranker(context: &Context) -> Option<Finding> {
+fn check_reranker(context: &Context) -> Option<Finding> {
     let judged = model::judge(context)?.check();
     let folder = context.config.recall.reranker.clone().unwrap_or_default();
-    let says = format!("{} judges the first results of a recall", folder.display());
-    Some(Finding::of("reranker", judged.map(|()| says)))
+    let says = format!(
+        "{} ranks the first results of a recall again",
+        folder.display()
+    );
+    Some(Finding::from_result("reranker", judged.map(|()| says)))
 }
 
-fn stores(context: &Context) -> Vec<Finding> {
+fn check_stores(context: &Context) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let Ok(users) = store::users(context) else {
+    let Ok(users) = store::list_users(context) else {
         return findings;
     };
     if users.is_empty() {
-        let says = "no user has a memory yet: records 0, last ingest never".to_owned();
+        let says = "no user has a memory yet".to_owned();
         findings.push(Finding::new(true, "stores", says));
     }
     for user in users {
@@ -226,17 +245,18 @@ fn stores(context: &Context) -> Vec<Finding> {
             Ok((engine, report)) => {
                 let stats = engine.stats();
                 let last = stats.last_ingest;
-                let last = last.map_or("never".to_owned(), |at| calendar().minute_of(at));
-                let whole = report.recovery.is_whole() && !check::has_nothing(&report.recovery);
-                findings.extend(oddities(&user, &engine));
-                findings.extend(torn(&user, report.recovery.torn_bytes));
+                let last = last.map_or("never".to_owned(), |at| calendar().format_to_minute(at));
+                let whole =
+                    report.recovery.is_whole() && !check::has_no_complete_commit(&report.recovery);
+                findings.extend(find_oddities(&user, &engine));
+                findings.extend(report_torn_bytes(&user, report.recovery.torn_bytes));
                 let proposal = stats.proposal.filter(|_| context.config.proposes_models());
                 let proposal = proposal.map(|says| format!("{user}: {says}"));
                 findings.extend(proposal.map(|says| Finding::new(true, "language", says)));
-                findings.extend(projections(context, &user, &engine));
-                let open = open_to_others(&context.places.home_of(&user));
+                findings.extend(check_projections(context, &user, &engine));
+                let open = find_readable_by_others(&context.places.home_of(&user));
                 let advice = match (whole, &open) {
-                    (false, _) => format!("; damaged: run `reprise check --user {user}`"),
+                    (false, _) => format!("; damaged: run `reprise doctor check --user {user}`"),
                     (true, Some(file)) => {
                         let file = file.display();
                         format!("; others may read it: run `chmod go= {file}`")
@@ -244,8 +264,8 @@ fn stores(context: &Context) -> Vec<Finding> {
                     (true, None) => String::new(),
                 };
                 let says = format!(
-                    "{user}: {}, {} waiting for the model, last ingest {last}{advice}",
-                    counted(stats.live, "record"),
+                    "{user}: {}, {} waiting for the model, last saved {last}{advice}",
+                    format_count(stats.live, "memory"),
                     stats.unembedded
                 );
                 Finding::new(whole && open.is_none(), "store", says)
@@ -257,19 +277,19 @@ fn stores(context: &Context) -> Vec<Finding> {
     findings
 }
 
-/// Bytes at the end of a file that nothing reads. What is lost with a file that was cut short does
-/// not show in it.
-fn torn(user: &UserId, bytes: u64) -> Option<Finding> {
+/// Reports bytes of an incomplete commit at the end of a file. A truncated file does not show what
+/// it lost.
+fn report_torn_bytes(user: &UserId, bytes: u64) -> Option<Finding> {
     let says = format!(
-        "{user}: the last {bytes} bytes of its file are no whole commit and are not counted: a \
-         write that did not end, or a file that was cut short; if records are missing, `reprise \
-         restore FILE --user {user} --replace` puts a backup in its place"
+        "{user}: the last {bytes} bytes of its file are an incomplete commit and are ignored: a \
+         write was interrupted, or the file was cut short; if memories are missing, restore a \
+         backup with `reprise backup restore FILE --user {user} --replace`"
     );
     (bytes > 0).then(|| Finding::new(false, "store", says))
 }
 
-/// What is right in the file and may still surprise.
-fn oddities(user: &UserId, engine: &Engine) -> Vec<Finding> {
+/// Reports what is valid in the file and may still surprise.
+fn find_oddities(user: &UserId, engine: &Engine) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut say = |what, says| findings.push(Finding::new(false, what, says));
     let stats = engine.stats();
@@ -278,40 +298,40 @@ fn oddities(user: &UserId, engine: &Engine) -> Vec<Finding> {
         say(
             "vectors",
             format!(
-                "{user}: {foreign} vectors are not of {own}; they are searched apart until they are \
-                 made anew, by a daemon with the model or by `reprise reembed`"
+                "{user}: {foreign} embeddings are not of {own}; they are searched separately \
+                 until a daemon with the model, or `reprise doctor reembed`, computes them again"
             ),
         );
     }
-    if let Some((count, until)) = engine.kept_after(SystemClock.now() + CLOCK_SLACK) {
-        let until = calendar().minute_of(until);
+    if let Some((count, until)) = engine.count_known_after(SystemClock.now() + CLOCK_SLACK) {
+        let until = calendar().format_to_minute(until);
         say(
             "clock",
             format!(
-                "{user}: {count} records say that they were kept later than now, up to {until}: \
-                 the clock was wrong then, or is now; what is kept from here on has the right time"
+                "{user}: {count} memories have a time in the future, up to {until}: the clock was \
+                 wrong then, or is wrong now"
             ),
         );
     }
     findings
 }
 
-/// Files for other programs that cannot be written, or are not as memory is.
-fn projections(context: &Context, user: &UserId, engine: &Engine) -> Vec<Finding> {
+/// Checks the files for other programs: those that cannot be written or differ from the memory.
+fn check_projections(context: &Context, user: &UserId, engine: &Engine) -> Vec<Finding> {
     let home = &context.places.home_of(user);
     let kept = context.config.projections(user);
     let mut says: Vec<String> = kept
         .iter()
-        .filter_map(|own| hindrance(own.kind, &own.path, home))
+        .filter_map(|own| find_write_obstacle(own.kind, &own.path, home))
         .collect();
     if says.is_empty() {
-        let found = rebuild::findings(context, user, &engine.snapshot());
+        let found = rebuild::find_differences(context, user, &engine.snapshot());
         says = found.unwrap_or_else(|error| vec![format!("{error:#}")]);
         let more = says.len().saturating_sub(FINDINGS_MAX);
         says.truncate(FINDINGS_MAX);
         if more > 0 {
             says.push(format!(
-                "and {more} more; run `reprise check --user {user}`"
+                "and {more} more; run `reprise doctor check --user {user}`"
             ));
         }
     }
@@ -321,9 +341,9 @@ fn projections(context: &Context, user: &UserId, engine: &Engine) -> Vec<Finding
         .collect()
 }
 
-/// The first file of a memory's folder that other users of the machine can read: it, and every
-/// folder above it, lets them. Older versions left the events that were replayed so.
-fn open_to_others(folder: &Path) -> Option<PathBuf> {
+/// Returns the first file of a memory's folder that other users of the machine can read through
+/// every folder above it. Older versions left replayed events like this.
+fn find_readable_by_others(folder: &Path) -> Option<PathBuf> {
     let mode = |path: &Path| fs_err::metadata(path).map_or(0, |data| data.permissions().mode());
     let closed = |folder: &Path| mode(folder) & 0o011 == 0;
     if folder.ancestors().any(closed) {

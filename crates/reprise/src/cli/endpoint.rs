@@ -1,13 +1,13 @@
-//! A model behind an endpoint of `OpenAI`'s form (`POST .../v1/embeddings`), of this machine or of
-//! another: asked only where the configuration names it, with what has passed the gate.
+//! A model behind an `OpenAI`-compatible endpoint (`POST .../v1/embeddings`), local or remote. It
+//! is used only if the configuration names it, and gets only text that has passed the gate.
 //!
-//! Its answers are looked at as what a stranger says. What it does not answer is found by words and
+//! Its answers are validated as untrusted input. A text without an answer is found by words and
 //! gets its vector later.
 
-use reprise_embed::unrelated;
-use reprise_redact::{Outbound, is_another, is_plain_to_another};
+use reprise_embed::measure_unrelated;
+use reprise_redact::{OutboundBody, is_other_machine, is_plain_http_to_other_machine};
 use reprise_types::limits::DIMENSIONS_MAX;
-use reprise_types::{Unrelated, normalize};
+use reprise_types::{UnrelatedCosines, normalize};
 use ureq::http::Request;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -18,44 +18,44 @@ use crate::outbound::send;
 const BATCH: usize = 32;
 /// Bytes of a text that are sent: models see far fewer.
 const TEXT_BYTES_MAX: usize = 8 * 1024;
-/// A question is worth waiting for so long,
+/// Longest wait for the vector of a question.
 const QUERY: Duration = Duration::from_secs(5);
-/// and what is kept so long.
+/// Longest wait for the vectors of memories.
 const DOCUMENTS: Duration = Duration::from_secs(30);
 /// An answer of a batch at the largest width has about 3 MB.
 const ANSWER_BYTES_MAX: u64 = 16 * 1024 * 1024;
-/// After a failure the endpoint is left alone for so long, twice as long after the next,
+/// Pause after the first failure of an endpoint; it doubles with each further failure.
 const WAIT: Duration = Duration::from_secs(1);
-/// and no longer than this, whatever it asks for.
+/// Longest pause after a failure, even if the endpoint asks for more.
 const WAIT_MAX: Duration = Duration::from_mins(2);
-/// Tokens that are taken for the model's limit where nobody says it.
+/// Assumed token limit of the model.
 const TOKENS: usize = 512;
 const CARD_BYTES_MAX: u64 = 64 * 1024;
 /// Characters of an answer that an error quotes.
 const QUOTED: usize = 60;
 
-/// What the configuration says of it.
+/// Endpoint as the configuration names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Named {
+pub(crate) struct EndpointSetting {
     pub(crate) url: String,
     pub(crate) model: String,
     pub(crate) key: Option<String>,
     pub(crate) allow_plain_http: bool,
 }
 
-/// What is known of it, written when it first answered.
+/// Facts about an endpoint, saved when it first answered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Card {
+pub(crate) struct EndpointCard {
     pub(crate) url: String,
     pub(crate) model: String,
     pub(crate) dimensions: u16,
-    /// Its cosines between texts that have nothing to do with each other.
+    /// Cosines between unrelated texts under its model.
     #[serde(default)]
-    pub(crate) unrelated: Option<Unrelated>,
+    pub(crate) unrelated: Option<UnrelatedCosines>,
 }
 
-impl Named {
-    /// `URL#MODEL`, as a setting has it; an error is what is wrong with it.
+impl EndpointSetting {
+    /// Parses a setting `URL#MODEL`; the error says what is wrong with it.
     pub(crate) fn parse(setting: &str) -> Result<Self, String> {
         let (url, model) = setting.split_once('#').unwrap_or((setting, ""));
         let host = url.split_once("://").map_or("", |(_, rest)| rest);
@@ -73,41 +73,44 @@ impl Named {
     }
 
     fn card_path(&self, context: &Context) -> PathBuf {
-        let name = format!("{}.json", version(&self.url, &self.model));
+        let name = format!("{}.json", endpoint_version(&self.url, &self.model));
         context.places.models.join("endpoints").join(name)
     }
 
-    /// Whether texts go to another machine.
-    pub(crate) fn leaves(&self) -> bool {
-        is_another(&self.url)
+    /// Returns whether texts go to another machine.
+    pub(crate) fn leaves_machine(&self) -> bool {
+        is_other_machine(&self.url)
     }
 }
 
-impl Card {
+impl EndpointCard {
     pub(crate) fn space(&self) -> EmbeddingSpace {
         EmbeddingSpace {
             model: self.model.clone(),
-            version: version(&self.url, &self.model),
+            version: endpoint_version(&self.url, &self.model),
             dimensions: self.dimensions,
         }
     }
 }
 
-/// What an endpoint's model is called besides its name.
-fn version(url: &str, model: &str) -> String {
+/// Returns the version of an endpoint's model, a hash of its URL and name.
+fn endpoint_version(url: &str, model: &str) -> String {
     let digits = xxh3_64([url, "#", model].concat().as_bytes());
     format!("endpoint-{digits:016x}")
 }
 
-/// What is known of an endpoint: its card, or what it answers now. Where it does not answer that is
-/// remembered for a while, so that a command asks once.
-pub(crate) fn known(context: &Context, named: &Named) -> Result<Card, String> {
+/// Returns the saved card of an endpoint, or probes it. A failed probe is remembered for a while,
+/// so that a command asks only once.
+pub(crate) fn load_or_probe_card(
+    context: &Context,
+    named: &EndpointSetting,
+) -> Result<EndpointCard, String> {
     static SILENT: Mutex<BTreeMap<String, (Instant, String)>> = Mutex::new(BTreeMap::new());
     let path = named.card_path(context);
-    let bytes = reprise_files::read_named(&path, CARD_BYTES_MAX)
+    let bytes = reprise_files::read_if_exists(&path, CARD_BYTES_MAX)
         .ok()
         .flatten();
-    let card = bytes.and_then(|bytes| serde_json::from_slice::<Card>(&bytes).ok());
+    let card = bytes.and_then(|bytes| serde_json::from_slice::<EndpointCard>(&bytes).ok());
     let card = card.filter(|card| (&card.url, &card.model) == (&named.url, &named.model));
     if let Some(card) = card.as_ref().filter(|card| card.unrelated.is_some()) {
         return Ok(card.clone());
@@ -120,42 +123,42 @@ pub(crate) fn known(context: &Context, named: &Named) -> Result<Card, String> {
     }
     probe(context, named).or_else(|why| {
         silent.insert(named.url.clone(), (Instant::now(), why.clone()));
-        // One that was known before it was measured is used as it is.
+        // A card without measured cosines is used as it is.
         card.ok_or(why)
     })
 }
 
-/// Asks it for a vector and keeps what it answers.
-pub(crate) fn probe(context: &Context, named: &Named) -> Result<Card, String> {
-    let mut card = Card {
+/// Asks the endpoint for a vector and saves its card.
+pub(crate) fn probe(context: &Context, named: &EndpointSetting) -> Result<EndpointCard, String> {
+    let mut card = EndpointCard {
         url: named.url.clone(),
         model: named.model.clone(),
         dimensions: 0,
         unrelated: None,
     };
-    let vectors = Endpoint::new(named.clone(), &card).ask(&["hello"], QUERY);
+    let vectors = Endpoint::new(named.clone(), &card).request_vectors(&["hello"], QUERY);
     let vectors = vectors.map_err(|error| error.to_string())?;
     card.dimensions = vectors.first().map_or(0, Vec::len) as u16;
-    card.unrelated = unrelated(&mut Endpoint::new(named.clone(), &card)).ok();
+    card.unrelated = measure_unrelated(&mut Endpoint::new(named.clone(), &card)).ok();
     let path = named.card_path(context);
     let write = || -> anyhow::Result<()> {
         if let Some(parent) = path.parent() {
             fs_err::create_dir_all(parent)?;
         }
-        let (folder, file) = Folder::of_file(&path)?;
+        let (folder, file) = Folder::open_parent(&path)?;
         Ok(folder.replace(file, &serde_json::to_vec_pretty(&card)?)?)
     };
     write().map_err(|error| error.to_string())?;
     Ok(card)
 }
 
-/// The client of an endpoint, one a process: its pauses hold for all who ask.
-pub(crate) fn client(named: &Named, card: &Card) -> Endpoint {
+/// Returns the client of an endpoint, one per process, so that its pauses hold for every caller.
+pub(crate) fn shared_client(named: &EndpointSetting, card: &EndpointCard) -> Endpoint {
     static CLIENTS: Mutex<Vec<Endpoint>> = Mutex::new(Vec::new());
     let mut clients = lock(&CLIENTS);
     let space = card.space();
     if let Some(unrelated) = card.unrelated {
-        space.measured(unrelated);
+        space.register_unrelated_cosines(unrelated);
     }
     let same = |one: &&Endpoint| one.0.named == *named && one.0.space == space;
     if let Some(known) = clients.iter().find(same) {
@@ -166,35 +169,37 @@ pub(crate) fn client(named: &Named, card: &Card) -> Endpoint {
     client
 }
 
-/// A client of one endpoint. Cheap to clone.
+/// Client of one endpoint, cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Endpoint(Arc<Shared>);
+pub struct Endpoint(Arc<EndpointState>);
 
-struct Shared {
-    named: Named,
-    /// Without dimensions as long as it was never asked.
+reprise_types::show_fields!(Endpoint {});
+
+struct EndpointState {
+    named: EndpointSetting,
+    /// Zero dimensions until the first probe.
     space: EmbeddingSpace,
     agent: ureq::Agent,
-    /// Until when it is left alone, and for how long next time.
+    /// End of the current pause, and length of the next one.
     pause: Mutex<Option<(Instant, Duration)>>,
 }
 
 #[derive(Deserialize)]
-struct Answer {
-    data: Vec<Item>,
+struct VectorsResponse {
+    data: Vec<VectorEntry>,
 }
 
 #[derive(Deserialize)]
-struct Item {
+struct VectorEntry {
     #[serde(default)]
     index: Option<usize>,
-    /// `null` stands for what is not a number.
+    /// Numbers of the vector; `None` for a JSON `null`.
     embedding: Vec<Option<f32>>,
 }
 
 impl Endpoint {
-    /// Does not connect yet; takes no proxy and follows no redirect.
-    fn new(named: Named, card: &Card) -> Self {
+    /// Creates a client that uses no proxy and follows no redirect, without connecting.
+    fn new(named: EndpointSetting, card: &EndpointCard) -> Self {
         let agent = ureq::Agent::config_builder()
             .http_status_as_error(false)
             .max_redirects(0)
@@ -202,7 +207,7 @@ impl Endpoint {
             .proxy(None)
             .build()
             .new_agent();
-        Self(Arc::new(Shared {
+        Self(Arc::new(EndpointState {
             named,
             space: card.space(),
             agent,
@@ -210,49 +215,60 @@ impl Endpoint {
         }))
     }
 
-    fn unavailable(&self, why: &str) -> EmbedError {
+    fn unavailable_error(&self, why: &str) -> EmbedError {
         EmbedError::Unavailable {
             message: format!("the endpoint {} gives no vectors ({why})", self.0.named.url),
         }
     }
 
-    fn one(&self, text: &str, within: Duration) -> Result<Vec<f32>, EmbedError> {
-        let vector = self.ask(&[text], within)?.pop();
-        vector.ok_or_else(|| self.unavailable("it answered nothing"))
+    fn embed_one(&self, text: &str, within: Duration) -> Result<Vec<f32>, EmbedError> {
+        let vector = self.request_vectors(&[text], within)?.pop();
+        vector.ok_or_else(|| self.unavailable_error("it answered nothing"))
     }
 
-    /// The vectors of texts, each of length 1. After a failure it is not asked for a while.
-    fn ask(&self, texts: &[&str], within: Duration) -> Result<Vec<Vec<f32>>, EmbedError> {
+    /// Returns the normalized vectors of texts. After a failure the endpoint is not asked for a
+    /// while.
+    fn request_vectors(
+        &self,
+        texts: &[&str],
+        within: Duration,
+    ) -> Result<Vec<Vec<f32>>, EmbedError> {
         let mut pause = lock(&self.0.pause);
         if let Some((until, _)) = *pause
             && let Some(left) = until.checked_duration_since(Instant::now())
         {
             let seconds = left.as_secs() + 1;
-            return Err(self.unavailable(&format!("it failed; it is asked again in {seconds} s")));
+            return Err(
+                self.unavailable_error(&format!("it failed; it is asked again in {seconds} s"))
+            );
         }
         let before = pause.map_or(WAIT / 2, |(_, wait)| wait);
         drop(pause);
-        let asked = self.asked(texts, within);
+        let send_request = self.send_request(texts, within);
         pause = lock(&self.0.pause);
-        match asked {
+        match send_request {
             Ok(vectors) => {
                 *pause = None;
                 Ok(vectors)
             }
-            Err(Failure::Text(why)) => Err(EmbedError::Engine { message: why }),
-            Err(Failure::Endpoint(why, asked_to_wait)) => {
+            Err(RequestFailure::Text(why)) => Err(EmbedError::Engine { message: why }),
+            Err(RequestFailure::Endpoint(why, asked_to_wait)) => {
                 let wait = asked_to_wait.unwrap_or(before * 2).min(WAIT_MAX);
                 *pause = Some((Instant::now() + wait, wait.max(WAIT)));
                 tracing::warn!(%why, ?wait, "an endpoint gives no vectors");
-                Err(self.unavailable(&why))
+                Err(self.unavailable_error(&why))
             }
         }
     }
 
-    fn asked(&self, texts: &[&str], within: Duration) -> Result<Vec<Vec<f32>>, Failure> {
+    fn send_request(
+        &self,
+        texts: &[&str],
+        within: Duration,
+    ) -> Result<Vec<Vec<f32>>, RequestFailure> {
         let named = &self.0.named;
-        let failed = |why: String| Failure::Endpoint(why, None);
-        if is_plain_to_another(&named.url) && !named.allow_plain_http {
+        let failed = |why: String| RequestFailure::Endpoint(why, None);
+        if is_plain_http_to_other_machine(&named.url) && !named.allow_plain_http {
             return Err(failed(
                 "texts would go to another machine over plain HTTP; name an https:// address, or \
                  set `allow_plain_http = true` under [memory] if the way is safe"
@@ -270,7 +286,8 @@ impl Endpoint {
         };
         let input: Vec<String> = texts.iter().map(seen).map(told).collect();
         let body = json!({ "model": named.model, "input": input, "encoding_format": "float" });
-        let body = Outbound::json("the texts", &body).map_err(|why| failed(why.to_string()))?;
+        let body =
+            OutboundBody::from_json("the texts", &body).map_err(|why| failed(why.to_string()))?;
         let mut request = Request::post(&named.url).header("content-type", "application/json");
         if let Some(key) = &named.key {
             request = request.header("authorization", format!("Bearer {key}"));
@@ -289,26 +306,26 @@ impl Endpoint {
         match status {
             200..=299 => {
                 let text = read.map_err(|error| failed(error.to_string()))?;
-                self.vectors(&text, texts.len()).map_err(failed)
+                self.parse_vectors(&text, texts.len()).map_err(failed)
             }
             400 | 413 | 422 => {
                 let said = read.unwrap_or_default();
                 let said: String = said.chars().take(QUOTED).collect();
-                Err(Failure::Text(format!(
+                Err(RequestFailure::Text(format!(
                     "the endpoint refuses it with status {status}: {}",
                     said.escape_debug()
                 )))
             }
-            _ => Err(Failure::Endpoint(format!("status {status}"), wait)),
+            _ => Err(RequestFailure::Endpoint(format!("status {status}"), wait)),
         }
     }
 
-    /// The vectors of an answer in the order of the texts; an error is what is wrong with it.
-    fn vectors(&self, text: &str, count: usize) -> Result<Vec<Vec<f32>>, String> {
-        let answer: Answer = serde_json::from_str(text).map_err(|_| {
+    /// Parses the vectors of an answer in the order of the texts; the error says what is wrong.
+    fn parse_vectors(&self, text: &str, count: usize) -> Result<Vec<Vec<f32>>, String> {
+        let answer: VectorsResponse = serde_json::from_str(text).map_err(|_| {
             let begins: String = text.chars().take(QUOTED).collect();
             format!(
-                "its answer is no JSON of vectors: {}",
+                "its answer is not JSON with vectors: {}",
                 begins.escape_debug()
             )
         })?;
@@ -317,7 +334,7 @@ impl Endpoint {
             return Err(format!("it answers {got} vectors for {count} texts"));
         }
         let wanted = usize::from(self.0.space.dimensions);
-        let mut vectors = vec![Vec::new(); count];
+        let mut parse_vectors = vec![Vec::new(); count];
         for (place, item) in answer.data.into_iter().enumerate() {
             let place = item.index.unwrap_or(place);
             let numbers: Option<Vec<f32>> = item.embedding.into_iter().collect();
@@ -327,7 +344,7 @@ impl Endpoint {
             if wanted != got && wanted > 0 {
                 return Err(format!(
                     "its vectors have {got} numbers and had {wanted}: it is another model now; run \
-                     `reprise models add {}#{}`",
+                     `reprise doctor models add {}#{}`",
                     self.0.named.url, self.0.named.model
                 ));
             }
@@ -340,20 +357,20 @@ impl Endpoint {
                 return Err("its vector is all zeros".to_owned());
             }
             normalize(&mut numbers);
-            match vectors.get_mut(place) {
+            match parse_vectors.get_mut(place) {
                 Some(free) if free.is_empty() => *free = numbers,
                 _ => return Err(format!("it answers text {place} twice or out of range")),
             }
         }
-        Ok(vectors)
+        Ok(parse_vectors)
     }
 }
 
-/// Why there is no vector.
-enum Failure {
-    /// This text, or one of these.
+/// Reason why there is no vector.
+enum RequestFailure {
+    /// The endpoint refused one of the texts.
     Text(String),
-    /// The endpoint, and how long it asks to be left alone.
+    /// The endpoint failed; with the pause that it asks for.
     Endpoint(String, Option<Duration>),
 }
 
@@ -367,19 +384,19 @@ impl Embedder for Endpoint {
     }
 
     fn embed(&mut self, text: &str) -> Result<Vec<f32>, EmbedError> {
-        self.one(text, DOCUMENTS)
+        self.embed_one(text, DOCUMENTS)
     }
 
     fn embed_query(&mut self, text: &str) -> Result<Vec<f32>, EmbedError> {
-        self.one(text, QUERY)
+        self.embed_one(text, QUERY)
     }
 
-    fn batch_max(&self) -> usize {
+    fn batch_size_max(&self) -> usize {
         BATCH
     }
 
-    fn embed_all(&mut self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
-        self.ask(texts, DOCUMENTS)
+    fn embed_batch(&mut self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
+        self.request_vectors(texts, DOCUMENTS)
     }
 }
 

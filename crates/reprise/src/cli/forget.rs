@@ -4,59 +4,63 @@
 mod erasure;
 
 use reprise_operations::operations::care::{self, Compact, Rebuild};
-use reprise_operations::operations::forgetting::{self, Forget, Forgotten};
+use reprise_operations::operations::forgetting::{self, Delete, Forget, Forgotten};
 use reprise_operations::operations::shared::{PublishedList, ReceiptRow, ReceiptsOf};
-use reprise_operations::{Deed, PageAsked};
+use reprise_operations::{PageArguments, PublicationAct};
 
 use super::output::Out;
 use super::{branch, global, rebuild};
 use crate::args::ForgetArguments;
 use crate::cli::prelude::*;
-use erasure::{Gone, KnownCopy, Traces};
+use erasure::{ErasureTraces, ForgottenTexts, KnownCopy};
 
-struct Proof {
-    traces: Traces,
-    /// Other files that hold forgotten records.
+/// Copies that are named if none was searched.
+const COPIES_SHOWN: usize = 3;
+
+struct ErasureProof {
+    traces: ErasureTraces,
+    /// Other files that contain forgotten records.
     copies: Vec<KnownCopy>,
-    /// `None` where the receipts could not be read.
-    drafts: Option<Drafts>,
+    /// `None` if the receipts could not be read.
+    drafts: Option<OpenDrafts>,
 }
 
-/// What was made of forgotten records and still stands on a branch of the global store, by its
-/// name.
-type Drafts = BTreeSet<(String, RecordId)>;
+/// Publications of forgotten records that are still on a branch of the global store, by branch.
+type OpenDrafts = BTreeSet<(String, RecordId)>;
 
 pub(super) fn run(context: &Context, arguments: &ForgetArguments) -> anyhow::Result<Exit> {
     if arguments.everything {
-        return everything(context, arguments);
+        return remove_everything(context, arguments);
     }
     if arguments.asked.dry_run {
         return preview(context, arguments);
     }
-    let file = context.places.file_of(&arguments.whose.user);
+    if let Some(id) = &arguments.record {
+        super::lesson::confirm_forgetting(context, &arguments.whose, id)?;
+    }
+    let file = context.places.memory_file_of(&arguments.whose.user);
     let session = Session::open(context, &arguments.whose.user, Forget::SPEC.effect)?;
     // Others may write, and compact, between any two of these steps.
     let (mut pinned, mut receipts) = (Vec::new(), None);
     if arguments.verify {
-        context.must_be_here()?;
+        context.ensure_memory_is_local()?;
         pinned.extend(store::open_log(&file));
-        // They may be among what is forgotten.
+        // The receipts may be forgotten, too.
         match session.call::<ReceiptsOf>(NoArguments {}) {
             Ok(kept) => receipts = Some(kept.receipts),
             Err(error) => tell!("warning: {error}"),
         }
     }
-    let body = body(context, arguments, &session)?;
-    let done = session.call::<Forget>(body)?;
+    let done = forget_memories(context, arguments, &session)?;
     let forgotten = &done.forgotten;
     let mut proof = None;
     if arguments.verify {
         pinned.push(store::open_log(&file)?);
         session.call::<Compact>(NoArguments {})?;
-        // What other programs read is written anew before it is looked into.
-        for projection in rebuild::written(context, &arguments.whose.user) {
+        // Files for other programs are rewritten before they are searched.
+        for projection in rebuild::list_written_projections(context, &arguments.whose.user) {
             let refused = session.call::<Rebuild>(care::RebuildArguments {
-                projections: vec![rebuild::of(projection)],
+                projections: vec![rebuild::to_request(projection)],
                 ..care::RebuildArguments::default()
             });
             if let Err(error) = refused {
@@ -64,34 +68,80 @@ pub(super) fn run(context: &Context, arguments: &ForgetArguments) -> anyhow::Res
             }
         }
         drop(session);
-        let gone = Gone::read(forgotten, &pinned)?;
-        proof = Some(Proof {
-            traces: gone.traces(&file)?,
-            copies: gone.copies(context, &arguments.whose.user),
+        let gone = ForgottenTexts::read(forgotten, &pinned)?;
+        proof = Some(ErasureProof {
+            traces: gone.find_traces(&file)?,
+            copies: gone.find_copies(context, &arguments.whose.user),
             drafts: receipts.map(|receipts| {
-                let standing = standing(&receipts, forgotten);
-                without_dropped(context, &arguments.whose.user, standing)
+                let standing = find_open_drafts(&receipts, forgotten);
+                remove_dropped_drafts(context, &arguments.whose.user, standing)
             }),
         });
     } else {
         drop(session);
     }
-    let row = row(&done, proof.as_ref());
+    let row = match (&proof, &arguments.record) {
+        (None, Some(_)) => serde_json::to_value(&done)?,
+        _ => to_json_row(&done, proof.as_ref()),
+    };
     output::print(context, &row, |out| {
-        say(out, context, arguments, &done, proof.as_ref())
+        print_result(out, context, arguments, &done, proof.as_ref())
     })?;
     let all = !forgotten.is_empty() && proof.is_none_or(|proof| proof.traces.found == 0);
     Ok(output::exit(all))
 }
 
-/// Says what would be forgotten.
+/// Forgets what was asked for: one memory with its earlier versions, or all that a selector names.
+fn forget_memories(
+    context: &Context,
+    arguments: &ForgetArguments,
+    session: &Session,
+) -> anyhow::Result<Forgotten> {
+    let body = build_request(context, arguments, session)?;
+    if let Some(id) = &arguments.record {
+        return Ok(session.call::<Delete>(forgetting::DeleteArguments {
+            id: Some(id.clone()),
+            reason: body.reason,
+            ..forgetting::DeleteArguments::default()
+        })?);
+    }
+    Ok(session.call::<Forget>(body)?)
+}
+
+/// Says that nothing was forgotten because nothing is meant by the selector.
+fn describe_no_match(asked: &forgetting::ForgetArguments) -> String {
+    if let Some(tag) = &asked.tag {
+        return format!("no memory is tagged `{tag}`; `reprise tags` lists the tags");
+    }
+    let why = if let Some(session) = &asked.session {
+        format!("no memory is of session `{session}`")
+    } else if let Some(project) = &asked.project {
+        format!("no memory belongs to project `{project}`")
+    } else if let Some(before) = &asked.before {
+        format!("no memory is older than {before}")
+    } else if let Some(id) = &asked.external_id {
+        format!("no memory has the external id `{id}`")
+    } else {
+        "no memory has this id".to_owned()
+    };
+    format!("{why}; `reprise list` shows what there is")
+}
+
+/// Prints what would be forgotten.
 fn preview(context: &Context, arguments: &ForgetArguments) -> anyhow::Result<Exit> {
     let session = Session::open(context, &arguments.whose.user, Effect::Reads)?;
-    let body = body(context, arguments, &session)?;
-    let would = session.call::<Forget>(body)?;
+    let would = if let Some(id) = &arguments.record {
+        session.call::<Delete>(forgetting::DeleteArguments {
+            id: Some(id.clone()),
+            dry_run: true,
+            ..forgetting::DeleteArguments::default()
+        })?
+    } else {
+        session.call::<Forget>(build_request(context, arguments, &session)?)?
+    };
     drop(session);
     output::print(context, &would, |out| {
-        writeln!(out, "{}", Forget::text(&would))?;
+        writeln!(out, "{}", Forget::render_text(&would))?;
         for (id, text) in would.forgotten.iter().zip(&would.texts) {
             writeln!(out, "{id}  {}", terminal::one_line(text, 70))?;
         }
@@ -103,41 +153,33 @@ fn preview(context: &Context, arguments: &ForgetArguments) -> anyhow::Result<Exi
     })
 }
 
-fn say(
+fn print_result(
     out: &mut Out,
     context: &Context,
     arguments: &ForgetArguments,
     done: &Forgotten,
-    proof: Option<&Proof>,
+    proof: Option<&ErasureProof>,
 ) -> anyhow::Result<()> {
-    writeln!(out, "{}", Forget::text(done))?;
     if done.forgotten.is_empty() {
+        writeln!(out, "{}", describe_no_match(&arguments.asked))?;
         return Ok(());
     }
+    writeln!(out, "{}", Forget::render_text(done))?;
     let Some(proof) = proof else {
-        writeln!(out, "their bytes stay on the disk until `reprise compact`")?;
-        for (copy, _) in erasure::known_copies(context, &arguments.whose.user) {
-            if erasure::is_away(&copy) {
-                say_away(context, &copy, out)?;
-                continue;
-            }
-            let copy = copy.display();
-            writeln!(out, "{copy} may hold them too: `--verify` looks into it")?;
-        }
-        return Ok(());
+        return print_remains(out, context, &arguments.whose.user);
     };
     match proof.traces.found {
-        0 => writeln!(
-            out,
-            "compacted: no trace of their texts is left in the file"
-        )?,
+        0 => writeln!(out, "compacted: their texts are no longer in the file")?,
         found => {
-            let texts = counted(found, "text");
-            writeln!(out, "{texts} can still be found in the file")?;
+            let texts = format_count(found, "text");
+            writeln!(out, "{texts} are still in the file")?;
         }
     }
     for id in &proof.traces.said_by {
-        writeln!(out, "{id} says one of them too: forget it by its id")?;
+        writeln!(
+            out,
+            "{id} has the same text as one of them: forget it by its id"
+        )?;
     }
     match &proof.drafts {
         Some(drafts) => {
@@ -145,15 +187,12 @@ fn say(
             for (branch, id) in drafts {
                 writeln!(
                     out,
-                    "{id} stands on branch `{branch}` of the global store: \
+                    "{id} is on branch `{branch}` of the global store: \
                      `reprise global branch drop {branch} --user {user}` takes it back"
                 )?;
             }
         }
-        None => writeln!(
-            out,
-            "what stands of them on branches could not be looked up"
-        )?,
+        None => writeln!(out, "could not check the branches of the global store")?,
     }
     for KnownCopy {
         file,
@@ -161,23 +200,51 @@ fn say(
         records,
     } in &proof.copies
     {
-        if erasure::is_away(file) {
-            say_away(context, file, out)?;
+        if erasure::is_unreachable(file) {
+            print_unreachable_copy(context, file, out)?;
             continue;
         }
-        let (file, remedy) = (file.display(), kind.remedy());
+        let (file, remedy) = (file.display(), kind.remedy(file));
         match records {
             Some(records) => {
-                let held = counted(*records, "forgotten record");
-                writeln!(out, "{file} still holds {held}: {remedy}")?;
+                let held = format_count(*records, "forgotten text");
+                writeln!(out, "{file} still contains {held}: {remedy}")?;
             }
-            None => writeln!(out, "{file} cannot be read, and may hold them: {remedy}")?,
+            None => writeln!(out, "{file} cannot be read and may contain them: {remedy}")?,
         }
     }
     Ok(())
 }
 
-fn row(done: &Forgotten, proof: Option<&Proof>) -> Value {
+/// Prints where forgotten texts may still be if nothing was erased or searched.
+fn print_remains(out: &mut Out, context: &Context, user: &UserId) -> anyhow::Result<()> {
+    writeln!(
+        out,
+        "the text stays on disk until `reprise doctor compact` runs"
+    )?;
+    let copies = erasure::list_known_copies(context, user).into_iter();
+    let (away, here): (Vec<_>, Vec<_>) =
+        copies.partition(|(copy, _)| erasure::is_unreachable(copy));
+    for (copy, _) in &away {
+        print_unreachable_copy(context, copy, out)?;
+    }
+    for (copy, _) in here.iter().take(COPIES_SHOWN) {
+        writeln!(out, "{} may contain it too", copy.display())?;
+    }
+    let more = here.len().saturating_sub(COPIES_SHOWN);
+    if more > 0 {
+        writeln!(out, "and {more} more exports, backups and branches")?;
+    }
+    if !here.is_empty() {
+        writeln!(
+            out,
+            "next time add --verify: it erases the text and looks into each of them"
+        )?;
+    }
+    Ok(())
+}
+
+fn to_json_row(done: &Forgotten, proof: Option<&ErasureProof>) -> Value {
     let published: Vec<RecordId> = done.published.iter().map(|one| one.id).collect();
     let mut row = json!({ "forgotten": done.forgotten, "published": published });
     if let Some(proof) = proof {
@@ -194,41 +261,43 @@ fn row(done: &Forgotten, proof: Option<&Proof>) -> Value {
     row
 }
 
-/// A copy of which nobody can say whether it is on another disk or gone.
-fn say_away(context: &Context, copy: &Path, out: &mut impl Write) -> io::Result<()> {
-    let (copy, list) = (copy.display(), copies::list(context));
+/// Prints that a copy cannot be reached: it is on another disk, or deleted.
+fn print_unreachable_copy(context: &Context, copy: &Path, out: &mut impl Write) -> io::Result<()> {
+    let (copy, list) = (copy.display(), copies::copies_list_path(context));
     writeln!(
         out,
-        "{copy} is on no disk that is here, and may hold them; if it is gone for good, take its \
-         line out of {}",
+        "{copy} is on a disk that is not connected and may contain them; if it is gone for good, \
+         remove its line from {}",
         list.display()
     )
 }
 
-/// What the receipts, newest first, say was published of these records on a branch and was neither
-/// merged nor taken back.
-fn standing(receipts: &[ReceiptRow], forgotten: &[RecordId]) -> Drafts {
-    let mut drafts = Drafts::new();
+/// Returns the publications of these records on branches that were neither merged nor withdrawn,
+/// from receipts that are sorted newest first.
+fn find_open_drafts(receipts: &[ReceiptRow], forgotten: &[RecordId]) -> OpenDrafts {
+    let mut drafts = OpenDrafts::new();
     for ReceiptRow { line, .. } in receipts.iter().rev() {
         let is_of_them = line.record.is_some_and(|id| forgotten.contains(&id));
         match (line.act, &line.branch) {
-            (Deed::Drafted, Some(branch)) if is_of_them => {
+            (PublicationAct::Drafted, Some(branch)) if is_of_them => {
                 drafts.insert((branch.clone(), line.global_id));
             }
-            // A branch is merged whole.
-            (Deed::Published, branch) => drafts.retain(|(own, _)| Some(own) != branch.as_ref()),
-            (Deed::Unpublished, _) => drafts.retain(|(_, id)| *id != line.global_id),
+            // A merge takes the whole branch.
+            (PublicationAct::Published, branch) => {
+                drafts.retain(|(own, _)| Some(own) != branch.as_ref());
+            }
+            (PublicationAct::Unpublished, _) => drafts.retain(|(_, id)| *id != line.global_id),
             _ => {}
         }
     }
     drafts
 }
 
-/// No receipt tells of a branch that was dropped: the store is asked which there are. Where it does
-/// not answer they may all be there.
-fn without_dropped(context: &Context, user: &UserId, mut drafts: Drafts) -> Drafts {
+/// Removes drafts of dropped branches, for which there is no receipt: the store lists the existing
+/// branches. If it does not answer, all drafts are kept.
+fn remove_dropped_drafts(context: &Context, user: &UserId, mut drafts: OpenDrafts) -> OpenDrafts {
     if !drafts.is_empty() {
-        match global::branches(context, user) {
+        match global::fetch_branches(context, user) {
             Ok(open) => drafts.retain(|(branch, _)| open.iter().any(|open| open.name == *branch)),
             Err(error) => tell!("warning: {error:#}"),
         }
@@ -236,16 +305,16 @@ fn without_dropped(context: &Context, user: &UserId, mut drafts: Drafts) -> Draf
     drafts
 }
 
-fn body(
+fn build_request(
     context: &Context,
     arguments: &ForgetArguments,
     session: &Session,
 ) -> anyhow::Result<forgetting::ForgetArguments> {
     let mut asked = arguments.asked.clone();
     let named = if asked.dry_run {
-        project::named
+        project::resolve_project_name
     } else {
-        project::whole
+        project::resolve_full_name
     };
     asked.project = named(context, session, asked.project.as_deref())?;
     let reason = "asked for on the command line";
@@ -253,14 +322,14 @@ fn body(
     Ok(asked)
 }
 
-fn everything(context: &Context, arguments: &ForgetArguments) -> anyhow::Result<Exit> {
+fn remove_everything(context: &Context, arguments: &ForgetArguments) -> anyhow::Result<Exit> {
     let user = &arguments.whose.user;
-    let engine = store::read(context, user)?;
+    let engine = store::open_for_reading(context, user)?;
     let live = engine.stats().live;
     drop(engine);
-    let branches = branch::all_of(context, user)?;
-    refuse_published(context, user)?;
-    let records = counted(usize::try_from(live)?, "record");
+    let branches = branch::collect_nested_branch_ids(context, user)?;
+    refuse_if_published(context, user)?;
+    let records = format_count(usize::try_from(live)?, "memory");
     let mut what = format!("{records} of `{user}`");
     if !branches.is_empty() {
         let names: Vec<&str> = branches.iter().map(UserId::as_str).collect();
@@ -270,12 +339,13 @@ fn everything(context: &Context, arguments: &ForgetArguments) -> anyhow::Result<
         let row = json!({ "dry_run": true, "removed": user, "branches": branches });
         return output::line(context, &row, format!("would remove {what}"));
     }
-    let question = format!("{what} leave the disk for good; a backup alone brings them back.");
-    let refusal = "nobody is there to be asked; add --yes to remove everything of this user";
-    if !arguments.yes && !agreed(&question, refusal)? {
-        bail!("nothing was removed");
+    let question = format!("{what} are deleted from the disk; only a backup can restore them.");
+    let refusal = "not a terminal: add --yes to remove everything of this user";
+    if !arguments.yes && !confirm(&question, refusal)? {
+        note("nothing was removed");
+        return Ok(Exit::Refused);
     }
-    let copies = erasure::copies_of_all(context, user, &branches);
+    let copies = erasure::list_copies_with_branches(context, user, &branches);
     for user in branches.iter().chain([user]) {
         store::remove(context, user)?;
     }
@@ -284,27 +354,32 @@ fn everything(context: &Context, arguments: &ForgetArguments) -> anyhow::Result<
     output::print(context, &row, |out| {
         writeln!(out, "removed {what}")?;
         for (copy, kind) in &copies {
-            if erasure::is_away(copy) {
-                say_away(context, copy, out)?;
+            if erasure::is_unreachable(copy) {
+                print_unreachable_copy(context, copy, out)?;
             } else if copy.exists() {
-                writeln!(out, "{} still holds it: {}", copy.display(), kind.remedy())?;
+                writeln!(
+                    out,
+                    "{} still contains it: {}",
+                    copy.display(),
+                    kind.remedy(copy)
+                )?;
             }
         }
         Ok(())
     })
 }
 
-/// What others can find would stay behind with nobody to take it back.
-fn refuse_published(context: &Context, user: &UserId) -> anyhow::Result<()> {
-    let first = PageAsked {
+/// Refuses if the user still has publications, which nobody could withdraw afterwards.
+fn refuse_if_published(context: &Context, user: &UserId) -> anyhow::Result<()> {
+    let first = PageArguments {
         limit: Some(1),
-        ..PageAsked::default()
+        ..PageArguments::default()
     };
     let published = output::call::<PublishedList>(context, user, first)?;
     if let Some(first) = published.published.first() {
         bail!(
             "`{user}` has published `{}`, which others find; `reprise share list --user {user}` \
-             names all, `reprise unpublish ID --user {user}` takes one back",
+             names all, `reprise share unpublish ID --user {user}` takes one back",
             first.title
         );
     }

@@ -1,40 +1,37 @@
-//! `reprise publish`, `unpublish`, `published`: what of a memory others may find, shown byte by
-//! byte before it leaves; `rate`: what a reader says of others'; `global branch`.
+//! `reprise share publish`, `unpublish`, `list` and `rate`: shows byte by byte what would be
+//! published, and asks; and `reprise share branch`.
 
-mod operate;
+mod join;
 mod remote;
-mod serve;
 mod store;
-mod token;
 
 use reprise_global::{Branch, GlobalQuery};
-use reprise_operations::PageAsked;
+use reprise_operations::PageArguments;
 use reprise_operations::operations::shared::{
-    self, Leaving, Publish, PublishBranch, PublishPreview, PublishedList, PublishedRows, Rate,
-    Unpublish,
+    self, LeavingRecord, Publish, PublishBranch, PublishPreview, PublishedList, PublishedRows,
+    Rate, Unpublish,
 };
 use reprise_types::limits::PAGE_MAX;
 
 use crate::args::{
-    GlobalBranchCommand, GlobalCommand, PublishArguments, RateArguments, UnpublishArguments,
+    CatalogueCommand, GlobalBranchCommand, PublishArguments, RateArguments, UnpublishArguments,
 };
 use crate::cli::prelude::*;
 
-pub(super) use store::{before, embedded, folder, remote_at, round_trip, sharing};
+pub use store::{PUBLISHED, build_remote_store_at, embedded, folder, open, vectors};
+pub(super) use store::{measure_round_trip, sharing, wrap_memories};
 
-pub(super) fn run(context: &Context, command: &GlobalCommand) -> anyhow::Result<Exit> {
+/// Runs what an author and a member do with published knowledge.
+pub fn run(context: &Context, command: &CatalogueCommand) -> anyhow::Result<Exit> {
     match command {
-        GlobalCommand::Serve(arguments) => serve::run(context, arguments),
-        GlobalCommand::Token(arguments) => token::run(context, arguments),
-        GlobalCommand::Join { link } => token::join(context, link),
-        GlobalCommand::Operate(command) => operate::run(context, command),
-        GlobalCommand::Import(arguments) => operate::import(context, arguments),
-        GlobalCommand::Branch(command) => branch(context, command),
-        GlobalCommand::Audit { limit, user, which } => operate::audit(context, which, user, *limit),
-        GlobalCommand::Snapshot { name, user } => {
-            let (global, caller) = store::open(context, user)?;
-            let at = store::wait(global.snapshot(&caller, name))??;
-            let line = format!("{name} is the store as of {at}");
+        CatalogueCommand::Join { link, yes } => join::run(context, link, *yes),
+        CatalogueCommand::Branch(command) => run_branch(context, command),
+        CatalogueCommand::Projects { user } => print_projects(context, user),
+        CatalogueCommand::Submissions { user } => print_own_submissions(context, user),
+        CatalogueCommand::Snapshot { name, user } => {
+            let (global, caller) = open(context, user)?;
+            let at = store::wait(global.create_snapshot(&caller, name))??;
+            let line = format!("snapshot `{name}` saved: the store as of {at}");
             output::line(context, &json!({ "snapshot": name, "at": at }), line)
         }
     }
@@ -45,14 +42,13 @@ pub(super) fn publish(context: &Context, arguments: &PublishArguments) -> anyhow
     let what = arguments.asked.clone();
     let shown = output::call::<PublishPreview>(context, user, what.clone())?.leaving;
     if arguments.dry_run {
-        return show(context, &shown);
+        return print_preview_rows(context, &shown);
     }
     if !arguments.yes {
-        show_to_person(&shown)?;
-        let refusal =
-            "nothing leaves without a yes; read what would leave with --dry-run, then pass --yes";
-        if !agreed("Publish this?", refusal)? {
-            note("nothing left");
+        write_previews_to_stderr(&shown)?;
+        let refusal = "not a terminal: read what would be published with --dry-run, then add --yes";
+        if !confirm("Publish this?", refusal)? {
+            note("nothing was published");
             return Ok(Exit::Refused);
         }
     }
@@ -64,11 +60,11 @@ pub(super) fn publish(context: &Context, arguments: &PublishArguments) -> anyhow
     };
     let done = output::call::<Publish>(context, user, asked)?;
     let titles: Vec<&str> = shown.iter().map(|one| one.title.as_str()).collect();
-    print(context, &titles, &done)
+    print_publish_result(context, &titles, &done)
 }
 
-fn show(context: &Context, shown: &[Leaving]) -> anyhow::Result<Exit> {
-    let row = |one: &&Leaving| {
+fn print_preview_rows(context: &Context, shown: &[LeavingRecord]) -> anyhow::Result<Exit> {
+    let row = |one: &&LeavingRecord| {
         let leaves = serde_json::from_str::<Value>(&one.exact).unwrap_or_default();
         json!({ "record": one.record, "leaves": leaves, "exact": one.exact, "bytes": one.bytes,
             "sha256": one.sha256, "redacted": one.redacted })
@@ -76,16 +72,17 @@ fn show(context: &Context, shown: &[Leaving]) -> anyhow::Result<Exit> {
     output::rows(context, shown, row, |one| one.exact.clone())
 }
 
-fn show_to_person(shown: &[Leaving]) -> anyhow::Result<()> {
+fn write_previews_to_stderr(shown: &[LeavingRecord]) -> anyhow::Result<()> {
     let mut err = crate::printer::stderr();
     for one in shown {
         let (record, bytes, policy) = (one.record, one.bytes, one.policy.name());
-        let title = format!("{record}: these {bytes} bytes would leave, for {policy} readers");
+        let title =
+            format!("{record}: this would be published, {bytes} bytes, for {policy} readers");
         writeln!(err, "{}", terminal::title(title))?;
         writeln!(err, "{}", one.exact)?;
         if one.redacted > 0 {
-            let found = counted(one.redacted, "secret");
-            writeln!(err, "{found} taken out")?;
+            let found = format_count(one.redacted, "secret");
+            writeln!(err, "{found} removed")?;
         }
     }
     Ok(())
@@ -96,17 +93,14 @@ pub(super) fn unpublish(context: &Context, arguments: &UnpublishArguments) -> an
     let taken = shared::UnpublishArguments { id };
     let done = output::call::<Unpublish>(context, &arguments.user, taken)?;
     output::print(context, &done, |out| {
-        let versions = counted(done.versions, "version");
+        let versions = format_count(done.versions, "version");
         let id = done.unpublished;
-        writeln!(out, "{id} is in no answer any more: {versions} taken back")?;
+        writeln!(out, "{id} unpublished: {versions} withdrawn")?;
         if done.verified {
-            writeln!(
-                out,
-                "asked for it again, by its id and its words: nothing is left"
-            )?;
+            writeln!(out, "searched for it again by id and by words: not found")?;
         }
         if let Some(receipt) = done.receipt {
-            writeln!(out, "receipt {receipt}")?;
+            writeln!(out, "receipt {receipt} (`reprise show` prints it)")?;
         }
         Ok(())
     })?;
@@ -119,15 +113,18 @@ pub(super) fn rate(context: &Context, arguments: &RateArguments) -> anyhow::Resu
     let (id, rating) = (*id, *rating);
     let session = Session::open(context, user, Effect::Reads)?;
     let done = session.call::<Rate>(shared::Rating { id, rating })?;
-    let line = format!("{} is given {} of 1 by you", done.id, done.rating);
+    let line = format!("rated {}: {} of 1", done.id, done.rating);
     output::line(context, &done, line)
 }
 
-pub(super) fn published(context: &Context, arguments: &WhoseArguments) -> anyhow::Result<Exit> {
-    let listed = listed(&Session::open(context, &arguments.user, Effect::Reads)?)?;
+pub(super) fn print_published(
+    context: &Context,
+    arguments: &WhoseArguments,
+) -> anyhow::Result<Exit> {
+    let listed = fetch_all_published(&Session::open(context, &arguments.user, Effect::Reads)?)?;
     output::print(context, &listed, |out| {
         if listed.published.is_empty() {
-            note("nothing is published; `reprise publish ID` does that");
+            note("nothing is published; publish with `reprise share publish ID`");
         }
         for one in &listed.taken_down {
             let (id, at) = (one.id, one.at.format("%Y-%m-%d"));
@@ -147,40 +144,87 @@ pub(super) fn published(context: &Context, arguments: &WhoseArguments) -> anyhow
     })
 }
 
+/// Prints the projects for which a user may publish.
+fn print_projects(context: &Context, user: &UserId) -> anyhow::Result<Exit> {
+    let (global, caller) = open(context, user)?;
+    let own = store::wait(global.list_projects(&caller))??;
+    output::note_if_empty(
+        context,
+        &own,
+        "you are in no project; an operator adds one to a token with `--project`",
+    );
+    output::rows(
+        context,
+        own,
+        |project| json!({ "project": project }),
+        ToString::to_string,
+    )
+}
+
+/// What of an author's waits for a review, and why the rest was refused.
+fn print_own_submissions(context: &Context, user: &UserId) -> anyhow::Result<Exit> {
+    let (global, caller) = open(context, user)?;
+    let own = store::wait(global.list_own_submissions(&caller))??;
+    output::note_if_empty(context, &own, "nothing of yours waits for a review");
+    output::list(context, &own, |one| {
+        let (id, version) = (one.id, one.version);
+        if let Some(reason) = &one.refused {
+            let reason = terminal::one_line(reason, 200);
+            format!("{id}  version {version} was refused: {reason}")
+        } else {
+            let title = terminal::one_line(one.title.as_deref().unwrap_or_default(), 60);
+            format!("{id}  version {version} waits for a review  {title}")
+        }
+    })
+}
+
 /// What an author tries out before others see it.
-fn branch(context: &Context, command: &GlobalBranchCommand) -> anyhow::Result<Exit> {
+fn run_branch(context: &Context, command: &GlobalBranchCommand) -> anyhow::Result<Exit> {
     match command {
         GlobalBranchCommand::Add(which) => {
-            let (global, caller) = store::open(context, &which.user)?;
-            let opened = store::wait(global.branch(&caller, &which.name))??;
-            told(context, "opened", &[opened])
+            let (global, caller) = open(context, &which.user)?;
+            let opened = store::wait(global.open_branch(&caller, &which.name))??;
+            let name = &opened.name;
+            let line = format!(
+                "branch `{name}` created; publish on it with `reprise share publish ID --branch \
+                 {name}`"
+            );
+            output::line(context, &opened, line)
         }
-        GlobalBranchCommand::List { user } => told(context, "open", &branches(context, user)?),
+        GlobalBranchCommand::List { user } => {
+            let branches = fetch_branches(context, user)?;
+            let hint = "no branches yet; `reprise share branch add NAME` makes one";
+            output::note_if_empty(context, &branches, hint);
+            output::list(context, &branches, describe_branch)
+        }
         GlobalBranchCommand::Drop(which) => {
-            let (global, caller) = store::open(context, &which.user)?;
+            let (global, caller) = open(context, &which.user)?;
             let dropped = store::wait(global.drop_branch(&caller, &which.name))??;
-            told(context, "dropped", &[dropped])
+            let line = format!("dropped {}", describe_branch(&dropped));
+            output::line(context, &dropped, line)
         }
         GlobalBranchCommand::Merge(which) => {
             let session = Session::open(context, &which.user, Effect::Adds)?;
             let branch = which.name.clone();
             let done = session.call::<PublishBranch>(shared::PublishBranchArguments { branch });
-            let listed = listed(&session);
+            let listed = fetch_all_published(&session);
             drop(session);
             // It is merged by now: titles that cannot be read are left out.
             let (done, listed) = (done?, listed.map(|all| all.published).unwrap_or_default());
             let title = |id| listed.iter().find(|row| row.id == id);
             let titles = done.published.iter().map(|one| title(one.id));
             let titles = titles.map(|row| row.map_or("", |row| row.title.as_str()));
-            print(context, &titles.collect::<Vec<_>>(), &done)
+            print_publish_result(context, &titles.collect::<Vec<_>>(), &done)
         }
         GlobalBranchCommand::Ask { which, text, limit } => {
             let query = GlobalQuery {
                 branch: Some(which.name.clone()),
                 ..GlobalQuery::new(text.join(" "), *limit)
             };
-            let (global, caller) = store::open(context, &which.user)?;
+            let (global, caller) = open(context, &which.user)?;
             let answer = store::wait(global.query(&caller, &query))??;
+            let nothing = "nothing that is published or on the branch answers this";
+            output::note_if_empty(context, &answer.hits, nothing);
             output::print(context, &answer, |out| {
                 for hit in &answer.hits {
                     let (record, score) = (&hit.record, hit.sona_score);
@@ -192,7 +236,7 @@ fn branch(context: &Context, command: &GlobalBranchCommand) -> anyhow::Result<Ex
                     )?;
                 }
                 for degraded in &answer.degraded {
-                    writeln!(out, "degraded: {}", degraded.sentence())?;
+                    writeln!(out, "note: {}", degraded.message())?;
                 }
                 Ok(())
             })
@@ -201,31 +245,45 @@ fn branch(context: &Context, command: &GlobalBranchCommand) -> anyhow::Result<Ex
 }
 
 /// The branches that a user has.
-pub(super) fn branches(context: &Context, user: &UserId) -> anyhow::Result<Vec<Branch>> {
-    let (global, caller) = store::open(context, user)?;
-    Ok(store::wait(global.branches(&caller))??)
+pub(super) fn fetch_branches(context: &Context, user: &UserId) -> anyhow::Result<Vec<Branch>> {
+    let (global, caller) = open(context, user)?;
+    Ok(store::wait(global.list_branches(&caller))??)
 }
 
-fn told(context: &Context, what: &str, branches: &[Branch]) -> anyhow::Result<Exit> {
-    output::list(context, branches, |branch| {
-        let things = counted(branch.things, "thing");
-        let since = branch.at.format("%Y-%m-%d %H:%M:%S");
-        format!("{}  {what}, {things}, since {since}", branch.name)
-    })
+fn describe_branch(branch: &Branch) -> String {
+    let memories = format_count(branch.things, "memory");
+    let at = branch.at.format("%Y-%m-%d %H:%M");
+    format!("{}  {memories}, created {at}", branch.name)
 }
 
 /// Prints what was published; `titles` are those of what was asked for, in its order, where they
 /// are known.
-fn print(context: &Context, titles: &[&str], done: &shared::PublishDone) -> anyhow::Result<Exit> {
+fn print_publish_result(
+    context: &Context,
+    titles: &[&str],
+    done: &shared::PublishDone,
+) -> anyhow::Result<Exit> {
     output::print(context, done, |out| {
         for (place, done) in done.published.iter().enumerate() {
             let title = titles.get(place).copied().unwrap_or_default();
             let title = terminal::one_line(title, 60);
             let (id, version, bytes) = (done.id, done.version, done.bytes);
-            let said = if done.unchanged { ", as it stood" } else { "" };
-            writeln!(out, "{id}  version {version}, {bytes} bytes{said}  {title}")?;
+            let said = if done.unchanged { ", unchanged" } else { "" };
+            let done_what = if done.awaits_review {
+                "submitted"
+            } else {
+                "published"
+            };
+            writeln!(
+                out,
+                "{done_what} {id}: version {version}, {bytes} bytes{said}  {title}"
+            )?;
+            if done.awaits_review {
+                let hint = "`reprise share submissions` shows what became of it";
+                writeln!(out, "  another member has to approve it first; {hint}")?;
+            }
             if !done.overlaps.is_empty() {
-                let others = counted(done.overlaps.len(), "published thing");
+                let others = format_count(done.overlaps.len(), "published memory");
                 writeln!(out, "  it says nearly the same as {others}:")?;
                 for near in &done.overlaps {
                     let title = terminal::one_line(&near.title, 60);
@@ -235,17 +293,17 @@ fn print(context: &Context, titles: &[&str], done: &shared::PublishDone) -> anyh
             }
         }
         if let Some(receipt) = done.receipt {
-            writeln!(out, "receipt {receipt}")?;
+            writeln!(out, "receipt {receipt} (`reprise show` prints it)")?;
         }
         Ok(())
     })
 }
 
 /// All pages of what is published.
-fn listed(session: &Session) -> Result<PublishedRows, Problem> {
-    let mut asked = PageAsked {
+fn fetch_all_published(session: &Session) -> Result<PublishedRows, Problem> {
+    let mut asked = PageArguments {
         limit: Some(PAGE_MAX),
-        ..PageAsked::default()
+        ..PageArguments::default()
     };
     let mut listed = session.call::<PublishedList>(asked.clone())?;
     while let Some(next) = listed.next.take() {

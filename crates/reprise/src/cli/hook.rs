@@ -4,8 +4,9 @@
 use std::io::Read;
 use std::pin::pin;
 
-use reprise_knowledge::with_gone;
-use reprise_operations::{HookAnswer, HookEvent, HookReport};
+use reprise_knowledge::{annotate_missing_names, name_plain_folder};
+use reprise_operations::{HOOK_DEADLINE_MS, HookAnswer, HookEvent, HookReport};
+use reprise_server::{HookCall, HookProgram, HookResponder};
 
 use super::daemon;
 use super::project::HOOK_COMMITS_MAX;
@@ -14,79 +15,212 @@ use crate::cli::prelude::*;
 
 /// More input than this is not looked at.
 const INPUT_BYTES_MAX: u64 = 4 * 1024 * 1024;
-/// Of its time, what it takes to keep a moment that could not be told.
+/// Time that is reserved to save an event that could not be sent.
 const KEEPING: Duration = Duration::from_millis(30);
-/// How long it is looked whether what an answer names is still there, of the time that is left.
+/// Least time to read an event, also where the deadline is shorter: what was not read cannot be
+/// queued.
+const READING: Duration = Duration::from_millis(250);
+/// Longest wait for the line of a status bar.
+const STATUS_LINE: Duration = Duration::from_millis(100);
+/// Longest check whether the files that an answer names still exist.
 const STILL: Duration = Duration::from_millis(100);
 
 pub(super) fn run(context: &Context, arguments: &HookArguments) -> Exit {
-    // Its end waits for no read of stdin.
-    let Ok(runtime) = runtime::asking() else {
+    // This runtime does not wait for a pending read of stdin when it ends.
+    let Ok(runtime) = runtime::build_single_threaded() else {
         return Exit::Success;
     };
     let answer = runtime.block_on(async {
         let began = Instant::now();
         let deadline = Duration::from_millis(arguments.deadline_ms.into());
-        let asked = ask(context, arguments, began + deadline);
-        let (answer, folder) = tokio::time::timeout(deadline, asked).await.ok()??;
+        let (answer, folder) = ask_memory(context, arguments, began + deadline).await?;
         let left = deadline.saturating_sub(began.elapsed()).min(STILL);
-        Some(still(answer, folder, left).await)
+        Some(mark_missing_names(answer, folder, left).await)
     });
-    let text = answer.and_then(|answer| {
-        if arguments.text {
-            return (!answer.context.is_empty()).then_some(answer.context);
-        }
-        arguments.program.answer(arguments.event, &answer)
-    });
-    if let Some(text) = text {
-        // Nobody is left to be told where stdout is gone.
+    if let Some(text) = answer.and_then(|answer| format_answer(arguments, answer)) {
+        // A closed stdout has no reader to notify.
         let _printed = writeln!(crate::printer::stdout(), "{text}").is_ok();
     }
     Exit::Success
 }
 
-/// `None` for anything that does not work out.
-async fn ask(
+/// Formats what the program reads; `None` if there is nothing for it.
+fn format_answer(arguments: &HookArguments, answer: HookAnswer) -> Option<String> {
+    if arguments.text {
+        return (!answer.context.is_empty()).then_some(answer.context);
+    }
+    arguments.program.answer(arguments.event, &answer)
+}
+
+/// Answers the hooks that a program calls as a tool of `reprise mcp`, as a command would.
+#[derive(Debug)]
+pub(super) struct ToolHooks {
+    context: Context,
+    whose: WhoseArguments,
+    client: Arc<Client>,
+}
+
+impl ToolHooks {
+    pub(super) fn new(context: &Context, whose: &WhoseArguments, client: Arc<Client>) -> Self {
+        Self {
+            context: context.clone(),
+            whose: whose.clone(),
+            client,
+        }
+    }
+}
+
+#[async_trait::async_trait]
+impl HookResponder for ToolHooks {
+    async fn respond(&self, call: HookCall) -> String {
+        let arguments = HookArguments {
+            event: call.event,
+            whose: self.whose.clone(),
+            program: call.program,
+            text: false,
+            deadline_ms: HOOK_DEADLINE_MS,
+        };
+        let deadline = Duration::from_millis(arguments.deadline_ms.into());
+        let until = Instant::now() + deadline;
+        let Some((report, folder)) = parse_input(&arguments, &call.input) else {
+            return String::new();
+        };
+        let sent = tell_memory(
+            &self.context,
+            &arguments,
+            &self.client,
+            (report, folder.clone()),
+            until,
+        );
+        let Some(answer) = sent.await else {
+            return String::new();
+        };
+        let left = until.saturating_duration_since(Instant::now()).min(STILL);
+        let answer = mark_missing_names(answer, folder, left).await;
+        format_answer(&arguments, answer).unwrap_or_default()
+    }
+}
+
+/// Reads what a program wrote; bytes that are no UTF-8 are replaced.
+fn read_input() -> Option<String> {
+    let mut input = Vec::new();
+    let mut stdin = io::stdin().lock().take(INPUT_BYTES_MAX);
+    stdin.read_to_end(&mut input).ok()?;
+    Some(String::from_utf8_lossy(&input).into_owned())
+}
+
+/// Parses a program's JSON into what is sent, and the folder in which the program works.
+fn parse_input(arguments: &HookArguments, input: &str) -> Option<(HookReport, Option<PathBuf>)> {
+    let (program, deadline_ms) = (arguments.program, arguments.deadline_ms);
+    let (mut report, folder) = program.parse_input(arguments.event, input)?;
+    // A daemon of an earlier version knows the default alone.
+    report.deadline_ms = Some(deadline_ms).filter(|known| *known != HOOK_DEADLINE_MS);
+    // Worktrees, clones and other machines mean the same project.
+    Some((report, folder))
+}
+
+/// Prints a line for a program's status bar. A failure of memory is no failure of the program: the
+/// line then only says that memory is there.
+pub(super) fn print_status_line(context: &Context, whose: &WhoseArguments) -> Exit {
+    let line = runtime::build_single_threaded().ok().and_then(|runtime| {
+        let asked = fetch_status_line(context, whose);
+        let asked = runtime.block_on(async { tokio::time::timeout(STATUS_LINE, asked).await });
+        asked.ok()?
+    });
+    let line = line.unwrap_or_else(|| "memory: the daemon starts at the next prompt".to_owned());
+    // A closed stdout has no reader to notify.
+    let _printed = writeln!(crate::printer::stdout(), "{line}").is_ok();
+    Exit::Success
+}
+
+/// Asks the running daemon for the line of the session on stdin; no daemon is started for it.
+async fn fetch_status_line(context: &Context, whose: &WhoseArguments) -> Option<String> {
+    let input = read_input()?;
+    let event = HookEvent::StatusLine;
+    let Some(report) = HookProgram::ClaudeCode.parse_report(event, &input) else {
+        return Some("memory: no session".to_owned());
+    };
+    let client = match context.remote_client().ok()? {
+        Some(remote) => remote,
+        None => Client::new(context.places.daemon_place()).with_patience(context.patience),
+    };
+    let answer: HookAnswer = client.ask(&build_call(whose, event, &report)?).await.ok()?;
+    let is_off = answer.context.is_empty();
+    Some(if is_off {
+        "memory: paused or off here".to_owned()
+    } else {
+        answer.context
+    })
+}
+
+/// Asks memory about the event; `None` on any failure. An event that was read is never lost: what
+/// memory does not take in time is queued.
+async fn ask_memory(
     context: &Context,
     arguments: &HookArguments,
     until: Instant,
 ) -> Option<(HookAnswer, Option<PathBuf>)> {
-    let (program, event) = (arguments.program, arguments.event);
-    let own = context.clone();
-    let read = tokio::task::spawn_blocking(move || {
-        let mut input = String::new();
-        let mut stdin = io::stdin().lock().take(INPUT_BYTES_MAX);
-        stdin.read_to_string(&mut input).ok()?;
-        let mut report = program.report(event, &input)?;
-        // Worktrees, clones and other machines mean the same project.
-        let folder = program.folder(&input);
-        let found = folder.as_deref();
-        let found = found.and_then(|folder| project::of(&own, folder, HOOK_COMMITS_MAX));
-        match found {
-            Some(Ok(project)) => project.name().clone_into(&mut report.project),
-            Some(Err(error)) => tracing::warn!(%error, "this moment is of no project"),
-            None => {}
-        }
-        Some((report, folder))
-    });
-    let client: Client = daemon::client(context).ok()?;
-    let (report, folder) = read.await.ok()??;
-    let answer = match Unsent::of(context) {
-        None => client.ask(&call(arguments, &report)?).await.ok(),
-        Some(unsent) => tell(context, arguments, &client, &unsent, report, until).await,
-    };
+    let began = Instant::now();
+    let own = arguments.clone();
+    let read = tokio::task::spawn_blocking(move || parse_input(&own, &read_input()?));
+    let client: Client = daemon::starting_client(context).ok()?;
+    let read = tokio::time::timeout_at(until.max(began + READING).into(), read);
+    let (report, folder) = read.await.ok()?.ok()??;
+    let sent = (report, folder.clone());
+    let answer = tell_memory(context, arguments, &client, sent, until).await;
     Some((answer?, folder))
 }
 
-fn call(arguments: &HookArguments, report: &HookReport) -> Option<Call> {
-    let event = arguments.event.host_name();
-    let path = Call::path_of(&arguments.whose.user, &["hooks", event]);
+/// Sends a report to memory with the project of its folder, and returns the answer.
+async fn tell_memory(
+    context: &Context,
+    arguments: &HookArguments,
+    client: &Client,
+    (mut report, folder): (HookReport, Option<PathBuf>),
+    until: Instant,
+) -> Option<HookAnswer> {
+    if let Some(project) = find_project_name(context, folder, until).await {
+        report.project = project;
+    }
+    let unsent = Unsent::for_daemon(context);
+    send_event(context, arguments, client, &unsent, report, until).await
+}
+
+/// Returns the name of the project of a folder, if it is found in time.
+async fn find_project_name(
+    context: &Context,
+    folder: Option<PathBuf>,
+    until: Instant,
+) -> Option<String> {
+    let (own, folder) = (context.clone(), folder?);
+    let find = move || {
+        let found = project::find_project(&own, &folder, HOOK_COMMITS_MAX);
+        found.map_or_else(
+            || name_plain_folder(&folder),
+            |found| match found {
+                Ok(project) => Some(project.name().to_owned()),
+                Err(error) => {
+                    tracing::warn!(%error, "this event belongs to no project");
+                    None
+                }
+            },
+        )
+    };
+    let found = tokio::task::spawn_blocking(find);
+    tokio::time::timeout_at(until.into(), found)
+        .await
+        .ok()?
+        .ok()?
+}
+
+fn build_call(whose: &WhoseArguments, event: HookEvent, report: &HookReport) -> Option<Call> {
+    let path = Call::path_of(&whose.user, &["hooks", event.address_name()]);
     Some(Call::post(path, &serde_json::to_value(report).ok()?))
 }
 
-/// Tells the daemon of another machine what happened after all that waits; what cannot be told in
-/// time waits, too.
-async fn tell(
+/// Sends the event to the daemon, after the events that wait; an event that cannot be sent in time
+/// is queued.
+async fn send_event(
     context: &Context,
     arguments: &HookArguments,
     client: &Client,
@@ -97,60 +231,70 @@ async fn tell(
     let now = Instant::now();
     let half = now + until.saturating_duration_since(now) / 2;
     if !unsent.is_empty() {
-        Unsent::warm();
+        Unsent::warm_up_redactor();
     }
     match unsent.send(client, half).await {
         Ok((0, _)) => {}
         told => {
-            keep(arguments, unsent, report);
-            if matches!(told, Ok((_, true))) {
-                let aside = Unsent::send_aside(context);
+            queue_event(arguments, unsent, report);
+            if context.remote.is_none() || matches!(told, Ok((_, true))) {
+                let aside = Unsent::spawn_sender(context);
                 aside.unwrap_or_else(|error| tracing::debug!(%error, "the rest waits"));
             }
             return None;
         }
     }
-    let call = call(arguments, &report)?;
+    let call = build_call(&arguments.whose, arguments.event, &report)?;
     let within = until.saturating_duration_since(Instant::now());
     let half = within.saturating_sub(KEEPING) / 2;
     let mut asked = pin!(client.ask(&call));
     let mut answered = tokio::time::timeout(half, &mut asked).await;
     if answered.is_err() {
-        Unsent::warm();
+        Unsent::warm_up_redactor();
         answered = tokio::time::timeout(half, &mut asked).await;
     }
     match answered {
         Ok(Ok(answer)) => Some(answer),
-        // Sent again it would be refused again.
+        // A second attempt would be refused, too.
         Ok(Err(problem)) if problem.kind == ProblemKind::Invalid => None,
         _ => {
-            keep(arguments, unsent, report);
+            queue_event(arguments, unsent, report);
+            // A daemon of this machine has started by then, and takes it.
+            if context.remote.is_none() && !unsent.is_empty() {
+                let aside = Unsent::spawn_sender(context);
+                aside.unwrap_or_else(|error| tracing::debug!(%error, "the event waits"));
+            }
             None
         }
     }
 }
 
-fn keep(arguments: &HookArguments, unsent: &Unsent, report: HookReport) {
+fn queue_event(arguments: &HookArguments, unsent: &Unsent, report: HookReport) {
     let event = arguments.event;
-    // Of a session that began nothing is kept.
+    // The start of a session has nothing to store.
     if event == HookEvent::SessionStart {
         return;
     }
     let user = &arguments.whose.user;
-    if let Err(error) = unsent.push(user, event.host_name(), report) {
-        tracing::warn!(%error, "this moment is lost");
+    if let Err(error) = unsent.push(user, event.address_name(), report) {
+        tracing::warn!(%error, "this event is lost");
     }
 }
 
-/// The answer with what is gone of the things that it names, as far as that is known in time. A
-/// look that takes longer is left to itself: this process ends before it.
-async fn still(answer: HookAnswer, folder: Option<PathBuf>, within: Duration) -> HookAnswer {
+/// Marks the names in an answer that no longer exist, as far as that is known in time. A longer
+/// check is abandoned: this process ends before it.
+async fn mark_missing_names(
+    answer: HookAnswer,
+    folder: Option<PathBuf>,
+    within: Duration,
+) -> HookAnswer {
     let Some(folder) = folder.filter(|_| !answer.context.is_empty() && !within.is_zero()) else {
         return answer;
     };
     let (context, until) = (answer.context.clone(), Instant::now() + within);
     let is_late = move || Instant::now() >= until;
-    let looked = tokio::task::spawn_blocking(move || with_gone(&context, &folder, &is_late));
+    let looked =
+        tokio::task::spawn_blocking(move || annotate_missing_names(&context, &folder, &is_late));
     match tokio::time::timeout(within, looked).await {
         Ok(Ok(context)) => HookAnswer { context },
         _ => answer,

@@ -1,21 +1,21 @@
 //! A whole host for one command: event log, bus, relay, supervisors, and memory under them; and
-//! `reprise events`.
+//! `reprise ingest --events`.
 
-use reprise_agent::{Mapper, OpenEmbedder, RelayProgress, SourceBinding};
+use reprise_agent::{EmbedderOpener, EventMapper, RelayProgress, SourceBinding};
 use reprise_sandbox::{
     AppConfig, AppState, MemoryBridge, ReplayCounts, RunReport, WorkersConfig, replay_jsonl,
 };
 use reprise_types::MemoryProvider;
 
-use super::model::Maker;
+use super::answer_progress::IN_PROCESS;
+use super::model::EmbedderSource;
 use super::output::Out;
-use crate::args::EventsCommand;
 use crate::cli::prelude::*;
 
-/// Name of the one event stream: a log is one user's, whatever its events say (C32).
+/// Name of the one event stream: a log belongs to one user, whatever its events say.
 const STREAM: &str = "host";
 
-pub(super) struct Host {
+pub struct Host {
     app: AppState,
     bridge: MemoryBridge,
     user: UserId,
@@ -23,8 +23,10 @@ pub(super) struct Host {
     pub(super) memory: Arc<dyn MemoryProvider>,
 }
 
-/// How the service opens embedders; without a model each attempt says so.
-pub(super) fn open_embedder(factory: Option<Maker>) -> OpenEmbedder {
+reprise_types::show_fields!(Host { user });
+
+/// Returns how the service opens embedders; without a model each attempt fails with that reason.
+pub(super) fn open_embedder(factory: Option<EmbedderSource>) -> EmbedderOpener {
     Arc::new(move || match &factory {
         Some(factory) => factory.open(),
         None => Err(EmbedError::Unavailable {
@@ -33,7 +35,7 @@ pub(super) fn open_embedder(factory: Option<Maker>) -> OpenEmbedder {
     })
 }
 
-fn binding(user: &UserId) -> SourceBinding {
+fn source_binding(user: &UserId) -> SourceBinding {
     SourceBinding {
         stream: STREAM.to_owned(),
         user: user.clone(),
@@ -41,32 +43,38 @@ fn binding(user: &UserId) -> SourceBinding {
 }
 
 impl Host {
-    /// Starts the tree and waits until memory stands.
-    pub(super) async fn start(
+    /// Starts the host and waits until its memory is open.
+    pub async fn start(
         context: &Context,
         user: &UserId,
         events: PathBuf,
-        factory: Option<Maker>,
+        factory: Option<EmbedderSource>,
     ) -> anyhow::Result<Self> {
         Self::start_with(context, user, events, factory, None, Arc::new(SystemClock)).await
     }
 
-    /// The same, with workers, and with another clock.
+    /// Starts the host with workers and another clock.
     pub(super) async fn start_with(
         context: &Context,
         user: &UserId,
         events: PathBuf,
-        factory: Option<Maker>,
+        factory: Option<EmbedderSource>,
         workers: Option<WorkersConfig>,
         clock: Arc<dyn Clock>,
     ) -> anyhow::Result<Self> {
         store::make_folder(&events)?;
         let context = &context.of_user(user);
-        let mut config = super::serve::opening(context, open_embedder(factory));
+        let mut config = super::serve::base_memory_config(context, open_embedder(factory));
         config.clock = Arc::clone(&clock);
-        let before = super::global::before(context, &clock);
-        let mapper = Arc::new(Mapper::builtin()?);
-        let bridge = MemoryBridge::with_memory(config, binding(user), mapper, before);
+        // A person watches a host that a command runs: no part is left out for being late.
+        config.limits.recall_budget = IN_PROCESS;
+        let workers = workers.map(|workers| WorkersConfig {
+            memory_budget: IN_PROCESS,
+            ..workers
+        });
+        let before = super::global::wrap_memories(context, &clock);
+        let mapper = Arc::new(EventMapper::load_builtin()?);
+        let bridge = MemoryBridge::with_memory(config, source_binding(user), mapper, before);
         let app = AppState::start(AppConfig {
             workers,
             clock,
@@ -80,29 +88,26 @@ impl Host {
             user: user.clone(),
             memory,
         };
-        host.service()?.open(user).await?;
+        host.service()?.open_memory(user).await?;
         Ok(host)
     }
 
-    /// A store, a bus and a relay beside a service that runs already.
-    pub(super) async fn beside(
+    /// Starts an event store, a bus and a relay for a service that already runs.
+    pub(super) async fn start_with_service(
         service: &MemoryService,
         user: &UserId,
         events: PathBuf,
     ) -> anyhow::Result<AppState> {
         store::make_folder(&events)?;
-        let mapper = Arc::new(Mapper::builtin()?);
-        let bridge = MemoryBridge::beside(service.clone(), binding(user), mapper);
+        let mapper = Arc::new(EventMapper::load_builtin()?);
+        let bridge = MemoryBridge::with_daemon(service.clone(), source_binding(user), mapper);
         let app = AppState::start(AppConfig::new(events, bridge)).await?;
         app.ensure_supervisor().await?;
         Ok(app)
     }
 
     /// Feeds a log into the event store and waits until memory has all of it on disk.
-    pub(super) async fn replay(
-        &self,
-        file: &Path,
-    ) -> anyhow::Result<(ReplayCounts, RelayProgress)> {
+    pub async fn replay(&self, file: &Path) -> anyhow::Result<(ReplayCounts, RelayProgress)> {
         let counts = replay_jsonl(file, self.app.event_store()).await?;
         let progress = self
             .bridge
@@ -112,7 +117,7 @@ impl Host {
         Ok((counts, progress))
     }
 
-    /// Has the host's conductor do what is wanted; memory has all of it afterwards.
+    /// Runs an objective through the host's conductor and waits until memory has stored its events.
     pub(super) async fn execute(&self, objective: &str, desk: &str) -> anyhow::Result<RunReport> {
         let report = self.app.execute(&self.user, objective, desk).await?;
         if let Some(caught_up) = self.bridge.catch_up().await {
@@ -121,15 +126,15 @@ impl Host {
         Ok(report)
     }
 
-    /// The service behind the host's memory.
-    pub(super) fn service(&self) -> anyhow::Result<MemoryService> {
+    /// Returns the memory service of the host.
+    pub fn service(&self) -> anyhow::Result<MemoryService> {
         self.bridge
             .service()
             .context("the memory does not run; see the log for the first cause")
     }
 
     /// Runs work on the user's engine.
-    pub(super) async fn engine<T: Send + 'static>(
+    pub(super) async fn with_engine<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Engine) -> T + Send + 'static,
     ) -> anyhow::Result<T> {
@@ -137,25 +142,25 @@ impl Host {
     }
 
     /// Ends everything in order; what was accepted is on disk afterwards.
-    pub(super) async fn shut_down(self) -> anyhow::Result<()> {
+    pub async fn shut_down(self) -> anyhow::Result<()> {
         drop(self.memory);
         Ok(self.app.shut_down().await?)
     }
 }
 
-/// `reprise events replay`: a host's exported log, through store, bus and relay into memory.
-pub(super) fn run(context: &Context, command: &EventsCommand) -> anyhow::Result<Exit> {
-    let EventsCommand::Replay { file, user } = command;
+/// `reprise ingest --events`: brings a host's exported log into memory, through store, bus and
+/// relay.
+pub(super) fn replay(context: &Context, user: &UserId, file: &Path) -> anyhow::Result<Exit> {
     let factory = model::factory(&context.of_user(user));
     let events = context.places.home_of(user).join("events.db");
-    let (counts, progress) = runtime::threaded()?.block_on(async {
+    let (counts, progress) = runtime::build_threaded()?.block_on(async {
         let host = Host::start(context, user, events, factory).await?;
         let done = host.replay(file).await;
         host.shut_down().await?;
         done
     })?;
     for bad in &counts.bad_lines {
-        tell!("line {} was passed over: {}", bad.number, bad.why);
+        tell!("skipped line {}: {}", bad.number, bad.why);
     }
     let report = json!({
         "lines": counts.lines,
@@ -169,24 +174,30 @@ pub(super) fn run(context: &Context, command: &EventsCommand) -> anyhow::Result<
         "unembedded": progress.unembedded,
         "topics": progress.topics,
     });
-    output::print(context, &report, |out| table(out, &counts, &progress))?;
+    output::print(context, &report, |out| {
+        print_replay_counts(out, &counts, &progress)
+    })?;
     Ok(output::exit(counts.bad == 0))
 }
 
-fn table(out: &mut Out, counts: &ReplayCounts, progress: &RelayProgress) -> anyhow::Result<()> {
+fn print_replay_counts(
+    out: &mut Out,
+    counts: &ReplayCounts,
+    progress: &RelayProgress,
+) -> anyhow::Result<()> {
     writeln!(
         out,
-        "{}: {}, {} of them known already, {} unreadable",
-        counted(counts.lines, "line"),
-        counted(counts.inserted + counts.duplicates, "event"),
+        "{}: {}, {} already known, {} unreadable",
+        format_count(counts.lines, "line"),
+        format_count(counts.inserted + counts.duplicates, "event"),
         counts.duplicates,
         counts.bad
     )?;
     writeln!(
         out,
         "memory: {} kept, {}, {} refused, {} cut to 64 KiB",
-        counted(progress.inserted, "record"),
-        counted(progress.duplicates, "duplicate"),
+        format_count(progress.inserted, "memory"),
+        format_count(progress.duplicates, "duplicate"),
         progress.rejected,
         progress.truncated
     )?;
@@ -195,12 +206,12 @@ fn table(out: &mut Out, counts: &ReplayCounts, progress: &RelayProgress) -> anyh
             (0, _, 1.., _) => "unknown topic, not kept".to_owned(),
             (0, _, _, 1..) => "could not be read".to_owned(),
             (0, ..) => "left out by the table".to_owned(),
-            (records, ..) => counted(records, "record"),
+            (records, ..) => format_count(records, "memory"),
         };
         let seen = count.mapped + count.ignored + count.unknown + count.malformed;
         let redacted = match count.redacted {
             0 => String::new(),
-            secrets => format!(", {} redacted", counted(secrets, "secret")),
+            secrets => format!(", {} redacted", format_count(secrets, "secret")),
         };
         writeln!(
             out,

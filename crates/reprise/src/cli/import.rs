@@ -1,32 +1,33 @@
-//! `reprise import`: what other systems kept becomes memory. Recognised by itself, kept once, and
-//! every line that cannot be used is told.
+//! `reprise import`: imports memories of other systems. It recognizes the kind, stores each memory
+//! once, and reports every line that it cannot use.
 
-mod moving;
+mod archive;
 mod notes;
 mod report;
 
 use indicatif::{ProgressState, ProgressStyle};
 use reprise_knowledge::{
-    Found, ImportError, ImportKind, Item, Joint, Renewal, back_up, is_plain_text, plain_texts,
-    read, recognise, recognise_all,
+    ExternalLink, ImportError, ImportItem, ImportKind, ItemContent, NoteChanges, back_up,
+    find_plain_texts, is_plain_text, read_source, recognise, recognise_all,
 };
 use reprise_operations::operations::links::NamedLink;
 use reprise_operations::read_line;
 use reprise_types::limits::TEXT_BYTES_MAX;
 
-use super::keep::{GROUP, Keeper, Kept, PATIENCE};
-use crate::args::{ImportArguments, TakenIn};
+use super::ingest;
+use super::record_keeper::{GROUP, KeepResult, PATIENCE, RecordKeeper};
+use crate::args::{ImportArguments, IngestArguments, IngestInput, IngestOptions};
 use crate::cli::prelude::*;
-pub(super) use report::offer;
-use report::{History, Report, TakenOut};
+use report::{ImportReport, RedactedSecret, SessionHistory};
+pub(super) use report::{find_histories, offer_import};
 
-/// Lines that are said one by one at a terminal.
+/// Most lines that are printed one by one.
 const SAID_MAX: usize = 10;
 const LINKS_MAX: usize = 1_000;
 
 /// What is imported, and how.
 #[derive(Clone, Copy)]
-struct Source<'a> {
+struct ImportSource<'a> {
     context: &'a Context,
     arguments: &'a ImportArguments,
     kind: ImportKind,
@@ -34,13 +35,21 @@ struct Source<'a> {
 }
 
 pub(super) fn run(context: &Context, arguments: &ImportArguments) -> anyhow::Result<Exit> {
+    if is_for_ingest(arguments) {
+        return ingest::run(context, &to_ingest_arguments(arguments));
+    }
     let kind = match arguments.from {
         Some(kind) => kind,
-        None => likeliest(arguments)?,
+        None => recognize_kind(arguments)?,
     };
+    let shown = arguments.path.display();
+    ensure!(
+        kind != ImportKind::Git || !arguments.path.is_file(),
+        "`{shown}` is a file, not a repository; name the folder of the repository"
+    );
     let mut arguments = arguments.clone();
     if kind == ImportKind::Sunwell {
-        arguments.path = state_of(&arguments.path);
+        arguments.path = find_sunwell_state(&arguments.path);
     }
     let arguments = &arguments;
     let zone = if arguments.utc {
@@ -53,23 +62,50 @@ pub(super) fn run(context: &Context, arguments: &ImportArguments) -> anyhow::Res
         "--sync, --watch and --forget-gone go with notes, and this is {kind}"
     );
     if kind == ImportKind::Markdown {
-        name_texts(&arguments.path)?;
+        report_plain_texts(&arguments.path)?;
     }
-    let source = Source {
+    let source = ImportSource {
         context,
         arguments,
         kind,
         zone,
     };
     if arguments.watch {
-        return notes::watch(context, arguments, || source.taken());
+        return notes::watch(context, arguments, || source.import_or_preview());
     }
-    source.taken()
+    source.import_or_preview()
 }
 
-/// Where the state of a Sunwell project stands: it may be out of the tree. The environment speaks
-/// of the project that is worked in, and of none that has its own.
-fn state_of(path: &Path) -> PathBuf {
+/// Returns whether a file has memories in JSONL, which are read as `ingest` reads them, and nothing
+/// is asked for that only an import can do.
+fn is_for_ingest(arguments: &ImportArguments) -> bool {
+    let is_plain = arguments.from.is_none()
+        && arguments.since.is_none()
+        && !(arguments.dry_run || arguments.sync || arguments.watch || arguments.forget_gone);
+    let is_unknown = || {
+        let recognized = recognise(&arguments.path);
+        matches!(recognized, Err(ImportError::Unknown { .. }))
+    };
+    is_plain && arguments.path.is_file() && is_unknown() && has_records(&arguments.path)
+}
+
+fn to_ingest_arguments(arguments: &ImportArguments) -> IngestArguments {
+    IngestArguments {
+        whose: arguments.whose.clone(),
+        input: IngestInput {
+            file: Some(arguments.path.clone()),
+            ..IngestInput::default()
+        },
+        ack: false,
+        group: GROUP as u8,
+        how: arguments.how,
+        wait: PATIENCE.as_secs(),
+    }
+}
+
+/// Returns the folder of a Sunwell project's state, which may be outside the project. The
+/// environment variable counts for the current project, and for one without its own state.
+fn find_sunwell_state(path: &Path) -> PathBuf {
     let is_project = path.is_dir() && path.file_name().is_none_or(|name| name != ".sunwell");
     let is_here = || {
         let here = std::env::current_dir().and_then(fs_err::canonicalize);
@@ -85,28 +121,26 @@ fn state_of(path: &Path) -> PathBuf {
     moved
 }
 
-/// What a path is by its looks; what it is besides is told.
-fn likeliest(arguments: &ImportArguments) -> anyhow::Result<ImportKind> {
+/// Recognizes the kind of a path, and prints the other kinds that it contains.
+fn recognize_kind(arguments: &ImportArguments) -> anyhow::Result<ImportKind> {
     let (path, shown) = (&arguments.path, arguments.path.display());
     anyhow::ensure!(
         fs_err::symlink_metadata(path).is_ok(),
-        "there is no `{shown}`; name a file or folder that is there"
+        "`{shown}` does not exist; name a file or folder"
     );
     let is_rvf = path.extension().is_some_and(|ending| ending == "rvf");
-    if is_rvf && super::backup::proven(path).is_ok() {
+    if is_rvf && super::backup::verify_copy(path).is_ok() {
         anyhow::bail!(
-            "`{shown}` is a memory's own file; `reprise restore {shown} --user USER` makes a memory of it"
+            "`{shown}` is a memory file; restore it with `reprise backup restore {shown} --user USER`"
         );
     }
     let kind = match recognise(path) {
         Err(ImportError::Unknown { .. }) if has_records(path) => {
-            anyhow::bail!(
-                "`{shown}` has records of ours on its lines; `reprise ingest {shown}` keeps them"
-            )
+            anyhow::bail!("`{shown}` has memories in JSONL; add them with `reprise ingest {shown}`")
         }
         Err(ImportError::Unknown { .. }) if is_plain_text(path) => {
             anyhow::bail!(
-                "`{shown}` may be any text; `--from {}` takes it as a note",
+                "`{shown}` may be any text; add `--from {}` to import it as a note",
                 ImportKind::Markdown
             )
         }
@@ -116,29 +150,29 @@ fn likeliest(arguments: &ImportArguments) -> anyhow::Result<ImportKind> {
     let others: Vec<&str> = others.map(ImportKind::name).collect();
     if !others.is_empty() {
         tell!(
-            "taken as {kind}; --from takes what it holds besides: {}",
+            "taken as {kind}; it also contains (choose with --from): {}",
             others.join(", ")
         );
     }
     Ok(kind)
 }
 
-/// Says which texts of a folder do not come in with its notes.
-fn name_texts(path: &Path) -> anyhow::Result<()> {
-    let texts = plain_texts(path)?;
+/// Reports the text files of a folder that are not imported with its notes.
+fn report_plain_texts(path: &Path) -> anyhow::Result<()> {
+    let texts = find_plain_texts(path)?;
     if let Some(first) = texts.first() {
-        let (files, first) = (counted(texts.len(), "file"), first.display());
+        let (files, first) = (format_count(texts.len(), "file"), first.display());
         tell!(
-            "{files} with the ending .txt left out; `--from {} {first}` takes one that is named",
+            "{files} ending in .txt skipped; import one with `--from {} {first}`",
             ImportKind::Markdown
         );
     }
     Ok(())
 }
 
-/// Whether a file begins with a record as `ingest` reads them.
+/// Returns whether a file begins with a record that `ingest` can read.
 fn has_records(path: &Path) -> bool {
-    let Ok(Some(file)) = reprise_files::open_named(path) else {
+    let Ok(Some(file)) = reprise_files::open_if_exists(path) else {
         return false;
     };
     let Some(Ok((_, Ok(line)))) = jsonl(BufReader::new(file)).next() else {
@@ -147,62 +181,66 @@ fn has_records(path: &Path) -> bool {
     read_line(&line, Zone::Machine).is_ok()
 }
 
-impl Source<'_> {
-    fn taken(self) -> anyhow::Result<Exit> {
-        let report = Report {
+impl ImportSource<'_> {
+    fn import_or_preview(self) -> anyhow::Result<Exit> {
+        let report = ImportReport {
             kind: self.kind.name(),
             dry_run: self.arguments.dry_run,
-            ..Report::default()
+            ..ImportReport::default()
         };
         let mut report = if self.arguments.dry_run {
-            self.look(report)?
+            self.preview(report)?
         } else if self.kind == ImportKind::Reprise {
-            moving::take_in(self.context, self.arguments, report)?
+            archive::import_archive(self.context, self.arguments, report)?
         } else {
-            self.take_in(report)?
+            self.import_items(report)?
         };
-        // A memory elsewhere says only what it knew.
+        // A remote memory reports only which records it knew.
         if self.context.remote.is_none() && !report.known.is_empty() {
-            let memory = store::read(self.context, &self.arguments.whose.user)?.snapshot();
+            let memory =
+                store::open_for_reading(self.context, &self.arguments.whose.user)?.snapshot();
             let known = report.known.iter();
             report.forgotten = known.filter(|id| memory.is_forgotten(**id)).count();
         }
-        say(self.context, self.arguments, &report)
+        print_report(self.context, self.arguments, &report)
     }
 
-    /// What an import would do: nothing is written, no model is opened.
-    fn look(self, mut report: Report) -> anyhow::Result<Report> {
+    /// Reports what an import would do, without writing anything or opening a model.
+    fn preview(self, mut report: ImportReport) -> anyhow::Result<ImportReport> {
         let user = &self.arguments.whose.user;
         let engine = store::exists(self.context, user)?
-            .then(|| store::read(self.context, user))
+            .then(|| store::open_for_reading(self.context, user))
             .transpose()?;
         let own = |engine: &Engine, name: &ExternalId| -> Option<RecordId> {
             let own = (name.namespace == ExternalId::REPRISE).then(|| name.id.parse().ok());
             let is_here = |id: &RecordId| {
                 let memory = engine.snapshot();
-                memory.version(*id).is_some() || memory.is_forgotten(*id)
+                memory.get_stored(*id).is_some() || memory.is_forgotten(*id)
             };
             own.flatten().filter(is_here)
         };
         let mut seen: HashSet<ExternalId> = HashSet::new();
-        let mut history = self.kind.is_of_sessions().then(History::default);
-        let mut renewal = notes::renewal(self)?;
+        let mut history = self.kind.is_of_sessions().then(SessionHistory::default);
+        let mut renewal = notes::read_note_changes(self)?;
         if let Some(renewal) = &mut renewal {
             report.replaced = renewal.replaced.len() as u64;
-            let gone = std::mem::take(&mut renewal.gone).into_iter();
-            report.gone = gone.map(|one| notes::row(one, false)).collect();
+            let gone = std::mem::take(&mut renewal.missing).into_iter();
+            report.gone = gone.map(|one| notes::to_gone_row(one, false)).collect();
         }
-        self.each(renewal, &mut |Item { place, found }| {
+        self.visit_items(renewal, &mut |ImportItem {
+                                            place,
+                                            content: found,
+                                        }| {
             match found {
-                Found::Record(mut record) => {
-                    record.updates = self.arguments.how.update || history.is_some();
+                ItemContent::Record(mut record) => {
+                    record.replaces_known_id = self.arguments.how.update || history.is_some();
                     if let Some(history) = &mut history {
-                        history.see(&record);
+                        history.add_record(&record);
                     }
                     let names = &record.external_ids;
                     let known = engine.as_ref().and_then(|engine| {
                         let own = names.iter().find_map(|name| own(engine, name));
-                        own.or_else(|| engine.known(&record))
+                        own.or_else(|| engine.snapshot().find_known(&record))
                     });
                     report.known.extend(known);
                     if known.is_some() || names.iter().any(|name| seen.contains(name)) {
@@ -210,48 +248,48 @@ impl Source<'_> {
                     } else {
                         report.inserted += 1;
                         if record.text.len() > TEXT_BYTES_MAX {
-                            report.truncate(place, record.text.len());
+                            report.add_truncated(place, record.text.len());
                         }
                     }
                     seen.extend(record.body.external_ids);
                 }
-                Found::Link(_) => report.links += 1,
-                Found::Repeated => report.duplicate += 1,
-                Found::Refused(why) => report.refuse(place, why),
-                Found::Scope(_) | Found::Note(_) => {}
+                ItemContent::Link(_) => report.links += 1,
+                ItemContent::Repeated => report.duplicate += 1,
+                ItemContent::Refused(why) => report.add_refused(place, why),
+                ItemContent::Scope(_) | ItemContent::Note(_) => {}
             }
             true
         })?;
-        report.history = history.map(|history| history.counted());
+        report.history = history.map(|history| history.to_counts());
         Ok(report)
     }
 
-    fn take_in(self, mut report: Report) -> anyhow::Result<Report> {
-        let how = TakenIn {
-            // A reply that was cut when it came in may be whole by now.
+    fn import_items(self, mut report: ImportReport) -> anyhow::Result<ImportReport> {
+        let how = IngestOptions {
+            // A reply that was incomplete at the last import may be complete now.
             update: self.arguments.how.update || self.kind.is_of_sessions(),
             ..self.arguments.how
         };
-        let bar = self.progress()?;
-        let mut renewal = notes::renewal(self)?;
+        let bar = self.start_progress_bar()?;
+        let mut renewal = notes::read_note_changes(self)?;
         let mut gone = Vec::new();
         if let Some(renewal) = &mut renewal {
-            notes::replace(self.context, self.arguments, renewal, &mut report)?;
-            gone = std::mem::take(&mut renewal.gone);
+            notes::replace_changed_notes(self.context, self.arguments, renewal, &mut report)?;
+            gone = std::mem::take(&mut renewal.missing);
         }
-        let mut arrivals = Arrivals {
-            keeper: Keeper::new(self.context, &self.arguments.whose.user, how, PATIENCE)?,
+        let mut arrivals = ItemWriter {
+            keeper: RecordKeeper::new(self.context, &self.arguments.whose.user, how, PATIENCE)?,
             group: Vec::with_capacity(GROUP),
             links: Vec::new(),
-            report: Report {
-                backup: self.keep_copies()?,
+            report: ImportReport {
+                backup: self.back_up_source()?,
                 ..report
             },
-            history: self.kind.is_of_sessions().then(History::default),
+            history: self.kind.is_of_sessions().then(SessionHistory::default),
             new: BTreeSet::new(),
             failed: None,
         };
-        let done = self.each(renewal, &mut |item| {
+        let done = self.visit_items(renewal, &mut |item| {
             bar.inc(1);
             arrivals
                 .take(item)
@@ -263,14 +301,14 @@ impl Source<'_> {
         }
         match done {
             Err(error @ ImportError::Stopped) => return Err(error.into()),
-            // What came before the damage is kept all the same.
+            // Items before the damage are stored.
             Err(error) => arrivals
                 .report
-                .refuse(self.arguments.path.display().to_string(), error.to_string()),
+                .add_refused(self.arguments.path.display().to_string(), error.to_string()),
             Ok(()) => {}
         }
         arrivals.flush()?;
-        let Arrivals {
+        let ItemWriter {
             mut keeper,
             links,
             mut report,
@@ -279,32 +317,48 @@ impl Source<'_> {
             ..
         } = arrivals;
         for links in links.chunks(LINKS_MAX) {
-            let named = links.iter().map(|Joint { from, to, relation }| NamedLink {
-                from: from.clone(),
-                to: to.clone(),
-                relation: relation.clone(),
-            });
-            report.links += keeper.link(named.collect())? as u64;
+            let named = links
+                .iter()
+                .map(|ExternalLink { from, to, relation }| NamedLink {
+                    from: from.clone(),
+                    to: to.clone(),
+                    relation: relation.clone(),
+                });
+            report.links += keeper.link_all(named.collect())? as u64;
         }
         keeper.close()?;
         bar.finish_and_clear();
         if let Some(history) = history {
-            let mut counted = history.counted();
-            report::teach(self.context, &self.arguments.whose.user, new, &mut counted)?;
+            let mut counted = history.to_counts();
+            report::learn_from_sessions(
+                self.context,
+                &self.arguments.whose.user,
+                new,
+                &mut counted,
+            )?;
             report.history = Some(counted);
         }
-        notes::settle(self.context, self.arguments, gone, &mut report)?;
+        notes::forget_deleted_notes(self.context, self.arguments, gone, &mut report)?;
         Ok(report)
     }
 
-    /// Every item of a source: of notes what is left to keep.
-    fn each(
+    /// Visits every item of a source; for notes, those that are new.
+    fn visit_items(
         self,
-        renewal: Option<Renewal>,
-        take: &mut dyn FnMut(Item) -> bool,
+        renewal: Option<NoteChanges>,
+        take: &mut dyn FnMut(ImportItem) -> bool,
     ) -> Result<(), ImportError> {
+        let since = self.arguments.since;
+        let mut take_recent = |item: ImportItem| {
+            let at = match &item.content {
+                ItemContent::Record(record) => record.timestamp,
+                _ => None,
+            };
+            at.zip(since).is_some_and(|(at, since)| at < since) || take(item)
+        };
+        let take: &mut dyn FnMut(ImportItem) -> bool = &mut take_recent;
         let Some(renewal) = renewal else {
-            return read(&self.arguments.path, self.kind, self.zone, take);
+            return read_source(&self.arguments.path, self.kind, self.zone, take);
         };
         if renewal.items.into_iter().all(take) {
             Ok(())
@@ -313,8 +367,8 @@ impl Source<'_> {
         }
     }
 
-    /// Copies of what moves in, where its kind asks for it.
-    fn keep_copies(self) -> anyhow::Result<Option<PathBuf>> {
+    /// Copies the source files if their kind asks for it; returns the folder of the copies.
+    fn back_up_source(self) -> anyhow::Result<Option<PathBuf>> {
         let user = &self.arguments.whose.user;
         let home = self.context.places.home_of(user);
         let clean = |text: String| {
@@ -326,17 +380,17 @@ impl Source<'_> {
         };
         let backup = back_up(&self.arguments.path, self.kind, &home, &clean)?;
         if let Some(backup) = &backup {
-            copies::note(self.context, user, backup, copies::Form::Export, None);
+            copies::record_copy(self.context, user, backup, copies::CopyForm::Export, None);
         }
         Ok(backup)
     }
 
-    /// A bar with total and rate on a terminal, for which the source is counted first.
-    fn progress(self) -> anyhow::Result<ProgressBar> {
+    /// Starts a progress bar; on a terminal the source is counted first for the total.
+    fn start_progress_bar(self) -> anyhow::Result<ProgressBar> {
         let bar = ProgressBar::new(0);
         if !bar.is_hidden() {
             let mut total = 0;
-            read(&self.arguments.path, self.kind, self.zone, &mut |_| {
+            read_source(&self.arguments.path, self.kind, self.zone, &mut |_| {
                 total += 1;
                 true
             })?;
@@ -352,24 +406,30 @@ impl Source<'_> {
     }
 }
 
-struct Arrivals<'a> {
-    keeper: Keeper<'a>,
-    /// Each with its place and its session.
+struct ItemWriter<'a> {
+    keeper: RecordKeeper<'a>,
+    /// Records with their place and session.
     group: Vec<((String, String), NewRecord)>,
-    links: Vec<Joint>,
-    report: Report,
-    history: Option<History>,
-    /// Sessions of which something is new.
+    links: Vec<ExternalLink>,
+    report: ImportReport,
+    history: Option<SessionHistory>,
+    /// Sessions with new records.
     new: BTreeSet<String>,
     failed: Option<anyhow::Error>,
 }
 
-impl Arrivals<'_> {
-    fn take(&mut self, Item { place, found }: Item) -> anyhow::Result<()> {
+impl ItemWriter<'_> {
+    fn take(
+        &mut self,
+        ImportItem {
+            place,
+            content: found,
+        }: ImportItem,
+    ) -> anyhow::Result<()> {
         match found {
-            Found::Record(record) => {
+            ItemContent::Record(record) => {
                 if let Some(history) = &mut self.history {
-                    history.see(&record);
+                    history.add_record(&record);
                 }
                 let session = record.session_id.clone();
                 self.group.push(((place, session), *record));
@@ -377,60 +437,67 @@ impl Arrivals<'_> {
                     self.flush()?;
                 }
             }
-            Found::Link(joint) => self.links.push(joint),
-            Found::Repeated => self.report.duplicate += 1,
-            Found::Refused(why) => self.report.refuse(place, why),
-            Found::Scope(_) | Found::Note(_) => {}
+            ItemContent::Link(joint) => self.links.push(joint),
+            ItemContent::Repeated => self.report.duplicate += 1,
+            ItemContent::Refused(why) => self.report.add_refused(place, why),
+            ItemContent::Scope(_) | ItemContent::Note(_) => {}
         }
         Ok(())
     }
 
     fn flush(&mut self) -> anyhow::Result<()> {
         let group = std::mem::replace(&mut self.group, Vec::with_capacity(GROUP));
-        for ((place, session), Kept { fate, redacted }) in self.keeper.keep(group)? {
-            if self.history.is_some() && matches!(fate, Fate::Inserted { .. }) {
+        for ((place, session), KeepResult { fate, redacted }) in self.keeper.keep(group)? {
+            if self.history.is_some() && matches!(fate, RecordFate::Inserted { .. }) {
                 self.new.insert(session);
             }
-            self.report.take_out(&place, redacted);
-            self.report.count(place, fate);
+            self.report.add_redactions(&place, redacted);
+            self.report.add_fate(place, fate);
         }
         Ok(())
     }
 }
 
-fn say(context: &Context, arguments: &ImportArguments, report: &Report) -> anyhow::Result<Exit> {
+fn print_report(
+    context: &Context,
+    arguments: &ImportArguments,
+    report: &ImportReport,
+) -> anyhow::Result<Exit> {
     output::print(context, report, |out| {
         let (path, kind, known) = (arguments.path.display(), report.kind, report.duplicate);
         let verb = if arguments.dry_run {
-            "would be"
+            "would be added"
         } else {
-            "were"
+            "added"
         };
-        let was = if known == 1 { "was" } else { "were" };
-        let (records, links) = (
-            counted(report.inserted, "record"),
-            counted(report.links, "link"),
-        );
+        let mut added = format_count(report.inserted, "memory");
+        if report.links > 0 {
+            added = format!("{added} and {}", format_count(report.links, "link"));
+        }
         write!(
             out,
-            "{path} is {kind}: {records} and {links} {verb} kept, {known} {was} known"
+            "{path} ({kind}): {added} {verb}, {known} already known"
         )?;
         if report.rejected > 0 {
-            write!(out, ", {} cannot be used", counted(report.rejected, "line"))?;
+            write!(
+                out,
+                ", {} cannot be used",
+                format_count(report.rejected, "line")
+            )?;
         }
         if report.truncated > 0 {
-            write!(out, ", {} cut", counted(report.truncated, "long text"))?;
+            write!(out, ", {} cut", format_count(report.truncated, "long text"))?;
         }
         writeln!(out)?;
         if report.forgotten > 0 {
             let gone = report.forgotten;
             writeln!(
                 out,
-                "{gone} of them forgotten here, and left out; `reprise learn TEXT` keeps one anew"
+                "{gone} skipped because you forgot them here; `reprise learn TEXT` adds one again"
             )?;
         }
         if report.replaced > 0 {
-            let sections = counted(report.replaced, "section");
+            let sections = format_count(report.replaced, "section");
             writeln!(out, "{sections} changed there and replaced here")?;
         }
         for gone in report.gone.iter().take(SAID_MAX) {
@@ -442,15 +509,15 @@ fn say(context: &Context, arguments: &ImportArguments, report: &Report) -> anyho
             writeln!(out, "and {more} more; --json lists them")?;
         }
         if let Some(history) = &report.history {
-            writeln!(out, "{}", history.says())?;
+            writeln!(out, "{}", history.summary())?;
         }
         if let Some(backup) = &report.backup {
             let backup = backup.display();
-            tell!("copies of what moved in are in {backup}");
+            tell!("copies of the imported files are in {backup}");
         }
-        for TakenOut { place, redaction } in report.redacted.iter().take(SAID_MAX) {
-            let Redaction { field, rule, line } = redaction;
-            tell!("{place}: a secret was taken out of `{field}`, line {line} ({rule})");
+        for RedactedSecret { place, redaction } in report.redacted.iter().take(SAID_MAX) {
+            let (Redaction { field, line, .. }, kind) = (redaction, redaction.kind());
+            tell!("{place}: removed a secret from `{field}`, line {line} ({kind})");
         }
         for line in report.lines.iter().take(SAID_MAX) {
             tell!("{}: {}", line.r#where, line.why);
@@ -461,5 +528,13 @@ fn say(context: &Context, arguments: &ImportArguments, report: &Report) -> anyho
         }
         Ok(())
     })?;
+    if report.is_empty() && !context.json {
+        tell!(
+            "there is nothing of {} there, or all of it is older than --since; --from names another kind, \
+             and `--from {}` reads notes",
+            report.kind,
+            ImportKind::Markdown
+        );
+    }
     Ok(output::exit(report.rejected == 0))
 }

@@ -1,53 +1,52 @@
-//! `reprise ingest`: a JSONL file becomes records. Embedding runs on every core; each group is one
-//! commit, acknowledged only when it is on disk. What is said of refused lines, and when a file is
-//! given up.
+//! `reprise ingest`: stores the records of a JSONL file. Embedding runs on every core; each group
+//! is one commit, acknowledged only when it is on disk. Refused lines are reported.
 
 mod guess;
 
-use reprise_operations::{RecordRedaction, read_line};
+use reprise_operations::{RecordRedaction, read_records};
 
-use super::keep::{DIFFERS, GROUP, Keeper, Kept, cut_off};
+use super::record_keeper::{DIFFERS, GROUP, KeepResult, RecordKeeper, truncation_message};
 use crate::args::IngestArguments;
 use crate::cli::prelude::*;
 
-/// Refused lines that are said one by one; where the first so many of a file are all refused, it is
-/// another kind of file.
+/// Most refused lines that are printed one by one; if the first lines of a file are all refused up
+/// to this number, it is another kind of file.
 const SAID_MAX: u64 = 10;
-/// Unknown fields that are named.
+/// Most unknown fields that are printed.
 const UNKNOWN_MAX: usize = 10;
-/// Secrets whose places the summary names.
+/// Most secrets whose places the summary lists.
 const REDACTED_MAX: usize = 1_000;
-/// Characters of a reason that are said.
+/// Most characters that are printed of a reason.
 const WHY_CHARS_MAX: usize = 200;
 
-/// A line's number, the name of its record, and that.
+/// Number of a line, the name of its record, and the record.
 type Numbered = ((u64, Option<String>), NewRecord);
 
 pub(super) fn run(context: &Context, arguments: &IngestArguments) -> anyhow::Result<Exit> {
-    let (file, is_yaml) = arguments.input.form();
+    let (file, is_yaml) = arguments.input.file_and_format();
     let text = BufReader::new(input::open(file)?);
-    // Lines of JSON, whatever the form.
+    // Both forms become lines of JSON.
     let lines: Box<dyn Iterator<Item = _>> = if is_yaml {
-        Box::new(input::documents(text))
+        Box::new(input::read_yaml_documents(text))
     } else {
         Box::new(jsonl(text))
     };
-    let mut counts = Counts {
+    let mut counts = IngestCounts {
         file: file.to_owned(),
-        ..Counts::default()
+        ..IngestCounts::default()
     };
     let patience = Duration::from_secs(arguments.wait);
-    let mut keeper = Keeper::new(context, &arguments.whose.user, arguments.how, patience)?;
+    let mut keeper = RecordKeeper::new(context, &arguments.whose.user, arguments.how, patience)?;
     let bar = ProgressBar::new_spinner();
     let mut group: Vec<Numbered> = Vec::with_capacity(GROUP);
     for line in lines {
         let (number, line) = line?;
-        if let Some(record) = counts.read(number, line)? {
+        for record in counts.parse_line(number, line)? {
             let name = record.external_ids.first().map(|name| name.id.clone());
             group.push(((number, name), record));
         }
         if group.len() >= usize::from(arguments.group) {
-            keep(
+            store_group(
                 &mut keeper,
                 std::mem::take(&mut group),
                 arguments,
@@ -58,40 +57,40 @@ pub(super) fn run(context: &Context, arguments: &IngestArguments) -> anyhow::Res
         }
     }
     if !counts.is_wrong_file() {
-        keep(&mut keeper, group, arguments, &mut counts)?;
+        store_group(&mut keeper, group, arguments, &mut counts)?;
     }
     keeper.close()?;
     bar.finish_and_clear();
-    counts.report(context)
+    counts.print_report(context)
 }
 
-fn keep(
-    keeper: &mut Keeper<'_>,
+fn store_group(
+    keeper: &mut RecordKeeper<'_>,
     group: Vec<Numbered>,
     arguments: &IngestArguments,
-    counts: &mut Counts,
+    counts: &mut IngestCounts,
 ) -> anyhow::Result<()> {
     let mut out = crate::printer::stdout();
-    for ((number, name), Kept { fate, redacted }) in keeper.keep(group)? {
-        counts.take_out(number, redacted);
+    for ((number, name), KeepResult { fate, redacted }) in keeper.keep(group)? {
+        counts.add_redactions(number, redacted);
         match fate {
-            Fate::Inserted {
+            RecordFate::Inserted {
                 truncated_from_bytes,
                 ..
             } => {
                 counts.inserted += 1;
                 if let Some(bytes) = truncated_from_bytes {
-                    counts.truncate(number, name.as_deref(), bytes);
+                    counts.add_truncated(number, name.as_deref(), bytes);
                 }
             }
-            Fate::Duplicate { differs, .. } => {
+            RecordFate::Duplicate { differs, .. } => {
                 counts.duplicate += 1;
                 if differs {
-                    counts.differ(number, name.as_deref());
+                    counts.add_differing(number, name.as_deref());
                 }
             }
-            Fate::Rejected { why } => {
-                counts.refuse(number, &why);
+            RecordFate::Rejected { why } => {
+                counts.add_refused(number, &why);
                 continue;
             }
         }
@@ -103,62 +102,64 @@ fn keep(
     Ok(())
 }
 
-/// What became of the lines of a file.
+/// Counts of the lines of a file by their result.
 #[derive(Debug, Default)]
-struct Counts {
+struct IngestCounts {
     inserted: u64,
     duplicate: u64,
     rejected: u64,
     /// Records whose text was cut.
     truncated: u64,
-    /// Secrets that were taken out, and where the first of them stood.
+    /// Number of removed secrets; `redacted` lists the first places.
     secrets: u64,
     redacted: Vec<RecordRedaction>,
-    /// Known records that came with another text.
+    /// Known records whose text differs.
     differ: u64,
-    /// Fields that nobody reads.
+    /// Names of unknown fields.
     unknown: BTreeSet<String>,
     records: u64,
     file: PathBuf,
-    /// The first lines that were none.
+    /// The first lines without a record.
     strange: Vec<String>,
 }
 
-impl Counts {
-    /// The record of a line. `None` where it has none, which is said; an error where
-    /// this is no file of records at all.
-    fn read(
+impl IngestCounts {
+    /// Parses the records of a line, mostly one. None for a refused line, which is reported; an
+    /// error if this is not a file of records.
+    fn parse_line(
         &mut self,
         number: u64,
         line: Result<String, String>,
-    ) -> anyhow::Result<Option<NewRecord>> {
+    ) -> anyhow::Result<Vec<NewRecord>> {
         let (line, read) = match line {
             Ok(line) => {
-                let read = read_line(&line, Zone::Machine);
+                let read = read_records(&line, Zone::Machine);
                 (line, read)
             }
-            Err(why) => (String::new(), Err(why)),
+            Err(why) => (String::new(), vec![Err(why)]),
         };
-        let why = match read {
-            Ok((record, unknown)) => {
-                self.records += 1;
-                self.unknown.extend(unknown);
-                return Ok(Some(record));
+        let mut records = Vec::with_capacity(read.len());
+        for one in read {
+            match one {
+                Ok((record, unknown)) => {
+                    self.records += 1;
+                    self.unknown.extend(unknown);
+                    records.push(record);
+                }
+                Err(why) => self.add_refused(number, &why),
             }
-            Err(why) => why,
-        };
-        self.refuse(number, &why);
+        }
         if self.records == 0 {
             self.strange.push(line);
             if self.strange.len() as u64 == SAID_MAX {
-                bail!("{}; nothing was kept", self.guess());
+                bail!("{}; nothing was kept", self.wrong_file_message());
             }
         }
-        Ok(None)
+        Ok(records)
     }
 
-    /// Secrets that were taken out of the record of a line.
-    fn take_out(&mut self, number: u64, redacted: Vec<Redaction>) {
+    /// Adds the secrets that were removed from the record of a line.
+    fn add_redactions(&mut self, number: u64, redacted: Vec<Redaction>) {
         for redaction in redacted {
             self.secrets += 1;
             if self.redacted.len() < REDACTED_MAX {
@@ -168,8 +169,8 @@ impl Counts {
         }
     }
 
-    /// A line that is not kept.
-    fn refuse(&mut self, number: u64, why: &str) {
+    /// Counts and reports a refused line.
+    fn add_refused(&mut self, number: u64, why: &str) {
         self.rejected += 1;
         if self.rejected > SAID_MAX {
             return;
@@ -177,54 +178,61 @@ impl Counts {
         let why = Redactor::new().redact_text(why).text;
         let cut: String = why.chars().take(WHY_CHARS_MAX).collect();
         let dots = if cut.len() < why.len() { "..." } else { "" };
-        tell!("line {number} was refused: {cut}{dots}");
+        tell!("refused line {number}: {cut}{dots}");
     }
 
-    /// A line whose text is too long to be kept whole.
-    fn truncate(&mut self, number: u64, name: Option<&str>, bytes: usize) {
+    /// Counts and reports a line whose text was truncated.
+    fn add_truncated(&mut self, number: u64, name: Option<&str>, bytes: usize) {
         self.truncated += 1;
         if self.truncated <= SAID_MAX {
-            tell!("line {number}{}: {}", called(name), cut_off(bytes));
+            tell!(
+                "line {number}{}: {}",
+                format_name_in_parentheses(name),
+                truncation_message(bytes)
+            );
         }
     }
 
-    /// A line that says something else than the record of its name.
-    fn differ(&mut self, number: u64, name: Option<&str>) {
+    /// Counts and reports a line whose text differs from the known record.
+    fn add_differing(&mut self, number: u64, name: Option<&str>) {
         self.differ += 1;
         if self.differ <= SAID_MAX {
-            tell!("line {number}{}: {DIFFERS}", called(name));
+            tell!(
+                "line {number}{}: {DIFFERS}",
+                format_name_in_parentheses(name)
+            );
         }
     }
 
-    /// Whether not one line was a record.
+    /// Returns whether no line was a record.
     fn is_wrong_file(&self) -> bool {
         self.records == 0 && self.rejected > 0
     }
 
-    fn guess(&self) -> String {
+    fn wrong_file_message(&self) -> String {
         format!(
             "`{}` seems to be {}",
             self.file.display(),
-            guess::kind(&self.file, &self.strange)
+            guess::guess_file_kind(&self.file, &self.strange)
         )
     }
 
-    fn report(&self, context: &Context) -> anyhow::Result<Exit> {
+    fn print_report(&self, context: &Context) -> anyhow::Result<Exit> {
         for RecordRedaction { redaction, record } in self.redacted.iter().take(SAID_MAX as usize) {
-            let Redaction { field, rule, line } = redaction;
-            tell!("line {record}: a secret was taken out of `{field}`, line {line} ({rule})");
+            let (Redaction { field, line, .. }, kind) = (redaction, redaction.kind());
+            tell!("line {record}: removed a secret from `{field}`, line {line} ({kind})");
         }
         if self.secrets > 0 {
             let were = if self.secrets == 1 { "was" } else { "were" };
-            let secrets = counted(self.secrets, "secret");
-            tell!("{secrets} {were} taken out; `--verbatim` keeps texts as they stand");
+            let secrets = format_count(self.secrets, "secret");
+            tell!("{secrets} {were} removed; `--verbatim` keeps texts unchanged");
         }
         if !self.unknown.is_empty() {
             let names: Vec<&str> = self.unknown.iter().map(String::as_str).collect();
             let shown = names
                 .iter()
                 .take(UNKNOWN_MAX)
-                .map(|name| format!("`{:.64}`", Redactor::new().name_of(name)));
+                .map(|name| format!("`{:.64}`", Redactor::new().redacted_name(name)));
             let shown: Vec<String> = shown.collect();
             let dots = if names.len() > UNKNOWN_MAX {
                 ", ..."
@@ -232,7 +240,7 @@ impl Counts {
                 ""
             };
             tell!(
-                "nobody reads the fields {}{dots}; they are kept in the metadata",
+                "unknown fields {}{dots}; they are stored in the metadata",
                 shown.join(", ")
             );
         }
@@ -246,7 +254,7 @@ impl Counts {
             tell!("and the texts of {} more", self.truncated - SAID_MAX);
         }
         if self.is_wrong_file() {
-            note(&self.guess());
+            note(&self.wrong_file_message());
         }
         let (duplicate, rejected, truncated) = (self.duplicate, self.rejected, self.truncated);
         let mut report = json!({ "inserted": self.inserted, "duplicate": duplicate,
@@ -254,17 +262,19 @@ impl Counts {
         if !self.redacted.is_empty() {
             report["redacted"] = json!(self.redacted);
         }
-        let kept = counted(self.inserted, "record");
-        let line =
-            format!("{kept} kept, {duplicate} known already, {rejected} refused, {truncated} cut");
-        output::for_pipes(context, &report, line)?;
+        let kept = format_count(self.inserted, "memory");
+        let mut line = format!("{kept} added, {duplicate} already known, {rejected} refused");
+        if truncated > 0 {
+            line = format!("{line}, {truncated} cut because they are too long");
+        }
+        output::line(context, &report, line)?;
         Ok(output::exit(rejected == 0))
     }
 }
 
-/// A record's name as it is kept, for a note.
-fn called(name: Option<&str>) -> String {
+/// Formats a record's redacted name for a message.
+fn format_name_in_parentheses(name: Option<&str>) -> String {
     name.map_or(String::new(), |name| {
-        format!(" (`{:.64}`)", Redactor::new().name_of(name))
+        format!(" (`{:.64}`)", Redactor::new().redacted_name(name))
     })
 }

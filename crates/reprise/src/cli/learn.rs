@@ -1,252 +1,270 @@
-//! `reprise learn`: what was learned from outcomes, why a record moves, and the switches; and
-//! `reprise outcome`: how runs went, a JSONL line each.
+//! `reprise outcome`: reports how runs went, shows what was learned from them and why a memory's
+//! score changes, and turns learning on or off.
 
-use reprise_engine::question_vector;
+use reprise_engine::embed_question;
 use reprise_operations::operations::learning::{
     self, Learning, LearningAction, Outcome, WithdrawOutcome,
 };
-use reprise_operations::{OutcomeLine, OutcomeReport, from_json};
+use reprise_operations::{OutcomeLine, OutcomeReport, parse_lenient_json};
 use reprise_types::RunPattern;
+use reprise_types::limits::LEARNING_RUNS_MIN;
 
 use crate::args::{
-    ExplainArguments, LearnCommand, OutcomeArguments, PlotArguments, ResetArguments,
+    ExplainArguments, OutcomeArguments, OutcomeCommand, PlotArguments, ResetArguments,
 };
 use crate::cli::prelude::*;
 
-/// Characters of a step's result that are shown.
+/// Most characters that are printed of a step's result.
 const STEP_CHARS: usize = 100;
-/// Of a picture.
+/// Size of the plot, in units of the SVG.
 const WIDTH: f32 = 900.0;
 const HEIGHT: f32 = 320.0;
-/// Room for the axes on every side.
+/// Margin for the axes on every side.
 const EDGE: f32 = 40.0;
-/// Runs of the running mean.
+/// Number of runs in the running mean.
 const WINDOW: usize = 25;
 
-pub(super) fn run(context: &Context, command: &LearnCommand) -> anyhow::Result<Exit> {
+pub(super) fn run(context: &Context, arguments: &OutcomeArguments) -> anyhow::Result<Exit> {
+    let Some(command) = &arguments.command else {
+        return report_outcomes(context, arguments);
+    };
     match command {
-        LearnCommand::Status(arguments) => status(context, arguments),
-        LearnCommand::Explain(arguments) => explain(context, arguments),
-        LearnCommand::Replay(arguments) => replay(context, arguments),
-        LearnCommand::Reset(arguments) => reset(context, arguments),
-        LearnCommand::Withdraw(asked) => {
+        OutcomeCommand::Status(arguments) => print_status(context, arguments),
+        OutcomeCommand::Explain(arguments) => explain(context, arguments),
+        OutcomeCommand::Replay(arguments) => replay_runs(context, arguments),
+        OutcomeCommand::Reset(arguments) => reset(context, arguments),
+        OutcomeCommand::Withdraw(asked) => {
             output::run::<WithdrawOutcome>(context, &asked.whose, asked.asked.clone())
         }
-        LearnCommand::Off(arguments) => govern(context, arguments, LearningAction::Off),
-        LearnCommand::On(arguments) => govern(context, arguments, LearningAction::On),
-        LearnCommand::Plot(arguments) => draw(context, arguments),
+        OutcomeCommand::Off(arguments) => {
+            apply_learning_action(context, arguments, LearningAction::Off)
+        }
+        OutcomeCommand::On(arguments) => {
+            apply_learning_action(context, arguments, LearningAction::On)
+        }
+        OutcomeCommand::Plot(arguments) => plot_quality(context, arguments),
     }
 }
 
-fn status(context: &Context, arguments: &WhoseArguments) -> anyhow::Result<Exit> {
-    let engine = store::read(context, &arguments.user)?;
-    let learning = engine.learning();
+fn print_status(context: &Context, arguments: &WhoseArguments) -> anyhow::Result<Exit> {
+    let engine = store::open_for_reading(context, &arguments.user)?;
+    let learning = engine.learning_state();
     let status = learning.status();
     let patterns = learning.learner().patterns();
     let sona = engine.compare_sona(&engine.sona_file())?;
     let sona = format!("{sona:?}").to_lowercase();
-    let all = json!({ "status": status, "patterns": patterns, "sona_json": sona });
+    let mut all = json!({ "status": status, "patterns": patterns, "sona_json": sona });
+    all["status"]["digest"] = learning.digest().into();
     output::print(context, &all, |out| {
         let state = if status.on { "on" } else { "off" };
         writeln!(out, "{}", terminal::title(format!("learning is {state}")))?;
+        let gates = [status.evidence_gate, status.adapter_gate];
+        writeln!(out, "{}", describe_effect(status.runs, gates, status.cap))?;
         writeln!(
             out,
-            "runs        {} ended, {} under way",
+            "runs        {} finished, {} under way",
             status.runs, status.open_runs
         )?;
-        writeln!(out, "records     {} used by some run", status.records)?;
-        writeln!(out, "cap         {:.3}", status.cap)?;
-        for (name, gate, t) in [
-            ("evidence", status.evidence_gate, status.evidence_t),
-            ("adapter", status.adapter_gate, status.adapter_t),
-        ] {
-            writeln!(
-                out,
-                "{name:<11} gate {gate:.2}, t {t:.1} (opens from 1.8 to 2.2)"
-            )?;
-        }
-        writeln!(
-            out,
-            "adapter     fitted on {}",
-            counted(status.consolidated_runs, "run")
-        )?;
+        writeln!(out, "memories    {} used by a run", status.records)?;
         for pattern in patterns.iter().take(5) {
-            let (runs, quality) = (counted(pattern.runs, "run"), pattern.quality);
+            let (runs, quality) = (format_count(pattern.runs, "run"), pattern.quality);
             let example = &pattern.example_run;
             writeln!(
                 out,
                 "pattern     {runs} of quality {quality:.2}, such as `{example}`"
             )?;
-            steps(out, &engine, pattern)?;
+            print_steps(out, &engine, pattern)?;
         }
-        let digest = terminal::faint(format!("digest {}", status.digest));
-        Ok(writeln!(out, "{digest}")?)
+        Ok(())
     })
 }
 
-/// The reasoning chain of a pattern, with what came of each step.
-fn steps(out: &mut impl Write, engine: &Engine, pattern: &RunPattern) -> io::Result<()> {
+/// Says in a sentence how far scores are changed, given the finished runs, how far the two learners
+/// are trusted, 0..1, and the largest change.
+fn describe_effect(runs: u64, gates: [f32; 2], cap: f32) -> String {
+    let finished = format_count(runs, "finished run");
+    if gates.iter().any(|gate| *gate > 0.0) {
+        return format!("Scores change by up to {cap:.3}, learned from {finished}.");
+    }
+    if runs < u64::from(LEARNING_RUNS_MIN) {
+        return format!(
+            "No score has changed yet: {LEARNING_RUNS_MIN} finished runs are needed, {runs} so far."
+        );
+    }
+    format!("No score has changed yet: {finished} do not show clearly which memories help.")
+}
+
+/// Prints the steps of a pattern with their results.
+fn print_steps(out: &mut impl Write, engine: &Engine, pattern: &RunPattern) -> io::Result<()> {
     let memory = engine.snapshot();
     for (number, step) in (1..).zip(&pattern.chain) {
         let result = step.result.and_then(|id| memory.get(id)?.ok());
         let words = result.map(|record| record.body.text);
         let text: String = words.unwrap_or_default().chars().take(STEP_CHARS).collect();
         let text = match text.lines().next() {
-            Some(line) => format!(": {line}"),
-            None => String::new(),
+            // A report repeats what was to be done.
+            Some(line) if line.starts_with(step.action.as_str()) => line.to_owned(),
+            Some(line) => format!("{}: {line}", step.action),
+            None => step.action.clone(),
         };
-        writeln!(out, "            {number}. {}{text}", step.action)?;
+        writeln!(out, "            {number}. {text}")?;
     }
     Ok(())
 }
 
 fn explain(context: &Context, arguments: &ExplainArguments) -> anyhow::Result<Exit> {
-    let engine = store::read(context, &arguments.whose.user)?;
-    let record = store::record_named(&engine, &arguments.record)?;
+    let engine = store::open_for_reading(context, &arguments.whose.user)?;
+    let record = store::find_record(&engine.snapshot(), &arguments.record)?;
     let for_user = context.of_user(&arguments.whose.user);
-    let query = question(&for_user, &engine, &arguments.question)?;
+    let query = find_question_vector(&for_user, &engine, &arguments.question)?;
     let why = engine.explain_learning(&query, record);
-    let pattern = engine.learning().learner().pattern_of(&query);
+    let pattern = engine.learning_state().learner().find_pattern(&query);
+    let runs = engine.learning_state().status().runs;
     output::print(context, &why, |out| {
         writeln!(
             out,
-            "{} of at most {:.3}",
-            terminal::title(format!("moved by {:+.3}", why.adjustment)),
+            "{}, at most {:.3}",
+            terminal::title(format!("score changed by {:+.3}", why.adjustment)),
             why.cap
         )?;
-        for (name, value, gate, part) in [
-            (
-                "evidence",
-                why.evidence,
-                why.evidence_gate,
-                why.evidence_part,
-            ),
-            ("adapter", why.adapter, why.adapter_gate, why.adapter_part),
+        let gates = [why.evidence_gate, why.adapter_gate];
+        writeln!(out, "{}", describe_effect(runs, gates, why.cap))?;
+        for (name, part) in [
+            ("runs that used it", why.evidence_part),
+            ("runs with similar memories", why.adapter_part),
         ] {
-            writeln!(
-                out,
-                "{name:<9} expects {value:+.3}, gate {gate:.2}: {part:+.3}"
-            )?;
+            if part != 0.0 {
+                writeln!(out, "  {part:+.3} from {name}")?;
+            }
         }
         if why.runs.is_empty() {
-            writeln!(out, "no run with a question like this has used it")?;
+            writeln!(out, "no run used it for a question like this")?;
+        } else {
+            writeln!(out, "runs that used it for a question like this:")?;
         }
         for run in why.runs.iter().take(10) {
             writeln!(
                 out,
-                "  quality {:.2} (expected {:.2}), question {:.2} alike, weight {:.2}: {}",
-                run.quality, run.expected, run.similarity, run.weight, run.run_id
+                "  {}: quality {:.2}, expected {:.2}, question {:.0} % similar",
+                run.run_id,
+                run.quality,
+                run.expected,
+                100.0 * run.similarity
             )?;
         }
         if let Some(pattern) = pattern {
-            writeln!(out, "runs like this, {} of them, went by", pattern.runs)?;
-            steps(out, &engine, &pattern)?;
+            writeln!(out, "{} similar runs took these steps", pattern.runs)?;
+            print_steps(out, &engine, &pattern)?;
         }
         Ok(())
     })
 }
 
-/// The vector of a remembered recall's question, or of the words themselves.
-fn question(context: &Context, engine: &Engine, said: &str) -> anyhow::Result<Vec<f32>> {
+/// Returns the vector of a recall's question by its id, or embeds the words themselves.
+fn find_question_vector(
+    context: &Context,
+    engine: &Engine,
+    said: &str,
+) -> anyhow::Result<Vec<f32>> {
     if let Ok(id) = said.parse::<RecallId>() {
-        let receipt = engine.learning().receipt(id);
+        let receipt = engine.learning_state().find_receipt(id);
         let Some(query) = receipt.and_then(|receipt| receipt.query.clone()) else {
-            bail!("recall {id} is not remembered; pass its question instead");
+            bail!("unknown recall {id}; give its question instead");
         };
         return Ok(query.vector);
     }
     let Some(factory) = model::factory(context) else {
-        bail!("a question needs the model; run `reprise models pull`");
+        bail!("a question needs the model; run `reprise doctor models pull`");
     };
-    Ok(question_vector(&mut *factory.open()?, said)?.vector)
+    Ok(embed_question(&mut *factory.open()?, said)?.vector)
 }
 
-fn replay(context: &Context, arguments: &WhoseArguments) -> anyhow::Result<Exit> {
+fn replay_runs(context: &Context, arguments: &WhoseArguments) -> anyhow::Result<Exit> {
     let (mut engine, _) = store::open(context, &arguments.user, Access::Write, Verify::Tail)?;
-    let before = engine.learning().digest();
+    let before = engine.learning_state().digest();
     engine.rebuild()?;
-    let status = engine.learning().status();
+    let digest = engine.learning_state().digest();
+    let runs = engine.learning_state().status().runs;
     let sona = engine.refresh_sona()?;
     engine.close()?;
-    let same = before == status.digest;
-    let (digest, runs, sona) = (&status.digest, status.runs, sona.sentence());
+    let (same, sona) = (before == digest, sona.message());
     let report = json!({ "same": same, "digest": digest, "runs": runs, "sona_json": sona });
     let verdict = if same {
         "the same state"
     } else {
-        "another state, now in force"
+        "a different state, now in use"
     };
-    let digest = terminal::faint(format!("digest {digest}"));
-    let runs = counted(runs, "run");
-    let lines = format!("{runs} replayed: {verdict}\n{sona}\n{digest}");
+    let runs = format_count(runs, "run");
+    let lines = format!("{runs} replayed: {verdict}\n{sona}");
     output::line(context, &report, lines)?;
     Ok(output::exit(same))
 }
 
 fn reset(context: &Context, arguments: &ResetArguments) -> anyhow::Result<Exit> {
     let user = &arguments.whose.user;
-    let asked = format!("Throw away everything that `{user}` learned from outcomes?");
-    let refusal = "nothing was reset; pass --yes to throw away everything learned";
-    if !arguments.yes && !agreed(&asked, refusal)? {
+    let asked = format!("Delete everything that `{user}` learned from outcomes?");
+    let refusal = "not a terminal: add --yes to delete everything learned";
+    if !arguments.yes && !confirm(&asked, refusal)? {
         note("nothing was reset");
         return Ok(Exit::Refused);
     }
-    govern(context, &arguments.whose, LearningAction::Reset)
+    apply_learning_action(context, &arguments.whose, LearningAction::Reset)
 }
 
-fn govern(
+fn apply_learning_action(
     context: &Context,
     arguments: &WhoseArguments,
     action: LearningAction,
 ) -> anyhow::Result<Exit> {
     let done = match action {
-        LearningAction::Reset => "learning starts anew",
-        LearningAction::Off => "adjustments are off",
-        LearningAction::On => "adjustments are on",
+        LearningAction::Reset => "learning starts again",
+        LearningAction::Off => "learning is off: no score is adjusted; outcomes are still recorded",
+        LearningAction::On => "learning is on: scores are adjusted by what helped",
     };
     let session = Session::open(context, &arguments.user, Learning::SPEC.effect)?;
     session.call::<Learning>(learning::LearningArguments { action })?;
-    session.settle()?;
+    session.fit_adapter()?;
     drop(session);
     output::line(context, &json!({ "done": done }), done)
 }
 
-fn draw(context: &Context, arguments: &PlotArguments) -> anyhow::Result<Exit> {
-    let engine = store::read(context, &arguments.whose.user)?;
-    let learner = engine.learning().learner();
-    let curve: Vec<(f32, f32)> = learner.curve().collect();
-    let svg = svg(&curve);
+fn plot_quality(context: &Context, arguments: &PlotArguments) -> anyhow::Result<Exit> {
+    let engine = store::open_for_reading(context, &arguments.whose.user)?;
+    let learner = engine.learning_state().learner();
+    let curve: Vec<(f32, f32)> = learner.quality_curve().collect();
+    let svg = render_svg(&curve);
     match &arguments.out {
         Some(file) => {
             let is_own = || {
                 let found = fs_err::read_to_string(file);
-                found.is_ok_and(|found| is_drawn(&found))
+                found.is_ok_and(|found| is_own_svg(&found))
             };
             if file.is_file() && !arguments.force && !is_own() {
-                whole::is_free(file)?;
+                atomic_files::ensure_free(file)?;
             }
             fs_err::write(file, svg)?;
+            tell!("wrote {}", file.display());
         }
         None => crate::printer::stdout_of_bytes().write_all(svg.as_bytes())?,
     }
     Ok(Exit::Success)
 }
 
-/// Each accepted line is on disk when it is counted; a refused one changes nothing.
-pub(super) fn outcome(context: &Context, arguments: &OutcomeArguments) -> anyhow::Result<Exit> {
-    let input = BufReader::new(input::open(&arguments.jsonl)?);
+/// Reports the outcomes of a file. An accepted line is on disk when it is counted; a refused one
+/// changes nothing.
+fn report_outcomes(context: &Context, arguments: &OutcomeArguments) -> anyhow::Result<Exit> {
+    let file = arguments.jsonl.as_deref();
+    let file = file.context("name the file of outcomes with --jsonl FILE")?;
+    let input = BufReader::new(input::open(file)?);
     let user = &arguments.whose.user;
-    anyhow::ensure!(
-        store::exists(context, user)?,
-        "user `{user}` has no memory yet; `reprise ingest` makes one"
-    );
+    ensure!(store::exists(context, user)?, describe_empty_memory(user));
     let session = Session::open(context, user, Outcome::SPEC.effect)?;
     let mut total = OutcomeReport::default();
     for line in jsonl(input) {
         let (number, line) = line?;
-        let line = line.and_then(|line| from_json::<OutcomeLine>(line.as_bytes()));
+        let line = line.and_then(|line| parse_lenient_json::<OutcomeLine>(line.as_bytes()));
         let said = match line.map(|line| session.call::<Outcome>(line)) {
-            Ok(Err(problem)) if !is_of_line(&problem) => return Err(problem.into()),
+            Ok(Err(problem)) if !is_line_at_fault(&problem) => return Err(problem.into()),
             Ok(said) => said.map_err(|problem| problem.to_string()),
             Err(why) => Err(why),
         };
@@ -261,27 +279,32 @@ pub(super) fn outcome(context: &Context, arguments: &OutcomeArguments) -> anyhow
             }
             Err(why) => {
                 total.refused += 1;
-                tell!("line {number} was refused: {why}");
+                tell!("refused line {number}: {why}");
             }
         }
     }
-    session.settle()?;
+    session.fit_adapter()?;
     drop(session);
     let (known, refused) = (total.known, total.refused);
-    let learned = counted(total.learned, "run");
-    let line = format!("{learned} learned from, {known} known already, {refused} refused");
-    output::for_pipes(context, &total, line)?;
+    let learned = format_count(total.learned, "outcome");
+    let runs = total.runs;
+    let gates = [total.evidence_gate, total.adapter_gate];
+    let mut line = format!("{learned} recorded, {known} already known, {refused} refused");
+    if runs > 0 {
+        line = format!("{line}\n{}", describe_effect(runs, gates, total.cap));
+    }
+    output::line(context, &total, line)?;
     Ok(output::exit(refused == 0))
 }
 
-/// Whether the line is at fault, and not memory.
-fn is_of_line(problem: &Problem) -> bool {
+/// Returns whether the line caused the problem, and not the memory.
+fn is_line_at_fault(problem: &Problem) -> bool {
     matches!(problem.kind, ProblemKind::Invalid | ProblemKind::NotFound)
 }
 
-/// Quality over time as a picture, an SVG of runs in order with quality and expectation of each,
-/// 0..1: each run a dot, the running mean of quality, and of what was expected of it.
-fn svg(curve: &[(f32, f32)]) -> String {
+/// Renders the quality of runs over time as SVG from pairs of quality and expectation, 0..1: a dot
+/// for each run, and the running means of both.
+fn render_svg(curve: &[(f32, f32)]) -> String {
     let step = (WIDTH - 2.0 * EDGE) / curve.len().saturating_sub(1).max(1) as f32;
     let x = |run: usize| EDGE + run as f32 * step;
     let y = |value: f32| HEIGHT - EDGE - value.clamp(0.0, 1.0) * (HEIGHT - 2.0 * EDGE);
@@ -331,8 +354,8 @@ fn svg(curve: &[(f32, f32)]) -> String {
     out.concat()
 }
 
-/// Whether a text was drawn here.
-fn is_drawn(svg: &str) -> bool {
+/// Returns whether an SVG was drawn by this command.
+fn is_own_svg(svg: &str) -> bool {
     svg.starts_with(&svg_head()) && svg.ends_with(&svg_tail())
 }
 
@@ -353,11 +376,11 @@ mod tests {
 
     #[test]
     fn every_run_is_a_dot_and_none_is_a_picture_too() {
-        let drawn = svg(&[(0.2, 0.5), (0.9, 0.5), (1.0, 0.6)]);
+        let drawn = render_svg(&[(0.2, 0.5), (0.9, 0.5), (1.0, 0.6)]);
         assert_eq!(drawn.matches("<circle").count(), 3);
         assert_eq!(drawn.matches("<polyline").count(), 2);
-        assert!(!drawn.contains("NaN") && !svg(&[]).contains("NaN"));
-        assert!(svg(&[]).ends_with("</svg>\n"));
-        assert!(is_drawn(&drawn) && is_drawn(&svg(&[])) && !is_drawn("<svg></svg>\n"));
+        assert!(!drawn.contains("NaN") && !render_svg(&[]).contains("NaN"));
+        assert!(render_svg(&[]).ends_with("</svg>\n"));
+        assert!(is_own_svg(&drawn) && is_own_svg(&render_svg(&[])) && !is_own_svg("<svg></svg>\n"));
     }
 }

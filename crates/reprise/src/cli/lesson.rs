@@ -1,58 +1,58 @@
-//! `reprise learn`, `show`, `edit`, `delete`, `tags`, `sources`, `tend`: what is asked of an
-//! operation in other words than its own; and the dialogue about a kind of evidence that is new.
+//! `reprise learn`, `show`, `edit`, `tags` and `doctor review`: commands that turn
+//! what was typed into arguments of an operation, and the dialogue about an unknown kind of
+//! evidence.
 
-use std::io::{BufRead, IsTerminal as _, Read};
+use std::io::{BufRead, IsTerminal as _};
 
-use reprise_knowledge::{meaning_of_evidence, meant_by, normal_evidence};
+use reprise_knowledge::{guess_evidence, meaning_of_evidence, normalize_evidence};
 use reprise_operations::Lesson;
-use reprise_operations::operations::tending::{self, Consolidate, Review, Undo};
-use reprise_operations::operations::{audit, forgetting, graph, lessons, records, tags};
-use reprise_types::{Evidence, unframed};
+use reprise_operations::operations::maintenance::{self, Review};
+use reprise_operations::operations::{forgetting, graph, lessons, records, tags};
+use reprise_types::{Evidence, remove_frame_lines};
 
-use super::output::{ask, call, print, run};
+use super::output::{call, print, run, run_from_arguments};
 use crate::args::{
-    self, Ask, LearnArguments, ReviewArguments, ShowArguments, SourcesArguments, TagsArguments,
-    TendArguments, TendCommand,
+    LearnArguments, OperationArguments, ReviewArguments, ShowArguments, SourcesArguments,
+    TagsArguments,
 };
 use crate::cli::prelude::*;
 
-/// Most bytes of a lesson that are read; a record keeps fewer, and says so.
-const READ_MAX: u64 = 16 * 1024 * 1024;
-
 pub(super) fn learn(context: &Context, arguments: &LearnArguments) -> anyhow::Result<Exit> {
-    if let [word] = arguments.lesson.typed.as_slice()
-        && let Some(command) = args::slip_of_learn(word)
-    {
-        bail!(
-            "`learn {word}` is no command; `learning {command}` is one, and `learn --content {word}` \
-             keeps the word itself"
-        );
-    }
-    let lesson = typed(arguments.lesson.clone())?;
-    let lesson = with_evidence(context, &arguments.whose, lesson)?;
+    let lesson = read_named_file(arguments.lesson.clone())?;
+    let lesson = fill_typed_text(lesson)?;
+    ensure!(
+        lesson.text.is_some() || lesson.title.is_some(),
+        "nothing to remember: type `reprise learn \"what was learned\"`"
+    );
+    let lesson = resolve_evidence(context, &arguments.whose, lesson)?;
     run::<lessons::Learn>(context, &arguments.whose, lesson)
 }
 
-/// The lesson with its text: `-` is what stands on standard input.
-fn typed(mut lesson: Lesson) -> anyhow::Result<Lesson> {
-    if !lesson.typed.is_empty() {
-        lesson.text = Some(lesson.typed.join(" "));
-    }
-    if lesson.text.as_deref() == Some("-") {
-        let mut input = input::open(Path::new("-"))?.take(READ_MAX);
-        let mut text = String::new();
-        input.read_to_string(&mut text)?;
-        let text = text.trim();
-        ensure!(
-            !text.is_empty(),
-            "standard input is empty; write what was learned there"
-        );
-        lesson.text = Some(text.to_owned());
+/// Fills in the text of a lesson; `-` reads standard input.
+fn fill_typed_text(mut lesson: Lesson) -> anyhow::Result<Lesson> {
+    let typed = match &lesson.text {
+        Some(text) if lesson.typed.is_empty() => std::slice::from_ref(text),
+        _ => &lesson.typed,
+    };
+    if !typed.is_empty() {
+        lesson.text = Some(input::read_typed_text(typed)?);
     }
     Ok(lesson)
 }
 
-/// A record, and with `--around` what its links lead to.
+/// Reads a file where its path is all that was typed.
+fn read_named_file(mut lesson: Lesson) -> anyhow::Result<Lesson> {
+    if let [name] = &lesson.typed[..]
+        && lesson.text.is_none()
+        && Path::new(name).is_file()
+    {
+        note(&format!("`{name}` is a file: its text is the lesson"));
+        lesson.typed = vec![input::read_text(Path::new(name))?];
+    }
+    Ok(lesson)
+}
+
+/// Shows a record, and with `--around` the records that are linked to it.
 pub(super) fn show(context: &Context, arguments: ShowArguments) -> anyhow::Result<Exit> {
     let around = graph::ClusterArguments {
         id: arguments.asked.id.clone().filter(|_| arguments.around),
@@ -67,55 +67,56 @@ pub(super) fn show(context: &Context, arguments: ShowArguments) -> anyhow::Resul
 
 pub(super) fn edit(
     context: &Context,
-    mut asked: Ask<lessons::UpdateArguments>,
+    mut asked: OperationArguments<lessons::UpdateArguments>,
 ) -> anyhow::Result<Exit> {
-    asked.asked.lesson = typed(asked.asked.lesson)?;
-    ask::<lessons::Update>(context, asked)
+    asked.asked.lesson = fill_typed_text(asked.asked.lesson)?;
+    ensure!(
+        asked.asked.lesson != Lesson::default(),
+        "nothing to change: give a new text, or an option such as --tags"
+    );
+    run_from_arguments::<lessons::Update>(context, asked)
 }
 
-pub(super) fn delete(
+/// Asks a person at a terminal before one memory with its earlier versions is forgotten, if there
+/// is such a memory; the error is a no.
+pub(super) fn confirm_forgetting(
     context: &Context,
-    mut asked: Ask<forgetting::DeleteArguments>,
-) -> anyhow::Result<Exit> {
-    let reason = &mut asked.asked.reason;
-    reason.get_or_insert_with(|| "asked for on the command line".to_owned());
+    whose: &WhoseArguments,
+    id: &str,
+) -> anyhow::Result<()> {
     let is_person = io::stdin().is_terminal() && !context.json;
-    // Of one that is not there nobody is asked.
-    if is_person && would_go(context, &asked.whose.user, &asked.asked.id)? {
-        let id = asked.asked.id.clone();
-        let question = format!("`{id}` and its earlier versions are forgotten; nothing undoes it.");
-        if !agreed(&question, "nobody is there to be asked")? {
-            anyhow::bail!("`{id}` is kept");
-        }
+    if is_person && is_stored(context, &whose.user, id)? {
+        let question =
+            format!("`{id}` and its earlier versions are forgotten; this cannot be undone.");
+        ensure!(
+            confirm(&question, "not a terminal: add --json")?,
+            "`{id}` is kept"
+        );
     }
-    ask::<forgetting::Delete>(context, asked)
+    Ok(())
 }
 
-/// Whether a record goes by this name.
-fn would_go(context: &Context, user: &UserId, name: &str) -> anyhow::Result<bool> {
-    let look = forgetting::ForgetArguments {
+/// Returns whether a memory has this id or external id.
+fn is_stored(context: &Context, user: &UserId, name: &str) -> anyhow::Result<bool> {
+    let look = forgetting::DeleteArguments {
+        id: Some(name.to_owned()),
         dry_run: true,
-        ..forgetting::ForgetArguments::default()
+        ..forgetting::DeleteArguments::default()
     };
-    let by_id = name.parse().ok().map(|id| forgetting::ForgetArguments {
-        id: Some(id),
-        ..look.clone()
-    });
-    let by_name = forgetting::ForgetArguments {
-        external_id: Some(name.to_owned()),
-        ..look
-    };
-    for asked in by_id.into_iter().chain([by_name]) {
-        let would = call::<forgetting::Forget>(context, user, asked)?;
-        if !would.forgotten.is_empty() {
-            return Ok(true);
-        }
+    let session = Session::open(context, user, Effect::Reads)?;
+    match session.call::<forgetting::Delete>(look) {
+        Ok(would) => Ok(!would.forgotten.is_empty()),
+        Err(problem) if problem.kind == ProblemKind::NotFound => Ok(false),
+        Err(problem) => Err(problem.into()),
     }
-    Ok(false)
 }
 
 pub(super) fn tags(context: &Context, arguments: &TagsArguments) -> anyhow::Result<Exit> {
     let whose = &arguments.whose;
+    ensure!(
+        context.json || store::exists(context, &whose.user)?,
+        describe_empty_memory(&whose.user)
+    );
     if let Some([from, into]) = arguments.merge.as_deref() {
         let (from, into) = (from.clone(), into.clone());
         return run::<tags::MergeTags>(context, whose, tags::MergeTagsArguments { from, into });
@@ -143,18 +144,8 @@ pub(super) fn sources(context: &Context, arguments: SourcesArguments) -> anyhow:
     run::<tags::EvidenceKinds>(context, whose, tags::EvidenceArguments { review })
 }
 
-pub(super) fn tend(context: &Context, arguments: TendArguments) -> anyhow::Result<Exit> {
-    match arguments.command {
-        None => ask::<Consolidate>(context, arguments.now),
-        Some(TendCommand::Review(arguments)) => review(context, arguments),
-        Some(TendCommand::Undo(asked)) => ask::<Undo>(context, asked),
-        Some(TendCommand::Audit(asked)) => ask::<audit::Audit>(context, asked),
-        Some(TendCommand::Log(asked)) => ask::<audit::Diary>(context, asked),
-    }
-}
-
 pub(super) fn review(context: &Context, arguments: ReviewArguments) -> anyhow::Result<Exit> {
-    let asked = tending::ReviewArguments {
+    let asked = maintenance::ReviewArguments {
         pair: arguments.pair.try_into().ok(),
         answer: arguments.answer,
     };
@@ -162,69 +153,77 @@ pub(super) fn review(context: &Context, arguments: ReviewArguments) -> anyhow::R
     let reviewed = call::<Review>(context, user, asked)?;
     let waits = !(reviewed.review.is_empty() && reviewed.contradictions.is_empty());
     print(context, &reviewed, |out| {
-        let text = Page::stdout().fit(&unframed(&Review::text(&reviewed)));
+        let text = Page::stdout().fit(&remove_frame_lines(&Review::render_text(&reviewed)));
         writeln!(out, "{text}")?;
         if waits {
             writeln!(
                 out,
-                "answer a pair by its two names: `reprise tend review A B --answer ANSWER --user \
-                 {user}`\n  newer, older: that one holds; same: they say the same; different: both \
-                 hold"
+                "decide a pair by its two names: `reprise doctor review A B --answer ANSWER \
+                 --user \
+                 {user}`\n  newer, older: keep that one; same: merge them; different: keep both"
             )?;
         }
         Ok(())
     })
 }
 
-/// A lesson whose kind of evidence is there: a person at a terminal says which one is meant, or
-/// what the new one means. A program is asked nothing.
-fn with_evidence(
+/// Makes sure that a lesson's kind of evidence exists: a person at a terminal chooses a known kind
+/// or describes the new one. A program is not asked.
+fn resolve_evidence(
     context: &Context,
     whose: &WhoseArguments,
     lesson: Lesson,
 ) -> anyhow::Result<Lesson> {
     let is_person = io::stdin().is_terminal() && io::stderr().is_terminal();
-    let word = lesson.evidence.as_deref().and_then(normal_evidence);
+    let word = lesson.evidence.as_deref().and_then(normalize_evidence);
     let Some(word) = word.filter(|_| is_person && !context.json && !lesson.strict) else {
         return Ok(lesson);
     };
-    if word.parse::<Evidence>().is_ok() || is_known(context, whose, &word)? {
+    if word.parse::<Evidence>().is_ok() || is_known_evidence(context, whose, &word)? {
         return Ok(lesson);
     }
-    let answer = dialogue(
+    let answer = ask_for_evidence(
         &word,
         &mut io::stdin().lock(),
         &mut crate::printer::stderr(),
     )?;
     match answer {
-        Meant::Known(evidence) => Ok(Lesson {
+        EvidenceChoice::Known(evidence) => Ok(Lesson {
             evidence: Some(evidence.name().to_owned()),
             ..lesson
         }),
-        Meant::New(what) => {
+        EvidenceChoice::New(what) => {
             call::<tags::DefineEvidence>(context, &whose.user, what)?;
             Ok(lesson)
         }
     }
 }
 
-fn is_known(context: &Context, whose: &WhoseArguments, word: &str) -> anyhow::Result<bool> {
+fn is_known_evidence(
+    context: &Context,
+    whose: &WhoseArguments,
+    word: &str,
+) -> anyhow::Result<bool> {
     let all = tags::EvidenceArguments::default();
     let tables = call::<tags::EvidenceKinds>(context, &whose.user, all)?;
     let mut known = tables.evidence.iter();
     Ok(known.any(|kind| kind.name == word && !kind.needs_review))
 }
 
-/// What somebody meant by a word.
+/// Kind of evidence that a person chose for a word.
 #[derive(Debug, PartialEq, Eq)]
-enum Meant {
+enum EvidenceChoice {
     Known(Evidence),
     New(tags::DefineEvidenceArguments),
 }
 
-/// Asks which kind is meant; by its number, its word or its first letters, or `new`.
-fn dialogue(word: &str, answers: &mut impl BufRead, out: &mut impl Write) -> anyhow::Result<Meant> {
-    let mut meant = meant_by(word);
+/// Asks which kind of evidence is meant; the answer is its first letters, or `new`.
+fn ask_for_evidence(
+    word: &str,
+    answers: &mut impl BufRead,
+    out: &mut impl Write,
+) -> anyhow::Result<EvidenceChoice> {
+    let mut meant = guess_evidence(word);
     if meant.is_empty() {
         meant = Evidence::ALL.to_vec();
     }
@@ -234,17 +233,17 @@ fn dialogue(word: &str, answers: &mut impl BufRead, out: &mut impl Write) -> any
         writeln!(out, "  - \"{evidence}\" ({description})")?;
     }
     loop {
-        let said = prompt("Or create new? Its first letters, or `new`: ", answers, out)?;
+        let said = ask_line("Or create new? Its first letters, or `new`: ", answers, out)?;
         let Some(said) = said.filter(|said| !said.is_empty()) else {
             anyhow::bail!(
-                "nothing was kept; say --source with a kind that `reprise sources` lists"
+                "nothing was stored; choose an --evidence that `reprise tags sources` lists"
             );
         };
         if said == "new" {
             writeln!(out, "Creating source type \"{word}\"")?;
-            let description = prompt("Description: ", answers, out)?.unwrap_or_default();
-            let typical = prompt("Typical confidence (optional): ", answers, out)?;
-            return Ok(Meant::New(tags::DefineEvidenceArguments {
+            let description = ask_line("Description: ", answers, out)?.unwrap_or_default();
+            let typical = ask_line("Typical confidence (optional): ", answers, out)?;
+            return Ok(EvidenceChoice::New(tags::DefineEvidenceArguments {
                 name: word.to_owned(),
                 description,
                 typical_confidence: typical.filter(|level| !level.is_empty()),
@@ -254,12 +253,12 @@ fn dialogue(word: &str, answers: &mut impl BufRead, out: &mut impl Write) -> any
             .iter()
             .find(|kind| kind.name().starts_with(said.as_str()));
         if let Some(evidence) = named {
-            return Ok(Meant::Known(*evidence));
+            return Ok(EvidenceChoice::Known(*evidence));
         }
     }
 }
 
-fn prompt(
+fn ask_line(
     question: &str,
     answers: &mut impl BufRead,
     out: &mut impl Write,
@@ -275,19 +274,19 @@ fn prompt(
 mod tests {
     use super::*;
 
-    fn answered(word: &str, answers: &str) -> (anyhow::Result<Meant>, String) {
+    fn run_dialogue(word: &str, answers: &str) -> (anyhow::Result<EvidenceChoice>, String) {
         let mut out = Vec::new();
-        let meant = dialogue(word, &mut answers.as_bytes(), &mut out);
+        let meant = ask_for_evidence(word, &mut answers.as_bytes(), &mut out);
         (meant, String::from_utf8(out).unwrap())
     }
 
     #[test]
     fn the_documents_dialogue_is_had() {
-        let (meant, said) = answered("trial-and-error", "new\nTried until it worked\nmedium\n");
+        let (meant, said) = run_dialogue("trial-and-error", "new\nTried until it worked\nmedium\n");
         let expected = "\"trial-and-error\" not found. Did you mean:\n  - \"tested\" (Ran code, \
                         verified behavior)\n  - \"observed\" (Saw in logs/output)\nOr create new?";
         assert!(said.starts_with(expected), "{said}");
-        let Meant::New(what) = meant.unwrap() else {
+        let EvidenceChoice::New(what) = meant.unwrap() else {
             panic!("it is new");
         };
         assert_eq!(
@@ -297,8 +296,8 @@ mod tests {
             ),
             ("Tried until it worked", Some("medium"))
         );
-        let (meant, _) = answered("trial-and-error", "x\nt\n");
-        assert_eq!(meant.unwrap(), Meant::Known(Evidence::Tested));
-        assert!(answered("trial-and-error", "").0.is_err());
+        let (meant, _) = run_dialogue("trial-and-error", "x\nt\n");
+        assert_eq!(meant.unwrap(), EvidenceChoice::Known(Evidence::Tested));
+        assert!(run_dialogue("trial-and-error", "").0.is_err());
     }
 }

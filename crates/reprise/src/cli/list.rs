@@ -1,30 +1,31 @@
-//! `reprise list`: memory page by page, the newest first. With `--json` every line of stdout is a
-//! record with its `cursor`; where to go on is said on stderr.
+//! `reprise list`: prints memories page by page, the newest first. With `--json` every line of
+//! stdout is a record with its `cursor`; stderr says where to continue.
 
 use std::io::BufWriter;
 
 use chrono::NaiveDate;
 use reprise_operations::operations::list::List;
 use reprise_types::limits::{PAGE_DEFAULT, PAGE_MAX};
-use reprise_types::{About, Calendar};
+use reprise_types::{Calendar, RecordByline};
 
 use crate::args::{ListArguments, calendar};
 use crate::cli::prelude::*;
 
-/// Characters of a text on its line, where that has no end.
+/// Characters of a text on its line if the output is not a terminal.
 const COLUMNS: usize = 76;
-/// Columns before it: the time.
+/// Columns before the text: the time.
 const INDENT: usize = 9;
 
 pub(super) fn run(context: &Context, arguments: &ListArguments) -> anyhow::Result<Exit> {
-    let mut body = arguments.asked();
+    let mut body = arguments.list_request();
     let mut left = body.limit.unwrap_or(PAGE_DEFAULT);
-    anyhow::ensure!(left > 0, "a list has 1 record or more; raise --limit");
+    anyhow::ensure!(left > 0, "--limit must be 1 or more");
     let session = Session::open(context, &arguments.whose.user, Effect::Reads)?;
     let calendar = calendar();
     let shown = Page::stdout();
     let mut out = BufWriter::new(crate::printer::stdout());
-    body.filter.project = project::named(context, &session, body.filter.project.as_deref())?;
+    body.filter.project =
+        project::resolve_project_name(context, &session, body.filter.project.as_deref())?;
     let (mut damaged, mut day) = (0, None);
     loop {
         body.limit = Some(left.min(PAGE_MAX));
@@ -34,17 +35,20 @@ pub(super) fn run(context: &Context, arguments: &ListArguments) -> anyhow::Resul
                 serde_json::to_writer(&mut out, record)?;
                 out.write_all(b"\n")?;
             } else {
-                print(&mut out, shown, record, &calendar, &mut day)?;
+                print_record(&mut out, shown, record, &calendar, &mut day)?;
             }
         }
         match arguments.day() {
             Some(day) if page.considered == 0 => {
-                tell!("nothing that happened on `{day}` is kept here");
+                tell!("there are no memories of `{day}`");
             }
             _ if page.considered == 0 && page.notes.is_empty() => {
-                note("nothing is kept here yet; `reprise learn` keeps something");
+                note(&describe_empty_memory(&arguments.whose.user));
             }
             _ => page.notes.iter().for_each(|note| super::note(note)),
+        }
+        if page.considered == 0 && !body.filter.tag.is_empty() {
+            note("`reprise tags` lists the tags");
         }
         damaged += page.damaged;
         left -= (page.records.len() + page.damaged).min(left);
@@ -54,7 +58,7 @@ pub(super) fn run(context: &Context, arguments: &ListArguments) -> anyhow::Resul
                 out.flush()?;
                 tell!(
                     "{} in all; more with --cursor {next}",
-                    counted(page.considered, "record")
+                    format_count(page.considered, "memory")
                 );
                 break;
             }
@@ -64,14 +68,14 @@ pub(super) fn run(context: &Context, arguments: &ListArguments) -> anyhow::Resul
     out.flush()?;
     drop(session);
     if damaged > 0 {
-        tell!("{damaged} damaged records were left out; run `reprise check` for the report");
+        tell!("{damaged} damaged memories were skipped; run `reprise doctor check`");
         return Ok(Exit::Refused);
     }
     Ok(Exit::Success)
 }
 
-/// A record as a person reads it, below the heading of its day.
-fn print(
+/// Prints a record for a person, below the heading of its day.
+fn print_record(
     out: &mut impl Write,
     page: Page,
     record: &Value,
@@ -90,13 +94,13 @@ fn print(
     writeln!(
         out,
         "  {}  {}",
-        calendar.clock_of(at),
-        terminal::one_line(part("text"), page.room(INDENT, COLUMNS))
+        calendar.format_time_of_day(at),
+        terminal::one_line(part("text"), page.columns_left(INDENT, COLUMNS))
     )?;
     let tags = record["tags"].as_array().into_iter().flatten();
     let tags = tags.filter_map(Value::as_str);
-    let about = About::deserialize(record)?.tagged(tags.clone());
-    let mut facts = vec![format!("{about}, {}", calendar.ago(at))];
+    let about = RecordByline::deserialize(record)?.with_project_from_tags(tags.clone());
+    let mut facts = vec![format!("{about}, {}", calendar.format_relative(at))];
     if !record["supersedes"].is_null() {
         let made = calendar.day_of(parse_timestamp(part("known_at"))?);
         facts.push(format!("corrected on {made}"));
@@ -128,7 +132,7 @@ mod tests {
         });
         let columns = |page: Page| {
             let mut out = Vec::new();
-            print(&mut out, page, &record, &calendar(), &mut None).expect("printed");
+            print_record(&mut out, page, &record, &calendar(), &mut None).expect("printed");
             let text = anstream::adapter::strip_bytes(&out).into_vec();
             let text = String::from_utf8(text).expect("text");
             let lines = text.lines().map(|line| line.chars().count());

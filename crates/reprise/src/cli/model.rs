@@ -1,43 +1,42 @@
-//! The models for a command: the embedding model, provisioned by itself on first use, with progress
-//! on a terminal; without it the command goes on with words and says so. And the cross-encoder that
-//! the configuration names: it judges the first results of a recall a second time, on a thread
-//! beside, for as long as there is time.
+//! The models of a command. The embedding model is downloaded on first use, with progress on a
+//! terminal; without it the command searches by words and says so. The cross-encoder that the
+//! configuration names ranks the first results of a recall again, on its own thread and until a
+//! deadline.
 
-use std::sync::TryLockError;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use indicatif::ProgressStyle;
 use reprise_embed::{
-    CrossEncoder, EmbedderFactory, Installed, Model, ModelStore, Patience, Progress,
-    ProvisionError, PullRequest,
+    CrossEncoder, EmbedderFactory, EmbeddingModel, InstalledModel, ModelStore, Patience,
+    ProvisionError, PullProgress, PullRequest,
 };
 use reprise_types::{HelperError, Reranker};
 
-use super::endpoint::{self, Endpoint, Named};
+use super::endpoint::{self, Endpoint, EndpointSetting};
 use crate::cli::prelude::*;
 
-/// The models directory of this run.
+/// Returns the store of models of this run.
 pub(super) fn models(context: &Context) -> ModelStore {
     ModelStore::new(context.places.models.clone())
 }
 
-/// Brings what `request` names, drawing progress on stderr.
-pub(super) fn pull(context: &Context, request: &PullRequest) -> anyhow::Result<Installed> {
-    shown(|progress| models(context).ensure_with(request, progress))
+/// Downloads and installs what `request` names, with progress on stderr.
+pub(super) fn pull(context: &Context, request: &PullRequest) -> anyhow::Result<InstalledModel> {
+    show_pull_progress(|progress| models(context).ensure_installed(request, progress))
 }
 
-/// Draws the progress of what works on models on stderr.
-pub(super) fn shown<T>(
-    work: impl FnOnce(&mut dyn FnMut(Progress)) -> Result<T, ProvisionError>,
+/// Runs work on models and shows its progress on stderr.
+pub(super) fn show_pull_progress<T>(
+    work: impl FnOnce(&mut dyn FnMut(PullProgress)) -> Result<T, ProvisionError>,
 ) -> anyhow::Result<T> {
     let bar = ProgressBar::no_length();
     bar.set_style(ProgressStyle::with_template("{spinner} {msg}")?);
     let mut last = String::new();
-    let done = work(&mut |step: Progress| {
+    let done = work(&mut |step: PullProgress| {
         bar.enable_steady_tick(Duration::from_millis(120));
         let text = step.to_string();
-        // Without a terminal there is no bar: each kind of step is said once.
+        // Without a terminal there is no bar: each kind of step is printed once.
         let head = text.split(',').next().unwrap_or_default().to_owned();
         if bar.is_hidden() && head != last {
             note(&head);
@@ -49,112 +48,126 @@ pub(super) fn shown<T>(
     Ok(done?)
 }
 
-/// Why the model that the configuration names is not in use.
-pub(super) fn unknown(context: &Context) -> String {
+/// Returns why the model that the configuration names is not in use.
+pub(super) fn missing_model_message(context: &Context) -> String {
     let name = context.config.memory.model.name();
     format!(
-        "the model `{name}` of the configuration is not here; run `reprise models add {name}`, or \
-         `reprise models list` and `reprise models use` for another"
+        "the model `{name}` of the configuration is not installed; run `reprise doctor models add \
+         {name}`, or \
+         `reprise doctor models list` and `reprise doctor models use` for another"
     )
 }
 
-/// What makes vectors: a model of this machine, or one behind an endpoint.
-#[derive(Clone)]
-pub(super) enum Maker {
-    Here(EmbedderFactory),
-    Away(Endpoint),
+/// Source of embedders: a model of this machine, or one behind an endpoint.
+#[derive(Debug, Clone)]
+pub enum EmbedderSource {
+    Local(EmbedderFactory),
+    Remote(Endpoint),
 }
 
-impl Maker {
-    pub(super) fn open(&self) -> Result<Box<dyn Embedder>, EmbedError> {
+impl EmbedderSource {
+    pub fn open(&self) -> Result<Box<dyn Embedder>, EmbedError> {
         match self {
-            Self::Here(factory) => factory.open(),
-            Self::Away(endpoint) => Ok(Box::new(endpoint.clone())),
+            Self::Local(factory) => factory.open_embedder(),
+            Self::Remote(endpoint) => Ok(Box::new(endpoint.clone())),
         }
     }
 
-    pub(super) fn space(&self) -> EmbeddingSpace {
+    pub fn space(&self) -> EmbeddingSpace {
         match self {
-            Self::Here(factory) => factory.describe().space,
-            Self::Away(endpoint) => endpoint.space().clone(),
+            Self::Local(factory) => factory.report().space,
+            Self::Remote(endpoint) => endpoint.space().clone(),
         }
     }
 }
 
-/// The model behind the endpoint that the configuration names.
-fn endpoint(context: &Context, named: &Named) -> Result<Maker, String> {
-    let card = endpoint::known(context, named)?;
-    Ok(Maker::Away(endpoint::client(named, &card)))
+/// Opens the model behind an endpoint.
+fn open_endpoint(context: &Context, named: &EndpointSetting) -> Result<EmbedderSource, String> {
+    let card = endpoint::load_or_probe_card(context, named)?;
+    Ok(EmbedderSource::Remote(endpoint::shared_client(
+        named, &card,
+    )))
 }
 
-/// What makes the vectors of the model in use, or `None` with the reason said on stderr.
-pub(super) fn factory(context: &Context) -> Option<Maker> {
+/// Returns the source of embedders for the model in use; `None` after printing the reason.
+pub fn factory(context: &Context) -> Option<EmbedderSource> {
     if context.no_model {
         return None;
     }
     let opened = match (context.config.endpoint(), context.model()) {
-        (Some(named), _) => named.and_then(|named| endpoint(context, &named)),
-        (None, Some(Model::BuiltIn(variant))) => {
-            return factory_of(context, variant).map(Maker::Here);
+        (Some(named), _) => named.and_then(|named| open_endpoint(context, &named)),
+        (None, Some(EmbeddingModel::BuiltIn(variant))) => {
+            return pull_variant(context, variant).map(EmbedderSource::Local);
         }
         (None, Some(model)) => {
-            let opened = EmbedderFactory::of_model(&models(context), &model, None);
-            opened.map(Maker::Here).map_err(|error| error.to_string())
+            let opened = EmbedderFactory::from_model(&models(context), &model, None);
+            opened
+                .map(EmbedderSource::Local)
+                .map_err(|error| error.to_string())
         }
-        (None, None) => Err(unknown(context)),
+        (None, None) => Err(missing_model_message(context)),
     };
-    opened.inspect_err(degraded).ok()
+    opened.inspect_err(note_degraded).ok()
 }
 
-fn degraded(why: &impl std::fmt::Display) {
-    tell!("degraded: {why}; going on with words and time only");
+fn note_degraded(why: &impl std::fmt::Display) {
+    tell!("note: {why}; searching by words and time only");
 }
 
-/// What makes the vectors of a space, where it is installed, or an endpoint that the configuration
-/// names: nothing is fetched for it, and no other endpoint is asked.
-pub(super) fn of_space(context: &Context, space: &EmbeddingSpace) -> Option<Maker> {
+/// Finds an installed model or a configured endpoint for a space. Nothing is downloaded, and no
+/// other endpoint is asked.
+pub(super) fn find_for_space(context: &Context, space: &EmbeddingSpace) -> Option<EmbedderSource> {
     let named = context.config.endpoints().into_iter();
-    let mut away = named.filter_map(|named| endpoint(context, &named).ok());
+    let mut away = named.filter_map(|named| open_endpoint(context, &named).ok());
     if let Some(found) = away.find(|maker| maker.space() == *space) {
         return Some(found);
     }
-    let built_in = Variant::of(space).map(Model::BuiltIn);
+    let built_in = Variant::from_space(space).map(EmbeddingModel::BuiltIn);
     let model = built_in.or_else(|| {
-        let mut added = models(context).added().into_iter().map(Model::Added);
+        let mut added = models(context)
+            .list_added()
+            .into_iter()
+            .map(EmbeddingModel::Added);
         added.find(|model| model.space() == *space)
     })?;
-    installed(context, &model).map(Maker::Here)
+    find_installed(context, &model).map(EmbedderSource::Local)
 }
 
-/// The cross-encoder that the configuration names.
-pub(super) fn judge(context: &Context) -> Option<Judge> {
+/// Returns the cross-encoder that the configuration names.
+pub fn judge(context: &Context) -> Option<Judge> {
     let folder = context.config.recall.reranker.as_ref();
     let folder = folder.filter(|_| !context.no_model)?;
     Some(Judge::new(models(context), folder.clone()))
 }
 
-/// Every model that is installed.
-pub(super) fn all_installed(context: &Context) -> Vec<Maker> {
-    let added = models(context).added().into_iter().map(Model::Added);
-    let all = Variant::ALL.into_iter().map(Model::BuiltIn).chain(added);
-    all.filter_map(|model| installed(context, &model).map(Maker::Here))
+/// Returns every installed model.
+pub fn list_installed_sources(context: &Context) -> Vec<EmbedderSource> {
+    let added = models(context)
+        .list_added()
+        .into_iter()
+        .map(EmbeddingModel::Added);
+    let all = Variant::ALL
+        .into_iter()
+        .map(EmbeddingModel::BuiltIn)
+        .chain(added);
+    all.filter_map(|model| find_installed(context, &model).map(EmbedderSource::Local))
         .collect()
 }
 
-/// Whether anything can make the vectors of a space.
-pub(super) fn is_known(context: &Context, space: &EmbeddingSpace) -> bool {
+/// Returns whether a known model or endpoint can compute vectors of a space.
+pub(super) fn can_embed_for(context: &Context, space: &EmbeddingSpace) -> bool {
     let endpoints = context.config.endpoints().into_iter();
-    let away = endpoints.filter_map(|named| endpoint::known(context, &named).ok());
-    Variant::of(space).is_some()
+    let away = endpoints.filter_map(|named| endpoint::load_or_probe_card(context, &named).ok());
+    Variant::from_space(space).is_some()
         || models(context)
-            .added()
+            .list_added()
             .iter()
             .any(|model| model.space() == *space)
         || away.map(|card| card.space()).any(|known| known == *space)
 }
 
-/// The embedder of a form of the built-in model.
-pub(super) fn factory_of(context: &Context, variant: Variant) -> Option<EmbedderFactory> {
+/// Installs a variant of the built-in model and returns its embedder.
+pub(super) fn pull_variant(context: &Context, variant: Variant) -> Option<EmbedderFactory> {
     if context.no_model {
         return None;
     }
@@ -171,23 +184,23 @@ pub(super) fn factory_of(context: &Context, variant: Variant) -> Option<Embedder
         )?)
     });
     let opened = opened.map_err(|error| format!("{error:#}"));
-    opened.inspect_err(degraded).ok()
+    opened.inspect_err(note_degraded).ok()
 }
 
-/// The same where it is installed: nothing is fetched for it, and nothing is said.
-fn installed(context: &Context, model: &Model) -> Option<EmbedderFactory> {
-    let found = EmbedderFactory::of_model(&models(context), model, None);
+/// Returns the embedder of an installed model; nothing is downloaded or printed.
+fn find_installed(context: &Context, model: &EmbeddingModel) -> Option<EmbedderFactory> {
+    let found = EmbedderFactory::from_model(&models(context), model, None);
     found
         .inspect_err(|error| tracing::info!(%error, "a model of before is done without"))
         .ok()
 }
 
-/// A judge that is opened when it is first needed. Cheap to clone.
+/// Cross-encoder that is opened on first use, cheap to clone.
 #[derive(Debug, Clone)]
-pub(super) struct Judge(Arc<Shared>);
+pub struct Judge(Arc<JudgeState>);
 
 #[derive(Debug)]
-struct Shared {
+struct JudgeState {
     store: ModelStore,
     folder: PathBuf,
     opened: Mutex<Option<Result<CrossEncoder, String>>>,
@@ -195,28 +208,22 @@ struct Shared {
 
 impl Judge {
     pub(super) fn new(store: ModelStore, folder: PathBuf) -> Self {
-        Self(Arc::new(Shared {
+        Self(Arc::new(JudgeState {
             store,
             folder,
             opened: Mutex::default(),
         }))
     }
 
-    /// The probability that each text answers the question. Where another question is being judged,
-    /// or nobody waits any more, there is none.
-    pub(super) fn judge(
+    /// Returns the probability that each text answers the question; waits for the text of another
+    /// question that is being judged. It is an error if the caller no longer waits.
+    pub fn judge(
         &self,
         question: &str,
         texts: &[String],
         is_left: &AtomicBool,
     ) -> Result<Vec<f32>, String> {
-        let mut opened = match self.0.opened.try_lock() {
-            Ok(opened) => opened,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => {
-                return Err("it still reads for the question before".to_owned());
-            }
-        };
+        let mut opened = lock(&self.0.opened);
         let open = || {
             let opened = CrossEncoder::open(&self.0.store, &self.0.folder);
             opened.map_err(|error| error.to_string())
@@ -236,7 +243,7 @@ impl Judge {
         Ok(judgements)
     }
 
-    /// Opens it; an error is why it cannot be used, in one sentence.
+    /// Opens the cross-encoder; the error says in one sentence why it cannot be used.
     pub(super) fn check(&self) -> Result<(), String> {
         let mut opened = lock(&self.0.opened);
         let fresh = CrossEncoder::open(&self.0.store, &self.0.folder);
@@ -245,10 +252,10 @@ impl Judge {
     }
 }
 
-/// Says that nobody waits any more, once it is dropped.
-struct Waiting(Arc<AtomicBool>);
+/// Sets its flag when dropped, so that the work stops.
+struct CancelOnDrop(Arc<AtomicBool>);
 
-impl Drop for Waiting {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -256,13 +263,22 @@ impl Drop for Waiting {
 
 #[async_trait]
 impl Reranker for Judge {
-    async fn rerank(&self, query: &str, texts: &[String]) -> Result<Vec<f32>, HelperError> {
-        let waiting = Waiting(Arc::default());
+    async fn score_relevance(
+        &self,
+        query: &str,
+        texts: &[String],
+    ) -> Result<Vec<f32>, HelperError> {
+        let waiting = CancelOnDrop(Arc::default());
         let (judge, is_left) = (self.clone(), Arc::clone(&waiting.0));
         let (query, texts) = (query.to_owned(), texts.to_vec());
         let work = move || judge.judge(&query, &texts, &is_left);
         let judged = tokio::task::spawn_blocking(work).await;
         let judged = judged.unwrap_or_else(|error| Err(error.to_string()));
         judged.map_err(|message| HelperError { message })
+    }
+
+    /// One: texts in a batch share the scale of their numbers, and take no less time.
+    fn texts_per_call(&self) -> usize {
+        1
     }
 }

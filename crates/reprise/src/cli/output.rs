@@ -1,23 +1,26 @@
-//! One operation run for a command, `reprise call` any of them, and what a command prints: JSON to
-//! programs, lines to people. Which of them is decided here alone.
+//! Runs operations for commands, and prints results: JSON to programs, lines to people. Only this
+//! file decides between them.
 
 use std::fmt::Display;
 use std::io::Read;
 
 use anstream::AutoStream;
 use clap::Args;
-use reprise_operations::{Catalogue, from_json, taken_out};
-use reprise_types::unframed;
+use reprise_operations::{Catalogue, describe_redactions, parse_lenient_json};
+use reprise_types::remove_frame_lines;
 
-use crate::args::{Ask, CallArguments};
+use crate::args::{CallArguments, OperationArguments};
 use crate::cli::prelude::*;
 use crate::printer::{self, Printer};
 
 /// Standard output.
-pub(super) type Out = Printer<AutoStream<io::StdoutLock<'static>>>;
+pub type Out = Printer<AutoStream<io::StdoutLock<'static>>>;
 
 /// Runs an operation as it was typed, and prints its answer.
-pub(super) fn ask<O>(context: &Context, ask: Ask<O::Arguments>) -> anyhow::Result<Exit>
+pub(super) fn run_from_arguments<O>(
+    context: &Context,
+    ask: OperationArguments<O::Arguments>,
+) -> anyhow::Result<Exit>
 where
     O: Operation<Arguments: Args>,
 {
@@ -35,17 +38,17 @@ pub(super) fn run<O: Operation>(
     arguments: O::Arguments,
 ) -> anyhow::Result<Exit> {
     let effect = O::effect(&arguments);
-    let ran = Session::open(context, &whose.user, effect)?.ran::<O>(&arguments)?;
+    let ran = Session::open(context, &whose.user, effect)?.call_with_redactions::<O>(&arguments)?;
     if context.json {
         let mut out = printer::stdout();
-        out.write_all(&ran.json()?)?;
+        out.write_all(&ran.to_json()?)?;
         writeln!(out)?;
         return Ok(Exit::Success);
     }
-    let text = Page::stdout().fit(&unframed(&O::text(&ran.answer)));
+    let text = Page::stdout().fit(&remove_frame_lines(&O::render_text(&ran.answer)));
     writeln!(printer::stdout(), "{text}")?;
     if !ran.redacted.is_empty() {
-        note(&taken_out(&ran.redacted));
+        note(&describe_redactions(&ran.redacted));
     }
     Ok(Exit::Success)
 }
@@ -60,35 +63,41 @@ pub(super) fn call<O: Operation>(
     Ok(Session::open(context, user, effect)?.call::<O>(arguments)?)
 }
 
-/// Any operation of the catalogue, with its arguments and its answer as JSON.
-pub(super) fn call_any(context: &Context, arguments: &CallArguments) -> anyhow::Result<Exit> {
+/// Runs any operation of the catalogue with JSON arguments and prints its JSON answer.
+pub(super) fn call_by_name(context: &Context, arguments: &CallArguments) -> anyhow::Result<Exit> {
     let catalogue = Catalogue::default();
-    let mut out = printer::stdout();
     let Some(name) = &arguments.operation else {
-        for entry in catalogue.entries() {
-            writeln!(out, "{:<12} {}", entry.spec.name, entry.spec.summary)?;
+        let mut entries: Vec<_> = catalogue.entries().map(|entry| &entry.spec).collect();
+        entries.sort_by_key(|spec| spec.name);
+        let width = entries.iter().map(|spec| spec.name.len()).max();
+        let width = width.unwrap_or_default();
+        for spec in entries {
+            let row = json!({ "name": spec.name, "summary": spec.summary });
+            print(context, &row, |out| {
+                Ok(writeln!(out, "{:<width$}  {}", spec.name, spec.summary)?)
+            })?;
         }
         return Ok(Exit::Success);
     };
-    let entry = catalogue.operation(name);
-    let entry = entry
-        .with_context(|| format!("there is no operation `{name}`; `reprise call` lists them"))?;
+    let entry = catalogue.find_operation(name);
+    let entry =
+        entry.with_context(|| format!("unknown operation `{name}`; `reprise call` lists them"))?;
     let mut text = arguments.arguments.clone();
     if text == "-" {
         text.clear();
         io::stdin().read_to_string(&mut text)?;
     }
-    let given: Map<String, Value> = from_json(text.as_bytes())
+    let given: Map<String, Value> = parse_lenient_json(text.as_bytes())
         .map_err(anyhow::Error::msg)
-        .with_context(|| format!("the arguments of `{name}` are a JSON object"))?;
+        .with_context(|| format!("the arguments of `{name}` must be a JSON object"))?;
     let user = &arguments.whose.user;
     let answer = Session::open(context, user, entry.spec.effect)?.run(entry, given)?;
-    writeln!(out, "{answer}")?;
+    writeln!(printer::stdout(), "{answer}")?;
     Ok(Exit::Success)
 }
 
 /// Prints a row to programs, and what `lines` writes to people.
-pub(super) fn print(
+pub fn print(
     context: &Context,
     row: &impl Serialize,
     lines: impl FnOnce(&mut Out) -> anyhow::Result<()>,
@@ -104,29 +113,12 @@ pub(super) fn print(
 }
 
 /// Prints a row to programs, a line to people.
-pub(super) fn line(
-    context: &Context,
-    row: &impl Serialize,
-    line: impl Display,
-) -> anyhow::Result<Exit> {
+pub fn line(context: &Context, row: &impl Serialize, line: impl Display) -> anyhow::Result<Exit> {
     print(context, row, |out| Ok(writeln!(out, "{line}")?))
 }
 
-/// The same; a program that reads a pipe gets the row whether it asks for it or not.
-pub(super) fn for_pipes(
-    context: &Context,
-    row: &impl Serialize,
-    text: impl Display,
-) -> anyhow::Result<Exit> {
-    let context = Context {
-        json: context.json || !printer::is_read_by_a_person(),
-        ..context.clone()
-    };
-    line(&context, row, text)
-}
-
 /// Prints several things, each a row to programs and a line to people.
-pub(super) fn rows<T, L: Display>(
+pub fn rows<T, L: Display>(
     context: &Context,
     all: impl IntoIterator<Item = T>,
     row: impl Fn(&T) -> Value,
@@ -144,8 +136,8 @@ pub(super) fn rows<T, L: Display>(
     Ok(Exit::Success)
 }
 
-/// The same of things that are rows as they are.
-pub(super) fn list<T: Serialize>(
+/// Prints several values that are their own rows, each with a line for people.
+pub fn list<T: Serialize>(
     context: &Context,
     all: &[T],
     line: impl Fn(&T) -> String,
@@ -153,7 +145,14 @@ pub(super) fn list<T: Serialize>(
     rows(context, all, |one| json!(one), |one| line(one))
 }
 
-/// 0 where all was done, 1 where some of it was refused.
-pub(super) fn exit(all: bool) -> Exit {
+/// Says on stderr that there is nothing to list; a program sees it from the empty output.
+pub fn note_if_empty<T>(context: &Context, all: &[T], text: &str) {
+    if all.is_empty() && !context.json {
+        note(text);
+    }
+}
+
+/// Returns exit code 0 if everything was done, and 1 if a part was refused.
+pub fn exit(all: bool) -> Exit {
     if all { Exit::Success } else { Exit::Refused }
 }

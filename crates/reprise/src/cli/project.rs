@@ -1,39 +1,39 @@
-//! Which project a command means: by its whole name, by what that begins or ends with, or by a
-//! folder of it.
+//! Resolves the project that a command means: by its full name, by a part of it, or by a folder.
 
-use reprise_knowledge::{Project, TooFar, Walks};
+use reprise_knowledge::{HistoryTooLongError, HistoryWalkCache, Project};
 use reprise_operations::Filter;
 use reprise_operations::operations::list::{self, List};
 use reprise_operations::operations::tags::{self, Tags};
 
 use crate::cli::prelude::*;
 
-/// Where it is remembered how far back repositories were walked, in the data directory.
+/// File in the data directory that saves how far back repositories were walked.
 const WALKS: &str = "projects.json";
 const WALKS_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
-/// Commits that a command walks back over at most, in a repository without a remote ...
+/// Most commits that a command walks back in a repository without a remote.
 pub(super) const COMMITS_MAX: usize = 200_000;
-/// ... and a hook, for which an agent waits: the next one goes on where it ended.
+/// Most commits that a hook walks back, because an agent waits; the next hook continues there.
 pub(super) const HOOK_COMMITS_MAX: usize = 4_000;
 
-/// The project of a folder, walking back over at most so many commits; `None` outside of any
+/// Finds the project of a folder, walking back at most `commits` commits; `None` outside a
 /// repository.
-pub(super) fn of(
+pub(super) fn find_project(
     context: &Context,
     folder: &Path,
     commits: usize,
-) -> Option<Result<Project, TooFar>> {
-    let own = own(context);
-    let kept = Folder::find_own(&own).ok().flatten();
+) -> Option<Result<Project, HistoryTooLongError>> {
+    let own = own_files_path(context);
+    let kept = Folder::find_no_follow(&own).ok().flatten();
     let kept = kept.and_then(|own| own.read_text(WALKS, WALKS_BYTES_MAX).ok().flatten());
     let kept = kept.and_then(|text| serde_json::from_str(&text).ok());
-    let before: Walks = kept.unwrap_or_default();
+    let before: HistoryWalkCache = kept.unwrap_or_default();
     let mut walks = before.clone();
-    let found = Project::within(folder, commits, &mut walks);
+    let found = Project::find_within_commits(folder, commits, &mut walks);
     if walks != before {
         let written = serde_json::to_vec(&walks).map_err(anyhow::Error::new);
-        let written = written.and_then(|text| Ok(Folder::make_own(&own)?.replace(WALKS, &text)?));
+        let written = written
+            .and_then(|text| Ok(Folder::open_or_create_no_follow(&own)?.replace(WALKS, &text)?));
         if let Err(error) = written {
             tracing::debug!(%error, "what was walked is not remembered");
         }
@@ -41,24 +41,24 @@ pub(super) fn of(
     found
 }
 
-fn own(context: &Context) -> PathBuf {
+fn own_files_path(context: &Context) -> PathBuf {
     match &context.remote {
-        None => context.places.own(),
+        None => context.places.own_folder(),
         Some(_) => context.places.state.clone(),
     }
 }
 
-/// The folder of what this machine knows of itself, made where it is missing.
+/// Opens the folder of this machine's own files, and creates it if it is missing.
 pub(super) fn own_folder(context: &Context) -> anyhow::Result<Folder> {
-    Ok(Folder::make_own(&own(context))?)
+    Ok(Folder::open_or_create_no_follow(&own_files_path(context))?)
 }
 
-/// What the tag of a project begins with.
+/// Prefix of a project's tag.
 const TAG: &str = "project:";
 
-/// The whole name of what was typed, said where that is another. A folder begins with `.` or `/`; a
-/// name that no record has may be a project's last part, and else stays as it is.
-pub(super) fn named(
+/// Resolves a typed project to its full name, and prints a name that differs. A folder begins with
+/// `.` or `/`; a name without records may be a project's last part, otherwise it stays as it is.
+pub(super) fn resolve_project_name(
     context: &Context,
     session: &Session,
     typed: Option<&str>,
@@ -66,42 +66,45 @@ pub(super) fn named(
     let Some(typed) = typed else {
         return Ok(None);
     };
-    let name = if is_folder(typed) {
-        of_folder(context, typed)?
+    let name = if is_folder_name(typed) {
+        project_name_of_folder(context, typed)?
     } else {
-        of_word(session, typed)?
+        find_full_name(session, typed)?
     };
     if name != typed {
-        tell!("project `{name}` is meant");
+        tell!("using project `{name}`");
     }
     Ok(Some(name))
 }
 
-/// The same for what cannot be taken back: a part of a name is refused.
-pub(super) fn whole(
+/// Resolves the project of a request that cannot be undone: a short name is refused.
+pub(super) fn resolve_full_name(
     context: &Context,
     session: &Session,
     typed: Option<&str>,
 ) -> anyhow::Result<Option<String>> {
-    if let Some(typed) = typed.filter(|typed| !is_folder(typed)) {
-        let name = of_word(session, typed)?;
+    if let Some(typed) = typed.filter(|typed| !is_folder_name(typed)) {
+        let name = find_full_name(session, typed)?;
         if name != typed {
-            bail!("no record is of a project `{typed}`; name the whole of `{name}` to forget it");
+            bail!(
+                "no memory belongs to a project `{typed}`; write the full name `{name}` to \
+                forget it"
+            );
         }
     }
-    named(context, session, typed)
+    resolve_project_name(context, session, typed)
 }
 
-fn is_folder(typed: &str) -> bool {
+fn is_folder_name(typed: &str) -> bool {
     typed.starts_with(['.', '/'])
 }
 
-fn of_folder(context: &Context, typed: &str) -> anyhow::Result<String> {
+fn project_name_of_folder(context: &Context, typed: &str) -> anyhow::Result<String> {
     let folder = Path::new(typed);
     if !folder.is_dir() {
         bail!("there is no folder `{typed}`; name a folder of the project, or the project");
     }
-    let found = of(context, folder, COMMITS_MAX).with_context(|| {
+    let found = find_project(context, folder, COMMITS_MAX).with_context(|| {
         format!("`{typed}` belongs to no repository; name the project as `reprise tags` lists it")
     })?;
     Ok(found
@@ -110,7 +113,7 @@ fn of_folder(context: &Context, typed: &str) -> anyhow::Result<String> {
         .to_owned())
 }
 
-fn of_word(session: &Session, typed: &str) -> anyhow::Result<String> {
+fn find_full_name(session: &Session, typed: &str) -> anyhow::Result<String> {
     let used = session.call::<Tags>(tags::TagsArguments::default())?;
     let tagged = used.tags.iter();
     let tagged = tagged.filter_map(|one| one.tag.strip_prefix(TAG));
@@ -146,7 +149,7 @@ fn has_records(session: &Session, project: &str) -> anyhow::Result<bool> {
     Ok(session.call::<List>(own)?.considered > 0)
 }
 
-/// `api` is short for `github.com/acme/api` and for `api-1f2e3d4c`.
+/// Returns whether a word is a short name, as `api` for `github.com/acme/api` and `api-1f2e3d4c`.
 fn is_short_for(word: &str, name: &str) -> bool {
     let last = name.rsplit('/').next().unwrap_or(name);
     let local = name.rsplit_once('-').filter(|(_, seed)| {

@@ -1,31 +1,31 @@
-//! `reprise rebuild`: the files that other programs read, written anew from memory; and how `check`
-//! finds those that are not as memory is.
+//! `reprise doctor rebuild`: rewrites the files that other programs read; and how `check` finds
+//! those that differ from the memory.
 
 use reprise_knowledge::ProjectionKind;
-use reprise_operations::operations::care::{self, Wanted};
-use reprise_operations::{Projection, differences};
+use reprise_operations::operations::care::{self, ProjectionRequest};
+use reprise_operations::{ConfiguredProjection, compare_with_memory};
 
-use super::copies::Form;
+use super::copies::CopyForm;
 use crate::args::RebuildArguments;
 use crate::cli::prelude::*;
 
-/// The folder of a user's projections that nobody gave a place.
+/// Folder of a user's projections without a configured path.
 const FOLDER: &str = "projections";
 
 pub(super) fn run(context: &Context, arguments: &RebuildArguments) -> anyhow::Result<Exit> {
     let user = &arguments.whose.user;
     let chosen = match (&arguments.kind[..], &arguments.to) {
-        ([kind], Some(path)) => vec![Projection {
+        ([kind], Some(path)) => vec![ConfiguredProjection {
             user: user.clone(),
             kind: *kind,
             path: std::path::absolute(path)?,
             project: arguments.project.clone(),
         }],
-        (_, Some(_)) => bail!("--to is the place of one projection; name which one"),
+        (_, Some(_)) => bail!("--to needs the name of one kind"),
         (kinds, None) => {
-            let mut all = places(context, user, kinds.is_empty());
+            let mut all = list_projections(context, user, kinds.is_empty());
             if all.is_empty() {
-                all = places(context, user, false);
+                all = list_projections(context, user, false);
             }
             let chosen = all
                 .into_iter()
@@ -33,8 +33,8 @@ pub(super) fn run(context: &Context, arguments: &RebuildArguments) -> anyhow::Re
             chosen.collect()
         }
     };
-    copies::note_projections(context, &chosen);
-    let wanted = chosen.into_iter().map(of).collect();
+    copies::record_projections(context, &chosen);
+    let wanted = chosen.into_iter().map(to_request).collect();
     let wanted = care::RebuildArguments {
         projections: wanted,
         adopt: arguments.adopt,
@@ -51,32 +51,40 @@ pub(super) fn run(context: &Context, arguments: &RebuildArguments) -> anyhow::Re
             )?;
             if let Some(backup) = &one.backup {
                 let backup = backup.display();
-                tell!("what stood there before is in {backup}");
+                tell!("the earlier files are in {backup}");
             }
         }
         Ok(())
     })
 }
 
-pub(super) fn of(projection: Projection) -> Wanted {
-    Wanted {
+pub(super) fn to_request(projection: ConfiguredProjection) -> ProjectionRequest {
+    ProjectionRequest {
         kind: projection.kind.name().to_owned(),
         path: projection.path,
         project: projection.project,
     }
 }
 
-/// Where a user's projections stand: as the configuration says, and those that it does not name
-/// beside the memory; there only those that are there already, where `present` is asked for.
-pub(super) fn places(context: &Context, user: &UserId, present: bool) -> Vec<Projection> {
+/// Lists a user's projections: those of the configuration, and the other kinds next to the memory;
+/// with `present` only those of the latter that exist.
+pub(super) fn list_projections(
+    context: &Context,
+    user: &UserId,
+    present: bool,
+) -> Vec<ConfiguredProjection> {
     let mut places = context.config.projections(user);
     for kind in ProjectionKind::ALL {
         if places.iter().any(|own| own.kind == *kind) {
             continue;
         }
-        let path = context.places.home_of(user).join(FOLDER).join(kind.place());
+        let path = context
+            .places
+            .home_of(user)
+            .join(FOLDER)
+            .join(kind.default_name());
         if !present || path.exists() {
-            places.push(Projection {
+            places.push(ConfiguredProjection {
                 user: user.clone(),
                 kind: *kind,
                 path,
@@ -87,19 +95,22 @@ pub(super) fn places(context: &Context, user: &UserId, present: bool) -> Vec<Pro
     places
 }
 
-/// The same that are there, and those that were written elsewhere or when the configuration named
-/// them.
-pub(super) fn written(context: &Context, user: &UserId) -> Vec<Projection> {
-    let mut all = places(context, user, true);
-    for made in copies::of(context, user) {
-        let Form::Projection { kind, project } = made.form else {
+/// Lists the projections that exist, also those written elsewhere or under an earlier
+/// configuration.
+pub(super) fn list_written_projections(
+    context: &Context,
+    user: &UserId,
+) -> Vec<ConfiguredProjection> {
+    let mut all = list_projections(context, user, true);
+    for made in copies::list_copies(context, user) {
+        let CopyForm::Projection { kind, project } = made.form else {
             continue;
         };
         let Ok(kind) = kind.parse() else { continue };
-        let is_it = |own: &Projection| own.kind == kind && own.path == made.file;
+        let is_it = |own: &ConfiguredProjection| own.kind == kind && own.path == made.file;
         let is_new = !all.iter().any(is_it);
         if made.user == *user && is_new && made.file.exists() {
-            all.push(Projection {
+            all.push(ConfiguredProjection {
                 user: made.user,
                 kind,
                 path: made.file,
@@ -110,15 +121,15 @@ pub(super) fn written(context: &Context, user: &UserId) -> Vec<Projection> {
     all
 }
 
-/// How the projections of a user differ from memory, a sentence each.
-pub(super) fn findings(
+/// Returns how a user's projections differ from memory, a sentence each.
+pub(super) fn find_differences(
     context: &Context,
     user: &UserId,
     memory: &Snapshot,
 ) -> anyhow::Result<Vec<String>> {
     let (mut findings, rules) = (Vec::new(), context.config.tag_rules());
-    for projection in places(context, user, true) {
-        let differing = differences(memory, &projection, &rules)?;
+    for projection in list_projections(context, user, true) {
+        let differing = compare_with_memory(memory, &projection, &rules)?;
         findings.extend(
             differing
                 .into_iter()

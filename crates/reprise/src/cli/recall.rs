@@ -1,36 +1,46 @@
 //! `reprise recall`: one question for a person, or a file of questions for a program.
 
+mod signals;
+
 use std::io::BufWriter;
 
 use reprise_engine::{excerpt, matches};
-use reprise_knowledge::Lesson;
+use reprise_knowledge::LessonDetails;
 use reprise_operations::operations::recall::{self, Recalled};
-use reprise_operations::{Answer, Bounds, Hit, LessonCard, QueryLine};
-use reprise_types::{About, Calendar, ContextBlock, RecallScope, TaughtBy, Verdict};
+use reprise_operations::{Bounds, Hit, LessonCard, QueryLine, RecallAnswer};
+use reprise_types::{
+    Calendar, ContextBlock, ContributingRun, HitLine, HitPart, HitStyle, HitView, RecallScope,
+    RecordByline, RelevanceVerdict, describe_state, render_hit,
+};
 
 use crate::args::RecallArguments;
 use crate::cli::prelude::*;
 
-/// Characters of a first line that is a title, at most.
+/// Most characters of a first line that counts as a title.
 const TITLE_CHARS: usize = 100;
-/// Characters of a result that is only related.
+/// Characters that are printed of a result that is only related.
 const FOLDED_CHARS: usize = 100;
-const NOTHING: &str = "nothing comes to mind";
-/// Where everything but a first line begins.
+const NOTHING: &str = "found nothing";
+/// Column at which every line but the first begins.
 const INDENT: usize = 4;
 const BETWEEN: &str = " \u{b7}";
 
 pub(super) fn run(context: &Context, arguments: &RecallArguments) -> anyhow::Result<Exit> {
-    let question = arguments.text.join(" ");
+    let question = input::read_typed_text(&arguments.text)?;
     if arguments.queries.is_none() {
-        RecallRequest::new(question.as_str()).check()?;
+        RecallRequest::new(question.as_str()).validate()?;
     }
+    ensure!(
+        arguments.asked.limit != Some(0),
+        "--limit must be 1 or more"
+    );
     let user = &arguments.whose.user;
     let is_new = !store::exists(context, user)?;
     let session = Session::open(context, user, Effect::Reads)?;
     let mut asked = arguments.asked.clone();
-    asked.filter.project = project::named(context, &session, asked.filter.project.as_deref())?;
-    // What memory says. `handed` is the question's vector where the caller has one.
+    asked.filter.project =
+        project::resolve_project_name(context, &session, asked.filter.project.as_deref())?;
+    // `handed` is the question's vector if the caller has one.
     let ask = |query: String, handed: Option<Embedding>| -> anyhow::Result<Recalled> {
         let (embedding_space, embedding) = handed.map(|e| (e.space, e.vector)).unzip();
         Ok(session.call::<recall::Recall>(recall::RecallArguments {
@@ -40,15 +50,38 @@ pub(super) fn run(context: &Context, arguments: &RecallArguments) -> anyhow::Res
             ..asked.clone()
         })?)
     };
-    let (has_found, refused) = match &arguments.queries {
-        Some(file) => batch(file, ask)?,
-        None => (answered(context, arguments, &ask(question, None)?)?, 0),
+    let (has_found, refused) = if let Some(file) = &arguments.queries {
+        answer_questions(file, ask)?
+    } else {
+        let found = ask(question.clone(), None)?;
+        let is_empty = matches!(&found, Recalled::Answer(answer) if answer.results.is_empty());
+        // That there is no memory at all is said below.
+        let has_found = if is_new && is_empty && !context.json {
+            false
+        } else {
+            print_recalled(context, arguments, &found)?
+        };
+        if let Recalled::Context(block) = &found
+            && block.text.is_empty()
+            && !context.json
+        {
+            // A prompt never receives what is sensitive: only the answer says if it is that.
+            let all = recall::RecallArguments {
+                query: question,
+                max_tokens: None,
+                ..asked.clone()
+            };
+            let all = session.call::<recall::Recall>(all)?;
+            let tokens = asked.max_tokens.unwrap_or_default();
+            note(&explain_empty_context(block, &all, tokens));
+        }
+        (has_found, 0)
     };
     drop(session);
-    super::trust::hint(context, user);
+    super::trust::hint_at_shared_lessons(context, user);
     if is_new && arguments.asked.scope != Some(RecallScope::Global) {
-        tell!("user `{user}` has no memory yet; `reprise learn` makes one");
-        // A slip in the name is nothing done, but others' knowledge may have answered.
+        note(&describe_empty_memory(user));
+        // A wrong user name is a failure, unless published knowledge answered.
         if !has_found {
             return Ok(Exit::Failed);
         }
@@ -56,22 +89,21 @@ pub(super) fn run(context: &Context, arguments: &RecallArguments) -> anyhow::Res
     Ok(output::exit(refused == 0))
 }
 
-/// Prints what came of one question; answers whether anything was brought back.
-fn answered(
+/// Prints the answer to one question; returns whether it has results.
+fn print_recalled(
     context: &Context,
     arguments: &RecallArguments,
     found: &Recalled,
 ) -> anyhow::Result<bool> {
     output::print(context, found, |out| {
         match found {
-            // No part of a prompt.
-            Recalled::Context(block) if block.text.is_empty() => note(silence(block)),
+            Recalled::Context(block) if block.text.is_empty() => {}
             Recalled::Context(block) => writeln!(out, "{}", block.text)?,
             Recalled::Answer(answer) => {
                 let (now, page) = (SystemClock.now(), Page::stdout());
-                print(out, answer, now, page, arguments.why)?;
-                let (elapsed, considered) = (answer.elapsed_ms, answer.considered);
-                let cost = format!("{elapsed:.1} ms, {considered} considered");
+                print_answer(out, answer, now, page, arguments.why)?;
+                let considered = format_count(answer.considered, "memory");
+                let cost = format!("{considered} searched in {:.1} ms", answer.elapsed_ms);
                 writeln!(out, "{}", terminal::faint(cost))?;
             }
         }
@@ -83,9 +115,8 @@ fn answered(
     })
 }
 
-/// Asks one question after the other. Answers whether anything was brought back, and how many could
-/// not be asked.
-fn batch(
+/// Asks the questions of a file. Returns whether any had results, and how many were refused.
+fn answer_questions(
     file: &Path,
     ask: impl Fn(String, Option<Embedding>) -> anyhow::Result<Recalled>,
 ) -> anyhow::Result<(bool, u64)> {
@@ -94,11 +125,12 @@ fn batch(
     for line in jsonl(BufReader::new(input::open(file)?)) {
         let (number, line) = line?;
         let query = line.and_then(|line| {
-            let line = QueryLine::read(&line)?;
-            let vector = line.vector()?;
-            let asked = RecallRequest::new(line.query.as_str()).check();
+            let line = QueryLine::parse_line(&line)?;
+            let vector = line.query_embedding()?;
+            let asked = RecallRequest::new(line.query.as_str()).validate();
             asked.map_err(|error| error.to_string())?;
-            Bounds::of::<recall::RecallArguments>().check(&json!({ "query": line.query }))?;
+            Bounds::get_for_type::<recall::RecallArguments>()
+                .check(&json!({ "query": line.query }))?;
             Ok((line, vector))
         });
         match query {
@@ -113,7 +145,7 @@ fn batch(
             }
             Err(why) => {
                 refused += 1;
-                tell!("line {number} was passed over: {why}");
+                tell!("skipped line {number}: {why}");
             }
         }
     }
@@ -121,62 +153,73 @@ fn batch(
     Ok((has_found, refused))
 }
 
-/// An answer as a person reads it: what was found, where it is from, why it is here.
-/// `why`: every signal with its value and weight, too.
-pub(super) fn print(
+/// Prints an answer for a person: each result with its origin and the reason why it matches. `why`
+/// also prints every signal with its value and weight.
+pub(super) fn print_answer(
     out: &mut impl Write,
-    answer: &Answer,
+    answer: &RecallAnswer,
     now: DateTime<Utc>,
     page: Page,
     why: bool,
 ) -> io::Result<()> {
-    if let Some(said) = headline(answer.verdict, answer.results.is_empty()) {
-        lines(out, page, 0, said, ToOwned::to_owned)?;
+    if let Some(said) = verdict_headline(answer.verdict, answer.results.is_empty()) {
+        print_wrapped(out, page, 0, said, ToOwned::to_owned)?;
     }
     let results = (1..).zip(&answer.results);
     let (whole, folded) = if why {
         (results.collect(), Vec::new())
     } else {
-        folded(answer, results.collect())
+        split_related(answer, results.collect())
     };
     for (rank, found) in whole {
         if rank > 1 && page.is_terminal() {
             writeln!(out)?;
         }
-        hit(out, rank, found, now, page)?;
+        print_hit(out, rank, found, now, page)?;
         if why {
-            signals(out, found)?;
+            signals::print_signals(out, found)?;
         }
     }
     if !folded.is_empty() {
-        lines(out, page, 0, "related, not likely to answer:", |line| {
-            terminal::faint(line)
-        })?;
+        print_wrapped(
+            out,
+            page,
+            0,
+            "related, but probably not an answer:",
+            |line| terminal::faint(line),
+        )?;
     }
     for (rank, found) in folded {
         let text = terminal::one_line(&found.text, FOLDED_CHARS);
-        let ago = Calendar::of_machine(now).ago(found.timestamp);
-        let said = format!("{rank}. {}, {ago}: {text}", found.about.record_type);
-        lines(out, page, 0, &said, |line| terminal::faint(line))?;
+        let ago = Calendar::in_machine_zone(now).format_relative(found.timestamp);
+        let caption = format!("{}, {ago}", found.about.record_type);
+        let view = HitView::new(found.id, found.timestamp, caption, text);
+        for HitLine { label, text, .. } in render_hit(&view, HitStyle::TerminalLine) {
+            let said = format!("{rank}. {label}{text}");
+            print_wrapped(out, page, 0, &said, |line| terminal::faint(line))?;
+        }
     }
     for note in &answer.notes {
         let said = format!("note: {note}");
-        lines(out, page, 0, &said, |line| terminal::faint(line))?;
+        print_wrapped(out, page, 0, &said, |line| terminal::faint(line))?;
     }
     for degraded in &answer.degraded {
-        let said = format!("degraded: {}", degraded.sentence());
-        lines(out, page, 0, &said, |line| terminal::faint(line))?;
+        let said = format!("note: {}", degraded.message());
+        print_wrapped(out, page, 0, &said, |line| terminal::faint(line))?;
     }
     Ok(())
 }
 
-/// Results with their places.
-type Placed<'a> = Vec<(usize, &'a Hit)>;
+/// Results with their ranks, from 1.
+type RankedHits<'a> = Vec<(usize, &'a Hit)>;
 
-/// The results that are shown whole, and those that are only related, a line each. Where none would
-/// go into a prompt, what is related is shown whole; where nothing is, nothing.
-fn folded<'a>(answer: &Answer, results: Placed<'a>) -> (Placed<'a>, Placed<'a>) {
-    if answer.verdict == Verdict::Nothing {
+/// Splits results into those printed in full and those that are only related, a line each. If none
+/// would go into a prompt, the related ones are printed in full.
+fn split_related<'a>(
+    answer: &RecallAnswer,
+    results: RankedHits<'a>,
+) -> (RankedHits<'a>, RankedHits<'a>) {
+    if answer.verdict == RelevanceVerdict::Nothing {
         return (Vec::new(), Vec::new());
     }
     let related = |found: &Hit| found.shown || found.why.is_related(found.score);
@@ -189,31 +232,42 @@ fn folded<'a>(answer: &Answer, results: Placed<'a>) -> (Placed<'a>, Placed<'a>) 
     }
 }
 
-/// What may be made of the answer, where it is not simply good.
-fn headline(verdict: Verdict, empty: bool) -> Option<&'static str> {
+/// Returns the headline of an answer that is not simply good.
+fn verdict_headline(verdict: RelevanceVerdict, empty: bool) -> Option<&'static str> {
     match verdict {
         _ if empty => Some(NOTHING),
-        Verdict::Nothing => Some("nothing here is likely to answer that; --why shows the nearest"),
-        Verdict::Weak => Some("weak: it may be about this, but is not likely to answer it:"),
-        Verdict::Relevant => None,
+        RelevanceVerdict::Nothing => Some(
+            "nothing here is likely to answer this; --why shows the closest \
+            matches",
+        ),
+        RelevanceVerdict::Weak => Some("weak match: related, but probably not an answer:"),
+        RelevanceVerdict::Relevant => None,
     }
 }
 
-/// Why there is no text for a prompt.
-fn silence(block: &ContextBlock) -> &'static str {
+/// Returns why there is no text for a prompt.
+fn explain_empty_context(block: &ContextBlock, all: &Recalled, tokens: usize) -> String {
+    let is_shown = |all: &RecallAnswer| all.results.iter().any(|hit| hit.shown);
+    let would_be_shown = matches!(all, Recalled::Answer(all) if is_shown(all));
     match block.verdict {
-        _ if block.left_out == 0 => NOTHING,
-        Verdict::Nothing => {
-            "nothing for a prompt: what was found is not likely to answer that, or is sensitive; \
-             without --max-tokens more is said"
+        _ if block.left_out == 0 => NOTHING.to_owned(),
+        RelevanceVerdict::Nothing if would_be_shown => {
+            "nothing for a prompt: what answers is sensitive and never put into one; leave out \
+             --max-tokens to see it"
+                .to_owned()
         }
-        Verdict::Weak | Verdict::Relevant => {
-            "nothing for a prompt: what was found does not fit into so few tokens"
+        RelevanceVerdict::Nothing => {
+            "nothing for a prompt: no result is likely to be an answer; leave out --max-tokens to \
+             see them"
+                .to_owned()
+        }
+        RelevanceVerdict::Weak | RelevanceVerdict::Relevant => {
+            format!("no result fits into {tokens} tokens; raise --max-tokens")
         }
     }
 }
 
-fn hit(
+fn print_hit(
     out: &mut impl Write,
     rank: usize,
     found: &Hit,
@@ -221,92 +275,99 @@ fn hit(
     page: Page,
 ) -> io::Result<()> {
     let words = &found.why.matched_words;
-    let titled = found
-        .lesson
-        .as_ref()
-        .filter(|card| !card.title.trim().is_empty());
-    let (bar, bar_columns) = page.score(found.sona_score);
-    let head = format!("{rank:>2}  {bar}  ");
-    let head_columns = INDENT + bar_columns + 2;
-    let (title, body) = parts(&found.text);
+    let mark = |line: &str| terminal::mark_words(line, &matches(line, words));
+    let (bar, bar_columns) = page.render_score(found.sona_score);
+    let (mut lead, mut lead_columns) = (format!("{rank:>2}  {bar}  "), INDENT + bar_columns + 2);
+    let mut facts = Vec::new();
+    let view = view_hit(found, now, page, lead_columns);
+    for HitLine { part, label, text } in render_hit(&view, HitStyle::Terminal) {
+        let said = label + &text;
+        match part {
+            HitPart::Text => {
+                for line in page.wrap(&said, lead_columns, INDENT) {
+                    writeln!(out, "{lead}{}", mark(&line))?;
+                    lead = " ".repeat(INDENT);
+                }
+                lead_columns = INDENT;
+            }
+            HitPart::Body => print_wrapped(out, page, INDENT, &said, mark)?,
+            HitPart::Warning => print_wrapped(out, page, INDENT, &said, ToOwned::to_owned)?,
+            HitPart::Lesson => {
+                print_wrapped(out, page, INDENT, &said, |line| terminal::faint(line))?;
+            }
+            HitPart::Fact => facts.push(said),
+            HitPart::Reason => {
+                print_facts(out, page, &std::mem::take(&mut facts))?;
+                print_wrapped(out, page, INDENT, &said, ToOwned::to_owned)?;
+            }
+        }
+    }
+    print_facts(out, page, &facts)
+}
+
+/// Prints facts with dots between them, on as many lines as they need.
+fn print_facts(out: &mut impl Write, page: Page, facts: &[String]) -> io::Result<()> {
+    if facts.is_empty() {
+        return Ok(());
+    }
+    for line in page.wrap_items(facts, BETWEEN, INDENT) {
+        writeln!(out, "{:INDENT$}{}", "", terminal::faint(line))?;
+    }
+    Ok(())
+}
+
+/// Returns a result as a person sees it: of its text what matched, as far as it fits on the page.
+fn view_hit(found: &Hit, now: DateTime<Utc>, page: Page, head_columns: usize) -> HitView {
+    let words = &found.why.matched_words;
+    let lesson = found.lesson.clone().unwrap_or_default();
+    let (title, body) = split_title(&found.text);
     let holds = |text: &str| !matches(text, words).is_empty();
     let text = match title {
         Some(title) if holds(title) && !holds(body) => title.to_owned(),
         Some(_) | None => {
             let room = |text: &str| page.has_room(text, head_columns, INDENT);
-            excerpt(body, words, &room).unwrap_or_default()
+            excerpt(body, words, &room).unwrap_or_else(|| terminal::one_line(body, FOLDED_CHARS))
         }
     };
     // The matching sentence alone does not say what it belongs to.
-    let first = title.filter(|title| *title != text).map(str::to_owned);
-    let shown: Vec<String> = match titled {
-        Some(card) => vec![headed(card)],
-        None => first.into_iter().chain([text]).collect(),
-    };
-    let (mut lead, mut lead_columns) = (head, head_columns);
-    for part in &shown {
-        for line in page.wrap(part, lead_columns, INDENT) {
-            let line = terminal::marked(&line, &matches(&line, words));
-            writeln!(out, "{lead}{line}")?;
-            lead = " ".repeat(INDENT);
-        }
-        lead_columns = INDENT;
-    }
-    for (said, is_plain) in found.lesson.iter().flat_map(of_lesson) {
-        lines(out, page, INDENT, &said, |line| {
-            if is_plain {
-                line.to_owned()
-            } else {
-                terminal::faint(line)
-            }
-        })?;
-    }
-    if let Some(card) = titled {
+    let above = title.filter(|title| *title != text).unwrap_or_default();
+    let is_titled = !lesson.title.trim().is_empty();
+    let (title, text, body) = if is_titled {
         let room = |text: &str| page.has_room(text, INDENT, INDENT);
-        let told = Lesson::told(&found.text);
-        let content = told.strip_prefix(card.title.trim_end()).unwrap_or(&told);
-        let begins = excerpt(content, &[], &room).filter(|content| !content.is_empty());
-        if let Some(content) = begins {
-            lines(out, page, INDENT, &format!("\"{content}\""), |line| {
-                terminal::marked(line, &matches(line, words))
-            })?;
-        }
+        let told = LessonDetails::without_added_lines(&found.text);
+        let content = told.strip_prefix(lesson.title.trim_end()).unwrap_or(&told);
+        let content = excerpt(content, &[], &room).filter(|content| !content.is_empty());
+        let content = content.map(|content| format!("\"{content}\""));
+        (
+            String::new(),
+            render_lesson_title(&lesson),
+            content.unwrap_or_default(),
+        )
+    } else {
+        (above.to_owned(), text, String::new())
+    };
+    HitView {
+        title,
+        body,
+        reason: found.reason.clone(),
+        warning: lesson.warning.unwrap_or_default(),
+        contexts: lesson.contexts,
+        anti_contexts: lesson.anti_contexts,
+        evidence: lesson.evidence.unwrap_or_default(),
+        facts: hit_facts(found, now),
+        ..HitView::new(found.id, found.timestamp, String::new(), text)
     }
-    for line in page.wrap_items(&facts(found, now), BETWEEN, INDENT) {
-        writeln!(out, "{:INDENT$}{}", "", terminal::faint(line))?;
-    }
-    let reason = format!("why: {}", found.reason);
-    lines(out, page, INDENT, &reason, ToOwned::to_owned)
 }
 
-/// A lesson's title, after how sure its author was (A38).
-fn headed(card: &LessonCard) -> String {
+/// Renders a lesson's title after its confidence.
+fn render_lesson_title(card: &LessonCard) -> String {
     let level = card.confidence.map(|level| level.name().replace('_', "-"));
     let level = level.map(|level| format!("[{level}] "));
     level.unwrap_or_default() + card.title.trim()
 }
 
-/// Where a lesson holds, and loudly that it does not hold here; on what ground.
-fn of_lesson(lesson: &LessonCard) -> Vec<(String, bool)> {
-    let mut said = Vec::new();
-    if let Some(warning) = &lesson.warning {
-        said.push((format!("WARNING: {warning}"), true));
-    }
-    let ground: Vec<String> = lesson.evidence.iter().cloned().collect();
-    for (head, words) in [
-        ("Context", &lesson.contexts),
-        ("Not for", &lesson.anti_contexts),
-        ("Source", &ground),
-    ] {
-        if !words.is_empty() {
-            said.push((format!("{head}: {}", words.join("; ")), false));
-        }
-    }
-    said
-}
-
-/// A short first line that names what follows it, and what follows.
-fn parts(text: &str) -> (Option<&str>, &str) {
+/// Splits a text into a short first line as its title, and the rest.
+fn split_title(text: &str) -> (Option<&str>, &str) {
     let text = text.trim();
     let split = text
         .split_once('\n')
@@ -317,46 +378,42 @@ fn parts(text: &str) -> (Option<&str>, &str) {
     }
 }
 
-fn about(found: &Hit) -> About {
+fn to_byline(found: &Hit) -> RecordByline {
     let tags = found.tags.iter().map(String::as_str);
-    found.about.clone().tagged(tags)
+    found.about.clone().with_project_from_tags(tags)
 }
 
-/// When it happened, what it is, where it belongs, what it is called, how it did.
-fn facts(found: &Hit, now: DateTime<Utc>) -> Vec<String> {
-    let calendar = Calendar::of_machine(now);
+/// Returns the facts of a result: time, kind, project, session, id and quality.
+fn hit_facts(found: &Hit, now: DateTime<Utc>) -> Vec<String> {
+    let calendar = Calendar::in_machine_zone(now);
     let (day, clock) = (
         calendar.day_of(found.timestamp),
-        calendar.clock_of(found.timestamp),
+        calendar.format_time_of_day(found.timestamp),
     );
     let at = format!("{day} {clock}");
     let mut facts = vec![
-        format!("{} ({at})", calendar.ago(found.timestamp)),
-        about(found).to_string(),
+        format!("{} ({at})", calendar.format_relative(found.timestamp)),
+        to_byline(found).to_string(),
     ];
-    if let Some(at) = found.corrected_at {
-        facts.push(format!("corrected on {}", calendar.day_of(at)));
-    }
-    facts.extend(
-        found
-            .why
-            .contradicted_by
-            .map(|newer| format!("newer: {newer}")),
-    );
+    let (newer, until) = (found.why.contradicted_by, found.why.held_until);
+    facts.extend(describe_state(found.corrected_at, newer, until, &calendar));
     if !found.session_id.is_empty() {
         facts.push(format!("session {}", found.session_id));
     }
+    let own = found.id.to_string();
+    // A person copies it into the next command: the name of a turn of a session has a path in it.
     let name = found.external_id.clone();
-    facts.push(name.unwrap_or_else(|| found.id.to_string()));
-    if let Some(quality) = TaughtBy::mean_quality(&found.why.taught_by) {
-        let runs = counted(found.why.taught_by.len(), "run");
+    let name = name.filter(|name| name.len() <= own.len());
+    facts.push(name.unwrap_or(own));
+    if let Some(quality) = ContributingRun::mean_quality(&found.why.taught_by) {
+        let runs = format_count(found.why.taught_by.len(), "run");
         facts.push(format!("quality {quality:.2} in {runs}"));
     }
     facts
 }
 
-/// One text on as many lines as it needs.
-fn lines(
+/// Prints a text on as many lines as it needs.
+fn print_wrapped(
     out: &mut impl Write,
     page: Page,
     indent: usize,
@@ -367,49 +424,6 @@ fn lines(
         writeln!(out, "{:indent$}{}", "", style(&line))?;
     }
     Ok(())
-}
-
-/// Every part of a score, what moves it most first.
-fn signals(out: &mut impl Write, found: &Hit) -> io::Result<()> {
-    let why = &found.why;
-    let mut signals: Vec<_> = why
-        .signals
-        .iter()
-        .filter(|s| thousandths(s.contribution) != 0.0)
-        .collect();
-    signals.sort_by(|a, b| b.contribution.abs().total_cmp(&a.contribution.abs()));
-    for signal in signals {
-        let name = signal.name.replace('_', " ");
-        let (value, weight, sum) = (signal.value, signal.weight, signal.contribution);
-        writeln!(
-            out,
-            "      {name:<22} {value:>6.3} x {weight:>+7.3} = {sum:>+7.3}"
-        )?;
-    }
-    writeln!(out, "      {:<22} {:>6.3}", "in a dialogue", why.dialogue)?;
-    if let Some(distance) = why.raw_distance {
-        writeln!(out, "      {:<22} {:>6.3}", "cosine", 1.0 - distance)?;
-    }
-    if let Some(learned) = &why.learning {
-        writeln!(
-            out,
-            "      {:<22} {:>+6.3} of at most {:.3}: evidence {:+.3} (believed {:.2}), adapter {:+.3} \
-             (believed {:.2})",
-            "learned",
-            thousandths(learned.adjustment),
-            learned.cap,
-            thousandths(learned.evidence),
-            learned.evidence_gate,
-            thousandths(learned.adapter),
-            learned.adapter_gate
-        )?;
-    }
-    Ok(())
-}
-
-/// A number as it is printed: what rounds to nothing has no sign.
-fn thousandths(number: f32) -> f32 {
-    (number * 1e3).round() / 1e3 + 0.0
 }
 
 #[cfg(test)]

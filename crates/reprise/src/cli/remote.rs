@@ -1,35 +1,23 @@
-//! The daemon of another machine, where the environment or the configuration names one: every
-//! command that asks a daemon asks that one, and none opens a file of memory here.
+//! The daemon of another machine, if the environment or the configuration names one: every command
+//! uses that daemon, and none opens a memory on this machine.
 
 use reprise_server::Remote;
 use toml_edit::value;
 
 use crate::cli::prelude::*;
-use crate::config;
+use crate::config::{self, RemoteTable};
 use crate::env::{self, Places};
 
-/// The file that `connect` puts a token into, beside the configuration.
+/// File next to the configuration into which `connect` writes a token.
 const TOKEN: &str = "remote-token";
 /// Longest file of a token.
 const TOKEN_BYTES_MAX: u64 = 4_096;
-/// Fingerprints of certificates that no authority has signed, beside the configuration.
+/// File next to the configuration with fingerprints of self-signed certificates.
 const KNOWN: &str = "known_hosts";
 
-/// `[remote]` of the configuration.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct RemoteTable {
-    /// Where the daemon is.
-    pub(crate) url: Option<String>,
-    /// The file with the token, closed to everybody else.
-    token_file: Option<PathBuf>,
-    /// Send the token and every text over plain HTTP too, although it is another machine.
-    allow_plain_http: bool,
-}
-
-/// A daemon that is asked in the place of one's own.
+/// Daemon of another machine that is used in place of the local one.
 #[derive(Debug, Clone)]
-pub(crate) struct Elsewhere {
+pub(crate) struct RemoteDaemon {
     pub(crate) url: String,
     token: Option<String>,
     token_file: Option<PathBuf>,
@@ -37,20 +25,20 @@ pub(crate) struct Elsewhere {
     known: PathBuf,
 }
 
-impl Elsewhere {
-    /// What the environment names, else the configuration. An empty address is none.
+impl RemoteDaemon {
+    /// Finds the daemon of the environment, or else of the configuration; an empty address is none.
     pub(crate) fn find(table: &RemoteTable, places: &Places) -> Option<Self> {
-        Self::of(table, places, env::remote())
+        Self::from_settings(table, places, env::remote_daemon())
     }
 
-    fn of(
+    fn from_settings(
         table: &RemoteTable,
         places: &Places,
         (url, token): (Option<String>, Option<String>),
     ) -> Option<Self> {
         let url = url.or_else(|| table.url.clone());
         let url = url.filter(|url| !url.is_empty())?;
-        // A token is for the daemon that it is configured with, and shown to no other one.
+        // A token is sent only to the daemon that it is configured for.
         let own = table.url.as_deref().unwrap_or(&url);
         let is_own = own.trim_end_matches('/') == url.trim_end_matches('/');
         Some(Self {
@@ -62,37 +50,37 @@ impl Elsewhere {
         })
     }
 
-    /// The token: of the environment, else of its file.
+    /// Returns the token of the environment, or else of its file.
     pub(crate) fn token(&self) -> anyhow::Result<String> {
         if let Some(token) = &self.token {
             return Ok(token.clone());
         }
         let Some(file) = &self.token_file else {
             bail!(
-                "no token of the daemon at {} is known; put one into REPRISE_TOKEN, or into a file \
-                 that `token_file` names under [remote]",
+                "there is no token for the daemon at {}; set REPRISE_TOKEN, or name a file in \
+                 `token_file` under [remote]",
                 self.url
             );
         };
         let name = file.display();
-        let bytes = reprise_files::read_named(file, TOKEN_BYTES_MAX)?;
+        let bytes = reprise_files::read_if_exists(file, TOKEN_BYTES_MAX)?;
         let bytes =
-            bytes.with_context(|| format!("there is no `{name}`; put the token into it"))?;
+            bytes.with_context(|| format!("`{name}` does not exist; write the token into it"))?;
         let text = String::from_utf8(bytes).with_context(|| format!("`{name}` is no token"))?;
         Ok(text.trim().to_owned())
     }
 
-    /// Writes what the environment says into the configuration, with the token in a file of its
-    /// own. Answers whether that was a change.
-    pub(crate) fn settle(&self, places: &Places) -> anyhow::Result<bool> {
+    /// Writes the settings of the environment into the configuration, with the token in its own
+    /// file. Returns whether that changed anything.
+    pub(crate) fn save_to_configuration(&self, places: &Places) -> anyhow::Result<bool> {
         let token = self.token()?;
-        // A token that nobody could send is not written down.
+        // A token that cannot be sent is not saved.
         Remote::new(&self.url, &token, self.known.clone(), self.allow_plain_http)?;
-        config::edit(&places.config, |folder, written| {
+        config::edit_file(&places.config, |folder, written| {
             let table = written.entry("remote").or_insert_with(toml_edit::table);
             let table = table
                 .as_table_mut()
-                .context("[remote] is no table; correct it")?;
+                .context("[remote] is not a table; correct it")?;
             let token_file = if let (None, Some(file)) = (&self.token, &self.token_file) {
                 file.clone()
             } else {
@@ -112,25 +100,25 @@ impl Elsewhere {
     fn client(&self) -> anyhow::Result<Client> {
         let (known, plain) = (self.known.clone(), self.allow_plain_http);
         let remote = Remote::new(&self.url, &self.token()?, known, plain)?;
-        Ok(Client::remote(remote))
+        Ok(Client::new_remote(remote))
     }
 }
 
 impl Context {
-    /// The client of the daemon elsewhere, where one is named.
-    pub(super) fn away(&self) -> anyhow::Result<Option<Client>> {
+    /// Returns the client of the remote daemon, if one is configured.
+    pub(super) fn remote_client(&self) -> anyhow::Result<Option<Client>> {
         let remote = self.remote.as_ref();
-        let client = remote.map(Elsewhere::client).transpose()?;
-        Ok(client.map(|client| client.patient(self.patience)))
+        let client = remote.map(RemoteDaemon::client).transpose()?;
+        Ok(client.map(|client| client.with_patience(self.patience)))
     }
 
-    /// Refuses what works on the files of this machine while memory is elsewhere.
-    pub(super) fn must_be_here(&self) -> anyhow::Result<()> {
+    /// Refuses a command that needs local files while the memory is on another machine.
+    pub(super) fn ensure_memory_is_local(&self) -> anyhow::Result<()> {
         match &self.remote {
             None => Ok(()),
             Some(remote) => bail!(
-                "memory is at {}, and this works on its files: run it on that machine, or with \
-                 --no-daemon for the memory of this one",
+                "this command needs the files, and the memory is at {}: run it on that machine, \
+                 or add --no-daemon to use the memory on this one",
                 remote.url
             ),
         }
@@ -153,7 +141,8 @@ mod tests {
                 token_file: Some(file.clone()),
                 allow_plain_http: false,
             };
-            let found = Elsewhere::of(&table, &places, (Some(named.to_owned()), None));
+            let found =
+                RemoteDaemon::from_settings(&table, &places, (Some(named.to_owned()), None));
             found.unwrap().token().ok()
         };
         let (own, other) = ("https://memory.example", "https://other.example");

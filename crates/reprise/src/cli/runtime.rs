@@ -4,9 +4,10 @@ use std::ops::Deref;
 
 use crate::cli::prelude::*;
 
-/// A runtime whose end waits for nothing: what a command has accepted is on disk when its operation
-/// has answered, and a service that does not answer must not hold up its end.
-pub(super) struct Runtime(Option<tokio::runtime::Runtime>);
+/// Runtime that waits for nothing when it is dropped: accepted data is on disk once its operation
+/// has returned, and a service that does not answer must not delay the end of the command.
+#[derive(Debug)]
+pub struct Runtime(Option<tokio::runtime::Runtime>);
 
 impl Deref for Runtime {
     type Target = tokio::runtime::Runtime;
@@ -27,21 +28,21 @@ impl Drop for Runtime {
     }
 }
 
-/// A runtime for one command.
-pub(super) fn threaded() -> anyhow::Result<Runtime> {
-    built(&mut tokio::runtime::Builder::new_multi_thread())
+/// Returns a multi-threaded runtime for one command.
+pub fn build_threaded() -> anyhow::Result<Runtime> {
+    build_runtime(&mut tokio::runtime::Builder::new_multi_thread())
 }
 
-fn built(builder: &mut tokio::runtime::Builder) -> anyhow::Result<Runtime> {
+fn build_runtime(builder: &mut tokio::runtime::Builder) -> anyhow::Result<Runtime> {
     let runtime = builder.enable_all().build();
     let runtime = runtime.context("the async runtime could not be started")?;
     Ok(Runtime(Some(runtime)))
 }
 
-/// A runtime for a command that asks the daemon and does nothing itself: on this thread, so that no
-/// answer wakes another one first.
-pub(super) fn asking() -> anyhow::Result<Runtime> {
-    built(&mut tokio::runtime::Builder::new_current_thread())
+/// Returns a runtime on this thread for a command that only asks the daemon, so that no answer has
+/// to wake another thread.
+pub(super) fn build_single_threaded() -> anyhow::Result<Runtime> {
+    build_runtime(&mut tokio::runtime::Builder::new_current_thread())
 }
 
 #[cfg(test)]
@@ -54,7 +55,7 @@ mod tests {
     fn the_end_of_a_command_waits_for_no_service_that_does_not_answer() {
         let (answer, silent) = mpsc::channel::<()>();
         let (began, begun) = mpsc::channel();
-        let runtime = threaded().unwrap();
+        let runtime = build_threaded().unwrap();
         let asked = runtime.spawn_blocking(move || {
             began.send(()).unwrap();
             silent.recv()

@@ -1,54 +1,72 @@
-//! `reprise serve`: the daemon of a data directory, in the foreground, with OAuth as it is
-//! configured; and `reprise mcp`: a server of MCP on stdin and stdout.
+//! `reprise serve`: the daemon of a data directory, in the foreground, with its OAuth settings; and
+//! `reprise mcp`: an MCP server on stdin and stdout.
 
 mod settings;
 
 use std::sync::Weak;
 
-use reprise_agent::{MemoryConfig, OpenEmbedder, OtherModels};
+use reprise_agent::{EmbedderOpener, MemoryConfig, OtherModels};
 use reprise_operations::Catalogue;
-use reprise_redact::is_plain_to_another;
+use reprise_redact::is_plain_http_to_other_machine;
 use reprise_sandbox::follow_jsonl;
-use reprise_server::{Daemon, DaemonOptions, Ended, Issuer, IssuerSettings, McpFace, OauthOptions};
+use reprise_server::{
+    Daemon, DaemonExit, DaemonOptions, Issuer, IssuerSettings, McpServer, OauthOptions,
+    ProgramCommand,
+};
 use reprise_types::Reranker;
 
 use super::global::sharing;
-use super::model::Maker;
+use super::hook::ToolHooks;
+use super::model::EmbedderSource;
 use super::project::COMMITS_MAX;
-use super::{daemon, session};
+use super::{connect, daemon, session, workspace};
 use crate::args::{ConnectScope, McpArguments, ServeArguments};
 use crate::cli::prelude::*;
 use crate::config::OauthTable;
 use crate::{env, outbound};
 
 pub(super) fn run(context: &Context, arguments: &ServeArguments) -> anyhow::Result<Exit> {
-    tell_allocator();
+    restart_with_allocator_settings();
     let file = &context.config.serve;
     let idle_exit = arguments.idle_exit.or(file.idle_exit_seconds);
     let projections = context.config.all_projections();
-    copies::note_projections(context, &projections);
+    copies::record_projections(context, &projections);
     let options = DaemonOptions {
-        place: context.places.meeting(),
+        place: context.places.daemon_place(),
         http: arguments.http.or(file.http),
         idle_exit: idle_exit.map(Duration::from_secs),
+        has_model: !context.no_model,
         replace: arguments.replace,
         patience: context.patience,
         requests_per_second: arguments.requests_per_second.or(file.requests_per_second),
-        oauth: file.oauth.as_ref().map(oauth).transpose()?,
+        oauth: file.oauth.as_ref().map(to_oauth_options).transpose()?,
         tags: context.config.tag_rules(),
         workspaces: context.config.workspaces.clone(),
+        trees: Some(workspace::tree_host()),
         sharing: sharing(context, false),
         projections,
+        prompt_tokens_per_day: context.config.memory.prompt_tokens_per_day,
         catalogue: Catalogue::default(),
         user: context.config.user.clone(),
-        settings: settings::all(context, arguments),
+        settings: settings::list_settings(context, arguments),
+        agent_programs: connect::list_agent_programs,
+        program_command: Some(ProgramCommand {
+            program: std::env::current_exe()?,
+            arguments: daemon::global_options(context),
+        }),
     };
-    let ended = runtime::threaded()?.block_on(async {
-        let daemon = Daemon::start(config(context)?, options).await?;
+    let ended = runtime::build_threaded()?.block_on(async {
+        let memory = config(context)?;
+        if let Some(reranker) = memory.reranker.clone() {
+            // It is opened now, because the time of the first question would not suffice.
+            let open = async move { reranker.score_relevance("", &[String::new()]).await };
+            drop(tokio::spawn(open));
+        }
+        let daemon = Daemon::start(memory, options).await?;
         let data = context.places.data.display();
         tell!("serving {data}");
         if let Some(address) = daemon.http_address() {
-            tell!("http://{address} takes requests with a token");
+            tell!("http://{address} accepts HTTP requests with a token");
         }
         let Some(log) = &arguments.events else {
             return anyhow::Ok(daemon.run().await?);
@@ -59,7 +77,7 @@ pub(super) fn run(context: &Context, arguments: &ServeArguments) -> anyhow::Resu
             .or(context.config.user.as_ref());
         let user = user.context("--events needs --events-user USER, or a `user` configured")?;
         let events = context.places.home_of(user).join("events.db");
-        let host = Host::beside(daemon.memories().service(), user, events).await?;
+        let host = Host::start_with_service(daemon.memories().service(), user, events).await?;
         tell!("following {} for {user}", log.display());
         let ended = tokio::select! {
             ended = daemon.run() => ended,
@@ -69,13 +87,20 @@ pub(super) fn run(context: &Context, arguments: &ServeArguments) -> anyhow::Resu
         anyhow::Ok(ended?)
     })?;
     let (says, exit) = match ended {
-        Ended::Signal | Ended::Asked => ("ended: everything accepted is on disk", Exit::Success),
-        Ended::Idle => (
-            "ended: nobody asked for a while; the next request starts another",
+        DaemonExit::Signal | DaemonExit::Requested => {
+            ("stopped: everything is on disk", Exit::Success)
+        }
+        DaemonExit::Idle => (
+            "stopped after a time without requests; the next request starts it again",
             Exit::Success,
         ),
-        Ended::Failed => (
-            "ended: the memory service failed, its log says why; the next request starts another",
+        DaemonExit::Obsolete => (
+            "stopped: its data directory was removed, or its program replaced; the next request \
+             starts it again",
+            Exit::Success,
+        ),
+        DaemonExit::Failed => (
+            "stopped: the memory service failed, see its log; the next request starts it again",
             Exit::Failed,
         ),
     };
@@ -83,105 +108,115 @@ pub(super) fn run(context: &Context, arguments: &ServeArguments) -> anyhow::Resu
     Ok(exit)
 }
 
-/// It holds nothing: the daemon, started on demand, has the memories. With `--no-daemon` it holds
-/// what a daemon would.
-pub(super) fn mcp(context: &Context, arguments: &McpArguments) -> anyhow::Result<Exit> {
+/// Serves MCP through the daemon, which is started on demand; with `--no-daemon` it opens the
+/// memories itself.
+pub(super) fn run_mcp(context: &Context, arguments: &McpArguments) -> anyhow::Result<Exit> {
     let user = arguments.whose.user.clone();
     let profile = arguments.profile;
     let project = match arguments.scope {
         ConnectScope::User => None,
-        ConnectScope::Project => Some(project_here(context)?),
+        ConnectScope::Project => Some(find_current_project(context)?),
     };
     let runtime = if context.no_daemon {
-        runtime::threaded()?
+        runtime::build_threaded()?
     } else {
-        runtime::asking()?
+        runtime::build_single_threaded()?
     };
     runtime.block_on(async {
         if !context.no_daemon {
-            let client = Arc::new(daemon::client(context)?);
-            let face = McpFace::proxy(client, Catalogue::default(), user, profile);
-            return Ok(face.in_project(project).serve_stdio().await?);
+            let client = Arc::new(daemon::starting_client(context)?);
+            let hooks = Arc::new(ToolHooks::new(context, &arguments.whose, client.clone()));
+            let server = McpServer::proxy(client, Catalogue::default(), user, profile);
+            let server = server.with_hooks(hooks);
+            return Ok(server.with_project(project).serve_stdio().await?);
         }
         let service = MemoryService::start(config(context)?, None).await?;
         let (projections, sharing) = (context.config.projections(&user), sharing(context, false));
         let memories = session::memories(context, service, projections, sharing);
         let kept = memories.clone();
-        let keeping = tokio::spawn(async move { kept.keep().await });
-        let face = McpFace::here(memories.clone(), Catalogue::default(), Some(user), profile);
-        let served = face.in_project(project).serve_stdio().await;
+        let keeping = tokio::spawn(async move { kept.run_background_tasks().await });
+        let server =
+            McpServer::in_process(memories.clone(), Catalogue::default(), Some(user), profile);
+        let served = server.with_project(project).serve_stdio().await;
         keeping.abort();
-        memories.refresh_projections().await;
+        memories.update_all_projections().await;
         memories.shut_down().await;
         anyhow::Ok(served?)
     })?;
     Ok(Exit::Success)
 }
 
-/// The project of the folder in which the program has started us.
-fn project_here(context: &Context) -> anyhow::Result<String> {
+/// Returns the project of the current folder, in which the program started us.
+fn find_current_project(context: &Context) -> anyhow::Result<String> {
     let folder = std::env::current_dir()?;
-    let found = project::of(context, &folder, COMMITS_MAX).with_context(|| {
+    let found = project::find_project(context, &folder, COMMITS_MAX).with_context(|| {
         let folder = folder.display();
         format!("`{folder}` belongs to no git repository; start in one, or use `--scope user`")
     })?;
     Ok(found?.name().to_owned())
 }
 
-/// How a service opens files, and models by `open`.
-pub(super) fn opening(context: &Context, open: OpenEmbedder) -> MemoryConfig {
+/// Returns the memory configuration without the settings of the file; `open` opens embedders.
+pub(super) fn base_memory_config(context: &Context, open: EmbedderOpener) -> MemoryConfig {
+    let chosen = context.config.memory.vectors;
     let mut config = MemoryConfig::new(
         context.places.data.clone(),
         context.dimensions(),
-        Arc::new(|path, options| Engine::open(Arc::new(RealDisk), path, options)),
+        Arc::new(move |path, options| store::open_engine(chosen, path, options)),
         open,
     );
     config.space = context.space();
-    config.others = others(context);
+    config.others = find_other_models(context);
     config
 }
 
-/// The same of a daemon, or of a command in its place.
-pub(super) fn config(context: &Context) -> anyhow::Result<MemoryConfig> {
-    let mut config = opening(context, open_embedder(context));
+/// Returns the memory configuration of a daemon, or of a command without one.
+pub fn config(context: &Context) -> anyhow::Result<MemoryConfig> {
+    let mut config = base_memory_config(context, embedder_opener(context));
     let for_user = context.clone();
     config.space_of = Some(Arc::new(move |user| {
         let own = for_user.config.has_own_model(user);
         let context = own.then(|| for_user.of_user(user))?;
-        // Where it is not here, no other model takes over: words answer, and what it made before.
+        // If the model is missing, no other one replaces it: recalls use words and stored vectors.
         Some(context.space().unwrap_or_else(|| EmbeddingSpace {
             model: context.config.memory.model.name().to_owned(),
             version: "missing".to_owned(),
             dimensions: context.dimensions(),
         }))
     }));
-    config.tend = Some(reprise_operations::tend());
+    config.maintenance = Some(reprise_operations::maintenance_factory());
     config.reranker = model::judge(context).map(|judge| Arc::new(judge) as Arc<dyn Reranker>);
+    if reprise_embed::is_int8_slow() {
+        config.limits.rerank_wait *= 2;
+        config.limits.rerank_prompt_wait *= 2;
+    }
     context.config.apply(&mut config)?;
     Ok(config)
 }
 
-/// Finds, and where need be fetches, the model on the embedder's own threads: requests are taken
-/// long before it is there.
-fn open_embedder(context: &Context) -> OpenEmbedder {
+/// Loads or downloads the model on the embedder's own threads, so that requests are accepted before
+/// it is ready.
+fn embedder_opener(context: &Context) -> EmbedderOpener {
     let context = context.clone();
-    lent_by(move || model::factory(&context))
+    share_embedders(move || model::factory(&context))
 }
 
-/// The models before the one in use, where they are installed: none is fetched.
-pub(super) fn others(context: &Context) -> Option<OtherModels> {
+/// Returns the installed models of other spaces; none is downloaded.
+pub(super) fn find_other_models(context: &Context) -> Option<OtherModels> {
     let (context, has_model) = (context.clone(), !context.no_model);
     let find = move |space: &EmbeddingSpace| {
         let (space, context) = (space.clone(), context.clone());
-        model::is_known(&context, &space)
-            .then(|| lent_by(move || model::of_space(&context, &space)))
+        model::can_embed_for(&context, &space)
+            .then(|| share_embedders(move || model::find_for_space(&context, &space)))
     };
     has_model.then(|| OtherModels::new(find))
 }
 
-/// Embedders of what `find` finds. What they share goes with the last of them.
-fn lent_by(find: impl Fn() -> Option<Maker> + Send + Sync + 'static) -> OpenEmbedder {
-    let shared: Mutex<Weak<Maker>> = Mutex::default();
+/// Returns an opener whose embedders share one source, which is dropped with the last of them.
+fn share_embedders(
+    find: impl Fn() -> Option<EmbedderSource> + Send + Sync + 'static,
+) -> EmbedderOpener {
+    let shared: Mutex<Weak<EmbedderSource>> = Mutex::default();
     Arc::new(move || {
         let mut shared = lock(&shared);
         let found = shared.upgrade();
@@ -191,20 +226,20 @@ fn lent_by(find: impl Fn() -> Option<Maker> + Send + Sync + 'static) -> OpenEmbe
         })?;
         *shared = Arc::downgrade(&factory);
         let embedder = factory.open()?;
-        Ok(Box::new(Lent {
+        Ok(Box::new(SharedEmbedder {
             embedder,
             _factory: factory,
         }))
     })
 }
 
-/// An embedder that keeps what it shares with others.
-struct Lent {
+/// Embedder that keeps its shared source alive.
+struct SharedEmbedder {
     embedder: Box<dyn Embedder>,
-    _factory: Arc<Maker>,
+    _factory: Arc<EmbedderSource>,
 }
 
-impl Embedder for Lent {
+impl Embedder for SharedEmbedder {
     fn space(&self) -> &EmbeddingSpace {
         self.embedder.space()
     }
@@ -221,37 +256,37 @@ impl Embedder for Lent {
         self.embedder.embed_query(text)
     }
 
-    fn tells_questions(&self) -> bool {
-        self.embedder.tells_questions()
+    fn has_query_prompt(&self) -> bool {
+        self.embedder.has_query_prompt()
     }
 
-    fn batch_max(&self) -> usize {
-        self.embedder.batch_max()
+    fn batch_size_max(&self) -> usize {
+        self.embedder.batch_size_max()
     }
 
-    fn embed_all(&mut self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
-        self.embedder.embed_all(texts)
+    fn embed_batch(&mut self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
+        self.embedder.embed_batch(texts)
     }
 }
 
-/// How the system's allocator is to give back what the model and a thousand memories needed: few
-/// pools of its own, large pieces for themselves.
+/// Settings with which glibc's allocator returns the memory of the model and of closed memories:
+/// few arenas, and separate mappings for large blocks.
 const ALLOCATOR: [(&str, &str); 3] = [
     ("MALLOC_ARENA_MAX", "2"),
     ("MALLOC_MMAP_THRESHOLD_", "262144"),
     ("MALLOC_TRIM_THRESHOLD_", "262144"),
 ];
 
-/// Begins again where the allocator has not been told yet: it listens at the start of a process
-/// only. Where that fails the daemon needs some memory more.
-fn tell_allocator() {
+/// Restarts this program with the allocator's settings, which count only at the start of a process.
+/// If that fails, the daemon needs a little more memory.
+fn restart_with_allocator_settings() {
     let [(first, _), ..] = ALLOCATOR;
     if !env::is_set(first) {
-        env::begin_again(ALLOCATOR);
+        env::restart_with_environment(ALLOCATOR);
     }
 }
 
-fn oauth(table: &OauthTable) -> anyhow::Result<OauthOptions> {
+fn to_oauth_options(table: &OauthTable) -> anyhow::Result<OauthOptions> {
     let url = table.url.as_deref().map(|url| url.trim_end_matches('/'));
     if let Some(url) = url {
         let authority = url
@@ -265,18 +300,23 @@ fn oauth(table: &OauthTable) -> anyhow::Result<OauthOptions> {
     }
     let issuer = table.issuer.as_ref().map(|issuer| {
         ensure!(
-            issuer.starts_with("https://") || !is_plain_to_another(issuer),
-            "`issuer` of [serve.oauth] is `{issuer}`; who stands between would make its tokens: use https"
+            issuer.starts_with("https://") || !is_plain_http_to_other_machine(issuer),
+            "`issuer` of [serve.oauth] is `{issuer}`; use https, so that nobody in between can \
+             issue tokens"
         );
         let mcp = url.map(|url| format!("{url}/mcp"));
         let audience = table.audience.clone().or(mcp);
         let settings = IssuerSettings {
             issuer: issuer.clone(),
-            audience: audience.context("[serve.oauth] needs `audience`, or `url`, beside `issuer`")?,
+            audience: audience.context("[serve.oauth] needs `audience` or `url` with `issuer`")?,
             user_claim: table.user_claim.clone().unwrap_or_else(|| "sub".to_owned()),
             scopes: table.scopes.clone(),
         };
-        Ok(Issuer::new(settings, outbound::documents(), Arc::new(SystemClock)))
+        Ok(Issuer::new(
+            settings,
+            outbound::document_fetcher(),
+            Arc::new(SystemClock),
+        ))
     });
     Ok(OauthOptions {
         url: url.map(str::to_owned),

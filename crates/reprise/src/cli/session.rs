@@ -1,85 +1,94 @@
-//! A user's memory for one command: asked of the daemon where one runs, else of the same
-//! operations in this process. Those that read need no lock and work beside whoever writes; the
-//! others hold it.
+//! A user's memory for one command: through the daemon if one runs, otherwise with the same
+//! operations in this process. Reading operations need no lock and work next to a writer; the
+//! others hold the lock.
 
 use reprise_operations::{
-    Around, Entry, Memories, Projection, Ran, Repositories, Sharing, taken_out,
+    CatalogueEntry, ConfiguredProjection, Memories, MemorySettings, OperationOutcome, PauseStore,
+    Repositories, Sharing, describe_redactions,
 };
 
+use super::answer_progress::{IN_PROCESS, show_progress};
 use super::runtime::Runtime;
 use super::serve;
 use crate::cli::prelude::*;
 
-/// In process nobody else waits: the model may take as long as it needs.
-const PATIENCE: Duration = Duration::from_hours(1);
-
-/// What a command asks operations of.
+/// Connection of a command to a user's memory.
 pub(super) enum Session {
-    There(Box<Daemon>, UserId),
-    Here(Runtime, Box<Memories>, UserId),
+    Remote(Box<DaemonConnection>, UserId),
+    InProcess(Runtime, Box<Memories>, UserId),
+}
+
+/// Whether a file is the cache of a repository's shared lessons: its own folder is named after it,
+/// whatever the folders above are called.
+fn is_repository_cache(file: &Path) -> bool {
+    let folder = file.parent().and_then(Path::file_name);
+    let user = folder.and_then(|folder| folder.to_str()?.parse::<UserId>().ok());
+    user.is_some_and(|user| user.is_repository_memory())
 }
 
 impl Session {
-    /// For operations with this effect at most.
+    /// Opens a session for operations with at most this effect.
     pub(super) fn open(context: &Context, user: &UserId, effect: Effect) -> anyhow::Result<Self> {
-        if let Some(daemon) = Daemon::running(context)? {
-            return Ok(Self::There(Box::new(daemon), user.clone()));
+        if let Some(daemon) = DaemonConnection::find_running(context)? {
+            return Ok(Self::Remote(Box::new(daemon), user.clone()));
         }
         let mut config = serve::config(context)?;
-        // The model is not even looked for where nothing needs a vector.
+        // The model is not loaded if nothing needs a vector.
         config.pool.opens_at_once = false;
-        config.limits.recall_budget = PATIENCE;
-        // What a daemon does in the background waits for one.
-        config.limits.tick = PATIENCE;
+        config.limits.purposeful_budget = IN_PROCESS;
+        // Background work is left to a daemon.
+        config.limits.tick = IN_PROCESS;
+        let chosen = context.config.memory.vectors;
         let (reads, whose) = (effect == Effect::Reads, (context.clone(), user.clone()));
         config.open_engine = Arc::new(move |path, options| {
             let mut options = options.clone();
-            // What a repository shares is made anew from its files by whoever asks.
-            let is_cache = path.to_string_lossy().contains(UserId::REPOSITORY);
+            // A reader rebuilds the cache of a repository's shared lessons from its files.
+            let is_cache = is_repository_cache(path);
             if reads && !is_cache {
                 (options.read_only, options.create) = (true, false);
             }
-            let open = || Engine::open(Arc::new(RealDisk), path, &options);
-            store::in_turn(&whose.0, &whose.1, store::TURN, store::holder, open)
+            let open = || store::open_engine(chosen, path, &options);
+            store::retry_while_locked(&whose.0, &whose.1, store::TURN, store::lock_holder, open)
         });
-        let runtime = runtime::threaded()?;
+        let runtime = runtime::build_threaded()?;
         let service = runtime.block_on(MemoryService::start(config, None))?;
-        // What reads changes no file of another program.
+        // A reading operation changes no file of another program.
         let projections = match effect {
             Effect::Reads => Vec::new(),
             _ => context.config.projections(user),
         };
         let sharing = super::global::sharing(context, true);
         let memories = memories(context, service, projections, sharing);
-        Ok(Self::Here(runtime, Box::new(memories), user.clone()))
+        Ok(Self::InProcess(runtime, Box::new(memories), user.clone()))
     }
 
-    /// Runs an operation, and says what was taken out of its arguments.
+    /// Runs an operation, and prints the secrets that were removed from its arguments.
     #[expect(
         clippy::needless_pass_by_value,
         reason = "what is asked is made for this call"
     )]
     pub(super) fn call<O: Operation>(&self, arguments: O::Arguments) -> Result<O::Answer, Problem> {
-        let Ran { answer, redacted } = self.ran::<O>(&arguments)?;
+        let OperationOutcome { answer, redacted } = self.call_with_redactions::<O>(&arguments)?;
         if !redacted.is_empty() {
-            note(&taken_out(&redacted));
+            note(&describe_redactions(&redacted));
         }
         Ok(answer)
     }
 
-    /// Runs an operation.
-    pub(super) fn ran<O: Operation>(
+    /// Runs an operation; the outcome lists the secrets that were removed from its arguments.
+    pub(super) fn call_with_redactions<O: Operation>(
         &self,
         arguments: &O::Arguments,
-    ) -> Result<Ran<O::Answer>, Problem> {
+    ) -> Result<OperationOutcome<O::Answer>, Problem> {
         match self {
-            Self::There(daemon, user) => {
-                let answer = daemon.ask(&Call::of::<O>(user, arguments)?)?;
-                Ran::read(answer).map_err(Problem::invalid)
+            Self::Remote(daemon, user) => {
+                let answer = daemon.ask_for_person(&Call::for_operation::<O>(user, arguments)?)?;
+                OperationOutcome::from_json(answer).map_err(Problem::invalid)
             }
-            Self::Here(runtime, memories, user) => {
-                let memory = memories.of(user).on_machine();
-                runtime.block_on(reprise_operations::run::<O>(&memory, arguments))
+            Self::InProcess(runtime, memories, user) => {
+                let memory = memories.user_memory(user).with_machine_caller();
+                let answer = reprise_operations::run::<O>(&memory, arguments);
+                runtime.block_on(show_progress(answer))
             }
         }
     }
@@ -87,34 +96,39 @@ impl Session {
     /// Runs an entry of the catalogue.
     pub(super) fn run(
         &self,
-        entry: &Entry,
+        entry: &CatalogueEntry,
         arguments: Map<String, Value>,
     ) -> Result<Value, Problem> {
         match self {
-            Self::There(daemon, user) => daemon.ask(&Call::operation(&entry.spec, user, arguments)),
-            Self::Here(runtime, memories, user) => {
-                let memory = memories.of(user).on_machine();
-                let answer = runtime.block_on(entry.call(memory, arguments))?;
+            Self::Remote(daemon, user) => {
+                daemon.ask_for_person(&Call::from_spec(&entry.spec, user, arguments))
+            }
+            Self::InProcess(runtime, memories, user) => {
+                let memory = memories.user_memory(user).with_machine_caller();
+                let answer = show_progress(entry.call(memory, arguments));
+                let answer = runtime.block_on(answer)?;
                 serde_json::from_slice(&answer).map_err(Problem::invalid)
             }
         }
     }
 
-    /// Does what a daemon does in the background, in process: fits the adapter where that is due.
-    pub(super) fn settle(&self) -> Result<(), Problem> {
+    /// Fits the adapter if that is due, as a daemon does in the background.
+    pub(super) fn fit_adapter(&self) -> Result<(), Problem> {
         match self {
-            Self::There(..) => Ok(()),
-            Self::Here(runtime, memories, user) => runtime.block_on(memories.settle(user)),
+            Self::Remote(..) => Ok(()),
+            Self::InProcess(runtime, memories, user) => {
+                runtime.block_on(memories.consolidate_and_refresh_now(user))
+            }
         }
     }
 }
 
-/// Everything accepted is on disk afterwards.
+/// Shuts the memories down; everything accepted is on disk afterwards.
 impl Drop for Session {
     fn drop(&mut self) {
-        if let Self::Here(runtime, memories, _) = self {
+        if let Self::InProcess(runtime, memories, _) = self {
             let failing = runtime.block_on(async {
-                let failing = memories.refresh_projections().await;
+                let failing = memories.update_all_projections().await;
                 memories.shut_down().await;
                 failing
             });
@@ -125,19 +139,35 @@ impl Drop for Session {
     }
 }
 
-/// The memories of a process that holds them itself, with all that the configuration says.
+/// Returns the memories of a process that opens them itself, with the configured settings.
 pub(super) fn memories(
     context: &Context,
     service: MemoryService,
-    projections: Vec<Projection>,
+    projections: Vec<ConfiguredProjection>,
     sharing: Sharing,
 ) -> Memories {
-    copies::note_projections(context, &projections);
-    Memories::new(service, Arc::new(SystemClock)).with(Around {
+    copies::record_projections(context, &projections);
+    Memories::new(service, Arc::new(SystemClock)).with_settings(MemorySettings {
         tags: context.config.tag_rules(),
         workspaces: context.config.workspaces.clone(),
+        trees: Some(super::workspace::tree_host()),
         sharing,
-        repositories: Repositories::of_data(&context.places.data),
+        repositories: Repositories::in_data_dir(&context.places.data),
         projections,
+        pauses: PauseStore::in_data_dir(&context.places.data),
+        prompt_tokens_per_day: context.config.memory.prompt_tokens_per_day,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cache_is_known_by_its_own_folder_alone() {
+        let is_cache = |path: &str| is_repository_cache(Path::new(path));
+        assert!(is_cache("/d/ada+repository-1a2b/memory.rvf"));
+        assert!(!is_cache("/d+repository-x/ada/memory.rvf"));
+        assert!(!is_cache("/d/ada/memory.rvf"));
+    }
 }

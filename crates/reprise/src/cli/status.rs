@@ -1,53 +1,54 @@
-//! `reprise status`, `stop`, `token` and `open`: the daemon seen from outside, and who may come in.
+//! `reprise serve status`, `stop` and `token`, and `reprise open`: the state of the daemon, and
+//! access to it.
 
 use reprise_server::{Scope, TokenEntry, TokenFile};
 
 use super::daemon;
-use super::endpoint::Named;
-use super::unsent::Tally;
-use crate::args::{OpenArguments, ServeCommand, TokenCommand, calendar};
+use super::endpoint::EndpointSetting;
+use super::unsent::UnsentTally;
+use crate::args::{OpenArguments, TokenCommand, calendar};
 use crate::cli::prelude::*;
 
-/// How long the store of published knowledge may take to say what was taken down.
+/// Longest wait for the list of publications that operators removed.
 const MOMENT: Duration = Duration::from_secs(1);
 
-pub(super) fn run(context: &Context, command: &ServeCommand) -> anyhow::Result<Exit> {
-    match command {
-        ServeCommand::Status => status(context),
-        ServeCommand::Stop => stop(context),
-        ServeCommand::Token(command) => token(context, command),
-    }
-}
-
-fn status(context: &Context) -> anyhow::Result<Exit> {
-    let Some(daemon) = Daemon::seen(context)? else {
+pub(super) fn print_daemon_status(context: &Context) -> anyhow::Result<Exit> {
+    let Some(daemon) = DaemonConnection::find_without_restart(context)? else {
         let data = context.places.data.display();
-        let line = format!("no daemon serves {data}");
+        let line = format!("no daemon runs for {data}");
         output::line(context, &json!({ "running": false }), line)?;
         return Ok(Exit::Refused);
     };
     if let Some(remote) = &context.remote {
-        return away(context, &remote.url, &daemon);
+        return print_remote_status(context, &remote.url, &daemon);
     }
     let mut status: Map<String, Value> = daemon.ask(&Call::get("/v1/status"))?;
-    let taken_down = taken_down(context, &daemon);
+    let taken_down = list_taken_down(context, &daemon);
     let endpoints: Vec<String> = context
         .config
         .endpoints()
         .into_iter()
-        .filter(Named::leaves)
+        .filter(EndpointSetting::leaves_machine)
         .map(|named| named.url)
         .collect();
     status.insert("running".to_owned(), Value::Bool(true));
     status.insert("texts_leave_for".to_owned(), json!(endpoints));
+    let unsent = Unsent::count_unsent(context);
+    status.extend(unsent_fields(&unsent));
     if !taken_down.is_empty() {
         status.insert("taken_down".to_owned(), json!(taken_down));
     }
     let status = Value::Object(status);
-    output::print(context, &status, |out| Ok(table(out, &status, &endpoints)?))
+    output::print(context, &status, |out| {
+        print_status(out, &status, &endpoints)?;
+        if unsent != Default::default() {
+            print_unsent(out, &unsent)?;
+        }
+        Ok(())
+    })
 }
 
-fn table(out: &mut output::Out, status: &Value, endpoints: &[String]) -> io::Result<()> {
+fn print_status(out: &mut output::Out, status: &Value, endpoints: &[String]) -> io::Result<()> {
     let text = |name: &str| match &status[name] {
         Value::String(text) => text.clone(),
         Value::Null => "none".to_owned(),
@@ -58,25 +59,28 @@ fn table(out: &mut output::Out, status: &Value, endpoints: &[String]) -> io::Res
     writeln!(out, "  serves        {}", text("data_dir"))?;
     writeln!(out, "  socket        {}", text("socket"))?;
     let http = match text("http").as_str() {
-        "none" => "off; `reprise serve --http ADDRESS` opens it".to_owned(),
+        "none" => {
+            "off for programs; `reprise serve --replace --http ADDRESS` turns it on".to_owned()
+        }
         address => address.to_owned(),
     };
     writeln!(out, "  http          {http}")?;
-    writeln!(out, "  up            {} s", text("uptime_seconds"))?;
+    writeln!(out, "  running for   {} s", text("uptime_seconds"))?;
     let idle_exit = match text("idle_exit_seconds").as_str() {
-        "none" => "never".to_owned(),
+        "none" => "never by itself".to_owned(),
         seconds => format!("after {seconds} s without a request"),
     };
-    writeln!(out, "  idle exit     {idle_exit}")?;
+    writeln!(out, "  stops         {idle_exit}")?;
     writeln!(out, "  requests      {}", text("requests_served"))?;
     for url in endpoints {
-        writeln!(out, "  texts leave   for {url}, which makes their vectors")?;
+        writeln!(out, "  embeddings    by {url}: texts are sent there")?;
     }
     for one in status["taken_down"].as_array().into_iter().flatten() {
         let text = |name: &str| one[name].as_str().unwrap_or_default();
         let (id, reason) = (text("id"), terminal::one_line(text("reason"), 200));
         tell!(
-            "warning: an operator took {id} of yours down ({reason}); `reprise published` says more"
+            "warning: an operator took {id} of yours down ({reason}); `reprise share list` says \
+             more"
         );
     }
     for why in status["projections_failing"]
@@ -87,14 +91,14 @@ fn table(out: &mut output::Out, status: &Value, endpoints: &[String]) -> io::Res
         tell!("warning: {}", why.as_str().unwrap_or_default());
     }
     if text("version") != env!("CARGO_PKG_VERSION") {
-        note("it is of another version: run `reprise serve --replace`");
+        note("its version differs: run `reprise serve --replace`");
     }
     Ok(())
 }
 
-/// What operators took down of this user's, where published knowledge is in use; nothing where its
-/// store does not say so in a moment.
-fn taken_down(context: &Context, daemon: &Daemon) -> Vec<Value> {
+/// Returns this user's publications that operators removed; none if published knowledge is not in
+/// use or its store does not answer in time.
+fn list_taken_down(context: &Context, daemon: &DaemonConnection) -> Vec<Value> {
     let user = std::env::var(crate::env::USER).ok();
     let user = user.and_then(|user| user.parse().ok());
     let user = user
@@ -111,22 +115,26 @@ fn taken_down(context: &Context, daemon: &Daemon) -> Vec<Value> {
     rows["taken_down"].as_array().cloned().unwrap_or_default()
 }
 
-/// The daemon elsewhere: whether it lets us in, how far away it is, what waits for it.
-fn away(context: &Context, url: &str, daemon: &Daemon) -> anyhow::Result<Exit> {
-    let (waiting, tally) = Unsent::state(context);
+/// Prints whether the remote daemon accepts us, its round trip, and the events that wait for it.
+fn print_remote_status(
+    context: &Context,
+    url: &str,
+    daemon: &DaemonConnection,
+) -> anyhow::Result<Exit> {
+    let unsent = Unsent::count_unsent(context);
     let met = daemon.round_trip();
     let (version, ms) = met.as_ref().map_or((None, None), |(version, took)| {
         (version.clone(), Some(took.as_secs_f64() * 1e3))
     });
-    let row = json!({
+    let mut row = json!({
         "running": met.is_ok(),
         "url": url,
         "version": version,
         "round_trip_ms": ms,
-        "unsent": waiting,
-        "unsent_dropped": tally.dropped,
-        "unsent_refused": tally.refused,
     });
+    for (name, value) in unsent_fields(&unsent) {
+        row[name] = value;
+    }
     output::print(context, &row, |out| {
         writeln!(out, "{}", terminal::title(format!("the daemon at {url}")))?;
         if let Some(ms) = ms {
@@ -134,66 +142,86 @@ fn away(context: &Context, url: &str, daemon: &Daemon) -> anyhow::Result<Exit> {
             writeln!(out, "  version       {version}")?;
             writeln!(out, "  round trip    {ms:.1} ms")?;
         }
-        let lost = match tally {
-            Tally {
-                dropped: 0,
-                refused: 0,
-            } => String::new(),
-            Tally { dropped, refused } => {
-                format!("; {dropped} dropped because too many waited, {refused} refused there")
-            }
-        };
-        Ok(writeln!(
-            out,
-            "  unsent        {waiting} of hooks wait to be sent{lost}"
-        )?)
+        Ok(print_unsent(out, &unsent)?)
     })?;
     met?;
     Ok(Exit::Success)
 }
 
-fn stop(context: &Context) -> anyhow::Result<Exit> {
-    let Some(daemon) = Daemon::seen(context)? else {
-        tell!("no daemon serves {}", context.places.data.display());
+/// Returns the fields that say how many events of hooks wait, and how many of them are lost.
+fn unsent_fields((waiting, tally): &(usize, UnsentTally)) -> Map<String, Value> {
+    let fields = [
+        ("unsent", json!(waiting)),
+        ("unsent_dropped", json!(tally.dropped)),
+        ("unsent_refused", json!(tally.refused)),
+    ];
+    let fields = fields.map(|(name, value)| (name.to_owned(), value));
+    fields.into_iter().collect()
+}
+
+fn print_unsent(out: &mut output::Out, (waiting, tally): &(usize, UnsentTally)) -> io::Result<()> {
+    let lost = match tally {
+        UnsentTally {
+            dropped: 0,
+            refused: 0,
+        } => String::new(),
+        UnsentTally { dropped, refused } => {
+            format!("; {dropped} dropped because too many waited, {refused} refused there")
+        }
+    };
+    writeln!(
+        out,
+        "  unsent        {waiting} of hooks wait to be sent{lost}"
+    )
+}
+
+pub(super) fn stop_daemon(context: &Context) -> anyhow::Result<Exit> {
+    let Some(daemon) = DaemonConnection::find_without_restart(context)? else {
+        tell!("no daemon runs for {}", context.places.data.display());
         return Ok(Exit::Success);
     };
-    daemon.end()?;
+    daemon.stop()?;
+    note("daemon stopped");
     Ok(Exit::Success)
 }
 
-/// Tokens for HTTP: made, listed, replaced, withdrawn.
-fn token(context: &Context, command: &TokenCommand) -> anyhow::Result<Exit> {
-    let place = context.places.meeting();
-    place.prepare()?;
+/// Creates, lists, replaces or revokes tokens for HTTP.
+pub(super) fn run_token_command(context: &Context, command: &TokenCommand) -> anyhow::Result<Exit> {
+    let place = context.places.daemon_place();
+    place.create_folders()?;
     let tokens = TokenFile::new(place.tokens());
     let now = SystemClock.now();
     let (token, keep) = match command {
         TokenCommand::Add { name, user } => {
             let scope = user.clone().map_or(Scope::All, Scope::User);
-            let keep = "keep it: only its hash is stored";
+            let keep = "write it down: only its hash is stored";
             (tokens.add(name, scope, now)?, keep)
         }
         TokenCommand::Rotate { name } => {
-            let keep = "keep it: only its hash is stored; the old one opens nothing any more";
+            let keep = "write it down, only its hash is stored; the old token no longer works";
             (tokens.rotate(name, now)?, keep)
         }
         TokenCommand::Revoke { name } => {
             tokens.revoke(name)?;
+            tell!("token `{name}` revoked; programs that use it are refused from now on");
             return Ok(Exit::Success);
         }
         TokenCommand::Approve {
             code,
             whose,
             refuse,
-        } => return approve(context, code, &whose.user, *refuse),
+        } => return answer_sign_in(context, code, &whose.user, *refuse),
         TokenCommand::List => {
             let opens = |token: &TokenEntry| match &token.scope {
                 Scope::All => "every memory".to_owned(),
-                Scope::User(user) => format!("the memory of {user}"),
+                Scope::User(user) => format!("the memories of {user}"),
             };
             let row = |token: &TokenEntry| json!({ "name": token.name, "opens": opens(token), "created": token.created });
-            return output::rows(context, tokens.list()?, row, |token| {
-                let (opens, age) = (opens(token), calendar().ago(token.created));
+            let listed = tokens.list()?;
+            let hint = "no tokens yet; `reprise serve token add NAME` makes one";
+            output::note_if_empty(context, &listed, hint);
+            return output::rows(context, listed, row, |token| {
+                let (opens, age) = (opens(token), calendar().format_relative(token.created));
                 format!("{:<20} opens {opens}, made {age}", token.name)
             });
         }
@@ -203,29 +231,34 @@ fn token(context: &Context, command: &TokenCommand) -> anyhow::Result<Exit> {
     Ok(Exit::Success)
 }
 
-/// Confirms, as whoever may write to the daemon's socket, that a program may open a memory.
-fn approve(context: &Context, code: &str, user: &UserId, refuse: bool) -> anyhow::Result<Exit> {
-    let client = daemon::client(context)?;
+/// Approves or refuses the sign-in of a program; access to the daemon's socket is the permission.
+fn answer_sign_in(
+    context: &Context,
+    code: &str,
+    user: &UserId,
+    refuse: bool,
+) -> anyhow::Result<Exit> {
+    let client = daemon::starting_client(context)?;
     let asked = json!({ "code": code, "user": user, "refuse": refuse });
     let asked = Call::post("/v1/oauth/approve", &asked);
-    let decided: Value = runtime::asking()?.block_on(client.ask(&asked))?;
+    let decided: Value = runtime::build_single_threaded()?.block_on(client.ask(&asked))?;
     let named = |field: &str| decided[field].as_str().unwrap_or_default().to_owned();
     let (program, to) = (named("client"), named("to"));
     let done = if refuse {
         "is refused".to_owned()
     } else {
-        format!("may open the memory of {user}")
+        format!("may open the memories of {user}")
     };
     output::line(context, &decided, format!("{program} ({to}) {done}"))
 }
 
-/// What opens an address on the systems there are, the first that works.
+/// Programs that open an address in a browser; the first that works is used.
 const OPENERS: [&str; 3] = ["xdg-open", "open", "wslview"];
 
-/// The page of the daemon, started on demand, in this machine's browser.
-pub(super) fn open(context: &Context, arguments: &OpenArguments) -> anyhow::Result<Exit> {
-    context.must_be_here()?;
-    let client = daemon::client(context)?;
+/// Opens the web page of the daemon, which is started on demand, in the browser.
+pub(super) fn open_page(context: &Context, arguments: &OpenArguments) -> anyhow::Result<Exit> {
+    context.ensure_memory_is_local()?;
+    let client = daemon::starting_client(context)?;
     let user = &arguments.whose.user;
     let wanted = json!({
         "user": user,
@@ -233,11 +266,12 @@ pub(super) fn open(context: &Context, arguments: &OpenArguments) -> anyhow::Resu
         "operator": arguments.all_users,
     });
     let asked = Call::post("/v1/page", &wanted);
-    let opened: Value = runtime::asking()?.block_on(client.ask(&asked))?;
+    let opened: Value = runtime::build_single_threaded()?.block_on(client.ask(&asked))?;
     let url = opened["url"].as_str().unwrap_or_default();
-    let seconds = &opened["seconds"];
+    let minutes = opened["seconds"].as_u64().unwrap_or_default() / 60;
+    let minutes = format_count(minutes, "minute");
     if !arguments.all_users && !store::exists(context, user)? {
-        tell!("user `{user}` has no memory yet; `reprise learn` makes one");
+        note(&describe_empty_memory(user));
     }
     output::print(context, &opened, |out| {
         let opens = |opener: &&str| {
@@ -252,11 +286,11 @@ pub(super) fn open(context: &Context, arguments: &OpenArguments) -> anyhow::Resu
         }
         writeln!(out, "{url}")?;
         note(&if arguments.print {
-            format!("it lets one browser in, within {seconds} s")
+            format!("one-time link; valid for {minutes}")
         } else {
             format!(
-                "no browser could be started here: open this address on this machine within \
-                 {seconds} s"
+                "no browser could be started: open this one-time link on this machine within \
+                 {minutes}"
             )
         });
         Ok(())

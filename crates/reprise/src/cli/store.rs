@@ -1,104 +1,107 @@
-//! Opening a user's file from the command line: directly, under its lock, without actors.
+//! Opens a user's file directly for a command: under its lock, without the memory service.
 
 use std::io::Read;
 use std::os::unix::fs::DirBuilderExt;
 
 use reprise_engine::{EngineError, EngineOptions, OpenReport};
+use reprise_rvf::RvfVectors;
 use reprise_store::{Log, OpenOptions, StoreError};
+use reprise_types::VectorStore;
 
 use crate::cli::prelude::*;
+use crate::config::VectorsChoice;
 
 /// Length of the vectors of the built-in model.
-pub(super) const DIMENSIONS: u16 = 384;
+pub const DIMENSIONS: u16 = 384;
 
-/// Between two looks at whether the memory is free.
+/// Interval between two attempts to open a locked memory.
 pub(super) const LOOK: Duration = Duration::from_millis(50);
 
-/// A wait that is not worth a word.
+/// Wait after which a message is printed.
 const SOON: Duration = Duration::from_secs(1);
 
-/// How long a command waits for others, each of which is done soon.
+/// How long a command waits for other commands.
 pub(super) const TURN: Duration = Duration::from_secs(20);
 
-/// How long a daemon that is asked for a memory again and again may keep it.
+/// Longest wait for a daemon that is asked to release a memory.
 const TAKE_OVER: Duration = Duration::from_secs(10);
 
-/// How a command wants the file.
+/// Access with which a command opens a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Access {
-    /// No lock: works beside a running writer.
+    /// No lock; works next to a running writer.
     Read,
     /// The lock; the file must exist.
     Write,
-    /// The lock; a missing file is made.
+    /// The lock; a missing file is created.
     Create,
 }
 
-/// Opens the user's store; for writing when it is its turn.
+/// Opens the user's store, waiting for its turn if it is locked.
 pub(super) fn open(
     context: &Context,
     user: &UserId,
     access: Access,
     verify: Verify,
 ) -> anyhow::Result<(Engine, OpenReport)> {
-    in_turn(context, user, TURN, holder_of, || {
-        open_now(context, user, access, verify)
+    retry_while_locked(context, user, TURN, lock_holder_in, || {
+        try_open(context, user, access, verify)
     })
 }
 
-/// Opens the user's store to look into it as it is now.
-pub(super) fn read(context: &Context, user: &UserId) -> anyhow::Result<Engine> {
+/// Opens the user's store for reading.
+pub fn open_for_reading(context: &Context, user: &UserId) -> anyhow::Result<Engine> {
     Ok(open(context, user, Access::Read, Verify::Tail)?.0)
 }
 
-fn open_now(
+fn try_open(
     context: &Context,
     user: &UserId,
     access: Access,
     verify: Verify,
 ) -> anyhow::Result<(Engine, OpenReport)> {
-    context.must_be_here()?;
-    let path = context.places.file_of(user);
+    context.ensure_memory_is_local()?;
+    let path = context.places.memory_file_of(user);
     if access == Access::Create {
         make_folder(&path)?;
     } else if !exists(context, user)? {
-        bail!(
-            "user `{user}` has no memory at `{}` yet; `reprise ingest --user {user}` makes one",
-            path.display()
-        );
+        bail!(describe_empty_memory(user));
     }
-    let (engine, report) = open_quietly(context.of_user(user).space(), &path, access, verify)?;
-    let advice = format!("; `reprise check --user {user}` says what was lost");
-    warn(&path, &report, &advice);
+    let (space, chosen) = (context.of_user(user).space(), context.config.memory.vectors);
+    // A command that repairs or replaces the file has to open whatever is there.
+    let owner = (access != Access::Write).then_some(user);
+    let (engine, report) = open_new_or_known(space, chosen, &path, access, verify, owner)?;
+    let advice = format!("; `reprise doctor check --user {user}` says what was lost");
+    print_damage(&path, &report, &advice);
     Ok((engine, report))
 }
 
-/// Whether a user has a memory; a folder that may not be looked into is not taken for an empty one.
-/// What a daemon elsewhere has, it says itself.
+/// Returns whether a user has a memory; an unreadable folder is an error. With a remote daemon it
+/// is always true, because that daemon reports a missing memory itself.
 pub(super) fn exists(context: &Context, user: &UserId) -> anyhow::Result<bool> {
     if context.remote.is_some() {
         return Ok(true);
     }
-    let path = context.places.file_of(user);
+    let path = context.places.memory_file_of(user);
     path.try_exists().with_context(|| {
         let path = path.display();
-        format!("`{path}` cannot be looked at; check its owner and permissions")
+        format!("cannot read `{path}`; check its owner and permissions")
     })
 }
 
-/// Opens the user's store for writing, made where missing. While another command has it, this one
-/// waits for its turn, for as long as `patience`.
-pub(super) fn open_in_turn(
+/// Opens the user's store for writing, and creates it if it is missing. While another command has
+/// it, this one waits up to `patience`.
+pub(super) fn open_for_writing(
     context: &Context,
     user: &UserId,
     patience: Duration,
 ) -> anyhow::Result<Engine> {
-    let open = || open_now(context, user, Access::Create, Verify::Tail);
-    Ok(in_turn(context, user, patience, holder_of, open)?.0)
+    let open = || try_open(context, user, Access::Create, Verify::Tail);
+    Ok(retry_while_locked(context, user, patience, lock_holder_in, open)?.0)
 }
 
-/// Opens a file again and again while another command has it, as its error says.
-pub(super) fn in_turn<T, E>(
+/// Retries to open a file while its error says that another command has it.
+pub(super) fn retry_while_locked<T, E>(
     context: &Context,
     user: &UserId,
     patience: Duration,
@@ -125,11 +128,11 @@ pub(super) fn in_turn<T, E>(
     }
 }
 
-/// Opens the user's store for writing, for a command that puts another file in its place: a daemon
-/// that has it lets go of it.
-pub(super) fn take_over(context: &Context, user: &UserId) -> anyhow::Result<Engine> {
-    context.must_be_here()?;
-    let daemon = Daemon::seen(context)?;
+/// Opens the user's store for writing for a command that replaces its file: a daemon that has it
+/// open releases it.
+pub(super) fn open_from_daemon(context: &Context, user: &UserId) -> anyhow::Result<Engine> {
+    context.ensure_memory_is_local()?;
+    let daemon = DaemonConnection::find_without_restart(context)?;
     let since = Instant::now();
     loop {
         if let Some(daemon) = &daemon {
@@ -138,8 +141,8 @@ pub(super) fn take_over(context: &Context, user: &UserId) -> anyhow::Result<Engi
         }
         match open(context, user, Access::Write, Verify::Tail) {
             Ok((engine, _)) => return Ok(engine),
-            // Somebody asked the daemon for it at this moment.
-            Err(error) if daemon.is_some() && holder_of(&error).is_some() => {
+            // A request made the daemon open it again in the meantime.
+            Err(error) if daemon.is_some() && lock_holder_in(&error).is_some() => {
                 if since.elapsed() > TAKE_OVER {
                     return Err(error);
                 }
@@ -149,54 +152,58 @@ pub(super) fn take_over(context: &Context, user: &UserId) -> anyhow::Result<Engi
     }
 }
 
-/// Every user of the data directory, branches too, by name.
-pub(super) fn users(context: &Context) -> anyhow::Result<Vec<UserId>> {
+/// Returns every user of the data directory, with branches, by name.
+pub(super) fn list_users(context: &Context) -> anyhow::Result<Vec<UserId>> {
     let mut users = Vec::new();
-    for entry in fs_err::read_dir(&context.places.data)? {
+    let entries = match fs_err::read_dir(&context.places.data) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(users),
+        entries => entries?,
+    };
+    for entry in entries {
         let name = entry?.file_name().to_string_lossy().into_owned();
         let user: Option<UserId> = name.parse().ok();
-        let user = user.filter(|user| !user.is_of_repository());
-        users.extend(user.filter(|user| context.places.file_of(user).exists()));
+        let user = user.filter(|user| !user.is_repository_memory());
+        users.extend(user.filter(|user| context.places.memory_file_of(user).exists()));
     }
     users.sort();
     Ok(users)
 }
 
-/// Removes the folder of a memory under its lock: nobody is writing there.
+/// Removes the folder of a memory under its lock, so that nobody writes there.
 pub(super) fn remove(context: &Context, user: &UserId) -> anyhow::Result<()> {
-    let memory = take_over(context, user)?;
+    let memory = open_from_daemon(context, user)?;
     fs_err::remove_dir_all(context.places.home_of(user))?;
     drop(memory);
     Ok(())
 }
 
-/// Who has a memory that could not be opened, where it is that.
-pub(super) fn holder(error: &EngineError) -> Option<&str> {
+/// Returns who holds the lock, if that is why a memory could not be opened.
+pub(super) fn lock_holder(error: &EngineError) -> Option<&str> {
     match error {
         EngineError::Store(StoreError::Locked { holder, .. }) => Some(holder),
         _ => None,
     }
 }
 
-fn holder_of(error: &anyhow::Error) -> Option<&str> {
-    holder(error.downcast_ref()?)
+fn lock_holder_in(error: &anyhow::Error) -> Option<&str> {
+    lock_holder(error.downcast_ref()?)
 }
 
-/// Whether that is the daemon, which has the memory for as long as it likes.
+/// Returns whether the holder of a lock is the daemon, which keeps it as long as it runs.
 fn is_daemon(context: &Context, holder: &str) -> bool {
-    let process = context.places.meeting().process();
+    let process = context.places.daemon_place().recorded_process();
     process.is_some_and(|process| holder.rsplit(' ').next() == Some(&*process))
 }
 
-/// The folder of a user's file, closed to everybody else.
-pub(super) fn make_folder(file: &Path) -> anyhow::Result<()> {
+/// Creates the folder of a user's file, which only its owner can read.
+pub fn make_folder(file: &Path) -> anyhow::Result<()> {
     let folder = file.parent().context("the data directory has no parent")?;
     let mut builder = std::fs::DirBuilder::new();
     let made = builder.recursive(true).mode(0o700).create(folder);
     made.with_context(|| format!("the folder `{}` cannot be made", folder.display()))
 }
 
-/// Opens a file by its path, with the vectors that it uses; a new one has those of this space.
+/// Opens a file by its path and prints its damage; a new file uses this space.
 pub(super) fn open_file(
     space: Option<EmbeddingSpace>,
     path: &Path,
@@ -204,35 +211,63 @@ pub(super) fn open_file(
     verify: Verify,
 ) -> anyhow::Result<(Engine, OpenReport)> {
     let (engine, report) = open_quietly(space, path, access, verify)?;
-    warn(path, &report, "");
+    print_damage(path, &report, "");
     Ok((engine, report))
 }
 
-/// Tells of the damage that opening found.
-fn warn(path: &Path, report: &OpenReport, advice: &str) {
+/// Prints the damage that was found on opening.
+fn print_damage(path: &Path, report: &OpenReport, advice: &str) {
     let path = path.display();
     for damage in &report.recovery.damage {
         tell!("warning: `{path}`: {damage}{advice}");
     }
 }
 
-/// Opens a file, and leaves it to the caller to tell of its damage.
+/// Opens a file without printing its damage; a new one has its vectors in itself.
 pub(super) fn open_quietly(
     space: Option<EmbeddingSpace>,
     path: &Path,
     access: Access,
     verify: Verify,
 ) -> anyhow::Result<(Engine, OpenReport)> {
+    open_new_or_known(space, VectorsChoice::Log, path, access, verify, None)
+}
+
+fn open_new_or_known(
+    space: Option<EmbeddingSpace>,
+    chosen: VectorsChoice,
+    path: &Path,
+    access: Access,
+    verify: Verify,
+    owner: Option<&UserId>,
+) -> anyhow::Result<(Engine, OpenReport)> {
     let dimensions = space.as_ref().map_or(DIMENSIONS, |space| space.dimensions);
-    let mut options = EngineOptions::new(dimensions, entropy()?, SystemClock.now());
+    let mut options = EngineOptions::new(dimensions, random_bits()?, SystemClock.now());
     options.create = access == Access::Create;
     options.read_only = access == Access::Read;
     options.space = space;
     options.verify = verify;
-    Ok(Engine::open(Arc::new(RealDisk), path, &options)?)
+    options.user = owner.cloned();
+    Ok(open_engine(chosen, path, &options)?)
 }
 
-/// Opens the log of a file as it is now, without index and lock.
+/// Opens a memory with the stores of vectors that this program has; `chosen` is for a new one.
+pub(super) fn open_engine(
+    chosen: VectorsChoice,
+    path: &Path,
+    options: &EngineOptions,
+) -> Result<(Engine, OpenReport), EngineError> {
+    let open_vectors = |path: &Path, dimensions: u16, is_read_only: bool| {
+        let store = RvfVectors::open(path, dimensions, is_read_only)?;
+        Ok(Arc::new(store) as Arc<dyn VectorStore>)
+    };
+    let mut options = options.clone();
+    options.ports.vectors = Some(Arc::new(open_vectors));
+    options.ports.vectors_for_new = chosen == VectorsChoice::RvfRuntime;
+    Engine::open(Arc::new(RealDisk), path, &options)
+}
+
+/// Opens the log of a file without index and lock.
 pub(super) fn open_log(path: &Path) -> anyhow::Result<Log> {
     let options = OpenOptions {
         dimensions: 0,
@@ -241,24 +276,28 @@ pub(super) fn open_log(path: &Path) -> anyhow::Result<Log> {
         create: false,
         read_only: true,
         verify: Verify::Tail,
-        leave: &[],
+        leave_unread: &[],
     };
     Ok(Log::open(Arc::new(RealDisk), path, &options)?.log)
 }
 
-/// 128 bits from the operating system.
-pub(super) fn entropy() -> anyhow::Result<u128> {
+/// Returns 128 random bits of the operating system.
+pub(super) fn random_bits() -> anyhow::Result<u128> {
     let mut bytes = [0; 16];
     fs_err::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
     Ok(u128::from_le_bytes(bytes))
 }
 
-/// The record with this external id or id.
-pub(super) fn record_named(engine: &Engine, name: &str) -> anyhow::Result<RecordId> {
-    let external = ExternalId::NAMED
+/// Returns the record with this external id or id.
+pub(super) fn find_record(memory: &Snapshot, name: &str) -> anyhow::Result<RecordId> {
+    let external = ExternalId::CALLER_NAMESPACES
         .iter()
-        .find_map(|namespace| engine.duplicate_of(&ExternalId::new(*namespace, name)));
-    external
-        .or_else(|| name.parse().ok())
-        .with_context(|| format!("there is no record `{name}` in this memory"))
+        .find_map(|namespace| memory.find_by_external_id(&ExternalId::new(*namespace, name)));
+    let called = external.or_else(|| name.parse().ok());
+    called
+        .or_else(|| match memory.find_by_id_prefix(name)[..] {
+            [id] => Some(id),
+            _ => None,
+        })
+        .with_context(|| format!("no memory with id `{name}`; `recall` and `list` show ids"))
 }

@@ -1,124 +1,133 @@
-//! `reprise sync`: memories of one user brought together, two files or machines over a folder.
+//! `reprise branch sync`: merges two files of one user, or those of several machines through a
+//! folder.
 //!
-//! What becomes of what both have changed is decided in `reprise-engine`'s `join.rs`. Here are the
-//! files: each is written anew beside its place, proven, and then takes it. What a folder carries
-//! is in `sync/exchange.rs`.
+//! `reprise-engine`'s `join.rs` decides conflicts. This file handles the files: each is written to
+//! a temporary file, verified, and then renamed. `sync/exchange.rs` handles the folder.
 
 mod exchange;
 
-use reprise_engine::{Conflict, ConflictKind, Joined, Said, join};
+use reprise_engine::{Conflict, ConflictKind, ExportEntry, JoinedLog, join_logs};
 use reprise_types::sha256_hex;
 
-use super::backup::proven;
+use super::backup::verify_copy;
 use crate::args::SyncArguments;
 use crate::cli::prelude::*;
 use crate::env::MEMORY;
 
-/// How long what waits is sent.
+/// Longest time to send the waiting events.
 const SENDING: Duration = Duration::from_mins(10);
-/// Vectors that are handed over at once.
+/// Vectors that are inserted at once.
 const VECTORS: usize = 1024;
-/// Conflicts that a person is shown.
+/// Most conflicts that are printed.
 const SHOWN: usize = 20;
 
 pub(super) fn run(context: &Context, arguments: &SyncArguments) -> anyhow::Result<Exit> {
     if arguments.unsent {
-        return send(context);
+        return send_waiting_hook_events(context);
     }
-    context.must_be_here()?;
+    context.ensure_memory_is_local()?;
     match (&arguments.folder, arguments.files.as_slice()) {
         (Some(folder), _) => exchange::run(context, arguments, folder),
-        (None, [own, theirs]) => files(context, arguments, own, theirs),
+        (None, [own, theirs]) => merge_files(context, arguments, own, theirs),
         _ => bail!("name two files of one user, or a folder with --folder"),
     }
 }
 
-/// A memory that is held while it is brought together with another.
-struct Held {
+/// Memory that is locked while it is merged with another.
+struct LockedMemory {
     file: PathBuf,
     engine: Engine,
-    told: Vec<Said>,
+    entries: Vec<ExportEntry>,
 }
 
-/// A vector with the space that it is of.
+/// Vector of a record with its space.
 type Vector = (RecordId, EmbeddingSpace, Vec<f32>);
 
-impl Held {
+impl LockedMemory {
     fn new(file: PathBuf, engine: Engine) -> anyhow::Result<Self> {
-        let mut told = Vec::new();
-        engine.tell(&mut |said| told.push(said))?;
-        Ok(Self { file, engine, told })
+        let mut entries = Vec::new();
+        engine.export_log(&mut |entry| entries.push(entry))?;
+        Ok(Self {
+            file,
+            engine,
+            entries,
+        })
     }
 
-    /// The memory of a user here, taken from the daemon.
-    fn of_user(context: &Context, user: &UserId) -> anyhow::Result<Self> {
+    /// Opens a user's memory; a daemon that has it open releases it.
+    fn open_user_memory(context: &Context, user: &UserId) -> anyhow::Result<Self> {
         Self::new(
-            context.places.file_of(user),
-            store::take_over(context, user)?,
+            context.places.memory_file_of(user),
+            store::open_from_daemon(context, user)?,
         )
     }
 
-    /// The memory in a file or its folder.
-    fn find(context: &Context, named: &Path) -> anyhow::Result<Self> {
+    /// Opens the memory in a file or in a folder.
+    fn open_path(context: &Context, named: &Path) -> anyhow::Result<Self> {
         let file = if named.is_dir() {
             named.join(MEMORY)
         } else {
             named.to_owned()
         };
-        let file = fs_err::canonicalize(&file)
-            .with_context(|| format!("there is no memory `{}`; name its file", named.display()))?;
-        if let Some(user) = user_of(&file)
-            && fs_err::canonicalize(context.places.file_of(&user)).is_ok_and(|own| own == file)
+        let shown = named.display();
+        ensure!(
+            file.exists(),
+            "`{shown}` is no memory file; name the file of a memory, or its folder"
+        );
+        let file = fs_err::canonicalize(&file)?;
+        if let Some(user) = user_of_memory_file(&file)
+            && fs_err::canonicalize(context.places.memory_file_of(&user))
+                .is_ok_and(|own| own == file)
         {
-            return Self::of_user(context, &user);
+            return Self::open_user_memory(context, &user);
         }
         let (engine, _) = store::open_file(None, &file, Access::Write, Verify::Everything)?;
         Self::new(file, engine)
     }
 
-    fn vectors(&self) -> Vec<Vector> {
+    fn read_vectors(&self) -> Vec<Vector> {
         let memory = self.engine.snapshot();
         let Some(space) = memory.space() else {
             return Vec::new();
         };
-        let kept = self.told.iter().filter_map(|said| match said {
-            Said::Kept(record) => Some(record.id),
+        let kept = self.entries.iter().filter_map(|entry| match entry {
+            ExportEntry::Kept(record) => Some(record.id),
             _ => None,
         });
         kept.filter_map(|id| Some((id, space.clone(), memory.vector(id)?)))
             .collect()
     }
 
-    /// Writes what both say in the place of what this one said. Answers whether that was a change.
-    fn become_of(self, told: &[Said], vectors: &[Vector]) -> anyhow::Result<bool> {
-        if self.told == told {
+    /// Replaces the memory by the merged entries. Returns whether that changed anything.
+    fn replace_with(self, entries: &[ExportEntry], vectors: &[Vector]) -> anyhow::Result<bool> {
+        if self.entries == entries {
             return Ok(false);
         }
         let space = self.engine.snapshot().space().cloned();
-        whole::place(&self.file, |beside| {
-            let (mut made, _) = store::open_file(space, beside, Access::Create, Verify::Tail)?;
-            made.retell(told.to_vec())?;
+        atomic_files::write_then_rename(&self.file, |temporary| {
+            let (mut made, _) = store::open_file(space, temporary, Access::Create, Verify::Tail)?;
+            made.import_log(entries.to_vec())?;
             for part in vectors.chunks(VECTORS) {
-                made.embed_late(part.to_vec())?;
+                made.insert_late_vectors(part.to_vec())?;
             }
             made.close()?;
-            proven(beside).map(drop)
+            verify_copy(temporary).map(drop)
         })?;
-        // It goes with its lock, once its name leads to the other one.
+        // The old file is closed with its lock after the new one got its name.
         drop(self.engine);
         Ok(true)
     }
 }
 
-/// Whose memory a file is by its folder.
-fn user_of(file: &Path) -> Option<UserId> {
+/// Returns the user of a memory file from its folder.
+fn user_of_memory_file(file: &Path) -> Option<UserId> {
     let is_memory = file.file_name().is_some_and(|name| name == MEMORY);
     let folder = file.parent().filter(|_| is_memory)?;
     folder.file_name()?.to_str()?.parse().ok()
 }
 
-/// What was done, for whoever reads it.
-struct Done {
+/// Result of a merge of memories.
+struct SyncReport {
     records: usize,
     forgotten: usize,
     changed: Vec<(PathBuf, bool)>,
@@ -126,26 +135,31 @@ struct Done {
     digest: String,
 }
 
-impl Done {
-    fn new(joined: Joined) -> Self {
-        let count = |what: fn(&Said) -> bool| joined.told.iter().filter(|said| what(said)).count();
+impl SyncReport {
+    fn new(joined: JoinedLog) -> Self {
+        let count = |what: fn(&ExportEntry) -> bool| {
+            joined.entries.iter().filter(|entry| what(entry)).count()
+        };
         Self {
-            records: count(|said| matches!(said, Said::Kept(_))),
-            forgotten: count(|said| matches!(said, Said::Forgotten(_))),
-            digest: digest(&joined.told),
+            records: count(|entry| matches!(entry, ExportEntry::Kept(_))),
+            forgotten: count(|entry| matches!(entry, ExportEntry::Forgotten(_))),
+            digest: hash_entries(&joined.entries),
             conflicts: joined.conflicts,
             changed: Vec::new(),
         }
     }
 
-    fn say(&self, context: &Context, more: &[(&str, Value)]) -> anyhow::Result<Exit> {
+    fn print_report(&self, context: &Context, more: &[(&str, Value)]) -> anyhow::Result<Exit> {
         let (records, forgotten) = (self.records, self.forgotten);
         let files = self.changed.iter();
         let files = files.map(|(file, changed)| json!({ "file": file, "changed": changed }));
-        let conflicts = self.conflicts.iter().map(|Conflict { record, what }| {
-            let [what, rule] = told(*what);
-            json!({ "record": record, "what": what, "rule": rule })
-        });
+        let conflicts = self
+            .conflicts
+            .iter()
+            .map(|Conflict { record, kind: what }| {
+                let [what, rule] = describe_conflict(*what);
+                json!({ "record": record, "what": what, "rule": rule })
+            });
         let mut row = json!({
             "records": records,
             "forgotten": forgotten,
@@ -163,13 +177,13 @@ impl Done {
                 writeln!(out, "{file} {what}")?;
             }
             for conflict in self.conflicts.iter().take(SHOWN) {
-                let [_, rule] = told(conflict.what);
+                let [_, rule] = describe_conflict(conflict.kind);
                 writeln!(out, "{}  {rule}", conflict.record)?;
             }
             if let more @ 1.. = self.conflicts.len().saturating_sub(SHOWN) {
                 writeln!(out, "and {more} more conflicts; --json names all")?;
             }
-            let (records, digest) = (counted(records, "record"), &self.digest[..16]);
+            let (records, digest) = (format_count(records, "memory"), &self.digest[..16]);
             Ok(writeln!(
                 out,
                 "{records} with their earlier versions, {forgotten} forgotten, digest {digest}"
@@ -178,79 +192,88 @@ impl Done {
     }
 }
 
-/// What a conflict is called, and which rule decides it.
-const fn told(what: ConflictKind) -> [&'static str; 2] {
+/// Returns the name of a conflict, and the rule that decides it.
+const fn describe_conflict(what: ConflictKind) -> [&'static str; 2] {
     match what {
         ConflictKind::Corrected => [
             "corrected",
-            "corrected on both sides: it stands, the others are its history",
+            "corrected on both sides: this version is current, the others are its history",
         ],
-        ConflictKind::Tagged => ["tagged", "tagged on both sides: it has the tags of both"],
+        ConflictKind::Tagged => ["tagged", "tagged on both sides: has the tags of both"],
         ConflictKind::Forgotten => [
             "forgotten",
-            "forgotten on one side, gone on with on the other: forgotten",
+            "forgotten on one side, changed on the other: forgotten",
         ],
     }
 }
 
-/// One number for all that is said, but for how far logs of a machine were read.
-fn digest(told: &[Said]) -> String {
+/// Returns a hash of all entries except the cursors of this machine's logs.
+fn hash_entries(entries: &[ExportEntry]) -> String {
     let mut text = String::new();
-    for said in told
+    for entry in entries
         .iter()
-        .filter(|said| !matches!(said, Said::Cursor { .. }))
+        .filter(|entry| !matches!(entry, ExportEntry::Cursor { .. }))
     {
-        text.push_str(&serde_json::to_string(said).unwrap_or_default());
+        text.push_str(&serde_json::to_string(entry).unwrap_or_default());
         text.push('\n');
     }
     sha256_hex(text.as_bytes())
 }
 
-fn files(
+fn merge_files(
     context: &Context,
     arguments: &SyncArguments,
     own: &Path,
     theirs: &Path,
 ) -> anyhow::Result<Exit> {
-    let (own, theirs) = (Held::find(context, own)?, Held::find(context, theirs)?);
+    let is_same = [own, theirs].iter().all(|one| one.exists())
+        && own.canonicalize()? == theirs.canonicalize()?;
+    ensure!(!is_same, "both are the same file; name two");
+    let (own, theirs) = (
+        LockedMemory::open_path(context, own)?,
+        LockedMemory::open_path(context, theirs)?,
+    );
     ensure!(own.file != theirs.file, "both are the same file; name two");
-    if let (Some(user), Some(other)) = (user_of(&own.file), user_of(&theirs.file)) {
+    if let (Some(user), Some(other)) = (
+        user_of_memory_file(&own.file),
+        user_of_memory_file(&theirs.file),
+    ) {
         // A branch of a memory is named USER+NAME.
         let base = |user: &UserId| user.as_str().split('+').next().map(str::to_owned);
         ensure!(
             base(&user) == base(&other),
-            "one is the memory of `{user}` and the other of `{other}`; only files of one user are \
-             brought together, and `reprise import` takes another's records over"
+            "one is the memory of `{user}` and the other of `{other}`; only files of one user can \
+             be merged; use `reprise import` for another user's memories"
         );
     }
-    let joined = join(own.told.clone(), theirs.told.clone());
-    let mut vectors = own.vectors();
-    vectors.extend(theirs.vectors());
+    let joined = join_logs(own.entries.clone(), theirs.entries.clone());
+    let mut vectors = own.read_vectors();
+    vectors.extend(theirs.read_vectors());
     let mut changes = Vec::new();
     for held in [own, theirs] {
         let file = held.file.clone();
         let changed = if arguments.dry_run {
-            held.told != joined.told
+            held.entries != joined.entries
         } else {
-            held.become_of(&joined.told, &vectors)?
+            held.replace_with(&joined.entries, &vectors)?
         };
         changes.push((file, changed));
     }
-    let mut done = Done::new(joined);
+    let mut done = SyncReport::new(joined);
     done.changed = changes;
-    done.say(context, &[])
+    done.print_report(context, &[])
 }
 
-/// Tells the daemon elsewhere what hooks could not.
-fn send(context: &Context) -> anyhow::Result<Exit> {
-    let away = context.away()?.zip(Unsent::of(context));
-    let (client, unsent) = away.context(
-        "memory is on this machine, where nothing waits to be sent; set REPRISE_URL for another",
-    )?;
-    let before = unsent.waiting();
+/// Sends the events that hooks could not send to the daemon in time.
+fn send_waiting_hook_events(context: &Context) -> anyhow::Result<Exit> {
+    let (client, unsent) = (
+        super::daemon::restarting_client(context)?,
+        Unsent::for_daemon(context),
+    );
+    let before = unsent.count_waiting();
     let sending = unsent.send(&client, Instant::now() + SENDING);
-    runtime::asking()?.block_on(sending)?;
-    let waiting = unsent.waiting();
+    runtime::build_single_threaded()?.block_on(sending)?;
+    let waiting = unsent.count_waiting();
     let sent = before.saturating_sub(waiting);
     let row = json!({ "sent": sent, "waiting": waiting });
     output::line(context, &row, format!("{sent} sent, {waiting} wait"))?;

@@ -1,59 +1,62 @@
-//! `reprise trust`: whose repositories' lessons may answer; `reprise share repository`: a record
-//! becomes such a lesson, for others to review in the diff.
+//! `reprise share trust`: repositories whose lessons appear in answers; `reprise share repository`:
+//! writes a memory as such a lesson, for others to review in the diff.
 
-use reprise_knowledge::{Project, SHARED, Trusted, share, shared_state, trusted_file, trusted_in};
+use reprise_knowledge::{
+    Project, SHARED_FOLDER, TrustedCheckout, read_shared_state, read_trusted_checkouts,
+    trusted_list_path, write_shared_lesson,
+};
 use reprise_operations::operations::records::{Get, GetArguments};
-use reprise_operations::{shared_by, without_secrets};
+use reprise_operations::{read_redacted_lessons, redact_and_list_rules};
 
 use crate::args::{ShareRepositoryArguments, TrustArguments};
 use crate::cli::prelude::*;
 
-/// Problems of files that are said one by one.
+/// Most problems of files that are printed one by one.
 const SAID_MAX: usize = 10;
-/// Of which checkouts a user was told, a file each, among the program's state.
+/// Folder in the program's state with a file for each checkout that a hint was printed for.
 const HINTED: &str = "hinted";
 
 pub(super) fn run(context: &Context, arguments: &TrustArguments) -> anyhow::Result<Exit> {
-    context.must_be_here()?;
-    let file = trusted_file(&context.places.data);
-    let mut trusted = trusted_in(&file).map_err(anyhow::Error::msg)?;
-    let (root, project) = checkout(&arguments.folder)?;
+    context.ensure_memory_is_local()?;
+    let file = trusted_list_path(&context.places.data);
+    let mut trusted = read_trusted_checkouts(&file).map_err(anyhow::Error::msg)?;
+    let (root, project) = find_checkout(&arguments.folder)?;
     let user = &arguments.user;
-    let one = Trusted {
+    let one = TrustedCheckout {
         user: user.clone(),
         root: root.clone(),
         project: project.clone(),
     };
-    let is_it = |other: &Trusted| other.user == one.user && other.root == one.root;
+    let is_it = |other: &TrustedCheckout| other.user == one.user && other.root == one.root;
     let was = trusted.iter().any(is_it);
     trusted.retain(|other| !is_it(other));
     if arguments.remove {
         ensure!(was, "`{}` is not trusted by {user}", root.display());
-        write(&file, &trusted)?;
-        let made = one.memory();
+        save_trusted(&file, &trusted)?;
+        let made = one.memory_id();
         let made = made.filter(|memory| store::exists(context, memory).unwrap_or(false));
         if let Some(Err(error)) = made.map(|memory| store::remove(context, &memory)) {
-            // A daemon that has it open: nobody is answered from it any more.
-            tell!("what was made of them is still there: {error}");
+            // A daemon may have it open, but no answer uses it any more.
+            tell!("could not delete the copies of its lessons: {error}");
         }
         writeln!(
             crate::printer::stdout(),
-            "lessons of {project} answer {user} no more"
+            "lessons of {project} are no longer in {user}'s answers"
         )?;
         return Ok(Exit::Success);
     }
-    let shared = shared_by(&root, &project).map_err(anyhow::Error::msg)?;
+    let shared = read_redacted_lessons(&root, &project).map_err(anyhow::Error::msg)?;
     trusted.push(one);
     trusted.sort();
-    write(&file, &trusted)?;
+    save_trusted(&file, &trusted)?;
     let row = json!({ "root": root, "project": project, "user": user,
         "lessons": shared.lessons.len(), "problems": shared.problems });
     output::print(context, &row, |out| {
-        let count = counted(shared.lessons.len(), "lesson");
+        let count = format_count(shared.lessons.len(), "lesson");
         writeln!(
             out,
-            "{count} in {SHARED} of {project} answer {user} from now on, and what a pull brings; \
-             `reprise trust --remove` ends it"
+            "{count} in {SHARED_FOLDER} of {project} are in {user}'s answers from now on, with what a \
+             pull brings; undo with `reprise share trust --remove`"
         )?;
         for problem in shared.problems.iter().take(SAID_MAX) {
             note(problem);
@@ -66,80 +69,83 @@ pub(super) fn run(context: &Context, arguments: &TrustArguments) -> anyhow::Resu
     })
 }
 
-/// Says once that lessons wait for a word, where they stand in this checkout.
-pub(super) fn hint(context: &Context, user: &UserId) {
+/// Prints once that this checkout has shared lessons that the user can trust.
+pub(super) fn hint_at_shared_lessons(context: &Context, user: &UserId) {
     let untold = || -> Option<usize> {
         let here = fs_err::canonicalize(".").ok()?;
-        let root = here.ancestors().find(|up| up.join(SHARED).is_dir())?;
-        let one = Trusted {
+        let root = here
+            .ancestors()
+            .find(|up| up.join(SHARED_FOLDER).is_dir())?;
+        let one = TrustedCheckout {
             user: user.clone(),
             root: root.to_owned(),
             project: String::new(),
         };
-        let trusted = trusted_in(&trusted_file(&context.places.data)).ok()?;
-        let is_it = |other: &Trusted| other.user == one.user && other.root == one.root;
-        let count = shared_state(root).ok()?.len();
+        let trusted = read_trusted_checkouts(&trusted_list_path(&context.places.data)).ok()?;
+        let is_it = |other: &TrustedCheckout| other.user == one.user && other.root == one.root;
+        let count = read_shared_state(root).ok()?.len();
         if count == 0 || trusted.iter().any(is_it) {
             return None;
         }
-        let name = one.memory()?;
-        let told = Folder::make_own(&context.places.state.join(HINTED)).ok()?;
-        let is_new = told.look(name.as_str()).ok()?.is_none();
+        let name = one.memory_id()?;
+        let told = Folder::open_or_create_no_follow(&context.places.state.join(HINTED)).ok()?;
+        let is_new = told.find_status(name.as_str()).ok()?.is_none();
         told.replace(name.as_str(), b"").ok()?;
         is_new.then_some(count)
     };
-    // Whom a daemon elsewhere trusts is not known here.
+    // The trusted repositories of a remote daemon are not known here.
     if context.remote.is_none()
         && let Some(count) = untold()
     {
         tell!(
-            "{} of this repository may answer, too: look at {SHARED}, then run `reprise trust`",
-            counted(count, "lesson")
+            "{} of this repository can be used: read {SHARED_FOLDER}, then run `reprise share trust`",
+            format_count(count, "lesson")
         );
     }
 }
 
-pub(super) fn share_with(
+pub(super) fn share_in_repository(
     context: &Context,
     arguments: &ShareRepositoryArguments,
 ) -> anyhow::Result<Exit> {
-    context.must_be_here()?;
-    let (root, _) = checkout(&arguments.folder)?;
+    context.ensure_memory_is_local()?;
+    let (root, _) = find_checkout(&arguments.folder)?;
     let session = Session::open(context, &arguments.user, Effect::Reads)?;
     let got = session.call::<Get>(GetArguments {
         ids: arguments.ids.clone(),
         ..GetArguments::default()
     });
     drop(session);
-    let engine = store::read(context, &arguments.user)?;
+    let engine = store::open_for_reading(context, &arguments.user)?;
     for line in got?.records {
         let id: RecordId = serde_json::from_value(line["id"].clone())?;
         let record = engine.snapshot().get(id);
         let record = record.with_context(|| {
             format!(
-                "`{id}` is no record of {}'s own; share what is",
+                "`{id}` is not {}'s own memory; share one of your own",
                 arguments.user
             )
         })??;
-        let path = share(&root, &record, &without_secrets)?;
+        let path = write_shared_lesson(&root, &record, &redact_and_list_rules)?;
         output::line(context, &json!({ "id": id, "file": path }), path.display())?;
     }
-    note("review the diff and commit it; whoever trusts the repository recalls it after a pull");
+    note("review the diff and commit it; everybody who trusts the repository gets it with a pull");
     Ok(Exit::Success)
 }
 
-/// The root of the checkout that a folder is in, and what its project is called.
-fn checkout(folder: &Path) -> anyhow::Result<(PathBuf, String)> {
+/// Returns the root of the checkout around a folder, and the name of its project.
+fn find_checkout(folder: &Path) -> anyhow::Result<(PathBuf, String)> {
     let shown = folder.display();
     let folder = fs_err::canonicalize(folder)
-        .with_context(|| format!("`{shown}` is no folder; name one of a repository"))?;
+        .with_context(|| format!("`{shown}` is not a folder; name a folder of a repository"))?;
     let project = Project::of(&folder)
         .with_context(|| format!("`{shown}` belongs to no repository; run `git init` there"))?;
     Ok((project.root().to_owned(), project.name().to_owned()))
 }
 
-fn write(file: &Path, trusted: &[Trusted]) -> anyhow::Result<()> {
+fn save_trusted(file: &Path, trusted: &[TrustedCheckout]) -> anyhow::Result<()> {
     let above = file.parent().context("the data directory has no place")?;
     let name = file.file_name().context("the list has no name")?;
-    Ok(Folder::make_own(above)?.replace(name, &serde_json::to_vec_pretty(trusted)?)?)
+    Ok(Folder::open_or_create_no_follow(above)?
+        .replace(name, &serde_json::to_vec_pretty(trusted)?)?)
 }

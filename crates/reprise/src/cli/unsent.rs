@@ -1,7 +1,9 @@
-//! What hooks could not tell a daemon elsewhere: kept on disk without secrets, in order, and told
-//! by whoever reaches it next. What is told twice is kept once there, by its session and its words.
+//! Queue of hook events that could not be sent to the daemon in time, on another machine or on this
+//! one: saved on disk without secrets, in order, and sent by the next command that reaches it. The
+//! daemon stores an event that is sent twice only once, by its session and text.
 //!
-//! One file for each daemon, a moment a line. Beyond a bound the oldest go, and are counted.
+//! Each daemon has one file with an event per line. Beyond a limit the oldest are dropped and
+//! counted.
 
 use std::os::unix::process::CommandExt;
 
@@ -13,43 +15,43 @@ use reprise_types::sha256_hex;
 
 use crate::cli::prelude::*;
 
-/// The folder of these files, among the program's state.
+/// Folder of the queues in the program's state.
 const FOLDER: &str = "unsent";
-/// Most moments of one daemon that wait, and most bytes of them.
+/// Most events that wait for one daemon; `BYTES_MAX` is the most bytes.
 const MOMENTS_MAX: usize = 10_000;
 const BYTES_MAX: usize = 16 * 1024 * 1024;
-/// No moment has fewer bytes than this: shorter files need no count.
+/// Fewest bytes of an event; shorter files need no count.
 const MOMENT_BYTES_MIN: usize = 64;
-/// Of too many so many in a hundred stay.
+/// Percentage that stays when the queue is too long.
 const STAY_PERCENT: usize = 90;
-/// Moments of the first request and of any, and bytes of one.
+/// Most events of the first request; `BATCH` and `BATCH_BYTES_MAX` limit the later ones.
 const FIRST: usize = 8;
 const BATCH: usize = 64;
 const BATCH_BYTES_MAX: usize = 256 * 1024;
-/// How long a change of the file waits for another.
+/// Longest wait for another process that changes the file.
 const TURN: Duration = Duration::from_secs(1);
-/// How long a command goes on sending before it asks for itself.
+/// Longest time that a command sends waiting events before its own request.
 const COMMAND: Duration = Duration::from_secs(20);
 const TALLY_BYTES_MAX: u64 = 4_096;
 
-/// A line of the file.
+/// Line of the queue's file: an event and its user.
 #[derive(Debug, Serialize, Deserialize)]
-struct Waiting {
+struct UnsentLine {
     user: UserId,
     moment: HookArguments,
 }
 
-/// What became of moments that do not wait any more and were not kept.
-#[derive(Debug, Default, Clone, Copy, Serialize, Deserialize)]
+/// Counts of events that were lost.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct Tally {
-    /// Too many waited.
+pub(super) struct UnsentTally {
+    /// Dropped because too many waited.
     pub(super) dropped: u64,
-    /// The daemon did not take them.
+    /// Refused by the daemon.
     pub(super) refused: u64,
 }
 
-/// What waits for one daemon.
+/// Queue of events for one daemon.
 #[derive(Debug)]
 pub(super) struct Unsent {
     folder: PathBuf,
@@ -57,72 +59,75 @@ pub(super) struct Unsent {
 }
 
 impl Unsent {
-    /// `None` where memory is on this machine.
-    pub(super) fn of(context: &Context) -> Option<Self> {
-        let url = &context.remote.as_ref()?.url;
-        let name = sha256_hex(url.trim_end_matches('/').as_bytes());
-        Some(Self {
+    /// Returns the queue of the daemon that has the memory: the remote one, or that of the data
+    /// directory.
+    pub(super) fn for_daemon(context: &Context) -> Self {
+        let name = match &context.remote {
+            Some(remote) => sha256_hex(remote.url.trim_end_matches('/').as_bytes()),
+            None => sha256_hex(context.places.data.as_os_str().as_encoded_bytes()),
+        };
+        Self {
             folder: context.places.state.join(FOLDER),
             name: name.chars().take(16).collect(),
-        })
+        }
     }
 
-    /// How many moments wait for the daemon elsewhere, and what became of others.
-    pub(super) fn state(context: &Context) -> (usize, Tally) {
-        let own = Self::of(context);
-        own.map_or_else(Default::default, |own| (own.waiting(), own.tally()))
+    /// Returns how many events wait for the daemon, and how many were lost.
+    pub(super) fn count_unsent(context: &Context) -> (usize, UnsentTally) {
+        let own = Self::for_daemon(context);
+        (own.count_waiting(), own.read_tally())
     }
 
-    fn file(&self, ending: &str) -> String {
+    fn file_name(&self, ending: &str) -> String {
         format!("{}.{ending}", self.name)
     }
 
-    fn lines(&self) -> anyhow::Result<Vec<String>> {
-        let Some(folder) = Folder::find_own(&self.folder)? else {
+    fn read_lines(&self) -> anyhow::Result<Vec<String>> {
+        let Some(folder) = Folder::find_no_follow(&self.folder)? else {
             return Ok(Vec::new());
         };
-        // A line may be on its way beyond the bound.
-        let bytes = folder.read(self.file("jsonl"), 2 * BYTES_MAX as u64)?;
+        // A line that is being written may exceed the limit.
+        let bytes = folder.read(self.file_name("jsonl"), 2 * BYTES_MAX as u64)?;
         let bytes = bytes.unwrap_or_default();
-        // One that was cut within a letter is a line that cannot be read, and not the end of all.
+        // A line that was cut within a character is one bad line, not the end of the file.
         let text = String::from_utf8_lossy(&bytes);
-        // A last line without its end was cut.
+        // A last line without a line end is incomplete.
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
         let lines = whole.lines().filter(|line| !line.is_empty());
         Ok(lines.map(str::to_owned).collect())
     }
 
-    fn bytes(&self, folder: &Folder) -> anyhow::Result<u64> {
-        let file = folder.find_file(self.file("jsonl"))?;
+    fn file_size(&self, folder: &Folder) -> anyhow::Result<u64> {
+        let file = folder.find_file(self.file_name("jsonl"))?;
         Ok(file.map_or(Ok(0), |file| file.metadata().map(|file| file.len()))?)
     }
 
-    /// Whether nothing waits, as far as that is known without reading it.
+    /// Returns whether the queue's file is empty or missing, without reading it.
     pub(super) fn is_empty(&self) -> bool {
-        let is_none = |folder: Folder| self.bytes(&folder).is_ok_and(|bytes| bytes == 0);
-        Folder::find_own(&self.folder).is_ok_and(|folder| folder.is_none_or(is_none))
+        let is_none = |folder: Folder| self.file_size(&folder).is_ok_and(|bytes| bytes == 0);
+        Folder::find_no_follow(&self.folder).is_ok_and(|folder| folder.is_none_or(is_none))
     }
 
-    pub(super) fn waiting(&self) -> usize {
-        self.lines().map_or(0, |lines| lines.len())
+    pub(super) fn count_waiting(&self) -> usize {
+        self.read_lines().map_or(0, |lines| lines.len())
     }
 
-    fn tally(&self) -> Tally {
-        let folder = Folder::find_own(&self.folder).ok().flatten();
+    fn read_tally(&self) -> UnsentTally {
+        let folder = Folder::find_no_follow(&self.folder).ok().flatten();
         let text = folder.and_then(|folder| {
-            let text = folder.read_text(self.file("json"), TALLY_BYTES_MAX);
+            let text = folder.read_text(self.file_name("json"), TALLY_BYTES_MAX);
             text.ok().flatten()
         });
         text.and_then(|text| serde_json::from_str(&text).ok())
             .unwrap_or_default()
     }
 
-    /// Has what takes secrets out made ready beside whatever is waited for: that takes a while.
-    pub(super) fn warm() {
+    /// Loads the redactor on another thread, because that takes a while.
+    pub(super) fn warm_up_redactor() {
         std::thread::spawn(|| Redactor::new().redact_text(""));
     }
 
-    /// Keeps a moment until it can be told, without what no disk may get.
+    /// Queues an event without its secrets.
     pub(super) fn push(
         &self,
         user: &UserId,
@@ -135,17 +140,17 @@ impl Unsent {
         clean(&mut report.command);
         report.files.iter_mut().for_each(clean);
         report.at = Some(SystemClock.now());
-        let line = serde_json::to_string(&Waiting {
+        let line = serde_json::to_string(&UnsentLine {
             user: user.clone(),
             moment: HookArguments {
                 event: event.to_owned(),
                 report,
             },
         })?;
-        let folder = Folder::make_own(&self.folder)?;
-        let _alone = folder.lock(self.file("lock"), TURN)?;
-        if self.bytes(&folder)? as usize >= MOMENTS_MAX * MOMENT_BYTES_MIN {
-            let mut lines = self.lines()?;
+        let folder = Folder::open_or_create_no_follow(&self.folder)?;
+        let _alone = folder.lock(self.file_name("lock"), TURN)?;
+        if self.file_size(&folder)? as usize >= MOMENTS_MAX * MOMENT_BYTES_MIN {
+            let mut lines = self.read_lines()?;
             let (before, bytes) = (lines.len(), |line: &String| line.len() + 1);
             let mut all = lines.iter().map(bytes).sum::<usize>() + line.len();
             if before >= MOMENTS_MAX || all > BYTES_MAX {
@@ -159,25 +164,30 @@ impl Unsent {
                     (gone, all) = (gone + 1, all - bytes(line));
                 }
                 lines.drain(..gone);
-                let tally = self.tally();
+                let tally = self.read_tally();
                 let dropped = tally.dropped + gone as u64;
-                self.write(&folder, &lines, Tally { dropped, ..tally })?;
+                self.write_files(&folder, &lines, UnsentTally { dropped, ..tally })?;
             }
         }
-        Ok(folder.append_line(self.file("jsonl"), line.as_bytes())?)
+        Ok(folder.append_line(self.file_name("jsonl"), line.as_bytes())?)
     }
 
-    fn write(&self, folder: &Folder, lines: &[String], tally: Tally) -> anyhow::Result<()> {
+    fn write_files(
+        &self,
+        folder: &Folder,
+        lines: &[String],
+        tally: UnsentTally,
+    ) -> anyhow::Result<()> {
         let mut text = lines.join("\n");
         if !text.is_empty() {
             text.push('\n');
         }
-        folder.replace(self.file("json"), &serde_json::to_vec(&tally)?)?;
-        Ok(folder.replace(self.file("jsonl"), text.as_bytes())?)
+        folder.replace(self.file_name("json"), &serde_json::to_vec(&tally)?)?;
+        Ok(folder.replace(self.file_name("jsonl"), text.as_bytes())?)
     }
 
-    /// Tells the daemon what waits, oldest first, until a moment. Answers how many still wait that
-    /// it may take, and whether it has answered at all.
+    /// Sends the waiting events, oldest first, until a deadline. Returns how many that the daemon
+    /// may accept still wait, and whether it answered at all.
     pub(super) async fn send(
         &self,
         client: &Client,
@@ -186,34 +196,34 @@ impl Unsent {
         if self.is_empty() {
             return Ok((0, false));
         }
-        let folder = Folder::make_own(&self.folder)?;
-        // One sends at a time, so that the order holds.
+        let folder = Folder::open_or_create_no_follow(&self.folder)?;
+        // Only one process sends at a time, so that the order is kept.
         let patience = until.saturating_duration_since(Instant::now());
-        let _sending = folder.lock(self.file("sending"), patience)?;
-        let mut lines = self.lines()?;
+        let _sending = folder.lock(self.file_name("sending"), patience)?;
+        let mut lines = self.read_lines()?;
         let (mut reached, mut most) = (false, FIRST);
         let mut shut = HashSet::new();
         while !lines.is_empty() {
-            let (user, moments, sent) = batch(&lines, most);
+            let (user, moments, sent) = next_batch(&lines, most);
             let left = until.saturating_duration_since(Instant::now());
             let refused = if let Some(user) = user {
                 let count = moments.len();
-                let call = Call::of::<Moments>(&user, &MomentsArguments { moments })?;
+                let call = Call::for_operation::<Moments>(&user, &MomentsArguments { moments })?;
                 let asked = client.ask::<MomentsTaken>(&call);
                 match tokio::time::timeout(left, asked).await {
                     Err(_) => break,
                     Ok(Ok(taken)) => taken.refused.len() as u64,
-                    Ok(Err(problem)) if is_of_line(problem.kind) && count == 1 => 1,
-                    Ok(Err(problem)) if is_of_line(problem.kind) => {
+                    Ok(Err(problem)) if is_content_at_fault(problem.kind) && count == 1 => 1,
+                    Ok(Err(problem)) if is_content_at_fault(problem.kind) => {
                         most = 1;
                         continue;
                     }
-                    // Nobody else waits for a user whom this token does not speak for.
+                    // Other users' events are sent even if this token may not act for one user.
                     Ok(Err(problem)) if problem.kind == ProblemKind::Forbidden => {
                         tracing::warn!(%user, %problem, "what waits of this user is not taken");
                         reached = true;
                         shut.insert(user);
-                        lines = open(lines, &shut);
+                        lines = remove_lines_of_users(lines, &shut);
                         continue;
                     }
                     Ok(Err(problem)) if reached => {
@@ -227,31 +237,35 @@ impl Unsent {
             };
             (reached, most) = (true, (most * 2).min(BATCH));
             let gone: HashSet<String> = lines.drain(..sent).collect();
-            let _alone = folder.lock(self.file("lock"), TURN)?;
-            lines = self.lines()?;
+            let _alone = folder.lock(self.file_name("lock"), TURN)?;
+            lines = self.read_lines()?;
             lines.retain(|line| !gone.contains(line));
-            let tally = self.tally();
+            let tally = self.read_tally();
             let refused = tally.refused + refused;
-            self.write(&folder, &lines, Tally { refused, ..tally })?;
-            lines = open(lines, &shut);
+            self.write_files(&folder, &lines, UnsentTally { refused, ..tally })?;
+            lines = remove_lines_of_users(lines, &shut);
         }
         Ok((lines.len(), reached))
     }
 
-    /// The same before a command asks for itself; what stays waits for the next.
-    pub(super) async fn send_first(&self, client: &Client) {
+    /// Sends the waiting events before a command's own request; the rest waits for the next one.
+    pub(super) async fn send_before_command(&self, client: &Client) {
         if let Err(error) = self.send(client, Instant::now() + COMMAND).await {
             tracing::debug!(%error, "what waits was not told");
         }
     }
 
-    /// Sends the rest in a process of its own, which no hook waits for.
-    pub(super) fn send_aside(context: &Context) -> anyhow::Result<()> {
+    /// Starts a separate process that sends the rest, so that no hook waits for it.
+    pub(super) fn spawn_sender(context: &Context) -> anyhow::Result<()> {
         let mut command = Command::new(std::env::current_exe()?);
-        if context.is_config_named {
+        if context.remote.is_none() {
+            // The process starts a daemon only where there is a data directory.
+            Folder::open_or_create(&context.places.data)?;
+            command.args(super::daemon::global_options(context));
+        } else if context.is_config_named {
             command.arg("--config").arg(&context.places.config);
         }
-        command.args(["sync", "--unsent"]);
+        command.args(["branch", "sync", "--unsent"]);
         let quiet = command
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -261,22 +275,22 @@ impl Unsent {
     }
 }
 
-/// The lines of those who are not shut out.
-fn open(mut lines: Vec<String>, shut: &HashSet<UserId>) -> Vec<String> {
+/// Removes the lines of users whom the daemon has refused.
+fn remove_lines_of_users(mut lines: Vec<String>, shut: &HashSet<UserId>) -> Vec<String> {
     let is_shut = |line: &String| {
-        let waiting = serde_json::from_str::<Waiting>(line);
+        let waiting = serde_json::from_str::<UnsentLine>(line);
         waiting.is_ok_and(|waiting| shut.contains(&waiting.user))
     };
     lines.retain(|line| shut.is_empty() || !is_shut(line));
     lines
 }
 
-/// The first moments of one user, and how many lines they are. A line that cannot be read is one of
-/// them and no moment.
-fn batch(lines: &[String], most: usize) -> (Option<UserId>, Vec<HookArguments>, usize) {
+/// Returns the first events of one user, and their number of lines. An unreadable first line counts
+/// as a line without an event.
+fn next_batch(lines: &[String], most: usize) -> (Option<UserId>, Vec<HookArguments>, usize) {
     let (mut user, mut moments, mut sent, mut bytes) = (None, Vec::new(), 0, 0);
     for line in lines {
-        let Ok(waiting) = serde_json::from_str::<Waiting>(line) else {
+        let Ok(waiting) = serde_json::from_str::<UnsentLine>(line) else {
             if moments.is_empty() {
                 sent = 1;
             }
@@ -294,8 +308,8 @@ fn batch(lines: &[String], most: usize) -> (Option<UserId>, Vec<HookArguments>, 
     (user, moments, sent)
 }
 
-/// Whether what was sent is at fault, and not the way or the token.
-const fn is_of_line(kind: ProblemKind) -> bool {
+/// Returns whether the events caused the problem, and not the connection or the token.
+const fn is_content_at_fault(kind: ProblemKind) -> bool {
     matches!(kind, ProblemKind::Invalid | ProblemKind::TooLarge)
 }
 

@@ -1,14 +1,36 @@
-//! Models: the one that makes vectors, by its name, and those that write, behind endpoints of
-//! `OpenAI`'s form.
+//! Models: the embedding model by its name, the store of its vectors, and language models behind
+//! `OpenAI`-compatible endpoints.
 
 use reprise_embed::Variant;
 use reprise_sandbox::EndpointConfig;
 use reprise_types::REFERENCE_MODEL;
 use serde::Deserialize;
 
+/// Whether a model for more languages is proposed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum LanguageProposal {
+    /// Proposed once it would help, and never chosen by itself.
+    #[default]
+    Auto,
+    /// Whatever it is, the model stays.
+    Any,
+}
+
+/// Where the vectors of a new memory are asked for (ADR 0058).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum VectorsChoice {
+    /// In the memory's own file.
+    #[default]
+    Log,
+    /// In a file of the package of this name, next to the memory's own.
+    RvfRuntime,
+}
+
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(crate) struct Model {
+pub(crate) struct ModelTable {
     /// Such as `http://127.0.0.1:11434/v1`.
     pub(super) url: Option<String>,
     #[serde(rename = "model")]
@@ -18,16 +40,16 @@ pub(crate) struct Model {
     allow_plain_http: bool,
 }
 
-/// The models of `eval answer`: nothing is asked of one that is not named.
+/// The models of `eval answer`; one without a URL is not used.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct EvalModels {
-    pub(crate) answer: Model,
-    pub(crate) judge: Model,
+    pub(crate) answer: ModelTable,
+    pub(crate) judge: ModelTable,
 }
 
-impl Model {
-    /// `None` where none is named.
+impl ModelTable {
+    /// Returns the model's endpoint; `None` without a URL.
     pub(crate) fn endpoint(&self) -> Option<EndpointConfig> {
         let url = self.url.clone()?;
         Some(EndpointConfig {
@@ -37,15 +59,15 @@ impl Model {
     }
 }
 
-/// A model as the file names it.
+/// Embedding model as the file names it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(from = "String")]
 pub(crate) enum ModelName {
-    /// A form of the one that is built in.
+    /// Variant of the built-in model.
     BuiltIn(Variant),
-    /// One that was added: its name, or the folder that it came from.
+    /// Added model, by its name or its folder.
     Added(String),
-    /// One behind an endpoint: `URL#MODEL`.
+    /// Model behind an endpoint: `URL#MODEL`.
     Endpoint(String),
 }
 
@@ -70,7 +92,7 @@ impl From<String> for ModelName {
 }
 
 impl ModelName {
-    /// Where it stands, if that is behind an endpoint.
+    /// Returns the endpoint's setting, if the model is behind one.
     pub(crate) fn endpoint(&self) -> Option<&str> {
         match self {
             Self::Endpoint(setting) => Some(setting),

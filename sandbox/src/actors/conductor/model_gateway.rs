@@ -1,7 +1,7 @@
-//! The model gateway: plans come from a model behind an endpoint, or from a planner without a
+//! The model gateway, which makes plans: by a model behind an endpoint, or by a planner without a
 //! model.
 //!
-//! The trait, and the routing context into which memory is injected.
+//! This file has the trait, and the routing context into which memory is injected.
 
 mod endpoint;
 mod planner;
@@ -11,7 +11,7 @@ use super::Attempt;
 use crate::prelude::*;
 
 pub use endpoint::{EndpointConfig, ModelEndpoint};
-pub use planner::Planner;
+pub use planner::RepertoirePlanner;
 pub use repertoire::{Repertoire, RepertoireError};
 
 /// The instructions for making a plan.
@@ -29,8 +29,8 @@ pub struct Assignment {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Routing {
-    /// Its name, which reports repeat, so that memory can relate outcomes to plans.
+pub struct RoutingPlan {
+    /// Name of the plan. Reports repeat it, so that memory can relate outcomes to plans.
     pub plan: String,
     pub reason: String,
     /// The tasks, in order; the first failure ends the plan.
@@ -39,31 +39,28 @@ pub struct Routing {
     pub used: Vec<RecordId>,
 }
 
-/// The input of a plan.
+/// The input from which a plan is made.
 #[derive(Debug, Clone, Copy)]
 pub struct RoutingRequest<'a> {
-    /// In the user's words.
+    /// The request in the user's words.
     pub objective: &'a str,
+    /// What memory recalled of requests like this one.
     pub history: &'a MemoryAnswer,
-    /// Recalled outcomes of similar requests.
-    pub lessons: &'a MemoryAnswer,
     /// Failed plans of this run.
     pub failed: &'a [Attempt],
 }
 
 impl RoutingRequest<'_> {
-    /// The recalled memories in the routing context; `None` without any.
-    pub fn memory(&self) -> Option<String> {
-        let history = self.history.block("Relevant history:");
-        let lessons = self.lessons.block("What came of it:");
-        let both: Vec<String> = [history, lessons].into_iter().flatten().collect();
-        (!both.is_empty()).then(|| both.join("\n\n"))
+    /// Renders the recalled memories of the routing context; `None` without any.
+    pub fn render_memory(&self) -> Option<String> {
+        self.history.render_block("Relevant history:")
     }
 
-    /// The whole routing context: the guidance, recalled memories, and failed plans of this run.
-    pub fn routing_context(&self) -> String {
+    /// Renders the whole routing context: the guidance, recalled memories, and failed plans of this
+    /// run.
+    pub fn render_context(&self) -> String {
         let mut parts = vec![CAPABILITY_ROUTING_GUIDANCE.to_owned()];
-        parts.extend(self.memory());
+        parts.extend(self.render_memory());
         if !self.failed.is_empty() {
             let line = |attempt: &Attempt| format!("\n- `{}`: {}", attempt.plan, attempt.outcome);
             let lines: String = self.failed.iter().map(line).collect();
@@ -73,16 +70,16 @@ impl RoutingRequest<'_> {
     }
 }
 
-/// Makes plans. On an error the run fails with it.
+/// Makes plans; a run whose plan cannot be made fails with the error.
 #[async_trait]
 pub trait ModelGateway: Send + Sync {
-    /// The assignments for a request, given recalled memories.
-    async fn conduct(&self, request: &RoutingRequest<'_>) -> Result<Routing, GatewayError>;
+    /// Makes the plan for a request, given recalled memories.
+    async fn make_plan(&self, request: &RoutingRequest<'_>) -> Result<RoutingPlan, GatewayError>;
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GatewayError {
-    #[error("every plan that is known for this has failed; name another way, or teach one")]
+    #[error("every known plan for this has failed; name another way, or teach one")]
     NothingLeft,
     #[error(
         "the model at {endpoint} did not answer within {limit_ms} ms; try again, or raise the limit"
@@ -105,8 +102,8 @@ pub enum GatewayError {
 }
 
 impl GatewayError {
-    /// The kind of failure in the event contract.
-    pub fn failure(&self) -> FailureKind {
+    /// Returns the kind of failure in the event contract.
+    pub fn failure_kind(&self) -> FailureKind {
         match self {
             Self::NothingLeft => FailureKind::Validation,
             Self::TimedOut { .. } | Self::Provider { .. } | Self::Malformed { .. } => {

@@ -1,13 +1,13 @@
-//! Whole runs on real workers, with memory and with every failing one.
+//! Whole runs on real workers, with a working memory and with every kind of failing one.
 
 use std::sync::Mutex;
 
-use reprise_tests::says;
-use reprise_types::{Credit, MemoryFilter, MemoryProvider, RecallRequest, RecordId};
+use reprise_tests::assert_contains;
+use reprise_types::{Credit, MemoryFilter, MemoryProvider, RecordId};
 
 use super::super::RecallStatus;
 use super::super::task::Task;
-use super::super::testing::{Bench, Fake, Temper, lesson};
+use super::super::testing::{FakeMemory, MemoryBehaviour, TestConductor, new_lesson};
 use super::super::turn::FailureKind;
 use super::*;
 use crate::memory_bridge::NullMemory;
@@ -15,24 +15,27 @@ use crate::memory_bridge::NullMemory;
 const GOOD: &str = "set up the library `clock`";
 const BAD: &str = "set up the bridge `arch`";
 
-fn taught() -> Vec<reprise_types::RetrievedMemory> {
+fn new_lessons() -> Vec<reprise_types::RetrievedMemory> {
     vec![
-        lesson(0, "a library, by `the right way`: worked", "completed", 0.6),
-        lesson(1, "a library, by `the wrong way`: failed", "failed", 0.5),
+        new_lesson(0, "a library, by `the right way`: worked", "completed", 0.6),
+        new_lesson(1, "a library, by `the wrong way`: failed", "failed", 0.5),
     ]
 }
 
-/// What must be the same whatever memory does: outcomes, failures, and files.
-async fn done_by(memory: Option<Arc<dyn MemoryProvider>>) -> String {
-    let bench = Bench::new(memory).await;
+/// Runs two requests and describes what must not depend on memory: outcomes, failures and files.
+async fn describe_runs_with(memory: Option<Arc<dyn MemoryProvider>>) -> String {
+    describe_runs_of(TestConductor::new(memory).await).await
+}
+
+async fn describe_runs_of(bench: TestConductor) -> String {
     let good = bench.execute(GOOD).await.unwrap();
     let bad = bench.execute(BAD).await.unwrap();
     let mut tried: Vec<&str> = bad.attempts.iter().map(|one| one.plan.as_str()).collect();
     tried.sort_unstable();
     let plan = &good.attempts.last().unwrap().plan;
-    let file = bench.file("clock/src/lib.rs");
+    let file = bench.read_file("clock/src/lib.rs");
     let ended: Vec<String> = bench
-        .events()
+        .read_events()
         .await
         .into_iter()
         .filter(|event| event.event_type.starts_with("conductor.task."))
@@ -47,28 +50,37 @@ async fn done_by(memory: Option<Arc<dyn MemoryProvider>>) -> String {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn memory_off_null_slow_dead_broken_or_wrong_changes_no_runs_end() {
-    let without = done_by(None).await;
+    let without = describe_runs_with(None).await;
     assert!(
         without.starts_with("Completed the right way lib clock"),
         "{without}"
     );
-    says!(without, "Failed Some(Validation)");
-    assert_eq!(done_by(Some(Arc::new(NullMemory))).await, without);
+    assert_contains!(without, "Failed Some(Validation)");
+    assert_eq!(
+        describe_runs_with(Some(Arc::new(NullMemory))).await,
+        without
+    );
+    let silent = TestConductor::with_silent_memory().await;
+    assert_eq!(describe_runs_of(silent).await, without);
     for temper in [
-        Temper::Slow,
-        Temper::Dead,
-        Temper::Panics,
-        Temper::Wrong,
-        Temper::Good(taught()),
+        MemoryBehaviour::Dead,
+        MemoryBehaviour::Panics,
+        MemoryBehaviour::Wrong,
+        MemoryBehaviour::Good(new_lessons()),
     ] {
         let name = format!("{temper:?}");
-        assert_eq!(done_by(Some(Fake::new(temper))).await, without, "{name}");
+        assert_eq!(
+            describe_runs_with(Some(FakeMemory::new(temper))).await,
+            without,
+            "{name}"
+        );
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn conductor_and_every_worker_get_memory_on_every_turn() {
-    let bench = Bench::new(Some(Fake::new(Temper::Good(taught())))).await;
+    let bench =
+        TestConductor::new(Some(FakeMemory::new(MemoryBehaviour::Good(new_lessons())))).await;
     let report = bench
         .execute("set up the library `clock` wrongly")
         .await
@@ -89,9 +101,9 @@ async fn conductor_and_every_worker_get_memory_on_every_turn() {
             "{turn:?}"
         );
     }
-    let notes = bench.file("clock/NOTES.md");
-    says!(notes, "Related prior work");
-    let without = Bench::new(None).await.execute(GOOD).await.unwrap();
+    let notes = bench.read_file("clock/NOTES.md");
+    assert_contains!(notes, "Related prior work");
+    let without = TestConductor::new(None).await.execute(GOOD).await.unwrap();
     assert!(
         without
             .turns
@@ -100,13 +112,44 @@ async fn conductor_and_every_worker_get_memory_on_every_turn() {
     );
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_whose_memory_does_not_answer_says_so_at_each_step() {
+    let missed = |events: Vec<crate::event::StoredEvent>| -> Vec<String> {
+        let texts = events.iter().filter_map(|event| {
+            let payload = &event.payload;
+            let text = payload["message"]
+                .as_str()
+                .or(payload["data"]["reason"].as_str())?;
+            text.contains("ran without memory, which did not answer")
+                .then(|| text.to_owned())
+        });
+        texts.collect()
+    };
+    let silent = TestConductor::with_silent_memory().await;
+    let report = silent.execute(GOOD).await.unwrap();
+    assert_eq!(report.status, RunStatus::Completed);
+    assert!(report.turns.iter().all(|turn| turn.memory.is_missed()));
+    let told = missed(silent.read_events().await);
+    let of = |who: &str| told.iter().filter(|text| text.starts_with(who)).count();
+    let steps = ["`the", "the researcher", "the terminal", "the writer"].map(of);
+    assert_eq!(steps, [2, 2, 2, 1], "two plans, and who worked: {told:?}");
+    let memory = FakeMemory::new(MemoryBehaviour::Good(new_lessons()));
+    let bench = TestConductor::new(Some(memory)).await;
+    bench.execute(GOOD).await.unwrap();
+    assert!(missed(bench.read_events().await).is_empty());
+    let without = TestConductor::new(None).await;
+    without.execute(GOOD).await.unwrap();
+    let told = missed(without.read_events().await);
+    assert!(told.is_empty(), "a host without memory misses nothing");
+}
+
 /// A gateway that records its context and makes no plan.
-struct Noting(Mutex<Vec<String>>);
+struct RecordingGateway(Mutex<Vec<String>>);
 
 #[async_trait::async_trait]
-impl ModelGateway for Noting {
-    async fn conduct(&self, request: &RoutingRequest<'_>) -> Result<Routing, GatewayError> {
-        self.0.lock().unwrap().push(request.routing_context());
+impl ModelGateway for RecordingGateway {
+    async fn make_plan(&self, request: &RoutingRequest<'_>) -> Result<RoutingPlan, GatewayError> {
+        self.0.lock().unwrap().push(request.render_context());
         Err(GatewayError::RateLimited {
             endpoint: "e".to_owned(),
         })
@@ -115,37 +158,34 @@ impl ModelGateway for Noting {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_conductor_asks_for_five_of_every_kind_and_plans_with_relevant_history() {
-    let memory = Fake::new(Temper::Good(taught()));
-    let gateway = Arc::new(Noting(Mutex::default()));
-    let bench = Bench::with(Some(memory.clone()), gateway.clone()).await;
+    let memory = FakeMemory::new(MemoryBehaviour::Good(new_lessons()));
+    let gateway = Arc::new(RecordingGateway(Mutex::default()));
+    let bench = TestConductor::from_gateway(Some(memory.clone()), gateway.clone()).await;
     bench.execute(GOOD).await.unwrap();
     let requests = memory.requests.lock().unwrap().clone();
-    let of_every_kind = |asked: &&RecallRequest| asked.filter == MemoryFilter::default();
-    let history: Vec<_> = requests.iter().filter(of_every_kind).collect();
-    let [history] = history.as_slice() else {
+    let [history] = requests.as_slice() else {
         panic!("one question about history: {requests:?}");
     };
     assert_eq!((history.query.as_str(), history.top_k), (GOOD, 5));
+    assert_eq!(history.filter, MemoryFilter::default(), "of every kind");
     let contexts = gateway.0.lock().unwrap().clone();
     let [context] = contexts.as_slice() else {
         panic!("one plan was asked for: {contexts:?}");
     };
-    let (guidance, told) = context.split_once("\n\nRelevant history:\n").unwrap();
+    let (guidance, history_text) = context.split_once("\n\nRelevant history:\n").unwrap();
     assert_eq!(guidance, CAPABILITY_ROUTING_GUIDANCE);
-    says!(told, "a library, by `the right way`: worked");
+    assert_contains!(history_text, "a library, by `the right way`: worked");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn memory_is_asked_before_planning_and_told_how_it_went() {
-    let memory = Fake::new(Temper::Good(taught()));
-    let bench = Bench::new(Some(memory.clone())).await;
+    let memory = FakeMemory::new(MemoryBehaviour::Good(new_lessons()));
+    let bench = TestConductor::new(Some(memory.clone())).await;
     let report = bench.execute(GOOD).await.unwrap();
     assert_eq!(report.used, [RecordId::from_u128(1)]);
-    let heard = memory.heard.lock().unwrap().clone();
-    let recall = format!("recall {GOOD}");
-    assert_eq!(heard[..3], [recall.clone(), recall, "begin".to_owned()]);
-    assert!(heard.contains(&"step terminal by `the right way`".to_owned()));
-    assert_eq!(heard.last().unwrap(), "end");
+    let calls = memory.calls.lock().unwrap().clone();
+    assert_eq!(calls[..2], [format!("recall {GOOD}"), "begin".to_owned()]);
+    assert_eq!(calls.last().unwrap(), "end");
     bench
         .execute("set up the library `clock` wrongly")
         .await
@@ -156,7 +196,7 @@ async fn memory_is_asked_before_planning_and_told_how_it_went() {
         panic!("three runs, three ends: {endings:?}");
     };
     assert_eq!(
-        (first.quality, first.fail),
+        (first.quality, first.fail_kind),
         (None, None),
         "0.8, open to revision"
     );
@@ -168,32 +208,32 @@ async fn memory_is_asked_before_planning_and_told_how_it_went() {
         [RecordId::from_u128(2)],
         "what the first plan rested on"
     );
-    assert_eq!(third.fail, Some(reprise_types::FailKind::Task));
+    assert_eq!(third.fail_kind, Some(reprise_types::FailKind::Task));
 }
 
 #[tokio::test]
 async fn bad_requests_are_refused_in_one_sentence() {
-    let bench = Bench::new(None).await;
+    let bench = TestConductor::new(None).await;
     let empty = bench.execute(" \n").await.unwrap_err().to_string();
-    says!(empty, "say what is wanted");
+    assert_contains!(empty, "say what is wanted");
     let long = bench
         .execute(&"x".repeat(20_000))
         .await
         .unwrap_err()
         .to_string();
-    says!(long, "20000 bytes");
+    assert_contains!(long, "20000 bytes");
     assert!(
-        bench.events().await.is_empty(),
+        bench.read_events().await.is_empty(),
         "a refused request leaves no trace"
     );
 }
 
 /// A gateway whose plans use a path outside the workspace, and then another worker's task.
-struct Rogue;
+struct RogueGateway;
 
 #[async_trait::async_trait]
-impl ModelGateway for Rogue {
-    async fn conduct(&self, request: &RoutingRequest<'_>) -> Result<Routing, GatewayError> {
+impl ModelGateway for RogueGateway {
+    async fn make_plan(&self, request: &RoutingRequest<'_>) -> Result<RoutingPlan, GatewayError> {
         let task = match request.failed.len() {
             0 => Task::Run {
                 folder: "../outside".to_owned(),
@@ -212,7 +252,7 @@ impl ModelGateway for Rogue {
                 });
             }
         };
-        Ok(Routing {
+        Ok(RoutingPlan {
             plan: format!("rogue {}", request.failed.len()),
             reason: "none".to_owned(),
             assignments: vec![Assignment {
@@ -226,8 +266,8 @@ impl ModelGateway for Rogue {
 
 #[tokio::test]
 async fn a_rogue_plan_stays_in_the_workspace_and_takes_no_credit() {
-    let memory = Fake::new(Temper::Good(taught()));
-    let bench = Bench::with(Some(memory), Arc::new(Rogue)).await;
+    let memory = FakeMemory::new(MemoryBehaviour::Good(new_lessons()));
+    let bench = TestConductor::from_gateway(Some(memory), Arc::new(RogueGateway)).await;
     let report = bench.execute("anything").await.unwrap();
     assert_eq!(report.status, RunStatus::Failed);
     assert_eq!(report.attempts.len(), 2);

@@ -1,6 +1,6 @@
 //! Real files; the order does not depend on the file system.
 
-use super::search;
+use super::search_files;
 
 #[test]
 fn the_line_with_the_most_words_comes_first_and_hidden_things_stay_hidden() {
@@ -20,7 +20,7 @@ fn the_line_with_the_most_words_comes_first_and_hidden_things_stay_hidden() {
     write("research/old.md", b"auth mutex session\n");
     write("image", b"auth\0mutex session\n");
     let words = ["auth", "mutex", "session"].map(str::to_owned);
-    let found = search(folder.path(), &words, |_| 0.0);
+    let found = search_files(folder.path(), &words, |_| 0.0);
     let lines: Vec<String> = found.iter().map(ToString::to_string).collect();
     assert_eq!(
         lines,
@@ -29,7 +29,7 @@ fn the_line_with_the_most_words_comes_first_and_hidden_things_stay_hidden() {
             "a.md:1: about the auth module"
         ]
     );
-    assert!(search(folder.path(), &["nowhere".to_owned()], |_| 0.0).is_empty());
+    assert!(search_files(folder.path(), &["nowhere".to_owned()], |_| 0.0).is_empty());
 }
 
 #[cfg(unix)]
@@ -41,5 +41,5 @@ fn a_link_out_of_the_workspace_is_not_followed() {
     std::fs::write(folder.path().join("secret"), "secret").unwrap();
     std::os::unix::fs::symlink(folder.path().join("secret"), work.join("link")).unwrap();
     std::os::unix::fs::symlink(folder.path(), work.join("up")).unwrap();
-    assert!(search(&work, &["secret".to_owned()], |_| 0.0).is_empty());
+    assert!(search_files(&work, &["secret".to_owned()], |_| 0.0).is_empty());
 }

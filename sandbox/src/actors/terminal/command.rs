@@ -1,6 +1,6 @@
 //! Runs one command with limits on time, output and environment, and kills everything it started.
 //!
-//! Blocking: run on a thread of its own.
+//! It blocks, so it must run on a thread of its own.
 
 use std::io::{PipeReader, Read};
 use std::os::unix::process::CommandExt as _;
@@ -14,20 +14,20 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 
 use crate::prelude::*;
 
-/// How long to wait for the rest of the output after the command has ended.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+/// Time limit for the rest of the output after the command has ended.
+const OUTPUT_WAIT: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandLimits {
     pub time: Duration,
-    /// Most bytes of output kept; the rest is read and dropped.
+    /// Most bytes of output that are kept; the rest is read and dropped.
     pub output_bytes: usize,
-    /// Its whole environment; nothing is inherited.
+    /// The command's whole environment; it inherits nothing.
     pub environment: Vec<(String, String)>,
 }
 
 impl Default for CommandLimits {
-    /// A minute, 64 KiB, and a minimal `PATH`.
+    /// The defaults are a minute, 64 KiB, and a minimal `PATH`.
     fn default() -> Self {
         Self {
             time: Duration::from_mins(1),
@@ -38,7 +38,7 @@ impl Default for CommandLimits {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in super::super) enum Ended {
+pub(in super::super) enum CommandEnd {
     Exit(i32),
     Killed,
     TimedOut,
@@ -46,35 +46,35 @@ pub(in super::super) enum Ended {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in super::super) struct Ran {
-    pub(super) ended: Ended,
-    /// Standard output and error, interleaved, up to the limit.
+pub(in super::super) struct CommandReport {
+    pub(super) end: CommandEnd,
+    /// Standard output and standard error, interleaved, up to the limit.
     pub(super) output: String,
     /// Size of the whole output in bytes.
     pub(super) output_bytes: usize,
     pub(super) duration_ms: u64,
 }
 
-impl Ran {
+impl CommandReport {
     pub(super) fn not_started(why: String) -> Self {
         Self {
-            ended: Ended::NotStarted(why),
+            end: CommandEnd::NotStarted(why),
             output: String::new(),
             output_bytes: 0,
             duration_ms: 0,
         }
     }
 
-    pub(super) fn sentence(&self) -> String {
-        match &self.ended {
-            Ended::Exit(code) => format!("exit {code}"),
-            Ended::Killed => "ended by a signal".to_owned(),
-            Ended::TimedOut => format!("stopped after {} ms", self.duration_ms),
-            Ended::NotStarted(why) => format!("not started ({why})"),
+    pub(super) fn describe_end(&self) -> String {
+        match &self.end {
+            CommandEnd::Exit(code) => format!("exit {code}"),
+            CommandEnd::Killed => "ended by a signal".to_owned(),
+            CommandEnd::TimedOut => format!("stopped after {} ms", self.duration_ms),
+            CommandEnd::NotStarted(why) => format!("not started ({why})"),
         }
     }
 
-    /// The most informative line: the first that mentions an error, else the last.
+    /// Returns the most informative line: the first that mentions an error, otherwise the last.
     pub(super) fn informative_line(&self) -> &str {
         let lines = || self.output.lines().filter(|line| !line.trim().is_empty());
         let error = lines().find(|line| line.to_lowercase().contains("error"));
@@ -85,48 +85,49 @@ impl Ran {
     }
 }
 
-/// Output read so far; shared with the reading thread, which may outlive the command.
+/// The output read so far, which is shared with the reading thread; that may outlive the command.
 #[derive(Debug, Default)]
-struct Captured {
-    kept: Vec<u8>,
-    all: usize,
+struct CapturedOutput {
+    bytes: Vec<u8>,
+    whole_bytes: usize,
 }
 
 /// Runs `command` with the shell in `folder`. Its whole process group is killed afterwards.
-pub(super) fn run(command: &str, folder: &Path, limits: &CommandLimits) -> Ran {
+pub(super) fn run_shell(command: &str, folder: &Path, limits: &CommandLimits) -> CommandReport {
     let began = Instant::now();
-    let started = start(command, folder, limits);
+    let started = spawn_shell(command, folder, limits);
     let (mut child, output) = match started {
         Ok(started) => started,
-        Err(error) => return Ran::not_started(error.to_string()),
+        Err(error) => return CommandReport::not_started(error.to_string()),
     };
-    let read = Arc::new(Mutex::new(Captured::default()));
-    let (done, finished) = channel();
+    let read = Arc::new(Mutex::new(CapturedOutput::default()));
+    let (done_sender, finished) = channel();
     let reader = Arc::clone(&read);
     let kept_max = limits.output_bytes;
     thread::spawn(move || {
-        drain(output, kept_max, &reader);
-        let _nobody_waits = done.send(()).is_err();
+        read_output(output, kept_max, &reader);
+        let _nobody_waits = done_sender.send(()).is_err();
     });
-    let timed_out = !ends_within(&child, limits.time);
-    // Before it is reaped: until then its process id cannot be reused.
-    end_group(&child);
+    let timed_out = !wait_for_end(&child, limits.time);
+    // The group is killed before the child is reaped, as until then its process id cannot be
+    // reused.
+    kill_group(&child);
     let status = child.wait();
-    let _said_all = finished.recv_timeout(LAST_WORDS).is_ok();
+    let _is_complete = finished.recv_timeout(OUTPUT_WAIT).is_ok();
     let read = lock(&read);
-    Ran {
-        ended: match status {
-            _ if timed_out => Ended::TimedOut,
-            Ok(status) => status.code().map_or(Ended::Killed, Ended::Exit),
-            Err(error) => Ended::NotStarted(error.to_string()),
+    CommandReport {
+        end: match status {
+            _ if timed_out => CommandEnd::TimedOut,
+            Ok(status) => status.code().map_or(CommandEnd::Killed, CommandEnd::Exit),
+            Err(error) => CommandEnd::NotStarted(error.to_string()),
         },
-        output: String::from_utf8_lossy(&read.kept).into_owned(),
-        output_bytes: read.all,
+        output: String::from_utf8_lossy(&read.bytes).into_owned(),
+        output_bytes: read.whole_bytes,
         duration_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
     }
 }
 
-fn start(
+fn spawn_shell(
     command: &str,
     folder: &Path,
     limits: &CommandLimits,
@@ -142,27 +143,27 @@ fn start(
         .stdout(write.try_clone()?)
         .stderr(write);
     shell.process_group(0);
-    // Dropping `shell` closes our copies of the pipe's write end.
+    // When `shell` is dropped, our copies of the pipe's write end are closed.
     Ok((shell.spawn()?, output))
 }
 
-fn drain(mut output: PipeReader, kept_max: usize, read: &Mutex<Captured>) {
+fn read_output(mut output: PipeReader, kept_max: usize, read: &Mutex<CapturedOutput>) {
     let mut buffer = [0; 8192];
     loop {
         match output.read(&mut buffer) {
             Ok(0) | Err(_) => return,
             Ok(count) => {
                 let mut read = lock(read);
-                let room = kept_max.saturating_sub(read.kept.len());
-                read.kept.extend(buffer.iter().take(count.min(room)));
-                read.all += count;
+                let room = kept_max.saturating_sub(read.bytes.len());
+                read.bytes.extend(buffer.iter().take(count.min(room)));
+                read.whole_bytes += count;
             }
         }
     }
 }
 
-/// Whether a command ends within its time; it is not reaped.
-fn ends_within(child: &Child, time: Duration) -> bool {
+/// Waits for a command to end; returns whether it did so in time. It is not reaped.
+fn wait_for_end(child: &Child, time: Duration) -> bool {
     const LONGEST: Duration = Duration::from_millis(20);
     let until = Instant::now() + time;
     let mut step = Duration::from_millis(1);
@@ -170,30 +171,30 @@ fn ends_within(child: &Child, time: Duration) -> bool {
         if has_ended(child) {
             return true;
         }
-        let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() {
+        let remaining = until.saturating_duration_since(Instant::now());
+        if remaining.is_zero() {
             return false;
         }
-        thread::sleep(step.min(left));
+        thread::sleep(step.min(remaining));
         step = (step * 2).min(LONGEST);
     }
 }
 
-/// The process id of the child, which is also that of its group.
-fn group_of(child: &Child) -> Option<Pid> {
+/// Returns the process id of the child, which is also that of its group.
+fn process_group_of(child: &Child) -> Option<Pid> {
     Pid::from_raw(i32::try_from(child.id()).ok()?)
 }
 
 fn has_ended(child: &Child) -> bool {
-    let look = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
-    let pid = group_of(child);
-    // On an error here, the later wait reports it.
-    pid.is_none_or(|pid| !matches!(waitid(WaitId::Pid(pid), look), Ok(None)))
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+    let pid = process_group_of(child);
+    // The later wait reports an error that occurs here.
+    pid.is_none_or(|pid| !matches!(waitid(WaitId::Pid(pid), options), Ok(None)))
 }
 
 /// Kills a command and everything in its process group.
-fn end_group(child: &Child) {
-    if let Some(group) = group_of(child) {
+fn kill_group(child: &Child) {
+    if let Some(group) = process_group_of(child) {
         let _already_gone = kill_process_group(group, Signal::KILL).is_err();
     }
 }

@@ -1,15 +1,17 @@
 //! A worker's recall, and its prompt.
 
 use ractor::{Actor as _, call_t};
-use reprise_types::{MemoryKind, RecallRequest, RetrievedMemory, SystemClock, Worked};
+use reprise_types::{MemoryKind, OutcomeSummary, RecallRequest, RetrievedMemory, SystemClock};
 
-use super::super::testing::{Fake, Temper, ada, lesson, log_in, logged};
+use super::super::testing::{
+    FakeMemory, MemoryBehaviour, ada, new_lesson, read_events, spawn_event_store,
+};
 use super::*;
 use crate::event::StoredEvent;
 
 const LEARNED: &str = "one mutex per user ended the race";
 
-fn turn(task: Task) -> TurnContext {
+fn new_turn(task: Task) -> TurnContext {
     TurnContext {
         run_id: "run-1".to_owned(),
         call_id: "call-1".to_owned(),
@@ -19,8 +21,8 @@ fn turn(task: Task) -> TurnContext {
     }
 }
 
-/// What one turn did.
-struct Taken {
+/// The requests, report and events of one turn.
+struct TurnResult {
     requests: Vec<RecallRequest>,
     report: WorkerReport,
     /// The types and payloads of its events.
@@ -28,8 +30,8 @@ struct Taken {
     folder: tempfile::TempDir,
 }
 
-impl Taken {
-    fn commands(&self) -> Vec<&str> {
+impl TurnResult {
+    fn list_commands(&self) -> Vec<&str> {
         let calls = self
             .events
             .iter()
@@ -39,28 +41,28 @@ impl Taken {
             .collect()
     }
 
-    fn file(&self, path: &str) -> String {
+    fn read_file(&self, path: &str) -> String {
         std::fs::read_to_string(self.folder.path().join("work").join(path)).unwrap()
     }
 }
 
-/// One turn with these memories, in a workspace with these files.
-async fn turn_with(
+/// Runs one turn with these memories, in a directory with these files.
+async fn run_turn_with(
     memories: Vec<RetrievedMemory>,
     files: &[(&str, &str)],
     capability: Capability,
     task: Task,
-) -> Taken {
+) -> TurnResult {
     let folder = tempfile::tempdir().unwrap();
-    let store = log_in(&folder).await;
-    let memory = Fake::new(Temper::Good(memories));
-    let workspace = Workspace::new(&folder.path().join("work")).unwrap();
+    let store = spawn_event_store(&folder).await;
+    let memory = FakeMemory::new(MemoryBehaviour::Good(memories));
+    let workspace = WorkerDirectory::new(&folder.path().join("work")).unwrap();
     for (path, text) in files {
         workspace.write(path, text).unwrap();
     }
     let arguments = WorkerArguments {
         capability,
-        emitter: Emitter::new(store.clone(), Arc::new(SystemClock), ada()),
+        emitter: EventEmitter::new(store.clone(), Arc::new(SystemClock), ada()),
         workspace,
         commands: Arc::default(),
         memory_provider: Some(memory.clone()),
@@ -69,10 +71,10 @@ async fn turn_with(
     let (worker, _) = WorkerActor::spawn(None, WorkerActor, arguments)
         .await
         .unwrap();
-    let turn = turn(task);
+    let turn = new_turn(task);
     let report = call_t!(worker, |reply| WorkerMsg::Run { turn, reply }, 60_000);
-    let events = logged(&store).await;
-    Taken {
+    let events = read_events(&store).await;
+    TurnResult {
         requests: memory.requests.lock().unwrap().clone(),
         report: report.unwrap().unwrap(),
         events,
@@ -80,16 +82,16 @@ async fn turn_with(
     }
 }
 
-/// The recalls of one turn, and its report.
-async fn taken(capability: Capability, task: Task) -> (Vec<RecallRequest>, WorkerReport) {
-    let memories = vec![lesson(0, LEARNED, "completed", 0.6)];
-    let taken = turn_with(memories, &[], capability, task).await;
-    (taken.requests, taken.report)
+/// Runs one turn; returns its recalls and its report.
+async fn run_turn(capability: Capability, task: Task) -> (Vec<RecallRequest>, WorkerReport) {
+    let memories = vec![new_lesson(0, LEARNED, "completed", 0.6)];
+    let result = run_turn_with(memories, &[], capability, task).await;
+    (result.requests, result.report)
 }
 
-/// A memory with one more field of metadata.
-fn about(name: &str, value: &str, status: &str, score: f32) -> RetrievedMemory {
-    let mut memory = lesson(3, LEARNED, status, score);
+/// Returns a memory with one more field of metadata.
+fn new_lesson_about(name: &str, value: &str, status: &str, score: f32) -> RetrievedMemory {
+    let mut memory = new_lesson(3, LEARNED, status, score);
     memory.record.metadata.insert(name.to_owned(), value.into());
     memory
 }
@@ -103,8 +105,8 @@ async fn the_terminal_begins_with_the_command_that_worked() {
         command: textbook.to_owned(),
         instead: vec!["exit 4".to_owned(), works.to_owned()],
     };
-    let blind = turn_with(Vec::new(), &[], Capability::Terminal, task()).await;
-    assert_eq!(blind.commands(), [textbook, "exit 4", works]);
+    let blind = run_turn_with(Vec::new(), &[], Capability::Terminal, task()).await;
+    assert_eq!(blind.list_commands(), [textbook, "exit 4", works]);
     assert_eq!(blind.report.command.as_deref(), Some(works));
     let report = blind
         .events
@@ -115,18 +117,18 @@ async fn the_terminal_begins_with_the_command_that_worked() {
         works,
         "memory can keep it"
     );
-    let memories = vec![about("command", works, "completed", 0.4)];
-    let knows = turn_with(memories, &[], Capability::Terminal, task()).await;
-    assert_eq!(knows.commands(), [works]);
-    let memories = vec![about("command", textbook, "failed", 0.4)];
-    let warned = turn_with(memories, &[], Capability::Terminal, task()).await;
-    assert_eq!(warned.commands(), ["exit 4", works]);
-    // Memory chooses among the plan's commands and brings none of its own.
-    let memories = vec![about("command", "touch taken", "completed", 0.9)];
-    let lured = turn_with(memories, &[], Capability::Terminal, task()).await;
-    assert_eq!(lured.commands(), blind.commands());
-    for taken in [blind, knows, warned, lured] {
-        assert_eq!(taken.report.status, WorkerStatus::Completed);
+    let memories = vec![new_lesson_about("command", works, "completed", 0.4)];
+    let knows = run_turn_with(memories, &[], Capability::Terminal, task()).await;
+    assert_eq!(knows.list_commands(), [works]);
+    let memories = vec![new_lesson_about("command", textbook, "failed", 0.4)];
+    let warned = run_turn_with(memories, &[], Capability::Terminal, task()).await;
+    assert_eq!(warned.list_commands(), ["exit 4", works]);
+    // Memory chooses among the plan's commands and adds none of its own.
+    let memories = vec![new_lesson_about("command", "touch taken", "completed", 0.9)];
+    let lured = run_turn_with(memories, &[], Capability::Terminal, task()).await;
+    assert_eq!(lured.list_commands(), blind.list_commands());
+    for result in [blind, knows, warned, lured] {
+        assert_eq!(result.report.status, WorkerStatus::Completed);
     }
 }
 
@@ -140,20 +142,20 @@ async fn the_researcher_looks_first_where_it_helped() {
         words: ["race", "session"].map(str::to_owned).to_vec(),
     };
     let first = async |memories| {
-        let taken = turn_with(memories, &files, Capability::Researcher, task()).await;
-        let lines = taken.file("research/run-1.md");
+        let result = run_turn_with(memories, &files, Capability::Researcher, task()).await;
+        let lines = result.read_file("research/run-1.md");
         lines.lines().next().unwrap().to_owned()
     };
     assert!(first(Vec::new()).await.starts_with("a.md:1"));
-    let helped = about("path", "notes/race.md", "completed", 0.4);
+    let helped = new_lesson_about("path", "notes/race.md", "completed", 0.4);
     assert!(
         first(vec![helped.clone()])
             .await
             .starts_with("notes/race.md:1")
     );
-    // A source whose runs went badly comes last, whatever its words.
-    let mut misled = about("path", "a.md", "completed", 0.4);
-    misled.why.worked = Some(Worked {
+    // A source whose runs went badly comes last, even if its lines match more words.
+    let mut misled = new_lesson_about("path", "a.md", "completed", 0.4);
+    misled.why.worked = Some(OutcomeSummary {
         runs: 2,
         quality: 0.1,
     });
@@ -167,13 +169,13 @@ async fn the_writer_cites_the_document_that_it_builds_on() {
         text: "one mutex".to_owned(),
         summary: "how the race ended".to_owned(),
     };
-    let blind = turn_with(Vec::new(), &[], Capability::Writer, task()).await;
-    assert_eq!(blind.file("notes.md"), "one mutex");
-    let prior = about("path", "sessions/race.md", "completed", 0.4);
+    let blind = run_turn_with(Vec::new(), &[], Capability::Writer, task()).await;
+    assert_eq!(blind.read_file("notes.md"), "one mutex");
+    let prior = new_lesson_about("path", "sessions/race.md", "completed", 0.4);
     let id = prior.record.id;
-    let knows = turn_with(vec![prior], &[], Capability::Writer, task()).await;
+    let knows = run_turn_with(vec![prior], &[], Capability::Writer, task()).await;
     let cited = format!("one mutex\n\nRelated prior work: `sessions/race.md` ({id})\n");
-    assert_eq!(knows.file("notes.md"), cited);
+    assert_eq!(knows.read_file("notes.md"), cited);
 }
 
 #[tokio::test]
@@ -191,17 +193,20 @@ async fn terminal_and_researcher_ask_for_what_is_wanted_and_work_with_relevant_h
         (Capability::Terminal, terminal::ROLE, run),
         (Capability::Researcher, researcher::ROLE, search),
     ] {
-        let (requests, report) = taken(capability, task).await;
-        let [asked] = requests.as_slice() else {
+        let (requests, report) = run_turn(capability, task).await;
+        let [request] = requests.as_slice() else {
             panic!("one question a turn: {requests:?}");
         };
         assert_eq!(
-            (asked.query.as_str(), asked.top_k, &asked.filter.kinds),
+            (request.query.as_str(), request.top_k, &request.filter.kinds),
             ("end the race of the session", 3, &None)
         );
-        let prompt = &report.system_context;
-        let (told, memories) = prompt.split_once("\n\nRelevant history:\n").unwrap();
-        assert_eq!(told, format!("{role}\n\nObjective: {}", asked.query));
+        let prompt = &report.context.render();
+        let (role_and_objective, memories) = prompt.split_once("\n\nRelevant history:\n").unwrap();
+        assert_eq!(
+            role_and_objective,
+            format!("{role}\n\nObjective: {}", request.query)
+        );
         assert!(memories.contains(LEARNED), "{prompt}");
         assert_eq!(report.status, WorkerStatus::Completed, "{report:?}");
     }
@@ -216,14 +221,14 @@ async fn the_writer_asks_with_the_documents_summary_and_works_with_related_prior
     };
     let summary = "how the race of the session ended";
     for (written, query) in [(summary, summary), (" ", "end the race of the session")] {
-        let (requests, report) = taken(Capability::Writer, write(written)).await;
-        let [asked] = requests.as_slice() else {
+        let (requests, report) = run_turn(Capability::Writer, write(written)).await;
+        let [request] = requests.as_slice() else {
             panic!("one question a turn: {requests:?}");
         };
-        assert_eq!((asked.query.as_str(), asked.top_k), (query, 3));
+        assert_eq!((request.query.as_str(), request.top_k), (query, 3));
         let kinds = vec![MemoryKind::Finding, MemoryKind::Pattern];
-        assert_eq!(asked.filter.kinds, Some(kinds));
-        let prompt = &report.system_context;
+        assert_eq!(request.filter.kinds, Some(kinds));
+        let prompt = &report.context.render();
         let (_, memories) = prompt.split_once("\n\nRelated prior work:\n").unwrap();
         assert!(memories.contains(LEARNED), "{prompt}");
     }
@@ -234,7 +239,7 @@ async fn a_worker_refuses_the_work_of_another() {
     let search = Task::Search {
         words: vec!["race".to_owned()],
     };
-    let (_, report) = taken(Capability::Terminal, search).await;
+    let (_, report) = run_turn(Capability::Terminal, search).await;
     assert_eq!(report.status, WorkerStatus::Blocked);
     assert!(
         report

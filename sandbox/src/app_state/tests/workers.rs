@@ -9,26 +9,26 @@ use tokio::sync::Semaphore;
 
 use super::*;
 use crate::actors::{
-    Assignment, GatewayError, ModelGateway, Routing, RoutingRequest, RunError, RunStatus, Task,
+    Assignment, GatewayError, ModelGateway, RoutingPlan, RoutingRequest, RunError, RunStatus, Task,
 };
 use crate::supervisor::WorkersConfig;
 
-/// Panics on the first request once it may, waits for a permit on every other.
-struct Moody {
+/// A gateway that panics on the first request once it may, and waits for a permit on every other.
+struct PanickingGateway {
     requests: AtomicUsize,
-    temper: Arc<Semaphore>,
+    may_panic: Arc<Semaphore>,
     permits: Arc<Semaphore>,
 }
 
 #[async_trait]
-impl ModelGateway for Moody {
-    async fn conduct(&self, _request: &RoutingRequest<'_>) -> Result<Routing, GatewayError> {
+impl ModelGateway for PanickingGateway {
+    async fn make_plan(&self, _request: &RoutingRequest<'_>) -> Result<RoutingPlan, GatewayError> {
         if self.requests.fetch_add(1, Ordering::SeqCst) == 0 {
-            self.temper.acquire().await.unwrap().forget();
+            self.may_panic.acquire().await.unwrap().forget();
             panic!("the first request is too much");
         }
         self.permits.acquire().await.unwrap().forget();
-        Ok(Routing {
+        Ok(RoutingPlan {
             plan: "look".to_owned(),
             reason: "told to".to_owned(),
             assignments: vec![Assignment {
@@ -42,21 +42,21 @@ impl ModelGateway for Moody {
     }
 }
 
-async fn moody(
+async fn start_with_panicking_gateway(
     folder: &tempfile::TempDir,
-    temper: Arc<Semaphore>,
+    may_panic: Arc<Semaphore>,
     permits: Arc<Semaphore>,
 ) -> Arc<AppState> {
     let requests = AtomicUsize::new(0);
-    let gateway = Moody {
+    let gateway = PanickingGateway {
         requests,
-        temper,
+        may_panic,
         permits,
     };
     let workers = WorkersConfig::new(folder.path().join("work"), Arc::new(gateway));
     let app = AppState::start(AppConfig {
         workers: Some(workers),
-        ..config(folder)
+        ..new_config(folder)
     });
     Arc::new(app.await.unwrap())
 }
@@ -64,8 +64,8 @@ async fn moody(
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_waits_behind_a_request_that_ends_its_conductor_is_done_by_the_next() {
     let folder = tempfile::tempdir().unwrap();
-    let [temper, permits] = [0, 8].map(|free| Arc::new(Semaphore::new(free)));
-    let app = moody(&folder, Arc::clone(&temper), permits).await;
+    let [may_panic, permits] = [0, 8].map(|free| Arc::new(Semaphore::new(free)));
+    let app = start_with_panicking_gateway(&folder, Arc::clone(&may_panic), permits).await;
     let user: UserId = "ada".parse().unwrap();
     let ask = || {
         let (app, user) = (Arc::clone(&app), user.clone());
@@ -76,12 +76,12 @@ async fn what_waits_behind_a_request_that_ends_its_conductor_is_done_by_the_next
     while app.runs.available_permits() > super::super::RUNS_MAX - 4 {
         tokio::task::yield_now().await;
     }
-    temper.add_permits(1);
+    may_panic.add_permits(1);
     let mut ends = vec![first.await.unwrap()];
     for run in waiting {
         ends.push(run.await.unwrap());
     }
-    // Either may come first; only that one is lost.
+    // Either request may come first; only that one is lost.
     let lost = ends.iter().filter(|end| end.is_err()).count();
     assert_eq!(lost, 1, "{ends:?}");
     Arc::into_inner(app).unwrap().shut_down().await.unwrap();
@@ -91,7 +91,9 @@ async fn what_waits_behind_a_request_that_ends_its_conductor_is_done_by_the_next
 async fn a_conductor_that_fails_is_replaced_and_one_request_too_many_is_refused_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let permits = Arc::new(Semaphore::new(0));
-    let app = moody(&folder, Arc::new(Semaphore::new(1)), Arc::clone(&permits)).await;
+    let app =
+        start_with_panicking_gateway(&folder, Arc::new(Semaphore::new(1)), Arc::clone(&permits))
+            .await;
     let user: UserId = "ada".parse().unwrap();
     let first = app.execute(&user, "look", "d").await;
     assert!(matches!(first, Err(RunError::Gone { .. })), "{first:?}");
@@ -120,7 +122,7 @@ async fn a_conductor_that_fails_is_replaced_and_one_request_too_many_is_refused_
 #[tokio::test]
 async fn a_host_without_workers_says_so() {
     let folder = tempfile::tempdir().unwrap();
-    let app = AppState::start(config(&folder)).await.unwrap();
+    let app = AppState::start(new_config(&folder)).await.unwrap();
     let user: UserId = "ada".parse().unwrap();
     let refused = app.execute(&user, "look", "d").await;
     assert!(matches!(refused, Err(RunError::NoWorkers)), "{refused:?}");

@@ -1,4 +1,4 @@
-//! The conductor and its workers with a real memory: results of a run are recalled, and teach.
+//! The conductor and its workers with a real memory: the results of a run are recalled, and teach.
 
 use std::collections::BTreeSet;
 
@@ -10,10 +10,12 @@ use reprise_global::{
 use reprise_types::{MemoryKind, MemorySource, NewRecord, RunBeginning, RunEnding, SystemClock};
 use serde_json::Value;
 
-use super::super::{Before, Event, MapOutcome, MemoryAgentMsg, MemoryService, MemorySupervisorMsg};
+use super::super::{
+    HostEvent, MapOutcome, MemoryAgentMsg, MemoryService, MemorySupervisorMsg, ProviderWrapper,
+};
 use super::*;
-use crate::actors::testing::logged;
-use crate::actors::{ConductorMsg, Planner, Repertoire, RunReport, RunStatus, WorkerMsg};
+use crate::actors::testing;
+use crate::actors::{ConductorMsg, Repertoire, RepertoirePlanner, RunReport, RunStatus, WorkerMsg};
 use crate::event_bus::EventBusMsg;
 use crate::event_relay::EventRelayMsg;
 use crate::supervisor::{PerUserMsg, SessionSupervisorMsg, WorkersConfig};
@@ -40,8 +42,8 @@ says = []
 command = "grep -q clock src/lib.rs && echo fine"
 "#;
 
-async fn host_with_workers(folder: &TempDir, memory: &MemoryBridge) -> AppState {
-    let planner = Planner::new(Repertoire::from_toml(REPERTOIRE).unwrap());
+async fn start_host_on(folder: &TempDir, memory: &MemoryBridge) -> AppState {
+    let planner = RepertoirePlanner::new(Repertoire::from_toml(REPERTOIRE).unwrap());
     let mut workers = WorkersConfig::new(folder.path().join("work"), Arc::new(planner));
     workers.memory_budget = Duration::from_secs(10);
     let config = AppConfig::new(folder.path().join("events.db"), memory.clone());
@@ -54,96 +56,117 @@ async fn host_with_workers(folder: &TempDir, memory: &MemoryBridge) -> AppState 
     .unwrap()
 }
 
-async fn begun() -> (TempDir, MemoryBridge, AppState) {
+async fn start_host_with_workers() -> (TempDir, MemoryBridge, AppState) {
     let folder = tempfile::tempdir().unwrap();
-    let memory = bridge(&folder);
-    let app = host_with_workers(&folder, &memory).await;
+    let memory = new_bridge(&folder);
+    let app = start_host_on(&folder, &memory).await;
     (folder, memory, app)
 }
 
-fn note(text: &str) -> NewRecord {
+fn new_note(text: &str) -> NewRecord {
     NewRecord::new(text, MemorySource::UserInput, MemoryKind::Episode)
 }
 
-async fn events(app: &AppState) -> Vec<Value> {
-    let events = logged(app.event_store()).await;
+async fn read_events(app: &AppState) -> Vec<Value> {
+    let events = testing::read_events(app.event_store()).await;
     let value = |event| serde_json::to_value(event).unwrap();
     events.iter().map(value).collect()
 }
 
-async fn execute(app: &AppState, memory: &MemoryBridge, objective: &str) -> RunReport {
+async fn execute_and_catch_up(app: &AppState, memory: &MemoryBridge, objective: &str) -> RunReport {
     let report = app.execute(&ada(), objective, "desk-1").await.unwrap();
     memory.catch_up().await.unwrap().unwrap();
     report
 }
 
-/// The qualities of the runs learned from, oldest first, and how many are under way.
-async fn taught(memory: &MemoryBridge) -> (Vec<f32>, usize) {
+/// Returns the qualities of the learned runs, oldest first, and the number of open runs.
+async fn read_learning(memory: &MemoryBridge) -> (Vec<f32>, usize) {
     let (service, user) = (memory.service().unwrap(), ada());
-    let told = service.with_engine(&user, |engine| {
-        let learning = engine.learning();
-        let curve: Vec<f32> = learning.learner().curve().map(|run| run.0).collect();
-        (curve, learning.open_runs())
+    let learning = service.with_engine(&user, |engine| {
+        let learning = engine.learning_state();
+        let curve: Vec<f32> = learning
+            .learner()
+            .quality_curve()
+            .map(|run| run.0)
+            .collect();
+        (curve, learning.open_run_count())
     });
-    told.await.unwrap()
+    learning.await.unwrap()
 }
 
-/// The actors among `all` with messages of type `M`.
-fn of_kind<M: ractor::Message>(all: &[ActorCell]) -> Vec<&ActorCell> {
+/// Returns the actors among `all` whose messages are of type `M`.
+fn actors_with_messages<M: ractor::Message>(all: &[ActorCell]) -> Vec<&ActorCell> {
     let understands = |actor: &&ActorCell| actor.is_message_type_of::<M>() == Some(true);
     all.iter().filter(understands).collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_tree_is_that_of_the_documents() {
-    let (_folder, memory, app) = begun().await;
+    let (_folder, memory, app) = start_host_with_workers().await;
     app.ensure_memory(&ada()).await.unwrap();
     let root = app.ensure_supervisor().await.unwrap().get_children();
     assert_eq!(root.len(), 3, "bus, relay and session: {root:?}");
-    assert_eq!(of_kind::<EventBusMsg>(&root).len(), 1);
-    assert_eq!(of_kind::<EventRelayMsg>(&root).len(), 1);
-    let session = of_kind::<SessionSupervisorMsg>(&root)[0].get_children();
+    assert_eq!(actors_with_messages::<EventBusMsg>(&root).len(), 1);
+    assert_eq!(actors_with_messages::<EventRelayMsg>(&root).len(), 1);
+    let session = actors_with_messages::<SessionSupervisorMsg>(&root)[0].get_children();
     assert_eq!(session.len(), 5, "{session:?}");
-    assert_eq!(of_kind::<PerUserMsg<ConductorMsg>>(&session).len(), 1);
-    assert_eq!(of_kind::<PerUserMsg<WorkerMsg>>(&session).len(), 3);
-    let agents = of_kind::<MemorySupervisorMsg>(&session)[0].get_children();
-    assert_eq!(of_kind::<MemoryAgentMsg>(&agents).len(), 1, "one user");
+    assert_eq!(
+        actors_with_messages::<PerUserMsg<ConductorMsg>>(&session).len(),
+        1
+    );
+    assert_eq!(
+        actors_with_messages::<PerUserMsg<WorkerMsg>>(&session).len(),
+        3
+    );
+    let agents = actors_with_messages::<MemorySupervisorMsg>(&session)[0].get_children();
+    assert_eq!(
+        actors_with_messages::<MemoryAgentMsg>(&agents).len(),
+        1,
+        "one user"
+    );
     // A conductor and its workers live under their supervisors, one for each user.
-    execute(&app, &memory, "set up the library `clock`").await;
-    let desktop = of_kind::<PerUserMsg<ConductorMsg>>(&session)[0].get_children();
-    assert_eq!(of_kind::<ConductorMsg>(&desktop).len(), 1);
-    for supervisor in of_kind::<PerUserMsg<WorkerMsg>>(&session) {
-        assert_eq!(of_kind::<WorkerMsg>(&supervisor.get_children()).len(), 1);
+    execute_and_catch_up(&app, &memory, "set up the library `clock`").await;
+    let desktop = actors_with_messages::<PerUserMsg<ConductorMsg>>(&session)[0].get_children();
+    assert_eq!(actors_with_messages::<ConductorMsg>(&desktop).len(), 1);
+    for supervisor in actors_with_messages::<PerUserMsg<WorkerMsg>>(&session) {
+        assert_eq!(
+            actors_with_messages::<WorkerMsg>(&supervisor.get_children()).len(),
+            1
+        );
     }
     app.shut_down().await.unwrap();
 }
 
-/// A daemon's memories under the host that it embeds: what dies there, killed or panicking, the
-/// host's tree sees and starts again, and the daemon goes on with it (27.7).
+/// Tests a daemon's memories under the host that it embeds: if an actor there is killed or panics,
+/// the host's tree restarts it, and the daemon continues with it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_daemons_memories_are_children_of_the_host_and_started_again_by_it() {
     let folder = tempfile::tempdir().unwrap();
-    let daemons = MemoryService::start(config(&folder), None).await.unwrap();
-    let own = [note("kept by the daemon")];
+    let daemons = MemoryService::start(new_config(&folder), None)
+        .await
+        .unwrap();
+    let own = [new_note("kept by the daemon")];
     daemons.observe(&ada(), own.into()).await.unwrap();
     let binding = SourceBinding {
         stream: "host".to_owned(),
         user: ada(),
     };
-    let mapper = Arc::new(Mapper::builtin().unwrap());
-    let memory = MemoryBridge::beside(daemons.clone(), binding, mapper);
-    let app = host(&folder, &memory).await;
-    append(&app, 0, 2).await;
+    let mapper = Arc::new(EventMapper::load_builtin().unwrap());
+    let memory = MemoryBridge::with_daemon(daemons.clone(), binding, mapper);
+    let app = start_host(&folder, &memory).await;
+    append_chat(&app, 0, 2).await;
     let supervisor = async || {
         let root = app.ensure_supervisor().await.unwrap().get_children();
-        let session = of_kind::<SessionSupervisorMsg>(&root)[0].get_children();
-        of_kind::<MemorySupervisorMsg>(&session).pop().cloned()
+        let session = actors_with_messages::<SessionSupervisorMsg>(&root)[0].get_children();
+        actors_with_messages::<MemorySupervisorMsg>(&session)
+            .pop()
+            .cloned()
     };
     let first = supervisor().await.expect("the daemon's, under the session");
     assert_eq!(Some(first.get_id()), daemons.supervisor_id());
     let agent = || {
         let agents = first.get_children();
-        of_kind::<MemoryAgentMsg>(&agents)
+        actors_with_messages::<MemoryAgentMsg>(&agents)
             .pop()
             .map(ActorCell::get_id)
     };
@@ -157,7 +180,7 @@ async fn a_daemons_memories_are_children_of_the_host_and_started_again_by_it() {
     }
     let ended = tokio::spawn({
         let daemons = daemons.clone();
-        async move { daemons.ended().await }
+        async move { daemons.wait_for_end().await }
     });
     #[expect(clippy::disallowed_methods, reason = "the test is about being killed")]
     first.kill();
@@ -167,8 +190,8 @@ async fn a_daemons_memories_are_children_of_the_host_and_started_again_by_it() {
     {
         tokio::task::yield_now().await;
     }
-    append(&app, 2, 4).await;
-    holds(&memory, 5).await;
+    append_chat(&app, 2, 4).await;
+    wait_for_records(&memory, 5).await;
     assert_eq!(
         supervisor().await.map(|now| now.get_id()),
         daemons.supervisor_id()
@@ -177,7 +200,7 @@ async fn a_daemons_memories_are_children_of_the_host_and_started_again_by_it() {
     app.shut_down().await.unwrap();
     assert!(daemons.is_ready().await, "and outlives its host");
     daemons
-        .observe(&ada(), vec![note("after it")])
+        .observe(&ada(), vec![new_note("after it")])
         .await
         .unwrap();
     assert!(daemons.shut_down().await.is_clean());
@@ -186,18 +209,21 @@ async fn a_daemons_memories_are_children_of_the_host_and_started_again_by_it() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_run_says_every_documented_topic_and_nothing_that_the_relay_cannot_read() {
-    let (_folder, memory, app) = begun().await;
-    let done = execute(&app, &memory, "set up the library `clock`").await;
-    assert_eq!(done.status, RunStatus::Completed);
+    let (_folder, memory, app) = start_host_with_workers().await;
+    let completed = execute_and_catch_up(&app, &memory, "set up the library `clock`").await;
+    assert_eq!(completed.status, RunStatus::Completed);
     // A second run, so that the researcher has something to find; it fails.
-    let failed = execute(&app, &memory, "set up the bridge `arch` beside the clock").await;
+    let failed =
+        execute_and_catch_up(&app, &memory, "set up the bridge `arch` with the clock").await;
     assert_eq!(failed.status, RunStatus::Failed);
-    app.judge(&ada(), &done.run_id, true).await.unwrap();
-    let mapper = Mapper::builtin().unwrap();
+    app.log_verdict(&ada(), &completed.run_id, true)
+        .await
+        .unwrap();
+    let mapper = EventMapper::load_builtin().unwrap();
     let mut documented = BTreeSet::new();
-    for event in events(&app).await {
-        let read = Event::read(event.clone()).unwrap();
-        match mapper.map(&read) {
+    for event in read_events(&app).await {
+        let read = HostEvent::decode(event.clone()).unwrap();
+        match mapper.map_event(&read) {
             MapOutcome::Mapped(mapped) => {
                 documented.insert(mapped.documented);
             }
@@ -214,51 +240,54 @@ async fn a_run_says_every_documented_topic_and_nothing_that_the_relay_cannot_rea
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_second_run_knows_what_the_first_one_learned_and_later_news_revise_both() {
-    let (folder, memory, app) = begun().await;
-    let first = execute(&app, &memory, "set up the library `clock`").await;
+    let (folder, memory, app) = start_host_with_workers().await;
+    let first = execute_and_catch_up(&app, &memory, "set up the library `clock`").await;
     let plans = |report: &RunReport| -> Vec<String> {
         report.attempts.iter().map(|one| one.plan.clone()).collect()
     };
     assert_eq!(plans(&first), ["the wrong way", "the right way"]);
-    assert_eq!(taught(&memory).await, (vec![0.4], 0), "one plan had failed");
-    // The same request in nearly the same words: it uses what the first run learned, and retries
-    // it.
-    let second = execute(&app, &memory, "set up the library `clock` again").await;
+    assert_eq!(
+        read_learning(&memory).await,
+        (vec![0.4], 0),
+        "one plan had failed"
+    );
+    // The request has nearly the same words, so it uses and retries what the first run learned.
+    let second = execute_and_catch_up(&app, &memory, "set up the library `clock` again").await;
     assert_eq!(plans(&second), ["the right way"]);
     assert!(!second.used.is_empty(), "it says what it was made from");
     assert!(
         second.attempts[0].reason.contains("it worked"),
         "{second:?}"
     );
-    assert_eq!(taught(&memory).await, (vec![0.4, 0.8], 0));
-    app.judge(&ada(), &second.run_id, true).await.unwrap();
+    assert_eq!(read_learning(&memory).await, (vec![0.4, 0.8], 0));
+    app.log_verdict(&ada(), &second.run_id, true).await.unwrap();
     memory.catch_up().await.unwrap().unwrap();
-    assert_eq!(taught(&memory).await.0, [0.4, 1.0], "approved");
+    assert_eq!(read_learning(&memory).await.0, [0.4, 1.0], "approved");
     app.shut_down().await.unwrap();
     // Reading the log again teaches nothing twice.
-    let memory = bridge(&folder);
-    let app = host_with_workers(&folder, &memory).await;
+    let memory = new_bridge(&folder);
+    let app = start_host_on(&folder, &memory).await;
     app.ensure_memory(&ada()).await.unwrap();
     memory.catch_up().await.unwrap().unwrap();
-    assert_eq!(taught(&memory).await, (vec![0.4, 1.0], 0));
+    assert_eq!(read_learning(&memory).await, (vec![0.4, 1.0], 0));
     app.shut_down().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_same_asked_again_soon_makes_the_first_answer_worth_less() {
-    let (_folder, memory, app) = begun().await;
-    execute(&app, &memory, "who wrote the parser of the week?").await;
-    assert_eq!(taught(&memory).await.0, [0.8], "completed");
-    execute(&app, &memory, "please: who wrote the parser of the week?").await;
-    let (qualities, _) = taught(&memory).await;
+    let (_folder, memory, app) = start_host_with_workers().await;
+    execute_and_catch_up(&app, &memory, "who wrote the parser of the week?").await;
+    assert_eq!(read_learning(&memory).await.0, [0.8], "completed");
+    execute_and_catch_up(&app, &memory, "please: who wrote the parser of the week?").await;
+    let (qualities, _) = read_learning(&memory).await;
     assert_eq!(qualities, [0.4, 0.8], "retried, as the documents have it");
     app.shut_down().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_memory_that_dies_under_its_workers_is_done_without_and_comes_back() {
-    let (_folder, memory, app) = begun().await;
-    execute(&app, &memory, "set up the library `clock`").await;
+    let (_folder, memory, app) = start_host_with_workers().await;
+    execute_and_catch_up(&app, &memory, "set up the library `clock`").await;
     let first = memory.service().unwrap();
     assert!(first.shut_down().await.is_clean());
     // The run ends the same with the dead memory or its successor.
@@ -270,7 +299,7 @@ async fn a_memory_that_dies_under_its_workers_is_done_without_and_comes_back() {
     {
         tokio::task::yield_now().await;
     }
-    let report = execute(&app, &memory, "set up the library `clock`").await;
+    let report = execute_and_catch_up(&app, &memory, "set up the library `clock`").await;
     assert_eq!(report.status, RunStatus::Completed);
     assert!(
         report.turns[0].injected_bytes > 0,
@@ -305,13 +334,13 @@ async fn a_first_run_is_helped_by_what_others_published_and_says_so_to_all() {
         ..TierOptions::default()
     };
     let tier = GlobalTier::new(Arc::new(store.clone()), Caller::new(ada()), options);
-    let before: Arc<Before> = Arc::new(move |_, own| {
+    let before: Arc<ProviderWrapper> = Arc::new(move |_, own| {
         Arc::new(TwoTierMemory::new(own, tier.clone(), Arc::new(SystemClock)))
     });
-    let memory = bridge_behind(&folder, Some(before));
-    let app = host_with_workers(&folder, &memory).await;
+    let memory = new_wrapped_bridge(&folder, Some(before));
+    let app = start_host_on(&folder, &memory).await;
     let provider = memory.provider(&ada()).unwrap();
-    let report = execute(&app, &memory, "set up the library `clock`").await;
+    let report = execute_and_catch_up(&app, &memory, "set up the library `clock`").await;
     assert_eq!(report.status, RunStatus::Completed);
     let first = &report.turns[0];
     assert!(
@@ -325,10 +354,10 @@ async fn a_first_run_is_helped_by_what_others_published_and_says_so_to_all() {
         used: vec![id],
         credit: reprise_types::Credit::Explicit,
         quality: Some(0.9),
-        fail: None,
+        fail_kind: None,
     };
     let query = RecallRequest::new("set up the library clock");
-    let found = provider.recall_request(query).await.unwrap();
+    let found = provider.execute_recall(query).await.unwrap();
     let published = found.results.iter().find_map(|one| one.published.as_ref());
     let published = published.map(|by| (by.author.to_string(), by.version.clone()));
     assert_eq!(published, Some(("ann".to_owned(), "1".to_owned())));
@@ -340,12 +369,12 @@ async fn a_first_run_is_helped_by_what_others_published_and_says_so_to_all() {
     provider.begin_run(begin).await.unwrap();
     provider.end_run(ending).await.unwrap();
     let ledger = folder.path().join("global/ledger.jsonl");
-    let told = || {
+    let is_reported = || {
         std::fs::read_to_string(&ledger)
             .unwrap()
             .contains("reported")
     };
-    while !told() {
+    while !is_reported() {
         tokio::task::yield_now().await;
     }
     app.shut_down().await.unwrap();

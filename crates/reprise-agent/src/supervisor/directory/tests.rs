@@ -1,4 +1,4 @@
-//! Files in use by another program for a while, and unused gates.
+//! Files that another program uses for a while, and unused gates.
 
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -13,19 +13,19 @@ use reprise_types::{MemoryError, SystemClock, WriteOutcome};
 
 use tokio::sync::oneshot;
 
-use super::Directory;
-use crate::handle::AgentHandle;
+use super::AgentDirectory;
+use crate::handle::MemoryHandle;
 use crate::protocol::MemoryAgentMsg;
-use crate::testing::{Bench, DIMENSIONS, ada, note, until};
+use crate::testing::{DIMENSIONS, TestService, ada, new_user_episode, wait_until};
 
-/// Whether the future is still pending after one more poll.
-async fn still_waits<F: Future>(mut future: Pin<&mut F>) -> bool {
+/// Returns whether a future is still pending after one more poll.
+async fn is_pending<F: Future>(mut future: Pin<&mut F>) -> bool {
     std::future::poll_fn(|context| Poll::Ready(future.as_mut().poll(context).is_pending())).await
 }
 
-/// A test service whose first opening of a file finds it locked, once permitted to run.
-fn locked_at_first(go_on: Receiver<()>) -> (Bench, Arc<AtomicUsize>) {
-    let mut bench = Bench::new();
+/// Returns a test service whose first opening waits for `go_on` and then finds the file locked.
+fn start_locked(go_on: Receiver<()>) -> (TestService, Arc<AtomicUsize>) {
+    let mut bench = TestService::new();
     let looks = Arc::new(AtomicUsize::new(0));
     let (counted, go_on) = (Arc::clone(&looks), Mutex::new(go_on));
     bench.config.open_engine = Arc::new(move |path, options| {
@@ -42,29 +42,29 @@ fn locked_at_first(go_on: Receiver<()>) -> (Bench, Arc<AtomicUsize>) {
 #[tokio::test]
 async fn a_request_is_told_of_no_opening_that_began_before_it() {
     let (tell, go_on) = sync_channel(0);
-    let (bench, looks) = locked_at_first(go_on);
+    let (bench, looks) = start_locked(go_on);
     let service = bench.start().await;
     let user = ada();
-    let mut first = pin!(service.open(&user));
-    until(async || {
-        let waits = still_waits(first.as_mut()).await;
+    let mut first = pin!(service.open_memory(&user));
+    wait_until(async || {
+        let waits = is_pending(first.as_mut()).await;
         waits && looks.load(Ordering::SeqCst) == 1
     })
     .await;
-    let mut joined = pin!(service.observe(&user, vec![note("kept")]));
-    assert!(still_waits(joined.as_mut()).await);
+    let mut joined = pin!(service.observe(&user, vec![new_user_episode("kept")]));
+    assert!(is_pending(joined.as_mut()).await);
     tell.send(()).unwrap();
     let refused = first.await.unwrap_err();
     assert!(refused.to_string().contains("in use by process 1"));
-    let kept = joined.await.unwrap();
-    assert!(matches!(kept[..], [WriteOutcome::Inserted { .. }]));
+    let outcomes = joined.await.unwrap();
+    assert!(matches!(outcomes[..], [WriteOutcome::Inserted { .. }]));
     assert!(service.shut_down().await.is_clean());
 }
 
 /// Records whether a handle is closed at the moment its failure becomes visible.
-struct WhenTold(AgentHandle, AtomicBool);
+struct ClosedAtWake(MemoryHandle, AtomicBool);
 
-impl Wake for WhenTold {
+impl Wake for ClosedAtWake {
     fn wake(self: Arc<Self>) {
         self.1.store(self.0.is_closed(), Ordering::SeqCst);
     }
@@ -72,10 +72,10 @@ impl Wake for WhenTold {
 
 #[test]
 fn whoever_hears_of_a_failed_opening_is_not_given_it_again() {
-    let (handle, _jobs) = AgentHandle::new(ada(), 1);
-    let told = Arc::new(WhenTold(handle.clone(), AtomicBool::new(false)));
-    let waker = Arc::clone(&told).into();
-    let mut ready = pin!(handle.ready());
+    let (handle, _jobs) = MemoryHandle::new(ada(), 1);
+    let waker_state = Arc::new(ClosedAtWake(handle.clone(), AtomicBool::new(false)));
+    let waker = Arc::clone(&waker_state).into();
+    let mut ready = pin!(handle.wait_until_open());
     assert!(
         ready
             .as_mut()
@@ -83,13 +83,13 @@ fn whoever_hears_of_a_failed_opening_is_not_given_it_again() {
             .is_pending()
     );
     let message = "locked".to_owned();
-    handle.fail(MemoryError::Storage { message });
-    assert!(told.1.load(Ordering::SeqCst));
+    handle.fail_opening(MemoryError::Storage { message });
+    assert!(waker_state.1.load(Ordering::SeqCst));
 }
 
 #[tokio::test]
 async fn a_file_that_was_let_go_of_is_waited_for() {
-    let mut bench = Bench::new();
+    let mut bench = TestService::new();
     let refused = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&refused);
     bench.config.open_engine = Arc::new(move |path, options| {
@@ -100,53 +100,56 @@ async fn a_file_that_was_let_go_of_is_waited_for() {
         opened
     });
     let (service, user) = (bench.start().await, ada());
-    service.observe(&user, vec![note("one")]).await.unwrap();
-    service.release(&user).await.unwrap();
+    service
+        .observe(&user, vec![new_user_episode("one")])
+        .await
+        .unwrap();
+    service.release_file(&user).await.unwrap();
     let options = EngineOptions::new(DIMENSIONS, 7, reprise_types::Clock::now(&SystemClock));
-    let file = bench.config.file_of(&user);
-    let (held, _) = Engine::open(Arc::new(RealDisk), &file, &options).unwrap();
-    let mut write = pin!(service.observe(&user, vec![note("two")]));
-    until(async || {
-        let waits = still_waits(write.as_mut()).await;
+    let file = bench.config.file_path(&user);
+    let (other_engine, _) = Engine::open(Arc::new(RealDisk), &file, &options).unwrap();
+    let mut write = pin!(service.observe(&user, vec![new_user_episode("two")]));
+    wait_until(async || {
+        let waits = is_pending(write.as_mut()).await;
         assert!(waits, "it was refused");
         refused.load(Ordering::SeqCst) > 2
     })
     .await;
-    drop(held);
-    let kept = write.await.unwrap();
-    assert!(matches!(kept[..], [WriteOutcome::Inserted { .. }]));
+    drop(other_engine);
+    let outcomes = write.await.unwrap();
+    assert!(matches!(outcomes[..], [WriteOutcome::Inserted { .. }]));
     assert!(service.shut_down().await.is_clean());
 }
 
 #[test]
 fn a_gate_is_kept_for_as_long_as_a_writer_holds_it() {
-    let directory = Directory::default();
+    let directory = AgentDirectory::default();
     let user = |number: u32| format!("user-{number}").parse().unwrap();
-    let held = directory.gate(&user(0));
+    let gate_in_use = directory.gate(&user(0));
     for number in 1..1_000 {
         drop(directory.gate(&user(number)));
     }
-    assert!(Arc::ptr_eq(&held, &directory.gate(&user(0))));
+    assert!(Arc::ptr_eq(&gate_in_use, &directory.gate(&user(0))));
     assert_eq!(directory.gates.lock().unwrap().len(), 1);
 }
 
 #[tokio::test]
 async fn a_request_that_meets_an_agent_that_is_gone_waits_for_its_successor() {
-    let bench = Bench::new();
+    let bench = TestService::new();
     let service = bench.start().await;
-    let successor = service.provider(&ada()).directory.agent(&ada()).await;
-    let (gone, _jobs) = AgentHandle::new(ada(), 1);
-    gone.set_open();
-    let directory = Directory::default();
-    directory.set_agent(&gone);
+    let successor = service.provider(&ada()).directory.open_agent(&ada()).await;
+    let (ended_agent, _jobs) = MemoryHandle::new(ada(), 1);
+    ended_agent.mark_open();
+    let directory = AgentDirectory::default();
+    directory.set_agent(&ended_agent);
     let (reply, answer) = oneshot::channel();
     let message = MemoryAgentMsg::Stats {
-        permit: service.admission().call(&ada()).unwrap(),
+        permit: service.admission().admit_call(&ada()).unwrap(),
         reply: reply.into(),
     };
     let (user, successor) = (ada(), successor.unwrap());
-    let mut delivered = pin!(directory.deliver(&user, message));
-    assert!(still_waits(delivered.as_mut()).await);
+    let mut delivered = pin!(directory.deliver_message(&user, message));
+    assert!(is_pending(delivered.as_mut()).await);
     directory.set_agent(&successor);
     delivered.await;
     assert_eq!(answer.await.unwrap().unwrap().live, 0);

@@ -1,4 +1,4 @@
-//! What makes a file count as an ONNX Runtime, and what is said of one that does not.
+//! Tests which files are accepted as ONNX Runtime, and the errors of the others.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use super::*;
 
 /// Runs a test in a process of its own: `ort` keeps the first library of a process, which another
 /// test may have loaded.
-fn alone(name: &str, test: impl FnOnce()) {
+fn run_alone(name: &str, test: impl FnOnce()) {
     const ALONE: &str = "REPRISE_TEST_ALONE";
     if std::env::var_os(ALONE).is_some() {
         return test();
@@ -16,8 +16,11 @@ fn alone(name: &str, test: impl FnOnce()) {
         .env(ALONE, "1")
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&done.stdout);
-    assert!(done.status.success() && said.contains("1 passed"), "{said}");
+    let output = String::from_utf8_lossy(&done.stdout);
+    assert!(
+        done.status.success() && output.contains("1 passed"),
+        "{output}"
+    );
 }
 
 /// Compiles a shared library that exports what a test needs of ONNX Runtime.
@@ -50,15 +53,15 @@ const struct base *OrtGetApiBase(void) {{ return &the_base; }}
 fn a_missing_file_and_a_text_file_are_told_apart() {
     let directory = tempfile::tempdir().unwrap();
     let missing = directory.path().join("libonnxruntime.so");
-    let error = load(&missing).unwrap_err();
+    let error = load_library(&missing).unwrap_err();
     assert!(matches!(error, LibraryError::Missing { .. }), "{error}");
-    assert!(error.to_string().contains("reprise models pull"));
+    assert!(error.to_string().contains("reprise doctor models pull"));
     for content in [&b"just a text file"[..], b"", b"\x7fE"] {
         fs::write(&missing, content).unwrap();
-        let error = load(&missing).unwrap_err();
+        let error = load_library(&missing).unwrap_err();
         assert!(matches!(error, LibraryError::NotALibrary { .. }), "{error}");
     }
-    let error = load(directory.path()).unwrap_err();
+    let error = load_library(directory.path()).unwrap_err();
     assert!(matches!(error, LibraryError::NotALibrary { .. }), "{error}");
 }
 
@@ -71,7 +74,7 @@ fn a_library_cut_anywhere_never_reaches_the_loader() {
     let cut = directory.path().join("cut.so");
     for eighth in 0..6 {
         fs::write(&cut, &bytes[..bytes.len() * eighth / 8]).unwrap();
-        let error = load(&cut).unwrap_err();
+        let error = load_library(&cut).unwrap_err();
         assert!(matches!(error, LibraryError::NotALibrary { .. }), "{error}");
     }
 }
@@ -88,25 +91,25 @@ fn a_library_for_another_machine_does_not_load() {
     // e_machine: SPARC V9.
     bytes[18] = 43;
     fs::write(&path, &bytes).unwrap();
-    let error = load(&path).unwrap_err();
+    let error = load_library(&path).unwrap_err();
     assert!(matches!(error, LibraryError::Load { .. }), "{error}");
 }
 
 #[test]
 fn another_library_and_a_runtime_too_old_are_refused_by_name() {
-    alone(
+    run_alone(
         "another_library_and_a_runtime_too_old_are_refused_by_name",
         || {
             let directory = tempfile::tempdir().unwrap();
             let other = compile(directory.path(), "other", "int nothing(void) { return 0; }");
-            let error = load(&other).unwrap_err();
+            let error = load_library(&other).unwrap_err();
             assert!(
                 matches!(error, LibraryError::NotOnnxRuntime { .. }),
                 "{error}"
             );
 
             let old = compile(directory.path(), "old", &runtime_source("1.16.3"));
-            let error = load(&old).unwrap_err();
+            let error = load_library(&old).unwrap_err();
             assert!(
                 matches!(&error, LibraryError::TooOld { got, .. } if got == "1.16.3"),
                 "{error}"
@@ -118,11 +121,11 @@ fn another_library_and_a_runtime_too_old_are_refused_by_name() {
 
 #[test]
 fn a_library_that_makes_ort_panic_is_an_error() {
-    alone("a_library_that_makes_ort_panic_is_an_error", || {
+    run_alone("a_library_that_makes_ort_panic_is_an_error", || {
         let directory = tempfile::tempdir().unwrap();
         let source = "const void *OrtGetApiBase(void) { return 0; }";
         let null = compile(directory.path(), "null", source);
-        let error = load(&null).unwrap_err();
+        let error = load_library(&null).unwrap_err();
         assert!(
             matches!(error, LibraryError::NotOnnxRuntime { .. }),
             "{error}"

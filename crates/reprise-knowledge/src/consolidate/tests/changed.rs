@@ -55,7 +55,7 @@ fn what_is_otherwise_now_stands_against_what_was_so() {
         cases
             .chain(both_hold.map(|case| (case, false)))
             .filter(|((one, other), expected)| {
-                let is_contrary = |a, b| matches!(of(a, b), Judgement::Contrary(_));
+                let is_contrary = |a, b| matches!(judge_texts(a, b), Judgement::Contradiction(_));
                 is_contrary(one, other) != *expected || is_contrary(other, one) != *expected
             });
     let wrong: Vec<_> = wrong.collect();

@@ -1,22 +1,22 @@
-//! Proposals of skills, and what stands where they are written.
+//! Tests of proposed skills, and of the files that are already there.
 
 use std::fs;
 
 use reprise_types::{MemorySource, NewRecord};
 
 use super::*;
-use crate::record_for_tests::kept;
+use crate::record_for_tests::record_from_new;
 
 fn lesson(number: u32, text: &str, tags: &[&str], successes: usize) -> (MemoryRecord, usize) {
     let mut new = NewRecord::new(text, MemorySource::UserInput, MemoryKind::Finding);
     new.tags = tags.iter().map(|tag| (*tag).to_owned()).collect();
-    (kept(new, number), successes)
+    (record_from_new(new, number), successes)
 }
 
 #[test]
 fn what_helped_three_times_is_proposed_in_the_form_of_agent_skills() {
     let shop = "project:github.com/acme/shop";
-    let found = skills(&[
+    let found = propose_skills(&[
         lesson(
             1,
             "Round coupons once.\n\nPer cart, never per line.",
@@ -39,11 +39,11 @@ fn what_helped_three_times_is_proposed_in_the_form_of_agent_skills() {
         .map(|one| (one.name.as_str(), one.lessons))
         .collect();
     assert_eq!(names, [("lessons", 1), ("shop-money", 2)]);
-    let (front, body) = crate::import::parts_of(&found[1].content);
+    let (front, body) = crate::import::split_front_matter(&found[1].content);
     assert_eq!(front["name"], "shop-money");
     let description = front["description"].as_str().unwrap();
     assert!(description.len() <= 1_024 && description.contains("Round coupons once."));
-    // What helped most stands first.
+    // The most helpful lesson comes first.
     let places = [
         "## Book refunds",
         "## Round coupons once.\n\nPer cart, never per line.\n",
@@ -62,7 +62,7 @@ fn subjects_that_have_one_name_are_told_apart_within_its_bound() {
         .zip(&tags)
         .map(|(number, tag)| lesson(number, "Deploy on Thursdays.", &[tag.as_str()], 3))
         .collect();
-    let found = skills(&lessons).unwrap();
+    let found = propose_skills(&lessons).unwrap();
     let names: BTreeSet<&str> = found.iter().map(|skill| skill.name.as_str()).collect();
     assert_eq!(names.len(), 40);
     assert!(names.iter().all(|name| name.len() <= 64), "{names:?}");
@@ -74,7 +74,8 @@ fn a_file_that_a_person_wrote_or_changed_stays_and_is_named() {
     let (place, home) = (folder.path().join("skills"), folder.path().join("home"));
     fs::create_dir_all(&home).unwrap();
     let propose = |text: &str| {
-        let one = skills(&[lesson(1, text, &["ops"], 3), lesson(2, "b", &["dev"], 3)]).unwrap();
+        let one =
+            propose_skills(&[lesson(1, text, &["ops"], 3), lesson(2, "b", &["dev"], 3)]).unwrap();
         write_skills(&place, &home, &one).unwrap()
     };
     let first = propose("Deploy on Thursdays.");
@@ -94,6 +95,6 @@ fn a_file_that_a_person_wrote_or_changed_stays_and_is_named() {
     let theirs = place.join("net/SKILL.md");
     fs::create_dir(place.join("net")).unwrap();
     fs::write(&theirs, "theirs").unwrap();
-    let one = skills(&[lesson(3, "c", &["net"], 3)]).unwrap();
+    let one = propose_skills(&[lesson(3, "c", &["net"], 3)]).unwrap();
     assert_eq!(write_skills(&place, &home, &one).unwrap().kept, [theirs]);
 }

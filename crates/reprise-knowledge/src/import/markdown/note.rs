@@ -1,40 +1,40 @@
-//! One Markdown note: its front matter, its sections, and basic-memory's observations and
-//! relations.
+//! Parses one Markdown note: its front matter, its sections, and the observations and relations of
+//! basic-memory.
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use std::ops::Range;
 
 use crate::prelude::*;
-use crate::values::read_yaml;
+use crate::values::parse_yaml;
 
-/// Longest section that is one record: about what the model reads of a text.
+/// Longest section that is one record: about as much as the embedding model reads of a text.
 const SECTION_CHARS_MAX: usize = 2_000;
-/// Longest title or heading: each record below it repeats it. A longer one is text.
+/// Longest title or heading, because each record below it repeats it. A longer one is text.
 pub(super) const HEADING_BYTES_MAX: usize = 1_024;
 
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Note {
-    /// YAML at its head; empty where there is none, or none that can be read.
+pub(super) struct ParsedNote {
+    /// YAML at its head; empty if it is missing or unreadable.
     pub(super) front: Map<String, Value>,
-    pub(super) sections: Vec<Section>,
-    pub(super) observations: Vec<Observation>,
-    pub(super) relations: Vec<Relation>,
+    pub(super) sections: Vec<NoteSection>,
+    pub(super) observations: Vec<NoteObservation>,
+    pub(super) relations: Vec<NoteRelation>,
 }
 
-/// What stands below one heading, or a part of it where that is long.
+/// The text below one heading, or a part of it if it is long.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Section {
+pub(super) struct NoteSection {
     /// The heading, with those above it.
     pub(super) headings: Vec<String>,
     pub(super) line: usize,
     pub(super) text: String,
-    /// Words that begin with `#`, without it.
+    /// Hashtags, without the `#`.
     pub(super) tags: Vec<String>,
 }
 
 /// A list item `[category] content #tag (context)`.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Observation {
+pub(super) struct NoteObservation {
     pub(super) headings: Vec<String>,
     pub(super) line: usize,
     pub(super) category: Option<String>,
@@ -43,27 +43,36 @@ pub(super) struct Observation {
     pub(super) context: Option<String>,
 }
 
-/// A list item `type [[Target]] (context)`, or any other `[[Target]]`, which is `links_to`.
+/// A list item `type [[Target]] (context)`, or any other `[[Target]]` as `links_to`.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Relation {
+pub(super) struct NoteRelation {
     pub(super) line: usize,
     pub(super) kind: String,
     pub(super) target: String,
 }
 
-impl Note {
-    pub(super) fn read(text: &str) -> Self {
+impl ParsedNote {
+    pub(super) fn parse(text: &str) -> Self {
         let text = text.trim_start_matches('\u{feff}').replace('\0', "");
-        let (front, broken, body) = front_matter(&text);
+        let (mut front, broken, mut body) = parse_front_matter(&text);
+        if broken.is_none() && body.len() < text.len() {
+            let begins = body.trim_start_matches(['\n', '\r']);
+            if let (second, None, rest) = parse_front_matter(begins)
+                && FRONT_FIELDS.iter().any(|name| second.contains_key(*name))
+            {
+                add_missing_fields(&mut front, second);
+                body = rest;
+            }
+        }
         let before = text.len() - body.len();
-        let broken = broken.map(|broken| Section {
+        let broken = broken.map(|broken| NoteSection {
             line: 1,
             text: broken.to_owned(),
-            ..Section::default()
+            ..NoteSection::default()
         });
         let breaks = text.match_indices('\n').map(|(at, _)| at);
         let (earlier, breaks): (Vec<usize>, Vec<usize>) = breaks.partition(|at| *at < before);
-        let mut reader = Reader {
+        let mut reader = NoteParser {
             body,
             first_line: 1 + earlier.len(),
             breaks: breaks.into_iter().map(|at| at - before).collect(),
@@ -73,22 +82,45 @@ impl Note {
                 sections: broken.into_iter().collect(),
                 ..Self::default()
             },
-            ..Reader::default()
+            ..NoteParser::default()
         };
-        reader.read();
+        reader.parse_body();
         reader.note
     }
 }
 
-/// A note's front matter and what stands after it, without the end of its last line.
-pub(crate) fn parts_of(text: &str) -> (Map<String, Value>, &str) {
-    let (front, _, body) = front_matter(text);
+/// Fields by which a second front matter, that another program has put below the first, is known:
+/// text between two rules is none.
+const FRONT_FIELDS: [&str; 6] = ["title", "name", "tags", "type", "permalink", "description"];
+
+/// Adds the fields of a second front matter that the first does not have, and the items of lists.
+fn add_missing_fields(front: &mut Map<String, Value>, second: Map<String, Value>) {
+    for (name, value) in second {
+        match (front.get_mut(&name), value) {
+            (None, value) => {
+                front.insert(name, value);
+            }
+            (Some(Value::Array(known)), Value::Array(more)) => {
+                for item in more {
+                    if !known.contains(&item) {
+                        known.push(item);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Splits a note into its front matter and its text, without the last line break.
+pub(crate) fn split_front_matter(text: &str) -> (Map<String, Value>, &str) {
+    let (front, _, body) = parse_front_matter(text);
     (front, body.strip_suffix('\n').unwrap_or(body))
 }
 
-/// The mapping between two lines of dashes, and what comes after it. What stands there and is no
-/// YAML mapping is handed back as it is.
-fn front_matter(text: &str) -> (Map<String, Value>, Option<&str>, &str) {
+/// Parses the mapping between two lines of dashes, and returns it with the text after it. A head
+/// that is no YAML mapping is returned as text in between.
+fn parse_front_matter(text: &str) -> (Map<String, Value>, Option<&str>, &str) {
     let none = (Map::new(), None, text);
     let begins = |line: &str| matches!(line.trim_end(), "---");
     let mut lines = text.split_inclusive('\n');
@@ -99,7 +131,7 @@ fn front_matter(text: &str) -> (Map<String, Value>, Option<&str>, &str) {
     for line in lines {
         if matches!(line.trim_end(), "---" | "...") {
             let (head, body) = text.split_at(at + line.len());
-            return match read_yaml(&text[first.len()..at]) {
+            return match parse_yaml(&text[first.len()..at]) {
                 Ok(Value::Object(front)) => (front, None, body),
                 Ok(Value::Null) => (Map::new(), None, body),
                 _ => (Map::new(), Some(head.trim_end()), body),
@@ -111,37 +143,37 @@ fn front_matter(text: &str) -> (Map<String, Value>, Option<&str>, &str) {
 }
 
 #[derive(Default)]
-struct Reader<'a> {
+struct NoteParser<'a> {
     body: &'a str,
     first_line: usize,
-    /// Where each line of the body ends.
+    /// Position of each line break of the body.
     breaks: Vec<usize>,
-    note: Note,
+    note: ParsedNote,
     headings: Vec<(usize, String)>,
-    /// Where the section begins, and the line of its heading.
+    /// Position at which the section begins.
     begins: usize,
     line: usize,
-    /// Whether nothing below the last heading has named it yet.
-    untold: bool,
-    /// What of it are observations, which are things of their own.
-    taken: Vec<Range<usize>>,
+    /// Whether no piece below the last heading has named it yet.
+    is_unnamed: bool,
+    /// Ranges of its observations, which become pieces of their own.
+    observed: Vec<Range<usize>>,
     tags: Vec<String>,
 }
 
-impl Reader<'_> {
-    fn read(&mut self) {
+impl NoteParser<'_> {
+    fn parse_body(&mut self) {
         let body = self.body;
         let events = Parser::new_ext(body, Options::ENABLE_TABLES).into_offset_iter();
         let (mut items, mut quotes, mut raw) = (0_usize, 0_usize, 0_usize);
-        // What is said in one paragraph, heading, cell or tight item.
-        let mut said: Option<Range<usize>> = None;
+        // The range of one paragraph, heading, cell or tight item.
+        let mut text_range: Option<Range<usize>> = None;
         let mut heading = None;
         for (event, at) in events {
             match event {
                 Event::Start(tag) => match tag {
                     Tag::Heading { level, .. } => {
-                        self.close(at.start, Some(level as usize));
-                        heading = Some((level as usize, self.line(at.start)));
+                        self.end_section(at.start, Some(level as usize));
+                        heading = Some((level as usize, self.line_number(at.start)));
                     }
                     Tag::BlockQuote(_) => quotes += 1,
                     Tag::CodeBlock(_) | Tag::HtmlBlock => raw += 1,
@@ -149,19 +181,22 @@ impl Reader<'_> {
                     | Tag::Strong
                     | Tag::Strikethrough
                     | Tag::Link { .. }
-                    | Tag::Image { .. } => widen(&mut said, &at),
+                    | Tag::Image { .. } => extend_range(&mut text_range, &at),
                     tag => {
-                        self.leaf(said.take(), items, quotes);
+                        self.end_text(text_range.take(), items, quotes);
                         items += usize::from(matches!(tag, Tag::Item));
                     }
                 },
                 Event::End(tag) => match tag {
                     TagEnd::Heading(_) => {
-                        let words = said.take().map(|at| inline(body, &at)).unwrap_or_default();
-                        self.heading(heading.take().unwrap_or((1, 1)), words, &at);
+                        let words = text_range
+                            .take()
+                            .map(|at| plain_text(body, &at))
+                            .unwrap_or_default();
+                        self.end_heading(heading.take().unwrap_or((1, 1)), words, &at);
                     }
                     TagEnd::BlockQuote(_) => {
-                        self.leaf(said.take(), items, quotes);
+                        self.end_text(text_range.take(), items, quotes);
                         quotes = quotes.saturating_sub(1);
                     }
                     TagEnd::CodeBlock | TagEnd::HtmlBlock => raw = raw.saturating_sub(1),
@@ -171,68 +206,75 @@ impl Reader<'_> {
                     | TagEnd::Link
                     | TagEnd::Image => {}
                     tag => {
-                        self.leaf(said.take(), items, quotes);
+                        self.end_text(text_range.take(), items, quotes);
                         items -= usize::from(matches!(tag, TagEnd::Item) && items > 0);
                     }
                 },
-                Event::Rule => self.leaf(said.take(), items, quotes),
+                Event::Rule => self.end_text(text_range.take(), items, quotes),
                 _ if raw > 0 => {}
-                _ => widen(&mut said, &at),
+                _ => extend_range(&mut text_range, &at),
             }
         }
-        self.leaf(said.take(), items, quotes);
-        self.close(body.len(), None);
+        self.end_text(text_range.take(), items, quotes);
+        self.end_section(body.len(), None);
     }
 
-    fn line(&self, at: usize) -> usize {
+    fn line_number(&self, at: usize) -> usize {
         self.first_line + self.breaks.partition_point(|end| *end < at)
     }
 
-    fn path(&self) -> Vec<String> {
+    fn heading_path(&self) -> Vec<String> {
         self.headings
             .iter()
             .map(|(_, words)| words.clone())
             .collect()
     }
 
-    fn heading(&mut self, (level, line): (usize, usize), words: String, at: &Range<usize>) {
-        self.tags.extend(marked(&words));
+    fn end_heading(&mut self, (level, line): (usize, usize), words: String, at: &Range<usize>) {
+        self.tags.extend(find_hashtags(&words));
         self.headings.retain(|(above, _)| *above < level);
         let is_text = words.len() > HEADING_BYTES_MAX;
         if !words.is_empty() && !is_text {
             self.headings.push((level, words));
-            self.untold = true;
+            self.is_unnamed = true;
         }
         (self.begins, self.line) = (if is_text { at.start } else { at.end }, line);
     }
 
-    /// One piece of running text is over.
-    fn leaf(&mut self, at: Option<Range<usize>>, items: usize, quotes: usize) {
+    /// Ends one piece of running text.
+    fn end_text(&mut self, at: Option<Range<usize>>, items: usize, quotes: usize) {
         let Some(at) = at else {
             return;
         };
-        let said = inline(self.body, &at);
-        let line = self.line(at.start);
+        let content = plain_text(self.body, &at);
+        let line = self.line_number(at.start);
         let is_item = items > 0;
-        let relation = is_item.then(|| relation(&said)).flatten();
+        let relation = is_item.then(|| parse_relation(&content)).flatten();
         match relation {
-            Some((kind, target)) => self.note.relations.push(Relation { line, kind, target }),
+            Some((kind, target)) => self
+                .note
+                .relations
+                .push(NoteRelation { line, kind, target }),
             None => self
                 .note
                 .relations
-                .extend(links(&said).into_iter().map(|target| Relation {
-                    line,
-                    kind: "links_to".to_owned(),
-                    target,
-                })),
+                .extend(
+                    find_link_targets(&content)
+                        .into_iter()
+                        .map(|target| NoteRelation {
+                            line,
+                            kind: "links_to".to_owned(),
+                            target,
+                        }),
+                ),
         }
         if quotes > 0 {
             return;
         }
-        let observed = is_item.then(|| observation(&said)).flatten();
+        let observed = is_item.then(|| parse_observation(&content)).flatten();
         if let Some(observed) = observed {
-            let headings = self.path();
-            self.note.observations.push(Observation {
+            let headings = self.heading_path();
+            self.note.observations.push(NoteObservation {
                 headings,
                 line,
                 ..observed
@@ -241,34 +283,34 @@ impl Reader<'_> {
             let end = self.body[at.end..]
                 .find('\n')
                 .map_or(self.body.len(), |end| at.end + end + 1);
-            self.taken.push(start.max(self.begins)..end);
+            self.observed.push(start.max(self.begins)..end);
         } else {
-            self.tags.extend(marked(&said));
+            self.tags.extend(find_hashtags(&content));
         }
     }
 
-    /// The section ends here, at a heading of the next level or at the end.
-    fn close(&mut self, end: usize, next: Option<usize>) {
+    /// Ends the section, at a heading of level `next` or at the end of the note.
+    fn end_section(&mut self, end: usize, next: Option<usize>) {
         let mut text = String::new();
         let mut at = self.begins.min(end);
-        for taken in std::mem::take(&mut self.taken) {
-            let taken = taken.start.clamp(at, end)..taken.end.clamp(at, end);
-            text.push_str(&self.body[at..taken.start]);
-            at = taken.end;
-            self.untold = false;
+        for observed in std::mem::take(&mut self.observed) {
+            let observed = observed.start.clamp(at, end)..observed.end.clamp(at, end);
+            text.push_str(&self.body[at..observed.start]);
+            at = observed.end;
+            self.is_unnamed = false;
         }
         text.push_str(&self.body[at..end]);
-        let tags = distinct(std::mem::take(&mut self.tags));
-        let mut parts = parts(&text);
+        let tags = deduplicate_texts(std::mem::take(&mut self.tags));
+        let mut parts = split_section(&text);
         let level = self.headings.last().map_or(0, |(level, _)| *level);
-        // A heading that nothing stands under says something by itself.
-        if parts.is_empty() && self.untold && next.is_none_or(|next| next <= level) {
+        // A heading without any text below it is a piece by itself.
+        if parts.is_empty() && self.is_unnamed && next.is_none_or(|next| next <= level) {
             parts.push(String::new());
         }
-        self.untold = false;
+        self.is_unnamed = false;
         for text in parts {
-            self.note.sections.push(Section {
-                headings: self.path(),
+            self.note.sections.push(NoteSection {
+                headings: self.heading_path(),
                 line: self.line,
                 text,
                 tags: tags.clone(),
@@ -278,27 +320,27 @@ impl Reader<'_> {
     }
 }
 
-fn widen(said: &mut Option<Range<usize>>, at: &Range<usize>) {
-    *said = Some(match said.take() {
+fn extend_range(range: &mut Option<Range<usize>>, at: &Range<usize>) {
+    *range = Some(match range.take() {
         Some(before) => before.start.min(at.start)..before.end.max(at.end),
         None => at.clone(),
     });
 }
 
-/// A piece of running text as it stands, without the indentation of its lines.
-fn inline(body: &str, at: &Range<usize>) -> String {
+/// Returns a piece of running text without the indentation of its lines.
+fn plain_text(body: &str, at: &Range<usize>) -> String {
     let lines = body[at.clone()].lines().map(str::trim);
     lines.collect::<Vec<_>>().join("\n").trim().to_owned()
 }
 
-/// A section in pieces of a readable length, cut at blank lines where it has any.
-fn parts(text: &str) -> Vec<String> {
+/// Splits a section into parts of limited length, at blank lines if it has any.
+fn split_section(text: &str) -> Vec<String> {
     let mut parts: Vec<String> = Vec::new();
     let mut part = String::new();
     for block in text.split_inclusive("\n\n").flat_map(|block| {
         let is_long = block.len() > SECTION_CHARS_MAX;
         let lines = block.split_inclusive(move |c| is_long && c == '\n');
-        lines.flat_map(cut)
+        lines.flat_map(cut_long_line)
     }) {
         if part.len() + block.len() > SECTION_CHARS_MAX {
             parts.push(std::mem::take(&mut part));
@@ -312,8 +354,8 @@ fn parts(text: &str) -> Vec<String> {
     parts.filter(|part| !part.trim().is_empty()).collect()
 }
 
-/// A line without an end is cut where it must.
-fn cut(mut line: &str) -> Vec<&str> {
+/// Cuts an overlong line into pieces.
+fn cut_long_line(mut line: &str) -> Vec<&str> {
     const LINE_BYTES_MAX: usize = 16 * SECTION_CHARS_MAX;
     let mut pieces = Vec::new();
     while line.len() > LINE_BYTES_MAX {
@@ -325,40 +367,41 @@ fn cut(mut line: &str) -> Vec<&str> {
     pieces
 }
 
-/// Words that begin with `#` and are no number.
-fn marked(said: &str) -> Vec<String> {
-    let words = hashed(said);
+/// Finds the words that begin with `#` and are no numbers.
+fn find_hashtags(text: &str) -> Vec<String> {
+    let words = split_hashtags(text);
     let words = words.map(|word| word.trim_end_matches([',', '.', ';', ':', ')', '!', '?']));
     let named = words.filter(|word| word.chars().any(char::is_alphabetic));
     named.map(str::to_owned).collect()
 }
 
-/// What stands behind each `#` that begins a word or follows one such.
-fn hashed(said: &str) -> impl Iterator<Item = &str> {
-    let words = said.split_whitespace();
+/// Returns the text after each `#` of the words that begin with `#`.
+fn split_hashtags(text: &str) -> impl Iterator<Item = &str> {
+    let words = text.split_whitespace();
     let words = words.filter_map(|word| word.strip_prefix('#'));
     words.flat_map(|word| word.split('#'))
 }
 
-/// basic-memory's rule (`markdown/plugins.py`, 0.22): `[category] content`, or a word with `#`.
-fn observation(said: &str) -> Option<Observation> {
+/// Parses an observation by the rule of basic-memory (`markdown/plugins.py`, 0.22): `[category]
+/// content`, or a text with a hashtag.
+fn parse_observation(item: &str) -> Option<NoteObservation> {
     let is_task = ["[ ]", "[x]", "[-]"]
         .iter()
-        .any(|task| said.starts_with(task));
-    let is_link = said.starts_with('[')
-        && (said.ends_with("]]") || said.ends_with(')'))
-        && (said.starts_with("[[") || said.contains("]("));
+        .any(|task| item.starts_with(task));
+    let is_link = item.starts_with('[')
+        && (item.ends_with("]]") || item.ends_with(')'))
+        && (item.starts_with("[[") || item.contains("]("));
     if is_task || is_link {
         return None;
     }
-    let (category, content) = match said.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+    let (category, content) = match item.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((word, rest))
             if rest.starts_with(char::is_whitespace) && !word.contains(['[', '(', ')']) =>
         {
             let word = word.trim();
             ((!word.is_empty()).then(|| word.to_owned()), rest.trim())
         }
-        _ => (None, said),
+        _ => (None, item),
     };
     if category.is_none() && !content.split_whitespace().any(|word| word.starts_with('#')) {
         return None;
@@ -373,19 +416,19 @@ fn observation(said: &str) -> Option<Observation> {
     if content.is_empty() {
         return None;
     }
-    let tags = hashed(content).filter(|tag| !tag.is_empty());
-    Some(Observation {
+    let tags = split_hashtags(content).filter(|tag| !tag.is_empty());
+    Some(NoteObservation {
         tags: tags.map(str::to_owned).collect(),
         content: content.to_owned(),
         category,
         context,
-        ..Observation::default()
+        ..NoteObservation::default()
     })
 }
 
-/// `type [[Target]]`, its type one word or several in quotes.
-fn relation(said: &str) -> Option<(String, String)> {
-    let (before, rest) = said.split_once("[[")?;
+/// Parses `type [[Target]]`; the type is one word, or several in quotes.
+fn parse_relation(text: &str) -> Option<(String, String)> {
+    let (before, rest) = text.split_once("[[")?;
     let (target, _) = rest.split_once("]]")?;
     let before = before.trim();
     let quoted = ['\'', '"'].iter().find_map(|quote| {
@@ -398,26 +441,26 @@ fn relation(said: &str) -> Option<(String, String)> {
         None if before.contains(char::is_whitespace) => return None,
         None => before,
     };
-    let target = named(target)?;
+    let target = parse_link_target(target)?;
     (!kind.is_empty()).then(|| (kind.to_owned(), target))
 }
 
-/// Every `[[Target]]` of a text.
-fn links(said: &str) -> Vec<String> {
+/// Finds every `[[Target]]` of a text.
+fn find_link_targets(text: &str) -> Vec<String> {
     let mut targets = Vec::new();
-    let mut rest = said;
+    let mut rest = text;
     while let Some((_, after)) = rest.split_once("[[") {
         let Some((target, after)) = after.split_once("]]") else {
             break;
         };
-        targets.extend(named(target));
+        targets.extend(parse_link_target(target));
         rest = after;
     }
     targets
 }
 
-/// What a link names, without its alias and the heading within.
-fn named(target: &str) -> Option<String> {
+/// Returns the target of a link, without its alias and heading.
+fn parse_link_target(target: &str) -> Option<String> {
     let target = target.split(['|', '#']).next()?.trim();
     (!target.is_empty()).then(|| target.to_owned())
 }

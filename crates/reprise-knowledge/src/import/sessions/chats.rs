@@ -1,24 +1,23 @@
-//! Exports of chats: `conversations.json` of `ChatGPT` and of claude.ai, in one file or several, by
-//! themselves or in the ZIP that came. One conversation is held at a time, whatever the file's
-//! size.
+//! Reads exports of chats: `conversations.json` of `ChatGPT` and of claude.ai, in one file or
+//! several, alone or in the downloaded ZIP. Only one conversation at a time is in memory.
 
 use std::io::{BufRead, BufReader, Read};
 
 use super::super::ImportKind;
-use super::tell::{Source, Teller};
+use super::recorder::{SessionRecorder, SessionSource};
 use crate::prelude::*;
 
 /// Longest conversation that is read.
 const ITEM_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// Files of one ZIP that are looked at.
+/// Most files of one ZIP that are examined.
 const ENTRIES_MAX: usize = 100_000;
-/// How a ZIP begins.
+/// First bytes of a ZIP.
 const ZIP: &[u8] = b"PK\x03\x04";
 /// The parent of the first message of a conversation of claude.ai.
 const NO_PARENT: &str = "00000000-0000-4000-8000-000000000000";
 
-/// The kind of a conversation.
-pub(super) fn of_object(object: &Map<String, Value>) -> Option<ImportKind> {
+/// Recognises the kind of a conversation.
+pub(super) fn recognise_conversation(object: &Map<String, Value>) -> Option<ImportKind> {
     if object.contains_key("mapping") {
         return Some(ImportKind::Chatgpt);
     }
@@ -27,15 +26,15 @@ pub(super) fn of_object(object: &Map<String, Value>) -> Option<ImportKind> {
         .then_some(ImportKind::ClaudeAi)
 }
 
-/// The kind of a file of conversations, or of a ZIP of them.
-pub(super) fn kind_of(path: &Path) -> Result<Option<ImportKind>, ImportError> {
+/// Recognises the kind of a file of conversations, or of a ZIP of them.
+pub(super) fn recognise_export(path: &Path) -> Result<Option<ImportKind>, ImportError> {
     let mut kind = None;
-    each_file(path, &mut |_, reader| {
+    for_each_file(path, &mut |_, reader| {
         if kind.is_none() {
-            // What cannot be read is of no kind.
-            drop(each_item(reader, &mut |first| {
+            // An unreadable file is of no kind.
+            drop(for_each_item(reader, &mut |first| {
                 let first = first.unwrap_or_default();
-                kind = first.as_object().and_then(of_object);
+                kind = first.as_object().and_then(recognise_conversation);
                 Ok(false)
             }));
         }
@@ -46,35 +45,35 @@ pub(super) fn kind_of(path: &Path) -> Result<Option<ImportKind>, ImportError> {
 
 pub(super) fn read(
     file: &Path,
-    source: &mut Source,
-    giver: &mut Giver<'_>,
+    source: &mut SessionSource,
+    sink: &mut ItemSink<'_>,
 ) -> Result<(), ImportError> {
-    let own = giver.name(file);
-    each_file(file, &mut |inside, reader| {
+    let own = sink.place_name(file);
+    for_each_file(file, &mut |inside, reader| {
         let name = if inside.is_empty() {
             own.clone()
         } else {
             format!("{own}/{inside}")
         };
         let mut number = 0_u64;
-        each_item(reader, &mut |item| {
+        for_each_item(reader, &mut |item| {
             number += 1;
             let place = format!("{name} item {number}");
             match item {
-                Ok(conversation) => one(&conversation, source, giver, &place)?,
-                Err(why) => giver.refuse(&place, why)?,
+                Ok(conversation) => read_conversation(&conversation, source, sink, &place)?,
+                Err(why) => sink.refuse(&place, why)?,
             }
             Ok(true)
         })
     })
 }
 
-/// The file itself, or each file of conversations of a ZIP.
-fn each_file(
+/// Passes the file itself, or each file of conversations in a ZIP, to `each`.
+fn for_each_file(
     path: &Path,
     each: &mut dyn FnMut(&str, &mut dyn BufRead) -> Result<(), ImportError>,
 ) -> Result<(), ImportError> {
-    let mut reader = BufReader::new(open_path(path, Access::Read)?);
+    let mut reader = BufReader::new(open_path(path, OpenMode::Read)?);
     if !reader.fill_buf()?.starts_with(ZIP) {
         return each("", &mut reader);
     }
@@ -87,47 +86,53 @@ fn each_file(
         let entry = archive.by_index(number).map_err(broken)?;
         let name = entry.name().map_err(broken)?.into_owned();
         let last = name.rsplit('/').next().unwrap_or_default();
-        if is_of_conversations(last) {
+        if is_conversations_file(last) {
             each(&name, &mut BufReader::new(entry))?;
         }
     }
     Ok(())
 }
 
-/// `conversations.json`, or one of several.
-pub(super) fn is_of_conversations(name: &str) -> bool {
+/// Whether a file is called `conversations.json`, or is one of several such files.
+pub(super) fn is_conversations_file(name: &str) -> bool {
     let rest = name.strip_prefix("conversations");
     rest.is_some_and(|rest| rest.strip_suffix(".json").is_some())
 }
 
-/// One conversation: the branch that it ended with.
-fn one(
+/// Reads one conversation: the branch with which it ended.
+fn read_conversation(
     conversation: &Value,
-    source: &mut Source,
-    giver: &mut Giver<'_>,
+    source: &mut SessionSource,
+    sink: &mut ItemSink<'_>,
     place: &str,
 ) -> Result<(), ImportError> {
     let named = ["conversation_id", "id", "uuid"];
     let session = named.iter().find_map(|name| conversation[*name].as_str());
     let Some(session) = session else {
-        return giver.refuse(place, "the conversation has no id");
+        return sink.refuse(place, "the conversation has no id");
     };
     let messages = match source.kind {
-        ImportKind::Chatgpt => branch(&conversation["mapping"], &conversation["current_node"]),
-        _ => chain(&conversation["chat_messages"]),
+        ImportKind::Chatgpt => {
+            select_branch(&conversation["mapping"], &conversation["current_node"])
+        }
+        _ => select_chain(&conversation["chat_messages"]),
     };
-    let mut teller = Teller::new(source, session);
+    let mut recorder = SessionRecorder::new(source, session);
     for (number, message) in messages.into_iter().enumerate() {
-        teller.line(giver, &format!("{place} turn {}", number + 1), message)?;
+        recorder.add_line(sink, &format!("{place} turn {}", number + 1), message)?;
     }
-    teller.flush(giver)
+    recorder.emit_pending(sink)
 }
 
-/// `ChatGPT`'s tree, from its current node up.
-fn branch<'a>(mapping: &'a Value, current: &'a Value) -> Vec<&'a Value> {
+/// Returns the messages of `ChatGPT`'s tree from its current node up, or those of its newest branch
+/// if the export does not name a node that it has.
+fn select_branch<'a>(mapping: &'a Value, current: &'a Value) -> Vec<&'a Value> {
     let count = mapping.as_object().map_or(0, Map::len);
-    let (mut at, mut messages) = (current.as_str(), Vec::new());
-    // A circle ends where every node was passed.
+    let current = current
+        .as_str()
+        .filter(|current| mapping[*current].is_object());
+    let (mut at, mut messages) = (current.or_else(|| newest_node(mapping)), Vec::new());
+    // The limit ends a cycle of parents.
     for _ in 0..count {
         let Some(node) = at.and_then(|at| mapping.get(at)) else {
             break;
@@ -139,8 +144,17 @@ fn branch<'a>(mapping: &'a Value, current: &'a Value) -> Vec<&'a Value> {
     messages
 }
 
-/// claude.ai's messages, from the last one up; all of them where none names its parent.
-fn chain(messages: &Value) -> Vec<&Value> {
+/// Returns the name of the node whose message is the newest; of messages without a time the last.
+fn newest_node(mapping: &Value) -> Option<&str> {
+    let nodes = mapping.as_object().into_iter().flatten();
+    let nodes = nodes.filter(|(_, node)| node["message"]["content"].is_object());
+    let time = |node: &Value| node["message"]["create_time"].as_f64().unwrap_or_default();
+    let newest = nodes.max_by(|(_, a), (_, b)| time(a).total_cmp(&time(b)));
+    newest.map(|(name, _)| name.as_str())
+}
+
+/// Returns the messages of claude.ai from the last one up, or all if none names its parent.
+fn select_chain(messages: &Value) -> Vec<&Value> {
     let all = messages.as_array().map(Vec::as_slice).unwrap_or_default();
     let numbered = all.iter().enumerate();
     let named = numbered.filter_map(|(at, one)| Some((one["uuid"].as_str()?, at)));
@@ -162,9 +176,18 @@ fn chain(messages: &Value) -> Vec<&Value> {
     chain
 }
 
-/// The items of a list, one at a time, to `each`, which answers whether to go on; a file that is no
-/// list is one item. The error of an item is a sentence.
-fn each_item(
+/// Parses an item, with what a strict parser refuses in it replaced.
+fn parse_item(bytes: &[u8]) -> Result<Value, String> {
+    if let Ok(value) = serde_json::from_slice(bytes) {
+        return Ok(value);
+    }
+    let repaired = repair_json(&String::from_utf8_lossy(bytes));
+    serde_json::from_str(&repaired).map_err(|error| format!("it is not valid JSON: {error}"))
+}
+
+/// Passes the items of a list to `each`, one at a time; `each` returns whether to go on. A file
+/// that is no list is one item. The error of an item is a sentence.
+fn for_each_item(
     reader: &mut dyn BufRead,
     each: &mut dyn FnMut(Result<Value, String>) -> Result<bool, ImportError>,
 ) -> Result<(), ImportError> {
@@ -180,7 +203,9 @@ fn each_item(
                     continue;
                 }
                 b']' if is_begun => return Ok(()),
-                b',' | 0xef | 0xbb | 0xbf => continue,
+                b',' | 0 | 0xef | 0xbb | 0xbf => continue,
+                // An entry that is `null` is left out.
+                b'n' | b'u' | b'l' if is_begun => continue,
                 byte if byte.is_ascii_whitespace() => continue,
                 _ => return each(Err("it is no list of conversations".to_owned())).map(drop),
             }
@@ -204,7 +229,7 @@ fn each_item(
                     "it is longer than {ITEM_BYTES_MAX} bytes and is left out"
                 ))
             } else {
-                serde_json::from_slice(&whole).map_err(|error| format!("it is no JSON: {error}"))
+                parse_item(&whole)
             };
             if !each(read)? {
                 return Ok(());

@@ -1,85 +1,85 @@
-//! How each program writes a session, as a table: which lines are of a person, which of the agent,
-//! and where in a line its words, its commands and their ends stand.
+//! The session formats of all programs as tables: which lines are a person's, which the agent's,
+//! and where in a line its words, its commands and their results are.
 
 use serde_json::Value;
 
 use super::super::ImportKind;
-use crate::ended::Ended;
+use crate::command_exit::CommandExit;
 
 /// Who speaks in a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Speaker {
     Person,
     Agent,
-    /// Nobody: it is a call of a tool or its end.
+    /// Nobody: it is a call of a tool or its result.
     Tool,
 }
 
-/// Lines of one sort. Places are JSON pointers.
-pub(super) struct Line {
-    /// What has to stand where.
-    when: &'static [(&'static str, &'static str)],
+/// Rule for one type of line. Places are JSON pointers.
+pub(super) struct LineRule {
+    /// Pairs of a place and the text that it must hold.
+    conditions: &'static [(&'static str, &'static str)],
     pub(super) speaker: Speaker,
     pub(super) id: &'static str,
-    /// A text, a block or a list of blocks each.
+    /// Places that hold a text, a block or a list of blocks.
     pub(super) blocks: &'static [&'static str],
-    /// The words where no block has any.
-    pub(super) instead: &'static str,
+    /// Place of the words if no block has any.
+    pub(super) fallback: &'static str,
 }
 
-/// The lines of one program.
-pub(super) struct Form {
+/// Format of the sessions of one program.
+pub(super) struct SessionFormat {
     pub(super) session: &'static [&'static str],
     pub(super) cwd: &'static [&'static str],
     pub(super) at: &'static [&'static str],
-    /// Where something stands, a line is no turn.
-    not: &'static [&'static str],
-    lines: &'static [Line],
+    /// Places that must be empty or false for a line to be a turn.
+    excluded_by: &'static [&'static str],
+    lines: &'static [LineRule],
 }
 
-const fn person(
+const fn person_line(
     when: &'static [(&'static str, &'static str)],
     id: &'static str,
     blocks: &'static [&'static str],
-) -> Line {
-    Line {
-        when,
+) -> LineRule {
+    LineRule {
+        conditions: when,
         speaker: Speaker::Person,
         id,
         blocks,
-        instead: "",
+        fallback: "",
     }
 }
 
-const fn agent(
+const fn agent_line(
     when: &'static [(&'static str, &'static str)],
     id: &'static str,
     blocks: &'static [&'static str],
-) -> Line {
+) -> LineRule {
     let speaker = Speaker::Agent;
-    Line {
+    LineRule {
         speaker,
-        ..person(when, id, blocks)
+        ..person_line(when, id, blocks)
     }
 }
 
 const CONTENT: &[&str] = &["/message/content"];
-const REPLY: Line = agent(&[("/type", "assistant")], "/message/id", CONTENT);
+const REPLY: LineRule = agent_line(&[("/type", "assistant")], "/message/id", CONTENT);
 
-const CLAUDE_CODE: Form = Form {
+const CLAUDE_CODE_FORMAT: SessionFormat = SessionFormat {
     session: &["/sessionId"],
     cwd: &["/cwd"],
     at: &["/timestamp"],
-    not: &[
+    excluded_by: &[
         "/isMeta",
         "/isSidechain",
         "/isCompactSummary",
         "/isApiErrorMessage",
     ],
     lines: &[
-        person(&[("/type", "user")], "/uuid", CONTENT),
+        person_line(&[("/type", "user")], "/uuid", CONTENT),
         REPLY,
-        person(
+        person_line(
             &[
                 ("/type", "attachment"),
                 ("/attachment/type", "queued_command"),
@@ -90,77 +90,140 @@ const CLAUDE_CODE: Form = Form {
     ],
 };
 
-/// A helper of Claude Code, in a file of its own.
-pub(super) const HELPER: Form = Form {
-    not: &["/isMeta", "/isCompactSummary", "/isApiErrorMessage"],
+/// Format of a helper of Claude Code, which has a file of its own.
+pub(super) const HELPER: SessionFormat = SessionFormat {
+    excluded_by: &["/isMeta", "/isCompactSummary", "/isApiErrorMessage"],
     lines: &[
-        Line {
+        LineRule {
             speaker: Speaker::Tool,
-            ..person(&[("/type", "user")], "/uuid", CONTENT)
+            ..person_line(&[("/type", "user")], "/uuid", CONTENT)
         },
         REPLY,
     ],
-    ..CLAUDE_CODE
+    ..CLAUDE_CODE_FORMAT
 };
 
-const CODEX: Form = Form {
+const CODEX_REPLY: LineRule = agent_line(
+    &[("/type", "response_item"), ("/payload/role", "assistant")],
+    "/payload/id",
+    &["/payload/content"],
+);
+const CODEX_CALL: LineRule = LineRule {
+    speaker: Speaker::Tool,
+    ..person_line(&[("/type", "response_item")], "/payload/id", &["/payload"])
+};
+
+const CODEX_FORMAT: SessionFormat = SessionFormat {
     session: &["/payload/session_id", "/payload/id"],
     cwd: &["/payload/cwd"],
     at: &["/timestamp"],
-    not: &[],
+    excluded_by: &[],
     lines: &[
-        person(
+        person_line(
             &[("/type", "response_item"), ("/payload/role", "user")],
             "/payload/id",
             &["/payload/content"],
         ),
-        agent(
-            &[("/type", "response_item"), ("/payload/role", "assistant")],
-            "/payload/id",
-            &["/payload/content"],
-        ),
-        Line {
+        CODEX_REPLY,
+        CODEX_CALL,
+    ],
+};
+
+/// Format of a rollout of a subagent of Codex, whose prompts come from its agent.
+pub(super) const CODEX_SUBAGENT: SessionFormat = SessionFormat {
+    lines: &[
+        LineRule {
             speaker: Speaker::Tool,
-            ..person(&[("/type", "response_item")], "/payload/id", &["/payload"])
+            ..person_line(
+                &[("/type", "response_item"), ("/payload/role", "user")],
+                "/payload/id",
+                &["/payload/content"],
+            )
+        },
+        CODEX_REPLY,
+        CODEX_CALL,
+    ],
+    ..CODEX_FORMAT
+};
+
+const GEMINI_FORMAT: SessionFormat = SessionFormat {
+    session: &["/sessionId"],
+    cwd: &[],
+    at: &["/timestamp"],
+    excluded_by: &[],
+    lines: &[
+        person_line(&[("/type", "user")], "/id", &["/content"]),
+        agent_line(&[("/type", "gemini")], "/id", &["/content", "/toolCalls"]),
+    ],
+};
+
+/// Format of the rows of `OpenCode` and Cursor, which their readers build.
+const ROWS_FORMAT: SessionFormat = SessionFormat {
+    session: &["/session"],
+    cwd: &["/cwd"],
+    at: &["/at"],
+    excluded_by: &["/block/synthetic", "/block/ignored"],
+    lines: &[
+        person_line(&[("/role", "user")], "/id", &["/block"]),
+        agent_line(&[("/role", "assistant")], "/id", &["/block"]),
+    ],
+};
+
+/// Format of the transcripts of Cursor's agents, whose lines have neither ids nor times.
+pub(super) const CURSOR_TRANSCRIPT: SessionFormat = SessionFormat {
+    session: &[],
+    cwd: &[],
+    at: &[],
+    excluded_by: &[],
+    lines: &[
+        person_line(&[("/role", "user")], "/id", CONTENT),
+        agent_line(&[("/role", "assistant")], "/id", CONTENT),
+    ],
+};
+
+const COPILOT_FORMAT: SessionFormat = SessionFormat {
+    session: &["/data/sessionId"],
+    cwd: &["/data/context/cwd", "/data/cwd"],
+    at: &["/timestamp"],
+    excluded_by: &["/data/parentToolCallId"],
+    lines: &[
+        person_line(&[("/type", "user.message")], "/id", &["/data/content"]),
+        agent_line(
+            &[("/type", "assistant.message")],
+            "/data/messageId",
+            &["/data/content", "/data/toolRequests"],
+        ),
+        LineRule {
+            speaker: Speaker::Tool,
+            ..person_line(&[("/type", "tool.execution_complete")], "/id", &["/data"])
         },
     ],
 };
 
-const GEMINI: Form = Form {
-    session: &["/sessionId"],
-    cwd: &[],
-    at: &["/timestamp"],
-    not: &[],
-    lines: &[
-        person(&[("/type", "user")], "/id", &["/content"]),
-        agent(&[("/type", "gemini")], "/id", &["/content", "/toolCalls"]),
-    ],
-};
-
-/// Rows of `OpenCode`'s and Cursor's stores, put together by their readers.
-const ROWS: Form = Form {
-    session: &["/session"],
+/// Format of the lines that the reader of trajectories builds.
+const TRAJECTORY_FORMAT: SessionFormat = SessionFormat {
+    session: &[],
     cwd: &["/cwd"],
     at: &["/at"],
-    not: &["/block/synthetic", "/block/ignored"],
+    excluded_by: &[],
     lines: &[
-        person(&[("/role", "user")], "/id", &["/block"]),
-        agent(&[("/role", "assistant")], "/id", &["/block"]),
+        person_line(&[("/role", "user")], "/id", &["/blocks"]),
+        agent_line(&[("/role", "assistant")], "/id", &["/blocks"]),
     ],
 };
 
-const CHATGPT: Form = Form {
+const CHATGPT_FORMAT: SessionFormat = SessionFormat {
     session: &[],
     cwd: &[],
     at: &["/create_time"],
-    not: &["/metadata/is_visually_hidden_from_conversation"],
+    excluded_by: &["/metadata/is_visually_hidden_from_conversation"],
     lines: &[
-        person(
+        person_line(
             &[("/author/role", "user"), ("/content/content_type", "text")],
             "/id",
             &["/content/parts"],
         ),
-        person(
+        person_line(
             &[
                 ("/author/role", "user"),
                 ("/content/content_type", "multimodal_text"),
@@ -168,7 +231,7 @@ const CHATGPT: Form = Form {
             "/id",
             &["/content/parts"],
         ),
-        agent(
+        agent_line(
             &[
                 ("/author/role", "assistant"),
                 ("/content/content_type", "text"),
@@ -179,64 +242,66 @@ const CHATGPT: Form = Form {
     ],
 };
 
-const CLAUDE_AI: Form = Form {
+const CLAUDE_AI_FORMAT: SessionFormat = SessionFormat {
     session: &[],
     cwd: &[],
     at: &["/created_at"],
-    not: &[],
+    excluded_by: &[],
     lines: &[
-        Line {
-            instead: "/text",
-            ..person(
+        LineRule {
+            fallback: "/text",
+            ..person_line(
                 &[("/sender", "human")],
                 "/uuid",
                 &["/content", "/attachments"],
             )
         },
-        Line {
-            instead: "/text",
-            ..agent(&[("/sender", "assistant")], "/uuid", &["/content"])
+        LineRule {
+            fallback: "/text",
+            ..agent_line(&[("/sender", "assistant")], "/uuid", &["/content"])
         },
     ],
 };
 
-impl Form {
-    pub(super) fn of(kind: ImportKind) -> Option<&'static Self> {
+impl SessionFormat {
+    pub(super) fn find_for_kind(kind: ImportKind) -> Option<&'static Self> {
         Some(match kind {
-            ImportKind::ClaudeCode => &CLAUDE_CODE,
-            ImportKind::Codex => &CODEX,
-            ImportKind::Gemini => &GEMINI,
-            ImportKind::Opencode | ImportKind::Cursor => &ROWS,
-            ImportKind::Chatgpt => &CHATGPT,
-            ImportKind::ClaudeAi => &CLAUDE_AI,
+            ImportKind::ClaudeCode => &CLAUDE_CODE_FORMAT,
+            ImportKind::Codex => &CODEX_FORMAT,
+            ImportKind::Gemini => &GEMINI_FORMAT,
+            ImportKind::Opencode | ImportKind::Cursor => &ROWS_FORMAT,
+            ImportKind::Copilot => &COPILOT_FORMAT,
+            ImportKind::Chatgpt => &CHATGPT_FORMAT,
+            ImportKind::ClaudeAi => &CLAUDE_AI_FORMAT,
+            ImportKind::Trajectory => &TRAJECTORY_FORMAT,
             _ => return None,
         })
     }
 
-    /// The sort of a line; `None` for what is no turn.
-    pub(super) fn line(&self, value: &Value) -> Option<&'static Line> {
+    /// Finds the rule of a line; `None` if it is no turn.
+    pub(super) fn find_rule(&self, value: &Value) -> Option<&'static LineRule> {
         let stands = |place: &&str| {
             let found = value.pointer(place);
             found.is_some_and(|found| !found.is_null() && *found != Value::Bool(false))
         };
-        if self.not.iter().any(stands) {
+        if self.excluded_by.iter().any(stands) {
             return None;
         }
-        let is_it = |line: &&Line| {
-            let mut when = line.when.iter();
+        let is_it = |line: &&LineRule| {
+            let mut when = line.conditions.iter();
             when.all(|(place, word)| value.pointer(place).is_some_and(|found| found == word))
         };
         self.lines.iter().find(is_it)
     }
 }
 
-/// A block of a line: what it calls itself, and where its parts stand.
-struct Block {
-    /// Its `type`; of those without one what they have.
-    is: &'static str,
-    has: &'static str,
+/// Rule for one type of block: how it is recognised, and the places of its parts.
+struct BlockRule {
+    /// The `type` of the block.
+    type_name: &'static str,
+    has_field: &'static str,
     words: &'static str,
-    /// Ties a call to its end.
+    /// Places of the id that connects a call with its result.
     call: &'static [&'static str],
     tool: &'static str,
     input: &'static [&'static str],
@@ -245,9 +310,9 @@ struct Block {
     failed: &'static [&'static str],
 }
 
-const NOTHING: Block = Block {
-    is: "",
-    has: "",
+const EMPTY_BLOCK: BlockRule = BlockRule {
+    type_name: "",
+    has_field: "",
     words: "",
     call: &[],
     tool: "",
@@ -257,102 +322,113 @@ const NOTHING: Block = Block {
     failed: &[],
 };
 
-const fn said(is: &'static str, words: &'static str) -> Block {
-    Block {
-        is,
+const fn text_block(is: &'static str, words: &'static str) -> BlockRule {
+    BlockRule {
+        type_name: is,
         words,
-        ..NOTHING
+        ..EMPTY_BLOCK
     }
 }
 
-const fn calls(
+const fn call_block(
     is: &'static str,
     call: &'static [&'static str],
     tool: &'static str,
     input: &'static [&'static str],
-) -> Block {
-    Block {
-        is,
+) -> BlockRule {
+    BlockRule {
+        type_name: is,
         call,
         tool,
         input,
-        ..NOTHING
+        ..EMPTY_BLOCK
     }
 }
 
-const fn ends(
+const fn result_block(
     is: &'static str,
     call: &'static [&'static str],
     output: &'static [&'static str],
-) -> Block {
-    Block {
-        is,
+) -> BlockRule {
+    BlockRule {
+        type_name: is,
         call,
         output,
-        ..NOTHING
+        ..EMPTY_BLOCK
     }
 }
 
-const BLOCKS: &[Block] = &[
-    said("text", "/text"),
-    said("input_text", "/text"),
-    said("output_text", "/text"),
+const BLOCKS: &[BlockRule] = &[
+    text_block("text", "/text"),
+    text_block("input_text", "/text"),
+    text_block("output_text", "/text"),
     // Claude Code.
-    calls("tool_use", &["/id"], "/name", &["/input"]),
-    Block {
+    call_block("tool_use", &["/id"], "/name", &["/input"]),
+    BlockRule {
         failed: &["/is_error"],
-        ..ends("tool_result", &["/tool_use_id"], &["/content"])
+        ..result_block("tool_result", &["/tool_use_id"], &["/content"])
     },
     // Codex.
-    calls("function_call", &["/call_id"], "/name", &["/arguments"]),
-    calls("custom_tool_call", &["/call_id"], "/name", &["/input"]),
-    calls("local_shell_call", &["/call_id"], "", &["/action"]),
-    ends("function_call_output", &["/call_id"], &["/output"]),
-    ends("custom_tool_call_output", &["/call_id"], &["/output"]),
+    call_block("function_call", &["/call_id"], "/name", &["/arguments"]),
+    call_block("custom_tool_call", &["/call_id"], "/name", &["/input"]),
+    call_block("local_shell_call", &["/call_id"], "", &["/action"]),
+    result_block("function_call_output", &["/call_id"], &["/output"]),
+    result_block("custom_tool_call_output", &["/call_id"], &["/output"]),
     // `OpenCode`.
-    Block {
-        is: "tool",
+    BlockRule {
+        type_name: "tool",
         call: &["/callID"],
         tool: "/tool",
         input: &["/state/input"],
         output: &["/state/output", "/state/error"],
         code: "/state/metadata/exit",
         failed: &["/state/error"],
-        ..NOTHING
+        ..EMPTY_BLOCK
+    },
+    // Copilot CLI: a request, and what came of it.
+    call_block("function", &["/toolCallId"], "/name", &["/arguments"]),
+    BlockRule {
+        has_field: "/toolCallId",
+        call: &["/toolCallId"],
+        tool: "/name",
+        input: &["/arguments"],
+        output: &["/result/content", "/error/message"],
+        failed: &["/error"],
+        ..EMPTY_BLOCK
     },
     // Gemini CLI, and a paste of claude.ai.
-    Block {
-        has: "/args",
+    BlockRule {
+        has_field: "/args",
         call: &["/id"],
         tool: "/name",
         input: &["/args"],
         output: &["/result/0/functionResponse/response/output"],
         failed: &["/result/0/functionResponse/response/error"],
-        ..NOTHING
+        ..EMPTY_BLOCK
     },
-    Block {
-        has: "/extracted_content",
+    BlockRule {
+        has_field: "/extracted_content",
         words: "/extracted_content",
-        ..NOTHING
+        ..EMPTY_BLOCK
     },
-    Block {
-        has: "/text",
+    BlockRule {
+        has_field: "/text",
         words: "/text",
-        ..NOTHING
+        ..EMPTY_BLOCK
     },
 ];
 
-/// What a block says or does.
+/// The words, call and result of a block.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct ParsedBlock {
     pub(super) words: Option<String>,
     pub(super) call: Option<String>,
     pub(super) command: Option<String>,
     pub(super) edited: Vec<String>,
-    pub(super) ended: Option<Ended>,
+    pub(super) ended: Option<CommandExit>,
 }
 
-/// Where an input names a command, and where a file.
+/// Places of the command in the input of a call.
 const COMMANDS: [&str; 3] = ["/command", "/cmd", "/script"];
 const FILES: [&str; 6] = [
     "/file_path",
@@ -362,7 +438,7 @@ const FILES: [&str; 6] = [
     "/absolute_path",
     "/target_file",
 ];
-/// What the tools that change a file are called, without case and marks.
+/// Names of the tools that change a file, in lower case without punctuation.
 const EDITORS: [&str; 12] = [
     "write",
     "edit",
@@ -377,28 +453,28 @@ const EDITORS: [&str; 12] = [
     "patch",
     "applypatch",
 ];
-/// How a patch names the files that it changes.
-const PATCHED: [&str; 3] = ["*** Add File: ", "*** Update File: ", "*** Delete File: "];
+/// Beginnings of the lines of a patch that name a changed file.
+const PATCH_MARKS: [&str; 3] = ["*** Add File: ", "*** Update File: ", "*** Delete File: "];
 
-pub(super) fn told(value: &Value) -> Told {
+pub(super) fn parse_block(value: &Value) -> ParsedBlock {
     if let Some(words) = value.as_str() {
-        return Told {
+        return ParsedBlock {
             words: Some(words.to_owned()),
-            ..Told::default()
+            ..ParsedBlock::default()
         };
     }
-    // A model's thoughts are nobody's words.
+    // The thoughts of a model are not imported.
     if value["thought"] == true {
-        return Told::default();
+        return ParsedBlock::default();
     }
     let of_type = value["type"].as_str();
-    let is_it = |block: &&Block| match of_type {
-        Some(named) if !block.is.is_empty() => block.is == named,
-        None => !block.has.is_empty() && value.pointer(block.has).is_some(),
+    let is_it = |block: &&BlockRule| match of_type {
+        Some(named) if !block.type_name.is_empty() => block.type_name == named,
+        None => !block.has_field.is_empty() && value.pointer(block.has_field).is_some(),
         Some(_) => false,
     };
     let Some(block) = BLOCKS.iter().find(is_it) else {
-        return Told::default();
+        return ParsedBlock::default();
     };
     let at = |places: &[&str]| places.iter().find_map(|place| value.pointer(place));
     let text = |place: &str| {
@@ -407,32 +483,32 @@ pub(super) fn told(value: &Value) -> Told {
             .and_then(Value::as_str)
             .map(str::to_owned)
     };
-    let mut told = Told {
+    let mut parsed = ParsedBlock {
         words: text(block.words).filter(|_| !block.words.is_empty()),
         call: at(block.call).and_then(Value::as_str).map(str::to_owned),
-        ..Told::default()
+        ..ParsedBlock::default()
     };
     if let Some(input) = at(block.input) {
         let tool = text(block.tool).unwrap_or_default();
-        (told.command, told.edited) = called(&tool, input);
+        (parsed.command, parsed.edited) = parse_call(&tool, input);
     }
     let output = at(block.output);
     let failed = at(block.failed).filter(|failed| !failed.is_null());
     if output.is_some() || !block.failed.is_empty() && failed.is_some() {
-        let (output, written) = printed(output.or(failed).unwrap_or(&Value::Null));
+        let (output, written) = parse_output(output.or(failed).unwrap_or(&Value::Null));
         let code = value.pointer(block.code).filter(|_| !block.code.is_empty());
         let went_well = failed.is_none_or(|failed| *failed == Value::Bool(false));
         let went_well = (!block.failed.is_empty()).then_some(went_well);
         let code = code.and_then(Value::as_i64).or(written);
-        // Who says of each end whether it failed says the code of those alone.
-        let unsaid = (went_well == Some(true)).then_some(0);
-        told.ended = Some(Ended::new(code, went_well, output, unsaid));
+        // A program that reports failures explicitly names the code of failures only.
+        let assumed_code = (went_well == Some(true)).then_some(0);
+        parsed.ended = Some(CommandExit::new(code, went_well, output, assumed_code));
     }
-    told
+    parsed
 }
 
-/// The command and the edited files of a call.
-fn called(tool: &str, input: &Value) -> (Option<String>, Vec<String>) {
+/// Parses the command and the edited files of a call.
+fn parse_call(tool: &str, input: &Value) -> (Option<String>, Vec<String>) {
     // Codex writes the arguments as a text of JSON, and a patch as itself.
     let parsed = input
         .as_str()
@@ -470,14 +546,14 @@ fn called(tool: &str, input: &Value) -> (Option<String>, Vec<String>) {
     let patch = patch.filter(|patch| patch.contains("*** Begin Patch"));
     let is_patch = patch.is_some();
     for line in patch.into_iter().flat_map(str::lines) {
-        let named = PATCHED.iter().find_map(|mark| line.strip_prefix(mark));
+        let named = PATCH_MARKS.iter().find_map(|mark| line.strip_prefix(mark));
         edited.extend(named.map(str::to_owned));
     }
     (command.filter(|_| !is_patch), edited)
 }
 
-/// What a call printed, and the code that stands in it.
-fn printed(output: &Value) -> (String, Option<i64>) {
+/// Parses the output of a call, and the exit code in it.
+fn parse_output(output: &Value) -> (String, Option<i64>) {
     let parsed = output
         .as_str()
         .and_then(|text| serde_json::from_str::<Value>(text).ok());

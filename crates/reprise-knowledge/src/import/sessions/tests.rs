@@ -1,6 +1,8 @@
 //! Sessions as the programs themselves wrote them (`tests/fixtures/sessions`), and what spoils one.
 
 mod newer;
+mod odd;
+mod trajectories;
 
 use std::io::Write;
 use std::path::Path;
@@ -9,8 +11,9 @@ use reprise_types::{MemorySource, NewRecord};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
-use super::super::testing::{All, all, fixture};
+use super::super::testing::{ReadSource, fixture, read_all};
 use super::super::{ImportKind, recognise};
+use crate::project::name_plain_folder;
 
 const PROMPT: &str = "Fix the login test: it fails with a stale cookie.";
 const FIRST: &str = "The root cause was a stale cookie in the session store. I will run the tests.";
@@ -19,7 +22,7 @@ const LAST: &str = "Fixed: the session store drops a stale cookie now. Always cl
 const COMMAND: &str = "`cargo test --quiet; echo 'test result: ok. 3 passed; 0 failed'; git commit \
                        -qm 'Drop stale cookies' --allow-empty && git log --oneline -1` passed";
 
-fn texts(found: &All) -> Vec<&str> {
+fn texts(found: &ReadSource) -> Vec<&str> {
     found
         .records
         .iter()
@@ -28,7 +31,7 @@ fn texts(found: &All) -> Vec<&str> {
 }
 
 /// What no kind may keep.
-fn has_nothing_put_in(found: &All) {
+fn assert_no_program_text(found: &ReadSource) {
     for record in &found.records {
         let whole = format!("{}{:?}{:?}", record.text, record.details, record.metadata);
         for put_in in [
@@ -43,9 +46,10 @@ fn has_nothing_put_in(found: &All) {
     assert!(found.refused.is_empty(), "{:?}", found.refused);
 }
 
-fn is_of(record: &NewRecord, session: &str, kind: ImportKind) {
+fn assert_origin(record: &NewRecord, session: &str, kind: ImportKind) {
     assert_eq!(record.session_id, session);
-    assert_eq!(record.tags, ["project:shop"]);
+    let project = name_plain_folder(Path::new("/work/shop")).unwrap();
+    assert_eq!(record.tags, [format!("project:{project}")]);
     assert_eq!(record.metadata["cwd"], "/work/shop");
     assert_eq!(record.provenance.actor_id.as_deref(), Some(kind.name()));
     assert_eq!(
@@ -61,14 +65,14 @@ fn a_transcript_of_claude_code_comes_in_turn_by_turn() {
     assert_eq!(recognise(&folder).unwrap(), ImportKind::ClaudeCode);
     let file = folder.join("projects/-work-shop/e8f91fe5-2e92-473f-861a-44c5cc8086cc.jsonl");
     assert_eq!(recognise(&file).unwrap(), ImportKind::ClaudeCode);
-    let found = all(&folder, ImportKind::ClaudeCode);
+    let found = read_all(&folder, ImportKind::ClaudeCode);
     assert_eq!(
         texts(&found),
         [PROMPT, FIRST, COMMAND, LAST, "Edited session.rs"]
     );
-    has_nothing_put_in(&found);
+    assert_no_program_text(&found);
     for record in &found.records {
-        is_of(
+        assert_origin(
             record,
             "e8f91fe5-2e92-473f-861a-44c5cc8086cc",
             ImportKind::ClaudeCode,
@@ -82,7 +86,7 @@ fn a_transcript_of_claude_code_comes_in_turn_by_turn() {
     assert_eq!(types, ["prompt", "answer", "test", "answer", "document"]);
     assert_eq!(found.records[0].source, MemorySource::UserInput);
     assert_eq!(
-        all(&file, ImportKind::ClaudeCode).records,
+        read_all(&file, ImportKind::ClaudeCode).records,
         found.records,
         "twice the same"
     );
@@ -92,11 +96,11 @@ fn a_transcript_of_claude_code_comes_in_turn_by_turn() {
 fn a_rollout_of_codex_comes_in_packed_or_not() {
     let folder = fixture("sessions/codex");
     assert_eq!(recognise(&folder).unwrap(), ImportKind::Codex);
-    let found = all(&folder, ImportKind::Codex);
+    let found = read_all(&folder, ImportKind::Codex);
     assert_eq!(texts(&found), [PROMPT, FIRST, COMMAND, LAST]);
-    has_nothing_put_in(&found);
+    assert_no_program_text(&found);
     for record in &found.records {
-        is_of(
+        assert_origin(
             record,
             "01a21432-28d4-77e1-8330-02b82414e990",
             ImportKind::Codex,
@@ -108,10 +112,10 @@ fn a_rollout_of_codex_comes_in_packed_or_not() {
     let file = packed.path().join([name, ".zst"].concat());
     fs_err::write(&file, zstd::encode_all(plain.as_slice(), 3).unwrap()).unwrap();
     assert_eq!(recognise(&file).unwrap(), ImportKind::Codex);
-    assert_eq!(all(&file, ImportKind::Codex).records, found.records);
+    assert_eq!(read_all(&file, ImportKind::Codex).records, found.records);
     // Of one that is there twice the plain one counts.
     fs_err::write(packed.path().join(name), &plain).unwrap();
-    assert_eq!(all(packed.path(), ImportKind::Codex).records.len(), 4);
+    assert_eq!(read_all(packed.path(), ImportKind::Codex).records.len(), 4);
 }
 
 #[test]
@@ -136,7 +140,7 @@ fn what_codex_wrote_before_is_read_too() {
     let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
     let file = folder.path().join("rollout-1.jsonl");
     fs_err::write(&file, lines.join("\n")).unwrap();
-    let found = all(&file, ImportKind::Codex);
+    let found = read_all(&file, ImportKind::Codex);
     assert_eq!(
         texts(&found),
         ["`cargo test` failed:\nerror: no such test", "Edited a.rs"]
@@ -147,11 +151,11 @@ fn what_codex_wrote_before_is_read_too() {
 fn a_session_of_gemini_is_what_its_lines_leave_of_it() {
     let folder = fixture("sessions/gemini");
     assert_eq!(recognise(&folder).unwrap(), ImportKind::Gemini);
-    let found = all(&folder, ImportKind::Gemini);
+    let found = read_all(&folder, ImportKind::Gemini);
     assert_eq!(texts(&found), [PROMPT, LAST, "Edited session.rs"]);
-    has_nothing_put_in(&found);
+    assert_no_program_text(&found);
     for record in &found.records {
-        is_of(
+        assert_origin(
             record,
             "d74f5100-c898-4ccd-9c0f-405394aec423",
             ImportKind::Gemini,
@@ -169,7 +173,7 @@ fn a_session_of_gemini_is_what_its_lines_leave_of_it() {
     ];
     let file = own.path().join("session-1.jsonl");
     fs_err::write(&file, lines.join("\n")).unwrap();
-    let found = all(&file, ImportKind::Gemini);
+    let found = read_all(&file, ImportKind::Gemini);
     assert_eq!(
         texts(&found),
         ["Keep the first prompt, as it is now", "And this stays then"]
@@ -187,15 +191,15 @@ fn opencode_and_cursor_are_read_from_their_databases() {
         .execute_batch(&dump)
         .unwrap();
     assert_eq!(recognise(&file).unwrap(), ImportKind::Opencode);
-    let found = all(&file, ImportKind::Opencode);
+    let found = read_all(&file, ImportKind::Opencode);
     let quoted = format!("\"{PROMPT}\"");
     assert_eq!(
         texts(&found),
         [&quoted, FIRST, COMMAND, LAST, "Edited session.rs"]
     );
-    has_nothing_put_in(&found);
+    assert_no_program_text(&found);
     for record in &found.records {
-        is_of(
+        assert_origin(
             record,
             "ses_debcdc102ffeL7ibzku1JjS8K1",
             ImportKind::Opencode,
@@ -231,7 +235,7 @@ fn opencode_and_cursor_are_read_from_their_databases() {
     }
     write("part/none/prt.json".to_owned(), "{");
     assert_eq!(recognise(&storage).unwrap(), ImportKind::Opencode);
-    let older = all(&storage, ImportKind::Opencode);
+    let older = read_all(&storage, ImportKind::Opencode);
     assert_eq!(texts(&older), texts(&found));
     for (older, newer) in older.records.iter().zip(&found.records) {
         assert_eq!(
@@ -253,7 +257,7 @@ fn opencode_and_cursor_are_read_from_their_databases() {
         )
         .unwrap();
     assert_eq!(recognise(&file).unwrap(), ImportKind::Cursor);
-    let found = all(&file, ImportKind::Cursor);
+    let found = read_all(&file, ImportKind::Cursor);
     let expected = [
         "How do I keep cookies apart?",
         "Use a cookie jar for each test.",
@@ -262,7 +266,7 @@ fn opencode_and_cursor_are_read_from_their_databases() {
     assert_eq!(found.records[0].session_id, "c1");
 }
 
-fn chatgpt() -> Value {
+fn chatgpt_export() -> Value {
     let node = |parent: &str, role: &str, kind: &str, parts: Value| {
         json!({"parent": parent, "message": {"id": parent, "author": {"role": role},
             "create_time": 1_764_000_000.5, "content": {"content_type": kind, "parts": parts}}})
@@ -289,9 +293,9 @@ fn chatgpt() -> Value {
 fn an_export_of_chatgpt_is_the_branch_that_it_ended_with_in_its_zip_too() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("conversations.json");
-    fs_err::write(&file, chatgpt().to_string()).unwrap();
+    fs_err::write(&file, chatgpt_export().to_string()).unwrap();
     assert_eq!(recognise(&file).unwrap(), ImportKind::Chatgpt);
-    let found = all(&file, ImportKind::Chatgpt);
+    let found = read_all(&file, ImportKind::Chatgpt);
     let expected = [
         "What is on this picture of the login?",
         "A login form with two fields.",
@@ -303,14 +307,14 @@ fn an_export_of_chatgpt_is_the_branch_that_it_ended_with_in_its_zip_too() {
     let options = zip::write::SimpleFileOptions::default();
     for (name, content) in [
         ("chat.html", "x".to_owned()),
-        ("conversations-000.json", chatgpt().to_string()),
+        ("conversations-000.json", chatgpt_export().to_string()),
     ] {
         zip.start_file(name, options).unwrap();
         zip.write_all(content.as_bytes()).unwrap();
     }
     zip.finish().unwrap();
     assert_eq!(recognise(&zipped).unwrap(), ImportKind::Chatgpt);
-    assert_eq!(texts(&all(&zipped, ImportKind::Chatgpt)), expected);
+    assert_eq!(texts(&read_all(&zipped, ImportKind::Chatgpt)), expected);
 }
 
 #[test]
@@ -331,12 +335,12 @@ fn an_export_of_claude_ai_has_its_pastes_and_the_last_branch() {
     let file = folder.path().join("conversations.json");
     fs_err::write(&file, chats.to_string()).unwrap();
     assert_eq!(recognise(folder.path()).unwrap(), ImportKind::ClaudeAi);
-    let found = all(&file, ImportKind::ClaudeAi);
+    let found = read_all(&file, ImportKind::ClaudeAi);
     let pasted = "Look at this log of mine\n\npanicked at src/login.rs";
     assert_eq!(texts(&found), [pasted, "The cookie is stale there."]);
 }
 
-fn line(own: &str, parent: &str, more: Value) -> Value {
+fn transcript_line(own: &str, parent: &str, more: Value) -> Value {
     let mut line = json!({"uuid": own, "parentUuid": parent, "sessionId": "s", "cwd": "/work/shop",
         "timestamp": "2026-11-25T10:00:00Z"});
     if let Value::Object(more) = more {
@@ -347,9 +351,9 @@ fn line(own: &str, parent: &str, more: Value) -> Value {
     line
 }
 
-fn said(own: &str, parent: &str, who: &str, content: Value) -> Value {
+fn message_line(own: &str, parent: &str, who: &str, content: Value) -> Value {
     let id = ["m", own].concat();
-    let mut said = line(
+    let mut said = transcript_line(
         own,
         parent,
         json!({"type": who, "message": {"id": id, "role": who}}),
@@ -359,7 +363,7 @@ fn said(own: &str, parent: &str, who: &str, content: Value) -> Value {
 }
 
 /// A transcript of which four turns are to be kept.
-fn transcript() -> Vec<Value> {
+fn transcript_lines() -> Vec<Value> {
     let reminder = "<system-reminder>Never mention this</system-reminder>";
     let picture = format!(
         "See data:image/png;base64,{} for the broken login page",
@@ -370,69 +374,69 @@ fn transcript() -> Vec<Value> {
         line
     };
     vec![
-        said(
+        message_line(
             "1",
             "0",
             "user",
             json!(format!("{reminder}Please fix the login test")),
         ),
-        said(
+        message_line(
             "2",
             "1",
             "assistant",
             json!([{"type": "text", "text": "A prompt of mine is taken back"}]),
         ),
-        said(
+        message_line(
             "3",
             "0",
             "user",
             json!("Please fix the login test in src/login.rs"),
         ),
-        said(
+        message_line(
             "4",
             "3",
             "assistant",
             json!([{"type": "thinking", "thinking": "secret thoughts"},
             {"type": "text", "text": "I begin with the session store."}]),
         ),
-        line(
+        transcript_line(
             "5",
             "4",
             json!({"type": "assistant", "message": {"id": "m4", "role": "assistant",
             "content": [{"type": "text", "text": "It is one reply of two lines."}]}}),
         ),
         meta(
-            said("6", "5", "user", json!("Meta words of the program")),
+            message_line("6", "5", "user", json!("Meta words of the program")),
             "isMeta",
         ),
         meta(
-            said("7", "6", "user", json!("A summary of what was before")),
+            message_line("7", "6", "user", json!("A summary of what was before")),
             "isCompactSummary",
         ),
         meta(
-            said("8", "7", "user", json!("A helper is asked something")),
+            message_line("8", "7", "user", json!("A helper is asked something")),
             "isSidechain",
         ),
-        said(
+        message_line(
             "9",
             "8",
             "user",
             json!("<command-name>/clear</command-name>"),
         ),
-        said(
+        message_line(
             "a",
             "9",
             "user",
             json!([{"type": "image", "source": {"data": "QUJD"}},
             {"type": "text", "text": picture}]),
         ),
-        line(
+        transcript_line(
             "b",
             "a",
             json!({"type": "attachment", "attachment": {"type": "queued_command",
             "prompt": "And mind the cookie jar, too"}}),
         ),
-        line(
+        transcript_line(
             "c",
             "b",
             json!({"type": "attachment", "attachment": {"type": "skill_listing",
@@ -443,13 +447,13 @@ fn transcript() -> Vec<Value> {
 
 #[test]
 fn only_what_was_said_and_stands_is_kept() {
-    let lines = transcript();
+    let lines = transcript_lines();
     let folder = tempfile::tempdir().unwrap();
     let mut text: Vec<String> = lines.iter().map(Value::to_string).collect();
     text.push(r#"{"type":"assistant","sessionId":"s","mess"#.to_owned());
     let file = folder.path().join("s.jsonl");
     fs_err::write(&file, text.join("\n")).unwrap();
-    let found = all(&file, ImportKind::ClaudeCode);
+    let found = read_all(&file, ImportKind::ClaudeCode);
     assert_eq!(
         texts(&found),
         [
@@ -489,7 +493,7 @@ fn an_older_session_of_opencode_leads_to_nothing_outside_its_folder() {
         let part = json!({ "type": "text", "text": text });
         put(&format!("storage/part/{name}/prt.json"), part);
     }
-    let found = all(&folder.path().join("storage"), ImportKind::Opencode);
+    let found = read_all(&folder.path().join("storage"), ImportKind::Opencode);
     assert_eq!(texts(&found), ["The words of a session"]);
 }
 
@@ -500,8 +504,8 @@ fn of_a_helper_its_own_words_are_kept_and_a_memory_is_no_session() {
         let file = folder.path().join("projects/-work-shop").join(name);
         fs_err::create_dir_all(file.parent().unwrap()).unwrap();
         let text = [
-            said("1", "0", "user", json!(format!("The words of {name}"))),
-            line(
+            message_line("1", "0", "user", json!(format!("The words of {name}"))),
+            transcript_line(
                 "2",
                 "1",
                 json!({"type": "assistant", "isSidechain": true, "message": {"id": name,
@@ -513,13 +517,13 @@ fn of_a_helper_its_own_words_are_kept_and_a_memory_is_no_session() {
     ["s.jsonl", "s/subagents/agent-1.jsonl", "memory/x.jsonl"]
         .into_iter()
         .for_each(put);
-    let found = all(folder.path(), ImportKind::ClaudeCode);
+    let found = read_all(folder.path(), ImportKind::ClaudeCode);
     assert_eq!(
         texts(&found),
         ["Done by s/subagents/agent-1.jsonl", "The words of s.jsonl"]
     );
     assert_eq!(found.records[0].session_id, found.records[1].session_id);
-    // A copy is known by what stands in it, whatever its folders are called.
+    // A copy is recognised by its content, whatever its folders are called.
     for depth in ["memory/of/tr", "memory/tr"] {
         let copied = tempfile::tempdir().unwrap();
         let to = copied.path().join(depth);
@@ -528,7 +532,7 @@ fn of_a_helper_its_own_words_are_kept_and_a_memory_is_no_session() {
         fs_err::create_dir_all(to.join("-work-shop/memory")).unwrap();
         fs_err::write(to.join("-work-shop/memory/MEMORY.md"), "# A memory").unwrap();
         assert_eq!(recognise(&to).unwrap(), ImportKind::ClaudeCode);
-        assert_eq!(texts(&all(&to, ImportKind::ClaudeCode)), texts(&found));
+        assert_eq!(texts(&read_all(&to, ImportKind::ClaudeCode)), texts(&found));
         // Somebody's own notes come first, with a transcript among them.
         let own = to.join("Note.md");
         fs_err::write(&own, "# A note").unwrap();
@@ -546,7 +550,7 @@ fn of_a_helper_its_own_words_are_kept_and_a_memory_is_no_session() {
 #[test]
 fn a_file_that_is_cut_or_of_something_else_costs_itself_only() {
     let folder = tempfile::tempdir().unwrap();
-    let whole = chatgpt().to_string();
+    let whole = chatgpt_export().to_string();
     let write = |name: &str, text: &str| fs_err::write(folder.path().join(name), text).unwrap();
     write("conversations-000.json", &whole);
     write("conversations-001.json", &whole[..whole.len() - 40]);
@@ -555,7 +559,7 @@ fn a_file_that_is_cut_or_of_something_else_costs_itself_only() {
         "conversations-003.json",
         r#"[{"mapping":{"a":{"parent":"a"}},"current_node":"a"}]"#,
     );
-    let found = all(folder.path(), ImportKind::Chatgpt);
+    let found = read_all(folder.path(), ImportKind::Chatgpt);
     assert_eq!(found.records.len(), 2);
     let whys: Vec<&str> = found.refused.iter().map(|(_, why)| why.as_str()).collect();
     assert_eq!(whys.len(), 3, "{whys:?}");

@@ -1,84 +1,90 @@
-//! One line or document of Sunwell's to one record, whatever era wrote it. Pure.
+//! Converts one line or document of Sunwell to one record, for every version of the format. Pure.
 
 use crate::prelude::*;
 use crate::sunwell::{
-    Category, Decision, Failure, LEGACY, Learning, SCOPES, SOURCE_TYPES, category_of, one_of,
+    LEGACY, LearningCategory, SCOPES, SOURCE_TYPES, SunwellDecision, SunwellFailure,
+    SunwellLearning, check_word, parse_category,
 };
 
-/// Which of Sunwell's stores a line stands in.
+/// Longest own id of a line that is kept as its name.
+const OWN_ID_BYTES_MAX: usize = 128;
+
+/// The store of Sunwell that a line belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
-    /// `memory/`: RFC-065 or the later journal.
+pub(super) enum SunwellStore {
+    /// Folder `memory/`: RFC-065 or the later journal.
     Unified,
-    /// `intelligence/`: what came before.
+    /// Folder `intelligence/`: the older store.
     Intelligence,
-    /// `team/`: with authors.
+    /// Folder `team/`: lines with authors.
     Team,
 }
 
-/// How the lines of one file are read.
+/// Context in which the lines of one file are read.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Lines {
-    pub(super) place: Place,
-    /// It is a file of decisions: what a line calls its `fact` is what was decided (C22).
+pub(super) struct LineContext {
+    pub(super) place: SunwellStore,
+    /// Whether it is a file of decisions, in which `fact` names the decision.
     pub(super) decides: bool,
     pub(super) zone: Zone,
-    /// When the file was changed: the time of what names none (C23).
+    /// When the file was changed: the time of lines without one.
     pub(super) changed: Option<DateTime<Utc>>,
-    /// Its tree has a store that took the place of this one (S49).
+    /// Whether its tree has a store that replaces this one.
     pub(super) is_replaced: bool,
 }
 
-/// A record, and the legacy id of the decision that it takes the place of.
-pub(super) struct Made {
+/// A record, and the legacy id of the decision that it replaces.
+pub(super) struct ShapedLine {
     pub(super) record: NewRecord,
     pub(super) supersedes: Option<String>,
-    /// It is a learning or decision as RFC-065 writes them: the unified store is in use.
+    /// Whether it is a learning or decision of RFC-065, so that the unified store is in use.
     pub(super) is_unified: bool,
 }
 
 type Object = Map<String, Value>;
 
-/// What no time stands in for: replaced by the source's own, or by the moment of keeping.
-const NEVER: DateTime<Utc> = DateTime::UNIX_EPOCH;
+/// Placeholder that is replaced by the time of the source, or else of the import.
+const PLACEHOLDER_TIME: DateTime<Utc> = DateTime::UNIX_EPOCH;
 
-/// Takes what an export of ours put into a line out of it, and whether the line still says that.
-pub(super) fn carried(object: &mut Object) -> Option<(Carried, bool)> {
-    let carried = Carried::take(object)?;
-    let said = |form: Value| {
+/// Removes the record that our own export put into a line, and returns it with whether the line is
+/// unchanged.
+pub(super) fn take_embedded_export(object: &mut Object) -> Option<(CarriedRecord, bool)> {
+    let carried = CarriedRecord::take_carrier(object)?;
+    let normalize = |form: Value| {
         let mut form = form.as_object().cloned().unwrap_or_default();
         form.retain(|name, value| name != "metadata" || *value != json!({}));
         form
     };
     let record = &carried.record;
-    let learning = Learning::of(record).unwrap_or_else(|| Learning::foreign(record));
+    let learning =
+        SunwellLearning::of(record).unwrap_or_else(|| SunwellLearning::from_foreign(record));
     let forms = [
-        json!(Decision::of(record)),
-        json!(Failure::of(record)),
+        json!(SunwellDecision::of(record)),
+        json!(SunwellFailure::of(record)),
         json!(learning),
     ];
-    let seen = said(Value::Object(object.clone()));
-    let is_unchanged = forms.into_iter().any(|form| said(form) == seen);
+    let seen = normalize(Value::Object(object.clone()));
+    let is_unchanged = forms.into_iter().any(|form| normalize(form) == seen);
     Some((carried, is_unchanged))
 }
 
-/// Reads a line of any of the stores.
-pub(super) fn line(object: &Object, how: &Lines) -> Result<Made, String> {
-    let has = |name: &str| text(object, name).is_some();
-    let is_rfc = how.place == Place::Unified && !has("timestamp");
-    if how.place == Place::Unified && !has("id") {
+/// Converts a line of any of the stores.
+pub(super) fn shape_line(object: &Object, how: &LineContext) -> Result<ShapedLine, String> {
+    let has = |name: &str| non_blank_text(object, name).is_some();
+    let is_rfc = how.place == SunwellStore::Unified && !has("timestamp");
+    if how.place == SunwellStore::Unified && !has("id") {
         return Err("it has no `id`".to_owned());
     }
     let mut supersedes = None;
     let is_decision = has("decision") || has("choice") || how.decides && has("fact");
     let is_failure = !is_decision && (has("approach") || has("description"));
     let mut record = if is_decision {
-        supersedes = text(object, "supersedes").map(str::to_owned);
-        decision(object)?
+        supersedes = non_blank_text(object, "supersedes").map(str::to_owned);
+        decision_record(object)?
     } else if is_failure {
-        failure(object)
+        failure_record(object)
     } else if has("fact") {
-        learning(object, how.place)?
+        learning_record(object, how.place)?
     } else {
         return Err("it has no `fact`, `decision`, `choice`, `approach` or `description`".into());
     };
@@ -86,37 +92,55 @@ pub(super) fn line(object: &Object, how: &Lines) -> Result<Made, String> {
     let written = written
         .iter()
         .find_map(|name| object.get(*name).filter(|at| !at.is_null()));
-    dated(&mut record, written, how)?;
-    ends(&mut record, object)?;
-    if let Some(id) = text(object, "id")
+    set_source_time(&mut record, written, how)?;
+    set_expiry(&mut record, object)?;
+    if let Some(id) = non_blank_text(object, "id")
         && record.external_ids.first().is_none_or(|own| own.id != id)
-        && let Some(metadata) = own_metadata(&mut record)
     {
-        metadata.insert("legacy_id".to_owned(), json!(id));
+        if keeps_its_id(object, id, how.place) {
+            let own = ExternalId::new(ExternalId::SUNWELL, id);
+            record.external_ids.insert(0, own);
+        } else if let Some(metadata) = details_metadata_mut(&mut record) {
+            metadata.insert("legacy_id".to_owned(), json!(id));
+        }
     }
-    if how.place == Place::Team {
-        record.provenance.actor_id = text(object, "author").map(str::to_owned);
-        record.tags = texts(object.get("tags")).map(str::to_owned).collect();
+    if how.place == SunwellStore::Team {
+        record.provenance.actor_id = non_blank_text(object, "author").map(str::to_owned);
+        record.tags = list_texts(object.get("tags")).map(str::to_owned).collect();
     }
-    if let Some(session) = text(object, "session_id") {
+    if let Some(session) = non_blank_text(object, "session_id") {
         session.clone_into(&mut record.session_id);
     }
-    Ok(Made {
+    Ok(ShapedLine {
         record,
         supersedes,
         is_unified: is_rfc && !is_failure,
     })
 }
 
-/// The time of a record, and in its details the words for it; where its source names none, that of
-/// its file (C23).
-fn dated(record: &mut NewRecord, written: Option<&Value>, how: &Lines) -> Result<(), String> {
+/// Whether a line's own id is the one by which it is found and written: in the unified store,
+/// unless it is the learning of a decision or failure, which has its parent's.
+fn keeps_its_id(object: &Object, id: &str, place: SunwellStore) -> bool {
+    let source = non_blank_text(object, "source").unwrap_or_default();
+    let has_parent = ["decision:", "failure:"]
+        .iter()
+        .any(|kind| source.starts_with(kind));
+    place == SunwellStore::Unified && !has_parent && id.len() <= OWN_ID_BYTES_MAX
+}
+
+/// Sets the time of a record, and its spelling in the details. Without a time in the source, it is
+/// that of the file.
+fn set_source_time(
+    record: &mut NewRecord,
+    written: Option<&Value>,
+    how: &LineContext,
+) -> Result<(), String> {
     record.timestamp = None;
     if let Some(written) = written {
-        date(record, written, how.zone);
+        set_time(record, written, how.zone);
         if record.timestamp.is_none() {
             return Err(format!(
-                "its time is {written}, which is none; write ISO 8601"
+                "its time is {written}, which is not valid; write ISO 8601"
             ));
         }
     } else {
@@ -137,8 +161,8 @@ fn dated(record: &mut NewRecord, written: Option<&Value>, how: &Lines) -> Result
     Ok(())
 }
 
-/// The end of what was learned for a while (S65).
-fn ends(record: &mut NewRecord, object: &Object) -> Result<(), String> {
+/// Sets the expiry of a record, if its source names one.
+fn set_expiry(record: &mut NewRecord, object: &Object) -> Result<(), String> {
     let inside = object
         .get("metadata")
         .and_then(|inside| inside.get("expires_at"));
@@ -149,16 +173,16 @@ fn ends(record: &mut NewRecord, object: &Object) -> Result<(), String> {
     else {
         return Ok(());
     };
-    if Zone::Utc.moment(end).is_none() {
+    if Zone::Utc.parse_json_time(end).is_none() {
         return Err(format!(
-            "its `expires_at` is {end}, which is no time; write ISO 8601"
+            "its `expires_at` is {end}, which is not a time; write ISO 8601"
         ));
     }
     record.metadata.insert("expires_at".to_owned(), end.clone());
     Ok(())
 }
 
-fn own_metadata(record: &mut NewRecord) -> Option<&mut Object> {
+fn details_metadata_mut(record: &mut NewRecord) -> Option<&mut Object> {
     let details = record.details.as_mut()?.as_object_mut()?;
     details
         .entry("metadata")
@@ -166,9 +190,9 @@ fn own_metadata(record: &mut NewRecord) -> Option<&mut Object> {
         .as_object_mut()
 }
 
-/// All that a form has no place for.
-fn beside(object: &Object, taken: &[&str]) -> Object {
-    const TAKEN: [&str; 6] = [
+/// Collects the fields that the format has no field for.
+fn collect_other_fields(object: &Object, placed: &[&str]) -> Object {
+    const PLACED_FIELDS: [&str; 6] = [
         "id",
         "created_at",
         "createdAt",
@@ -181,26 +205,29 @@ fn beside(object: &Object, taken: &[&str]) -> Object {
         .and_then(Value::as_object)
         .cloned()
         .unwrap_or_default();
-    rest.extend(unplaced(object, &[taken, &TAKEN].concat()));
+    rest.extend(fields_without_place(
+        object,
+        &[placed, &PLACED_FIELDS].concat(),
+    ));
     rest
 }
 
-fn words(object: &Object, name: &str) -> String {
-    text(object, name).unwrap_or_default().to_owned()
+fn owned_text(object: &Object, name: &str) -> String {
+    non_blank_text(object, name).unwrap_or_default().to_owned()
 }
 
-fn learning(object: &Object, place: Place) -> Result<NewRecord, String> {
-    let word = match text(object, "category") {
-        None if place == Place::Unified => return Err("it has no `category`".to_owned()),
-        word => word.unwrap_or(Category::Pattern.name()),
+fn learning_record(object: &Object, place: SunwellStore) -> Result<NewRecord, String> {
+    let word = match non_blank_text(object, "category") {
+        None if place == SunwellStore::Unified => return Err("it has no `category`".to_owned()),
+        word => word.unwrap_or(LearningCategory::Pattern.name()),
     };
     let category = match place {
-        Place::Unified => category_of(word)?,
-        // What read the files of old took any word (S52).
-        _ => Category::nearest(word).unwrap_or(Category::Pattern),
+        SunwellStore::Unified => parse_category(word)?,
+        // Old versions accepted any word.
+        _ => LearningCategory::parse_nearest(word).unwrap_or(LearningCategory::Pattern),
     };
-    let mut learning = Learning::new(words(object, "fact"), category, NEVER);
-    learning.metadata = beside(
+    let mut learning = SunwellLearning::new(owned_text(object, "fact"), category, PLACEHOLDER_TIME);
+    learning.metadata = collect_other_fields(
         object,
         &[
             "fact",
@@ -217,7 +244,11 @@ fn learning(object: &Object, place: Place) -> Result<NewRecord, String> {
             .metadata
             .insert("legacy_category".to_owned(), json!(word));
     }
-    let default = if place == Place::Unified { 0.8 } else { 0.7 };
+    let default = if place == SunwellStore::Unified {
+        0.8
+    } else {
+        0.7
+    };
     let sure = object
         .get("confidence")
         .and_then(Value::as_f64)
@@ -229,52 +260,58 @@ fn learning(object: &Object, place: Place) -> Result<NewRecord, String> {
             .insert("legacy_confidence".to_owned(), json!(sure));
     }
     let line = object.get("source_line").and_then(Value::as_u64);
-    let file = text(object, "source_file").map(|file| match line {
+    let file = non_blank_text(object, "source_file").map(|file| match line {
         Some(line) => format!("{file}:{line}"),
         None => file.to_owned(),
     });
-    learning.source = text(object, "source").map(str::to_owned).or(file);
-    let rfc = text(object, "source_type").map(str::to_owned);
-    let rfc = one_of("source type", rfc, &SOURCE_TYPES)?;
-    let journal = object.contains_key("source_file") || place != Place::Unified;
+    learning.source = non_blank_text(object, "source").map(str::to_owned).or(file);
+    let rfc = non_blank_text(object, "source_type").map(str::to_owned);
+    let rfc = check_word("source type", rfc, &SOURCE_TYPES)?;
+    let journal = object.contains_key("source_file") || place != SunwellStore::Unified;
     learning.source_type = rfc.unwrap_or_else(|| if journal { "analysis" } else { "task" }.into());
-    learning.goal = text(object, "goal").map(str::to_owned);
-    // A learning that stands for a decision or failure has its parent's id (C22).
+    learning.goal = non_blank_text(object, "goal").map(str::to_owned);
+    // The learning of a decision or failure has its parent's id.
     let parent = learning.source.as_deref().and_then(|source| {
         let (kind, id) = source.split_once(':')?;
-        (kind == category.name() && id.len() == learning.id.len()).then(|| id.to_owned())
+        let is_id = !id.is_empty() && id.len() <= OWN_ID_BYTES_MAX;
+        (kind == category.name() && is_id).then(|| id.to_owned())
     });
     learning.id = parent.unwrap_or(learning.id);
-    Ok(learning.record())
+    Ok(learning.to_record())
 }
 
-fn decision(object: &Object) -> Result<NewRecord, String> {
-    let said = match (
-        text(object, "decision").or_else(|| text(object, "fact")),
-        text(object, "question"),
-        text(object, "choice"),
+fn decision_record(object: &Object) -> Result<NewRecord, String> {
+    let wording = match (
+        non_blank_text(object, "decision").or_else(|| non_blank_text(object, "fact")),
+        non_blank_text(object, "question"),
+        non_blank_text(object, "choice"),
     ) {
         (Some(decision), _, _) => decision.to_owned(),
         (None, Some(question), Some(choice)) => format!("{question} \u{2192} {choice}"),
         (None, _, choice) => choice.unwrap_or_default().to_owned(),
     };
-    let mut decision = Decision::new(said, text(object, "rationale").unwrap_or_default(), NEVER);
-    let scope = text(object, "scope").map(str::to_owned);
-    if let Some(scope) = one_of("scope", scope, &SCOPES)? {
+    let mut decision = SunwellDecision::new(
+        wording,
+        non_blank_text(object, "rationale").unwrap_or_default(),
+        PLACEHOLDER_TIME,
+    );
+    let scope = non_blank_text(object, "scope").map(str::to_owned);
+    if let Some(scope) = check_word("scope", scope, &SCOPES)? {
         decision.scope = scope;
     }
-    decision.goal = text(object, "goal").map(str::to_owned);
-    let mut taken = vec!["decision", "rationale", "scope", "supersedes"];
-    if text(object, "decision").is_none() {
-        taken.extend(["fact", "category"]);
+    decision.goal = non_blank_text(object, "goal").map(str::to_owned);
+    let mut placed = vec!["decision", "rationale", "scope", "supersedes"];
+    if non_blank_text(object, "decision").is_none() {
+        placed.extend(["fact", "category"]);
     }
-    decision.metadata = beside(object, &taken);
-    decision.supersedes = text(object, "supersedes").map(str::to_owned);
-    Ok(decision.record())
+    decision.metadata = collect_other_fields(object, &placed);
+    decision.supersedes = non_blank_text(object, "supersedes").map(str::to_owned);
+    Ok(decision.to_record())
 }
 
-fn failure(object: &Object) -> NewRecord {
-    let approach = text(object, "approach").or_else(|| text(object, "description"));
+fn failure_record(object: &Object) -> NewRecord {
+    let approach =
+        non_blank_text(object, "approach").or_else(|| non_blank_text(object, "description"));
     let approach = approach.unwrap_or_default();
     let fact = [
         "fact",
@@ -285,25 +322,26 @@ fn failure(object: &Object) -> NewRecord {
     ];
     let fact = fact
         .iter()
-        .find_map(|name| text(object, name))
+        .find_map(|name| non_blank_text(object, name))
         .unwrap_or(approach);
-    let mut failure = Failure::new(fact, approach, NEVER);
-    failure.context = words(object, "context");
-    failure.goal = text(object, "goal").map(str::to_owned);
-    failure.metadata = beside(object, &["approach", "fact", "reason", "context"]);
-    failure.record()
+    let mut failure = SunwellFailure::new(fact, approach, PLACEHOLDER_TIME);
+    failure.context = owned_text(object, "context");
+    failure.goal = non_blank_text(object, "goal").map(str::to_owned);
+    failure.metadata = collect_other_fields(object, &["approach", "fact", "reason", "context"]);
+    failure.to_record()
 }
 
-/// A task that Naaru finished (S34).
-pub(super) fn task(task: &Value, how: &Lines) -> Result<NewRecord, String> {
-    let object = task.as_object().ok_or("it is no object")?;
-    let id = text(object, "task_id").ok_or("the task has no `task_id`")?;
-    let description = text(object, "task_description").ok_or("it has no `task_description`")?;
-    let goal = text(object, "goal").map(str::to_owned);
-    let mut learning = Learning::of_task(id, description, goal, NEVER);
-    learning.metadata = beside(object, &["type", "task_id", "task_description"]);
-    let mut record = learning.record();
-    dated(
+/// Converts a task that Naaru finished.
+pub(super) fn shape_task(task: &Value, how: &LineContext) -> Result<NewRecord, String> {
+    let object = task.as_object().ok_or("it is not an object")?;
+    let id = non_blank_text(object, "task_id").ok_or("the task has no `task_id`")?;
+    let description =
+        non_blank_text(object, "task_description").ok_or("it has no `task_description`")?;
+    let goal = non_blank_text(object, "goal").map(str::to_owned);
+    let mut learning = SunwellLearning::from_task(id, description, goal, PLACEHOLDER_TIME);
+    learning.metadata = collect_other_fields(object, &["type", "task_id", "task_description"]);
+    let mut record = learning.to_record();
+    set_source_time(
         &mut record,
         object.get("timestamp").filter(|at| !at.is_null()),
         how,
@@ -311,31 +349,31 @@ pub(super) fn task(task: &Value, how: &Lines) -> Result<NewRecord, String> {
     Ok(record)
 }
 
-/// A plan with its tasks.
-pub(super) fn plan(mut plan: Object, how: &Lines) -> Result<NewRecord, String> {
-    let goal = text(&plan, "goal")
+/// Converts a plan with its tasks.
+pub(super) fn shape_plan(mut plan: Object, how: &LineContext) -> Result<NewRecord, String> {
+    let goal = non_blank_text(&plan, "goal")
         .ok_or("the plan has no `goal`")?
         .to_owned();
-    let hash = text(&plan, "goal_hash").map_or_else(|| hex_id(&[&goal]), str::to_owned);
-    let mut said = format!("Plan: {goal}");
-    for task in items(plan.get("tasks")) {
+    let hash = non_blank_text(&plan, "goal_hash").map_or_else(|| hex_id(&[&goal]), str::to_owned);
+    let mut plan_text = format!("Plan: {goal}");
+    for task in list_items(plan.get("tasks")) {
         let part = |name: &str| task.get(name).and_then(Value::as_str);
-        let named = task
+        let task_name = task
             .as_str()
             .or_else(|| part("description"))
             .or_else(|| part("id"));
-        if let Some(named) = named {
-            said.push_str(&["\n- ", named].concat());
+        if let Some(task_name) = task_name {
+            plan_text.push_str(&["\n- ", task_name].concat());
         }
     }
-    let mut record = NewRecord::new(said, MemorySource::ConductorPlan, MemoryKind::Strategy);
+    let mut record = NewRecord::new(plan_text, MemorySource::ConductorPlan, MemoryKind::Strategy);
     record.external_ids = vec![ExternalId::new(ExternalId::SUNWELL, format!("plan:{hash}"))];
     let written = plan.remove("created_at").filter(|at| !at.is_null());
     record.details = Some(json!({ "type": "plan", "plan": plan }));
-    let how = Lines {
+    let how = LineContext {
         is_replaced: false,
         ..*how
     };
-    dated(&mut record, written.as_ref(), &how)?;
+    set_source_time(&mut record, written.as_ref(), &how)?;
     Ok(record)
 }

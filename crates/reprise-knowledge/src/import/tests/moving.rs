@@ -1,14 +1,15 @@
-//! mem0, claude-mem, Markdown, instructions and git, from what the original programs wrote.
+//! Tests of mem0, claude-mem, Markdown, instructions and git, with files of the original programs.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use git2::{Repository, Signature};
 use rusqlite::Connection;
 use serde_json::Value;
 
-use super::super::testing::{all, fixture};
+use super::super::testing::{fixture, read_all};
 use super::super::*;
-use super::write;
+use super::write_file;
 
 /// A database from the dump of one.
 fn database(folder: &Path, name: &str, dump: &str) -> PathBuf {
@@ -25,7 +26,7 @@ fn database(folder: &Path, name: &str, dump: &str) -> PathBuf {
 fn memories_of_mem0_come_in_and_its_history_adds_what_was_before() {
     let file = fixture("mem0/get_all.json");
     assert_eq!(recognise(&file).unwrap(), ImportKind::Mem0);
-    let found = all(&file, ImportKind::Mem0);
+    let found = read_all(&file, ImportKind::Mem0);
     assert_eq!((found.records.len(), found.refused.len()), (4, 0));
     let tabs = &found.records[1];
     assert_eq!(tabs.text, "Ada prefers tabs over spaces in Go");
@@ -42,8 +43,8 @@ fn memories_of_mem0_come_in_and_its_history_adds_what_was_before() {
     let folder = tempfile::tempdir().unwrap();
     database(folder.path(), "history.db", "mem0/history.sql");
     assert_eq!(recognise(folder.path()).unwrap(), ImportKind::Mem0);
-    let history = all(folder.path(), ImportKind::Mem0);
-    let names = |all: &super::All| {
+    let history = read_all(folder.path(), ImportKind::Mem0);
+    let names = |all: &super::ReadSource| {
         let mut names: Vec<String> = all
             .records
             .iter()
@@ -77,25 +78,25 @@ fn memories_of_mem0_come_in_and_its_history_adds_what_was_before() {
 fn a_cut_answer_of_mem0_is_one_sentence_and_a_full_page_is_doubted() {
     let folder = tempfile::tempdir().unwrap();
     let whole = fs_err::read_to_string(fixture("mem0/get_all.json")).unwrap();
-    write(folder.path(), "cut.json", &whole[..whole.len() / 2]);
-    let found = all(&folder.path().join("cut.json"), ImportKind::Mem0);
+    write_file(folder.path(), "cut.json", &whole[..whole.len() / 2]);
+    let found = read_all(&folder.path().join("cut.json"), ImportKind::Mem0);
     assert_eq!((found.records.len(), found.refused.len()), (0, 1));
     assert!(found.refused[0].1.contains("cut"), "{:?}", found.refused);
     let lines: Vec<String> = (0..20)
         .map(|at| format!(r#"{{"id":"m{at}","memory":"x {at}","user_id":"a"}}"#))
         .collect();
-    write(folder.path(), "page.jsonl", lines.join("\n"));
+    write_file(folder.path(), "page.jsonl", lines.join("\n"));
     let file = folder.path().join("page.jsonl");
     assert_eq!(recognise(&file).unwrap(), ImportKind::Mem0);
-    let found = all(&file, ImportKind::Mem0);
+    let found = read_all(&file, ImportKind::Mem0);
     assert_eq!(found.records.len(), 20);
     assert!(found.refused[0].1.contains("top_k"), "{:?}", found.refused);
     let bad = r#"{"memory":"no id","user_id":"a"}
 {"id":"a","user_id":"a"}
 {"id":"b","text":"gone","state":"deleted","user_id":"a"}
 {"id":"c","text":"kept","user_id":"a","categories":["work",7],"expiration_date":"2027-01-01"}"#;
-    write(folder.path(), "bad.jsonl", bad);
-    let found = all(&folder.path().join("bad.jsonl"), ImportKind::Mem0);
+    write_file(folder.path(), "bad.jsonl", bad);
+    let found = read_all(&folder.path().join("bad.jsonl"), ImportKind::Mem0);
     assert_eq!((found.records.len(), found.refused.len()), (1, 3));
     assert_eq!(found.records[0].tags, ["work"]);
     assert_eq!(found.records[0].metadata["expires_at"], "2027-01-01");
@@ -106,7 +107,7 @@ fn claude_mems_sessions_come_in_under_the_hosts_name() {
     let folder = tempfile::tempdir().unwrap();
     database(folder.path(), "claude-mem.db", "claude_mem/claude-mem.sql");
     assert_eq!(recognise(folder.path()).unwrap(), ImportKind::ClaudeMem);
-    let found = all(folder.path(), ImportKind::ClaudeMem);
+    let found = read_all(folder.path(), ImportKind::ClaudeMem);
     let texts: Vec<&str> = found
         .records
         .iter()
@@ -170,7 +171,7 @@ fn an_early_database_of_claude_mem_comes_in_by_the_columns_it_has() {
                  (2,'gone','p',NULL,'change',NULL,'soon');",
         )
         .unwrap();
-    let found = all(&file, ImportKind::ClaudeMem);
+    let found = read_all(&file, ImportKind::ClaudeMem);
     assert_eq!((found.records.len(), found.refused.len()), (1, 1));
     assert_eq!(found.records[0].text, "Old words\n- bare");
     assert_eq!(found.records[0].session_id, "host");
@@ -189,13 +190,13 @@ fn basic_memorys_notes_are_read_as_it_reads_them() {
         "design/Storage.md",
     ] {
         let text = fs_err::read(fixture("basic_memory").join(name)).unwrap();
-        write(folder.path(), name, text);
+        write_file(folder.path(), name, text);
     }
-    write(folder.path(), "empty.md", "");
-    write(folder.path(), "latin.md", b"bad \xff byte\n");
-    write(folder.path(), ".obsidian/hidden.md", "not ours");
+    write_file(folder.path(), "empty.md", "");
+    write_file(folder.path(), "latin.md", b"bad \xff byte\n");
+    write_file(folder.path(), ".obsidian/hidden.md", "not ours");
     assert_eq!(recognise(folder.path()).unwrap(), ImportKind::Markdown);
-    let found = all(folder.path(), ImportKind::Markdown);
+    let found = read_all(folder.path(), ImportKind::Markdown);
     let expected = fs_err::read_to_string(fixture("basic_memory/expected.json")).unwrap();
     let expected: Value = serde_json::from_str(&expected).unwrap();
     for (path, note) in expected.as_object().unwrap() {
@@ -286,20 +287,20 @@ fn basic_memorys_notes_are_read_as_it_reads_them() {
 #[test]
 fn instructions_of_a_project_come_in_with_what_they_import() {
     let folder = tempfile::tempdir().unwrap();
-    write(
+    write_file(
         folder.path(),
         "CLAUDE.md",
         "# Rules\n\nRead @docs/style.md and @~/.claude/mine.md.\n\n```\n@docs/code.md\n```\n",
     );
-    write(folder.path(), "docs/style.md", "Short words.\n");
-    write(folder.path(), "docs/code.md", "Not imported.\n");
-    write(folder.path(), ".claude/rules/tests.md", "Red first.\n");
-    write(
+    write_file(folder.path(), "docs/style.md", "Short words.\n");
+    write_file(folder.path(), "docs/code.md", "Not imported.\n");
+    write_file(folder.path(), ".claude/rules/tests.md", "Red first.\n");
+    write_file(
         folder.path(),
         "memory-bank/progress.md",
         "## Done\n\nThe login.\n",
     );
-    write(
+    write_file(
         folder.path(),
         ".cursor/rules/db.mdc",
         "---\nglobs: *.sql\n---\nNo selects of stars.\n",
@@ -308,7 +309,7 @@ fn instructions_of_a_project_come_in_with_what_they_import() {
         recognise_all(folder.path()).unwrap(),
         [ImportKind::Instructions, ImportKind::Markdown]
     );
-    let found = all(folder.path(), ImportKind::Instructions);
+    let found = read_all(folder.path(), ImportKind::Instructions);
     let mut texts: Vec<&str> = found
         .records
         .iter()
@@ -344,23 +345,23 @@ fn instructions_of_a_project_come_in_with_what_they_import() {
     );
     let file = folder.path().join("CLAUDE.md");
     assert_eq!(recognise(&file).unwrap(), ImportKind::Instructions);
-    assert_eq!(all(&file, ImportKind::Instructions).records.len(), 2);
+    assert_eq!(read_all(&file, ImportKind::Instructions).records.len(), 2);
 }
 
 #[test]
 fn a_changed_section_comes_in_again_and_the_others_do_not() {
     let folder = tempfile::tempdir().unwrap();
     let names = || {
-        let found = all(folder.path(), ImportKind::Markdown);
+        let found = read_all(folder.path(), ImportKind::Markdown);
         let names = found
             .records
             .into_iter()
             .map(|record| record.external_ids[0].clone());
         names.collect::<Vec<_>>()
     };
-    write(folder.path(), "a.md", "# One\n\nfirst\n\n# Two\n\nsecond\n");
+    write_file(folder.path(), "a.md", "# One\n\nfirst\n\n# Two\n\nsecond\n");
     let before = names();
-    write(
+    write_file(
         folder.path(),
         "a.md",
         "# New\n\nzero\n\n# One\n\nfirst\n\n# Two\n\nchanged\n",
@@ -381,7 +382,7 @@ fn a_history_comes_in_with_authors_files_and_what_was_taken_back() {
         .unwrap();
     let mut last = None;
     let mut commit = |words: &str, file: &str, text: &str| {
-        write(folder.path(), file, text);
+        write_file(folder.path(), file, text);
         let mut index = repository.index().unwrap();
         index.add_path(Path::new(file)).unwrap();
         let tree = repository.find_tree(index.write_tree().unwrap()).unwrap();
@@ -402,7 +403,7 @@ fn a_history_comes_in_with_authors_files_and_what_was_taken_back() {
     let taken = format!("Revert \"Open the pool\"\n\nThis reverts commit {first}.");
     commit(&taken, "src/pool.rs", "0");
     assert_eq!(recognise(folder.path()).unwrap(), ImportKind::Git);
-    let found = all(folder.path(), ImportKind::Git);
+    let found = read_all(folder.path(), ImportKind::Git);
     assert_eq!(
         (found.records.len(), found.refused.len(), found.links.len()),
         (2, 1, 1)
@@ -419,7 +420,7 @@ fn a_history_comes_in_with_authors_files_and_what_was_taken_back() {
         "modified"
     );
     assert_eq!(found.links[0].relation, "reverts");
-    let error = read(
+    let error = read_source(
         &fixture("mem0"),
         ImportKind::Git,
         Zone::default(),
@@ -428,5 +429,36 @@ fn a_history_comes_in_with_authors_files_and_what_was_taken_back() {
     assert!(error.unwrap_err().to_string().contains("git fsck"));
     let empty = tempfile::tempdir().unwrap();
     Repository::init(empty.path()).unwrap();
-    assert!(all(empty.path(), ImportKind::Git).records.is_empty());
+    assert!(read_all(empty.path(), ImportKind::Git).records.is_empty());
+}
+
+#[test]
+fn a_signed_history_comes_in_without_a_program_that_the_repository_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let repository = Repository::init(at("api")).unwrap();
+    let (program, started) = (at("gpg.sh"), at("started"));
+    let script = format!("#!/bin/sh\ntouch '{}'\n", started.display());
+    fs_err::write(&program, script).unwrap();
+    fs_err::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let mut config = repository.config().unwrap();
+    let program = program.to_str().unwrap();
+    for (key, value) in [
+        ("gpg.program", program),
+        ("core.fsmonitor", program),
+        ("log.showSignature", "true"),
+    ] {
+        config.set_str(key, value).unwrap();
+    }
+    let author = Signature::now("Ada", "ada@example.com").unwrap();
+    let tree = repository.treebuilder(None).unwrap().write().unwrap();
+    let tree = repository.find_tree(tree).unwrap();
+    let commit = repository.commit_create_buffer(&author, &author, "Open the pool", &tree, &[]);
+    let commit = commit.unwrap();
+    let seal = "-----BEGIN PGP SIGNATURE-----\n\nx\n-----END PGP SIGNATURE-----\n";
+    let id = repository.commit_signed(commit.as_str().unwrap(), seal, None);
+    repository.set_head_detached(id.unwrap()).unwrap();
+    let found = read_all(&at("api"), ImportKind::Git);
+    assert_eq!(found.records[0].text, "Open the pool");
+    assert!(!started.exists());
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-/// The draft-07 schemas that every written line keeps to, by file name (S48).
+/// The draft-07 schemas of every written line, by file name.
 pub(crate) const SCHEMAS: [(&str, &str); 3] = [
     (
         "learning.schema.json",
@@ -28,8 +28,8 @@ const NAMED: [(&str, &str, &str); 3] = [
     ("Decision", "scope", "DecisionScope"),
 ];
 
-/// One draft-07 schema with all forms among its definitions: those of the disk as views spell them
-/// (S46), a learning as the disk spells it, and the views.
+/// One draft-07 schema with the definitions of all formats: those of the disk as views spell
+/// them, a learning as the disk spells it, and the views.
 pub(super) fn definitions() -> Map<String, Value> {
     let read = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
     let mut all = Map::new();
@@ -45,9 +45,9 @@ pub(super) fn definitions() -> Map<String, Value> {
             }
         }
         if name == "Learning" {
-            all.insert("StoredLearning".to_owned(), stored(&form));
+            all.insert("StoredLearning".to_owned(), require_all_keys(&form));
         }
-        all.insert(name, viewed(&form));
+        all.insert(name, add_view_keys(&form));
     }
     let mut dead = all.get("Failure").cloned().unwrap_or_default();
     dead["description"] = json!("A failure under its older name");
@@ -63,7 +63,7 @@ pub(super) fn definitions() -> Map<String, Value> {
 }
 
 /// A form of the disk as it is written: every key is there.
-fn stored(form: &Value) -> Value {
+fn require_all_keys(form: &Value) -> Value {
     let mut form = form.clone();
     let keys = form["properties"].as_object().into_iter().flatten();
     form["required"] = keys.map(|(key, _)| json!(key)).collect();
@@ -71,13 +71,13 @@ fn stored(form: &Value) -> Value {
     form
 }
 
-/// The same as a view tells it: in camel case, and once more under the names of the disk.
-fn viewed(form: &Value) -> Value {
-    let mut form = stored(form);
+/// Adds the keys of a view to the schema of a line: each in camel case, too.
+fn add_view_keys(form: &Value) -> Value {
+    let mut form = require_all_keys(form);
     let keys = form["properties"].as_object().cloned().unwrap_or_default();
     let mut required = Vec::new();
     for (key, mut value) in keys {
-        let told = camel(&key);
+        let told = to_camel_case(&key);
         form["properties"][&told] = value.clone();
         if told != key {
             value["description"] = json!("The same, under its name on the disk");
@@ -92,7 +92,7 @@ fn viewed(form: &Value) -> Value {
     form
 }
 
-fn camel(key: &str) -> String {
+fn to_camel_case(key: &str) -> String {
     let mut words = key.split('_');
     let mut told = words.next().unwrap_or_default().to_owned();
     for word in words {
@@ -104,12 +104,12 @@ fn camel(key: &str) -> String {
 }
 
 /// The types as a `.d.ts` file.
-pub(super) fn typescript() -> String {
+pub(super) fn render_typescript() -> String {
     let head = "// What `reprise call knowledge` answers. Made from the schemas; do not edit.\n";
     let told = definitions().into_iter().map(|(name, form)| {
-        let about = about("", &form);
+        let about = render_comment("", &form);
         let Some(properties) = form["properties"].as_object() else {
-            return format!("\n{about}export type {name} = {};\n", type_of(&form));
+            return format!("\n{about}export type {name} = {};\n", render_type(&form));
         };
         let required = form["required"].as_array();
         let keys = properties.iter().map(|(key, value)| {
@@ -117,8 +117,8 @@ pub(super) fn typescript() -> String {
             let mark = if is_there { "" } else { "?" };
             format!(
                 "{}  {key}{mark}: {};\n",
-                self::about("  ", value),
-                type_of(value)
+                render_comment("  ", value),
+                render_type(value)
             )
         });
         let keys: String = keys.collect();
@@ -127,12 +127,12 @@ pub(super) fn typescript() -> String {
     [head.to_owned()].into_iter().chain(told).collect()
 }
 
-fn about(indent: &str, form: &Value) -> String {
+fn render_comment(indent: &str, form: &Value) -> String {
     let said = form["description"].as_str();
     said.map_or_else(String::new, |said| format!("{indent}/** {said} */\n"))
 }
 
-fn type_of(form: &Value) -> String {
+fn render_type(form: &Value) -> String {
     if let Some(named) = form["$ref"].as_str() {
         return named.rsplit('/').next().unwrap_or_default().to_owned();
     }
@@ -143,23 +143,23 @@ fn type_of(form: &Value) -> String {
     if let Some(either) = form["type"].as_array() {
         let either: Vec<String> = either
             .iter()
-            .map(|one| type_of(&json!({ "type": one })))
+            .map(|one| render_type(&json!({ "type": one })))
             .collect();
         return either.join(" | ");
     }
     match form["type"].as_str() {
         Some("integer") => "number".to_owned(),
-        Some("array") => format!("Array<{}>", type_of(&form["items"])),
+        Some("array") => format!("Array<{}>", render_type(&form["items"])),
         Some("object") => {
             let value = &form["additionalProperties"];
             let value = if value.is_object() {
-                type_of(value)
+                render_type(value)
             } else {
                 "unknown".to_owned()
             };
             let key = form
                 .get("propertyNames")
-                .map_or_else(|| "string".to_owned(), type_of);
+                .map_or_else(|| "string".to_owned(), render_type);
             let record = format!("Record<{key}, {value}>");
             if form["x-partial"] == true {
                 format!("Partial<{record}>")

@@ -3,7 +3,7 @@
 //! recalled then.
 
 use super::notes::SAID_BYTES_MAX;
-use super::{CANDIDATES, is_foreign, quality_of};
+use super::{CANDIDATES, is_foreign, quality_by_tests};
 use crate::prelude::*;
 
 /// How a passed run's record ends.
@@ -11,7 +11,7 @@ const PASSED: &str = "` passed";
 
 /// A prompt, what was said and done after it, and how its last test went.
 #[derive(Debug, Clone)]
-struct Judged {
+struct JudgedPrompt {
     id: RecordId,
     at: DateTime<Utc>,
     prompt: String,
@@ -21,12 +21,12 @@ struct Judged {
 }
 
 /// The prompts of a session that a test judged; `turns` in their order.
-fn judged(turns: Vec<MemoryRecord>) -> Vec<Judged> {
-    let mut all: Vec<Judged> = Vec::new();
+fn judge_prompts(turns: Vec<MemoryRecord>) -> Vec<JudgedPrompt> {
+    let mut all: Vec<JudgedPrompt> = Vec::new();
     for turn in turns {
         let what = turn.record_type();
         if what == RecordType::Prompt {
-            all.push(Judged {
+            all.push(JudgedPrompt {
                 id: turn.id,
                 at: turn.timestamp,
                 prompt: turn.body.text,
@@ -55,10 +55,10 @@ impl Memory {
             session_id: Some(session.to_owned()),
             ..MemoryFilter::default()
         };
-        let read = self.read(move |memory| {
-            let mut turns = memory.matching(&filter);
+        let read = self.run_on_snapshot(move |memory| {
+            let mut turns = memory.list_matching_records(&filter);
             turns.sort_by_key(|turn| (turn.timestamp, turn.id));
-            judged(turns)
+            judge_prompts(turns)
         });
         let mut learned = 0;
         for one in read.await? {
@@ -77,11 +77,13 @@ impl Memory {
             let earlier = earlier.map(|found| found.record.id).collect();
             let line = OutcomeLine {
                 query: Some(one.prompt.clone()),
-                quality: quality_of(one.passed),
+                quality: quality_by_tests(one.passed),
                 run_id: Some(format!("session {session} {}", one.id)),
                 ..OutcomeLine::default()
             };
-            let told = self.traced(earlier, one.prompt, one.said, line).await?;
+            let told = self
+                .learn_from_traced(earlier, one.prompt, one.said, line)
+                .await?;
             learned += told.map_or(0, |told| told.learned);
         }
         Ok(learned)

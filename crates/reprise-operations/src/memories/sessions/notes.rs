@@ -4,22 +4,29 @@
 
 use std::num::NonZeroUsize;
 
+use super::super::prompts::{InjectedBlock, list_received};
+use crate::hook::HookAnswer;
 use crate::prelude::*;
 
 /// Sessions that are remembered between their events; the one idle for longest goes first.
 pub(crate) const SESSIONS_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(999);
 
 /// Memories that a session is known to have seen, and files that it is known to have edited.
-pub(super) const SEEN_MAX: usize = 400;
+pub(super) const SEEN_MAX: usize = 4_000;
 
 /// Bytes of what was said and done after a prompt that are held.
 pub(super) const SAID_BYTES_MAX: usize = 32 * 1024;
 
-/// What is known of a session under way; lost with the daemon, and then taught by nothing.
+/// What is known of a session under way. A daemon that began anew knows of it only what its prompts
+/// received, and learns nothing from what came before.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Session {
+pub(crate) struct LiveSession {
+    /// What it began with, as it is repeated when the session goes on.
+    pub(super) frozen: Option<FrozenOpening>,
+    /// What it began with, until its first prompt is kept.
+    pub(super) opening: Option<InjectedBlock>,
     /// The last prompt's recall.
-    pub(super) recalled: Option<Asked>,
+    pub(super) recalled: Option<AnsweredPrompt>,
     /// What was said and done since: an answer, commands, files.
     pub(super) said: String,
     /// The run of its last answer, and when that was finished, where no test judged it: what comes
@@ -27,30 +34,40 @@ pub(crate) struct Session {
     pub(super) unjudged: Option<(String, DateTime<Utc>)>,
     /// How the last test since then went.
     pub(super) judged: Option<bool>,
-    /// What was put into its prompts: it stands there already.
-    pub(super) seen: BTreeSet<RecordId>,
+    /// What was put into its prompts already; `None` until that was read from its prompts.
+    pub(super) seen: Option<BTreeSet<RecordId>>,
     /// Files edited since its agent last answered.
     pub(super) edited: BTreeSet<String>,
 }
 
+/// The text that a session began with. It is repeated byte for byte while its memories hold, so
+/// that what a program has cached of the conversation stays valid.
+#[derive(Debug, Clone)]
+pub(super) struct FrozenOpening {
+    pub(super) project: String,
+    pub(super) answer: HookAnswer,
+    /// Its memories.
+    pub(super) shown: Vec<RecordId>,
+}
+
 /// A prompt that was answered with memory.
 #[derive(Debug, Clone)]
-pub(super) struct Asked {
+pub(super) struct AnsweredPrompt {
     pub(super) recall_id: RecallId,
     pub(super) prompt: String,
     /// What was put into it.
     pub(super) put_in: Vec<RecordId>,
 }
 
-impl Session {
+impl LiveSession {
     /// Begins anew with a prompt, where that was answered with memory.
-    pub(super) fn prompted(&mut self, recalled: Option<Asked>) {
+    pub(super) fn begin_prompt(&mut self, recalled: Option<AnsweredPrompt>) {
         (self.recalled, self.judged) = (recalled, None);
         self.said.clear();
     }
 
     /// Notes what was said or done after a prompt.
-    pub(super) fn say(&mut self, text: &str) {
+    pub(super) fn note_said(&mut self, text: &str) {
         let room = SAID_BYTES_MAX.saturating_sub(self.said.len());
         if self.recalled.is_some() && room > 0 {
             self.said.push('\n');
@@ -58,12 +75,18 @@ impl Session {
         }
     }
 
-    /// Notes what stands in its prompts now; of too many the oldest records go first.
-    pub(super) fn see(&mut self, records: &[RecordId]) {
-        self.seen.extend(records);
-        while self.seen.len() > SEEN_MAX {
-            self.seen.pop_first();
+    /// Notes what is in its prompts now; of too many the oldest records go first.
+    pub(super) fn note_seen(&mut self, records: &[RecordId]) {
+        let seen = self.seen.get_or_insert_default();
+        seen.extend(records);
+        while seen.len() > SEEN_MAX {
+            seen.pop_first();
         }
+    }
+
+    /// Notes that nothing is in its prompts any more.
+    pub(super) fn forget_seen(&mut self) {
+        self.seen = Some(BTreeSet::new());
     }
 }
 
@@ -84,6 +107,8 @@ const FILLERS: &[&str] = &[
 ];
 /// Other words that it takes to say something.
 const WORDS_MIN: usize = 2;
+/// Letters that it takes where no spaces part the words.
+const UNSPACED_MIN: usize = 12;
 
 /// Whether `text` holds words of its own, or what only a file, a number or code has.
 pub(super) fn says_something(text: &str) -> bool {
@@ -103,13 +128,18 @@ pub(super) fn says_something(text: &str) -> bool {
             words += 1;
         }
     }
-    // A language without spaces says much in one word.
-    words >= WORDS_MIN || words > 0 && text.chars().filter(|c| *c > '\u{2e7f}').count() >= 4
+    // A language without spaces says much in one word: an ideograph as much as three letters.
+    let unspaced = text.chars().map(|c| match c {
+        '\u{e00}'..='\u{109f}' | '\u{1780}'..='\u{17ff}' => 1,
+        c if c > '\u{2e7f}' => 3,
+        _ => 0,
+    });
+    words >= WORDS_MIN || words > 0 && unspaced.sum::<usize>() >= UNSPACED_MIN
 }
 
-/// A prompt within so long puts right what was answered,
+/// Longest pause after which a prompt counts as a correction of the answer.
 const AT_ONCE: TimeDelta = TimeDelta::seconds(20);
-/// and one after so long goes on to something else. What comes in between says nothing.
+/// Shortest pause after which a prompt counts as new work. A prompt in between says nothing.
 const LATER: TimeDelta = TimeDelta::minutes(2);
 /// Quality of an answer that had to be put right, and of one that was good enough to go on, or to
 /// end with.
@@ -118,39 +148,59 @@ const GOOD_ENOUGH: f32 = 0.85;
 
 /// What came after an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Next {
+pub(super) enum NextEvent {
     Prompt,
     End,
 }
 
 /// What that says of the answer, `pause` after it.
-fn quality(next: Next, pause: TimeDelta) -> Option<f32> {
+fn implied_quality(next: NextEvent, pause: TimeDelta) -> Option<f32> {
     match next {
-        Next::Prompt if pause <= AT_ONCE => Some(PUT_RIGHT),
-        Next::Prompt if pause < LATER => None,
-        Next::Prompt | Next::End => Some(GOOD_ENOUGH),
+        NextEvent::Prompt if pause <= AT_ONCE => Some(PUT_RIGHT),
+        NextEvent::Prompt if pause < LATER => None,
+        NextEvent::Prompt | NextEvent::End => Some(GOOD_ENOUGH),
     }
 }
 
 impl Memory {
+    /// Returns what a session's prompts received already. Of a session that this daemon has not
+    /// seen begin, its prompts say it.
+    pub(super) async fn find_seen(&self, session: &str) -> Result<BTreeSet<RecordId>, Problem> {
+        let known = self.run_on_session(session, |session| session.seen.clone());
+        if let Some(seen) = known {
+            return Ok(seen);
+        }
+        // Programs that name no session share one entry.
+        let received = if session.is_empty() || !self.exists() {
+            BTreeSet::new()
+        } else {
+            let name = session.to_owned();
+            self.run_on_snapshot(move |memory| list_received(memory, &name))
+                .await?
+        };
+        Ok(self.run_on_session(session, |session| {
+            session.seen.get_or_insert(received).clone()
+        }))
+    }
+
     /// Revises the run of the last answer by what came after it.
-    pub(super) async fn taken(
+    pub(super) async fn revise_last_answer(
         &self,
         session: &str,
-        next: Next,
+        next: NextEvent,
         now: DateTime<Utc>,
     ) -> Result<(), Problem> {
-        let answered = self.session(session, |session| session.unjudged.take());
+        let answered = self.run_on_session(session, |session| session.unjudged.take());
         let Some((run_id, at)) = answered else {
             return Ok(());
         };
-        let Some(quality) = quality(next, now - at) else {
+        let Some(quality) = implied_quality(next, now - at) else {
             return Ok(());
         };
         let revise = move |engine: &mut Engine| {
             engine.revise_run(&run_id, Revision::Scored, Some(quality), now)
         };
-        Ok(self.with_engine(revise).await??)
+        Ok(self.run_on_engine(revise).await??)
     }
 }
 
@@ -175,6 +225,8 @@ mod tests {
             "go on with src/login.rs",
             "now do the same for #412",
             "\u{4fee}\u{6b63}\u{767b}\u{5f55}\u{6d4b}\u{8bd5}",
+            // "Do not change the database", in Thai.
+            "\u{e2b}\u{e49}\u{e32}\u{e21}\u{e41}\u{e01}\u{e49}\u{e10}\u{e32}\u{e19}\u{e02}\u{e49}\u{e2d}\u{e21}\u{e39}\u{e25}",
         ] {
             assert!(says_something(text), "{text}");
         }

@@ -1,34 +1,43 @@
 //! What a hook puts into a prompt.
 
+mod cached;
+mod credited;
+mod kept;
+
 use std::path::Path;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 
-use reprise_agent::OpenEmbedder;
-use reprise_tests::{has, hostile_text, quoted_lines};
+use reprise_agent::EmbedderOpener;
+use reprise_tests::{assert_fields, hostile_text, parse_quoted_lines, seen_if, wait_for_async};
 use reprise_types::{SystemClock, parse_timestamp};
 
 use chrono::TimeDelta;
 
 use super::*;
 use crate::Operation;
-use crate::memories::{Change, prompts, replay};
+use crate::memories::{MemoryChange, MemorySettings, PauseStore, list_prompts, replay_prompt};
 use crate::operations::forgetting::{Forget, ForgetArguments};
 use crate::operations::knowledge;
 use crate::operations::learning::{WithdrawOutcome, WithdrawOutcomeArguments};
-use crate::testing::{Set, config, no_model, started};
-use crate::wire::Fate;
+use crate::operations::pausing::{Pause, PauseArguments, Resume, ResumeArguments};
+use crate::testing::{SetClock, memory_config, no_model, start_memories};
+use crate::wire::RecordFate;
 
-async fn memories(folder: &Path, model: OpenEmbedder) -> Memories {
-    started(config(folder, 384, model), Arc::new(SystemClock)).await
+async fn memories(folder: &Path, model: EmbedderOpener) -> Memories {
+    start_memories(memory_config(folder, 384, model), Arc::new(SystemClock)).await
 }
 
 const LESSON: &str = "the checkout total is wrong with a coupon since the rounding changed";
+
+/// However slow the machine is, the answer of a hook is waited for.
+const PATIENT: Option<u32> = Some(600_000);
 
 fn prompt(session: &str) -> HookReport {
     HookReport {
         session: session.to_owned(),
         text: "why is the checkout total wrong with a coupon".to_owned(),
+        deadline_ms: PATIENT,
         ..HookReport::default()
     }
 }
@@ -38,9 +47,9 @@ async fn a_prompt_does_not_wait_for_a_model_that_is_being_loaded() {
     let folder = tempfile::tempdir().unwrap();
     let ada = "ada".parse().unwrap();
     let first = memories(folder.path(), Arc::new(|| Err(no_model()))).await;
-    let memory = first.of(&ada);
+    let memory = first.user_memory(&ada);
     let fact = NewRecord::new(LESSON, MemorySource::UserInput, MemoryKind::Finding);
-    memory.keep_one(fact).await.unwrap();
+    memory.store_one(fact).await.unwrap();
     assert_eq!(tells_of_rounding(&memory, "one").await, Ok(()));
     first.shut_down().await;
 
@@ -51,7 +60,7 @@ async fn a_prompt_does_not_wait_for_a_model_that_is_being_loaded() {
         Err(no_model())
     };
     let second = memories(folder.path(), Arc::new(model)).await;
-    let memory = second.of(&ada);
+    let memory = second.user_memory(&ada);
     assert_eq!(tells_of_rounding(&memory, "two").await, Ok(()));
     drop(loaded);
     second.shut_down().await;
@@ -62,10 +71,11 @@ async fn a_prompt_does_not_wait_for_a_model_that_is_being_loaded() {
 async fn tells_of_rounding(memory: &Memory, prefix: &str) -> Result<(), Vec<String>> {
     let mut contexts = Vec::new();
     for session in 0..100 {
-        let asked = memory.hook(
-            HookEvent::UserPrompt,
-            prompt(&format!("{prefix} {session}")),
-        );
+        let prompt = HookReport {
+            deadline_ms: None,
+            ..prompt(&format!("{prefix} {session}"))
+        };
+        let asked = memory.handle_hook(HookEvent::UserPrompt, prompt);
         let said = asked
             .await
             .map_or_else(|late| late.to_string(), |answer| answer.context);
@@ -81,8 +91,8 @@ async fn tells_of_rounding(memory: &Memory, prefix: &str) -> Result<(), Vec<Stri
 async fn a_prompt_whose_recall_is_late_is_kept() {
     let folder = tempfile::tempdir().unwrap();
     let memories = memories(folder.path(), Arc::new(|| Err(no_model()))).await;
-    let memory = memories.of(&"ada".parse().unwrap());
-    let first = memory.hook(HookEvent::UserPrompt, prompt("one"));
+    let memory = memories.user_memory(&"ada".parse().unwrap());
+    let first = memory.handle_hook(HookEvent::UserPrompt, prompt("one"));
     assert_eq!(first.await.unwrap().context, "");
     // A recall of so few records may be done at its first look at the clock.
     let mut prompts = 1;
@@ -91,19 +101,18 @@ async fn a_prompt_whose_recall_is_late_is_kept() {
         prompts += 1;
         let session = format!("session {prompts}");
         let said = prompt(&session);
-        is_late = memory.prompted(&said, Duration::ZERO).await.is_err();
+        is_late = memory
+            .handle_prompt(&said, Duration::ZERO, true)
+            .await
+            .is_err();
     }
     assert!(is_late);
-    let mut kept = 0;
-    for _ in 0..10_000 {
-        let count = memory.with_engine(|engine| engine.snapshot().records().count());
-        kept = count.await.unwrap();
-        if kept == prompts {
-            break;
-        }
-        tokio::task::yield_now().await;
-    }
-    assert_eq!(kept, prompts);
+    wait_for_async("the prompts that were kept", async || {
+        let count = memory.run_on_engine(|engine| engine.snapshot().records().count());
+        let kept = count.await.unwrap();
+        seen_if(kept == prompts, kept)
+    })
+    .await;
     memories.shut_down().await;
 }
 
@@ -111,7 +120,7 @@ async fn a_prompt_whose_recall_is_late_is_kept() {
 async fn what_is_sensitive_makes_nothing_else_relevant() {
     let folder = tempfile::tempdir().unwrap();
     let memories = memories(folder.path(), Arc::new(|| Err(no_model()))).await;
-    let memory = memories.of(&"ada".parse().unwrap());
+    let memory = memories.user_memory(&"ada".parse().unwrap());
     for (text, tag) in [
         ("why the checkout total is wrong with a coupon", "sensitive"),
         ("a coupon came by post", "mail"),
@@ -121,25 +130,24 @@ async fn what_is_sensitive_makes_nothing_else_relevant() {
     ] {
         let mut record = NewRecord::new(text, MemorySource::UserInput, MemoryKind::Episode);
         record.tags = vec![tag.to_owned()];
-        memory.keep_one(record).await.unwrap();
+        memory.store_one(record).await.unwrap();
     }
     let (asked, seen) = (prompt("one"), BTreeSet::new());
-    let found = memory.of_project(&asked, &seen, Duration::from_mins(1));
+    let found = memory.recall_for_prompt(&asked, &seen, Duration::from_mins(1));
     let (given, hits) = found.await.unwrap();
     assert!(hits.is_empty(), "{hits:?}");
-    assert_ne!(given.verdict, Verdict::Relevant);
+    assert_ne!(given.verdict, RelevanceVerdict::Relevant);
     assert_eq!(given.found.len(), 1);
     memories.shut_down().await;
 }
 
-fn line(text: &str) -> Line {
-    Line {
-        at: parse_timestamp("2026-02-02T09:00:00Z").unwrap(),
-        id: RecordId::from_u128(7),
-        told: "note, 2 days ago".to_owned(),
-        said: "",
-        text: text.to_owned(),
-    }
+fn line(text: &str) -> HitView {
+    HitView::new(
+        RecordId::from_u128(7),
+        parse_timestamp("2026-02-02T09:00:00Z").unwrap(),
+        "note, 2 days ago".to_owned(),
+        text.to_owned(),
+    )
 }
 
 #[test]
@@ -151,26 +159,26 @@ fn no_memory_leaves_the_frame_of_a_hook() {
             ("From earlier sessions; ", WHOLE, own),
             (OTHERS, "", others),
         ];
-        let context = injected(&parts, u128::from(seed)).context;
-        let lines = quoted_lines(&context).map(|lines| lines.len());
+        let (answer, _) = render_injected(&parts, u128::from(seed), DateTime::UNIX_EPOCH);
+        let context = answer.context;
+        let lines = parse_quoted_lines(&context).map(|lines| lines.len());
         assert_eq!(lines, Some(5), "{seed}: {context}");
     }
-    assert_eq!(
-        injected(&[("From earlier sessions; ", WHOLE, vec![])], 1).context,
-        ""
-    );
+    let parts = [("From earlier sessions; ", WHOLE, vec![])];
+    let (answer, block) = render_injected(&parts, 1, DateTime::UNIX_EPOCH);
+    assert_eq!((answer.context.as_str(), block), ("", None));
 }
 
 #[tokio::test]
 async fn a_prompt_is_kept_with_what_it_was_given_and_replayed_with_what_came_of_it() {
     let folder = tempfile::tempdir().unwrap();
     let memories = memories(folder.path(), Arc::new(|| Err(no_model()))).await;
-    let memory = memories.of(&"ada".parse().unwrap());
+    let memory = memories.user_memory(&"ada".parse().unwrap());
     let keep = async |text: &str, session: &str, tag: &str| {
         let line = json!({"text": text, "session_id": session, "tags": [tag]});
-        let kept = memory.observe(vec![line]).await.unwrap();
+        let kept = memory.ingest(vec![line]).await.unwrap();
         match kept.outcomes[0] {
-            Fate::Inserted { id, .. } => id,
+            RecordFate::Inserted { id, .. } => id,
             _ => panic!("{kept:?}"),
         }
     };
@@ -181,24 +189,31 @@ async fn a_prompt_is_kept_with_what_it_was_given_and_replayed_with_what_came_of_
     let mut asked = prompt("now");
     asked.project = "shop".to_owned();
     let context = memory
-        .hook(HookEvent::UserPrompt, asked.clone())
+        .handle_hook(HookEvent::UserPrompt, asked.clone())
         .await
         .unwrap();
     assert!(context.context.contains(own), "{}", context.context);
     let mut answer = asked.clone();
     answer.text = format!("I read {given}: the coupon is taken once now, per sum.");
-    memory.hook(HookEvent::Stop, answer.clone()).await.unwrap();
+    memory
+        .handle_hook(HookEvent::Stop, answer.clone())
+        .await
+        .unwrap();
     // What a later prompt brings is none of the first one's doing.
     let later = HookReport {
         text: "rename the ledger's columns to snake case".to_owned(),
         ..asked
     };
-    memory.hook(HookEvent::UserPrompt, later).await.unwrap();
+    memory
+        .handle_hook(HookEvent::UserPrompt, later)
+        .await
+        .unwrap();
     answer.text = "The ledger's columns are renamed in migration 12.".to_owned();
-    memory.hook(HookEvent::Stop, answer).await.unwrap();
+    memory.handle_hook(HookEvent::Stop, answer).await.unwrap();
 
     let read = async |session: Option<&'static str>| {
-        let read = memory.read(move |snapshot| prompts(snapshot, session, 10, None));
+        let read =
+            memory.run_on_snapshot(move |snapshot| list_prompts(snapshot, session, 10, None));
         read.await.unwrap()
     };
     let (all, next) = read(None).await;
@@ -211,23 +226,22 @@ async fn a_prompt_is_kept_with_what_it_was_given_and_replayed_with_what_came_of_
     };
     assert!(first.text.contains("coupon"), "newest first");
     let outcome = first.outcome.as_ref().expect("its turn has ended");
-    // The next prompt came at once, which is noted beside it.
+    // The next prompt came at once, which may revise the outcome.
     assert!([0.8, 0.6].contains(&outcome.quality), "{outcome:?}");
     assert_eq!(outcome.used, vec![given]);
 
-    let record = memory.record(&first.id.to_string()).await.unwrap();
-    let replayed = memory.read(move |snapshot| replay(snapshot, &record));
+    let record = memory.get_record(&first.id.to_string()).await.unwrap();
+    let replayed = memory.run_on_snapshot(move |snapshot| replay_prompt(snapshot, &record));
     let replayed = replayed.await.unwrap();
-    let found = |id| {
-        replayed
-            .found
-            .iter()
-            .find(|one| one.noted.id == id)
-            .unwrap()
-    };
+    let found = |id| replayed.found.iter().find(|one| one.noted.id == id);
+    let found = |id| found(id).unwrap();
     assert_eq!(found(given).noted.left_out, None);
     assert!(found(given).is_quoted);
-    assert_eq!(found(foreign).noted.left_out, Some(LeftOut::OtherProject));
+    let received = replayed.block.as_ref().expect("it was given a text");
+    assert_eq!(received.text, context.context, "as the agent received it");
+    assert_eq!(received.tokens, context.context.len().div_ceil(4));
+    let left_out = found(foreign).noted.left_out;
+    assert_eq!(left_out, Some(LeftOutReason::OtherProject));
     assert!(!found(foreign).is_quoted);
     let followed: Vec<&str> = replayed.followed.iter().map(|one| &*one.title).collect();
     assert!(
@@ -243,40 +257,133 @@ async fn a_prompt_is_kept_with_what_it_was_given_and_replayed_with_what_came_of_
 }
 
 #[tokio::test]
+async fn what_a_session_began_with_is_kept_with_its_first_prompt_until_it_is_forgotten() {
+    let folder = tempfile::tempdir().unwrap();
+    let memories = memories(folder.path(), Arc::new(|| Err(no_model()))).await;
+    let memory = memories.user_memory(&"ada".parse().unwrap());
+    let own = "Coupons are taken once, on the sum of the checkout.";
+    let line = json!({
+        "text": own, "kind": "finding", "tags": ["project:shop"], "details": { "type": "decision" },
+    });
+    let kept = memory.ingest(vec![line]).await.unwrap();
+    let RecordFate::Inserted { id, .. } = kept.outcomes[0] else {
+        panic!("{kept:?}");
+    };
+    let mut report = prompt("now");
+    report.project = "shop".to_owned();
+    let begun = memory.handle_hook(HookEvent::SessionStart, report.clone());
+    let begun = begun.await.unwrap().context;
+    assert!(begun.contains(own), "{begun}");
+    memory
+        .handle_hook(HookEvent::UserPrompt, report)
+        .await
+        .unwrap();
+    let opening = async || {
+        let read = memory.run_on_snapshot(|snapshot| {
+            let (all, _) = list_prompts(snapshot, Some("now"), 1, None);
+            let record = snapshot.get(all[0].id).unwrap().unwrap();
+            replay_prompt(snapshot, &record).opening.unwrap()
+        });
+        read.await.unwrap()
+    };
+    assert_eq!(opening().await.text, begun);
+    let forget = ForgetArguments {
+        id: Some(id),
+        ..ForgetArguments::default()
+    };
+    Forget::run(&memory, forget).await.unwrap();
+    let opening = opening().await;
+    assert!(!opening.text.contains("sum of the checkout"), "{opening:?}");
+    memories.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_paused_project_stores_nothing_and_a_read_only_one_still_answers() {
+    let folder = tempfile::tempdir().unwrap();
+    let pauses = PauseStore::in_data_dir(folder.path());
+    let memories = memories(folder.path(), Arc::new(|| Err(no_model()))).await;
+    let memories = memories.with_settings(MemorySettings {
+        pauses,
+        ..MemorySettings::default()
+    });
+    let memory = memories.user_memory(&"ada".parse().unwrap());
+    let fact = NewRecord::new(LESSON, MemorySource::UserInput, MemoryKind::Finding);
+    memory.store_one(fact).await.unwrap();
+    let pause = async |mode| {
+        let arguments = PauseArguments {
+            project: Some("shop".to_owned()),
+            mode: Some(mode),
+            ..PauseArguments::default()
+        };
+        Pause::run(&memory, arguments).await.unwrap()
+    };
+    let ask = async |session: &str, project: &str| {
+        let mut report = prompt(session);
+        report.project = project.to_owned();
+        let answer = memory
+            .handle_hook(HookEvent::UserPrompt, report)
+            .await
+            .unwrap();
+        let read =
+            memory.run_on_snapshot(|snapshot| list_prompts(snapshot, None, 10, None).0.len());
+        (answer.context.contains("rounding"), read.await.unwrap())
+    };
+    pause(PauseMode::Off).await;
+    assert_eq!(ask("one", "shop").await, (false, 0));
+    pause(PauseMode::ReadOnly).await;
+    assert_eq!(ask("two", "shop").await, (true, 0));
+    assert_eq!(ask("three", "other").await, (true, 1));
+    let arguments = ResumeArguments {
+        project: Some("shop".to_owned()),
+        ..ResumeArguments::default()
+    };
+    let report = Resume::run(&memory, arguments.clone()).await.unwrap();
+    assert_eq!((report.pauses, report.ended), (vec![], Some(1)));
+    let report = Resume::run(&memory, arguments).await.unwrap();
+    let said = Resume::render_text(&report);
+    assert!(said.starts_with("there was no such pause; "), "{said}");
+    assert_eq!(ask("four", "shop").await, (true, 2));
+    memories.shut_down().await;
+}
+
+#[tokio::test]
 async fn an_answer_without_tests_is_judged_by_what_came_next() {
     let folder = tempfile::tempdir().unwrap();
     let ada = "ada".parse().unwrap();
-    let clock = Set::to("2026-02-02T09:00:00Z");
-    let config = config(folder.path(), 384, Arc::new(|| Err(no_model())));
-    let memories = started(config, clock.clone()).await;
-    let memory = memories.of(&ada);
+    let clock = SetClock::starting_at("2026-02-02T09:00:00Z");
+    let config = memory_config(folder.path(), 384, Arc::new(|| Err(no_model())));
+    let memories = start_memories(config, clock.clone()).await;
+    let memory = memories.user_memory(&ada);
     let fact = NewRecord::new(LESSON, MemorySource::UserInput, MemoryKind::Finding);
-    memory.keep_one(fact).await.unwrap();
+    memory.store_one(fact).await.unwrap();
     for (session, seconds, end, expected) in [
         ("a", 5, false, 0.6_f32),
         ("b", 60, false, 0.8),
         ("c", 600, false, 0.85),
         ("d", 5, true, 0.85),
     ] {
-        let hook = |event| memory.hook(event, prompt(session));
+        let hook = |event| memory.handle_hook(event, prompt(session));
         let given = hook(HookEvent::UserPrompt).await.unwrap().context;
         assert!(given.contains("rounding"), "{given}");
         // What it was given is seen in what it says.
         let mut answer = prompt(session);
         answer.text = "It is since the rounding changed that the sum is off.".to_owned();
-        memory.hook(HookEvent::Stop, answer).await.unwrap();
-        clock.later(TimeDelta::seconds(seconds));
+        memory.handle_hook(HookEvent::Stop, answer).await.unwrap();
+        clock.advance(TimeDelta::seconds(seconds));
         if end {
             hook(HookEvent::SessionEnd).await.unwrap();
         } else {
             let now = memory.now();
-            memory.taken(session, Next::Prompt, now).await.unwrap();
+            memory
+                .revise_last_answer(session, NextEvent::Prompt, now)
+                .await
+                .unwrap();
         }
-        let last = memory.with_engine(|engine| {
+        let last = memory.run_on_engine(|engine| {
             let snapshot = engine.snapshot();
             snapshot
                 .learner()
-                .ended_runs()
+                .runs_newest_first()
                 .next()
                 .map(|run| run.quality)
         });
@@ -286,7 +393,10 @@ async fn an_answer_without_tests_is_judged_by_what_came_next() {
 }
 
 /// The next change of this name.
-async fn changed(changes: &mut tokio::sync::broadcast::Receiver<Change>, what: &str) -> Change {
+async fn changed(
+    changes: &mut tokio::sync::broadcast::Receiver<MemoryChange>,
+    what: &str,
+) -> MemoryChange {
     let change = timeout(Duration::from_mins(1), async {
         loop {
             let change = changes.recv().await.unwrap();
@@ -300,7 +410,7 @@ async fn changed(changes: &mut tokio::sync::broadcast::Receiver<Change>, what: &
 
 /// What was said is forgotten, and what was taken out of it with it.
 async fn source_and_learning_are_forgotten(memory: &Memory) {
-    let source = memory.read(|snapshot| {
+    let source = memory.run_on_snapshot(|snapshot| {
         let records = snapshot.records().filter_map(Result::ok);
         records
             .filter(|record| record.text.contains("both stores"))
@@ -320,7 +430,7 @@ async fn source_and_learning_are_forgotten(memory: &Memory) {
 async fn a_session_that_ends_leaves_what_it_taught_and_listeners_hear_of_it() {
     let folder = tempfile::tempdir().unwrap();
     let memories = memories(folder.path(), Arc::new(|| Err(no_model()))).await;
-    let memory = memories.of(&"ada".parse().unwrap());
+    let memory = memories.user_memory(&"ada".parse().unwrap());
     let said = |session: &str, text: &str| HookReport {
         session: session.to_owned(),
         project: "shop".to_owned(),
@@ -329,12 +439,12 @@ async fn a_session_that_ends_leaves_what_it_taught_and_listeners_hear_of_it() {
     };
     let taught = "We decided to keep the cart in Redis because two shops share it.";
     let text = format!("I have looked at both stores. {taught} The rest is as it was before.");
-    let mut changes = memories.listen();
+    let mut changes = memories.subscribe_to_changes();
     memory
-        .hook(HookEvent::Stop, said("one", &text))
+        .handle_hook(HookEvent::Stop, said("one", &text))
         .await
         .unwrap();
-    let heard = |changes: &mut tokio::sync::broadcast::Receiver<Change>| {
+    let heard = |changes: &mut tokio::sync::broadcast::Receiver<MemoryChange>| {
         std::iter::from_fn(|| changes.try_recv().ok()).collect::<Vec<_>>()
     };
     assert!(
@@ -344,7 +454,7 @@ async fn a_session_that_ends_leaves_what_it_taught_and_listeners_hear_of_it() {
     );
     for (end, expected) in [(true, 1), (false, 0)] {
         memory
-            .hook(HookEvent::SessionEnd, said("one", ""))
+            .handle_hook(HookEvent::SessionEnd, said("one", ""))
             .await
             .unwrap();
         let told = heard(&mut changes);
@@ -357,8 +467,8 @@ async fn a_session_that_ends_leaves_what_it_taught_and_listeners_hear_of_it() {
             assert_eq!(change.event["fact"], taught);
             let learning = &change.event["learning"];
             assert_eq!(learning.as_object().map(Map::len), Some(9));
-            has!(learning, "category": "decision", "source": "one");
-            let kept = memory.record(&change.ids[0].to_string()).await.unwrap();
+            assert_fields!(learning, "category": "decision", "source": "one");
+            let kept = memory.get_record(&change.ids[0].to_string()).await.unwrap();
             assert_eq!(
                 (kept.text.as_str(), kept.session_id.as_str()),
                 (taught, "one")
@@ -368,7 +478,7 @@ async fn a_session_that_ends_leaves_what_it_taught_and_listeners_hear_of_it() {
     }
     // Another session goes to work with it.
     memory
-        .hook(HookEvent::SessionStart, said("two", ""))
+        .handle_hook(HookEvent::SessionStart, said("two", ""))
         .await
         .unwrap();
     let loaded = changed(&mut changes, "memory_loaded").await;
@@ -380,7 +490,7 @@ async fn a_session_that_ends_leaves_what_it_taught_and_listeners_hear_of_it() {
         (&1.into(), &1.into())
     );
     // So does an agent that asks for what is known.
-    let view = knowledge::View::Loaded;
+    let view = knowledge::KnowledgeView::Loaded;
     let asked = knowledge::Arguments {
         view,
         ..knowledge::Arguments::default()
@@ -396,9 +506,9 @@ async fn a_session_that_ends_leaves_what_it_taught_and_listeners_hear_of_it() {
 async fn what_left_no_trace_gets_no_credit() {
     let folder = tempfile::tempdir().unwrap();
     let memories = memories(folder.path(), Arc::new(|| Err(no_model()))).await;
-    let memory = memories.of(&"ada".parse().unwrap());
+    let memory = memories.user_memory(&"ada".parse().unwrap());
     let fact = NewRecord::new(LESSON, MemorySource::UserInput, MemoryKind::Finding);
-    memory.keep_one(fact).await.unwrap();
+    memory.store_one(fact).await.unwrap();
     for (session, said, runs) in [
         (
             "one",
@@ -407,12 +517,15 @@ async fn what_left_no_trace_gets_no_credit() {
         ),
         ("two", "It is the rounding that has changed since March.", 1),
     ] {
-        let given = memory.hook(HookEvent::UserPrompt, prompt(session)).await;
+        let given = memory
+            .handle_hook(HookEvent::UserPrompt, prompt(session))
+            .await;
         assert!(given.unwrap().context.contains("rounding"));
         let mut answer = prompt(session);
         answer.text = said.to_owned();
-        memory.hook(HookEvent::Stop, answer).await.unwrap();
-        let ended = memory.with_engine(|engine| engine.snapshot().learner().ended_runs().count());
+        memory.handle_hook(HookEvent::Stop, answer).await.unwrap();
+        let ended =
+            memory.run_on_engine(|engine| engine.snapshot().learner().runs_newest_first().count());
         assert_eq!(ended.await.unwrap(), runs, "{said}");
     }
     memories.shut_down().await;
@@ -422,7 +535,7 @@ async fn what_left_no_trace_gets_no_credit() {
 async fn a_session_begins_with_what_matters() {
     let folder = tempfile::tempdir().unwrap();
     let memories = memories(folder.path(), Arc::new(|| Err(no_model()))).await;
-    let memory = memories.of(&"ada".parse().unwrap());
+    let memory = memories.user_memory(&"ada".parse().unwrap());
     let report = |text: &str| HookReport {
         session: "one".to_owned(),
         project: "shop".to_owned(),
@@ -434,7 +547,7 @@ async fn a_session_begins_with_what_matters() {
         succeeded: Some(succeeded),
         ..report(text)
     };
-    let hook = async |event, report| memory.hook(event, report).await.unwrap().context;
+    let hook = async |event, report| memory.handle_hook(event, report).await.unwrap().context;
     hook(
         HookEvent::UserPrompt,
         report("please make the cart total right with two coupons"),
@@ -447,15 +560,8 @@ async fn a_session_begins_with_what_matters() {
         hook(HookEvent::PostTool, failed).await;
     }
     hook(HookEvent::PostTool, ran("cargo test cart", true, "")).await;
-    hook(
-        HookEvent::PostTool,
-        ran(
-            "git commit -m x",
-            true,
-            "[main 1a2b3c4] Count each coupon once",
-        ),
-    )
-    .await;
+    let committed = "[main 1a2b3c4] Count each coupon once";
+    hook(HookEvent::PostTool, ran("git commit -m x", true, committed)).await;
     let said =
         "Thanks! We decided to count coupons per cart because two shops share it. Shall I go on?";
     hook(HookEvent::Stop, report(said)).await;
@@ -468,7 +574,7 @@ async fn a_session_begins_with_what_matters() {
         },
     );
     let begun = begun.await;
-    let lines = quoted_lines(&begun).unwrap();
+    let lines = parse_quoted_lines(&begun).unwrap();
     assert!(lines.len() <= 7, "{begun}");
     for part in [
         "Open: `cargo test login` failed",

@@ -17,7 +17,7 @@ fn a_write_is_done_while_the_memory_is_counted() {
         let memory = ada.memory();
         let write = async |text: &str| {
             let record = NewRecord::new(text, MemorySource::UserInput, MemoryKind::Episode);
-            let service = memory.all().service();
+            let service = memory.all_memories().service();
             service.observe(memory.user(), vec![record]).await.unwrap();
         };
         write("before").await;

@@ -1,18 +1,18 @@
-//! The thirty-eight tests of the original by their names (R16), each asked of the operations that
-//! do what its method did; and what the original got wrong.
+//! The thirty-eight tests of the original by their names, each run against the operations that do
+//! what its method did; and what the original got wrong.
 
-use reprise_tests::{has, says};
+use reprise_tests::{assert_contains, assert_fields};
 
 use super::*;
-use crate::testing::{Ada, at};
-use crate::wire::line_of;
+use crate::testing::{Ada, seconds_after_start};
+use crate::wire::to_ingest_line;
 
 mod original;
 
 impl Ada {
     /// Records one, a second later than the last; answers what was kept.
     async fn record(&self, kind: &str, content: &str, more: Value) -> Value {
-        self.later(1);
+        self.advance_seconds(1);
         let mut observation = json!({ "type": kind, "content": content });
         let fields = observation.as_object_mut().unwrap();
         fields.extend(more.as_object().cloned().unwrap_or_default());
@@ -24,19 +24,20 @@ impl Ada {
     }
 
     /// The contents of what is found.
-    async fn found(&self, asked: Value) -> Vec<String> {
+    async fn find_contents(&self, asked: Value) -> Vec<String> {
         contents(&self.observed(asked).await)
     }
 
     async fn keep(&self, observations: impl IntoIterator<Item = Observation>) {
         let lines = observations.into_iter();
-        let lines = lines.map(|one| serde_json::from_str(&line_of(&one.record("long"))).unwrap());
+        let lines =
+            lines.map(|one| serde_json::from_str(&to_ingest_line(&one.to_record("long"))).unwrap());
         let records: Vec<Value> = lines.collect();
         let count = records.len();
         let report = self.call("observe", json!({ "records": records })).await;
         assert_eq!(report["inserted"], count);
         let memory = self.memory();
-        let service = memory.service().unwrap();
+        let service = memory.require_service().unwrap();
         while service.embed_waiting(memory.user()).await.unwrap() {}
     }
 }
@@ -76,17 +77,17 @@ async fn what_is_asked_for_is_chosen_before_it_is_cut_to_the_best() {
 #[tokio::test]
 async fn a_question_about_a_time_ranks_what_was_known_then() {
     for has_model in [true, false] {
-        let ada = Ada::with(has_model).await;
+        let ada = Ada::start(has_model).await;
         let first = ada
             .record("error", "the gateway answers 504 at noon", json!({}))
             .await;
-        ada.later(60);
+        ada.advance_seconds(60);
         let changes = json!({ "id": first["id"], "text": "the gateway was renamed to edge" });
         ada.call("revise", changes).await;
         ada.record("learning", "gateway errors come from the proxy", json!({}))
             .await;
         for mode in ["keyword", "semantic", "hybrid"] {
-            let asked = |seconds: i64| json!({ "query": "gateway 504", "mode": mode, "known_at": at(seconds) });
+            let asked = |seconds: i64| json!({ "query": "gateway 504", "mode": mode, "known_at": seconds_after_start(seconds) });
             let then = ada.observed(asked(30)).await;
             assert_eq!(
                 contents(&then),
@@ -95,9 +96,9 @@ async fn a_question_about_a_time_ranks_what_was_known_then() {
             );
             assert_eq!(then["total_count"], 1, "{mode}");
             assert_eq!(then["by_type"], json!({ "error": 1 }), "{mode}");
-            assert_eq!(ada.found(asked(600)).await.len(), 2, "{mode}");
+            assert_eq!(ada.find_contents(asked(600)).await.len(), 2, "{mode}");
             let none: [&str; 0] = [];
-            assert_eq!(ada.found(asked(0)).await, none, "{mode}");
+            assert_eq!(ada.find_contents(asked(0)).await, none, "{mode}");
         }
     }
 }
@@ -114,7 +115,7 @@ async fn by_meaning_vectors_decide_and_hybrid_weighs_them_with_words() {
             .as_object_mut()
             .unwrap()
             .extend(more.as_object().cloned().unwrap());
-        ada.found(asked).await[0].clone()
+        ada.find_contents(asked).await[0].clone()
     };
     let (alike, named) = ("deadline", "a timeout of the api at night");
     assert_eq!(best(json!({ "mode": "semantic" })).await, alike);
@@ -129,10 +130,10 @@ async fn by_meaning_vectors_decide_and_hybrid_weighs_them_with_words() {
     );
     let asked = json!({ "query": "timeout", "mode": "hybrid" });
     assert_eq!(ada.observed(asked.clone()).await["backend"], "reprise");
-    let words = Ada::with(false).await;
+    let words = Ada::start(false).await;
     words.record("error", named, json!({})).await;
     let found = words.observed(asked).await;
-    has!(found, "backend": "degraded", "total_count": 1);
+    assert_fields!(found, "backend": "degraded", "total_count": 1);
 }
 
 #[tokio::test]
@@ -145,8 +146,8 @@ async fn the_originals_behind_a_summary_are_read_as_of_a_time_before_it() {
         )
     });
     ada.keep(context).await;
-    let before = at(5);
-    ada.later(60);
+    let before = seconds_after_start(5);
+    ada.advance_seconds(60);
     let done = ada.call("compact_observations", json!({})).await;
     assert_eq!(done["frames_compacted"], 50);
     let summary = done["summaries"][1].as_str().unwrap();
@@ -167,23 +168,23 @@ async fn the_originals_behind_a_summary_are_read_as_of_a_time_before_it() {
     assert_eq!(ada.observed(asked).await["total_count"], 60);
     let asked = json!({ "id": summary, "as_of": before });
     let refused = ada.try_call("get", asked).await.unwrap_err();
-    says!(refused.to_string(), "ask for a later time");
+    assert_contains!(refused.to_string(), "choose a later time");
 }
 
 #[tokio::test]
 async fn frames_of_old_are_known_at_their_time_after_a_compaction_too() {
     let ada = Ada::new().await;
     let frames = (0..60).map(|number| {
-        json!({ "text": format!("step {number} of the import"), "timestamp": at(number - 7_200),
+        json!({ "text": format!("step {number} of the import"), "timestamp": seconds_after_start(number - 7_200),
             "kind": "episode", "session_id": "long",
             "details": { "type": "observation", "observation_type": "context", "related_ids": [],
                 "tags": [], "metadata": {}, "frame": {}, "frame_metadata": {} } })
     });
     let frames: Vec<Value> = frames.collect();
     ada.call("observe", json!({ "records": frames })).await;
-    ada.later(60);
+    ada.advance_seconds(60);
     let known = async |seconds: i64| {
-        let asked = json!({ "known_at": at(seconds), "limit": 100 });
+        let asked = json!({ "known_at": seconds_after_start(seconds), "limit": 100 });
         ada.observed(asked).await["total_count"].clone()
     };
     let asked = [(-7_201, 0), (-7_190, 11), (-3_600, 60), (30, 60)];
@@ -227,7 +228,7 @@ async fn what_an_observation_belongs_with_is_linked_with_it() {
     let other = ada.record("success", "The gate is open", more).await;
     let found = ada.call("related", json!({ "id": other["id"] })).await;
     let related = &found["related"][0];
-    has!(related, "id": one["id"], "outgoing": true);
+    assert_fields!(related, "id": one["id"], "outgoing": true);
 }
 
 #[tokio::test]
@@ -243,12 +244,12 @@ async fn a_link_makes_two_belong_together_and_a_session_is_asked_for_alone() {
     ada.call("link", link).await;
     for (of, related) in [(&one, "The gate is open"), (&other, "The gate is shut")] {
         assert_eq!(
-            ada.found(json!({ "related_to": of["id"] })).await,
+            ada.find_contents(json!({ "related_to": of["id"] })).await,
             [related]
         );
     }
     assert_eq!(
-        ada.found(json!({ "session": "s2" })).await,
+        ada.find_contents(json!({ "session": "s2" })).await,
         ["The gate is open"]
     );
 }

@@ -23,7 +23,7 @@ fn nothing_that_was_sent_is_dropped() {
     assert_eq!(record.visibility, Visibility::Workspace);
     assert!(record.metadata.is_empty());
     assert_eq!(
-        record_of(&line_of(&record)).unwrap().visibility,
+        record_of(&to_ingest_line(&record)).unwrap().visibility,
         Visibility::Workspace
     );
     let record = record_of(r#"{"text":"a","retention":{"scratch":{"ttl_seconds":5.0}}}"#);
@@ -93,4 +93,16 @@ fn an_ingest_line_says_what_is_wrong_with_it() {
         let error = record_of(line).unwrap_err();
         assert!(error.contains(expected), "{line}: {error}");
     }
+}
+
+/// A line of an array is refused once, as the line of an array; two records whose line end was lost
+/// are both read.
+#[test]
+fn a_row_of_an_array_is_no_record() {
+    let count = |line: &str| {
+        let read = read_records(line, Zone::Machine);
+        (read.iter().filter(|one| one.is_ok()).count(), read.len())
+    };
+    assert_eq!(count(r#"  {"text": "x"},"#), (0, 1));
+    assert_eq!(count(r#"{"text": "x"}{"text": "y"}"#), (2, 2));
 }

@@ -18,7 +18,7 @@ const FIRST: &str = include_str!("first.pem");
 const SECOND: &str = include_str!("second.pem");
 
 /// Serves `{}` at an address with a certificate that signs itself, three times.
-async fn serve(address: SocketAddr, pem: &str) -> SocketAddr {
+async fn serve_tls(address: SocketAddr, pem: &str) -> SocketAddr {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let certificate = CertificateDer::from_pem_slice(pem.as_bytes()).unwrap();
     let key = PrivateKeyDer::from_pem_slice(pem.as_bytes()).unwrap();
@@ -52,14 +52,16 @@ async fn serve(address: SocketAddr, pem: &str) -> SocketAddr {
 async fn ask(address: SocketAddr, known: &Path) -> Result<Value, Problem> {
     let url = format!("https://{address}");
     let remote = Remote::new(&url, "rpr_1", known.to_owned(), false)?;
-    Client::remote(remote).ask(&Call::get("/v1/status")).await
+    Client::new_remote(remote)
+        .ask(&Call::get("/v1/status"))
+        .await
 }
 
 #[tokio::test]
 async fn a_certificate_that_signs_itself_is_taken_once_and_no_other_after_it() {
     let folder = tempfile::tempdir().unwrap();
     let known = folder.path().join("config/known_hosts");
-    let address = serve("127.0.0.1:0".parse().unwrap(), FIRST).await;
+    let address = serve_tls("127.0.0.1:0".parse().unwrap(), FIRST).await;
     for _ in 0..2 {
         ask(address, &known).await.unwrap();
     }
@@ -71,20 +73,20 @@ async fn a_certificate_that_signs_itself_is_taken_once_and_no_other_after_it() {
     );
 
     // Somebody else at the same address.
-    let other = serve("127.0.0.1:0".parse().unwrap(), SECOND).await;
+    let other = serve_tls("127.0.0.1:0".parse().unwrap(), SECOND).await;
     let moved = written.replace(&address.to_string(), &other.to_string());
     fs_err::write(&known, &moved).unwrap();
     let problem = ask(other, &known).await.unwrap_err();
     assert_eq!(problem.kind, ProblemKind::Forbidden, "{problem}");
     assert!(problem.detail.contains("not the one that was seen before"));
     assert_eq!(fs_err::read_to_string(&known).unwrap(), moved);
-    // Whoever looked into it may take the line out.
+    // A user who looked into it may remove the line.
     fs_err::write(&known, "").unwrap();
     ask(other, &known).await.unwrap();
 }
 
 /// A daemon of another version that refuses all but a probe with this status.
-async fn other(status: &'static str) -> SocketAddr {
+async fn serve_status(status: &'static str) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move {
@@ -111,9 +113,9 @@ async fn another_version_is_named_only_where_it_may_not_know_what_was_asked() {
         ("401 Unauthorized", ProblemKind::Unauthorized, "this token"),
         ("409 Conflict", ProblemKind::Conflict, "status 409"),
     ] {
-        let url = format!("http://{}", other(status).await);
+        let url = format!("http://{}", serve_status(status).await);
         let remote = Remote::new(&url, "rpr_1", PathBuf::new(), false).unwrap();
-        let client = Client::remote(remote);
+        let client = Client::new_remote(remote);
         let asked = client.ask::<Value>(&Call::get("/v1/status")).await;
         let problem = asked.unwrap_err();
         assert_eq!(problem.kind, kind, "{problem}");
@@ -121,25 +123,25 @@ async fn another_version_is_named_only_where_it_may_not_know_what_was_asked() {
     }
 }
 
-/// Who stands between could sign a certificate himself at any time.
+/// An attacker in between could sign a certificate at any time.
 #[tokio::test]
 async fn a_host_that_an_authority_answers_for_is_never_again_taken_without_one() {
     let folder = tempfile::tempdir().unwrap();
     let known = folder.path().join("config/known_hosts");
-    let address = serve("127.0.0.1:0".parse().unwrap(), FIRST).await;
+    let address = serve_tls("127.0.0.1:0".parse().unwrap(), FIRST).await;
     let url = format!("https://{address}");
     let remote = Remote::new(&url, "rpr_1", known.clone(), false).unwrap();
-    let judge = Judge::new(&remote).unwrap();
+    let verifier = CertificateVerifier::new(&remote).unwrap();
     let verified = Ok(ServerCertVerified::assertion());
-    judge.decided(verified, "sha256:0".to_owned()).unwrap();
-    judge.write_down().unwrap();
+    verifier.decide(verified, "sha256:0".to_owned()).unwrap();
+    verifier.save_pin().unwrap();
     let written = fs_err::read_to_string(&known).unwrap();
-    assert_eq!(written.trim_end(), format!("{address} {AUTHORITY}"));
+    assert_eq!(written.trim_end(), format!("{address} {AUTHORITY_PIN}"));
     // The same authority's next certificate is as good, and written down no second time.
-    let judge = Judge::new(&remote).unwrap();
+    let verifier = CertificateVerifier::new(&remote).unwrap();
     let verified = Ok(ServerCertVerified::assertion());
-    judge.decided(verified, "sha256:1".to_owned()).unwrap();
-    judge.write_down().unwrap();
+    verifier.decide(verified, "sha256:1".to_owned()).unwrap();
+    verifier.save_pin().unwrap();
     let problem = ask(address, &known).await.unwrap_err();
     assert_eq!(problem.kind, ProblemKind::Forbidden, "{problem}");
     assert!(problem.detail.contains("one of an authority then"));

@@ -8,19 +8,19 @@ fn copilot_is_understood() {
     let with = |event: &str, more: Value| {
         let base = json!({"hook_event_name": event, "session_id": "s-1", "cwd": "/work/shop",
             "timestamp": "2026-11-25T10:00:00Z"});
-        joined(&base, &more)
+        merge_objects(&base, &more)
     };
     let prompt = with(
         "UserPromptSubmit",
         json!({"prompt": "why is the test flaky"}),
     );
-    let report = of(program, HookEvent::UserPrompt, &prompt);
-    let told = (
+    let report = parse_report(program, HookEvent::UserPrompt, &prompt);
+    let fields = (
         report.session.as_str(),
         report.project.as_str(),
         report.text.as_str(),
     );
-    assert_eq!(told, ("s-1", "shop", "why is the test flaky"));
+    assert_eq!(fields, ("s-1", "shop", "why is the test flaky"));
     for (kind, text, expected) in [
         ("success", "test result: ok. 3 passed; 0 failed", Some(true)),
         (
@@ -32,7 +32,7 @@ fn copilot_is_understood() {
         let result = json!({"result_type": kind, "text_result_for_llm": text});
         let ran = json!({"tool_name": "bash", "tool_input": {"command": "cargo test"},
             "tool_result": result});
-        let report = of(program, HookEvent::PostTool, &with("PostToolUse", ran));
+        let report = parse_report(program, HookEvent::PostTool, &with("PostToolUse", ran));
         assert_eq!(
             (report.command.as_str(), report.succeeded),
             ("cargo test", expected)
@@ -40,7 +40,7 @@ fn copilot_is_understood() {
     }
     for (tool, files) in [("edit", vec!["/work/shop/a.rs"]), ("view", Vec::new())] {
         let input = json!({"tool_name": tool, "tool_input": {"path": "/work/shop/a.rs"}});
-        let report = of(program, HookEvent::PostTool, &with("PostToolUse", input));
+        let report = parse_report(program, HookEvent::PostTool, &with("PostToolUse", input));
         assert_eq!(report.files.len(), files.len(), "{tool}");
     }
     let folder = tempfile::tempdir().unwrap();
@@ -53,7 +53,7 @@ fn copilot_is_understood() {
         json!({"transcript_path": events, "stop_reason": "end_turn"}),
     );
     assert_eq!(
-        of(program, HookEvent::Stop, &stop).text,
+        parse_report(program, HookEvent::Stop, &stop).text,
         "The clock was shared."
     );
 }
@@ -69,19 +69,19 @@ fn windsurf_is_understood() {
         "pre_user_prompt",
         json!({"user_prompt": "why is the test flaky"}),
     );
-    let report = of(program, HookEvent::UserPrompt, &prompt);
-    let told = (report.session.as_str(), report.text.as_str());
-    assert_eq!(told, ("t-1", "why is the test flaky"));
+    let report = parse_report(program, HookEvent::UserPrompt, &prompt);
+    let fields = (report.session.as_str(), report.text.as_str());
+    assert_eq!(fields, ("t-1", "why is the test flaky"));
     let ran = json!({"command_line": "npm test", "cwd": "/work/shop"});
-    let report = of(program, HookEvent::PostTool, &with("post_run_command", ran));
-    let told = (
+    let report = parse_report(program, HookEvent::PostTool, &with("post_run_command", ran));
+    let fields = (
         report.command.as_str(),
         report.project.as_str(),
         report.succeeded,
     );
-    assert_eq!(told, ("npm test", "shop", None));
+    assert_eq!(fields, ("npm test", "shop", None));
     let wrote = json!({"file_path": "/work/shop/a.rs", "edits": []});
-    let report = of(
+    let report = parse_report(
         program,
         HookEvent::PostTool,
         &with("post_write_code", wrote),
@@ -92,7 +92,7 @@ fn windsurf_is_understood() {
         json!({"response": "The clock was shared."}),
     );
     assert_eq!(
-        of(program, HookEvent::Answer, &said).text,
+        parse_report(program, HookEvent::Answer, &said).text,
         "The clock was shared."
     );
 }

@@ -1,16 +1,16 @@
-//! The routes that are no operations: the daemon's own, and what is answered part by part.
+//! Descriptions of the routes that are no operations: the daemon's own, and streams.
 
 use std::collections::BTreeMap;
 
 use reprise_operations::ProblemKind;
 use serde_json::{Map, Value, json};
 
-use super::{ANY, answers};
+use super::{COMMON_PROBLEMS, problem_responses};
 
 type Methods = Map<String, Value>;
 
 /// A route: path, method, name, summary, media type of its answer.
-type Other = (
+type RouteDescription = (
     &'static str,
     &'static str,
     &'static str,
@@ -18,51 +18,57 @@ type Other = (
     &'static str,
 );
 
-const TEXT: &str = "text/plain";
-const JSON: &str = "application/json";
-const OTHERS: [Other; 11] = [
+const TEXT_MEDIA: &str = "text/plain";
+const JSON_MEDIA: &str = "application/json";
+const ROUTES: [RouteDescription; 11] = [
     (
         "/health/live",
         "get",
         "live",
         "Whether the daemon lives",
-        TEXT,
+        TEXT_MEDIA,
     ),
     (
         "/health/ready",
         "get",
         "ready",
         "Whether it takes requests",
-        TEXT,
+        TEXT_MEDIA,
     ),
     (
         "/metrics",
         "get",
         "metrics",
         "Counters for Prometheus; no user is named",
-        TEXT,
+        TEXT_MEDIA,
     ),
-    ("/v1/status", "get", "status", "The daemon in numbers", JSON),
+    (
+        "/v1/status",
+        "get",
+        "status",
+        "The daemon in numbers",
+        JSON_MEDIA,
+    ),
     (
         "/v1/shutdown",
         "post",
         "shutdown",
         "End the daemon; over its socket only",
-        JSON,
+        JSON_MEDIA,
     ),
     (
         "/mcp",
         "post",
         "mcp",
         "MCP, streamable and stateless: one message of JSON-RPC",
-        JSON,
+        JSON_MEDIA,
     ),
     (
         "/mcp/workspace",
         "post",
         "mcp_workspace",
         "The same with the tools of a governed workspace",
-        JSON,
+        JSON_MEDIA,
     ),
     (
         "/v1/users/{user}/export",
@@ -75,7 +81,7 @@ const OTHERS: [Other; 11] = [
         "/v1/users/{user}/backup",
         "get",
         "backup",
-        "The whole file, for `reprise restore`",
+        "The whole file, for `reprise backup restore`",
         "application/octet-stream",
     ),
     (
@@ -90,22 +96,22 @@ const OTHERS: [Other; 11] = [
         "post",
         "tool",
         "Run a tool of MCP with its arguments",
-        JSON,
+        JSON_MEDIA,
     ),
 ];
 
-pub(super) fn paths() -> BTreeMap<String, Methods> {
+pub(super) fn describe_paths() -> BTreeMap<String, Methods> {
     let mut paths: BTreeMap<String, Methods> = BTreeMap::new();
-    for (path, method, name, summary, media) in OTHERS {
-        let described = described(path, method, name, summary, media);
+    for (path, method, name, summary, media) in ROUTES {
+        let described = describe_route(path, method, name, summary, media);
         let methods = paths.entry(path.to_owned()).or_default();
         methods.insert(method.to_owned(), described);
     }
     paths
 }
 
-/// A request or a notification of JSON-RPC.
-fn message() -> Value {
+/// Returns the schema of a request or a notification of JSON-RPC.
+fn json_rpc_schema() -> Value {
     let number = json!({ "type": "integer", "minimum": i64::MIN, "maximum": i64::MAX });
     json!({
         "type": "object",
@@ -119,19 +125,19 @@ fn message() -> Value {
     })
 }
 
-fn described(path: &str, method: &str, name: &str, summary: &str, media: &str) -> Value {
+fn describe_route(path: &str, method: &str, name: &str, summary: &str, media: &str) -> Value {
     let schema = match media {
-        JSON => json!({ "type": "object" }),
+        JSON_MEDIA => json!({ "type": "object" }),
         _ => json!({ "type": "string" }),
     };
-    let mut kinds = ANY.to_vec();
+    let mut kinds = COMMON_PROBLEMS.to_vec();
     if name == "tool" {
         kinds.extend([ProblemKind::Conflict, ProblemKind::TimedOut]);
     }
     if method == "post" {
         kinds.extend([ProblemKind::BodyLate, ProblemKind::TooLarge]);
     }
-    let mut answers = answers(&kinds);
+    let mut answers = problem_responses(&kinds);
     answers["200"] = json!({
         "description": "Done",
         "content": { media: { "schema": schema } },
@@ -163,25 +169,25 @@ fn described(path: &str, method: &str, name: &str, summary: &str, media: &str) -
         "mcp" | "mcp_workspace" => {
             parameters.push(json!({ "$ref": "#/components/parameters/whose" }));
             answers["202"] = json!({ "description": "Taken; a notification has no answer" });
-            for (status, said) in [
+            for (status, detail) in [
                 ("406", "The `Accept` header takes neither JSON nor events"),
                 ("415", "No message of JSON-RPC"),
             ] {
-                let text = json!({ TEXT: { "schema": { "type": "string" } } });
-                answers[status] = json!({ "description": said, "content": text });
+                let text = json!({ TEXT_MEDIA: { "schema": { "type": "string" } } });
+                answers[status] = json!({ "description": detail, "content": text });
             }
         }
         _ => {}
     }
-    let taken = match name {
-        "mcp" | "mcp_workspace" => Some(message()),
+    let request_schema = match name {
+        "mcp" | "mcp_workspace" => Some(json_rpc_schema()),
         "tool" => Some(json!({ "type": "object" })),
         _ => None,
     };
-    if let Some(taken) = taken {
+    if let Some(request_schema) = request_schema {
         described["requestBody"] = json!({
             "required": true,
-            "content": { JSON: { "schema": taken } },
+            "content": { JSON_MEDIA: { "schema": request_schema } },
         });
     }
     if !parameters.is_empty() {

@@ -26,7 +26,7 @@ async fn every_route_that_is_described_exists() {
                 "patch" => Call::patch(there.clone(), &empty),
                 _ => Call::delete(there.clone()),
             };
-            if let Err(problem) = running.client.bytes(&call).await {
+            if let Err(problem) = running.client.ask_bytes(&call).await {
                 let known = problem.kind != ProblemKind::Method
                     && problem.kind != ProblemKind::Internal
                     && !problem.detail.contains("no such route");
@@ -42,7 +42,7 @@ async fn every_route_that_is_described_exists() {
 /// What `redocly lint` asks for, so that nobody needs it to see a slip.
 #[test]
 fn the_document_is_whole() {
-    let document = document(&Catalogue::default());
+    let document = build_document(&Catalogue::default());
     let text = document.to_string();
     let places: Vec<&str> = text
         .split("\"$ref\":\"#")
@@ -77,5 +77,23 @@ fn the_document_is_whole() {
     let count = ids.len();
     ids.sort_unstable();
     ids.dedup();
-    assert_eq!(ids.len(), count, "an operationId stands twice");
+    assert_eq!(ids.len(), count, "an operationId is there twice");
+}
+
+#[test]
+fn what_is_in_a_path_is_there() {
+    let document = build_document(&Catalogue::default());
+    let mut in_path = 0;
+    for (path, operations) in document["paths"].as_object().unwrap() {
+        for operation in operations.as_object().unwrap().values() {
+            let parameters = operation["parameters"].as_array().into_iter().flatten();
+            for parameter in parameters.filter(|one| one["in"] == "path") {
+                in_path += 1;
+                assert!(parameter["required"] == true, "{path}: {parameter}");
+                let schema = parameter["schema"].to_string();
+                assert!(!schema.contains("\"null\""), "{path}: {parameter}");
+            }
+        }
+    }
+    assert!(in_path > 3, "{in_path}");
 }

@@ -1,15 +1,15 @@
-//! An operation that is added to the catalogue is found on every face.
+//! An operation that is added to the catalogue is found on every server.
 
 use std::sync::Arc;
 
-use reprise_operations::{Catalogue, Entry, Memory, Operation, Profile, Spec, ToolAnswer};
+use reprise_operations::{Catalogue, CatalogueEntry, Memory, Operation, Profile, Spec, ToolAnswer};
 use rmcp::ServiceExt;
 use rmcp::model::CallToolRequestParams;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::*;
-use crate::mcp::McpFace;
+use crate::mcp::McpServer;
 
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -27,7 +27,8 @@ struct Answer {
 struct Echo;
 
 impl Operation for Echo {
-    const SPEC: Spec = Spec::reads("echo", "Say a word again.").tool("echo", Profile::Default);
+    const SPEC: Spec =
+        Spec::for_reading("echo", "Say a word again.").with_tool("echo", Profile::Default);
     type Arguments = Arguments;
     type Answer = Answer;
 
@@ -40,14 +41,19 @@ impl Operation for Echo {
 #[tokio::test]
 async fn an_operation_that_is_added_is_on_every_face() {
     let folder = tempfile::tempdir().unwrap();
-    let place = Place::new(&folder.path().join("d"), Some(folder.path()));
+    let place = DaemonPaths::new(&folder.path().join("d"), Some(folder.path()));
     let known = Catalogue::default();
-    let catalogue = Catalogue::new(known.entries().copied().chain([Entry::of::<Echo>()]));
+    let catalogue = Catalogue::new(
+        known
+            .entries()
+            .copied()
+            .chain([CatalogueEntry::of::<Echo>()]),
+    );
     let options = DaemonOptions {
         catalogue: catalogue.clone(),
         ..options(&place)
     };
-    let running = run_with(folder, place, options).await;
+    let running = run_with_options(folder, place, options).await;
     let client = &running.client;
     let arguments = Arguments {
         word: "moth".to_owned(),
@@ -63,7 +69,7 @@ async fn an_operation_that_is_added_is_on_every_face() {
     let posted: Answer = client.ask(&Call::post(at(&["echo"]), &body)).await.unwrap();
     assert_eq!(posted, answer);
     let slip = Call::post(at(&["echo"]), &json!({"wrod": "moth"}));
-    let said = client.bytes(&slip).await.unwrap_err();
+    let said = client.ask_bytes(&slip).await.unwrap_err();
     assert!(said.detail.contains("did you mean `word`?"), "{said}");
     // Its description.
     let document: Value = client.ask(&Call::get("/openapi.json")).await.unwrap();
@@ -76,12 +82,12 @@ async fn an_operation_that_is_added_is_on_every_face() {
     );
     // MCP: the tool by its name, listed and called.
     let path = at(&["tools", "echo"]);
-    let told: ToolAnswer = client.ask(&Call::post(path, &body)).await.unwrap();
-    assert_eq!(told.structured, json!(answer));
+    let tool_answer: ToolAnswer = client.ask(&Call::post(path, &body)).await.unwrap();
+    assert_eq!(tool_answer.structured, json!(answer));
     let own = Arc::new(Client::new(running.place.clone()));
-    let face = McpFace::proxy(own, catalogue, ada(), Profile::Default);
+    let server = McpServer::proxy(own, catalogue, ada(), Profile::Default);
     let (ours, theirs) = tokio::io::duplex(65_536);
-    let serving = tokio::spawn(async move { face.serve(ours).await.unwrap().waiting().await });
+    let serving = tokio::spawn(async move { server.serve(ours).await.unwrap().waiting().await });
     let session = ().serve(theirs).await.unwrap();
     let tools = session.list_all_tools().await.unwrap();
     let tool = tools.iter().find(|tool| tool.name == "echo").unwrap();

@@ -10,7 +10,7 @@ async fn a_record_is_there_while_it_is_corrected() {
     let running = run().await;
     let client = &running.client;
     let kept = json!({"external_id": "m1", "text": "version 0"});
-    let _kept: WriteReport = client.told(&Call::post(at(&["records"]), &kept)).await;
+    let _kept: WriteReport = client.ask_ok(&Call::post(at(&["records"]), &kept)).await;
     let reader = Client::new(running.place.clone());
     let done = Arc::new(AtomicBool::new(false));
     let reading = tokio::spawn({
@@ -46,7 +46,7 @@ async fn who_reads_nothing_of_many_exports_keeps_nobody_else_from_theirs() {
             .map(|n| json!({"text": format!("{part} {n} {line}")}))
             .collect();
         let call = Call::post(at(&["records"]), &Value::from(records));
-        let _kept: WriteReport = running.client.told(&call).await;
+        let _kept: WriteReport = running.client.ask_ok(&call).await;
     }
     let tokens = TokenFile::new(running.place.tokens());
     let now = reprise_types::parse_timestamp("2026-02-16T09:00:00Z").unwrap();
@@ -72,7 +72,7 @@ async fn who_reads_nothing_of_many_exports_keeps_nobody_else_from_theirs() {
     assert!(
         running
             .client
-            .bytes(&Call::get(at(&["export"])))
+            .ask_bytes(&Call::get(at(&["export"])))
             .await
             .is_ok()
     );
@@ -84,7 +84,7 @@ async fn who_reads_nothing_of_many_exports_keeps_nobody_else_from_theirs() {
 async fn a_key_stands_for_one_body() {
     let running = run().await;
     let send = async |body: Value| {
-        let call = Call::post(at(&["records"]), &body).named("k");
+        let call = Call::post(at(&["records"]), &body).with_idempotency_key("k");
         running.client.ask::<WriteReport>(&call).await
     };
     let first = send(json!({"text": "one"})).await.unwrap();
@@ -96,8 +96,138 @@ async fn a_key_stands_for_one_body() {
     );
     let longer = json!([{"text": "two"}, {"text": "three"}]);
     assert_eq!(problem(send(longer).await), ProblemKind::Conflict);
-    let stats: Value = running.client.told(&Call::get(at(&["stats"]))).await;
+    let stats: Value = running.client.ask_ok(&Call::get(at(&["stats"]))).await;
     assert_eq!(stats["live"], 1, "nothing of a refused request is kept");
+    running.end().await;
+}
+
+#[tokio::test]
+async fn a_key_stands_for_one_body_on_every_write_and_with_all_that_it_says() {
+    let running = run().await;
+    let record = json!({"external_id": "m", "text": "one", "tags": ["a"]});
+    running
+        .client
+        .read(&Call::post(at(&["records"]), &record))
+        .await;
+    let said = json!({"title": "one lesson"});
+    let writes = [
+        (
+            at(&["learn"]),
+            said.clone(),
+            json!({"title": "another lesson"}),
+        ),
+        (
+            at(&["learn"]),
+            said.clone(),
+            json!({"title": "one lesson", "tags": ["b"]}),
+        ),
+        (
+            at(&["tools", "learn"]),
+            said,
+            json!({"title": "a third lesson"}),
+        ),
+        (
+            at(&["records"]),
+            json!({"text": "two", "external_id": "n"}),
+            json!({"text": "two", "external_id": "o"}),
+        ),
+        (
+            at(&["records"]),
+            json!({"text": "three", "metadata": {"a": 1}}),
+            json!({"text": "three", "metadata": {"a": 2}}),
+        ),
+        (
+            at(&["outcome"]),
+            json!({"query": "q", "used": ["m"], "quality": 0.9}),
+            json!({"query": "q", "used": ["m"], "quality": 0.1}),
+        ),
+        (
+            at(&["link"]),
+            json!({"from": "m", "to": "n", "relation": "see"}),
+            json!({"from": "n", "to": "m", "relation": "see"}),
+        ),
+        (
+            at(&["forget"]),
+            json!({"external_id": "n"}),
+            json!({"external_id": "m"}),
+        ),
+    ];
+    for (turn, (path, first, second)) in writes.into_iter().enumerate() {
+        let call = |body| Call::post(path.clone(), body).with_idempotency_key(format!("k{turn}"));
+        for _ in 0..2 {
+            running.client.read(&call(&first)).await;
+        }
+        let refused = running.client.ask_bytes(&call(&second)).await;
+        assert_eq!(problem(refused), ProblemKind::Conflict, "{path}: {second}");
+        running.client.read(&call(&first)).await;
+    }
+    running.end().await;
+}
+
+#[tokio::test]
+async fn of_two_bodies_under_one_key_at_once_one_is_kept_and_the_other_refused() {
+    let running = run().await;
+    let send = async |turn: usize, text: String| {
+        let body = json!([{"text": text}, {"text": format!("{text} too")}]);
+        let call = Call::post(at(&["records"]), &body).with_idempotency_key(format!("k{turn}"));
+        running.client.ask::<WriteReport>(&call).await
+    };
+    for turn in 0..20 {
+        let texts = ["left", "right"].map(|side| format!("{side} {turn}"));
+        let [left, right] = texts.map(|text| send(turn, text));
+        let (left, right) = tokio::join!(left, right);
+        let kept = [&left, &right]
+            .into_iter()
+            .flatten()
+            .map(|report| report.inserted);
+        assert_eq!(kept.collect::<Vec<_>>(), [2], "{left:?} {right:?}");
+        let refused = left.err().or(right.err()).unwrap();
+        assert_eq!(refused.kind, ProblemKind::Conflict);
+    }
+    running.end().await;
+}
+
+#[tokio::test]
+async fn a_key_stands_for_one_body_after_a_restart_too() {
+    let calls = |second: bool| {
+        let told = if second { "b" } else { "a" };
+        let record = json!({"text": "one", "metadata": {"told": told}});
+        let bodies = [
+            (at(&["records"]), record),
+            (at(&["learn"]), json!({"title": "a lesson", "tags": [told]})),
+        ];
+        let call = |(turn, (path, body)): (usize, (String, Value))| {
+            Call::post(path, &body).with_idempotency_key(format!("k{turn}"))
+        };
+        bodies.into_iter().enumerate().map(call).collect::<Vec<_>>()
+    };
+    let mut running = run().await;
+    for call in calls(false) {
+        running.client.read(&call).await;
+    }
+    running = run_in(running.end().await).await;
+    for call in calls(true) {
+        let refused = running.client.ask_bytes(&call).await;
+        assert_eq!(problem(refused), ProblemKind::Conflict, "{call:?}");
+    }
+    for call in calls(false) {
+        running.client.read(&call).await;
+    }
+    running.end().await;
+}
+
+#[tokio::test]
+async fn a_key_whose_request_was_refused_is_free_again() {
+    let running = run().await;
+    let send = async |body: Value| {
+        let call = Call::post(at(&["learn"]), &body).with_idempotency_key("k");
+        running.client.ask::<Value>(&call).await
+    };
+    assert_eq!(
+        problem(send(json!({"title": ""})).await),
+        ProblemKind::Invalid
+    );
+    send(json!({"title": "a lesson"})).await.unwrap();
     running.end().await;
 }
 
@@ -135,7 +265,7 @@ async fn a_slip_in_a_field_is_refused_with_the_name_that_was_meant() {
     ];
     let gets = gets.map(|(path, said)| (Call::get(path), said));
     for (call, said) in posts.into_iter().chain(gets) {
-        let refused = running.client.bytes(&call).await.unwrap_err();
+        let refused = running.client.ask_bytes(&call).await.unwrap_err();
         assert_eq!(refused.kind, ProblemKind::Invalid, "{call:?}: {refused}");
         assert!(refused.detail.contains(said), "{call:?}: {refused}");
     }
@@ -149,10 +279,10 @@ async fn a_record_with_all_the_names_it_may_have_is_kept_and_forgotten_under_nam
     let name = |n: usize| json!({"namespace": "other", "id": n.to_string()});
     let names: Vec<Value> = (0..64).map(name).collect();
     let record = json!({"text": "many names", "external_id": "m1", "external_ids": names});
-    let kept = Call::post(at(&["records"]), &record).named("first");
-    let kept: WriteReport = running.client.told(&kept).await;
+    let kept = Call::post(at(&["records"]), &record).with_idempotency_key("first");
+    let kept: WriteReport = running.client.ask_ok(&kept).await;
     assert_eq!(kept.inserted, 1, "{kept:?}");
-    let gone = Call::delete(at(&["records", "m1"])).named("second");
+    let gone = Call::delete(at(&["records", "m1"])).with_idempotency_key("second");
     running.client.read(&gone).await;
     running.end().await;
 }
@@ -168,7 +298,7 @@ async fn a_body_with_more_values_than_may_be_taken_is_refused_before_it_is_read(
         (at(&["tools", "learn"]), &many),
         ("/mcp?user=ada".to_owned(), &message),
     ] {
-        let refused = running.client.bytes(&Call::post(path, body)).await;
+        let refused = running.client.ask_bytes(&Call::post(path, body)).await;
         let refused = refused.unwrap_err();
         assert_eq!(refused.kind, ProblemKind::TooLarge, "{refused}");
         assert!(refused.detail.contains("send it in parts"), "{refused}");
@@ -182,7 +312,7 @@ async fn a_failure_names_no_path_of_this_machine() {
     // A file where the user's folder should be.
     fs_err::write(running.place.data().join("ada"), "").unwrap();
     let call = Call::post(at(&["records"]), &json!({"text": "x"}));
-    let failed = running.client.bytes(&call).await.unwrap_err();
+    let failed = running.client.ask_bytes(&call).await.unwrap_err();
     assert_eq!(failed.kind, ProblemKind::Internal, "{failed}");
     let data = running.place.data().display().to_string();
     assert!(!failed.detail.contains(&data), "{failed}");

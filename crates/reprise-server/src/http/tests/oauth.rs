@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use reprise_tests::{lacks, says};
+use reprise_tests::{assert_contains, assert_lacks};
 use reprise_types::{Clock, SystemClock};
 
 use super::*;
@@ -14,14 +14,14 @@ use crate::oauth::OauthOptions;
 const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
 const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 
-async fn signing(oauth: OauthOptions) -> Running {
+async fn run_with_oauth(oauth: OauthOptions) -> RunningDaemon {
     let folder = tempfile::tempdir().unwrap();
-    let place = Place::new(&folder.path().join("d"), Some(folder.path()));
+    let place = DaemonPaths::new(&folder.path().join("d"), Some(folder.path()));
     let options = DaemonOptions {
         oauth: Some(oauth),
         ..options(&place)
     };
-    run_with(folder, place, options).await
+    run_with_options(folder, place, options).await
 }
 
 fn header<'a>(answer: &'a str, name: &str) -> Option<&'a str> {
@@ -36,7 +36,7 @@ fn body(answer: &str) -> Value {
     serde_json::from_str(body).unwrap_or_else(|_| panic!("{answer}"))
 }
 
-async fn get(running: &Running, path: &str, more: &str) -> (u16, String) {
+async fn get(running: &RunningDaemon, path: &str, more: &str) -> (u16, String) {
     let host = running.http;
     raw(
         running,
@@ -46,7 +46,7 @@ async fn get(running: &Running, path: &str, more: &str) -> (u16, String) {
     .await
 }
 
-async fn post(running: &Running, path: &str, media: &str, text: &str) -> (u16, String) {
+async fn post(running: &RunningDaemon, path: &str, media: &str, text: &str) -> (u16, String) {
     let host = running.http;
     let head = format!("POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Type: {media}");
     raw(running, &head, text).await
@@ -55,10 +55,10 @@ async fn post(running: &Running, path: &str, media: &str, text: &str) -> (u16, S
 const FORM: &str = "application/x-www-form-urlencoded";
 const JSON: &str = "application/json";
 
-/// Stands in what a tool answers that could open the memory.
+/// Text in the answer of a tool that could open the memory.
 const OPENED: &str = "structuredContent";
 
-async fn mcp(running: &Running, token: &str, user: &str) -> (u16, String) {
+async fn mcp(running: &RunningDaemon, token: &str, user: &str) -> (u16, String) {
     let host = running.http;
     let call = json!({ "name": "tags", "arguments": {} });
     let asked = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call });
@@ -71,7 +71,7 @@ async fn mcp(running: &Running, token: &str, user: &str) -> (u16, String) {
 
 #[tokio::test]
 async fn a_refusal_names_what_a_client_reads_to_find_its_way_in() {
-    let running = signing(OauthOptions::default()).await;
+    let running = run_with_oauth(OauthOptions::default()).await;
     let base = format!("http://{}", running.http);
     let (status, refused) = mcp(&running, "rpr_0", "ada").await;
     assert_eq!(status, 401);
@@ -122,7 +122,7 @@ async fn a_refusal_names_what_a_client_reads_to_find_its_way_in() {
 
 #[tokio::test]
 async fn a_client_signs_in_with_a_code_that_a_person_confirms() {
-    let running = signing(OauthOptions::default()).await;
+    let running = run_with_oauth(OauthOptions::default()).await;
     let program = json!({ "client_name": "<Eve> & co", "redirect_uris": ["http://localhost/cb"] });
     let (status, answer) = post(&running, "/oauth/register", JSON, &program.to_string()).await;
     assert_eq!(status, 201, "{answer}");
@@ -135,8 +135,8 @@ async fn a_client_signs_in_with_a_code_that_a_person_confirms() {
     assert_eq!(status, 303, "{answer}");
     let wait = header(&answer, "location").unwrap().to_owned();
     let (_, shown) = get(&running, &wait, "").await;
-    says!(shown, "&lt;Eve&gt; &amp; co");
-    lacks!(shown, "<Eve>");
+    assert_contains!(shown, "&lt;Eve&gt; &amp; co");
+    assert_lacks!(shown, "<Eve>");
     assert!(
         header(&shown, "content-security-policy")
             .unwrap()
@@ -181,7 +181,7 @@ async fn a_client_signs_in_with_a_code_that_a_person_confirms() {
     let (status, answer) = mcp(&running, access, "ada").await;
     assert!(status == 200 && answer.contains(OPENED), "{answer}");
     let (_, answer) = mcp(&running, access, "bob").await;
-    lacks!(answer, OPENED);
+    assert_lacks!(answer, OPENED);
     // A token that a program has lets no other program in.
     let form = format!("code=AAAA-AAAA&token={access}");
     assert_eq!(post(&running, "/oauth/approve", FORM, &form).await.0, 403);
@@ -194,7 +194,7 @@ async fn a_client_signs_in_with_a_code_that_a_person_confirms() {
 
 #[tokio::test]
 async fn a_terminal_is_confirmed_on_the_daemons_machine_alone() {
-    let running = signing(OauthOptions::default()).await;
+    let running = run_with_oauth(OauthOptions::default()).await;
     let (_, answer) = post(&running, "/oauth/register", JSON, "{}").await;
     let client = body(&answer)["client_id"].as_str().unwrap().to_owned();
     let form = format!("client_id={client}");
@@ -270,7 +270,7 @@ async fn a_configured_issuers_tokens_open_their_users_memory_and_no_other() {
         scopes: Vec::new(),
     };
     let issuer = Issuer::new(settings, fetch, Arc::new(SystemClock));
-    let running = signing(OauthOptions {
+    let running = run_with_oauth(OauthOptions {
         url: Some("https://memory.example".to_owned()),
         issuer: Some(issuer),
     })
@@ -284,12 +284,12 @@ async fn a_configured_issuers_tokens_open_their_users_memory_and_no_other() {
     let good = token("https://memory.example/mcp");
     assert!(mcp(&running, &good, "ada").await.1.contains(OPENED));
     let (_, answer) = mcp(&running, &good, "bob").await;
-    lacks!(answer, OPENED);
+    assert_lacks!(answer, OPENED);
     let (status, refused) = mcp(&running, &token("https://other.example"), "ada").await;
     assert_eq!(status, 401);
-    says!(refused, "the token is for another server");
+    assert_contains!(refused, "the token is for another server");
     let challenge = header(&refused, "www-authenticate").unwrap();
-    says!(challenge, "\"https://memory.example/.well-known/");
+    assert_contains!(challenge, "\"https://memory.example/.well-known/");
     assert!(!challenge.contains("scope="), "none of ours: {challenge}");
     // Behind a proxy it is known by its public name; it issues nothing itself.
     let head = "GET /.well-known/oauth-protected-resource/mcp HTTP/1.1\r\nHost: memory.example";

@@ -13,7 +13,7 @@ struct Caller {
 }
 
 impl Caller {
-    fn new(running: &Running, user: &'static str) -> Self {
+    fn new(running: &RunningDaemon, user: &'static str) -> Self {
         let tokens = TokenFile::new(running.place.tokens());
         let now = reprise_types::parse_timestamp("2026-02-16T09:00:00Z").unwrap();
         let scope = Scope::User(user.parse().unwrap());
@@ -21,7 +21,7 @@ impl Caller {
         Self { user, token }
     }
 
-    async fn ask(&self, running: &Running, route: &str, body: Option<Value>) -> (u16, Value) {
+    async fn ask(&self, running: &RunningDaemon, route: &str, body: Option<Value>) -> (u16, Value) {
         let (method, host) = (if body.is_some() { "POST" } else { "GET" }, running.http);
         let head = format!(
             "{method} /v1/users/{}/workspace/{route} HTTP/1.1\r\nHost: {host}\r\nAuthorization: \
@@ -34,7 +34,7 @@ impl Caller {
         (status, serde_json::from_str(body).unwrap())
     }
 
-    async fn post(&self, running: &Running, route: &str, body: Value) -> (u16, Value) {
+    async fn post(&self, running: &RunningDaemon, route: &str, body: Value) -> (u16, Value) {
         self.ask(running, route, Some(body)).await
     }
 }
@@ -105,11 +105,15 @@ async fn no_token_reaches_a_tree_that_is_not_registered_for_it() {
     assert!(!own.to_string().contains(path), "{own}");
     // A program of this machine names any tree, registered or not.
     let client = &running.client;
-    let status = Call::get(at(&["workspace", "status"])).asking(&[("workspace", path.to_owned())]);
+    let status =
+        Call::get(at(&["workspace", "status"])).with_query(&[("workspace", path.to_owned())]);
     let status: Value = client.ask(&status).await.unwrap();
     assert_eq!(status["root"], json!(std::fs::canonicalize(&tree).unwrap()));
     let near = Call::get(at(&["workspace", "status"]) + "?workspace=./tree");
-    assert_eq!(problem(client.bytes(&near).await), ProblemKind::NotFound);
+    assert_eq!(
+        problem(client.ask_bytes(&near).await),
+        ProblemKind::NotFound
+    );
     running.end().await;
 }
 

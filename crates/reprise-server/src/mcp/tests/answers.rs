@@ -47,3 +47,44 @@ async fn every_tool_that_reads_answers_as_its_schema_says() {
     }
     assert!(answered > 30, "{answered}");
 }
+
+#[tokio::test]
+async fn an_answer_by_meaning_is_whole_and_says_what_it_found() {
+    let running = run_with_words().await;
+    let session = session(&running, Profile::Full).await;
+    let lesson = json!({"title": "Redis evicts silently", "content": "Set a policy first."});
+    call(&session, "learn", lesson).await.unwrap();
+    let asked = json!({"query": "redis evicts silently"});
+    let (text, found) = call_for_text_and_json(&session, "recall", asked).await;
+    let recall_id = found["recall_id"].as_str().unwrap();
+    let first = format!("Found 1 relevant lesson (recall_id {recall_id})");
+    assert_eq!(text.lines().next(), Some(first.as_str()), "{text}");
+    assert_eq!(found["verdict"], "relevant");
+    drop(session);
+    running.end().await;
+}
+
+#[tokio::test]
+async fn the_skill_is_listed_with_the_digest_of_what_is_read() {
+    let running = run().await;
+    let session = session(&running, Profile::Default).await;
+    let skills = session.list_all_skills().await.unwrap();
+    let [skill] = skills.as_slice() else {
+        panic!("{skills:?}");
+    };
+    assert_eq!(skill.name(), "memory");
+    assert!(skill.frontmatter.description.contains("earlier sessions"));
+    let rmcp::model::SkillResources::Files(files) = &skill.resources else {
+        panic!("{skill:?}");
+    };
+    let request = ReadResourceRequestParams::new(files[0].uri.clone());
+    let read = serde_json::to_value(session.read_resource(request).await.unwrap()).unwrap();
+    assert_eq!(read["contents"][0]["mimeType"], "text/markdown");
+    let text = read["contents"][0]["text"].as_str().unwrap();
+    files[0].verify(text.as_bytes()).unwrap();
+    let other = rmcp::model::GetSkillRequestParams::new("skill://other/SKILL.md");
+    let refused = session.get_skill(other).await.unwrap_err().to_string();
+    assert_contains!(refused, "skill://memory/SKILL.md");
+    drop(session);
+    running.end().await;
+}

@@ -1,8 +1,9 @@
 //! Lessons as an agent keeps and finds them.
 
 use super::*;
+use crate::client::Call;
 
-/// The document's three triggers: unknown at the start, unexpected, several tries (A2).
+/// The document's three triggers: unknown at the start, unexpected, several tries.
 #[tokio::test]
 async fn an_agent_is_told_when_to_learn_and_has_the_tool_for_it() {
     let running = run().await;
@@ -24,15 +25,20 @@ async fn the_jira_lesson_comes_first_among_five_hundred() {
     let running = run().await;
     let session = session(&running, Profile::Default).await;
     let systems = ["Jira", "GitHub", "Linear", "Slack", "Trello"];
-    for number in 0..500 {
+    let others = (0..500).map(|number| {
         let system = systems[number % systems.len()];
-        let lesson = json!({
-            "title": format!("{system} workflow {number} answers slowly"),
-            "content": format!("Ask for workflow {number} of {system} once, and keep it."),
+        let title = format!("{system} workflow {number} answers slowly");
+        let content = format!("Ask for workflow {number} of {system} once, and keep it.");
+        json!({
+            "text": format!("{title}\n\n{content}"), "source": "worker_result", "kind": "finding",
             "tags": [system, "api"],
-        });
-        call(&session, "learn", lesson).await.unwrap();
-    }
+            "details": { "type": "lesson", "title": title, "content": content },
+        })
+    });
+    let records = json!({ "records": others.collect::<Vec<_>>() });
+    let keep = Call::post("/v1/users/ada/records", &records);
+    let kept: Value = running.client.ask(&keep).await.unwrap();
+    assert_eq!(kept["inserted"], 500);
     let lesson = json!({
         "title": "Jira workflow updates delete missing statuses",
         "content": "When calling PUT /rest/api/3/workflows, you must include ALL existing statuses \
@@ -46,7 +52,7 @@ async fn the_jira_lesson_comes_first_among_five_hundred() {
     });
     let id = call(&session, "learn", lesson).await.unwrap()["id"].clone();
     let ask = json!({"query": "jira workflow update", "tags": ["api"]});
-    let (text, found) = both(&session, "recall", ask).await;
+    let (text, found) = call_for_text_and_json(&session, "recall", ask).await;
     assert_eq!(found["results"][0]["id"], id);
     assert_eq!(found["results"][0]["evidence"], "tested");
     for part in [
@@ -64,7 +70,7 @@ async fn the_jira_lesson_comes_first_among_five_hundred() {
     assert!(!text.contains("WARNING"), "{text}");
     let ask = json!({"query": "jira workflow update", "tags": ["api"],
         "context": ["creating a new workflow"]});
-    let (text, found) = both(&session, "recall", ask).await;
+    let (text, found) = call_for_text_and_json(&session, "recall", ask).await;
     assert_eq!(
         (&found["results"][0]["id"], &found["results"][0]["applies"]),
         (&id, &json!(false))

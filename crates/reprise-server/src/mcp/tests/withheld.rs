@@ -16,7 +16,7 @@ async fn what_is_sensitive_is_in_no_answer_but_to_its_id() {
     let link = json!({"from_id": plain, "to_id": id, "relation": "related_to"});
     call(&session, "link", link).await.unwrap();
     let left_out = "sensitive, left out";
-    let note = "1 sensitive record left out";
+    let note = "1 sensitive memory left out";
     for (tool, asked, said) in [
         ("recall", json!({"query": "the vault key"}), note),
         ("list", json!({}), note),
@@ -30,17 +30,17 @@ async fn what_is_sensitive_is_in_no_answer_but_to_its_id() {
         ("review", json!({}), ""),
         ("consolidate", json!({"dry_run": true}), ""),
     ] {
-        let (text, found) = both(&session, tool, asked).await;
+        let (text, found) = call_for_text_and_json(&session, tool, asked).await;
         let all = format!("{text}\n{found}");
-        lacks!(all, "the mat");
+        assert_lacks!(all, "the mat");
         assert!(all.contains(said), "{tool}: {all}");
     }
     let recent = session.read_resource(ReadResourceRequestParams::new("memory://recent"));
     let recent = serde_json::to_string(&recent.await.unwrap()).unwrap();
-    lacks!(recent, "the mat");
-    says!(recent, note, "opens at nine");
-    let (text, _) = both(&session, "get", json!({"id": id})).await;
-    says!(text, secret);
+    assert_lacks!(recent, "the mat");
+    assert_contains!(recent, note, "opens at nine");
+    let (text, _) = call_for_text_and_json(&session, "get", json!({"id": id})).await;
+    assert_contains!(text, secret);
     drop(session);
     running.end().await;
 }

@@ -4,24 +4,24 @@
 use jsonc_parser::cst::{CstArray, CstInputValue, CstObject, CstRootNode};
 use jsonc_parser::{ParseOptions, parse_to_serde_value};
 
-use super::entry::{Entry, SERVER};
+use super::entry::{ProgramEntry, SERVER};
 use crate::cli::prelude::*;
 
-/// Around our part of a TOML file.
+/// Marks around our part of a TOML file.
 pub(super) const TOML: [&str; 2] = ["# >>> reprise >>>", "# <<< reprise <<<"];
-/// Around our part of a Markdown file.
+/// Marks around our part of a Markdown file.
 const MARKDOWN: [&str; 2] = ["<!-- >>> reprise >>> -->", "<!-- <<< reprise <<< -->"];
-/// The plugin that `OpenCode` gets, as it is packaged: it calls whatever `reprise` is in the path.
+/// The packaged plugin for `OpenCode`; it calls the `reprise` of the search path.
 const PLUGIN: &str = include_str!("../../../packaging/plugins/opencode/reprise.js");
-/// The line of it that says how we are called.
+/// The line of the plugin that says how it calls us.
 const CALLED: &str = "const CALLED = { program: \"reprise\", before: [], after: [] }";
 
-/// Changes a JSON text, of which an empty one is an empty object.
-pub(super) fn json(
+/// Edits a JSON text in place; an empty text is an empty object.
+pub(super) fn edit_json(
     text: &str,
     change: impl FnOnce(&mut Map<String, Value>) -> anyhow::Result<()>,
 ) -> anyhow::Result<String> {
-    let mut file = read(text)?;
+    let mut file = parse_json_object(text)?;
     let before = file.clone();
     change(&mut file)?;
     if file == before {
@@ -31,16 +31,16 @@ pub(super) fn json(
         return Ok(serde_json::to_string_pretty(&file)? + "\n");
     }
     let root = CstRootNode::parse(text, &FORM).context("it is not a JSON object")?;
-    rewrite(&root.object_value_or_set(), &before, &file);
+    rewrite_object(&root.object_value_or_set(), &before, &file);
     let after = root.to_string();
     ensure!(
-        read(&after)? == file,
-        "it cannot be changed in the form that it has"
+        parse_json_object(&after)? == file,
+        "its form is not supported"
     );
     Ok(after)
 }
 
-/// JSON, with the comments and the last commas that editors let their owners write.
+/// JSON with comments and trailing commas, as editors allow them.
 const FORM: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_trailing_commas: true,
@@ -54,14 +54,14 @@ const FORM: ParseOptions = ParseOptions {
     allow_extended_string_escapes: false,
 };
 
-/// The object that a text is; an empty text, or one of comments alone, is an empty one.
-pub(super) fn read(text: &str) -> anyhow::Result<Map<String, Value>> {
+/// Parses a text as a JSON object; an empty text, or only comments, is an empty object.
+pub(super) fn parse_json_object(text: &str) -> anyhow::Result<Map<String, Value>> {
     let read = parse_to_serde_value::<Option<Map<String, Value>>>(text, &FORM);
     Ok(read.context("it is not a JSON object")?.unwrap_or_default())
 }
 
-/// Changes what differs and nothing around it.
-fn rewrite(node: &CstObject, before: &Map<String, Value>, after: &Map<String, Value>) {
+/// Rewrites the differing fields and leaves the rest of the text alone.
+fn rewrite_object(node: &CstObject, before: &Map<String, Value>, after: &Map<String, Value>) {
     for name in before.keys().filter(|name| !after.contains_key(*name)) {
         if let Some(gone) = node.get(name) {
             gone.remove();
@@ -69,25 +69,25 @@ fn rewrite(node: &CstObject, before: &Map<String, Value>, after: &Map<String, Va
     }
     for (name, value) in after {
         let Some(held) = node.get(name) else {
-            node.append(name, input(value));
+            node.append(name, to_cst_value(value));
             continue;
         };
         match (before.get(name), value) {
             (Some(old), new) if old == new => {}
             (Some(Value::Object(old)), Value::Object(new)) => match held.object_value() {
-                Some(inner) => rewrite(&inner, old, new),
-                None => held.set_value(input(value)),
+                Some(inner) => rewrite_object(&inner, old, new),
+                None => held.set_value(to_cst_value(value)),
             },
             (Some(Value::Array(old)), Value::Array(new)) => match held.array_value() {
                 Some(inner) => rewrite_list(&inner, old, new),
-                None => held.set_value(input(value)),
+                None => held.set_value(to_cst_value(value)),
             },
-            _ => held.set_value(input(value)),
+            _ => held.set_value(to_cst_value(value)),
         }
     }
 }
 
-/// What stays keeps its place, what is new comes after it.
+/// Rewrites a list: elements that stay keep their place, new ones are appended.
 fn rewrite_list(node: &CstArray, old: &[Value], new: &[Value]) {
     let mut wanted = new.iter().peekable();
     for (held, value) in node.elements().into_iter().zip(old) {
@@ -96,32 +96,32 @@ fn rewrite_list(node: &CstArray, old: &[Value], new: &[Value]) {
         }
     }
     for value in wanted {
-        node.append(input(value));
+        node.append(to_cst_value(value));
     }
 }
 
-fn input(value: &Value) -> CstInputValue {
+fn to_cst_value(value: &Value) -> CstInputValue {
     match value {
         Value::Null => CstInputValue::Null,
         Value::Bool(value) => CstInputValue::Bool(*value),
         Value::Number(number) => CstInputValue::Number(number.to_string()),
         Value::String(text) => CstInputValue::String(text.clone()),
-        Value::Array(list) => CstInputValue::Array(list.iter().map(input).collect()),
+        Value::Array(list) => CstInputValue::Array(list.iter().map(to_cst_value).collect()),
         Value::Object(fields) => {
             let fields = fields
                 .iter()
-                .map(|(name, value)| (name.clone(), input(value)));
+                .map(|(name, value)| (name.clone(), to_cst_value(value)));
             CstInputValue::Object(fields.collect())
         }
     }
 }
 
-/// Sets our server; another program's of the same name makes way only where that is wanted.
+/// Sets our server; another program's server of the same name is replaced only on request.
 pub(super) fn set_server(
     file: &mut Map<String, Value>,
     [outer, inner]: [&str; 2],
     server: Value,
-    entry: &Entry,
+    entry: &ProgramEntry,
 ) -> anyhow::Result<()> {
     let held = file.entry(outer).or_insert_with(|| json!({}));
     let Value::Object(held) = held else {
@@ -129,15 +129,15 @@ pub(super) fn set_server(
     };
     if held.get(inner).is_some_and(|known| !is_ours(known)) && !entry.replaces {
         bail!(
-            "it has an MCP server `{inner}` of another program; rename that, or pass `--replace` \
-             to put ours in its place until `disconnect`"
+            "it has an MCP server `{inner}` of another program; rename that, or add `--replace` \
+             to replace it until `connect AGENT --undo`"
         );
     }
     held.insert(inner.to_owned(), server);
     Ok(())
 }
 
-/// Takes out our server, and what holds it where that is empty then.
+/// Removes our server, and the object around it if that becomes empty.
 pub(super) fn remove_server(file: &mut Map<String, Value>, [outer, inner]: [&str; 2]) {
     if let Some(Value::Object(held)) = file.get_mut(outer)
         && held.get(inner).is_some_and(is_ours)
@@ -149,17 +149,17 @@ pub(super) fn remove_server(file: &mut Map<String, Value>, [outer, inner]: [&str
     }
 }
 
-/// A text without us, with the server of our name that stands in the copy of the file as it was.
-pub(super) fn given_back(
+/// Adds back the foreign server of our name from the copy of the original file.
+pub(super) fn restore_server(
     text: &str,
     copied: &str,
     [outer, inner]: [&str; 2],
 ) -> anyhow::Result<String> {
-    let copied = Value::Object(read(copied).unwrap_or_default());
+    let copied = Value::Object(parse_json_object(copied).unwrap_or_default());
     let Some(known) = copied[outer].get(inner).filter(|known| !is_ours(known)) else {
         return Ok(text.to_owned());
     };
-    json(text, |file| {
+    edit_json(text, |file| {
         let held = file.entry(outer).or_insert_with(|| json!({}));
         if let Value::Object(held) = held {
             held.entry(inner).or_insert_with(|| known.clone());
@@ -168,7 +168,8 @@ pub(super) fn given_back(
     })
 }
 
-/// A server as we write it, whatever our file is called, or one that calls `reprise mcp`.
+/// Returns whether a server is ours: written by us under any program name, or calling `reprise
+/// mcp`.
 fn is_ours(server: &Value) -> bool {
     let command = &server["command"];
     let words = |list: &Value| -> Vec<String> {
@@ -184,12 +185,13 @@ fn is_ours(server: &Value) -> bool {
         (words.next().unwrap_or_default(), words.collect())
     };
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    Entry::has_written(&arguments) || program.ends_with("reprise") && arguments.contains(&"mcp")
+    ProgramEntry::is_own_mcp_command(&arguments)
+        || program.ends_with("reprise") && arguments.contains(&"mcp")
 }
 
-/// A TOML text with our table at its end, between marks.
-pub(super) fn toml_with(text: &str, entry: &Entry) -> anyhow::Result<String> {
-    let mut rest = unmarked(text, TOML);
+/// Appends our table between marks to a TOML text.
+pub(super) fn add_toml_server(text: &str, entry: &ProgramEntry) -> anyhow::Result<String> {
+    let mut rest = remove_marked_block(text, TOML);
     if rest.contains(&format!("[mcp_servers.{SERVER}]")) {
         bail!("it has an MCP server `{SERVER}` of another program; rename that first");
     }
@@ -198,16 +200,16 @@ pub(super) fn toml_with(text: &str, entry: &Entry) -> anyhow::Result<String> {
     }
     // A JSON text is a TOML basic string, and a list of them a TOML array.
     let program = Value::from(entry.program.clone());
-    let arguments = json!(entry.arguments());
+    let arguments = json!(entry.mcp_arguments());
     let [begin, end] = TOML;
     Ok(format!(
         "{rest}{begin}\n[mcp_servers.{SERVER}]\ncommand = {program}\nargs = {arguments}\n{end}\n"
     ))
 }
 
-/// A Markdown text with what an agent is told at its end, between marks.
-pub(super) fn rules_with(text: &str, head: &str, rules: &str) -> String {
-    let mut rest = rules_without(text, head);
+/// Appends our rules for agents between marks to a Markdown text.
+pub(super) fn add_rules(text: &str, head: &str, rules: &str) -> String {
+    let mut rest = remove_rules(text, head);
     if rest.trim().is_empty() {
         head.clone_into(&mut rest);
     } else if !rest.ends_with('\n') {
@@ -217,14 +219,14 @@ pub(super) fn rules_with(text: &str, head: &str, rules: &str) -> String {
     format!("{rest}{begin}\n{rules}\n{end}\n")
 }
 
-pub(super) fn rules_without(text: &str, head: &str) -> String {
-    let rest = unmarked(text, MARKDOWN);
+pub(super) fn remove_rules(text: &str, head: &str) -> String {
+    let rest = remove_marked_block(text, MARKDOWN);
     let is_ours = rest.trim() == head.trim() && rest != text;
     if is_ours { String::new() } else { rest }
 }
 
-/// A text without what stands between two marks.
-pub(super) fn unmarked(text: &str, [from, to]: [&str; 2]) -> String {
+/// Removes the block between two marks from a text.
+pub(super) fn remove_marked_block(text: &str, [from, to]: [&str; 2]) -> String {
     match (text.find(from), text.find(to)) {
         (Some(begin), Some(end)) if begin < end => {
             let after = text.get(end + to.len()..).unwrap_or_default();
@@ -235,10 +237,10 @@ pub(super) fn unmarked(text: &str, [from, to]: [&str; 2]) -> String {
     }
 }
 
-/// The plugin file that calls us; one that is not ours is not written over.
-pub(super) fn plugin_with(text: &str, entry: &Entry) -> anyhow::Result<String> {
+/// Returns the plugin file that calls us; another program's plugin is not overwritten.
+pub(super) fn build_plugin(text: &str, entry: &ProgramEntry) -> anyhow::Result<String> {
     if !text.trim().is_empty() && !is_plugin(text) {
-        bail!("it is a plugin of somebody else");
+        bail!("it is another program's plugin");
     }
     if !PLUGIN.contains(CALLED) {
         bail!("this build has no plugin for it");
@@ -246,20 +248,20 @@ pub(super) fn plugin_with(text: &str, entry: &Entry) -> anyhow::Result<String> {
     let called = format!(
         "const CALLED = {{ program: {}, before: {}, after: {} }}",
         Value::from(entry.program.clone()),
-        json!(entry.options()),
+        json!(entry.global_options()),
         json!(["--user", entry.user]),
     );
     Ok(PLUGIN.replacen(CALLED, &called, 1))
 }
 
-pub(super) fn plugin_without(text: &str) -> String {
+pub(super) fn remove_plugin(text: &str) -> String {
     if is_plugin(text) {
         return String::new();
     }
     text.to_owned()
 }
 
-/// Ours begins as the packaged one does.
+/// Returns whether a plugin begins as the packaged one does.
 fn is_plugin(text: &str) -> bool {
     let mark = PLUGIN.lines().next().unwrap_or_default();
     text.starts_with(mark)

@@ -4,45 +4,65 @@
 use std::ffi::OsStr;
 
 use reprise_operations::HookEvent;
-use reprise_server::{HookProgram, Moment};
+use reprise_server::{HOOK_TOOL, HookProgram, HookTrigger};
 
 use crate::cli::prelude::*;
 
 /// Our name among a program's MCP servers. It prefixes the tools: `memory.recall` reads well.
 pub(super) const SERVER: &str = "memory";
 
-/// How a program has a server that it starts.
+/// Form of an MCP server in a program's settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ServerForm {
     /// A command with arguments.
     Plain,
-    /// The same, which says that it talks over stdin and stdout.
+    /// A command with arguments and the type `stdio`.
     Stdio,
-    /// The same, which says which of its tools are wanted.
+    /// A command with arguments and a list of the wanted tools.
     Copilot,
-    /// All in one list, as `OpenCode` has it.
+    /// One list with program and arguments, as in `OpenCode`.
     OpenCode,
 }
 
-/// What keeps a server to one project.
+/// Options that limit a server to one project.
 const SCOPE: [&str; 2] = ["--scope", "project"];
 
 #[derive(Debug, Clone)]
-pub(super) struct Entry {
+pub(super) struct ProgramEntry {
     pub(super) program: String,
     pub(super) data: String,
-    /// The configuration file, where one was named.
+    /// The configuration file, if one was named.
     pub(super) config: Option<String>,
     pub(super) user: String,
-    /// Whether the program is given the memory of its project alone.
+    /// Whether the program sees only the memory of its project.
     pub(super) of_project: bool,
-    /// Whether a server of our name that is another program's makes way.
+    /// Whether another program's server of our name is replaced.
     pub(super) replaces: bool,
+    /// Programs whose installed version can call a tool as a hook.
+    pub(super) tool_callers: Vec<HookProgram>,
 }
 
-/// How this program is found again after an upgrade: by the name on the search path that leads to
-/// it, which a packager's link keeps, rather than by where this version lies.
-pub(super) fn lasting(program: &Path, search: Option<&OsStr>) -> PathBuf {
+/// The type of a hook that calls a tool of a connected MCP server.
+const TOOL_HOOK: &str = "mcp_tool";
+/// Programs with hooks of this type: their commands, and the first version known to have them.
+pub(super) const TOOL_CALLERS: [(HookProgram, &str, [u32; 3]); 2] = [
+    (HookProgram::ClaudeCode, "claude", [2, 1, 118]),
+    (HookProgram::Codex, "codex", [0, 155, 0]),
+];
+
+/// Returns whether what a program prints of its version names `since` or a later one: `2.1.332
+/// (Claude Code)`, `codex-cli 0.171.0`.
+pub(super) fn is_version_since(printed: &str, since: [u32; 3]) -> bool {
+    printed.split_whitespace().any(|word| {
+        let parts = word.split('.').map(|part| part.parse().ok());
+        let parts: Option<Vec<u32>> = parts.collect();
+        parts.is_some_and(|parts| parts.len() == since.len() && parts[..] >= since[..])
+    })
+}
+
+/// Returns the path by which this program is found after an upgrade: the link on the search path
+/// that leads to it, which a package keeps, or else the path of this version.
+pub(super) fn find_lasting_path(program: &Path, search: Option<&OsStr>) -> PathBuf {
     let Some(name) = program.file_name() else {
         return program.to_owned();
     };
@@ -58,9 +78,9 @@ pub(super) fn lasting(program: &Path, search: Option<&OsStr>) -> PathBuf {
     same.next().unwrap_or_else(|| program.to_owned())
 }
 
-impl Entry {
-    /// What stands before every command.
-    pub(super) fn options(&self) -> Vec<&str> {
+impl ProgramEntry {
+    /// Returns the global options in front of every command.
+    pub(super) fn global_options(&self) -> Vec<&str> {
         let mut options = vec!["--data-dir", &self.data];
         if let Some(config) = &self.config {
             options.extend(["--config", config]);
@@ -68,8 +88,8 @@ impl Entry {
         options
     }
 
-    pub(super) fn arguments(&self) -> Vec<&str> {
-        let mut arguments = self.options();
+    pub(super) fn mcp_arguments(&self) -> Vec<&str> {
+        let mut arguments = self.global_options();
         arguments.extend(["mcp", "--user", &self.user]);
         if self.of_project {
             arguments.extend(SCOPE);
@@ -77,8 +97,8 @@ impl Entry {
         arguments
     }
 
-    /// Whether these are arguments that an entry gave a server.
-    pub(super) fn has_written(arguments: &[&str]) -> bool {
+    /// Returns whether these are the arguments that we write for a server.
+    pub(super) fn is_own_mcp_command(arguments: &[&str]) -> bool {
         let [scope, project] = SCOPE;
         let (["--data-dir", _, "--config", _, arguments @ ..] | ["--data-dir", _, arguments @ ..]) =
             arguments
@@ -92,19 +112,28 @@ impl Entry {
         }
     }
 
-    /// Whether this is a command that an entry gave a hook.
-    pub(super) fn has_written_hook(command: &str) -> bool {
+    /// Returns whether this is a command that we write for a hook.
+    pub(super) fn is_own_hook_command(command: &str) -> bool {
         let called = command.split_once(" --data-dir ");
         let event = called.and_then(|(_, rest)| rest.rsplit_once(" hook "));
         let event = event.and_then(|(_, rest)| rest.split_once(" --user "));
         event.is_some_and(|(event, _)| event.parse::<HookEvent>().is_ok())
     }
 
-    /// The command of a hook, for a shell.
-    pub(super) fn hook(&self, program: HookProgram, event: &str) -> String {
+    /// Returns the shell command of a hook.
+    pub(super) fn hook_command(&self, program: HookProgram, event: &str) -> String {
+        let whose = match program {
+            HookProgram::ClaudeCode => String::new(),
+            other => format!(" --program {}", other.name()),
+        };
+        self.shell_command(&format!("hook {event}")) + &whose
+    }
+
+    /// Returns the shell command that runs `command` for the user.
+    fn shell_command(&self, command: &str) -> String {
         let quoted = |text: &str| format!("'{}'", text.replace('\'', r"'\''"));
         let (ours, user) = (quoted(&self.program), quoted(&self.user));
-        let options = self.options().into_iter().map(|word| {
+        let options = self.global_options().into_iter().map(|word| {
             let is_ours = word.starts_with("--");
             if is_ours {
                 word.to_owned()
@@ -113,15 +142,11 @@ impl Entry {
             }
         });
         let options = options.collect::<Vec<_>>().join(" ");
-        let whose = match program {
-            HookProgram::ClaudeCode => String::new(),
-            other => format!(" --program {}", other.name()),
-        };
-        format!("{ours} {options} hook {event} --user {user}{whose}")
+        format!("{ours} {options} {command} --user {user}")
     }
 
-    pub(super) fn server(&self, form: ServerForm) -> Value {
-        let (program, arguments) = (&self.program, self.arguments());
+    pub(super) fn server_json(&self, form: ServerForm) -> Value {
+        let (program, arguments) = (&self.program, self.mcp_arguments());
         match form {
             ServerForm::Plain => json!({ "command": program, "args": arguments }),
             ServerForm::Stdio => {
@@ -139,91 +164,104 @@ impl Entry {
     }
 }
 
-/// How a program has its hooks.
+/// Form of the hooks in a program's settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct HookForm {
     program: HookProgram,
-    shape: Shape,
-    /// How long it waits for a hook, in its own unit: far longer than a hook takes.
+    shape: HookShape,
+    /// Longest wait for a hook, in the program's unit: far longer than a hook takes.
     timeout: u32,
-    /// The `version` that the file says it has.
+    /// The value of `version` in the file.
     version: Option<u32>,
 }
 
-/// What stands in the list of an event.
+/// Shape of the elements in the list of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Shape {
+enum HookShape {
     /// Groups, each with a matcher and a list of commands.
     Groups,
     /// Commands, each with its matcher.
     Commands,
     /// Commands for a shell that is named.
     Shells,
-    /// Commands alone, nothing of which is shown.
+    /// Only commands; their output is not shown.
     Bare,
 }
 
-const fn grouped(program: HookProgram, timeout: u32) -> HookForm {
+const fn grouped_hook_form(program: HookProgram, timeout: u32) -> HookForm {
     HookForm {
         program,
-        shape: Shape::Groups,
+        shape: HookShape::Groups,
         timeout,
         version: None,
     }
 }
 
-pub(super) const CLAUDE_CODE: HookForm = grouped(HookProgram::ClaudeCode, 5);
+pub(super) const CLAUDE_CODE: HookForm = grouped_hook_form(HookProgram::ClaudeCode, 5);
 /// More than 3 seconds at a session's end are cut to that, with a warning.
-pub(super) const CODEX: HookForm = grouped(HookProgram::Codex, 3);
+pub(super) const CODEX: HookForm = grouped_hook_form(HookProgram::Codex, 3);
 /// In milliseconds.
-pub(super) const GEMINI: HookForm = grouped(HookProgram::Gemini, 5_000);
+pub(super) const GEMINI: HookForm = grouped_hook_form(HookProgram::Gemini, 5_000);
 pub(super) const CURSOR: HookForm = HookForm {
     program: HookProgram::Cursor,
-    shape: Shape::Commands,
+    shape: HookShape::Commands,
     timeout: 5,
     version: Some(1),
 };
 pub(super) const COPILOT: HookForm = HookForm {
     program: HookProgram::Copilot,
-    shape: Shape::Shells,
+    shape: HookShape::Shells,
     timeout: 5,
     version: Some(1),
 };
 pub(super) const WINDSURF: HookForm = HookForm {
     program: HookProgram::Windsurf,
-    shape: Shape::Bare,
+    shape: HookShape::Bare,
     timeout: 0,
     version: None,
 };
 
 impl HookForm {
-    /// One hook, as it stands in the list of its event.
-    fn hook(self, moment: &Moment, entry: &Entry) -> Value {
-        let command = entry.hook(self.program, moment.event.name());
+    /// Returns one hook as an element of its event's list.
+    fn hook_json(self, moment: &HookTrigger, entry: &ProgramEntry) -> Value {
+        let command = entry.hook_command(self.program, moment.event.name());
         let timeout = self.timeout;
-        let hook = || json!({ "type": "command", "command": command, "timeout": timeout });
-        let mut one = match self.shape {
-            Shape::Groups => json!({ "hooks": [hook()] }),
-            Shape::Commands => hook(),
-            Shape::Shells => json!({ "type": "command", "bash": command, "timeoutSec": timeout }),
-            Shape::Bare => json!({ "command": command, "show_output": false }),
+        let arguments = self.program.tool_arguments(moment.event);
+        let calls_tools = entry.tool_callers.contains(&self.program);
+        let hook = || match arguments.filter(|_| calls_tools) {
+            Some(arguments) => json!({
+                "type": TOOL_HOOK,
+                "server": SERVER,
+                "tool": HOOK_TOOL,
+                "input": arguments,
+                "timeout": timeout,
+            }),
+            None => json!({ "type": "command", "command": command, "timeout": timeout }),
         };
-        set(&mut one, moment.matcher.map(Value::from));
+        let mut one = match self.shape {
+            HookShape::Groups => json!({ "hooks": [hook()] }),
+            HookShape::Commands => hook(),
+            HookShape::Shells => {
+                json!({ "type": "command", "bash": command, "timeoutSec": timeout })
+            }
+            HookShape::Bare => json!({ "command": command, "show_output": false }),
+        };
+        set_matcher(&mut one, moment.matcher.map(Value::from));
         one
     }
 }
 
-fn set(object: &mut Value, matcher: Option<Value>) {
+fn set_matcher(object: &mut Value, matcher: Option<Value>) {
     if let (Some(object), Some(matcher)) = (object.as_object_mut(), matcher) {
         object.insert("matcher".to_owned(), matcher);
     }
 }
 
-/// One hook for each event, in place of an older one of ours.
+/// Adds one hook for each event and replaces older ones of ours.
 pub(super) fn add_hooks(
     file: &mut Map<String, Value>,
     form: HookForm,
-    entry: &Entry,
+    entry: &ProgramEntry,
 ) -> anyhow::Result<()> {
     remove_hooks(file, form);
     if let Some(version) = form.version {
@@ -233,17 +271,17 @@ pub(super) fn add_hooks(
     let Value::Object(hooks) = hooks else {
         bail!("its `hooks` is not an object");
     };
-    for moment in form.program.moments() {
+    for moment in form.program.triggers() {
         let list = hooks.entry(moment.name).or_insert_with(|| json!([]));
         let Value::Array(list) = list else {
             bail!("its `hooks.{}` is not a list", moment.name);
         };
-        list.push(form.hook(moment, entry));
+        list.push(form.hook_json(moment, entry));
     }
     Ok(())
 }
 
-/// Takes out every hook that calls us, and what is empty then.
+/// Removes every hook that calls us, and the lists that become empty.
 pub(super) fn remove_hooks(file: &mut Map<String, Value>, form: HookForm) {
     let Some(Value::Object(hooks)) = file.get_mut("hooks") else {
         return;
@@ -255,10 +293,10 @@ pub(super) fn remove_hooks(file: &mut Map<String, Value>, form: HookForm) {
         };
         list.retain_mut(|one| {
             let Some(inner) = one.get_mut("hooks").and_then(Value::as_array_mut) else {
-                return !is_ours(one);
+                return !is_own_hook(one);
             };
             let all = inner.len();
-            inner.retain(|hook| !is_ours(hook));
+            inner.retain(|hook| !is_own_hook(hook));
             !inner.is_empty() || all == 0
         });
         !list.is_empty()
@@ -271,8 +309,39 @@ pub(super) fn remove_hooks(file: &mut Map<String, Value>, form: HookForm) {
     }
 }
 
-fn is_ours(hook: &Value) -> bool {
+/// The name of the status line in Claude Code's settings.
+const STATUS_LINE: &str = "statusLine";
+
+/// Adds our status line, or renews it; the line of somebody else stays.
+pub(super) fn add_status_line(file: &mut Map<String, Value>, entry: &ProgramEntry) {
+    if file.get(STATUS_LINE).is_none_or(is_own_status_line) {
+        let command = entry.shell_command("statusline");
+        file.insert(
+            STATUS_LINE.to_owned(),
+            json!({ "type": "command", "command": command }),
+        );
+    }
+}
+
+/// Removes our status line.
+pub(super) fn remove_status_line(file: &mut Map<String, Value>) {
+    if file.get(STATUS_LINE).is_some_and(is_own_status_line) {
+        file.remove(STATUS_LINE);
+    }
+}
+
+fn is_own_status_line(line: &Value) -> bool {
+    let command = line["command"].as_str().unwrap_or_default();
+    let called = command.split_once(" --data-dir ");
+    called.is_some_and(|(_, rest)| rest.contains(" statusline --user "))
+}
+
+fn is_own_hook(hook: &Value) -> bool {
+    let named = |field: &str, name: &str| hook[field].as_str() == Some(name);
+    if named("type", TOOL_HOOK) {
+        return named("server", SERVER) && named("tool", HOOK_TOOL);
+    }
     let commands = [&hook["command"], &hook["bash"]];
     let mut commands = commands.into_iter().filter_map(Value::as_str);
-    commands.any(Entry::has_written_hook)
+    commands.any(ProgramEntry::is_own_hook_command)
 }

@@ -5,11 +5,11 @@ use reprise_knowledge::ImportKind;
 use reprise_server::HookProgram;
 
 use super::edit;
-use super::entry::{self, Entry, HookForm, SERVER, ServerForm};
+use super::entry::{self, HookForm, ProgramEntry, SERVER, ServerForm};
 use crate::args::HostProgram;
 use crate::cli::prelude::*;
 
-const SERVERS: Form = Form::Servers("mcpServers", ServerForm::Plain);
+const SERVERS: SettingsPart = SettingsPart::Servers("mcpServers", ServerForm::Plain);
 /// The folder of VS Code's settings.
 const VSCODE: &str = if cfg!(target_os = "macos") {
     "Library/Application Support/Code/User"
@@ -23,35 +23,40 @@ pub(super) const SNIPPET: &str = "\
 - After it: tell `outcome` the recall_id, the ids that were of use, and how the task went.
 - What took several tries, was unexpected or will be needed again: keep it with `learn`.";
 
-/// What a configuration file gets.
+/// One part of our settings in a configuration file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
-    /// JSON with servers, by the name of what holds them.
+enum SettingsPart {
+    /// JSON with servers, and the name of the object that holds them.
     Servers(&'static str, ServerForm),
     /// JSON with hooks.
     Hooks(HookForm),
+    /// Claude Code's line at the bottom of its window; somebody else's stays.
+    StatusLine,
     /// Codex's TOML.
     Toml,
-    /// A plugin of ours, which is a whole file.
+    /// Our plugin, which is a whole file.
     Plugin,
-    /// Markdown with what an agent is told; a file of our own begins with this.
+    /// Markdown with rules for agents; a new file begins with this text.
     Rules(&'static str),
 }
 
 #[derive(Debug, Clone)]
 pub(super) struct Target {
     pub(super) path: PathBuf,
-    forms: &'static [Form],
+    forms: &'static [SettingsPart],
 }
 
-/// The files of a program, under this home directory.
+/// Returns the files of a program under this home directory.
 pub(super) fn targets(program: HostProgram, home: &Path) -> Vec<Target> {
-    use Form::{Hooks, Plugin, Rules, Servers, Toml};
     use ServerForm::{Copilot, OpenCode, Plain, Stdio};
-    let files: &[(&str, &'static [Form])] = match program {
+    use SettingsPart::{Hooks, Plugin, Rules, Servers, StatusLine, Toml};
+    let files: &[(&str, &'static [SettingsPart])] = match program {
         HostProgram::ClaudeCode => &[
             (".claude.json", &[SERVERS]),
-            (".claude/settings.json", &[Hooks(entry::CLAUDE_CODE)]),
+            (
+                ".claude/settings.json",
+                &[Hooks(entry::CLAUDE_CODE), StatusLine],
+            ),
         ],
         HostProgram::Codex => &[
             (".codex/config.toml", &[Toml]),
@@ -112,24 +117,65 @@ pub(super) fn targets(program: HostProgram, home: &Path) -> Vec<Target> {
     files.collect()
 }
 
-/// Whether one of a program's files tells its agent of us.
-pub(super) fn tells(program: HostProgram) -> bool {
+/// Returns whether one of a program's files has rules for its agent.
+pub(super) fn has_rules_file(program: HostProgram) -> bool {
     let mut targets = targets(program, Path::new("")).into_iter();
     targets.any(|target| {
         target
             .forms
             .iter()
-            .any(|form| matches!(form, Form::Rules(_)))
+            .any(|form| matches!(form, SettingsPart::Rules(_)))
     })
 }
 
-/// What a program's history is read as: by the program's own name.
-pub(super) fn history(program: HostProgram) -> Option<ImportKind> {
+/// Returns a program's name for people.
+pub(super) const fn label(program: HostProgram) -> &'static str {
+    match program {
+        HostProgram::ClaudeCode => "Claude Code",
+        HostProgram::Codex => "Codex",
+        HostProgram::Cursor => "Cursor",
+        HostProgram::Gemini => "Gemini CLI",
+        HostProgram::Opencode => "OpenCode",
+        HostProgram::Vscode => "VS Code",
+        HostProgram::CopilotCli => "Copilot CLI",
+        HostProgram::Windsurf => "Windsurf",
+        HostProgram::Zed => "Zed",
+        HostProgram::Kiro => "Kiro",
+        HostProgram::Generic => "another program",
+    }
+}
+
+/// Returns whether a program is on this machine: it has left files, or is on the search path.
+pub(super) fn is_on_machine(program: HostProgram, home: &Path) -> bool {
+    let (files, names): (&[&str], &[&str]) = match program {
+        HostProgram::ClaudeCode => (&[".claude", ".claude.json"], &["claude"]),
+        HostProgram::Codex => (&[".codex"], &["codex"]),
+        HostProgram::Cursor => (&[".cursor"], &["cursor", "cursor-agent"]),
+        HostProgram::Gemini => (&[".gemini"], &["gemini"]),
+        HostProgram::Opencode => (
+            &[".config/opencode", ".local/share/opencode"],
+            &["opencode"],
+        ),
+        HostProgram::Vscode => (&[VSCODE], &["code"]),
+        HostProgram::CopilotCli => (&[".copilot"], &["copilot"]),
+        HostProgram::Windsurf => (&[".codeium/windsurf"], &["windsurf"]),
+        HostProgram::Zed => (&[".config/zed"], &["zed"]),
+        HostProgram::Kiro => (&[".kiro"], &["kiro", "kiro-cli"]),
+        HostProgram::Generic => (&[], &[]),
+    };
+    files.iter().any(|file| home.join(file).exists())
+        || names
+            .iter()
+            .any(|name| crate::env::find_program(name).is_some())
+}
+
+/// Returns the import kind of a program's history.
+pub(super) fn find_history_kind(program: HostProgram) -> Option<ImportKind> {
     program.to_possible_value()?.get_name().parse().ok()
 }
 
-/// What is left for a person to do before a program calls us.
-pub(super) const fn left_to_do(program: HostProgram) -> Option<&'static str> {
+/// Returns the step that a person has to do before a program calls us.
+pub(super) const fn manual_step(program: HostProgram) -> Option<&'static str> {
     match program {
         HostProgram::Codex => {
             Some("Codex runs new hooks once you have looked at them: type /hooks in it")
@@ -146,12 +192,12 @@ pub(super) const fn left_to_do(program: HostProgram) -> Option<&'static str> {
     }
 }
 
-/// What a program that we do not know may want.
-pub(super) fn generic(entry: &Entry) -> String {
-    let servers = json!({ "mcpServers": { SERVER: entry.server(ServerForm::Plain) } });
+/// Renders the settings for a program that we do not know.
+pub(super) fn render_generic_setup(entry: &ProgramEntry) -> String {
+    let servers = json!({ "mcpServers": { SERVER: entry.server_json(ServerForm::Plain) } });
     let program = HookProgram::ClaudeCode;
-    let hooks = program.moments().iter().map(|moment| {
-        let command = entry.hook(program, moment.event.name());
+    let hooks = program.triggers().iter().map(|moment| {
+        let command = entry.hook_command(program, moment.event.name());
         format!("# {}: {command}", moment.name)
     });
     let servers = serde_json::to_string_pretty(&servers).unwrap_or_default();
@@ -159,59 +205,104 @@ pub(super) fn generic(entry: &Entry) -> String {
 }
 
 impl Target {
-    /// Whether nobody else writes into the file.
-    pub(super) fn is_ours(&self) -> bool {
-        self.forms.contains(&Form::Plugin)
+    /// Describes what we put into the file.
+    pub(super) fn describe(&self) -> String {
+        let parts: Vec<&str> = self.forms.iter().map(|form| form.label()).collect();
+        parts.join(", ")
     }
 
-    /// The file's text with us in it.
-    pub(super) fn with(&self, text: &str, entry: &Entry) -> anyhow::Result<String> {
+    /// Returns whether the file's text has something of ours.
+    pub(super) fn has_ours(&self, text: &str) -> bool {
+        self.forms.iter().any(|form| form.is_in(text))
+    }
+
+    /// Returns whether the file's text has our hooks, or our plugin in their place.
+    pub(super) fn has_hooks(&self, text: &str) -> bool {
+        let mut forms = self.forms.iter();
+        forms.any(|form| {
+            matches!(form, SettingsPart::Hooks(_) | SettingsPart::Plugin) && form.is_in(text)
+        })
+    }
+
+    /// Returns whether the file is ours alone.
+    pub(super) fn is_ours(&self) -> bool {
+        self.forms.contains(&SettingsPart::Plugin)
+    }
+
+    /// Returns the file's text with our settings.
+    pub(super) fn with(&self, text: &str, entry: &ProgramEntry) -> anyhow::Result<String> {
         let mut forms = self.forms.iter();
         forms.try_fold(text.to_owned(), |text, form| form.with(&text, entry))
     }
 
-    /// A text without us, with the server that had made way for us.
-    pub(super) fn given_back(&self, text: &str, copied: Option<&str>) -> anyhow::Result<String> {
+    /// Returns the text with the server that ours had replaced.
+    pub(super) fn restore_server(
+        &self,
+        text: &str,
+        copied: Option<&str>,
+    ) -> anyhow::Result<String> {
         let mut forms = self.forms.iter();
         forms.try_fold(text.to_owned(), |text, form| match (form, copied) {
-            (Form::Servers(outer, _), Some(copied)) => {
-                edit::given_back(&text, copied, [outer, SERVER])
+            (SettingsPart::Servers(outer, _), Some(copied)) => {
+                edit::restore_server(&text, copied, [outer, SERVER])
             }
             _ => Ok(text),
         })
     }
 
-    /// The file's text without us.
+    /// Returns the file's text without our settings.
     pub(super) fn without(&self, text: &str) -> anyhow::Result<String> {
         let mut forms = self.forms.iter();
         forms.try_fold(text.to_owned(), |text, form| form.without(&text))
     }
 }
 
-impl Form {
-    fn with(self, text: &str, entry: &Entry) -> anyhow::Result<String> {
+impl SettingsPart {
+    const fn label(self) -> &'static str {
         match self {
-            Self::Servers(outer, form) => edit::json(text, |file| {
-                edit::set_server(file, [outer, SERVER], entry.server(form), entry)
-            }),
-            Self::Hooks(form) => edit::json(text, |file| entry::add_hooks(file, form, entry)),
-            Self::Toml => edit::toml_with(text, entry),
-            Self::Plugin => edit::plugin_with(text, entry),
-            Self::Rules(head) => Ok(edit::rules_with(text, head, SNIPPET)),
+            Self::Servers(..) | Self::Toml => "the MCP server `memory`",
+            Self::Hooks(_) => "hooks",
+            Self::StatusLine => "a status line if there is none",
+            Self::Plugin => "a plugin",
+            Self::Rules(_) => "rules for its agent",
         }
+    }
+
+    fn with(self, text: &str, entry: &ProgramEntry) -> anyhow::Result<String> {
+        match self {
+            Self::Servers(outer, form) => edit::edit_json(text, |file| {
+                edit::set_server(file, [outer, SERVER], entry.server_json(form), entry)
+            }),
+            Self::Hooks(form) => edit::edit_json(text, |file| entry::add_hooks(file, form, entry)),
+            Self::StatusLine => edit::edit_json(text, |file| {
+                entry::add_status_line(file, entry);
+                Ok(())
+            }),
+            Self::Toml => edit::add_toml_server(text, entry),
+            Self::Plugin => edit::build_plugin(text, entry),
+            Self::Rules(head) => Ok(edit::add_rules(text, head, SNIPPET)),
+        }
+    }
+
+    fn is_in(self, text: &str) -> bool {
+        self.without(text).is_ok_and(|without| without != text)
     }
 
     fn without(self, text: &str) -> anyhow::Result<String> {
         match self {
-            Self::Toml => Ok(edit::unmarked(text, edit::TOML)),
-            Self::Plugin => Ok(edit::plugin_without(text)),
-            Self::Rules(head) => Ok(edit::rules_without(text, head)),
-            Self::Servers(outer, _) => edit::json(text, |file| {
+            Self::Toml => Ok(edit::remove_marked_block(text, edit::TOML)),
+            Self::Plugin => Ok(edit::remove_plugin(text)),
+            Self::Rules(head) => Ok(edit::remove_rules(text, head)),
+            Self::Servers(outer, _) => edit::edit_json(text, |file| {
                 edit::remove_server(file, [outer, SERVER]);
                 Ok(())
             }),
-            Self::Hooks(form) => edit::json(text, |file| {
+            Self::Hooks(form) => edit::edit_json(text, |file| {
                 entry::remove_hooks(file, form);
+                Ok(())
+            }),
+            Self::StatusLine => edit::edit_json(text, |file| {
+                entry::remove_status_line(file);
                 Ok(())
             }),
         }

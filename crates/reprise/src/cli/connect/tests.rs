@@ -1,27 +1,29 @@
-//! What stands on the disk after a change, and after one that was killed or could not be made.
+//! Tests of the files on disk after a change, and after one that was killed or failed.
 
 mod plugins;
+mod tools;
 
 use std::os::unix::fs::PermissionsExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use serde_json::Value;
 
-use super::apply::{Step, apply};
+use super::apply::{ApplyStep, apply};
 use super::*;
 
 const PROGRAM: HostProgram = HostProgram::ClaudeCode;
 const SERVERS: &str = "{\n\"mcpServers\": {\"memory\": {\"command\": \"npx\", \"args\": []}} }\n";
 const SETTINGS: &str = "{ \"theme\": 1 }\n";
 
-fn entry() -> Entry {
-    Entry {
+fn build_entry() -> ProgramEntry {
+    ProgramEntry {
         program: "/opt/reprise".to_owned(),
         data: "/d".to_owned(),
         config: None,
         user: "ada".to_owned(),
         of_project: false,
         replaces: true,
+        tool_callers: Vec::new(),
     }
 }
 
@@ -43,17 +45,17 @@ impl Home {
         home
     }
 
-    fn connecting(&self) -> Vec<Change> {
-        connecting(PROGRAM, self.0.path(), &entry()).unwrap()
+    fn plan_connection(&self) -> Vec<SettingsChange> {
+        plan_connection(PROGRAM, self.0.path(), &build_entry()).unwrap()
     }
 
     fn disconnect(&self) {
-        let changes = disconnecting(PROGRAM, self.0.path()).unwrap();
+        let changes = plan_disconnection(PROGRAM, self.0.path()).unwrap();
         apply(&changes, &mut |_| Ok(())).unwrap();
     }
 
     fn read(&self, name: &str) -> String {
-        apply::read(&self.0.path().join(name)).unwrap()
+        apply::read_settings(&self.0.path().join(name)).unwrap()
     }
 
     fn files(&self) -> Vec<String> {
@@ -81,7 +83,7 @@ impl Home {
 #[test]
 fn files_keep_their_mode_and_come_back_to_the_letter() {
     let home = Home::new();
-    apply(&home.connecting(), &mut |_| Ok(())).unwrap();
+    apply(&home.plan_connection(), &mut |_| Ok(())).unwrap();
     assert!(home.read(".claude.json").contains("/opt/reprise"));
     assert_eq!(
         home.files(),
@@ -93,11 +95,11 @@ fn files_keep_their_mode_and_come_back_to_the_letter() {
         ]
     );
     // A second time changes nothing, and keeps the copies of what was there first.
-    let again = home.connecting();
+    let again = home.plan_connection();
     assert!(
         again
             .iter()
-            .all(|change| !change.is_one() && change.backup == Backup::Kept)
+            .all(|change| !change.has_effect() && change.backup == BackupAction::Kept)
     );
     home.disconnect();
     assert!(home.is_as_it_was());
@@ -109,14 +111,14 @@ fn a_folder_that_was_made_for_ours_goes_with_it() {
     for is_shared in [false, true] {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path().join(".codex");
-        let changes = connecting(HostProgram::Codex, home.path(), &entry()).unwrap();
+        let changes = plan_connection(HostProgram::Codex, home.path(), &build_entry()).unwrap();
         apply(&changes, &mut |_| Ok(())).unwrap();
         if is_shared {
             fs_err::write(folder.join("auth.json"), "{}").unwrap();
         }
-        let changes = disconnecting(HostProgram::Codex, home.path()).unwrap();
+        let changes = plan_disconnection(HostProgram::Codex, home.path()).unwrap();
         apply(&changes, &mut |_| Ok(())).unwrap();
-        apply::clear_folders(&changes, home.path());
+        apply::remove_empty_folders(&changes, home.path());
         assert_eq!(folder.exists(), is_shared);
         assert!(home.path().is_dir());
     }
@@ -126,7 +128,7 @@ fn a_folder_that_was_made_for_ours_goes_with_it() {
 fn a_process_killed_at_any_step_is_undone_by_disconnect() {
     let steps = {
         let mut steps = 0;
-        apply(&Home::new().connecting(), &mut |_| {
+        apply(&Home::new().plan_connection(), &mut |_| {
             steps += 1;
             Ok(())
         })
@@ -136,7 +138,7 @@ fn a_process_killed_at_any_step_is_undone_by_disconnect() {
     assert!(steps >= 6, "{steps}");
     for dies_at in 0..steps {
         let home = Home::new();
-        let changes = home.connecting();
+        let changes = home.plan_connection();
         let mut step = 0;
         // Nothing of `apply` runs any more, as after `kill -9`.
         let died = catch_unwind(AssertUnwindSafe(|| {
@@ -155,7 +157,7 @@ fn a_process_killed_at_any_step_is_undone_by_disconnect() {
         home.disconnect();
         assert!(home.is_as_it_was(), "step {dies_at}");
         // And it can be connected as if nothing had been.
-        apply(&home.connecting(), &mut |_| Ok(())).unwrap();
+        apply(&home.plan_connection(), &mut |_| Ok(())).unwrap();
         home.disconnect();
         assert!(home.is_as_it_was(), "step {dies_at}");
         assert_eq!(home.files(), [".claude.json", "settings.json"]);
@@ -167,14 +169,14 @@ fn where_one_file_cannot_be_changed_none_is() {
     // The second file is broken: nothing is planned.
     let home = Home::new();
     fs_err::write(home.0.path().join(".claude/settings.json"), "{ broken").unwrap();
-    assert!(connecting(PROGRAM, home.0.path(), &entry()).is_err());
+    assert!(plan_connection(PROGRAM, home.0.path(), &build_entry()).is_err());
     assert_eq!(home.read(".claude.json"), SERVERS);
 
     // The disk fails at any step: what was done is taken back.
     for fails_at in 0..6 {
         let home = Home::new();
         let mut step = 0;
-        let applied = apply(&home.connecting(), &mut |_| {
+        let applied = apply(&home.plan_connection(), &mut |_| {
             step += 1;
             if step > fails_at {
                 return Err(io::Error::other("the disk is full"));
@@ -187,10 +189,10 @@ fn where_one_file_cannot_be_changed_none_is() {
 
     // Its program has written it meanwhile: that stays.
     let home = Home::new();
-    let changes = home.connecting();
+    let changes = home.plan_connection();
     let theirs = "{\"theme\": 2}";
     let mut watch = |step| {
-        if step == Step::Write {
+        if step == ApplyStep::Write {
             fs_err::write(home.0.path().join(".claude/settings.json"), theirs)?;
         }
         Ok(())

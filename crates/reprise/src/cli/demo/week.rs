@@ -1,282 +1,344 @@
 //! `reprise demo week`: three weeks of a host that asks memory before it plans. Its runs succeed or
 //! fail by what they really did: small Rust programs, compiled and tested in a scratch directory.
-//!
-//! The weeks, played and noted in the story's own time.
-
-mod told;
 
 use reprise_sandbox::{
-    AppConfig, AppState, MemoryBridge, ModelEndpoint, ModelGateway, Planner, Repertoire, RunReport,
-    Turn, WorkersConfig,
+    AppConfig, AppState, MemoryBridge, ModelEndpoint, ModelGateway, Repertoire, RepertoirePlanner,
+    RunReport, RunStatus, WorkersConfig,
 };
-use reprise_types::{LearningEngine as _, MemoryFilter, RetrievedMemory, TimestampError};
+use reprise_types::{LearningEngine as _, RetrievedMemory};
 
-use super::super::model::Maker;
 use crate::args::KeptDemo;
 use crate::cli::prelude::*;
 use crate::env;
-use told::{Learned, PlanTold, Remembered, RunTold, Story, Taught, WeekTold};
+use crate::terminal::{faint, one_line, title};
 
-/// Memories asked for by each week's question, and the first of them that are shown.
-const ASKED: usize = 20;
-const SHOWN: usize = 5;
-
-/// The first Monday.
+/// Runs that are named as the reason of a score.
+const TEACHERS: usize = 2;
+/// Characters that are printed of what a compiler says.
+const MESSAGE_CHARS: usize = 200;
+/// A score that moved by less is shown as unmoved.
+const MOVED: f64 = 0.0005;
+/// First Monday.
 const BEGIN: &str = "2026-02-02T09:00:00Z";
-/// Between two requests: far enough apart that the next one is no retry of the last.
+/// Time between two requests: far enough apart that the next one is no retry of the last.
 const BETWEEN: TimeDelta = TimeDelta::minutes(45);
 
-/// Some requests insist on a way that cannot work here: that is what lets one tell what helps.
+/// A block a week: its title, the question to memory before it, and its requests. Some requests
+/// insist on a way that cannot work here: that is how one learns what helps.
 const WEEKS: &str = include_str!("week/weeks.txt");
 
-/// The runs so far: in which week each was, and what it was asked for.
-type Asked = BTreeMap<String, (usize, &'static str)>;
+/// Runs so far by id: the week of each, and its request.
+type Runs = BTreeMap<String, (usize, &'static str)>;
 
 pub(super) fn run(context: &Context, arguments: &KeptDemo) -> anyhow::Result<Exit> {
-    let user: UserId = "ada".parse()?;
-    needs_rustc()?;
-    let (context, _temporary) = super::stage(context, arguments.keep.as_deref())?;
-    let factory = model::factory(&context);
-    let story = runtime::threaded()?.block_on(play(&context, &user, factory))?;
-    output::print(&context, &story, |out| Ok(told::story(out, &story)?))
+    ensure_programs_compile()?;
+    let (context, _temporary) = super::prepare_folder(context, arguments.keep.as_deref())?;
+    let story = runtime::build_threaded()?.block_on(play_weeks(&context))?;
+    output::print(&context, &story, |out| Ok(print_story(out, &story)?))
 }
 
-/// The runs compile real programs; without a compiler all of them would fail for the same reason.
-fn needs_rustc() -> anyhow::Result<()> {
-    let mut rustc = Command::new("rustc");
-    rustc.arg("--version").stdout(Stdio::null());
-    let found = rustc.stderr(Stdio::null()).status();
-    let works = found.is_ok_and(|status| status.success());
-    works.then_some(()).context(
-        "`demo week` compiles small Rust programs and there is no rustc on the PATH; install Rust \
-         and try again",
-    )
+/// Refuses if Rust programs cannot be compiled: every run would fail, and say nothing of memory.
+fn ensure_programs_compile() -> anyhow::Result<()> {
+    for program in ["rustc", "cargo"] {
+        let mut command = Command::new(program);
+        command.env_clear().envs(env::command_environment());
+        let output = command.arg("--version").output();
+        let output = output.with_context(|| {
+            format!("`demo week` compiles Rust programs and needs `{program}`; install Rust first")
+        })?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        ensure!(
+            output.status.success(),
+            "`demo week` compiles Rust programs, and `{program}` does not run here: {}",
+            one_line(&said, MESSAGE_CHARS)
+        );
+    }
+    Ok(())
 }
 
-/// Workers under the configured model, or under the planner without one.
-fn workers(context: &Context, workspace: &Path) -> anyhow::Result<WorkersConfig> {
+/// Workers under the configured model, or under the built-in planner.
+fn configure_workers(context: &Context, workspace: &Path) -> anyhow::Result<WorkersConfig> {
     let gateway: Arc<dyn ModelGateway> = match context.config.planner.endpoint() {
         Some(endpoint) => Arc::new(ModelEndpoint::new(endpoint)),
-        None => Arc::new(Planner::new(Repertoire::builtin()?)),
+        None => Arc::new(RepertoirePlanner::new(Repertoire::load_builtin()?)),
     };
     let mut workers = WorkersConfig::new(workspace.to_owned(), gateway);
-    workers.commands.environment = env::for_commands();
+    workers.commands.environment = env::command_environment();
     Ok(workers)
 }
 
-async fn play(context: &Context, user: &UserId, factory: Option<Maker>) -> anyhow::Result<Story> {
-    let clock = Arc::new(StoryClock::new()?);
-    let workers = Some(workers(context, &context.places.data.join("workspace"))?);
-    let events = super::events(context);
-    let host = Host::start_with(context, user, events, factory, workers, clock.clone()).await?;
-    let mut asked = Asked::new();
-    let mut weeks = Vec::new();
-    let mut trace = Vec::new();
-    for (number, week) in (1..).zip(all_weeks()) {
-        clock.start_week(number - 1);
-        let (recall, brings_back) = recall(&host, week.question, &asked).await?;
-        let mut runs = Vec::new();
-        for &request in &week.requests {
-            clock.next_request();
-            let desktop = format!("week-{number}");
-            let report = host.execute(request, &desktop).await?;
-            asked.insert(report.run_id.clone(), (number, request));
-            runs.push(told(request, &report));
+/// Plays the weeks, and returns what happened as the object that `--json` prints.
+async fn play_weeks(context: &Context) -> anyhow::Result<Value> {
+    let user: UserId = "ada".parse()?;
+    let begin = parse_timestamp(BEGIN)?;
+    let clock = Arc::new(StoryClock(Mutex::new(begin)));
+    let hands = Some(configure_workers(
+        context,
+        &context.places.data.join("workspace"),
+    )?);
+    let (events, factory) = (super::events_path(context), model::factory(context));
+    let host = Host::start_with(context, &user, events, factory, hands, clock.clone()).await?;
+    let (mut weeks, mut trace, mut known) = (Vec::new(), Vec::new(), Runs::new());
+    for (number, week) in (1..).zip(WEEKS.split("\n\n")) {
+        let mut lines = week.lines();
+        let title = lines.next().unwrap_or_default();
+        let question = lines.next().unwrap_or_default();
+        clock.advance_to(begin + TimeDelta::weeks(i64::try_from(number)? - 1));
+        let (verdict, recall, brings_back) = recall(&host, question, &known).await?;
+        let (mut runs, mut first_try, mut choices_changed) = (Vec::new(), 0, 0);
+        for request in lines.clone() {
+            clock.advance_to(clock.now() + BETWEEN);
+            let report = host.execute(request, &format!("week-{number}")).await?;
+            known.insert(report.run_id.clone(), (number, request));
+            first_try += usize::from(is_first_try(&report));
+            choices_changed += usize::from(report.turns.iter().any(|turn| turn.choice.is_some()));
+            runs.push(describe_run_as_json(request, &report));
             trace = report.turns;
         }
-        let first_try = runs.iter().filter(|run| run.at_first_try()).count();
-        weeks.push(WeekTold {
-            week: number,
-            title: week.title,
-            question: week.question,
-            recall,
-            brings_back,
-            runs,
-            first_try,
-            first_try_without_memory: without_memory(context, user, &week).await?,
-        });
+        weeks.push(json!({
+            "week": number,
+            "title": title,
+            "question": question,
+            "verdict": verdict,
+            "recall": recall,
+            "brings_back": brings_back,
+            "runs": runs,
+            "first_try": first_try,
+            "choices_changed": choices_changed,
+            "first_try_without_memory": count_first_tries_without_memory(context, &user, lines).await?,
+        }));
     }
     let learning = host
-        .engine(|engine| {
-            let learner = engine.learning().learner();
-            let (evidence_gate, adapter_gate) = learner.gates();
-            Learned {
-                runs: engine.learning().runs(),
-                evidence_gate,
-                adapter_gate,
-                cap: learner.cap(),
-            }
+        .with_engine(|engine| {
+            let learner = engine.learning_state().learner();
+            let (evidence_gate, adapter_gate) = learner.learner_gates();
+            json!({ "runs": engine.learning_state().run_count(), "evidence_gate": evidence_gate,
+                "adapter_gate": adapter_gate, "cap": learner.adjustment_cap() })
         })
         .await?;
     host.shut_down().await?;
-    Ok(Story {
-        weeks,
-        trace,
-        learning,
-    })
+    Ok(json!({ "weeks": weeks, "trace": trace, "learning": learning }))
 }
 
-/// The week's question to memory, with where each answer comes from, and all weeks that it brings
-/// back.
+/// Asks memory a week's question as a person would. Returns the verdict, the answers that are
+/// shown, each with the week that it is from and the runs that moved it, and the weeks of these.
 async fn recall(
     host: &Host,
     question: &str,
-    asked: &Asked,
-) -> anyhow::Result<(Vec<Remembered>, BTreeSet<usize>)> {
-    let request = RecallRequest {
-        top_k: ASKED,
-        filter: MemoryFilter {
-            kinds: Some(vec![MemoryKind::Finding, MemoryKind::Pattern]),
-            ..MemoryFilter::default()
-        },
-        ..RecallRequest::new(question)
-    };
-    let found = host.memory.recall_request(request).await?.results;
-    let place_before = |one: &RetrievedMemory| {
-        let better = found.iter().filter(|other| other.score > one.score);
-        better.count() + 1
-    };
+    known: &Runs,
+) -> anyhow::Result<(Value, Vec<Value>, BTreeSet<usize>)> {
+    let answer = host
+        .memory
+        .execute_recall(RecallRequest::new(question))
+        .await?;
+    let found = answer.results;
     let week_of = |one: &RetrievedMemory| {
         let run = one.record.provenance.run_id.as_ref()?;
-        Some(asked.get(run)?.0)
+        Some(known.get(run)?.0)
     };
-    let remembered = found.iter().take(SHOWN).map(|one| Remembered {
-        text: one.record.text.clone(),
-        score: one.score,
-        sona_score: one.sona_score,
-        week: week_of(one),
-        learning: one.why.learning,
-        place_before: place_before(one),
-        taught_by: one
-            .why
-            .taught_by
-            .iter()
-            .map(|run| Taught {
-                request: asked
-                    .get(&run.run_id)
-                    .map_or_else(|| run.run_id.clone(), |&(_, request)| request.to_owned()),
-                quality: run.quality,
-                similarity: run.similarity,
-            })
-            .collect(),
+    let shown = || found.iter().filter(|one| one.shown);
+    let rows = shown().map(|one| {
+        let better = found.iter().filter(|other| other.score > one.score);
+        let teachers = one.why.taught_by.iter().map(|run| {
+            let request = known.get(&run.run_id);
+            let request = request.map_or(run.run_id.as_str(), |&(_, request)| request);
+            json!({ "request": request, "quality": run.quality, "similarity": run.similarity })
+        });
+        json!({
+            "text": one.record.text,
+            "score": one.score,
+            "sona_score": one.sona_score,
+            "week": week_of(one),
+            "reason": one.why.reason,
+            "quality": one.record.quality_score,
+            "learning": one.why.learning,
+            "place_before": better.count() + 1,
+            "taught_by": teachers.collect::<Vec<_>>(),
+        })
     });
-    Ok((
-        remembered.collect(),
-        found.iter().filter_map(week_of).collect(),
-    ))
+    let weeks = shown().filter_map(week_of).collect();
+    Ok((json!(answer.verdict), rows.collect(), weeks))
 }
 
-/// The same week on a host without memory: how many requests it does with its first plan.
-async fn without_memory(context: &Context, user: &UserId, week: &Week) -> anyhow::Result<usize> {
+/// Counts the requests that a host without memory does with its first plan.
+async fn count_first_tries_without_memory(
+    context: &Context,
+    user: &UserId,
+    requests: impl Iterator<Item = &str>,
+) -> anyhow::Result<usize> {
     let folder = tempfile::tempdir()?;
-    let config = AppConfig {
-        workers: Some(workers(context, &folder.path().join("workspace"))?),
-        ..AppConfig::new(
-            folder.path().join("events.db"),
-            MemoryBridge::without_memory(),
-        )
-    };
+    let events = folder.path().join("events.db");
+    let mut config = AppConfig::new(events, MemoryBridge::without_memory());
+    config.workers = Some(configure_workers(
+        context,
+        &folder.path().join("workspace"),
+    )?);
     let app = AppState::start(config).await?;
     let mut first_try = 0;
-    for &request in &week.requests {
-        let report = app.execute(user, request, "without").await?;
-        first_try += usize::from(told(request, &report).at_first_try());
+    for request in requests {
+        first_try += usize::from(is_first_try(&app.execute(user, request, "without").await?));
     }
     app.shut_down().await?;
     Ok(first_try)
 }
 
-fn told(request: &'static str, report: &RunReport) -> RunTold {
-    let plans = report.attempts.iter().map(|attempt| PlanTold {
-        plan: attempt.plan.clone(),
-        reason: attempt.reason.clone(),
-        worked: attempt.failure.is_none(),
-        outcome: attempt.outcome.clone(),
+fn is_first_try(report: &RunReport) -> bool {
+    report.status == RunStatus::Completed && report.attempts.len() == 1
+}
+
+fn describe_run_as_json(request: &str, report: &RunReport) -> Value {
+    let plans = report.attempts.iter().map(|attempt| {
+        json!({ "plan": attempt.plan, "reason": attempt.reason, "outcome": attempt.outcome,
+            "worked": attempt.failure.is_none() })
     });
-    RunTold {
-        request,
-        status: report.status,
-        plans: plans.collect(),
-        used: report.used.len(),
-        turns: report.turns.len(),
-        turns_with_memory: with_memory(&report.turns),
-    }
+    let with_memory = report.turns.iter().filter(|turn| turn.injected_bytes > 0);
+    let missed = report.turns.iter().filter(|turn| turn.memory.is_missed());
+    let choices = report.turns.iter().filter_map(|turn| {
+        let choice = turn.choice.as_ref()?;
+        Some(format!("the {} {choice}", turn.actor))
+    });
+    json!({ "request": request, "status": report.status, "plans": plans.collect::<Vec<_>>(),
+        "used": report.used.len(), "turns": report.turns.len(),
+        "turns_with_memory": with_memory.count(), "turns_without_answer": missed.count(),
+        "choices": choices.collect::<Vec<_>>() })
 }
 
-fn with_memory(turns: &[Turn]) -> usize {
-    let injected = turns.iter().filter(|turn| turn.injected_bytes > 0);
-    injected.count()
+fn text_or_empty(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
 }
 
-/// One week's work.
-#[derive(Debug)]
-struct Week {
-    title: &'static str,
-    /// What memory is asked before the week begins: the documents' own words.
-    question: &'static str,
-    requests: Vec<&'static str>,
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_default()
 }
 
-fn all_weeks() -> impl Iterator<Item = Week> {
-    WEEKS.split("\n\n").map(|week| {
-        let mut lines = week.lines();
-        let mut line = || lines.next().unwrap_or_default();
-        let (title, question) = (line(), line());
-        let requests = lines.collect();
-        Week {
-            title,
-            question,
-            requests,
+fn list_or_empty(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+fn print_story(out: &mut impl Write, story: &Value) -> io::Result<()> {
+    for week in list_or_empty(&story["weeks"]) {
+        let head = format!("Week {}: {}", week["week"], text_or_empty(&week["title"]));
+        writeln!(out, "\n{}", title(head))?;
+        let verdict = text_or_empty(&week["verdict"]);
+        writeln!(
+            out,
+            "  asked memory \"{}\": {verdict}",
+            text_or_empty(&week["question"])
+        )?;
+        for (place, one) in (1..).zip(list_or_empty(&week["recall"])) {
+            print_answer(out, place, one)?;
         }
-    })
+        writeln!(out, "  the week's requests:")?;
+        let runs = list_or_empty(&week["runs"]);
+        for run in runs {
+            let plans = list_or_empty(&run["plans"]);
+            let tried = plans.iter().map(|plan| {
+                let worked = plan["worked"] == true;
+                let end = if worked { "ok" } else { "failed" };
+                format!("{} {end}", text_or_empty(&plan["plan"]))
+            });
+            let tried: Vec<String> = tried.collect();
+            let reason = plans
+                .first()
+                .map_or("", |first| text_or_empty(&first["reason"]));
+            let line = faint(format!("{}  ({reason})", tried.join(", then ")));
+            writeln!(out, "    {}\n       {line}", text_or_empty(&run["request"]))?;
+            for choice in list_or_empty(&run["choices"]) {
+                writeln!(out, "       {}", faint(text_or_empty(choice)))?;
+            }
+        }
+        let sum = |name| runs.iter().map(|run| number(&run[name])).sum::<f64>();
+        let (first, of) = (title(&week["first_try"]), runs.len());
+        let without = &week["first_try_without_memory"];
+        writeln!(
+            out,
+            "  done at the first try: {first} of {of}; without memory {without}"
+        )?;
+        let (with, of) = (sum("turns_with_memory"), sum("turns"));
+        writeln!(out, "  steps with memory in their context: {with} of {of}")?;
+        let missed = sum("turns_without_answer");
+        if missed > 0.0 {
+            writeln!(
+                out,
+                "  steps that ran without memory, which did not answer: {missed}"
+            )?;
+        }
+        let changed = &week["choices_changed"];
+        writeln!(
+            out,
+            "  requests in which a worker chose otherwise by memory: {changed}"
+        )?;
+    }
+    writeln!(out, "\n{}", title("the last run, step by step"))?;
+    for turn in list_or_empty(&story["trace"]) {
+        let (step, actor) = (number(&turn["number"]), text_or_empty(&turn["actor"]));
+        let memory = match text_or_empty(&turn["memory"]["state"]) {
+            "answered" => format!(
+                "{}, {} in its context, found in {:.1} ms",
+                format_count(list_or_empty(&turn["records"]).len(), "memory"),
+                format_count(turn["injected_bytes"].as_u64().unwrap_or_default(), "byte"),
+                number(&turn["recall_us"]) / 1e3
+            ),
+            other => format!("memory: {other}"),
+        };
+        writeln!(out, "  {step:>2}  {actor:<11} {memory}")?;
+    }
+    let runs = &story["learning"]["runs"];
+    let [single, common, cap] =
+        ["evidence_gate", "adapter_gate", "cap"].map(|name| number(&story["learning"][name]));
+    writeln!(out, "\n{}", title("what was learned"))?;
+    writeln!(out, "  from {runs} runs; a score may move by {cap:.3}")?;
+    writeln!(
+        out,
+        "  trust in single outcomes {single:.2}, in what runs share {common:.2}; how a run went \
+         counts for its own record from the first on"
+    )
+}
+
+/// Prints one answer to a week's question, and why its score moved.
+fn print_answer(out: &mut impl Write, place: u64, one: &Value) -> io::Result<()> {
+    let (score, learned) = (number(&one["score"]), number(&one["sona_score"]));
+    let line = one_line(text_or_empty(&one["text"]), 104);
+    writeln!(out, "    {place}  {learned:.3}  {line}")?;
+    writeln!(out, "       {}", faint(text_or_empty(&one["reason"])))?;
+    let moved = learned - score;
+    if moved.abs() < MOVED {
+        return Ok(());
+    }
+    let teachers = list_or_empty(&one["taught_by"])
+        .iter()
+        .take(TEACHERS)
+        .map(|run| {
+            let request = one_line(text_or_empty(&run["request"]), 60);
+            let quality = number(&run["quality"]);
+            format!("\"{request}\" used it and scored {quality:.1}")
+        });
+    let mut why = teachers.collect::<Vec<_>>().join("; ");
+    if why.is_empty() {
+        "it went well, or similar memories helped".clone_into(&mut why);
+    }
+    let adapter = number(&one["learning"]["adapter"]);
+    let before = &one["place_before"];
+    let line = format!(
+        "{score:.3} {moved:+.3} ({adapter:+.3} by the adapter), was in place {before}, because {why}"
+    );
+    writeln!(out, "       {}", faint(line))
 }
 
 /// Three weeks in a few seconds.
 #[derive(Debug)]
-struct StoryClock {
-    begin: DateTime<Utc>,
-    now: Mutex<DateTime<Utc>>,
-}
+struct StoryClock(Mutex<DateTime<Utc>>);
 
 impl StoryClock {
-    fn new() -> Result<Self, TimestampError> {
-        let begin = parse_timestamp(BEGIN)?;
-        let now = Mutex::new(begin);
-        Ok(Self { begin, now })
-    }
-
-    /// Monday morning of a week, counted from 0; time only goes on.
-    fn start_week(&self, number: usize) {
-        let weeks = i64::try_from(number).unwrap_or_default();
-        let monday = self.begin + TimeDelta::weeks(weeks);
-        let mut now = lock(&self.now);
-        *now = monday.max(*now);
-    }
-
-    /// The time of the next request.
-    fn next_request(&self) {
-        *lock(&self.now) += BETWEEN;
+    /// Moves on to a time; the clock never goes back.
+    fn advance_to(&self, time: DateTime<Utc>) {
+        let mut now = lock(&self.0);
+        *now = time.max(*now);
     }
 }
 
 impl Clock for StoryClock {
     fn now(&self) -> DateTime<Utc> {
-        *lock(&self.now)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn weeks_begin_on_mondays_and_time_only_goes_on() {
-        let clock = StoryClock::new().unwrap();
-        clock.next_request();
-        assert_eq!(clock.now().to_rfc3339(), "2026-02-02T09:45:00+00:00");
-        clock.start_week(0);
-        assert_eq!(clock.now().to_rfc3339(), "2026-02-02T09:45:00+00:00");
-        clock.start_week(2);
-        assert_eq!(clock.now().to_rfc3339(), "2026-02-16T09:00:00+00:00");
+        *lock(&self.0)
     }
 }

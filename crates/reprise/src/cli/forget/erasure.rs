@@ -1,41 +1,37 @@
-//! Proof that forgotten texts are gone: from the memory's file, byte by byte, and from what is made
-//! of it and known: branches, backups, exports, what was published, the files that other programs
-//! read.
-//!
-//! Looking into files.
+//! Proof that forgotten texts are erased: from the memory's file, byte by byte, and from its known
+//! copies: branches, backups, exports, publications, and files for other programs.
 
 mod search;
 
-use reprise_files::{Access, open_path};
-use reprise_store::{CommitSeq, Entry, Log};
+use reprise_files::{OpenMode, open_path};
+use reprise_store::{CommitSeq, Log, StoreEntry};
 
-use super::super::copies::Form;
+use super::super::copies::CopyForm;
 use super::super::store::open_log;
 use super::super::{global, rebuild};
 use crate::cli::prelude::*;
 use crate::env::MEMORY;
-use search::{Needles, Sought};
+use search::{Needles, SearchedTexts};
 
-/// What was forgotten: its texts as far as they could still be read, each with its records.
-pub(super) struct Gone {
+/// Forgotten records and those of their texts that could still be read.
+pub(super) struct ForgottenTexts {
     ids: HashSet<RecordId>,
     texts: BTreeMap<String, Vec<RecordId>>,
 }
 
-/// A copy of the memory, or a file made of it, that still holds something of what was forgotten, or
-/// may.
+/// Copy of the memory, or a file made from it, that contains or may contain forgotten records.
 #[derive(Serialize)]
 pub(super) struct KnownCopy {
     pub(super) file: PathBuf,
     pub(super) kind: CopyKind,
-    /// How many forgotten records; `None` where it cannot be read.
+    /// Number of forgotten records; `None` if the file cannot be read.
     pub(super) records: Option<usize>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum CopyKind {
-    /// A branch, a backup, or what stands beside the memory's file.
+    /// A branch, a backup, or a file next to the memory's file.
     Memory,
     Published,
     Export,
@@ -43,46 +39,49 @@ pub(super) enum CopyKind {
 }
 
 impl CopyKind {
-    /// What rids a copy of it.
-    pub(super) fn remedy(self) -> &'static str {
+    /// Returns how to remove the records from such a copy in this file.
+    pub(super) fn remedy(self, file: &Path) -> &'static str {
         match self {
-            Self::Memory => "forget there too, or remove it",
-            Self::Published => "take it back by `reprise unpublish`",
-            Self::Export => "remove it, or export anew",
-            Self::Projection => "no rebuild clears it: edit or remove it",
+            Self::Memory if file.file_name().is_some_and(|name| name == MEMORY) => {
+                "forget it there too, or drop the branch"
+            }
+            Self::Memory => "delete this backup, or make a new one",
+            Self::Published => "take it back by `reprise share unpublish`",
+            Self::Export => "delete it, or export again",
+            Self::Projection => "a rebuild does not remove it: edit or delete it",
         }
     }
 }
 
-/// What the memory itself still holds.
-pub(super) struct Traces {
+/// Traces of forgotten texts in the memory itself.
+pub(super) struct ErasureTraces {
     /// Texts that can still be found in its file.
     pub(super) found: usize,
-    /// Records that say one of the texts too, or hold it as a part.
+    /// Other records that contain one of the texts.
     pub(super) said_by: BTreeSet<RecordId>,
 }
 
-/// Levels of folders that a projection or an export has.
+/// Deepest level of folders in a projection or an export.
 const DEPTH_MAX: usize = 6;
 
-/// Every record of a log, forgotten or not, as long as its text is there.
-fn each_record(log: &Log, mut visit: impl FnMut(RecordId, &str)) -> anyhow::Result<()> {
+/// Visits every record of a log whose text still exists, forgotten or not.
+fn visit_each_record(log: &Log, mut visit: impl FnMut(RecordId, &str)) -> anyhow::Result<()> {
     log.replay(CommitSeq(0), &mut |_, entry| {
-        if let Entry::Record(record) = &entry {
+        if let StoreEntry::Record(record) = &entry {
             visit(record.id, &record.text);
         }
     })?;
     Ok(())
 }
 
-impl Gone {
+impl ForgottenTexts {
     /// Reads the texts of what was forgotten from logs that were pinned before they were removed.
     pub(super) fn read(ids: &[RecordId], pinned: &[Log]) -> anyhow::Result<Self> {
         let ids: HashSet<RecordId> = ids.iter().copied().collect();
         let (mut texts, mut found) = (BTreeMap::<String, Vec<RecordId>>::new(), HashSet::new());
         for log in pinned {
             if found.len() < ids.len() {
-                each_record(log, |id, text| {
+                visit_each_record(log, |id, text| {
                     if ids.contains(&id) && found.insert(id) {
                         texts.entry(text.to_owned()).or_default().push(id);
                     }
@@ -92,30 +91,33 @@ impl Gone {
         Ok(Self { ids, texts })
     }
 
-    /// The whole of some memories.
-    fn whole(context: &Context, users: &[&UserId]) -> anyhow::Result<Self> {
+    /// Reads every record of some memories.
+    fn read_all(context: &Context, users: &[&UserId]) -> anyhow::Result<Self> {
         let (mut ids, mut texts) = (HashSet::new(), BTreeMap::<String, Vec<RecordId>>::new());
         for user in users {
-            each_record(&open_log(&context.places.file_of(user))?, |id, text| {
-                ids.insert(id);
-                texts.entry(text.to_owned()).or_default().push(id);
-            })?;
+            visit_each_record(
+                &open_log(&context.places.memory_file_of(user))?,
+                |id, text| {
+                    ids.insert(id);
+                    texts.entry(text.to_owned()).or_default().push(id);
+                },
+            )?;
         }
         Ok(Self { ids, texts })
     }
 
-    /// What of the texts can still be found in a file: as a record that should be gone, or anywhere
-    /// in its bytes. What another record says is no trace, and that record is named.
-    pub(super) fn traces(&self, path: &Path) -> anyhow::Result<Traces> {
+    /// Finds the texts in a file: as a forgotten record, or anywhere in its bytes. A text that
+    /// another record contains is no trace; that record is returned.
+    pub(super) fn find_traces(&self, path: &Path) -> anyhow::Result<ErasureTraces> {
         let log = open_log(path)?;
         let needles = Needles::new(self.texts.keys().map(String::as_str));
         let (mut found, mut said, mut said_by) = (0, BTreeSet::new(), BTreeSet::new());
-        each_record(&log, |id, text| {
+        visit_each_record(&log, |id, text| {
             if self.ids.contains(&id) {
                 found += 1;
                 return;
             }
-            let mut held = needles.held_by(text.as_bytes());
+            let mut held = needles.find_in_bytes(text.as_bytes());
             held.extend(
                 self.texts
                     .get_key_value(text)
@@ -126,24 +128,26 @@ impl Gone {
             }
             said.extend(held);
         })?;
-        let raw = needles.find_in(&mut open_path(path, Access::Read)?)?;
+        let raw = needles.find_in(&mut open_path(path, OpenMode::Read)?)?;
         found += raw.iter().filter(|text| !said.contains(*text)).count();
-        Ok(Traces { found, said_by })
+        Ok(ErasureTraces { found, said_by })
     }
 
-    /// The copies of a memory that still hold forgotten records.
-    pub(super) fn copies(&self, context: &Context, user: &UserId) -> Vec<KnownCopy> {
-        let sought = self.sought(&context.places.file_of(user)).ok();
-        let needles = sought.as_ref().map(Sought::needles);
-        let known = known_copies(context, user).into_iter();
+    /// Finds the copies of a memory that still contain forgotten records.
+    pub(super) fn find_copies(&self, context: &Context, user: &UserId) -> Vec<KnownCopy> {
+        let sought = self
+            .texts_to_search(&context.places.memory_file_of(user))
+            .ok();
+        let needles = sought.as_ref().map(SearchedTexts::build_needles);
+        let known = list_known_copies(context, user).into_iter();
         let looked_into = known.map(|(file, kind)| {
             let records = match kind {
-                CopyKind::Memory | CopyKind::Published => self.held_by(&file).ok(),
+                CopyKind::Memory | CopyKind::Published => self.count_in_memory_file(&file).ok(),
                 CopyKind::Export | CopyKind::Projection => {
                     let all = sought.as_ref().zip(needles.as_ref());
-                    let all = all.zip(open_path(&file, Access::Read).ok());
+                    let all = all.zip(open_path(&file, OpenMode::Read).ok());
                     all.and_then(|((sought, needles), mut bytes)| {
-                        sought.count_in(needles, &mut bytes).ok()
+                        sought.count_records_in(needles, &mut bytes).ok()
                     })
                 }
             };
@@ -156,42 +160,42 @@ impl Gone {
         looked_into.filter(|copy| copy.records != Some(0)).collect()
     }
 
-    /// What is looked for in files of other forms: what no record of the memory says.
-    fn sought(&self, path: &Path) -> anyhow::Result<Sought> {
-        let mut sought = Sought::of(&self.texts);
-        let needles = sought.needles();
+    /// Returns the texts to search in other files: those that no remaining record contains.
+    fn texts_to_search(&self, path: &Path) -> anyhow::Result<SearchedTexts> {
+        let mut texts_to_search = SearchedTexts::from_texts(&self.texts);
+        let needles = texts_to_search.build_needles();
         let mut said = BTreeSet::new();
-        each_record(&open_log(path)?, |id, text| {
+        visit_each_record(&open_log(path)?, |id, text| {
             if !self.ids.contains(&id) {
-                let found = needles.held_by(text.as_bytes()).into_iter();
+                let found = needles.find_in_bytes(text.as_bytes()).into_iter();
                 said.extend(found.map(str::to_owned));
             }
         })?;
         drop(needles);
-        sought.leave_out(&said);
-        Ok(sought)
+        texts_to_search.remove_texts(&said);
+        Ok(texts_to_search)
     }
 
-    fn held_by(&self, file: &Path) -> anyhow::Result<usize> {
+    fn count_in_memory_file(&self, file: &Path) -> anyhow::Result<usize> {
         let mut held = 0;
-        each_record(&open_log(file)?, |id, text| {
+        visit_each_record(&open_log(file)?, |id, text| {
             held += usize::from(self.ids.contains(&id) || self.texts.contains_key(text));
         })?;
         Ok(held)
     }
 }
 
-/// The files of a projection or an export, and those of a run that was stopped.
-fn files_in(path: &Path, depth: usize) -> Vec<PathBuf> {
+/// Lists the files of a projection or an export, also of an interrupted run.
+fn list_files(path: &Path, depth: usize) -> Vec<PathBuf> {
     let is_link = fs_err::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
     if !path.is_dir() || (is_link && depth < DEPTH_MAX) {
-        // Of what a link leads to nothing was written here.
+        // Nothing was written here behind a link.
         return vec![path.to_owned()];
     }
     let entries = fs_err::read_dir(path).into_iter().flatten().flatten();
     let mut files: Vec<PathBuf> = match depth.checked_sub(1) {
         Some(left) => entries
-            .flat_map(|entry| files_in(&entry.path(), left))
+            .flat_map(|entry| list_files(&entry.path(), left))
             .collect(),
         None => Vec::new(),
     };
@@ -199,10 +203,10 @@ fn files_in(path: &Path, depth: usize) -> Vec<PathBuf> {
     files
 }
 
-/// What was made of a memory and is known: branches, what stands beside its file (put aside by a
-/// restore, or saved when it was replaced), backups and exports, the files that other programs
-/// read, what was published into this data directory.
-pub(super) fn known_copies(context: &Context, user: &UserId) -> Vec<(PathBuf, CopyKind)> {
+/// Lists the known copies of a memory: branches, files next to its own (from a restore or a
+/// replacement), backups and exports, files for other programs, and publications in this data
+/// directory.
+pub(super) fn list_known_copies(context: &Context, user: &UserId) -> Vec<(PathBuf, CopyKind)> {
     let folder = context.places.home_of(user);
     let mut copies = BTreeMap::new();
     let names = |folder: &Path| -> Vec<String> {
@@ -220,54 +224,58 @@ pub(super) fn known_copies(context: &Context, user: &UserId) -> Vec<(PathBuf, Co
     let branches = names(&context.places.data);
     let branches = branches.iter().filter(|name| name.starts_with(&prefix));
     let branches = branches.filter_map(|name| name.parse::<UserId>().ok());
-    copies.extend(branches.map(|branch| (context.places.file_of(&branch), CopyKind::Memory)));
-    let published = files_in(&global::folder(context), 1).into_iter();
+    copies
+        .extend(branches.map(|branch| (context.places.memory_file_of(&branch), CopyKind::Memory)));
+    let published = list_files(&global::folder(context), 1).into_iter();
     let published = published.filter(|file| file.extension().is_some_and(|kind| kind == "rvf"));
     copies.extend(published.map(|file| (file, CopyKind::Published)));
-    for made in copies::of(context, user) {
+    for made in copies::list_copies(context, user) {
         match made.form {
-            Form::Backup => {
+            CopyForm::Backup => {
                 copies.insert(made.file, CopyKind::Memory);
             }
-            Form::Export => {
-                let unfinished = whole::unfinished(&made.file);
-                let files = [made.file, unfinished];
-                let files = files.iter().flat_map(|file| files_in(file, DEPTH_MAX));
+            CopyForm::Export => {
+                let unfinished = atomic_files::unfinished_path(&made.file);
+                let unfinished = Some(unfinished).filter(|left| left.exists());
+                let files = unfinished.into_iter().chain([made.file]);
+                let files = files.flat_map(|file| list_files(&file, DEPTH_MAX));
                 copies.extend(files.map(|file| (file, CopyKind::Export)));
             }
-            Form::Projection { .. } => {}
+            CopyForm::Projection { .. } => {}
         }
     }
-    for projection in rebuild::written(context, user) {
-        let root = projection.kind.root(&projection.path);
-        let files = files_in(&root, DEPTH_MAX).into_iter();
+    for projection in rebuild::list_written_projections(context, user) {
+        let root = projection.kind.files_folder(&projection.path);
+        let files = list_files(&root, DEPTH_MAX).into_iter();
         copies.extend(files.map(|file| (file, CopyKind::Projection)));
     }
-    // One that was removed is no copy; one whose disk is not there may be.
-    copies.retain(|copy, _| copy.is_file() || is_away(copy));
+    // A removed file is no copy; one on a missing disk may be.
+    copies.retain(|copy, _| copy.is_file() || is_unreachable(copy));
     copies.into_iter().collect()
 }
 
-/// The same where the whole memory goes with its branches: others publish into this data
-/// directory, too.
-pub(super) fn copies_of_all(
+/// Lists the copies of a memory and all its branches. Publications count only if they contain its
+/// records, because other users publish into this data directory, too.
+pub(super) fn list_copies_with_branches(
     context: &Context,
     user: &UserId,
     branches: &[UserId],
 ) -> Vec<(PathBuf, CopyKind)> {
-    let mut copies = known_copies(context, user);
+    let mut copies = list_known_copies(context, user);
     let is_published = |kind: CopyKind| kind == CopyKind::Published;
     if copies.iter().any(|(_, kind)| is_published(*kind)) {
         let users: Vec<&UserId> = branches.iter().chain([user]).collect();
-        // What cannot be read wholly can be removed all the same.
-        if let Ok(all) = Gone::whole(context, &users) {
-            copies.retain(|(file, kind)| !is_published(*kind) || all.held_by(file).ok() != Some(0));
+        // A memory that cannot be read completely can still be removed.
+        if let Ok(all) = ForgottenTexts::read_all(context, &users) {
+            copies.retain(|(file, kind)| {
+                !is_published(*kind) || all.count_in_memory_file(file).ok() != Some(0)
+            });
         }
     }
     copies
 }
 
-/// Whether not even the folder of a copy is there.
-pub(super) fn is_away(copy: &Path) -> bool {
+/// Returns whether the folder of a copy is missing, too.
+pub(super) fn is_unreachable(copy: &Path) -> bool {
     copy.parent().is_some_and(|folder| !folder.exists())
 }

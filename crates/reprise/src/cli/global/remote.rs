@@ -3,30 +3,35 @@
 use async_trait::async_trait;
 use reprise_global::{
     AuditLine, Branch, Caller, Erased, Fate, GlobalAnswer, GlobalError, GlobalQuery, GlobalRecord,
-    GlobalStore, ListPage, Listed, Merged, PersonLine, Publication, Published, PutBack, Result,
-    TakeDown, TakeDownDone, TakenDown, Unpublished, UsageReport, Version, check_name,
-    check_publication,
+    GlobalResult, GlobalStore, ListPage, Listed, Merged, OrganisationSettings, OwnSubmission,
+    PersonLine, ProjectId, Publication, Published, PutBack, ReviewDone, Submission,
+    SubmissionVerdict, TakeDown, TakeDownDone, TakenDown, Unpublished, UsageReport, Version,
+    check_name, check_publication,
 };
-use reprise_redact::{HeldBack, Outbound, cleaned};
+use reprise_redact::{OutboundBody, OutboundError, clean_text};
+use reprise_server::DEADLINE_HEADER;
 use serde::de::DeserializeOwned;
 use ureq::http::Method;
 
 use crate::cli::prelude::*;
 use crate::outbound;
 
-/// How long a change may take, once the service has answered ...
+/// How long a change may take, once the service has answered.
 const CHANGE: Duration = Duration::from_secs(30);
-/// ... and one after which tables may be written anew ...
+/// How long a change may take after which tables may be written anew.
 const SWEEP: Duration = Duration::from_mins(5);
-/// ... whether it is there at all.
-const THERE: Duration = Duration::from_secs(3);
+/// How long the service may take to show that it is alive.
+const ALIVE_TIME: Duration = Duration::from_secs(3);
 /// So long one answer says that it is there.
 const KNOWN: Duration = Duration::from_mins(1);
+/// Where an organisation's settings are.
+const ORGANISATION: &str = "/v1/organisation";
 /// Longest answer, in bytes.
 const ANSWER_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// The token with which a caller is known; the error is a sentence.
-pub(super) type TokenOf = Arc<dyn Fn(&Caller) -> Result<Option<String>, String> + Send + Sync>;
+pub(super) type TokenOf =
+    Arc<dyn Fn(&Caller) -> GlobalResult<Option<String>, String> + Send + Sync>;
 
 /// A store behind an address. Cheap to clone.
 #[derive(Clone)]
@@ -42,11 +47,11 @@ pub(super) struct RemoteStore {
 
 impl RemoteStore {
     pub(super) fn new(url: &str, token_of: TokenOf, question: Duration) -> Self {
-        Self::over(outbound::agent(), url, token_of, question)
+        Self::from_agent(outbound::new_agent(), url, token_of, question)
     }
 
-    /// The same over connections that others use too.
-    pub(super) fn over(
+    /// Connects by an agent whose connections others use too.
+    pub(super) fn from_agent(
         agent: ureq::Agent,
         url: &str,
         token_of: TokenOf,
@@ -63,9 +68,9 @@ impl RemoteStore {
 
     /// Connects in the background, by one request without a token: a new connection takes two or
     /// three round trips, and a hook does not wait for as many.
-    pub(super) fn connect(self) {
+    pub(super) fn warm_up_connection(self) {
         std::thread::spawn(move || {
-            if let Err(error) = self.is_there() {
+            if let Err(error) = self.check_alive() {
                 tracing::debug!(%error, "the global store is not connected yet");
             }
         });
@@ -73,53 +78,53 @@ impl RemoteStore {
 
     /// Asks a service of which nothing was heard lately for nothing but an answer: a change waits
     /// long, and not for nobody.
-    fn is_there(&self) -> Result<()> {
+    fn check_alive(&self) -> GlobalResult<()> {
         let answered = || lock(&self.answered);
         if answered().is_some_and(|at| at.elapsed() < KNOWN) {
             return Ok(());
         }
-        self.look("/health/live")?;
+        self.get_without_token("/health/live")?;
         *answered() = Some(Instant::now());
         Ok(())
     }
 
-    /// What a route says that takes no token.
-    fn look(&self, path: &str) -> Result<(u16, Vec<u8>)> {
-        self.send(None, &Method::GET, path, Outbound::nothing(), THERE)
+    /// Sends a GET without a token; returns status and body.
+    fn get_without_token(&self, path: &str) -> GlobalResult<(u16, Vec<u8>)> {
+        self.send(None, &Method::GET, path, OutboundBody::empty(), ALIVE_TIME)
     }
 
     /// Asks without a body.
-    async fn bare<T: DeserializeOwned + Send + 'static>(
+    async fn ask_without_body<T: DeserializeOwned + Send + 'static>(
         &self,
         caller: &Caller,
         method: Method,
         path: &str,
-    ) -> Result<T> {
-        self.ask(caller, method, path, Outbound::nothing(), CHANGE)
+    ) -> GlobalResult<T> {
+        self.ask(caller, method, path, OutboundBody::empty(), CHANGE)
             .await
     }
 
     /// A page of a list.
-    async fn listed<T: DeserializeOwned + Send + 'static>(
+    async fn get_page<T: DeserializeOwned + Send + 'static>(
         &self,
         caller: &Caller,
         path: &str,
         ListPage { offset, limit }: ListPage,
-    ) -> Result<Vec<T>> {
+    ) -> GlobalResult<Vec<T>> {
         let path = format!("{path}?offset={offset}&limit={limit}");
-        self.bare(caller, Method::GET, &path).await
+        self.ask_without_body(caller, Method::GET, &path).await
     }
 
-    /// Gives a publication, byte for byte.
-    async fn given(
+    /// Sends a publication, byte for byte.
+    async fn send_publication(
         &self,
         caller: &Caller,
         path: &str,
         publication: &Publication,
-    ) -> Result<Published> {
+    ) -> GlobalResult<Published> {
         // What no store keeps need not travel.
         check_publication(publication)?;
-        let body = Outbound::exact("the publication", publication.bytes());
+        let body = OutboundBody::from_approved_json("the publication", publication.to_json_bytes());
         let body = body.map_err(GlobalError::invalid)?;
         self.ask(caller, Method::POST, path, body, CHANGE).await
     }
@@ -129,45 +134,49 @@ impl RemoteStore {
         caller: &Caller,
         method: Method,
         path: &str,
-        body: Outbound,
+        body: OutboundBody,
         within: Duration,
-    ) -> Result<T> {
-        if cleaned(path).1 > 0 {
-            return Err(GlobalError::invalid(HeldBack::Secret { what: "a name" }));
+    ) -> GlobalResult<T> {
+        if clean_text(path).1 > 0 {
+            return Err(GlobalError::invalid(OutboundError::Secret {
+                what: "a name",
+            }));
         }
         let token = (self.token_of)(caller).map_err(|message| GlobalError::Token { message })?;
         let path = path.to_owned();
-        self.aside(move |store| store.ask_here(token.as_deref(), &method, &path, body, within))
-            .await
+        self.run_blocking(move |store| {
+            store.ask_blocking(token.as_deref(), &method, &path, body, within)
+        })
+        .await
     }
 
     /// Asks on a thread where waiting holds nobody up.
-    async fn aside<T: Send + 'static>(
+    async fn run_blocking<T: Send + 'static>(
         &self,
-        ask: impl FnOnce(Self) -> Result<T> + Send + 'static,
-    ) -> Result<T> {
+        ask: impl FnOnce(Self) -> GlobalResult<T> + Send + 'static,
+    ) -> GlobalResult<T> {
         let store = self.clone();
         let asked = tokio::task::spawn_blocking(move || ask(store)).await;
         asked.unwrap_or_else(|error| Err(GlobalError::unavailable(error)))
     }
 
-    fn ask_here<T: DeserializeOwned>(
+    fn ask_blocking<T: DeserializeOwned>(
         &self,
         token: Option<&str>,
         method: &Method,
         path: &str,
-        body: Outbound,
+        body: OutboundBody,
         within: Duration,
-    ) -> Result<T> {
+    ) -> GlobalResult<T> {
         if within > self.question {
-            self.is_there()?;
+            self.check_alive()?;
         }
         let (status, bytes) = self.send(token, method, path, body, within)?;
         if status == 200 {
             let none = "its answer is not one of a service of published knowledge";
             return serde_json::from_slice(&bytes).map_err(|_| GlobalError::unavailable(none));
         }
-        Err(refused(status, &bytes))
+        Err(decode_refusal(status, &bytes))
     }
 
     /// Status and body of an answer, whatever they are.
@@ -176,25 +185,26 @@ impl RemoteStore {
         token: Option<&str>,
         method: &Method,
         path: &str,
-        body: Outbound,
+        body: OutboundBody,
         within: Duration,
-    ) -> Result<(u16, Vec<u8>)> {
+    ) -> GlobalResult<(u16, Vec<u8>)> {
         let request = ureq::http::Request::builder()
             .method(method)
             .uri(format!("{}{path}", self.url))
             .header("accept", "application/json")
-            .header("content-type", "application/json");
+            .header("content-type", "application/json")
+            .header(DEADLINE_HEADER, within.as_millis().to_string());
         let request = match token {
             Some(token) => request.header("authorization", format!("Bearer {token}")),
             None => request,
         };
         let request = request.body(body).map_err(GlobalError::unavailable)?;
-        let answer = outbound::answer(&self.agent, request, within, ANSWER_BYTES_MAX);
+        let answer = outbound::send_and_read(&self.agent, request, within, ANSWER_BYTES_MAX);
         answer.map_err(GlobalError::unavailable)
     }
 }
 
-/// What a service says when it refuses.
+/// Body of a service's refusal.
 #[derive(Debug, Default, Deserialize)]
 struct Refused {
     #[serde(default)]
@@ -203,9 +213,9 @@ struct Refused {
     error: Option<GlobalError>,
 }
 
-fn refused(status: u16, body: &[u8]) -> GlobalError {
+fn decode_refusal(status: u16, body: &[u8]) -> GlobalError {
     let said: Option<Refused> = serde_json::from_slice(body).ok();
-    // What stands before it may refuse as well, in its own form.
+    // A proxy in front of it may refuse as well, in its own form.
     let Refused { detail, error } = match (said, status) {
         (Some(said), _) => said,
         (None, 401 | 403) => Refused::default(),
@@ -224,8 +234,8 @@ fn refused(status: u16, body: &[u8]) -> GlobalError {
     }
 }
 
-fn json_of(what: &'static str, value: &impl Serialize) -> Result<Outbound> {
-    Outbound::json(what, value).map_err(GlobalError::invalid)
+fn encode_json_body(what: &'static str, value: &impl Serialize) -> GlobalResult<OutboundBody> {
+    OutboundBody::from_json(what, value).map_err(GlobalError::invalid)
 }
 
 #[derive(Debug, Deserialize)]
@@ -234,14 +244,15 @@ struct Fates {
 }
 
 #[derive(Debug, Deserialize)]
-struct Named {
+struct SnapshotAnswer {
     at: DateTime<Utc>,
 }
 
 #[async_trait]
 impl GlobalStore for RemoteStore {
-    async fn publish(&self, caller: &Caller, publication: Publication) -> Result<Published> {
-        self.given(caller, "/v1/publications", &publication).await
+    async fn publish(&self, caller: &Caller, publication: Publication) -> GlobalResult<Published> {
+        self.send_publication(caller, "/v1/publications", &publication)
+            .await
     }
 
     async fn get(
@@ -249,102 +260,115 @@ impl GlobalStore for RemoteStore {
         caller: &Caller,
         id: RecordId,
         version: Option<Version>,
-    ) -> Result<GlobalRecord> {
+    ) -> GlobalResult<GlobalRecord> {
         let path = match version {
             Some(version) => format!("/v1/publications/{id}?version={version}"),
             None => format!("/v1/publications/{id}"),
         };
-        self.bare(caller, Method::GET, &path).await
+        self.ask_without_body(caller, Method::GET, &path).await
     }
 
-    async fn versions_page(
+    async fn list_versions_page(
         &self,
         caller: &Caller,
         id: RecordId,
         page: ListPage,
-    ) -> Result<Vec<GlobalRecord>> {
+    ) -> GlobalResult<Vec<GlobalRecord>> {
         let path = format!("/v1/publications/{id}/versions");
-        self.listed(caller, &path, page).await
+        self.get_page(caller, &path, page).await
     }
 
-    async fn query(&self, caller: &Caller, query: &GlobalQuery) -> Result<GlobalAnswer> {
-        if cleaned(&query.text).0.trim().is_empty() && !query.text.trim().is_empty() {
+    async fn query(&self, caller: &Caller, query: &GlobalQuery) -> GlobalResult<GlobalAnswer> {
+        if clean_text(&query.text).0.trim().is_empty() && !query.text.trim().is_empty() {
             return Err(GlobalError::invalid(
                 "nothing of the question may leave this machine, so others were not asked; \
                  ask in words without `<private>`",
             ));
         }
-        let body = json_of("the question", query)?;
+        let body = encode_json_body("the question", query)?;
         self.ask(caller, Method::POST, "/v1/query", body, self.question)
             .await
     }
 
-    async fn published_page(&self, caller: &Caller, page: ListPage) -> Result<Vec<GlobalRecord>> {
-        self.listed(caller, "/v1/publications", page).await
+    async fn list_own_published_page(
+        &self,
+        caller: &Caller,
+        page: ListPage,
+    ) -> GlobalResult<Vec<GlobalRecord>> {
+        self.get_page(caller, "/v1/publications", page).await
     }
 
-    async fn unpublish(&self, caller: &Caller, id: RecordId) -> Result<Unpublished> {
+    async fn unpublish(&self, caller: &Caller, id: RecordId) -> GlobalResult<Unpublished> {
         let path = format!("/v1/publications/{id}");
-        self.bare(caller, Method::DELETE, &path).await
+        self.ask_without_body(caller, Method::DELETE, &path).await
     }
 
-    async fn rate(&self, caller: &Caller, id: RecordId, rating: f32) -> Result<()> {
+    async fn rate(&self, caller: &Caller, id: RecordId, rating: f32) -> GlobalResult<()> {
         let path = format!("/v1/publications/{id}/rating");
-        let body = json_of("the rating", &json!({ "rating": rating }))?;
+        let body = encode_json_body("the rating", &json!({ "rating": rating }))?;
         let done = self.ask::<Value>(caller, Method::PUT, &path, body, CHANGE);
         done.await.map(drop)
     }
 
-    async fn report(&self, caller: &Caller, reports: &[UsageReport]) -> Result<Vec<Fate>> {
+    async fn report_usage(
+        &self,
+        caller: &Caller,
+        reports: &[UsageReport],
+    ) -> GlobalResult<Vec<Fate>> {
         let path = "/v1/outcomes";
-        let body = json_of("the report", &json!({ "reports": reports }))?;
+        let body = encode_json_body("the report", &json!({ "reports": reports }))?;
         let fates: Fates = self.ask(caller, Method::POST, path, body, CHANGE).await?;
         Ok(fates.fates)
     }
 
-    async fn snapshot(&self, caller: &Caller, name: &str) -> Result<DateTime<Utc>> {
+    async fn create_snapshot(&self, caller: &Caller, name: &str) -> GlobalResult<DateTime<Utc>> {
         // A name that no store takes would be a path of its own.
         check_name(name)?;
         let path = format!("/v1/snapshots/{name}");
-        let named: Named = self.bare(caller, Method::PUT, &path).await?;
+        let named: SnapshotAnswer = self.ask_without_body(caller, Method::PUT, &path).await?;
         Ok(named.at)
     }
 
-    async fn branch(&self, caller: &Caller, name: &str) -> Result<Branch> {
+    async fn open_branch(&self, caller: &Caller, name: &str) -> GlobalResult<Branch> {
         check_name(name)?;
         let path = format!("/v1/branches/{name}");
-        self.bare(caller, Method::PUT, &path).await
+        self.ask_without_body(caller, Method::PUT, &path).await
     }
 
-    async fn branches(&self, caller: &Caller) -> Result<Vec<Branch>> {
-        self.bare(caller, Method::GET, "/v1/branches").await
+    async fn list_branches(&self, caller: &Caller) -> GlobalResult<Vec<Branch>> {
+        self.ask_without_body(caller, Method::GET, "/v1/branches")
+            .await
     }
 
-    async fn draft(
+    async fn publish_on_branch(
         &self,
         caller: &Caller,
         branch: &str,
         publication: Publication,
-    ) -> Result<Published> {
+    ) -> GlobalResult<Published> {
         check_name(branch)?;
         let path = format!("/v1/branches/{branch}/publications");
-        self.given(caller, &path, &publication).await
+        self.send_publication(caller, &path, &publication).await
     }
 
-    async fn merge(&self, caller: &Caller, branch: &str) -> Result<Vec<Merged>> {
+    async fn merge_branch(&self, caller: &Caller, branch: &str) -> GlobalResult<Vec<Merged>> {
         check_name(branch)?;
         let path = format!("/v1/branches/{branch}/merge");
-        self.bare(caller, Method::POST, &path).await
+        self.ask_without_body(caller, Method::POST, &path).await
     }
 
-    async fn drop_branch(&self, caller: &Caller, branch: &str) -> Result<Branch> {
+    async fn drop_branch(&self, caller: &Caller, branch: &str) -> GlobalResult<Branch> {
         check_name(branch)?;
         let path = format!("/v1/branches/{branch}");
-        self.bare(caller, Method::DELETE, &path).await
+        self.ask_without_body(caller, Method::DELETE, &path).await
     }
 
-    async fn catalogue(&self, caller: &Caller, page: ListPage) -> Result<Vec<Listed>> {
-        self.listed(caller, "/v1/catalogue", page).await
+    async fn list_catalogue_page(
+        &self,
+        caller: &Caller,
+        page: ListPage,
+    ) -> GlobalResult<Vec<Listed>> {
+        self.get_page(caller, "/v1/catalogue", page).await
     }
 
     async fn take_down(
@@ -352,42 +376,93 @@ impl GlobalStore for RemoteStore {
         operator: &Caller,
         id: RecordId,
         order: &TakeDown,
-    ) -> Result<TakeDownDone> {
+    ) -> GlobalResult<TakeDownDone> {
         let path = format!("/v1/publications/{id}/takedown");
-        let body = json_of("the reason", order)?;
+        let body = encode_json_body("the reason", order)?;
         self.ask(operator, Method::POST, &path, body, SWEEP).await
     }
 
-    async fn put_back(&self, operator: &Caller, id: RecordId) -> Result<PutBack> {
+    async fn put_back(&self, operator: &Caller, id: RecordId) -> GlobalResult<PutBack> {
         let path = format!("/v1/publications/{id}/takedown");
-        self.bare(operator, Method::DELETE, &path).await
+        self.ask_without_body(operator, Method::DELETE, &path).await
     }
 
-    async fn taken_down(&self, caller: &Caller) -> Result<Vec<TakenDown>> {
-        self.bare(caller, Method::GET, "/v1/takedowns").await
-    }
-
-    async fn person(&self, caller: &Caller) -> Result<Vec<PersonLine>> {
-        self.bare(caller, Method::GET, "/v1/person").await
-    }
-
-    async fn erase_person(&self, caller: &Caller) -> Result<Erased> {
-        // The one character of a name that means something else in a query.
-        let name = caller.user.as_str().replace('+', "%2B");
-        let path = format!("/v1/person?confirm={name}");
-        self.ask(caller, Method::DELETE, &path, Outbound::nothing(), SWEEP)
+    async fn list_own_taken_down(&self, caller: &Caller) -> GlobalResult<Vec<TakenDown>> {
+        self.ask_without_body(caller, Method::GET, "/v1/takedowns")
             .await
     }
 
-    async fn audit(&self, caller: &Caller, limit: usize) -> Result<Vec<AuditLine>> {
-        let path = format!("/v1/audit?limit={limit}");
-        self.bare(caller, Method::GET, &path).await
+    async fn list_projects(&self, caller: &Caller) -> GlobalResult<Vec<ProjectId>> {
+        self.ask_without_body(caller, Method::GET, "/v1/projects")
+            .await
     }
 
-    async fn answers(&self) -> Result<()> {
-        self.aside(|store| match store.look("/health/ready")? {
+    async fn read_organisation(&self, caller: &Caller) -> GlobalResult<OrganisationSettings> {
+        self.ask_without_body(caller, Method::GET, ORGANISATION)
+            .await
+    }
+
+    async fn change_organisation(
+        &self,
+        operator: &Caller,
+        settings: OrganisationSettings,
+    ) -> GlobalResult<OrganisationSettings> {
+        let body = encode_json_body("the settings", &settings)?;
+        self.ask(operator, Method::PUT, ORGANISATION, body, CHANGE)
+            .await
+    }
+
+    async fn list_submissions_page(
+        &self,
+        reviewer: &Caller,
+        page: ListPage,
+    ) -> GlobalResult<Vec<Submission>> {
+        self.get_page(reviewer, "/v1/reviews", page).await
+    }
+
+    async fn review_submission(
+        &self,
+        reviewer: &Caller,
+        id: RecordId,
+        verdict: &SubmissionVerdict,
+    ) -> GlobalResult<ReviewDone> {
+        verdict.check()?;
+        let path = format!("/v1/reviews/{id}");
+        let body = encode_json_body("the review", verdict)?;
+        self.ask(reviewer, Method::POST, &path, body, CHANGE).await
+    }
+
+    async fn list_own_submissions(&self, caller: &Caller) -> GlobalResult<Vec<OwnSubmission>> {
+        self.ask_without_body(caller, Method::GET, "/v1/submissions")
+            .await
+    }
+
+    async fn list_person_lines(&self, caller: &Caller) -> GlobalResult<Vec<PersonLine>> {
+        self.ask_without_body(caller, Method::GET, "/v1/person")
+            .await
+    }
+
+    async fn erase_person(&self, caller: &Caller) -> GlobalResult<Erased> {
+        // The one character of a name that means something else in a query.
+        let name = caller.user.as_str().replace('+', "%2B");
+        let path = format!("/v1/person?confirm={name}");
+        self.ask(caller, Method::DELETE, &path, OutboundBody::empty(), SWEEP)
+            .await
+    }
+
+    async fn list_audit_lines(
+        &self,
+        caller: &Caller,
+        limit: usize,
+    ) -> GlobalResult<Vec<AuditLine>> {
+        let path = format!("/v1/audit?limit={limit}");
+        self.ask_without_body(caller, Method::GET, &path).await
+    }
+
+    async fn check_ready(&self) -> GlobalResult<()> {
+        self.run_blocking(|store| match store.get_without_token("/health/ready")? {
             (200, _) => Ok(()),
-            (status, body) => Err(refused(status, &body)),
+            (status, body) => Err(decode_refusal(status, &body)),
         })
         .await
     }

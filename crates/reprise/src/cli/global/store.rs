@@ -7,33 +7,37 @@ use reprise_global::{
     Caller, CoordinationSettings, EmbeddedOptions, EmbeddedStore, GlobalError, GlobalStore,
     GlobalTier, Hold, Quotas, TextVectors, TwoTierMemory,
 };
-use reprise_operations::{Reach, Sharing};
-use reprise_sandbox::Before;
+use reprise_operations::{Sharing, TierOpener};
+use reprise_sandbox::ProviderWrapper;
 use reprise_types::RecallScope;
 
 use super::remote::RemoteStore;
 use crate::cli::prelude::*;
-use crate::config::GlobalService;
+use crate::config::GlobalServiceConfig;
 use crate::outbound;
 
 /// How the users of this process reach published knowledge, and what a recall asks that does not
 /// say. Where it lasts longer than a command it connects to the service now.
 pub(in crate::cli) fn sharing(context: &Context, is_command: bool) -> Sharing {
-    let (config, agent) = (&context.config, outbound::agent());
-    if let Some(url) = config.global_connects().filter(|_| !is_command) {
-        RemoteStore::over(agent.clone(), url, Arc::new(|_| Ok(None)), ALONE).connect();
+    let (config, agent) = (&context.config, outbound::new_agent());
+    if let Some(url) = config.global_url_to_connect().filter(|_| !is_command) {
+        RemoteStore::from_agent(agent.clone(), url, Arc::new(|_| Ok(None)), ALONE)
+            .warm_up_connection();
     }
-    let reach = reach(context, is_command, agent);
-    Sharing::new(reach, config.global.scope).for_hooks(config.hooks_ask())
+    let reach = tier_opener(context, is_command, agent);
+    Sharing::new(reach, config.global.scope).with_hook_deadline(config.hook_deadline())
 }
 
-/// What stands before the memories of a host whose recalls ask for published knowledge too.
-pub(in crate::cli) fn before(context: &Context, clock: &Arc<dyn Clock>) -> Option<Arc<Before>> {
+/// Returns what wraps the memories of a host, so that its recalls ask for published knowledge too.
+pub(in crate::cli) fn wrap_memories(
+    context: &Context,
+    clock: &Arc<dyn Clock>,
+) -> Option<Arc<ProviderWrapper>> {
     let scope = context.config.global.scope;
     if scope == RecallScope::Local {
         return None;
     }
-    let reach = reach(context, false, outbound::agent());
+    let reach = tier_opener(context, false, outbound::new_agent());
     let vectors = vectors(context);
     let tiers: Mutex<HashMap<UserId, GlobalTier>> = Mutex::default();
     let clock = Arc::clone(clock);
@@ -43,7 +47,7 @@ pub(in crate::cli) fn before(context: &Context, clock: &Arc<dyn Clock>) -> Optio
         match known.map_or_else(|| reach(user, Arc::clone(&vectors)), Ok) {
             Ok(tier) => {
                 tiers.insert(user.clone(), tier.clone());
-                Arc::new(TwoTierMemory::new(own, tier, Arc::clone(&clock)).scoped(scope))
+                Arc::new(TwoTierMemory::new(own, tier, Arc::clone(&clock)).with_scope(scope))
             }
             Err(error) => {
                 tracing::warn!(error, "published knowledge is not asked");
@@ -54,44 +58,52 @@ pub(in crate::cli) fn before(context: &Context, clock: &Arc<dyn Clock>) -> Optio
 }
 
 /// The way of a user to the service or to the data directory's own store. A command waits for its
-/// own store as it does for its memory. All use the connections of `agent`.
-fn reach(context: &Context, is_command: bool, agent: ureq::Agent) -> Arc<Reach> {
+/// own store as it does for its memory. All use the connections of `new_agent`.
+fn tier_opener(context: &Context, is_command: bool, agent: ureq::Agent) -> Arc<TierOpener> {
     let context = context.clone();
     let opened: OnceLock<EmbeddedStore> = OnceLock::new();
     let reach = move |user: &UserId, vectors| -> anyhow::Result<GlobalTier> {
         let caller = context.config.caller(user)?;
-        let mut options = context.config.global_tier()?;
+        let mut options = context.config.tier_options()?;
         let service = context.config.global_service(user);
-        let store: Arc<dyn GlobalStore> = if let Some(service) = service {
-            Arc::new(remote(service, agent.clone()))
-        } else {
+        let Some(service) = service else {
             if is_command {
                 options.deadline = PATIENCE;
             }
-            Arc::new(opened.get_or_init(|| own(&context, vectors)).clone())
+            let own = opened
+                .get_or_init(|| open_own_store(&context, vectors))
+                .clone();
+            let tier = GlobalTier::new(Arc::new(own), caller, options);
+            let is_empty = !EmbeddedStore::is_present_in(&folder(&context));
+            return Ok(tier.with_note(is_empty.then(|| NO_SERVICE.to_owned())));
         };
+        if is_command {
+            // A command has no connection yet: it waits for the one that it begins.
+            options.deadline = options.deadline.max(CONNECTED_WITHIN);
+        }
+        let store = Arc::new(build_remote_store(service, agent.clone()));
         Ok(GlobalTier::new(store, caller, options))
     };
     Arc::new(move |user, vectors| reach(user, vectors).map_err(|error| format!("{error:#}")))
 }
 
-/// A service that knows nobody: for measuring one that does not answer.
-pub(in crate::cli) fn remote_at(url: &str) -> impl GlobalStore + use<> {
+/// Builds the client of a service without a token, to measure one that does not answer.
+pub fn build_remote_store_at(url: &str) -> impl GlobalStore + use<> {
     RemoteStore::new(url, Arc::new(|_| Ok(None)), ALONE)
 }
 
 /// The address of the service that a user asks, and how long the fastest of three answers took; the
 /// first makes the connection.
-pub(in crate::cli) fn round_trip(
+pub(in crate::cli) fn measure_round_trip(
     context: &Context,
     user: &UserId,
 ) -> Option<(String, anyhow::Result<Duration>)> {
     let service = context.config.global_service(user)?;
     let url = service.url.clone();
-    let store = remote(service, outbound::agent());
+    let store = build_remote_store(service, outbound::new_agent());
     let once = || -> anyhow::Result<Duration> {
         let began = Instant::now();
-        wait(store.answers())??;
+        wait(store.check_ready())??;
         Ok(began.elapsed())
     };
     let first = once();
@@ -103,48 +115,53 @@ pub(in crate::cli) fn round_trip(
     Some((url, took))
 }
 
-fn remote(service: GlobalService, agent: ureq::Agent) -> RemoteStore {
+fn build_remote_store(service: GlobalServiceConfig, agent: ureq::Agent) -> RemoteStore {
     let token = Arc::new(move |_: &Caller| service.token.clone().map(Some));
-    RemoteStore::over(agent, &service.url, token, ALONE)
+    RemoteStore::from_agent(agent, &service.url, token, ALONE)
 }
 
 /// Its folder in the data directory; no user's name begins with a dot.
 const FOLDER: &str = ".global";
+/// How long a command waits for a service to which it has no connection yet.
+const CONNECTED_WITHIN: Duration = Duration::from_secs(1);
+/// What a recall says of published knowledge on a machine that has none.
+const NO_SERVICE: &str = "nothing is published on this machine and no server is configured, so only \
+    your own memories were searched; `reprise share join LINK` accepts an invitation to a server";
 /// How long a command waits for another that writes.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How long a question may take that nothing else is waiting for.
-const ALONE: Duration = Duration::from_secs(5);
+const ALONE: Duration = Duration::from_secs(10);
 
 /// The model of published knowledge, whichever one a memory's owner has chosen: publishers and
 /// readers of one store share a space.
-pub(super) const PUBLISHED: Variant = Variant::Int8;
+pub const PUBLISHED: Variant = Variant::Int8;
 
-/// The store, and who asks it.
-pub(super) fn open(
-    context: &Context,
-    user: &UserId,
-) -> anyhow::Result<(Arc<dyn GlobalStore>, Caller)> {
+/// Opens the user's store; returns it with the identity of the caller.
+pub fn open(context: &Context, user: &UserId) -> anyhow::Result<(Arc<dyn GlobalStore>, Caller)> {
     let caller = context.config.caller(user)?;
     if let Some(service) = context.config.global_service(user) {
-        return Ok((Arc::new(remote(service, outbound::agent())), caller));
+        return Ok((
+            Arc::new(build_remote_store(service, outbound::new_agent())),
+            caller,
+        ));
     }
-    Ok((Arc::new(own(context, vectors(context))), caller))
+    Ok((Arc::new(open_own_store(context, vectors(context))), caller))
 }
 
 /// The data directory's own store, as commands have it.
-fn own(context: &Context, vectors: TextVectors) -> EmbeddedStore {
+fn open_own_store(context: &Context, vectors: TextVectors) -> EmbeddedStore {
     let held = (Hold::EachWrite, Quotas::default());
     embedded(context, folder(context), held, vectors)
 }
 
 /// Where the data directory's own store is, and the tokens of its service.
-pub(in crate::cli) fn folder(context: &Context) -> PathBuf {
+pub fn folder(context: &Context) -> PathBuf {
     context.places.data.join(FOLDER)
 }
 
 /// The store in a folder.
-pub(in crate::cli) fn embedded(
+pub fn embedded(
     context: &Context,
     folder: PathBuf,
     (hold, quotas): (Hold, Quotas),
@@ -165,12 +182,14 @@ pub(in crate::cli) fn embedded(
 }
 
 /// The machine's model, opened by the first text.
-pub(super) fn vectors(context: &Context) -> TextVectors {
+pub fn vectors(context: &Context) -> TextVectors {
     let context = context.clone();
     let opened: OnceLock<Option<Mutex<Box<dyn Embedder>>>> = OnceLock::new();
     Arc::new(move |text| {
         let open = || {
-            let found = model::factory_of(&context, PUBLISHED)?.open().ok()?;
+            let found = model::pull_variant(&context, PUBLISHED)?
+                .open_embedder()
+                .ok()?;
             Some(Mutex::new(found))
         };
         let embedder = opened.get_or_init(open).as_ref()?;
@@ -184,6 +203,6 @@ pub(super) fn vectors(context: &Context) -> TextVectors {
 pub(super) fn wait<T>(
     operation: impl Future<Output = Result<T, GlobalError>>,
 ) -> anyhow::Result<Result<T, GlobalError>> {
-    let runtime = runtime::asking().context("the global store cannot be asked")?;
+    let runtime = runtime::build_single_threaded().context("the global store cannot be asked")?;
     Ok(runtime.block_on(operation))
 }

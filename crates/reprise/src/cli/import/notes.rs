@@ -1,77 +1,68 @@
-//! `reprise import` of notes: what was changed there takes the place of what stood here, what is
-//! gone is asked about, and with `--sync` what memory says by now goes out to the notes it wrote.
+//! `reprise import` of notes: changed notes replace their memories, deleted ones are forgotten
+//! after a question, and `--sync` writes changes in memory back to the notes that it wrote.
 
 use std::io::IsTerminal as _;
 use std::thread::sleep;
 
 use reprise_knowledge::{
-    Found, Gone, Item, Renewal, deleted, is_written, read, renew, state_of_notes,
+    ImportItem, ItemContent, MissingNote, NoteChanges, compare_notes, find_deleted_notes,
+    has_written_notes, read_notes_state, read_source,
 };
-use reprise_operations::Ran;
-use reprise_operations::operations::care::{Rebuild, RebuildArguments, Wanted};
+use reprise_operations::OperationOutcome;
+use reprise_operations::operations::care::{ProjectionRequest, Rebuild, RebuildArguments};
 use reprise_operations::operations::forgetting::{Forget, ForgetArguments};
 use reprise_operations::operations::records::{Revise, ReviseArguments};
 
-use super::Source;
-use super::report::Report;
+use super::ImportSource;
+use super::report::{GoneRow, ImportReport};
 use crate::args::ImportArguments;
 use crate::cli::prelude::*;
 
-/// How often `--watch` looks, and how long nothing may change before it acts.
+/// Interval of `--watch`; it acts when nothing has changed for that long.
 const TICK: Duration = Duration::from_millis(500);
-/// Columns of a text that is gone.
+/// Most characters that are printed of a deleted text.
 const SHOWN: usize = 60;
 
-/// A record that stands for what is no longer in its note.
-#[derive(Debug, Serialize)]
-pub(super) struct GoneRow {
-    record: String,
-    #[serde(rename = "where")]
-    pub(super) path: String,
-    pub(super) text: String,
-    pub(super) forgotten: bool,
-}
-
-/// What notes do to a memory; `None` for what is no note.
-pub(super) fn renewal(source: Source<'_>) -> anyhow::Result<Option<Renewal>> {
+/// Compares notes with the memory; `None` for a source that is not notes.
+pub(super) fn read_note_changes(source: ImportSource<'_>) -> anyhow::Result<Option<NoteChanges>> {
     let (context, arguments) = (source.context, source.arguments);
     if !source.kind.is_of_notes() {
         return Ok(None);
     }
     let mut items = Vec::new();
-    let done = read(&arguments.path, source.kind, source.zone, &mut |item| {
+    let done = read_source(&arguments.path, source.kind, source.zone, &mut |item| {
         items.push(item);
         true
     });
     match done {
         Err(error) if items.is_empty() => return Err(error.into()),
-        Err(error) => items.push(Item {
+        Err(error) => items.push(ImportItem {
             place: arguments.path.display().to_string(),
-            found: Found::Refused(error.to_string()),
+            content: ItemContent::Refused(error.to_string()),
         }),
         Ok(()) => {}
     }
     if !store::exists(context, &arguments.whose.user)? {
-        return Ok(Some(Renewal {
+        return Ok(Some(NoteChanges {
             items,
-            ..Renewal::default()
+            ..NoteChanges::default()
         }));
     }
-    let engine = store::read(context, &arguments.whose.user)?;
+    let engine = store::open_for_reading(context, &arguments.whose.user)?;
     let clean = |text: &str| Redactor::new().redact_text(text).text;
-    let mut renewal = renew(&engine.snapshot(), items, &clean);
+    let mut renewal = compare_notes(&engine.snapshot(), items, &clean);
     let home = context.places.home_of(&arguments.whose.user);
-    let gone = deleted(&engine.snapshot(), &place(arguments), &home)?;
-    renewal.gone.extend(gone);
+    let gone = find_deleted_notes(&engine.snapshot(), &notes_folder(arguments), &home)?;
+    renewal.missing.extend(gone);
     Ok(Some(renewal))
 }
 
-/// New versions of what was changed in its note.
-pub(super) fn replace(
+/// Stores new versions of memories whose notes have changed.
+pub(super) fn replace_changed_notes(
     context: &Context,
     arguments: &ImportArguments,
-    renewal: &mut Renewal,
-    report: &mut Report,
+    renewal: &mut NoteChanges,
+    report: &mut ImportReport,
 ) -> anyhow::Result<()> {
     if renewal.replaced.is_empty() {
         return Ok(());
@@ -82,57 +73,60 @@ pub(super) fn replace(
             id: replacement.record.to_string(),
             changes: replacement.changes,
         };
-        match session.ran::<Revise>(&asked) {
-            Ok(Ran { redacted, .. }) => {
+        match session.call_with_redactions::<Revise>(&asked) {
+            Ok(OperationOutcome { redacted, .. }) => {
                 report.replaced += 1;
-                report.take_out(&replacement.place, redacted);
+                report.add_redactions(&replacement.place, redacted);
             }
-            Err(problem) => report.refuse(replacement.place, problem.to_string()),
+            Err(problem) => report.add_refused(replacement.place, problem.to_string()),
         }
     }
     drop(session);
     Ok(())
 }
 
-/// What is gone is forgotten where that was said, or is agreed to. Then memory goes out to a folder
-/// that it wrote, with `--sync`.
-pub(super) fn settle(
+/// Forgets memories of deleted notes if a flag or a person says so. With `--sync` it then writes
+/// the memory to the folder that it wrote before.
+pub(super) fn forget_deleted_notes(
     context: &Context,
     arguments: &ImportArguments,
-    gone: Vec<Gone>,
-    report: &mut Report,
+    gone: Vec<MissingNote>,
+    report: &mut ImportReport,
 ) -> anyhow::Result<()> {
-    let count = counted(gone.len(), "record");
+    let count = format_count(gone.len(), "memory");
     let is_asked = !gone.is_empty() && !arguments.forget_gone && !arguments.watch && !context.json;
     let forgets = arguments.forget_gone
         || is_asked && io::stdin().is_terminal() && {
             for one in gone.iter().take(super::SAID_MAX) {
                 tell!("{}: {}", one.path, terminal::one_line(&one.text, SHOWN));
             }
-            agreed(&format!("forget {count} whose notes are gone?"), "")?
+            confirm(&format!("forget {count} whose notes were deleted?"), "")?
         };
     if forgets && !gone.is_empty() {
         let session = Session::open(context, &arguments.whose.user, Forget::SPEC.effect)?;
         for one in &gone {
             session.call::<Forget>(ForgetArguments {
                 id: Some(one.record),
-                reason: Some(format!("its note {} is gone", one.path)),
+                reason: Some(format!("its note {} was deleted", one.path)),
                 ..ForgetArguments::default()
             })?;
         }
         drop(session);
     } else if !gone.is_empty() {
-        tell!("{count} of notes or sections that are gone; --forget-gone forgets them");
+        tell!("{count} of deleted notes or sections; --forget-gone forgets them");
     }
     let is_decided = forgets || gone.is_empty();
-    report.gone = gone.into_iter().map(|one| row(one, forgets)).collect();
+    report.gone = gone
+        .into_iter()
+        .map(|one| to_gone_row(one, forgets))
+        .collect();
     if arguments.sync && is_decided {
-        write_out(context, arguments)?;
+        update_written_notes(context, arguments)?;
     }
     Ok(())
 }
 
-pub(super) fn row(one: Gone, forgotten: bool) -> GoneRow {
+pub(super) fn to_gone_row(one: MissingNote, forgotten: bool) -> GoneRow {
     GoneRow {
         record: one.record.to_string(),
         text: terminal::one_line(&one.text, SHOWN),
@@ -141,22 +135,20 @@ pub(super) fn row(one: Gone, forgotten: bool) -> GoneRow {
     }
 }
 
-/// The path by which memory knows what it wrote there: a shell ends the name of a folder with a
-/// slash.
-fn place(arguments: &ImportArguments) -> PathBuf {
+/// Returns the path of the notes without the slash that a shell appends, as memory recorded it.
+fn notes_folder(arguments: &ImportArguments) -> PathBuf {
     arguments.path.components().collect()
 }
 
-/// Brings the notes up to date that memory wrote into this folder; a folder of a person's own is
-/// left alone.
-fn write_out(context: &Context, arguments: &ImportArguments) -> anyhow::Result<()> {
-    let place = place(arguments);
-    if !is_written(&place, &context.places.home_of(&arguments.whose.user)) {
+/// Updates the notes that memory wrote into this folder; a person's own folder is not changed.
+fn update_written_notes(context: &Context, arguments: &ImportArguments) -> anyhow::Result<()> {
+    let place = notes_folder(arguments);
+    if !has_written_notes(&place, &context.places.home_of(&arguments.whose.user)) {
         return Ok(());
     }
     let session = Session::open(context, &arguments.whose.user, Effect::Reads)?;
     let done = session.call::<Rebuild>(RebuildArguments {
-        projections: vec![Wanted {
+        projections: vec![ProjectionRequest {
             kind: reprise_knowledge::ProjectionKind::Markdown
                 .name()
                 .to_owned(),
@@ -177,23 +169,23 @@ fn write_out(context: &Context, arguments: &ImportArguments) -> anyhow::Result<(
                 tell!("{written} notes written, {removed} removed");
             }
         }
-        // A conflict has been told, and the note stays as it is.
+        // The conflict was already reported, and the note stays as it is.
         Err(problem) => tell!("warning: {problem}"),
     }
     Ok(())
 }
 
-/// Imports again whenever notes have changed, or with `--sync` memory, until it is stopped.
+/// Imports again whenever notes have changed, or memory with `--sync`, until Ctrl-C.
 pub(super) fn watch(
     context: &Context,
     arguments: &ImportArguments,
     mut once: impl FnMut() -> anyhow::Result<Exit>,
 ) -> anyhow::Result<Exit> {
-    let file = context.places.file_of(&arguments.whose.user);
+    let file = context.places.memory_file_of(&arguments.whose.user);
     let state = |path: &Path| -> anyhow::Result<_> {
         let memory = fs_err::metadata(&file).ok().filter(|_| arguments.sync);
         let memory = memory.map(|found| (found.len(), found.modified().ok()));
-        Ok((state_of_notes(path)?, memory))
+        Ok((read_notes_state(path)?, memory))
     };
     let mut done = None;
     let mut before = state(&arguments.path)?;
@@ -202,7 +194,7 @@ pub(super) fn watch(
         let now = state(&arguments.path)?;
         if now == before && done.as_ref() != Some(&now) {
             once()?;
-            // As it was before: what was edited meanwhile is seen, and so is what it wrote.
+            // The state before the import: edits during it, and its own writes, count as changes.
             done = Some(now);
         } else {
             before = now;

@@ -1,130 +1,153 @@
-//! What became of a source, line by line where it could not be used. Of sessions: how many came in,
-//! of which projects, over how many days; and what they taught.
+//! Report of an import, with each line that could not be used. For sessions: how many there are, of
+//! which projects and days, and what was learned from them.
 
 use chrono::NaiveDate;
-use reprise_knowledge::{Found, ImportKind, Item, read, session_places};
+use reprise_knowledge::{
+    ImportItem, ImportKind, ItemContent, default_session_locations, read_source,
+};
 use reprise_operations::operations::lessons::{ExtractLearnings, ExtractLearningsArguments};
 
-use super::notes::GoneRow;
-use crate::cli::keep::{DIFFERS, cut_off};
 use crate::cli::prelude::*;
+use crate::cli::record_keeper::{DIFFERS, truncation_message};
 
-/// What became of a source.
+/// Result of an import.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Report {
+pub(super) struct ImportReport {
     pub(super) kind: &'static str,
     pub(super) inserted: u64,
-    /// What was changed in its note, and is a new version now.
+    /// Memories that got a new version because their note changed.
     pub(super) replaced: u64,
     pub(super) duplicate: u64,
-    /// How many of them were forgotten here, and stay so.
+    /// Duplicates that were forgotten here and stay forgotten.
     pub(super) forgotten: usize,
-    /// The records that they are.
+    /// Ids of the duplicates.
     #[serde(skip)]
     pub(super) known: Vec<RecordId>,
     pub(super) rejected: u64,
     pub(super) truncated: u64,
     pub(super) links: u64,
     pub(super) dry_run: bool,
-    /// Of a program's sessions: how many there are, and what they taught.
+    /// Counts of a program's sessions, and of what was learned from them.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    pub(super) history: Option<Counted>,
-    /// Where copies of the files are that moved in.
+    pub(super) history: Option<HistoryCounts>,
+    /// Folder with copies of the imported files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) backup: Option<PathBuf>,
-    /// What was taken out, without the values.
+    /// Removed secrets, without their values.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) redacted: Vec<TakenOut>,
-    pub(super) lines: Vec<Line>,
+    pub(super) redacted: Vec<RedactedSecret>,
+    pub(super) lines: Vec<ImportProblem>,
     /// Records whose notes or sections are gone.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) gone: Vec<GoneRow>,
 }
 
-/// What cannot be used, not the whole of it, or not what is there.
+/// Record whose note or section was deleted.
 #[derive(Debug, Serialize)]
-pub(super) struct Line {
+pub(super) struct GoneRow {
+    pub(super) record: String,
+    #[serde(rename = "where")]
+    pub(super) path: String,
+    pub(super) text: String,
+    pub(super) forgotten: bool,
+}
+
+/// Line that was refused, truncated, or differs from the stored memory.
+#[derive(Debug, Serialize)]
+pub(super) struct ImportProblem {
     pub(super) r#where: String,
     pub(super) why: String,
 }
 
-/// A secret that was taken out.
+/// Secret that was removed.
 #[derive(Debug, Serialize)]
-pub(super) struct TakenOut {
+pub(super) struct RedactedSecret {
     #[serde(rename = "where")]
     pub(super) place: String,
     #[serde(flatten)]
     pub(super) redaction: Redaction,
 }
 
-/// Secrets whose places are named.
+/// Most secrets whose places are listed.
 const REDACTED_MAX: usize = 1_000;
 
-impl Report {
-    /// Secrets that were taken out of a record.
-    pub(super) fn take_out(&mut self, place: &str, redacted: Vec<Redaction>) {
+impl ImportReport {
+    /// Returns whether nothing at all was found in the source.
+    pub(super) fn is_empty(&self) -> bool {
+        let counts = [
+            self.inserted,
+            self.replaced,
+            self.duplicate,
+            self.rejected,
+            self.links,
+        ];
+        counts.iter().all(|count| *count == 0) && self.gone.is_empty()
+    }
+
+    /// Adds the secrets that were removed from a record.
+    pub(super) fn add_redactions(&mut self, place: &str, redacted: Vec<Redaction>) {
         for redaction in redacted {
             if self.redacted.len() < REDACTED_MAX {
                 let place = place.to_owned();
-                self.redacted.push(TakenOut { place, redaction });
+                self.redacted.push(RedactedSecret { place, redaction });
             }
         }
     }
 
-    pub(super) fn refuse(&mut self, place: String, why: String) {
+    pub(super) fn add_refused(&mut self, place: String, why: String) {
         self.rejected += 1;
-        self.say(place, why);
+        self.add_problem(place, why);
     }
 
-    /// What a file says of itself may hold a secret, too.
-    fn say(&mut self, place: String, why: String) {
+    /// Adds a problem; its place and reason are redacted, because they may contain a secret.
+    fn add_problem(&mut self, place: String, why: String) {
         let [r#where, why] = [place, why].map(|said| Redactor::new().redact_text(&said).text);
-        self.lines.push(Line { r#where, why });
+        self.lines.push(ImportProblem { r#where, why });
     }
 
-    /// A text that is longer than a record keeps.
-    pub(super) fn truncate(&mut self, place: String, bytes: usize) {
+    /// Counts a text that was truncated.
+    pub(super) fn add_truncated(&mut self, place: String, bytes: usize) {
         self.truncated += 1;
-        self.say(place, cut_off(bytes));
+        self.add_problem(place, truncation_message(bytes));
     }
 
-    pub(super) fn count(&mut self, place: String, fate: Fate) {
+    pub(super) fn add_fate(&mut self, place: String, fate: RecordFate) {
         match fate {
-            Fate::Inserted {
+            RecordFate::Inserted {
                 truncated_from_bytes,
                 ..
             } => {
                 self.inserted += 1;
                 if let Some(bytes) = truncated_from_bytes {
-                    self.truncate(place, bytes);
+                    self.add_truncated(place, bytes);
                 }
             }
-            Fate::Duplicate { of, differs } => {
+            RecordFate::Duplicate { of, differs } => {
                 self.duplicate += 1;
                 self.known.push(of);
                 if differs {
-                    self.say(place, DIFFERS.to_owned());
+                    self.add_problem(place, DIFFERS.to_owned());
                 }
             }
-            Fate::Rejected { why } => self.refuse(place, why),
+            RecordFate::Rejected { why } => self.add_refused(place, why),
         }
     }
 }
 
-/// How long `connect` looks at a history before it says what it has seen of it.
+/// Longest time that `connect` reads a history.
 const LOOK: Duration = Duration::from_secs(5);
 
-/// What of a history was seen.
+/// Sessions, projects and days of a history.
 #[derive(Debug, Default)]
-pub(super) struct History {
+pub(super) struct SessionHistory {
     sessions: BTreeSet<String>,
     projects: BTreeSet<String>,
     days: BTreeSet<NaiveDate>,
 }
 
-/// The same in numbers, and what was learned from it.
+/// Counts of a history, and of what was learned from it.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
-pub(super) struct Counted {
+pub(super) struct HistoryCounts {
     pub(super) sessions: usize,
     pub(super) projects: usize,
     pub(super) days: usize,
@@ -132,30 +155,30 @@ pub(super) struct Counted {
     pub(super) outcomes: u64,
 }
 
-impl Counted {
-    /// A sentence for people.
-    pub(super) fn says(&self) -> String {
+impl HistoryCounts {
+    /// Returns the counts as a sentence.
+    pub(super) fn summary(&self) -> String {
         format!(
             "{}; new: {}, {} of tests",
-            self.of(),
-            counted(self.learnings, "learning"),
-            counted(self.outcomes, "outcome"),
+            self.scope_summary(),
+            format_count(self.learnings, "learning"),
+            format_count(self.outcomes, "outcome"),
         )
     }
 
-    /// What the history is of.
-    fn of(&self) -> String {
+    /// Returns the numbers of sessions, projects and days as text.
+    fn scope_summary(&self) -> String {
         format!(
             "{} of {} on {}",
-            counted(self.sessions, "session"),
-            counted(self.projects, "project"),
-            counted(self.days, "day"),
+            format_count(self.sessions, "session"),
+            format_count(self.projects, "project"),
+            format_count(self.days, "day"),
         )
     }
 }
 
-impl History {
-    pub(super) fn see(&mut self, record: &NewRecord) {
+impl SessionHistory {
+    pub(super) fn add_record(&mut self, record: &NewRecord) {
         if !self.sessions.contains(&record.session_id) {
             self.sessions.insert(record.session_id.clone());
         }
@@ -168,23 +191,22 @@ impl History {
         self.days.extend(record.timestamp.map(|at| at.date_naive()));
     }
 
-    pub(super) fn counted(&self) -> Counted {
-        Counted {
+    pub(super) fn to_counts(&self) -> HistoryCounts {
+        HistoryCounts {
             sessions: self.sessions.len(),
             projects: self.projects.len(),
             days: self.days.len(),
-            ..Counted::default()
+            ..HistoryCounts::default()
         }
     }
 }
 
-/// Keeps the sentences of sessions that say what was learned in them, and learns from how their
-/// tests went.
-pub(super) fn teach(
+/// Stores the learnings that the sessions state, and learns from the outcomes of their tests.
+pub(super) fn learn_from_sessions(
     context: &Context,
     user: &UserId,
     sessions: BTreeSet<String>,
-    counted: &mut Counted,
+    counted: &mut HistoryCounts,
 ) -> anyhow::Result<()> {
     if sessions.is_empty() {
         return Ok(());
@@ -202,32 +224,55 @@ pub(super) fn teach(
     Ok(())
 }
 
-/// Says what a program's history holds, and how it comes in; nothing where there is none.
-pub(crate) fn offer(kind: ImportKind, home: &Path, user: &UserId) {
-    for place in session_places(kind) {
+/// A program's history in one place.
+#[derive(Debug)]
+pub(crate) struct FoundHistory {
+    pub(crate) path: PathBuf,
+    /// Its sessions, projects and days, with "at least" if there was no time to read all of it.
+    pub(crate) summary: String,
+}
+
+/// Finds a program's histories under a home directory; only what happened `since` then counts.
+pub(crate) fn find_histories(
+    kind: ImportKind,
+    home: &Path,
+    since: Option<DateTime<Utc>>,
+) -> Vec<FoundHistory> {
+    let mut found = Vec::new();
+    for place in default_session_locations(kind) {
         let path = home.join(place);
-        let (mut history, begun, mut whole) = (History::default(), Instant::now(), true);
-        let looked = read(
+        let (mut history, begun, mut whole) = (SessionHistory::default(), Instant::now(), true);
+        let looked = read_source(
             &path,
             kind,
             Zone::default(),
-            &mut |Item { found, .. }| {
-                if let Found::Record(record) = found {
-                    history.see(&record);
+            &mut |ImportItem { content, .. }| {
+                if let ItemContent::Record(record) = content
+                    && since.is_none_or(|since| record.timestamp.is_some_and(|at| at >= since))
+                {
+                    history.add_record(&record);
                 }
                 whole = begun.elapsed() < LOOK;
                 whole
             },
         );
-        let held = history.counted();
-        if held.sessions == 0 || looked.is_err() && whole {
-            continue;
+        let counts = history.to_counts();
+        if counts.sessions > 0 && (looked.is_ok() || !whole) {
+            let least = if whole { "" } else { "at least " };
+            let summary = [least, &counts.scope_summary()].concat();
+            found.push(FoundHistory { path, summary });
         }
-        let least = if whole { "" } else { "at least " };
-        let (path, held) = (path.display(), held.of());
+    }
+    found
+}
+
+/// Prints what a program's history contains and how to import it; nothing without a history.
+pub(crate) fn offer_import(kind: ImportKind, home: &Path, user: &UserId) {
+    for FoundHistory { path, summary } in find_histories(kind, home, None) {
+        let path = path.display();
         tell!(
-            "{path} holds {least}{held}; `reprise import {path} --user {user} --dry-run` says what \
-             of them would be kept, and without --dry-run it is"
+            "{path} holds {summary}; `reprise import {path} --user {user} --dry-run` shows what \
+             would be imported; leave out --dry-run to import it"
         );
     }
 }

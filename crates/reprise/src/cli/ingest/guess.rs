@@ -1,15 +1,14 @@
-//! What a file is that holds no records, and what to do with it instead.
-//!
-//! Pure, from its name and its first lines.
+//! Guesses the kind of a file without records from its name and first lines, and what to do with
+//! it.
 
 use crate::cli::prelude::*;
 
-/// Keys that are named of an object without a text.
+/// Most keys that are printed of an object without a text.
 const KEYS_MAX: usize = 6;
 
-/// What the file seems to be, and what to do; the end of a sentence. A line that is no text is
-/// empty here.
-pub(super) fn kind(file: &Path, lines: &[String]) -> String {
+/// Returns what the file seems to be and what to do, as the end of a sentence. A line that is not
+/// text is empty in `lines`.
+pub(super) fn guess_file_kind(file: &Path, lines: &[String]) -> String {
     let ending = file.extension().and_then(|ending| ending.to_str());
     let ending = ending.unwrap_or_default().to_lowercase();
     let first = lines.first().map_or("", |line| line.trim());
@@ -19,32 +18,33 @@ pub(super) fn kind(file: &Path, lines: &[String]) -> String {
         .collect();
     let name = file.display();
     if ending == "rvf" || first.starts_with("RVFS") {
-        return format!("a memory; `reprise restore {name} --user USER` takes it in");
+        return format!("a memory; `reprise backup restore {name} --user USER` imports it");
     }
     if ending == "db" || first.starts_with("SQLite format") {
-        return "an SQLite database; export its rows as JSON, one a line".to_owned();
+        return "an SQLite database; export its rows as JSON, one per line".to_owned();
     }
     if lines
         .iter()
-        .all(|line| line.is_empty() || line.contains('\0'))
+        .all(|line| line.trim().is_empty() || line.contains(['\0', '\u{fffd}']))
     {
-        return "no text; `ingest` takes one JSON object a line".to_owned();
+        return "not text; `ingest` needs one JSON object per line".to_owned();
     }
     // Before its lines are looked at: a note may begin with front matter, and may quote JSON.
     if matches!(ending.as_str(), "md" | "markdown" | "mdc") {
-        return format!("a note; `reprise import {name}` takes it in");
+        return format!("a note; `reprise import {name}` imports it");
     }
     if let Some(object) = objects.first() {
-        return of_objects(object, &name.to_string());
+        return guess_object_kind(object, &name.to_string());
     }
     if first.starts_with('[') || first.starts_with('{') {
         return format!(
-            "JSON that is not one object a line; pass it on by `jq -c '.[]? // .' {name} | reprise \
+            "JSON that is not one object per line; convert it with `jq -c '.[]? // .' {name} | \
+             reprise \
              ingest --jsonl - --user USER`"
         );
     }
     if first.starts_with('<') {
-        return "HTML or XML; `ingest` takes one JSON object a line".to_owned();
+        return "HTML or XML; `ingest` needs one JSON object per line".to_owned();
     }
     if matches!(ending.as_str(), "yaml" | "yml") || first == "---" || first.starts_with("text: ") {
         return format!("YAML; pass it as `--yaml {name}`");
@@ -55,33 +55,33 @@ pub(super) fn kind(file: &Path, lines: &[String]) -> String {
             .iter()
             .all(|line| line.matches(mark).count() == columns);
         if columns > 0 && alike {
-            return format!("{called}; make each row an object with a `text`, one a line");
+            return format!("{called}; make each row an object with a `text`, one per line");
         }
     }
-    "plain text; `reprise learn \"...\"` keeps one thing, and `ingest` takes one JSON object a \
-     line: {\"text\": \"...\"}"
+    "plain text; `reprise learn \"...\"` remembers one thing, and `ingest` needs one JSON object \
+     per line: {\"text\": \"...\"}"
         .to_owned()
 }
 
-fn of_objects(object: &Map<String, Value>, name: &str) -> String {
+fn guess_object_kind(object: &Map<String, Value>, name: &str) -> String {
     let has = |key: &str| object.contains_key(key);
     if has("event_type") && has("payload") {
         return format!(
-            "a host's event log; `reprise events replay {name} --user USER` takes it in"
+            "a host's event log; `reprise ingest --events {name} --user USER` imports it"
         );
     }
     if has("query_id") || has("query") {
         return format!("a file of questions; `reprise recall --queries {name}` asks them");
     }
     if has("quality") || has("used") {
-        return format!("a file of outcomes; `reprise outcome --jsonl {name}` takes it in");
+        return format!("a file of outcomes; `reprise outcome --jsonl {name}` imports it");
     }
     let keys: Vec<&str> = object.keys().take(KEYS_MAX).map(String::as_str).collect();
     if has("text") {
-        return "a file of records with a field that is not known; see the first line above".into();
+        return "a file of memories with an unknown field; see the first line above".into();
     }
     format!(
-        "JSON whose objects have no `text` (they have {}); name what is to be remembered `text`",
+        "JSON whose objects have no `text` (they have {}); name the field to remember `text`",
         keys.join(", ")
     )
 }
@@ -92,7 +92,7 @@ mod tests {
 
     fn guessed(file: &str, text: &str) -> String {
         let lines: Vec<String> = text.lines().map(str::to_owned).collect();
-        kind(Path::new(file), &lines)
+        guess_file_kind(Path::new(file), &lines)
     }
 
     #[test]
@@ -103,7 +103,7 @@ mod tests {
             ("a.md", "---\ntitle: a\n---\n{\"a\":1}\n", "reprise import"),
             ("memory.rvf", "", "restore"),
             ("x.db", "", "SQLite"),
-            ("picture", "\n\n", "no text"),
+            ("picture", "\u{fffd}PNG\n\u{fffd}\n", "not text"),
             ("a.json", "[\n  {\n  \"text\": \"x\"\n", "jq"),
             ("a.json", "{\n  \"text\": \"x\"\n", "jq"),
             ("a.txt", "text: one\n", "--yaml"),
@@ -112,7 +112,7 @@ mod tests {
             (
                 "log",
                 "{\"seq\":1,\"event_type\":\"a\",\"payload\":{}}",
-                "events replay",
+                "ingest --events",
             ),
             ("q", "{\"query_id\":\"1\",\"query\":\"x\"}", "--queries"),
             (

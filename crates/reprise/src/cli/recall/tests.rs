@@ -1,20 +1,23 @@
-//! What stands on the page, without its colours.
+//! Tests of the printed answer, without colours.
 
 use reprise_types::{
-    MemoryKind, MemorySource, RankSignal, RecallId, RecordId, RecordType, SearchTier, Why,
-    parse_timestamp,
+    MemoryKind, MemorySource, RankExplanation, RankSignal, RecallId, RecordId, RecordType,
+    SearchRoute, parse_timestamp,
 };
 
+use reprise_tests::assert_contains;
+
+use super::signals::print_signals;
 use super::*;
 
-fn hit(text: &str, words: &[&str]) -> Hit {
+fn print_hit(text: &str, words: &[&str]) -> Hit {
     Hit {
         scope: None,
         author: None,
         version: None,
         quality: None,
         id: RecordId::from_u128(7),
-        about: About {
+        about: RecordByline {
             record_type: RecordType::Lesson,
             by: Some("Ada".to_owned()),
             project: None,
@@ -32,37 +35,53 @@ fn hit(text: &str, words: &[&str]) -> Hit {
         tags: vec!["project:shop".to_owned()],
         lesson: None,
         reason: "same words: prices, cents \u{b7} close in meaning".to_owned(),
-        why: Why {
+        why: RankExplanation {
             matched_words: words.iter().map(|word| (*word).to_owned()).collect(),
-            ..Why::default()
+            ..RankExplanation::default()
         },
     }
 }
 
-fn shown(results: Vec<Hit>, page: Page) -> String {
-    let answer = Answer {
+fn render_hits(results: Vec<Hit>, page: Page) -> String {
+    let answer = RecallAnswer {
         query_id: None,
         recall_id: RecallId::from_u128(1),
         degraded: Vec::new(),
         notes: Vec::new(),
         elapsed_ms: 1.0,
         nothing_relevant: false,
-        verdict: Verdict::Relevant,
+        verdict: RelevanceVerdict::Relevant,
         considered: 1,
-        tier: SearchTier::None,
+        route: SearchRoute::None,
         results,
     };
     let now = parse_timestamp("2026-02-13T09:30:00Z").unwrap();
     let mut out = Vec::new();
-    print(&mut out, &answer, now, page, false).unwrap();
+    print_answer(&mut out, &answer, now, page, false).unwrap();
     let text = String::from_utf8(out).unwrap();
     anstream::adapter::strip_str(&text).to_string()
 }
 
 #[test]
+fn a_hit_has_an_id_that_a_person_can_copy() {
+    let printed = |external: &str| {
+        let named = Hit {
+            external_id: Some(external.to_owned()),
+            ..print_hit("The page shows prices in cents", &[])
+        };
+        render_hits(vec![named], Page::of(160))
+    };
+    assert_contains!(printed("note-7"), "session mon \u{b7} note-7");
+    let turn = "s2/-work-shop/8cc28c0f-1d2e.jsonl:2/answer";
+    let own = RecordId::from_u128(7).to_string();
+    assert_contains!(printed(turn), &format!("session mon \u{b7} {own}"));
+    assert!(!printed(turn).contains(turn));
+}
+
+#[test]
 fn a_hit_says_what_it_is_and_why_it_is_here() {
-    let text = shown(
-        vec![hit("The page shows prices in cents", &["price"])],
+    let text = render_hits(
+        vec![print_hit("The page shows prices in cents", &["price"])],
         Page::of(100),
     );
     let lines: Vec<&str> = text.lines().collect();
@@ -89,7 +108,7 @@ fn a_long_text_is_shown_around_what_matched_and_under_its_title() {
     let filler = "Nothing here is of any interest to anybody at all. ".repeat(20);
     let text = format!("Shop notes\n\n{filler}The page shows prices in cents. {filler}");
     for columns in [30, 60, 100, 200] {
-        let shown = shown(vec![hit(&text, &["prices"])], Page::of(columns));
+        let shown = render_hits(vec![print_hit(&text, &["prices"])], Page::of(columns));
         assert!(shown.contains("Shop notes\n"), "{shown}");
         assert!(shown.contains("prices"), "{shown}");
         for line in shown.lines() {
@@ -97,13 +116,13 @@ fn a_long_text_is_shown_around_what_matched_and_under_its_title() {
         }
     }
     let untitled = format!("{filler}The page shows prices in cents. {filler}");
-    let text = shown(vec![hit(&untitled, &["prices"])], Page::of(60));
+    let text = render_hits(vec![print_hit(&untitled, &["prices"])], Page::of(60));
     assert!(text.contains("prices in cents"), "{text}");
 }
 
 #[test]
 fn what_rounds_to_nothing_is_no_part_of_a_score() {
-    let mut found = hit("a", &[]);
+    let mut found = print_hit("a", &[]);
     found.why.signals = [("words", 0.2), ("doubt", -0.0004)]
         .map(|(name, contribution)| RankSignal {
             name: name.to_owned(),
@@ -113,15 +132,15 @@ fn what_rounds_to_nothing_is_no_part_of_a_score() {
         })
         .into();
     let mut out = Vec::new();
-    signals(&mut out, &found).unwrap();
+    print_signals(&mut out, &found).unwrap();
     let text = String::from_utf8(out).unwrap();
     assert!(text.contains("words") && !text.contains("doubt"), "{text}");
 }
 
 #[test]
 fn a_title_that_matched_stands_alone() {
-    let text = shown(
-        vec![hit(
+    let text = render_hits(
+        vec![print_hit(
             "Prices in cents\n\nThe body says something else.",
             &["prices"],
         )],
@@ -135,23 +154,23 @@ fn a_title_that_matched_stands_alone() {
 
 #[test]
 fn what_is_only_related_is_folded_and_what_is_unlikely_is_not_there() {
-    let mut related = hit("The receipt shows prices too", &["prices"]);
-    let mut unlikely = hit("A walk in the park", &[]);
+    let mut related = print_hit("The receipt shows prices too", &["prices"]);
+    let mut unlikely = print_hit("A walk in the park", &[]);
     (related.shown, related.score) = (false, 0.1);
     (unlikely.shown, unlikely.score) = (false, 0.01);
-    let first = hit("The page shows prices in cents", &["price"]);
-    let text = shown(
+    let first = print_hit("The page shows prices in cents", &["price"]);
+    let text = render_hits(
         vec![first, related.clone(), unlikely.clone()],
         Page::of(100),
     );
     let lines: Vec<&str> = text.lines().collect();
-    assert_eq!(lines[3], "related, not likely to answer:");
+    assert_eq!(lines[3], "related, but probably not an answer:");
     assert_eq!(
         lines[4],
         "2. lesson, 3 days ago: The receipt shows prices too"
     );
     assert_eq!(lines.len(), 5, "{text}");
-    // Where nothing would go into a prompt, what is related stands whole.
-    let text = shown(vec![related, unlikely], Page::of(100));
+    // If nothing would go into a prompt, related results are printed in full.
+    let text = render_hits(vec![related, unlikely], Page::of(100));
     assert_eq!(text.lines().count(), 3, "{text}");
 }

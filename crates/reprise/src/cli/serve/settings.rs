@@ -1,4 +1,4 @@
-//! What is set, and where each setting comes from: for whoever looks at the daemon.
+//! The settings of the daemon and the source of each, for its status page.
 
 use reprise_server::Setting;
 
@@ -6,11 +6,11 @@ use crate::args::ServeArguments;
 use crate::cli::prelude::*;
 use crate::env;
 
-/// What neither a flag nor the file can give.
+/// Placeholder for a source that a setting does not have.
 const NEVER: Option<&str> = None;
 
-/// A setting that a flag, its variable of the environment or the file may give.
-fn setting(
+/// Builds a setting from its flag, environment variable, file or default.
+fn build_setting(
     name: &str,
     (flag, variable): (Option<impl ToString>, Option<&str>),
     file: Option<impl ToString>,
@@ -30,15 +30,15 @@ fn setting(
     }
 }
 
-/// Every setting of the daemon; of secrets only whether there are any.
-pub(super) fn all(context: &Context, arguments: &ServeArguments) -> Vec<Setting> {
+/// Lists every setting of the daemon; for secrets only whether they are set.
+pub(super) fn list_settings(context: &Context, arguments: &ServeArguments) -> Vec<Setting> {
     let serve = &context.config.serve;
     let usual = env::Places::new(None, None, None).ok();
     let place = |name: &str, of: fn(&env::Places) -> &PathBuf, variable| {
         let path = of(&context.places);
         let is_usual = usual.as_ref().is_some_and(|usual| of(usual) == path);
         let flag = (!is_usual).then(|| path.display());
-        setting(
+        build_setting(
             name,
             (flag, Some(variable)),
             NEVER,
@@ -58,36 +58,37 @@ pub(super) fn all(context: &Context, arguments: &ServeArguments) -> Vec<Setting>
         place("data", |it| &it.data, env::DATA_DIR),
         place("models", |it| &it.models, env::MODELS_DIR),
         place("configuration", |it| &it.config, env::CONFIG),
-        setting("model", (no_model, None), NEVER, "in use"),
-        setting("user", (NEVER, None), user, "default"),
-        setting(
+        build_setting("model", (no_model, None), NEVER, "in use"),
+        build_setting("user", (NEVER, None), user, "default"),
+        build_setting(
             "serve.http",
             (arguments.http, None),
             serve.http,
             "only the socket",
         ),
-        setting(
+        build_setting(
             "serve.idle_exit_seconds",
             (idle, None),
             idle_in_file,
-            "stays",
+            "never",
         ),
-        setting(
+        build_setting(
             "serve.requests_per_second",
             (rate, None),
             rate_in_file,
             "no limit",
         ),
-        setting("serve.oauth", (NEVER, None), issuer, "tokens by hand"),
-        setting(
+        build_setting("serve.oauth", (NEVER, None), issuer, "off"),
+        build_setting(
             "serve.otlp",
             collector,
             serve.otlp.as_ref(),
             "traces are sent nowhere",
         ),
     ];
-    let others = context.config.others().into_iter();
-    settings
-        .extend(others.map(|(name, value, default)| setting(name, (NEVER, None), value, default)));
+    let others = context.config.list_other_settings().into_iter();
+    settings.extend(
+        others.map(|(name, value, default)| build_setting(name, (NEVER, None), value, default)),
+    );
     settings
 }

@@ -10,7 +10,7 @@ fn report(text: &str) -> HookReport {
     }
 }
 
-fn begun() -> (tempfile::TempDir, Unsent, UserId) {
+fn empty_queue() -> (tempfile::TempDir, Unsent, UserId) {
     let folder = tempfile::tempdir().unwrap();
     let unsent = Unsent {
         folder: folder.path().join("unsent"),
@@ -21,7 +21,7 @@ fn begun() -> (tempfile::TempDir, Unsent, UserId) {
 
 #[test]
 fn of_too_many_the_oldest_go_and_are_counted() {
-    let (folder, unsent, ada) = begun();
+    let (folder, unsent, ada) = empty_queue();
     unsent
         .push(&ada, "Stop", report("the first of all"))
         .unwrap();
@@ -32,11 +32,11 @@ fn of_too_many_the_oldest_go_and_are_counted() {
         .collect();
     fs_err::write(&file, many).unwrap();
     unsent.push(&ada, "Stop", report("one too many")).unwrap();
-    let lines = unsent.lines().unwrap();
+    let lines = unsent.read_lines().unwrap();
     let stay = MOMENTS_MAX * STAY_PERCENT / 100;
     assert_eq!(lines.len(), stay + 1);
     let dropped = MOMENTS_MAX - stay;
-    assert_eq!(unsent.tally().dropped, dropped as u64);
+    assert_eq!(unsent.read_tally().dropped, dropped as u64);
     assert!(
         lines[0].contains(&format!("number {dropped}.")),
         "{}",
@@ -55,13 +55,13 @@ fn of_too_many_the_oldest_go_and_are_counted() {
     .unwrap();
     unsent.push(&ada, "Stop", long).unwrap();
     let held: usize = unsent
-        .lines()
+        .read_lines()
         .unwrap()
         .iter()
         .map(|line| line.len() + 1)
         .sum();
     assert!(held <= BYTES_MAX, "{held}");
-    assert!(unsent.tally().dropped > dropped as u64);
+    assert!(unsent.read_tally().dropped > dropped as u64);
 }
 
 #[test]
@@ -72,11 +72,11 @@ fn a_batch_is_of_one_user_and_a_line_that_cannot_be_read_is_one_of_its_own() {
             report: report("said"),
         };
         let user = user.parse().unwrap();
-        serde_json::to_string(&Waiting { user, moment }).unwrap()
+        serde_json::to_string(&UnsentLine { user, moment }).unwrap()
     };
     let lines = [line("ada"), line("ada"), line("bob"), "{".to_owned()];
     let taken = |from: usize, most: usize| {
-        let (user, moments, sent) = batch(&lines[from..], most);
+        let (user, moments, sent) = next_batch(&lines[from..], most);
         (user.map(|user| user.to_string()), moments.len(), sent)
     };
     assert_eq!(taken(0, 8), (Some("ada".to_owned()), 2, 2));
@@ -87,7 +87,7 @@ fn a_batch_is_of_one_user_and_a_line_that_cannot_be_read_is_one_of_its_own() {
 
 #[test]
 fn a_line_that_was_cut_within_a_letter_keeps_no_other_back() {
-    let (folder, unsent, ada) = begun();
+    let (folder, unsent, ada) = empty_queue();
     assert!(unsent.is_empty());
     unsent.push(&ada, "Stop", report("one")).unwrap();
     assert!(!unsent.is_empty());
@@ -96,7 +96,7 @@ fn a_line_that_was_cut_within_a_letter_keeps_no_other_back() {
     bytes.extend(b"{\"user\":\"\xc3");
     fs_err::write(&file, bytes).unwrap();
     unsent.push(&ada, "Stop", report("two")).unwrap();
-    let lines = unsent.lines().unwrap();
-    let taken = |from: usize| batch(&lines[from..], 8).1.len();
+    let lines = unsent.read_lines().unwrap();
+    let taken = |from: usize| next_batch(&lines[from..], 8).1.len();
     assert_eq!((lines.len(), [0, 1, 2].map(taken)), (3, [1, 0, 1]));
 }

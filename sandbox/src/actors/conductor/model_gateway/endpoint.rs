@@ -1,26 +1,26 @@
 //! Plans by a model behind an OpenAI-compatible endpoint (`/chat/completions`).
 //!
-//! Requests with time limit and retries. Nothing is sent unless the host is given an endpoint;
-//! requests then contain recalled memories.
+//! Requests have a time limit and are retried. Nothing is sent unless the host is given an
+//! endpoint; requests then contain recalled memories.
 
-use reprise_redact::{Outbound, is_plain_to_another};
+use reprise_redact::{OutboundBody, is_plain_http_to_other_machine};
 
-use super::{Assignment, GatewayError, ModelGateway, Routing, RoutingRequest};
+use super::{Assignment, GatewayError, ModelGateway, RoutingPlan, RoutingRequest};
 use crate::prelude::*;
 
 /// Longest response that is read, in bytes.
 const ANSWER_BYTES_MAX: u64 = 1024 * 1024;
-/// Requests for one plan, retries of transient failures included.
+/// Most requests for one plan, including retries of transient failures.
 const REQUESTS_MAX: u32 = 3;
 
-/// The description of the form for the model.
-const FORM: &str = r#"Answer with one JSON object and nothing else:
+/// The description of the response format for the model.
+const RESPONSE_FORMAT: &str = r#"Answer with one JSON object and nothing else:
 {"plan": "a few words", "reason": "one sentence", "used": ["ids of memories"], "assignments": [
  {"worker": "terminal", "objective": "...", "folder": "...", "files": {"path": "text"}, "command": "...", "instead": ["other commands that would do"]},
  {"worker": "researcher", "objective": "...", "words": ["..."]},
  {"worker": "writer", "objective": "...", "path": "...", "text": "...", "summary": "..."}]}"#;
 
-/// Longest name of a plan, in characters, as every report repeats it.
+/// Longest name of a plan, in characters; it is bounded because every report repeats it.
 const PLAN_CHARACTERS_MAX: usize = 80;
 
 #[derive(Clone)]
@@ -28,20 +28,21 @@ pub struct EndpointConfig {
     /// For example `https://models.example/v1`; `/chat/completions` is added.
     pub url: String,
     pub model: String,
-    /// Sent as bearer token, if given.
+    /// Key that is sent as bearer token, if given.
     pub key: Option<String>,
-    /// Send the key over plain HTTP too, although the endpoint is another machine.
+    /// Whether the key may be sent over plain HTTP to another machine.
     pub allow_plain_http: bool,
     /// Time limit of one request.
     pub timeout: Duration,
-    /// Pause before the first retry; doubles each time.
+    /// Pause before the first retry; it doubles each time.
     pub wait_first: Duration,
-    /// The longest `Retry-After` that is respected; a longer one counts as a failure.
+    /// Longest `Retry-After` that is respected; a longer one counts as a failure.
     pub wait_max: Duration,
 }
 
 impl EndpointConfig {
-    /// Defaults: a minute per request, pauses from half a second to 30 seconds.
+    /// Creates a configuration with the defaults: a minute per request, and pauses from half a
+    /// second to 30 seconds.
     pub fn new(url: String, model: String, key: Option<String>) -> Self {
         Self {
             url,
@@ -69,7 +70,7 @@ pub struct ModelEndpoint {
 }
 
 /// The outcome of one request.
-enum Answer {
+enum RequestOutcome {
     /// The body of a successful response.
     Success(String),
     /// A transient failure, with the endpoint's `Retry-After`.
@@ -79,7 +80,8 @@ enum Answer {
 }
 
 impl ModelEndpoint {
-    /// A client of this endpoint. Does not connect yet; uses no proxies and follows no redirects.
+    /// Creates a client of an endpoint. It does not connect yet, uses no proxies and follows no
+    /// redirects.
     pub fn new(config: EndpointConfig) -> Self {
         let agent = ureq::Agent::config_builder()
             .timeout_global(Some(config.timeout))
@@ -92,17 +94,17 @@ impl ModelEndpoint {
         Self { config, agent }
     }
 
-    fn endpoint(&self) -> String {
+    fn base_url(&self) -> String {
         self.config.url.trim_end_matches('/').to_owned()
     }
 
-    /// Sends one request. Blocking.
-    fn ask(&self, body: &Outbound) -> Answer {
-        let url = format!("{}/chat/completions", self.endpoint());
-        let is_open = self.config.key.is_some() && is_plain_to_another(&url);
-        if is_open && !self.config.allow_plain_http {
+    /// Sends one request; blocks.
+    fn send_request(&self, body: &OutboundBody) -> RequestOutcome {
+        let url = format!("{}/chat/completions", self.base_url());
+        let is_unencrypted = self.config.key.is_some() && is_plain_http_to_other_machine(&url);
+        if is_unencrypted && !self.config.allow_plain_http {
             let why = "its key would go to another machine over plain HTTP";
-            return Answer::Permanent(self.unreachable(why.to_owned()));
+            return RequestOutcome::Permanent(self.unreachable_error(why.to_owned()));
         }
         let mut request = self.agent.post(&url);
         request = request.header("content-type", "application/json");
@@ -113,101 +115,106 @@ impl ModelEndpoint {
         let sent = request.send(body.as_bytes());
         let mut response = match sent {
             Ok(response) => response,
-            Err(error) => return self.failed(&error),
+            Err(error) => return self.classify_error(&error),
         };
         let status = response.status().as_u16();
-        let asked_to_wait = response.headers().get("retry-after");
-        let wait = asked_to_wait.and_then(|value| value.to_str().ok()?.trim().parse().ok());
+        let retry_after = response.headers().get("retry-after");
+        let wait = retry_after.and_then(|value| value.to_str().ok()?.trim().parse().ok());
         let limited = response.body_mut().with_config().limit(ANSWER_BYTES_MAX);
-        let endpoint = self.endpoint();
+        let endpoint = self.base_url();
         match status {
             200..=299 => match limited.read_to_string() {
-                Ok(text) => Answer::Success(text),
+                Ok(text) => RequestOutcome::Success(text),
                 Err(ureq::Error::BodyExceedsLimit(_)) => {
                     let why = format!("more than {ANSWER_BYTES_MAX} bytes");
-                    Answer::Permanent(self.malformed(why))
+                    RequestOutcome::Permanent(self.malformed_error(why))
                 }
-                Err(error) => self.failed(&error),
+                Err(error) => self.classify_error(&error),
             },
-            401 | 403 => Answer::Permanent(GatewayError::Unauthorized { endpoint, status }),
+            401 | 403 => RequestOutcome::Permanent(GatewayError::Unauthorized { endpoint, status }),
             429 => {
                 let wait = wait.map(Duration::from_secs);
-                Answer::Transient(GatewayError::RateLimited { endpoint }, wait)
+                RequestOutcome::Transient(GatewayError::RateLimited { endpoint }, wait)
             }
-            500..=599 => Answer::Transient(GatewayError::Provider { endpoint, status }, None),
-            _ => Answer::Permanent(GatewayError::Provider { endpoint, status }),
+            500..=599 => {
+                RequestOutcome::Transient(GatewayError::Provider { endpoint, status }, None)
+            }
+            _ => RequestOutcome::Permanent(GatewayError::Provider { endpoint, status }),
         }
     }
 
-    fn failed(&self, error: &ureq::Error) -> Answer {
+    fn classify_error(&self, error: &ureq::Error) -> RequestOutcome {
         match error {
             ureq::Error::Timeout(_) => {
-                let endpoint = self.endpoint();
+                let endpoint = self.base_url();
                 let limit_ms = u64::try_from(self.config.timeout.as_millis()).unwrap_or(u64::MAX);
-                Answer::Transient(GatewayError::TimedOut { endpoint, limit_ms }, None)
+                RequestOutcome::Transient(GatewayError::TimedOut { endpoint, limit_ms }, None)
             }
             ureq::Error::BadUri(_) | ureq::Error::Http(_) => {
-                Answer::Permanent(self.unreachable("it is no address".to_owned()))
+                RequestOutcome::Permanent(self.unreachable_error("it is no address".to_owned()))
             }
-            error => Answer::Transient(self.unreachable(error.to_string()), None),
+            error => RequestOutcome::Transient(self.unreachable_error(error.to_string()), None),
         }
     }
 
-    /// Retries transient failures until there is an answer.
-    async fn answer(&self, body: Outbound) -> Result<String, GatewayError> {
+    /// Sends a request, and retries it after transient failures; returns the body of the response.
+    async fn send_with_retries(&self, body: OutboundBody) -> Result<String, GatewayError> {
         let mut wait = self.config.wait_first;
         let mut request = 1;
         loop {
             let (client, body) = (self.clone(), body.clone());
-            let answer = tokio::task::spawn_blocking(move || client.ask(&body)).await;
-            let answer =
-                answer.unwrap_or_else(|error| Answer::Permanent(self.malformed(error.to_string())));
-            let (error, asked_to_wait) = match answer {
-                Answer::Success(text) => return Ok(text),
-                Answer::Permanent(error) => return Err(error),
-                Answer::Transient(error, asked_to_wait) => (error, asked_to_wait),
+            let answer = tokio::task::spawn_blocking(move || client.send_request(&body)).await;
+            let answer = answer.unwrap_or_else(|error| {
+                RequestOutcome::Permanent(self.malformed_error(error.to_string()))
+            });
+            let (error, retry_after) = match answer {
+                RequestOutcome::Success(text) => return Ok(text),
+                RequestOutcome::Permanent(error) => return Err(error),
+                RequestOutcome::Transient(error, retry_after) => (error, retry_after),
             };
-            let pause = asked_to_wait.unwrap_or(wait);
+            let pause = retry_after.unwrap_or(wait);
             if request == REQUESTS_MAX || pause > self.config.wait_max {
                 return Err(error);
             }
-            tracing::warn!(%error, ?pause, "the model is asked again");
+            tracing::warn!(%error, ?pause, "the request to the model will be retried");
             tokio::time::sleep(pause).await;
             (request, wait) = (request + 1, wait * 2);
         }
     }
 
-    /// What the model says to one prompt.
-    pub async fn complete(&self, prompt: &str) -> Result<String, GatewayError> {
+    /// Returns the model's completion of one prompt.
+    pub async fn complete_prompt(&self, prompt: &str) -> Result<String, GatewayError> {
         let messages = json!([{ "role": "user", "content": prompt }]);
-        self.said(json!({ "messages": messages })).await
+        self.request_completion(json!({ "messages": messages }))
+            .await
     }
 
-    /// The text of the first choice.
-    async fn said(&self, mut body: Value) -> Result<String, GatewayError> {
+    /// Requests a completion; returns the text of the first choice.
+    async fn request_completion(&self, mut body: Value) -> Result<String, GatewayError> {
         body["model"] = json!(self.config.model);
         body["temperature"] = json!(0);
-        let body = Outbound::json("the request", &body);
-        let body = body.map_err(|why| self.malformed(why.to_string()))?;
-        let text = self.answer(body).await?;
+        let body = OutboundBody::from_json("the request", &body);
+        let body = body.map_err(|why| self.malformed_error(why.to_string()))?;
+        let text = self.send_with_retries(body).await?;
         let answer: Value = serde_json::from_str(&text)
-            .map_err(|error| self.malformed(format!("not JSON: {error}")))?;
+            .map_err(|error| self.malformed_error(format!("not JSON: {error}")))?;
         let content = answer.pointer("/choices/0/message/content");
         let content = content.and_then(Value::as_str);
-        let content = content.ok_or_else(|| self.malformed("no choice with a text".to_owned()))?;
+        let content =
+            content.ok_or_else(|| self.malformed_error("no choice with a text".to_owned()))?;
         Ok(content.to_owned())
     }
 
-    fn unreachable(&self, message: String) -> GatewayError {
+    fn unreachable_error(&self, message: String) -> GatewayError {
         GatewayError::Unreachable {
-            endpoint: self.endpoint(),
+            endpoint: self.base_url(),
             message,
         }
     }
 
-    fn malformed(&self, message: String) -> GatewayError {
+    fn malformed_error(&self, message: String) -> GatewayError {
         GatewayError::Malformed {
-            endpoint: self.endpoint(),
+            endpoint: self.base_url(),
             message,
         }
     }
@@ -215,10 +222,10 @@ impl ModelEndpoint {
 
 #[async_trait]
 impl ModelGateway for ModelEndpoint {
-    async fn conduct(&self, request: &RoutingRequest<'_>) -> Result<Routing, GatewayError> {
-        let context = format!("{}\n\n{}", request.routing_context(), FORM);
+    async fn make_plan(&self, request: &RoutingRequest<'_>) -> Result<RoutingPlan, GatewayError> {
+        let context = format!("{}\n\n{}", request.render_context(), RESPONSE_FORMAT);
         let content = self
-            .said(json!({
+            .request_completion(json!({
                 "response_format": { "type": "json_object" },
                 "messages": [
                     { "role": "system", "content": context },
@@ -226,12 +233,12 @@ impl ModelGateway for ModelEndpoint {
                 ],
             }))
             .await?;
-        routing_of(&content).map_err(|message| self.malformed(message))
+        parse_plan(&content).map_err(|message| self.malformed_error(message))
     }
 }
 
 #[derive(Deserialize)]
-struct Page {
+struct PlanResponse {
     plan: String,
     #[serde(default)]
     reason: String,
@@ -240,31 +247,31 @@ struct Page {
     assignments: Vec<Assignment>,
 }
 
-/// Parses a plan, with or without a code fence around it. Paths and commands are validated where
+/// Parses a plan, with or without a code fence around it. Paths and commands are validated when
 /// they are used.
-fn routing_of(content: &str) -> Result<Routing, String> {
+fn parse_plan(content: &str) -> Result<RoutingPlan, String> {
     let content = content.trim();
     let inside = content.strip_prefix("```").and_then(|rest| {
         let (_, rest) = rest.split_once('\n')?;
         rest.trim_end().strip_suffix("```")
     });
-    let mut page: Page = serde_json::from_str(inside.unwrap_or(content))
+    let mut response: PlanResponse = serde_json::from_str(inside.unwrap_or(content))
         .map_err(|error| format!("not a plan: {error}"))?;
-    let name: String = page.plan.replace('`', "'");
+    let name: String = response.plan.replace('`', "'");
     let plan: String = name.trim().chars().take(PLAN_CHARACTERS_MAX).collect();
-    if plan.is_empty() || page.assignments.is_empty() {
+    if plan.is_empty() || response.assignments.is_empty() {
         return Err("a plan needs a name and at least one assignment".to_owned());
     }
-    for one in &mut page.assignments {
+    for one in &mut response.assignments {
         one.objective = format!("{}, by `{plan}`", one.objective);
     }
-    // Invalid ids are dropped; the conductor accepts only recalled records anyway.
-    let ids = page.used.iter().filter_map(|id| id.parse().ok());
+    // Invalid ids are dropped, as the conductor accepts only recalled records anyway.
+    let ids = response.used.iter().filter_map(|id| id.parse().ok());
     let used: Vec<RecordId> = ids.collect();
-    Ok(Routing {
-        assignments: page.assignments,
+    Ok(RoutingPlan {
+        assignments: response.assignments,
         used,
-        reason: page.reason,
+        reason: response.reason,
         plan,
     })
 }

@@ -1,54 +1,56 @@
-//! The planner without a model: it chooses from a repertoire by the words of the request and the
-//! recalled outcomes of each way.
+//! The planner without a model, which chooses from a repertoire by the words of the request and the
+//! recalled outcomes of each method.
 //!
-//! Deterministic: the same request and memories give the same plan.
+//! It is deterministic: equal requests and memories give equal plans.
 
-use super::super::super::experience::{Vote, worked};
-use super::repertoire::{Repertoire, Structure, Way};
-use super::{Assignment, GatewayError, ModelGateway, Routing, RoutingRequest};
+use super::super::super::experience::Vote;
+use super::repertoire::{BuildMethod, Repertoire, Structure};
+use super::{Assignment, GatewayError, ModelGateway, RoutingPlan, RoutingRequest};
 use crate::prelude::*;
 
-/// The fallback plan for what is not in the repertoire.
-const LOOK_IT_UP: &str = "look it up and write it down";
+/// Name of the fallback plan for requests that the repertoire does not cover.
+const LOOKUP_PLAN: &str = "look it up and write it down";
 /// Most words of a request used in a search.
 const WORDS_MAX: usize = 8;
-/// Shorter words are not searched for.
+/// Length in letters of the shortest word that is searched for.
 const WORD_LETTERS_MIN: usize = 4;
 
 #[derive(Debug, Clone)]
-pub struct Planner {
+pub struct RepertoirePlanner {
     repertoire: Repertoire,
 }
 
-impl Planner {
+impl RepertoirePlanner {
     pub fn new(repertoire: Repertoire) -> Self {
         Self { repertoire }
     }
 
-    fn plan(&self, request: &RoutingRequest<'_>) -> Result<Routing, GatewayError> {
-        let Some(structure) = self.structure(request.objective) else {
-            return look_it_up(request);
+    fn choose_plan(&self, request: &RoutingRequest<'_>) -> Result<RoutingPlan, GatewayError> {
+        let Some(structure) = self.find_structure(request.objective) else {
+            return plan_lookup(request);
         };
         let objective = request.objective;
-        let tried = |way: &&Way| request.failed.iter().any(|failed| failed.plan == way.name);
+        let has_failed =
+            |way: &&BuildMethod| request.failed.iter().any(|failed| failed.plan == way.name);
         let lower = objective.to_lowercase();
-        let asked_for = |way: &Way| way.says.iter().any(|says| lower.contains(says));
-        let ways = self.repertoire.ways.iter().filter(|way| !tried(way));
-        let mut ways: Vec<(&Way, Vote)> = ways
-            .map(|way| (way, vote(request.lessons, &way.name)))
+        let is_requested = |way: &BuildMethod| way.says.iter().any(|says| lower.contains(says));
+        let ways = self.repertoire.ways.iter().filter(|way| !has_failed(way));
+        let mut ways: Vec<(&BuildMethod, Vote)> = ways
+            .map(|way| (way, Vote::for_plan(request.history, &way.name)))
             .collect();
-        // Ways named in the request first, then by recalled outcomes. A stable sort: untried ways
-        // keep the repertoire's order and come before failed ones.
+        // Methods that the request names come first, then the order is by recalled outcomes. The
+        // sort is stable, so that untried methods keep the repertoire's order; they come before
+        // failed ones.
         ways.sort_by(|a, b| {
-            let asked = asked_for(b.0).cmp(&asked_for(a.0));
-            asked.then(b.1.sum.total_cmp(&a.1.sum))
+            let by_request = is_requested(b.0).cmp(&is_requested(a.0));
+            by_request.then(b.1.sum.total_cmp(&a.1.sum))
         });
         let (way, vote) = ways.into_iter().next().ok_or(GatewayError::NothingLeft)?;
         let memories = match vote.records.len() {
             1 => "1 memory".to_owned(),
             many => format!("{many} memories"),
         };
-        let reason = if asked_for(way) {
+        let reason = if is_requested(way) {
             "the request asks for it".to_owned()
         } else if vote.sum > 0.0 {
             format!("it worked, by {memories}")
@@ -57,20 +59,20 @@ impl Planner {
         } else {
             "nothing is known against it".to_owned()
         };
-        Ok(Routing {
+        Ok(RoutingPlan {
             plan: way.name.clone(),
             reason,
-            assignments: assignments(objective, structure, way),
+            assignments: build_assignments(objective, structure, way),
             used: vote.records,
         })
     }
 
-    /// The structure that matches most of the request's words.
-    fn structure(&self, objective: &str) -> Option<&Structure> {
+    /// Returns the structure that matches the most words of the request.
+    fn find_structure(&self, objective: &str) -> Option<&Structure> {
         let lower = objective.to_lowercase();
         let count = |structure: &Structure| {
             let words = structure.words.iter();
-            words.filter(|word| holds_word(&lower, word)).count()
+            words.filter(|word| has_word(&lower, word)).count()
         };
         let mut best: Option<(usize, &Structure)> = None;
         for structure in &self.repertoire.structures {
@@ -84,23 +86,14 @@ impl Planner {
 }
 
 #[async_trait]
-impl ModelGateway for Planner {
-    async fn conduct(&self, request: &RoutingRequest<'_>) -> Result<Routing, GatewayError> {
-        self.plan(request)
+impl ModelGateway for RepertoirePlanner {
+    async fn make_plan(&self, request: &RoutingRequest<'_>) -> Result<RoutingPlan, GatewayError> {
+        self.choose_plan(request)
     }
 }
 
-/// The vote of the memories that name the way and its outcome.
-fn vote(lessons: &MemoryAnswer, way: &str) -> Vote {
-    let name = format!("`{way}`");
-    Vote::of(lessons, |found| {
-        let named = found.record.text.contains(&name);
-        named.then(|| worked(&found.record)).flatten()
-    })
-}
-
-fn assignments(objective: &str, structure: &Structure, way: &Way) -> Vec<Assignment> {
-    let name = name_in(objective);
+fn build_assignments(objective: &str, structure: &Structure, way: &BuildMethod) -> Vec<Assignment> {
+    let name = extract_name(objective);
     let (kind, plan) = (&structure.name, &way.name);
     let fill = |text: &str| {
         text.replace("{name}", &name)
@@ -147,19 +140,19 @@ fn assignments(objective: &str, structure: &Structure, way: &Way) -> Vec<Assignm
     ]
 }
 
-fn look_it_up(request: &RoutingRequest<'_>) -> Result<Routing, GatewayError> {
+fn plan_lookup(request: &RoutingRequest<'_>) -> Result<RoutingPlan, GatewayError> {
     let objective = request.objective;
     if !request.failed.is_empty() {
         return Err(GatewayError::NothingLeft);
     }
-    Ok(Routing {
-        plan: LOOK_IT_UP.to_owned(),
+    Ok(RoutingPlan {
+        plan: LOOKUP_PLAN.to_owned(),
         reason: "the repertoire has no structure for it".to_owned(),
         assignments: vec![
             Assignment {
                 objective: format!("find what the workspace holds about: {objective}"),
                 task: Task::Search {
-                    words: words_in(objective),
+                    words: extract_words(objective),
                 },
             },
             Assignment {
@@ -175,11 +168,11 @@ fn look_it_up(request: &RoutingRequest<'_>) -> Result<Routing, GatewayError> {
     })
 }
 
-/// The name in backticks, as a valid crate name; `project` without one.
-fn name_in(objective: &str) -> String {
-    let named = objective.split('`').nth(1).unwrap_or_default();
-    let fits = |c: &char| c.is_ascii_alphanumeric() || *c == '_';
-    let name: String = named.chars().filter(fits).collect();
+/// Returns the name in backticks, as a valid crate name; `project` if there is none.
+fn extract_name(objective: &str) -> String {
+    let is_named = objective.split('`').nth(1).unwrap_or_default();
+    let is_allowed = |c: &char| c.is_ascii_alphanumeric() || *c == '_';
+    let name: String = is_named.chars().filter(is_allowed).collect();
     if name.starts_with(|c: char| c.is_ascii_alphabetic()) {
         name.to_lowercase()
     } else {
@@ -187,22 +180,22 @@ fn name_in(objective: &str) -> String {
     }
 }
 
-/// The longer words of a request, each once.
-fn words_in(objective: &str) -> Vec<String> {
+/// Returns the longer words of a request, each once.
+fn extract_words(objective: &str) -> Vec<String> {
     let mut words = Vec::new();
     for word in objective.split(|c: char| !c.is_alphanumeric() && c != '_') {
         let word = word.to_lowercase();
-        let long = word.chars().count() >= WORD_LETTERS_MIN;
-        if long && !words.contains(&word) && words.len() < WORDS_MAX {
+        let is_long = word.chars().count() >= WORD_LETTERS_MIN;
+        if is_long && !words.contains(&word) && words.len() < WORDS_MAX {
             words.push(word);
         }
     }
     words
 }
 
-fn holds_word(text: &str, word: &str) -> bool {
+fn has_word(text: &str, word: &str) -> bool {
     let mut words = text.split(|c: char| !c.is_alphanumeric());
-    words.any(|held| held == word)
+    words.any(|candidate| candidate == word)
 }
 
 #[cfg(test)]

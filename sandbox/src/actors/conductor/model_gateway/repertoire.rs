@@ -1,4 +1,4 @@
-//! The planner's repertoire as data: structures, and ways to build them.
+//! The planner's repertoire as data: structures, and methods to build them.
 
 use crate::prelude::*;
 
@@ -8,21 +8,22 @@ pub struct Repertoire {
     #[serde(rename = "structure")]
     pub(super) structures: Vec<Structure>,
     #[serde(rename = "way")]
-    pub(super) ways: Vec<Way>,
+    pub(super) ways: Vec<BuildMethod>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Structure {
-    /// Its name in reports.
+    /// Name of the structure in reports.
     pub(super) name: String,
-    /// Words of a request that match it; the structure with the most matches is chosen.
+    /// Words of a request that match the structure; the one with the most matches is chosen.
     pub(super) words: Vec<String>,
     pub(super) files: Vec<FileText>,
-    /// The file that tests are appended to.
+    /// Path of the file to which tests are appended.
     pub(super) tested: String,
-    /// The item under test, and the assertion.
+    /// The item under test.
     pub(super) item: String,
+    /// The assertion of the test.
     pub(super) check: String,
 }
 
@@ -33,21 +34,21 @@ pub(super) struct FileText {
     pub(super) text: String,
 }
 
-/// A way to build a structure. Its name is the plan's.
+/// A method to build a structure, whose name is the plan's name.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Way {
+pub(super) struct BuildMethod {
     pub(super) name: String,
-    /// Phrases of a request that select this way.
+    /// Phrases of a request that select this method.
     pub(super) says: Vec<String>,
-    /// An additional file, if needed,
+    /// An additional file, if the method needs one.
     pub(super) file: Option<FileText>,
-    /// and text appended to the tested file.
+    /// Text that is appended to the tested file.
     #[serde(default)]
     pub(super) append: String,
     /// The command that checks the result.
     pub(super) command: String,
-    /// Other commands that would check it.
+    /// Alternative commands that check the result.
     #[serde(default)]
     pub(super) instead: Vec<String>,
 }
@@ -60,8 +61,9 @@ pub struct RepertoireError {
 }
 
 impl Repertoire {
-    /// The built-in repertoire: Rust libraries, service modules and actors, in three ways.
-    pub fn builtin() -> Result<Self, RepertoireError> {
+    /// Loads the built-in repertoire: Rust libraries, service modules and actors, with three
+    /// methods.
+    pub fn load_builtin() -> Result<Self, RepertoireError> {
         Self::from_toml(include_str!("repertoire.toml"))
     }
 
@@ -99,7 +101,7 @@ mod tests {
 
     #[test]
     fn the_built_in_one_is_sound_and_a_wrong_one_says_why() {
-        let built_in = Repertoire::builtin().unwrap();
+        let built_in = Repertoire::load_builtin().unwrap();
         assert_eq!((built_in.structures.len(), built_in.ways.len()), (3, 3));
         let text = include_str!("repertoire.toml");
         for (wrong, names) in [

@@ -2,27 +2,27 @@
 
 use super::*;
 
-/// Nobody says this: it stands where only another version would read it.
+/// Words that no version known here would read.
 const UNKNOWN: &str = "words of a kind that is not known here";
 
-fn rollout(kind: &str, payload: &Value) -> Value {
+fn rollout_line(kind: &str, payload: &Value) -> Value {
     json!({"timestamp": "2026-11-25T10:00:00Z", "type": kind, "payload": payload})
 }
 
-fn kept(name: &str, lines: &[Value], kind: ImportKind) -> All {
+fn read_kept(name: &str, lines: &[Value], kind: ImportKind) -> ReadSource {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join(name);
     let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
     fs_err::write(&file, lines.join("\n")).unwrap();
     assert_eq!(recognise(&file).unwrap(), kind);
-    let found = all(&file, kind);
+    let found = read_all(&file, kind);
     assert!(found.refused.is_empty(), "{:?}", found.refused);
     found
 }
 
 #[test]
 fn a_transcript_of_another_version_costs_what_is_not_known_of_it_alone() {
-    let mut prompt = said(
+    let mut prompt = message_line(
         "1",
         "0",
         "user",
@@ -37,25 +37,25 @@ fn a_transcript_of_another_version_costs_what_is_not_known_of_it_alone() {
         json!({"type": "file-history-snapshot", "messageId": "x", "snapshot": {"text": UNKNOWN}}),
         json!({"kind": "session", "format": 2, "note": UNKNOWN}),
         prompt,
-        line(
+        transcript_line(
             "2",
             "1",
             json!({"type": "thought-tree", "nodes": [{"text": UNKNOWN}]}),
         ),
-        said("3", "2", "assistant", answer),
-        said(
+        message_line("3", "2", "assistant", answer),
+        message_line(
             "4",
             "3",
             "user",
             json!({"type": "rich", "parts": [UNKNOWN]}),
         ),
-        line(
+        transcript_line(
             "5",
             "4",
             json!({"type": "user", "turn": {"content": UNKNOWN}}),
         ),
     ];
-    let found = kept("s.jsonl", &lines, ImportKind::ClaudeCode);
+    let found = read_kept("s.jsonl", &lines, ImportKind::ClaudeCode);
     assert_eq!(
         texts(&found),
         ["Please fix the login test", "It was the session store."]
@@ -65,18 +65,18 @@ fn a_transcript_of_another_version_costs_what_is_not_known_of_it_alone() {
 #[test]
 fn a_rollout_of_another_version_costs_what_is_not_known_of_it_alone() {
     let message = |role: &str, content: Value| {
-        rollout(
+        rollout_line(
             "response_item",
             &json!({"type": "message", "role": role, "content": content}),
         )
     };
     let lines = [
-        rollout(
+        rollout_line(
             "session_meta",
             &json!({"id": "s1", "cwd": "/work/shop", "cli_version": "9.0.0"}),
         ),
-        rollout("world_state", &json!({"text": UNKNOWN, "role": "user"})),
-        rollout(
+        rollout_line("world_state", &json!({"text": UNKNOWN, "role": "user"})),
+        rollout_line(
             "response_item",
             &json!({"type": "quantum_call", "call_id": "q", "text": UNKNOWN}),
         ),
@@ -92,7 +92,7 @@ fn a_rollout_of_another_version_costs_what_is_not_known_of_it_alone() {
         ),
         json!({"timestamp": "2026-11-25T10:00:00Z", "event": UNKNOWN}),
     ];
-    let found = kept("rollout-1.jsonl", &lines, ImportKind::Codex);
+    let found = read_kept("rollout-1.jsonl", &lines, ImportKind::Codex);
     assert_eq!(
         texts(&found),
         ["Please fix the login test", "It was the session store."]
@@ -113,23 +113,96 @@ fn no_picture_of_a_rollout_comes_in() {
     let ended = json!({"type": "function_call_output", "call_id": "c",
         "output": printed.to_string()});
     let lines = [
-        rollout("session_meta", &json!({"id": "s1", "cwd": "/work/shop"})),
-        rollout(
+        rollout_line("session_meta", &json!({"id": "s1", "cwd": "/work/shop"})),
+        rollout_line(
             "response_item",
             &json!({"type": "message", "role": "user", "content": user}),
         ),
-        rollout("response_item", &call),
-        rollout("response_item", &ended),
-        rollout(
+        rollout_line("response_item", &call),
+        rollout_line("response_item", &ended),
+        rollout_line(
             "response_item",
             &json!({"type": "function_call_output", "call_id": "v", "output": output}),
         ),
     ];
-    let found = kept("rollout-1.jsonl", &lines, ImportKind::Codex);
+    let found = read_kept("rollout-1.jsonl", &lines, ImportKind::Codex);
     assert_eq!(texts(&found)[0], "See  for the broken page");
     assert_eq!(found.records.len(), 2, "{:?}", texts(&found));
     for record in &found.records {
         let whole = format!("{}{:?}{:?}", record.text, record.details, record.metadata);
         assert!(!whole.contains("QUJD"), "{whole}");
     }
+}
+
+#[test]
+fn sessions_of_copilot_and_transcripts_of_cursor_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, lines: &[Value]| {
+        let file = folder.path().join(name);
+        fs_err::create_dir_all(file.parent().unwrap()).unwrap();
+        let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
+        fs_err::write(file, lines.join("\n")).unwrap();
+    };
+    let at = "2026-11-25T10:00:00Z";
+    let event = |kind: &str, id: &str, data: Value| json!({ "type": kind, "id": id, "timestamp": at, "parentId": null, "data": data });
+    let call = json!({ "toolCallId": "c1", "name": "bash", "type": "function",
+        "arguments": { "command": "cargo test --quiet" } });
+    let ended = json!({ "toolCallId": "c1", "success": true,
+        "result": { "content": "test result: ok. 3 passed; 0 failed" } });
+    write(
+        "session-state/s-1/events.jsonl",
+        &[
+            event(
+                "session.start",
+                "e0",
+                json!({ "sessionId": "s-1",
+                "context": { "cwd": "/work/shop" } }),
+            ),
+            event(
+                "user.message",
+                "e1",
+                json!({ "content": PROMPT,
+                "transformedContent": "<system_notification>not theirs</system_notification>" }),
+            ),
+            event(
+                "assistant.message",
+                "e2",
+                json!({ "messageId": "m1", "content": FIRST,
+                "toolRequests": [call] }),
+            ),
+            event("tool.execution_complete", "e3", ended),
+            event(
+                "assistant.message",
+                "e4",
+                json!({ "messageId": "m2", "content": LAST }),
+            ),
+        ],
+    );
+    let copilot = folder.path().join("session-state");
+    assert_eq!(recognise(&copilot).unwrap(), ImportKind::Copilot);
+    let found = read_all(&copilot, ImportKind::Copilot);
+    assert!(found.refused.is_empty(), "{:?}", found.refused);
+    assert_eq!(
+        texts(&found),
+        [PROMPT, FIRST, "`cargo test --quiet` passed", LAST]
+    );
+    assert_origin(&found.records[0], "s-1", ImportKind::Copilot);
+
+    let said = |role: &str, text: &str| json!({ "role": role, "message": { "content": [{ "type": "text", "text": text }] } });
+    let query = format!("<timestamp>Wednesday</timestamp>\n<user_query>\n{PROMPT}\n</user_query>");
+    let lines = [said("user", &query), said("assistant", LAST)];
+    write(
+        "projects/work-shop/agent-transcripts/7c9e6679/7c9e6679.jsonl",
+        &lines,
+    );
+    write(
+        "projects/work-shop/agent-transcripts/7c9e6679/subagents/1.jsonl",
+        &lines,
+    );
+    let cursor = folder.path().join("projects");
+    assert_eq!(recognise(&cursor).unwrap(), ImportKind::Cursor);
+    let found = read_all(&cursor, ImportKind::Cursor);
+    assert_eq!(texts(&found), [PROMPT, LAST]);
+    assert_eq!(found.records[0].session_id, "7c9e6679");
+    assert!(found.records[0].timestamp.is_some());
 }

@@ -9,11 +9,11 @@ use serde_json::Value;
 use super::*;
 use crate::catalogue::Catalogue;
 use crate::memories::Memories;
-use crate::testing::{config, no_model, started};
+use crate::testing::{memory_config, no_model, start_memories};
 
 async fn memories(folder: &Path) -> Memories {
-    let config = config(folder, 384, Arc::new(|| Err(no_model())));
-    started(config, Arc::new(SystemClock)).await
+    let config = memory_config(folder, 384, Arc::new(|| Err(no_model())));
+    start_memories(config, Arc::new(SystemClock)).await
 }
 
 async fn call(memory: &Memory, name: &str, arguments: Value) -> Result<Value, Problem> {
@@ -21,7 +21,7 @@ async fn call(memory: &Memory, name: &str, arguments: Value) -> Result<Value, Pr
         panic!("arguments are an object");
     };
     let catalogue = Catalogue::default();
-    let operation = catalogue.operation(name).unwrap();
+    let operation = catalogue.find_operation(name).unwrap();
     let answer = operation.call(memory.clone(), arguments).await?;
     Ok(serde_json::from_slice(&answer).unwrap())
 }
@@ -30,24 +30,29 @@ async fn call(memory: &Memory, name: &str, arguments: Value) -> Result<Value, Pr
 async fn no_caller_writes_a_receipt_and_none_becomes_an_ordinary_record() {
     let folder = tempfile::tempdir().unwrap();
     let memories = memories(folder.path()).await;
-    let memory = memories.of(&"ada".parse().unwrap()).on_machine();
+    let memory = memories
+        .user_memory(&"ada".parse().unwrap())
+        .with_machine_caller();
     let call = async |name, arguments| call(&memory, name, arguments).await;
     let refuse = async |name, arguments, word: &str| {
         let Problem { kind, detail, .. } = call(name, arguments).await.unwrap_err();
         assert_eq!(kind, ProblemKind::Invalid, "{name}");
         assert!(detail.contains(word), "{detail}");
     };
-    let act = Act::unpublished(RecordId::from_u128(5), 2);
-    let named = memory.clone().keyed(Some("first".to_owned()));
-    let receipt = named.keep_receipt(&[act]).await.unwrap();
+    let act = ReceiptAct::for_unpublication(RecordId::from_u128(5), 2);
+    let named = memory.clone().with_request_key(Some("first".to_owned()));
+    let receipt = named.write_receipt(&[act]).await.unwrap();
     // A request that comes again, because its answer was lost, hears what it did; no other does.
-    let (back, told) = named.taken_back().await.unwrap();
+    let (back, told) = named.find_earlier_unpublication().await.unwrap();
     assert_eq!(
         (back.id, back.versions, told),
         (RecordId::from_u128(5), 2, receipt)
     );
-    let other = memory.clone().keyed(Some("second".to_owned()));
-    assert!(other.taken_back().await.is_none() && memory.taken_back().await.is_none());
+    let other = memory.clone().with_request_key(Some("second".to_owned()));
+    assert!(
+        other.find_earlier_unpublication().await.is_none()
+            && memory.find_earlier_unpublication().await.is_none()
+    );
     let receipt = receipt.to_string();
     let own = json!({ "external_id": "own", "text": "the build is slow", "tags": ["ci"] });
     call("observe", json!({ "records": own })).await.unwrap();
@@ -96,7 +101,7 @@ async fn no_caller_writes_a_receipt_and_none_becomes_an_ordinary_record() {
     .await;
     assert_eq!(several.unwrap()["inserted"], 1);
     let lines = async || {
-        let read = memory.read(Receipts::read).await.unwrap();
+        let read = memory.run_on_snapshot(ReceiptLog::read).await.unwrap();
         read.lines().count()
     };
     assert_eq!(lines().await, 1);

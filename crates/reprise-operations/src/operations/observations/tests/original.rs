@@ -1,6 +1,6 @@
 //! `tests/memory/test_knowledge.py` of the original, name by name.
 
-use reprise_tests::has;
+use reprise_tests::assert_fields;
 
 use super::*;
 
@@ -94,7 +94,7 @@ fn test_observation_to_dict() {
 async fn test_observation_immutable() {
     let ada = Ada::new().await;
     let kept = ada.record("error", "Test", json!({})).await;
-    ada.later(60);
+    ada.advance_seconds(60);
     ada.call("revise", json!({ "id": kept["id"], "text": "Changed" }))
         .await;
     let history = ada.call("history", json!({ "id": kept["id"] })).await;
@@ -111,7 +111,7 @@ async fn frame(kind: &str, content: &str, more: Value) -> Value {
     assert_eq!(found["total_count"], 1);
     let frame = found["observations"][0].clone();
     assert_eq!(frame["id"], kept["id"]);
-    has!(frame, "frame_type": kind, "content": content);
+    assert_fields!(frame, "frame_type": kind, "content": content);
     frame
 }
 
@@ -183,7 +183,7 @@ async fn test_record_with_metadata() {
         "content": "other", "metadata": { "own": true } } });
     let frame = frame("error", "Database connection failed", more).await;
     let kept = &frame["metadata"];
-    has!(kept, "error_code": 500, "retry_count": 3);
+    assert_fields!(kept, "error_code": 500, "retry_count": 3);
     // A key of the core wins, and the writer's own value is nested, never written over.
     assert_eq!(kept["content"], "Database connection failed");
     assert_eq!(kept["timestamp"], frame["timestamp"]);
@@ -204,7 +204,9 @@ async fn one_of_each() -> Ada {
 async fn by_type(kind: &str) {
     let ada = one_of_each().await;
     ada.record(kind, "the newest", json!({})).await;
-    let found = ada.found(json!({ "type": [kind], "limit": 10 })).await;
+    let found = ada
+        .find_contents(json!({ "type": [kind], "limit": 10 }))
+        .await;
     assert_eq!(
         found,
         [
@@ -213,7 +215,8 @@ async fn by_type(kind: &str) {
         ]
     );
     assert_eq!(
-        ada.found(json!({ "type": [kind], "limit": 1 })).await,
+        ada.find_contents(json!({ "type": [kind], "limit": 1 }))
+            .await,
         ["the newest"]
     );
 }
@@ -248,8 +251,8 @@ async fn test_get_preferences() {
 #[tokio::test]
 async fn test_query_by_date_range() {
     let ada = one_of_each().await;
-    let range = json!({ "start_date": at(2), "end_date": at(4) });
-    let found = ada.found(range).await;
+    let range = json!({ "start_date": seconds_after_start(2), "end_date": seconds_after_start(4) });
+    let found = ada.find_contents(range).await;
     let names = ["success", "summary"].map(|name| format!("an api {name} of the week"));
     let preference = "an api preference of the week".to_owned();
     assert_eq!(
@@ -258,14 +261,14 @@ async fn test_query_by_date_range() {
         "both ends belong to it"
     );
     assert_eq!(
-        ada.found(json!({ "since": "2026-01-09", "until": "2026-01-11" }))
+        ada.find_contents(json!({ "since": "2026-01-09", "until": "2026-01-11" }))
             .await
             .len(),
         7
     );
     let none: [&str; 0] = [];
     assert_eq!(
-        ada.found(json!({ "since": "2026-01-12", "until": "2026-01-31" }))
+        ada.find_contents(json!({ "since": "2026-01-12", "until": "2026-01-31" }))
             .await,
         none
     );
@@ -274,14 +277,19 @@ async fn test_query_by_date_range() {
 #[tokio::test]
 async fn test_query_by_date_range_with_type() {
     let ada = one_of_each().await;
-    let range = json!({ "since": at(2), "until": at(4), "type": ["success"] });
-    assert_eq!(ada.found(range).await, ["an api success of the week"]);
+    let range = json!({ "since": seconds_after_start(2), "until": seconds_after_start(4), "type": ["success"] });
+    assert_eq!(
+        ada.find_contents(range).await,
+        ["an api success of the week"]
+    );
 }
 
 #[tokio::test]
 async fn test_query_by_date_range_start_only() {
     let ada = one_of_each().await;
-    let found = ada.found(json!({ "since": at(6) })).await;
+    let found = ada
+        .find_contents(json!({ "since": seconds_after_start(6) }))
+        .await;
     assert_eq!(
         found,
         ["error", "decision"].map(|name| format!("an api {name} of the week"))
@@ -291,7 +299,9 @@ async fn test_query_by_date_range_start_only() {
 #[tokio::test]
 async fn test_get_knowledge_at_datetime() {
     let ada = one_of_each().await;
-    let found = ada.observed(json!({ "known_at": at(2) })).await;
+    let found = ada
+        .observed(json!({ "known_at": seconds_after_start(2) }))
+        .await;
     assert_eq!(found["point_in_time"], "2026-01-10T12:00:02Z");
     assert_eq!(
         contents(&found),
@@ -304,7 +314,9 @@ async fn test_get_knowledge_at_string() {
     let ada = one_of_each().await;
     for point in ["2026-01-10T12:00:02+00:00", "2026-01-10T14:00:02.000+02:00"] {
         assert_eq!(
-            ada.found(json!({ "point_in_time": point })).await.len(),
+            ada.find_contents(json!({ "point_in_time": point }))
+                .await
+                .len(),
             2,
             "{point}"
         );
@@ -314,7 +326,8 @@ async fn test_get_knowledge_at_string() {
 #[tokio::test]
 async fn test_get_knowledge_at_with_query() {
     let ada = one_of_each().await;
-    let asked = json!({ "known_at": at(2), "query": "summary", "mode": "keyword" });
+    let asked =
+        json!({ "known_at": seconds_after_start(2), "query": "summary", "mode": "keyword" });
     let found = ada.observed(asked).await;
     assert_eq!(
         (contents(&found), &found["query"]),
@@ -328,8 +341,8 @@ async fn test_get_knowledge_at_with_query() {
 #[tokio::test]
 async fn test_get_knowledge_at_with_types() {
     let ada = one_of_each().await;
-    let asked = json!({ "known_at": at(60), "types": ["error", "success"] });
-    let found = ada.found(asked).await;
+    let asked = json!({ "known_at": seconds_after_start(60), "types": ["error", "success"] });
+    let found = ada.find_contents(asked).await;
     assert_eq!(
         found,
         ["error", "success"].map(|name| format!("an api {name} of the week"))
@@ -344,7 +357,7 @@ async fn test_get_knowledge_at_naive_datetime() {
         .await;
     // The asker's zone, as everywhere; the answer says which instant that is.
     let zone = reprise_types::Zone::Machine
-        .read("2026-01-10T12:00:02")
+        .parse_timestamp("2026-01-10T12:00:02")
         .unwrap();
     assert_eq!(found["point_in_time"], json!(zone));
 }
@@ -365,7 +378,7 @@ async fn test_search_knowledge_basic() {
 async fn test_search_knowledge_with_types() {
     let ada = one_of_each().await;
     let found = ada
-        .found(json!({ "query": "api", "type": ["learning"] }))
+        .find_contents(json!({ "query": "api", "type": ["learning"] }))
         .await;
     assert_eq!(found, ["an api learning of the week"]);
 }
@@ -389,8 +402,18 @@ async fn test_get_high_importance() {
     let ada = one_of_each().await;
     ada.record("error", "half sure", json!({ "confidence": 0.65 }))
         .await;
-    assert_eq!(ada.found(json!({ "min_importance": 8 })).await.len(), 3);
-    assert_eq!(ada.found(json!({ "min_importance": 7 })).await.len(), 4);
+    assert_eq!(
+        ada.find_contents(json!({ "min_importance": 8 }))
+            .await
+            .len(),
+        3
+    );
+    assert_eq!(
+        ada.find_contents(json!({ "min_importance": 7 }))
+            .await
+            .len(),
+        4
+    );
 }
 
 #[tokio::test]
@@ -402,7 +425,8 @@ async fn test_get_related() {
     ada.record("context", "unrelated", json!({})).await;
     for (asked, expected) in [(&one, "Retry with backoff"), (&other, "API timeout")] {
         assert_eq!(
-            ada.found(json!({ "related_to": asked["id"] })).await,
+            ada.find_contents(json!({ "related_to": asked["id"] }))
+                .await,
             [expected]
         );
     }
@@ -424,9 +448,9 @@ async fn test_get_summary_stats() {
 #[tokio::test]
 async fn test_temporal_query_attributes() {
     let ada = one_of_each().await;
-    let asked = json!({ "query": "api", "known_at": at(5), "limit": 1 });
+    let asked = json!({ "query": "api", "known_at": seconds_after_start(5), "limit": 1 });
     let found = ada.observed(asked).await;
-    has!(found, "query": "api", "total_count": 5);
+    assert_fields!(found, "query": "api", "total_count": 5);
     assert_eq!(found["point_in_time"], "2026-01-10T12:00:05Z");
     assert_eq!(contents(&found).len(), 1);
 }
@@ -434,8 +458,8 @@ async fn test_temporal_query_attributes() {
 #[tokio::test]
 async fn test_temporal_query_immutable() {
     let ada = one_of_each().await;
-    let asked = json!({ "known_at": at(20) });
-    ada.later(60);
+    let asked = json!({ "known_at": seconds_after_start(20) });
+    ada.advance_seconds(60);
     let mut before = ada.observed(asked.clone()).await;
     let id = before["observations"][0]["id"].clone();
     ada.call("revise", json!({ "id": id, "text": "changed" }))

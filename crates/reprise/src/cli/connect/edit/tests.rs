@@ -1,10 +1,10 @@
-//! What stands in the files of the programs after `connect`, and after `disconnect`.
+//! Tests of the programs' files after `connect` and after `disconnect`.
 
 use std::ffi::OsStr;
 use std::path::Path;
 
 use reprise_server::HookProgram;
-use reprise_tests::{has, says};
+use reprise_tests::{assert_contains, assert_fields};
 
 use super::*;
 use crate::args::HostProgram;
@@ -23,14 +23,15 @@ const PROGRAMS: [HostProgram; 10] = [
     HostProgram::Kiro,
 ];
 
-fn entry() -> Entry {
-    Entry {
+fn build_entry() -> ProgramEntry {
+    ProgramEntry {
         program: "/opt/it's here/reprise".to_owned(),
         data: "/home/ada/data".to_owned(),
         config: None,
         user: "ada".to_owned(),
         of_project: false,
         replaces: false,
+        tool_callers: Vec::new(),
     }
 }
 
@@ -45,8 +46,8 @@ fn target(program: HostProgram, ending: &str) -> Target {
         .unwrap()
 }
 
-fn read(text: &str) -> Value {
-    Value::Object(super::read(text).unwrap())
+fn parse_json_object(text: &str) -> Value {
+    Value::Object(super::parse_json_object(text).unwrap())
 }
 
 /// Zed's own template, with what its owner wrote.
@@ -121,19 +122,19 @@ fn foreign(target: &Target) -> &'static str {
 
 #[test]
 fn what_is_connected_twice_stands_once_and_disconnect_leaves_no_trace() {
-    leaves_no_trace(&entry());
+    leaves_no_trace(&build_entry());
 }
 
 #[test]
 fn a_program_of_another_name_knows_what_it_wrote() {
-    let renamed = Entry {
+    let renamed = ProgramEntry {
         program: "/opt/memory-1.2".to_owned(),
-        ..entry()
+        ..build_entry()
     };
     leaves_no_trace(&renamed);
 }
 
-fn leaves_no_trace(entry: &Entry) {
+fn leaves_no_trace(entry: &ProgramEntry) {
     // A shell quotes what is before it.
     let called = entry.program.rsplit('\'').next().unwrap();
     for program in PROGRAMS {
@@ -141,11 +142,11 @@ fn leaves_no_trace(entry: &Entry) {
             let before = foreign(&target);
             let once = target.with(before, entry).unwrap();
             let is_told = target.path.extension().is_some_and(|e| e == "md");
-            says!(once, if is_told { "`recall`" } else { called });
+            assert_contains!(once, if is_told { "`recall`" } else { called });
             assert_eq!(target.with(&once, entry).unwrap(), once, "{program:?}");
             let after = target.without(&once).unwrap();
             if target.path.extension().is_some_and(|e| e == "json") {
-                assert_eq!(read(&after), read(before));
+                assert_eq!(parse_json_object(&after), parse_json_object(before));
                 let comments = |text: &str| text.matches("//").count();
                 assert_eq!(comments(&after), comments(before), "{after}");
             } else {
@@ -164,7 +165,7 @@ fn what_an_older_version_wrote_is_replaced() {
     let settings = target(HostProgram::ClaudeCode, "settings.json");
     let old = json!({"hooks": {"PostToolUse": [{"hooks": [{"type": "command",
         "command": "'/old/reprise' --data-dir '/d' hook post-tool --user 'ada'"}]}]}});
-    let new = read(&settings.with(&old.to_string(), &entry()).unwrap());
+    let new = parse_json_object(&settings.with(&old.to_string(), &build_entry()).unwrap());
     let groups = new["hooks"]["PostToolUse"].as_array().unwrap();
     assert_eq!(groups.len(), 1);
     assert_eq!(
@@ -176,8 +177,8 @@ fn what_an_older_version_wrote_is_replaced() {
 #[test]
 fn each_program_gets_its_hooks_in_its_own_form() {
     let hooks = |program, ending: &str| {
-        let text = target(program, ending).with("", &entry()).unwrap();
-        read(&text)["hooks"].clone()
+        let text = target(program, ending).with("", &build_entry()).unwrap();
+        parse_json_object(&text)["hooks"].clone()
     };
     let claude = hooks(HostProgram::ClaudeCode, "settings.json");
     let failed = &claude["PostToolUseFailure"][0];
@@ -197,17 +198,17 @@ fn each_program_gets_its_hooks_in_its_own_form() {
     assert_eq!(gemini["AfterTool"][0]["matcher"], tools);
     assert_eq!(gemini["BeforeAgent"][0]["hooks"][0]["timeout"], 5_000);
     let file = target(HostProgram::Cursor, "hooks.json");
-    let cursor = read(&file.with("", &entry()).unwrap());
+    let cursor = parse_json_object(&file.with("", &build_entry()).unwrap());
     assert_eq!(cursor["version"], 1);
     let ran = &cursor["hooks"]["postToolUse"][0];
-    has!(ran, "matcher": "Shell", "timeout": 5);
+    assert_fields!(ran, "matcher": "Shell", "timeout": 5);
     let command = ran["command"].as_str().unwrap();
     assert!(command.ends_with("hook post-tool --user 'ada' --program cursor"));
     let plugin = target(HostProgram::Opencode, "reprise.js");
-    let plugin = plugin.with("", &entry()).unwrap();
+    let plugin = plugin.with("", &build_entry()).unwrap();
     let called = "{ program: \"/opt/it's here/reprise\", \
                   before: [\"--data-dir\",\"/home/ada/data\"], after: [\"--user\",\"ada\"] }";
-    says!(plugin, called);
+    assert_contains!(plugin, called);
 }
 
 #[test]
@@ -218,43 +219,52 @@ fn a_file_that_is_something_else_is_left_alone() {
         HostProgram::Gemini,
     ] {
         for target in targets(program) {
-            assert!(target.with("[1]", &entry()).is_err());
+            assert!(target.with("[1]", &build_entry()).is_err());
             let odd = "{\"hooks\":1,\"mcpServers\":1}";
-            assert!(target.with(odd, &entry()).is_err());
+            assert!(target.with(odd, &build_entry()).is_err());
         }
     }
     let codex = target(HostProgram::Codex, "config.toml");
-    assert!(codex.with("[mcp_servers.memory]\n", &entry()).is_err());
+    assert!(
+        codex
+            .with("[mcp_servers.memory]\n", &build_entry())
+            .is_err()
+    );
     let plugin = target(HostProgram::Opencode, "reprise.js");
     let foreign = "export const Mine = async () => ({})\n";
-    assert!(plugin.with(foreign, &entry()).is_err());
+    assert!(plugin.with(foreign, &build_entry()).is_err());
     assert_eq!(plugin.without(foreign).unwrap(), foreign);
 }
 
 #[test]
 fn a_server_of_one_project_is_known_as_ours() {
-    let of_project = Entry {
+    let of_project = ProgramEntry {
         of_project: true,
-        ..entry()
+        ..build_entry()
     };
-    let arguments = of_project.arguments();
+    let arguments = of_project.mcp_arguments();
     assert_eq!(arguments[5..], ["--scope", "project"]);
-    assert!(Entry::has_written(&arguments) && Entry::has_written(&entry().arguments()));
-    assert!(!Entry::has_written(&[&arguments[..6], &["other"]].concat()));
+    assert!(
+        ProgramEntry::is_own_mcp_command(&arguments)
+            && ProgramEntry::is_own_mcp_command(&build_entry().mcp_arguments())
+    );
+    assert!(!ProgramEntry::is_own_mcp_command(
+        &[&arguments[..6], &["other"]].concat()
+    ));
 }
 
 #[test]
 fn a_configuration_that_was_named_is_written_everywhere_and_known_as_ours() {
-    let configured = Entry {
+    let configured = ProgramEntry {
         config: Some("/etc/it's mine.toml".to_owned()),
-        ..entry()
+        ..build_entry()
     };
-    let arguments = configured.arguments();
+    let arguments = configured.mcp_arguments();
     assert_eq!(arguments[2..5], ["--config", "/etc/it's mine.toml", "mcp"]);
-    assert!(Entry::has_written(&arguments));
-    let hook = configured.hook(HookProgram::ClaudeCode, "stop");
-    says!(hook, r" --config '/etc/it'\''s mine.toml' hook stop ");
-    assert!(Entry::has_written_hook(&hook));
+    assert!(ProgramEntry::is_own_mcp_command(&arguments));
+    let hook = configured.hook_command(HookProgram::ClaudeCode, "stop");
+    assert_contains!(hook, r" --config '/etc/it'\''s mine.toml' hook stop ");
+    assert!(ProgramEntry::is_own_hook_command(&hook));
     for (program, file) in [
         (HostProgram::ClaudeCode, ".claude.json"),
         (HostProgram::ClaudeCode, "settings.json"),
@@ -265,7 +275,7 @@ fn a_configuration_that_was_named_is_written_everywhere_and_known_as_ours() {
         let target = target(program, file);
         let with = target.with("", &configured).unwrap();
         assert!(with.contains("--config"), "{file}: {with}");
-        let again = target.with(&with, &entry()).unwrap();
+        let again = target.with(&with, &build_entry()).unwrap();
         assert!(!again.contains("--config"), "{file}: {again}");
         let without = target.without(&with).unwrap();
         assert!(!without.contains("reprise"), "{file}: {without}");
@@ -274,9 +284,9 @@ fn a_configuration_that_was_named_is_written_everywhere_and_known_as_ours() {
 
 #[test]
 fn another_programs_server_of_our_name_makes_way_only_where_that_is_wanted_and_comes_back() {
-    let replacing = Entry {
+    let replacing = ProgramEntry {
         replaces: true,
-        ..entry()
+        ..build_entry()
     };
     for (program, file, outer) in [
         (HostProgram::ClaudeCode, ".claude.json", "mcpServers"),
@@ -285,24 +295,27 @@ fn another_programs_server_of_our_name_makes_way_only_where_that_is_wanted_and_c
         let target = target(program, file);
         let theirs = json!({outer: {"memory": {"command": "npx", "args": ["server-memory"]}}});
         let before = theirs.to_string();
-        let error = target.with(&before, &entry()).unwrap_err().to_string();
-        says!(error, "of another program");
+        let error = target
+            .with(&before, &build_entry())
+            .unwrap_err()
+            .to_string();
+        assert_contains!(error, "of another program");
         let after = target.with(&before, &replacing).unwrap();
-        says!(after, "here/reprise");
+        assert_contains!(after, "here/reprise");
         let without = target.without(&after).unwrap();
-        let back = target.given_back(&without, Some(&before)).unwrap();
-        assert_eq!(read(&back), theirs);
+        let back = target.restore_server(&without, Some(&before)).unwrap();
+        assert_eq!(parse_json_object(&back), theirs);
         // Not ours to take out, nor to bring back where somebody has put another there.
         assert_eq!(target.without(&before).unwrap(), before);
-        assert_eq!(target.given_back(&before, Some("{}")).unwrap(), before);
+        assert_eq!(target.restore_server(&before, Some("{}")).unwrap(), before);
     }
 }
 
 #[test]
 fn comments_and_the_order_of_keys_stay_where_they_are() {
     let settings = target(HostProgram::Zed, "settings.json");
-    let with = settings.with(ZED, &entry()).unwrap();
-    let ours = read(&with)["context_servers"]["memory"]["command"].clone();
+    let with = settings.with(ZED, &build_entry()).unwrap();
+    let ours = parse_json_object(&with)["context_servers"]["memory"]["command"].clone();
     assert_eq!(ours, "/opt/it's here/reprise");
     let mut kept = with.lines();
     let marked = |line: &&str| {
@@ -317,28 +330,28 @@ fn comments_and_the_order_of_keys_stay_where_they_are() {
         );
     }
     for broken in ["{ a: 1 }", "{'a': 1}", "{\"a\": 1 \"b\": 2}", "[1]", "1"] {
-        assert!(settings.with(broken, &entry()).is_err(), "{broken}");
+        assert!(settings.with(broken, &build_entry()).is_err(), "{broken}");
     }
-    assert!(settings.with("// nothing yet\n", &entry()).is_ok());
+    assert!(settings.with("// nothing yet\n", &build_entry()).is_ok());
 }
 
 #[test]
 fn each_of_the_newer_programs_gets_its_own_form() {
-    let fresh = |program, ending: &str| target(program, ending).with("", &entry()).unwrap();
-    let vscode = read(&fresh(HostProgram::Vscode, "mcp.json"));
+    let fresh = |program, ending: &str| target(program, ending).with("", &build_entry()).unwrap();
+    let vscode = parse_json_object(&fresh(HostProgram::Vscode, "mcp.json"));
     assert_eq!(vscode["servers"]["memory"]["type"], "stdio");
     let told = fresh(HostProgram::Vscode, "reprise.instructions.md");
     assert!(
         told.starts_with("---\napplyTo: \"**\"\n---\n<!-- "),
         "{told}"
     );
-    let copilot = read(&fresh(HostProgram::CopilotCli, "mcp-config.json"));
+    let copilot = parse_json_object(&fresh(HostProgram::CopilotCli, "mcp-config.json"));
     let server = &copilot["mcpServers"]["memory"];
     assert_eq!(
         (&server["type"], &server["tools"]),
         (&json!("local"), &json!(["*"]))
     );
-    let hooks = read(&fresh(HostProgram::CopilotCli, "hooks/reprise.json"));
+    let hooks = parse_json_object(&fresh(HostProgram::CopilotCli, "hooks/reprise.json"));
     let stop = &hooks["hooks"]["Stop"][0];
     assert_eq!(
         (&hooks["version"], &stop["timeoutSec"]),
@@ -349,7 +362,7 @@ fn each_of_the_newer_programs_gets_its_own_form() {
         command.ends_with("hook stop --user 'ada' --program copilot"),
         "{command}"
     );
-    let hooks = read(&fresh(HostProgram::Windsurf, "hooks.json"));
+    let hooks = parse_json_object(&fresh(HostProgram::Windsurf, "hooks.json"));
     let prompt = &hooks["hooks"]["pre_user_prompt"][0];
     assert_eq!(prompt["show_output"], false);
     let command = prompt["command"].as_str().unwrap();
@@ -358,12 +371,12 @@ fn each_of_the_newer_programs_gets_its_own_form() {
         "{command}"
     );
     let kiro = fresh(HostProgram::Kiro, "reprise.md");
-    says!(kiro, "inclusion: always", "`outcome`");
+    assert_contains!(kiro, "inclusion: always", "`outcome`");
 }
 
 #[test]
 fn what_is_written_is_found_again_after_an_upgrade() {
-    use super::super::entry::lasting;
+    use super::super::entry::find_lasting_path;
     let home = tempfile::tempdir().unwrap();
     let at = |path: &str| home.path().join(path);
     for folder in ["cellar/1.0/bin", "bin", "other"] {
@@ -376,9 +389,15 @@ fn what_is_written_is_found_again_after_an_upgrade() {
     let search =
         |folders: &[&str]| std::env::join_paths(folders.iter().map(|one| at(one))).unwrap();
     let path = search(&["none", "other", "bin", "cellar/1.0/bin"]);
-    assert_eq!(lasting(&program, Some(&path)), at("bin/reprise"));
+    assert_eq!(find_lasting_path(&program, Some(&path)), at("bin/reprise"));
     // Where no name leads to it, it is called by its place.
-    assert_eq!(lasting(&program, Some(&search(&["other"]))), program);
-    assert_eq!(lasting(&program, None), program);
-    assert_eq!(lasting(&program, Some(OsStr::new("bin:."))), program);
+    assert_eq!(
+        find_lasting_path(&program, Some(&search(&["other"]))),
+        program
+    );
+    assert_eq!(find_lasting_path(&program, None), program);
+    assert_eq!(
+        find_lasting_path(&program, Some(OsStr::new("bin:."))),
+        program
+    );
 }

@@ -4,9 +4,10 @@
 use std::path::{Path, PathBuf};
 
 use reprise_operations::HookEvent;
+use reprise_server::HookProgram;
 use serde_json::{Map, Value, json};
 
-use super::super::entry::{self, Entry, HookForm, SERVER};
+use super::super::entry::{self, HookForm, ProgramEntry, SERVER};
 use super::super::plan::SNIPPET;
 
 fn folder() -> PathBuf {
@@ -22,19 +23,26 @@ fn read(path: &str) -> Value {
 }
 
 /// What `connect` writes, with `reprise` from the path and nobody's data.
-fn written(form: HookForm) -> Value {
-    let entry = Entry {
+fn expected_hooks(form: HookForm) -> Value {
+    let entry = ProgramEntry {
         program: "reprise".to_owned(),
         data: "D".to_owned(),
         config: None,
         user: "U".to_owned(),
         of_project: false,
         replaces: false,
+        // A plugin cannot ask for a version: its page names the one that it needs.
+        tool_callers: vec![HookProgram::ClaudeCode],
     };
     let mut file = Map::new();
     entry::add_hooks(&mut file, form, &entry).unwrap();
     let text = Value::from(file).to_string();
     let text = text.replace("'reprise' --data-dir 'D'", "reprise");
+    // Claude Code names the server of a plugin after both.
+    let text = text.replace(
+        r#""server":"memory""#,
+        r#""server":"plugin:reprise:memory""#,
+    );
     serde_json::from_str(&text.replace(" --user 'U'", "")).unwrap()
 }
 
@@ -46,7 +54,7 @@ fn a_plugin_calls_the_hooks_that_connect_writes() {
         ("cursor/hooks/hooks.json", entry::CURSOR),
         ("gemini/hooks/hooks.json", entry::GEMINI),
     ] {
-        assert_eq!(read(path), written(form), "{path}");
+        assert_eq!(read(path), expected_hooks(form), "{path}");
     }
     let plugin = text("opencode/reprise.js");
     let called = plugin.split("hook(\"").skip(1);
@@ -57,8 +65,12 @@ fn a_plugin_calls_the_hooks_that_connect_writes() {
         assert!(plugin.contains(&format!("\"{name}\")")), "{name}");
         name
     }));
-    let program = reprise_server::HookProgram::Opencode;
-    let wanted: Vec<&str> = program.moments().iter().map(|moment| moment.name).collect();
+    let program = HookProgram::Opencode;
+    let wanted: Vec<&str> = program
+        .triggers()
+        .iter()
+        .map(|moment| moment.name)
+        .collect();
     assert_eq!(named, wanted);
     for name in named {
         assert!(name.parse::<HookEvent>().is_ok(), "{name}");
@@ -141,7 +153,7 @@ fn the_registry_is_told_of_this_crate_under_a_name_that_its_page_shows() {
     for version in [&server["version"], &package["version"]] {
         assert_eq!(version, env!("CARGO_PKG_VERSION"));
     }
-    // Whoever owns the place of the source owns the name.
+    // The owner of the source repository owns the name.
     let workspace = here("../../Cargo.toml");
     let host = workspace.split("repository = \"https://").nth(1).unwrap();
     let host = host.split('/').next().unwrap();

@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 
 use crate::cli::prelude::*;
 
-/// Shorter texts would be found anywhere: that they are gone is known from the records alone.
+/// Shorter texts would be found anywhere, so only the records prove their erasure.
 const BYTES_MIN: usize = 8;
 /// Bytes read at a time.
 const READ: usize = 4 * 1024 * 1024;
@@ -14,7 +14,7 @@ const BASE: u64 = 0x9E37_79B9_7F4A_7C15;
 /// Bits of the filter in front of each table.
 const FILTER_BITS: u32 = 23;
 
-/// The texts that are looked for, by the length of their windows.
+/// Texts to search for, by the length of their windows.
 pub(super) struct Needles<'a> {
     windows: BTreeMap<usize, Window<'a>>,
     longest: usize,
@@ -23,23 +23,25 @@ pub(super) struct Needles<'a> {
 struct Window<'a> {
     /// By hash of their first bytes.
     texts: HashMap<u64, Vec<&'a str>>,
-    /// One bit for each hash's upper bits: says no for nearly every place of a file.
+    /// One bit for the upper bits of each hash; it rejects nearly every position of a file.
     filter: Vec<u64>,
     /// `BASE` to the power of the window's length.
     power: u64,
 }
 
-fn slot(hash: u64) -> (usize, u64) {
+fn filter_slot(hash: u64) -> (usize, u64) {
     let place = hash >> (64 - FILTER_BITS);
     ((place / 64) as usize, 1 << (place % 64))
 }
 
-fn hash_of(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0, |hash: u64, byte| step(hash, *byte))
+fn hash_bytes(bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .fold(0, |hash: u64, byte| append_to_hash(hash, *byte))
 }
 
-/// One more than the byte, so that zeros in front count.
-fn step(hash: u64, byte: u8) -> u64 {
+/// Adds a byte to a hash; it adds one more than the byte, so that leading zeros count.
+fn append_to_hash(hash: u64, byte: u8) -> u64 {
     hash.wrapping_mul(BASE).wrapping_add(u64::from(byte) + 1)
 }
 
@@ -57,16 +59,16 @@ impl<'a> Needles<'a> {
                 filter: vec![0; 1 << (FILTER_BITS - 6)],
                 power: (0..length).fold(1, |power: u64, _| power.wrapping_mul(BASE)),
             });
-            let hash = hash_of(&text.as_bytes()[..length]);
+            let hash = hash_bytes(&text.as_bytes()[..length]);
             window.texts.entry(hash).or_default().push(text);
-            let (place, bit) = slot(hash);
+            let (place, bit) = filter_slot(hash);
             window.filter[place] |= bit;
         }
         needles
     }
 
-    /// Those that stand anywhere in these bytes.
-    pub(super) fn held_by(&self, bytes: &[u8]) -> BTreeSet<&'a str> {
+    /// Returns the texts that occur in these bytes.
+    pub(super) fn find_in_bytes(&self, bytes: &[u8]) -> BTreeSet<&'a str> {
         let mut found = BTreeSet::new();
         for (length, window) in &self.windows {
             window.find_in(bytes, *length, &mut found);
@@ -74,7 +76,7 @@ impl<'a> Needles<'a> {
         found
     }
 
-    /// Those that stand anywhere in what is read.
+    /// Returns the texts that occur in what is read.
     pub(super) fn find_in(&self, file: &mut impl Read) -> io::Result<BTreeSet<&'a str>> {
         let mut found = BTreeSet::new();
         let mut bytes = Vec::new();
@@ -86,7 +88,7 @@ impl<'a> Needles<'a> {
             if read == 0 || self.windows.is_empty() {
                 return Ok(found);
             }
-            // A text that ends in what comes next.
+            // A text may continue in the next read.
             bytes.drain(..bytes.len().saturating_sub(self.longest - 1));
         }
     }
@@ -97,11 +99,11 @@ impl<'a> Window<'a> {
         let Some(first) = bytes.get(..length) else {
             return;
         };
-        let mut hash = hash_of(first);
+        let mut hash = hash_bytes(first);
         let leaving = bytes.iter();
         let entering = bytes[length..].iter().map(Some).chain([None]);
         for (at, (leaving, entering)) in leaving.zip(entering).enumerate() {
-            let (place, bit) = slot(hash);
+            let (place, bit) = filter_slot(hash);
             if self.filter[place] & bit != 0
                 && let Some(texts) = self.texts.get(&hash)
             {
@@ -112,46 +114,46 @@ impl<'a> Window<'a> {
             }
             if let Some(entering) = entering {
                 let left = self.power.wrapping_mul(u64::from(*leaving) + 1);
-                hash = step(hash, *entering).wrapping_sub(left);
+                hash = append_to_hash(hash, *entering).wrapping_sub(left);
             }
         }
     }
 }
 
-/// Bytes of a piece: less than what any form has on a line.
+/// Bytes of a piece: fewer than any format has on a line.
 const PIECE: RangeInclusive<usize> = 16..=32;
 /// Pieces of one text that are looked for.
 const PIECES_MAX: usize = 16;
 
-/// Forgotten texts as files of other forms may have them: as they are, as JSON writes them, and cut
-/// where a form escapes, folds or pages.
-pub(super) struct Sought(Vec<Text>);
+/// Forgotten texts as other files may contain them: plain, escaped as JSON, and in pieces between
+/// the places where a format escapes, folds or breaks them.
+pub(super) struct SearchedTexts(Vec<SearchedText>);
 
-struct Text {
+struct SearchedText {
     records: usize,
-    /// Any of them is the text.
+    /// Each of these forms proves the text.
     whole: BTreeSet<String>,
-    /// Half of them are.
+    /// Half of these pieces prove the text.
     pieces: BTreeSet<String>,
 }
 
-impl Sought {
-    pub(super) fn of(texts: &BTreeMap<String, Vec<RecordId>>) -> Self {
+impl SearchedTexts {
+    pub(super) fn from_texts(texts: &BTreeMap<String, Vec<RecordId>>) -> Self {
         let texts = texts.iter().flat_map(|(text, ids)| {
             if text.len() < BYTES_MIN {
-                return ids.iter().map(Text::by_id).collect();
+                return ids.iter().map(SearchedText::from_id).collect();
             }
-            vec![Text {
+            vec![SearchedText {
                 records: ids.len(),
-                whole: BTreeSet::from([text.clone(), quoted(text)]),
-                pieces: pieces(text),
+                whole: BTreeSet::from([text.clone(), escape_as_json(text)]),
+                pieces: split_into_pieces(text),
             }]
         });
         Self(texts.collect())
     }
 
-    /// What [`Self::count_in`] looks for: made once for all files.
-    pub(super) fn needles(&self) -> Needles<'_> {
+    /// Builds what [`Self::count_records_in`] searches for, once for all files.
+    pub(super) fn build_needles(&self) -> Needles<'_> {
         let all = self
             .0
             .iter()
@@ -160,21 +162,21 @@ impl Sought {
         Needles::new(all.into_iter())
     }
 
-    /// Looks no more for what others say.
-    pub(super) fn leave_out(&mut self, said: &BTreeSet<String>) {
+    /// Removes texts that other records contain from the search.
+    pub(super) fn remove_texts(&mut self, said: &BTreeSet<String>) {
         for text in &mut self.0 {
             text.whole.retain(|one| !said.contains(one));
             text.pieces.retain(|one| !said.contains(one));
         }
     }
 
-    /// How many of the records stand in what is read.
-    pub(super) fn count_in(
+    /// Counts the records whose texts occur in what is read.
+    pub(super) fn count_records_in(
         &self,
-        needles: &Needles<'_>,
+        build_needles: &Needles<'_>,
         file: &mut impl Read,
     ) -> io::Result<usize> {
-        let found = needles.find_in(file)?;
+        let found = build_needles.find_in(file)?;
         let is_there = |one: &String| found.contains(one.as_str());
         let held = self.0.iter().filter(|text| {
             let pieces = text.pieces.iter().filter(|piece| is_there(piece)).count();
@@ -184,9 +186,9 @@ impl Sought {
     }
 }
 
-impl Text {
-    /// A text so short that it stands anywhere is known by what our own forms call its record.
-    fn by_id(id: &RecordId) -> Self {
+impl SearchedText {
+    /// Searches for a record's id in our own formats, because its text is too short to search for.
+    fn from_id(id: &RecordId) -> Self {
         Self {
             records: 1,
             whole: BTreeSet::from([format!("\"id\":\"{id}\""), format!("id: {id}")]),
@@ -195,13 +197,13 @@ impl Text {
     }
 }
 
-fn quoted(text: &str) -> String {
+fn escape_as_json(text: &str) -> String {
     let json = Value::from(text).to_string();
     json[1..json.len() - 1].to_owned()
 }
 
-/// The parts of a text that every form writes as they are.
-fn pieces(text: &str) -> BTreeSet<String> {
+/// Splits a text into the pieces that every format writes unchanged.
+fn split_into_pieces(text: &str) -> BTreeSet<String> {
     let plain = text.split(|c: char| c.is_control() || "\"'\\".contains(c));
     let cut = plain.map(str::trim).flat_map(|mut rest| {
         let mut pieces = Vec::new();
@@ -247,7 +249,7 @@ mod tests {
 
     #[test]
     fn a_text_across_two_reads_is_found() {
-        let text = "a text that stands across the border of two reads";
+        let text = "a text that reaches across the border of two reads";
         for before in [READ - 20, READ - text.len(), READ, READ - 1] {
             let mut file = vec![b'.'; before];
             file.extend(text.as_bytes());
@@ -268,9 +270,11 @@ mod tests {
     fn count(texts: &[&str], file: &str) -> usize {
         let ids = || vec![RecordId::from_u128(7)];
         let texts = texts.iter().map(|text| ((*text).to_owned(), ids()));
-        let sought = Sought::of(&texts.collect());
-        let needles = sought.needles();
-        sought.count_in(&needles, &mut file.as_bytes()).unwrap()
+        let sought = SearchedTexts::from_texts(&texts.collect());
+        let needles = sought.build_needles();
+        sought
+            .count_records_in(&needles, &mut file.as_bytes())
+            .unwrap()
     }
 
     #[test]
@@ -305,13 +309,16 @@ mod tests {
             "a sentence that two say".to_owned(),
             vec![RecordId::from_u128(7)],
         )]);
-        let mut sought = Sought::of(&texts);
+        let mut sought = SearchedTexts::from_texts(&texts);
         let said = texts
             .keys()
             .cloned()
-            .chain(pieces("a sentence that two say"));
-        sought.leave_out(&said.collect());
-        let found = sought.count_in(&sought.needles(), &mut &b"a sentence that two say"[..]);
+            .chain(split_into_pieces("a sentence that two say"));
+        sought.remove_texts(&said.collect());
+        let found = sought.count_records_in(
+            &sought.build_needles(),
+            &mut &b"a sentence that two say"[..],
+        );
         assert_eq!(found.unwrap(), 0);
     }
 }

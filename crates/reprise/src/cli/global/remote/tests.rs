@@ -13,7 +13,7 @@ use reprise_server::{
     GlobalService, GlobalServiceOptions, Grant, Right, Scope, ServiceTokens, TokenFile,
 };
 use reprise_store::RealDisk;
-use reprise_tests::{lacks, says};
+use reprise_tests::{assert_contains, assert_lacks};
 use reprise_types::{Clock, SystemClock, lock};
 
 use super::*;
@@ -72,6 +72,7 @@ impl House {
         let name = format!("{}-{}", caller.user, MADE.fetch_add(1, Ordering::Relaxed));
         let grant = Grant {
             org: caller.org.as_ref().map(ToString::to_string),
+            projects: caller.projects.clone(),
             paid: caller.paid,
             may: may.to_vec(),
         };
@@ -88,7 +89,7 @@ impl House {
         let token_of = move |caller: &Caller| {
             let key = format!("{caller:?}");
             let mut known = lock(&known);
-            let all = [Right::Read, Right::Write, Right::Operate];
+            let all = [Right::Read, Right::Write, Right::Review, Right::Operate];
             // One who was erased has none any more.
             known.retain(|_, token| house.tokens.recognise(token).is_some());
             let token = known
@@ -99,7 +100,7 @@ impl House {
         RemoteStore::new(&self.url, Arc::new(token_of), Duration::from_secs(30))
     }
 
-    /// The status and body of a request as it stands.
+    /// Sends a request as it is, and returns its status and body.
     async fn raw(&self, token: &str, method: Method, path: &str, body: &str) -> (u16, String) {
         let agent: ureq::Agent = ureq::Agent::config_builder()
             .http_status_as_error(false)
@@ -161,7 +162,7 @@ async fn a_token_opens_what_it_may_and_a_withdrawn_one_nothing() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_route_is_closed_to_whom_it_is_not_for() {
     let house = House::open(None).await;
-    let all = [Right::Read, Right::Write, Right::Operate];
+    let all = [Right::Read, Right::Write, Right::Review, Right::Operate];
     let ann = member("ann", "acme");
     let withdrawn = house.token(&ann, &all);
     let name = house.tokens.list().unwrap().remove(0).name;
@@ -187,7 +188,7 @@ async fn every_route_is_closed_to_whom_it_is_not_for() {
                 .into_iter()
                 .filter(|right| !needs.contains(&json!(right).to_string().replace('"', "`")));
             let others: Vec<Right> = others.collect();
-            assert_eq!(others.len(), 2, "{method} {path}: {needs}");
+            assert_eq!(others.len(), 3, "{method} {path}: {needs}");
             let token = house.token(&ann, &others);
             let (status, said) = house.raw(&token, method.clone(), &asked, "").await;
             assert_eq!(status, 403, "{method} {path}: {said}");
@@ -300,7 +301,7 @@ async fn a_store_that_is_busy_answers_429_and_keeps_nothing() {
     let said: Value = serde_json::from_str(&said).unwrap();
     assert_eq!(status, 429, "{said}");
     let detail = said["detail"].as_str().unwrap();
-    says!(detail, "busy", "again");
+    assert_contains!(detail, "busy", "again");
     assert_eq!(said["error"]["code"], "busy");
     drop(lock);
     let own = house
@@ -331,8 +332,8 @@ async fn metrics_and_description_name_every_route_and_no_user() {
     house.raw(&token, Method::GET, "/v1/publications", "").await;
     let (status, text) = house.raw(&token, Method::GET, "/metrics", "").await;
     assert_eq!(status, 200);
-    says!(text, "route=\"/v1/publications\"");
-    lacks!(text, "zacharias");
+    assert_contains!(text, "route=\"/v1/publications\"");
+    assert_lacks!(text, "zacharias");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -357,7 +358,7 @@ async fn an_operator_reads_of_every_act_and_grant_and_nobody_else_does() {
         .publish(&ann, document("Plums", "Plums are blue."))
         .await
         .unwrap();
-    let lines = store.audit(&ann, 10).await.unwrap();
+    let lines = store.list_audit_lines(&ann, 10).await.unwrap();
     let told: Vec<&str> = lines.iter().map(|line| line.what.as_str()).collect();
     assert_eq!(told, ["publish", "grant"]);
     assert_eq!(lines[1], line);
@@ -418,9 +419,9 @@ async fn a_question_leaves_without_its_secrets_and_private_parts_and_a_publicati
             .is_empty()
     );
     let request = heard.lock().unwrap().clone();
-    says!(request, "why does [redacted:aws_key] fail");
+    assert_contains!(request, "why does [redacted:aws_key] fail");
     for kept in ["AKIA", "in my flat", "hunter22"] {
-        lacks!(request, kept);
+        assert_lacks!(request, kept);
     }
     let mut publication = document("Keys", "Ours is AKIAIOSFODNN7EXAMPLE.");
     assert!(
@@ -432,7 +433,7 @@ async fn a_question_leaves_without_its_secrets_and_private_parts_and_a_publicati
     publication.content = "Ours <private>is here</private>.".to_owned();
     assert!(
         store
-            .draft(&user("ann"), "next", publication)
+            .publish_on_branch(&user("ann"), "next", publication)
             .await
             .is_err()
     );
@@ -477,7 +478,7 @@ async fn bodies_are_described_take_the_daemons_words_and_no_unknown_parameter() 
         let name = name.split('"').next().unwrap();
         assert!(schemas.contains_key(name), "{name} is not described");
     }
-    // A closed schema of an answer would refuse the fields that stand beside the publication's.
+    // A closed schema of an answer would refuse the fields next to the publication's.
     assert_ne!(
         schemas["GlobalRecord"]["additionalProperties"],
         json!(false)
@@ -521,7 +522,7 @@ async fn an_operator_is_told_nothing_of_another_organisations_shelf() {
     let store = house.store();
     store.publish(&member("ann", "acme"), plums).await.unwrap();
     for (who, lines) in [(member("olga", "acme"), 1), (member("eve", "other"), 0)] {
-        let told = store.audit(&who, 1).await.unwrap();
+        let told = store.list_audit_lines(&who, 1).await.unwrap();
         assert_eq!(told.len(), lines, "{who:?}: {told:?}");
     }
 }

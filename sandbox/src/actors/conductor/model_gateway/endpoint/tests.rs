@@ -5,10 +5,12 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use reprise_tests::{lacks, says};
+use reprise_tests::{assert_contains, assert_lacks};
 use reprise_types::{FailKind, RecordId};
 
-use super::super::super::super::testing::{Bench, Fake, Temper, lesson, remembered};
+use super::super::super::super::testing::{
+    FakeMemory, MemoryBehaviour, TestConductor, new_answer, new_lesson,
+};
 use super::super::super::super::turn::FailureKind;
 use super::super::super::{RunReport, RunStatus};
 use super::*;
@@ -16,7 +18,7 @@ use super::*;
 const KEY: &str = "sk-very-secret";
 
 #[derive(Clone)]
-enum Script {
+enum ScriptedResponse {
     Reply(u16, &'static str, String),
     /// The connection stays open without a response.
     Hang,
@@ -24,41 +26,41 @@ enum Script {
     Close,
 }
 
-struct Server {
+struct ScriptedServer {
     address: SocketAddr,
-    heard: Arc<Mutex<Vec<String>>>,
+    requests: Arc<Mutex<Vec<String>>>,
 }
 
-impl Server {
+impl ScriptedServer {
     /// Responds by the script, repeating its last entry.
-    fn new(script: Vec<Script>) -> Self {
+    fn new(script: Vec<ScriptedResponse>) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let address = listener.local_addr().unwrap();
-        let heard = Arc::new(Mutex::new(Vec::new()));
-        let noted = Arc::clone(&heard);
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let noted = Arc::clone(&requests);
         thread::spawn(move || {
-            let mut held = Vec::new();
+            let mut open_streams = Vec::new();
             for (at, stream) in listener.incoming().enumerate() {
                 let mut stream = stream.unwrap();
-                noted.lock().unwrap().push(request(&stream));
+                noted.lock().unwrap().push(read_request(&stream));
                 match script[at.min(script.len() - 1)].clone() {
-                    Script::Reply(status, headers, body) => {
+                    ScriptedResponse::Reply(status, headers, body) => {
                         let length = body.len();
                         let head = format!(
                             "HTTP/1.1 {status} X\r\ncontent-length: {length}\r\n{headers}\
                              connection: close\r\n\r\n{body}"
                         );
-                        let _gone = stream.write_all(head.as_bytes()).is_err();
+                        let _receiver_gone = stream.write_all(head.as_bytes()).is_err();
                     }
-                    Script::Hang => held.push(stream),
-                    Script::Close => {}
+                    ScriptedResponse::Hang => open_streams.push(stream),
+                    ScriptedResponse::Close => {}
                 }
             }
         });
-        Self { address, heard }
+        Self { address, requests }
     }
 
-    fn endpoint(&self, timeout: Duration) -> ModelEndpoint {
+    fn new_endpoint(&self, timeout: Duration) -> ModelEndpoint {
         let url = format!("http://{}/v1/", self.address);
         let config = EndpointConfig::new(url, "m-1".to_owned(), Some(KEY.to_owned()));
         ModelEndpoint::new(EndpointConfig {
@@ -68,13 +70,13 @@ impl Server {
         })
     }
 
-    fn requests(&self) -> usize {
-        self.heard.lock().unwrap().len()
+    fn count_requests(&self) -> usize {
+        self.requests.lock().unwrap().len()
     }
 }
 
-/// A whole request: head and body.
-fn request(stream: &TcpStream) -> String {
+/// Reads a whole request: head and body.
+fn read_request(stream: &TcpStream) -> String {
     let mut reader = BufReader::new(stream);
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {
@@ -84,20 +86,20 @@ fn request(stream: &TcpStream) -> String {
     }
     let length = head.lines().find_map(|line| {
         let (name, value) = line.split_once(':')?;
-        let named = name.eq_ignore_ascii_case("content-length");
-        named.then(|| value.trim().parse::<usize>().unwrap())
+        let is_length = name.eq_ignore_ascii_case("content-length");
+        is_length.then(|| value.trim().parse::<usize>().unwrap())
     });
     let mut body = vec![0; length.unwrap_or(0)];
     reader.read_exact(&mut body).unwrap();
     head + &String::from_utf8(body).unwrap()
 }
 
-fn said(content: &str) -> Script {
+fn completion(content: &str) -> ScriptedResponse {
     let body = json!({ "choices": [{ "message": { "role": "assistant", "content": content } }] });
-    Script::Reply(200, "", body.to_string())
+    ScriptedResponse::Reply(200, "", body.to_string())
 }
 
-fn plan() -> String {
+fn plan_json() -> String {
     json!({
         "plan": "ask `nicely`", "reason": "it worked before",
         "used": [RecordId::from_u128(1).to_string(), "no id"],
@@ -112,8 +114,8 @@ fn plan() -> String {
     .to_string()
 }
 
-async fn asked(server: &Server) -> Result<Routing, GatewayError> {
-    let lessons = remembered(vec![lesson(
+async fn request_plan(server: &ScriptedServer) -> Result<RoutingPlan, GatewayError> {
+    let history = new_answer(vec![new_lesson(
         0,
         "by `the right way`: worked",
         "completed",
@@ -121,30 +123,28 @@ async fn asked(server: &Server) -> Result<Routing, GatewayError> {
     )]);
     let request = RoutingRequest {
         objective: "make a clock",
-        history: &remembered(Vec::new()),
-        lessons: &lessons,
+        history: &history,
         failed: &[],
     };
     server
-        .endpoint(Duration::from_secs(20))
-        .conduct(&request)
+        .new_endpoint(Duration::from_secs(20))
+        .make_plan(&request)
         .await
 }
 
 #[tokio::test]
 async fn no_secret_and_no_private_part_reaches_the_model() {
-    let server = Server::new(vec![said(&plan())]);
+    let server = ScriptedServer::new(vec![completion(&plan_json())]);
     let request = RoutingRequest {
         objective: "log in with password=hunter2secret <private>at home</private> and build",
-        history: &remembered(Vec::new()),
-        lessons: &remembered(Vec::new()),
+        history: &new_answer(Vec::new()),
         failed: &[],
     };
-    let endpoint = server.endpoint(Duration::from_secs(20));
-    endpoint.conduct(&request).await.unwrap();
-    let heard = server.heard.lock().unwrap()[0].clone();
-    says!(heard, "log in with password=[redacted:assigned]");
-    lacks!(heard, "hunter2", "at home");
+    let endpoint = server.new_endpoint(Duration::from_secs(20));
+    endpoint.make_plan(&request).await.unwrap();
+    let requests = server.requests.lock().unwrap()[0].clone();
+    assert_contains!(requests, "log in with password=[redacted:assigned]");
+    assert_lacks!(requests, "hunter2", "at home");
 }
 
 #[tokio::test]
@@ -153,12 +153,11 @@ async fn a_key_goes_to_another_machine_by_https_alone() {
     let config = EndpointConfig::new(url, "m-1".to_owned(), Some(KEY.to_owned()));
     let request = RoutingRequest {
         objective: "build",
-        history: &remembered(Vec::new()),
-        lessons: &remembered(Vec::new()),
+        history: &new_answer(Vec::new()),
         failed: &[],
     };
     let refused = ModelEndpoint::new(config)
-        .conduct(&request)
+        .make_plan(&request)
         .await
         .unwrap_err();
     assert!(refused.to_string().contains("over plain HTTP"), "{refused}");
@@ -166,62 +165,66 @@ async fn a_key_goes_to_another_machine_by_https_alone() {
 
 #[tokio::test]
 async fn a_model_gets_memory_in_its_context_and_its_plan_is_read() {
-    for content in [plan(), format!("```json\n{}\n```", plan())] {
-        let server = Server::new(vec![said(&content)]);
-        let routing = asked(&server).await.unwrap();
+    for content in [plan_json(), format!("```json\n{}\n```", plan_json())] {
+        let server = ScriptedServer::new(vec![completion(&content)]);
+        let routing = request_plan(&server).await.unwrap();
         assert_eq!(routing.plan, "ask 'nicely'");
         assert_eq!(routing.used, [RecordId::from_u128(1)]);
         assert_eq!(routing.assignments.len(), 3);
-        let heard = server.heard.lock().unwrap()[0].clone();
+        let requests = server.requests.lock().unwrap()[0].clone();
         assert!(
-            heard.starts_with("POST /v1/chat/completions HTTP/1.1"),
-            "{heard}"
+            requests.starts_with("POST /v1/chat/completions HTTP/1.1"),
+            "{requests}"
         );
-        assert!(heard.contains(&format!("Bearer {KEY}")));
-        says!(
-            heard,
-            "What came of it:\\n<reprise-memory-000000000007>\\n",
+        assert!(requests.contains(&format!("Bearer {KEY}")));
+        assert_contains!(
+            requests,
+            "Relevant history:\\n<reprise-memory-000000000007>\\n",
             "\\n- [2026-02-02 finding 0.60"
         );
-        assert!(heard.contains("make a clock") && heard.contains("m-1"));
+        assert!(requests.contains("make a clock") && requests.contains("m-1"));
     }
 }
 
 #[tokio::test]
 async fn what_may_pass_is_asked_again_and_what_stays_is_not() {
-    let wait = || Script::Reply(429, "retry-after: 0\r\n", String::new());
-    let long = Script::Reply(429, "retry-after: 3600\r\n", String::new());
-    let broken = || Script::Reply(500, "", "oh".to_owned());
+    let wait = || ScriptedResponse::Reply(429, "retry-after: 0\r\n", String::new());
+    let long = ScriptedResponse::Reply(429, "retry-after: 3600\r\n", String::new());
+    let broken = || ScriptedResponse::Reply(500, "", "oh".to_owned());
     for (script, requests) in [
-        (vec![wait(), said(&plan())], 2),
-        (vec![broken(), broken(), said(&plan())], 3),
-        (vec![Script::Close, said(&plan())], 2),
+        (vec![wait(), completion(&plan_json())], 2),
+        (vec![broken(), broken(), completion(&plan_json())], 3),
+        (vec![ScriptedResponse::Close, completion(&plan_json())], 2),
     ] {
-        let server = Server::new(script);
-        asked(&server).await.unwrap();
-        assert_eq!(server.requests(), requests);
+        let server = ScriptedServer::new(script);
+        request_plan(&server).await.unwrap();
+        assert_eq!(server.count_requests(), requests);
     }
     for (script, failure, requests) in [
         (wait(), FailureKind::RateLimit, 3),
         (long, FailureKind::RateLimit, 1),
         (broken(), FailureKind::Provider, 3),
-        (Script::Close, FailureKind::Network, 3),
-        (Script::Reply(401, "", String::new()), FailureKind::Auth, 1),
+        (ScriptedResponse::Close, FailureKind::Network, 3),
         (
-            Script::Reply(404, "", String::new()),
+            ScriptedResponse::Reply(401, "", String::new()),
+            FailureKind::Auth,
+            1,
+        ),
+        (
+            ScriptedResponse::Reply(404, "", String::new()),
             FailureKind::Provider,
             1,
         ),
         (
-            Script::Reply(302, "location: /elsewhere\r\n", String::new()),
+            ScriptedResponse::Reply(302, "location: /elsewhere\r\n", String::new()),
             FailureKind::Provider,
             1,
         ),
     ] {
-        let server = Server::new(vec![script]);
-        let error = asked(&server).await.unwrap_err();
+        let server = ScriptedServer::new(vec![script]);
+        let error = request_plan(&server).await.unwrap_err();
         assert_eq!(
-            (error.failure(), server.requests()),
+            (error.failure_kind(), server.count_requests()),
             (failure, requests),
             "{error}"
         );
@@ -231,73 +234,87 @@ async fn what_may_pass_is_asked_again_and_what_stays_is_not() {
 
 #[tokio::test]
 async fn a_model_that_never_answers_is_given_up() {
-    let server = Server::new(vec![Script::Hang]);
-    let endpoint = server.endpoint(Duration::from_millis(50));
-    let nothing = remembered(Vec::new());
+    let server = ScriptedServer::new(vec![ScriptedResponse::Hang]);
+    let endpoint = server.new_endpoint(Duration::from_millis(50));
+    let nothing = new_answer(Vec::new());
     let request = RoutingRequest {
         objective: "make a clock",
         history: &nothing,
-        lessons: &nothing,
         failed: &[],
     };
-    let error = endpoint.conduct(&request).await.unwrap_err();
+    let error = endpoint.make_plan(&request).await.unwrap_err();
     assert!(
         matches!(error, GatewayError::TimedOut { limit_ms: 50, .. }),
         "{error}"
     );
-    assert_eq!(server.requests(), 3);
+    assert_eq!(server.count_requests(), 3);
     assert!(!format!("{endpoint:?}").contains(KEY));
     let nowhere = EndpointConfig::new("not an address".to_owned(), "m".to_owned(), None);
     let error = ModelEndpoint::new(nowhere)
-        .conduct(&request)
+        .make_plan(&request)
         .await
         .unwrap_err();
-    assert_eq!(error.failure(), FailureKind::Network, "{error}");
+    assert_eq!(error.failure_kind(), FailureKind::Network, "{error}");
 }
 
 #[tokio::test]
 async fn an_answer_that_is_no_plan_is_said_to_be_none() {
-    let unknown = plan().replace("researcher", "astrologer");
+    let unknown = plan_json().replace("researcher", "astrologer");
     let huge = "x".repeat(2 * 1024 * 1024);
     for (script, says) in [
-        (Script::Reply(200, "", "not json".to_owned()), "not JSON"),
-        (Script::Reply(200, "", "{}".to_owned()), "no choice"),
-        (Script::Reply(200, "", huge), "bytes"),
-        (said("I would rather not."), "not a plan"),
-        (said(&unknown), "astrologer"),
-        (said(r#"{"plan": "", "assignments": []}"#), "needs a name"),
+        (
+            ScriptedResponse::Reply(200, "", "not json".to_owned()),
+            "not JSON",
+        ),
+        (
+            ScriptedResponse::Reply(200, "", "{}".to_owned()),
+            "no choice",
+        ),
+        (ScriptedResponse::Reply(200, "", huge), "bytes"),
+        (completion("I would rather not."), "not a plan"),
+        (completion(&unknown), "astrologer"),
+        (
+            completion(r#"{"plan": "", "assignments": []}"#),
+            "needs a name",
+        ),
     ] {
-        let server = Server::new(vec![script]);
-        let error = asked(&server).await.unwrap_err();
-        assert_eq!(error.failure(), FailureKind::Provider);
+        let server = ScriptedServer::new(vec![script]);
+        let error = request_plan(&server).await.unwrap_err();
+        assert_eq!(error.failure_kind(), FailureKind::Provider);
         assert!(error.to_string().contains(says), "{error}");
-        assert_eq!(server.requests(), 1, "the same model says the same");
+        assert_eq!(server.count_requests(), 1, "the same model says the same");
     }
 }
 
-/// A run planned by this server's model, with the calls to memory.
-async fn run_by(server: &Server) -> (RunReport, Bench, Arc<Fake>) {
-    let lessons = vec![lesson(0, "by `the right way`: worked", "completed", 0.6)];
-    let memory = Fake::new(Temper::Good(lessons));
-    let gateway = Arc::new(server.endpoint(Duration::from_secs(20)));
-    let bench = Bench::with(Some(memory.clone()), gateway).await;
+/// Runs a request that this server's model plans; returns the report and the fake memory.
+async fn run_with_model(server: &ScriptedServer) -> (RunReport, TestConductor, Arc<FakeMemory>) {
+    let lessons = vec![new_lesson(
+        0,
+        "by `the right way`: worked",
+        "completed",
+        0.6,
+    )];
+    let memory = FakeMemory::new(MemoryBehaviour::Good(lessons));
+    let gateway = Arc::new(server.new_endpoint(Duration::from_secs(20)));
+    let bench = TestConductor::from_gateway(Some(memory.clone()), gateway).await;
     let report = bench.execute("make a clock").await.unwrap();
     (report, bench, memory)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_models_plan_is_done_and_a_providers_failure_is_not_the_runs_own() {
-    let (report, bench, memory) = run_by(&Server::new(vec![said(&plan())])).await;
+    let (report, bench, memory) =
+        run_with_model(&ScriptedServer::new(vec![completion(&plan_json())])).await;
     assert_eq!(report.status, RunStatus::Completed, "{report:?}");
-    assert_eq!(bench.file("clock/a.txt"), "tick");
+    assert_eq!(bench.read_file("clock/a.txt"), "tick");
     assert_eq!(report.used, [RecordId::from_u128(1)]);
-    assert_eq!(memory.endings.lock().unwrap()[0].fail, None);
-    let wait = Script::Reply(429, "retry-after: 0\r\n", String::new());
-    let (report, _bench, memory) = run_by(&Server::new(vec![wait])).await;
+    assert_eq!(memory.endings.lock().unwrap()[0].fail_kind, None);
+    let wait = ScriptedResponse::Reply(429, "retry-after: 0\r\n", String::new());
+    let (report, _bench, memory) = run_with_model(&ScriptedServer::new(vec![wait])).await;
     assert_eq!(report.failure, Some(FailureKind::RateLimit));
     let endings = memory.endings.lock().unwrap();
     assert_eq!(
-        endings[0].fail,
+        endings[0].fail_kind,
         Some(FailKind::RateLimit),
         "marked as from outside"
     );

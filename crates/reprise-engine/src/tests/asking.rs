@@ -1,0 +1,161 @@
+//! What a prompt asks: a stored prompt that asks ranks below what followed it, and each part of a
+//! prompt has its best answer.
+
+use reprise_types::{MemorySource, NewRecord, RelevanceVerdict};
+use serde_json::json;
+
+use super::*;
+use crate::{ForgetSelector, merge_question_answers, merge_thing_answers, split_prompt};
+
+/// A memory with two records that answer a part of a prompt each, and others.
+fn memory_of_two_subjects() -> EngineBench {
+    let mut bench = EngineBench::new();
+    let mut told: Vec<NewRecord> = (0..20)
+        .map(|n| {
+            record(
+                &format!("other-{n}"),
+                &format!("note {n} on the roof"),
+                4,
+                "wiki",
+            )
+        })
+        .collect();
+    told.push(record(
+        "pods",
+        "kube schedules pods by what they request",
+        0,
+        "a",
+    ));
+    told.push(record(
+        "nodes",
+        "the CI pipeline has four spot nodes",
+        2,
+        "b",
+    ));
+    bench.insert(told);
+    bench
+}
+
+fn shown_ids(recall: &RecallResponse) -> Vec<&str> {
+    let shown = recall.results.iter().filter(|found| found.shown);
+    shown
+        .map(|found| found.record.find_external_id("batch").unwrap())
+        .collect()
+}
+
+#[test]
+pub(super) fn each_part_of_a_prompt_has_its_best_answer_once() {
+    let mut bench = memory_of_two_subjects();
+    let asked = split_prompt("how does kube schedule pods across our CI pipeline nodes?");
+    let whole = bench.ask(&asked.question, 6);
+    let answers = |bench: &mut EngineBench, parts: &[String]| {
+        let axes = [0, 2].into_iter().zip(parts);
+        let answers = axes.map(|(axis, part)| (part.clone(), bench.ask(part, axis)));
+        answers.collect::<Vec<_>>()
+    };
+    let things = answers(&mut bench, &asked.things);
+    let merged = merge_thing_answers(whole, things, 10);
+    let mut shown = shown_ids(&merged);
+    shown.sort_unstable();
+    assert_eq!(shown, ["nodes", "pods"]);
+    let parts = merged.results[..2]
+        .iter()
+        .map(|found| found.why.answers_part.as_deref());
+    assert!(parts.into_iter().all(|part| part.is_some()), "{merged:?}");
+    // What the answer to the whole has is not searched again, and the rest is.
+    let whole = bench.ask(&asked.question, 0);
+    assert_eq!(shown_ids(&whole), ["pods"]);
+    let open = asked.list_open_things(&whole);
+    assert_eq!(open, ["our CI pipeline nodes"]);
+    let things = vec![(open[0].clone(), bench.ask(&open[0], 2))];
+    let merged = merge_thing_answers(whole, things, 10);
+    let mut shown = shown_ids(&merged);
+    shown.sort_unstable();
+    assert_eq!(shown, ["nodes", "pods"]);
+    assert!(asked.list_open_things(&merged).is_empty());
+    let told = split_prompt("kube schedules pods across our CI pipeline nodes");
+    let whole = bench.ask(&told.question, 0);
+    assert!(told.list_open_things(&whole).is_empty());
+    // Two questions in one prompt.
+    let asked = split_prompt("How does kube schedule pods? Which nodes has the CI pipeline?");
+    let whole = bench.ask(&asked.question, 0);
+    let questions = answers(&mut bench, &asked.questions);
+    let merged = merge_question_answers(whole, questions, 10);
+    let mut first = EngineBench::ids(&merged)[..2].to_vec();
+    first.sort_unstable();
+    assert_eq!(first, ["nodes", "pods"]);
+    assert!(merged.results[..2].iter().all(|found| found.shown));
+    // What answers neither thing adds nothing.
+    let foreign = split_prompt("how do bees carry pollen across the wide alpine meadows?");
+    let whole = bench.ask(&foreign.question, 6);
+    let things = foreign.things.iter();
+    let things = things.map(|thing| (thing.clone(), bench.ask(thing, 6)));
+    let things: Vec<_> = things.collect();
+    assert!(shown_ids(&merge_thing_answers(whole, things, 10)).is_empty());
+}
+
+#[test]
+pub(super) fn what_was_forgotten_is_answered_by_nothing_else() {
+    let mut bench = memory_of_two_subjects();
+    let mut tax = record("tax", "paid the tax office in Berlin", 0, "c");
+    tax.embedding = Some(Embedding::new(space(), vector(0, 5.0)));
+    let lease = record("lease", "the Berlin lease ends in May", 6, "d");
+    let ids = inserted_ids(&bench.insert(vec![tax, lease]));
+    let before = bench.ask("berlin lease", 6);
+    assert_eq!(EngineBench::ids(&before)[0], "lease");
+    let now = bench.now;
+    let forgotten = ForgetSelector::Id(ids[1]);
+    bench.engine().forget(&forgotten, "asked", now).unwrap();
+    let after = bench.ask("berlin lease", 6);
+    assert_eq!(after.verdict, RelevanceVerdict::Nothing, "{after:?}");
+}
+
+#[test]
+pub(super) fn half_an_answer_is_never_called_relevant() {
+    let mut bench = memory_of_two_subjects();
+    let request = RecallRequest::new("what do pods request of kube");
+    let whole = bench.ask_with(&request, Some(0));
+    assert_eq!(whole.verdict, RelevanceVerdict::Relevant);
+    assert_eq!(whole.half_answer(), None);
+    let half = bench.ask_with(&request, None);
+    assert_eq!(half.verdict, RelevanceVerdict::Weak);
+    assert!(half.half_answer().is_some());
+}
+
+#[test]
+pub(super) fn the_cause_stands_above_the_prompt_that_asked_for_it() {
+    let mut bench = EngineBench::new();
+    let mut told: Vec<NewRecord> = (0..20)
+        .map(|n| {
+            record(
+                &format!("other-{n}"),
+                &format!("note {n} on the roof"),
+                3,
+                "wiki",
+            )
+        })
+        .collect();
+    let asks = "The checkout total is off by one cent for some carts, can you find out why?";
+    let mut asked = record("asked", asks, 0, "one");
+    asked.details = Some(json!({"type": "prompt"}));
+    asked.embedding = Some(Embedding::new(space(), vector(0, 0.7)));
+    let said = "The cause: the tax of each line was rounded before the total was summed.";
+    let mut cause = record("cause", said, 0, "one");
+    cause.source = MemorySource::WorkerResult;
+    cause.embedding = Some(Embedding::new(space(), vector(0, 1.2)));
+    told.extend([asked, cause]);
+    bench.insert(told);
+    let answer = bench.ask("the total is off by one cent", 0);
+    assert_eq!(EngineBench::ids(&answer)[..2], ["cause", "asked"]);
+    assert!(answer.results[0].shown, "{answer:?}");
+    // What the prompt tells and nothing else is about comes from the prompt.
+    let mut bench = EngineBench::new();
+    let mut asked = record("asked", "I am on Flask, how do I add a route?", 0, "one");
+    asked.details = Some(json!({"type": "prompt"}));
+    asked.embedding = Some(Embedding::new(space(), vector(0, 0.7)));
+    let mut route = record("route", "put a decorator above the function", 4, "one");
+    route.source = MemorySource::WorkerResult;
+    bench.insert(vec![asked, route]);
+    let answer = bench.ask("am I on Flask", 0);
+    assert_eq!(EngineBench::ids(&answer)[0], "asked");
+}

@@ -1,0 +1,167 @@
+//! Compaction while the store is in use: beginning and finishing are short and need the writer; the
+//! copying runs on any thread.
+
+use std::sync::Arc;
+
+use reprise_index::{PurgeJob, PurgeResult};
+use reprise_store::{CompactedLog, CompactionReport, LogCompaction, LogStats, StoreError};
+use reprise_types::VectorStore;
+
+use crate::engine::Engine;
+use crate::error::EngineError;
+use crate::snapshot::Snapshot;
+use crate::state::{SavedState, StateCopy};
+
+/// The result of a compaction.
+pub type CompactionOutcome = Result<CompactionReport, EngineError>;
+
+/// A file is worth compacting when one byte in so many is dead.
+const DEAD_ONE_IN: u64 = 2;
+/// Fewest dead bytes for which a file is compacted.
+const DEAD_BYTES_MIN: u64 = 4 * 1024 * 1024;
+
+/// A closed file is compacted when it is more than so many times as large as its live bytes:
+/// commands without a daemon leave a checkpoint each, which is most of a small memory.
+const CLOSED_TIMES_MAX: u64 = 4;
+/// Most live bytes of a file that is compacted at closing, which may take tens of milliseconds, not
+/// seconds. Larger files wait for a daemon.
+const CLOSED_LIVE_BYTES_MAX: u64 = 8 * 1024 * 1024;
+/// Smallest file in bytes that is compacted at closing.
+const CLOSED_FILE_BYTES_MIN: u64 = 256 * 1024;
+
+/// Fewest entries after the checkpoint for which a memory that is never idle is compacted, which
+/// leaves a checkpoint.
+const TAIL_MIN: u64 = 16_384;
+/// Records per entry after the checkpoint, at most, for such a compaction.
+const TAIL_ONE_IN: u64 = 4;
+
+/// Forgotten records that leave main memory together: each may cost copies of two hundred
+/// kilobytes.
+const PURGE_BATCH_RECORDS: usize = 256;
+
+/// The copying, to be run off the writer.
+#[derive(Debug)]
+pub struct CompactionJob {
+    copying: LogCompaction,
+    state: StateCopy,
+    second_store: Option<Arc<dyn VectorStore>>,
+}
+
+impl CompactionJob {
+    /// Writes the new file next to the old one. The store serves and writes meanwhile.
+    pub fn run(self) -> Result<CompactionCopy, EngineError> {
+        let (parts, saved_state) = self.state.into_parts();
+        if let Some(Err(error)) = self.second_store.map(|store| store.compact()) {
+            // What was forgotten stays in its file until the next time.
+            tracing::warn!(%error, "the second store of vectors could not be rewritten");
+        }
+        Ok(CompactionCopy {
+            copied: self.copying.run(&parts)?,
+            saved: saved_state,
+        })
+    }
+}
+
+/// The new file, up to the last commit that was copied.
+#[derive(Debug)]
+pub struct CompactionCopy {
+    copied: CompactedLog,
+    saved: SavedState,
+}
+
+impl CompactionCopy {
+    /// Copies what was committed up to a newer moment; runs on any thread.
+    pub fn catch_up(&mut self, newest: &Snapshot) -> Result<(), EngineError> {
+        Ok(self.copied.copy_new_commits(newest.log_reader())?)
+    }
+
+    /// Returns the bytes of the log that are still to be copied.
+    pub fn remaining_bytes(&self, newest: &Snapshot) -> u64 {
+        self.copied.bytes_behind(newest.log_reader())
+    }
+}
+
+impl Engine {
+    /// Whether so much of the file is dead, or after its checkpoint, that it is worth compacting,
+    /// and no compaction is under way.
+    pub fn is_compaction_due(&self) -> bool {
+        let LogStats {
+            file_bytes,
+            bytes_reclaimable: dead,
+            records,
+            ..
+        } = self.log.stats();
+        let tail = self.state.entries_since_checkpoint();
+        let is_dead = dead >= DEAD_BYTES_MIN && dead >= file_bytes / DEAD_ONE_IN;
+        // The last vector of another width is gone: the file can take on the width of the model in
+        // use.
+        let is_of_another_width = usize::from(self.log.dimensions())
+            != self.state.index.dimensions()
+            && self.state.other_spaces.len() == 0
+            && self.snapshot.index.embedded_count() > 0;
+        let is_behind = tail >= TAIL_MIN && tail >= u64::from(records) / TAIL_ONE_IN;
+        (is_dead || is_behind || is_of_another_width) && !self.log.is_compacting()
+    }
+
+    /// Whether closing compacts the file; see [`CLOSED_TIMES_MAX`].
+    pub(crate) fn is_compaction_due_at_close(&self) -> bool {
+        let stats = self.log.stats();
+        let live = stats.file_bytes.saturating_sub(stats.bytes_reclaimable);
+        stats.file_bytes >= CLOSED_FILE_BYTES_MIN
+            && live <= CLOSED_LIVE_BYTES_MAX
+            && stats.file_bytes / CLOSED_TIMES_MAX > live
+            && !self.log.is_compacting()
+    }
+
+    /// Starts to remove the words and codes of forgotten records from main memory by a job for
+    /// another thread; `None` if there are none. A compaction that follows has less to do.
+    pub fn start_purge(&mut self) -> Result<Option<PurgeJob>, EngineError> {
+        self.load()?;
+        Ok(self.state.index.start_purge())
+    }
+
+    /// Adopts the job's result, some records at a time; returns `true` once that is complete.
+    pub fn finish_purge(&mut self, purged: &mut PurgeResult) -> bool {
+        let is_done = self.state.index.apply_purge(purged, PURGE_BATCH_RECORDS);
+        if is_done {
+            self.publish();
+        }
+        is_done
+    }
+
+    /// Starts a compaction of what is on disk now, with the derived parts as of now. First removes
+    /// the words and codes of forgotten records from them, unless a purge did.
+    pub fn start_compaction(&mut self) -> Result<CompactionJob, EngineError> {
+        if self.log.is_compacting() {
+            let path = self.log.path().to_path_buf();
+            return Err(StoreError::CompactionUnderWay { path }.into());
+        }
+        self.load()?;
+        self.state.index.purge();
+        self.publish();
+        Ok(CompactionJob {
+            copying: self.log.start_compaction()?,
+            state: self.state.copy(),
+            second_store: self.second_store.clone(),
+        })
+    }
+
+    /// Puts the new file in use. Readers of older snapshots continue with the old one.
+    pub fn finish_compaction(&mut self, copy: CompactionCopy) -> CompactionOutcome {
+        let CompactionCopy {
+            copied,
+            saved: saved_state,
+        } = copy;
+        let covers = copied.covered_seq();
+        let report = self.log.finish_compaction(copied)?;
+        self.invalidate_checkpoint_jobs();
+        self.adopt_saved_checkpoint(covers, saved_state);
+        Ok(report)
+    }
+
+    /// Compacts in one call, for a command line that has nothing else to do.
+    pub fn compact(&mut self) -> CompactionOutcome {
+        let copy = self.start_compaction()?.run()?;
+        self.finish_compaction(copy)
+    }
+}

@@ -1,0 +1,23 @@
+//! The rulebook and the arithmetic that every store shares, for a store in a crate of its own.
+
+pub use crate::coordination::{
+    CANDIDATE_RESERVE, RETRIEVED_AFTER, Reputation, Reputations, RetrievalCounter, USES_MAX,
+    contributor_id,
+};
+pub use crate::lent::run_on_lent_thread;
+pub use crate::review::{
+    check_reviewer, check_submission_count, organisation_shelf, refused_before_error,
+    submission_changed_error,
+};
+pub use crate::rules::{
+    DraftState, Drafting, PublishedState, Publishing, build_published_report, decide_branch,
+    decide_draft, decide_merge, decide_publish, publication_shelf,
+};
+pub use crate::store::{
+    OVERLAP_FROM, OVERLAPS_MAX, PATTERNS_LONE_MAX, PATTERNS_NEAR, branch_changed_error,
+    check_branch_name, check_rating, check_reports, name_taken_error, no_branch_error,
+};
+pub use crate::takedown::{
+    NAME_MARKS, PERSON_VERSIONS_MAX, author_as_caller, erased_name, find_organisation_holder,
+    replace_name, too_many_versions_error,
+};

@@ -1,0 +1,282 @@
+//! What an argument is: how long it may be, of which form, and what becomes of a secret in it.
+//!
+//! An argument whose Rust type says nothing of this names its kind, `pub tag: Option<String> as
+//! NameText`; without a kind it does not compile. The kind says it all in the schema of the field,
+//! which [`Bounds`](super::Bounds) enforces.
+
+use super::{COUNT_MAX, LINE_CHARS_MAX, NON_BLANK_PATTERN, TEXT_CHARS_MAX, names_type};
+use super::{patterns, secrets};
+use crate::prelude::*;
+
+/// Types that bound nothing by themselves.
+pub(crate) trait PlainType {
+    /// What is in them.
+    type Content;
+}
+
+/// Texts of any length.
+pub(crate) enum TextContent {}
+/// Whole numbers of any size.
+pub(crate) enum CountContent {}
+/// JSON of any form.
+pub(crate) enum FreeContent {}
+
+macro_rules! plain_types {
+    ($($content:ty: $($type:ty),*;)*) => {
+        $($(impl PlainType for $type {
+            type Content = $content;
+        })*)*
+    };
+}
+
+plain_types! {
+    TextContent: String, PathBuf;
+    CountContent: u8, u16, u32, u64, usize, i64;
+    FreeContent: Value, Map<String, Value>;
+}
+
+impl<T: PlainType> PlainType for Option<T> {
+    type Content = T::Content;
+}
+
+impl<T: PlainType> PlainType for Vec<T> {
+    type Content = T::Content;
+}
+
+impl<T: PlainType, const N: usize> PlainType for [T; N] {
+    type Content = T::Content;
+}
+
+impl<T: PlainType> PlainType for BTreeMap<String, T> {
+    type Content = T::Content;
+}
+
+/// Tells plain types from others at compile time: a plain type has the constant itself, any other
+/// has that of [`OtherType`].
+pub(crate) struct TypeCheck<T>(std::marker::PhantomData<T>);
+
+impl<T: PlainType> TypeCheck<T> {
+    pub(crate) const IS_PLAIN: bool = true;
+}
+
+/// What [`TypeCheck`] finds of a type that is not plain.
+pub(crate) trait OtherType {
+    const IS_PLAIN: bool = false;
+}
+
+impl<T> OtherType for TypeCheck<T> {}
+
+const _: () = assert!(TypeCheck::<Option<Vec<String>>>::IS_PLAIN);
+
+/// What an argument of type `T` may be.
+pub(crate) trait ArgumentKind<T> {
+    /// Says it in the schema of the field. What the field says itself stays.
+    fn describe(schema: &mut Schema);
+}
+
+/// What a kind says of texts, however they are nested.
+struct TextRule {
+    chars_max: usize,
+    pattern: Option<fn() -> String>,
+    /// What becomes of secrets; `None` if they are taken out of what is kept.
+    secrets: Option<&'static str>,
+}
+
+impl TextRule {
+    fn describe(&self, schema: &mut Map<String, Value>) {
+        if schema.contains_key("const") || schema.contains_key("enum") {
+            return;
+        }
+        if names_type(schema.get("type").unwrap_or(&Value::Null), "string") {
+            schema
+                .entry("maxLength")
+                .or_insert_with(|| json!(self.chars_max));
+            if let Some(pattern) = self.pattern {
+                schema.entry("pattern").or_insert_with(|| json!(pattern()));
+            }
+        }
+        if let Some(rule) = self.secrets {
+            schema.insert(secrets::MARK.to_owned(), json!(rule));
+        }
+        for word in ["items", "additionalProperties", "anyOf"] {
+            let parts: Vec<&mut Value> = match schema.get_mut(word) {
+                Some(Value::Array(parts)) => parts.iter_mut().collect(),
+                Some(part) => vec![part],
+                None => Vec::new(),
+            };
+            for part in parts.into_iter().filter_map(Value::as_object_mut) {
+                self.describe(part);
+            }
+        }
+    }
+}
+
+/// A kind of texts.
+trait TextKind {
+    const RULE: TextRule;
+}
+
+impl<K: TextKind, T: PlainType<Content = TextContent>> ArgumentKind<T> for K {
+    fn describe(schema: &mut Schema) {
+        K::RULE.describe(schema.ensure_object());
+    }
+}
+
+macro_rules! text_kinds {
+    ($($(#[$doc:meta])* $name:ident: $chars_max:expr, $pattern:expr, $secrets:expr;)*) => {
+        $(
+            $(#[$doc])*
+            pub(crate) enum $name {}
+
+            impl TextKind for $name {
+                const RULE: TextRule = TextRule {
+                    chars_max: $chars_max,
+                    pattern: $pattern,
+                    secrets: $secrets,
+                };
+            }
+        )*
+    };
+}
+
+text_kinds! {
+    /// What is remembered, or asked where it may be left out.
+    LongText: TEXT_CHARS_MAX, None, None;
+    /// The question itself.
+    QuestionText: TEXT_CHARS_MAX, Some(|| NON_BLANK_PATTERN.to_owned()), None;
+    /// A line of words: a reason, a goal, an address.
+    LineText: LINE_CHARS_MAX, None, None;
+    /// What something is called: a tag, a project, an author, a relation.
+    NameText: IDENTIFIER_BYTES_MAX, None, None;
+    /// What records are grouped by. One that has a secret stays equal to itself and unlike others,
+    /// whether it is kept or looked for.
+    SessionName: IDENTIFIER_BYTES_MAX, None, Some(secrets::NAME);
+    /// Names by which things are looked up, several at once.
+    RecordKeys: LINE_CHARS_MAX, None, Some(secrets::STAY);
+    /// A time as a calendar reads it.
+    TimeText: LINE_CHARS_MAX, Some(patterns::time_pattern), None;
+    /// Who acts in a governed workspace: an agent or a person.
+    ActorName: IDENTIFIER_BYTES_MAX, Some(|| patterns::ACTOR.to_owned()), None;
+    /// A person of a governed workspace.
+    HumanName: IDENTIFIER_BYTES_MAX, Some(|| patterns::HUMAN.to_owned()), None;
+    /// A path in the tree of a governed workspace.
+    TreePath: LINE_CHARS_MAX, Some(|| patterns::TREE_PATH.to_owned()), None;
+}
+
+/// One of some words that the field's schema lists.
+pub(crate) enum FixedWord {}
+
+impl<T: PlainType<Content = TextContent>> ArgumentKind<T> for FixedWord {
+    fn describe(_: &mut Schema) {}
+}
+
+/// By what something is looked up, as it was handed out: it is never kept, and a secret in it is
+/// part of the name.
+pub(crate) enum RecordKey {}
+
+impl<T> ArgumentKind<T> for RecordKey {
+    fn describe(schema: &mut Schema) {
+        let rule = TextRule {
+            chars_max: IDENTIFIER_BYTES_MAX,
+            pattern: None,
+            secrets: Some(secrets::STAY),
+        };
+        rule.describe(schema.ensure_object());
+    }
+}
+
+/// How many answers are asked for: none is no question.
+pub(crate) enum LimitCount {}
+
+impl<T: PlainType<Content = CountContent>> ArgumentKind<T> for LimitCount {
+    fn describe(schema: &mut Schema) {
+        schema.insert("minimum".to_owned(), json!(1));
+        <ItemCount as ArgumentKind<T>>::describe(schema);
+    }
+}
+
+/// How many of something else.
+pub(crate) enum ItemCount {}
+
+impl<T: PlainType<Content = CountContent>> ArgumentKind<T> for ItemCount {
+    fn describe(schema: &mut Schema) {
+        let schema = schema.ensure_object();
+        schema.entry("maximum").or_insert(json!(COUNT_MAX));
+    }
+}
+
+/// JSON of no form of ours: a key may say that its value is a secret.
+pub(crate) enum FreeObject {}
+
+impl<T: PlainType<Content = FreeContent>> ArgumentKind<T> for FreeObject {
+    fn describe(schema: &mut Schema) {
+        schema.insert(secrets::MARK.to_owned(), json!(secrets::FREE));
+    }
+}
+
+/// Records, from which secrets are taken where each of them is kept.
+pub(crate) enum RedactedLater {}
+
+impl<T> ArgumentKind<T> for RedactedLater {
+    fn describe(schema: &mut Schema) {
+        schema.insert(secrets::MARK.to_owned(), json!(secrets::STAY));
+    }
+}
+
+/// What the schema of another type describes, or what no caller sends.
+pub(crate) enum DescribedElsewhere {}
+
+impl<T> ArgumentKind<T> for DescribedElsewhere {
+    fn describe(_: &mut Schema) {}
+}
+
+/// A struct that [`arguments!`] made: none of its fields is without a bound.
+pub(crate) trait DescribedArguments {}
+
+/// Accepts only what [`arguments!`] made, at compile time.
+pub(crate) const fn require_arguments<T: DescribedArguments>() {}
+
+/// A struct that arguments are read as. Each field whose type is plain names its kind, and each
+/// former name of a field follows its name: `pub session | "session_id": Option<String> as
+/// SessionName`.
+macro_rules! arguments {
+    (
+        $(#[$($attribute:tt)*])*
+        $visible:vis struct $name:ident {
+            $(
+                $(#[$($field_attribute:tt)*])*
+                $field_visible:vis $field:ident $(| $former:literal)*: $type:ty $(as $kind:ty)?
+            ),* $(,)?
+        }
+    ) => {
+        $(#[$($attribute)*])*
+        $visible struct $name {
+            $(
+                $(#[$($field_attribute)*])*
+                $(#[serde(alias = $former)])*
+                #[schemars(transform = $crate::bounds::note_former_names(&[$($former),*]))]
+                $(#[schemars(
+                    transform = <$kind as $crate::bounds::ArgumentKind<$type>>::describe
+                )])?
+                $field_visible $field: $type,
+            )*
+        }
+
+        impl $crate::bounds::DescribedArguments for $name {}
+
+        $(arguments!(@check $type $(as $kind)?);)*
+    };
+    (@check $type:ty as $kind:ty) => {
+        const _: fn(&mut Schema) = <$kind as $crate::bounds::ArgumentKind<$type>>::describe;
+    };
+    (@check $type:ty) => {
+        const _: () = {
+            use $crate::bounds::OtherType as _;
+            assert!(
+                !$crate::bounds::TypeCheck::<$type>::IS_PLAIN,
+                "say what this argument is: `name: String as NameText` (bounds/kinds.rs)"
+            );
+        };
+    };
+}
+pub(crate) use arguments;

@@ -1,0 +1,33 @@
+//! The report of what was undone.
+
+use reprise_types::MemoryRecord;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::external_id_of;
+
+/// What an undoing changed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "TakenBack")]
+pub struct UndoneReport {
+    /// Records that answer again.
+    pub restored: Vec<String>,
+    /// Records that the action had made, which answer no more.
+    pub withdrawn: Vec<String>,
+    /// Pairs that were marked as contradictions; the newer no longer ranks above the older.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contradictions: Vec<[String; 2]>,
+    /// Records that are again as they were before their last correction, or have their tags again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reverted: Vec<String>,
+}
+
+impl UndoneReport {
+    /// Builds the report of a record whose last change was undone.
+    pub(crate) fn reverted(record: &MemoryRecord) -> Self {
+        Self {
+            reverted: vec![external_id_of(record).unwrap_or_else(|| record.id.to_string())],
+            ..Self::default()
+        }
+    }
+}

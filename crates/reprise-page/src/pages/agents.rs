@@ -1,0 +1,587 @@
+//! The pages of Agents: each session's prompts with what memory added and what was used, and what
+//! programs asked in the last hour.
+
+use std::collections::HashSet;
+
+use chrono::NaiveDate;
+use reprise_operations::operations::list;
+use reprise_operations::operations::sessions::{
+    Prompts, PromptsArguments, Replay, ReplayArguments,
+};
+use reprise_operations::{
+    ChangeNotice, LeftOutReason, Prompt, PromptRecall, PromptReplay, ReceivedText, ReplayedRecord,
+    UnansweredReason,
+};
+use reprise_types::RelevanceVerdict;
+
+use super::week::{PromptGroup, Week, count_given, count_used};
+use crate::prelude::*;
+use crate::rows::RowTime;
+
+/// Prompts of a page, and of a session's page, which loads each of them.
+const LIMIT: usize = 40;
+const TURNS: usize = 10;
+/// Characters of a prompt that is asked again.
+const ASKED: usize = 2_000;
+/// Most rows of what followed a prompt, and of what was stored in the last hour.
+const FOLLOWED: usize = 12;
+/// Most memories of the last hour that are counted.
+const STORED_MAX: usize = 500;
+/// The notice that an agent loaded what is known.
+const LOADED: &str = "memory_loaded";
+
+pub(crate) async fn show(visit: PageRequest, pairs: QueryPairs) -> PageResult<Markup> {
+    if let Some(session) = pairs.get("session") {
+        return show_session(&visit, &pairs, session).await;
+    }
+    let shown = pairs.get("show").and_then(PromptGroup::from_name);
+    let (prompts, next, is_cut) = if let Some(group) = shown {
+        let mut week = Week::load(&visit).await?;
+        week.prompts.retain(|one| group.contains(one));
+        (week.prompts, None, week.is_cut)
+    } else {
+        let arguments = PromptsArguments {
+            session: None,
+            limit: Some(LIMIT),
+            cursor: pairs.parse_value("after")?,
+        };
+        let found = visit.run_optional::<Prompts>(arguments).await?;
+        let found = found.map(|found| (found.prompts, found.next));
+        let (prompts, next) = found.unwrap_or_default();
+        (prompts, next, false)
+    };
+    let calendar = visit.page.calendar();
+    let body = html! {
+        (undo::render_done_toast(&visit, pairs.get("done")))
+        (render_group_tabs(shown))
+        @if prompts.is_empty() {
+            @match shown {
+                Some(group) => { p class="faint" { (group.describe_none()) } }
+                None => { (render_no_prompts(&visit)) }
+            }
+        }
+        (render_prompt_list(&prompts, &calendar))
+        @if is_cut { p class="faint" { "Only the newest prompts of the week are shown." } }
+        (pairs::render_page_links(&pairs, "/prompts", next))
+    };
+    Ok(render_page(&visit, "/prompts", "Prompts", &body))
+}
+
+/// Renders the links to all prompts and to those of the last seven days.
+fn render_group_tabs(shown: Option<PromptGroup>) -> Markup {
+    html! {
+        nav class="bar tabs" aria-label="Which prompts" {
+            a href="/prompts" aria-current=[shown.is_none().then_some("page")] { "All time" }
+            span class="faint" { "Last 7 days:" }
+            @for (group, name, _, label) in PromptGroup::ALL {
+                a href=(format!("/prompts?show={name}"))
+                    aria-current=[(shown == Some(group)).then_some("page")] { (label) }
+            }
+        }
+    }
+}
+
+fn render_no_prompts(visit: &PageRequest) -> Markup {
+    html! {
+        div class="panel empty" {
+            h2 { "No prompts yet" }
+            p {
+                "Once an agent is connected, this list shows each prompt, what memory added to it, \
+                 and whether that helped."
+            }
+            p { a class="button" href="/agents" { "Connect an agent" } }
+            p { "or run " code { (visit.command("reprise connect claude-code")) } }
+        }
+    }
+}
+
+/// Shows one session: what it began with, and each prompt with all that followed.
+async fn show_session(
+    visit: &PageRequest,
+    pairs: &QueryPairs,
+    session: &str,
+) -> PageResult<Markup> {
+    let arguments = PromptsArguments {
+        session: Some(session.to_owned()),
+        limit: Some(TURNS),
+        cursor: pairs.parse_value("after")?,
+    };
+    let found = visit.run_optional::<Prompts>(arguments).await?;
+    let found = found.map(|found| (found.prompts, found.next));
+    let (prompts, next) = found.unwrap_or_default();
+    let calendar = visit.page.calendar();
+    let list = render_conversation(visit, &prompts, &calendar).await?;
+    let first = prompts.last();
+    let body = html! {
+        (undo::render_done_toast(visit, pairs.get("done")))
+        @if let Some(first) = first {
+            h2 class="session-title" { (text::shorten(&first.text, 120)) }
+        }
+        div class="bar" {
+            @if let Some(first) = first { span class="faint" { (describe_prompt(first, &calendar)) } }
+            span class="f set" {
+                "session " b { (text::shorten(session, 80)) }
+                a href="/prompts" aria-label="Show all sessions" { "\u{d7}" }
+            }
+            a href=(format!("/timeline?session={}", percent_encode(session))) { "All memories of this session" }
+        }
+        @if prompts.is_empty() { p class="faint" { "This session has no prompts." } }
+        (list)
+        (pairs::render_page_links(pairs, "/prompts", next))
+    };
+    let subject = first.map_or(session, |first| first.text.as_str());
+    Ok(render_page_about(
+        visit, "/prompts", "Session", subject, &body,
+    ))
+}
+
+/// Describes where and when a prompt was sent.
+fn describe_prompt(prompt: &Prompt, calendar: &Calendar) -> String {
+    let project = project_of(prompt).map(str::to_owned);
+    let at = Some(calendar.format_to_minute(prompt.at));
+    let parts: Vec<String> = [prompt.agent.clone(), project, at]
+        .into_iter()
+        .flatten()
+        .collect();
+    parts.join(" \u{b7} ")
+}
+
+fn project_of(prompt: &Prompt) -> Option<&str> {
+    let mut tags = prompt.tags.iter();
+    tags.find_map(|tag| tag.strip_prefix("project:"))
+}
+
+/// Prompts of one session of one day, the newest first.
+struct SessionDay<'a> {
+    day: NaiveDate,
+    session: &'a str,
+    prompts: Vec<&'a Prompt>,
+}
+
+/// Groups prompts by day and session, in the order of the newest prompt of each.
+fn group_prompts<'a>(prompts: &'a [Prompt], calendar: &Calendar) -> Vec<SessionDay<'a>> {
+    let mut groups: Vec<SessionDay<'a>> = Vec::new();
+    for prompt in prompts {
+        let (day, session) = (calendar.day_of(prompt.at), prompt.session.as_str());
+        let found = groups
+            .iter_mut()
+            .find(|one| one.day == day && one.session == session);
+        match found {
+            Some(group) => group.prompts.push(prompt),
+            None => groups.push(SessionDay {
+                day,
+                session,
+                prompts: vec![prompt],
+            }),
+        }
+    }
+    groups
+}
+
+/// Renders prompts below a heading for each day, and for each session with more than one of them.
+fn render_prompt_list(prompts: &[Prompt], calendar: &Calendar) -> Markup {
+    let groups = group_prompts(prompts, calendar);
+    html! {
+        div class="list" data-list {
+            h2 class="unseen-text" { "By day and session" }
+            ol class="rows" {
+                @for (index, group) in groups.iter().enumerate() {
+                    @let before = index.checked_sub(1).map(|before| &groups[before]);
+                    @let is_headed = group.prompts.len() > 1;
+                    @let is_new = before.is_none_or(|before| before.day != group.day || before.prompts.len() > 1);
+                    @if is_headed || is_new {
+                        li class="grouping" {
+                            @if before.is_none_or(|before| before.day != group.day) {
+                                h2 { (rows::format_day(group.day, calendar)) }
+                            }
+                            @if is_headed { (render_session_title(group)) }
+                            @else if before.is_some_and(|before| before.day == group.day) {
+                                h3 { "Sessions with one prompt" }
+                            }
+                        }
+                    }
+                    @for prompt in &group.prompts { (render_prompt_row(prompt, is_headed, calendar)) }
+                }
+            }
+        }
+    }
+}
+
+fn render_session_title(group: &SessionDay<'_>) -> Markup {
+    html! {
+        h3 {
+            a href=(format!("/prompts?session={}", percent_encode(group.session))) {
+                @match group.prompts.last() {
+                    Some(first) => (text::shorten(&first.text, 120)),
+                    None => (text::shorten(group.session, 80)),
+                }
+            }
+        }
+        small {
+            @if let Some(project) = group.prompts.last().and_then(|one| project_of(one)) {
+                (text::shorten(project, 24)) " \u{b7} "
+            }
+            (text::pluralize(group.prompts.len(), "prompt", "prompts"))
+        }
+    }
+}
+
+/// Renders what a prompt received and how it went, as chips.
+fn render_outcome_chips(prompt: &Prompt) -> Markup {
+    let used = count_used(prompt);
+    html! {
+        @if has_conflict(prompt) { span class="chip warn" { "conflicts" } }
+        @match &prompt.given {
+            None => { span class="chip" { (describe_unanswered(prompt)[0]) } }
+            Some(given) if count_given(given) == 0 => { span class="chip" { "nothing added" } }
+            Some(given) => {
+                span class="chip" {
+                    (text::pluralize(count_given(given), "memory added", "memories added"))
+                    @if used > 0 { ", " (used) " used" }
+                }
+            }
+        }
+        @if PromptGroup::Helped.contains(prompt) { span class="chip good" { "helped" } }
+        @if PromptGroup::Hurt.contains(prompt) { span class="chip bad" { "made worse" } }
+    }
+}
+
+/// Says in a chip and in a sentence why a prompt got nothing.
+fn describe_unanswered(prompt: &Prompt) -> [&'static str; 2] {
+    match prompt.unanswered {
+        Some(UnansweredReason::Late) => [
+            "memory answered too late",
+            "Memory answered too late: the agent went on without it.",
+        ],
+        Some(UnansweredReason::NoTokensLeft) => [
+            "daily limit reached",
+            "Nothing: the tokens for that day were used up.",
+        ],
+        None => ["imported", "Imported session: no memory was added."],
+    }
+}
+
+/// Returns whether a memory in a prompt was contradicted by a newer one.
+fn has_conflict(prompt: &Prompt) -> bool {
+    let given = prompt.given.iter().flat_map(|given| &given.found);
+    let mut put_in = given.filter(|one| one.left_out.is_none());
+    put_in.any(|one| one.contradicted_by.is_some())
+}
+
+fn render_prompt_row(prompt: &Prompt, is_headed: bool, calendar: &Calendar) -> Markup {
+    html! {
+        li class="row" data-record=(prompt.id) data-at=(format!("/prompts/{}", prompt.id)) {
+            span {} span class="prompt" { (icon("prompt")) }
+            span class="k" { (calendar.format_time_of_day(prompt.at)) }
+            a class="x" href=(format!("/prompts/{}", prompt.id)) { (text::shorten(&prompt.text, 160)) }
+            span class="w" {
+                (render_outcome_chips(prompt))
+                @if !is_headed {
+                    @if let Some(project) = project_of(prompt) {
+                        span class="project" { "in " (text::shorten(project, 24)) }
+                    }
+                }
+                @if let Some(agent) = &prompt.agent { span class="project" { "by " (text::shorten(agent, 20)) } }
+            }
+        }
+    }
+}
+
+/// Renders a session's prompts with all that followed each, the oldest first.
+async fn render_conversation(
+    visit: &PageRequest,
+    prompts: &[Prompt],
+    calendar: &Calendar,
+) -> PageResult<Markup> {
+    let mut turns = Vec::new();
+    for prompt in prompts.iter().rev() {
+        let id = prompt.id.to_string();
+        let replayed = visit.run::<Replay>(ReplayArguments { id }).await?;
+        turns.push(render_turn(visit, &replayed, calendar));
+    }
+    Ok(html! { @for turn in turns { (turn) } })
+}
+
+pub(crate) async fn show_prompt(
+    visit: PageRequest,
+    PathParameter(id): PathParameter<RecordId>,
+    pairs: QueryPairs,
+) -> PageResult<Markup> {
+    let arguments = ReplayArguments { id: id.to_string() };
+    let replayed = visit.run::<Replay>(arguments).await?;
+    let (prompt, calendar) = (&replayed.prompt, visit.page.calendar());
+    let again: String = prompt.text.chars().take(ASKED).collect();
+    let body = html! {
+        (undo::render_done_toast(&visit, pairs.get("done")))
+        div class="bar" {
+            a href=(format!("/prompts?session={}", percent_encode(&prompt.session))) {
+                "Whole session"
+            }
+            a href=(format!("/search?q={}", percent_encode(&again))) { "Ask again" }
+            a href=(format!("/records/{}", prompt.id)) { "Open as a memory" }
+        }
+        (render_turn(&visit, &replayed, &calendar))
+        (render_why_not(&again))
+    };
+    Ok(render_page_about(
+        &visit,
+        "/prompts",
+        "Prompt",
+        &prompt.text,
+        &body,
+    ))
+}
+
+fn render_why_not(prompt_text: &str) -> Markup {
+    html! {
+        div class="card" {
+            h2 { "Why not this one?" }
+            form class="stack" action="/search" {
+                input type="hidden" name="q" value=(prompt_text);
+                div class="fields" {
+                    label {
+                        "Id of a memory that should have been found"
+                        input name="expected" required autocomplete="off" spellcheck="false";
+                    }
+                    button { "Why not?" }
+                }
+            }
+        }
+    }
+}
+
+/// Renders a prompt, what memory added, what of that was used, and what followed.
+fn render_turn(visit: &PageRequest, replayed: &PromptReplay, calendar: &Calendar) -> Markup {
+    let prompt = &replayed.prompt;
+    let used = prompt.outcome.as_ref();
+    let used = used.map_or(&[][..], |outcome| &outcome.used);
+    let (put, left): (Vec<_>, Vec<_>) = replayed
+        .found
+        .iter()
+        .partition(|one| one.noted.left_out.is_none());
+    let left = drop_repeated_titles(left);
+    html! {
+        @if let Some(opening) = &replayed.opening {
+            article class="turn opening" aria-label="Session start" {
+                div class="meta" {
+                    span class="k" { "session start" } (calendar.format_to_minute(opening.at))
+                    span class="end" { (text::pluralize(opening.tokens, "token", "tokens")) }
+                }
+                (render_received("The text that the session began with", opening))
+            }
+        }
+        article class="turn" aria-label="Prompt" {
+            div class="meta" {
+                span class="k" { "prompt" } (calendar.format_to_minute(prompt.at))
+                span class="end chips" { (render_outcome_chips(prompt)) }
+            }
+            div class="said" { (text::render(&prompt.text)) }
+            div class="card" {
+                h2 {
+                    "Added by memory "
+                    @if let Some(block) = &replayed.block { small { (text::pluralize(block.tokens, "token", "tokens")) } }
+                }
+                @match &prompt.given {
+                    None => { p class="why" { (describe_unanswered(prompt)[1]) } }
+                    Some(given) => {
+                        @if put.is_empty() {
+                            p class="why" {
+                                (match given.verdict {
+                                    RelevanceVerdict::Nothing => "Nothing: no memory is about this.",
+                                    RelevanceVerdict::Weak => "Nothing: every match was too weak.",
+                                    RelevanceVerdict::Relevant => "Nothing: the session had it already.",
+                                })
+                            }
+                        }
+                        div data-prompt {
+                            @for one in &put { (render_quoted(visit, prompt, given, one, used)) }
+                        }
+                        @if let Some(block) = &replayed.block {
+                            (render_received("The text that the agent received", block))
+                        }
+                        @if !left.is_empty() {
+                            details class="fold" {
+                                summary { "Found but left out " small { (left.len()) } }
+                                @for one in &left { (render_quoted(visit, prompt, given, one, used)) }
+                            }
+                        }
+                    }
+                }
+            }
+            @if !replayed.followed.is_empty() {
+                ol class="rows" {
+                    @for one in replayed.followed.iter().take(FOLLOWED) {
+                        (rows::render_link_row(one.id, &calendar.format_time_of_day(one.at), &one.title, ""))
+                    }
+                    @if replayed.followed.len() > FOLLOWED {
+                        li class="grouping" { small {
+                            "and " (replayed.followed.len() - FOLLOWED) " more"
+                        } }
+                    }
+                }
+            }
+            @if let Some(outcome) = &prompt.outcome {
+                p class="why" {
+                    "Result of this run: " (format!("{:.2}", outcome.quality)) " of 1; "
+                    (format!("{:.2}", outcome.expected)) " was expected."
+                }
+            }
+        }
+    }
+}
+
+/// Drops what has the title of one before it, as a duplicate has that was merged since.
+fn drop_repeated_titles(mut found: Vec<&ReplayedRecord>) -> Vec<&ReplayedRecord> {
+    let mut titles = HashSet::new();
+    found.retain(|one| one.title.is_none() || titles.insert(one.title.clone()));
+    found
+}
+
+/// Renders a text as the agent received it, folded.
+fn render_received(name: &str, received: &ReceivedText) -> Markup {
+    html! {
+        details class="fold" data-block {
+            summary { (name) " " small { (text::pluralize(received.tokens, "token", "tokens")) } }
+            pre class="block" { (text::render(&received.text)) }
+        }
+    }
+}
+
+fn render_quoted(
+    visit: &PageRequest,
+    prompt: &Prompt,
+    given: &PromptRecall,
+    one: &ReplayedRecord,
+    used: &[RecordId],
+) -> Markup {
+    let (id, is_in) = (one.noted.id, one.noted.left_out.is_none());
+    let question: String = prompt.text.chars().take(ASKED).collect();
+    html! {
+        div class="put" {
+            span {
+                @match &one.title {
+                    Some(title) => {
+                        a href=(format!("/records/{id}")) { (text::shorten_title(title, 120)) }
+                    }
+                    None => { span class="faint" { "forgotten since" } }
+                }
+                " " span class="faint" {
+                    @if let Some(why) = one.noted.left_out { "left out: " (left_out_reason(why)) }
+                }
+            }
+            span {
+                @if one.noted.contradicted_by.is_some() { span class="chip warn" { "conflicts" } " " }
+                @if used.contains(&id) { span class="chip good" { "used" } }
+                @else if one.is_quoted { span class="chip good" { "quoted" } }
+                @else if is_in { span class="chip" { "the answer does not mention it" } }
+            }
+            @if one.title.is_some() {
+                span {
+                    @let labels = if is_in { rows::HELPFUL } else { rows::MISSED };
+                    (rows::render_judge_buttons(visit, labels, &[
+                        ("recall", &given.recall_id.to_string()), ("query", &question),
+                        ("record", &id.to_string()), ("prompt", &prompt.id.to_string()),
+                    ]))
+                }
+            }
+        }
+    }
+}
+
+fn left_out_reason(why: LeftOutReason) -> &'static str {
+    match why {
+        LeftOutReason::Weak => "too weak",
+        LeftOutReason::OtherProject => "from another project",
+        LeftOutReason::SameSession => "from this session",
+        LeftOutReason::Seen => "already given",
+        LeftOutReason::NoRoom => "no room left",
+    }
+}
+
+/// Shows what programs asked in the last hour, and what was stored in it.
+pub(crate) async fn show_activity(visit: PageRequest) -> PageResult<Markup> {
+    let (hour, calendar) = (
+        visit.page.now() - TimeDelta::hours(1),
+        visit.page.calendar(),
+    );
+    let memories = visit.page.memories();
+    let recalls = memories.list_recent_recalls(&visit.user).into_iter();
+    let recalls: Vec<_> = recalls.take_while(|one| one.at >= hour).collect();
+    let notices = memories.list_recent_change_notices(&visit.user).into_iter();
+    let notices: Vec<_> = notices
+        .take_while(|one| one.at >= hour)
+        .filter(|one| one.what == LOADED)
+        .take(FOLLOWED)
+        .collect();
+    let newest = list::list_newest(&visit.memory(), STORED_MAX).await;
+    let newest = none_if_missing(newest.map_err(Into::into))?.unwrap_or_default();
+    let stored: Vec<_> = newest
+        .iter()
+        .filter(|record| record.known_at >= hour)
+        .collect();
+    let known = RowContext::load(&visit).await?;
+    let body = html! {
+        div data-live="activity" {
+            section {
+                h2 { "Questions in the last hour " small { (recalls.len()) } }
+                @if recalls.is_empty() { p class="faint" { "No program asked for anything." } }
+                @else {
+                    (table("Questions in the last hour", &["When", "Question", "#Answers", "#ms"],
+                        recalls.iter().take(LIMIT).map(|one| html! {
+                            td { (calendar.format_time_of_day(one.at)) }
+                            td {
+                                a href=(format!("/search?q={}", percent_encode(&one.query))) {
+                                    (text::shorten(&one.query, 120))
+                                }
+                            }
+                            td class="number" {
+                                @if one.verdict == RelevanceVerdict::Nothing { "none" }
+                                @else { (one.shown) }
+                            }
+                            td class="number" { (format!("{:.1}", one.elapsed_ms)) }
+                        })
+                    ))
+                }
+            }
+            section {
+                h2 {
+                    "Memories stored in the last hour "
+                    small { (stored.len()) @if stored.len() == STORED_MAX { " or more" } }
+                }
+                @if stored.is_empty() { p class="faint" { "Nothing was stored." } }
+                @else {
+                    ol class="rows" {
+                        @for record in stored.iter().take(FOLLOWED) {
+                            (rows::render_row(record, RowTime::Ago, &known, &html! {}))
+                        }
+                        @if stored.len() > FOLLOWED {
+                            li class="grouping" { small { "and " (stored.len() - FOLLOWED) " more" } }
+                        }
+                    }
+                }
+            }
+            @if !notices.is_empty() {
+                section {
+                    h2 { "Agents that started in the last hour" }
+                    ul class="told" {
+                        @for one in &notices {
+                            li { span class="faint" { (calendar.format_time_of_day(one.at)) } " " (render_notice(one)) }
+                        }
+                    }
+                }
+            }
+        }
+    };
+    Ok(render_page(&visit, "/activity", "Activity", &body))
+}
+
+/// Renders what there was when an agent started.
+fn render_notice(notice: &ChangeNotice) -> Markup {
+    let count = |name: &str| notice.event.get(name).and_then(Value::as_u64).unwrap_or(0) as usize;
+    let (all, decisions) = (count("total"), count("decisions"));
+    html! {
+        "An agent started with " (text::pluralize(all, "lesson", "lessons")) ", "
+        (text::pluralize(decisions, "decision", "decisions")) " and "
+        (text::pluralize(count("failures"), "failure", "failures")) "."
+    }
+}

@@ -1,0 +1,586 @@
+//! The question page: what a prompt would receive, what is only related, and why.
+
+use reprise_operations::OutcomeLine;
+use reprise_operations::operations::{learning, tags};
+use reprise_types::limits::TOP_K_MAX;
+use reprise_types::{DegradedPart, RecallId, RelevanceVerdict};
+
+use super::learning::RATING;
+use super::memory::render_completions;
+use super::narrow::{render_facets, render_over_time};
+use super::why_not::{self, ResultPosition, TimedRecall, time_recall};
+use crate::prelude::*;
+use crate::rows::RowTime;
+
+/// Results that are shown, and that are asked for; the others fill the chart over time.
+const SHOWN: usize = 10;
+const SHOWN_MAX: usize = 50;
+/// Results among which a missing record is looked for.
+const LOOKED: usize = 200;
+/// Default and highest token budget of a prompt.
+const BUDGET: usize = 1_000;
+const BUDGET_MAX: usize = 32_000;
+/// Most days back that can be chosen.
+const BACK_MAX: i64 = 365;
+
+const _: () = assert!(LOOKED <= TOP_K_MAX);
+
+/// A question with its options, as an address has them.
+struct AskForm<'a> {
+    query: &'a str,
+    shown: usize,
+    budget: usize,
+    back: i64,
+    /// The id or external id of a memory that should be among the results.
+    expected: Option<&'a str>,
+    scope: RecallScope,
+}
+
+impl<'a> AskForm<'a> {
+    fn from_pairs(pairs: &'a QueryPairs) -> PageResult<Self> {
+        Ok(Self {
+            query: pairs.text("q"),
+            shown: pairs
+                .parse_value("top_k")?
+                .unwrap_or(SHOWN)
+                .clamp(1, SHOWN_MAX),
+            budget: pairs
+                .parse_value("budget")?
+                .unwrap_or(BUDGET)
+                .clamp(50, BUDGET_MAX),
+            back: pairs.parse_value("back")?.unwrap_or(0).clamp(0, BACK_MAX),
+            expected: pairs.get("expected"),
+            scope: pairs.parse_value("scope")?.unwrap_or_default(),
+        })
+    }
+
+    fn request(&self, page: &WebPage, pairs: &QueryPairs) -> PageResult<RecallRequest> {
+        let calendar = page.calendar();
+        let request = RecallRequest {
+            top_k: if self.expected.is_some() {
+                LOOKED
+            } else {
+                SHOWN_MAX
+            },
+            filter: pairs.filter(&calendar)?,
+            as_of: (self.back > 0).then(|| page.now() - TimeDelta::days(self.back)),
+            ..RecallRequest::new(self.query)
+        };
+        Ok(request.with_times_from_query(&calendar))
+    }
+}
+
+pub(crate) async fn show(visit: PageRequest, pairs: QueryPairs) -> PageResult<Markup> {
+    let ask_form = AskForm::from_pairs(&pairs)?;
+    let mut answer = None;
+    let mut position = None;
+    if !ask_form.query.is_empty() {
+        let request = ask_form.request(&visit.page, &pairs)?;
+        let found = time_recall(&visit, &request, ask_form.scope, ask_form.budget).await?;
+        if let Some(expected) = ask_form.expected {
+            let of = ResultPosition::of(&visit, &request, &found.recall, expected, ask_form.shown);
+            position = Some(of.await?);
+        }
+        answer = Some(found);
+    }
+    let known = RowContext::load(&visit).await?;
+    let results = html! {
+        div class="split" id="results" {
+            @match &answer {
+                Some(found) => {
+                    (render_results(&visit, &pairs, &ask_form, found, position.as_ref(), &known))
+                }
+                None => { (render_hints()) }
+            }
+        }
+    };
+    if pairs.get("part").is_some() {
+        return Ok(results);
+    }
+    // Tags and projects for completion are loaded once, and not with each key.
+    let known = visit
+        .run_optional::<tags::Tags>(tags::TagsArguments::default())
+        .await?;
+    let body = html! {
+        (undo::render_done_toast(&visit, pairs.get("done")))
+        (render_ask_form(&pairs, &ask_form))
+        @if let Some(known) = known { (render_completions(known)) }
+        @if let Some(found) = &answer {
+            (rows::render_completions(found.recall.results.iter().map(|hit| &hit.record)))
+        }
+        (results)
+    };
+    Ok(render_page(&visit, "/search", "Ask", &body))
+}
+
+/// Renders the field of a question with its text, or with the cursor if that is empty; `None` if
+/// the page is for something else.
+pub(super) fn render_question_field(query: Option<&str>) -> Markup {
+    html! {
+        label class="question" {
+            (icon("search"))
+            span class="unseen-text" { "Question" }
+            input type="search" name="q" value=(query.unwrap_or_default()) autocomplete="off"
+                data-key="/" placeholder="What does my agent know about \u{2026}"
+                autofocus[query == Some("")];
+            kbd { "/" }
+        }
+    }
+}
+
+fn render_ask_form(pairs: &QueryPairs, ask_form: &AskForm<'_>) -> Markup {
+    let others = ["top_k", "budget", "scope"];
+    html! {
+        form class="stack" role="search" action="/search" data-typing="results" {
+            (render_question_field(Some(ask_form.query)))
+            div class="bar" {
+                (pairs::render_chips(pairs, "/search"))
+                details class="f" {
+                    summary { "More options" }
+                    div class="pop" {
+                        label {
+                            "Search in"
+                            select name="scope" {
+                                @for one in RecallScope::ALL {
+                                    option value=(one.name()) selected[one == ask_form.scope] {
+                                        (scope_label(one))
+                                    }
+                                }
+                            }
+                        }
+                        label {
+                            "Search the memory as it was this many days ago"
+                            input type="number" name="back" min="0" max=(BACK_MAX)
+                                value=(ask_form.back);
+                        }
+                        label {
+                            "Most results"
+                            input type="number" name="top_k" min="1" max=(SHOWN_MAX)
+                                value=(ask_form.shown);
+                        }
+                        label {
+                            "Longest text for the agent (tokens)"
+                            input type="number" name="budget" min="50" max=(BUDGET_MAX)
+                                value=(ask_form.budget);
+                        }
+                        button { "Apply" }
+                    }
+                }
+                @if ask_form.back > 0 {
+                    span class="f set" {
+                        "as of " b { (ask_form.back) " days ago" }
+                        a href=(format!("/search?{}", pairs.to_query_with(&[("back", "")])))
+                            aria-label="Show the present state" { "\u{d7}" }
+                    }
+                }
+                @if pairs.except(&["q"]).any(|(name, _)| !others.contains(&name)) {
+                    a href=(format!("/search?q={}", percent_encode(ask_form.query))) { "Clear filters" }
+                }
+            }
+        }
+    }
+}
+
+fn scope_label(scope: RecallScope) -> &'static str {
+    match scope {
+        RecallScope::Local => "your memory",
+        RecallScope::LocalAndGlobal => "your memory and what others published",
+        RecallScope::Global => "what others published",
+    }
+}
+
+fn render_hints() -> Markup {
+    html! {
+        div class="empty" {
+            h2 { "See what an agent would be given" }
+            p { "Ask a question. The answer is the text that an agent would receive, with the reasons." }
+            ul {
+                li { "\u{201c}what did we decide this week\u{201d}" }
+                li { "\u{201c}which tests failed yesterday\u{201d}" }
+                li { "\u{201c}what should I know before a release\u{201d}" }
+            }
+        }
+        div {}
+    }
+}
+
+/// Score from which a result is likely to answer the question.
+const LIKELY: f32 = 0.45;
+
+/// Describes an answer by the labels of its results: how many are likely, weak and related.
+fn describe_verdict(
+    recall: &RecallResponse,
+    likely: usize,
+    weak: usize,
+    related: usize,
+) -> (String, String) {
+    let weak_matches = text::pluralize(weak, "weak match", "weak matches");
+    match (recall.verdict, likely, weak) {
+        (RelevanceVerdict::Nothing, ..) => ("No memory is about this.".to_owned(), String::new()),
+        (_, 0, 0) => (
+            "No memory answers this.".to_owned(),
+            match related {
+                0 => String::new(),
+                related => format!(
+                    "{} below.",
+                    text::pluralize(related, "related memory", "related memories")
+                ),
+            },
+        ),
+        (_, 0, _) => (
+            "No memory clearly answers this.".to_owned(),
+            format!("{weak_matches}."),
+        ),
+        (_, _, 0) => (
+            format!(
+                "{} this.",
+                text::pluralize(likely, "memory likely answers", "memories likely answer")
+            ),
+            String::new(),
+        ),
+        _ => (
+            format!(
+                "{} this.",
+                text::pluralize(likely, "memory likely answers", "memories likely answer")
+            ),
+            format!("{weak_matches} below."),
+        ),
+    }
+}
+
+fn render_results(
+    visit: &PageRequest,
+    pairs: &QueryPairs,
+    ask_form: &AskForm<'_>,
+    found: &TimedRecall,
+    position: Option<&ResultPosition>,
+    context: &RowContext,
+) -> Markup {
+    let recall = &found.recall;
+    let all = recall.results.iter().take(ask_form.shown);
+    let (shown, others): (Vec<_>, Vec<_>) = all.partition(|hit| hit.shown);
+    let (related, weak): (Vec<_>, Vec<_>) = others.into_iter().partition(|hit| hit.is_related());
+    let (likely, doubtful): (Vec<_>, Vec<_>) =
+        shown.into_iter().partition(|hit| hit.sona_score >= LIKELY);
+    let (first, second) = describe_verdict(recall, likely.len(), doubtful.len(), related.len());
+    let count = recall.results.len().min(ask_form.shown);
+    let listed = recall.results.get(..count).unwrap_or_default();
+    let is_nothing = recall.verdict == RelevanceVerdict::Nothing;
+    html! {
+        div data-list {
+            p class="say" role="status" data-count {
+                b { (first) } " " (second) " "
+                span class="faint" {
+                    (text::pluralize(recall.considered as usize, "memory", "memories"))
+                    (format!(" searched in {:.0} ms.", found.elapsed_ms.ceil()))
+                }
+            }
+            @for degraded in &recall.degraded {
+                p class="notice" {
+                    @if *degraded == DegradedPart::EmbedderLate {
+                        "Searched by words only; the model was busy. "
+                        a href=(format!("/search?{}", pairs.to_query_with(&[]))) { "Retry" }
+                    } @else { (text::shorten_title(&text::to_sentence(degraded.message()), 300)) }
+                }
+            }
+            @for note in &recall.notes { (render_note(note)) }
+            @if is_nothing { (render_no_answer(visit, pairs, ask_form)) }
+            @if !doubtful.is_empty() || !related.is_empty() || !weak.is_empty() {
+                p class="faint" { (GRADES) }
+            }
+            @if !likely.is_empty() {
+                ol class="hits" {
+                    @for hit in &likely {
+                        (render_hit(visit, ask_form.query, recall.recall_id, hit, context))
+                    }
+                }
+            }
+            @if !doubtful.is_empty() {
+                details class="fold" open[likely.is_empty()] {
+                    summary { "Weak matches " small { (doubtful.len()) } }
+                    ol class="hits" {
+                        @for hit in &doubtful {
+                            (render_hit(visit, ask_form.query, recall.recall_id, hit, context))
+                        }
+                    }
+                }
+            }
+            (render_lower_hits("Related", &related, context, true))
+            (render_lower_hits("Too weak", &weak, context, false))
+            (render_prompt(ask_form, found, is_nothing))
+            (why_not::render_section(pairs, ask_form.expected, position, recall, ask_form.shown, &context.calendar))
+            (render_exports(visit, pairs, ask_form, found))
+        }
+        div class="aside" {
+            (render_over_time(pairs, listed, &context.calendar))
+            (render_facets(pairs, listed))
+            div id="side" class="side" {}
+        }
+    }
+}
+
+/// Renders a note on the answer; a record in it becomes a link.
+fn render_note(note: &str) -> Markup {
+    let named = note.split_once(" (record ");
+    let named = named.and_then(|(says, id)| Some((says, id.strip_suffix(')')?)));
+    html! {
+        p class="faint" {
+            @match named {
+                Some((says, id)) => {
+                    (text::shorten(says, 200)) " "
+                    a href=(format!("/records/{}", percent_encode(id))) { "See it" }
+                }
+                None => (text::shorten_title(&text::to_sentence(note), 400)),
+            }
+        }
+    }
+}
+
+/// Says which of the groups of results an agent gets.
+const GRADES: &str = "Agents get answers and weak matches. The rest is shown only to you.";
+
+fn render_no_answer(visit: &PageRequest, pairs: &QueryPairs, ask_form: &AskForm<'_>) -> Markup {
+    let narrowed = pairs::FILTERS
+        .iter()
+        .any(|(name, _)| pairs.get(name).is_some());
+    html! {
+        div class="panel empty" {
+            p { "So agents would get nothing. What may help:" }
+            ul {
+                @if narrowed {
+                    li {
+                        a href=(format!("/search?q={}", percent_encode(ask_form.query))) {
+                            "Remove the filters"
+                        }
+                    }
+                }
+                li { "Use other words, or a name from the text" }
+                @if ask_form.scope == RecallScope::Local {
+                    li {
+                        a href=(format!("/search?{}", pairs.to_query_with(&[("scope", "local+global")]))) {
+                            "Include what others published"
+                        }
+                    }
+                }
+                li { a href="/timeline" { "Browse the timeline" } }
+                @if !visit.read_only { li { a href="/new" { "Write a lesson about it" } } }
+            }
+        }
+    }
+}
+
+/// Returns a word for how likely a result with this score answers the question.
+fn likelihood(score: f32) -> &'static str {
+    match score {
+        score if score >= 0.75 => "very likely answers",
+        score if score >= LIKELY => "likely answers",
+        _ => "weak match",
+    }
+}
+
+/// Renders a result that a prompt would receive: its sentences, the reason, and rating buttons.
+pub(super) fn render_hit(
+    visit: &PageRequest,
+    query: &str,
+    recall: RecallId,
+    hit: &RetrievedMemory,
+    context: &RowContext,
+) -> Markup {
+    let (record, why, calendar) = (&hit.record, &hit.why, &context.calendar);
+    let path = match &hit.published {
+        Some(_) => format!("/global/{}", record.id),
+        None => rows::path(record),
+    };
+    html! {
+        li class="card hit" data-record=(record.id) {
+            div class="meta" {
+                (rows::kind_icon(record))
+                span class="k" { (RecordByline::of(record)) }
+                span title=(calendar.format_to_minute(record.timestamp)) {
+                    (calendar.format_relative(record.timestamp))
+                }
+                @if let Some(by) = &hit.published {
+                    span class="chip" { "published by " (by.author) ", version " (by.version) }
+                }
+                @if let Some(at) = record.made_as_correction_at() {
+                    span class="chip" { "corrected " (calendar.day_of(at)) }
+                }
+                @if context.published.contains(&record.id) { span class="chip good" { "published" } }
+                @if let Some(newer) = why.contradicted_by {
+                    a class="chip warn" href=(format!("/records/{newer}"))
+                        title="A newer memory contradicts this one" { "conflicts" }
+                }
+                span class="end" title=(format!("Score {:.2} of 1", hit.sona_score)) {
+                    (likelihood(hit.sona_score)) (format!(" ({:.2})", hit.sona_score))
+                }
+            }
+            p class="x" { a href=(path) { (text::highlight(&record.text, &why.matched_words)) } }
+            div class="hit-foot" {
+                p class="why" { (text::shorten(&why.reason, 400)) }
+                div class="acts" {
+                    (rows::render_judge_buttons(visit, rows::HELPFUL, &[
+                        ("recall", &recall.to_string()), ("query", query),
+                        ("record", &record.id.to_string()),
+                    ]))
+                    @if hit.published.is_none() && !visit.read_only {
+                        a class="button quiet" href=(format!("{}#edit", rows::path(record))) { "Edit" }
+                    }
+                    details class="act" {
+                        summary class="button quiet" { "Why" }
+                        (chart::render_signals(why))
+                        (render_learned(hit))
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Renders how learning changed the score of a result.
+fn render_learned(hit: &RetrievedMemory) -> Markup {
+    let moved = hit.why.learning.filter(|learned| learned.adjustment != 0.0);
+    html! {
+        @if let Some(learned) = moved {
+            p class="why" {
+                "Learning changed its score by " (text::format_signed(learned.adjustment))
+                " (at most " (format!("{:.2}", learned.cap)) ")."
+            }
+            ul { @for run in &hit.why.taught_by {
+                li class="faint" {
+                    @if run.run_id.starts_with(RATING) { "Your rating" }
+                    @else { "Run " (text::shorten(&run.run_id, 80)) }
+                    ": result "
+                    (format!("{:.2}", run.quality)) ", similarity "
+                    (format!("{:.2}", run.similarity))
+                }
+            } }
+        }
+    }
+}
+
+fn render_lower_hits(
+    name: &str,
+    hits: &[&RetrievedMemory],
+    context: &RowContext,
+    open: bool,
+) -> Markup {
+    html! {
+        @if !hits.is_empty() {
+            details class="fold" open[open] {
+                summary { (name) " " small { (hits.len()) } }
+                ol class="rows" {
+                    @for hit in hits { (rows::render_row(&hit.record, RowTime::Ago, context, &html! {})) }
+                }
+            }
+        }
+    }
+}
+
+/// Renders the text that a host with this token budget would receive; the panel is hidden if that
+/// is empty.
+fn render_prompt(ask_form: &AskForm<'_>, found: &TimedRecall, is_nothing: bool) -> Markup {
+    let block = &found.context;
+    let is_empty = is_nothing || block.text.is_empty();
+    html! {
+        section {
+            h2 {
+                "What an agent would receive" @if is_empty { ": nothing" } " "
+                small {
+                    @if !is_empty { (block.tokens) " of " (ask_form.budget) " tokens" }
+                }
+            }
+            pre class="block" data-prompt hidden[is_empty] {
+                @if !is_empty { (text::render(&block.text)) }
+            }
+            p class="faint" { "Hooks, MCP and this page use the same search." }
+        }
+    }
+}
+
+/// Formats the question as a command.
+fn to_command(pairs: &QueryPairs, ask_form: &AskForm<'_>) -> String {
+    let quoted = |text: &str| format!("'{}'", text.replace('\'', "'\\''"));
+    let mut command = vec![format!(
+        "reprise recall {} --limit {}",
+        quoted(ask_form.query),
+        ask_form.shown
+    )];
+    for (name, _) in pairs::FILTERS {
+        let value = pairs.get(name);
+        command.extend(value.map(|value| format!("--{name} {}", quoted(value))));
+    }
+    let scope = Some(ask_form.scope).filter(|scope| *scope != RecallScope::Local);
+    command.extend(scope.map(|scope| format!("--scope {}", scope.name())));
+    command.extend((ask_form.back > 0).then(|| format!("--as-of {}d", ask_form.back)));
+    command.join(" ")
+}
+
+/// Renders the question as a command, and the answer as Markdown and as JSON.
+fn render_exports(
+    visit: &PageRequest,
+    pairs: &QueryPairs,
+    ask_form: &AskForm<'_>,
+    found: &TimedRecall,
+) -> Markup {
+    let hits = || found.recall.results.iter().take(ask_form.shown);
+    let lines = hits().map(|hit| {
+        let text: Vec<&str> = hit.record.text.split_whitespace().take(80).collect();
+        format!(
+            "- {:.2} `{}` {}",
+            hit.sona_score,
+            hit.record.id,
+            text.join(" ")
+        )
+    });
+    let json = hits().map(|hit| {
+        json!({
+            "id": hit.record.id, "text": hit.record.text, "score": hit.score,
+            "sona_score": hit.sona_score, "reason": hit.why.reason,
+        })
+    });
+    let forms = [
+        ("As a command", visit.command(&to_command(pairs, ask_form))),
+        ("As Markdown", lines.collect::<Vec<_>>().join("\n")),
+        ("As JSON", Value::Array(json.collect()).to_string()),
+    ];
+    html! {
+        details class="fold" {
+            summary { "Export" }
+            @for (name, text) in forms {
+                h3 { (name) }
+                pre class="block" data-copy { (text) }
+            }
+        }
+    }
+}
+
+/// Saves a reader's rating of a result.
+pub(crate) async fn judge_result(posted: Posted) -> PageResult<Redirect> {
+    let query = posted.text("query").to_owned();
+    let back = match posted.text("prompt") {
+        "" => format!("/search?q={}&done=judged", percent_encode(&query)),
+        _ => format!(
+            "/prompts/{}?done=judged",
+            posted.parse_value::<RecordId>("prompt")?
+        ),
+    };
+    let (recall, record): (RecallId, RecordId) =
+        (posted.parse_value("recall")?, posted.parse_value("record")?);
+    let line = OutcomeLine {
+        query_id: None,
+        recall_id: Some(recall),
+        query: Some(query),
+        used: vec![record.to_string()],
+        quality: if posted.text("helped") == "yes" {
+            1.0
+        } else {
+            0.0
+        },
+        // A second rating of the same result changes nothing.
+        run_id: Some(format!("{RATING}{recall} {record}")),
+        failure_kind: None,
+        credit: None,
+    };
+    posted.visit.run::<learning::Outcome>(line).await?;
+    Ok(Redirect::to(&back))
+}

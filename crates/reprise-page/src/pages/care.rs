@@ -1,0 +1,232 @@
+//! The settings page with storage, and the health page.
+
+use maud::PreEscaped;
+use reprise_engine::EngineStats;
+use reprise_operations::operations::audit::{Audit, Audited};
+use reprise_operations::operations::care::Stats;
+
+use super::diary::render_record_chips;
+use super::home;
+use crate::chart::ChartLine;
+use crate::prelude::*;
+use crate::shell::{PageFrame, stream_page};
+
+/// Most records named for one problem.
+const NAMED: usize = 20;
+
+/// Shows the size of the file and what can be freed.
+pub(crate) async fn show_storage(visit: PageRequest, pairs: QueryPairs) -> PageResult<Markup> {
+    let stats = visit.run_optional::<Stats>(NoArguments {}).await?;
+    let calendar = visit.page.calendar();
+    let body = html! {
+        (undo::render_done_toast(&visit, pairs.get("done")))
+        @match &stats {
+            None => { div class="empty" { h2 { "No memories yet" } } }
+            Some(stats) => {
+                div class="split" {
+                    div {
+                        section class="card" {
+                            h2 { "Storage" }
+                            (figures(&list_storage_figures(stats, &calendar)))
+                            div class="acts" {
+                                a class="button" href="/care/backup" download { "Download a backup" }
+                            }
+                            (render_erase_form(&visit, stats.forgotten.into()))
+                        }
+                    }
+                    div class="aside" {
+                        section class="card" {
+                            h2 { "Health" }
+                            p class="why" {
+                                "Duplicates, contradictions, expired memories and possible secrets, \
+                                 with a history by day."
+                            }
+                            p { a class="button" href="/care/audit" { "Check health" } }
+                        }
+                    }
+                }
+            }
+        }
+    };
+    Ok(render_page(&visit, "/care", "Settings", &body))
+}
+
+/// Offers to erase the texts of forgotten memories, if there are any.
+fn render_erase_form(visit: &PageRequest, forgotten: u64) -> Markup {
+    html! {
+        @if !visit.read_only && forgotten > 0 {
+            div class="acts" {
+                (form(visit, "/erase", &html! {
+                    button class="danger" data-command="Erase forgotten texts" {
+                        "Erase forgotten texts"
+                    }
+                }))
+            }
+            p class="faint" {
+                "This erases the texts of " (text::pluralize(forgotten as usize, "forgotten version", "forgotten versions"))
+                " from disk. It cannot be undone; only an earlier backup still has them."
+            }
+        }
+    }
+}
+
+fn list_storage_figures(stats: &EngineStats, calendar: &Calendar) -> Vec<(&'static str, String)> {
+    let model = stats.space.clone().unwrap_or_else(|| "none".to_owned());
+    let model = model.rsplit('/').next().unwrap_or(&model).to_owned();
+    let mut rows = vec![
+        ("file size", text::format_size(stats.file_bytes)),
+        ("free space", text::format_size(stats.reclaimable_bytes)),
+        ("memories", text::format_count(stats.live.into())),
+        ("sessions", text::format_count(stats.sessions.into())),
+        (
+            "earlier versions",
+            text::format_count(stats.superseded.into()),
+        ),
+        (
+            "forgotten, not yet erased",
+            text::format_count(stats.forgotten.into()),
+        ),
+    ];
+    let last = stats.last_ingest.map(|at| calendar.format_relative(at));
+    rows.extend(last.map(|last| ("last saved", last)));
+    rows.push(("model", model));
+    rows
+}
+
+/// Shows the health of a memory, now and over time; memories are compared for that.
+pub(crate) async fn show_health(visit: PageRequest) -> Response {
+    let frame = PageFrame {
+        tab: "/care/audit",
+        title: "Health",
+        progress: "Checking every memory \u{2026}",
+        before: html! {},
+    };
+    stream_page(visit, &frame, |visit| {
+        Box::pin(async move { render_health(&visit).await })
+    })
+}
+
+async fn render_health(visit: &PageRequest) -> PageResult<Markup> {
+    let audited = visit.run_optional::<Audit>(NoArguments {}).await?;
+    let damage = home::describe_damage(visit).await;
+    let Some(audited) = &audited else {
+        return Ok(html! { div class="empty" { h2 { "No memories yet" } } });
+    };
+    Ok(html! {
+        @if let Some(damage) = &damage {
+            div class="need" { b { "Problem" } p { (text::shorten_title(damage, 400)) } }
+        }
+        p class="lead" { (describe_health(audited)) }
+        @let details = html! { (render_history(audited)) (render_problems(audited)) }.into_string();
+        div class="split" {
+            @if !details.is_empty() { div { (PreEscaped(details.as_str())) } }
+            div class="aside" { section class="card" {
+                h2 { "Numbers" }
+                (figures(&list_audit_figures(audited)))
+                div class="acts" {
+                    a class="button" href="/knowledge/review" { "Review pairs" }
+                    a class="button" href="/knowledge/tidy" { "See duplicates" }
+                }
+            } }
+        }
+    })
+}
+
+/// Describes the share of memories without problems, and the problems that there are.
+fn describe_health(audited: &Audited) -> String {
+    let contradictions = audited.contradictions.len() + audited.contradictions_more;
+    let problems = [
+        (audited.duplicates, "duplicate", "duplicates"),
+        (contradictions, "contradiction", "contradictions"),
+        (audited.stale.len(), "expired memory", "expired memories"),
+        (
+            audited.orphans.len(),
+            "memory whose source is gone",
+            "memories whose source is gone",
+        ),
+        (
+            audited.possible_secrets.len(),
+            "possible secret",
+            "possible secrets",
+        ),
+    ];
+    let problems = problems.into_iter().filter(|(count, ..)| *count > 0);
+    let found: Vec<String> = problems
+        .map(|(count, one, many)| text::pluralize(count, one, many))
+        .collect();
+    let mut sentences = vec![format!(
+        "{:.0} % of the memories have no problem.",
+        (100.0 * audited.score).floor()
+    )];
+    if !found.is_empty() {
+        sentences.push(format!("Problems: {}.", found.join(", ")));
+    }
+    if audited.never_used > 0 {
+        sentences.push(format!(
+            "Not counted as problems: {} never used.",
+            text::format_count(audited.never_used as u64)
+        ));
+    }
+    sentences.join(" ")
+}
+
+fn list_audit_figures(audited: &Audited) -> Vec<(&'static str, String)> {
+    let count = |number: usize| text::format_count(number as u64);
+    let contradictions = audited.contradictions.len() + audited.contradictions_more;
+    vec![
+        ("memories", count(audited.records)),
+        ("duplicates", count(audited.duplicates)),
+        ("contradictions to decide", count(contradictions)),
+        ("possible duplicates to decide", count(audited.review)),
+        ("expired", count(audited.stale.len())),
+        ("possible secrets", count(audited.possible_secrets.len())),
+        ("never used", count(audited.never_used)),
+        (
+            "without an embedding",
+            text::format_count(audited.unembedded.into()),
+        ),
+    ]
+}
+
+fn render_history(audited: &Audited) -> Markup {
+    let [first, .., last] = audited.history.as_slice() else {
+        return html! {};
+    };
+    let values = |of: &dyn Fn(&reprise_operations::operations::audit::Day) -> f64| {
+        audited.history.iter().map(of).collect::<Vec<_>>()
+    };
+    let score = ChartLine {
+        name: "score",
+        values: values(&|day| day.score),
+    };
+    let records = ChartLine {
+        name: "memories",
+        values: values(&|day| day.records as f64),
+    };
+    let ends = [first.day.as_str(), last.day.as_str()];
+    html! {
+        section class="card" {
+            h2 { "Memories without problems, by day" }
+            (chart::render_lines("Share of memories without problems", &[score], ends, Some(1.0)))
+        }
+        section class="card" {
+            h2 { "Memories, by day" }
+            (chart::render_lines("Stored memories", &[records], ends, None))
+        }
+    }
+}
+
+fn render_problems(audited: &Audited) -> Markup {
+    let all = [
+        ("Expired", &audited.stale),
+        ("Possible secrets", &audited.possible_secrets),
+        ("Orphans: their source is gone", &audited.orphans),
+    ];
+    html! {
+        @for (title, names) in all {
+            (fold(title, names.len(), &html! {
+                div class="chips" { (render_record_chips(names, &audited.beginnings, NAMED)) }
+            }))
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! Connected agents with their last prompt and what memory did for them, and how to connect more.
+
+use super::pause::{POLICIES_EXPLAINED, list_pauses, render_policy, render_switched_toast};
+use super::week::{PromptGroup, Week, count_given};
+use crate::page::AgentProgram;
+use crate::prelude::*;
+
+/// The programs that `reprise connect` knows: label and name.
+const PROGRAMS: [(&str, &str); 10] = [
+    ("Claude Code", "claude-code"),
+    ("Codex", "codex"),
+    ("Cursor", "cursor"),
+    ("Gemini CLI", "gemini"),
+    ("OpenCode", "opencode"),
+    ("VS Code", "vscode"),
+    ("Copilot CLI", "copilot-cli"),
+    ("Windsurf", "windsurf"),
+    ("Zed", "zed"),
+    ("Kiro", "kiro"),
+];
+
+/// Programs that say no name; no switch can name them.
+const UNNAMED: &str = "unnamed program";
+
+/// A program that sent prompts in the last seven days, or that is connected.
+#[derive(Default)]
+struct AgentRow {
+    name: String,
+    /// When it sent its last prompt; `None` for one that is connected and sent none.
+    seen: Option<DateTime<Utc>>,
+    prompts: usize,
+    received: usize,
+    used: usize,
+    helped: usize,
+    /// Milliseconds of each recall, the fastest first.
+    times: Vec<u32>,
+}
+
+/// Adds up the prompts of each program, the latest first; then come the connected ones that sent
+/// none.
+fn list_agents(week: &Week, programs: &[AgentProgram]) -> Vec<AgentRow> {
+    let mut agents: Vec<AgentRow> = Vec::new();
+    for prompt in week.prompts.iter().filter(|one| one.given.is_some()) {
+        let name = prompt.agent.as_deref().unwrap_or(UNNAMED);
+        let at = agents.iter().position(|one| one.name == name);
+        let at = at.unwrap_or_else(|| {
+            agents.push(AgentRow {
+                name: name.to_owned(),
+                seen: Some(prompt.at),
+                ..AgentRow::default()
+            });
+            agents.len() - 1
+        });
+        let agent = &mut agents[at];
+        agent.prompts += 1;
+        agent.received += usize::from(PromptGroup::Received.contains(prompt));
+        agent.helped += usize::from(PromptGroup::Helped.contains(prompt));
+        agent.used += prompt.given.as_ref().map_or(0, count_given);
+        let time = prompt.given.as_ref().map(|given| given.elapsed_ms);
+        agent.times.extend(time.filter(|time| *time > 0));
+    }
+    for agent in &mut agents {
+        agent.times.sort_unstable();
+    }
+    for program in programs.iter().filter(|program| program.is_connected) {
+        if !agents.iter().any(|agent| is_same(program, &agent.name)) {
+            agents.push(AgentRow {
+                name: program.name.clone(),
+                ..AgentRow::default()
+            });
+        }
+    }
+    agents
+}
+
+/// Returns whether a program is the one that says this name with its prompts.
+fn is_same(program: &AgentProgram, name: &str) -> bool {
+    program.name == name || program.name.strip_suffix("-cli") == Some(name)
+}
+
+/// Says whether the settings of an agent on this machine have our hooks.
+fn describe_hooks(agent: &AgentRow, programs: &[AgentProgram]) -> &'static str {
+    match programs
+        .iter()
+        .find(|program| is_same(program, &agent.name))
+    {
+        Some(program) if program.has_hooks => "present",
+        Some(program) if program.is_connected => "none, tools only",
+        _ => "not in its settings here",
+    }
+}
+
+/// Returns the time that 95 of 100 recalls do not exceed.
+fn percentile_95(sorted: &[u32]) -> Option<u32> {
+    let at = (sorted.len() * 95).div_ceil(100).checked_sub(1)?;
+    sorted.get(at).copied()
+}
+
+pub(crate) async fn show(visit: PageRequest, pairs: QueryPairs) -> PageResult<Markup> {
+    let (week, rules) = (Week::load(&visit).await?, list_pauses(&visit).await?);
+    let programs = visit.page.host().agent_programs().await?;
+    let agents = list_agents(&week, &programs);
+    let (calendar, now) = (visit.page.calendar(), visit.page.now());
+    let is_live = |agent: &AgentRow| agent.seen.is_some_and(|at| now - at < TimeDelta::hours(1));
+    let switched = render_switched_toast(&visit, &pairs, "/agents").await?;
+    let heads = [
+        "Agent",
+        "Hooks",
+        "Last prompt",
+        "#Prompts",
+        "#Received memories",
+        "#Memories given",
+        "#Helped",
+        "#95 of 100 within (ms)",
+        "Memory",
+    ];
+    let body = html! {
+        (switched)
+        section {
+            h2 { "Agents " small { "last 7 days" } }
+            @if agents.is_empty() {
+                p class="why" {
+                    "No agent sent a prompt through its hooks in the last 7 days. Connect one below."
+                }
+            } @else {
+                p class="why" { (POLICIES_EXPLAINED) }
+                (table("Agents", &heads, agents.iter().map(|agent| html! {
+                    td {
+                        span class=(if is_live(agent) { "light on" } else { "light" }) {}
+                        " " b { (text::shorten(&agent.name, 60)) }
+                    }
+                    td { (describe_hooks(agent, &programs)) }
+                    @match agent.seen {
+                        Some(at) => {
+                            td title=(calendar.format_to_minute(at)) { (calendar.format_relative(at)) }
+                        }
+                        None => { td class="faint" { "none" } }
+                    }
+                    td class="number" { (text::format_count(agent.prompts as u64)) }
+                    td class="number" { (text::format_count(agent.received as u64)) }
+                    td class="number" { (text::format_count(agent.used as u64)) }
+                    td class="number" { (text::format_count(agent.helped as u64)) }
+                    td class="number" {
+                        @match percentile_95(&agent.times) {
+                            Some(time) => { (time) }
+                            None => "\u{2013}",
+                        }
+                    }
+                    td {
+                        @if agent.name == UNNAMED { span class="faint" { "by project only" } }
+                        @else { (render_policy(&visit, &rules, None, Some(agent.name.as_str()), "/agents")) }
+                    }
+                })))
+            }
+        }
+        (render_connect(&visit, &programs))
+    };
+    Ok(render_page(&visit, "/agents", "Agents", &body))
+}
+
+/// Renders the command of each program, and the settings for all others.
+fn render_connect(visit: &PageRequest, programs: &[AgentProgram]) -> Markup {
+    let user = visit.command("");
+    let mut arguments = vec!["mcp"];
+    arguments.extend(user.split_whitespace());
+    let servers = json!({
+        "mcpServers": { "memory": { "command": "reprise", "args": arguments } }
+    });
+    let servers = serde_json::to_string_pretty(&servers).unwrap_or_default();
+    html! {
+        section class="card" id="connect" {
+            h2 { "Connect an agent" }
+            p class="why" {
+                "The command adds hooks and the memory server to the program's settings. It changes \
+                 them at once; add " code { "--show" } " to see the changes first, "
+                code { "--undo" } " to take them back."
+            }
+            @for (label, name) in PROGRAMS {
+                details class="fold" {
+                    summary { "Connect " (label) " " small { (describe_program(programs, name)) } }
+                    pre class="block" data-copy { (visit.command(&format!("reprise connect {name}"))) }
+                }
+            }
+            details class="fold" {
+                summary { "Connect another program by MCP" }
+                pre class="block" data-copy { (servers) }
+            }
+            p class="faint" {
+                "A program on another machine needs HTTP and a token: "
+                a href="/care/access" { "Tokens and HTTP" } "."
+            }
+        }
+    }
+}
+
+/// Says whether a program is on this machine, and connected.
+fn describe_program(programs: &[AgentProgram], name: &str) -> &'static str {
+    match programs.iter().find(|program| program.name == name) {
+        Some(program) if program.is_connected => "connected",
+        Some(_) => "found on this machine, not connected",
+        None => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_95th_percentile_is_one_of_the_times() {
+        assert_eq!(percentile_95(&[]), None);
+        assert_eq!(percentile_95(&[7]), Some(7));
+        let hundred: Vec<u32> = (1..=100).collect();
+        assert_eq!(percentile_95(&hundred), Some(95));
+    }
+}

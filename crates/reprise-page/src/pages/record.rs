@@ -1,0 +1,571 @@
+//! One record at the side of its list: its text and its actions, and in folds its origin, its
+//! links, the prompts that received it, and its effect on runs.
+
+use reprise_operations::Prompt;
+use reprise_operations::operations::learning::{Runs, RunsArguments, RunsFound};
+use reprise_operations::operations::links::{Direction, Neighbours, Related, RelatedArguments};
+use reprise_operations::operations::records::{ShowArguments, Versions};
+use reprise_operations::operations::sessions::{Prompts, PromptsArguments};
+use reprise_operations::operations::{list, shared};
+use reprise_types::{ExternalId, ReleaseTarget, WithheldReason};
+use similar::ChangeTag;
+
+use super::learning::{RunTitles, render_runs_table};
+use super::linked::{render_link_form, render_links};
+use super::wording::{Wording, split_result};
+use crate::prelude::*;
+use crate::rows::RowGroup;
+
+/// Steps over links, and most linked records.
+const DEPTH: usize = 2;
+const RELATED_MAX: usize = 60;
+const RUNS_SHOWN: usize = 25;
+/// Newest prompts that are searched for it.
+const PROMPTS: usize = 100;
+/// Records of the same session next to it.
+const NEARBY_MAX: usize = 40;
+
+/// Whether a record is pinned, and who may see it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct RecordSettings {
+    /// Whether tidying up never removes it.
+    pub(super) is_pinned: bool,
+    /// The owner's choice of who may see it, if any.
+    pub(super) seen: Option<Visibility>,
+}
+
+/// The choices of who may see a record: value, form value and label.
+pub(super) const SEEN: [(Option<Visibility>, &str, &str); 3] = [
+    (None, "owner", "Only me; may be published"),
+    (
+        Some(Visibility::Private),
+        "private",
+        "Only me; never published",
+    ),
+    (
+        Some(Visibility::Workspace),
+        "workspace",
+        "Also in files that are written for a project; may be published",
+    ),
+];
+
+impl RecordSettings {
+    pub(super) fn of(record: &MemoryRecord) -> Self {
+        let seen = if record.visibility == Visibility::Workspace {
+            Some(Visibility::Workspace)
+        } else {
+            let is_private =
+                record.check_release(ReleaseTarget::Publication) == Err(WithheldReason::Private);
+            is_private.then_some(Visibility::Private)
+        };
+        let is_pinned = record.retention == Retention::Pinned;
+        Self { is_pinned, seen }
+    }
+
+    pub(super) fn describe(self) -> String {
+        let seen = SEEN.iter().find(|one| one.0 == self.seen);
+        let pinned = if self.is_pinned {
+            "pinned"
+        } else {
+            "not pinned"
+        };
+        format!("{} \u{b7} {pinned}", seen.map_or("", |one| one.2))
+    }
+}
+
+/// A record with its versions, links, runs and prompts.
+struct RecordDetails {
+    versions: Versions,
+    around: Neighbours,
+    runs: RunsFound,
+    seen: shared::VisibilityReport,
+    prompts: Vec<Prompt>,
+    names: RunTitles,
+}
+
+async fn load_details(visit: &PageRequest, name: &str) -> PageResult<RecordDetails> {
+    let arguments = HistoryArguments {
+        id: name.to_owned(),
+    };
+    let versions = visit.run_optional::<History>(arguments).await?;
+    let versions = versions.ok_or_else(PageError::missing_memory)?;
+    let id = versions.present.id.to_string();
+    let around = RelatedArguments {
+        id: id.clone(),
+        depth: Some(DEPTH),
+        limit: Some(RELATED_MAX),
+        direction: Some(Direction::Both),
+        ..RelatedArguments::default()
+    };
+    let runs = RunsArguments {
+        record: Some(id.clone()),
+        limit: Some(RUNS_SHOWN),
+    };
+    let prompts = PromptsArguments {
+        limit: Some(PROMPTS),
+        ..PromptsArguments::default()
+    };
+    let memory = visit.memory();
+    let (around, runs, seen, prompts, names) = tokio::join!(
+        Related::run(&memory, around),
+        Runs::run(&memory, runs),
+        visit.run::<shared::Visibility>(ShowArguments { id }),
+        Prompts::run(&memory, prompts),
+        RunTitles::load(visit),
+    );
+    Ok(RecordDetails {
+        versions,
+        around: around?,
+        runs: runs?,
+        seen: seen?,
+        prompts: prompts?.prompts,
+        names: names?,
+    })
+}
+
+pub(crate) async fn show(
+    visit: PageRequest,
+    PathParameter(name): PathParameter<String>,
+    pairs: QueryPairs,
+) -> PageResult<Markup> {
+    let details = load_details(&visit, &name).await?;
+    let (record, calendar) = (&details.versions.present, visit.page.calendar());
+    let article = render_article(&visit, &details, &calendar);
+    if pairs.get("part").is_some() {
+        return Ok(article);
+    }
+    let (nearby, is_whole) = list_nearby(&visit, record).await?;
+    let known = RowContext::load(&visit).await?;
+    let groups = rows::group_by_session(&nearby, &calendar, false);
+    let row_groups = groups
+        .iter()
+        .map(|group| RowGroup::from_group(group, is_whole));
+    let rows = html! {
+        h2 class="unseen-text" {
+            (if record.session_id.is_empty() { "Earlier memories" } else { "Memories from the same session" })
+        }
+        (rows::render_groups(&row_groups.collect::<Vec<_>>(), &known))
+    };
+    let body = html! {
+        (undo::render_done_toast(&visit, pairs.get("done")))
+        div class="split" data-opens=(record.id) {
+            div class="side" id="side" {
+                h2 class="unseen-text" { "Memory" }
+                (article)
+            }
+            div { (rows::render_list(&visit, &rows)) }
+        }
+    };
+    let subject = rows::title(record);
+    Ok(render_page_about(
+        &visit,
+        "/timeline",
+        "Memory",
+        subject,
+        &body,
+    ))
+}
+
+/// Lists the records of its session, or before it; and whether the session is complete.
+async fn list_nearby(
+    visit: &PageRequest,
+    record: &MemoryRecord,
+) -> PageResult<(Vec<MemoryRecord>, bool)> {
+    let session = Some(record.session_id.clone()).filter(|session| !session.is_empty());
+    let list_request = |until| ListRequest {
+        filter: MemoryFilter {
+            session_id: session.clone(),
+            until,
+            ..MemoryFilter::default()
+        },
+        limit: NEARBY_MAX,
+        after: None,
+    };
+    let memory = visit.memory();
+    let first = session.is_none().then_some(record.timestamp);
+    let found = list::list_records(&memory, list_request(first)).await?;
+    if found.records.iter().any(|one| one.id == record.id) {
+        return Ok((found.records, first.is_none() && found.next.is_none()));
+    }
+    let found = list::list_records(&memory, list_request(Some(record.timestamp))).await?;
+    Ok((found.records, false))
+}
+
+fn render_article(visit: &PageRequest, details: &RecordDetails, calendar: &Calendar) -> Markup {
+    let record = &details.versions.present;
+    let path = rows::path(record);
+    let (text, result) = split_result(record);
+    // A text that begins with its title shows it once.
+    let rest = text.strip_prefix(rows::title(record));
+    let (is_said, is_titled) = (
+        rest.is_some(),
+        rest.is_some_and(|rest| rest.starts_with("\n\n")),
+    );
+    html! {
+        article class="card" data-open=(record.id) aria-label="Memory" {
+            h3 class=(if is_said { "unseen-text" } else { "record-title" }) {
+                (text::shorten(rows::title(record), 120))
+            }
+            div class="meta" {
+                (rows::kind_icon(record))
+                span class="k" { (RecordByline::of(record)) }
+                span title=(calendar.format_to_minute(record.timestamp)) {
+                    (calendar.format_relative(record.timestamp))
+                }
+                @if let Some(result) = result { span class="chip" { (result) } }
+                @if record.retention == Retention::Pinned { span class="chip" { "pinned" } }
+                @if details.seen.published.is_some() { span class="chip good" { "published" } }
+                @if let Some(at) = record.made_as_correction_at() {
+                    span class="chip" { "corrected " (calendar.day_of(at)) }
+                }
+            }
+            a class="full" href=(path) { "Open in full" }
+            div class=(if is_titled { "said titled" } else { "said" }) { (markdown::render(&text)) }
+            @if !record.tags.is_empty() {
+                div class="chips" {
+                    @for tag in &record.tags {
+                        a class="chip" href=(format!("/timeline?tag={}", percent_encode(tag))) {
+                            (text::shorten(tag, 60))
+                        }
+                    }
+                }
+            }
+            (render_actions(visit, details, &path))
+            (render_facts(details, calendar))
+            (render_use(visit, details, calendar))
+            (render_links(visit, &details.around, &path))
+            (render_versions(&details.versions, calendar))
+            (render_provenance(record))
+        }
+    }
+}
+
+/// Renders the actions on a record, the destructive last.
+fn render_actions(visit: &PageRequest, details: &RecordDetails, path: &str) -> Markup {
+    let record = &details.versions.present;
+    let may_leave =
+        record.check_release(ReleaseTarget::Publication) != Err(WithheldReason::Sensitive);
+    html! {
+        div class="acts" {
+            @if !visit.read_only {
+                (render_edit(visit, record, path))
+                (render_tag_form(visit, record, path))
+                (render_link_form(visit, path))
+                (render_settings_form(visit, record, path))
+            }
+            details class="act" id="asked" {
+                summary class="button" data-command="Check whether a question finds this memory" {
+                    "Why not found?"
+                }
+                form class="stack" action="/search" {
+                    input type="hidden" name="expected" value=(record.id);
+                    label {
+                        "The question that should find it"
+                        input name="q" required autocomplete="off";
+                    }
+                    button { "Ask this" }
+                }
+            }
+            @if !visit.read_only {
+                @if may_leave {
+                    a class="button" href=(format!("{path}/publish"))
+                        data-command="Publish this memory" { "Publish\u{2026}" }
+                }
+                a class="button danger" href=(format!("{path}/forget"))
+                    data-command="Forget this memory" { "Forget\u{2026}" }
+            }
+        }
+    }
+}
+
+fn render_edit(visit: &PageRequest, record: &MemoryRecord, path: &str) -> Markup {
+    html! {
+        details class="act" id="edit" {
+            summary class="button" data-command="Edit this memory" { "Edit" }
+            (render_edit_form(visit, path, &Wording::of(record)))
+        }
+    }
+}
+
+/// Renders the form that corrects the version in its path.
+fn render_edit_form(visit: &PageRequest, path: &str, wording: &Wording) -> Markup {
+    let Wording { title, text, .. } = wording;
+    html! {
+        div class="stack" { (form(visit, &format!("{path}/correct"), &html! {
+            p class="faint" { "Saving makes a new version. This one stays in the history." }
+            @if let Some(title) = title {
+                label { "Title" input name="title" value=(title); }
+            }
+            // The first line break after the tag is not part of a text.
+            label { "Text" textarea name="text" rows="8" required { "\n" (text) } }
+            (render_save_buttons("Save", path))
+        })) }
+    }
+}
+
+/// Renders what was typed for a version that another has replaced, next to the present text.
+pub(super) fn render_conflict(
+    visit: &PageRequest,
+    record: &MemoryRecord,
+    typed: &Wording,
+) -> Markup {
+    html! {
+        p class="lead" role="alert" {
+            "This memory was changed after you opened it, so nothing was saved. Your text is \
+             below. Saving it replaces the present text."
+        }
+        div class="card" {
+            h2 { "Present text" }
+            div class="said" { (text::render(&record.text)) }
+        }
+        div class="card" {
+            h2 { "Your text" }
+            (render_edit_form(visit, &rows::path(record), typed))
+        }
+    }
+}
+
+/// Renders the save button and the cancel link of a form.
+pub(super) fn render_save_buttons(label: &str, path: &str) -> Markup {
+    html! {
+        div class="acts" {
+            button class="first" { (label) }
+            a class="button" href=(path) data-cancel { "Cancel" }
+        }
+    }
+}
+
+fn render_tag_form(visit: &PageRequest, record: &MemoryRecord, path: &str) -> Markup {
+    html! {
+        details class="act" id="tag" {
+            summary class="button" data-command="Tag this memory" { "Edit tags" }
+            div class="stack" { (form(visit, &format!("{path}/tags"), &html! {
+                label {
+                    "Tags, separated by commas" input name="tags" value=(record.tags.join(", "));
+                }
+                (render_save_buttons("Save tags", path))
+            })) }
+        }
+    }
+}
+
+fn render_settings_form(visit: &PageRequest, record: &MemoryRecord, path: &str) -> Markup {
+    let settings = RecordSettings::of(record);
+    html! {
+        details class="act" id="standing" {
+            summary class="button" data-command="Visibility and pin of this memory" {
+                "Visibility and pin"
+            }
+            div class="stack" { (form(visit, &format!("{path}/standing"), &html! {
+                fieldset {
+                    legend class="unseen-text" { "Who can see it" }
+                    @for (one, word, label) in SEEN {
+                        label class="choice" {
+                            input type="radio" name="seen" value=(word)
+                                checked[one == settings.seen];
+                            (label)
+                        }
+                    }
+                }
+                label class="choice" {
+                    input type="checkbox" name="pinned" value="yes" checked[settings.is_pinned];
+                    "Pinned: it is never merged or removed by itself"
+                }
+                (render_save_buttons("Save", path))
+            })) }
+        }
+    }
+}
+
+/// Renders when it happened, when it was saved, and who can see it.
+fn render_facts(details: &RecordDetails, calendar: &Calendar) -> Markup {
+    let record = &details.versions.present;
+    let settings = RecordSettings::of(record);
+    let is_former = details.seen.is_former;
+    html! {
+        dl class="facts" {
+            dt { "Happened" } dd { (calendar.format_to_minute(record.timestamp)) }
+            dt { "Saved" } dd { (calendar.format_to_minute(record.known_at)) }
+            @if !record.session_id.is_empty() {
+                dt { "Session" }
+                dd {
+                    a href=(format!("/timeline?session={}", percent_encode(&record.session_id))) {
+                        (text::shorten(&record.session_id, 80))
+                    }
+                }
+            }
+            dt { "Visibility" }
+            dd {
+                @match (details.seen.published, details.seen.version.as_deref()) {
+                    (Some(id), Some(version)) => {
+                        "Published: others can find "
+                        a href=(format!("/global/{id}")) { "version " (version) }
+                        @if is_former { ", which has the text from before your correction" }
+                        "."
+                    }
+                    _ if record.check_release(ReleaseTarget::Publication) == Err(WithheldReason::Sensitive) => {
+                        "Private: it is marked sensitive and cannot be published."
+                    }
+                    _ => (settings.describe()),
+                }
+            }
+        }
+    }
+}
+
+/// Renders the prompts that received it, and how runs went that used it.
+fn render_use(visit: &PageRequest, details: &RecordDetails, calendar: &Calendar) -> Markup {
+    let id = details.versions.present.id;
+    let is_in = |prompt: &&Prompt| {
+        let given = prompt.given.iter().flat_map(|given| &given.found);
+        given
+            .into_iter()
+            .any(|one| one.id == id && one.left_out.is_none())
+    };
+    let prompts: Vec<&Prompt> = details.prompts.iter().filter(is_in).collect();
+    let runs = &details.runs;
+    let better: f32 = runs.runs.iter().map(|run| run.quality - run.expected).sum();
+    html! {
+        @if details.versions.present.is_prompt() {
+            p class="why" {
+                a href=(format!("/prompts/{id}")) { "Memories added to this prompt" }
+            }
+        }
+        (fold("Prompts that received it", prompts.len(), &html! {
+            ol class="rows" {
+                @for prompt in &prompts {
+                    li class="row" {
+                        span {} span class="prompt" { (icon("prompt")) }
+                        span class="k" { (calendar.format_relative(prompt.at)) }
+                        a class="x" href=(format!("/prompts/{}", prompt.id)) {
+                            (text::shorten(&prompt.text, 120))
+                        }
+                        span class="w" {}
+                    }
+                }
+            }
+            p class="faint" { "Of the latest " (PROMPTS) " prompts." }
+        }))
+        (fold("Effect on runs", runs.all, &html! {
+            p class="why" {
+                @let better = better / runs.runs.len().max(1) as f32;
+                (describe_effect(better))
+            }
+            (render_runs_table(visit, runs, &details.names, runs.runs.iter(), calendar))
+        }))
+    }
+}
+
+/// Compares the runs that used a memory with what was expected, in a sentence.
+fn describe_effect(better: f32) -> String {
+    let size = if better.abs() < 0.25 { "slightly " } else { "" };
+    let how = match better {
+        better if better.abs() < 0.005 => "as usual".to_owned(),
+        better if better > 0.0 => format!("{size}better than usual"),
+        _ => format!("{size}worse than usual"),
+    };
+    format!(
+        "Runs that used this went {how} ({}).",
+        text::format_signed(better)
+    )
+}
+
+fn render_versions(details: &Versions, calendar: &Calendar) -> Markup {
+    let all: Vec<&MemoryRecord> = [&details.present]
+        .into_iter()
+        .chain(&details.earlier)
+        .collect();
+    html! {
+        (fold("Versions", if details.earlier.is_empty() { 0 } else { all.len() }, &html! {
+            ol class="versions" {
+                @for (index, version) in all.iter().enumerate() {
+                    li {
+                        p class="faint" {
+                            (calendar.format_to_minute(version.known_at))
+                            @if index == 0 { ", current" }
+                        }
+                        @match all.get(index + 1) {
+                            Some(before) => { (render_change(before, version)) }
+                            None => { div class="said" { (text::render(&version.text)) } }
+                        }
+                    }
+                }
+            }
+        }))
+    }
+}
+
+fn render_change(before: &MemoryRecord, after: &MemoryRecord) -> Markup {
+    let (was, is) = (RecordSettings::of(before), RecordSettings::of(after));
+    html! {
+        @if before.text == after.text { p class="faint" { "The text is the same." } }
+        @else { (render_diff(&before.text, &after.text)) }
+        @if was != is {
+            p {
+                del { span class="unseen-text" { "removed: " } (was.describe()) } " \u{2192} "
+                ins { span class="unseen-text" { "added: " } (is.describe()) }
+            }
+        }
+    }
+}
+
+fn render_diff(before: &str, after: &str) -> Markup {
+    let changes = text::diff_words(before, after);
+    html! {
+        div class="said diff" {
+            @for (index, (tag, part)) in changes.iter().enumerate() {
+                @match tag {
+                    ChangeTag::Equal => { (text::render(part)) }
+                    ChangeTag::Delete => {
+                        del { span class="unseen-text" { " removed: " } (text::render(part)) }
+                        @if changes.get(index + 1).is_some_and(|next| next.0 == ChangeTag::Insert) { " \u{2192} " }
+                    }
+                    ChangeTag::Insert => {
+                        ins { span class="unseen-text" { " added: " } (text::render(part)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Describes an external id and where it comes from.
+fn describe_external_id(external: &ExternalId) -> String {
+    let from = match external.namespace.as_str() {
+        ExternalId::BATCH => "ingested",
+        ExternalId::EVENT => "event log",
+        other => other,
+    };
+    format!("{} ({from})", external.id)
+}
+
+fn render_provenance(record: &MemoryRecord) -> Markup {
+    let provenance = &record.provenance;
+    let mut facts: Vec<(&str, String)> = vec![("id", record.id.to_string())];
+    let optional = [
+        ("run", provenance.run_id.clone()),
+        ("agent", provenance.actor_id.clone()),
+        ("evidence", record.evidence.map(|it| it.to_string())),
+        ("confidence", record.confidence.map(|it| format!("{it:.2}"))),
+        ("quality", record.quality_score.map(|it| format!("{it:.2}"))),
+    ];
+    let given = optional.into_iter();
+    facts.extend(given.filter_map(|(name, value)| Some((name, value?))));
+    // What Reprise itself names requests and merged memories by is of no use to a person.
+    let external = record.external_ids.iter();
+    let external = external.filter(|it| it.is_shared_by_versions());
+    facts.extend(external.map(|it| ("external id", describe_external_id(it))));
+    let rests = provenance.source_refs.iter();
+    facts.extend(rests.map(|it| ("source", it.clone())));
+    html! {
+        (fold("Origin", facts.len() + record.metadata.len(), &html! {
+            dl class="facts" {
+                @for (name, value) in &facts { dt { (name) } dd { (text::shorten(value, 200)) } }
+                @for (name, value) in &record.metadata {
+                    dt { (text::shorten(name, 60)) }
+                    dd { (text::shorten(&text::format_value(value), 200)) }
+                }
+            }
+        }))
+    }
+}

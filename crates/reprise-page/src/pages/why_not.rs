@@ -1,0 +1,301 @@
+//! Timed recalls, and the reason why a record is not among the results of one, found by asking
+//! memory for that record only.
+
+use std::time::Instant;
+
+use reprise_operations::ProblemKind;
+use reprise_operations::operations::list;
+use reprise_operations::operations::recall::recall_with_context;
+use reprise_types::{ContextBlock, Cursor};
+
+use crate::prelude::*;
+
+/// Token budget of a recall whose text is not used.
+const LEAST: usize = 50;
+/// Times that a recall is tried while memory is late.
+const TRIES: usize = 5;
+/// Results of a recall over the records of one moment.
+const ASKED_ALONE: usize = 50;
+
+/// A recall with its text for a prompt and its time.
+pub(super) struct TimedRecall {
+    pub(super) recall: RecallResponse,
+    pub(super) context: ContextBlock,
+    /// Milliseconds that it took.
+    pub(super) elapsed_ms: f64,
+}
+
+/// Runs a recall, and builds the text that a prompt with this token budget would receive.
+pub(super) async fn time_recall(
+    visit: &PageRequest,
+    request: &RecallRequest,
+    scope: RecallScope,
+    budget: usize,
+) -> PageResult<TimedRecall> {
+    let began = Instant::now();
+    let memory = visit.memory();
+    let mut tries = 0;
+    let (recall, context) = loop {
+        tries += 1;
+        match Box::pin(recall_with_context(&memory, request.clone(), scope, budget)).await {
+            // Right after a start the model is still being loaded: a person waits for it.
+            Err(problem) if problem.kind == ProblemKind::TimedOut && tries < TRIES => {}
+            found => break found?,
+        }
+    };
+    Ok(TimedRecall {
+        recall,
+        context,
+        elapsed_ms: began.elapsed().as_secs_f64() * 1e3,
+    })
+}
+
+/// Where a record is among the results of a question, or why it is not there.
+pub(super) enum ResultPosition {
+    Shown(usize),
+    /// It comes after the results that are shown.
+    Later(usize),
+    /// There is no record with this id or external id in this memory.
+    Unknown(String),
+    /// A newer version has replaced it.
+    Corrected(RecordId),
+    /// This part of the question leaves it out.
+    LeftOut(&'static str),
+    /// It was stored at this time, after the day that is asked about.
+    TooNew(DateTime<Utc>),
+    /// Other results come before it; its own result, if a recall for it alone finds it.
+    Far(Option<Box<RetrievedMemory>>),
+}
+
+impl ResultPosition {
+    /// Finds `expected` in an answer of which `shown` results are shown.
+    pub(super) async fn of(
+        visit: &PageRequest,
+        request: &RecallRequest,
+        found: &RecallResponse,
+        expected: &str,
+        shown: usize,
+    ) -> PageResult<Self> {
+        let results = &found.results;
+        let is_expected = |id: RecordId| expected.parse() == Ok(id);
+        // Published knowledge is among the results and not in this memory.
+        let mut position = results.iter().position(|hit| is_expected(hit.record.id));
+        let mut present = None;
+        if position.is_none() {
+            let id = expected.to_owned();
+            let found = visit
+                .run_optional::<History>(HistoryArguments { id })
+                .await?;
+            let Some(versions) = found else {
+                return Ok(Self::Unknown(expected.to_owned()));
+            };
+            let record = versions.present;
+            let names_version = expected.parse::<RecordId>().is_ok();
+            if names_version && !is_expected(record.id) {
+                return Ok(Self::Corrected(record.id));
+            }
+            position = results.iter().position(|hit| hit.record.id == record.id);
+            present = Some(record);
+        }
+        if let Some(position) = position {
+            return Ok(if position < shown {
+                Self::Shown(position)
+            } else {
+                Self::Later(position)
+            });
+        }
+        let Some(record) = present else {
+            return Ok(Self::Unknown(expected.to_owned()));
+        };
+        if request.as_of.is_some_and(|day| record.known_at > day) {
+            return Ok(Self::TooNew(record.known_at));
+        }
+        if let Some(part) = left_out_by(request, &record) {
+            return Ok(Self::LeftOut(part));
+        }
+        for (part, alone) in split_named_fields(&request.filter) {
+            if !alone.is_empty() && !is_listed(visit, alone, &record).await? {
+                return Ok(Self::LeftOut(part));
+            }
+        }
+        // Few records share its moment, so it is surely among the results if anything matches.
+        let alone = RecallRequest {
+            top_k: ASKED_ALONE,
+            filter: MemoryFilter {
+                since: Some(record.timestamp),
+                until: Some(record.timestamp),
+                ..request.filter.clone()
+            },
+            ..request.clone()
+        };
+        let alone = time_recall(visit, &alone, RecallScope::Local, LEAST).await?;
+        let mut hits = alone.recall.results.into_iter();
+        let hit = hits.find(|hit| hit.record.id == record.id);
+        Ok(Self::Far(hit.map(Box::new)))
+    }
+}
+
+/// Copies one field of a filter into another filter.
+type CopyFilterField = fn(&mut MemoryFilter, &MemoryFilter);
+
+/// The fields of a filter that can be checked against a record alone.
+const FILTER_FIELDS: [(&str, CopyFilterField); 5] = [
+    ("kind", |one, of| one.kinds.clone_from(&of.kinds)),
+    ("source", |one, of| one.sources.clone_from(&of.sources)),
+    ("since", |one, of| one.since = of.since),
+    ("until", |one, of| one.until = of.until),
+    ("session", |one, of| {
+        one.session_id.clone_from(&of.session_id);
+    }),
+];
+
+/// Finds the part of a question that leaves a record out, as far as the record alone tells.
+fn left_out_by(request: &RecallRequest, record: &MemoryRecord) -> Option<&'static str> {
+    let filter = &request.filter;
+    let types = filter.types.as_ref();
+    if types.is_some_and(|types| !types.contains(&record.record_type())) {
+        return Some("type");
+    }
+    // Fields are added one by one; the first that leaves it out is the reason.
+    let (mut upto, session) = (MemoryFilter::default(), &record.session_id);
+    for (part, copy_field) in FILTER_FIELDS {
+        copy_field(&mut upto, filter);
+        if !upto.matches_record(record.kind, record.source, record.timestamp, session) {
+            return Some(part);
+        }
+    }
+    let mut tags = filter.tags.iter().flatten();
+    tags.any(|tag| !record.tags.contains(tag)).then_some("tag")
+}
+
+/// Splits off the fields that only memory can check, since it knows how names are spelled.
+fn split_named_fields(filter: &MemoryFilter) -> [(&'static str, MemoryFilter); 2] {
+    let project = MemoryFilter {
+        project: filter.project.clone(),
+        ..MemoryFilter::default()
+    };
+    let author = MemoryFilter {
+        author: filter.author.clone(),
+        ..MemoryFilter::default()
+    };
+    [("project", project), ("author", author)]
+}
+
+/// Returns whether memory lists a record under a filter.
+async fn is_listed(
+    visit: &PageRequest,
+    filter: MemoryFilter,
+    record: &MemoryRecord,
+) -> PageResult<bool> {
+    // The list starts at the record itself; with a kind it also contains runs without steps.
+    let before = RecordId::from_u128(record.id.to_u128().saturating_add(1));
+    let request = ListRequest {
+        filter: MemoryFilter {
+            kinds: Some(vec![record.kind]),
+            ..filter
+        },
+        limit: 1,
+        after: Some(Cursor {
+            id: before,
+            ..Cursor::of(record)
+        }),
+    };
+    let page = list::list_records(&visit.memory(), request).await?;
+    Ok(page.records.iter().any(|one| one.id == record.id))
+}
+
+/// Renders the form that asks why a record is missing, and the answer.
+pub(super) fn render_section(
+    pairs: &QueryPairs,
+    expected: Option<&str>,
+    position: Option<&ResultPosition>,
+    found: &RecallResponse,
+    shown: usize,
+    calendar: &Calendar,
+) -> Markup {
+    html! {
+        details class="fold" open[position.is_some()] {
+            summary { "Why not this one?" }
+            form class="stack" action="/search" {
+                @for (name, value) in pairs.except(&["expected"]) {
+                    input type="hidden" name=(name) value=(value);
+                }
+                div class="fields" {
+                    label {
+                        "Id or external id of the memory"
+                        input name="expected" value=[expected] autocomplete="off" spellcheck="false"
+                            required;
+                    }
+                    button { "Why not?" }
+                }
+            }
+            @if let Some(position) = position { div class="said" { (render_position(position, found, shown, calendar)) } }
+        }
+    }
+}
+
+fn render_position(
+    position: &ResultPosition,
+    found: &RecallResponse,
+    shown: usize,
+    calendar: &Calendar,
+) -> Markup {
+    let results = &found.results;
+    let last = shown.checked_sub(1).and_then(|last| results.get(last));
+    let last = last.map_or(0.0, |hit| hit.sona_score);
+    let records = text::pluralize(results.len(), "memory", "memories");
+    let sentence = match position {
+        ResultPosition::Shown(position) => format!("It is result {}.", position + 1),
+        ResultPosition::Later(position) => {
+            let score = results.get(*position).map_or(0.0, |hit| hit.sona_score);
+            format!(
+                "It is result {}. Its score is {score:.2}; the last one shown has {last:.2}.",
+                position + 1
+            )
+        }
+        ResultPosition::Unknown(name) => format!(
+            "No memory has the id {}. It may have been forgotten.",
+            text::plain_line(name, 80)
+        ),
+        ResultPosition::Corrected(_) => {
+            "It was corrected. Its newest version is used instead.".to_owned()
+        }
+        ResultPosition::LeftOut(part) => format!("The filter leaves it out: {part}."),
+        ResultPosition::TooNew(at) => format!(
+            "It was stored on {}, after the day that you search.",
+            calendar.day_of(*at)
+        ),
+        ResultPosition::Far(None) => format!(
+            "Nothing in it matches the question. {records} {} better.",
+            if results.len() == 1 {
+                "matches"
+            } else {
+                "match"
+            }
+        ),
+        ResultPosition::Far(Some(hit)) => format!(
+            "{records} {} better. Its score is {:.2}; the last one shown has {last:.2}.",
+            if results.len() == 1 {
+                "matches"
+            } else {
+                "match"
+            },
+            hit.sona_score
+        ),
+    };
+    let hit = match position {
+        ResultPosition::Later(position) => results.get(*position),
+        ResultPosition::Far(Some(hit)) => Some(&**hit),
+        _ => None,
+    };
+    html! {
+        p role="status" { (sentence) }
+        @if let ResultPosition::Corrected(present) = position {
+            p { a href=(format!("/records/{present}")) { "Open the newest version" } }
+        }
+        @if let Some(hit) = hit {
+            p class="why" { (text::shorten(&hit.why.reason, 400)) }
+            (chart::render_signals(&hit.why))
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! Everything of one person: exported, and deleted with the proof that nothing is left.
+
+use std::collections::BTreeMap;
+
+use deadpool_postgres::{GenericClient, Transaction};
+use uuid::Uuid;
+
+use super::connect::{Failure, get_connection, literal};
+use super::node::{
+    CHANGE_TIME, Node, NodeState, SqlParameters, allow_writes_on, begin_change, begin_read_within,
+    change, count, delete, one, record_id, remove, rows, version,
+};
+use super::read::{AUDIT_COLUMNS, decode_audit_line, decode_publication};
+use super::reputations::contributor;
+use super::sweep::PERSON;
+use super::takedown::taken_down;
+use reprise_global::backend::{
+    NAME_MARKS, PERSON_VERSIONS_MAX, erased_name, find_organisation_holder, too_many_versions_error,
+};
+use reprise_global::{Caller, Erased, PersonLine};
+
+pub(super) async fn person(node: &Node, caller: &Caller) -> Result<Vec<PersonLine>, Failure> {
+    let (name, by) = (caller.user.as_str(), contributor(node, &caller.user));
+    let taken = taken_down(node, caller).await?;
+    let mut client = get_connection(&node.pool).await?;
+    let transaction = begin_read_within(CHANGE_TIME, &mut client, caller, "").await?;
+    let statement = format!(
+        "SELECT id, version, shelf, since, publication FROM reprise_global.thing \
+         WHERE author = $1 ORDER BY since, id LIMIT {}",
+        PERSON_VERSIONS_MAX + 1
+    );
+    let things = rows(&transaction, &statement, &[&name]).await?;
+    if things.len() > PERSON_VERSIONS_MAX {
+        return Err(too_many_versions_error(&caller.user).into());
+    }
+    let mut lines = Vec::with_capacity(things.len());
+    for row in &things {
+        let id = record_id(row.get::<_, Uuid>(0));
+        lines.push(PersonLine::Thing {
+            id,
+            version: version(row.get(1)),
+            shelf: row.get(2),
+            at: row.get(3),
+            publication: decode_publication(id, row.get(4))?,
+        });
+    }
+    let ratings = "SELECT id, rating FROM reprise_global.rating WHERE contributor = $1";
+    for row in rows(&transaction, ratings, &[&by]).await? {
+        let (id, rating) = (record_id(row.get(0)), row.get(1));
+        lines.push(PersonLine::Rated { id, rating });
+    }
+    let voices = "SELECT id, score, uses FROM reprise_global.voice WHERE contributor = $1";
+    for row in rows(&transaction, voices, &[&by]).await? {
+        let (id, score) = (record_id(row.get(0)), row.get(1));
+        let count = row.get::<_, i32>(2).unsigned_abs();
+        lines.push(PersonLine::Reported { id, score, count });
+    }
+    let retrieved = "SELECT id, uses FROM reprise_global.retrieved WHERE contributor = $1";
+    for row in rows(&transaction, retrieved, &[&by]).await? {
+        let (id, count) = (record_id(row.get(0)), row.get::<_, i32>(1).unsigned_abs());
+        lines.push(PersonLine::Retrieved { id, count });
+    }
+    lines.extend(taken.into_iter().map(PersonLine::TakenDown));
+    let did =
+        format!("SELECT {AUDIT_COLUMNS} FROM reprise_global.audit WHERE who = $1 ORDER BY number");
+    let did = rows(&transaction, &did, &[&name]).await?;
+    lines.extend(
+        did.iter()
+            .map(|row| PersonLine::Did(decode_audit_line(row))),
+    );
+    Ok(lines)
+}
+
+pub(super) async fn erase(shared: &NodeState, caller: &Caller) -> Result<Erased, Failure> {
+    let node = &shared.node;
+    let (name, by) = (caller.user.as_str(), contributor(node, &caller.user));
+    shared.voices.retrieved.forget_reader(&caller.user);
+    let mut client = get_connection(&node.pool).await?;
+    let transaction = begin_change(&mut client, caller).await?;
+    let mut erased = Erased::default();
+    let (of_author, of_reader): (SqlParameters<'_>, SqlParameters<'_>) = (&[&name], &[&by]);
+    let shelves = "SELECT DISTINCT shelf FROM reprise_global.thing WHERE author = $1";
+    for row in rows(&transaction, shelves, of_author).await? {
+        let shelf: String = row.get(0);
+        let (things, versions) = delete_author_from_shelf(&transaction, caller, &shelf).await?;
+        if shelf.starts_with("branch:") {
+            erased.drafts += versions;
+        } else {
+            erased.things += things;
+            erased.versions += versions;
+        }
+        shared.shelves.note_change(&shelf);
+    }
+    for table in ["authored", "draft", "branch"] {
+        let own = format!("{table} WHERE author = $1");
+        delete(&transaction, &own, of_author).await?;
+    }
+    erased.taken_down = delete(&transaction, "taken_down WHERE author = $1", of_author).await?;
+    erased.ratings = delete(&transaction, "rating WHERE contributor = $1", of_reader).await?;
+    erased.reports = delete(&transaction, "voice WHERE contributor = $1", of_reader).await?;
+    erased.retrieved = delete(&transaction, "retrieved WHERE contributor = $1", of_reader).await?;
+    let usage = "usage WHERE holder = 'user:' || $1";
+    delete(&transaction, usage, of_author).await?;
+    let tokens = "token WHERE entry::jsonb -> 'scope' ->> 'user' = $1";
+    erased.tokens = delete(&transaction, tokens, of_author).await?;
+    let erased_name = erased_name(&node.salt, &caller.user);
+    replace_operator_name(&transaction, name, &erased_name).await?;
+    let statement = "INSERT INTO reprise_global.audit (at, who, what) \
+         VALUES (clock_timestamp(), $1, 'erase')";
+    change(&transaction, statement, &[&erased_name]).await?;
+    transaction.commit().await.map_err(Failure::Commit)?;
+    // The log is no table of the serving role's to change.
+    if let Some(keeper) = &node.keeper {
+        let keeper = get_connection(keeper).await?;
+        erased.audit_lines = replace_names(&keeper, name, &erased_name).await?;
+    }
+    let transaction = begin_change(&mut client, caller).await?;
+    // Shows what this person took down of others, too.
+    set_erased_name_setting(&transaction, &erased_name).await?;
+    erased.left = count_left(&transaction, name, by).await?;
+    drop(transaction);
+    drop(client);
+    erased.swept = PERSON.run(node).await;
+    Ok(erased)
+}
+
+/// Deletes what an author has on one shelf: how many things, in how many versions.
+async fn delete_author_from_shelf(
+    transaction: &Transaction<'_>,
+    caller: &Caller,
+    shelf: &str,
+) -> Result<(u64, u64), Failure> {
+    let name = caller.user.as_str();
+    allow_writes_on(transaction, shelf).await?;
+    let own = "SELECT coalesce(array_agg(DISTINCT id), '{}'), \
+         coalesce(sum(octet_length(publication)), 0)::int8 \
+         FROM reprise_global.thing WHERE author = $1 AND shelf = $2";
+    let own = one(transaction, own, &[&name, &shelf]).await?;
+    let (ids, bytes): (Vec<Uuid>, i64) = (own.get(0), own.get(1));
+    let (versions, _) = remove(transaction, shelf, &ids).await?;
+    for table in ["voice", "rating", "retrieved"] {
+        delete(transaction, &format!("{table} WHERE id = ANY($1)"), &[&ids]).await?;
+    }
+    let things = count(ids.len());
+    let usage = "UPDATE reprise_global.usage SET things = greatest(things - $2, 0), \
+         bytes = greatest(bytes - $3, 0) WHERE holder = $1";
+    let holder = find_organisation_holder(shelf);
+    change(transaction, usage, &[&holder, &things, &bytes]).await?;
+    // Each node forgets what was said of them.
+    let gone = "INSERT INTO reprise_global.audit (at, who, what, id) \
+         SELECT clock_timestamp(), $1, 'unpublish', x FROM unnest($2::uuid[]) AS x";
+    change(transaction, gone, &[&name, &ids]).await?;
+    Ok((ids.len() as u64, versions))
+}
+
+/// Columns that name nobody: what others wrote, and words of our own.
+const WITHOUT_NAMES: [(&str, &str); 6] = [
+    ("thing", "publication"),
+    ("taken_down", "held"),
+    ("audit", "what"),
+    ("search", "content_type"),
+    // `thing` has the shelves of both.
+    ("search", "shelf"),
+    ("posting", "shelf"),
+];
+
+/// A column that may name a person.
+struct PersonColumn {
+    table: String,
+    column: String,
+    /// Its rows are for some callers alone.
+    is_walled: bool,
+    kind: String,
+}
+
+impl PersonColumn {
+    /// Finds the rows that name a person `$1` by the pattern `$2`; no shelf is a person's name.
+    fn names_person_condition(&self) -> String {
+        let text = format!("{}::text", self.column);
+        format!("(strpos({text}, $1) > 0 AND {text} NOT IN ('public', 'paid') AND {text} ~ $2)")
+    }
+}
+
+/// Lists the columns of all tables as the database has them, so that a new one is never forgotten.
+async fn list_person_columns(client: &impl GenericClient) -> Result<Vec<PersonColumn>, Failure> {
+    let statement = "SELECT c.relname::text, a.attname::text, c.relrowsecurity, t.typname::text \
+         FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid \
+         JOIN pg_type t ON t.oid = a.atttypid \
+         WHERE c.relnamespace = to_regnamespace('reprise_global') AND c.relkind IN ('r', 'p') \
+         AND a.attnum > 0 AND NOT a.attisdropped \
+         AND (t.typname IN ('text', 'varchar', '_text', 'json', 'jsonb') \
+         OR t.typname = 'uuid' AND a.attname NOT IN ('id', 'replaces')) ORDER BY 1, 2";
+    let all = rows(client, statement, &[]).await?;
+    let all = all.iter().map(|row| PersonColumn {
+        table: row.get(0),
+        column: row.get(1),
+        is_walled: row.get(2),
+        kind: row.get(3),
+    });
+    let may_name = |one: &PersonColumn| {
+        let named = (one.table.as_str(), one.column.as_str());
+        !WITHOUT_NAMES.contains(&named)
+    };
+    Ok(all.filter(may_name).collect())
+}
+
+/// Returns the pattern of a name as a whole word; an organisation or a project may have the
+/// same name.
+fn name_pattern(name: &str) -> String {
+    let escaped = name.chars().flat_map(|c| {
+        let mark = (!c.is_ascii_alphanumeric()).then_some('\\');
+        mark.into_iter().chain([c])
+    });
+    let (escaped, others): (String, _) = (escaped.collect(), format!("[^A-Za-z0-9{NAME_MARKS}]"));
+    let not_organisation = r#"(?<!org:)(?<!"org":")(?<!project:)(?<!project:[^/ ]*/)"#;
+    let not_project = r#"(?<!"projects":\[[^]]*)"#;
+    format!("(^|{others}){not_organisation}{not_project}{escaped}(?=[.]*($|{others}))")
+}
+
+/// Replaces a person's name in all tables whose rows are for everybody; returns how many lines of
+/// the audit log had it.
+async fn replace_names(
+    keeper: &impl GenericClient,
+    name: &str,
+    erased_name: &str,
+) -> Result<u64, Failure> {
+    let mut tables: BTreeMap<String, Vec<PersonColumn>> = BTreeMap::new();
+    for column in list_person_columns(keeper).await? {
+        if !column.is_walled && matches!(column.kind.as_str(), "text" | "varchar") {
+            tables.entry(column.table.clone()).or_default().push(column);
+        }
+    }
+    let (pattern, mut lines) = (name_pattern(name), 0);
+    for (table, columns) in tables {
+        let replaced = columns.iter().map(|one| {
+            let (column, names) = (&one.column, one.names_person_condition());
+            format!(
+                "{column} = CASE WHEN {names} \
+                 THEN regexp_replace({column}, $2, '\\1' || $3::text, 'g') ELSE {column} END"
+            )
+        });
+        let replaced: Vec<String> = replaced.collect();
+        let named: Vec<String> = columns
+            .iter()
+            .map(PersonColumn::names_person_condition)
+            .collect();
+        let statement = format!(
+            "UPDATE reprise_global.{table} SET {} WHERE {}",
+            replaced.join(", "),
+            named.join(" OR ")
+        );
+        let changed = change(keeper, &statement, &[&name, &pattern, &erased_name]).await?;
+        lines += u64::from(table == "audit") * changed;
+    }
+    Ok(lines)
+}
+
+/// Tells the policies which name replaces that of an operator.
+async fn set_erased_name_setting(
+    transaction: &Transaction<'_>,
+    erased_name: &str,
+) -> Result<(), Failure> {
+    let setting = format!("SET LOCAL reprise.erased = {}", literal(erased_name));
+    Ok(transaction.batch_execute(&setting).await?)
+}
+
+/// Replaces the name of an operator in what he took down of others.
+async fn replace_operator_name(
+    transaction: &Transaction<'_>,
+    name: &str,
+    erased_name: &str,
+) -> Result<(), Failure> {
+    set_erased_name_setting(transaction, erased_name).await?;
+    let statement = "UPDATE reprise_global.taken_down SET operator = $2, \
+         reason = regexp_replace(reason, $3, '\\1' || $2::text, 'g') WHERE operator = $1";
+    let pattern = name_pattern(name);
+    change(transaction, statement, &[&name, &erased_name, &pattern]).await?;
+    Ok(())
+}
+
+/// Counts the rows that still name a person, column by column.
+async fn count_left(transaction: &Transaction<'_>, name: &str, by: Uuid) -> Result<u64, Failure> {
+    let (pattern, mut left) = (name_pattern(name), 0);
+    for column in list_person_columns(transaction).await? {
+        let table = &column.table;
+        let all = format!("SELECT count(*) FROM reprise_global.{table} WHERE");
+        let found = if column.kind == "uuid" {
+            let statement = format!("{all} {} = $1", column.column);
+            one(transaction, &statement, &[&by]).await?
+        } else {
+            let statement = format!("{all} {}", column.names_person_condition());
+            one(transaction, &statement, &[&name, &pattern]).await?
+        };
+        left += found.get::<_, i64>(0).unsigned_abs();
+    }
+    Ok(left)
+}

@@ -1,0 +1,291 @@
+//! The tables of the page of those who operate the service.
+
+use reprise_global::{AUDIT_MAX, AuditLine, ListPage};
+use reprise_operations::Problem;
+use reprise_page::{AdminAct, AdminRow, AdminTable};
+use reprise_types::{RecordId, format_minute_utc};
+use serde_json::json;
+
+use super::{
+    APPROVE, ASK_FOR_REVIEWS, Operator, PUT_BACK, REFUSE, REMOVE, REVOKE, TAKE_DOWN,
+    is_of_organisation,
+};
+use crate::global::operate::token_problem;
+use crate::global::routes::ServiceState;
+use crate::tokens::{Right, Scope};
+
+/// Lines of a list on the page.
+const LINES: usize = 200;
+
+fn row<const CELLS: usize>(cells: [String; CELLS]) -> AdminRow {
+    AdminRow {
+        cells: cells.into(),
+        acts: Vec::new(),
+    }
+}
+
+pub(super) async fn list_health(state: &ServiceState) -> Vec<AdminTable> {
+    let ready = state.ready.check(&*state.store).await;
+    let ready = ready.map_or_else(|error| error.to_string(), |()| "yes".to_owned());
+    let mut rows = vec![
+        row(["The store answers".to_owned(), ready]),
+        row(["Version".to_owned(), env!("CARGO_PKG_VERSION").to_owned()]),
+        row([
+            "Requests that could begin now".to_owned(),
+            state.places.available_permits().to_string(),
+        ]),
+        row([
+            "Questions that are let in at once now".to_owned(),
+            state.questions.limit_now().to_string(),
+        ]),
+    ];
+    let metrics = state.store.list_metrics().await.unwrap_or_default();
+    rows.extend(
+        metrics
+            .iter()
+            .map(|one| row([one.help.to_owned(), one.value.to_string()])),
+    );
+    vec![AdminTable {
+        title: "This node",
+        heads: &["What", "Now"],
+        rows,
+        ..AdminTable::default()
+    }]
+}
+
+pub(super) async fn list_people(
+    state: &ServiceState,
+    operator: &Operator,
+) -> Result<Vec<AdminTable>, Problem> {
+    let caller = &operator.known.caller;
+    let members = state
+        .tokens
+        .list_members()
+        .await
+        .map_err(|error| token_problem(&error))?;
+    let own = |org: &Option<String>| is_of_organisation(caller, org.as_deref());
+    let date = |at: Option<chrono::DateTime<chrono::Utc>>, none: &str| {
+        at.map_or_else(|| none.to_owned(), format_minute_utc)
+    };
+    let people = members.iter().filter(|member| own(&member.org));
+    let people = people.map(|member| {
+        let projects: Vec<&str> = member
+            .projects
+            .iter()
+            .map(reprise_global::ProjectId::as_str)
+            .collect();
+        AdminRow {
+            cells: vec![
+                member.user.to_string(),
+                projects.join(", "),
+                describe_rights(&member.may),
+                format!("{} and {} invited", member.tokens, member.invitations),
+                date(member.used, "never"),
+            ],
+            acts: vec![AdminAct {
+                label: "Remove",
+                about: member.user.to_string(),
+                address: REMOVE,
+                fields: vec![("subject", member.user.to_string())],
+                asks: Some(("confirm", "Type the name")),
+            }],
+        }
+    });
+    let known = state
+        .tokens
+        .list()
+        .await
+        .map_err(|error| token_problem(&error))?;
+    let tokens = known.iter().filter_map(|token| {
+        let (Scope::User(user), Some(grant)) = (&token.entry.scope, &token.entry.grant) else {
+            return None;
+        };
+        let row = AdminRow {
+            cells: vec![
+                token.entry.name.clone(),
+                user.to_string(),
+                describe_rights(&grant.may),
+                date(token.entry.expires, "never"),
+                date(token.used, "never"),
+            ],
+            acts: vec![AdminAct {
+                label: "Revoke",
+                about: token.entry.name.clone(),
+                address: REVOKE,
+                fields: vec![("subject", token.entry.name.clone())],
+                asks: None,
+            }],
+        };
+        own(&grant.org).then_some(row)
+    });
+    Ok(vec![
+        AdminTable {
+            title: "Members",
+            why: "To remove somebody revokes all tokens and invitations of the person in your \
+                  organisation. What the person published stays.",
+            heads: &["User", "Projects", "May", "Tokens", "Last used"],
+            rows: people.collect(),
+            empty: "Nobody has a token. `reprise global token invite` invites somebody.",
+        },
+        AdminTable {
+            title: "Tokens and invitations",
+            heads: &["Name", "User", "May", "Expires", "Last used"],
+            rows: tokens.collect(),
+            empty: "There are none.",
+            ..AdminTable::default()
+        },
+    ])
+}
+
+fn describe_rights(may: &[Right]) -> String {
+    let names = may.iter().map(|right| json!(right));
+    let names = names.filter_map(|name| name.as_str().map(str::to_owned));
+    names.collect::<Vec<_>>().join(", ")
+}
+
+pub(super) async fn list_published(
+    state: &ServiceState,
+    operator: &Operator,
+) -> Result<Vec<AdminTable>, Problem> {
+    let page = ListPage {
+        offset: 0,
+        limit: LINES,
+    };
+    let listed = state
+        .store
+        .list_catalogue_page(&operator.known.caller, page);
+    let rows = listed.await?.into_iter().map(|one| AdminRow {
+        cells: vec![
+            one.title,
+            one.author.to_string(),
+            one.shelf,
+            one.version.to_string(),
+            format_minute_utc(one.published_at),
+        ],
+        acts: vec![AdminAct {
+            label: "Take down",
+            about: one.id.to_string(),
+            address: TAKE_DOWN,
+            fields: vec![("subject", one.id.to_string())],
+            asks: Some(("reason", "Reason")),
+        }],
+    });
+    Ok(vec![AdminTable {
+        title: "Newest first",
+        why: "What is on the shelves that are open to you. An author reads the reason of a \
+              take-down; the audit log can put it back.",
+        heads: &["Title", "Author", "Shelf", "Version", "Published"],
+        rows: rows.collect(),
+        empty: "Nothing is published yet.",
+    }])
+}
+
+pub(super) async fn list_reviews(
+    state: &ServiceState,
+    operator: &Operator,
+) -> Result<Vec<AdminTable>, Problem> {
+    let caller = &operator.known.caller;
+    let settings = state.store.read_organisation(caller).await?;
+    let (now, label, next) = if settings.review {
+        ("asks for reviews", "Stop asking for reviews", "off")
+    } else {
+        ("asks for no reviews", "Ask for reviews", "on")
+    };
+    let setting = AdminRow {
+        cells: vec![
+            "What is published for all members".to_owned(),
+            now.to_owned(),
+        ],
+        acts: vec![AdminAct {
+            label,
+            about: "of what is published for all members".to_owned(),
+            address: ASK_FOR_REVIEWS,
+            fields: vec![("subject", next.to_owned())],
+            asks: None,
+        }],
+    };
+    let mut tables = vec![AdminTable {
+        title: "Your organisation",
+        heads: &["What", "Now"],
+        rows: vec![setting],
+        ..AdminTable::default()
+    }];
+    if !operator.known.may.contains(&Right::Review) {
+        return Ok(tables);
+    }
+    let page = ListPage {
+        offset: 0,
+        limit: LINES,
+    };
+    let waiting = state.store.list_submissions_page(caller, page).await?;
+    let act = |label, address, id: RecordId, asks| AdminAct {
+        label,
+        about: id.to_string(),
+        address,
+        fields: vec![("subject", id.to_string())],
+        asks,
+    };
+    let rows = waiting.into_iter().map(|one| AdminRow {
+        cells: vec![
+            one.publication.title,
+            one.author.to_string(),
+            one.publication.content,
+            format_minute_utc(one.submitted_at),
+        ],
+        acts: vec![
+            act("Approve", APPROVE, one.id, None),
+            act("Refuse", REFUSE, one.id, Some(("reason", "Reason"))),
+        ],
+    });
+    tables.push(AdminTable {
+        title: "Waiting",
+        heads: &["Title", "Author", "Text", "Submitted"],
+        rows: rows.collect(),
+        empty: "Nothing waits for a review.",
+        ..AdminTable::default()
+    });
+    Ok(tables)
+}
+
+pub(super) async fn list_audit(
+    state: &ServiceState,
+    operator: &Operator,
+) -> Result<Vec<AdminTable>, Problem> {
+    let caller = &operator.known.caller;
+    let told = state.store.list_told_audit_lines(caller, LINES).await?;
+    let lines = state.tokens.file().merge_audit(told, LINES.min(AUDIT_MAX));
+    let rows = lines
+        .map_err(|error| token_problem(&error))?
+        .into_iter()
+        .map(|line: AuditLine| {
+            let put_back = line.id.filter(|_| line.what == "take_down");
+            let put_back = put_back.map(|id| AdminAct {
+                label: "Put back",
+                about: id.to_string(),
+                address: PUT_BACK,
+                fields: vec![("subject", id.to_string())],
+                asks: None,
+            });
+            AdminRow {
+                cells: vec![
+                    format_minute_utc(line.at),
+                    line.who,
+                    line.what,
+                    line.id.map(|id| id.to_string()).unwrap_or_default(),
+                    line.name.unwrap_or_default(),
+                    line.about
+                        .map(|about| about.to_string())
+                        .unwrap_or_default(),
+                    line.reason.unwrap_or_default(),
+                ],
+                acts: put_back.into_iter().collect(),
+            }
+        });
+    Ok(vec![AdminTable {
+        title: "Newest first",
+        heads: &["When", "Who", "What", "Id", "Where", "Whose", "Why"],
+        rows: rows.collect(),
+        empty: "Nothing was done yet.",
+        ..AdminTable::default()
+    }])
+}

@@ -1,0 +1,254 @@
+//! The first minute: `setup` finds the programs on a machine, connects them, brings in what their
+//! sessions of the last weeks said, and asks a question of it; what it wrote can be taken back.
+
+use std::io::Write as _;
+use std::process::Stdio;
+
+use reprise_tests::{RunOutput, assert_contains, assert_lacks, run_to_end, seen_if, wait_for};
+use reprise_types::{Clock as _, SystemClock};
+use serde_json::{Value, json};
+
+use crate::home::{Home, rows};
+
+const SETTINGS: &str = "{\n  // mine\n  \"model\": \"opus\"\n}\n";
+/// A program that is not on the search path of these tests, and has left no file.
+const PATH: &str = "/usr/bin:/bin";
+
+/// A session of Claude Code so many days ago, in a folder that has never been.
+fn session(home: &Home, name: &str, days: i64, prompt: &str, answer: &str) {
+    let at = SystemClock.now() - chrono::TimeDelta::days(days);
+    let line = |kind: &str, id: &str, seconds: i64, message: Value| {
+        let at = at + chrono::TimeDelta::seconds(seconds);
+        json!({
+            "type": kind, "uuid": format!("{name}-{id}"), "sessionId": name, "cwd": "/work/shop",
+            "timestamp": at.to_rfc3339(), "message": message, "version": "2.1.0",
+        })
+        .to_string()
+    };
+    let user = json!({ "role": "user", "content": prompt });
+    let said = json!([{ "type": "text", "text": answer }]);
+    let agent = json!({ "role": "assistant", "content": said });
+    let lines = [
+        line("user", "1", 0, user),
+        line("assistant", "2", 30, agent),
+    ];
+    home.write(
+        &format!(".claude/projects/-work-shop/{name}.jsonl"),
+        &(lines.join("\n") + "\n"),
+    );
+}
+
+/// A machine with Claude Code, Codex and Zed on it, and two sessions.
+fn machine() -> Home {
+    let home = Home::new();
+    home.write(".claude/settings.json", SETTINGS);
+    home.write(".codex/config.toml", "model = \"gpt\"\n");
+    home.write(".config/zed/settings.json", "{}\n");
+    session(
+        &home,
+        "fresh",
+        2,
+        "why does the checkout charge a customer twice",
+        "The payment webhook was retried; an idempotency key on the charge fixed it.",
+    );
+    session(
+        &home,
+        "stale",
+        90,
+        "which linter do we use for the shop",
+        "The shop is linted by ruff with the house settings.",
+    );
+    home
+}
+
+fn setup(home: &Home, arguments: &[&str]) -> RunOutput {
+    let mut command = home.command(arguments);
+    run_to_end(command.env("PATH", PATH)).expect("reprise runs")
+}
+
+fn read(home: &Home, file: &str) -> String {
+    std::fs::read_to_string(home.path(file)).unwrap_or_default()
+}
+
+#[test]
+fn one_command_connects_what_is_there_and_brings_in_the_last_weeks() {
+    let home = machine();
+    let done = setup(&home, &["setup", "--yes", "--user", "ada"]).expect_code(0);
+    for label in ["Claude Code", "Codex", "Zed"] {
+        assert_contains!(done.stderr, label);
+    }
+    assert_lacks!(done.stderr, "Cursor");
+    assert_contains!(done.stderr, "of Claude Code: 1 session of ");
+    assert_contains!(done.stdout, "charge");
+    assert_contains!(done.stdout, "Ready in ");
+    assert_contains!(
+        done.stderr,
+        "Connected Codex: ~/.codex/config.toml, ~/.codex/hooks.json"
+    );
+    assert_contains!(read(&home, ".claude.json"), "\"memory\"");
+    let settings = read(&home, ".claude/settings.json");
+    for part in [
+        "// mine",
+        " hook user-prompt --user ",
+        " statusline --user ",
+    ] {
+        assert_contains!(settings, part);
+    }
+    assert_contains!(read(&home, ".codex/config.toml"), "mcp_servers.memory");
+    assert_contains!(read(&home, ".config/zed/settings.json"), "context_servers");
+    // What is older stays where it is.
+    let texts = || home.texts("ada").join("\n");
+    wait_for("the session comes in", || {
+        let texts = texts();
+        seen_if(texts.contains("idempotency"), texts)
+    });
+    assert_lacks!(texts(), "linted by ruff");
+
+    let again = setup(&home, &["setup", "--yes", "--user", "ada"]).expect_code(0);
+    assert_eq!(
+        again.stderr.matches(": connected already").count(),
+        3,
+        "{}",
+        again.stderr
+    );
+    assert_contains!(again.stdout, "Nothing new was connected. ");
+    assert_lacks!(again.stdout, "Ready in");
+
+    for program in ["claude-code", "codex", "zed"] {
+        home.run_ok(&["connect", program, "--undo"]);
+    }
+    assert_eq!(read(&home, ".claude/settings.json"), SETTINGS);
+    assert_eq!(read(&home, ".codex/config.toml"), "model = \"gpt\"\n");
+    assert_eq!(read(&home, ".config/zed/settings.json"), "{}\n");
+}
+
+#[test]
+fn nothing_is_written_for_who_only_looks_or_is_not_asked() {
+    let home = machine();
+    let shown = setup(&home, &["setup", "--show"]).expect_code(0);
+    assert_contains!(shown.stdout, "statusline");
+    // Nobody is at the terminal to choose.
+    let refused = setup(&home, &["setup"]).expect_code(2);
+    assert_contains!(refused.stderr, "add --yes");
+    assert_eq!(read(&home, ".claude/settings.json"), SETTINGS);
+    assert_eq!(read(&home, ".claude.json"), "");
+}
+
+#[test]
+fn a_machine_without_programs_is_ready_too() {
+    let home = Home::new();
+    let done = setup(&home, &["setup", "--yes", "--json"]).expect_code(0);
+    let report: Value = serde_json::from_str(&done.stdout).expect("JSON");
+    assert_eq!(report["programs"], json!([]));
+    assert_contains!(done.stderr, "connect generic");
+}
+
+#[test]
+fn a_file_that_cannot_be_changed_stops_no_other_program() {
+    let home = machine();
+    home.write(".config/zed/settings.json", "[broken");
+    let done = setup(&home, &["--json", "setup", "--yes"]).expect_code(1);
+    let report: Value = serde_json::from_str(&done.stdout).expect("JSON");
+    let state = |name: &str| {
+        let mut all = report["programs"].as_array().expect("programs").iter();
+        let found = all.find(|one| one["program"] == name);
+        found.map(|one| one["connected"].clone())
+    };
+    assert_eq!(state("claude-code"), Some(json!(true)));
+    assert_eq!(state("zed"), Some(json!(false)));
+    assert_eq!(read(&home, ".config/zed/settings.json"), "[broken");
+}
+
+#[test]
+fn somebody_elses_status_line_stays() {
+    let home = machine();
+    let own = "{\"statusLine\": {\"type\": \"command\", \"command\": \"mine.sh\"}}\n";
+    home.write(".claude/settings.json", own);
+    setup(&home, &["setup", "--yes"]).expect_code(0);
+    assert_contains!(read(&home, ".claude/settings.json"), "mine.sh");
+    assert_lacks!(read(&home, ".claude/settings.json"), "statusline");
+    home.run_ok(&["connect", "claude-code", "--undo"]);
+    assert_eq!(read(&home, ".claude/settings.json"), own);
+}
+
+/// What a status bar prints for a session.
+fn status_line(home: &Home, session: &str) -> String {
+    let mut command = home.command(&["statusline", "--user", "ada"]);
+    let mut running = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("reprise runs");
+    let input = json!({ "session_id": session, "cwd": "/work/shop", "model": {} });
+    let mut stdin = running.stdin.take().expect("its input");
+    stdin
+        .write_all(input.to_string().as_bytes())
+        .expect("it reads");
+    drop(stdin);
+    let ended = running.wait_with_output().expect("it ends");
+    assert!(ended.status.success());
+    String::from_utf8(ended.stdout).expect("text")
+}
+
+#[test]
+fn a_status_bar_gets_one_line_from_the_daemon_and_starts_none() {
+    let home = Home::new();
+    assert_eq!(
+        status_line(&home, "s1"),
+        "memory: the daemon starts at the next prompt\n"
+    );
+    assert_eq!(home.daemon(), None);
+    let kept = json!({ "text": "The gateway listens on port 8443", "session_id": "s1" });
+    home.run_ok(&["open", "--print", "--user", "ada"]);
+    home.keep(&[kept], &["--user", "ada"]);
+    let line = status_line(&home, "s1");
+    assert!(
+        line.starts_with("memory: 0 in \u{b7} 1 kept \u{b7} saved "),
+        "{line}"
+    );
+    assert!(
+        line.ends_with(" ago\n") && line.lines().count() == 1,
+        "{line}"
+    );
+    assert_eq!(status_line(&home, "other"), "memory: 0 in \u{b7} 0 kept\n");
+    assert_eq!(rows(&home.run_ok(&["export", "--user", "ada"])).len(), 1);
+}
+
+#[test]
+fn exact_words_are_listed_and_a_change_of_what_somebody_changed_is_refused() {
+    let home = Home::with(&["--no-daemon", "--user", "ada"]);
+    for (id, text) in [
+        ("n1", "The gateway listens on port 8443"),
+        ("n2", "The gateway was slow on Monday"),
+        ("n3", "Port 443 is closed"),
+    ] {
+        home.keep(&[json!({ "external_id": id, "text": text })], &[]);
+    }
+    let found = |text: &str| {
+        let listed = home.run(&["list", "--grep", text, "--json"]).expect_code(0);
+        let texts = rows(&listed.stdout);
+        let texts = texts
+            .iter()
+            .map(|row| row["text"].as_str().expect("a text").to_owned());
+        texts.collect::<Vec<_>>()
+    };
+    assert_eq!(found("PORT 8443"), ["The gateway listens on port 8443"]);
+    assert_eq!(found("gateway").len(), 2);
+    assert_eq!(found("gateways"), [""; 0]);
+    let one = home.run(&["list", "--grep", "gateway", "--limit", "1", "--json"]);
+    assert_contains!(one.stderr, "more with --cursor");
+
+    let read = rows(&home.run_ok(&["list", "--grep", "8443", "--json"]))[0]["id"].clone();
+    let read = read.as_str().expect("an id");
+    home.run_ok(&[
+        "edit",
+        "n1",
+        "The gateway listens on port 9443",
+        "--expected",
+        read,
+    ]);
+    let late = home.run(&["edit", "n1", "It listens on port 1", "--expected", read]);
+    assert_eq!(late.code, Some(2), "{late:?}");
+    assert_contains!(late.stderr, "was changed since you read it");
+    assert_eq!(found("9443").len(), 1);
+}
