@@ -2,18 +2,20 @@
 // happened that a room can show: a room without a row here fails the tests that go through all.
 import fs from "node:fs";
 import path from "node:path";
-import { execFileSync } from "node:child_process";
 
-const source = fs.readFileSync(new URL("../../crates/reprise-page/src/rooms.rs", import.meta.url), "utf8");
+const source = fs.readFileSync(new URL("../../crates/reprise-page/src/pages.rs", import.meta.url), "utf8");
 const shell = fs.readFileSync(new URL("../../crates/reprise-page/src/shell.rs", import.meta.url), "utf8");
 
 /** The routes of the router: `GET /timeline`. */
 export function routes() {
   const named = Object.fromEntries([...shell.matchAll(/const (SIGN_OUT|SWITCH): &str = "([^"]+)"/g)].map((one) => one.slice(1)));
+  const router = source.slice(source.indexOf(".route("));
   const found = [];
-  for (const [, name, how] of source.matchAll(/\.route\(\s*("[^"]+"|shell::\w+),\s*((?:[^()]|\([^()]*\))*)\)/g)) {
+  // From one `.route(` to the next one, so that no depth of brackets hides an address.
+  for (const one of router.slice(0, router.indexOf("\n}")).split(".route(").slice(1)) {
+    const name = /"[^"]+"|shell::\w+/.exec(one)[0];
     const address = name.startsWith("shell::") ? named[name.slice(7)] : name.slice(1, -1);
-    for (const [, method] of how.matchAll(/\b(get|post)\(/g)) found.push(`${method.toUpperCase()} ${address}`);
+    for (const [, method] of one.matchAll(/\b(get|post)\(/g)) found.push(`${method.toUpperCase()} ${address}`);
   }
   return found;
 }
@@ -21,22 +23,24 @@ export function routes() {
 /** What is no room: it answers no page, or none to whoever is signed in. */
 export const NO_ROOMS = {
   "GET /live": "a stream of events",
-  "GET /map/around": "what the picture is drawn from",
   "GET /assets/{version}/{name}": "the style, the script, the pictures",
   "GET /care/backup": "a file to be saved",
+  "GET /care/export": "a file to be saved",
 };
 
 /** Where each room is found in a lived-in memory; a room that needs a visit's own doing goes there. */
 export const ROOMS = {
   "GET /": () => ["/"],
   "GET /needs": () => ["/needs"],
+  "GET /help": () => ["/help"],
   "GET /timeline": () => ["/timeline", "/timeline?kind=finding&since=2020-01-01"],
-  "GET /knowledge": () => ["/knowledge"],
+  "GET /knowledge": () => ["/knowledge", "/knowledge?show=week"],
   "GET /projects": () => ["/projects"],
-  "GET /map": (lived) => ["/map", `/map?around=${lived.told[0].id}`],
   "GET /search": (lived) => ["/search", `/search?q=${asked(lived)}`, `/search?q=${asked(lived)}&scope=local%2Bglobal&back=3`,
     `/search?q=${asked(lived)}&top_k=1&expected=${lived.records.at(-1).id}`, "/search?q=zxqv+wvut+never"],
-  "GET /prompts": () => ["/prompts", "/prompts?session=now"],
+  "GET /new": () => ["/new"],
+  "GET /prompts": () => ["/prompts", "/prompts?show=week", "/prompts?session=now"],
+  "GET /agents": () => ["/agents"],
   "GET /prompts/{id}": (lived) => lived.prompts.slice(0, 1).map((one) => `/prompts/${one.id}`),
   "GET /activity": () => ["/activity"],
   "GET /learning": () => ["/learning"],
@@ -47,13 +51,15 @@ export const ROOMS = {
   "GET /done": () => ["/done"],
   "GET /knowledge/review": () => ["/knowledge/review"],
   "GET /knowledge/tidy": () => ["/knowledge/tidy"],
-  "GET /workspace": (lived) => ["/workspace", "/workspace?branch=waiting", `/workspace?of=${lived.commit}`],
   "GET /global": () => ["/global"],
   "GET /global/{id}": (lived) => lived.published.map((id) => `/global/${id}`),
   "GET /care": () => ["/care"],
+  "GET /care/backups": () => ["/care/backups"],
+  "GET /care/restore": (lived) => [`/care/restore?file=${encodeURIComponent(lived.backup)}`],
+  "GET /care/access": () => ["/care/access"],
+  "GET /care/configuration": () => ["/care/configuration"],
   "GET /care/audit": () => ["/care/audit"],
   "GET /users": () => ["/users"],
-  "GET /inventory": () => ["/inventory"],
   "GET /enter/{secret}": () => ["/enter/expired"],
 };
 
@@ -70,18 +76,8 @@ export function addresses(lived) {
   return [...Object.values(ROOMS).flatMap((of) => of(lived)), "/no-such-room"];
 }
 
-/** Registers a governed workspace for `user` before the daemon starts. */
-export async function withTree(house, user) {
-  const tree = path.join(house.folder, "tree");
-  await house.reprise("workspace", "init", tree);
-  fs.mkdirSync(path.join(house.folder, "reprise"), { recursive: true });
-  const config = `[workspaces.app]\npath = "${tree}"\nusers = { ${user} = ["human"] }\n`;
-  fs.writeFileSync(path.join(house.folder, "reprise/config.toml"), config);
-}
-
 /**
  * Lets everything happen to `user` that a room can show; `say(n)` is the nth text of `count`.
- * The house was started with [`withTree`].
  */
 export async function live(house, user, say, count) {
   const line = (n, more = {}) => ({
@@ -99,7 +95,7 @@ export async function live(house, user, say, count) {
     named(n, "one", `It was said twice: ${say(n)}`), named(n, "two", `it was said twice: ${say(n)}`),
     named(n, "thirty", `The timeout of ${say(n)} is 30 seconds`), named(n, "ninety", `The timeout of ${say(n)} is 90 seconds`),
   ]));
-  await house.reprise("consolidate", "--user", user);
+  await house.reprise("doctor", "tidy", "--user", user);
   await house.ingest(user, few.flatMap((n) => [
     named(n, "over", `A buffer that had its time: ${say(n)}`, { metadata: { expires_at: "2020-01-01" } }),
     named(n, "key", `token = ghp_${"a1B2".repeat(9)} ${say(n)}`),
@@ -110,45 +106,25 @@ export async function live(house, user, say, count) {
   for (const n of few) {
     await call("outcome", { run_id: `run ${say(n)}`, query: say(n), used: [told[n % told.length].id], quality: n % 2 ? 0.9 : 0.2 });
   }
-  await house.reprise("link", told[0].id, told.at(-1).id, "--user", user);
-  await house.reprise("link", told[0].id, records.at(-1).id, "--user", user);
+  await house.reprise("tags", "link", told[0].id, told.at(-1).id, "--user", user);
+  await house.reprise("tags", "link", told[0].id, records.at(-1).id, "--user", user);
   await house.reprise("edit", told[0].id, "--content", `${say(0)} (corrected)`, "--user", user);
   for (const n of few) {
     await house.hook(user, { event: "user-prompt", session: "now", project: "shop", text: `why is it so: ${say(n)}` });
     await house.hook(user, { event: "stop", session: "now", project: "shop", text: `As in ${told.at(-1).id}: ${say(n)}` });
   }
-  await house.reprise("publish", told.at(-1).id, "--title", say(2).slice(0, 80), "--licence", "MIT", "--yes", "--user", user);
-  await house.reprise("backup", "--user", user, path.join(house.folder, "<img src=x onerror=ran=1>.rvf"));
-  await house.reprise("token", "add", "<script>ran=1<script>", "--user", user);
-  const commit = await grow(house, say);
+  await house.reprise("share", "publish", told.at(-1).id, "--title", say(2).slice(0, 80), "--licence", "MIT", "--yes", "--user", user);
+  const backup = path.join(house.folder, "<img src=x onerror=ran=1>.rvf");
+  await house.reprise("backup", "--user", user, backup);
+  await house.reprise("serve", "token", "add", "<script>ran=1<script>", "--user", user);
   const all = await house.list(user);
-  const published = JSON.parse(await house.reprise("published", "--json", "--user", user).then((text) => text.trim().split("\n")[0]));
+  const published = JSON.parse(await house.reprise("share", "list", "--json", "--user", user).then((text) => text.trim().split("\n")[0]));
   return {
-    user, say, commit, records: all,
+    user, say, backup, records: all,
     told: all.filter((one) => one.text.startsWith(say(0)) || one.text === say(1)),
     prompts: all.filter((one) => one.text.startsWith("why is it so")),
     published: [published.id ?? published.published?.[0]?.id].filter(Boolean),
   };
-}
-
-/** A tree with a transaction, a refusal and a branch that waits for a person. */
-async function grow(house, say) {
-  const tree = path.join(house.folder, "tree");
-  const git = (...args) => execFileSync("git", ["-C", tree, "-c", "user.name=Ada", "-c", "user.email=ada@example.invalid", ...args], { stdio: "pipe" });
-  const workspace = (...args) => house.reprise("--json", "workspace", "-C", tree, ...args);
-  const write = (actor, place, text) => {
-    const file = path.join(house.folder, "file");
-    fs.writeFileSync(file, text);
-    return workspace("write", "--actor", actor, `${place}=${file}`);
-  };
-  await write("prm", "core/prd/PRD-001.json", JSON.stringify({ v: say(0) }));
-  await write("prm", "core/kb/note.md", `${say(1)}\n`);
-  await write("researcher", "core/prd/PRD-001.json", `{"v":9}`).catch(() => "it is refused, and on record");
-  git("switch", "-qc", "waiting");
-  fs.writeFileSync(path.join(tree, "core/prd/PRD-001.json"), JSON.stringify({ v: say(2) }));
-  git("commit", "-qam", say(3));
-  git("switch", "-q", "main");
-  return JSON.parse((await workspace("log", "--limit", "1")).trim()).commit;
 }
 
 /** A tab of a lived-in memory. */
