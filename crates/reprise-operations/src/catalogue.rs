@@ -6,8 +6,7 @@
 //! 1. Into the file of its noun (`operations/records.rs`, `links.rs`, ...) write what it answers,
 //!    and `operation!` with its [`Spec`], its arguments, each with its kind of `bounds/kinds.rs`
 //!    (where they are typed, `clap::Args`; the comments of the fields are what callers read), and
-//!    what it does. `operations/care.rs` begins
-//!    with the shortest.
+//!    what it does. `operations/care.rs` begins with the shortest.
 //! 2. Add `Entry::of::<NOUN::Name>()` to `operations.rs`; to type it, `Ask<NameArguments>` to the
 //!    commands of the binary.
 //!
@@ -19,7 +18,7 @@
 //!   first. From another process: the client of `reprise-server`, with the same types.
 //! - Words are those of `wire/filter.rs` and its neighbours: `query`, `text`, `limit`, `kind`,
 //!   `tag`, `session`, `since`, `until`, `max_tokens`. A former name stays as a serde alias.
-//! - What several operations need of memory is in `memories/`, not in another operation.
+//! - What an operation does to a memory is in its noun's folder; `memories/` has what all run over.
 //! - A problem is one sentence: what happened, to what, what to do next.
 
 mod arguments;

@@ -35,7 +35,6 @@
 
 mod bounds;
 mod catalogue;
-mod hook;
 mod memories;
 pub mod operations;
 mod prelude;
@@ -50,21 +49,31 @@ pub use catalogue::{
     Callers, Catalogue, CatalogueEntry, Effect, Method, Operation, OperationOutcome,
     OperationRoute, Profile, Spec, Tool, ToolAnswer, describe_redactions, parse_query_pairs, run,
 };
-pub use hook::{HOOK_DEADLINE_MS, HookAnswer, HookEvent, HookReport};
 pub use memories::{
-    BodyParts, ChangeNotice, ConfiguredProjection, DoubtfulPair, Extracted, FollowingRecord,
-    InjectedBlock, InjectedLine, InjectedPart, KnownRecord, LeftOutReason, Lesson, Memories,
-    Memory, MemoryChange, MemorySettings, MergedSet, NotedRecord, PastRecall, PauseMode, PauseRule,
-    PauseStore, Prompt, PromptOutcome, PromptRecall, PromptReplay, PublicationAct, PublishedCopy,
-    ReceiptLine, ReceivedText, RegisteredWorkspace, ReplayedRecord, Repositories, Sharing,
-    TagRules, TierOpener, TreeHost, UnansweredReason, Workspaces, build_run_outcome,
-    compare_with_memory, describe_empty_memory, format_count, format_size, maintenance_factory,
-    read_redacted_lessons, redact_and_list_rules, update_projections,
+    ChangeNotice, Memories, Memory, MemoryChange, MemorySettings, PastRecall, describe_empty_memory,
 };
+pub use operations::care::{
+    BodyParts, ConfiguredProjection, compare_with_memory, update_projections,
+};
+pub use operations::lessons::{
+    Extracted, Lesson, Repositories, read_redacted_lessons, redact_and_list_rules,
+};
+pub use operations::maintenance::{DoubtfulPair, MergedSet, maintenance_factory};
+pub use operations::outcomes::build_run_outcome;
+pub use operations::records::KnownRecord;
+pub use operations::sessions::pausing::{PauseMode, PauseRule, PauseStore};
+pub use operations::sessions::{
+    FollowingRecord, HOOK_DEADLINE_MS, HookAnswer, HookEvent, HookReport, InjectedBlock,
+    InjectedLine, InjectedPart, LeftOutReason, NotedRecord, Prompt, PromptOutcome, PromptRecall,
+    PromptReplay, ReceivedText, ReplayedRecord, UnansweredReason,
+};
+pub use operations::sharing::{PublicationAct, PublishedCopy, ReceiptLine, Sharing, TierOpener};
+pub use operations::tags::TagRules;
+pub use operations::workspaces::{RegisteredWorkspace, TreeHost, Workspaces};
 pub use problem::{Problem, ProblemBody, ProblemKind};
 pub use wire::{
     ExportLine, Filter, Hit, IngestLine, LessonCard, NoArguments, OutcomeLine, OutcomeReport,
     PageArguments, QueryLine, RecallAnswer, RecordFate, RecordRedaction, WriteReport, add_hint,
-    describe_signal, external_id_of, fresh_run_id, is_sensitive, parse_lenient_json, parse_record,
-    read_line, read_records, to_ingest_line,
+    describe_signal, external_id_of, format_count, format_size, fresh_run_id, is_sensitive,
+    parse_lenient_json, parse_record, read_line, read_records, to_ingest_line,
 };

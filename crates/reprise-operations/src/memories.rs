@@ -1,69 +1,28 @@
 //! The memories of this process: what operations have in common in front of the actors.
 
-mod evidence;
-mod learnings;
-mod lessons;
-mod maintenance;
 mod memory;
-mod outcomes;
-mod pausing;
-mod projecting;
-mod prompts;
-mod publishing;
-mod reading;
 mod recent;
-mod records;
-mod repositories;
 mod requests;
-mod sessions;
-mod sharing;
-mod tagging;
-mod workspaces;
-
-use std::cmp::Reverse;
 
 use lru::LruCache;
 use reprise_agent::MemoryService;
 use tokio::sync::broadcast;
 
+use crate::operations::care::ConfiguredProjection;
+use crate::operations::lessons::Repositories;
+use crate::operations::maintenance::{PLANNERS_MAX, SharedPlanner};
+use crate::operations::sessions::hooks::{LiveSession, SESSIONS_MAX, TokenDay};
+use crate::operations::sessions::pausing::PauseStore;
+use crate::operations::sharing::Sharing;
+use crate::operations::tags::TagRules;
+use crate::operations::workspaces::{TreeHost, Workspaces};
 use crate::prelude::*;
 use crate::wire::UndoneReport;
-use maintenance::{PLANNERS_MAX, SharedPlanner};
-use sessions::{LiveSession, SESSIONS_MAX, TokenDay};
 
-pub use learnings::Extracted;
-pub(crate) use learnings::{count_store, list_learnings};
-pub use lessons::Lesson;
-pub(crate) use lessons::{own_title, title_or_beginning};
-pub use maintenance::{
-    DoubtfulPair, KnownRecord, MergedSet, format_count, format_size, maintenance_factory,
-};
-pub(crate) use maintenance::{
-    RecordNames, get_live_record_id, hide_sensitive, maintenance_report, short_beginning,
-};
 pub(crate) use memory::RequestContents;
 pub use memory::{Memory, describe_empty_memory};
-pub use outcomes::build_run_outcome;
-pub use pausing::{PauseMode, PauseRule, PauseStore};
-pub use projecting::{ConfiguredProjection, compare_with_memory, update_projections};
-pub use prompts::{
-    FollowingRecord, InjectedBlock, InjectedLine, InjectedPart, LeftOutReason, NotedRecord, Prompt,
-    PromptOutcome, PromptRecall, PromptReplay, ReceivedText, ReplayedRecord, UnansweredReason,
-};
-pub(crate) use prompts::{list_prompts, replay_prompt};
-pub use publishing::{PublicationAct, PublishedCopy, ReceiptLine};
-pub(crate) use publishing::{ReceiptLog, list_own_taken_down};
-pub use reading::BodyParts;
 pub use recent::{ChangeNotice, MemoryChange, PastRecall};
-pub(crate) use records::{MAY_CHANGE, no_such_memory_problem, no_whole_name_problem};
-pub use repositories::{Repositories, read_redacted_lessons, redact_and_list_rules};
 pub(crate) use requests::hash_request;
-pub(crate) use sharing::PublicationDraft;
-pub use sharing::{Sharing, TierOpener};
-pub use tagging::TagRules;
-pub(crate) use tagging::{AlikeTags, find_alike_pairs, refuse_receipt_change, refuse_receipt_tag};
-pub(crate) use workspaces::WorkspaceSelector;
-pub use workspaces::{RegisteredWorkspace, TreeHost, Workspaces};
 
 /// Changes that a slow listener may lag behind before it is told that it missed some.
 const CHANGES_MAX: usize = 1_024;
@@ -89,22 +48,22 @@ pub struct MemorySettings {
 /// Every user's memory. Cheap to clone.
 #[derive(Clone)]
 pub struct Memories {
-    service: MemoryService,
-    clock: Arc<dyn Clock>,
-    changes: broadcast::Sender<MemoryChange>,
+    pub(crate) service: MemoryService,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) changes: broadcast::Sender<MemoryChange>,
     /// By user and name.
-    sessions: Arc<Mutex<LruCache<(UserId, String), LiveSession>>>,
-    recalls: Arc<recent::RecentEntries<PastRecall>>,
-    told: Arc<recent::RecentEntries<ChangeNotice>>,
+    pub(crate) sessions: Arc<Mutex<LruCache<(UserId, String), LiveSession>>>,
+    pub(crate) recalls: Arc<recent::RecentEntries<PastRecall>>,
+    pub(crate) told: Arc<recent::RecentEntries<ChangeNotice>>,
     /// By the names of the requests.
-    taken_back: Arc<recent::RecentEntries<(String, UndoneReport)>>,
-    requests: Arc<requests::RequestLedger>,
-    around: Arc<MemorySettings>,
+    pub(crate) taken_back: Arc<recent::RecentEntries<(String, UndoneReport)>>,
+    pub(crate) requests: Arc<requests::RequestLedger>,
+    pub(crate) around: Arc<MemorySettings>,
     /// Why projections were not written when that was last tried, by user and place.
-    failing: Arc<Mutex<BTreeMap<(UserId, PathBuf), String>>>,
+    pub(crate) failing: Arc<Mutex<BTreeMap<(UserId, PathBuf), String>>>,
     /// Tokens that went into prompts today, by user.
-    token_days: Arc<Mutex<BTreeMap<UserId, TokenDay>>>,
-    planners: Arc<Mutex<LruCache<UserId, SharedPlanner>>>,
+    pub(crate) token_days: Arc<Mutex<BTreeMap<UserId, TokenDay>>>,
+    pub(crate) planners: Arc<Mutex<LruCache<UserId, SharedPlanner>>>,
 }
 
 reprise_types::show_fields!(Memories { service });
@@ -165,7 +124,7 @@ impl Memories {
     }
 
     /// Whether somebody listens.
-    fn has_listeners(&self) -> bool {
+    pub(crate) fn has_listeners(&self) -> bool {
         self.changes.receiver_count() > 0
     }
 
@@ -185,33 +144,6 @@ impl Memories {
     pub fn list_recent_change_notices(&self, user: &UserId) -> Vec<ChangeNotice> {
         self.told.list_for_user(user)
     }
-}
-
-/// The live version of the record with this external id or id.
-pub(crate) fn find_current_version(memory: &Snapshot, name: &str) -> Option<RecordId> {
-    memory.current_version(find_record_id(memory, name)?)
-}
-
-/// The record with this external id or id; a name with a secret is kept without it.
-pub(crate) fn find_record_id(memory: &Snapshot, name: &str) -> Option<RecordId> {
-    let external = |name: &str| {
-        let mut named = ExternalId::CALLER_NAMESPACES.iter();
-        named.find_map(|namespace| memory.find_by_external_id(&ExternalId::new(*namespace, name)))
-    };
-    let as_kept = || external(&Redactor::new().redacted_name(name));
-    external(name)
-        .or_else(|| name.parse().ok())
-        .or_else(as_kept)
-}
-
-/// Every live record with this tag, the newest first.
-fn list_tagged(memory: &Snapshot, tag: &str) -> Vec<MemoryRecord> {
-    let mut found = memory.list_matching_records(&MemoryFilter {
-        tags: Some(vec![tag.to_owned()]),
-        ..MemoryFilter::default()
-    });
-    found.sort_by_key(|record| Reverse(Cursor::of(record)));
-    found
 }
 
 /// A span of one operation on a user's memory, for example `search_memory`, as the `GenAI`

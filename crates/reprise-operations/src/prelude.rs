@@ -33,13 +33,15 @@ pub(crate) use crate::bounds::{
     NameText, QuestionText, RecordKey, RecordKeys, RedactedLater, SessionName, TimeText, arguments,
 };
 pub(crate) use crate::catalogue::{Effect, Method, Operation, Profile, Spec, operation};
-pub(crate) use crate::memories::{
-    Memories, Memory, PublishedCopy, RecordNames, find_current_version, find_record_id,
-    format_count, no_such_memory_problem, title_or_beginning,
+pub(crate) use crate::memories::{Memories, Memory, note_records_in_span, operation_span};
+pub(crate) use crate::operations::lessons::title_or_beginning;
+pub(crate) use crate::operations::records::{
+    RecordNames, find_current_version, find_record_id, no_such_memory_problem,
 };
+pub(crate) use crate::operations::sharing::PublishedCopy;
 pub(crate) use crate::problem::{Problem, ProblemKind};
 pub(crate) use crate::schema_rules;
 pub(crate) use crate::wire::{
     ExportLine, Filter, LessonCard, ListWindow, NoArguments, OutcomeLine, PageArguments,
-    RecordFate, format_instant, parse_time,
+    RecordFate, format_count, format_instant, parse_time,
 };

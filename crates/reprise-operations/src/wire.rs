@@ -3,6 +3,7 @@
 
 mod answer;
 mod captions;
+mod counts;
 mod fields;
 mod filter;
 mod record;
@@ -20,6 +21,7 @@ pub use captions::LessonCard;
 pub(crate) use captions::{
     describe_left_out_sensitive, drop_sensitive_records, excerpt_within, short_excerpt,
 };
+pub use counts::{format_count, format_size};
 pub(crate) use fields::{add_fields, find_meant_name, question_vector, refuse_misspelled_fields};
 pub use fields::{add_hint, parse_lenient_json};
 pub use filter::{Filter, PageArguments};

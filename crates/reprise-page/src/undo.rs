@@ -4,8 +4,9 @@
 use std::collections::VecDeque;
 
 use reprise_operations::Lesson;
-use reprise_operations::operations::graph::ClusterLink;
-use reprise_operations::operations::{forgetting, lessons, links, records, shared};
+use reprise_operations::operations::links::graph::ClusterLink;
+use reprise_operations::operations::sharing;
+use reprise_operations::operations::{forgetting, lessons, links, records};
 use reprise_types::RecordLink;
 
 use crate::prelude::*;
@@ -280,10 +281,10 @@ async fn apply_inverse(
     let record = match inverse {
         InverseAction::Revise { old, new } => undo_revision(visit, &old, new).await?,
         InverseAction::Unpublish { record, global } => {
-            let arguments = shared::UnpublishArguments {
+            let arguments = sharing::UnpublishArguments {
                 id: global.to_string(),
             };
-            visit.run::<shared::Unpublish>(arguments).await?;
+            visit.run::<sharing::Unpublish>(arguments).await?;
             record
         }
         InverseAction::Tag {

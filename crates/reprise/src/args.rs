@@ -18,7 +18,8 @@ use std::path::PathBuf;
 
 use chrono::{DateTime, Utc};
 use clap::{Args, Parser, Subcommand};
-use reprise_operations::operations::{lessons, pausing};
+use reprise_operations::operations::lessons;
+use reprise_operations::operations::sessions::pausing;
 use reprise_types::{Calendar, Clock, SystemClock, TimeError};
 
 pub(crate) use daemon::{

@@ -48,8 +48,12 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
+use reprise_operations::operations::links;
+use reprise_operations::operations::links::graph;
+use reprise_operations::operations::maintenance::audit;
 use reprise_operations::operations::maintenance::{self, Consolidate};
-use reprise_operations::operations::{audit, graph, how, links, pausing};
+use reprise_operations::operations::outcomes::how;
+use reprise_operations::operations::sessions::pausing;
 use reprise_operations::{Problem, ProblemKind};
 
 use crate::args::{

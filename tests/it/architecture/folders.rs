@@ -17,8 +17,6 @@ const CROWDED: &[(&str, usize)] = &[
     ("crates/reprise-knowledge/src/consolidate", 14),
     ("crates/reprise-knowledge/src/import", 15),
     ("crates/reprise-learn/src", 16),
-    ("crates/reprise-operations/src/memories", 19),
-    ("crates/reprise-operations/src/operations", 22),
     ("crates/reprise-page/src", 18),
     ("crates/reprise-page/src/pages", 25),
     ("crates/reprise-postgres/src", 23),

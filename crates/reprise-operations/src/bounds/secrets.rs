@@ -95,7 +95,8 @@ impl SecretSearch<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::operations::{lessons, links, observations, recall, shared};
+    use crate::operations::records::observations;
+    use crate::operations::{lessons, links, recall, sharing};
 
     /// A token that the redactor knows in any text.
     const TOKEN: &str = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";
@@ -120,7 +121,10 @@ mod tests {
         let link = json!({ "from": TOKEN, "to_id": TOKEN, "relation": "is" });
         assert_eq!(redact::<links::Link>(link.clone()), (link, Vec::new()));
         let rating = json!({ "id": TOKEN, "rating": 1 });
-        assert_eq!(redact::<shared::Rate>(rating.clone()), (rating, Vec::new()));
+        assert_eq!(
+            redact::<sharing::Rate>(rating.clone()),
+            (rating, Vec::new())
+        );
     }
 
     #[test]

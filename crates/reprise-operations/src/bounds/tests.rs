@@ -7,7 +7,9 @@ use reprise_types::{Calendar, Clock, SystemClock, parse_timestamp};
 use super::patterns::time_pattern;
 use super::*;
 use crate::catalogue::Catalogue;
-use crate::operations::{how, lessons, list, recall, records};
+use crate::operations::outcomes::how;
+use crate::operations::records::list;
+use crate::operations::{lessons, recall, records};
 use crate::{Lesson, Operation};
 
 fn refused<O: Operation>(arguments: &Value) -> Option<String> {

@@ -157,7 +157,7 @@ fn split_items(schema: &Schema, property: &Value, value: String) -> Vec<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::operations::list::Arguments;
+    use crate::operations::records::list::Arguments;
 
     fn read_pairs(pairs: &[(&str, &str)]) -> Result<Arguments, Problem> {
         let schema = SchemaGenerator::default().into_root_schema_for::<Arguments>();

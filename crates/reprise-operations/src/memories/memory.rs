@@ -2,9 +2,8 @@
 
 use reprise_agent::{IntakeOptions, MemoryService};
 use reprise_engine::EngineStats;
-use reprise_types::RecallResponse;
 
-use super::{ChangeNotice, MemoryChange, PastRecall};
+use super::{ChangeNotice, MemoryChange};
 use crate::prelude::*;
 
 /// Most sessions that a message names of those that begin alike.
@@ -37,13 +36,13 @@ pub(crate) struct WriteOptions {
 /// What operations run over. Cheap to clone.
 #[derive(Clone)]
 pub struct Memory {
-    pub(super) all: Memories,
-    pub(super) user: UserId,
+    pub(crate) all: Memories,
+    pub(crate) user: UserId,
     pub(crate) options: WriteOptions,
-    pub(super) is_on_machine: bool,
-    pub(super) is_agent: bool,
-    pub(super) asker: Option<String>,
-    is_noted: bool,
+    pub(crate) is_on_machine: bool,
+    pub(crate) is_agent: bool,
+    pub(crate) asker: Option<String>,
+    pub(crate) is_noted: bool,
 }
 
 reprise_types::show_fields!(Memory { user, options });
@@ -176,7 +175,7 @@ impl Memory {
     }
 
     /// Notifies listeners of a change, with the further fields of its event.
-    pub(super) fn send_change(
+    pub(crate) fn send_change(
         &self,
         what: &'static str,
         ids: Vec<RecordId>,
@@ -282,64 +281,6 @@ impl Memory {
         Ok(self
             .run_on_snapshot(Snapshot::count_damaged_bytes)
             .await??)
-    }
-
-    /// What a recall finds, with whole records; `vector` is the question's where the caller has it.
-    pub(crate) async fn recall(
-        &self,
-        mut request: RecallRequest,
-        vector: Option<Embedding>,
-        scope: RecallScope,
-    ) -> Result<RecallResponse, Problem> {
-        self.resolve_filter_tags(&mut request.filter);
-        self.resolve_session(&mut request.filter.session_id).await?;
-        // A recall holds much: on the heap, so that whatever waits for one need not.
-        let local = |request| Box::pin(self.recall_with_repositories(request, vector));
-        match scope {
-            RecallScope::Local => local(request).await,
-            RecallScope::LocalAndGlobal => {
-                let tier = self.open_global_tier().await?;
-                tier.recall_with_local(&request, local(request.clone()))
-                    .await
-            }
-            RecallScope::Global => {
-                let id = self.new_recall_id();
-                Ok(self
-                    .open_global_tier()
-                    .await?
-                    .recall_published_alone(&request, id)
-                    .await?)
-            }
-        }
-    }
-
-    async fn recall_with_repositories(
-        &self,
-        request: RecallRequest,
-        vector: Option<Embedding>,
-    ) -> Result<RecallResponse, Problem> {
-        let asked = request.clone();
-        let found = async {
-            let recall = self.recall_alone(request, vector).await?;
-            Ok(self.add_repository_hits(&asked, None, recall).await)
-        };
-        self.run_noted_recall(&asked.query, found).await
-    }
-
-    /// What a recall finds, once it is noted.
-    pub(super) async fn run_noted_recall(
-        &self,
-        query: &str,
-        found: impl Future<Output = Result<RecallResponse, Problem>>,
-    ) -> Result<RecallResponse, Problem> {
-        let (at, began) = (self.now(), Instant::now());
-        let recall = found.await?;
-        if self.is_noted && self.exists() {
-            let elapsed_ms = began.elapsed().as_secs_f64() * 1e3;
-            let past = PastRecall::new(at, query, &recall, elapsed_ms);
-            self.all.recalls.note(&self.user, past);
-        }
-        Ok(recall)
     }
 
     /// The vector of a question that no recall asked; `None` where there is no model for it.

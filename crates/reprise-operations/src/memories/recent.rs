@@ -33,7 +33,7 @@ pub struct MemoryChange {
 
 impl MemoryChange {
     /// Whether a view of memory looks otherwise for it.
-    pub(super) fn changes_records(&self) -> bool {
+    pub(crate) fn changes_records(&self) -> bool {
         self.event.is_empty()
     }
 }
@@ -52,7 +52,7 @@ pub struct PastRecall {
 }
 
 impl PastRecall {
-    pub(super) fn new(
+    pub(crate) fn new(
         at: DateTime<Utc>,
         query: &str,
         recall: &RecallResponse,
@@ -79,7 +79,7 @@ pub struct ChangeNotice {
 }
 
 impl ChangeNotice {
-    pub(super) fn of(change: &MemoryChange, at: DateTime<Utc>) -> Option<Self> {
+    pub(crate) fn of(change: &MemoryChange, at: DateTime<Utc>) -> Option<Self> {
         (!change.event.is_empty()).then(|| Self {
             at,
             what: change.what,
@@ -91,7 +91,7 @@ impl ChangeNotice {
 
 /// The newest of something, of all users.
 #[derive(Debug)]
-pub(super) struct RecentEntries<T> {
+pub(crate) struct RecentEntries<T> {
     held: Mutex<VecDeque<(UserId, T)>>,
     noted: broadcast::Sender<UserId>,
 }
@@ -111,11 +111,11 @@ impl<T: Clone> RecentEntries<T> {
     }
 
     /// Subscribes to the users for whom an entry is noted from now on.
-    pub(super) fn subscribe(&self) -> broadcast::Receiver<UserId> {
+    pub(crate) fn subscribe(&self) -> broadcast::Receiver<UserId> {
         self.noted.subscribe()
     }
 
-    pub(super) fn note(&self, user: &UserId, one: T) {
+    pub(crate) fn note(&self, user: &UserId, one: T) {
         let mut held = self.lock_entries();
         if held.len() >= HELD_MAX {
             held.pop_front();
@@ -127,14 +127,14 @@ impl<T: Clone> RecentEntries<T> {
     }
 
     /// Lists a user's entries, newest first.
-    pub(super) fn list_for_user(&self, user: &UserId) -> Vec<T> {
+    pub(crate) fn list_for_user(&self, user: &UserId) -> Vec<T> {
         let held = self.lock_entries();
         let own = held.iter().rev().filter(|(whose, _)| whose == user);
         own.map(|(_, one)| one.clone()).collect()
     }
 
     /// Drops a user's entries, which may quote records that were forgotten.
-    pub(super) fn forget_user(&self, user: &UserId) {
+    pub(crate) fn forget_user(&self, user: &UserId) {
         self.lock_entries().retain(|(whose, _)| whose != user);
     }
 }

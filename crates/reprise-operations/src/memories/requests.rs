@@ -15,7 +15,7 @@ const SAYS: &str = " says ";
 
 /// The requests of this process, by user and name, each with the hash of what it says.
 #[derive(Debug)]
-pub(super) struct RequestLedger(Mutex<LruCache<(UserId, String), String>>);
+pub(crate) struct RequestLedger(Mutex<LruCache<(UserId, String), String>>);
 
 impl Default for RequestLedger {
     fn default() -> Self {
@@ -113,7 +113,7 @@ impl Memory {
 
     /// Returns the hash of what the request says, of which these are the records; `None` if its
     /// name may stand for other contents too.
-    pub(super) fn hash_contents(&self, records: &[NewRecord]) -> Option<String> {
+    pub(crate) fn hash_contents(&self, records: &[NewRecord]) -> Option<String> {
         self.request_key()?;
         Some(match self.options.contents.as_ref()? {
             RequestContents::Arguments(says) => says.clone(),
@@ -122,7 +122,7 @@ impl Memory {
     }
 
     /// Adds to a request's first record what the request says, so that it is known later.
-    pub(super) fn note_contents(&self, records: &mut [NewRecord], says: &str) {
+    pub(crate) fn note_contents(&self, records: &mut [NewRecord], says: &str) {
         if let (Some(key), Some(first)) = (self.request_key(), records.first_mut()) {
             let name = format!("{key}{SAYS}{says}");
             first
@@ -133,7 +133,7 @@ impl Memory {
 
     /// Refuses a request's name that was first used with other contents. `named` has each record's
     /// name in the request and its text.
-    pub(super) async fn refuse_other_contents(
+    pub(crate) async fn refuse_other_contents(
         &self,
         named: Vec<(ExternalId, String)>,
         says: Option<String>,

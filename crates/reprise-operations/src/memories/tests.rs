@@ -13,8 +13,8 @@ use reprise_types::SystemClock;
 use serde_json::{Value, json};
 
 use crate::catalogue::{Catalogue, ToolAnswer};
-use crate::memories::format_count;
 use crate::testing::{Ada, no_model, seconds_after_start, start_memories};
+use crate::wire::format_count;
 
 #[tokio::test]
 async fn nothing_waits_for_the_disk_on_the_thread_that_serves() {

@@ -1,10 +1,17 @@
 //! A memory as a file: counted, made smaller, merged, written for others.
 
-use reprise_engine::{EngineStats, MergeReport, OtherSpace};
-use reprise_knowledge::ProjectionKind;
+mod projections;
+mod streams;
 
-use crate::memories::ConfiguredProjection;
+use reprise_engine::{EngineStats, MergeReport, OtherSpace};
+
 use crate::prelude::*;
+
+pub use projections::{
+    ConfiguredProjection, Projected, ProjectionReport, ProjectionRequest, Rebuild,
+    RebuildArguments, compare_with_memory, update_projections,
+};
+pub use streams::BodyParts;
 
 operation! {
     Spec::for_reading("stats", "The memory in numbers.")
@@ -219,95 +226,6 @@ operation! {
             memory.announce_change("merged", Vec::new());
         }
         Ok(report)
-    }
-}
-
-arguments! {
-    /// A projection and its place.
-    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-    #[serde(deny_unknown_fields)]
-    #[schemars(rename = "Wanted")]
-    pub struct ProjectionRequest {
-        /// One of sunwell, ai-lessons, frames and markdown.
-        pub kind: String as LineText,
-        /// A folder, or of ai-lessons and frames a file.
-        pub path: PathBuf as LineText,
-        /// Only records of this project.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub project: Option<String> as NameText,
-    }
-}
-
-/// What was done.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Projected {
-    /// In the order of the request.
-    pub projections: Vec<ProjectionReport>,
-}
-
-/// What was done to one projection.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "Done")]
-pub struct ProjectionReport {
-    /// Its kind.
-    pub kind: String,
-    /// The path that it is written to.
-    pub path: PathBuf,
-    /// Files that were written.
-    pub written: usize,
-    /// Files that said the same already.
-    pub unchanged: usize,
-    /// Files that stood for nothing any more.
-    pub removed: usize,
-    /// Where copies of another program's files are that were taken over.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub backup: Option<PathBuf>,
-    /// How it differs from memory, where that was asked for.
-    pub differs: Vec<String>,
-}
-
-operation! {
-    Spec::for_reading(
-        "rebuild",
-        "Write what other programs read: .sunwell/memory, knowledge.db, frames, Markdown.",
-    )
-    .with_machine_callers_only();
-    /// Which files.
-    #[derive(Default)]
-    Rebuild(memory, arguments: RebuildArguments {
-        /// Each with its place.
-        pub projections: Vec<ProjectionRequest>,
-        /// Take over files that another program wrote.
-        pub adopt: bool,
-        /// Only say how they differ from memory.
-        pub compare: bool,
-    }) -> Projected {
-        let mut done = Vec::with_capacity(arguments.projections.len());
-        for wanted in arguments.projections {
-            let kind: ProjectionKind = wanted.kind.parse().map_err(Problem::invalid)?;
-            let projection = ConfiguredProjection {
-                user: memory.user().clone(),
-                kind,
-                path: wanted.path.clone(),
-                project: wanted.project,
-            };
-            let mut one = ProjectionReport {
-                kind: wanted.kind,
-                path: wanted.path,
-                ..ProjectionReport::default()
-            };
-            if arguments.compare {
-                one.differs = memory.list_projection_differences(&projection).await?;
-            } else {
-                let rebuilt = memory.update_projection(&projection, arguments.adopt).await?;
-                one.written = rebuilt.written;
-                one.unchanged = rebuilt.unchanged;
-                one.removed = rebuilt.removed;
-                one.backup = rebuilt.backup;
-            }
-            done.push(one);
-        }
-        Ok(Projected { projections: done })
     }
 }
 

@@ -6,7 +6,8 @@ use reprise_engine::ForgetSelector;
 use serde::Deserializer;
 use serde::de::Error as _;
 
-use crate::memories::{ReceiptLog, no_whole_name_problem, note_records_in_span, operation_span};
+use crate::operations::records::no_whole_name_problem;
+use crate::operations::sharing::ReceiptLog;
 use crate::prelude::*;
 
 /// Records of a dry run that are shown with their texts.
@@ -246,7 +247,7 @@ fn count_earlier_versions(memory: &Snapshot, ids: &[RecordId]) -> Option<NonZero
 
 /// Forgets by `forget`, which answers what is gone, and tells of it. To a request that comes again,
 /// because its answer was lost, what it forgot the first time is told.
-pub(super) async fn forget_and_announce<F>(memory: &Memory, forget: F) -> Result<Forgotten, Problem>
+async fn forget_and_announce<F>(memory: &Memory, forget: F) -> Result<Forgotten, Problem>
 where
     F: FnOnce(&mut Engine, Option<&ExternalId>) -> Result<Vec<RecordId>, EngineError>,
     F: Send + 'static,

@@ -1,6 +1,9 @@
 //! Links between records, and where they lead.
 
-use crate::memories::{get_live_record_id, hide_sensitive};
+pub mod graph;
+pub mod landscape;
+
+use crate::operations::records::{get_live_record_id, hide_sensitive};
 use crate::prelude::*;
 
 /// The relation of a link where the caller does not say.

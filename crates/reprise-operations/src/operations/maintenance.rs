@@ -1,10 +1,17 @@
 //! Memory maintained: put away, decided by a person, taken back.
 
+pub mod audit;
+mod plans;
+
 use reprise_knowledge::{Distillate, Plan, are_related, execute_plan, list_actions, undo_action};
 
-use crate::memories::{DoubtfulPair, MergedSet, get_live_record_id, maintenance_report};
+use crate::operations::records::get_live_record_id;
 use crate::prelude::*;
 use crate::wire::UndoneReport;
+use plans::maintenance_report;
+
+pub use plans::{DoubtfulPair, MergedSet, maintenance_factory};
+pub(crate) use plans::{PLANNERS_MAX, SharedPlanner};
 
 /// What was done, or would be.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -435,6 +442,22 @@ operation! {
 }
 
 /// The latest action that holds.
+impl Memory {
+    /// What this request took back when it was sent before, as far as this process knows.
+    pub(crate) fn find_earlier_undo(&self) -> Option<UndoneReport> {
+        let key = self.request_key()?;
+        let mut all = self.all.taken_back.list_for_user(&self.user).into_iter();
+        all.find_map(|(of, said)| (of == key).then_some(said))
+    }
+
+    /// Notes what this request undid; between commits, so that a repeated request finds it.
+    pub(crate) fn note_undo(&self, said: UndoneReport) {
+        if let Some(key) = self.request_key() {
+            self.all.taken_back.note(&self.user, (key.to_owned(), said));
+        }
+    }
+}
+
 fn get_newest_undoable_action(memory: &Snapshot) -> Result<String, Problem> {
     let held = list_actions(memory)
         .into_iter()

@@ -1,5 +1,8 @@
 //! What resonates with a text: records with scores and reasons, or one text for a prompt.
 
+pub mod brief;
+mod search;
+
 use reprise_engine::{build_context_block, context_candidate_count, decide_shown};
 use reprise_types::limits::DIMENSIONS_MAX;
 use reprise_types::{ContextBlock, RecallResponse};

@@ -1,14 +1,28 @@
 //! Single records: read, corrected, kept and taken whole.
 
+mod known;
+pub mod list;
+mod names;
+pub mod observations;
+mod revising;
+mod storing;
+
 use chrono::SecondsFormat;
 use reprise_types::SystemClock;
 use schemars::json_schema;
 
 use crate::bounds::ALONE;
-use crate::memories::{MAY_CHANGE, own_title};
 use crate::operations::care::Stats;
+use crate::operations::lessons::own_title;
 use crate::prelude::*;
 use crate::wire::{IngestLine, WriteReport, add_fields, drop_sensitive_records, parse_record};
+use revising::MAY_CHANGE;
+
+pub use known::KnownRecord;
+pub(crate) use names::{
+    RecordNames, find_current_version, find_record_id, get_live_record_id, hide_sensitive,
+    list_tagged, no_such_memory_problem, no_whole_name_problem, short_beginning,
+};
 
 /// Records of one request.
 pub(super) const RECORDS_MAX: usize = 50;

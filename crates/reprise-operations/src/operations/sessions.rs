@@ -1,8 +1,18 @@
 //! Sessions: episodes, prompts, hooks.
 
-use crate::hook::{HookAnswer, HookEvent, HookReport};
-use crate::memories::{Prompt, PromptReplay, list_prompts, replay_prompt};
+mod hook_report;
+pub(crate) mod hooks;
+pub mod pausing;
+mod prompts;
+
 use crate::prelude::*;
+
+pub use hook_report::{HOOK_DEADLINE_MS, HookAnswer, HookEvent, HookReport};
+pub use prompts::{
+    FollowingRecord, InjectedBlock, InjectedLine, InjectedPart, LeftOutReason, NotedRecord, Prompt,
+    PromptOutcome, PromptPage, PromptRecall, PromptReplay, Prompts, PromptsArguments, ReceivedText,
+    Replay, ReplayArguments, ReplayedRecord, UnansweredReason,
+};
 
 /// Records of one run, or of one session where the source names no run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -113,62 +123,6 @@ operation! {
             )));
         }
         Ok(EpisodeRecords { id, records })
-    }
-}
-
-/// Prompts of a page where the caller does not say, and at most.
-const LIMIT_DEFAULT: usize = 20;
-const LIMIT_MAX: usize = 200;
-
-/// A page.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "Page")]
-pub struct PromptPage {
-    /// Newest first.
-    pub prompts: Vec<Prompt>,
-    /// The cursor of the next page; null on the last.
-    pub next: Option<Cursor>,
-}
-
-operation! {
-    Spec::for_reading(
-        "prompts",
-        "The prompts of sessions: what memory gave to each, and how the work went.",
-    );
-    /// Which.
-    #[derive(Default)]
-    Prompts(memory, arguments: PromptsArguments {
-        /// Only this session's.
-        pub session: Option<String> as SessionName,
-        /// Maximum number of prompts [default: 20; at most 200].
-        pub limit: Option<usize> as LimitCount,
-        /// Go on after this one.
-        pub cursor: Option<Cursor> as RecordKey,
-    }) -> PromptPage {
-        let limit = arguments.limit.unwrap_or(LIMIT_DEFAULT).clamp(1, LIMIT_MAX);
-        let mut arguments = arguments;
-        memory.resolve_session(&mut arguments.session).await?;
-        let page = memory.run_on_snapshot(move |snapshot| {
-            let session = arguments.session.as_deref();
-            list_prompts(snapshot, session, limit, arguments.cursor)
-        });
-        let (prompts, next) = page.await?;
-        Ok(PromptPage { prompts, next })
-    }
-}
-
-operation! {
-    Spec::for_reading(
-        "replay",
-        "A prompt once more: what was found for it, put into it, used, and what came of it.",
-    );
-    /// Which prompt.
-    Replay(memory, asked: ReplayArguments {
-        /// The id of its record.
-        pub id: String as RecordKey,
-    }) -> PromptReplay {
-        let record = memory.get_record(&asked.id).await?;
-        memory.run_on_snapshot(move |snapshot| replay_prompt(snapshot, &record)).await
     }
 }
 

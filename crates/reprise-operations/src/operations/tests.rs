@@ -4,16 +4,17 @@ use reprise_tests::{hostile_text, parse_quoted_lines};
 use reprise_types::{RankExplanation, RecordId, RetrievedMemory};
 use serde_json::{Value, json};
 
-use super::brief::render_brief_for_test;
 use super::lessons::{Learn, LessonReport, Novelty};
 use super::links::{NeighbourRecord, Neighbours, Related};
-use super::list::{List, ListedRecords};
 use super::maintenance::Undo;
+use super::recall::brief::render_brief_for_test;
+use super::records::KnownRecord;
+use super::records::list::{List, ListedRecords};
 use super::records::{Get, GotRecords};
+use super::tags::AlikeTags;
 use super::tags::{MergeTags, MergedTags};
 use super::tags::{TagCount, Tagged, Tags};
 use crate::catalogue::Operation;
-use crate::memories::{AlikeTags, KnownRecord};
 use crate::wire::UndoneReport;
 
 const TEXTS: u64 = 10_000;

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use chrono::NaiveDate;
-use reprise_operations::operations::list;
+use reprise_operations::operations::records::list;
 use reprise_operations::operations::sessions::{
     Prompts, PromptsArguments, Replay, ReplayArguments,
 };

@@ -1,7 +1,8 @@
 //! The question page: what a prompt would receive, what is only related, and why.
 
 use reprise_operations::OutcomeLine;
-use reprise_operations::operations::{learning, tags};
+use reprise_operations::operations::outcomes;
+use reprise_operations::operations::tags;
 use reprise_types::limits::TOP_K_MAX;
 use reprise_types::{DegradedPart, RecallId, RelevanceVerdict};
 
@@ -581,6 +582,6 @@ pub(crate) async fn judge_result(posted: Posted) -> PageResult<Redirect> {
         failure_kind: None,
         credit: None,
     };
-    posted.visit.run::<learning::Outcome>(line).await?;
+    posted.visit.run::<outcomes::Outcome>(line).await?;
     Ok(Redirect::to(&back))
 }

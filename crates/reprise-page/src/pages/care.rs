@@ -2,8 +2,8 @@
 
 use maud::PreEscaped;
 use reprise_engine::EngineStats;
-use reprise_operations::operations::audit::{Audit, Audited};
 use reprise_operations::operations::care::Stats;
+use reprise_operations::operations::maintenance::audit::{Audit, Audited};
 
 use super::diary::render_record_chips;
 use super::home;
@@ -192,7 +192,7 @@ fn render_history(audited: &Audited) -> Markup {
     let [first, .., last] = audited.history.as_slice() else {
         return html! {};
     };
-    let values = |of: &dyn Fn(&reprise_operations::operations::audit::Day) -> f64| {
+    let values = |of: &dyn Fn(&reprise_operations::operations::maintenance::audit::Day) -> f64| {
         audited.history.iter().map(of).collect::<Vec<_>>()
     };
     let score = ChartLine {

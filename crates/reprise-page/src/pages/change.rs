@@ -1,9 +1,10 @@
 //! Changes by a person: correcting, tagging, linking, pinning, forgetting one or many with a proof,
 //! and erasing from the file.
 
-use reprise_operations::operations::graph::ClusterLink;
+use reprise_operations::operations::links::graph::ClusterLink;
 use reprise_operations::operations::records::{Get, GetArguments, ShowArguments};
-use reprise_operations::operations::{care, forgetting, lessons, shared};
+use reprise_operations::operations::sharing;
+use reprise_operations::operations::{care, forgetting, lessons};
 use reprise_operations::{Lesson, describe_redactions};
 use reprise_types::RecordLink;
 use reprise_types::limits::TEXT_BYTES_MAX;
@@ -221,7 +222,7 @@ async fn load_forget_target(visit: &PageRequest, id: &str) -> PageResult<ForgetT
     let (record, versions) = load_present_version(visit, id).await?;
     let id = record.id.to_string();
     let arguments = ShowArguments { id };
-    let published = visit.run::<shared::Visibility>(arguments).await?.published;
+    let published = visit.run::<sharing::Visibility>(arguments).await?.published;
     Ok(ForgetTarget {
         record,
         versions,
@@ -388,9 +389,9 @@ pub(crate) async fn show_forget_proof(
     }
     let mut standing = Vec::new();
     for id in done.action.published.iter().copied() {
-        let arguments = shared::PublishedThingArguments { id, version: None };
+        let arguments = sharing::PublishedThingArguments { id, version: None };
         let found = visit
-            .run_optional::<shared::PublishedThing>(arguments)
+            .run_optional::<sharing::PublishedThing>(arguments)
             .await;
         // If the store cannot be asked, the publication may still be there.
         if !matches!(found, Ok(None)) {

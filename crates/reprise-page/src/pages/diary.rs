@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use reprise_operations::operations::audit::{Diary, DiaryArguments, MaintenanceAction};
+use reprise_operations::operations::maintenance::audit::{
+    Diary, DiaryArguments, MaintenanceAction,
+};
 use reprise_operations::operations::maintenance::{Undo, UndoArguments};
 
 use super::review::render_undo_button;

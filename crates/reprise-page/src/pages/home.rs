@@ -6,7 +6,8 @@
 use std::collections::HashMap;
 
 use reprise_engine::EngineStats;
-use reprise_operations::operations::{care, list};
+use reprise_operations::operations::care;
+use reprise_operations::operations::records::list;
 use reprise_operations::{Memory, Prompt};
 
 use super::ask::render_question_field;

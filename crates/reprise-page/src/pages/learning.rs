@@ -3,11 +3,11 @@
 
 use std::collections::HashMap;
 
-use reprise_operations::operations::learning::{
+use reprise_operations::operations::outcomes::{
     LearnedRun, Learning, LearningAction, LearningArguments, LearningReport, OutcomeLearningReport,
     Runs, RunsArguments, RunsFound, WithdrawOutcome, WithdrawOutcomeArguments,
 };
-use reprise_operations::operations::list;
+use reprise_operations::operations::records::list;
 use reprise_types::limits::LEARNING_RUNS_MIN;
 use reprise_types::{MemorySource, Revision};
 
@@ -396,7 +396,7 @@ pub(crate) async fn set_learning(posted: Posted) -> PageResult<Redirect> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use reprise_operations::operations::learning::Gate;
+    use reprise_operations::operations::outcomes::Gate;
 
     #[test]
     fn a_running_mean_forgets_what_left_the_window() {

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use reprise_operations::operations::{list, tags};
+use reprise_operations::operations::records::list;
+use reprise_operations::operations::tags;
 use reprise_types::RecordPage;
 
 use super::pause::{POLICIES_EXPLAINED, list_pauses, render_policy, render_switched_toast};

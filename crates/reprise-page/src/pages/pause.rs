@@ -1,7 +1,7 @@
 //! Pausing memory: everywhere, for a project, or for an agent.
 
 use chrono::Days;
-use reprise_operations::operations::pausing::{
+use reprise_operations::operations::sessions::pausing::{
     Pause, PauseArguments, Pauses, Resume, ResumeArguments,
 };
 use reprise_operations::{PauseMode, PauseRule};

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use reprise_operations::operations::records::{Show, ShowArguments};
-use reprise_operations::operations::shared::{
+use reprise_operations::operations::sharing::{
     LeavingRecord, Publish, PublishArguments, PublishPreview, PublishPreviewArguments,
     PublishedList, PublishedRow, PublishedThing, PublishedThingArguments, ReceiptRow, ReceiptsOf,
     Unpublish, UnpublishArguments,

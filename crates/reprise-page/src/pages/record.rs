@@ -2,11 +2,12 @@
 //! links, the prompts that received it, and its effect on runs.
 
 use reprise_operations::Prompt;
-use reprise_operations::operations::learning::{Runs, RunsArguments, RunsFound};
 use reprise_operations::operations::links::{Direction, Neighbours, Related, RelatedArguments};
+use reprise_operations::operations::outcomes::{Runs, RunsArguments, RunsFound};
+use reprise_operations::operations::records::list;
 use reprise_operations::operations::records::{ShowArguments, Versions};
 use reprise_operations::operations::sessions::{Prompts, PromptsArguments};
-use reprise_operations::operations::{list, shared};
+use reprise_operations::operations::sharing;
 use reprise_types::{ExternalId, ReleaseTarget, WithheldReason};
 use similar::ChangeTag;
 
@@ -78,7 +79,7 @@ struct RecordDetails {
     versions: Versions,
     around: Neighbours,
     runs: RunsFound,
-    seen: shared::VisibilityReport,
+    seen: sharing::VisibilityReport,
     prompts: Vec<Prompt>,
     names: RunTitles,
 }
@@ -109,7 +110,7 @@ async fn load_details(visit: &PageRequest, name: &str) -> PageResult<RecordDetai
     let (around, runs, seen, prompts, names) = tokio::join!(
         Related::run(&memory, around),
         Runs::run(&memory, runs),
-        visit.run::<shared::Visibility>(ShowArguments { id }),
+        visit.run::<sharing::Visibility>(ShowArguments { id }),
         Prompts::run(&memory, prompts),
         RunTitles::load(visit),
     );

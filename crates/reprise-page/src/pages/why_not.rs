@@ -4,8 +4,8 @@
 use std::time::Instant;
 
 use reprise_operations::ProblemKind;
-use reprise_operations::operations::list;
 use reprise_operations::operations::recall::recall_with_context;
+use reprise_operations::operations::records::list;
 use reprise_types::{ContextBlock, Cursor};
 
 use crate::prelude::*;

@@ -13,7 +13,7 @@ use crate::daemon::{Daemon, DaemonExit, DaemonOptions};
 use crate::place::DaemonPaths;
 use crate::testing::{RunningDaemon, config, options, run, run_in, run_with_options};
 use crate::tokens::{Scope, TokenFile};
-use reprise_operations::operations::list::ListedRecords;
+use reprise_operations::operations::records::list::ListedRecords;
 use reprise_operations::{OutcomeReport, Problem, ProblemKind, RecallAnswer, WriteReport};
 
 mod added;

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use reprise_operations::operations::pausing;
+use reprise_operations::operations::sessions::pausing;
 use reprise_operations::{HOOK_DEADLINE_MS, HookEvent, Profile};
 use reprise_server::HookProgram;
 use reprise_types::UserId;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use reprise_operations::operations::shared;
+use reprise_operations::operations::sharing;
 use reprise_types::{RecordId, UserId};
 
 use super::WhoseArguments;
@@ -11,7 +11,7 @@ use super::WhoseArguments;
 #[derive(Debug, Args)]
 pub(crate) struct PublishArguments {
     #[command(flatten)]
-    pub(crate) asked: shared::PublishPreviewArguments,
+    pub(crate) asked: sharing::PublishPreviewArguments,
     /// User who owns them.
     #[arg(long, env = crate::env::USER, default_value_t)]
     pub(crate) user: UserId,

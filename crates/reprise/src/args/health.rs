@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use reprise_operations::NoArguments;
-use reprise_operations::operations::audit;
+use reprise_operations::operations::maintenance::audit;
 use reprise_operations::operations::maintenance::{self, PairVerdict};
 use reprise_types::UserId;
 

@@ -6,8 +6,11 @@ use chrono::{DateTime, Utc};
 use clap::builder::{PossibleValue, PossibleValuesParser, RangedI64ValueParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use reprise_knowledge::ImportKind;
-use reprise_operations::operations::learning::WithdrawOutcomeArguments;
-use reprise_operations::operations::{forgetting, graph, how, links, list, recall, records};
+use reprise_operations::operations::links::graph;
+use reprise_operations::operations::outcomes::WithdrawOutcomeArguments;
+use reprise_operations::operations::outcomes::how;
+use reprise_operations::operations::records::list;
+use reprise_operations::operations::{forgetting, links, recall, records};
 use reprise_operations::{Filter, Lesson};
 use reprise_types::UserId;
 

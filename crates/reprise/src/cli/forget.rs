@@ -5,7 +5,7 @@ mod erasure;
 
 use reprise_operations::operations::care::{self, Compact, Rebuild};
 use reprise_operations::operations::forgetting::{self, Delete, Forget, Forgotten};
-use reprise_operations::operations::shared::{PublishedList, ReceiptRow, ReceiptsOf};
+use reprise_operations::operations::sharing::{PublishedList, ReceiptRow, ReceiptsOf};
 use reprise_operations::{PageArguments, PublicationAct};
 
 use super::output::Out;

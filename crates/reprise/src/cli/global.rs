@@ -7,7 +7,7 @@ mod store;
 
 use reprise_global::{Branch, GlobalQuery};
 use reprise_operations::PageArguments;
-use reprise_operations::operations::shared::{
+use reprise_operations::operations::sharing::{
     self, LeavingRecord, Publish, PublishBranch, PublishPreview, PublishedList, PublishedRows,
     Rate, Unpublish,
 };
@@ -53,7 +53,7 @@ pub(super) fn publish(context: &Context, arguments: &PublishArguments) -> anyhow
         }
     }
     let agreed = shown.iter().map(|one| one.sha256.clone()).collect();
-    let asked = shared::PublishArguments {
+    let asked = sharing::PublishArguments {
         what,
         agreed,
         branch: arguments.branch.clone(),
@@ -90,7 +90,7 @@ fn write_previews_to_stderr(shown: &[LeavingRecord]) -> anyhow::Result<()> {
 
 pub(super) fn unpublish(context: &Context, arguments: &UnpublishArguments) -> anyhow::Result<Exit> {
     let id = arguments.id.clone();
-    let taken = shared::UnpublishArguments { id };
+    let taken = sharing::UnpublishArguments { id };
     let done = output::call::<Unpublish>(context, &arguments.user, taken)?;
     output::print(context, &done, |out| {
         let versions = format_count(done.versions, "version");
@@ -112,7 +112,7 @@ pub(super) fn rate(context: &Context, arguments: &RateArguments) -> anyhow::Resu
     let RateArguments { user, id, rating } = arguments;
     let (id, rating) = (*id, *rating);
     let session = Session::open(context, user, Effect::Reads)?;
-    let done = session.call::<Rate>(shared::Rating { id, rating })?;
+    let done = session.call::<Rate>(sharing::Rating { id, rating })?;
     let line = format!("rated {}: {} of 1", done.id, done.rating);
     output::line(context, &done, line)
 }
@@ -206,7 +206,7 @@ fn run_branch(context: &Context, command: &GlobalBranchCommand) -> anyhow::Resul
         GlobalBranchCommand::Merge(which) => {
             let session = Session::open(context, &which.user, Effect::Adds)?;
             let branch = which.name.clone();
-            let done = session.call::<PublishBranch>(shared::PublishBranchArguments { branch });
+            let done = session.call::<PublishBranch>(sharing::PublishBranchArguments { branch });
             let listed = fetch_all_published(&session);
             drop(session);
             // It is merged by now: titles that cannot be read are left out.
@@ -261,7 +261,7 @@ fn describe_branch(branch: &Branch) -> String {
 fn print_publish_result(
     context: &Context,
     titles: &[&str],
-    done: &shared::PublishDone,
+    done: &sharing::PublishDone,
 ) -> anyhow::Result<Exit> {
     output::print(context, done, |out| {
         for (place, done) in done.published.iter().enumerate() {

@@ -2,7 +2,7 @@
 //! score changes, and turns learning on or off.
 
 use reprise_engine::embed_question;
-use reprise_operations::operations::learning::{
+use reprise_operations::operations::outcomes::{
     self, Learning, LearningAction, Outcome, WithdrawOutcome,
 };
 use reprise_operations::{OutcomeLine, OutcomeReport, parse_lenient_json};
@@ -222,7 +222,7 @@ fn apply_learning_action(
         LearningAction::On => "learning is on: scores are adjusted by what helped",
     };
     let session = Session::open(context, &arguments.user, Learning::SPEC.effect)?;
-    session.call::<Learning>(learning::LearningArguments { action })?;
+    session.call::<Learning>(outcomes::LearningArguments { action })?;
     session.fit_adapter()?;
     drop(session);
     output::line(context, &json!({ "done": done }), done)

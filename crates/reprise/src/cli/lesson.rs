@@ -6,8 +6,9 @@ use std::io::{BufRead, IsTerminal as _};
 
 use reprise_knowledge::{guess_evidence, meaning_of_evidence, normalize_evidence};
 use reprise_operations::Lesson;
+use reprise_operations::operations::links::graph;
 use reprise_operations::operations::maintenance::{self, Review};
-use reprise_operations::operations::{forgetting, graph, lessons, records, tags};
+use reprise_operations::operations::{forgetting, lessons, records, tags};
 use reprise_types::{Evidence, remove_frame_lines};
 
 use super::output::{call, print, run, run_from_arguments};

@@ -4,7 +4,7 @@
 use std::io::BufWriter;
 
 use chrono::NaiveDate;
-use reprise_operations::operations::list::List;
+use reprise_operations::operations::records::list::List;
 use reprise_types::limits::{PAGE_DEFAULT, PAGE_MAX};
 use reprise_types::{Calendar, RecordByline};
 

@@ -2,7 +2,7 @@
 
 use reprise_knowledge::{HistoryTooLongError, HistoryWalkCache, Project};
 use reprise_operations::Filter;
-use reprise_operations::operations::list::{self, List};
+use reprise_operations::operations::records::list::{self, List};
 use reprise_operations::operations::tags::{self, Tags};
 
 use crate::cli::prelude::*;

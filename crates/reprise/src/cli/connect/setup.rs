@@ -7,8 +7,8 @@ use std::os::unix::process::CommandExt;
 
 use clap::ValueEnum;
 use reprise_operations::operations::care::Stats;
-use reprise_operations::operations::list::{Arguments as ListArguments, List};
 use reprise_operations::operations::recall::{Recall, RecallArguments, Recalled};
+use reprise_operations::operations::records::list::{Arguments as ListArguments, List};
 use reprise_operations::{Filter, RecallAnswer};
 use reprise_types::{RecordType, RelevanceVerdict};
 

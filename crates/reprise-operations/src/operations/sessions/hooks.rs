@@ -1,0 +1,545 @@
+//! An agent program's sessions: its prompts are answered with memory, what is said in it is kept,
+//! and how its tests went becomes the outcome of what was recalled.
+//!
+//! What each moment of a session does.
+
+mod budget;
+mod history;
+mod injected;
+mod notes;
+mod opening;
+mod statusline;
+
+use reprise_engine::{decide_shown, remove_sensitive};
+use reprise_knowledge::{CommandPurpose, classify_command, extract_own_words, says_enough};
+use reprise_types::{RelevanceVerdict, normalize_tag};
+use tokio::time::timeout;
+
+use super::hook_report::{HookAnswer, HookEvent, HookReport};
+use super::pausing::PauseMode;
+use super::prompts::{
+    InjectedBlock, LeftOutReason, NOTED, NotedRecord, PromptRecall, UnansweredReason,
+};
+use crate::prelude::*;
+use crate::wire::OutcomeReport;
+use injected::{OTHERS, WHOLE, frame_nonce, render_injected, view_hit};
+use notes::{AnsweredPrompt, NextEvent, says_something};
+
+pub(crate) use budget::TokenDay;
+pub(crate) use notes::{LiveSession, SESSIONS_MAX};
+
+/// Looked at for them: others may belong to other projects, or be this session's own.
+const CANDIDATES: usize = 48;
+const EDITED_MAX: usize = 40;
+/// Longest text that is kept of what was said, in bytes.
+const KEPT_BYTES_MAX: usize = 8 * 1024;
+/// Shares of a hook's deadline in which a prompt waits for what is recalled, and then for its own
+/// keeping: 140 ms and 40 ms of 250 ms. Lessons of checkouts get the rest.
+const RECALL_SHARE: (u32, u32) = (14, 25);
+const KEEPING_SHARE: (u32, u32) = (4, 25);
+/// Most lines of what others published, in addition to those of the user's own memory.
+const PUBLISHED_MAX: usize = 2;
+
+/// Quality of a finished answer, by how its tests went where there were any.
+fn quality_by_tests(passed: Option<bool>) -> f32 {
+    match passed {
+        Some(true) => 0.9,
+        None => 0.8,
+        Some(false) => 0.1,
+    }
+}
+
+impl Memory {
+    /// Looks at, or changes, what is known of a session.
+    fn run_on_session<T>(&self, name: &str, change: impl FnOnce(&mut LiveSession) -> T) -> T {
+        let key = (self.user.clone(), name.to_owned());
+        let mut sessions = lock(&self.all.sessions);
+        change(sessions.get_or_insert_mut(key, LiveSession::default))
+    }
+
+    /// Something happened in a session.
+    pub(crate) async fn handle_hook(
+        &self,
+        event: HookEvent,
+        report: HookReport,
+    ) -> Result<HookAnswer, Problem> {
+        let pause = self.find_pause_mode(&report.project, &report.agent);
+        match (pause, event) {
+            (None, _) => {}
+            (Some(PauseMode::ReadOnly), HookEvent::SessionStart | HookEvent::UserPrompt)
+                if report.at.is_none() => {}
+            // What happens while memory is paused is not stored, now or later.
+            (Some(_), _) => return Ok(HookAnswer::default()),
+        }
+        self.handle_event(event, report, pause.is_none()).await
+    }
+
+    /// Does what an event asks for; what it says is stored unless memory is read only.
+    async fn handle_event(
+        &self,
+        event: HookEvent,
+        mut report: HookReport,
+        is_stored: bool,
+    ) -> Result<HookAnswer, Problem> {
+        if event == HookEvent::UserPrompt {
+            // What the program itself puts where a prompt goes is nobody's prompt.
+            let Some(words) = extract_own_words(&report.text) else {
+                return Ok(HookAnswer::default());
+            };
+            report.text = words;
+        }
+        let (session, at) = (report.session.as_str(), self.time_of_report(&report));
+        match event {
+            // Told later, both would answer nobody: what was not put into a prompt teaches nothing.
+            HookEvent::SessionStart if report.at.is_some() => {}
+            HookEvent::StatusLine => return self.build_status_line(session).await,
+            HookEvent::UserPrompt if report.at.is_some() => {
+                self.revise_last_answer(session, NextEvent::Prompt, at)
+                    .await?;
+                self.run_on_session(session, |session| session.begin_prompt(None));
+                self.store_unanswered_prompt(&report, UnansweredReason::Late)
+                    .await?;
+            }
+            HookEvent::SessionStart => {
+                let (memory, project) = (self.clone(), report.project.clone());
+                // Nor does the session wait for those who are told of it.
+                tokio::spawn(async move {
+                    let own = Some(project).filter(|project| !project.is_empty());
+                    memory.notify_loaded(own).await;
+                });
+                return self.build_opening(session, &report.project, true).await;
+            }
+            HookEvent::UserPrompt => {
+                let (memory, session) = (self.clone(), session.to_owned());
+                // The prompt does not wait for it.
+                tokio::spawn(async move {
+                    memory
+                        .revise_last_answer(&session, NextEvent::Prompt, at)
+                        .await
+                });
+                let within = report.deadline() * RECALL_SHARE.0 / RECALL_SHARE.1;
+                return self.handle_prompt(&report, within, is_stored).await;
+            }
+            HookEvent::PostTool => self.handle_tool(&report).await?,
+            HookEvent::Answer => self.handle_answer(&report).await?,
+            HookEvent::PreCompact => {
+                // What stood in the conversation may not stand there any more.
+                self.run_on_session(session, LiveSession::forget_seen);
+                self.handle_answer(&report).await?;
+                if report.at.is_none() {
+                    return self.build_opening(session, &report.project, false).await;
+                }
+            }
+            HookEvent::Stop | HookEvent::SessionEnd => {
+                self.handle_answer(&report).await?;
+                let edited =
+                    self.run_on_session(session, |session| std::mem::take(&mut session.edited));
+                if !edited.is_empty() {
+                    let files: Vec<String> = edited.into_iter().collect();
+                    let text = format!("Edited {}", files.join(", "));
+                    let edited = self.tool_record(&report, &text, RecordType::Document);
+                    self.store_words_record(edited).await?;
+                }
+                let broken_off = report.succeeded == Some(false);
+                self.handle_stop(session, broken_off, at).await?;
+                if event == HookEvent::SessionEnd {
+                    if !broken_off {
+                        self.revise_last_answer(session, NextEvent::End, at).await?;
+                    }
+                    // A session that is over leaves what was learned in it.
+                    if !session.is_empty() {
+                        self.extract_and_store_learnings(session, false).await?;
+                    }
+                }
+            }
+        }
+        Ok(HookAnswer::default())
+    }
+
+    /// The agent has said something.
+    async fn handle_answer(&self, report: &HookReport) -> Result<(), Problem> {
+        self.run_on_session(&report.session, |session| session.note_said(&report.text));
+        if !says_something(&report.text) {
+            return Ok(());
+        }
+        let said = self.words_record(report, &report.text, MemorySource::WorkerResult);
+        self.store_words_record(said).await
+    }
+
+    /// A prompt that memory gave nothing to is kept where it says something.
+    async fn store_unanswered_prompt(
+        &self,
+        report: &HookReport,
+        reason: UnansweredReason,
+    ) -> Result<(), Problem> {
+        if !says_something(&report.text) {
+            return Ok(());
+        }
+        let mut said = self.words_record(report, &report.text, MemorySource::UserInput);
+        said.details = Some(PromptRecall::prompt_details(Err(reason), None, None));
+        self.store_words_record(said).await
+    }
+
+    /// Tests and commits are kept as they end, builds where they fail, edits with the answer.
+    async fn handle_tool(&self, report: &HookReport) -> Result<(), Problem> {
+        let (files, ran) = (&report.files, classify_command(&report.command));
+        self.run_on_session(&report.session, |session| {
+            session.note_said(&report.command);
+            for file in files {
+                session.note_said(file);
+            }
+            let room = EDITED_MAX.saturating_sub(session.edited.len());
+            session.edited.extend(files.iter().take(room).cloned());
+            if files.is_empty() && ran == Some(CommandPurpose::Tests) {
+                session.judged = report.succeeded.or(session.judged);
+            }
+        });
+        if !files.is_empty() {
+            return Ok(());
+        }
+        let told =
+            ran.and_then(|ran| ran.describe_end(&report.command, report.succeeded, &report.text));
+        let Some((text, what)) = told else {
+            return Ok(());
+        };
+        self.store_words_record(self.tool_record(report, &text, what))
+            .await
+    }
+
+    /// A prompt is answered with what is known `within` so long, and kept in any case.
+    async fn handle_prompt(
+        &self,
+        report: &HookReport,
+        within: Duration,
+        is_stored: bool,
+    ) -> Result<HookAnswer, Problem> {
+        if !says_enough(&report.text) || !says_something(&report.text) {
+            return Ok(HookAnswer::default());
+        }
+        if !self.has_tokens_left().await? {
+            self.run_on_session(&report.session, |session| session.begin_prompt(None));
+            if is_stored {
+                self.store_unanswered_prompt(report, UnansweredReason::NoTokensLeft)
+                    .await?;
+            }
+            return Ok(HookAnswer::default());
+        }
+        // It was said before whatever its program does next, however long its keeping takes.
+        let mut record = self.words_record(report, &report.text, MemorySource::UserInput);
+        let began = Instant::now();
+        // A memory is rather given twice than the prompt lost or late.
+        let seen = timeout(within, self.find_seen(&report.session)).await;
+        let seen = seen.ok().and_then(Result::ok).unwrap_or_default();
+        let within = within.saturating_sub(began.elapsed());
+        let recalled = self.recall_for_prompt(report, &seen, within);
+        let (recalled, others) = tokio::join!(recalled, self.recall_published(report, &seen));
+        let asked = recalled.as_ref().ok().map(|(given, hits)| AnsweredPrompt {
+            recall_id: given.recall_id,
+            prompt: report.text.clone(),
+            put_in: list_own_ids(hits),
+        });
+        let given = recalled.iter().flat_map(|(_, hits)| hits).chain(&others);
+        let given: Vec<RecordId> = given.map(|hit| hit.record.id).collect();
+        self.run_on_session(&report.session, |session| {
+            session.note_seen(&given);
+            session.begin_prompt(asked.filter(|_| is_stored));
+        });
+        let opening = self.run_on_session(&report.session, |session| session.opening.take());
+        // A model that is still being loaded holds no prompt up: it is kept all the same.
+        let (noted, added) = match recalled {
+            Ok((given, hits)) => (Some(given), Ok(hits)),
+            Err(problem) => (None, Err(problem)),
+        };
+        let is_sure = noted
+            .as_ref()
+            .is_some_and(|given| given.verdict == RelevanceVerdict::Relevant);
+        let half = noted
+            .as_ref()
+            .and_then(|given| given.half_answer.as_deref());
+        let answer = match added {
+            Err(problem) if others.is_empty() => Err(problem),
+            added => Ok(self.render_prompt_block(
+                &report.session,
+                is_sure,
+                half,
+                added.unwrap_or_default(),
+                others,
+            )),
+        };
+        let block = answer.as_ref().ok().and_then(|(_, block)| block.as_ref());
+        self.count_tokens(block.map_or(0, |block| block.tokens));
+        record.details = Some(PromptRecall::prompt_details(
+            noted.as_ref().ok_or(UnansweredReason::Late),
+            block,
+            opening.as_ref(),
+        ));
+        if !is_stored {
+            return answer.map(|(answer, _)| answer);
+        }
+        let memory = self.clone();
+        let keeping = tokio::spawn(async move {
+            let kept = memory.store_words_record(record).await;
+            kept.inspect_err(|problem| tracing::warn!(%problem, "a prompt was not kept"))
+        });
+        let patience = report.deadline() * KEEPING_SHARE.0 / KEEPING_SHARE.1;
+        if let Ok(Ok(kept)) = timeout(patience, keeping).await {
+            kept?;
+        }
+        answer.map(|(answer, _)| answer)
+    }
+
+    /// Writes what is added to a prompt: the user's own memories and what others published.
+    fn render_prompt_block(
+        &self,
+        session: &str,
+        is_sure: bool,
+        half_answer: Option<&str>,
+        hits: Vec<RetrievedMemory>,
+        others: Vec<RetrievedMemory>,
+    ) -> (HookAnswer, Option<InjectedBlock>) {
+        let sure = if is_sure {
+            "From earlier sessions; "
+        } else {
+            "From earlier sessions, weak matches: check before you rely on one; "
+        };
+        let sure = half_answer.map_or(sure.to_owned(), |half| [half, " ", sure].concat());
+        let calendar = self.calendar();
+        let lines = |hits: Vec<RetrievedMemory>| -> Vec<HitView> {
+            let lines = hits.into_iter().map(|hit| view_hit(hit, &calendar));
+            lines.collect()
+        };
+        let parts = [
+            (sure.as_str(), WHOLE, lines(hits)),
+            (OTHERS, "", lines(others)),
+        ];
+        render_injected(&parts, frame_nonce(session, &parts), self.now())
+    }
+
+    /// What others published that would help with a prompt, where hooks ask for it: of this project
+    /// or of none, and in no prompt of the session yet.
+    async fn recall_published(
+        &self,
+        report: &HookReport,
+        seen: &BTreeSet<RecordId>,
+    ) -> Vec<RetrievedMemory> {
+        let Some(deadline) = self.all.around.sharing.hooks else {
+            return Vec::new();
+        };
+        let request = RecallRequest {
+            top_k: CANDIDATES,
+            ..RecallRequest::new(report.text.as_str())
+        };
+        let asked = async {
+            match self.open_global_tier().await {
+                Ok(tier) => tier.recall_within_deadline(&request, deadline).await,
+                Err(problem) => {
+                    tracing::debug!(%problem, "a hook did not ask for published knowledge");
+                    Vec::new()
+                }
+            }
+        };
+        let mut hits = timeout(deadline, asked).await.unwrap_or_default();
+        let own = project_tag(&report.project);
+        let stays = |hit: &RetrievedMemory| {
+            !seen.contains(&hit.record.id) && !is_foreign(&hit.record, own.as_slice())
+        };
+        hits.retain(stays);
+        hits.truncate(PUBLISHED_MAX);
+        hits
+    }
+
+    /// What was recalled for the last prompt and left a trace in what was said and done since
+    /// learns from how the work went, unless it was broken off: then nothing is known of it.
+    async fn handle_stop(
+        &self,
+        session: &str,
+        broken_off: bool,
+        at: DateTime<Utc>,
+    ) -> Result<(), Problem> {
+        let (asked, judged, said) = self.run_on_session(session, |session| {
+            let said = std::mem::take(&mut session.said);
+            (session.recalled.take(), session.judged.take(), said)
+        });
+        let Some(asked) = asked.filter(|asked| !asked.put_in.is_empty() && !broken_off) else {
+            return Ok(());
+        };
+        let line = OutcomeLine {
+            recall_id: Some(asked.recall_id),
+            quality: quality_by_tests(judged),
+            ..OutcomeLine::default()
+        };
+        let learned = self
+            .learn_from_traced(asked.put_in, asked.prompt, said, line)
+            .await?;
+        if learned.is_some() && judged.is_none() {
+            let unjudged = Some((format!("recall {}", asked.recall_id), at));
+            self.run_on_session(session, |session| session.unjudged = unjudged);
+        }
+        Ok(())
+    }
+
+    /// Learns an outcome from those of some records that left a trace in what was `said` after a
+    /// prompt; `None` where none did.
+    async fn learn_from_traced(
+        &self,
+        records: Vec<RecordId>,
+        prompt: String,
+        said: String,
+        line: OutcomeLine,
+    ) -> Result<Option<OutcomeReport>, Problem> {
+        let used = self.run_on_snapshot(move |memory| -> Vec<String> {
+            let used = records.iter();
+            let used = used.filter(|id| memory.has_evidence_of_use(**id, &prompt, &said));
+            let used: Vec<RecordId> = used.copied().collect();
+            let agreeing = used
+                .iter()
+                .filter(|id| memory.agrees_with(**id, &used, &said));
+            agreeing.map(RecordId::to_string).collect()
+        });
+        let used = used.await?;
+        if used.is_empty() {
+            return Ok(None);
+        }
+        let credit = Some(Credit::Implicit);
+        let line = OutcomeLine {
+            used,
+            credit,
+            ..line
+        };
+        self.learn_outcome(line).await.map(Some)
+    }
+
+    /// Recalls what would help, belongs to this project or to none, holds here, and is in no prompt
+    /// of the session yet: neither as its own words nor as injected memory. What is left out for
+    /// that makes nothing else more or less likely. Returns everything that was found, too.
+    async fn recall_for_prompt(
+        &self,
+        report: &HookReport,
+        seen: &BTreeSet<RecordId>,
+        within: Duration,
+    ) -> Result<(PromptRecall, Vec<RetrievedMemory>), Problem> {
+        let own = project_tag(&report.project);
+        let session = &report.session;
+        let request = RecallRequest {
+            top_k: CANDIDATES,
+            ..RecallRequest::new(report.text.as_str())
+        };
+        let asked = request.with_times_from_query(&self.calendar());
+        let began = Instant::now();
+        let recall = async {
+            let recall = self.recall_within(asked.clone(), within).await?;
+            Ok(self.add_repository_hits(&asked, Some(report), recall).await)
+        };
+        let mut recall = self.run_noted_recall(&asked.query, recall).await?;
+        remove_sensitive(&mut recall);
+        let here = [report.project.clone()];
+        let left_out = |found: &RetrievedMemory| {
+            let record = &found.record;
+            if !session.is_empty() && record.session_id == *session {
+                Some(LeftOutReason::SameSession)
+            } else if is_foreign(record, own.as_slice()) {
+                Some(LeftOutReason::OtherProject)
+            } else if seen.contains(&record.id) {
+                Some(LeftOutReason::Seen)
+            } else {
+                (!LessonCard::applies_here(record, &here, &asked.query))
+                    .then_some(LeftOutReason::Weak)
+            }
+        };
+        let mut noted: Vec<NotedRecord> = recall
+            .results
+            .iter()
+            .map(|found| NotedRecord {
+                id: found.record.id,
+                score: found.sona_score,
+                left_out: left_out(found),
+                contradicted_by: found.why.contradicted_by,
+            })
+            .collect();
+        if noted.iter().any(|one| one.left_out.is_some()) {
+            let mut stays = noted.iter().map(|one| one.left_out.is_none());
+            recall.results.retain(|_| stays.next() == Some(true));
+            decide_shown(&mut recall);
+        }
+        let (recall_id, verdict) = (recall.recall_id, recall.verdict);
+        let half_answer = recall.half_answer().map(str::to_owned);
+        let hits: Vec<RetrievedMemory> =
+            recall.results.into_iter().filter(|one| one.shown).collect();
+        let is_in = |id| hits.iter().any(|hit| hit.record.id == id);
+        let mut places = 0..NOTED;
+        noted.retain(|one| places.next().is_some() || is_in(one.id));
+        for one in noted.iter_mut().filter(|one| one.left_out.is_none()) {
+            one.left_out = (!is_in(one.id)).then_some(LeftOutReason::Weak);
+        }
+        let given = PromptRecall {
+            recall_id,
+            verdict,
+            elapsed_ms: u32::try_from(began.elapsed().as_millis()).unwrap_or(u32::MAX),
+            half_answer,
+            found: noted,
+        };
+        Ok((given, hits))
+    }
+
+    /// Something that an agent did in a session.
+    fn tool_record(&self, report: &HookReport, text: &str, what: RecordType) -> NewRecord {
+        let mut record = self.words_record(report, text, MemorySource::WorkerResult);
+        record.details = Some(json!({ "type": what }));
+        record
+    }
+
+    /// When a moment was: now, or before now.
+    fn time_of_report(&self, report: &HookReport) -> DateTime<Utc> {
+        let now = self.now();
+        report.at.filter(|at| *at < now).unwrap_or(now)
+    }
+
+    /// Something said in a session, when it was. Of a prompt that is longer than what is kept the
+    /// beginning is kept, as an import knows it.
+    fn words_record(&self, report: &HookReport, text: &str, source: MemorySource) -> NewRecord {
+        let end = text.floor_char_boundary(KEPT_BYTES_MAX);
+        let text = text.get(..end).unwrap_or_default().trim().to_owned();
+        let mut record = NewRecord::new(text, source, MemoryKind::Episode);
+        record.timestamp = Some(self.time_of_report(report));
+        record.session_id.clone_from(&report.session);
+        record.tags = project_tag(&report.project).into_iter().collect();
+        let agent = Some(report.agent.clone()).filter(|agent| !agent.is_empty());
+        record.provenance.actor_id = agent;
+        record
+    }
+
+    async fn store_words_record(&self, record: NewRecord) -> Result<(), Problem> {
+        if !says_enough(&record.text) {
+            return Ok(());
+        }
+        // The same words in the same session are the same thing, however often a hook fires.
+        let words = format!("{}\n{}", record.session_id, record.text);
+        let key = Some(format!(
+            "hook {}",
+            reprise_types::sha256_hex(words.as_bytes())
+        ));
+        let memory = self.clone().with_request_key(key);
+        memory.store_one(record).await.map(drop)
+    }
+}
+
+fn project_tag(project: &str) -> Option<String> {
+    (!project.is_empty())
+        .then(|| normalize_tag(&format!("project:{project}")))
+        .flatten()
+}
+
+/// Whether a record belongs to a project that none of these tags names.
+fn is_foreign(record: &MemoryRecord, own: &[String]) -> bool {
+    let mut tags = record.tags.iter();
+    tags.any(|tag| tag.starts_with("project:") && !own.contains(tag))
+}
+
+/// What a run may give credit to: what others said is not in this memory.
+fn list_own_ids(hits: &[RetrievedMemory]) -> Vec<RecordId> {
+    let own = hits.iter().filter(|hit| hit.published.is_none());
+    own.map(|hit| hit.record.id).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,334 @@
+//! What a session begins with: what is open in its project, how the last session there ended, and
+//! the decisions and lessons that hold. Put together from sentences that were kept; no prompt, no
+//! question and no thanks is among them.
+
+use reprise_engine::estimate_tokens;
+
+use super::notes::FrozenOpening;
+use super::{WHOLE, frame_nonce, project_tag, render_injected, says_something};
+use crate::operations::sessions::HookAnswer;
+use crate::prelude::*;
+
+/// The project's newest records that are looked through for what was done, and its newest
+/// decisions and lessons.
+const LOOKED_AT: usize = 200;
+const HOLDING: usize = 24;
+/// Lines at most, of what is open where the others fill the rest, and of the last session.
+const LINES_MAX: usize = 6;
+const OPEN_MAX: usize = 2;
+const LAST_MAX: usize = 3;
+/// Words of a sentence that says how something ended.
+const WORDS_MIN: usize = 5;
+
+/// How a sentence begins that promises, offers, asks for or orders something.
+const PROMISES: [&str; 26] = [
+    "i'll",
+    "i will",
+    "i'm going",
+    "i am going",
+    "i can",
+    "i could",
+    "i would",
+    "let me",
+    "let's",
+    "let us",
+    "now i",
+    "next",
+    "first",
+    "shall",
+    "should",
+    "would you",
+    "do you",
+    "can you",
+    "could you",
+    "you can",
+    "you should",
+    "please",
+    "make sure",
+    "run ",
+    "try ",
+    "feel free",
+];
+
+/// What a line is to a session that begins or goes on.
+const OPEN: &str = "Open: ";
+const THIS: &str = "This session: ";
+const LAST: &str = "Last session: ";
+
+/// What a record is to a session that begins.
+#[derive(Debug, PartialEq, Eq)]
+enum OpeningRole<'r> {
+    /// A command that failed, or passed.
+    Ran {
+        command: &'r str,
+        passed: bool,
+    },
+    /// What was committed or edited.
+    Changed,
+    /// What an agent said at the end, as far as it says something.
+    Answer(&'r str),
+    /// A note of somebody's own.
+    Note,
+    Nothing,
+}
+
+impl<'r> OpeningRole<'r> {
+    fn of(record: &'r MemoryRecord) -> Self {
+        let text = record.text.as_str();
+        match record.record_type() {
+            RecordType::Commit | RecordType::Document => Self::Changed,
+            RecordType::Test | RecordType::Command => {
+                parse_command_run(text).unwrap_or(Self::Nothing)
+            }
+            RecordType::Answer => find_ending_sentence(text).map_or(Self::Nothing, Self::Answer),
+            RecordType::Note if is_plain(record) && says_something(text) => Self::Note,
+            _ => Self::Nothing,
+        }
+    }
+}
+
+/// Whether somebody wrote the note by hand; notes read from files are still in those files.
+fn is_plain(record: &MemoryRecord) -> bool {
+    let is_own = record.session_id.is_empty() && record.source == MemorySource::UserInput;
+    record.details.is_none() && (record.kind != MemoryKind::Episode || is_own)
+}
+
+/// A command and how it ended, as a hook has kept it.
+fn parse_command_run(text: &str) -> Option<OpeningRole<'_>> {
+    let (command, ended) = text.strip_prefix('`')?.split_once('`')?;
+    let passed = ended.starts_with(" passed");
+    (passed || ended.starts_with(" failed")).then_some(OpeningRole::Ran { command, passed })
+}
+
+/// The first sentence that says how something ended, and asks nothing.
+fn find_ending_sentence(text: &str) -> Option<&str> {
+    split_sentences(text).find(|sentence| {
+        let words = sentence.split_whitespace().count();
+        let begins = sentence.to_lowercase().replace('\u{2019}', "'");
+        let promises = PROMISES.iter().any(|word| begins.starts_with(word));
+        words >= WORDS_MIN
+            && !promises
+            && !sentence.ends_with(['?', ':'])
+            && says_something(sentence)
+    })
+}
+
+/// A text from its first sentence on that says something: no thanks, no greeting.
+fn skip_greeting(text: &str) -> &str {
+    let first = split_sentences(text).find(|sentence| says_something(sentence));
+    let at = first.and_then(|first| text.find(first));
+    text.get(at.unwrap_or(0)..).unwrap_or(text)
+}
+
+/// The sentences of a text, each with its mark; a line ends one too.
+fn split_sentences(text: &str) -> impl Iterator<Item = &str> {
+    text.split('\n').flat_map(|line| {
+        let mut last = ' ';
+        let is_end = move |c: char| {
+            let before = std::mem::replace(&mut last, c);
+            c == ' ' && matches!(before, '.' | '!' | '?')
+        };
+        line.split_inclusive(is_end).map(str::trim)
+    })
+}
+
+impl Memory {
+    /// What a session in a project begins with, or goes on with; in a conversation that is about to
+    /// be shortened it will not `stay`.
+    pub(super) async fn build_opening(
+        &self,
+        session: &str,
+        project: &str,
+        stay: bool,
+    ) -> Result<HookAnswer, Problem> {
+        if !self.has_tokens_left().await? {
+            return Ok(HookAnswer::default());
+        }
+        if stay && let Some(frozen) = self.find_frozen_opening(session, project).await? {
+            self.run_on_session(session, |session| session.note_seen(&frozen.shown));
+            self.count_tokens(estimate_tokens(frozen.answer.context.len()));
+            return Ok(frozen.answer);
+        }
+        let mut found = self.list_opening_lines(session, project).await?;
+        let listed = found.len();
+        if stay && !session.is_empty() {
+            // The conversation goes on, and has these.
+            let seen = self.find_seen(session).await?;
+            found.retain(|line| !seen.contains(&line.id));
+        }
+        let is_whole = found.len() == listed;
+        let shown: Vec<RecordId> = found.iter().map(|line| line.id).collect();
+        let head = render_head(&found);
+        let parts = [(head.as_str(), WHOLE, found)];
+        let (answer, block) = render_injected(&parts, frame_nonce(session, &parts), self.now());
+        self.count_tokens(block.as_ref().map_or(0, |block| block.tokens));
+        if stay {
+            let frozen = FrozenOpening {
+                project: project.to_owned(),
+                answer: answer.clone(),
+                shown,
+            };
+            let is_named = !session.is_empty();
+            self.run_on_session(session, |session| {
+                if !is_named {
+                    session.forget_seen();
+                }
+                session.note_seen(&frozen.shown);
+                session.opening = block;
+                session.frozen = is_whole.then_some(frozen);
+            });
+        }
+        Ok(answer)
+    }
+
+    /// Finds the text that the session began with, if it began in this project and none of the
+    /// text's memories was corrected or forgotten since.
+    async fn find_frozen_opening(
+        &self,
+        session: &str,
+        project: &str,
+    ) -> Result<Option<FrozenOpening>, Problem> {
+        let frozen = self.run_on_session(session, |session| session.frozen.clone());
+        // Programs that name no session share one entry.
+        let same = |frozen: &FrozenOpening| !session.is_empty() && frozen.project == project;
+        let Some(frozen) = frozen
+            .filter(same)
+            .filter(|frozen| !frozen.shown.is_empty())
+        else {
+            return Ok(None);
+        };
+        self.run_on_snapshot(move |memory| {
+            let holds = frozen.shown.iter().all(|id| memory.is_live(*id));
+            holds.then_some(frozen)
+        })
+        .await
+    }
+
+    async fn list_opening_lines(
+        &self,
+        session: &str,
+        project: &str,
+    ) -> Result<Vec<HitView>, Problem> {
+        if project_tag(project).is_none() || !self.exists() {
+            return Ok(Vec::new());
+        }
+        let (session, here) = (session.to_owned(), project.to_owned());
+        let calendar = self.calendar();
+        self.run_on_snapshot(move |memory| list_project_lines(memory, &session, &here, &calendar))
+            .await
+    }
+}
+
+/// Returns the first line: what follows, in numbers.
+fn render_head(lines: &[HitView]) -> String {
+    let count =
+        |is_one: &dyn Fn(&HitView) -> bool| lines.iter().filter(|line| is_one(line)).count();
+    let open = count(&|line| line.mark == OPEN);
+    let last = count(&|line| [LAST, THIS].contains(&line.mark));
+    let is_of = |line: &HitView, name: &str| line.mark.is_empty() && line.caption.starts_with(name);
+    let decisions = count(&|line| is_of(line, "decision"));
+    let lessons = count(&|line| is_of(line, "lesson"));
+    let others = lines.len() - open - last - decisions - lessons;
+    let parts = [
+        (decisions, "decision"),
+        (lessons, "lesson"),
+        (others, "note"),
+        (open, "open failure"),
+    ];
+    let mut parts: Vec<String> = parts
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format_count(count, what))
+        .collect();
+    if last > 0 {
+        parts.push("what the last session did".to_owned());
+    }
+    format!("Reprise: {}; ", parts.join(", "))
+}
+
+/// A project's live records of these types, the newest first.
+fn list_newest(
+    memory: &Snapshot,
+    project: &str,
+    types: Option<Vec<RecordType>>,
+    limit: usize,
+    calendar: &Calendar,
+) -> Vec<MemoryRecord> {
+    let listed = memory.list(&ListRequest {
+        filter: MemoryFilter {
+            types,
+            project: Some(project.to_owned()),
+            until: Some(calendar.now),
+            ..MemoryFilter::default()
+        },
+        limit,
+        after: None,
+    });
+    let records = listed.records.into_iter();
+    let stays = |record: &MemoryRecord| !record.is_sensitive() && !record.is_expired(calendar.now);
+    records.filter(stays).collect()
+}
+
+/// The lines of a project for a session that begins or goes on in it.
+fn list_project_lines(
+    memory: &Snapshot,
+    session: &str,
+    project: &str,
+    calendar: &Calendar,
+) -> Vec<HitView> {
+    let here = [project.to_owned()];
+    let records = list_newest(memory, project, None, LOOKED_AT, calendar);
+    let kinds = vec![RecordType::Decision, RecordType::Lesson];
+    let mut holding = list_newest(memory, project, Some(kinds), HOLDING, calendar);
+    holding.retain(|record| LessonCard::applies_here(record, &here, ""));
+    let line = |record: &MemoryRecord, mark, text: &str| {
+        let caption = RecordCaption::of(record, None).to_words_without_age(calendar);
+        HitView {
+            mark,
+            ..HitView::new(record.id, record.timestamp, caption, text.to_owned())
+        }
+    };
+    // One that has just begun, or was broken off, has only asked.
+    let parts: Vec<_> = records
+        .iter()
+        .map(|one| (one, OpeningRole::of(one)))
+        .collect();
+    let last = parts.iter().find(|(record, part)| {
+        !record.session_id.is_empty()
+            && matches!(part, OpeningRole::Changed | OpeningRole::Answer(_))
+    });
+    let last = last.map(|(record, _)| &record.session_id);
+    let head = if last.is_some_and(|last| last == session) {
+        THIS
+    } else {
+        LAST
+    };
+    let (mut open, mut ended, mut notes) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut ran, mut answered) = (BTreeSet::new(), false);
+    for (record, part) in parts {
+        let is_last = last.is_some_and(|last| *last == record.session_id);
+        match part {
+            // The last run of a command counts.
+            OpeningRole::Ran { command, passed } if ran.insert(command.to_owned()) && !passed => {
+                open.push(line(record, OPEN, &record.text));
+            }
+            OpeningRole::Changed if is_last => ended.push(line(record, head, &record.text)),
+            OpeningRole::Answer(said) if is_last && !answered => {
+                answered = true;
+                ended.push(line(record, head, said));
+            }
+            OpeningRole::Note => notes.push(line(record, "", skip_greeting(&record.text))),
+            _ => {}
+        }
+    }
+    ended.truncate(LAST_MAX);
+    let holding = holding.iter();
+    let holding = holding.map(|record| line(record, "", skip_greeting(&record.text)));
+    let mut seen = BTreeSet::new();
+    let others = ended.into_iter().chain(holding).chain(notes);
+    let others = others.filter(|line| seen.insert(line.text.to_lowercase()));
+    let others: Vec<HitView> = others.take(LINES_MAX).collect();
+    // All that is open is told where the others leave room.
+    open.truncate(OPEN_MAX.max(LINES_MAX.saturating_sub(others.len())));
+    open.into_iter().chain(others).take(LINES_MAX).collect()
+}

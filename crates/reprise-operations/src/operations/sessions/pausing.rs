@@ -1,0 +1,303 @@
+//! Pauses: for which projects and agents memory is off or only read, for an hour, until a time, or
+//! until it is resumed.
+
+use std::path::{Path, PathBuf};
+
+use reprise_knowledge::{read_pauses, save_pauses};
+
+use crate::prelude::*;
+
+/// The pauses that hold now.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PauseReport {
+    pub pauses: Vec<PauseRule>,
+    /// How many pauses ended, where some should.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<usize>,
+}
+
+/// Writes the pauses as sentences.
+fn describe_pauses(report: &PauseReport) -> Cow<'_, str> {
+    if report.pauses.is_empty() {
+        return "nothing is paused: agents get memories and store new ones".into();
+    }
+    let lines = report.pauses.iter().map(|rule| {
+        let what = match rule.mode {
+            PauseMode::Off => "paused: agents get and store nothing",
+            PauseMode::ReadOnly => "read only: agents get memories and store nothing",
+        };
+        let project = rule
+            .project
+            .as_deref()
+            .map(|one| format!(" in project `{one}`"));
+        let agent = rule
+            .agent
+            .as_deref()
+            .map(|one| format!(" for agent `{one}`"));
+        let until = rule.until.map_or("`reprise resume`".to_owned(), |at| {
+            at.format("%Y-%m-%d %H:%M UTC").to_string()
+        });
+        format!(
+            "memory{}{} is {what}, until {until}",
+            project.unwrap_or_default(),
+            agent.unwrap_or_default()
+        )
+    });
+    lines.collect::<Vec<_>>().join("\n").into()
+}
+
+operation! {
+    Spec::for_adding("pause", "Pause memory: hooks store nothing, and add nothing unless it is read only.")
+        .with_tool("pause", Profile::Full);
+    /// What is paused, and for how long.
+    #[derive(Default, clap::Args)]
+    Pause(memory, asked: PauseArguments {
+        /// Only this project; all projects by default.
+        #[arg(long)]
+        pub project: Option<String> as NameText,
+        /// Only this agent, such as `claude-code`; all agents by default.
+        #[arg(long)]
+        pub agent: Option<String> as NameText,
+        /// Minutes until it ends by itself; without it, `resume` ends it.
+        #[arg(long)]
+        pub minutes: Option<u32> as ItemCount,
+        /// What agents may still do [default: off].
+        #[arg(long)]
+        pub mode: Option<PauseMode>,
+    }) -> PauseReport {
+        let now = memory.now();
+        let rule = PauseRule {
+            until: asked.minutes.map(|minutes| now + TimeDelta::minutes(minutes.into())),
+            project: asked.project.filter(|name| !name.trim().is_empty()),
+            agent: asked.agent.filter(|name| !name.trim().is_empty()),
+            mode: asked.mode.unwrap_or_default(),
+        };
+        let mut pauses = memory.pause_store().list_rules(memory.user(), now);
+        pauses.retain(|old| !old.is_for(rule.project.as_deref(), rule.agent.as_deref()));
+        pauses.push(rule);
+        memory.pause_store().save_rules(memory.user(), pauses.clone())?;
+        Ok(PauseReport { pauses, ended: None })
+    }
+
+    fn render_text(report: &PauseReport) -> Cow<'_, str> {
+        describe_pauses(report)
+    }
+}
+
+operation! {
+    Spec::for_adding("resume", "End a pause.").with_tool("resume", Profile::Full);
+    /// Which pause.
+    #[derive(Default, clap::Args)]
+    Resume(memory, asked: ResumeArguments {
+        /// The pause of this project.
+        #[arg(long)]
+        pub project: Option<String> as NameText,
+        /// The pause of this agent.
+        #[arg(long)]
+        pub agent: Option<String> as NameText,
+        /// Every pause.
+        #[arg(long)]
+        pub all: bool,
+    }) -> PauseReport {
+        let mut pauses = memory.pause_store().list_rules(memory.user(), memory.now());
+        let ends = |rule: &PauseRule| {
+            asked.all || rule.is_for(asked.project.as_deref(), asked.agent.as_deref())
+        };
+        let all = pauses.len();
+        pauses.retain(|rule| !ends(rule));
+        let ended = Some(all - pauses.len());
+        memory.pause_store().save_rules(memory.user(), pauses.clone())?;
+        Ok(PauseReport { pauses, ended })
+    }
+
+    fn render_text(report: &PauseReport) -> Cow<'_, str> {
+        let says = describe_pauses(report);
+        if report.ended == Some(0) {
+            return format!("there was no such pause; {says}").into();
+        }
+        says
+    }
+}
+
+operation! {
+    Spec::for_reading("pauses", "The pauses of memory that hold now.");
+    Pauses(memory, _asked: NoArguments) -> PauseReport {
+        let pauses = memory.pause_store().list_rules(memory.user(), memory.now());
+        Ok(PauseReport { pauses, ended: None })
+    }
+
+    fn render_text(report: &PauseReport) -> Cow<'_, str> {
+        describe_pauses(report)
+    }
+}
+
+/// Most rules of one user.
+const RULES_MAX: usize = 200;
+
+/// What memory does where it is paused.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum PauseMode {
+    /// Prompts receive nothing, and nothing is stored.
+    #[default]
+    Off,
+    /// Prompts receive memory, and nothing is stored.
+    ReadOnly,
+}
+
+/// One pause. It holds where both its project and its agent fit; without either, everywhere.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PauseRule {
+    /// The project that is paused; all projects by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// The program that is paused; all programs by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    pub mode: PauseMode,
+    /// When it ends by itself; without it, `resume` ends it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<DateTime<Utc>>,
+}
+
+impl PauseRule {
+    /// Returns whether two rules are for the same project and agent.
+    pub(crate) fn is_for(&self, project: Option<&str>, agent: Option<&str>) -> bool {
+        self.project.as_deref() == project && self.agent.as_deref() == agent
+    }
+
+    fn applies_to(&self, project: &str, agent: &str) -> bool {
+        let fits = |own: &Option<String>, given: &str| {
+            own.as_deref()
+                .is_none_or(|own| own.eq_ignore_ascii_case(given))
+        };
+        fits(&self.project, project) && fits(&self.agent, agent)
+    }
+}
+
+/// The pauses of all users, in a file that every process of this machine reads.
+#[derive(Debug, Clone, Default)]
+pub struct PauseStore {
+    data: Option<PathBuf>,
+}
+
+type RulesByUser = BTreeMap<String, Vec<PauseRule>>;
+
+impl PauseStore {
+    /// Those that are listed in a data directory.
+    #[must_use]
+    pub fn in_data_dir(data: &Path) -> Self {
+        Self {
+            data: Some(data.to_owned()),
+        }
+    }
+
+    fn read_rules(&self) -> RulesByUser {
+        let text = self.data.as_deref().and_then(read_pauses);
+        let rules = text.and_then(|text| serde_json::from_str(&text).ok());
+        rules.unwrap_or_default()
+    }
+
+    /// Lists a user's pauses that have not ended.
+    pub(crate) fn list_rules(&self, user: &UserId, now: DateTime<Utc>) -> Vec<PauseRule> {
+        let mut rules = self.read_rules().remove(user.as_str()).unwrap_or_default();
+        rules.retain(|rule| rule.until.is_none_or(|until| until > now));
+        rules
+    }
+
+    /// Replaces a user's pauses.
+    pub(crate) fn save_rules(&self, user: &UserId, rules: Vec<PauseRule>) -> Result<(), Problem> {
+        let Some(data) = &self.data else {
+            return Err(Problem::invalid(
+                "there is no data directory here that could keep a pause; run `reprise serve`",
+            ));
+        };
+        if rules.len() > RULES_MAX {
+            return Err(Problem::invalid(format!(
+                "{RULES_MAX} pauses are the most; resume one first"
+            )));
+        }
+        let failed = |error: &dyn std::fmt::Display| {
+            let detail = format!("the pause could not be saved ({error}); try again");
+            Problem::new(ProblemKind::Internal, detail)
+        };
+        let mut all = self.read_rules();
+        all.insert(user.to_string(), rules);
+        all.retain(|_, rules| !rules.is_empty());
+        let text = serde_json::to_string(&all).map_err(|error| failed(&error))?;
+        save_pauses(data, &text).map_err(|error| failed(&error))
+    }
+
+    /// Returns what memory does for an agent in a project; `None` if nothing is paused there.
+    pub(crate) fn find_mode(
+        &self,
+        user: &UserId,
+        project: &str,
+        agent: &str,
+        now: DateTime<Utc>,
+    ) -> Option<PauseMode> {
+        let rules = self.list_rules(user, now).into_iter();
+        let mut modes = rules
+            .filter(|rule| rule.applies_to(project, agent))
+            .map(|rule| rule.mode);
+        let first = modes.next()?;
+        let is_off = first == PauseMode::Off || modes.any(|mode| mode == PauseMode::Off);
+        Some(if is_off {
+            PauseMode::Off
+        } else {
+            PauseMode::ReadOnly
+        })
+    }
+}
+
+impl Memory {
+    pub(crate) fn pause_store(&self) -> &PauseStore {
+        &self.all.around.pauses
+    }
+
+    /// Returns the pause that holds for every project and agent.
+    pub fn find_general_pause(&self) -> Option<PauseRule> {
+        let rules = self.pause_store().list_rules(&self.user, self.now());
+        rules.into_iter().find(|rule| rule.is_for(None, None))
+    }
+
+    /// Returns what memory does for an agent in a project now; `None` if nothing is paused.
+    pub(crate) fn find_pause_mode(&self, project: &str, agent: &str) -> Option<PauseMode> {
+        self.pause_store()
+            .find_mode(&self.user, project, agent, self.now())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pause_holds_for_its_project_and_agent_and_ends_by_itself() {
+        let folder = tempfile::tempdir().unwrap();
+        let (pauses, user) = (PauseStore::in_data_dir(folder.path()), UserId::default());
+        let now = DateTime::UNIX_EPOCH;
+        let rule = |project: Option<&str>, mode, until| PauseRule {
+            project: project.map(str::to_owned),
+            agent: None,
+            mode,
+            until,
+        };
+        let mode = |project: &str| pauses.find_mode(&user, project, "codex", now);
+        assert_eq!(mode("shop"), None);
+        let later = Some(now + TimeDelta::hours(1));
+        let rules = vec![
+            rule(Some("shop"), PauseMode::Off, None),
+            rule(None, PauseMode::ReadOnly, later),
+        ];
+        pauses.save_rules(&user, rules).unwrap();
+        assert_eq!(mode("shop"), Some(PauseMode::Off));
+        assert_eq!(mode("other"), Some(PauseMode::ReadOnly));
+        let after = now + TimeDelta::hours(2);
+        assert_eq!(pauses.find_mode(&user, "other", "codex", after), None);
+        pauses.save_rules(&user, Vec::new()).unwrap();
+        assert_eq!(mode("shop"), None);
+    }
+}
