@@ -29,7 +29,7 @@ EPOCH = (1980, 1, 1, 0, 0, 0)
 LAUNCHER = """\
 #!/usr/bin/env node
 // Runs the binary of this platform's package with the arguments given.
-const { spawnSync } = require("node:child_process");
+const { spawn } = require("node:child_process");
 const { basename, dirname, join } = require("node:path");
 
 const name = `@reprise/${process.platform}-${process.arch}`;
@@ -41,13 +41,23 @@ try {
   process.exit(2);
 }
 const program = basename(process.argv[1]).replace(/\\.js$/, "");
-const done = spawnSync(join(folder, program), process.argv.slice(2), { stdio: "inherit" });
-if (done.error) {
-  console.error(`error: ${program} could not be started: ${done.error.message}`);
+const child = spawn(join(folder, program), process.argv.slice(2), { stdio: "inherit" });
+child.on("error", (error) => {
+  console.error(`error: ${program} could not be started: ${error.message}`);
   process.exit(2);
+});
+// A signal to this process is meant for the program. A terminal sends Ctrl-C to both.
+const SIGNALS = ["SIGHUP", "SIGINT", "SIGTERM"];
+for (const signal of SIGNALS) {
+  process.on(signal, () => {
+    if (signal !== "SIGINT" || !process.stdin.isTTY) child.kill(signal);
+  });
 }
-if (done.signal) process.kill(process.pid, done.signal);
-process.exit(done.status);
+child.on("exit", (status, signal) => {
+  if (!signal) process.exit(status);
+  SIGNALS.forEach((one) => process.removeAllListeners(one));
+  process.kill(process.pid, signal);
+});
 """
 
 

@@ -35,3 +35,20 @@ for program in "${programs[@]}"; do
   env -i HOME="$folder/home" PATH="$folder/bin" "$program" --version
   env -i HOME="$folder/home" PATH="$folder/bin" "$program" demo | tail -3
 done
+
+# A signal to the npm launcher reaches the program, so that no daemon stays behind.
+launcher=$folder/prefix/bin/reprise
+if [ -e "$launcher" ]; then
+  env -i HOME="$folder/home" PATH="$folder/bin" "$launcher" --data-dir "$folder/data" serve &
+  started=$!
+  for _ in $(seq 100); do
+    env -i HOME="$folder/home" PATH="$folder/bin" "$launcher" --data-dir "$folder/data" serve status >/dev/null && break
+    sleep .1
+  done
+  kill -TERM "$started"
+  wait "$started" || true
+  if pgrep -f -- "--data-dir $folder/data serve" >/dev/null; then
+    echo "the daemon goes on after its npm launcher was ended" >&2
+    exit 1
+  fi
+fi

@@ -310,7 +310,7 @@ fn start_daemon_for_import(context: &Context) -> anyhow::Result<()> {
     }
     if context.model().is_some() && model::models(context).find_installed().is_none() {
         note(
-            "the embedding model is not installed yet: it is downloaded in the background (40 \
+            "the embedding model is not installed yet: it is downloaded in the background (107 \
              MB), and until then memory searches by words",
         );
     }
