@@ -30,7 +30,14 @@ def main():
     options = words[words.index("--") + 1:] if "--" in words else []
     words = words[:words.index("--")] if "--" in words else words
     verbose = "-v" in words
-    binary, folder = [word for word in words if word != "-v"]
+    words = [word for word in words if word != "-v"]
+    if len(words) != 2:
+        sys.exit(__doc__)
+    binary, folder = words
+    for name in ("beliefs.seed.json", "retrieval.cases.json"):
+        if not pathlib.Path(folder, name).is_file():
+            sys.exit(f"{folder} has no {name}: clone github.com/tenurehq/precisionMemBench and name its folder "
+                     "`fixtures`.")
     read = lambda name: json.loads(pathlib.Path(folder, name).read_text())
     beliefs, cases = read("beliefs.seed.json"), read("retrieval.cases.json")
     work = pathlib.Path(tempfile.mkdtemp())

@@ -51,12 +51,18 @@ def records(chat):
 def main():
     words = sys.argv[1:]
     options = words[words.index("--") + 1:] if "--" in words else []
-    binary, folder = words[:words.index("--")] if "--" in words else words
+    words = words[:words.index("--")] if "--" in words else words
+    if len(words) != 2:
+        sys.exit(__doc__)
+    binary, folder = words
+    chats = sorted(pathlib.Path(folder).glob("*.json"))
+    if not chats:
+        sys.exit(f"{folder} has no chat as .json: clone github.com/danny911kr/REALTALK and name its folder `data`.")
     work = pathlib.Path(tempfile.mkdtemp())
     base = [binary, "--no-daemon", "--data-dir", str(work / "data"), *options]
     run = lambda *more: subprocess.run([*base, *more], check=True, capture_output=True, text=True).stdout
     marks = []
-    for at, path in enumerate(sorted(pathlib.Path(folder).glob("*.json"))):
+    for at, path in enumerate(chats):
         chat = json.loads(path.read_text())
         rows = list(records(chat))
         ids = {row["external_id"] for row in rows}
@@ -81,6 +87,8 @@ def main():
             own.append([sum(found[:k]) / len(gold) for k in (1, 5, 10)])
         marks += own
         print(f"{path.stem}: {told(own)}", flush=True)
+    if not marks:
+        sys.exit(f"no chat of {folder} has a question whose evidence it holds: is this REALTALK's `data`?")
     print(f"all: {told(marks)}")
 
 
