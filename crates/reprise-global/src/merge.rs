@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use reprise_engine::order_by_tier;
 use reprise_types::RelevanceVerdict;
 
 /// Where one bucket ends and the next begins.
@@ -84,11 +85,8 @@ pub fn merge_answers<T>(
 ) -> Vec<T> {
     let mut all = assign_buckets(local, thresholds);
     all.extend(assign_buckets(global, thresholds));
-    all.sort_by(|a, b| {
-        a.0.cmp(&b.0)
-            .then(b.1.sona_score.total_cmp(&a.1.sona_score))
-            .then(a.1.quality.is_some().cmp(&b.1.quality.is_some()))
-    });
+    // The user's own are the first of what ties.
+    order_by_tier(&mut all, |one| one.0, |one| one.1.sona_score);
     let is_global = |one: &(u8, Scores, T)| one.1.quality.is_some();
     let place = all.iter().position(is_global);
     if let Some(place) = place.filter(|place| *place >= top_k && top_k > 1)

@@ -110,16 +110,26 @@ pub fn decide_order(
     ranked.sort_by_cached_key(|one| places.get(&one.scored.ordinal).copied());
 }
 
+/// Puts anything that was scored in order: by its tier, the lowest first, then by its score, the
+/// highest first; ties stay in their order.
+pub fn order_by_tier<T, Tier: Ord>(
+    results: &mut [T],
+    tier: impl Fn(&T) -> Tier,
+    score: impl Fn(&T) -> f32,
+) {
+    results.sort_by(|a, b| {
+        let first = tier(a).cmp(&tier(b));
+        first.then(score(b).total_cmp(&score(a)))
+    });
+}
+
 /// Puts results that were merged or judged anew in order: those that `is_first` selects, then the
 /// others, each by their adjusted scores; ties stay in their order.
 pub(crate) fn order_results(
     results: &mut [RetrievedMemory],
     is_first: impl Fn(&RetrievedMemory) -> bool,
 ) {
-    results.sort_by(|a, b| {
-        let tier = is_first(b).cmp(&is_first(a));
-        tier.then(b.sona_score.total_cmp(&a.sona_score))
-    });
+    order_by_tier(results, |found| !is_first(found), |found| found.sona_score);
     let noted: Vec<_> = results
         .iter()
         .filter_map(|found| Some((found.record.id, found.why.contradicted_by?)))
