@@ -1,4 +1,5 @@
-//! Checks what operators may take down and put back, and what one person may read and erase.
+//! Checks what operators may take down and put back, and what one person may read and erase: for a
+//! store that a service has, which is not one in a folder.
 
 use crate::isolation::{
     BRANCH, DRAFT_WORD, PROJECT, READERS, Readers, access_cases, owner, query_hits,

@@ -527,7 +527,8 @@ pub async fn what_helps_many_rises_for_everyone(store: &dyn GlobalStore) {
     assert!(second.sona_score < second.score);
 }
 
-/// A test for each check, against a fresh store that `$make` gives with what keeps it alive.
+/// A test for each check, against a fresh store that `$make` gives with what keeps it alive; with
+/// those of operators where the store is one that a service has.
 #[macro_export]
 macro_rules! conformance_suite {
     ($make:path) => {
@@ -548,6 +549,11 @@ macro_rules! conformance_suite {
             bad_input_is_refused_and_odd_input_is_data,
             nothing_of_anothers_can_be_forged_or_doubled,
             the_longest_record_can_be_published,
+        );
+    };
+    ($make:path, with operators) => {
+        $crate::conformance_suite!($make);
+        $crate::conformance_suite!(@ $make,
             what_is_taken_down_is_gone_told_and_put_back,
             the_content_of_what_was_taken_down_is_refused_from_anybody,
             a_pattern_of_one_author_is_an_operators_to_take_down,

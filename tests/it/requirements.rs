@@ -159,13 +159,17 @@ const MERGED: [&str; 4] = [
 ];
 
 /// Which binary runs the tests of a file, and where in it they stand; `None` of what no binary
-/// runs. The suite of every store is run by several, of which one is looked at.
+/// runs. The suite of every store is run by several, of which one is looked at; what operators do,
+/// by the store in a database.
 fn place_of(path: &str) -> Option<(String, String)> {
     let path = path.strip_suffix(".rs")?;
     let parts: Vec<&str> = path.split('/').collect();
     let (binary, inside) = match parts.as_slice() {
         ["crates", package, "src", inside @ ..] => (package.replace('-', "_"), inside),
         ["sandbox", "src", inside @ ..] => ("reprise_sandbox".to_owned(), inside),
+        ["tests", "conformance", "operators"] => {
+            return Some(("postgres".to_owned(), "statements_and_policies".to_owned()));
+        }
         ["tests", "conformance", _] => {
             return Some(("global".to_owned(), "embedded::shared".to_owned()));
         }

@@ -2,7 +2,9 @@
 import assert from "node:assert";
 import { spawn } from "node:child_process";
 import fs from "node:fs";
+import os from "node:os";
 import path from "node:path";
+import { createInterface } from "node:readline";
 import { after, before, test } from "node:test";
 
 import { House, isClean, violations } from "./house.mjs";
@@ -10,7 +12,24 @@ import { House, isClean, violations } from "./house.mjs";
 const beside = path.join(path.dirname(process.env.REPRISE), "reprise-global");
 const skip = fs.existsSync(beside) ? false : "reprise-global is not beside reprise";
 
-let house, service, origin, ann, olga;
+let house, service, origin, ann, olga, keeper, database;
+
+/** A database in a server of PostgreSQL that ends with this file; the kit of the other tests keeps it. */
+async function furnish() {
+  const folder = path.join(os.tmpdir(), `reprise-pg-page-${process.pid}`);
+  const script = path.join(import.meta.dirname, "../kit/postgres.py");
+  const cache = path.join(os.tmpdir(), "reprise-postgres");
+  keeper = spawn("python3", [script, cache, folder, "fsync=off"], { stdio: ["pipe", "pipe", "inherit"] });
+  const answers = createInterface({ input: keeper.stdout })[Symbol.asyncIterator]();
+  const expect = async (line) => assert.equal((await answers.next()).value, line);
+  await expect("ready");
+  for (const [where, statement] of [["postgres", "CREATE ROLE reprise LOGIN CREATEROLE"],
+    ["postgres", "CREATE DATABASE knowledge OWNER reprise"], ["knowledge", "CREATE EXTENSION vector"]]) {
+    keeper.stdin.write(`sql ${where} ${statement}\n`);
+    await expect("done");
+  }
+  return ["--database-url", `host=${folder} user=reprise dbname=knowledge`];
+}
 
 /** Asks the service as a program does. */
 const ask = (address, token, method = "GET", body = undefined) =>
@@ -19,15 +38,17 @@ const ask = (address, token, method = "GET", body = undefined) =>
 
 before(async () => {
   if (skip) return;
+  database = await furnish();
   house = await House.start();
   const token = async (name, ...granted) => {
-    const made = await house.reprise("--json", "global", "token", "add", name, "--user", name, ...granted);
+    const words = ["global", "token", "add", name, "--user", name, ...granted, ...database];
+    const made = await house.reprise("--json", ...words);
     return JSON.parse(made).token;
   };
   ann = await token("ann", "--org", "acme", "--project", "web");
   olga = await token("olga", "--org", "acme", "--may", "read,write,operate");
   await token("eve", "--org", "other");
-  const arguments_ = [...house.common, "global", "serve", "--http", "127.0.0.1:0"];
+  const arguments_ = [...house.common, "global", "serve", "--http", "127.0.0.1:0", ...database];
   service = spawn(process.env.REPRISE, arguments_, { env: house.env, stdio: ["ignore", "ignore", "pipe"] });
   origin = await new Promise((resolve) => {
     let said = "";
@@ -42,6 +63,7 @@ after(async () => {
   if (skip) return;
   service.kill();
   await house.end();
+  keeper.stdin.end();
 });
 
 /** A tab that an operator signed in. */
@@ -84,7 +106,7 @@ for (const javaScriptEnabled of [true, false]) {
     await tab.click("nav >> text=Published");
     assert.equal(await row.count(), 1, "it is published again");
     if (javaScriptEnabled) {
-      for (const name of ["Health", "People", "Published", "Audit log"]) {
+      for (const name of ["Health", "People", "Published", "Reviews", "Quotas", "Audit log"]) {
         await tab.click(`nav >> text=${name}`);
         assert.deepEqual(await violations(tab), [], name);
       }
@@ -118,4 +140,31 @@ test("a form of elsewhere does nothing, and who is removed has no token", { skip
   assert.equal((await ask("/v1/projects", ann)).status, 401);
   await tab.click("text=Sign out");
   assert.match(await tab.locator("h1").innerText(), /Operate this service/);
+});
+
+test("an operator limits one person, and signs in by a link once", { skip }, async () => {
+  const words = ["global", "open", "--user", "olga", "--org", "acme", "--url", origin, ...database];
+  const { link } = JSON.parse(await house.reprise("--json", ...words));
+  const tab = await house.stranger();
+  tab.origin = origin;
+  await tab.goto(link);
+  assert.equal(await tab.locator("h1").innerText(), "Health");
+  await tab.click("nav >> text=Quotas");
+  const row = tab.locator("tr", { hasText: "user olga" });
+  assert.match(await row.innerText(), /no limit/);
+  await row.locator("input[name=things]").fill("many");
+  await row.locator("button").click();
+  assert.match(await tab.locator(".notice").innerText(), /digits alone/);
+  await row.locator("input[name=things]").fill("0");
+  await row.locator("button").click();
+  assert.match(await tab.locator(".notice").innerText(), /Done/);
+  assert.match(await row.innerText(), /0 memories/);
+  const publication = { origin: "limited", content_type: "document", title: "Otters", summary: "", content: "Limited.",
+    tags: [], access_policy: "public", licence: "" };
+  assert.equal((await ask("/v1/publications", olga, "POST", publication)).status, 429);
+  await tab.click("nav >> text=Audit log");
+  assert.match(await tab.locator("tr", { hasText: "quota" }).first().innerText(), /olga[\s\S]*things: 0/);
+  await tab.click("text=Sign out");
+  assert.match(await tab.locator("h1").innerText(), /Operate this service/);
+  assert.equal((await fetch(link, { redirect: "manual" })).status, 401, "a link works once");
 });

@@ -35,6 +35,8 @@ pub(crate) enum GlobalCommand {
     Token(GlobalTokenArguments),
     /// List the people who have tokens or invitations, with what they may do.
     Members(TokenStoreArguments),
+    /// Print a one-time link that signs an operator in to the server's page.
+    Open(GlobalOpenArguments),
     #[command(flatten)]
     Operate(OperateCommand),
     /// Have another member approve what is published for an organisation, before others find it.
@@ -245,22 +247,23 @@ pub(crate) struct GlobalServeArguments {
 }
 
 /// How much one user, and one organisation, may have and ask; without a number there is no limit.
+/// What they have is counted in a database alone.
 #[derive(Debug, Args)]
 pub(crate) struct QuotaArguments {
     /// Maximum number of published memories per user.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", requires = "database_url")]
     pub(crate) user_things: Option<u64>,
     /// Maximum size in bytes, with all versions.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", requires = "database_url")]
     pub(crate) user_bytes: Option<u64>,
     /// Maximum number of requests per minute for one user, over all of their tokens.
     #[arg(long, value_name = "N")]
     pub(crate) user_requests_a_minute: Option<NonZeroU32>,
     /// Maximum number of memories that an organisation may have published for its members.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", requires = "database_url")]
     pub(crate) org_things: Option<u64>,
     /// Maximum size in bytes, with all versions.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", requires = "database_url")]
     pub(crate) org_bytes: Option<u64>,
     /// Maximum number of requests per minute for one organisation.
     #[arg(long, value_name = "N")]
@@ -301,6 +304,29 @@ pub(crate) struct TokenStoreArguments {
     pub(crate) as_owner: bool,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct GlobalOpenArguments {
+    /// User who signs in.
+    #[arg(long, env = USER, default_value_t)]
+    pub(crate) user: UserId,
+    /// Organisation that the user operates; without it, those who are in none.
+    #[arg(long)]
+    pub(crate) org: Option<OrgId>,
+    /// Projects of the organisation, separated by commas.
+    #[arg(
+        long = "project",
+        value_name = "NAME",
+        value_delimiter = ',',
+        requires = "org"
+    )]
+    pub(crate) projects: Vec<ProjectId>,
+    /// Address of the server.
+    #[arg(long)]
+    pub(crate) url: String,
+    #[command(flatten)]
+    pub(crate) place: TokenStoreArguments,
+}
+
 /// What a token opens.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Granted {
@@ -316,7 +342,7 @@ pub(crate) struct Granted {
         requires = "org"
     )]
     pub(crate) projects: Vec<ProjectId>,
-    /// The user may read paid memories.
+    /// The user may read paid memories; Reprise bills nobody.
     #[arg(long)]
     pub(crate) paid: bool,
     /// What the token may do.

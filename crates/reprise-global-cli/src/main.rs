@@ -4,6 +4,7 @@
 mod args;
 mod database;
 mod invite;
+mod open;
 mod operate;
 mod pending;
 mod prelude;
@@ -38,6 +39,7 @@ fn run(context: &Context, arguments: ServiceProgramArguments) -> anyhow::Result<
         GlobalCommand::Serve(arguments) => serve::run(context, arguments),
         GlobalCommand::Token(arguments) => token::run(context, arguments),
         GlobalCommand::Members(place) => token::list_members(context, place),
+        GlobalCommand::Open(arguments) => open::run(context, arguments),
         GlobalCommand::Operate(command) => operate::run(context, command),
         GlobalCommand::Review(command) => review::run(context, command),
         GlobalCommand::Import(arguments) => operate::import(context, arguments),

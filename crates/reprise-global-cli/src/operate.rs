@@ -4,7 +4,7 @@
 
 use reprise::plugin::{one_line, stdout};
 use reprise_global::{
-    AccessPolicy, Caller, GlobalStore, ListPage, Publication, Quotas, TakeDown, check_publication,
+    AccessPolicy, Caller, GlobalStore, ListPage, Publication, TakeDown, check_publication,
 };
 use reprise_operations::parse_lenient_json;
 use reprise_postgres::{Migration, PostgresStore};
@@ -37,7 +37,7 @@ async fn open_store(
     serve::ensure_store_exists(which)?;
     let store: Arc<dyn GlobalStore> = match &which.database_url {
         Some(url) => Arc::new(database::open_database(context, which, url).await?),
-        None => Arc::new(serve::open_embedded(context, which, Quotas::default())),
+        None => Arc::new(serve::open_embedded(context, which)),
     };
     Ok((store, caller))
 }
@@ -311,7 +311,7 @@ async fn publish_groups(
         store.maintain().await?;
         return Ok(new);
     }
-    let store = serve::open_embedded(context, &arguments.which, Quotas::default());
+    let store = serve::open_embedded(context, &arguments.which);
     for group in groups {
         new += store.import(caller, group).await?;
     }

@@ -7,10 +7,10 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use reprise_global::{
     AuditLine, Branch, Caller, Erased, Fate, GlobalAnswer, GlobalError, GlobalQuery, GlobalRecord,
-    GlobalResult, GlobalStore, KeptToken, ListPage, Listed, Merged, OrganisationSettings,
-    OwnSubmission, PersonLine, ProjectId, Publication, Published, PutBack, ReviewDone,
-    SharedTokens, StoreMetric, Submission, SubmissionVerdict, TakeDown, TakeDownDone, TakenDown,
-    TokenEdit, Unpublished, UsageReport, Version,
+    GlobalResult, GlobalStore, HolderQuota, KeptToken, ListPage, Listed, Merged,
+    OrganisationSettings, OwnSubmission, PersonLine, ProjectId, Publication, Published, PutBack,
+    QuotaChange, ReviewDone, SharedTokens, StoreMetric, Submission, SubmissionVerdict, TakeDown,
+    TakeDownDone, TakenDown, TokenEdit, Unpublished, UsageReport, Version,
 };
 use reprise_postgres::PostgresStore;
 use reprise_types::RecordId;
@@ -73,6 +73,8 @@ delegate! {
     put_back(id: RecordId) -> PutBack;
     list_own_taken_down() -> Vec<TakenDown>;
     list_projects() -> Vec<ProjectId>;
+    list_quotas(users: &[UserId]) -> Vec<HolderQuota>;
+    set_quota(change: &QuotaChange) -> HolderQuota;
     read_organisation() -> OrganisationSettings;
     change_organisation(settings: OrganisationSettings) -> OrganisationSettings;
     list_submissions_page(page: ListPage) -> Vec<Submission>;

@@ -26,12 +26,11 @@ const MAINTAIN: Duration = Duration::from_mins(10);
 
 pub(crate) fn run(context: &Context, arguments: &GlobalServeArguments) -> anyhow::Result<Exit> {
     runtime::build_threaded()?.block_on(async {
-        let quotas = quotas(&arguments.quotas);
         let mut database: Option<Arc<dyn SharedTokens>> = None;
         let mut awaited = None;
         let store: Arc<dyn GlobalStore> = if let Some(url) = &arguments.which.database_url {
             let mut options = database_options(context, &arguments.which, url);
-            options.quotas = quotas;
+            options.quotas = quotas(&arguments.quotas);
             let store = PendingStore::default();
             if open_if_there(&store, &options).await? {
                 tokio::spawn(warm_up(Arc::new(store.clone())));
@@ -44,7 +43,7 @@ pub(crate) fn run(context: &Context, arguments: &GlobalServeArguments) -> anyhow
             if let Err(none) = ensure_store_exists(&arguments.which) {
                 note(&format!("{none}; the first publication makes it"));
             }
-            let store = Arc::new(open_embedded(context, &arguments.which, quotas));
+            let store = Arc::new(open_embedded(context, &arguments.which));
             tokio::spawn(warm_up(Arc::clone(&store) as Arc<dyn GlobalStore>));
             store
         };
@@ -107,15 +106,11 @@ pub(crate) fn ensure_store_exists(which: &WhichStore) -> anyhow::Result<()> {
 }
 
 /// Opens the embedded store that the arguments name.
-pub(crate) fn open_embedded(
-    context: &Context,
-    which: &WhichStore,
-    quotas: Quotas,
-) -> EmbeddedStore {
+pub(crate) fn open_embedded(context: &Context, which: &WhichStore) -> EmbeddedStore {
     let folder = which.store.clone();
     let folder = folder.unwrap_or_else(|| global::folder(context));
     let vectors = global::vectors(context);
-    global::embedded(context, folder, (Hold::UntilIdle, quotas), vectors)
+    global::embedded(context, folder, Hold::UntilIdle, vectors)
 }
 
 /// The people of the configured issuer, whose keys are fetched when the first of them comes.

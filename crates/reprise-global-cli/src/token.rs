@@ -39,7 +39,7 @@ pub(crate) fn run(context: &Context, arguments: &GlobalTokenArguments) -> anyhow
 }
 
 /// Opens the tokens of the database that is named, with those of the file of this machine.
-async fn open_tokens(
+pub(crate) async fn open_tokens(
     context: &Context,
     place: &TokenStoreArguments,
 ) -> anyhow::Result<ServiceTokens> {

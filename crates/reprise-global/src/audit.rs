@@ -16,7 +16,7 @@ pub struct AuditLine {
     pub who: String,
     /// `publish`, `unpublish`, `snapshot`, `branch`, `merge`, `drop`, `take_down`, `put_back` or
     /// `erase`; of a service also `submit`, `approve`, `refuse`, `settings` (reviews), `grant`,
-    /// `revoke` and what else is done with a token.
+    /// `revoke` and what else is done with a token, `quota`.
     pub what: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<RecordId>,

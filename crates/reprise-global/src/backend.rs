@@ -5,19 +5,21 @@ pub use crate::coordination::{
     contributor_id,
 };
 pub use crate::lent::run_on_lent_thread;
+pub use crate::quota::find_organisation_holder;
 pub use crate::review::{
     check_reviewer, check_submission_count, organisation_shelf, refused_before_error,
     submission_changed_error,
 };
 pub use crate::rules::{
-    DraftState, Drafting, PublishedState, Publishing, build_published_report, decide_branch,
-    decide_draft, decide_merge, decide_publish, publication_shelf,
+    DraftState, Drafting, ImportPlan, PatternFilter, PublishedState, Publishing,
+    build_published_report, choose_overlaps, decide_branch, decide_draft, decide_merge,
+    decide_publish, find_common_patterns, plan_import, publication_shelf,
 };
 pub use crate::store::{
-    OVERLAP_FROM, OVERLAPS_MAX, PATTERNS_LONE_MAX, PATTERNS_NEAR, branch_changed_error,
-    check_branch_name, check_rating, check_reports, name_taken_error, no_branch_error,
+    OVERLAP_FROM, OVERLAPS_MAX, PATTERNS_NEAR, branch_changed_error, check_branch_name,
+    check_rating, check_reports, name_taken_error, no_branch_error,
 };
 pub use crate::takedown::{
-    NAME_MARKS, PERSON_VERSIONS_MAX, author_as_caller, erased_name, find_organisation_holder,
-    replace_name, too_many_versions_error,
+    NAME_MARKS, PERSON_VERSIONS_MAX, author_as_caller, erased_name, replace_name,
+    too_many_versions_error,
 };

@@ -9,7 +9,6 @@ mod keep;
 mod ledger;
 mod patterns;
 mod serving;
-mod takedown;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
@@ -31,7 +30,6 @@ use crate::store::{
     GlobalHit, GlobalQuery, SEARCH_TEXT_BYTES_MAX, StoreMetric, TextVectors, Unpublished,
     check_publication,
 };
-use crate::takedown::Quotas;
 use keep::Reader;
 use ledger::{Ledger, LedgerEntry, LedgerWriter};
 
@@ -73,8 +71,6 @@ pub struct EmbeddedOptions {
     pub hold: Hold,
     /// How long a writer waits for another.
     pub patience: Duration,
-    /// How much one user, and one organisation, may have published.
-    pub quotas: Quotas,
     /// How far everybody's runs move what is found.
     pub coordination: CoordinationSettings,
 }
@@ -346,53 +342,12 @@ impl StoreInner {
         let at = self.now();
         let reader = self.open_reader()?;
         self.write_exclusively(|engine, ledger| {
-            takedown::refuse_taken_down(&ledger.state.taken, caller, publication)?;
             let reader = match reader {
                 Some(reader) => reader.with_snapshot(engine.snapshot()),
                 None => Reader::without_ledger(engine.snapshot()),
             };
             let published = (publication, &shelf, vector);
-            self.publish_in_turn(engine, ledger, &reader, caller, published, at)
-        })
-    }
-
-    /// Publishes in a turn to write, whatever was taken down of its origin.
-    fn publish_in_turn(
-        &self,
-        engine: &mut Engine,
-        ledger: &LedgerWriter,
-        reader: &Reader,
-        caller: &Caller,
-        (publication, shelf, vector): (&Publication, &Shelf, Option<Embedding>),
-        at: DateTime<Utc>,
-    ) -> GlobalResult<Published> {
-        let earlier = reader.find_by_origin(caller, &publication.origin)?;
-        let standing = earlier.as_ref().map(keep::StoredThing::to_published_state);
-        let checksum = publication.checksum();
-        let (first, version) = match decide_publish(standing.as_ref(), shelf, &checksum)? {
-            Publishing::Unchanged(id, version) => {
-                return Ok(build_published_report(id, version, publication, true));
-            }
-            Publishing::Next(first, version) => (first, version),
-        };
-        let new = [(shelf, first.is_none(), publication.to_json_bytes().len())];
-        self.check_quotas(reader, caller, &new)?;
-        let overlaps = reader.find_overlaps(caller, publication, vector.as_ref(), first)?;
-        let made = keep::NewVersion {
-            caller,
-            shelf,
-            version,
-            first,
-            supersedes: earlier.map(|earlier| earlier.kept),
-            at,
-        };
-        let new = made.build_record(publication.clone(), vector)?;
-        let outcomes = engine.observe(vec![new], None, at)?;
-        let id = first.unwrap_or(keep::inserted_id(outcomes.into_iter().next())?);
-        ledger.append_entries(&[LedgerEntry::new_published(at, caller, (id, version), shelf)])?;
-        Ok(Published {
-            overlaps,
-            ..build_published_report(id, version, publication, false)
+            publish_in_turn(engine, ledger, &reader, caller, published, at)
         })
     }
 
@@ -404,7 +359,7 @@ impl StoreInner {
             let reader = Reader::without_ledger(engine.snapshot());
             let newest = reader.get_own(caller, id, what)?;
             let why = "unpublished by its author";
-            let versions = takedown::withdraw_thing(engine, &newest, why, at)?;
+            let versions = keep::withdraw_thing(engine, &newest, why, at)?;
             self.retrieved.forget_thing(id);
             ledger.append_entries(&[LedgerEntry::Unpublished {
                 at,
@@ -490,6 +445,43 @@ impl Drop for StoreInner {
         self.options.patience = Duration::ZERO;
         self.flush_retrieved();
     }
+}
+
+/// Publishes in a turn to write.
+fn publish_in_turn(
+    engine: &mut Engine,
+    ledger: &LedgerWriter,
+    reader: &Reader,
+    caller: &Caller,
+    (publication, shelf, vector): (&Publication, &Shelf, Option<Embedding>),
+    at: DateTime<Utc>,
+) -> GlobalResult<Published> {
+    let earlier = reader.find_by_origin(caller, &publication.origin)?;
+    let standing = earlier.as_ref().map(keep::StoredThing::to_published_state);
+    let checksum = publication.checksum();
+    let (first, version) = match decide_publish(standing.as_ref(), shelf, &checksum)? {
+        Publishing::Unchanged(id, version) => {
+            return Ok(build_published_report(id, version, publication, true));
+        }
+        Publishing::Next(first, version) => (first, version),
+    };
+    let overlaps = reader.find_overlaps(caller, publication, vector.as_ref(), first)?;
+    let made = keep::NewVersion {
+        caller,
+        shelf,
+        version,
+        first,
+        supersedes: earlier.map(|earlier| earlier.kept),
+        at,
+    };
+    let new = made.build_record(publication.clone(), vector)?;
+    let outcomes = engine.observe(vec![new], None, at)?;
+    let id = first.unwrap_or(keep::inserted_id(outcomes.into_iter().next())?);
+    ledger.append_entries(&[LedgerEntry::new_published(at, caller, (id, version), shelf)])?;
+    Ok(Published {
+        overlaps,
+        ..build_published_report(id, version, publication, false)
+    })
 }
 
 fn read_file_stamp(file: &Path) -> GlobalResult<Option<Stamp>> {

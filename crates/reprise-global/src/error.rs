@@ -157,6 +157,15 @@ impl GlobalError {
         Self::Busy { message }
     }
 
+    /// What only a service with a database has; this store is in a folder.
+    pub(crate) fn needs_database(what: &str) -> Self {
+        let message = format!(
+            "a store in a folder has no {what}; a service with PostgreSQL has them (`reprise global \
+             serve --database-url`)"
+        );
+        Self::Conflict { message }
+    }
+
     /// It does not answer, for this reason.
     pub fn unavailable(message: impl ToString) -> Self {
         let message = message.to_string();

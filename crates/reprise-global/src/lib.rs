@@ -33,6 +33,7 @@ mod merge;
 mod org;
 mod prepared_publication;
 mod published;
+mod quota;
 mod record;
 mod review;
 mod rules;
@@ -51,6 +52,7 @@ pub use merge::{Scores, Thresholds, merge_answers};
 pub use org::{OrgId, OrgIdError, OrgProject, ProjectId, ProjectIdError};
 pub use prepared_publication::{PreparedPublication, Proposal, WallError, prepare_publication};
 pub use published::{Overlap, Published};
+pub use quota::{HolderQuota, Quota, QuotaChange, Quotas};
 pub use record::{
     AccessPolicy, GlobalContentType, GlobalRecord, PATTERN_AUTHORS_MIN, Publication,
     QualityMetrics, Version,
@@ -60,9 +62,7 @@ pub use store::{
     A_NAME, Branch, Fate, GlobalAnswer, GlobalHit, GlobalQuery, GlobalStore, ListPage, Merged,
     REPORTS_MAX, StoreMetric, TextVectors, Unpublished, UsageReport, check_name, check_publication,
 };
-pub use takedown::{
-    Erased, Listed, PersonLine, PutBack, Quota, Quotas, TakeDown, TakeDownDone, TakenDown,
-};
+pub use takedown::{Erased, Listed, PersonLine, PutBack, TakeDown, TakeDownDone, TakenDown};
 pub use tier::{GlobalTier, TierOptions, score_run};
 pub use tokens::{KeptToken, SharedTokens, TokenEdit};
 pub use two_tier::TwoTierMemory;

@@ -134,16 +134,6 @@ pub fn submission_changed_error(id: RecordId) -> GlobalError {
     }
 }
 
-/// Says that a store in a folder has no reviews.
-pub(crate) fn no_reviews_error() -> GlobalError {
-    GlobalError::Conflict {
-        message:
-            "a store in a folder has no reviews; a service with PostgreSQL has them (`reprise \
-             global serve --database-url`)"
-                .to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,13 +1,19 @@
-//! The rulebook: what becomes of a publication, a draft, a merge, a branch. Both stores look up
-//! what is stored, ask here, and carry out the answer; none decides by itself.
+//! The rulebook: what becomes of a publication, a draft, a merge, a branch; which patterns and
+//! overlaps are told. Both stores look up what is stored, ask here, and carry out the answer; none
+//! decides by itself.
 
-use reprise_types::RecordId;
+use std::collections::{HashMap, HashSet};
+
+use reprise_types::{RecordId, UserId};
 
 use crate::caller::{Caller, Shelf};
 use crate::error::{GlobalError, GlobalResult};
-use crate::published::Published;
-use crate::record::{Publication, Version};
-use crate::store::{BRANCH_THINGS_MAX, BRANCHES_MAX, name_taken_error};
+use crate::published::{Overlap, Published};
+use crate::record::{GlobalRecord, PATTERN_AUTHORS_MIN, Publication, Version};
+use crate::store::{
+    BRANCH_THINGS_MAX, BRANCHES_MAX, OVERLAP_FROM, OVERLAPS_MAX, PATTERNS_LONE_MAX,
+    name_taken_error,
+};
 
 /// What is published of an origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -173,9 +179,119 @@ pub fn decide_branch(name: &str, is_taken: bool, open: usize) -> GlobalResult<()
     Ok(())
 }
 
+/// What an import has to write.
+#[derive(Debug, Default)]
+pub struct ImportPlan {
+    pub new: Vec<Publication>,
+    /// The next versions of what their author has published.
+    pub changed: Vec<Publication>,
+}
+
+/// Plans an import: what is published already is neither embedded nor written again, and of two
+/// with one origin the first counts. `published` has the checksum of each origin of the author.
+pub fn plan_import(
+    publications: Vec<Publication>,
+    published: &HashMap<String, String>,
+) -> ImportPlan {
+    let (mut plan, mut origins) = (ImportPlan::default(), HashSet::new());
+    for publication in publications {
+        match published.get(&publication.origin) {
+            None if origins.insert(publication.origin.clone()) => plan.new.push(publication),
+            Some(checksum) if *checksum != publication.checksum() => plan.changed.push(publication),
+            None | Some(_) => {}
+        }
+    }
+    plan
+}
+
+/// Which patterns of others an answer tells: of those that say nearly the same one, and none of too
+/// few authors.
+#[derive(Debug, Default)]
+pub struct PatternFilter {
+    /// What says nearly the same as one that is told.
+    copies: HashSet<RecordId>,
+    /// Those of too few authors.
+    lone: HashSet<RecordId>,
+}
+
+impl PatternFilter {
+    /// Returns whether it is to be looked up what says nearly the same as a pattern; otherwise it is
+    /// not told. Each look costs a search of its own, so that there are not many in vain.
+    pub fn needs_look_up(&self, id: RecordId) -> bool {
+        let is_known = self.copies.contains(&id) || self.lone.contains(&id);
+        !is_known && self.lone.len() < PATTERNS_LONE_MAX
+    }
+
+    /// Begins an answer anew with what is known of lone patterns.
+    pub(crate) fn restart(&mut self) {
+        self.copies.clear();
+    }
+
+    /// Takes what [`find_common_patterns`] found of a pattern, and returns whether it is told.
+    pub fn admit(&mut self, id: RecordId, same: Option<Vec<RecordId>>) -> bool {
+        let is_told = same.is_some();
+        self.copies.extend(same.into_iter().flatten());
+        if !is_told {
+            self.lone.insert(id);
+        }
+        is_told
+    }
+}
+
+/// Returns the patterns that say nearly the same as one, if so many authors have published one that
+/// none of them is known by it. Given are all that are near, each with the cosine.
+pub fn find_common_patterns(
+    near: impl IntoIterator<Item = (GlobalRecord, f32)>,
+) -> Option<Vec<RecordId>> {
+    let (mut authors, mut same) = (HashSet::new(), Vec::new());
+    for (record, cosine) in near {
+        if cosine >= OVERLAP_FROM {
+            authors.insert(record.author_id);
+            same.push(record.id);
+        }
+    }
+    (authors.len() >= PATTERN_AUTHORS_MIN).then_some(same)
+}
+
+/// Returns what of things near to a publication, each with the cosine, its author is told: the
+/// nearest first, neither the thing itself nor a pattern of somebody else.
+pub fn choose_overlaps(
+    near: impl IntoIterator<Item = (GlobalRecord, f32)>,
+    own: Option<RecordId>,
+    author: &UserId,
+) -> Vec<Overlap> {
+    let near = near.into_iter().filter(|(record, cosine)| {
+        *cosine >= OVERLAP_FROM && Some(record.id) != own && !record.is_pattern_of_others(author)
+    });
+    let told = near.map(|(record, similarity)| Overlap {
+        id: record.id,
+        title: record.publication.title,
+        similarity,
+    });
+    let mut told: Vec<Overlap> = told.collect();
+    told.sort_by(|a, b| b.similarity.total_cmp(&a.similarity));
+    told.truncate(OVERLAPS_MAX);
+    told
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pattern_is_told_once_and_not_of_too_few_and_few_looks_are_in_vain() {
+        let mut patterns = PatternFilter::default();
+        assert!(patterns.needs_look_up(id(1)));
+        assert!(patterns.admit(id(1), Some(vec![id(1), id(2)])));
+        assert!(!patterns.needs_look_up(id(2)), "a copy of it is told");
+        assert!(!patterns.admit(id(3), None));
+        assert!(!patterns.needs_look_up(id(3)), "it is known to be alone");
+        for lone in 4..(3 + PATTERNS_LONE_MAX as u128) {
+            assert!(patterns.needs_look_up(id(lone)));
+            assert!(!patterns.admit(id(lone), None));
+        }
+        assert!(!patterns.needs_look_up(id(1_000)));
+    }
 
     fn id(number: u128) -> RecordId {
         RecordId::from_parts(1, number)

@@ -20,13 +20,13 @@ use crate::caller::Caller;
 use crate::error::{GlobalError, GlobalResult};
 use crate::org::{OrgId, ProjectId};
 use crate::published::Published;
+use crate::quota::{HolderQuota, QuotaChange};
 use crate::record::{
     AccessPolicy, CONTENT_BYTES_MAX, GlobalContentType, GlobalRecord, Publication,
     SUMMARY_BYTES_MAX, TITLE_BYTES_MAX, Version,
 };
 use crate::review::{
     OrganisationSettings, OwnSubmission, ReviewDone, Submission, SubmissionVerdict,
-    no_reviews_error,
 };
 use crate::takedown::{Erased, Listed, PersonLine, PutBack, TakeDown, TakeDownDone, TakenDown};
 
@@ -128,26 +128,25 @@ pub trait GlobalStore: Send + Sync {
     async fn drop_branch(&self, caller: &Caller, branch: &str) -> GlobalResult<Branch>;
 
     /// Everything on the shelves open to the caller, newest first, for an operator: a page of it.
-    async fn list_catalogue_page(
-        &self,
-        caller: &Caller,
-        page: ListPage,
-    ) -> GlobalResult<Vec<Listed>>;
+    async fn list_catalogue_page(&self, _: &Caller, _: ListPage) -> GlobalResult<Vec<Listed>> {
+        Err(GlobalError::needs_database("lists for operators"))
+    }
 
     /// Takes a thing of any author off a shelf that is open to the caller, an operator: in every
     /// version, snapshot and branch. Its origin is refused until it is put back.
-    async fn take_down(
-        &self,
-        operator: &Caller,
-        id: RecordId,
-        order: &TakeDown,
-    ) -> GlobalResult<TakeDownDone>;
+    async fn take_down(&self, _: &Caller, _: RecordId, _: &TakeDown) -> GlobalResult<TakeDownDone> {
+        Err(GlobalError::needs_database("take-downs"))
+    }
 
     /// Takes that back: its newest version is published anew for its author where it was held.
-    async fn put_back(&self, operator: &Caller, id: RecordId) -> GlobalResult<PutBack>;
+    async fn put_back(&self, _: &Caller, _: RecordId) -> GlobalResult<PutBack> {
+        Err(GlobalError::needs_database("take-downs"))
+    }
 
     /// What operators took down of the caller's, newest first.
-    async fn list_own_taken_down(&self, caller: &Caller) -> GlobalResult<Vec<TakenDown>>;
+    async fn list_own_taken_down(&self, _: &Caller) -> GlobalResult<Vec<TakenDown>> {
+        Ok(Vec::new())
+    }
 
     /// Lists the projects of the caller's organisation whose member the caller is.
     async fn list_projects(&self, caller: &Caller) -> GlobalResult<Vec<ProjectId>> {
@@ -156,7 +155,7 @@ pub trait GlobalStore: Send + Sync {
 
     /// Returns what the caller's organisation asks of those who publish for its members.
     async fn read_organisation(&self, _: &Caller) -> GlobalResult<OrganisationSettings> {
-        Err(no_reviews_error())
+        Err(GlobalError::needs_database("reviews"))
     }
 
     /// Changes that, for everything that is published from now on.
@@ -165,7 +164,18 @@ pub trait GlobalStore: Send + Sync {
         _: &Caller,
         _: OrganisationSettings,
     ) -> GlobalResult<OrganisationSettings> {
-        Err(no_reviews_error())
+        Err(GlobalError::needs_database("reviews"))
+    }
+
+    /// Lists what the operator's organisation and these users have published, with their quotas.
+    async fn list_quotas(&self, _: &Caller, _: &[UserId]) -> GlobalResult<Vec<HolderQuota>> {
+        Err(GlobalError::needs_database("quotas"))
+    }
+
+    /// Limits what a user, or the operator's organisation, may have published. Whether the user is
+    /// one of the operator's is for the caller of this to say.
+    async fn set_quota(&self, _: &Caller, _: &QuotaChange) -> GlobalResult<HolderQuota> {
+        Err(GlobalError::needs_database("quotas"))
     }
 
     /// What waits for a review in the caller's organisation, oldest first: a page of it.
@@ -174,7 +184,7 @@ pub trait GlobalStore: Send + Sync {
         _: &Caller,
         _: ListPage,
     ) -> GlobalResult<Vec<Submission>> {
-        Err(no_reviews_error())
+        Err(GlobalError::needs_database("reviews"))
     }
 
     /// Approves or refuses what another member has submitted.
@@ -184,7 +194,7 @@ pub trait GlobalStore: Send + Sync {
         _: RecordId,
         _: &SubmissionVerdict,
     ) -> GlobalResult<ReviewDone> {
-        Err(no_reviews_error())
+        Err(GlobalError::needs_database("reviews"))
     }
 
     /// What of the caller's waits for a review, or was refused.
@@ -194,10 +204,14 @@ pub trait GlobalStore: Send + Sync {
 
     /// Lists everything that the store holds of the caller, on shelves, on branches and in the
     /// logs.
-    async fn list_person_lines(&self, caller: &Caller) -> GlobalResult<Vec<PersonLine>>;
+    async fn list_person_lines(&self, _: &Caller) -> GlobalResult<Vec<PersonLine>> {
+        Err(GlobalError::needs_database("exports of a person"))
+    }
 
     /// Deletes all of that; in the audit log a hash takes the place of the name.
-    async fn erase_person(&self, caller: &Caller) -> GlobalResult<Erased>;
+    async fn erase_person(&self, _: &Caller) -> GlobalResult<Erased> {
+        Err(GlobalError::needs_database("erasures of a person"))
+    }
 
     /// Who published, took back and named what, newest first, at most `limit` lines.
     async fn list_audit_lines(&self, caller: &Caller, limit: usize)
@@ -301,7 +315,7 @@ pub const OVERLAP_FROM: f32 = 0.85;
 pub const PATTERNS_NEAR: usize = 64;
 /// Others' patterns that one answer finds untold, at most: each costs a search of its own, and
 /// further ones are not looked up.
-pub const PATTERNS_LONE_MAX: usize = 32;
+pub(crate) const PATTERNS_LONE_MAX: usize = 32;
 /// Most overlaps that are told.
 pub const OVERLAPS_MAX: usize = 5;
 

@@ -1,6 +1,5 @@
 //! What an operator takes off the shelves that are open to him: with a reason that its author
-//! reads, and taken back where it was an error. And how much one user or organisation may have
-//! there.
+//! reads, and taken back where it was an error. And everything of one person.
 
 use chrono::{DateTime, Utc};
 use reprise_redact::clean_text;
@@ -155,61 +154,6 @@ pub fn author_as_caller(author: UserId, shelf: &str) -> Caller {
     }
 }
 
-/// How much one holder may have published; without a number there is no limit.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Quota {
-    pub things: Option<u64>,
-    /// Of all versions.
-    pub bytes: Option<u64>,
-}
-
-/// Those of each user, and of each organisation on the shelves of its own and of its projects.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Quotas {
-    pub user: Quota,
-    pub org: Quota,
-}
-
-/// Returns the holder of what is on this shelf for an organisation; what is for one of its projects
-/// counts for the organisation.
-pub fn find_organisation_holder(shelf: &str) -> Option<String> {
-    let (org, _) = Shelf::parse_organisation(shelf)?;
-    Some(Shelf::Org(org).to_string())
-}
-
-impl Quotas {
-    /// Returns who holds a thing on this shelf, each with its quota.
-    pub fn list_holders_with_quota(&self, author: &UserId, shelf: &str) -> Vec<(String, Quota)> {
-        let mut holders = vec![(format!("user:{author}"), self.user)];
-        let org = find_organisation_holder(shelf);
-        holders.extend(org.map(|holder| (holder, self.org)));
-        holders
-    }
-}
-
-impl Quota {
-    pub fn has_limit(self) -> bool {
-        self.things.is_some() || self.bytes.is_some()
-    }
-
-    /// Refuses what a holder would then have too much of.
-    pub fn refuse_excess(self, holder: &str, things: u64, bytes: u64) -> GlobalResult<()> {
-        let over = |got: u64, limit: Option<u64>| limit.filter(|limit| got > *limit);
-        let (what, got, limit) = match (over(things, self.things), over(bytes, self.bytes)) {
-            (Some(limit), _) => ("things", things, limit),
-            (None, Some(limit)) => ("bytes", bytes, limit),
-            (None, None) => return Ok(()),
-        };
-        Err(GlobalError::Quota {
-            message: format!(
-                "{} would have {got} {what} published, the quota is {limit}; take something back, \
-                 or let an operator raise it",
-                holder.replace(':', " ")
-            ),
-        })
-    }
-}
-
 /// Everything of one person in a store, a line each.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "line", rename_all = "snake_case")]
@@ -345,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reason_is_a_line_without_a_secret_and_a_quota_counts_both() {
+    fn a_reason_is_a_line_without_a_secret() {
         let order = |reason: &str| TakeDown {
             reason: reason.to_owned(),
             leaked: false,
@@ -355,42 +299,5 @@ mod tests {
         for bad in ["", "  ", "a\nb", &"x".repeat(501), &secret] {
             assert!(order(bad).check().is_err(), "{bad}");
         }
-        let quota = Quota {
-            things: Some(2),
-            bytes: Some(100),
-        };
-        assert!(quota.refuse_excess("user:ann", 2, 100).is_ok());
-        let many = quota
-            .refuse_excess("user:ann", 3, 1)
-            .unwrap_err()
-            .to_string();
-        assert!(
-            many.contains("user ann") && many.contains("3 things"),
-            "{many}"
-        );
-        let large = quota
-            .refuse_excess("org:acme", 1, 101)
-            .unwrap_err()
-            .to_string();
-        assert!(large.contains("101 bytes"), "{large}");
-        assert!(
-            Quota::default()
-                .refuse_excess("user:ann", 1 << 40, 1 << 50)
-                .is_ok()
-        );
-        let quotas = Quotas {
-            user: quota,
-            org: quota,
-        };
-        let author = "ann".parse().unwrap();
-        assert_eq!(quotas.list_holders_with_quota(&author, "public").len(), 1);
-        assert_eq!(
-            quotas.list_holders_with_quota(&author, "org:acme")[1].0,
-            "org:acme"
-        );
-        assert_eq!(
-            quotas.list_holders_with_quota(&author, "project:acme/web")[1].0,
-            "org:acme"
-        );
     }
 }

@@ -13,7 +13,7 @@ use chrono::{DateTime, Utc};
 use reprise_conformance::{DIMENSIONS, document, user, word_space, word_vectors};
 use reprise_engine::Engine;
 use reprise_global::{
-    CoordinationSettings, EmbeddedOptions, EmbeddedStore, GlobalQuery, GlobalStore, Hold, Quotas,
+    CoordinationSettings, EmbeddedOptions, EmbeddedStore, GlobalQuery, GlobalStore, Hold,
     UsageReport,
 };
 use reprise_store::RealDisk;
@@ -85,7 +85,6 @@ impl World {
             clock: Arc::new(Fixed),
             hold: Hold::UntilIdle,
             patience: Duration::from_mins(1),
-            quotas: Quotas::default(),
             coordination: CoordinationSettings::default(),
         });
         let mut world = Self {

@@ -12,8 +12,8 @@ use reprise_conformance::{
 };
 use reprise_engine::Engine;
 use reprise_global::{
-    CoordinationSettings, EmbeddedOptions, EmbeddedStore, Fate, GlobalError, GlobalQuery,
-    GlobalStore, Hold, Quotas, TakeDown, UsageReport,
+    CoordinationSettings, EmbeddedOptions, EmbeddedStore, Fate, GlobalQuery, GlobalStore, Hold,
+    TakeDown, UsageReport,
 };
 use reprise_simulation::{DiskCall, ObservedDisk};
 use reprise_store::RealDisk;
@@ -43,7 +43,6 @@ fn options(folder: &TempDir, hold: Hold) -> EmbeddedOptions {
         clock: Arc::new(Ticking(Mutex::new(start))),
         hold,
         patience: Duration::from_mins(1),
-        quotas: Quotas::default(),
         coordination: CoordinationSettings::default(),
     }
 }
@@ -117,44 +116,42 @@ async fn what_was_retrieved_is_counted_over_an_end_of_the_store() {
     }
 }
 
-/// A quota holds for what is put back, which stays held until it fits, and for all of a branch.
+/// Operators and quotas are the service's; what an older version wrote of them costs nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_put_back_or_merged_is_within_its_quota_or_stays_where_it_is() {
+async fn a_store_in_a_folder_says_that_it_has_no_operators() {
     let folder = tempfile::tempdir().unwrap();
-    let mut options = options(&folder, Hold::EachWrite);
-    options.quotas.user.things = Some(1);
-    let store = EmbeddedStore::new(options);
-    let (ann, olga) = (user("ann"), user("olga"));
-    let is_over = |error: Option<GlobalError>| matches!(error, Some(GlobalError::Quota { .. }));
-    let publish = async |title: &str| {
-        let thing = document(title, &format!("{title} otters hold hands."));
-        store.publish(&ann, thing).await.unwrap().id
-    };
-    let first = publish("One").await;
+    let open = || EmbeddedStore::new(options(&folder, Hold::EachWrite));
+    let (ann, store) = (user("ann"), open());
+    let thing = document("Otters", "Otters hold hands.");
+    let id = store.publish(&ann, thing).await.unwrap().id;
     let order = TakeDown {
         reason: "it names a customer".to_owned(),
         leaked: false,
     };
-    store.take_down(&olga, first, &order).await.unwrap();
-    let second = publish("Two").await;
-    assert!(is_over(store.put_back(&olga, first).await.err()));
-    assert_eq!(
-        store.list_own_taken_down(&ann).await.unwrap().len(),
-        1,
-        "as before"
-    );
-    store.unpublish(&ann, second).await.unwrap();
-    let back = store.put_back(&olga, first).await.unwrap().published;
-    assert!(store.list_own_taken_down(&ann).await.unwrap().is_empty());
-    store.unpublish(&ann, back.unwrap().id).await.unwrap();
-
-    store.open_branch(&ann, "next").await.unwrap();
-    for title in ["Three", "Four"] {
-        let thing = document(title, "Otters hold hands.");
-        store.publish_on_branch(&ann, "next", thing).await.unwrap();
+    let refused = [
+        store.take_down(&ann, id, &order).await.err(),
+        store.put_back(&ann, id).await.err(),
+        store.list_person_lines(&ann).await.err(),
+        store.erase_person(&ann).await.err(),
+    ];
+    for error in refused {
+        let said = error.unwrap().to_string();
+        assert!(said.contains("PostgreSQL"), "{said}");
     }
-    assert!(is_over(store.merge_branch(&ann, "next").await.err()));
-    assert!(store.list_all_own_published(&ann).await.unwrap().is_empty());
+    assert!(store.list_own_taken_down(&ann).await.unwrap().is_empty());
+    let ledger = folder.path().join(".global/ledger.jsonl");
+    let mut text = std::fs::read_to_string(&ledger).unwrap();
+    text.push_str("{\"what\":\"erased\",\"at\":\"2026-01-01T00:00:00Z\",\"who\":\"bob\"}\n");
+    std::fs::write(&ledger, text).unwrap();
+    for number in 0..5 {
+        let reader = user(&format!("reader-{number}"));
+        store.rate(&reader, id, 1.0).await.unwrap();
+    }
+    let record = open().get(&ann, id, None).await.unwrap();
+    assert_eq!(record.quality_metrics.user_rating, Some(1.0));
+    let audit = store.list_audit_lines(&ann, 9).await.unwrap();
+    let told: Vec<&str> = audit.iter().map(|line| line.what.as_str()).collect();
+    assert_eq!(told, ["publish"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

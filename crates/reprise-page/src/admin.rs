@@ -2,10 +2,15 @@
 //! of the page of a memory. The service says what is on it; here it is rendered.
 
 use axum::Router;
-use axum::http::header::{self, HeaderName};
+use axum::extract::Request;
+use axum::http::{Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use maud::{Markup, html};
 
+use crate::compress::accepts_gzip;
+use crate::guard::{is_from_own_page, secure_response};
 use crate::{assets, shell, text};
 
 /// Most characters of a name and of a notice.
@@ -68,8 +73,30 @@ pub struct AdminAct {
     pub address: &'static str,
     /// Hidden fields that say to what it is done.
     pub fields: Vec<(&'static str, String)>,
-    /// Name and label of a text that is asked for.
-    pub asks: Option<(&'static str, &'static str)>,
+    /// What is asked for.
+    pub asks: Vec<AdminField>,
+}
+
+/// A text that is asked for.
+#[derive(Debug)]
+pub struct AdminField {
+    pub name: &'static str,
+    pub label: &'static str,
+    /// What is there before anything is typed.
+    pub value: String,
+    pub is_required: bool,
+}
+
+impl AdminField {
+    /// Returns a field that is empty and has to be filled in.
+    pub fn required(name: &'static str, label: &'static str) -> Self {
+        Self {
+            name,
+            label,
+            value: String::new(),
+            is_required: true,
+        }
+    }
 }
 
 /// Renders a page of the operators.
@@ -135,8 +162,11 @@ fn render_act(page: &AdminPage<'_>, act: &AdminAct) -> Markup {
         form method="post" action=(act.address) class="fields" {
             (render_form_token(page))
             @for (name, value) in &act.fields { input type="hidden" name=(name) value=(value); }
-            @if let Some((name, label)) = act.asks {
-                label { (label) " " input name=(name) required maxlength="500"; }
+            @for one in &act.asks {
+                label {
+                    (one.label) " "
+                    input name=(one.name) value=(one.value) required[one.is_required] maxlength="500";
+                }
             }
             button aria-label=(named) { (act.label) }
         }
@@ -148,7 +178,10 @@ pub fn render_admin_sign_in(address: &str, refused: Option<&str>) -> Markup {
     let body = html! {
         main id="main" class="alone" tabindex="-1" {
             h1 { "Operate this service" }
-            p { "Sign in with a token that may operate. It stays in this browser for 12 hours." }
+            p {
+                "Sign in with a token that may operate. It stays in this browser for 12 hours. "
+                code { "reprise global open" } " on a machine of the server prints a link that needs none."
+            }
             @if let Some(refused) = refused {
                 p class="need" role="alert" { (text::shorten(refused, LINE_CHARS)) }
             }
@@ -165,18 +198,24 @@ pub fn render_admin_sign_in(address: &str, refused: Option<&str>) -> Markup {
     shell::render_document_without_events("Sign in", &body)
 }
 
-/// Returns the headers that every response of the page has.
-pub fn list_admin_headers() -> [(HeaderName, &'static str); 5] {
-    [
-        (header::CONTENT_SECURITY_POLICY, ADMIN_POLICY),
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (header::X_FRAME_OPTIONS, "DENY"),
-        (header::REFERRER_POLICY, "same-origin"),
-        (
-            HeaderName::from_static("cross-origin-opener-policy"),
-            "same-origin",
-        ),
-    ]
+/// Guards the page: refuses a form from elsewhere, and says of each response what a browser may do
+/// with it.
+pub async fn guard_admin_request(request: Request, next: Next) -> Response {
+    let is_read = [Method::GET, Method::HEAD].contains(request.method());
+    let is_compressed = accepts_gzip(request.headers());
+    let host = request.headers().get(header::HOST);
+    let host = host.and_then(|host| host.to_str().ok()).map(str::to_owned);
+    let is_own_origin = |origin: &str| {
+        let named = origin.split_once("://").map(|(_, named)| named);
+        named.is_some() && named == host.as_deref()
+    };
+    let response = if is_read || is_from_own_page(request.headers(), is_own_origin) {
+        next.run(request).await
+    } else {
+        let said = "this form was sent from another page; reload this page and send it again";
+        (StatusCode::FORBIDDEN, said).into_response()
+    };
+    secure_response(response, ADMIN_POLICY, is_compressed).await
 }
 
 /// Returns the router of the files of the page.

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Form, FromRequest, FromRequestParts, Path, Request, State};
-use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use axum::http::header::{self, HeaderMap};
 use axum::http::request::Parts;
 use axum::http::{Method, StatusCode};
 use axum::middleware::{self, Next};
@@ -27,7 +27,8 @@ use tokio_stream::Stream;
 use crate::backup_files::{
     BackupFile, BackupSchedule, RestorePreview, RestoredBackup, UploadFile, UploadedImport,
 };
-use crate::compress::{accepts_gzip, compress};
+use crate::compress::accepts_gzip;
+use crate::guard::{is_from_own_page, secure_response};
 use crate::kept_reviews::KeptReviews;
 use crate::sign_in::{PageGrant, PageSessions, SignInLink, Visitor};
 use crate::undo::UndoList;
@@ -359,7 +360,7 @@ async fn guard_request(State(page): State<WebPage>, mut request: Request, next: 
     let is_asset = path.starts_with(assets::FOLDER);
     let open = is_asset || path.starts_with("/enter/");
     let is_compressed = accepts_gzip(request.headers());
-    let mut response = match page.check_origin(&request) {
+    let response = match page.check_origin(&request) {
         Err(trouble) => trouble.into_response(),
         Ok(()) => match page.find_visitor(request.headers()) {
             Some(visit) => {
@@ -373,27 +374,7 @@ async fn guard_request(State(page): State<WebPage>, mut request: Request, next: 
             }
         },
     };
-    let headers = [
-        (header::CONTENT_SECURITY_POLICY, POLICY),
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (header::X_FRAME_OPTIONS, "DENY"),
-        // With `no-referrer` a browser would not say where a form comes from.
-        (header::REFERRER_POLICY, "same-origin"),
-        (
-            HeaderName::from_static("cross-origin-opener-policy"),
-            "same-origin",
-        ),
-        (
-            HeaderName::from_static("cross-origin-resource-policy"),
-            "same-origin",
-        ),
-    ];
-    let cached = response.headers_mut().entry(header::CACHE_CONTROL);
-    cached.or_insert(HeaderValue::from_static("no-store"));
-    if is_compressed {
-        response = compress(response).await;
-    }
-    (headers, response).into_response()
+    secure_response(response, POLICY, is_compressed).await
 }
 
 impl WebPage {
@@ -411,9 +392,7 @@ impl WebPage {
             let host = origin.strip_prefix("http://");
             host.is_some_and(|host| self.is_own_host(host))
         };
-        let from_here = text("origin").is_none_or(own_origin)
-            && text("sec-fetch-site").is_none_or(|site| site == "same-origin");
-        if headers.contains_key("origin") && text("origin").is_none() || !from_here {
+        if !is_from_own_page(headers, own_origin) {
             return Err(PageError::new(StatusCode::FORBIDDEN, WRONG_ORIGIN));
         }
         Ok(())

@@ -12,6 +12,7 @@ mod node;
 mod options;
 mod person;
 mod publish;
+mod quotas;
 mod read;
 mod reputations;
 mod reviews;

@@ -99,8 +99,10 @@ pub(super) async fn erase(shared: &NodeState, caller: &Caller) -> Result<Erased,
     erased.ratings = delete(&transaction, "rating WHERE contributor = $1", of_reader).await?;
     erased.reports = delete(&transaction, "voice WHERE contributor = $1", of_reader).await?;
     erased.retrieved = delete(&transaction, "retrieved WHERE contributor = $1", of_reader).await?;
-    let usage = "usage WHERE holder = 'user:' || $1";
-    delete(&transaction, usage, of_author).await?;
+    for table in ["usage", "quota"] {
+        let own = format!("{table} WHERE holder = 'user:' || $1");
+        delete(&transaction, &own, of_author).await?;
+    }
     let tokens = "token WHERE entry::jsonb -> 'scope' ->> 'user' = $1";
     erased.tokens = delete(&transaction, tokens, of_author).await?;
     let erased_name = erased_name(&node.salt, &caller.user);

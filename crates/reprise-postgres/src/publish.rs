@@ -6,8 +6,8 @@ use chrono::{DateTime, Utc};
 use deadpool_postgres::{Object, Transaction};
 use reprise_engine::{TextTerms, extract_terms};
 use reprise_global::backend::{
-    PublishedState, Publishing, build_published_report, decide_publish, name_taken_error,
-    publication_shelf,
+    ImportPlan, PublishedState, Publishing, build_published_report, decide_publish,
+    name_taken_error, plan_import, publication_shelf,
 };
 use reprise_global::{
     Caller, GlobalError, GlobalResult, Publication, Published, Shelf, Unpublished,
@@ -22,6 +22,7 @@ use super::node::{
     Node, NodeState, SqlParameters, allow_writes_on, begin_change, change, count, delete, one,
     open_shelf_names, record_id, remove, row, rows, uuid, version,
 };
+use super::quotas::add_usage;
 use super::reviews;
 use super::search;
 
@@ -190,33 +191,6 @@ async fn set_contents_setting(
     Ok(transaction.batch_execute(&statement).await?)
 }
 
-/// Counts what a shelf of an author's has more of, or less, and refuses what is over a quota.
-pub(super) async fn add_usage(
-    shared: &NodeState,
-    transaction: &Transaction<'_>,
-    author: &Caller,
-    shelf: &str,
-    (things, bytes): (i64, i64),
-) -> GlobalResult<(), Failure> {
-    let statement = "INSERT INTO reprise_global.usage AS u (holder, things, bytes) \
-         VALUES ($1, greatest($2::int8, 0), greatest($3::int8, 0)) ON CONFLICT (holder) DO UPDATE SET \
-         things = greatest(u.things + $2::int8, 0), bytes = greatest(u.bytes + $3::int8, 0) \
-         RETURNING things, bytes";
-    for (holder, quota) in shared
-        .node
-        .options
-        .quotas
-        .list_holders_with_quota(&author.user, shelf)
-    {
-        let row = one(transaction, statement, &[&holder, &things, &bytes]).await?;
-        let [all, size] = [0, 1].map(|at| row.get::<_, i64>(at).unsigned_abs());
-        if bytes > 0 {
-            quota.refuse_excess(&holder, all, size)?;
-        }
-    }
-    Ok(())
-}
-
 /// New versions of one shelf, which alone are found from now on.
 pub(super) async fn insert(
     transaction: &Transaction<'_>,
@@ -345,20 +319,15 @@ pub(super) async fn import(
         check_publication(publication)?;
     }
     let own = list_checksums(shared, caller, &publications).await?;
-    let (mut new, mut made) = (Vec::new(), 0);
-    for publication in publications {
-        match own.get(&publication.origin) {
-            None => new.push(publication),
-            Some(checksum) if *checksum != publication.checksum() => {
-                let prepared = Prepared::new(&shared.node, caller, publication).await?;
-                match publish(shared, caller, &prepared).await {
-                    Ok(published) => made += usize::from(!published.unchanged),
-                    // What an operator took down is passed over.
-                    Err(Failure::Said(GlobalError::TakenDown { .. })) => {}
-                    Err(failure) => return Err(failure.into()),
-                }
-            }
-            Some(_) => {}
+    let ImportPlan { new, changed } = plan_import(publications, &own);
+    let mut made = 0;
+    for publication in changed {
+        let prepared = Prepared::new(&shared.node, caller, publication).await?;
+        match publish(shared, caller, &prepared).await {
+            Ok(published) => made += usize::from(!published.unchanged),
+            // What an operator took down is passed over.
+            Err(Failure::Said(GlobalError::TakenDown { .. })) => {}
+            Err(failure) => return Err(failure.into()),
         }
     }
     let mut rest = new.into_iter().peekable();

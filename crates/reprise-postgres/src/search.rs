@@ -11,11 +11,11 @@ use chrono::{DateTime, Utc};
 use deadpool_postgres::Transaction;
 use reprise_engine::{CorpusStats, ExternalHit, extract_terms, term_bm25};
 use reprise_global::backend::{
-    CANDIDATE_RESERVE, OVERLAP_FROM, OVERLAPS_MAX, PATTERNS_LONE_MAX, PATTERNS_NEAR, Reputation,
+    CANDIDATE_RESERVE, OVERLAP_FROM, OVERLAPS_MAX, PATTERNS_NEAR, PatternFilter, Reputation,
+    choose_overlaps, find_common_patterns,
 };
 use reprise_global::{
     Caller, GlobalAnswer, GlobalContentType, GlobalError, GlobalQuery, GlobalRecord, Overlap,
-    PATTERN_AUTHORS_MIN,
 };
 use reprise_types::limits::TOP_K_MAX;
 use reprise_types::{DegradedPart, RankExplanation, RecordId};
@@ -208,7 +208,7 @@ pub(super) async fn query(
         b.1.total_cmp(&a.1)
             .then_with(|| first(a.0).cmp(&first(b.0)))
     });
-    let (mut copies, mut lone) = (HashSet::new(), 0);
+    let mut patterns = PatternFilter::default();
     // The next ones where some of the best are gone, or told to nobody yet.
     for order in order.chunks(top_k) {
         let keys = order.iter().filter_map(|(place, _)| candidates.get(*place));
@@ -227,16 +227,13 @@ pub(super) async fn query(
                 continue;
             };
             if record.is_pattern_of_others(&caller.user) {
-                if copies.contains(&record.id) || lone >= PATTERNS_LONE_MAX {
+                if !patterns.needs_look_up(record.id) {
                     continue;
                 }
-                let Some(same) =
-                    list_common_patterns(shared, &transaction, caller, &record).await?
-                else {
-                    lone += 1;
+                let same = list_common_patterns(shared, &transaction, caller, &record).await?;
+                if !patterns.admit(record.id, same) {
                     continue;
-                };
-                copies.extend(same);
+                }
             }
             let why = why(one, held.get(&one.key), &weighed, score.signals.clone());
             let standing = standing(&one.key);
@@ -269,12 +266,7 @@ pub(super) async fn list_common_patterns(
     };
     let types = Some(vec![GlobalContentType::Pattern.name()]);
     let near = find_nearly_same(shared, transaction, caller, &vector, types, PATTERNS_NEAR).await?;
-    let (mut authors, mut same) = (HashSet::new(), Vec::new());
-    for (record, _) in near {
-        authors.insert(record.author_id);
-        same.push(record.id);
-    }
-    Ok((authors.len() >= PATTERN_AUTHORS_MIN).then_some(same))
+    Ok(find_common_patterns(near))
 }
 
 async fn find_snapshot_instant(
@@ -359,15 +351,7 @@ pub(super) async fn overlaps(
 ) -> Result<Vec<Overlap>, Failure> {
     let near =
         find_nearly_same(shared, transaction, caller, vector, None, OVERLAPS_MAX + 1).await?;
-    let told = near
-        .into_iter()
-        .filter(|(record, _)| uuid(record.id) != own && !record.is_pattern_of_others(&caller.user));
-    let told = told.map(|(record, similarity)| Overlap {
-        id: record.id,
-        title: record.publication.title,
-        similarity,
-    });
-    Ok(told.take(OVERLAPS_MAX).collect())
+    Ok(choose_overlaps(near, Some(record_id(own)), &caller.user))
 }
 
 /// What says nearly the same as a vector's text on the caller's shelves, the nearest first.

@@ -9,12 +9,12 @@ use deadpool_postgres::{Object, Pool};
 use reprise_global::backend::{RETRIEVED_AFTER, check_branch_name, check_rating, check_reports};
 use reprise_global::{
     AuditLine, Branch, Caller, Erased, Fate, GlobalAnswer, GlobalError, GlobalQuery, GlobalRecord,
-    GlobalResult, GlobalStore, ListPage, Listed, Merged, OrganisationSettings, OwnSubmission,
-    PersonLine, Publication, Published, PutBack, ReviewDone, StoreMetric, Submission,
-    SubmissionVerdict, TakeDown, TakeDownDone, TakenDown, Unpublished, UsageReport, Version,
-    check_name, check_publication,
+    GlobalResult, GlobalStore, HolderQuota, ListPage, Listed, Merged, OrganisationSettings,
+    OwnSubmission, PersonLine, Publication, Published, PutBack, QuotaChange, ReviewDone,
+    StoreMetric, Submission, SubmissionVerdict, TakeDown, TakeDownDone, TakenDown, Unpublished,
+    UsageReport, Version, check_name, check_publication,
 };
-use reprise_types::RecordId;
+use reprise_types::{RecordId, UserId};
 use tokio_postgres::error::SqlState;
 
 use super::connect::Repeats::{BeforeCommit, Safely};
@@ -24,8 +24,8 @@ use super::options::PostgresOptions;
 use super::reputations::Voices;
 use super::schema::Migration;
 use super::{
-    branches, connect, metrics, person, publish, read, reputations, reviews, sample, schema,
-    search, shelves, statements, takedown,
+    branches, connect, metrics, person, publish, quotas, read, reputations, reviews, sample,
+    schema, search, shelves, statements, takedown,
 };
 
 /// A global store in a database. Cheap to clone.
@@ -305,6 +305,22 @@ impl GlobalStore for PostgresStore {
 
     async fn list_own_taken_down(&self, caller: &Caller) -> GlobalResult<Vec<TakenDown>> {
         tried!(Safely, takedown::taken_down(&self.0.node, caller))
+    }
+
+    async fn list_quotas(
+        &self,
+        operator: &Caller,
+        users: &[UserId],
+    ) -> GlobalResult<Vec<HolderQuota>> {
+        tried!(Safely, quotas::list_quotas(&self.0.node, operator, users))
+    }
+
+    async fn set_quota(
+        &self,
+        operator: &Caller,
+        change: &QuotaChange,
+    ) -> GlobalResult<HolderQuota> {
+        tried!(Safely, quotas::set_quota(&self.0.node, operator, change))
     }
 
     async fn read_organisation(&self, caller: &Caller) -> GlobalResult<OrganisationSettings> {

@@ -52,5 +52,5 @@ pub use program::ProgramCommand;
 pub use reprise_page::{AgentProgram, Setting};
 pub use tokens::{
     Grant, KnownToken, Member, NewToken, Right, Scope, ServiceTokens, TokenEntry, TokenError,
-    TokenFile,
+    TokenFile, generate_link_name,
 };

@@ -22,7 +22,7 @@ mod service;
 mod signed;
 mod uses;
 
-pub use changes::NewToken;
+pub use changes::{NewToken, generate_link_name};
 pub use members::Member;
 pub use service::{KnownToken, ServiceTokens};
 pub(crate) use signed::Tokens;
@@ -113,6 +113,9 @@ pub struct TokenEntry {
     /// It opens nothing yet: who shows it first gets a token in its place.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_invitation: bool,
+    /// It signs a browser in to the page of operators, and ends after some hours.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    is_sign_in: bool,
     sha256: String,
     /// How a program that signed in for it renews it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -7,8 +7,8 @@ use std::path::Path;
 use reprise_tests::{RunOutput, assert_contains, assert_fields, assert_lacks};
 use serde_json::{Value, json};
 
-use super::service::Service;
-use super::{ingest, run, run_json};
+use super::service::{Service, furnished};
+use super::{ingest, refused, run, run_json};
 use crate::home::rows;
 
 /// An answer of the service: status, Retry-After, request id, body as JSON and as it is.
@@ -83,7 +83,8 @@ pub(super) fn machine(data: &Path, url: &str, user: &str, token: &str) -> String
 fn what_an_operator_takes_down_is_told_to_its_author_and_another_org_s_is_not_his() {
     let folder = tempfile::tempdir().expect("a folder");
     let server = folder.path().join("server");
-    let service = Service::start(&server, &[]);
+    let (_postgres, url) = furnished(&[]);
+    let service = Service::start(&server, &["--database-url", &url]);
     let ann = token(&server, "ann", &["--org", "acme"]);
     let olga = token(&server, "olga", &["--org", "acme", "--may", "read,operate"]);
     let oda = token(&server, "oda", &["--org", "other", "--may", "read,operate"]);
@@ -234,9 +235,19 @@ fn a_quota_is_said_with_when_to_come_again_and_every_request_has_a_line_without_
     let log = folder.path().join("access.jsonl");
     let log_name = log.display().to_string();
     let limits = ["--user-things", "2", "--user-requests-a-minute", "8"];
+    let of_a_folder = refused(
+        &server,
+        &[&["global", "serve", "--http", "127.0.0.1:0"], &limits[..]].concat(),
+    );
+    assert_contains!(of_a_folder, "--database-url");
+    let (_postgres, url) = furnished(&[]);
     let service = Service::start(
         &server,
-        &[&limits[..], &["--access-log", &log_name]].concat(),
+        &[
+            &limits[..],
+            &["--access-log", &log_name, "--database-url", &url],
+        ]
+        .concat(),
     );
     let ann = token(&server, "ann", &[]);
     let publish = |number| {
@@ -281,13 +292,40 @@ fn a_quota_is_said_with_when_to_come_again_and_every_request_has_a_line_without_
     assert_fields!(lines[3], "status": 429, "request": "complaint-7");
     let all = format!("{lines:?}");
     assert_lacks!(all, "marked", &ann);
+
+    // An operator limits who has a token where he operates, and nobody else.
+    let olga = token(&server, "olga", &["--may", "read,operate"]);
+    let oda = token(&server, "oda", &["--org", "other", "--may", "read,operate"]);
+    let limit = |token: &str, holder: &str| {
+        let change = json!({ "holder": holder, "things": 1 });
+        ask(&service.url, "PUT", "/v1/quotas", token, Some(&change))
+    };
+    for (token, holder, status) in [
+        (&olga, "user:ann", 200),
+        (&olga, "user:zoe", 404),
+        (&oda, "user:ann", 404),
+        (&oda, "org:other", 200),
+        (&oda, "org:acme", 400),
+    ] {
+        let done = limit(token, holder);
+        assert_eq!(done.status, status, "{holder}: {}", done.body);
+    }
+    let listed = ask(&service.url, "GET", "/v1/quotas", &olga, None).body;
+    let ann = listed[0].clone();
+    assert_fields!(ann, "holder": "user:ann", "things": 2);
+    assert_eq!(
+        (&ann["quota"]["things"], &ann["set"]["things"]),
+        (&1.into(), &1.into())
+    );
 }
 
 #[test]
 fn a_person_has_all_of_his_own_and_nothing_is_left_once_he_is_erased() {
     let folder = tempfile::tempdir().expect("a folder");
     let server = folder.path().join("server");
-    let service = Service::start(&server, &[]);
+    let (_postgres, url) = furnished(&[]);
+    let database = ["--database-url", &url];
+    let service = Service::start(&server, &database);
     let (ann, bob) = (token(&server, "ann", &[]), token(&server, "bob", &[]));
     let publish = |token: &str, number| {
         let thing = thing(number, "public");
@@ -335,30 +373,18 @@ fn a_person_has_all_of_his_own_and_nothing_is_left_once_he_is_erased() {
     assert_eq!(ask(&service.url, "GET", &path, &bob, None).status, 200);
     drop(service);
     // On the machine of the store the operator has the same as commands.
-    let exported = run(&server, &["global", "person", "export", "--user", "bob"]);
+    let person = |act: &str, more: &[&str]| {
+        let words = ["global", "person", act, "--user", "bob"];
+        run(&server, &[&words[..], &database, more].concat())
+    };
+    let exported = person("export", &[]);
     assert!(exported.stdout.contains("Rivers 2"), "{}", exported.stderr);
-    let without = run(&server, &["global", "person", "erase", "--user", "bob"]);
-    assert_contains!(without.stderr, "without a yes");
-    let gone = run_json(
-        &server,
-        &["global", "person", "erase", "--user", "bob", "--yes"],
-    );
+    assert_contains!(person("erase", &[]).stderr, "without a yes");
+    let gone: Value = serde_json::from_str(&person("erase", &["--yes"]).stdout).expect("JSON");
     assert_eq!((&gone["things"], &gone["left"]), (&1.into(), &0.into()));
-    let mut left = Vec::new();
-    for entry in fs::read_dir(server.join(".global")).expect("a folder") {
-        let path = entry.expect("an entry").path();
-        let bytes = fs::read(&path).unwrap_or_default();
-        let text = String::from_utf8_lossy(&bytes).into_owned();
-        // The log of tokens names whose they were.
-        if text.contains("marked river") || (text.contains("\"ann\"") && !is_token_log(&path)) {
-            left.push(path);
-        }
-    }
-    assert!(left.is_empty(), "{left:?}");
-}
-
-fn is_token_log(path: &Path) -> bool {
-    path.to_string_lossy().contains("tokens.")
+    // Without a database there is no operator of persons.
+    let of_a_folder = ["global", "person", "export", "--user", "bob"];
+    assert_contains!(refused(&server, &of_a_folder), "PostgreSQL");
 }
 
 /// From the invitation to the first find it takes two commands, and none of them edits a file.

@@ -194,6 +194,7 @@ const ROUTES: &[(&str, &[&str])] = &[
             "/v1/audit",
             "/v1/catalogue",
             "/v1/members",
+            "/v1/quotas",
             "/v1/publications/{id}/takedown",
             "/v1/takedowns",
             "/v1/person",

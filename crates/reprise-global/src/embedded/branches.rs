@@ -10,7 +10,6 @@ use reprise_types::{Embedding, NewRecord, RecordId};
 use super::StoreInner;
 use super::keep::{NewVersion, Reader, StoredThing, inserted_id};
 use super::ledger::{LedgerEntry, LedgerWriter, NamedEntry};
-use super::takedown::refuse_taken_down;
 use crate::caller::{Caller, Shelf};
 use crate::error::GlobalResult;
 use crate::published::Published;
@@ -194,16 +193,9 @@ impl StoreInner {
             let steps = drafts.into_iter().map(|draft| {
                 let vector = vectors.remove(&draft.kept);
                 let vector = vector.ok_or_else(branch_changed_error)?;
-                refuse_taken_down(&ledger.state.taken, caller, &draft.record.publication)?;
                 plan_merge_step(caller, &reader, branch, (draft, vector), at)
             });
             let mut steps = steps.collect::<GlobalResult<Vec<MergeStep>, _>>()?;
-            let new = steps.iter().filter(|step| step.new.is_some());
-            let new = new.map(|step| {
-                let published = &step.outcome.published;
-                (&step.shelf, published.version.0 == 1, published.bytes)
-            });
-            self.check_quotas(&reader, caller, &new.collect::<Vec<_>>())?;
             // All of them in one commit.
             let new: Vec<NewRecord> = steps.iter_mut().filter_map(|s| s.new.take()).collect();
             let mut kept = engine.observe(new, None, at)?.into_iter();

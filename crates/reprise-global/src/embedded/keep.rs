@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use reprise_engine::{Engine, RecallCall, Snapshot};
+use reprise_engine::{Engine, ForgetSelector, RecallCall, Snapshot};
 use reprise_types::limits::{PAGE_MAX, TOP_K_MAX};
 use reprise_types::{
     Embedding, ListRequest, MemoryFilter, MemoryRecord, MemorySource, NewRecord, NoLearning,
@@ -24,8 +24,8 @@ use crate::error::{GlobalError, GlobalResult};
 use crate::org::OrgId;
 use crate::published::Overlap;
 use crate::record::{GlobalContentType, GlobalRecord, Publication, Version};
-use crate::rules::{DraftState, PublishedState};
-use crate::store::{GlobalAnswer, GlobalHit, GlobalQuery, OVERLAP_FROM, OVERLAPS_MAX};
+use crate::rules::{DraftState, PublishedState, choose_overlaps};
+use crate::store::{GlobalAnswer, GlobalHit, GlobalQuery, OVERLAPS_MAX};
 
 /// Begins every tag of our own.
 const OWN_TAG: &str = "reprise/";
@@ -477,27 +477,8 @@ impl Reader {
         };
         let query = GlobalQuery::new(publication.search_text(), OVERLAPS_MAX + 1);
         let answer = self.search_open_shelves(caller, &query, Some(vector))?;
-        let mut near: Vec<Overlap> = answer
-            .hits
-            .into_iter()
-            .filter_map(|hit| {
-                let record = hit.record;
-                if record.is_pattern_of_others(&caller.user) {
-                    return None;
-                }
-                let newest = self.snapshot.current_version(record.id)?;
-                let similarity = self.snapshot.cosine_to(newest, vector)?.min(1.0) as f32;
-                let is_near = similarity >= OVERLAP_FROM && Some(record.id) != own;
-                is_near.then_some(Overlap {
-                    id: record.id,
-                    title: record.publication.title,
-                    similarity,
-                })
-            })
-            .collect();
-        near.sort_by(|a, b| b.similarity.total_cmp(&a.similarity));
-        near.truncate(OVERLAPS_MAX);
-        Ok(near)
+        let near = self.measure_hits(answer.hits, vector);
+        Ok(choose_overlaps(near, own, &caller.user))
     }
 
     /// Whether nothing is left of a thing that was taken back: by its id, by its own words, in the
@@ -524,6 +505,24 @@ impl Reader {
         }
         Ok(!answers && !is_found && in_log == others)
     }
+}
+
+/// Forgets a thing in all its versions, and the drafts that are to replace it; returns how many
+/// versions there were.
+pub(super) fn withdraw_thing(
+    engine: &mut Engine,
+    newest: &StoredThing,
+    why: &str,
+    at: DateTime<Utc>,
+) -> GlobalResult<u32> {
+    let replacing =
+        Reader::without_ledger(engine.snapshot()).list_replacing_drafts(newest.record.id)?;
+    let selector = ForgetSelector::Record(newest.kept);
+    let gone = engine.forget(&selector, why, at)?;
+    // What is to replace it says nearly the same.
+    let tried = ForgetSelector::All(replacing);
+    engine.forget(&tried, why, at)?;
+    Ok(gone.len() as u32)
 }
 
 fn without_vector(mut record: GlobalRecord) -> GlobalRecord {

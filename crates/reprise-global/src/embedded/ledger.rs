@@ -12,15 +12,13 @@ use chrono::{DateTime, TimeDelta, Utc};
 use reprise_files::Folder;
 use reprise_types::{RecordId, UserId};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::audit::AuditLine;
 use crate::caller::{Caller, Shelf};
 use crate::coordination::{Coordination, CoordinationSettings, Reputations, contributor_id};
-use crate::error::{GlobalError, GlobalResult};
+use crate::error::GlobalResult;
 use crate::record::Version;
 use crate::store::no_branch_error;
-use crate::takedown::{PersonLine, TakenDown, erased_name, replace_name};
 
 const LEDGER_NAME: &str = "ledger.jsonl";
 /// What makes the hashes of this store its own.
@@ -71,20 +69,9 @@ pub(super) enum LedgerEntry {
     Branched(NamedEntry),
     Merged(NamedEntry),
     Dropped(NamedEntry),
-    /// By an operator.
-    TakenDown {
-        who: UserId,
-        was: TakenDown,
-    },
-    PutBack {
-        at: DateTime<Utc>,
-        who: UserId,
-        was: TakenDown,
-    },
-    Erased {
-        at: DateTime<Utc>,
-        who: UserId,
-    },
+    /// What an older version wrote of operators, who have no store in a folder any more.
+    #[serde(other)]
+    OfOperators,
 }
 
 /// What was done with a snapshot or a branch of this name.
@@ -151,10 +138,10 @@ impl LedgerEntry {
             Self::Branched(done) => named(done, "branch"),
             Self::Merged(done) => named(done, "merge"),
             Self::Dropped(done) => named(done, "drop"),
-            Self::TakenDown { who, was } => Some(was.to_audit_line(was.at, &who, "take_down")),
-            Self::PutBack { at, who, was } => Some(was.to_audit_line(at, &who, "put_back")),
-            Self::Erased { at, who } => line(at, who, "erase", None, None, None),
-            Self::Rated { .. } | Self::Reported { .. } | Self::Retrieved { .. } => None,
+            Self::Rated { .. }
+            | Self::Reported { .. }
+            | Self::Retrieved { .. }
+            | Self::OfOperators => None,
         }
     }
 }
@@ -167,8 +154,6 @@ pub(super) struct LedgerState {
     pub(super) snapshots: Arc<BTreeMap<String, DateTime<Utc>>>,
     /// The branches that are open, by author and name, with the moment of their opening.
     pub(super) branches: Arc<BTreeMap<(UserId, String), DateTime<Utc>>>,
-    /// What operators took down, by id.
-    pub(super) taken: Arc<BTreeMap<RecordId, TakenDown>>,
 }
 
 impl LedgerState {
@@ -197,7 +182,7 @@ impl LedgerState {
 pub(super) struct Ledger {
     folder: PathBuf,
     settings: CoordinationSettings,
-    /// Which file is folded: an erasure puts another one in its place.
+    /// Which file is folded: a restored backup puts another one in its place.
     file: Option<u64>,
     coordination: Coordination,
     pub(super) state: LedgerState,
@@ -271,14 +256,7 @@ impl Ledger {
     fn apply_entry(&mut self, line: LedgerEntry) {
         self.made = None;
         match line {
-            LedgerEntry::Published { .. } | LedgerEntry::Erased { .. } => {}
-            LedgerEntry::TakenDown { was, .. } => {
-                self.coordination.forget_thing(was.id);
-                Arc::make_mut(&mut self.state.taken).insert(was.id, was);
-            }
-            LedgerEntry::PutBack { was, .. } => {
-                Arc::make_mut(&mut self.state.taken).remove(&was.id);
-            }
+            LedgerEntry::Published { .. } | LedgerEntry::OfOperators => {}
             LedgerEntry::Unpublished { id, .. } => {
                 self.coordination.forget_thing(id);
             }
@@ -330,70 +308,7 @@ pub(super) struct LedgerWriter {
     pub(super) state: LedgerState,
 }
 
-/// What was erased of the ledger.
-#[derive(Debug, Default)]
-pub(super) struct LedgerErasure {
-    pub(super) ratings: u64,
-    pub(super) reports: u64,
-    pub(super) retrieved: u64,
-    /// Lines that name a hash now.
-    pub(super) lines: u64,
-    /// Lines that name the person still.
-    pub(super) left: u64,
-}
-
 impl LedgerWriter {
-    /// Replaces the ledger by one that neither names a person nor holds what this person said. Only
-    /// the one who has the turn may call it.
-    pub(super) fn erase_person(
-        &self,
-        user: &UserId,
-        at: DateTime<Utc>,
-    ) -> GlobalResult<LedgerErasure> {
-        let own = Folder::open_no_follow(&self.folder)?;
-        let text = own.read(LEDGER_NAME, LEDGER_BYTES_MAX)?;
-        let (text, by) = (text.unwrap_or_default(), self.contributor_id(user)?);
-        let erased_name = erased_name(&ensure_salt(&self.folder)?, user);
-        let mut erasure = LedgerErasure::default();
-        let mut kept = Vec::with_capacity(text.len());
-        for line in text
-            .split(|byte| *byte == b'\n')
-            .filter(|line| !line.is_empty())
-        {
-            let Ok(mut value) = serde_json::from_slice::<Value>(line) else {
-                continue;
-            };
-            match value["what"].as_str() {
-                Some("rated") if value["by"] == by.as_str() => erasure.ratings += 1,
-                Some("reported") if value["by"] == by.as_str() => erasure.reports += 1,
-                Some("retrieved") if value["by"] == by.as_str() => erasure.retrieved += 1,
-                _ => {
-                    if value["was"]["author"] == user.as_str() {
-                        // Nothing of it is held any more, and nothing bars its author.
-                        value["was"]["origin"] = String::new().into();
-                        value["was"]["is_held"] = false.into();
-                        value["was"]["content_sha256"] = String::new().into();
-                    }
-                    erasure.lines += u64::from(replace_name_in(&mut value, user, &erased_name));
-                    kept.extend_from_slice(value.to_string().as_bytes());
-                    kept.push(b'\n');
-                }
-            }
-        }
-        let who = erased_name
-            .parse()
-            .map_err(|error| GlobalError::storage(&error))?;
-        let line = serde_json::to_string(&LedgerEntry::Erased { at, who })?;
-        kept.extend_from_slice(line.as_bytes());
-        kept.push(b'\n');
-        own.replace(LEDGER_NAME, &kept)?;
-        let lines = kept.split(|byte| *byte == b'\n');
-        let values = lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok());
-        let named = values.filter(|value| replace_name_in(&mut value.clone(), user, &erased_name));
-        erasure.left = named.count() as u64;
-        Ok(erasure)
-    }
-
     /// Appends lines; they are on disk afterwards. Only the one who has the turn may call it.
     pub(super) fn append_entries(&self, lines: &[LedgerEntry]) -> GlobalResult<()> {
         let mut text = Vec::new();
@@ -411,74 +326,9 @@ impl LedgerWriter {
 
     /// Returns the user's contributor id, which only this store can compute.
     pub(super) fn contributor_id(&self, user: &UserId) -> GlobalResult<String> {
-        Ok(format_contributor(&ensure_salt(&self.folder)?, user))
+        let salt = ensure_salt(&self.folder)?;
+        Ok(format!("{:032x}", contributor_id(&salt, user)))
     }
-}
-
-/// Formats a contributor id as the ledger keeps it.
-fn format_contributor(salt: &str, user: &UserId) -> String {
-    format!("{:032x}", contributor_id(salt, user))
-}
-
-/// Replaces a person's name in every text of an entry but its kind, and returns whether it was
-/// there.
-fn replace_name_in(value: &mut Value, user: &UserId, erased_name: &str) -> bool {
-    match value {
-        Value::String(text) => {
-            let replaced = replace_name(text, user.as_str(), erased_name);
-            let is_there = replaced.is_some();
-            *text = replaced.unwrap_or_else(|| std::mem::take(text));
-            is_there
-        }
-        // Every text is read, also behind the first that has the name.
-        Value::Array(values) => {
-            let replaced = values.iter_mut();
-            let replaced = replaced.map(|value| replace_name_in(value, user, erased_name));
-            replaced.filter(|is_there| *is_there).count() > 0
-        }
-        Value::Object(fields) => {
-            let named = fields.iter_mut().filter(|(field, _)| *field != "what");
-            let replaced = named.map(|(_, value)| replace_name_in(value, user, erased_name));
-            replaced.filter(|is_there| *is_there).count() > 0
-        }
-        _ => false,
-    }
-}
-
-/// Lists what a person said and did.
-pub(super) fn list_person_lines(folder: &Path, user: &UserId) -> GlobalResult<Vec<PersonLine>> {
-    let Some(own) = Folder::find_no_follow(folder)? else {
-        return Ok(Vec::new());
-    };
-    let text = own.read(LEDGER_NAME, LEDGER_BYTES_MAX)?;
-    let salt = own.read_text(SALT_NAME, SALT_BYTES_MAX)?;
-    let own_voice = salt.map(|salt| format_contributor(&salt, user));
-    let is_own = |by: &str| own_voice.as_deref() == Some(by);
-    let text = text.unwrap_or_default();
-    let lines = text.split(|byte| *byte == b'\n');
-    let lines = lines.filter_map(|line| serde_json::from_slice::<LedgerEntry>(line).ok());
-    let told = lines.filter_map(|line| match line {
-        LedgerEntry::Rated { by, id, rating, .. } if is_own(&by) => {
-            Some(PersonLine::Rated { id, rating })
-        }
-        LedgerEntry::Reported {
-            by,
-            id,
-            score,
-            count,
-            ..
-        } if is_own(&by) => Some(PersonLine::Reported { id, score, count }),
-        LedgerEntry::Retrieved { by, id, count, .. } if is_own(&by) => {
-            Some(PersonLine::Retrieved { id, count })
-        }
-        line => {
-            let did = line
-                .into_audit_line()
-                .filter(|did| did.who == user.as_str());
-            did.map(PersonLine::Did)
-        }
-    });
-    Ok(told.collect())
 }
 
 /// Reads what authors did, newest first, at most `limit` lines for which `is_wanted` is true.

@@ -1,17 +1,14 @@
 //! An answer without the patterns that are not told yet: each of somebody else's is looked up among
 //! all that are near to it.
 
-use std::collections::HashSet;
-
 use reprise_types::{Embedding, RecordId};
 
 use super::keep::Reader;
 use crate::caller::Caller;
 use crate::error::GlobalResult;
-use crate::record::{GlobalContentType, GlobalRecord, PATTERN_AUTHORS_MIN};
-use crate::store::{
-    GlobalAnswer, GlobalHit, GlobalQuery, OVERLAP_FROM, PATTERNS_LONE_MAX, PATTERNS_NEAR,
-};
+use crate::record::{GlobalContentType, GlobalRecord};
+use crate::rules::{PatternFilter, find_common_patterns};
+use crate::store::{GlobalAnswer, GlobalHit, GlobalQuery, PATTERNS_NEAR};
 
 /// How many times as much is asked for where patterns that are not told took the places.
 const WIDER: usize = 8;
@@ -26,12 +23,12 @@ impl Reader {
         query: &GlobalQuery,
         vector: Option<&Embedding>,
     ) -> GlobalResult<GlobalAnswer> {
-        let (mut wider, mut lone) = (query.clone(), HashSet::new());
+        let (mut wider, mut patterns) = (query.clone(), PatternFilter::default());
         loop {
             let mut answer = self.search_open_shelves(caller, &wider, vector)?;
             let all = answer.hits.len();
             let hits = std::mem::take(&mut answer.hits);
-            answer.hits = self.keep_visible_hits(caller, hits, query.top_k, &mut lone)?;
+            answer.hits = self.keep_visible_hits(caller, hits, query.top_k, &mut patterns)?;
             let is_whole = answer.hits.len() == all.min(query.top_k);
             if is_whole || all < wider.top_k || wider.top_k >= WIDEST {
                 return Ok(answer);
@@ -40,29 +37,27 @@ impl Reader {
         }
     }
 
-    /// Returns the first hits that the caller may find; `lone` collects the patterns of too few
-    /// authors.
+    /// Returns the first hits that the caller may find.
     fn keep_visible_hits(
         &self,
         caller: &Caller,
         hits: Vec<GlobalHit>,
         most: usize,
-        lone: &mut HashSet<RecordId>,
+        patterns: &mut PatternFilter,
     ) -> GlobalResult<Vec<GlobalHit>> {
-        let (mut told, mut copies) = (Vec::with_capacity(most.min(hits.len())), HashSet::new());
+        let mut told = Vec::with_capacity(most.min(hits.len()));
+        patterns.restart();
         for hit in hits {
             if told.len() == most {
                 break;
             }
             let id = hit.record.id;
             if hit.record.is_pattern_of_others(&caller.user) {
-                if copies.contains(&id) || lone.contains(&id) || lone.len() >= PATTERNS_LONE_MAX {
+                if !patterns.needs_look_up(id) {
                     continue;
                 }
-                if let Some(same) = self.list_common_patterns(caller, &hit.record)? {
-                    copies.extend(same);
-                } else {
-                    lone.insert(id);
+                let same = self.list_common_patterns(caller, &hit.record)?;
+                if !patterns.admit(id, same) {
                     continue;
                 }
             }
@@ -90,15 +85,19 @@ impl Reader {
         let hits = self
             .search_open_shelves(caller, &query, Some(&vector))?
             .hits;
-        let (mut authors, mut same) = (HashSet::new(), Vec::new());
-        for GlobalHit { record, .. } in hits {
-            let newest = self.snapshot.current_version(record.id);
-            let near = newest.and_then(|newest| self.snapshot.cosine_to(newest, &vector));
-            if near.is_some_and(|near| near as f32 >= OVERLAP_FROM) {
-                authors.insert(record.author_id);
-                same.push(record.id);
-            }
-        }
-        Ok((authors.len() >= PATTERN_AUTHORS_MIN).then_some(same))
+        Ok(find_common_patterns(self.measure_hits(hits, &vector)))
+    }
+
+    /// Returns the things of an answer, each with its cosine to a vector.
+    pub(super) fn measure_hits(
+        &self,
+        hits: Vec<GlobalHit>,
+        vector: &Embedding,
+    ) -> impl Iterator<Item = (GlobalRecord, f32)> {
+        hits.into_iter().filter_map(move |hit| {
+            let newest = self.snapshot.current_version(hit.record.id)?;
+            let cosine = self.snapshot.cosine_to(newest, vector)?.min(1.0) as f32;
+            Some((hit.record, cosine))
+        })
     }
 }

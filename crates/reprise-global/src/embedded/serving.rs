@@ -1,7 +1,7 @@
 //! The embedded store as what every store is: each operation off the async threads. And many new
 //! things of one author at once.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -9,20 +9,18 @@ use reprise_types::{RecordId, WriteOutcome};
 
 use super::keep::{NewVersion, Reader};
 use super::ledger::{LedgerEntry, NamedEntry, read_audit};
-use super::takedown::refuse_taken_down;
 use super::{EmbeddedStore, StoreInner, read_file_stamp};
 use crate::audit::AuditLine;
 use crate::caller::Caller;
 use crate::error::{GlobalError, GlobalResult};
 use crate::published::Published;
 use crate::record::{GlobalRecord, Publication, Version};
-use crate::rules::publication_shelf;
+use crate::rules::{plan_import, publication_shelf};
 use crate::store::{
     Branch, Fate, GlobalAnswer, GlobalQuery, GlobalStore, ListPage, Merged, StoreMetric,
     Unpublished, UsageReport, check_name, check_publication, check_rating, check_reports,
     name_taken_error, no_branch_error,
 };
-use crate::takedown::{Erased, Listed, PersonLine, PutBack, TakeDown, TakeDownDone, TakenDown};
 
 /// Things of one commit.
 const BATCH: usize = 500;
@@ -64,12 +62,6 @@ off_the_threads! {
     publish_on_branch(branch: &str => &branch, publication: Publication => &publication) -> Published;
     merge_branch(branch: &str => &branch) -> Vec<Merged>;
     drop_branch(branch: &str => &branch) -> Branch;
-    list_catalogue_page(page: ListPage => page) -> Vec<Listed>;
-    take_down(id: RecordId => id, order: &TakeDown => &order) -> TakeDownDone;
-    put_back(id: RecordId => id) -> PutBack;
-    list_own_taken_down() -> Vec<TakenDown>;
-    list_person_lines() -> Vec<PersonLine>;
-    erase_person() -> Erased;
     list_audit_lines(limit: usize => limit) -> Vec<AuditLine>;
     list_told_audit_lines(limit: usize => limit) -> Vec<AuditLine>;
 }
@@ -228,22 +220,12 @@ impl StoreInner {
         let own = own.into_iter();
         let own = own.map(|record| (record.publication.origin, record.checksum));
         let own: HashMap<String, String> = own.collect();
-        // What an operator took down is passed over, too.
-        let taken = self.ledger_writer()?.state;
-        let (mut new, mut origins, mut made) = (Vec::new(), HashSet::new(), 0);
-        for publication in all {
-            if refuse_taken_down(&taken.taken, caller, &publication).is_err() {
-                continue;
-            }
-            match own.get(&publication.origin) {
-                None if origins.insert(publication.origin.clone()) => new.push(publication),
-                Some(checksum) if *checksum != publication.checksum() => {
-                    made += usize::from(!self.publish(caller, &publication)?.unchanged);
-                }
-                None | Some(_) => {}
-            }
+        let plan = plan_import(all, &own);
+        let mut made = 0;
+        for publication in &plan.changed {
+            made += usize::from(!self.publish(caller, publication)?.unchanged);
         }
-        let mut new = new.into_iter();
+        let mut new = plan.new.into_iter();
         loop {
             let batch: Vec<Publication> = new.by_ref().take(BATCH).collect();
             if batch.is_empty() {

@@ -7,13 +7,13 @@ use axum::extract::Path;
 use axum::http::header::SET_COOKIE;
 use axum::http::{HeaderMap, Method};
 use axum::response::sse::{Event, KeepAlive, Sse};
-use maud::DOCTYPE;
 use reprise_types::UserId;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::mpsc;
 use tokio_stream::Stream;
 use tokio_stream::wrappers::ReceiverStream;
 
+use crate::guard::{is_look_ahead, send_on_signed_in};
 use crate::prelude::*;
 use crate::shell;
 
@@ -27,11 +27,7 @@ pub(crate) async fn follow_link(
     method: Method,
     headers: HeaderMap,
 ) -> Response {
-    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    let looks_ahead = ["purpose", "sec-purpose"]
-        .iter()
-        .any(|name| headers.contains_key(*name));
-    if method == Method::HEAD || looks_ahead {
+    if is_look_ahead(&method, &headers) {
         return StatusCode::NO_CONTENT.into_response();
     }
     let Some(session) = page.sessions().redeem_link(&secret, page.now()) else {
@@ -39,24 +35,7 @@ pub(crate) async fn follow_link(
         let expired = shell::render_standalone("This link has expired", sentence);
         return (StatusCode::GONE, expired).into_response();
     };
-    let cookie = [(SET_COOKIE, page.session_cookie(Some(&session)))];
-    // After a click on another site's page the browser sends this cookie only with what this site's
-    // own page asks for.
-    if text("sec-fetch-site").is_none_or(|site| site == "none" || site == "same-origin") {
-        return (cookie, Redirect::to("/")).into_response();
-    }
-    let moved = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                title { "Signed in" }
-                meta http-equiv="refresh" content="0; url=/";
-            }
-            body { p { "The page opens in a moment. " a href="/" { "Home" } } }
-        }
-    };
-    (cookie, moved).into_response()
+    send_on_signed_in(&headers, page.session_cookie(Some(&session)), "/")
 }
 
 pub(crate) async fn sign_out(posted: Posted) -> PageResult<Response> {

@@ -10,6 +10,7 @@ mod faults;
 mod house;
 mod operate;
 mod plans;
+mod quotas;
 mod reviews;
 mod role;
 mod sizes;
@@ -41,7 +42,7 @@ mod statements_and_policies {
         )
     }
 
-    reprise_conformance::conformance_suite!(store);
+    reprise_conformance::conformance_suite!(store, with operators);
 }
 
 mod policies_alone {
@@ -53,7 +54,7 @@ mod policies_alone {
         (PostgresStore::open(options).await.unwrap(), ())
     }
 
-    reprise_conformance::conformance_suite!(store);
+    reprise_conformance::conformance_suite!(store, with operators);
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn an_import_is_for_the_readers_of_each_policy() {

@@ -1,5 +1,5 @@
 //! What an operator of a database relies on: migrations that are shown before they are made, a
-//! backup that brings the same answers back, bytes that are gone, quotas, and tokens for all nodes.
+//! backup that brings the same answers back, bytes that are gone, and tokens for all nodes.
 
 use std::process::Command;
 use std::sync::Arc;
@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use reprise_conformance::{document, member, user, word_vectors};
 use reprise_global::{
-    AccessPolicy, AuditLine, GlobalError, GlobalQuery, GlobalStore, KeptToken, Publication, Quota,
-    Quotas, SharedTokens, TakeDown,
+    AccessPolicy, AuditLine, GlobalError, GlobalQuery, GlobalStore, KeptToken, Publication,
+    SharedTokens, TakeDown,
 };
 use reprise_postgres::{PostgresOptions, PostgresStore};
 use reprise_tests::{seen_if, wait_for_async};
@@ -28,7 +28,7 @@ async fn migrations_are_shown_before_they_are_made_and_bring_older_tables_forwar
         .await
         .unwrap();
     let numbers: Vec<i32> = fresh.iter().map(|step| step.number).collect();
-    assert!(numbers.iter().copied().eq(1..=10), "{numbers:?}");
+    assert!(numbers.iter().copied().eq(1..=11), "{numbers:?}");
     let admin = House::admin(&url).await;
     let there = "SELECT to_regnamespace('reprise_global') IS NOT NULL";
     let is_there = || async { admin.query_one(there, &[]).await.unwrap().get::<_, bool>(0) };
@@ -438,52 +438,6 @@ async fn a_database_without_room_is_unavailable_for_a_while() {
         "{refused}"
     );
     assert!(refused.to_string().contains("53100"), "{refused}");
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_quota_holds_for_a_user_and_for_an_organisation_and_what_is_taken_back_makes_room() {
-    let url = database().await;
-    let mut options = options(&url);
-    let quota = |things, bytes| Quota { things, bytes };
-    options.quotas = Quotas {
-        user: quota(Some(2), Some(2_000)),
-        org: quota(Some(3), None),
-    };
-    let store = open(options).await;
-    let ann = member("ann", "acme");
-    let org = |title: &str| Publication {
-        access_policy: AccessPolicy::Org,
-        ..document(title, "Ours.")
-    };
-    let first = store.publish(&ann, org("One")).await.unwrap().id;
-    store.publish(&ann, org("Two")).await.unwrap();
-    let over = store.publish(&ann, org("Three")).await.unwrap_err();
-    assert!(matches!(over, GlobalError::Quota { .. }), "{over}");
-    assert!(over.to_string().contains("user ann"), "{over}");
-    assert!(
-        store.publish(&ann, org("One")).await.unwrap().unchanged,
-        "it is kept"
-    );
-    store
-        .publish(&member("bea", "acme"), org("Four"))
-        .await
-        .unwrap();
-    let over = store
-        .publish(&member("bea", "acme"), org("Five"))
-        .await
-        .unwrap_err();
-    assert!(over.to_string().contains("org acme"), "{over}");
-    store.unpublish(&ann, first).await.unwrap();
-    let again = store.publish(&ann, org("Three")).await.unwrap();
-    // Versions count in bytes, and a refused one is not there.
-    let mut long = org("Three");
-    long.content = "x ".repeat(900);
-    let over = store.publish(&ann, long).await.unwrap_err();
-    assert!(over.to_string().contains("bytes"), "{over}");
-    assert_eq!(
-        store.list_all_versions(&ann, again.id).await.unwrap().len(),
-        1
-    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

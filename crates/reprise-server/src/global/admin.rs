@@ -3,46 +3,53 @@
 //! signed in; tokens are revoked in the file or table of this service.
 //!
 //! The token is the sign-in, in a cookie that no script reads: it is looked up for each request, so
-//! that any node serves it, and one that is revoked opens nothing any more.
+//! that any node serves it, and one that is revoked opens nothing any more. A link of `reprise global
+//! open` is an invitation, which gives a token of its own.
 
 mod tables;
 
 use axum::Router;
-use axum::extract::{Form, Query, Request, State};
-use axum::http::header::{CACHE_CONTROL, COOKIE, HOST, ORIGIN, SET_COOKIE};
+use axum::extract::{Form, Path, Query, Request, State};
+use axum::http::header::{COOKIE, ORIGIN, SET_COOKIE};
 use axum::http::{HeaderMap, Method, StatusCode};
-use axum::middleware::{self, Next};
+use axum::middleware;
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
-use reprise_global::{AuditLine, Caller, OrganisationSettings, SubmissionVerdict, TakeDown};
+use reprise_global::{
+    AuditLine, Caller, OrganisationSettings, QuotaChange, SubmissionVerdict, TakeDown,
+};
 use reprise_operations::{Problem, ProblemKind};
 use reprise_page::{
-    ADMIN_ASSETS, AdminPage, build_admin_asset_router, list_admin_headers, render_admin_page,
-    render_admin_sign_in,
+    ADMIN_ASSETS, AdminPage, build_admin_asset_router, guard_admin_request, is_look_ahead,
+    render_admin_page, render_admin_sign_in, send_on_signed_in,
 };
 use reprise_types::{Clock, RecordId, SystemClock, sha256_hex};
 use serde::Deserialize;
 
 use super::access::{AuthenticatedCaller, authenticate};
-use super::operate::token_problem;
+use super::operate::{is_of_organisation, set_quota, token_problem};
 use super::routes::ServiceState;
-use crate::tokens::{Right, Scope};
+use crate::tokens::{Right, Scope, TokenError};
 
 /// Begins the addresses of the page.
 const HEALTH: &str = "/admin";
 const PEOPLE: &str = "/admin/people";
 const PUBLISHED: &str = "/admin/published";
 const REVIEWS: &str = "/admin/reviews";
+const QUOTAS: &str = "/admin/quotas";
 const AUDIT: &str = "/admin/audit";
-const TABS: [(&str, &str); 5] = [
+const TABS: [(&str, &str); 6] = [
     (HEALTH, "Health"),
     (PEOPLE, "People"),
     (PUBLISHED, "Published"),
     (REVIEWS, "Reviews"),
+    (QUOTAS, "Quotas"),
     (AUDIT, "Audit log"),
 ];
 const SIGN_IN: &str = "/admin/sign-in";
 const SIGN_OUT: &str = "/admin/sign-out";
+/// Where a link of `reprise global open` leads.
+const ENTER: &str = "/admin/enter/{code}";
 const REVOKE: &str = "/admin/people/revoke";
 const REMOVE: &str = "/admin/people/remove";
 const TAKE_DOWN: &str = "/admin/published/take-down";
@@ -50,6 +57,7 @@ const PUT_BACK: &str = "/admin/published/put-back";
 const APPROVE: &str = "/admin/reviews/approve";
 const REFUSE: &str = "/admin/reviews/refuse";
 const ASK_FOR_REVIEWS: &str = "/admin/reviews/settings";
+const SET_QUOTA: &str = "/admin/quotas/set";
 
 const COOKIE_NAME: &str = "reprise-operator";
 /// Seconds for which a browser keeps a sign-in.
@@ -71,6 +79,7 @@ pub(super) fn router() -> Router<ServiceState> {
     shown
         .route(SIGN_IN, post(sign_in))
         .route(SIGN_OUT, post(sign_out))
+        .route(ENTER, get(follow_link))
         .merge(
             [
                 REVOKE,
@@ -80,6 +89,7 @@ pub(super) fn router() -> Router<ServiceState> {
                 APPROVE,
                 REFUSE,
                 ASK_FOR_REVIEWS,
+                SET_QUOTA,
             ]
             .iter()
             .fold(Router::new(), |router, path| {
@@ -87,35 +97,7 @@ pub(super) fn router() -> Router<ServiceState> {
             }),
         )
         .merge(build_admin_asset_router())
-        .layer(middleware::from_fn(guard_request))
-}
-
-/// Refuses a form from elsewhere, and sets the headers of every response.
-async fn guard_request(request: Request, next: Next) -> Response {
-    let is_read = [Method::GET, Method::HEAD].contains(request.method());
-    let mut response = if is_read || is_from_own_page(request.headers()) {
-        next.run(request).await
-    } else {
-        let said = "this form was sent from another page; reload this page and send it again";
-        (StatusCode::FORBIDDEN, said).into_response()
-    };
-    let caching = response.headers_mut().entry(CACHE_CONTROL);
-    caching.or_insert(axum::http::HeaderValue::from_static("no-store"));
-    (list_admin_headers(), response).into_response()
-}
-
-fn is_from_own_page(headers: &HeaderMap) -> bool {
-    let text = |value: &axum::http::HeaderValue| value.to_str().unwrap_or_default().to_owned();
-    let host = headers.get(HOST).map(text).unwrap_or_default();
-    let is_own_origin = |origin: String| {
-        let named = origin.split_once("://").map(|(_, named)| named);
-        named == Some(host.as_str())
-    };
-    headers.get(ORIGIN).map(text).is_none_or(is_own_origin)
-        && headers
-            .get("sec-fetch-site")
-            .map(text)
-            .is_none_or(|site| site == "same-origin")
+        .layer(middleware::from_fn(guard_admin_request))
 }
 
 /// An operator who has signed in.
@@ -145,21 +127,31 @@ async fn authenticate_operator(state: &ServiceState, token: &str) -> Result<Oper
     })
 }
 
-/// Finds who signed in; otherwise the page on which to do so.
-async fn find_operator(state: &ServiceState, headers: &HeaderMap) -> Result<Operator, Response> {
+/// Returns the token in the cookie of a sign-in.
+fn find_cookie_token(headers: &HeaderMap) -> Option<&str> {
     let cookies = headers.get_all(COOKIE).into_iter();
     let cookies = cookies.filter_map(|value| value.to_str().ok());
     let mut pairs = cookies.flat_map(|value| value.split(';'));
-    let token = pairs.find_map(|pair| {
+    pairs.find_map(|pair| {
         let (name, value) = pair.trim().split_once('=')?;
         (name == COOKIE_NAME).then_some(value)
-    });
-    let Some(token) = token else {
+    })
+}
+
+/// Finds who signed in; otherwise the page on which to do so.
+async fn find_operator(state: &ServiceState, headers: &HeaderMap) -> Result<Operator, Response> {
+    let Some(token) = find_cookie_token(headers) else {
         let page = render_admin_sign_in(SIGN_IN, None);
         return Err((StatusCode::UNAUTHORIZED, page).into_response());
     };
     let known = authenticate_operator(state, token).await;
     known.map_err(|problem| refuse_sign_in(&problem))
+}
+
+/// Marks a response as one to this operator, for the access log.
+fn mark_operator(mut response: Response, operator: &Operator) -> Response {
+    response.extensions_mut().insert(operator.known.clone());
+    response
 }
 
 fn refuse_sign_in(problem: &Problem) -> Response {
@@ -186,21 +178,54 @@ async fn sign_in(
         ));
     }
     match authenticate_operator(&state, token).await {
-        Ok(_) => {
-            let origin = headers.get(ORIGIN).and_then(|value| value.to_str().ok());
-            let is_safe = origin.is_some_and(|origin| origin.starts_with("https://"));
-            let secure = if is_safe { "; Secure" } else { "" };
-            let cookie = format!(
-                "{COOKIE_NAME}={token}; Path=/admin; HttpOnly; SameSite=Strict; \
-                 Max-Age={COOKIE_SECONDS}{secure}"
-            );
-            ([(SET_COOKIE, cookie)], Redirect::to(HEALTH)).into_response()
+        Ok(operator) => {
+            let cookie = [(SET_COOKIE, sign_in_cookie(&headers, token))];
+            mark_operator((cookie, Redirect::to(HEALTH)).into_response(), &operator)
         }
         Err(problem) => refuse_sign_in(&problem),
     }
 }
 
-async fn sign_out() -> Response {
+fn sign_in_cookie(headers: &HeaderMap, token: &str) -> String {
+    // A proxy that ends TLS says so; a browser says where a form comes from.
+    let says = |name: &str, beginning: &str| {
+        let value = headers.get(name).and_then(|value| value.to_str().ok());
+        value.is_some_and(|value| value.starts_with(beginning))
+    };
+    let is_safe = says(ORIGIN.as_str(), "https://") || says("x-forwarded-proto", "https");
+    let secure = if is_safe { "; Secure" } else { "" };
+    format!(
+        "{COOKIE_NAME}={token}; Path=/admin; HttpOnly; SameSite=Strict; \
+         Max-Age={COOKIE_SECONDS}{secure}"
+    )
+}
+
+/// Signs in by a link, once.
+async fn follow_link(
+    State(state): State<ServiceState>,
+    Path(code): Path<String>,
+    method: Method,
+    headers: HeaderMap,
+) -> Response {
+    if is_look_ahead(&method, &headers) {
+        return StatusCode::NO_CONTENT.into_response();
+    }
+    match state.tokens.accept_sign_in(&code).await {
+        Ok(token) => send_on_signed_in(&headers, sign_in_cookie(&headers, &token), HEALTH),
+        Err(TokenError::NotInvited) => refuse_sign_in(&Problem::new(
+            ProblemKind::Unauthorized,
+            "This link was followed already, or is over. Run `reprise global open` for a new one.",
+        )),
+        Err(error) => refuse_sign_in(&token_problem(&error)),
+    }
+}
+
+async fn sign_out(State(state): State<ServiceState>, headers: HeaderMap) -> Response {
+    if let Some(token) = find_cookie_token(&headers)
+        && let Err(error) = state.tokens.end_sign_in(token).await
+    {
+        tracing::warn!(%error, "the sign-in of a browser was not ended; it ends by itself");
+    }
     let cookie = format!("{COOKIE_NAME}=; Path=/admin; HttpOnly; SameSite=Strict; Max-Age=0");
     ([(SET_COOKIE, cookie)], Redirect::to(HEALTH)).into_response()
 }
@@ -221,7 +246,8 @@ async fn show_tab(
     match find_operator(&state, request.headers()).await {
         Ok(operator) => {
             let notice = after.done.then_some("Done.");
-            render_tab(&state, &operator, &path, notice).await
+            let shown = render_tab(&state, &operator, &path, notice).await;
+            mark_operator(shown, &operator)
         }
         Err(refused) => refused,
     }
@@ -239,6 +265,7 @@ async fn render_tab(
         PEOPLE => tables::list_people(state, operator).await,
         PUBLISHED => tables::list_published(state, operator).await,
         REVIEWS => tables::list_reviews(state, operator).await,
+        QUOTAS => tables::list_quotas(state, operator).await,
         AUDIT => tables::list_audit(state, operator).await,
         _ => Ok(tables::list_health(state).await),
     };
@@ -263,11 +290,6 @@ async fn render_tab(
     render_admin_page(&page).into_response()
 }
 
-/// Returns whether a token is of the operator's organisation, or of none as the operator is.
-fn is_of_organisation(operator: &Caller, org: Option<&str>) -> bool {
-    operator.org.as_ref().map(reprise_global::OrgId::as_str) == org
-}
-
 #[derive(Deserialize)]
 struct ChangeForm {
     form_token: String,
@@ -277,6 +299,23 @@ struct ChangeForm {
     /// The name of the subject once more, where that is asked for.
     #[serde(default)]
     confirm: String,
+    /// Limits; nothing is no limit.
+    #[serde(default)]
+    things: String,
+    #[serde(default)]
+    bytes: String,
+}
+
+/// Reads a limit; nothing is none.
+fn parse_limit(text: &str) -> Result<Option<u64>, Problem> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Ok(None);
+    }
+    text.parse().map(Some).map_err(|_| {
+        let said = "a limit is a number in digits alone; leave it empty for no limit";
+        Problem::invalid(said)
+    })
 }
 
 async fn change(
@@ -299,14 +338,15 @@ async fn change(
             "This form is of an earlier sign-in. Send it again.",
         ))
     };
-    match done {
+    let response = match done {
         Ok(()) => Redirect::to(&format!("{tab}?done=true")).into_response(),
         Err(problem) => {
             let status = StatusCode::from_u16(problem.kind.status());
             let shown = render_tab(&state, &operator, tab, Some(&problem.detail)).await;
             (status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), shown).into_response()
         }
-    }
+    };
+    mark_operator(response, &operator)
 }
 
 async fn carry_out(
@@ -353,6 +393,14 @@ async fn carry_out(
                 .change_organisation(caller, settings)
                 .await
                 .map(drop)?)
+        }
+        SET_QUOTA => {
+            let change = QuotaChange {
+                holder: form.subject.clone(),
+                things: parse_limit(&form.things)?,
+                bytes: parse_limit(&form.bytes)?,
+            };
+            set_quota(state, caller, &change).await.map(drop)
         }
         _ => Err(Problem::new(
             ProblemKind::NotFound,

@@ -1,6 +1,7 @@
-//! Routes that are more than one operation of the store: the audit log, the erasure of a person,
-//! the way in by an invitation, whether the store can be asked, and the metrics.
+//! What is more than one operation of the store: the audit log, members and their quotas, the erasure
+//! of a person, the way in by an invitation, whether the store can be asked, and the metrics.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use axum::Json;
@@ -8,8 +9,11 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
-use reprise_global::{AUDIT_MAX, AuditLine, Erased, GlobalError, GlobalStore};
+use reprise_global::{
+    AUDIT_MAX, AuditLine, Caller, Erased, GlobalError, GlobalStore, HolderQuota, OrgId, QuotaChange,
+};
 use reprise_operations::{Problem, ProblemKind};
+use reprise_types::UserId;
 use serde::Deserialize;
 use tokio::sync::Mutex;
 
@@ -23,6 +27,19 @@ const CHECK_LASTS: Duration = Duration::from_secs(1);
 
 /// What the store says of authors, and the token file of who may come in. A line that names another
 /// organisation's shelf is not told.
+pub(super) async fn list_audit(
+    state: &ServiceState,
+    caller: &Caller,
+    limit: usize,
+) -> Result<Vec<AuditLine>, Problem> {
+    let told = state.store.list_told_audit_lines(caller, limit).await?;
+    let tokens = state.tokens.clone();
+    match tokio::task::spawn_blocking(move || tokens.file().merge_audit(told, limit)).await {
+        Ok(told) => told.map_err(|error| Problem::from_failure(ProblemKind::Internal, &error)),
+        Err(error) => Err(Problem::from_failure(ProblemKind::Internal, &error)),
+    }
+}
+
 pub(super) async fn audit(call: RouteCall) -> Result<Vec<AuditLine>, Refusal> {
     let LimitParameter { limit } = call.parameters()?;
     let limit = limit.unwrap_or(LINES_DEFAULT);
@@ -30,23 +47,67 @@ pub(super) async fn audit(call: RouteCall) -> Result<Vec<AuditLine>, Refusal> {
         let said = format!("limit is {limit}, at most {AUDIT_MAX} lines are told; ask for fewer");
         return Err(Problem::invalid(said).into());
     }
-    let store = call.store();
-    let told = store.list_told_audit_lines(&call.caller, limit).await?;
-    let tokens = call.state.tokens;
-    match tokio::task::spawn_blocking(move || tokens.file().merge_audit(told, limit)).await {
-        Ok(Ok(told)) => Ok(told),
-        Ok(Err(error)) => Err(Problem::from_failure(ProblemKind::Internal, &error).into()),
-        Err(error) => Err(Problem::from_failure(ProblemKind::Internal, &error).into()),
-    }
+    Ok(list_audit(&call.state, &call.caller, limit).await?)
 }
 
-/// The people of the operator's own organisation who have tokens, and those of none.
-pub(super) async fn list_members(call: RouteCall) -> Result<Vec<Member>, Refusal> {
-    let listed = call.state.tokens.list_members().await;
+/// Lists the people of the operator's own organisation who have tokens, and those of none.
+pub(super) async fn list_members(
+    state: &ServiceState,
+    operator: &Caller,
+) -> Result<Vec<Member>, Problem> {
+    let listed = state.tokens.list_members().await;
     let mut members = listed.map_err(|error| token_problem(&error))?;
-    let own = call.caller.org.map(|org| org.to_string());
-    members.retain(|member| member.org.is_none() || member.org == own);
+    members.retain(|one| one.org.is_none() || is_of_organisation(operator, one.org.as_deref()));
     Ok(members)
+}
+
+pub(super) async fn members(call: RouteCall) -> Result<Vec<Member>, Refusal> {
+    Ok(list_members(&call.state, &call.caller).await?)
+}
+
+/// Returns whether something is of the operator's organisation, or of none as the operator is.
+pub(super) fn is_of_organisation(operator: &Caller, org: Option<&str>) -> bool {
+    operator.org.as_ref().map(OrgId::as_str) == org
+}
+
+/// Lists the users whom this operator may limit: those who have tokens in the same organisation.
+async fn list_own_users(
+    state: &ServiceState,
+    operator: &Caller,
+) -> Result<BTreeSet<UserId>, Problem> {
+    let members = list_members(state, operator).await?.into_iter();
+    let own = members.filter(|one| is_of_organisation(operator, one.org.as_deref()));
+    Ok(own.map(|one| one.user).collect())
+}
+
+/// Lists what the operator's organisation and its people have published, and may have.
+pub(super) async fn list_quotas(
+    state: &ServiceState,
+    operator: &Caller,
+) -> Result<Vec<HolderQuota>, Problem> {
+    let users: Vec<UserId> = list_own_users(state, operator).await?.into_iter().collect();
+    Ok(state.store.list_quotas(operator, &users).await?)
+}
+
+pub(super) async fn quotas(call: RouteCall) -> Result<Vec<HolderQuota>, Refusal> {
+    Ok(list_quotas(&call.state, &call.caller).await?)
+}
+
+/// Limits one of those.
+pub(super) async fn set_quota(
+    state: &ServiceState,
+    operator: &Caller,
+    change: &QuotaChange,
+) -> Result<HolderQuota, Problem> {
+    if let Some(user) = change.find_user(operator)?
+        && !list_own_users(state, operator).await?.contains(&user)
+    {
+        let said = format!(
+            "`{user}` has no token in your organisation; `reprise global members` lists who has"
+        );
+        return Err(Problem::new(ProblemKind::NotFound, said));
+    }
+    Ok(state.store.set_quota(operator, change).await?)
 }
 
 #[derive(Debug, Deserialize)]

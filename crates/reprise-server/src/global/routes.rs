@@ -13,7 +13,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, get, on, post};
 use axum::{Json, Router};
 use reprise_global::{
-    Caller, GlobalAnswer, GlobalQuery, GlobalStore, OrganisationSettings, Publication,
+    Caller, GlobalAnswer, GlobalQuery, GlobalStore, OrganisationSettings, Publication, QuotaChange,
     SubmissionVerdict, TakeDown,
 };
 use reprise_operations::Problem;
@@ -397,7 +397,7 @@ fn organisation_routes() -> [Route; 6] {
     ]
 }
 
-fn operator_routes() -> [Route; 9] {
+fn operator_routes() -> [Route; 11] {
     [
         route(
             "/v1/audit",
@@ -420,7 +420,21 @@ fn operator_routes() -> [Route; 9] {
             (Method::GET, Right::Operate),
             "The people of the operator's organisation who have tokens or invitations, and those \
              of none",
-            action(operate::list_members),
+            action(operate::members),
+        ),
+        route(
+            "/v1/quotas",
+            (Method::GET, Right::Operate),
+            "What the operator's organisation and its people have published, and may have",
+            action(operate::quotas),
+        ),
+        route(
+            "/v1/quotas",
+            (Method::PUT, Right::Operate),
+            "Limit what one of them may have published, below the limits of the service",
+            new_action_with_body(|call, change: QuotaChange| async move {
+                Ok(operate::set_quota(&call.state, &call.caller, &change).await?)
+            }),
         ),
         route(
             "/v1/publications/{id}/takedown",

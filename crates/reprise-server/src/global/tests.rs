@@ -7,19 +7,23 @@ use std::time::Duration;
 use reprise_conformance::{DIMENSIONS, document, user, with_policy};
 use reprise_engine::Engine;
 use reprise_global::{
-    CoordinationSettings, EmbeddedOptions, EmbeddedStore, GlobalStore, Hold, Publication, Quotas,
+    CoordinationSettings, EmbeddedOptions, EmbeddedStore, GlobalStore, Hold, Publication,
 };
 use reprise_store::RealDisk;
 use reprise_tests::{seen_if, wait_for_async};
-use reprise_types::{Clock, SystemClock};
+use reprise_types::{Clock, SystemClock, lock};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
+use std::sync::Mutex;
+
+use reprise_global::AuditLine;
+
 use super::*;
 use crate::issuer::tests::Signer;
-use crate::tokens::{Grant, Right, Scope, TokenFile};
+use crate::tokens::{Grant, NewToken, Right, Scope, TokenFile};
 
 /// The model hangs at a text with this word until it is let go.
 const HANGS: &str = "hangsword";
@@ -54,7 +58,6 @@ fn store(folder: &TempDir, opened: &Arc<AtomicUsize>) -> EmbeddedStore {
         clock: Arc::new(SystemClock),
         hold: Hold::EachWrite,
         patience: Duration::from_mins(1),
-        quotas: Quotas::default(),
         coordination: CoordinationSettings::default(),
     })
 }
@@ -66,6 +69,15 @@ async fn start_service(
     people: Option<People>,
     requests_max: usize,
 ) -> SocketAddr {
+    start_service_with_log(folder, opened, (people, None), requests_max).await
+}
+
+async fn start_service_with_log(
+    folder: &TempDir,
+    opened: &Arc<AtomicUsize>,
+    (people, access_log): (Option<People>, Option<AccessLog>),
+    requests_max: usize,
+) -> SocketAddr {
     let tokens = Arc::new(TokenFile::new(folder.path().join("tokens.json")));
     let service = GlobalService::start(GlobalServiceOptions {
         store: Arc::new(store(folder, opened)),
@@ -73,7 +85,7 @@ async fn start_service(
         people,
         user_requests_a_minute: None,
         org_requests_a_minute: None,
-        access_log: None,
+        access_log,
         http: "127.0.0.1:0".parse().unwrap(),
         requests_per_second: None,
         requests_max,
@@ -284,4 +296,76 @@ async fn the_page_of_operators_opens_to_their_tokens_and_takes_its_own_forms_alo
         let refused = send(address, "POST", "/admin/people/revoke", &forged, "").await;
         assert!(refused.contains("from another page"), "{refused}");
     }
+}
+
+/// A link signs a browser in once, for some hours and for the page; a line of the access log says
+/// whose each request was.
+#[tokio::test]
+async fn a_link_signs_an_operator_in_once_and_every_request_of_the_page_has_its_user() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = Arc::new(TokenFile::new(folder.path().join("tokens.json")));
+    let tokens = ServiceTokens::new(file, None);
+    let new = |name: &str| NewToken {
+        name: name.to_owned(),
+        scope: Scope::User("olga".parse().unwrap()),
+        grant: Some(Grant {
+            org: Some("acme".to_owned()),
+            projects: Vec::new(),
+            paid: false,
+            may: vec![Right::Read, Right::Operate],
+        }),
+        expires: Some(SystemClock.now() + chrono::TimeDelta::minutes(10)),
+    };
+    let line = || AuditLine::new(SystemClock.now(), "olga", "sign_in_link");
+    let code = tokens.create_sign_in(new("page"), line()).await.unwrap();
+    let invitation = tokens.invite(new("laptop"), line()).await.unwrap();
+    let lines: Arc<Mutex<Vec<Value>>> = Arc::default();
+    let kept = Arc::clone(&lines);
+    let log: AccessLog =
+        Arc::new(move |line| lock(&kept).push(serde_json::from_str(line).unwrap()));
+    let opened = Arc::default();
+    let address = start_service_with_log(&folder, &opened, (None, Some(log)), 4).await;
+
+    let prefetch = "none\r\nsec-purpose: prefetch";
+    let enter = format!("/admin/enter/{code}");
+    let ahead = send(address, "GET", &enter, prefetch, "").await;
+    assert!(ahead.starts_with("HTTP/1.1 204"), "{ahead}");
+    let joined = send(address, "POST", "/v1/invitations", &code, "").await;
+    assert!(joined.starts_with("HTTP/1.1 401"), "{joined}");
+    let entered = get(address, &enter).await;
+    assert!(entered.starts_with("HTTP/1.1 303"), "{entered}");
+    let cookie = entered.split("reprise-operator=").nth(1).unwrap();
+    let cookie = cookie.split(';').next().unwrap().to_owned();
+    for used_up in [enter, format!("/admin/enter/{invitation}")] {
+        let refused = get(address, &used_up).await;
+        assert!(refused.starts_with("HTTP/1.1 401"), "{refused}");
+        assert!(refused.contains("reprise global open"), "{refused}");
+    }
+    let with_cookie = format!("none\r\ncookie: reprise-operator={cookie}");
+    let shown = send(address, "GET", "/admin/people", &with_cookie, "").await;
+    assert!(shown.starts_with("HTTP/1.1 200"), "{shown}");
+    let of_form = "none\r\ncontent-type: application/x-www-form-urlencoded";
+    let form = format!("{of_form}\r\ncookie: reprise-operator={cookie}");
+    let changed = send(address, "POST", "/admin/quotas/set", &form, "").await;
+    assert!(!changed.starts_with("HTTP/1.1 5"), "{changed}");
+    let known = tokens.list().await.unwrap();
+    let ends = known.iter().find(|one| one.entry.name == "page").unwrap();
+    assert!(ends.entry.expires.is_some(), "a browser's sign-in ends");
+    send(address, "POST", "/admin/sign-out", &with_cookie, "").await;
+    let after = send(address, "GET", "/admin/people", &with_cookie, "").await;
+    assert!(after.starts_with("HTTP/1.1 401"), "{after}");
+
+    let lines = lock(&lines);
+    let of = |route: &str| {
+        let found = lines.iter().find(|line| line["route"] == route);
+        found
+            .unwrap_or_else(|| panic!("{route}: {lines:?}"))
+            .clone()
+    };
+    let people = of("/admin/people");
+    assert_eq!(
+        (&people["user"], &people["org"]),
+        (&json!("olga"), &json!("acme"))
+    );
+    assert!(!format!("{lines:?}").contains(&code), "a line has no path");
 }

@@ -39,8 +39,12 @@ pub(super) fn add(
     if name.is_empty() || name.len() > 64 || !name.chars().all(|c| c.is_ascii_graphic()) {
         return Err(TokenError::Name);
     }
-    // An invitation that nobody took in time makes room for the next one.
-    entries.retain(|entry| !entry.is_invitation || entry.expires.is_some_and(|end| now < end));
+    // An invitation that nobody took in time makes room for the next one, and so does a sign-in that
+    // has ended.
+    entries.retain(|entry| {
+        let is_kept = !entry.is_invitation && !entry.is_sign_in;
+        is_kept || entry.expires.is_some_and(|end| now < end)
+    });
     if entries.iter().any(|entry| entry.name == name) {
         return Err(TokenError::Taken { name });
     }
@@ -55,6 +59,7 @@ pub(super) fn add(
         expires,
         earlier: None,
         is_invitation: false,
+        is_sign_in: false,
         sha256: hash(token),
         signed: None,
     });
@@ -93,16 +98,35 @@ pub(super) fn revoke_user(entries: &mut Vec<TokenEntry>, user: &UserId) -> usize
     before - entries.len()
 }
 
+/// Returns a new name for the sign-in of a browser.
+pub fn generate_link_name() -> std::io::Result<String> {
+    let secret = reprise_types::generate_secret()?;
+    Ok(format!("page-{}", secret.get(..12).unwrap_or_default()))
+}
+
+/// What an invitation gives to the first who shows it in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum InvitationKind {
+    /// A token, for a program.
+    Token,
+    /// A token that ends after [`SIGN_IN_TIME`], for a browser.
+    SignIn,
+}
+
+/// How long a browser stays signed in.
+const SIGN_IN_TIME: TimeDelta = TimeDelta::hours(12);
+
 /// An invitation is a token that opens nothing, until `accept` puts another in its place.
 pub(super) fn invite(
     entries: &mut Vec<TokenEntry>,
-    new: NewToken,
+    (kind, new): (InvitationKind, NewToken),
     code: &str,
     now: DateTime<Utc>,
 ) -> Result<(), TokenError> {
     add(entries, new, code, now)?;
     if let Some(last) = entries.last_mut() {
         last.is_invitation = true;
+        last.is_sign_in = kind == InvitationKind::SignIn;
     }
     Ok(())
 }
@@ -110,17 +134,30 @@ pub(super) fn invite(
 /// The token that takes the place of an invitation: of the first who shows it in time.
 pub(super) fn accept(
     entries: &mut [TokenEntry],
-    code: &str,
+    (kind, code): (InvitationKind, &str),
     token: &str,
     now: DateTime<Utc>,
 ) -> Result<TokenEntry, TokenError> {
-    let code = hash(code);
+    let (code, is_sign_in) = (hash(code), kind == InvitationKind::SignIn);
     let is_open = |entry: &&mut TokenEntry| {
-        entry.is_invitation && entry.sha256 == code && entry.expires.is_some_and(|end| now < end)
+        entry.is_invitation
+            && entry.is_sign_in == is_sign_in
+            && entry.sha256 == code
+            && entry.expires.is_some_and(|end| now < end)
     };
     let entry = entries.iter_mut().find(is_open);
     let entry = entry.ok_or(TokenError::NotInvited)?;
     (entry.sha256, entry.created) = (hash(token), now);
-    (entry.is_invitation, entry.expires) = (false, None);
+    entry.is_invitation = false;
+    entry.expires = is_sign_in.then(|| now + SIGN_IN_TIME);
     Ok(entry.clone())
+}
+
+/// Withdraws the sign-in of a browser; a token that a program has stays.
+pub(super) fn end_sign_in(entries: &mut Vec<TokenEntry>, name: &str) -> Result<(), TokenError> {
+    let place = entries
+        .iter()
+        .position(|entry| entry.name == name && entry.is_sign_in);
+    entries.remove(place.ok_or_else(|| unknown_error(name))?);
+    Ok(())
 }

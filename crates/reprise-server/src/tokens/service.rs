@@ -6,12 +6,13 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use chrono::{DateTime, TimeDelta, Utc};
+use reprise_agent::run_blocking;
 use reprise_files::Folder;
 use reprise_global::backend::replace_name;
 use reprise_global::{AuditLine, GlobalError, KeptToken, SharedTokens};
 use reprise_types::{Clock, SystemClock, UserId, generate_secret, lock};
 
-use super::changes::{self, NewToken};
+use super::changes::{self, InvitationKind, NewToken};
 use super::{
     AUDIT_BYTES_MAX, AUDIT_EXTENSION, BYTES_MAX, PATIENCE, PREFIX, Scope, TokenEntry, TokenError,
     TokenFile, generate_token, hash, unknown_error,
@@ -64,7 +65,9 @@ impl ServiceTokens {
     /// What a token opens at this moment; `None` where it opens nothing.
     pub async fn recognise(&self, token: &str) -> Result<Option<TokenEntry>, GlobalError> {
         let now = SystemClock.now();
-        if let Some(entry) = self.file.recognise(token) {
+        let (file, shown) = (Arc::clone(&self.file), token.to_owned());
+        let known = run_blocking(move || file.recognise(&shown)).await;
+        if let Some(entry) = known.ok().flatten() {
             self.note_use(&entry.name, now);
             return Ok(Some(entry));
         }
@@ -132,6 +135,25 @@ impl ServiceTokens {
 
     /// Makes an invitation and answers its code.
     pub async fn invite(&self, new: NewToken, line: AuditLine) -> Result<String, TokenError> {
+        self.create_invitation((InvitationKind::Token, new), line)
+            .await
+    }
+
+    /// Makes a link that signs a browser in to the page of operators, and answers its code.
+    pub async fn create_sign_in(
+        &self,
+        new: NewToken,
+        line: AuditLine,
+    ) -> Result<String, TokenError> {
+        self.create_invitation((InvitationKind::SignIn, new), line)
+            .await
+    }
+
+    async fn create_invitation(
+        &self,
+        new: (InvitationKind, NewToken),
+        line: AuditLine,
+    ) -> Result<String, TokenError> {
         let (code, now) = (generate_token(INVITATION)?, line.at);
         let made = |entries: &mut Vec<TokenEntry>| changes::invite(entries, new, &code, now);
         self.change_in(self.database.as_deref(), line, made).await?;
@@ -140,12 +162,43 @@ impl ServiceTokens {
 
     /// Gives the token of an invitation, once.
     pub async fn accept(&self, code: &str) -> Result<(String, TokenEntry), TokenError> {
+        self.accept_as(InvitationKind::Token, code, "join").await
+    }
+
+    /// Gives the token of a sign-in link, once.
+    pub async fn accept_sign_in(&self, code: &str) -> Result<String, TokenError> {
+        let accepted = self.accept_as(InvitationKind::SignIn, code, "sign_in");
+        accepted.await.map(|(token, _)| token)
+    }
+
+    /// Ends the sign-in of a browser by a link; another token stays.
+    pub async fn end_sign_in(&self, token: &str) -> Result<(), TokenError> {
+        let entry = self.recognise(token).await?;
+        let Some(entry) = entry.filter(|entry| entry.is_sign_in) else {
+            return Ok(());
+        };
+        let (name, now) = (entry.name, SystemClock.now());
+        let mut line = AuditLine::new(now, "", "sign_out");
+        if let Scope::User(user) = &entry.scope {
+            user.as_str().clone_into(&mut line.who);
+        }
+        line.name = Some(name.clone());
+        self.change_where_named(&name, line, |entries| changes::end_sign_in(entries, &name))
+            .await
+    }
+
+    async fn accept_as(
+        &self,
+        kind: InvitationKind,
+        code: &str,
+        what: &str,
+    ) -> Result<(String, TokenEntry), TokenError> {
         if !code.starts_with(INVITATION) {
             // Nothing is looked up for what cannot be one.
             return Err(TokenError::NotInvited);
         }
         let (token, now) = (generate_token(PREFIX)?, SystemClock.now());
-        let mut line = AuditLine::new(now, "", "join");
+        let mut line = AuditLine::new(now, "", what);
         // Whose it is says the entry: looked up first, and once more where it is changed.
         let wanted = hash(code);
         let invited = self.list().await?.into_iter().map(|known| known.entry);
@@ -157,7 +210,8 @@ impl ServiceTokens {
             line.about = Some(user.clone());
         }
         line.name = Some(entry.name);
-        let made = |entries: &mut Vec<TokenEntry>| changes::accept(entries, code, &token, now);
+        let made =
+            |entries: &mut Vec<TokenEntry>| changes::accept(entries, (kind, code), &token, now);
         let entry = self.change_in(self.database.as_deref(), line, made).await?;
         Ok((token, entry))
     }

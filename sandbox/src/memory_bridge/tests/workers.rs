@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use ractor::ActorCell;
 use reprise_global::{
     Caller, CoordinationSettings, EmbeddedOptions, EmbeddedStore, GlobalStore, GlobalTier, Hold,
-    Quotas, TierOptions, TwoTierMemory,
+    TierOptions, TwoTierMemory,
 };
 use reprise_types::{MemoryKind, MemorySource, NewRecord, RunBeginning, RunEnding, SystemClock};
 use serde_json::Value;
@@ -320,7 +320,6 @@ async fn a_first_run_is_helped_by_what_others_published_and_says_so_to_all() {
         clock: Arc::new(SystemClock),
         hold: Hold::UntilIdle,
         patience: Duration::from_mins(1),
-        quotas: Quotas::default(),
         coordination: CoordinationSettings::default(),
     });
     let guide =

@@ -7,7 +7,7 @@ use std::net::TcpListener;
 
 use reprise_global::{
     AccessPolicy, Caller, GlobalContentType, GlobalQuery, GlobalStore, GlobalTier, Hold,
-    Publication, Quotas, TextVectors, TierOptions,
+    Publication, TextVectors, TierOptions,
 };
 use reprise_postgres::{PostgresOptions, PostgresStore};
 
@@ -101,12 +101,7 @@ async fn measure_beside_own_memory(
     own.load()?;
     let own = own.snapshot();
     let path = folder.path().join("global");
-    let store = embedded(
-        context,
-        path,
-        (Hold::UntilIdle, Quotas::default()),
-        clustered_vectors(),
-    );
+    let store = embedded(context, path, Hold::UntilIdle, clustered_vectors());
     let began = Instant::now();
     let ann = make_caller("ann", None)?;
     let all = make_publications("public", records, AccessPolicy::Public);

@@ -1,16 +1,15 @@
 //! The tables of the page of those who operate the service.
 
-use reprise_global::{AUDIT_MAX, AuditLine, ListPage};
+use reprise_global::{AuditLine, ListPage, Quota};
 use reprise_operations::Problem;
-use reprise_page::{AdminAct, AdminRow, AdminTable};
+use reprise_page::{AdminAct, AdminField, AdminRow, AdminTable};
 use reprise_types::{RecordId, format_minute_utc};
 use serde_json::json;
 
 use super::{
-    APPROVE, ASK_FOR_REVIEWS, Operator, PUT_BACK, REFUSE, REMOVE, REVOKE, TAKE_DOWN,
-    is_of_organisation,
+    APPROVE, ASK_FOR_REVIEWS, Operator, PUT_BACK, REFUSE, REMOVE, REVOKE, SET_QUOTA, TAKE_DOWN,
 };
-use crate::global::operate::token_problem;
+use crate::global::operate::{self, is_of_organisation, token_problem};
 use crate::global::routes::ServiceState;
 use crate::tokens::{Right, Scope};
 
@@ -58,37 +57,34 @@ pub(super) async fn list_people(
     operator: &Operator,
 ) -> Result<Vec<AdminTable>, Problem> {
     let caller = &operator.known.caller;
-    let members = state
-        .tokens
-        .list_members()
-        .await
-        .map_err(|error| token_problem(&error))?;
+    let members = operate::list_members(state, caller).await?;
     let own = |org: &Option<String>| is_of_organisation(caller, org.as_deref());
     let date = |at: Option<chrono::DateTime<chrono::Utc>>, none: &str| {
         at.map_or_else(|| none.to_owned(), format_minute_utc)
     };
-    let people = members.iter().filter(|member| own(&member.org));
-    let people = people.map(|member| {
+    let people = members.iter().map(|member| {
         let projects: Vec<&str> = member
             .projects
             .iter()
             .map(reprise_global::ProjectId::as_str)
             .collect();
+        let remove = own(&member.org).then(|| AdminAct {
+            label: "Remove",
+            about: member.user.to_string(),
+            address: REMOVE,
+            fields: vec![("subject", member.user.to_string())],
+            asks: vec![AdminField::required("confirm", "Type the name")],
+        });
         AdminRow {
             cells: vec![
                 member.user.to_string(),
+                member.org.clone().unwrap_or_default(),
                 projects.join(", "),
                 describe_rights(&member.may),
                 format!("{} and {} invited", member.tokens, member.invitations),
                 date(member.used, "never"),
             ],
-            acts: vec![AdminAct {
-                label: "Remove",
-                about: member.user.to_string(),
-                address: REMOVE,
-                fields: vec![("subject", member.user.to_string())],
-                asks: Some(("confirm", "Type the name")),
-            }],
+            acts: remove.into_iter().collect(),
         }
     });
     let known = state
@@ -113,7 +109,7 @@ pub(super) async fn list_people(
                 about: token.entry.name.clone(),
                 address: REVOKE,
                 fields: vec![("subject", token.entry.name.clone())],
-                asks: None,
+                asks: Vec::new(),
             }],
         };
         own(&grant.org).then_some(row)
@@ -123,7 +119,14 @@ pub(super) async fn list_people(
             title: "Members",
             why: "To remove somebody revokes all tokens and invitations of the person in your \
                   organisation. What the person published stays.",
-            heads: &["User", "Projects", "May", "Tokens", "Last used"],
+            heads: &[
+                "User",
+                "Organisation",
+                "Projects",
+                "May",
+                "Tokens",
+                "Last used",
+            ],
             rows: people.collect(),
             empty: "Nobody has a token. `reprise global token invite` invites somebody.",
         },
@@ -167,7 +170,7 @@ pub(super) async fn list_published(
             about: one.id.to_string(),
             address: TAKE_DOWN,
             fields: vec![("subject", one.id.to_string())],
-            asks: Some(("reason", "Reason")),
+            asks: vec![AdminField::required("reason", "Reason")],
         }],
     });
     Ok(vec![AdminTable {
@@ -201,7 +204,7 @@ pub(super) async fn list_reviews(
             about: "of what is published for all members".to_owned(),
             address: ASK_FOR_REVIEWS,
             fields: vec![("subject", next.to_owned())],
-            asks: None,
+            asks: Vec::new(),
         }],
     };
     let mut tables = vec![AdminTable {
@@ -233,8 +236,13 @@ pub(super) async fn list_reviews(
             format_minute_utc(one.submitted_at),
         ],
         acts: vec![
-            act("Approve", APPROVE, one.id, None),
-            act("Refuse", REFUSE, one.id, Some(("reason", "Reason"))),
+            act("Approve", APPROVE, one.id, Vec::new()),
+            act(
+                "Refuse",
+                REFUSE,
+                one.id,
+                vec![AdminField::required("reason", "Reason")],
+            ),
         ],
     });
     tables.push(AdminTable {
@@ -247,40 +255,85 @@ pub(super) async fn list_reviews(
     Ok(tables)
 }
 
+/// Describes a limit in words.
+fn describe_quota(quota: Quota) -> String {
+    let limit = |number: Option<u64>, what: &str| Some(format!("{} {what}", number?));
+    let [things, bytes] = [limit(quota.things, "memories"), limit(quota.bytes, "bytes")];
+    let parts: Vec<String> = things.into_iter().chain(bytes).collect();
+    if parts.is_empty() {
+        return "no limit".to_owned();
+    }
+    parts.join(", ")
+}
+
+pub(super) async fn list_quotas(
+    state: &ServiceState,
+    operator: &Operator,
+) -> Result<Vec<AdminTable>, Problem> {
+    let listed = operate::list_quotas(state, &operator.known.caller).await?;
+    let field = |name, label, number: Option<u64>| AdminField {
+        name,
+        label,
+        value: number.map(|number| number.to_string()).unwrap_or_default(),
+        is_required: false,
+    };
+    let rows = listed.into_iter().map(|one| AdminRow {
+        cells: vec![
+            one.holder.replace(':', " "),
+            one.things.to_string(),
+            one.bytes.to_string(),
+            describe_quota(one.quota),
+        ],
+        acts: vec![AdminAct {
+            label: "Limit",
+            about: one.holder.clone(),
+            address: SET_QUOTA,
+            asks: vec![
+                field("things", "Memories", one.set.things),
+                field("bytes", "Bytes", one.set.bytes),
+            ],
+            fields: vec![("subject", one.holder)],
+        }],
+    });
+    Ok(vec![AdminTable {
+        title: "Published, and how much may be",
+        why: "Your organisation, and those of it who have tokens. The limits with which the server was \
+              started hold besides; an empty field is no limit of your own.",
+        heads: &["Who", "Memories", "Bytes", "At most"],
+        rows: rows.collect(),
+        empty: "Nobody has a token. `reprise global token invite` invites somebody.",
+    }])
+}
+
 pub(super) async fn list_audit(
     state: &ServiceState,
     operator: &Operator,
 ) -> Result<Vec<AdminTable>, Problem> {
-    let caller = &operator.known.caller;
-    let told = state.store.list_told_audit_lines(caller, LINES).await?;
-    let lines = state.tokens.file().merge_audit(told, LINES.min(AUDIT_MAX));
-    let rows = lines
-        .map_err(|error| token_problem(&error))?
-        .into_iter()
-        .map(|line: AuditLine| {
-            let put_back = line.id.filter(|_| line.what == "take_down");
-            let put_back = put_back.map(|id| AdminAct {
-                label: "Put back",
-                about: id.to_string(),
-                address: PUT_BACK,
-                fields: vec![("subject", id.to_string())],
-                asks: None,
-            });
-            AdminRow {
-                cells: vec![
-                    format_minute_utc(line.at),
-                    line.who,
-                    line.what,
-                    line.id.map(|id| id.to_string()).unwrap_or_default(),
-                    line.name.unwrap_or_default(),
-                    line.about
-                        .map(|about| about.to_string())
-                        .unwrap_or_default(),
-                    line.reason.unwrap_or_default(),
-                ],
-                acts: put_back.into_iter().collect(),
-            }
+    let lines = operate::list_audit(state, &operator.known.caller, LINES).await?;
+    let rows = lines.into_iter().map(|line: AuditLine| {
+        let put_back = line.id.filter(|_| line.what == "take_down");
+        let put_back = put_back.map(|id| AdminAct {
+            label: "Put back",
+            about: id.to_string(),
+            address: PUT_BACK,
+            fields: vec![("subject", id.to_string())],
+            asks: Vec::new(),
         });
+        AdminRow {
+            cells: vec![
+                format_minute_utc(line.at),
+                line.who,
+                line.what,
+                line.id.map(|id| id.to_string()).unwrap_or_default(),
+                line.name.unwrap_or_default(),
+                line.about
+                    .map(|about| about.to_string())
+                    .unwrap_or_default(),
+                line.reason.unwrap_or_default(),
+            ],
+            acts: put_back.into_iter().collect(),
+        }
+    });
     Ok(vec![AdminTable {
         title: "Newest first",
         heads: &["When", "Who", "What", "Id", "Where", "Whose", "Why"],

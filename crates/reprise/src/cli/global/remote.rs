@@ -3,10 +3,10 @@
 use async_trait::async_trait;
 use reprise_global::{
     AuditLine, Branch, Caller, Erased, Fate, GlobalAnswer, GlobalError, GlobalQuery, GlobalRecord,
-    GlobalResult, GlobalStore, ListPage, Listed, Merged, OrganisationSettings, OwnSubmission,
-    PersonLine, ProjectId, Publication, Published, PutBack, ReviewDone, Submission,
-    SubmissionVerdict, TakeDown, TakeDownDone, TakenDown, Unpublished, UsageReport, Version,
-    check_name, check_publication,
+    GlobalResult, GlobalStore, HolderQuota, ListPage, Listed, Merged, OrganisationSettings,
+    OwnSubmission, PersonLine, ProjectId, Publication, Published, PutBack, QuotaChange, ReviewDone,
+    Submission, SubmissionVerdict, TakeDown, TakeDownDone, TakenDown, Unpublished, UsageReport,
+    Version, check_name, check_publication,
 };
 use reprise_redact::{OutboundBody, OutboundError, clean_text};
 use reprise_server::DEADLINE_HEADER;
@@ -24,6 +24,8 @@ const SWEEP: Duration = Duration::from_mins(5);
 const ALIVE_TIME: Duration = Duration::from_secs(3);
 /// So long one answer says that it is there.
 const KNOWN: Duration = Duration::from_mins(1);
+/// Where quotas are.
+const QUOTAS: &str = "/v1/quotas";
 /// Where an organisation's settings are.
 const ORGANISATION: &str = "/v1/organisation";
 /// Longest answer, in bytes.
@@ -395,6 +397,30 @@ impl GlobalStore for RemoteStore {
     async fn list_projects(&self, caller: &Caller) -> GlobalResult<Vec<ProjectId>> {
         self.ask_without_body(caller, Method::GET, "/v1/projects")
             .await
+    }
+
+    async fn list_quotas(
+        &self,
+        operator: &Caller,
+        users: &[UserId],
+    ) -> GlobalResult<Vec<HolderQuota>> {
+        let listed = self.ask_without_body(operator, Method::GET, QUOTAS);
+        let mut listed: Vec<HolderQuota> = listed.await?;
+        // The service lists all of its operator's people.
+        listed.retain(|one| match one.holder.strip_prefix("user:") {
+            Some(name) => users.iter().any(|user| user.as_str() == name),
+            None => true,
+        });
+        Ok(listed)
+    }
+
+    async fn set_quota(
+        &self,
+        operator: &Caller,
+        change: &QuotaChange,
+    ) -> GlobalResult<HolderQuota> {
+        let body = encode_json_body("the quota", change)?;
+        self.ask(operator, Method::PUT, QUOTAS, body, CHANGE).await
     }
 
     async fn read_organisation(&self, caller: &Caller) -> GlobalResult<OrganisationSettings> {

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use reprise_global::{
     Caller, CoordinationSettings, EmbeddedOptions, EmbeddedStore, GlobalError, GlobalStore,
-    GlobalTier, Hold, Quotas, TextVectors, TwoTierMemory,
+    GlobalTier, Hold, TextVectors, TwoTierMemory,
 };
 use reprise_operations::{Sharing, TierOpener};
 use reprise_sandbox::ProviderWrapper;
@@ -151,8 +151,7 @@ pub fn open(context: &Context, user: &UserId) -> anyhow::Result<(Arc<dyn GlobalS
 
 /// The data directory's own store, as commands have it.
 fn open_own_store(context: &Context, vectors: TextVectors) -> EmbeddedStore {
-    let held = (Hold::EachWrite, Quotas::default());
-    embedded(context, folder(context), held, vectors)
+    embedded(context, folder(context), Hold::EachWrite, vectors)
 }
 
 /// Where the data directory's own store is, and the tokens of its service.
@@ -164,7 +163,7 @@ pub fn folder(context: &Context) -> PathBuf {
 pub fn embedded(
     context: &Context,
     folder: PathBuf,
-    (hold, quotas): (Hold, Quotas),
+    hold: Hold,
     vectors: TextVectors,
 ) -> EmbeddedStore {
     EmbeddedStore::new(EmbeddedOptions {
@@ -176,7 +175,6 @@ pub fn embedded(
         clock: Arc::new(SystemClock),
         hold,
         patience: PATIENCE,
-        quotas,
         coordination: CoordinationSettings::default(),
     })
 }

@@ -6,9 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use reprise_conformance::{DIMENSIONS, document, member, user, word_space, word_vectors};
 use reprise_engine::Engine;
-use reprise_global::{
-    AccessPolicy, CoordinationSettings, EmbeddedOptions, EmbeddedStore, Hold, Quotas,
-};
+use reprise_global::{AccessPolicy, CoordinationSettings, EmbeddedOptions, EmbeddedStore, Hold};
 use reprise_server::{
     GlobalService, GlobalServiceOptions, Grant, Right, Scope, ServiceTokens, TokenFile,
 };
@@ -41,7 +39,6 @@ impl House {
             clock: Arc::new(SystemClock),
             hold: Hold::UntilIdle,
             patience,
-            quotas: Quotas::default(),
             coordination: CoordinationSettings::default(),
         });
         let tokens = Arc::new(TokenFile::new(folder.path().join("tokens.json")));
