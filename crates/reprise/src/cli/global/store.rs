@@ -184,6 +184,7 @@ pub fn vectors(context: &Context) -> TextVectors {
     let context = context.clone();
     let opened: OnceLock<Option<Mutex<Box<dyn Embedder>>>> = OnceLock::new();
     Arc::new(move |text| {
+        let _work = runtime::ModelWork::begin();
         let open = || {
             let found = model::pull_variant(&context, PUBLISHED)?
                 .open_embedder()
