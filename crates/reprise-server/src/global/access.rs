@@ -177,6 +177,12 @@ pub(super) async fn admit(
         // An invitation is no token yet, and the page of the operators has its token in a cookie.
         return next.run(request).await;
     }
+    // Who watches the service is told of an overload, too.
+    let is_limited = is_question(&request) && path != "/metrics";
+    // Before the token is looked up, which asks the database: most of a flood costs no more than this.
+    if is_limited && !state.questions.has_room(patience.wait) {
+        return overloaded();
+    }
     // The body is not read yet: nothing waits for it before the token is checked.
     let token = bearer(request.headers()).map(str::to_owned);
     let admitted = match authenticate(&state, token.as_deref()).await {
@@ -190,10 +196,9 @@ pub(super) async fn admit(
             return Refusal::from(problem).into_response();
         }
     };
-    // A stranger's deadline says nothing of how long answers take. Who watches the service is told
-    // of an overload, too.
+    // A stranger's deadline says nothing of how long answers take.
     let mut question = None;
-    if is_question(&request) && request.uri().path() != "/metrics" {
+    if is_limited {
         question = state.questions.admit(patience.wait, Instant::now());
         if question.is_none() {
             return overloaded();

@@ -48,8 +48,6 @@ pub(super) struct AdmittedQuestion {
     patience: Duration,
     began: Instant,
     is_answered: bool,
-    /// When it ended, if that was before it is dropped.
-    ended: Option<Instant>,
 }
 
 impl QuestionLimit {
@@ -70,6 +68,11 @@ impl QuestionLimit {
         lock(&self.0).limit as u64
     }
 
+    /// Returns whether one more question would be let in now.
+    pub(super) fn has_room(&self, patience: Option<Duration>) -> bool {
+        lock(&self.0).admits(patience.unwrap_or(PATIENCE))
+    }
+
     /// Lets a question in if it will probably be answered while its caller waits.
     pub(super) fn admit(
         &self,
@@ -87,7 +90,6 @@ impl QuestionLimit {
             patience,
             began: now,
             is_answered: false,
-            ended: None,
         })
     }
 }
@@ -141,7 +143,7 @@ impl AdmittedQuestion {
 
 impl Drop for AdmittedQuestion {
     fn drop(&mut self) {
-        let now = self.ended.unwrap_or_else(Instant::now);
+        let now = Instant::now();
         let took = now.saturating_duration_since(self.began);
         let mut state = lock(&self.limit.0);
         state.note_end(took, self.patience, self.is_answered, now);
@@ -150,14 +152,19 @@ impl Drop for AdmittedQuestion {
 
 #[cfg(test)]
 mod tests {
+    use std::mem::ManuallyDrop;
+
     use super::*;
 
     const SECOND: Duration = Duration::from_secs(1);
 
     /// Ends a question after some time, as one that was answered if that was within its patience.
-    fn end_after(mut question: AdmittedQuestion, took: Duration) {
-        question.is_answered = took <= question.patience;
-        question.ended = Some(question.began + took);
+    fn end_after(question: AdmittedQuestion, took: Duration) {
+        // Its own end would say how long the test took.
+        let question = ManuallyDrop::new(question);
+        let (now, is_answered) = (question.began + took, took <= question.patience);
+        let mut state = lock(&question.limit.0);
+        state.note_end(took, question.patience, is_answered, now);
     }
 
     /// A machine that does the work of two questions at a time: each takes as much longer as there
@@ -202,6 +209,7 @@ mod tests {
         let alone = limit.admit(hurried, Instant::now());
         assert!(alone.is_some(), "one alone says how long answers take");
         assert!(limit.admit(hurried, Instant::now()).is_none());
+        assert!(!limit.has_room(hurried) && limit.has_room(None));
         assert!(limit.admit(None, Instant::now()).is_some());
     }
 
