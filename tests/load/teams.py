@@ -194,11 +194,11 @@ class Agent(Asker):
 
 
 class Database:
-    def __init__(self, work):
+    def __init__(self, work, *settings):
         keeper = os.path.join(HERE, "..", "kit", "postgres.py")
         self.folder = os.path.join(work, "pg")
         cache = os.path.join(tempfile.gettempdir(), "reprise-postgres")
-        command = [sys.executable, keeper, cache, self.folder, "synchronous_commit=on"]
+        command = [sys.executable, keeper, cache, self.folder, "synchronous_commit=on", *settings]
         self.keeper = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
