@@ -48,6 +48,8 @@ pub struct CompactedLog {
     end: u64,
     /// The checkpoint of the commit at which the compaction started.
     checkpoint: SealedCheckpoint,
+    /// Whether something of the source could not be read; then no derived blob is in the new file.
+    has_holes: bool,
     /// Whether commits were copied since the last sync.
     is_ahead_of_sync: bool,
     _token: Arc<()>,
@@ -172,6 +174,12 @@ impl CompactedLog {
         CommitSeq(self.checkpoint.seq)
     }
 
+    /// Whether something of the log could not be read. What was derived from the log then tells of
+    /// more than the new file holds, so it is not in there and is to be derived again.
+    pub fn has_holes(&self) -> bool {
+        self.has_holes
+    }
+
     /// Returns the bytes of the log, up to a snapshot of it, that are not yet in the new file.
     pub fn bytes_behind(&self, to: &LogReader) -> u64 {
         to.snapshot.end.saturating_sub(self.source_end)
@@ -271,8 +279,8 @@ fn copy_commit(done: &mut CompactedLog, commit: &ReadCommit) -> io::Result<()> {
 
 impl LogCompaction {
     /// Writes and syncs the new file next to the old one, with a checkpoint of the caller's blobs
-    /// as of the commit at which it was prepared. Takes as long as reading the log; the log can be
-    /// read and appended to meanwhile.
+    /// as of the commit at which it was prepared, unless the log has holes. Takes as long as reading
+    /// the log; the log can be read and appended to meanwhile.
     pub fn run(self, derived: &[(u8, Vec<u8>)]) -> StoreResult<CompactedLog> {
         check_derived_tags(derived)?;
         let temporary = sibling_path(self.source.path(), SUFFIX_COMPACT);
@@ -285,6 +293,7 @@ impl LogCompaction {
                 file,
                 facts: new.facts,
                 checkpoint: SealedCheckpoint::new(&new.directory, new.end),
+                has_holes: new.has_holes,
                 directory: new.directory,
                 end: new.end,
                 is_ahead_of_sync: false,
@@ -311,6 +320,7 @@ fn write_packed_file(
     disk.remove(to)?;
     let file = disk.open_or_create(to)?;
     let mut new = pack::pack_log(&source.snapshot, old, &*file)?;
+    let derived = if new.has_holes { &[] } else { derived };
     new.end =
         checkpoint::write_checkpoint(&*file, &new.facts, &mut new.directory, new.end, derived)?;
     Ok((file, new))

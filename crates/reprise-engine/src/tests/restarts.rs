@@ -249,6 +249,54 @@ pub(super) fn damaged_codes_are_left_out_and_then_made_anew() {
     assert_eq!(bench.ask("fix the bug in the auth module", 0), expected);
 }
 
+#[test]
+fn after_a_compaction_nothing_derived_tells_of_more_than_the_file_holds() {
+    let mut whole = EngineBench::new();
+    let ids = inserted_ids(&whole.insert(week()));
+    let port = inserted_ids(&whole.insert(vec![record("port", "the port is 8080", 3, "s")]))[0];
+    let now = whole.now;
+    let tags = ["auth".to_owned()];
+    assert!(whole.engine().set_tags(ids[0], &tags, now).unwrap());
+    assert!(whole.engine().link(port, ids[1], "of", now).unwrap());
+    whole.engine().checkpoint().unwrap();
+    let tuesday = crate::ForgetSelector::Session("thu".into());
+    whole.engine().forget(&tuesday, "asked", now).unwrap();
+    whole.insert(vec![record("host", "the host is called atlas", 4, "s")]);
+    whole.engine().load().unwrap();
+    whole.engine().checkpoint().unwrap();
+    drop(whole.engine.take());
+    let bytes = std::fs::read(whole.path()).unwrap();
+    let segments = reprise_store::list_segments(&RealDisk, &whole.path()).unwrap();
+    let mut holes = 0;
+    for segment in &segments {
+        // Without the file's own facts there is no memory.
+        if segment.offset == 0 {
+            continue;
+        }
+        let (from, size) = (segment.offset as usize, segment.bytes as usize);
+        for at in [from + 8, from + 64 + size / 3, from + size - 1] {
+            let mut bench = EngineBench::new();
+            drop(bench.engine.take());
+            let mut bad = bytes.clone();
+            bad[at] ^= 0x20;
+            std::fs::write(bench.path(), bad).unwrap();
+            bench.reopen();
+            let compacted = bench.engine().compact().unwrap();
+            holes += usize::from(compacted.records < 7);
+            let place = format!("byte {} of {segment:?}", at - from);
+            let found = bench.engine().check().unwrap();
+            assert!(found.is_sound(), "{place}: {:?}", found.findings);
+            let answer = bench.ask("which port has the auth service", 3);
+            assert_eq!(origin_of(&mut bench), IndexOrigin::Checkpoint, "{place}");
+            let again = bench.ask("which port has the auth service", 3);
+            assert_eq!(again, answer, "{place}");
+            let found = bench.engine().check().unwrap();
+            assert!(found.is_sound(), "{place}, reopened: {:?}", found.findings);
+        }
+    }
+    assert!(holes > 0, "no memory was lost");
+}
+
 fn texts(range: std::ops::Range<u32>) -> Vec<NewRecord> {
     range
         .map(|n| record(&format!("t{n}"), "a text", 0, "s"))

@@ -146,16 +146,22 @@ impl Engine {
         })
     }
 
-    /// Puts the new file in use. Readers of older snapshots continue with the old one.
+    /// Puts the new file in use. Readers of older snapshots continue with the old one. Where the
+    /// old file had holes, everything derived is made anew from what is left.
     pub fn finish_compaction(&mut self, copy: CompactionCopy) -> CompactionOutcome {
         let CompactionCopy {
             copied,
             saved: saved_state,
         } = copy;
-        let covers = copied.covered_seq();
+        let (covers, has_holes) = (copied.covered_seq(), copied.has_holes());
         let report = self.log.finish_compaction(copied)?;
         self.invalidate_checkpoint_jobs();
-        self.adopt_saved_checkpoint(covers, saved_state);
+        if has_holes {
+            self.rebuild()?;
+            self.save_checkpoint()?;
+        } else {
+            self.adopt_saved_checkpoint(covers, saved_state);
+        }
         Ok(report)
     }
 

@@ -9,6 +9,7 @@ use std::io;
 use std::sync::Arc;
 
 use crate::block::{self, RawEntry};
+use crate::checkpoint;
 use crate::codec::{
     EncodedEntry, KIND_LOST, KIND_RECORD, Outline, VectorMark, decode_outline, remark_record,
     separate_vector_entry, vector_checksum,
@@ -32,6 +33,9 @@ pub(super) struct PackedFile {
     pub(super) facts: FileFacts,
     pub(super) directory: LogDirectory,
     pub(super) end: u64,
+    /// Whether something of the old log could not be read: then what was derived from it tells of
+    /// more than this file holds.
+    pub(super) has_holes: bool,
 }
 
 /// Writes the live content of a log to a new file, without a sync.
@@ -56,6 +60,7 @@ pub(super) fn pack_log(
                 ..LogDirectory::default()
             },
             end: header.len() as u64,
+            has_holes: false,
         },
         compressor: Compressor::new(LEVEL_PACK, facts.file_id)?,
         first_ordinal: 0,
@@ -64,9 +69,13 @@ pub(super) fn pack_log(
         bytes: 0,
     };
     let mut scan = SegmentScanner::new(Arc::clone(&source.file), 0, source.end, facts.file_id);
+    let mut chain = CommitChain::default();
     while let Some(found) = scan.next_item()? {
-        if let ScanItem::Commit(commit, _) = found
-            && commit.head.first_ordinal >= packer.next
+        chain.pass(source, &found)?;
+        let ScanItem::Commit(commit, _) = found else {
+            continue;
+        };
+        if commit.head.first_ordinal >= packer.next
             // Recovery has refused what lies beyond.
             && commit.head.end_ordinal() <= old.record_count()
             && let Some(entries) = commit.decode_raw_entries(facts.file_id)
@@ -75,8 +84,11 @@ pub(super) fn pack_log(
             for raw in entries {
                 packer.add_entry(raw)?;
             }
+        } else {
+            chain.has_holes = true;
         }
     }
+    packer.new.has_holes = chain.has_holes_up_to(old);
     packer.salvage_or_stub_slots_until(old.record_count())?;
     for (stream, seq) in &old.cursors {
         let raw = RawEntry::from_cursor(stream, *seq);
@@ -86,6 +98,53 @@ pub(super) fn pack_log(
         packer.flush()?;
     }
     Ok(packer.new)
+}
+
+/// Follows the commits of a log, each of which names the one before it, and so misses those whose
+/// bytes are gone. Damage to anything else is no hole.
+#[derive(Default)]
+struct CommitChain {
+    last_commit: u64,
+    seq: u64,
+    /// Whether a commit may have stood in what is damaged since the last one.
+    is_in_doubt: bool,
+    has_holes: bool,
+}
+
+impl CommitChain {
+    fn pass(&mut self, source: &LogSnapshot, found: &ScanItem) -> io::Result<()> {
+        match found {
+            ScanItem::Commit(commit, is_whole) => {
+                let head = &commit.head;
+                let is_next = if head.packed {
+                    head.seq >= self.seq
+                } else {
+                    head.seq == self.seq + 1
+                };
+                let follows = head.previous == self.last_commit && is_next;
+                self.has_holes |= !is_whole || !follows;
+                (self.last_commit, self.seq) = (commit.offset, head.seq);
+                self.is_in_doubt = false;
+            }
+            ScanItem::Seal { offset, .. } if self.is_in_doubt => {
+                let (file, facts) = (&*source.file, &source.facts);
+                let sealed = checkpoint::load_checkpoint(file, facts, *offset, source.end)?;
+                self.has_holes |= sealed.is_none_or(|(_, known)| !self.ends_with(&known));
+                self.is_in_doubt = false;
+            }
+            ScanItem::Damage(_) => self.is_in_doubt = true,
+            ScanItem::Seal { .. } | ScanItem::Own { .. } | ScanItem::Foreign { .. } => {}
+        }
+        Ok(())
+    }
+
+    fn ends_with(&self, directory: &LogDirectory) -> bool {
+        (self.last_commit, self.seq) == (directory.last_commit, directory.seq)
+    }
+
+    fn has_holes_up_to(&self, directory: &LogDirectory) -> bool {
+        self.has_holes || self.is_in_doubt || !self.ends_with(directory)
+    }
 }
 
 struct Packer<'a> {

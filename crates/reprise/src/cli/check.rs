@@ -143,7 +143,8 @@ enum RemainingDamage {
 }
 
 fn remaining_damage(report: &CheckReport, is_all_there: bool) -> RemainingDamage {
-    let in_file = |finding: &Finding| matches!(finding.what.as_str(), "file" | "record");
+    // A memory that cannot be read in a file that is whole is one that only the index still names.
+    let in_file = |finding: &Finding| finding.what == "file";
     match &report.findings[..] {
         [] if is_all_there => RemainingDamage::Nothing,
         findings if !is_all_there || findings.iter().any(in_file) => RemainingDamage::File,
