@@ -7,9 +7,7 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use reprise_types::{
-    EmbedError, Embedder, EmbeddingSpace, UnrelatedCosines, check_unit_vector, lock,
-};
+use reprise_types::{EmbedError, Embedder, EmbeddingSpace, check_unit_vector, lock};
 use serde::{Serialize, Serializer};
 
 use crate::embedding_model::EmbeddingModel;
@@ -140,28 +138,22 @@ impl EmbedderFactory {
             OpenedModel::from_added(added, model, &json)?,
             library,
         )?;
-        let known = added
-            .unrelated
-            .map_or_else(|| factory.measure_and_save(store, added), Ok)?;
-        added.space().register_unrelated_cosines(known);
+        if added.unrelated.is_none() {
+            factory.measure_and_save(store, added)?;
+        }
         Ok(factory)
     }
 
     /// Measures a model that an earlier version added without measuring it, and saves the result.
-    fn measure_and_save(
-        &self,
-        store: &ModelStore,
-        added: &AddedModel,
-    ) -> Result<UnrelatedCosines, EmbedError> {
-        let known = measure_unrelated(&mut *self.open_embedder()?)?;
+    fn measure_and_save(&self, store: &ModelStore, added: &AddedModel) -> Result<(), EmbedError> {
         let model = AddedModel {
-            unrelated: Some(known),
+            unrelated: Some(measure_unrelated(&mut *self.open_embedder()?)?),
             ..added.clone()
         };
         if let Err(error) = store.save_measured(&model) {
             tracing::warn!(%error, "what was measured of a model is not kept");
         }
-        Ok(known)
+        Ok(())
     }
 
     pub(crate) fn from_opened(

@@ -53,7 +53,7 @@ pub use copies::join::{Conflict, ConflictKind, JoinedLog, join_logs};
 pub use engine::Engine;
 pub use error::EngineError;
 pub use open::{EngineOptions, IndexOrigin, OpenReport};
-pub use ports::{EnginePorts, OpenVectors};
+pub use ports::{CosinesOfModel, EnginePorts, OpenVectors};
 pub use recall::RecallCall;
 pub use reprise_index::{
     Spread, TextTerm, TextTerms, bm25_parameters, extract_terms, find_ranges_of_words as matches,

@@ -21,7 +21,7 @@ use reprise_types::{
     UnrelatedCosines, VectorStore, lock, show_fields,
 };
 
-use crate::ports::EnginePorts;
+use crate::ports::{CosinesOfModel, EnginePorts};
 use crate::snapshot::annotation_index::AnnotationIndex;
 use crate::snapshot::other_spaces::OtherSpaces;
 use crate::state::EngineState;
@@ -53,6 +53,8 @@ pub struct Snapshot {
     pub(crate) prefer_oldest: bool,
     /// The live records of a tag, cached, because a tag on most records is asked for often.
     views: Mutex<HashMap<String, Arc<IndexView>>>,
+    /// What the host knows of the models.
+    cosines: Option<CosinesOfModel>,
     /// The value of [`Self::unrelated`], once it is known.
     unrelated: OnceLock<UnrelatedCosines>,
 }
@@ -84,6 +86,7 @@ impl Snapshot {
             lineages,
             prefer_oldest: first_told,
             views: Mutex::default(),
+            cosines: parts.cosines.clone(),
             unrelated: OnceLock::new(),
         }
     }
@@ -105,13 +108,18 @@ impl Snapshot {
     }
 
     /// Returns how similar the model in use finds unrelated texts. It is looked up until it is
-    /// known, because a model may be opened after the memory.
+    /// known, because a model may be measured after the memory was opened.
     pub(crate) fn unrelated(&self) -> Option<UnrelatedCosines> {
         let known = self.unrelated.get().copied();
         known.or_else(|| {
-            let found = self.space.as_ref()?.unrelated_cosines()?;
+            let found = self.unrelated_in(self.space.as_ref()?)?;
             Some(*self.unrelated.get_or_init(|| found))
         })
+    }
+
+    /// Returns how similar the model of a space finds unrelated texts.
+    pub(crate) fn unrelated_in(&self, space: &EmbeddingSpace) -> Option<UnrelatedCosines> {
+        self.cosines.as_ref()?(space)
     }
 
     /// Returns the space of the vectors in use, once there is one.

@@ -1,7 +1,5 @@
 //! Embedding spaces, and the check that every vector passes before it is stored or compared.
 
-use std::sync::{PoisonError, RwLock};
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -46,27 +44,6 @@ impl UnrelatedCosines {
 
     pub fn deviation(self) -> f32 {
         self.deviation as f32 / 1e4
-    }
-}
-
-/// Unrelated cosines of the models that this process has opened, fixed for each space.
-static MEASURED: RwLock<Vec<(EmbeddingSpace, UnrelatedCosines)>> = RwLock::new(Vec::new());
-
-impl EmbeddingSpace {
-    /// Registers the cosines that its model gives unrelated texts; the first registration stays.
-    pub fn register_unrelated_cosines(&self, unrelated: UnrelatedCosines) {
-        let mut all = MEASURED.write().unwrap_or_else(PoisonError::into_inner);
-        if all.iter().all(|(space, _)| space != self) {
-            all.push((self.clone(), unrelated));
-        }
-    }
-
-    /// Returns the cosines that its model gives unrelated texts. `None` if nobody has measured
-    /// them: then callers treat the model like [`REFERENCE_MODEL`].
-    pub fn unrelated_cosines(&self) -> Option<UnrelatedCosines> {
-        let all = MEASURED.read().unwrap_or_else(PoisonError::into_inner);
-        let found = all.iter().find(|(space, _)| space == self);
-        found.map(|(_, unrelated)| *unrelated)
     }
 }
 

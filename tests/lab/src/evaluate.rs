@@ -142,7 +142,10 @@ fn run_mine(context: &Context, arguments: &EvalArguments) -> anyhow::Result<Exit
     let folder = tempfile::tempdir()?;
     let opened: Vec<_> = makers
         .iter()
-        .map(|(space, maker)| (store_opener(space.dimensions), move || maker.open()))
+        .map(|(space, maker)| {
+            let open_engine = store_opener(context, space.dimensions);
+            (open_engine, move || maker.open())
+        })
         .collect();
     let tools = makers
         .iter()
@@ -183,7 +186,7 @@ fn run_with_tools<T>(
         }
     });
     let tools = Tools {
-        open_engine: &store_opener(context.dimensions()),
+        open_engine: &store_opener(context, context.dimensions()),
         open_embedder: open.as_ref().map(|open| open as _),
         judge: judge.as_ref().map(|judge| judge as _),
         folder: folder.path(),
@@ -193,9 +196,14 @@ fn run_with_tools<T>(
 
 /// Makes stores as of an instant. Fixed bits: identifiers decide between equal scores, and a run
 /// must repeat.
-fn store_opener(dimensions: u16) -> impl Fn(&Path, DateTime<Utc>) -> Result<Engine, EngineError> {
+fn store_opener(
+    context: &Context,
+    dimensions: u16,
+) -> impl Fn(&Path, DateTime<Utc>) -> Result<Engine, EngineError> + use<> {
+    let cosines = model::share_cosines(context);
     move |path, now| {
-        let options = EngineOptions::new(dimensions, 1, now);
+        let mut options = EngineOptions::new(dimensions, 1, now);
+        options.ports.cosines = Some(Arc::clone(&cosines));
         Engine::open(Arc::new(RealDisk), path, &options).map(|(engine, _)| engine)
     }
 }

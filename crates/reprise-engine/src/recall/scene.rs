@@ -139,7 +139,7 @@ impl<'a> Scene<'a> {
             let some = other
                 .vectors
                 .sample_cosines(&other.codes, looked_at, &plan.view);
-            let floor = CosineFloor::of_model(other.space.unrelated_cosines());
+            let floor = CosineFloor::of_model(snapshot.unrelated_in(other.space));
             (floor, measure_languages(index, floor, &some))
         });
         let mut known = Vec::with_capacity(1 + plan.other_spaces.len());

@@ -269,6 +269,7 @@ fn the_suite_holds_over_other_vectors_and_another_learner() {
         vectors_for_new: true,
         learning: Some(Arc::clone(&learner) as _),
     });
+        ..EnginePorts::default()
     let counts = [&asked, &learner.asked].map(|count| count.load(Ordering::SeqCst));
     assert!(
         counts.iter().all(|count| *count > 0),
@@ -283,6 +284,7 @@ fn the_suite_holds_over_rvf_runtime() {
         vectors_for_new: true,
         learning: None,
     });
+        ..EnginePorts::default()
 }
 
 /// Opens the memory of a bench with these parts, and returns what its store is called.
@@ -306,6 +308,7 @@ fn a_memory_keeps_the_store_that_it_was_made_with_and_says_which() {
         vectors_for_new,
         learning: None,
     };
+        ..EnginePorts::default()
     let mut bench = EngineBench::new();
     bench.insert(week());
     let own = open_with(&mut bench, made_with(true));

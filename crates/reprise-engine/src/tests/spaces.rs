@@ -25,7 +25,7 @@ fn open_configured(bench: &mut EngineBench) -> IndexOrigin {
 /// Opens the bench's file, dropped as it is, with a model of this space.
 pub(super) fn open_with_space(bench: &mut EngineBench, space: EmbeddingSpace) -> IndexOrigin {
     drop(bench.engine.take());
-    let mut options = EngineOptions::new(DIMENSIONS as u16, 42, bench.now);
+    let mut options = options_at(bench.now);
     options.space = Some(space);
     let opened = Engine::open(Arc::new(RealDisk), &bench.path(), &options);
     let (engine, report) = opened.unwrap();
@@ -226,6 +226,46 @@ fn without_a_model_a_file_says_itself_how_wide_it_is() {
     assert_eq!((found.unembedded, found.foreign_vectors), (7, 7));
 }
 
+/// Memories of this test's thread are told from now on how alike a narrow model finds all texts.
+fn know_narrow(narrow: &EmbeddingSpace) {
+    let narrow = narrow.clone();
+    let cosines = UnrelatedCosines::new(0.78, 0.035);
+    PARTS.with_borrow_mut(|parts| {
+        let known = move |space: &EmbeddingSpace| (*space == narrow).then_some(cosines);
+        parts.cosines = Some(Arc::new(known));
+    });
+}
+
+#[test]
+fn what_one_memory_is_told_of_a_model_changes_no_score_of_another() {
+    let narrow = EmbeddingSpace {
+        model: "of one memory alone".into(),
+        ..space()
+    };
+    let ask = |is_told: bool| {
+        if is_told {
+            know_narrow(&narrow);
+        }
+        let mut bench = EngineBench::new();
+        open_with_space(&mut bench, narrow.clone());
+        let mut lines = week();
+        for line in &mut lines {
+            let vector = line.embedding.take().unwrap().vector;
+            line.embedding = Some(Embedding::new(narrow.clone(), vector));
+        }
+        bench.insert(lines);
+        let memory = bench.engine().snapshot();
+        let (request, query) = (RecallRequest::new("who is logged out"), vector(0, 0.0));
+        let call = RecallCall::new(&request, RecallId::from_u128(1), memory.learning_engine());
+        let answer = memory.recall(&call.with_vectors(&[(&narrow, &query)]));
+        PARTS.with_borrow_mut(|parts| parts.cosines = None);
+        answer.results
+    };
+    let before = ask(false);
+    assert_ne!(ask(true), before, "what is known of its model counts");
+    assert_eq!(ask(false), before);
+}
+
 /// The distribution of a model's cosines is measured on all records, whichever may answer.
 #[test]
 fn a_filter_does_not_move_the_scale_of_a_model_of_many_languages() {
@@ -233,7 +273,7 @@ fn a_filter_does_not_move_the_scale_of_a_model_of_many_languages() {
         model: "of many languages".into(),
         ..space()
     };
-    narrow.register_unrelated_cosines(UnrelatedCosines::new(0.78, 0.035));
+    know_narrow(&narrow);
     let mut bench = EngineBench::new();
     open_with_space(&mut bench, narrow.clone());
     let told = |at: usize| {

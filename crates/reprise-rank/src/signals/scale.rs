@@ -152,7 +152,6 @@ pub(crate) fn flag_to_signal(holds: bool) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use reprise_types::EmbeddingSpace;
 
     #[test]
     fn a_models_floor_is_taken_off_and_of_one_like_the_reference_there_is_none() {
@@ -177,21 +176,9 @@ mod tests {
         assert!(floor.rescale(0.92) > 0.6 && floor.rescale(1.0) <= 1.0);
         // The floor belongs to the model, however many records there are, and however similar they
         // are.
-        let space = |model: &str| EmbeddingSpace {
-            model: model.to_owned(),
-            version: "1".to_owned(),
-            dimensions: 8,
-        };
-        space("narrow").register_unrelated_cosines(UnrelatedCosines::new(0.78, 0.035));
-        space("narrow").register_unrelated_cosines(UnrelatedCosines::new(0.1, 0.12));
-        assert_eq!(
-            CosineFloor::of_model(space("narrow").unrelated_cosines()),
-            floor
-        );
-        assert_eq!(
-            CosineFloor::of_model(space("nobody measured it").unrelated_cosines()),
-            CosineFloor(0.0)
-        );
+        let narrow = UnrelatedCosines::new(0.78, 0.035);
+        assert_eq!(CosineFloor::of_model(Some(narrow)), floor);
+        assert_eq!(CosineFloor::of_model(None), CosineFloor(0.0));
     }
 
     #[test]

@@ -106,12 +106,7 @@ pub(crate) fn load_or_probe_card(
     named: &EndpointSetting,
 ) -> Result<EndpointCard, String> {
     static SILENT: Mutex<BTreeMap<String, (Instant, String)>> = Mutex::new(BTreeMap::new());
-    let path = named.card_path(context);
-    let bytes = reprise_files::read_if_exists(&path, CARD_BYTES_MAX)
-        .ok()
-        .flatten();
-    let card = bytes.and_then(|bytes| serde_json::from_slice::<EndpointCard>(&bytes).ok());
-    let card = card.filter(|card| (&card.url, &card.model) == (&named.url, &named.model));
+    let card = load_card(context, named);
     if let Some(card) = card.as_ref().filter(|card| card.unrelated.is_some()) {
         return Ok(card.clone());
     }
@@ -126,6 +121,14 @@ pub(crate) fn load_or_probe_card(
         // A card without measured cosines is used as it is.
         card.ok_or(why)
     })
+}
+
+/// Returns the saved card of an endpoint; `None` if it never answered.
+pub(crate) fn load_card(context: &Context, named: &EndpointSetting) -> Option<EndpointCard> {
+    let path = named.card_path(context);
+    let bytes = reprise_files::read_if_exists(&path, CARD_BYTES_MAX).ok()??;
+    let card: EndpointCard = serde_json::from_slice(&bytes).ok()?;
+    ((&card.url, &card.model) == (&named.url, &named.model)).then_some(card)
 }
 
 /// Asks the endpoint for a vector and saves its card.
@@ -157,9 +160,6 @@ pub(crate) fn shared_client(named: &EndpointSetting, card: &EndpointCard) -> End
     static CLIENTS: Mutex<Vec<Endpoint>> = Mutex::new(Vec::new());
     let mut clients = lock(&CLIENTS);
     let space = card.space();
-    if let Some(unrelated) = card.unrelated {
-        space.register_unrelated_cosines(unrelated);
-    }
     let same = |one: &&Endpoint| one.0.named == *named && one.0.space == space;
     if let Some(known) = clients.iter().find(same) {
         return known.clone();

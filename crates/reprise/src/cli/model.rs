@@ -11,6 +11,7 @@ use reprise_embed::{
     CrossEncoder, EmbedderFactory, EmbeddingModel, InstalledModel, ModelStore, Patience,
     ProvisionError, PullProgress, PullRequest,
 };
+use reprise_engine::CosinesOfModel;
 use reprise_types::{HelperError, Reranker};
 
 use super::endpoint::{self, Endpoint, EndpointSetting};
@@ -131,6 +132,28 @@ pub(super) fn find_for_space(context: &Context, space: &EmbeddingSpace) -> Optio
         added.find(|model| model.space() == *space)
     })?;
     find_installed(context, &model).map(EmbedderSource::Local)
+}
+
+/// Returns what was measured of the models of this machine and of the configured endpoints. The
+/// built-in ones are those that ranking was fitted to.
+pub fn share_cosines(context: &Context) -> CosinesOfModel {
+    let (context, known) = (context.clone(), Mutex::new(BTreeMap::new()));
+    Arc::new(move |space| {
+        if Variant::from_space(space).is_some() {
+            return None;
+        }
+        if let Some(found) = lock(&known).get(space) {
+            return Some(*found);
+        }
+        let named = context.config.endpoints().into_iter();
+        let cards = named.filter_map(|named| endpoint::load_card(&context, &named));
+        let cards = cards.map(|card| (card.space(), card.unrelated));
+        let added = models(&context).list_added().into_iter();
+        let added = added.map(|model| (model.space(), model.unrelated));
+        let found = cards.chain(added).find(|(held, _)| held == space)?.1?;
+        lock(&known).insert(space.clone(), found);
+        Some(found)
+    })
 }
 
 /// Returns the cross-encoder that the configuration names.

@@ -6,6 +6,7 @@ mod settings;
 use std::sync::Weak;
 
 use reprise_agent::{EmbedderOpener, MemoryConfig, OtherModels};
+use reprise_engine::EngineOptions;
 use reprise_operations::Catalogue;
 use reprise_redact::is_plain_http_to_other_machine;
 use reprise_sandbox::follow_jsonl;
@@ -162,9 +163,14 @@ pub(super) fn base_memory_config(context: &Context, open: EmbedderOpener) -> Mem
     let mut config = MemoryConfig::new(
         context.places.data.clone(),
         context.dimensions(),
-        Arc::new(move |path, options| store::open_engine(chosen, path, options)),
+        Arc::new(move |path, options: &EngineOptions| {
+            let mut options = options.clone();
+            options.ports.cosines = Some(Arc::clone(&cosines));
+            store::open_engine(chosen, path, &options)
+        }),
         open,
     );
+    let cosines = model::share_cosines(context);
     config.space = context.space();
     config.others = find_other_models(context);
     config

@@ -40,8 +40,10 @@ impl Session {
         config.limits.tick = IN_PROCESS;
         let chosen = context.config.memory.vectors;
         let (reads, whose) = (effect == Effect::Reads, (context.clone(), user.clone()));
+        let cosines = model::share_cosines(context);
         config.open_engine = Arc::new(move |path, options| {
             let mut options = options.clone();
+            options.ports.cosines = Some(Arc::clone(&cosines));
             // A reader rebuilds the cache of a repository's shared lessons from its files.
             let is_cache = is_repository_cache(path);
             if reads && !is_cache {

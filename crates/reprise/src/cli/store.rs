@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::os::unix::fs::DirBuilderExt;
 
-use reprise_engine::{EngineError, EngineOptions, OpenReport};
+use reprise_engine::{CosinesOfModel, EngineError, EngineOptions, OpenReport};
 use reprise_rvf::RvfVectors;
 use reprise_store::{Log, OpenOptions, StoreError};
 use reprise_types::VectorStore;
@@ -70,7 +70,9 @@ fn try_open(
     let (space, chosen) = (context.of_user(user).space(), context.config.memory.vectors);
     // A command that repairs or replaces the file has to open whatever is there.
     let owner = (access != Access::Write).then_some(user);
-    let (engine, report) = open_new_or_known(space, chosen, &path, access, verify, owner)?;
+    let cosines = Some(model::share_cosines(context));
+    let found = open_new_or_known(space, chosen, &path, (access, verify), owner, cosines);
+    let (engine, report) = found?;
     let advice = format!("; `reprise doctor check --user {user}` says what was lost");
     print_damage(&path, &report, &advice);
     Ok((engine, report))
@@ -230,16 +232,23 @@ pub(super) fn open_quietly(
     access: Access,
     verify: Verify,
 ) -> anyhow::Result<(Engine, OpenReport)> {
-    open_new_or_known(space, VectorsChoice::Log, path, access, verify, None)
+    open_new_or_known(
+        space,
+        VectorsChoice::Log,
+        path,
+        (access, verify),
+        None,
+        None,
+    )
 }
 
 fn open_new_or_known(
     space: Option<EmbeddingSpace>,
     chosen: VectorsChoice,
     path: &Path,
-    access: Access,
-    verify: Verify,
+    (access, verify): (Access, Verify),
     owner: Option<&UserId>,
+    cosines: Option<CosinesOfModel>,
 ) -> anyhow::Result<(Engine, OpenReport)> {
     let dimensions = space.as_ref().map_or(DIMENSIONS, |space| space.dimensions);
     let mut options = EngineOptions::new(dimensions, random_bits()?, SystemClock.now());
@@ -248,6 +257,7 @@ fn open_new_or_known(
     options.space = space;
     options.verify = verify;
     options.user = owner.cloned();
+    options.ports.cosines = cosines;
     Ok(open_engine(chosen, path, &options)?)
 }
 

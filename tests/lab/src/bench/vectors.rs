@@ -45,7 +45,7 @@ fn ports_of_rvf(batch: usize) -> EnginePorts {
             Ok(Arc::new(store))
         })),
         vectors_for_new: true,
-        learning: None,
+        ..EnginePorts::default()
     }
 }
 
