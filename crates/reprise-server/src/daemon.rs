@@ -121,8 +121,7 @@ pub struct DaemonOptions {
     /// Lists the programs that run agents on this machine, for display.
     pub agent_programs: fn() -> Vec<AgentProgram>,
     /// How the program is started for the page's work on files: backups, restores and imports.
-    /// Without it the page offers none of that.
-    pub program_command: Option<ProgramCommand>,
+    pub program_command: ProgramCommand,
 }
 
 #[derive(Debug)]
@@ -141,7 +140,7 @@ impl Daemon {
         if config.clock.now() <= DateTime::UNIX_EPOCH {
             return Err(DaemonError::Clock);
         }
-        let place = options.place;
+        let place = options.place.clone();
         place.create_folders()?;
         let repositories = Repositories::in_data_dir(place.data());
         let pauses = PauseStore::in_data_dir(place.data());
@@ -153,6 +152,8 @@ impl Daemon {
             }
             None => None,
         };
+        let http = tcp.as_ref().map(TcpListener::local_addr).transpose()?;
+        let daemon_state = DaemonState::new(&options, http);
         let clock = Arc::clone(&config.clock);
         let page_clock = Arc::clone(&clock);
         let signing = |oauth| Oauth::new(oauth, &place, Arc::clone(&tokens), Arc::clone(&clock));
@@ -162,16 +163,6 @@ impl Daemon {
         backups::remove_left_uploads(&place);
         remove_if_exists(&place.socket())?;
         let socket = UnixListener::bind(place.socket())?;
-        let http = tcp.as_ref().map(TcpListener::local_addr).transpose()?;
-        let daemon_state = DaemonState::new(
-            place,
-            http,
-            options.idle_exit,
-            options.settings,
-            options.agent_programs,
-            options.program_command,
-        )
-        .with_model(options.has_model);
         // The page has one listener, and HTTP that is turned on there has one.
         let (new_doors, page_listeners) = mpsc::channel(1);
         let app = App {
@@ -208,6 +199,11 @@ impl Daemon {
     /// Returns the address that it listens on over TCP.
     pub fn http_address(&self) -> Option<SocketAddr> {
         self.app.daemon.http.get().copied()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn tokens(&self) -> &Arc<TokenFile> {
+        &self.app.tokens
     }
 
     pub fn memories(&self) -> &Memories {

@@ -172,17 +172,19 @@ impl PageHost for DaemonPageHost {
 
     async fn tokens(&self, user: &UserId) -> Result<Vec<Token>, Problem> {
         let (file, user) = (self.tokens.clone(), user.clone());
-        let entries = run_blocking(move || file.list()).await?;
-        let entries = entries.map_err(|error| token_problem(&error))?.into_iter();
-        let own = entries.filter(|entry| entry.scope.admits(&user) && entry.grant.is_none());
-        let tokens = own.map(|entry| Token {
-            used: self.tokens.last_use(&entry),
-            name: entry.name,
-            made: entry.created,
-            expires: entry.expires,
-            is_for_all: entry.scope == Scope::All,
+        let listed = run_blocking(move || -> Result<Vec<Token>, TokenError> {
+            let entries = file.list()?.into_iter();
+            let own = entries.filter(|entry| entry.scope.admits(&user) && entry.grant.is_none());
+            let tokens = own.map(|entry| Token {
+                used: file.last_use(&entry),
+                name: entry.name,
+                made: entry.created,
+                expires: entry.expires,
+                is_for_all: entry.scope == Scope::All,
+            });
+            Ok(tokens.collect())
         });
-        Ok(tokens.collect())
+        listed.await?.map_err(|error| token_problem(&error))
     }
 
     async fn add_token(
@@ -244,9 +246,9 @@ impl PageHost for DaemonPageHost {
 pub(crate) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Problem> {
-    let done = tokio::task::spawn_blocking(work).await;
+    let done = reprise_agent::run_blocking(work).await;
     done.map_err(|error| {
-        let detail = format!("the disk could not be read ({error}); try again");
+        let detail = format!("work on the disk broke off ({error}); report this");
         Problem::new(ProblemKind::Internal, detail)
     })
 }

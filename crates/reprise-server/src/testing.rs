@@ -20,6 +20,8 @@ use tokio::task::JoinHandle;
 use crate::client::{Call, Client};
 use crate::daemon::{Daemon, DaemonError, DaemonExit, DaemonOptions};
 use crate::place::DaemonPaths;
+use crate::program::ProgramCommand;
+use crate::tokens::TokenFile;
 use reprise_operations::{Catalogue, RegisteredWorkspace, Sharing, TagRules, TreeHost, Workspaces};
 
 /// A clock that is set.
@@ -49,6 +51,7 @@ pub(crate) struct RunningDaemon {
     pub(crate) place: DaemonPaths,
     pub(crate) client: Client,
     pub(crate) http: SocketAddr,
+    pub(crate) tokens: Arc<TokenFile>,
     pub(crate) ended: JoinHandle<Result<DaemonExit, DaemonError>>,
 }
 
@@ -87,7 +90,10 @@ pub(crate) fn options(place: &DaemonPaths) -> DaemonOptions {
         user: None,
         settings: Vec::new(),
         agent_programs: Vec::new,
-        program_command: None,
+        program_command: ProgramCommand {
+            program: PathBuf::from("false"),
+            arguments: Vec::new(),
+        },
     }
 }
 
@@ -118,6 +124,7 @@ async fn start_running(
         client: Client::new(place.clone()),
         place,
         http,
+        tokens: Arc::clone(daemon.tokens()),
         ended: tokio::spawn(daemon.run()),
         folder,
     }

@@ -4,6 +4,7 @@
 
 use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
+use std::os::unix::fs::MetadataExt as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,6 +18,7 @@ use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
+use reprise_agent::run_blocking;
 use reprise_operations::Problem;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -109,7 +111,7 @@ impl ConnectionAcceptor {
     /// Accepts connections at the Unix socket until it is dropped. Only processes of the same user
     /// can connect: the folder is closed to others, and the kernel names the peer's user.
     pub(super) async fn accept_unix(self, listener: UnixListener, daemon: Arc<DaemonState>) {
-        let own = read_daemon_uid(&daemon);
+        let own = read_daemon_uid(&daemon).await;
         while let Some(permit) = self.acquire_permit().await {
             match listener.accept().await {
                 Ok((stream, _)) => {
@@ -130,12 +132,12 @@ impl ConnectionAcceptor {
     /// Accepts connections on a loopback address until it is dropped. If the system names the user
     /// of the peer's process, it must be the daemon's own.
     pub(super) async fn accept_loopback(self, listener: TcpListener, daemon: Arc<DaemonState>) {
-        let own = read_daemon_uid(&daemon);
+        let own = read_daemon_uid(&daemon).await;
         while let Some(permit) = self.acquire_permit().await {
             match listener.accept().await {
                 Ok((stream, peer)) => {
                     // The list grows with the connections of the whole machine.
-                    let looked = tokio::task::spawn_blocking(move || find_peer_uid(peer)).await;
+                    let looked = run_blocking(move || find_peer_uid(peer)).await;
                     let uid = looked.ok().flatten();
                     if uid.is_some() && uid != own && uid != Some(0) {
                         tracing::warn!(?uid, "another user's browser was turned away");
@@ -248,10 +250,10 @@ pub(crate) async fn drain_connections(open_connections: Arc<GracefulShutdown>) {
     }
 }
 
-fn read_daemon_uid(daemon: &DaemonState) -> Option<u32> {
-    use std::os::unix::fs::MetadataExt;
-    let lock = fs_err::metadata(daemon.place.lock_path());
-    lock.map(|lock| lock.uid()).ok()
+async fn read_daemon_uid(daemon: &DaemonState) -> Option<u32> {
+    let path = daemon.place.lock_path();
+    let lock = run_blocking(move || fs_err::metadata(path)).await;
+    lock.ok()?.map(|lock| lock.uid()).ok()
 }
 
 /// Finds the user whose process holds this local address, from Linux's list of connections.

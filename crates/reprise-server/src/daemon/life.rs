@@ -7,10 +7,12 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
+use reprise_agent::run_blocking;
 use reprise_page::{AgentProgram, Setting};
 use reprise_types::lock;
 use tokio::sync::{Notify, watch};
 
+use super::DaemonOptions;
 use super::shares::SlotQuota;
 use crate::place::DaemonPaths;
 use crate::program::ProgramCommand;
@@ -59,8 +61,8 @@ pub(crate) struct DaemonState {
     pub(crate) settings: Vec<Setting>,
     /// Lists the programs that run agents on this machine.
     pub(crate) agent_programs: fn() -> Vec<AgentProgram>,
-    /// How our own program is started for work on files, if it can be.
-    pub(crate) program_command: Option<ProgramCommand>,
+    /// How our own program is started for work on files.
+    pub(crate) program_command: ProgramCommand,
     /// Restores and imports of files are done one at a time.
     pub(crate) file_turn: tokio::sync::Mutex<()>,
     /// Tells that a schedule of backups was changed.
@@ -77,23 +79,16 @@ pub(crate) struct DaemonState {
 
 impl DaemonState {
     /// Returns the state of a daemon that starts now and, if given, listens at `http` over TCP.
-    pub(crate) fn new(
-        place: DaemonPaths,
-        http: Option<SocketAddr>,
-        idle_exit: Option<Duration>,
-        settings: Vec<Setting>,
-        agent_programs: fn() -> Vec<AgentProgram>,
-        program_command: Option<ProgramCommand>,
-    ) -> Self {
+    pub(crate) fn new(options: &DaemonOptions, http: Option<SocketAddr>) -> Self {
         Self {
-            place,
+            place: options.place.clone(),
             started: Instant::now(),
             http: http.map(OnceLock::from).unwrap_or_default(),
-            idle_exit,
-            has_model: true,
-            settings,
-            agent_programs,
-            program_command,
+            idle_exit: options.idle_exit,
+            has_model: options.has_model,
+            settings: options.settings.clone(),
+            agent_programs: options.agent_programs,
+            program_command: options.program_command.clone(),
             file_turn: tokio::sync::Mutex::default(),
             schedule_change: Notify::new(),
             request_slots: SlotQuota::new(REQUESTS_MAX),
@@ -105,12 +100,6 @@ impl DaemonState {
             program: ProgramFile::of_this_process(),
             ending: watch::Sender::new(false),
         }
-    }
-
-    /// Says whether it embeds texts as the configuration says.
-    #[must_use]
-    pub(crate) fn with_model(self, has_model: bool) -> Self {
-        Self { has_model, ..self }
     }
 
     /// Ends a daemon without a model that a client has started on demand: the next
@@ -145,13 +134,19 @@ impl DaemonState {
     pub(crate) async fn wait_until_obsolete(&self) {
         loop {
             tokio::time::sleep(PRESENCE_POLL).await;
-            let is_busy = !self.request_slots.is_idle() || !self.stream_slots.is_idle();
-            let is_on_demand = self.idle_exit.is_some();
-            let is_replaced = is_on_demand && self.program.is_replaced() && !is_busy;
+            let (program, lock_path) = (self.program.clone(), self.place.lock_path());
             // One that was started on demand works in its data directory, which differs from a new
             // directory of the same name.
-            let is_gone = is_on_demand && std::env::current_dir().is_err();
-            if is_replaced || is_gone || !self.place.lock_path().exists() {
+            let look = move || {
+                let is_gone = std::env::current_dir().is_err();
+                (program.is_replaced(), is_gone, lock_path.exists())
+            };
+            let Ok((is_replaced, is_gone, has_lock)) = run_blocking(look).await else {
+                continue;
+            };
+            let is_busy = !self.request_slots.is_idle() || !self.stream_slots.is_idle();
+            let is_on_demand = self.idle_exit.is_some();
+            if is_on_demand && (is_gone || is_replaced && !is_busy) || !has_lock {
                 return;
             }
         }
@@ -176,7 +171,7 @@ impl DaemonState {
 }
 
 /// The file that this process runs, as it was when the process started.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct ProgramFile {
     path: Option<PathBuf>,
     /// Device and inode.

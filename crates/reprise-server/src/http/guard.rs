@@ -5,6 +5,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::num::NonZeroU32;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use axum::extract::{Extension, Request, State};
@@ -21,6 +22,7 @@ use super::answers::Refusal;
 use super::oauth;
 use crate::daemon::{CallerId, DaemonState, MODEL_HEADER, PeerAddress};
 use crate::issuer::Issuer;
+use crate::page::run_blocking;
 use crate::tokens::{Scope, TokenEntry};
 use reprise_operations::{Problem, ProblemKind};
 use reprise_types::{Clock as _, SystemClock, UserId};
@@ -228,14 +230,17 @@ async fn identify_token(app: &App, token: Option<&str>, path: &str) -> Result<Id
             }
         }
         _ => {
+            let (tokens, token) = (Arc::clone(&app.tokens), token.to_owned());
+            let can_renew = app.oauth.is_some();
+            let recognised = run_blocking(move || {
+                // A token of a sign-in is accepted only while OAuth is on, which can renew it.
+                let known = tokens.recognise(&token);
+                let entry = known.filter(|entry| can_renew || !entry.is_signed_in())?;
+                tokens.note_use(&entry, SystemClock.now());
+                Some(entry)
+            });
             let unknown = || unauthorized_problem(OPENS_NOTHING);
-            let entry = app.tokens.recognise(token).ok_or_else(unknown)?;
-            // A token of a sign-in is accepted only while OAuth is on, which can renew it.
-            if entry.is_signed_in() && app.oauth.is_none() {
-                return Err(unknown());
-            }
-            app.tokens.note_use(&entry, SystemClock.now());
-            Identity::from_token(entry)
+            Identity::from_token(recognised.await?.ok_or_else(unknown)?)
         }
     };
     if let CallerId::Token(name) = &identity.caller {

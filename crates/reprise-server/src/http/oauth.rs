@@ -407,7 +407,8 @@ async fn approve_by_token(
     let Ok(Form(answer)) = form else {
         return Ok(bad_request_page(UNREADABLE_BODY));
     };
-    let entry = app.tokens.recognise(answer.token.trim());
+    let (tokens, shown) = (Arc::clone(&app.tokens), answer.token.trim().to_owned());
+    let entry = run_blocking(move || tokens.recognise(&shown)).await?;
     // A token that a program signed in for lets no other program in.
     let Some(entry) = entry.filter(|entry| !entry.is_signed_in()) else {
         let detail =

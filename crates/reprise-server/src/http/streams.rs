@@ -11,6 +11,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use reprise_agent::run_blocking;
 use reprise_operations::{BodyParts, Problem, add_hint};
 use reprise_types::{Clock, SystemClock};
 use serde::Deserialize;
@@ -112,10 +113,14 @@ async fn changes(
                 () = daemon.wait_for_shutdown() => return,
                 () = sender.closed() => return,
             };
-            let withdrawn = identity
-                .token
-                .as_ref()
-                .is_some_and(|token| !tokens.is_valid(token));
+            let withdrawn = match identity.token.clone() {
+                Some(token) => {
+                    let tokens = Arc::clone(&tokens);
+                    let is_valid = run_blocking(move || tokens.is_valid(&token)).await;
+                    !is_valid.unwrap_or(false)
+                }
+                None => false,
+            };
             let ended = identity.ends.is_some_and(|ends| ends <= SystemClock.now());
             let closed = withdrawn || ended || matches!(change, Err(RecvError::Closed));
             if closed || sender.send(change).await.is_err() {

@@ -20,6 +20,7 @@ mod added;
 mod careless;
 mod oauth;
 mod sessions;
+mod waiting;
 mod workspaces;
 
 /// Status and body of one request over TCP, head as given.

@@ -2,42 +2,41 @@
 //! the import of an uploaded file. The work on the files is done by our own program, as in a
 //! terminal.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod schedule;
+
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use chrono::{DateTime, NaiveDateTime, Utc};
 use reprise_files::{ChangeOutcome, FileError, Folder, OpenMode};
 use reprise_operations::{Problem, ProblemKind};
 use reprise_page::{
-    BackupFile, BackupOrigin, BackupSchedule, RestorePreview, RestoredBackup, SCHEDULED_KEPT_MAX,
-    UploadFile, UploadedImport,
+    BackupFile, BackupOrigin, BackupSchedule, RestorePreview, RestoredBackup, UploadFile,
+    UploadedImport,
 };
-use reprise_types::{Clock, UserId, lock};
+use reprise_types::UserId;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::daemon::DaemonState;
+use crate::page::run_blocking;
 use crate::place::{BACKUP_LIST_BYTES_MAX, BACKUP_LIST_FILE, DaemonPaths, OWN_FOLDER};
-use crate::program::{PrintedReport, ProgramCommand};
+use crate::program::PrintedReport;
+
+pub(crate) use schedule::run_scheduled_backups;
+pub(super) use schedule::{find_schedule, save_schedule};
 
 /// Folders below the daemon's own.
 const BACKUPS: &str = "backups";
 const UPLOADS: &str = "uploads";
-/// File with the schedule of each user.
-const SCHEDULES: &str = "backup-schedules.json";
-const SCHEDULES_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// Most files that are listed in one folder.
 const FILES_MAX: usize = 10_000;
 /// Beginning of the names of memories that a restore replaced.
 const REPLACED: &str = "memory.rvf.before-restore";
 /// Time in the name of a backup.
 const STAMP: &str = "%Y%m%d-%H%M%S";
-/// Time between two looks whether a backup is due.
-const SCHEDULE_POLL: Duration = Duration::from_mins(5);
 /// Most characters of the name of an upload: each takes up to four of the 255 bytes of a name.
 const NAME_CHARS_MAX: usize = 60;
 
@@ -48,8 +47,6 @@ const PREFIXES: [(BackupOrigin, &str); 3] = [
     (BackupOrigin::Upload, "uploaded-"),
 ];
 
-/// Schedules are changed one at a time.
-static SCHEDULE_TURN: Mutex<()> = Mutex::new(());
 /// Numbers the uploads of this process.
 static UPLOAD_NUMBER: AtomicU64 = AtomicU64::new(0);
 
@@ -61,8 +58,6 @@ struct BackupListEntry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     form: Option<Value>,
 }
-
-type SchedulesByUser = BTreeMap<String, BackupSchedule>;
 
 fn file_problem(error: &FileError) -> Problem {
     Problem::new(ProblemKind::Internal, error.to_string())
@@ -147,74 +142,6 @@ pub(super) fn list_backups(place: &DaemonPaths, user: &UserId) -> Vec<BackupFile
     files
 }
 
-/// Reads the schedules of all users. A file that cannot be read is an error, so that nobody's
-/// schedule is lost by the next change.
-fn read_schedules(place: &DaemonPaths) -> Result<SchedulesByUser, Problem> {
-    let own = Folder::find_no_follow(&own_folder(place)).map_err(|error| file_problem(&error))?;
-    let Some(own) = own else {
-        return Ok(SchedulesByUser::new());
-    };
-    let text = own.read_text(SCHEDULES, SCHEDULES_BYTES_MAX);
-    let Some(text) = text.map_err(|error| file_problem(&error))? else {
-        return Ok(SchedulesByUser::new());
-    };
-    serde_json::from_str(&text).map_err(|error| {
-        let path = own.path().join(SCHEDULES);
-        let detail = format!(
-            "the backup schedules in `{}` cannot be read ({error}); repair or remove that file",
-            path.display()
-        );
-        Problem::new(ProblemKind::Internal, detail)
-    })
-}
-
-pub(super) fn find_schedule(place: &DaemonPaths, user: &UserId) -> Option<BackupSchedule> {
-    let schedules = read_schedules(place);
-    schedules.ok()?.remove(user.as_str())
-}
-
-/// Stores a user's schedule, or removes it.
-pub(super) fn save_schedule(
-    place: &DaemonPaths,
-    user: &UserId,
-    schedule: Option<BackupSchedule>,
-) -> Result<(), Problem> {
-    if schedule.is_some_and(|one| !(1..=SCHEDULED_KEPT_MAX).contains(&one.kept)) {
-        let detail = format!("between 1 and {SCHEDULED_KEPT_MAX} backups can be kept");
-        return Err(Problem::invalid(detail));
-    }
-    let _turn = lock(&SCHEDULE_TURN);
-    let mut all = read_schedules(place)?;
-    match schedule {
-        Some(schedule) => all.insert(user.to_string(), schedule),
-        None => all.remove(user.as_str()),
-    };
-    let text = serde_json::to_vec(&all).map_err(Problem::invalid)?;
-    let own = Folder::open_or_create_no_follow(&own_folder(place));
-    let saved = own.and_then(|own| own.replace(SCHEDULES, &text));
-    saved.map_err(|error| file_problem(&error))
-}
-
-/// Returns whether a backup is due: the memory changed since the last one, and that is old enough.
-fn is_due(
-    schedule: BackupSchedule,
-    last: Option<DateTime<Utc>>,
-    changed: DateTime<Utc>,
-    now: DateTime<Utc>,
-) -> bool {
-    last.is_none_or(|last| changed > last && now - last >= schedule.every.duration())
-}
-
-/// Returns when the last scheduled backup of a user was made.
-fn find_last_scheduled(place: &DaemonPaths, user: &UserId) -> Option<DateTime<Utc>> {
-    let names = list_names(&backup_folder(place, user)).into_iter();
-    let scheduled = names.filter_map(|name| match parse_backup_name(&name) {
-        Some((BackupOrigin::Schedule, at)) => Some(at),
-        _ => None,
-    });
-    scheduled.max()
-}
-
 /// Removes the oldest scheduled backups beyond those that are kept.
 fn remove_old_backups(place: &DaemonPaths, user: &UserId, kept: u16) -> Result<(), FileError> {
     let folder = create_backup_folder(place, user)?;
@@ -237,52 +164,7 @@ pub(crate) fn remove_left_uploads(place: &DaemonPaths) {
     drop(std::fs::remove_dir_all(own_folder(place).join(UPLOADS)));
 }
 
-/// Saves the backups that are due, for as long as the daemon runs. Each is made by a process of its
-/// own that only reads the file: no request waits for it.
-pub(crate) async fn run_scheduled_backups(daemon: Arc<DaemonState>, clock: Arc<dyn Clock>) {
-    loop {
-        let schedules = read_schedules(&daemon.place).unwrap_or_else(|problem| {
-            tracing::warn!(%problem, "no backup is scheduled");
-            SchedulesByUser::new()
-        });
-        for (user, schedule) in schedules {
-            let Ok(user) = user.parse::<UserId>() else {
-                continue;
-            };
-            let memory = daemon.place.data().join(user.as_str()).join("memory.rvf");
-            let changed = std::fs::metadata(memory).and_then(|found| found.modified());
-            let Ok(changed) = changed.map(DateTime::<Utc>::from) else {
-                continue;
-            };
-            let last = find_last_scheduled(&daemon.place, &user);
-            let now = clock.now();
-            if is_due(schedule, last, changed, now) {
-                let saved = daemon.save_backup(&user, BackupOrigin::Schedule, now).await;
-                let kept = match saved {
-                    Ok(()) => remove_old_backups(&daemon.place, &user, schedule.kept)
-                        .map_err(|error| file_problem(&error)),
-                    Err(problem) => Err(problem),
-                };
-                if let Err(problem) = kept {
-                    tracing::warn!(%user, %problem, "a scheduled backup was not saved");
-                }
-            }
-        }
-        tokio::select! {
-            () = tokio::time::sleep(SCHEDULE_POLL) => {}
-            () = daemon.schedule_change.notified() => {}
-        }
-    }
-}
-
 impl DaemonState {
-    fn find_program(&self) -> Result<&ProgramCommand, Problem> {
-        self.program_command.as_ref().ok_or_else(|| {
-            let detail = "this daemon has no program to work on files; use the commands";
-            Problem::new(ProblemKind::Unavailable, detail)
-        })
-    }
-
     /// Saves a verified backup of a user's memory in the daemon's own folder.
     pub(super) async fn save_backup(
         &self,
@@ -290,8 +172,9 @@ impl DaemonState {
         origin: BackupOrigin,
         now: DateTime<Utc>,
     ) -> Result<(), Problem> {
-        let folder =
-            create_backup_folder(&self.place, user).map_err(|error| file_problem(&error))?;
+        let (place, owner) = (self.place.clone(), user.clone());
+        let folder = run_blocking(move || create_backup_folder(&place, &owner)).await?;
+        let folder = folder.map_err(|error| file_problem(&error))?;
         let path = folder.path_of(backup_name(origin, now));
         let words: [&OsStr; 4] = [
             "backup".as_ref(),
@@ -299,8 +182,22 @@ impl DaemonState {
             "--user".as_ref(),
             user.as_str().as_ref(),
         ];
-        self.find_program()?.run(folder.path(), &words).await?;
+        self.program_command.run(folder.path(), &words).await?;
         Ok(())
+    }
+
+    /// Saves a backup by a schedule, and removes the oldest beyond those that are kept.
+    async fn save_scheduled_backup(
+        &self,
+        user: &UserId,
+        schedule: BackupSchedule,
+        now: DateTime<Utc>,
+    ) -> Result<(), Problem> {
+        self.save_backup(user, BackupOrigin::Schedule, now).await?;
+        let (place, user) = (self.place.clone(), user.clone());
+        let removed =
+            run_blocking(move || remove_old_backups(&place, &user, schedule.kept)).await?;
+        removed.map_err(|error| file_problem(&error))
     }
 
     /// Creates a private file for an upload, alone in its folder.
@@ -337,18 +234,20 @@ impl DaemonState {
             form: None,
         };
         let line = serde_json::to_vec(&entry).map_err(Problem::invalid)?;
-        let keep = || -> Result<ChangeOutcome, FileError> {
-            create_backup_folder(&self.place, user)?;
-            let own = Folder::open_or_create_no_follow(&own_folder(&self.place))?;
+        let (place, owner, kept) = (self.place.clone(), user.clone(), path.clone());
+        let keep = move || -> Result<ChangeOutcome, FileError> {
+            create_backup_folder(&place, &owner)?;
+            let own = Folder::open_or_create_no_follow(&own_folder(&place))?;
             // It is listed first, so that no copy is unknown when something is forgotten.
             own.append_line(BACKUP_LIST_FILE, &line)?;
             let below = |path: &Path| path.strip_prefix(own.path()).map(Path::to_owned);
-            match (below(&file), below(&path)) {
+            match (below(&file), below(&kept)) {
                 (Ok(from), Ok(to)) => own.move_if_unchanged(from, to, None),
-                _ => Err(FileError::Name { path: path.clone() }),
+                _ => Err(FileError::Name { path: kept }),
             }
         };
-        if keep().map_err(|error| file_problem(&error))? == ChangeOutcome::Conflict {
+        let kept = run_blocking(keep).await?;
+        if kept.map_err(|error| file_problem(&error))? == ChangeOutcome::Conflict {
             let detail = "another backup was uploaded in this second; upload this one again";
             return Err(Problem::new(ProblemKind::Conflict, detail));
         }
@@ -356,8 +255,10 @@ impl DaemonState {
     }
 
     /// Returns the path of a backup that is listed for a user: no other file is ever read.
-    fn find_backup(&self, user: &UserId, file: &str) -> Result<PathBuf, Problem> {
-        let mut listed = list_backups(&self.place, user).into_iter();
+    async fn find_backup(&self, user: &UserId, file: &str) -> Result<PathBuf, Problem> {
+        let (place, user) = (self.place.clone(), user.clone());
+        let listed = run_blocking(move || list_backups(&place, &user)).await?;
+        let mut listed = listed.into_iter();
         let found = listed.find(|one| one.is_backup && one.file == file && one.there.is_some());
         let found = found.ok_or_else(|| {
             let detail = "this backup is not there any more; choose another";
@@ -371,7 +272,7 @@ impl DaemonState {
         user: &UserId,
         file: &str,
     ) -> Result<RestorePreview, Problem> {
-        let file = self.find_backup(user, file)?;
+        let file = self.find_backup(user, file).await?;
         let ran = self.restore(user, &file, "--dry-run").await?;
         serde_json::from_value(ran.report).map_err(|error| {
             let detail = format!("what the backup holds cannot be read ({error}); try again");
@@ -385,7 +286,7 @@ impl DaemonState {
         user: &UserId,
         file: &str,
     ) -> Result<RestoredBackup, Problem> {
-        let file = self.find_backup(user, file)?;
+        let file = self.find_backup(user, file).await?;
         let PrintedReport { report, .. } = self.restore(user, &file, "--replace").await?;
         let came_back = report["came_back"].as_array().map_or(0, Vec::len);
         Ok(RestoredBackup {
@@ -411,7 +312,7 @@ impl DaemonState {
             user.as_str().as_ref(),
             how.as_ref(),
         ];
-        self.find_program()?.run(self.place.data(), &words).await
+        self.program_command.run(self.place.data(), &words).await
     }
 
     /// Imports an uploaded file, as `reprise import` does.
@@ -431,7 +332,7 @@ impl DaemonState {
         if ending.is_some_and(|ending| ending.eq_ignore_ascii_case("txt")) {
             words.extend(["--from".as_ref() as &OsStr, "markdown".as_ref()]);
         }
-        let ran = self.find_program()?.run(upload.folder(), &words).await?;
+        let ran = self.program_command.run(upload.folder(), &words).await?;
         Ok(read_import_report(&ran))
     }
 }
@@ -483,6 +384,7 @@ mod tests {
     use reprise_page::BackupInterval;
     use serde_json::json;
 
+    use super::schedule::{SCHEDULES, find_last_scheduled, is_due};
     use super::*;
 
     #[test]

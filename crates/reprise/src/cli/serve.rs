@@ -51,10 +51,10 @@ pub(super) fn run(context: &Context, arguments: &ServeArguments) -> anyhow::Resu
         user: context.config.user.clone(),
         settings: settings::list_settings(context, arguments),
         agent_programs: connect::list_agent_programs,
-        program_command: Some(ProgramCommand {
+        program_command: ProgramCommand {
             program: std::env::current_exe()?,
             arguments: daemon::global_options(context),
-        }),
+        },
     };
     let ended = runtime::build_threaded()?.block_on(async {
         let memory = config(context)?;
