@@ -7,14 +7,14 @@
 mod jwt;
 
 use std::str::FromStr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use chrono::{DateTime, TimeDelta, Utc};
+use reprise_agent::run_blocking;
 use reprise_operations::{Problem, ProblemKind};
-use reprise_types::{Clock, UserId};
+use reprise_types::{Clock, UserId, lock};
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use tokio::sync::Mutex;
 
 use jwt::{Algorithm, PublicKey, SignedToken};
 
@@ -165,6 +165,8 @@ pub struct Issuer {
     fetch: Fetch,
     clock: Arc<dyn Clock>,
     keys: Arc<Mutex<Keys>>,
+    /// The issuer is asked by one at a time.
+    renewal: Arc<tokio::sync::Mutex<()>>,
 }
 
 reprise_types::show_fields!(Issuer { settings });
@@ -178,6 +180,7 @@ impl Issuer {
             fetch,
             clock,
             keys: Arc::default(),
+            renewal: Arc::default(),
         }
     }
 
@@ -263,36 +266,38 @@ impl Issuer {
     }
 
     /// The key that a header names; where it is not known, or not any more, the issuer is asked.
+    /// Who names a key that is known and not old waits for nobody.
     async fn get_key(&self, alg: Algorithm, kid: Option<&str>) -> Result<PublicKey, TokenRefused> {
-        let mut keys = self.keys.lock().await;
         let now = self.clock.now();
-        // A clock that went back makes them old, too.
-        let within = |at: Option<DateTime<Utc>>, most: TimeDelta| {
-            at.is_some_and(|at| (TimeDelta::zero()..most).contains(&(now - at)))
-        };
-        let (is_old, may_ask) = (
-            !within(keys.fetched, KEYS_FOR),
-            !within(keys.tried, FETCH_EVERY),
-        );
-        let fetched = keys.fetched;
-        if fetched.is_some_and(|at| (now - at).abs() >= KEYS_AT_MOST) {
-            keys.known.clear();
+        if let Some(key) = lock(&self.keys).find_fresh(alg, kid, now) {
+            return Ok(key);
         }
-        let is_known = keys.find(alg, kid).is_some();
-        if (is_old || !is_known) && may_ask {
-            keys.tried = Some(now);
+        let (issuer, kid) = (self.clone(), kid.map(str::to_owned));
+        // What is fetched is for the next tokens, too, even if who sent this one has left.
+        let renewed = tokio::spawn(async move { issuer.renew_keys(alg, kid.as_deref()).await });
+        renewed.await.unwrap_or_else(|error| {
+            Err(TokenRefused::Unreachable {
+                issuer: self.settings.issuer.clone(),
+                why: error.to_string(),
+            })
+        })
+    }
+
+    /// Asks the issuer for its keys, if it may be asked again, and returns the key that was wanted.
+    async fn renew_keys(
+        &self,
+        alg: Algorithm,
+        kid: Option<&str>,
+    ) -> Result<PublicKey, TokenRefused> {
+        let _turn = self.renewal.lock().await;
+        let now = self.clock.now();
+        // Another token may have had them fetched meanwhile.
+        if lock(&self.keys).begin_renewal(alg, kid, now) {
             let fetched = self.fetch_keys().await;
-            keys.failed = fetched.as_ref().err().cloned();
-            match fetched {
-                Ok(fetched) => {
-                    keys.known = fetched;
-                    keys.fetched = Some(now);
-                }
-                // What is known serves on; an issuer that is away for a minute locks nobody out.
-                Err(why) => tracing::warn!(%why, "the issuer's keys were not renewed"),
-            }
+            lock(&self.keys).end_renewal(fetched, now);
         }
         let issuer = self.settings.issuer.clone();
+        let keys = lock(&self.keys);
         match (keys.find(alg, kid), &keys.failed) {
             (Some(key), _) => Ok(key.clone()),
             (None, Some(why)) => Err(TokenRefused::Unreachable {
@@ -306,12 +311,55 @@ impl Issuer {
     /// The issuer's keys, by its own description of itself.
     async fn fetch_keys(&self) -> Result<Vec<PublicKey>, String> {
         let (fetch, issuer) = (Arc::clone(&self.fetch), self.settings.issuer.clone());
-        let fetched = tokio::task::spawn_blocking(move || download_keys(&fetch, &issuer));
+        let fetched = run_blocking(move || download_keys(&fetch, &issuer));
         fetched.await.map_err(|error| error.to_string())?
     }
 }
 
+/// Whether an instant is less than `most` ago. A clock that went back makes it old, too.
+fn is_within(at: Option<DateTime<Utc>>, most: TimeDelta, now: DateTime<Utc>) -> bool {
+    at.is_some_and(|at| (TimeDelta::zero()..most).contains(&(now - at)))
+}
+
 impl Keys {
+    /// Finds a key, unless the keys are to be asked for again.
+    fn find_fresh(
+        &self,
+        alg: Algorithm,
+        kid: Option<&str>,
+        now: DateTime<Utc>,
+    ) -> Option<PublicKey> {
+        let key = self.find(alg, kid);
+        key.filter(|_| is_within(self.fetched, KEYS_FOR, now))
+            .cloned()
+    }
+
+    /// Returns whether the issuer is to be asked now, and notes that it is; keys that are too old
+    /// go.
+    fn begin_renewal(&mut self, alg: Algorithm, kid: Option<&str>, now: DateTime<Utc>) -> bool {
+        if self
+            .fetched
+            .is_some_and(|at| (now - at).abs() >= KEYS_AT_MOST)
+        {
+            self.known.clear();
+        }
+        let is_due = self.find_fresh(alg, kid, now).is_none();
+        let asks = is_due && !is_within(self.tried, FETCH_EVERY, now);
+        if asks {
+            self.tried = Some(now);
+        }
+        asks
+    }
+
+    fn end_renewal(&mut self, fetched: Result<Vec<PublicKey>, String>, now: DateTime<Utc>) {
+        self.failed = fetched.as_ref().err().cloned();
+        match fetched {
+            Ok(fetched) => (self.known, self.fetched) = (fetched, Some(now)),
+            // What is known serves on; an issuer that is away for a minute locks nobody out.
+            Err(why) => tracing::warn!(%why, "the issuer's keys were not renewed"),
+        }
+    }
+
     fn find(&self, alg: Algorithm, kid: Option<&str>) -> Option<&PublicKey> {
         let mut fitting = self.known.iter().filter(|key| key.fits(alg));
         match kid {

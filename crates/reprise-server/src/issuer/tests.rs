@@ -1,6 +1,5 @@
 //! An issuer with keys of its own, and everything that is wrong with somebody's token.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use data_encoding::BASE64URL_NOPAD;
@@ -9,6 +8,7 @@ use ring::rand::SystemRandom;
 use ring::rsa::{KeyPair as RsaKeyPair, PublicKeyComponents};
 use ring::signature::{self as crypto, EcdsaKeyPair, Ed25519KeyPair, KeyPair as _};
 use serde_json::json;
+use tokio::sync::mpsc;
 
 use super::*;
 use crate::testing::AdjustableClock;
@@ -360,4 +360,56 @@ async fn an_issuer_that_cannot_be_asked_is_named_and_no_fault_of_the_token() {
     home.advance(TimeDelta::minutes(1));
     let refused = home.refused(&signer.token("k", &home.claims())).await;
     assert_contains!(refused.to_string(), "another issuer's");
+}
+
+/// Lets an issuer be silent: returns what tells that it was asked, and what lets it answer.
+fn silence(home: &mut Home) -> (mpsc::UnboundedReceiver<()>, std::sync::mpsc::Sender<()>) {
+    let (told, asked) = mpsc::unbounded_channel();
+    let (answer, silent) = std::sync::mpsc::channel::<()>();
+    let (silent, fetch) = (Mutex::new(silent), Arc::clone(&home.issuer.fetch));
+    home.issuer.fetch = Arc::new(move |url| {
+        let _test_over = told.send(()).is_err();
+        let _answers_now = silent.lock().unwrap().recv().is_err();
+        fetch(url)
+    });
+    (asked, answer)
+}
+
+/// However slow the machine is, what waits for a silent issuer waits longer.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(20);
+
+#[tokio::test]
+async fn a_key_that_is_known_waits_for_no_key_that_is_not() {
+    let (signer, stranger) = (Signer::ed(), Signer::ed());
+    let mut home = Home::new(vec![signer.jwk("k")]);
+    let good = signer.token("k", &home.claims());
+    home.issuer.user(&good).await.unwrap();
+    let (mut asked, answer) = silence(&mut home);
+    home.advance(FETCH_EVERY);
+    let forged = stranger.token("of nobody", &home.claims());
+    let issuer = home.issuer.clone();
+    let refused = tokio::spawn(async move { issuer.user(&forged).await });
+    asked.recv().await.unwrap();
+    let known = tokio::time::timeout(PATIENCE, home.issuer.user(&good)).await;
+    drop(answer);
+    known.expect("the issuer's silence holds it up").unwrap();
+    assert!(matches!(
+        refused.await.unwrap(),
+        Err(TokenRefused::Key { .. })
+    ));
+}
+
+#[tokio::test]
+async fn who_leaves_while_the_issuer_is_asked_leaves_its_answer_to_the_next() {
+    let signer = Signer::ed();
+    let mut home = Home::new(vec![signer.jwk("k")]);
+    let token = signer.token("k", &home.claims());
+    let (mut asked, answer) = silence(&mut home);
+    let (issuer, first) = (home.issuer.clone(), token.clone());
+    let leaves = tokio::spawn(async move { issuer.user(&first).await });
+    asked.recv().await.unwrap();
+    leaves.abort();
+    assert!(leaves.await.unwrap_err().is_cancelled());
+    drop(answer);
+    home.issuer.user(&token).await.unwrap();
 }
