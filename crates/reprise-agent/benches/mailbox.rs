@@ -1,4 +1,5 @@
-//! The cost of the mailbox: a message and its reply, compared with a whole recall in the same run.
+//! The cost of the mailbox: a write of nothing, which passes the mailbox and the writer's queue and
+//! touches no disk, compared with a whole recall in the same run.
 //!
 //! Query vectors are cached, so that the figures exclude the model. Run: `cargo bench -p
 //! reprise-agent --bench mailbox`.
@@ -83,12 +84,12 @@ async fn main() -> Result<(), BenchError> {
     let agent = asker.service.agent(&asker.user).await?;
     let (mut hop, mut message) = (Vec::new(), Vec::new());
     for round in 0..ROUNDS {
-        hop.push(measure_time(asker.request_snapshot(&agent)).await?);
+        hop.push(measure_time(asker.write_nothing(&agent)).await?);
         message.push(measure_time(asker.recall_by_message(round)).await?);
     }
     let [hop, message] = [hop, message].map(compute_p50_us);
     let mut lines = vec![
-        format!("a message and its answer, p50: {hop:.0} us"),
+        format!("a write of nothing by messages, p50: {hop:.0} us"),
         format!("a recall of {RECORDS} by messages, p50: {message:.0} us"),
     ];
     for _ in 0..3 {
@@ -115,10 +116,14 @@ impl Asker {
         ))
     }
 
-    async fn request_snapshot(&self, agent: &ActorRef<MemoryAgentMsg>) -> Result<(), BenchError> {
-        let permit = self.service.admission().admit_call(&self.user)?;
-        let snapshot = |reply| MemoryAgentMsg::Snapshot { permit, reply };
-        call_t!(agent, snapshot, MS)??;
+    async fn write_nothing(&self, agent: &ActorRef<MemoryAgentMsg>) -> Result<(), BenchError> {
+        let permit = self.service.admission().admit_write(&self.user, &[])?;
+        let ingest = |reply| MemoryAgentMsg::Ingest {
+            records: Vec::new(),
+            permit,
+            reply,
+        };
+        call_t!(agent, ingest, MS)??;
         Ok(())
     }
 

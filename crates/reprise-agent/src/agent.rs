@@ -132,10 +132,6 @@ impl MemoryAgentState {
             MemoryAgentMsg::Compact { permit, reply } => {
                 spawn_reply(permit, reply, compact(self.requests.handle.clone()));
             }
-            MemoryAgentMsg::Snapshot { permit, reply } => {
-                let _caller_gone = reply.send(self.requests.handle.snapshot()).is_err();
-                drop(permit);
-            }
             MemoryAgentMsg::Forget {
                 selector,
                 reason,

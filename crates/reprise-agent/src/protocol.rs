@@ -4,11 +4,9 @@
 //! only dispatches: a recall goes to a task of its own on the newest snapshot, a write to the
 //! writer's bounded queue.
 
-use std::sync::Arc;
-
 use reprise_engine::{
-    CheckpointOutcome, CompactionOutcome, EngineStats, ForgetSelector, ForgottenRecord, Snapshot,
-    WriteBatch, WriteBatchReport,
+    CheckpointOutcome, CompactionOutcome, EngineStats, ForgetSelector, ForgottenRecord, WriteBatch,
+    WriteBatchReport,
 };
 use reprise_types::{
     MemoryError, NewRecord, RecallRequest, RecallResponse, Revision, RunBeginning, RunEnding,
@@ -82,11 +80,6 @@ pub enum MemoryAgentMsg {
         permit: Permit,
         reply: ReplyPort<EngineStats>,
     },
-    /// Returns the latest snapshot, which is immutable.
-    Snapshot {
-        permit: Permit,
-        reply: ReplyPort<Arc<Snapshot>>,
-    },
     /// Saves what makes the next opening quick; writes continue meanwhile.
     Checkpoint {
         permit: Permit,
@@ -127,7 +120,6 @@ impl MemoryAgentMsg {
             | Self::Revise { reply, .. } => reply.send(Err(error)).is_err(),
             Self::Forget { reply, .. } => reply.send(Err(error)).is_err(),
             Self::Stats { reply, .. } => reply.send(Err(error)).is_err(),
-            Self::Snapshot { reply, .. } => reply.send(Err(error)).is_err(),
             Self::Checkpoint { reply, .. } => reply.send(Err(error)).is_err(),
             Self::Compact { reply, .. } => reply.send(Err(error)).is_err(),
             Self::Internal(_) => false,

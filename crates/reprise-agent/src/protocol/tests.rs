@@ -95,11 +95,7 @@ async fn a_memory_is_driven_by_messages_alone() {
         reply,
     };
     call_agent(&agent, compact).await.unwrap().unwrap();
-    let present = |reply| MemoryAgentMsg::Snapshot {
-        permit: permit(),
-        reply,
-    };
-    let present = call_agent(&agent, present).await.unwrap();
+    let present = service.snapshot(&ada()).await.unwrap();
     assert!(present.get(race).is_some() && present.get(lunch).is_none());
     assert!(service.shut_down().await.is_clean());
 }
