@@ -21,6 +21,7 @@ use serde_json::json;
 use tokio::sync::watch;
 
 use super::admin;
+use super::bodies::drop_body;
 use super::routes::{JOIN, QUERY, ROUTES, Route, ServiceState};
 use crate::http::{OPENS_NOTHING, Refusal, SEND, bearer, wrong_method_problem};
 use crate::issuer::Issuer;
@@ -135,7 +136,8 @@ fn is_question(request: &Request) -> bool {
     request.method() == Method::GET || request.uri().path() == QUERY
 }
 
-fn overloaded() -> Response {
+async fn refuse_overload(request: Request) -> Response {
+    drop_body(request).await;
     let said = "the service answers as many requests as it can; try again in a moment";
     Refusal::from(Problem::new(ProblemKind::Overloaded, said)).into_response()
 }
@@ -167,8 +169,8 @@ pub(super) async fn admit(
         return next.run(request).await;
     }
     // The token is looked for where the store is: not by more than are served at once.
-    let Ok(_place) = state.places.try_acquire() else {
-        return overloaded();
+    let Ok(place) = state.places.try_acquire() else {
+        return refuse_overload(request).await;
     };
     // Dropped with this call: by that the worker sees that the caller has left.
     let (_connected, connection) = watch::channel(());
@@ -181,7 +183,8 @@ pub(super) async fn admit(
     let is_limited = is_question(&request) && path != "/metrics";
     // Before the token is looked up, which asks the database: most of a flood costs no more than this.
     if is_limited && !state.questions.has_room(patience.wait) {
-        return overloaded();
+        drop(place);
+        return refuse_overload(request).await;
     }
     // The body is not read yet: nothing waits for it before the token is checked.
     let token = bearer(request.headers()).map(str::to_owned);
@@ -201,7 +204,8 @@ pub(super) async fn admit(
     if is_limited {
         question = state.questions.admit(patience.wait, Instant::now());
         if question.is_none() {
-            return overloaded();
+            drop(place);
+            return refuse_overload(request).await;
         }
     }
     let mut response = match state.minutes.take(&known.caller) {

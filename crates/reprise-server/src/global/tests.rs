@@ -180,9 +180,9 @@ async fn people_of_an_issuer_come_in_by_their_groups_and_nobody_else_s_do() {
         status(&theirs) == "200" && !theirs.contains("acme"),
         "{theirs}"
     );
-    let catalogue = async |token: &str| send(address, "GET", "/v1/catalogue", token, "").await;
-    assert_eq!(status(&catalogue(&mia).await), "200");
-    assert_eq!(status(&catalogue(&ann).await), "403");
+    let members = async |token: &str| send(address, "GET", "/v1/members", token, "").await;
+    assert_eq!(status(&members(&mia).await), "200");
+    assert_eq!(status(&members(&ann).await), "403");
     let odd_method = send(address, "PATCH", "/v1/publications", &ann, "").await;
     assert_eq!(status(&odd_method), "405");
     let others = "\r\nallow: POST,GET,HEAD\r\n";
@@ -368,4 +368,63 @@ async fn a_link_signs_an_operator_in_once_and_every_request_of_the_page_has_its_
         (&json!("olga"), &json!("acme"))
     );
     assert!(!format!("{lines:?}").contains(&code), "a line has no path");
+}
+
+/// Reads one answer of a connection that stays open.
+async fn read_answer(stream: &mut TcpStream) -> String {
+    let mut answer = String::new();
+    loop {
+        let mut bytes = [0; 4_096];
+        let count = stream.read(&mut bytes).await.unwrap();
+        assert!(count > 0, "the connection is closed: {answer}");
+        answer.push_str(&String::from_utf8_lossy(&bytes[..count]));
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+        let length = head.split_once("content-length: ");
+        let length = length.and_then(|(_, rest)| rest.lines().next()?.parse().ok());
+        if length.is_some_and(|length: usize| body.len() >= length) {
+            return answer;
+        }
+    }
+}
+
+/// Whoever is refused before the body has come can ask again on the same connection.
+#[tokio::test]
+async fn a_refusal_for_too_much_work_leaves_the_connection_open() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = TokenFile::new(folder.path().join("tokens.json"));
+    let grant = Grant {
+        org: None,
+        projects: Vec::new(),
+        paid: false,
+        may: vec![Right::Write],
+    };
+    let scope = Scope::User("ann".parse().unwrap());
+    let token = file.add_with("ann", scope, Some(grant), SystemClock.now());
+    let token = token.unwrap();
+    let address = start_service(&folder, &Arc::default(), None, 1).await;
+    let head = |path: &str| {
+        format!(
+            "POST {path} HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {token}\r\n\
+             content-type: application/json\r\ncontent-length: 2\r\n\r\n"
+        )
+    };
+    // A publication whose body does not come has the only place.
+    let mut slow = TcpStream::connect(address).await.unwrap();
+    let publish = head("/v1/publications");
+    slow.write_all(publish.as_bytes()).await.unwrap();
+    wait_for_async("the only place is taken", async || {
+        let answer = get(address, "/v1/catalogue").await;
+        seen_if(answer.starts_with("HTTP/1.1 429"), "free")
+    })
+    .await;
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    for _ in 0..2 {
+        let ask = head("/v1/query");
+        stream.write_all(ask.as_bytes()).await.unwrap();
+        // The service has the head by then, and nothing else.
+        get(address, "/health/live").await;
+        stream.write_all(b"{}").await.unwrap();
+        let answer = read_answer(&mut stream).await;
+        assert!(answer.starts_with("HTTP/1.1 429"), "{answer}");
+    }
 }
