@@ -21,7 +21,7 @@ use std::sync::Mutex;
 
 use reprise_rank::{
     Ablation, ExplainedQuestion, Fusion, Leads, ScoreModel, ScoredCandidate, decide_order,
-    decide_shown,
+    decide_shown, lift_answers,
 };
 use reprise_types::{
     DegradedPart, EmbeddingSpace, LearningEngine, RecallId, RecallRequest, RecallResponse, lock,
@@ -115,11 +115,11 @@ impl Snapshot {
             let (found, names) = candidates::find_candidates(self, &plan, look_up, search);
             let mut scene = Scene::new(self, &plan, &found);
             scene.build_candidates(found.ordinals, looked_at);
-            let mut leads = leads::extract_leads(&scene, looked_at);
+            let leads = leads::extract_leads(&scene, looked_at);
             let mut model = ScoreModel::new(&call.ablation);
             fuse_candidates(&scene, (&found, looked_at), &leads, &mut model, ranked);
             names.lift_holders(ranked);
-            leads.lift_answers(ranked, |prompt| list_answers_to_prompt(&scene, prompt));
+            lift_answers(ranked, |prompt| list_answers_to_prompt(&scene, prompt));
             let contradictions = find_contradictions(self, &plan, ranked);
             contradictions.lift_newer(ranked);
             let mut ranked = add_learned(&scene, ranked, learning);

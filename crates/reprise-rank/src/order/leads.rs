@@ -55,36 +55,6 @@ impl Leads {
         self.gains.dedup_by_key(|gain| gain.0);
     }
 
-    /// Lifts what followed a stored prompt that tells something and asks above the prompt: who asks
-    /// about the same now wants what came of it. `followers_of` returns what followed a prompt and
-    /// is about the question.
-    pub fn lift_answers(
-        &mut self,
-        ranked: &mut [ScoredCandidate],
-        followers_of: impl Fn(u32) -> Vec<u32>,
-    ) {
-        let best = select_best(ranked, PROMPTS_MAX).iter();
-        let best: Vec<(u32, f32)> = best.map(|one| (one.ordinal, one.logit)).collect();
-        for (prompt, logit) in best {
-            let followers = followers_of(prompt);
-            let near = ranked.iter_mut();
-            let near = near.filter(|one| followers.contains(&one.ordinal));
-            let Some(best) = near.max_by(|a, b| a.logit.total_cmp(&b.logit)) else {
-                continue;
-            };
-            let lift = logit + STEP - best.logit;
-            if lift > 0.0 {
-                best.lift(Lift::AskedBefore, lift);
-                let place = self
-                    .gains
-                    .binary_search_by_key(&best.ordinal, |gain| gain.0);
-                if let Err(place) = place {
-                    self.gains.insert(place, (best.ordinal, lift, prompt));
-                }
-            }
-        }
-    }
-
     /// Returns what a record gains, as a logit; 0 for most.
     pub fn gain_of(&self, ordinal: u32) -> f32 {
         self.find_gain(ordinal).map_or(0.0, |gain| gain.1)
@@ -110,5 +80,25 @@ impl Leads {
             .binary_search_by_key(&ordinal, |gain| gain.0)
             .ok()?;
         self.gains.get(at)
+    }
+}
+
+/// Lifts what followed a stored prompt that tells something and asks above the prompt: who asks
+/// about the same now wants what came of it. `followers_of` returns what followed a prompt and is
+/// about the question.
+pub fn lift_answers(ranked: &mut [ScoredCandidate], followers_of: impl Fn(u32) -> Vec<u32>) {
+    let best = select_best(ranked, PROMPTS_MAX).iter();
+    let best: Vec<(u32, f32)> = best.map(|one| (one.ordinal, one.logit)).collect();
+    for (prompt, logit) in best {
+        let followers = followers_of(prompt);
+        let near = ranked.iter_mut();
+        let near = near.filter(|one| followers.contains(&one.ordinal));
+        let Some(best) = near.max_by(|a, b| a.logit.total_cmp(&b.logit)) else {
+            continue;
+        };
+        let lift = logit + STEP - best.logit;
+        if lift > 0.0 {
+            best.lift(Lift::AskedBefore, lift);
+        }
     }
 }
