@@ -48,11 +48,29 @@ fn the_last_of_many_versions_reads_as_little_as_the_first() {
     options.create = true;
     let path = folder.path().join("memory.rvf");
     let mut engine = Engine::open(Arc::new(disk), &path, &options).unwrap().0;
+    let update = |name: &str, version: usize| {
+        // All of them are more than the store's own cache holds.
+        let text = format!("version {version} of {name}{}", " and on".repeat(1_000));
+        let mut new = record(name, &text, version, "s");
+        new.replaces_known_id = true;
+        new
+    };
+    // More than are held.
+    let others: Vec<String> = (0..40).map(|other| format!("other {other}")).collect();
+    for version in 0..2 {
+        now += Duration::seconds(1);
+        let batch = others.iter().map(|name| update(name, version)).collect();
+        engine.observe(batch, None, now).unwrap();
+    }
     let mut costs = Vec::new();
     for version in 0..400 {
+        // Readers ask for others meanwhile.
+        let snapshot = engine.snapshot();
+        for name in &others {
+            assert!(snapshot.is_known(&update(name, 0)));
+        }
         let before = reads.load(Ordering::Relaxed);
-        let mut new = record("a", &format!("version {version}"), version, "s");
-        new.replaces_known_id = true;
+        let new = update("a", version);
         now += Duration::seconds(1);
         let outcomes = engine.observe(vec![new], None, now).unwrap();
         assert!(matches!(outcomes[..], [WriteOutcome::Inserted { .. }]));
@@ -62,9 +80,7 @@ fn the_last_of_many_versions_reads_as_little_as_the_first() {
     let (first, last): (usize, usize) = (first.sum(), last.sum());
     assert!(last <= 2 * first + 50, "{first} reads, then {last}");
     // A text of before is known, also after one was forgotten.
-    let mut again = record("a", "version 7", 1, "s");
-    again.replaces_known_id = true;
-    let outcomes = engine.observe(vec![again], None, now).unwrap();
+    let outcomes = engine.observe(vec![update("a", 7)], None, now).unwrap();
     assert!(matches!(
         outcomes[..],
         [WriteOutcome::Duplicate { differs: false, .. }]

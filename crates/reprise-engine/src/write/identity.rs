@@ -68,11 +68,9 @@ impl Snapshot {
     /// Returns the stored record that a new one is known as.
     #[must_use]
     pub fn find_known(&self, new: &NewRecord) -> Option<RecordId> {
-        let batch = RecordBatch::default();
-        let known = self.find_known_by(new, new.supersedes, &batch);
-        known.filter(|of| {
-            !new.replaces_known_id || self.has_version_with_text(*of, &new.text, &batch)
-        })
+        let known = self.find_known_by(new, new.supersedes, None);
+        known
+            .filter(|of| !new.replaces_known_id || self.has_version_with_text(*of, &new.text, None))
     }
 
     /// Returns the live record that was written as this text and has no other external id, or the
@@ -105,6 +103,7 @@ impl Snapshot {
         new: &mut NewRecord,
         batch: &RecordBatch,
     ) -> Option<WriteOutcome> {
+        let batch = Some(batch);
         if let Some(of) = self.find_known_by(new, new.supersedes, batch) {
             let differs = !self.has_version_with_text(of, &new.text, batch);
             if !(differs && new.replaces_known_id && new.supersedes.is_none()) {
@@ -132,7 +131,7 @@ impl Snapshot {
         &self,
         new: &NewRecord,
         corrected: Option<RecordId>,
-        batch: &RecordBatch,
+        batch: Option<&RecordBatch>,
     ) -> Option<RecordId> {
         if is_bare_text(new)
             && let Ok(of) = self.find_learned_text(&new.text)
@@ -142,7 +141,7 @@ impl Snapshot {
         self.look_at_lineage(corrected, batch, |corrected| {
             let mut names = new.external_ids.iter().chain(corrected.names());
             names.find_map(|name| {
-                let staged = batch.find_by_external_id(name);
+                let staged = batch.and_then(|batch| batch.find_by_external_id(name));
                 let known = staged.or_else(|| self.find_by_external_id(name))?;
                 let is_own = corrected.contains(known);
                 (!is_own || !name.is_shared_by_versions()).then_some(known)
@@ -152,7 +151,7 @@ impl Snapshot {
 
     /// Whether any version of a record has this text. A forgotten record counts as having it, so
     /// that it stays forgotten.
-    fn has_version_with_text(&self, id: RecordId, text: &str, batch: &RecordBatch) -> bool {
+    fn has_version_with_text(&self, id: RecordId, text: &str, batch: Option<&RecordBatch>) -> bool {
         self.look_at_lineage(Some(id), batch, |versions| {
             versions.is_empty() || versions.has_text(text)
         })
@@ -170,11 +169,12 @@ fn is_bare_text(new: &NewRecord) -> bool {
 }
 
 impl Snapshot {
-    /// Looks at a version and all that it corrected, as far as they are stored.
+    /// Looks at a version and all that it corrected, as far as they are stored. The writer, who has
+    /// a batch, holds what was summed up for the next version; a reader has none.
     pub(crate) fn look_at_lineage<T>(
         &self,
         newest: Option<RecordId>,
-        batch: &RecordBatch,
+        batch: Option<&RecordBatch>,
         look: impl FnOnce(&Lineage) -> T,
     ) -> T {
         let Some(newest) = newest else {
@@ -182,14 +182,15 @@ impl Snapshot {
         };
         let stored = |id: RecordId| self.get_stored(id)?.ok();
         let (mut later, mut passed) = (Vec::new(), HashSet::new());
-        let (mut lineage, mut next) = (Lineage::default(), Some(newest));
+        let (mut lineage, mut older, mut next) = (Lineage::default(), None, Some(newest));
         // A joined or foreign file may claim that a record corrects itself.
         while let Some(id) = next.filter(|id| passed.insert(*id)) {
-            if let Some(known) = self.lineages.take(id) {
-                lineage = known;
+            if let Some(known) = self.lineages.get(id) {
+                (lineage, older) = (Lineage::new(known), Some(id));
                 break;
             }
-            let Some(version) = batch.get(id).cloned().or_else(|| stored(id)) else {
+            let staged = batch.and_then(|batch| batch.get(id)).cloned();
+            let Some(version) = staged.or_else(|| stored(id)) else {
                 break;
             };
             next = version.supersedes;
@@ -199,8 +200,8 @@ impl Snapshot {
             lineage.add_newer(version);
         }
         let seen = look(&lineage);
-        if !lineage.is_empty() {
-            self.lineages.hold(newest, lineage);
+        if batch.is_some() && !lineage.is_empty() {
+            self.lineages.hold(newest, older, lineage);
         }
         seen
     }
