@@ -203,11 +203,15 @@ pub fn join_logs(own: Vec<ExportEntry>, theirs: Vec<ExportEntry>) -> JoinedLog {
             .values()
             .filter(|record| !side.has_record(record.id));
         let mut above: BTreeMap<RecordId, RecordId> = BTreeMap::new();
+        let mut erased_here: BTreeMap<RecordId, &ErasedRecord> = BTreeMap::new();
         for record in new_records {
             let corrected = record.supersedes;
             let known = corrected.map(|id| above.get(&id).copied().unwrap_or(id));
             above.extend(known.map(|known| (record.id, known)));
-            if let Some(why) = side.find_erasure(known, &names, record) {
+            let with_corrected = corrected.and_then(|id| erased_here.get(&id).copied());
+            let why = with_corrected.or_else(|| side.find_erasure(known, &names, record));
+            if let Some(why) = why {
+                erased_here.insert(record.id, why);
                 let keys: BTreeSet<u128> =
                     record.external_ids.iter().map(hash_external_id).collect();
                 let left = ErasedRecord {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::learning::run_outcome;
 use super::*;
-use crate::{ConflictKind, ExportEntry, ForgetSelector, JoinedLog, join_logs};
+use crate::{ConflictKind, ExportEntry, ForgetSelector, JoinedLog, Snapshot, join_logs};
 use reprise_types::{LearningEvent, Revision};
 
 fn export_entries(bench: &mut EngineBench) -> Vec<ExportEntry> {
@@ -236,6 +236,34 @@ fn what_is_forgotten_on_one_side_comes_back_by_no_way() {
         matches!(again[..], [WriteOutcome::Duplicate { .. }]),
         "{again:?}"
     );
+}
+
+#[test]
+fn a_text_that_both_learned_and_one_forgot_takes_its_corrections_along() {
+    let mut base = EngineBench::new();
+    base.insert(week());
+    let (mut one, mut other) = (fork_of(&mut base, 0), fork_of(&mut base, 1));
+    let text = "the pin of the door is on the note";
+    let learned = || {
+        let mut learned = record("unused", text, 2, "thu");
+        learned.external_ids = vec![Snapshot::learned_external_id(text, 0)];
+        learned
+    };
+    let own = inserted_ids(&one.insert(vec![learned()]))[0];
+    let theirs = inserted_ids(&other.insert(vec![learned()]))[0];
+    assert_ne!(own, theirs);
+    let edited = correct(&mut other, theirs, "the pin, said in other words");
+    let last = correct(&mut other, edited, "the pin, said once more");
+    let now = one.now;
+    let selector = ForgetSelector::Record(own);
+    one.engine().forget(&selector, "asked", now).unwrap();
+    let joined = join_both_ways(&mut one, &mut other);
+    let named: BTreeSet<RecordId> = joined.conflicts.iter().map(|one| one.record).collect();
+    assert_eq!(named, BTreeSet::from([theirs, edited, last]));
+    let memory = import_joined(&joined).engine().snapshot();
+    for id in [own, theirs, edited, last] {
+        assert!(memory.get_stored(id).is_none());
+    }
 }
 
 #[test]
