@@ -81,6 +81,21 @@ pub(super) fn two_that_are_put_behind_each_other_do_not_both_go() {
 }
 
 #[test]
+fn one_that_is_named_twice_is_put_behind_one_and_comes_back_at_once() {
+    let mut bench = EngineBench::new();
+    let ids = inserted_ids(&bench.insert(week()));
+    let now = bench.now;
+    let pairs = [(ids[0], ids[1]), (ids[0], ids[2]), (ids[2], ids[0])];
+    assert_eq!(bench.engine().retire(&pairs, now).unwrap().1, 2);
+    let memory = bench.engine().snapshot();
+    for id in &ids[..3] {
+        assert_eq!(memory.merged_into(*id), Some(ids[1]));
+    }
+    assert_eq!(bench.engine().restore(&ids[..1], now).unwrap(), 1);
+    assert_eq!(bench.engine().snapshot().merged_into(ids[0]), Some(ids[0]));
+}
+
+#[test]
 pub(super) fn each_act_has_an_instant_of_its_own() {
     let mut bench = EngineBench::new();
     let ids = inserted_ids(&bench.insert(week()));

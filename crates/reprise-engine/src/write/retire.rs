@@ -88,8 +88,8 @@ impl Engine {
     }
 
     /// Retires records into others, a pair (retired, other) each, in one commit. Skips pairs of one
-    /// record, pairs that would close a circle, and pairs of which one is not live. Returns the
-    /// instant, in microseconds since the Unix epoch, and how many were retired.
+    /// record, pairs that would close a circle, all but the first pair of a retired record, and
+    /// pairs of which one is not live. Returns the instant, in microseconds since the Unix epoch, and how many were retired.
     pub fn retire(
         &mut self,
         pairs: &[(RecordId, RecordId)],
@@ -108,8 +108,8 @@ impl Engine {
         let mut open = Vec::with_capacity(pairs.len());
         for (gone, kept) in pairs.iter().filter(|(gone, kept)| gone != kept) {
             let last = std::iter::successors(Some(*kept), |at| into.get(at).copied()).last();
-            if last != Some(*gone) {
-                into.entry(*gone).or_insert(*kept);
+            if last != Some(*gone) && !into.contains_key(gone) {
+                into.insert(*gone, *kept);
                 open.push((*gone, *kept));
             }
         }
