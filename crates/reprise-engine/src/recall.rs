@@ -7,6 +7,7 @@
 
 mod candidates;
 mod contradictions;
+mod known_part;
 mod leads;
 mod learned;
 mod measure;
@@ -72,6 +73,8 @@ pub struct RecallCall<'a> {
     /// While vectors are being replaced, records that still have one of
     /// [`Snapshot::other_spaces`] are compared there, and nowhere else.
     pub vectors: &'a [(&'a EmbeddingSpace, &'a [f32])],
+    /// The unit vector of the question's [`Snapshot::find_known_part`], in the space in use.
+    pub known_part: Option<(&'a EmbeddingSpace, &'a [f32])>,
     pub id: RecallId,
     pub learning: &'a dyn LearningEngine,
     /// The signals that take part.
@@ -86,6 +89,7 @@ impl<'a> RecallCall<'a> {
         Self {
             request,
             vectors: &[],
+            known_part: None,
             id,
             learning,
             ablation: Ablation::default(),
@@ -97,6 +101,12 @@ impl<'a> RecallCall<'a> {
     pub fn with_vectors(self, vectors: &'a [(&'a EmbeddingSpace, &'a [f32])]) -> Self {
         Self { vectors, ..self }
     }
+
+    /// Asks what the words that no record has add to the others, too.
+    #[must_use]
+    pub fn with_known_part(self, known_part: Option<(&'a EmbeddingSpace, &'a [f32])>) -> Self {
+        Self { known_part, ..self }
+    }
 }
 
 impl Snapshot {
@@ -104,7 +114,9 @@ impl Snapshot {
     #[must_use]
     pub fn recall(&self, call: &RecallCall<'_>) -> RecallResponse {
         let (request, learning) = (call.request, call.learning);
-        let plan = RecallPlan::new(self, request, call.vectors).with_correction(self, learning);
+        let plan = RecallPlan::new(self, request, call.vectors)
+            .with_correction(self, learning)
+            .with_known_part(self, call.known_part);
         run_with_scratch(|scratch| {
             let Scratch {
                 search,

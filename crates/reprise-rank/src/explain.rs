@@ -20,6 +20,10 @@ use reason::SEPARATOR;
 const SHORT_QUESTION: usize = 3;
 /// Cosine below which a record is about something else.
 const FAR_COSINE: f32 = 0.35;
+/// Cosine that the words no record has must add to that of the others in what is likely to answer:
+/// more than rounding of vectors makes. Of short questions to forty records of the dev stores, half
+/// of the words unknown, the first result is right in 9 % below it and in 26 % above (ADR 0056).
+const LEAST_ADDED: f32 = 0.02;
 
 /// What the explanations of one answer share.
 #[derive(Debug)]
@@ -34,6 +38,12 @@ pub struct ExplainedQuestion<'a> {
     pub is_of_time: bool,
     /// The instant from which an outcome's age is told.
     pub now: Option<DateTime<Utc>>,
+}
+
+/// Whether a question is short and half of its words or more stand in no record.
+#[must_use]
+pub fn is_mostly_unknown(words: usize, unknown: usize) -> bool {
+    (2..=SHORT_QUESTION).contains(&words) && unknown * 2 >= words
 }
 
 /// A word of the question, and its weight by how rare it is.
@@ -63,6 +73,9 @@ pub struct Surroundings<'a> {
 #[derive(Debug, Clone, Default)]
 pub struct ResultFacts<'a> {
     pub nearness: Option<Nearness>,
+    /// Its cosine with the part of the question of which memory knows the words, if half or more
+    /// of a short question is unknown.
+    pub known_part_cosine: Option<f32>,
     /// The question's words that it has, as the question spells them.
     pub matched_words: Vec<String>,
     /// Those of them that it spells as the question does, with their weights.
@@ -97,7 +110,11 @@ impl ExplainedQuestion<'_> {
         // A name or a time is found by other ways than its words.
         let is_named = !matched.is_empty() || self.is_of_time || is_certain;
         let is_unknown = |below: f32| !is_named && !unknown.is_empty() && cosine < below;
-        let untold = is_unknown(LIKELY_COSINE * (1.0 - scored.dialogue));
+        let known = facts.known_part_cosine;
+        let likely = known.map_or(LIKELY_COSINE, |known| {
+            LIKELY_COSINE.max(known + LEAST_ADDED)
+        });
+        let untold = is_unknown(likely * (1.0 - scored.dialogue));
         let untold = untold.then(|| format!("does not mention {unknown}"));
         let mut why = RankExplanation {
             dialogue: scored.dialogue,
@@ -152,8 +169,7 @@ impl ExplainedQuestion<'_> {
     fn name_unknown_words(&self) -> String {
         let unknown = self.words.iter().filter(|(_, is_known)| !is_known);
         let unknown: Vec<String> = unknown.map(|(word, _)| format!("`{word}`")).collect();
-        let is_short = (2..=SHORT_QUESTION).contains(&self.words.len());
-        if !is_short || unknown.len() * 2 < self.words.len() {
+        if !is_mostly_unknown(self.words.len(), unknown.len()) {
             return String::new();
         }
         unknown.join(" or ")

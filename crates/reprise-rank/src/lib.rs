@@ -27,7 +27,7 @@ pub use answer::{decide_shown, remove_sensitive};
 pub use candidate::{
     MeasuredCandidate, Nearness, OutcomeMeasures, SignalContext, compute_evidence,
 };
-pub use explain::{ExplainedQuestion, ResultFacts, Surroundings, WeighedWord};
+pub use explain::{ExplainedQuestion, ResultFacts, Surroundings, WeighedWord, is_mostly_unknown};
 pub use external_hits::{CorpusStats, ExternalHit, ScoredHit};
 pub use fuse::scored::ScoredCandidate;
 pub use fuse::{Fusion, ScoreModel};

@@ -1,12 +1,14 @@
 //! The request and the response of a recall: records, calibrated scores, and the reasons for them.
 
+mod half_answer;
+
 use std::str::FromStr;
 
 use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::calendar::Calendar;
+use crate::calendar::{Calendar, Zone};
 use crate::error::MemoryError;
 use crate::filter::MemoryFilter;
 use crate::id::{RecallId, RecordId};
@@ -32,6 +34,8 @@ pub struct RecallRequest {
     pub query_times: Vec<TimeMention>,
     /// The caller's time: records that have expired by then are no results.
     pub now: Option<DateTime<Utc>>,
+    /// The caller's time zone, in which a part of the query names times.
+    pub zone: Option<Zone>,
 }
 
 impl RecallRequest {
@@ -44,6 +48,7 @@ impl RecallRequest {
             as_of: None,
             query_times: Vec::new(),
             now: None,
+            zone: None,
         }
     }
 
@@ -70,6 +75,23 @@ impl RecallRequest {
         Self {
             query_times: calendar.find_time_mentions(&self.query),
             now: Some(calendar.now),
+            zone: Some(calendar.zone),
+            ..self
+        }
+    }
+
+    /// Asks for a part of the query in its place: the times that the rest names, such as those of a
+    /// log, are none of it.
+    #[must_use]
+    pub fn for_part(self, part: &str) -> Self {
+        if part == self.query {
+            return self;
+        }
+        let calendar = self.now.zip(self.zone);
+        let times = calendar.map(|(now, zone)| Calendar { now, zone }.find_time_mentions(part));
+        Self {
+            query: part.to_owned(),
+            query_times: times.unwrap_or_default(),
             ..self
         }
     }
@@ -332,26 +354,6 @@ pub struct RankExplanation {
     /// When the one that contradicts it was said: until then this one held.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_until: Option<DateTime<Utc>>,
-}
-
-impl RecallResponse {
-    /// Returns why this is half an answer: words and time alone found it, so that what says the
-    /// same in other words is missing. `None` for a whole answer.
-    pub fn half_answer(&self) -> Option<&'static str> {
-        let words_alone = |part: &&DegradedPart| {
-            matches!(
-                part,
-                DegradedPart::NoQueryVector | DegradedPart::EmbedderLate
-            )
-        };
-        let part = self.degraded.iter().find(words_alone);
-        part.map(|part| match part {
-            DegradedPart::EmbedderLate => {
-                "Half an answer: the model was late, so only words and times were compared."
-            }
-            _ => "Half an answer: there is no model, so only words and times were compared.",
-        })
-    }
 }
 
 impl RankExplanation {

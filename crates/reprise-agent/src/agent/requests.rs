@@ -46,6 +46,8 @@ struct QueryVectors {
     current: Option<Arc<Embedding>>,
     /// Whether `current` is missing because the embedder was late.
     is_late: bool,
+    /// That of the part of the query of which memory knows the words, where that is half or less.
+    known_part: Option<Arc<Embedding>>,
     others: Vec<Arc<Embedding>>,
 }
 
@@ -236,13 +238,21 @@ impl RequestContext {
         if query.trim().is_empty() {
             return QueryVectors::default();
         }
-        let ((own, is_late), others) = tokio::join!(
+        let memory = self.handle.newest_snapshot();
+        let known = memory.and_then(|memory| memory.find_known_part(query));
+        let known_part = async {
+            let part = known.as_deref()?;
+            self.query_vector(part, wait).await.0
+        };
+        let ((own, is_late), known_part, others) = tokio::join!(
             self.query_vector(query, wait),
+            known_part,
             self.query_vectors_in_other_spaces(query, wait),
         );
         QueryVectors {
             current: own,
             is_late,
+            known_part,
             others,
         }
     }
@@ -292,10 +302,7 @@ impl RequestContext {
             }
         };
         let asked = split_prompt(&request.query);
-        let request = RecallRequest {
-            query: asked.question.clone(),
-            ..request
-        };
+        let request = request.for_part(&asked.question);
         let config = &self.config;
         let budget = permit.budget.unwrap_or(config.limits.recall_budget);
         let remaining = || deadline.saturating_duration_since(Instant::now());
@@ -410,7 +417,11 @@ fn search_with_expansions(
         recall = merge_wordings(recall, others, request.top_k);
     }
     if !questions.is_empty() {
-        let answers = search_for_each_text(snapshot, request, questions, id);
+        let answers = questions.into_iter().map(|(question, vector)| {
+            let request = request.clone().for_part(&question);
+            (question, search_once(snapshot, &request, &vector, id))
+        });
+        let answers = answers.collect();
         recall = merge_question_answers(recall, answers, request.top_k);
     }
     recall
@@ -441,7 +452,13 @@ fn search_once(
 ) -> RecallResponse {
     let learning = snapshot.learning_engine();
     let call = RecallCall::new(request, id, learning);
-    let mut recall = snapshot.recall(&call.with_vectors(&vector.as_slices()));
+    let vectors = vector.as_slices();
+    let known_part = vector
+        .known_part
+        .as_deref()
+        .map(Embedding::space_and_vector);
+    let call = call.with_vectors(&vectors).with_known_part(known_part);
+    let mut recall = snapshot.recall(&call);
     if vector.is_late {
         for part in &mut recall.degraded {
             if *part == DegradedPart::NoQueryVector {

@@ -40,6 +40,8 @@ pub(super) struct RecallPlan<'a> {
     /// The query's vector, if it can be compared with this store's.
     pub(super) vector: Option<&'a [f32]>,
     pub(super) codes: Option<QueryCodes>,
+    /// The codes of the part of the question of which memory knows the words.
+    pub(super) known_part: Option<QueryCodes>,
     /// The vectors of other models, of records that wait for this one, each with the question's
     /// codes in that space.
     pub(super) other_spaces: Vec<OtherSpaceQuery<'a>>,
@@ -111,6 +113,18 @@ impl<'a> RecallPlan<'a> {
         Self { correction, ..self }
     }
 
+    /// Adds the vector of the part of the question of which memory knows the words.
+    pub(super) fn with_known_part(
+        self,
+        snapshot: &Snapshot,
+        part: Option<(&EmbeddingSpace, &[f32])>,
+    ) -> Self {
+        let is_own = |space: &EmbeddingSpace| snapshot.space.as_ref() == Some(space);
+        let usable = part.filter(|part| is_own(part.0) && is_usable(part));
+        let known_part = usable.and_then(|(_, vector)| snapshot.index.encode_query(vector));
+        Self { known_part, ..self }
+    }
+
     /// Whether the question can be compared by meaning at all.
     pub(super) fn can_compare_meaning(&self) -> bool {
         self.vector.is_some() || !self.other_spaces.is_empty()
@@ -153,6 +167,7 @@ impl<'a> RecallPlan<'a> {
             now: request.as_of.or(request.now),
             codes: vector.and_then(|vector| snapshot.index.encode_query(vector)),
             vector,
+            known_part: None,
             other_spaces: others,
             correction: None,
             as_of: request.as_of,

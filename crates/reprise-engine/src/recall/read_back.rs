@@ -88,6 +88,7 @@ impl<'a> Explanations<'a> {
         let query = &scene.plan.query;
         ResultFacts {
             nearness: scene.nearness_of(ordinal),
+            known_part_cosine: scene.cosine_with_known_part(ordinal),
             matched_words: scene.lexical.matched_words(ordinal, query),
             same_words: words_of_mask(scene, scene.lexical.term_mask(ordinal)),
             respelled: respelled_words(scene, ordinal, &record.text),

@@ -233,6 +233,13 @@ impl<'a> Scene<'a> {
         })
     }
 
+    /// Returns the cosine of a record with the part of the question of which memory knows the words.
+    pub(super) fn cosine_with_known_part(&self, ordinal: u32) -> Option<f32> {
+        let part = self.plan.known_part.as_ref()?;
+        let cosine = self.index.cosine(part, ordinal)?;
+        Some(self.cosines.nearness(self.index, ordinal, cosine).cosine)
+    }
+
     /// Returns the cosine of two records above the floor of the space that has both; 0 if none has.
     pub(super) fn similarity_of(&self, one: u32, other: u32) -> f32 {
         let mut others = self.plan.other_spaces.iter().zip(&self.other_cosines);

@@ -110,6 +110,75 @@ pub(super) fn what_was_forgotten_is_answered_by_nothing_else() {
     assert_eq!(after.verdict, RelevanceVerdict::Nothing, "{after:?}");
 }
 
+/// Asks with the vector of the part of which memory knows the words.
+fn ask_with_part(
+    bench: &mut EngineBench,
+    query: &str,
+    [whole, part]: [&[f32]; 2],
+) -> RecallResponse {
+    let (memory, space) = (bench.engine().snapshot(), space());
+    let request = RecallRequest::new(query);
+    let id = RecallId::from_u128(1);
+    let call = RecallCall::new(&request, id, memory.learning_engine());
+    let vectors = [(&space, whole)];
+    let known = memory.find_known_part(query);
+    let part = known.map(|_| (&space, part));
+    memory.recall(&call.with_vectors(&vectors).with_known_part(part))
+}
+
+fn scores_of(recall: &RecallResponse) -> Vec<(RecordId, u32)> {
+    let results = recall.results.iter();
+    let scores = results.map(|found| (found.record.id, found.score.to_bits()));
+    scores.collect()
+}
+
+#[test]
+pub(super) fn a_word_that_no_record_has_must_be_in_what_an_answer_means() {
+    let mut bench = memory_of_two_subjects();
+    let near = |name: &str, text: &str, axis: usize, nudge: f32| {
+        let mut record = record(name, text, axis, "c");
+        record.embedding = Some(Embedding::new(space(), vector(axis, nudge)));
+        record
+    };
+    bench.insert(vec![
+        near("tax", "paid the tax office in Berlin", 5, 0.8),
+        near("contract", "the contract of the bureau ends in May", 8, 0.8),
+    ]);
+    let snapshot = bench.engine().snapshot();
+    let part = |question: &str| snapshot.find_known_part(question);
+    assert_eq!(part("berlin lease").as_deref(), Some("berlin"));
+    for whole in [
+        "berlin office",
+        "lease rent",
+        "lease",
+        "the lease and the rent of the flat in berlin",
+    ] {
+        assert_eq!(part(whole), None, "{whole}");
+    }
+    // What is near is about Berlin, and no lease brings it nearer.
+    let (whole, berlin) = (vector(6, 0.0), vector(5, 0.3));
+    let alone = bench.ask("berlin lease", 6);
+    assert_eq!(alone.verdict, RelevanceVerdict::Relevant, "{alone:?}");
+    let answer = ask_with_part(&mut bench, "berlin lease", [&whole, &berlin]);
+    assert_eq!(scores_of(&answer), scores_of(&alone));
+    assert_eq!(answer.verdict, RelevanceVerdict::Weak, "{answer:?}");
+    let lacks = answer.results[0].why.lacks.as_deref();
+    assert_eq!(lacks, Some("does not mention `lease`"));
+    // The lease of the bureau is its contract in other words.
+    let (whole, bureau) = (vector(8, 0.3), vector(9, 0.0));
+    let answer = ask_with_part(&mut bench, "bureau lease", [&whole, &bureau]);
+    assert_eq!(EngineBench::ids(&answer)[0], "contract");
+    assert_eq!(answer.verdict, RelevanceVerdict::Relevant, "{answer:?}");
+    // What was forgotten is known no more.
+    let gone = ForgetSelector::External(ExternalId::new(ExternalId::BATCH, "tax"));
+    let now = bench.now;
+    bench.engine().forget(&gone, "asked", now).unwrap();
+    assert_eq!(
+        bench.engine().snapshot().find_known_part("berlin lease"),
+        None
+    );
+}
+
 #[test]
 pub(super) fn half_an_answer_is_never_called_relevant() {
     let mut bench = memory_of_two_subjects();
@@ -120,6 +189,20 @@ pub(super) fn half_an_answer_is_never_called_relevant() {
     let half = bench.ask_with(&request, None);
     assert_eq!(half.verdict, RelevanceVerdict::Weak);
     assert!(half.half_answer().is_some());
+    // The question has a vector, and no record has one yet.
+    let mut bench = EngineBench::new();
+    let mut waiting = week();
+    waiting
+        .iter_mut()
+        .for_each(|record| record.embedding = None);
+    bench.insert(waiting);
+    let half = bench.ask("are users logged out at random", 0);
+    assert_eq!(EngineBench::ids(&half)[0], "auth-1");
+    assert_eq!(half.verdict, RelevanceVerdict::Weak, "{half:?}");
+    assert!(
+        half.half_answer()
+            .is_some_and(|sentence| sentence.contains("wait for the model"))
+    );
 }
 
 #[test]

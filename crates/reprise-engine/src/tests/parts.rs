@@ -37,6 +37,7 @@ const SUITE: &[fn()] = &[
     answering::what_a_run_left_answers_where_any_of_its_records_does,
     asking::each_part_of_a_prompt_has_its_best_answer_once,
     asking::what_was_forgotten_is_answered_by_nothing_else,
+    asking::a_word_that_no_record_has_must_be_in_what_an_answer_means,
     asking::half_an_answer_is_never_called_relevant,
     asking::the_cause_stands_above_the_prompt_that_asked_for_it,
     correcting::a_correction_takes_the_names_over_and_the_first_text_stays_known,
@@ -268,8 +269,8 @@ fn the_suite_holds_over_other_vectors_and_another_learner() {
         vectors: Some(open_in_memory(&asked)),
         vectors_for_new: true,
         learning: Some(Arc::clone(&learner) as _),
-    });
         ..EnginePorts::default()
+    });
     let counts = [&asked, &learner.asked].map(|count| count.load(Ordering::SeqCst));
     assert!(
         counts.iter().all(|count| *count > 0),
@@ -283,8 +284,8 @@ fn the_suite_holds_over_rvf_runtime() {
         vectors: Some(open_of_rvf_runtime()),
         vectors_for_new: true,
         learning: None,
-    });
         ..EnginePorts::default()
+    });
 }
 
 /// Opens the memory of a bench with these parts, and returns what its store is called.
@@ -307,8 +308,8 @@ fn a_memory_keeps_the_store_that_it_was_made_with_and_says_which() {
         vectors: Some(open_of_rvf_runtime()),
         vectors_for_new,
         learning: None,
-    };
         ..EnginePorts::default()
+    };
     let mut bench = EngineBench::new();
     bench.insert(week());
     let own = open_with(&mut bench, made_with(true));

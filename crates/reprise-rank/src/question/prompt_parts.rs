@@ -2,6 +2,8 @@
 //! each of several questions is searched as itself; and so is each of the things that a question
 //! connects, if the answer to the whole leaves it open.
 
+mod log;
+
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
@@ -12,6 +14,7 @@ use reprise_types::{RecallResponse, RecordId, RelevanceVerdict, RetrievedMemory}
 use super::compile_pattern;
 use crate::answer::{LIKELY_COSINE, decide_shown};
 use crate::order::order_results;
+use log::{END_BYTES_MAX, question_without_log};
 
 /// Most parts of one prompt.
 const PARTS_MAX: usize = 4;
@@ -21,14 +24,6 @@ const ABOUT_MIN: usize = 2;
 const CUT_BYTES_MAX: usize = 1024;
 /// Fewest bytes of a prompt whose one question is searched as itself.
 const CONTEXT_BYTES_MIN: usize = 240;
-/// Fewest bytes of log lines that are no part of the question.
-const LOG_BYTES_MIN: usize = 160;
-/// Most bytes that are looked at of each end of a prompt that is too long.
-const END_BYTES_MAX: usize = QUERY_BYTES_MAX / 2 - 1;
-/// Longest line in bytes that is looked at.
-const LINE_BYTES_MAX: usize = 512;
-/// Share of the characters of a line that are marks from which on it is no sentence.
-const MARKS: f32 = 0.25;
 /// Fewest letters of a word that ends a sentence.
 const WORD_MIN: usize = 3;
 /// Most lines of the answer to one part that join the answer to the whole.
@@ -120,84 +115,6 @@ fn describe_unread_part(prompt: &str) -> Option<String> {
             "the question has {bytes} bytes; only its first and last {END_BYTES_MAX} were looked at"
         )
     })
-}
-
-/// Returns a prompt without its log lines, if it has enough of them and a question as well.
-fn question_without_log(prompt: &str) -> String {
-    let read = cut_to_both_ends(prompt);
-    let (mut said, mut log_bytes, mut in_fence) = (Vec::new(), 0, false);
-    let lines: Vec<(&str, bool)> = read.lines().map(|line| (line, is_log_line(line))).collect();
-    let is_log = |at: Option<usize>| at.and_then(|at| lines.get(at)).is_some_and(|line| line.1);
-    for (at, (line, is_known)) in lines.iter().enumerate() {
-        let is_fence = line.trim_start().starts_with("```");
-        in_fence ^= is_fence;
-        // What a trace indents, or has between two of its lines, is of it.
-        let follows = is_log(at.checked_sub(1)) && !line.trim().is_empty();
-        let within = follows && (line.starts_with("  ") || is_log(Some(at + 1)));
-        // A log that was cut begins and ends with a part of a line.
-        let is_beside = is_log(at.checked_sub(1)) || is_log(Some(at + 1));
-        let within = within || (is_beside && !has_two_words(line));
-        if in_fence || is_fence || *is_known || within {
-            log_bytes += line.len();
-        } else {
-            said.push(line.trim());
-        }
-    }
-    let question = said.join("\n");
-    let question = question.trim();
-    if log_bytes >= LOG_BYTES_MIN && is_about_something(question) {
-        return question.to_owned();
-    }
-    // A log may be on one line with its question.
-    let sentences = split_sentences(&read);
-    let asks = |sentence: &str| sentence.ends_with('?') && sentence.len() <= LINE_BYTES_MAX;
-    let asking: Vec<&str> = sentences.iter().copied().filter(|one| asks(one)).collect();
-    let rest: usize = read.len() - asking.iter().map(|one| one.len()).sum::<usize>();
-    let is_log = sentences.iter().any(|one| !asks(one) && is_log_line(one));
-    let asked = asking.join(" ");
-    if is_log && rest >= LOG_BYTES_MIN && is_about_something(&asked) {
-        return asked;
-    }
-    read
-}
-
-/// Returns a text as it is, or the beginning and the end of one that is too long to be read.
-fn cut_to_both_ends(text: &str) -> String {
-    if text.len() <= QUERY_BYTES_MAX {
-        return text.to_owned();
-    }
-    let head = text
-        .get(..text.floor_char_boundary(END_BYTES_MAX))
-        .unwrap_or_default();
-    let tail = text
-        .get(text.ceil_char_boundary(text.len() - END_BYTES_MAX)..)
-        .unwrap_or_default();
-    // Half a line of a log is hard to know as one.
-    let head = head.rsplit_once('\n').map_or(head, |(whole, _)| whole);
-    let tail = tail.split_once('\n').map_or(tail, |(_, whole)| whole);
-    [head, "\n", tail].concat()
-}
-
-fn is_log_line(line: &str) -> bool {
-    let line = line
-        .get(..line.floor_char_boundary(LINE_BYTES_MAX))
-        .unwrap_or_default();
-    if LOG.as_ref().is_some_and(|log| log.is_match(line)) {
-        return true;
-    }
-    let (mut marks, mut all) = (0_usize, 0_usize);
-    for c in line.chars().filter(|c| !c.is_whitespace()) {
-        marks += usize::from(!c.is_alphanumeric());
-        all += 1;
-    }
-    all >= 20 && marks as f32 > MARKS * all as f32
-}
-
-/// Whether a line has two words of letters alone.
-fn has_two_words(line: &str) -> bool {
-    let words = line.split(|c: char| !c.is_alphanumeric());
-    let is_word = |word: &&str| !word.is_empty() && word.chars().all(char::is_alphabetic);
-    words.filter(is_word).take(2).count() == 2
 }
 
 /// Returns the questions of a text that has several; nothing for any other.
@@ -396,30 +313,16 @@ fn merge_part_answers(
 }
 
 /// Words that say nothing of what a text is about.
-const SILENT: &str = "the and for with that this these those what which who whom whose when where \
-    why how does did was were are has had have can could should would will may might you your our \
-    their its his her they them she him from into onto about across between there here please tell \
-    show give get got make made want need know look find use using used also just then than any \
-    some all not but out off over under after before while during because been being like work \
-    works doing";
+const SILENT: &str = "i the and for with that this these those what which who whom whose when \
+    where why how does did was were are has had have can could should would will may might you \
+    your our their its his her they them she him from into onto about across between there here \
+    please tell show give get got make made want need know look find use using used also just \
+    then than any some all not but out off over under after before while during because been \
+    being like work works doing";
 
 /// Verbs behind a `when` that asks.
 const ASKING_VERBS: &str = "do does did is are was were will would can could should shall must may \
     might has have had";
-
-/// A line of a log, a stack trace, a patch or a terminal.
-static LOG: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    compile_pattern(concat!(
-        r"^\s*\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d|^\s*\[?\d\d:\d\d:\d\d",
-        r"|\b(?:ERROR|WARN|WARNING|INFO|DEBUG|TRACE|FATAL|SEVERE)\b",
-        r"|^\s*at\s+\S+[.:(/$]|^\s*File \S+, line \d+|^Traceback|^\s*Caused by:|^thread '.*' panicked",
-        r"|^npm ERR!|^\s*\d+:\s+(?:0x|\w+::)|^\s*error(?:\[E\d+\])?:|^\s*-->\s|^\s*\d+ \|",
-        r"|^(?:\+\+\+|---|@@)|^[\w.$]+(?:Error|Exception)\b:?|^\s*(?:\$|>>>)\s",
-        r"|\berror TS\d+:|^\s*\S+[.:(]\d+[:,]\d+\)?:?\s|^panic: |^goroutine \d+ \[|^E {2,}\S",
-        r"|^(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [ \d]\d \d\d:\d\d:\d\d ",
-        r"|^\d{1,3}(?:\.\d{1,3}){3} \S+ \S+ \[|^[IWEF]\d{4} \d\d:\d\d|^\[\s*\d+\.\d+\] |^[\w.-]+\s+\| ",
-    ))
-});
 
 /// The beginning of a sentence that asks without a question mark.
 static ASKS: LazyLock<Option<Regex>> = LazyLock::new(|| {
@@ -452,7 +355,7 @@ mod tests {
 
     #[test]
     fn every_pattern_compiles() {
-        assert!(LOG.is_some() && ASKS.is_some() && CLAUSE.is_some() && THING.is_some());
+        assert!(ASKS.is_some() && CLAUSE.is_some() && THING.is_some());
     }
 
     #[test]
@@ -519,61 +422,5 @@ mod tests {
         }
         let short = format!("We looked at the page. {question}");
         assert!(split_prompt(&short).questions.is_empty());
-    }
-
-    #[test]
-    fn a_log_before_or_behind_a_question_is_none_of_it() {
-        let question = "why does the checkout worker restart every hour?";
-        let log_line = |n: usize| {
-            let minute = n % 10;
-            format!("2026-06-01 12:0{minute}:00 ERROR worker-{n} pool exhausted: 0x7f{n}a\n")
-        };
-        let log = (0..12).map(log_line).collect::<Vec<_>>().concat();
-        let trace = "Traceback (most recent call last):\n  File \"/srv/app/worker.py\", line 31, in run\n    \
-            pool.take(timeout=30)\nPoolError: exhausted after 30 s of waiting for a connection\n    \
-            at /srv/app/pool.py:77 in take(self, timeout)\n";
-        for prompt in [
-            format!("{log}\n{question}"),
-            format!("{question}\n\n{log}"),
-            format!("{trace}\n{question}"),
-            format!(
-                "{question}\n```\n{}\n```",
-                "a line of output without any mark\n".repeat(8)
-            ),
-        ] {
-            assert_eq!(split_prompt(&prompt).question, question, "{prompt}");
-        }
-        // A log that was cut out of a longer one, and the lines of other tools.
-        let cut = log.get(9..log.len() - 40).unwrap();
-        assert_eq!(
-            split_prompt(&[cut, "\n", question].concat()).question,
-            question
-        );
-        assert_eq!(
-            split_prompt(&[question, "\n", cut].concat()).question,
-            question
-        );
-        for line in [
-            "error TS2345: Argument of type string is not assignable to that parameter",
-            "src/main.rs:12:5: this function takes two arguments and was given one",
-            "Jun  1 12:00:00 web-1 sshd: accepted the key of the deploy user",
-            "203.0.113.7 - - [01/Jun/2026:12:00:00 +0000] GET checkout 502",
-            "E0601 12:00:00 the pod sandbox was changed and will be killed",
-            "[  12.345] oom reaper has reaped the process of the worker",
-            "web_1  | listening on all interfaces",
-        ] {
-            let prompt = [&format!("{line}\n").repeat(6), "\n", question].concat();
-            assert_eq!(split_prompt(&prompt).question, question, "{line}");
-        }
-        // Above what is read, the beginning and the end are.
-        for prompt in [
-            format!("{}\n{question}", log.repeat(40)),
-            format!("{question}\n{}", log.repeat(40)),
-        ] {
-            assert!(prompt.len() > QUERY_BYTES_MAX);
-            assert_eq!(split_prompt(&prompt).question, question);
-        }
-        // A log alone is what is asked.
-        assert_eq!(split_prompt(&log).question, log);
     }
 }
