@@ -102,6 +102,77 @@ fn a_hook_keeps_its_moment_whatever_byte_is_in_it() {
     }
 }
 
+#[test]
+fn an_error_in_the_configuration_costs_no_moment_and_is_told() {
+    for (number, (broken, said)) in [
+        ("[memory\nmodel = 1", "line 1"),
+        ("[memory]\nmodel = multilingual", "line 2"),
+        ("[memory]\nopen_max = \"many\"", "line 2"),
+        ("[memory]\nvectors = \"papyrus\"", "papyrus"),
+        ("[memory]\nmodle = \"x\"", "modle"),
+        ("[memory]\nredact = [\"everything\"]", "everything"),
+        ("caf\u{e9}", "line 1"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let home = Home::new();
+        let file = home.write(".config/reprise/config.toml", broken);
+        let text = format!("Never deploy the shop on day {number}.");
+        let prompt = json!({ "session_id": "s-1", "cwd": home.folder(), "prompt": text });
+        let mut hook = home.command(&["hook", "user-prompt", "--user", "ada"]);
+        run(hook.args(["--deadline-ms", "60000"]), &prompt.to_string());
+        let line = run(&mut home.command(&["statusline", "--user", "ada"]), "{}");
+        assert_contains!(line, "the configuration has an error");
+        let doctor = home.run(&["doctor"]);
+        assert_contains!(doctor.stdout, said, "config.toml", "the defaults");
+        // A command of a person is still refused, with the reason.
+        assert_contains!(home.run(&["list", "--user", "ada"]).stderr, said);
+        std::fs::remove_file(file).expect("it is there");
+        wait_for("the prompt is kept", || {
+            let texts = home.texts("ada");
+            (texts == [text.as_str()]).then_some(()).ok_or(texts)
+        });
+    }
+}
+
+#[test]
+fn the_moments_of_a_broken_configuration_have_its_last_good_form() {
+    let home = Home::new();
+    let named = ".config/reprise/config.toml";
+    home.write(named, "[memory]\nredact = [\"iban\"]");
+    let tell = |text: &str| {
+        let prompt = json!({ "session_id": "s-1", "cwd": home.folder(), "prompt": text });
+        let mut hook = home.command(&["hook", "user-prompt", "--user", "ada"]);
+        run(hook.args(["--deadline-ms", "60000"]), &prompt.to_string());
+    };
+    tell("Pay the rent on Monday.");
+    tell("Pay the water on Tuesday.");
+    home.run_ok(&["serve", "stop"]);
+    let broken = home.write(named, "[memory]\nredact = [\"iban\"\nmodel =");
+    tell("Pay it to DE89 3704 0044 0532 0130 00 on Friday.");
+    assert_contains!(home.run(&["doctor"]).stdout, "its last good form");
+    std::fs::write(&broken, "").expect("it is ours");
+    wait_for("the prompts are kept", || {
+        let texts = home.texts("ada");
+        (texts.len() == 3).then_some(()).ok_or(texts)
+    });
+    let texts = home.texts("ada").join("\n");
+    assert!(!texts.contains("3704"), "{texts}");
+    let log = std::fs::read_to_string(home.data().join(".reprise/daemon.log"));
+    assert_contains!(log.expect("the daemon wrote one"), "last good form");
+    // A folder in its place is no configuration either.
+    home.run_ok(&["serve", "stop"]);
+    std::fs::remove_file(&broken).expect("it is there");
+    std::fs::create_dir(&broken).expect("its folder is there");
+    tell("Pay the gas on Sunday.");
+    assert_contains!(home.run(&["doctor"]).stdout, "config");
+    wait_for("the prompt is kept", || {
+        let texts = home.texts("ada");
+        (texts.len() == 4).then_some(()).ok_or(texts)
+    });
+}
+
 /// Two sessions that begin alike, and one of its own.
 const SESSIONS: [(&str, &str); 3] = [
     (

@@ -76,6 +76,7 @@ impl Home {
         command
             .env("XDG_RUNTIME_DIR", self.folder.path())
             .env("HOME", self.folder.path())
+            .env_remove("XDG_CONFIG_HOME")
             .arg("--no-model")
             .args(arguments)
             .args(self.flags);

@@ -74,7 +74,16 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit, (Exit, anyhow::Error)> {
 }
 
 fn run_in_context(arguments: Arguments, is_remote: &mut bool) -> anyhow::Result<Exit> {
-    let context = Context::new(arguments.common)?;
+    let is_never_stopped = match &arguments.command {
+        Command::Hook(_) | Command::Statusline(_) => true,
+        Command::Doctor(doctor) => doctor.command.is_none() && !doctor.repair,
+        _ => false,
+    };
+    let context = if is_never_stopped {
+        Context::for_moment(arguments.common)?
+    } else {
+        Context::new(arguments.common)?
+    };
     let collector = match &arguments.command {
         Command::Serve(serve) => serve.otlp.as_ref().or(context.config.serve.otlp.as_ref()),
         _ => None,
@@ -201,7 +210,7 @@ fn run_share_command(context: &Context, command: &ShareCommand) -> anyhow::Resul
 
 /// Runs a command that `connect` wrote. Whatever befalls memory, the agent that asked goes on.
 pub(crate) fn run_written(common: Common, command: &WrittenCommand) -> Exit {
-    let Ok(context) = Context::new(common) else {
+    let Ok(context) = Context::for_moment(common) else {
         return Exit::Success;
     };
     let _tracing = trace::start_for_hook();

@@ -3,6 +3,7 @@
 //! Precedence: flag, environment, file, default.
 
 mod ai_lessons;
+pub(crate) mod last_good;
 mod model;
 mod remote_table;
 mod serve_table;
@@ -30,6 +31,7 @@ use crate::cli::endpoint::EndpointSetting;
 use crate::env::Places;
 
 pub(crate) use ai_lessons::AiLessons;
+pub(crate) use last_good::MomentConfig;
 use model::LanguageProposal;
 pub(crate) use model::{EvalModels, ModelName, ModelTable, VectorsChoice};
 pub(crate) use remote_table::RemoteTable;
@@ -208,13 +210,23 @@ pub(crate) fn find_configured_user(arguments: impl Iterator<Item = OsString>) ->
         named.map(PathBuf::from).or_else(crate::env::config_file),
     );
     let text = read_text(&places.ok()?.config).ok()??;
-    let file: DocumentMut = text.parse().ok()?;
-    let user: UserId = file.get("user")?.as_str()?.parse().ok()?;
+    // It stands before any table, and an error elsewhere changes nothing of whose memory it is.
+    let mut lines = text
+        .lines()
+        .take_while(|line| !line.trim_start().starts_with('['));
+    let user: UserId = lines.find_map(|line| {
+        let line: DocumentMut = line.parse().ok()?;
+        line.get("user")?.as_str()?.parse().ok()
+    })?;
     Some(user.to_string())
 }
 
 /// Reads the text of a file; `None` if it does not exist.
 fn read_text(path: &Path) -> anyhow::Result<Option<String>> {
+    // The empty device is an empty configuration.
+    if path == Path::new("/dev/null") {
+        return Ok(Some(String::new()));
+    }
     let bytes = reprise_files::read_if_exists(path, BYTES_MAX)?;
     let text = bytes.map(String::from_utf8).transpose();
     text.with_context(|| format!("`{}` is no text; correct it", path.display()))
@@ -241,12 +253,8 @@ pub(crate) fn edit_file(
 }
 
 impl Config {
-    /// Reads the file at `path`; a file that nobody named and that is missing, or cannot be read,
-    /// gives the defaults. The empty device is an empty configuration.
+    /// Reads a file; one that nobody named gives the defaults if it is missing or unreadable.
     pub(crate) fn read(path: &Path, is_named: bool) -> anyhow::Result<Self> {
-        if path == Path::new("/dev/null") {
-            return Ok(Self::default());
-        }
         let read = read_text(path).or_else(|error| {
             if is_named {
                 return Err(error);
@@ -254,17 +262,21 @@ impl Config {
             crate::cli::note(&format!("{error:#}; it is passed over"));
             Ok(None)
         });
-        let Some(text) = read? else {
+        Self::parse(path, read?.as_deref(), is_named)
+    }
+
+    /// Parses the text of a file; `None` if it does not exist.
+    fn parse(path: &Path, text: Option<&str>, is_named: bool) -> anyhow::Result<Self> {
+        let Some(text) = text else {
             let path = path.display();
-            anyhow::ensure!(
-                !is_named,
-                "there is no configuration `{path}`; correct --config"
-            );
+            if is_named {
+                anyhow::bail!("there is no configuration `{path}`; correct --config");
+            }
             return Ok(Self::default());
         };
         let wrong = || format!("`{}` is not a configuration; correct it", path.display());
-        let config: Self = toml_edit::de::from_str(&text)
-            .map_err(|error| anyhow::Error::msg(format_error(&error, &text)))
+        let config: Self = toml_edit::de::from_str(text)
+            .map_err(|error| anyhow::Error::msg(format_error(&error, text)))
             .with_context(wrong)?;
         config.check_numbers().with_context(wrong)?;
         let kinds = reprise_redact::switch_on_kinds(&config.memory.redact);

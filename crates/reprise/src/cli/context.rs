@@ -11,7 +11,7 @@ use super::remote::RemoteDaemon;
 use crate::args::Common;
 use crate::cli::prelude::*;
 use crate::config::AiLessons;
-use crate::config::{Config, ModelName};
+use crate::config::{Config, ModelName, MomentConfig};
 use crate::env::Places;
 
 /// Settings that every command needs.
@@ -34,15 +34,41 @@ pub struct Context {
     pub(crate) no_daemon: bool,
     /// How long a daemon may be silent.
     pub(crate) patience: Duration,
+    /// What is wrong with the configuration, where others are in use in place of it.
+    pub(crate) config_fault: Option<String>,
 }
 
 impl Context {
     /// Reads the configuration and finds the directories that the global options name.
     pub fn new(common: Common) -> anyhow::Result<Self> {
-        let is_config_named = common.config.is_some();
+        Self::build(common, |places, is_named| {
+            let config = Config::read(&places.config, is_named)?;
+            Ok((config, None))
+        })
+    }
+
+    /// Does the same for the moments of an agent's session and for `doctor`, which an error in the
+    /// configuration does not stop: its last good form is in use then.
+    pub(crate) fn for_moment(common: Common) -> anyhow::Result<Self> {
+        Self::build(common, |places, is_named| {
+            let MomentConfig { config, fault } = MomentConfig::read(places, is_named);
+            Ok((config, fault))
+        })
+    }
+
+    fn build(
+        common: Common,
+        read: impl FnOnce(&Places, bool) -> anyhow::Result<(Config, Option<(String, PathBuf)>)>,
+    ) -> anyhow::Result<Self> {
         let ai_lessons = crate::env::home_folder().map(|home| AiLessons::read(&home));
-        let places = Places::new(common.data_dir, common.models_dir, common.config)?;
-        let config = Config::read(&places.config, is_config_named)?;
+        let mut is_config_named = common.config.is_some();
+        let mut places = Places::new(common.data_dir, common.models_dir, common.config)?;
+        let (config, fault) = read(&places, is_config_named)?;
+        let config_fault = fault.map(|(says, in_use)| {
+            // A daemon that is started now gets what is in use here.
+            (places.config, is_config_named) = (in_use, true);
+            says
+        });
         let config = config.with_ai_lessons(ai_lessons.unwrap_or_default());
         let remote = RemoteDaemon::find(&config.remote, &places).filter(|_| !common.no_daemon);
         Ok(Self {
@@ -54,6 +80,7 @@ impl Context {
             no_model: common.no_model,
             no_daemon: common.no_daemon,
             patience: Duration::from_secs(common.daemon_patience.get().into()),
+            config_fault,
         })
     }
 

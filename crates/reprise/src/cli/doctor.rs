@@ -11,6 +11,7 @@ use super::unsent::UnsentTally;
 use super::{check, endpoint, rebuild};
 use crate::args::{CheckArguments, DoctorArguments, calendar};
 use crate::cli::prelude::*;
+use crate::config::last_good;
 use crate::configured_places;
 
 /// Largest accepted difference between two clocks.
@@ -72,6 +73,7 @@ fn run_checks(context: &Context) -> anyhow::Result<Exit> {
         findings.extend(check_global_store(context));
         findings
     };
+    findings.extend(check_config(context));
     findings.extend(processes::check_processes());
     let healthy = findings.iter().all(|finding| finding.good);
     let row = json!({ "healthy": healthy, "findings": findings });
@@ -116,6 +118,18 @@ fn check_remote_daemon(context: &Context, url: &str) -> Finding {
         ))
     };
     Finding::from_result("daemon", asked().map_err(|error| format!("{error:#}")))
+}
+
+/// Tells what is wrong with the configuration, and what is in use meanwhile.
+fn check_config(context: &Context) -> Option<Finding> {
+    let fault = context.config_fault.as_ref()?;
+    let in_use = if last_good::is_copy(&context.places) {
+        "its last good form"
+    } else {
+        "the defaults"
+    };
+    let says = format!("{fault}; until then hooks, and the daemons that they start, use {in_use}");
+    Some(Finding::new(false, "config", says))
 }
 
 fn check_unsent(context: &Context) -> Finding {

@@ -127,7 +127,11 @@ pub(super) fn print_status_line(context: &Context, whose: &WhoseArguments) -> Ex
         let asked = runtime.block_on(async { tokio::time::timeout(STATUS_LINE, asked).await });
         asked.ok()?
     });
-    let line = line.unwrap_or_else(|| "memory: the daemon starts at the next prompt".to_owned());
+    let mut line =
+        line.unwrap_or_else(|| "memory: the daemon starts at the next prompt".to_owned());
+    if context.config_fault.is_some() {
+        line.push_str("; the configuration has an error, which `reprise doctor` tells");
+    }
     // A closed stdout has no reader to notify.
     let _printed = writeln!(crate::printer::stdout(), "{line}").is_ok();
     Exit::Success

@@ -23,12 +23,18 @@ use super::project::COMMITS_MAX;
 use super::{connect, daemon, session, workspace};
 use crate::args::{ConnectScope, McpArguments, ServeArguments};
 use crate::cli::prelude::*;
-use crate::config::OauthTable;
+use crate::config::{OauthTable, last_good};
 use crate::{env, outbound};
 
 pub(super) fn run(context: &Context, arguments: &ServeArguments) -> anyhow::Result<Exit> {
     restart_with_allocator_settings();
     let file = &context.config.serve;
+    if last_good::is_copy(&context.places) {
+        tell!(
+            "the configuration has an error, which `reprise doctor` tells; its last good form is in \
+             use"
+        );
+    }
     let idle_exit = arguments.idle_exit.or(file.idle_exit_seconds);
     let projections = context.config.all_projections();
     copies::record_projections(context, &projections);

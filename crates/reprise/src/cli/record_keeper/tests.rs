@@ -24,6 +24,7 @@ fn context(folder: &Path) -> Context {
         is_config_named: false,
         no_daemon: true,
         patience: Duration::ZERO,
+        config_fault: None,
     }
 }
 
