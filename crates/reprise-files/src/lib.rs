@@ -6,6 +6,7 @@
 //! as a whole. [`LineReader`] reads large files line by line.
 
 mod beneath;
+mod encoding;
 mod error;
 mod folder;
 mod lines;
@@ -14,6 +15,7 @@ mod replace;
 mod status;
 mod user_paths;
 
+pub use encoding::{TextReader, decode_text, decode_utf16};
 pub use error::{FileError, is_missing};
 pub use folder::{Folder, OpenMode};
 pub use lines::{LineReader, strip_byte_order_mark};

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
+use crate::encoding::TextReader;
 use crate::error::FileError;
 use crate::folder::OpenMode;
 use crate::user_paths::open_path;
@@ -14,7 +15,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// An iterator over the numbered lines of a reader, which skips blank ones.
 #[derive(Debug)]
 pub struct LineReader<R> {
-    reader: R,
+    reader: TextReader<R>,
     number: u64,
     bytes_max: u64,
 }
@@ -31,7 +32,7 @@ impl<R: BufRead> LineReader<R> {
     /// Reads lines of at most `bytes_max` bytes each from a reader.
     pub fn new(reader: R, bytes_max: u64) -> Self {
         Self {
-            reader,
+            reader: TextReader::new(reader),
             number: 0,
             bytes_max,
         }

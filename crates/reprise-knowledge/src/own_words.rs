@@ -10,7 +10,7 @@ const WEIGHT_MIN: usize = 12;
 /// Base64 characters of the shortest picture.
 const PICTURE_CHARS_MIN: usize = 24;
 /// Elements that a program or a hook puts between a person's words.
-const INSERTED_ELEMENTS: [&str; 16] = [
+const INSERTED_ELEMENTS: [&str; 17] = [
     "private",
     "hook_context",
     "reprise-memory",
@@ -26,6 +26,7 @@ const INSERTED_ELEMENTS: [&str; 16] = [
     "task_notification",
     "subagent_notification",
     "local-command-stdout",
+    "persisted-output",
     "skill",
 ];
 /// How what only looks like a person's words begins.
@@ -147,6 +148,7 @@ mod tests {
         for message in [
             "<task-notification>the build ended</task-notification>",
             "<system-reminder>never mention this</system-reminder>",
+            "<persisted-output>\nOutput too large (40KB). Preview: x\n</persisted-output>",
             "[SYSTEM NOTIFICATION - NOT USER INPUT] a task has ended",
             "<command-message>init</command-message>\n<command-name>/init</command-name>",
             "<command-name>/clear</command-name>\n<command-args></command-args>",

@@ -81,11 +81,26 @@ impl Project {
     }
 }
 
+/// Returns the folders of a path of Windows below its drive or share, which other machines read in
+/// the sessions of that one; `None` for another path.
+fn split_windows_path(path: &str) -> Option<Vec<&str>> {
+    let below = match path.as_bytes() {
+        [drive, b':', b'\\' | b'/', ..] if drive.is_ascii_alphabetic() => &path[3..],
+        [b'\\', b'\\', ..] => path[2..].split_once('\\').map_or("", |(_, share)| share),
+        _ => return None,
+    };
+    let parts = below.split(['\\', '/']);
+    Some(parts.filter(|part| !part.is_empty()).collect())
+}
+
 /// Names the project of a folder outside of any repository: `src-1f2e3d4c` by its path on this
 /// machine, for many folders are called `src`. `None` for the root of all folders.
 pub fn name_plain_folder(folder: &Path) -> Option<String> {
-    let name = folder.file_name()?.to_string_lossy();
     let path = folder.to_string_lossy();
+    let name = match split_windows_path(&path) {
+        Some(parts) => parts.into_iter().next_back()?.into(),
+        None => folder.file_name()?.to_string_lossy(),
+    };
     Some(format!(
         "{name}-{}",
         &hex_id(&[path.trim_end_matches('/')])[..8]

@@ -1,6 +1,6 @@
 //! Reads the objects of a file, which is one JSON document or has an object a line.
 
-use reprise_files::strip_byte_order_mark;
+use reprise_files::{decode_utf16, strip_byte_order_mark};
 
 use crate::prelude::*;
 
@@ -49,11 +49,12 @@ pub(super) enum JsonDocument {
     Broken(String),
 }
 
-/// Reads a whole file, up to the size limit of a document.
+/// Reads a whole file, up to the size limit of a document; UTF-16 becomes UTF-8.
 pub(super) fn read_whole(file: &Path) -> Result<Vec<u8>, ImportError> {
     let bytes = read_if_exists(file, DOCUMENT_BYTES_MAX)?;
     let missing = || std::io::Error::from(std::io::ErrorKind::NotFound);
-    Ok(bytes.ok_or_else(missing)?)
+    let bytes = bytes.ok_or_else(missing)?;
+    Ok(decode_utf16(&bytes).map_or(bytes, String::into_bytes))
 }
 
 /// Reads a file that may be one document. It is read line by line if its first line is a whole

@@ -8,6 +8,7 @@ mod note;
 
 use std::time::SystemTime;
 
+use reprise_files::decode_utf16;
 use reprise_types::limits::IDENTIFIER_BYTES_MAX;
 
 use super::{ItemContent, NotePath, NoteScope};
@@ -453,6 +454,9 @@ fn read_text(file: &Path) -> Result<String, String> {
         }
         Err(error) => return Err(error.to_string()),
     };
+    if let Some(text) = decode_utf16(&bytes) {
+        return Ok(text);
+    }
     String::from_utf8(bytes)
         .map_err(|error| format!("byte {} is not UTF-8", error.utf8_error().valid_up_to() + 1))
 }

@@ -16,7 +16,7 @@ use super::ImportKind;
 use super::json::read_whole;
 use crate::prelude::*;
 use copies::{CopiedRows, find_imported_elsewhere, put_originals_first};
-use forms::{CODEX_SUBAGENT, CURSOR_TRANSCRIPT, HELPER, SessionFormat, Speaker};
+use forms::{CODEX_SUBAGENT, CURSOR_TRANSCRIPT, GEMINI_SUBAGENT, HELPER, SessionFormat, Speaker};
 use recorder::{SessionRecorder, SessionSource};
 
 /// Most nested folders that are searched for sessions.
@@ -414,6 +414,9 @@ fn read_gemini(
                 let value = Value::Object(object);
                 if let Some(named) = value["sessionId"].as_str() {
                     named.clone_into(&mut session);
+                }
+                if value["kind"] == "subagent" {
+                    source.form = &GEMINI_SUBAGENT;
                 }
                 if let Some(back) = value["$rewindTo"].as_str() {
                     messages.rewind_to(back);

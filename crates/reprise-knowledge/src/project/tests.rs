@@ -149,3 +149,23 @@ fn what_a_checkout_ignores_is_not_committed_and_the_rest_may_be() {
         assert_eq!(may_be_committed(&at(name)), expected, "{name}");
     }
 }
+
+#[test]
+fn a_folder_of_windows_has_its_own_name_and_its_path_tells_it_from_others() {
+    let name = |path: &str| name_plain_folder(Path::new(path));
+    for (path, begins) in [
+        (
+            "D:\\\u{41f}\u{440}\u{43e}\u{435}\u{43a}\u{442}\u{44b}\\shop",
+            "shop-",
+        ),
+        ("c:/Users/Ann/shop/", "shop-"),
+        ("\\\\server\\share\\work\\shop", "shop-"),
+    ] {
+        let named = name(path).unwrap();
+        assert!(named.starts_with(begins) && named.len() == 13, "{named}");
+    }
+    assert_ne!(name("C:\\a\\shop"), name("C:\\b\\shop"));
+    assert_eq!((name("C:\\"), name("/")), (None, None));
+    // A file name with a colon in it is no drive.
+    assert!(name("/w/a:b").unwrap().starts_with("a:b-"));
+}

@@ -101,12 +101,12 @@ impl HookResponder for ToolHooks {
     }
 }
 
-/// Reads what a program wrote; bytes that are no UTF-8 are replaced.
+/// Reads what a program wrote; bytes that are no text are replaced.
 fn read_input() -> Option<String> {
     let mut input = Vec::new();
     let mut stdin = io::stdin().lock().take(INPUT_BYTES_MAX);
     stdin.read_to_end(&mut input).ok()?;
-    Some(String::from_utf8_lossy(&input).into_owned())
+    Some(reprise_files::decode_text(&input).into_owned())
 }
 
 /// Parses a program's JSON into what is sent, and the folder in which the program works.

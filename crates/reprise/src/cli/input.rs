@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, Read};
 
-use reprise_files::{LineReader, OpenMode};
+use reprise_files::{LineReader, OpenMode, TextReader};
 use reprise_knowledge::parse_yaml;
 
 use crate::cli::prelude::*;
@@ -34,7 +34,7 @@ const TEXT_BYTES_READ_MAX: u64 = 16 * 1024 * 1024;
 /// Reads a text from a file, or from standard input for `-`; an empty one is refused.
 pub(super) fn read_text(file: &Path) -> anyhow::Result<String> {
     let mut text = String::new();
-    open(file)?
+    TextReader::new(BufReader::new(open(file)?))
         .take(TEXT_BYTES_READ_MAX)
         .read_to_string(&mut text)
         .with_context(|| format!("`{}` cannot be read as text", file.display()))?;

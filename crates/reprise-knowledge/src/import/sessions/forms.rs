@@ -146,6 +146,9 @@ pub(super) const CODEX_SUBAGENT: SessionFormat = SessionFormat {
     ..CODEX_FORMAT
 };
 
+const GEMINI_REPLY: LineRule =
+    agent_line(&[("/type", "gemini")], "/id", &["/content", "/toolCalls"]);
+
 const GEMINI_FORMAT: SessionFormat = SessionFormat {
     session: &["/sessionId"],
     cwd: &[],
@@ -153,8 +156,20 @@ const GEMINI_FORMAT: SessionFormat = SessionFormat {
     excluded_by: &[],
     lines: &[
         person_line(&[("/type", "user")], "/id", &["/content"]),
-        agent_line(&[("/type", "gemini")], "/id", &["/content", "/toolCalls"]),
+        GEMINI_REPLY,
     ],
+};
+
+/// Format of a session of a subagent of Gemini CLI, whose prompts come from its agent.
+pub(super) const GEMINI_SUBAGENT: SessionFormat = SessionFormat {
+    lines: &[
+        LineRule {
+            speaker: Speaker::Tool,
+            ..person_line(&[("/type", "user")], "/id", &["/content"])
+        },
+        GEMINI_REPLY,
+    ],
+    ..GEMINI_FORMAT
 };
 
 /// Format of the rows of `OpenCode` and Cursor, which their readers build.

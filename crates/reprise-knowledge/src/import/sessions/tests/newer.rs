@@ -206,3 +206,37 @@ fn sessions_of_copilot_and_transcripts_of_cursor_are_read() {
     assert_eq!(found.records[0].session_id, "7c9e6679");
     assert!(found.records[0].timestamp.is_some());
 }
+
+#[test]
+fn the_prompts_of_a_subagent_of_gemini_are_its_agents() {
+    let lines = |kind: &str, id: &str| {
+        [
+            json!({"sessionId": id, "projectHash": "x", "startTime": "2026-05-01T10:00:00Z",
+                "lastUpdated": "2026-05-01T10:01:00Z", "kind": kind}),
+            json!({"id": "1", "timestamp": "2026-05-01T10:00:01Z", "type": "user",
+                "content": [{"text": "List every file of the harbour."}]}),
+            json!({"id": "2", "timestamp": "2026-05-01T10:00:02Z", "type": "gemini",
+                "content": "They are nine."}),
+        ]
+    };
+    let folder = tempfile::tempdir().unwrap();
+    // The subagent's file is read first; what it says of itself holds for it alone.
+    for (file, kind, id) in [
+        ("tmp/shop/chats/aa/0la501.jsonl", "subagent", "0la501"),
+        (
+            "tmp/shop/chats/session-2026-05-01T10-00-d5c7438f.jsonl",
+            "main",
+            "d5c7438f",
+        ),
+    ] {
+        let file = folder.path().join(file);
+        fs_err::create_dir_all(file.parent().unwrap()).unwrap();
+        let lines: Vec<String> = lines(kind, id).iter().map(Value::to_string).collect();
+        fs_err::write(&file, lines.join("\n")).unwrap();
+    }
+    let found = read_all(&folder.path().join("tmp"), ImportKind::Gemini);
+    let told = found.records.iter();
+    let told = told.filter(|one| one.source == MemorySource::UserInput);
+    let told: Vec<&str> = told.map(|one| one.session_id.as_str()).collect();
+    assert_eq!(told, ["d5c7438f"]);
+}
