@@ -53,6 +53,49 @@ fn a_forgotten_text_is_gone_from_the_file() {
 }
 
 #[test]
+fn a_file_with_a_hole_is_compacted_without_what_was_derived_from_it() {
+    let disk = SimDisk::new();
+    let mut log = open(&disk, Verify::Tail).log;
+    for i in 0..6 {
+        log.append(&[record(i, "a text")]).unwrap();
+    }
+    log.write_checkpoint(&testing::derived_blobs(log.seq()))
+        .unwrap();
+    drop(log);
+    let path = testing::log_path();
+    let whole = disk.file_bytes(&path).unwrap();
+    let segments = list_segments(&disk, &path).unwrap();
+    let find = |holds: &str| {
+        segments
+            .iter()
+            .filter(|s| s.holds.contains(holds))
+            .collect()
+    };
+    let commits: Vec<_> = find("entries");
+    let derived: Vec<_> = find("as of commit");
+    for (damaged, has_hole) in [(commits[2], true), (commits[5], true), (derived[0], false)] {
+        let mut bytes = whole.clone();
+        bytes[damaged.offset as usize + 80] ^= 1;
+        let disk = SimDisk::new();
+        disk.create_file(&path, bytes);
+        let mut log = open(&disk, Verify::Everything).log;
+        let parts = testing::derived_blobs(log.seq());
+        let done = log.start_compaction().unwrap().run(&parts).unwrap();
+        assert_eq!(done.has_holes(), has_hole, "{damaged:?}");
+        log.finish_compaction(done).unwrap();
+        drop(log);
+        let opened = open(&disk, Verify::Everything);
+        assert!(opened.report.is_whole(), "{:?}", opened.report);
+        let kept = opened.derived.map_or(0, |set| set.blobs.len());
+        assert_eq!(kept == 0, has_hole, "{damaged:?}: {kept} blobs");
+        // What was lost is known to be, and is no hole the second time.
+        let mut log = opened.log;
+        let done = log.start_compaction().unwrap().run(&parts).unwrap();
+        assert!(!done.has_holes(), "{damaged:?}");
+    }
+}
+
+#[test]
 fn compaction_packs_singles_together() {
     let disk = SimDisk::new();
     let mut log = open(&disk, Verify::Tail).log;
