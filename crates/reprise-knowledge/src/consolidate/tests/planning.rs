@@ -337,3 +337,25 @@ fn more_pairs_than_are_kept_in_mind_are_counted_for_as_long_as_they_are_there() 
     assert_eq!(left, (1, 1));
     assert_eq!((plan.review_more, plan.contradictions_more), (0, 0));
 }
+
+#[test]
+fn nobody_is_asked_which_of_two_results_of_a_test_is_true() {
+    let mut bench = Bench::new();
+    let result = |text: &str, kind: Option<&str>| {
+        let mut record = episode(text);
+        record.details = kind.map(|kind| json!({ "type": kind }));
+        record
+    };
+    let (failed, passed) = ("`npm test` failed", "`npm test` passed");
+    bench.observe(vec![
+        result(failed, Some("test")),
+        result(passed, Some("test")),
+    ]);
+    let asked = |bench: &Bench| {
+        let plan = plan_consolidation(&bench.engine.snapshot(), bench.now);
+        plan.review.len() + plan.contradictions.len()
+    };
+    assert_eq!(asked(&bench), 0);
+    bench.observe(vec![result(failed, None), result(passed, None)]);
+    assert_eq!(asked(&bench), 1, "what a person says of it is a statement");
+}
