@@ -97,6 +97,12 @@ fn list_parts(schema: &mut Map<String, Value>) -> impl Iterator<Item = &mut Map<
     parts.filter_map(Value::as_object_mut)
 }
 
+/// Lists the schemas of which a value has to fit one.
+fn list_alternatives(schema: &Value) -> impl Iterator<Item = &Value> {
+    let lists = ["anyOf", "oneOf"].map(|word| schema[word].as_array());
+    lists.into_iter().flatten().flatten()
+}
+
 /// The bounds of a type's values, as its schema says them.
 #[derive(Debug)]
 pub struct Bounds {
@@ -164,10 +170,9 @@ impl Bounds {
         if schema.is_null() {
             return check_undescribed_value(name, value);
         }
-        for word in ["anyOf", "oneOf"] {
-            if let Some(Value::Array(parts)) = schema.get(word) {
-                return self.check_any_of(name, parts, value);
-            }
+        let mut parts = list_alternatives(schema).peekable();
+        if parts.peek().is_some() {
+            return self.check_any_of(name, parts, value);
         }
         let at_most =
             |what: &str, count: usize, word: &str| check_count(name, what, count, &schema[word]);
@@ -224,12 +229,14 @@ impl Bounds {
     }
 
     /// One of several: that which is of the value's type, or any.
-    fn check_any_of(&self, name: &str, parts: &[Value], value: &Value) -> Result<(), String> {
+    fn check_any_of<'s>(
+        &self,
+        name: &str,
+        parts: impl Iterator<Item = &'s Value>,
+        value: &Value,
+    ) -> Result<(), String> {
         let mut refused = None;
-        for part in parts
-            .iter()
-            .filter(|part| self.has_allowed_type(part, value))
-        {
+        for part in parts.filter(|part| self.has_allowed_type(part, value)) {
             match self.check_value(name, part, value) {
                 Ok(()) => return Ok(()),
                 Err(said) => refused = refused.or(Some(said)),

@@ -4,7 +4,7 @@
 //! NameText`; without a kind it does not compile. The kind says it all in the schema of the field,
 //! which [`Bounds`](super::Bounds) enforces.
 
-use super::{COUNT_MAX, LINE_CHARS_MAX, NON_BLANK_PATTERN, TEXT_CHARS_MAX, names_type};
+use super::{COUNT_MAX, LINE_CHARS_MAX, NON_BLANK_PATTERN, TEXT_CHARS_MAX, list_parts, names_type};
 use super::{patterns, secrets};
 use crate::prelude::*;
 
@@ -98,16 +98,7 @@ impl TextRule {
         if let Some(rule) = self.secrets {
             schema.insert(secrets::MARK.to_owned(), json!(rule));
         }
-        for word in ["items", "additionalProperties", "anyOf"] {
-            let parts: Vec<&mut Value> = match schema.get_mut(word) {
-                Some(Value::Array(parts)) => parts.iter_mut().collect(),
-                Some(part) => vec![part],
-                None => Vec::new(),
-            };
-            for part in parts.into_iter().filter_map(Value::as_object_mut) {
-                self.describe(part);
-            }
-        }
+        list_parts(schema).for_each(|part| self.describe(part));
     }
 }
 

@@ -1,7 +1,7 @@
 //! What programs write that is of another type than asked for but means one thing: `"1"` for 1,
 //! `"true"`, a list as its JSON or with commas, a number for a name, null for what is left out.
 
-use super::{ALONE, Bounds, find_field, names_type, resolve_reference};
+use super::{ALONE, Bounds, find_field, list_alternatives, names_type, resolve_reference};
 use crate::prelude::*;
 
 /// Names of the types of JSON Schema.
@@ -21,10 +21,7 @@ impl Bounds {
     /// Whether a schema takes values of a type.
     fn accepts_type(&self, schema: &Value, wanted: &str) -> bool {
         let schema = resolve_reference(&self.schema, schema);
-        let mut ways = ["anyOf", "oneOf"].into_iter().flat_map(|word| {
-            let parts = schema[word].as_array();
-            parts.into_iter().flatten()
-        });
+        let mut ways = list_alternatives(schema);
         names_type(&schema["type"], wanted) || ways.any(|part| self.accepts_type(part, wanted))
     }
 
@@ -40,11 +37,9 @@ impl Bounds {
         if let Some(meant) = meant {
             *value = meant;
         }
-        for word in ["anyOf", "oneOf"] {
-            for part in schema[word].as_array().into_iter().flatten() {
-                if self.has_allowed_type(part, value) {
-                    changed |= self.convert_in_place(part, value);
-                }
+        for part in list_alternatives(schema) {
+            if self.has_allowed_type(part, value) {
+                changed |= self.convert_in_place(part, value);
             }
         }
         match value {
@@ -171,34 +166,23 @@ impl Bounds {
         if names_type(&schema["type"], "array") {
             return Some(schema);
         }
-        let mut ways = ["anyOf", "oneOf"].into_iter().flat_map(|word| {
-            let parts = schema[word].as_array();
-            parts.into_iter().flatten()
-        });
+        let mut ways = list_alternatives(schema);
         ways.find_map(|part| self.find_list_schema(part))
     }
 
     /// Whether a schema takes the words of a confidence, which answers print as a number.
     fn accepts_confidence_words(&self, schema: &Value) -> bool {
         let schema = resolve_reference(&self.schema, schema);
-        let ways = ["anyOf", "oneOf"].map(|word| schema[word].as_array());
         let words = schema["enum"].as_array();
         let all = ConfidenceLevel::ALL.iter().map(|level| level.name());
         words.is_some_and(|words| all.eq(words.iter().filter_map(Value::as_str)))
-            || ways
-                .into_iter()
-                .flatten()
-                .flatten()
-                .any(|way| self.accepts_confidence_words(way))
+            || list_alternatives(schema).any(|way| self.accepts_confidence_words(way))
     }
 
     /// Whether a schema takes fixed words only.
     fn accepts_only_fixed_words(&self, schema: &Value) -> bool {
         let schema = resolve_reference(&self.schema, schema);
-        let mut ways = ["anyOf", "oneOf"].into_iter().flat_map(|word| {
-            let parts = schema[word].as_array();
-            parts.into_iter().flatten()
-        });
+        let mut ways = list_alternatives(schema);
         !schema["enum"].is_null()
             || !schema["const"].is_null()
             || ways.any(|part| self.accepts_only_fixed_words(part))

@@ -1,6 +1,7 @@
 //! How much JSON a schema admits: what is longer, or has more values, is refused before it is read
 //! as JSON. Read, a byte of it can take a hundred of memory.
 
+use super::list_alternatives;
 use crate::prelude::*;
 
 /// Longest free JSON: bytes of its texts, and so many for each value.
@@ -126,11 +127,8 @@ fn schema_room(whole: &Value, schema: &Value, depth: usize) -> Room {
     if schema.get("$ref").is_some() {
         return inside(resolve_reference(whole, schema));
     }
-    let ways = ["anyOf", "oneOf"]
-        .iter()
-        .filter_map(|word| schema[*word].as_array());
     // What says only which fields are needed has no type.
-    let ways = ways.flatten().filter(|way| way.get("required").is_none());
+    let ways = list_alternatives(schema).filter(|way| way.get("required").is_none());
     let ways = ways.map(inside).reduce(Room::max_with);
     let one = Room {
         bytes: WORD_BYTES,

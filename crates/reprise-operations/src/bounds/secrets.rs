@@ -2,7 +2,7 @@
 
 use reprise_redact::Redaction;
 
-use super::{Bounds, find_field, resolve_reference};
+use super::{Bounds, find_field, list_alternatives, resolve_reference};
 use crate::prelude::*;
 
 /// Says in a schema what becomes of secrets, where they are not only taken out of what is kept.
@@ -35,10 +35,9 @@ impl Bounds {
     /// Returns that of several schemas which takes the value.
     fn find_part<'s>(&'s self, schema: &'s Value, value: &Value) -> &'s Value {
         let schema = resolve_reference(&self.schema, schema);
-        let ways = ["anyOf", "oneOf"].map(|word| schema[word].as_array());
-        let mut ways = ways.into_iter().flatten().flatten();
         // Where a type is named, they say only which fields go together.
         let is_one = schema.get("type").is_none();
+        let mut ways = list_alternatives(schema);
         let fitting = ways.find(|way| is_one && self.has_allowed_type(way, value));
         fitting.map_or(schema, |way| self.find_part(way, value))
     }
