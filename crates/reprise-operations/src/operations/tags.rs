@@ -8,8 +8,9 @@ use reprise_knowledge::TagRelation;
 use crate::prelude::*;
 
 pub use evidence::{
-    DefineEvidence, DefineEvidenceArguments, Defined, EvidenceArguments, EvidenceKinds, Kind,
-    Level, MergeEvidence, MergeEvidenceArguments, MergedEvidence, Tables,
+    ConfidenceMeaning, DefineEvidence, DefineEvidenceArguments, DefinedEvidence, EvidenceArguments,
+    EvidenceKind, EvidenceKinds, EvidenceReport, MergeEvidence, MergeEvidenceArguments,
+    MergedEvidence,
 };
 use rules::find_alike_pairs;
 pub use rules::{AlikeTags, TagRules};

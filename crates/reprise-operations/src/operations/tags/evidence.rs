@@ -10,16 +10,18 @@ use crate::prelude::*;
 
 /// The tables.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Tables {
+#[schemars(rename = "Tables")]
+pub struct EvidenceReport {
     /// The five levels, from the least sure on; nothing else is taken.
-    pub confidence: Vec<Level>,
+    pub confidence: Vec<ConfidenceMeaning>,
     /// The most used first.
-    pub evidence: Vec<Kind>,
+    pub evidence: Vec<EvidenceKind>,
 }
 
 /// A level of confidence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Level {
+#[schemars(rename = "Level")]
+pub struct ConfidenceMeaning {
     /// Its word.
     pub name: String,
     /// 1 to 5.
@@ -30,7 +32,8 @@ pub struct Level {
 
 /// A kind of evidence.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Kind {
+#[schemars(rename = "Kind")]
+pub struct EvidenceKind {
     /// Its word.
     pub name: String,
     /// What it means; empty where nobody said.
@@ -57,23 +60,23 @@ operation! {
         /// Only the kinds of evidence that nobody said the meaning of.
         #[arg(long)]
         pub review: bool,
-    }) -> Tables {
-        let levels = ConfidenceLevel::ALL.iter().map(|level| Level {
+    }) -> EvidenceReport {
+        let levels = ConfidenceLevel::ALL.iter().map(|level| ConfidenceMeaning {
             name: level.name().to_owned(),
             ordinal: level.number(),
             description: meaning_of_confidence(*level).to_owned(),
         });
         let kinds = memory.list_evidence_kinds().await?.into_values();
         let kinds = kinds.filter(|kind| !asked.review || kind.needs_review);
-        let mut evidence: Vec<Kind> = kinds.collect();
+        let mut evidence: Vec<EvidenceKind> = kinds.collect();
         evidence.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.name.cmp(&b.name)));
-        Ok(Tables {
+        Ok(EvidenceReport {
             confidence: levels.collect(),
             evidence,
         })
     }
 
-    fn render_text(tables: &Tables) -> Cow<'_, str> {
+    fn render_text(tables: &EvidenceReport) -> Cow<'_, str> {
         let mut quoted = QuotedMemory::new(system_entropy());
         for kind in &tables.evidence {
             let mut line = format!("{} ({})", kind.name, kind.count);
@@ -96,7 +99,8 @@ operation! {
 
 /// What was kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Defined {
+#[schemars(rename = "Defined")]
+pub struct DefinedEvidence {
     /// The record that holds the meaning.
     pub id: RecordId,
     /// The word, in its one spelling.
@@ -116,7 +120,7 @@ operation! {
         pub description: String as LineText,
         /// How sure one typically is by it: a hint.
         pub typical_confidence: Option<String> as LineText,
-    }) -> Defined {
+    }) -> DefinedEvidence {
         let name = normalize_evidence(&arguments.name)
             .filter(|name| name.parse::<Evidence>().is_err())
             .ok_or_else(|| {
@@ -138,10 +142,10 @@ operation! {
             alias_of: None,
         };
         let id = store_definition(memory, &definition).await?;
-        Ok(Defined { id, name })
+        Ok(DefinedEvidence { id, name })
     }
 
-    fn render_text(defined: &Defined) -> Cow<'_, str> {
+    fn render_text(defined: &DefinedEvidence) -> Cow<'_, str> {
         format!("`{}` is defined", defined.name).into()
     }
 }
@@ -286,28 +290,30 @@ impl Memory {
     }
 
     /// Every kind of evidence by its name: ours, and those in use or with a meaning here.
-    pub(crate) async fn list_evidence_kinds(&self) -> Result<BTreeMap<String, Kind>, Problem> {
+    pub(crate) async fn list_evidence_kinds(
+        &self,
+    ) -> Result<BTreeMap<String, EvidenceKind>, Problem> {
         let ours = Evidence::ALL.iter().map(|evidence| {
             let (description, typical) = meaning_of_evidence(*evidence);
-            let ground = Kind {
+            let ground = EvidenceKind {
                 name: evidence.name().to_owned(),
                 description: description.to_owned(),
                 typical_confidence: Some(typical.to_owned()),
-                ..Kind::default()
+                ..EvidenceKind::default()
             };
             (ground.name.clone(), ground)
         });
-        let mut grounds: BTreeMap<String, Kind> = ours.collect();
+        let mut grounds: BTreeMap<String, EvidenceKind> = ours.collect();
         if !self.exists() {
             return Ok(grounds);
         }
         let (definitions, counts) = self
             .run_on_snapshot(|memory| (read_evidence_definitions(memory), count_evidence(memory)))
             .await?;
-        let unsaid = |name: &String| Kind {
+        let unsaid = |name: &String| EvidenceKind {
             name: name.clone(),
             needs_review: true,
-            ..Kind::default()
+            ..EvidenceKind::default()
         };
         for (_, own) in definitions {
             if own.alias_of.is_none() {
