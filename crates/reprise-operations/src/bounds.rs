@@ -19,8 +19,8 @@ use reprise_types::limits::LIST_ITEMS_MAX;
 pub(crate) use kinds::{
     ActorName, ArgumentKind, DescribedArguments, DescribedElsewhere, FixedWord, FreeObject,
     HumanName, ItemCount, LimitCount, LineText, LongText, NameText, OtherType, QuestionText,
-    RecordKey, RecordKeys, RedactedLater, SessionName, TimeText, TreePath, TypeCheck, arguments,
-    require_arguments,
+    RecordKey, RecordKeys, RedactedLater, SessionName, StoredSession, TimeText, TreePath,
+    TypeCheck, arguments, require_arguments,
 };
 pub(crate) use patterns::{AGENTS_BRANCH, NON_BLANK_PATTERN, instant_pattern};
 pub use room::Room;
@@ -80,6 +80,7 @@ fn bound_schema(schema: &mut Map<String, Value>) {
 fn remove_marks(schema: &mut Map<String, Value>) {
     schema.remove(FORMER_NAMES);
     schema.remove(secrets::MARK);
+    schema.remove(WHOLE_SESSION);
     list_parts(schema).for_each(remove_marks);
 }
 
@@ -148,6 +149,20 @@ impl Bounds {
         let properties = self.schema.get("properties").and_then(Value::as_object);
         let names = properties.into_iter().flat_map(Map::keys);
         names.map(String::as_str).collect()
+    }
+
+    /// Finds the session that arguments look for.
+    pub(crate) fn find_session<'f>(
+        &self,
+        fields: &'f mut Map<String, Value>,
+    ) -> Option<&'f mut String> {
+        fields.iter_mut().find_map(|(name, value)| {
+            let own = find_field(&self.schema, name)?;
+            match value {
+                Value::String(session) if own.get(WHOLE_SESSION).is_some() => Some(session),
+                _ => None,
+            }
+        })
     }
 
     /// Whether a value is within them; the error is a sentence about it. Of which type a value is,
@@ -275,6 +290,9 @@ fn find_field<'s>(schema: &'s Value, name: &str) -> Option<&'s Value> {
 
 /// Names that a field had before, or that other programs call it.
 const FORMER_NAMES: &str = "x-former-names";
+
+/// Marks the name of a session that is looked for, which may be its beginning.
+const WHOLE_SESSION: &str = "x-whole-session";
 
 /// Marks a list whose items are each judged alone, so that a bad one spoils only itself.
 pub(crate) const ALONE: &str = "x-each-alone";

@@ -461,14 +461,18 @@ async fn execute<O: Operation>(
         memory.refuse_remote_callers()?;
     }
     // First of all: what is too much is neither looked through nor copied.
-    arguments::check_bounds::<O::Arguments>(name, &arguments)?;
+    let bounds = Bounds::get_for_type::<O::Arguments>();
+    arguments::check_bounds(name, &bounds, &arguments)?;
     let keeps = O::SPEC.effect != Effect::Reads;
     let is_named = keeps && memory.request_key().is_some();
     let Admitted {
-        arguments,
+        mut arguments,
         redacted,
         contents,
     } = gate::redact_secrets::<O>(is_named, arguments).await?;
+    if let Some(session) = bounds.find_session(&mut arguments) {
+        memory.resolve_session(session).await?;
+    }
     let given = arguments::parse_arguments(name, arguments)?;
     if O::effect(&given) == Effect::Reads {
         let answer = O::run(memory, given).await?;

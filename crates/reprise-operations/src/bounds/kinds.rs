@@ -4,7 +4,10 @@
 //! NameText`; without a kind it does not compile. The kind says it all in the schema of the field,
 //! which [`Bounds`](super::Bounds) enforces.
 
-use super::{COUNT_MAX, LINE_CHARS_MAX, NON_BLANK_PATTERN, TEXT_CHARS_MAX, list_parts, names_type};
+use super::{
+    COUNT_MAX, LINE_CHARS_MAX, NON_BLANK_PATTERN, TEXT_CHARS_MAX, WHOLE_SESSION, list_parts,
+    names_type,
+};
 use super::{patterns, secrets};
 use crate::prelude::*;
 
@@ -152,6 +155,17 @@ text_kinds! {
     HumanName: IDENTIFIER_BYTES_MAX, Some(|| patterns::HUMAN.to_owned()), None;
     /// A path in the tree of a governed workspace.
     TreePath: LINE_CHARS_MAX, Some(|| patterns::TREE_PATH.to_owned()), None;
+}
+
+/// A session that is looked for: its name, or the beginning of it, of which the whole name is made
+/// before an operation sees it.
+pub(crate) enum StoredSession {}
+
+impl<T: PlainType<Content = TextContent>> ArgumentKind<T> for StoredSession {
+    fn describe(schema: &mut Schema) {
+        <SessionName as ArgumentKind<T>>::describe(schema);
+        schema.insert(WHOLE_SESSION.to_owned(), json!(true));
+    }
 }
 
 /// One of some words that the field's schema lists.

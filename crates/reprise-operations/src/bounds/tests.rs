@@ -185,3 +185,22 @@ proptest! {
         prop_assert!(parse_timestamp(&instant).is_ok(), "{instant}");
     }
 }
+
+#[test]
+fn a_session_that_is_looked_for_may_be_named_by_its_beginning() {
+    let mut looked = 0;
+    for entry in Catalogue::default().entries() {
+        let schema = entry.raw_arguments_schema(&mut SchemaGenerator::default());
+        let fields = schema.get("properties");
+        let session = fields.and_then(|fields| fields.get("session"));
+        if let Some(session) = session.filter(|_| entry.spec.effect == Effect::Reads) {
+            let name = entry.spec.name;
+            assert_eq!(
+                session[WHOLE_SESSION], true,
+                "{name}: `session` as StoredSession"
+            );
+            looked += 1;
+        }
+    }
+    assert!(looked > 5, "{looked}");
+}

@@ -5,11 +5,12 @@ use crate::prelude::*;
 use crate::wire::{add_hint, find_meant_name, refuse_misspelled_fields};
 
 /// Refuses arguments of the operation `name` beyond the bounds of its schema.
-pub(super) fn check_bounds<T: JsonSchema + 'static>(
+pub(super) fn check_bounds(
     name: &str,
+    bounds: &Bounds,
     arguments: &Map<String, Value>,
 ) -> Result<(), Problem> {
-    let within = Bounds::get_for_type::<T>().check_fields(arguments);
+    let within = bounds.check_fields(arguments);
     within.map_err(|said| misfit_problem(name, &said))
 }
 

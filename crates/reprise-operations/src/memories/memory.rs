@@ -213,13 +213,10 @@ impl Memory {
     }
 
     /// Makes the beginning of a session's name its whole name; an error where several begin so.
-    pub(crate) async fn resolve_session(
-        &self,
-        session: &mut Option<String>,
-    ) -> Result<(), Problem> {
-        let Some(name) = session.as_ref().filter(|_| self.exists()) else {
+    pub(crate) async fn resolve_session(&self, name: &mut String) -> Result<(), Problem> {
+        if !self.exists() {
             return Ok(());
-        };
+        }
         let wanted = name.clone();
         let find = self.run_on_snapshot(move |memory| memory.find_sessions(&wanted));
         let mut found = find.await?;
@@ -233,9 +230,19 @@ impl Memory {
             )));
         }
         if let Some(whole) = found.pop() {
-            *session = Some(whole);
+            *name = whole;
         }
         Ok(())
+    }
+
+    /// Makes tags and session of a filter those that are meant, for a caller in this process: of
+    /// arguments the session is whole by then.
+    pub(crate) async fn resolve_filter(&self, filter: &mut MemoryFilter) -> Result<(), Problem> {
+        self.resolve_filter_tags(filter);
+        match &mut filter.session_id {
+            Some(session) => self.resolve_session(session).await,
+            None => Ok(()),
+        }
     }
 
     /// The tags that are meant, with all that each may be kept as.

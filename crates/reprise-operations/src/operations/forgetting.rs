@@ -149,15 +149,8 @@ operation! {
         #[arg(long)]
         pub reason: Option<String> as LineText,
     }) -> Forgotten {
-        let mut session = arguments.session.clone();
-        memory.resolve_session(&mut session).await?;
-        if session != arguments.session {
-            let [beginning, whole] = [&arguments.session, &session]
-                .map(|name| name.as_deref().unwrap_or_default());
-            return Err(Problem::invalid(format!(
-                "`{beginning}` is the beginning of a session's name; to forget that session, write \
-                 its whole name, `{whole}`"
-            )));
+        if let Some(session) = &arguments.session {
+            refuse_session_beginning(memory, session).await?;
         }
         let selectors = arguments.list_selectors(&memory.calendar());
         let mut selectors = selectors.map_err(Problem::invalid)?;
@@ -243,6 +236,19 @@ async fn describe_preview(memory: &Memory, would: Vec<RecordId>) -> Result<Forgo
 fn count_earlier_versions(memory: &Snapshot, ids: &[RecordId]) -> Option<NonZeroUsize> {
     let versions = ids.iter().filter(|id| !memory.is_live(**id));
     NonZeroUsize::new(versions.count())
+}
+
+/// Refuses the beginning of a session's name: what is to be forgotten is named whole.
+async fn refuse_session_beginning(memory: &Memory, name: &str) -> Result<(), Problem> {
+    let mut whole = name.to_owned();
+    memory.resolve_session(&mut whole).await?;
+    if whole == name {
+        return Ok(());
+    }
+    Err(Problem::invalid(format!(
+        "`{name}` is the beginning of a session's name; to forget that session, write its whole \
+         name, `{whole}`"
+    )))
 }
 
 /// Forgets by `forget`, which answers what is gone, and tells of it. To a request that comes again,

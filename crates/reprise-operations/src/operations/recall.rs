@@ -102,11 +102,12 @@ pub async fn recall_answer(
 /// What a request finds, and what a prompt of `most` tokens gets of it.
 pub async fn recall_with_context(
     memory: &Memory,
-    request: RecallRequest,
+    mut request: RecallRequest,
     scope: RecallScope,
     most: usize,
 ) -> Result<(RecallResponse, ContextBlock), Problem> {
     request.validate().map_err(Problem::invalid)?;
+    memory.resolve_filter(&mut request.filter).await?;
     let recall = memory.recall(request, None, scope).await?;
     let context = build_context_block(&recall, most, system_entropy());
     Ok((recall, context))
@@ -117,9 +118,9 @@ pub async fn recall_records(
     memory: &Memory,
     asked: &RecallArguments,
 ) -> Result<RecallResponse, Problem> {
-    let request = asked
-        .to_request(&memory.calendar())
-        .map_err(Problem::invalid)?;
+    let request = asked.to_request(&memory.calendar());
+    let mut request = request.map_err(Problem::invalid)?;
+    memory.resolve_filter_tags(&mut request.filter);
     let vector = question_vector(asked.embedding_space.as_ref(), asked.embedding.as_ref());
     let vector = vector.map_err(Problem::conflict)?;
     let scope = asked.scope.unwrap_or(memory.default_recall_scope());

@@ -111,9 +111,7 @@ operation! {
         let mut id = asked.id;
         let mut records = read_episode(memory, &id).await?;
         if records.is_empty() {
-            let mut named = Some(id);
-            memory.resolve_session(&mut named).await?;
-            id = named.unwrap_or_default();
+            memory.resolve_session(&mut id).await?;
             records = read_episode(memory, &id).await?;
         }
         if records.is_empty() {

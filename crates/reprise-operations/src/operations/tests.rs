@@ -15,6 +15,7 @@ use super::tags::AlikeTags;
 use super::tags::{MergeTags, MergedTags};
 use super::tags::{TagCount, Tagged, Tags};
 use crate::catalogue::Operation;
+use crate::testing::Ada;
 use crate::wire::UndoneReport;
 
 const TEXTS: u64 = 10_000;
@@ -199,4 +200,23 @@ fn one_record_is_told_as_one() {
         said,
         "undone: restored memory `a`; 1 pair no longer marked as a contradiction"
     );
+}
+
+#[tokio::test]
+async fn a_session_is_looked_for_by_the_beginning_of_its_name() {
+    let ada = Ada::new().await;
+    let (whole, beginning) = ("0123abcd-0000-4000-8000-000000000000", "0123abcd");
+    let texts = [(whole, "the gateway was slow"), ("other", "tea at noon")];
+    for (session, text) in texts {
+        let record = json!({ "text": text, "session_id": session });
+        ada.call("observe", json!({ "records": [record] })).await;
+    }
+    let listed = ada.call("list", json!({ "session": beginning })).await;
+    assert_eq!(listed["considered"], 1, "{listed}");
+    let asked = json!({ "query": "gateway", "session_id": beginning });
+    let found = ada.call("recall", asked).await;
+    assert_eq!(found["results"].as_array().unwrap().len(), 1, "{found}");
+    let asked = json!({ "view": "stats", "session": beginning });
+    let stats = ada.call("knowledge", asked).await;
+    assert_eq!(stats["sessionId"], whole, "{stats}");
 }

@@ -64,7 +64,7 @@ arguments! {
         /// Only this session.
         #[schemars(extend("x-rare" = true))]
         #[arg(long)]
-        pub session | "session_id": Option<String> as SessionName,
+        pub session | "session_id": Option<String> as StoredSession,
         /// Only this project.
         #[schemars(extend("x-rare" = true))]
         #[arg(long, value_name = "NAME")]

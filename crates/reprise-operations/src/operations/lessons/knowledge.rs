@@ -84,7 +84,7 @@ operation! {
         /// Maximum number of results; 10 of `search` by default.
         pub limit: Option<usize> as LimitCount,
         /// Of `stats`: the session that it is asked for in.
-        pub session: Option<String> as SessionName,
+        pub session: Option<String> as StoredSession,
         /// Only records of this project.
         pub project: Option<String> as NameText,
         /// Of `project` once: not read any more, plans say what is pending.

@@ -223,7 +223,7 @@ operation! {
     ExtractLearnings(memory, arguments: ExtractLearningsArguments {
         /// The session, as its records name it.
         #[schemars(length(min = 1))]
-        pub session | "session_id": String as SessionName,
+        pub session | "session_id": String as StoredSession,
         /// Only say what would be kept.
         pub dry_run: bool,
         /// Learn from how its tests went, too, as of a session that came in from a program's
@@ -231,9 +231,7 @@ operation! {
         pub outcomes: bool,
     }) -> Extracted {
         // A session that an agent's program ends does it by itself.
-        let mut named = Some(arguments.session);
-        memory.resolve_session(&mut named).await?;
-        let session = named.unwrap_or_default();
+        let session = arguments.session;
         let mut found = memory
             .extract_and_store_learnings(&session, arguments.dry_run)
             .await?;

@@ -11,12 +11,10 @@ impl Memory {
     /// What a recall finds, with whole records; `vector` is the question's where the caller has it.
     pub(crate) async fn recall(
         &self,
-        mut request: RecallRequest,
+        request: RecallRequest,
         vector: Option<Embedding>,
         scope: RecallScope,
     ) -> Result<RecallResponse, Problem> {
-        self.resolve_filter_tags(&mut request.filter);
-        self.resolve_session(&mut request.filter.session_id).await?;
         // A recall holds much: on the heap, so that whatever waits for one need not.
         let local = |request| Box::pin(self.recall_with_repositories(request, vector));
         match scope {

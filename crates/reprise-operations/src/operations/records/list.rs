@@ -68,7 +68,6 @@ operation! {
         let filter = arguments.filter.to_memory_filter(&memory.calendar());
         let mut filter = filter.map_err(Problem::invalid)?;
         memory.resolve_filter_tags(&mut filter);
-        memory.resolve_session(&mut filter.session_id).await?;
         let for_agent = memory.is_for_agent();
         let page = memory.run_on_snapshot(move |snapshot| build_page(snapshot, &arguments, filter, for_agent));
         page.await?
@@ -99,7 +98,7 @@ operation! {
 
 /// A page of whole records, for a caller in this process.
 pub async fn list_records(memory: &Memory, mut asked: ListRequest) -> Result<RecordPage, Problem> {
-    memory.resolve_filter_tags(&mut asked.filter);
+    memory.resolve_filter(&mut asked.filter).await?;
     memory
         .run_on_snapshot(move |snapshot| snapshot.list(&asked))
         .await

@@ -188,7 +188,7 @@ operation! {
         /// Type times confidence is at least this, 0..10.
         pub min_importance: Option<usize> as ItemCount,
         /// Only this session.
-        pub session | "session_id": Option<String> as SessionName,
+        pub session | "session_id": Option<String> as StoredSession,
         /// Only what has one of these tags.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pub tags: Vec<String> as NameText,
@@ -203,8 +203,6 @@ operation! {
         pub max_tokens: Option<usize> as ItemCount,
     }) -> Observed {
         let began = Instant::now();
-        let mut asked = asked;
-        memory.resolve_session(&mut asked.session).await?;
         let asked = ObservationSelection::from_arguments(memory, asked)?;
         let question = asked.question_text();
         let vector = match (&question, asked.given.mode) {

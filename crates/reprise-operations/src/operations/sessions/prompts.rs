@@ -27,15 +27,13 @@ operation! {
     #[derive(Default)]
     Prompts(memory, arguments: PromptsArguments {
         /// Only this session's.
-        pub session: Option<String> as SessionName,
+        pub session: Option<String> as StoredSession,
         /// Maximum number of prompts [default: 20; at most 200].
         pub limit: Option<usize> as LimitCount,
         /// Go on after this one.
         pub cursor: Option<Cursor> as RecordKey,
     }) -> PromptPage {
         let limit = arguments.limit.unwrap_or(LIMIT_DEFAULT).clamp(1, LIMIT_MAX);
-        let mut arguments = arguments;
-        memory.resolve_session(&mut arguments.session).await?;
         let page = memory.run_on_snapshot(move |snapshot| {
             let session = arguments.session.as_deref();
             list_prompts(snapshot, session, limit, arguments.cursor)

@@ -38,7 +38,7 @@ operation! {
     #[derive(Default)]
     CompactObservations(memory, asked: Arguments {
         /// Only this session; every one by default, each on its own.
-        pub session | "session_id": Option<String> as SessionName,
+        pub session | "session_id": Option<String> as StoredSession,
         /// Only say what would be done.
         pub dry_run: bool,
         /// Sessions with fewer frames are left alone; 50 by default.
@@ -65,8 +65,7 @@ operation! {
             preserve_errors: !asked.compact_errors,
             preserve_decisions: !asked.compact_decisions,
         };
-        let mut session = asked.session;
-        memory.resolve_session(&mut session).await?;
+        let session = asked.session;
         let plan = memory.run_on_snapshot(move |memory| {
             let records = memory.records().filter_map(Result::ok);
             let own = records.filter(|one| {
