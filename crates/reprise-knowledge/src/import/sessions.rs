@@ -466,7 +466,9 @@ impl Messages {
         let is_known = value["id"]
             .as_str()
             .is_some_and(|id| self.places.contains_key(id));
-        value["type"] == "message_update" || is_known && value["content"].is_null()
+        // A line without a type of its own is no whole message either.
+        let is_part = value["content"].is_null() || !value["type"].is_string();
+        value["type"] == "message_update" || is_known && is_part
     }
 
     /// Changes the fields that an update names; the others stay as they are.
@@ -479,7 +481,8 @@ impl Messages {
             return;
         };
         let fields = update.as_object().into_iter().flatten();
-        for (name, value) in fields.filter(|(name, value)| *name != "type" && !value.is_null()) {
+        let says = |value: &Value| !value.is_null() && value != "";
+        for (name, value) in fields.filter(|(name, value)| *name != "type" && says(value)) {
             message[name] = value.clone();
         }
     }

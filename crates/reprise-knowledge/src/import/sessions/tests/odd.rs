@@ -79,6 +79,8 @@ fn an_update_amends_a_message_and_does_not_replace_it() {
         r#"{"id":"2","type":"gemini","content":"Staging listens on port 8443."}"#,
         r#"{"type":"message_update","id":"2","tokens":{"input":1}}"#,
         r#"{"id":"1","tokens":{"input":2}}"#,
+        // Its type is bent.
+        r#"{"id":"2","ty?pe":"gemini","content":"","tokens":{"input":1}}"#,
         r#"{"type":"message_update","id":"9","tokens":{"input":1}}"#,
     ];
     let file = write_file(folder.path(), "session-1.jsonl", &lines.map(str::to_owned));
