@@ -16,29 +16,30 @@ pub(crate) const NEVER: i64 = i64::MAX;
 /// Session number of a document without a session.
 pub(crate) const NO_SESSION: u32 = u32::MAX;
 
-/// One document as the index keeps it. Instants are microseconds since the Unix epoch.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct DocRow {
-    pub(crate) id: RecordId,
+/// One document as the index keeps it. Instants are microseconds since the Unix epoch: a recall
+/// reads hundreds of documents and the date of only a few.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Doc {
+    pub id: RecordId,
     pub(crate) timestamp: i64,
     pub(crate) known_at: i64,
     pub(crate) forgotten_at: i64,
     pub(crate) superseded_at: i64,
     /// Number of analysed terms of the whole text.
-    pub(crate) terms: u32,
+    pub terms: u32,
     pub(crate) session: u32,
     /// Number of analysed terms of the head, at most [`crate::HEAD_TERMS`].
     pub(crate) head_terms: u8,
-    pub(crate) kind: MemoryKind,
-    pub(crate) source: MemorySource,
+    pub kind: MemoryKind,
+    pub source: MemorySource,
     pub(crate) cues: Cues,
     /// Hash of its speaker's first name; 0 for none.
     pub(crate) speaker: u32,
     /// Whether the record is forgotten and its words and vector are erased: no view shows it.
-    pub(crate) hole: bool,
+    pub hole: bool,
 }
 
-impl DocRow {
+impl Doc {
     /// Creates the row of a record whose content is erased.
     pub(crate) fn new_hole(id: RecordId) -> Self {
         Self {
@@ -58,8 +59,31 @@ impl DocRow {
         }
     }
 
+    /// Returns when it happened, truncated to microseconds.
+    pub fn timestamp(&self) -> DateTime<Utc> {
+        instant_from_micros(self.timestamp)
+    }
+
+    /// Returns when the store learned of it, truncated to microseconds.
+    pub fn known_at(&self) -> DateTime<Utc> {
+        instant_from_micros(self.known_at)
+    }
+
+    pub fn forgotten_at(&self) -> Option<DateTime<Utc>> {
+        (self.forgotten_at != NEVER).then(|| instant_from_micros(self.forgotten_at))
+    }
+
+    pub fn superseded_at(&self) -> Option<DateTime<Utc>> {
+        (self.superseded_at != NEVER).then(|| instant_from_micros(self.superseded_at))
+    }
+
+    /// Returns the number of its session; `None` without a session.
+    pub fn session(&self) -> Option<u32> {
+        (self.session != NO_SESSION).then_some(self.session)
+    }
+
     /// Whether it can be returned now: neither forgotten nor superseded.
-    pub(crate) fn is_live(&self) -> bool {
+    pub fn is_live(&self) -> bool {
         !self.hole && self.forgotten_at == NEVER && self.superseded_at == NEVER
     }
 
@@ -102,57 +126,6 @@ pub struct DocTraits {
     /// Whether each neighbour is a dialogue turn with it: the speakers differ and at least one of
     /// the two is a person.
     pub neighbours_in_dialogue: (bool, bool),
-}
-
-/// One document as the index holds it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Doc {
-    pub id: RecordId,
-    /// Kept in microseconds: a recall reads hundreds of documents and the date of only a few.
-    pub(crate) timestamp: i64,
-    pub(crate) known_at: i64,
-    pub(crate) forgotten_at: i64,
-    pub(crate) superseded_at: i64,
-    pub kind: MemoryKind,
-    pub source: MemorySource,
-    /// Number of its session; `None` without a session.
-    pub session: Option<u32>,
-    /// Number of analysed terms of its text.
-    pub terms: u32,
-    /// Analysed terms of its head, at most [`crate::HEAD_TERMS`].
-    pub head_terms: u8,
-    pub has_vector: bool,
-    /// Its record is erased from the log.
-    pub hole: bool,
-    /// The live document before it in its session.
-    pub previous: Option<u32>,
-    /// The live document after it in its session.
-    pub next: Option<u32>,
-}
-
-impl Doc {
-    /// Returns when it happened, truncated to microseconds.
-    pub fn timestamp(&self) -> DateTime<Utc> {
-        instant_from_micros(self.timestamp)
-    }
-
-    /// Returns when the store learned of it, truncated to microseconds.
-    pub fn known_at(&self) -> DateTime<Utc> {
-        instant_from_micros(self.known_at)
-    }
-
-    pub fn forgotten_at(&self) -> Option<DateTime<Utc>> {
-        (self.forgotten_at != NEVER).then(|| instant_from_micros(self.forgotten_at))
-    }
-
-    pub fn superseded_at(&self) -> Option<DateTime<Utc>> {
-        (self.superseded_at != NEVER).then(|| instant_from_micros(self.superseded_at))
-    }
-
-    /// Whether it is neither forgotten nor superseded.
-    pub fn is_live(&self) -> bool {
-        self.forgotten_at == NEVER && self.superseded_at == NEVER && !self.hole
-    }
 }
 
 /// Converts microseconds to an instant. Out-of-range values, which only a forged file has, become
@@ -351,7 +324,7 @@ impl SessionInterner {
 
 /// Finds the first row with this id by binary search: ids never descend, and a hole repeats the id
 /// before it.
-pub(crate) fn find_row(rows: &CowVec<DocRow>, id: RecordId) -> Option<u32> {
+pub(crate) fn find_row(rows: &CowVec<Doc>, id: RecordId) -> Option<u32> {
     let (mut low, mut high) = (0, rows.len());
     while low < high {
         let middle = low.midpoint(high);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use reprise_types::{CowVec, MemoryKind, MemorySource, PageFetcher};
 
-use crate::docs::{DocRow, NEVER};
+use crate::docs::{Doc, NEVER};
 
 /// Number of documents in one block.
 pub(crate) const BLOCK_DOCUMENTS: usize = 64;
@@ -35,7 +35,7 @@ const EMPTY: FacetBlock = FacetBlock {
 };
 
 impl FacetBlock {
-    fn from_rows(rows: &CowVec<DocRow>, number: usize) -> Self {
+    fn from_rows(rows: &CowVec<Doc>, number: usize) -> Self {
         let mut block = EMPTY;
         for place in 0..BLOCK_DOCUMENTS {
             match rows.get(number * BLOCK_DOCUMENTS + place) {
@@ -46,7 +46,7 @@ impl FacetBlock {
         block
     }
 
-    fn add_row(&mut self, place: usize, row: &DocRow) {
+    fn add_row(&mut self, place: usize, row: &Doc) {
         if row.hole {
             return;
         }
@@ -100,7 +100,7 @@ pub(crate) struct Facets {
 
 impl Facets {
     /// Builds the blocks of rows, lazily if the rows are still in the file.
-    pub(crate) fn from_rows(rows: &CowVec<DocRow>) -> Self {
+    pub(crate) fn from_rows(rows: &CowVec<Doc>) -> Self {
         let documents = rows.len();
         let blocks = documents.div_ceil(BLOCK_DOCUMENTS);
         let rows = rows.clone();
@@ -117,7 +117,7 @@ impl Facets {
         }
     }
 
-    pub(crate) fn push(&mut self, row: &DocRow) {
+    pub(crate) fn push(&mut self, row: &Doc) {
         if self.documents.is_multiple_of(BLOCK_DOCUMENTS) {
             self.blocks.push(EMPTY);
         }
@@ -139,7 +139,7 @@ impl Facets {
     }
 
     /// Builds the block of a document again from its rows.
-    pub(crate) fn rebuild_block(&mut self, rows: &CowVec<DocRow>, ordinal: u32) {
+    pub(crate) fn rebuild_block(&mut self, rows: &CowVec<Doc>, ordinal: u32) {
         let number = ordinal as usize / BLOCK_DOCUMENTS;
         if let Some(block) = self.blocks.get_mut(number) {
             *block = FacetBlock::from_rows(rows, number);

@@ -7,7 +7,7 @@ use reprise_types::{CowVec, MemorySource};
 
 use crate::bits::iter_bits;
 use crate::cues::Cues;
-use crate::docs::{DocRow, NO_SESSION};
+use crate::docs::{Doc, NO_SESSION};
 use crate::facets::{BLOCK_DOCUMENTS, Facets};
 use crate::words::HEAD_TERMS;
 
@@ -39,7 +39,7 @@ pub(crate) struct LexicalRow {
 }
 
 impl LexicalRow {
-    fn new(row: &DocRow, live: bool) -> Self {
+    fn new(row: &Doc, live: bool) -> Self {
         Self {
             session: row.session,
             head_terms: row.head_terms,
@@ -67,7 +67,7 @@ pub(crate) struct RankRow {
 
 impl RankRow {
     /// Copies the columns of a row, without neighbours.
-    pub(crate) fn from_row(row: &DocRow) -> Self {
+    pub(crate) fn from_row(row: &Doc) -> Self {
         Self {
             previous: NO_DOCUMENT,
             next: NO_DOCUMENT,
@@ -131,17 +131,17 @@ impl SessionStats {
 
 impl LiveSet {
     /// Builds the live set as it was at `instant` (microseconds).
-    pub(crate) fn build_as_of<'a>(rows: impl Iterator<Item = &'a DocRow>, instant: i64) -> Self {
+    pub(crate) fn build_as_of<'a>(rows: impl Iterator<Item = &'a Doc>, instant: i64) -> Self {
         Self::build(rows.map(|row| (row, row.was_live_at(instant))))
     }
 
     /// Builds the live set of the present.
-    pub(crate) fn build_present<'a>(rows: impl Iterator<Item = &'a DocRow>) -> Self {
+    pub(crate) fn build_present<'a>(rows: impl Iterator<Item = &'a Doc>) -> Self {
         Self::build(rows.map(|row| (row, row.is_live())))
     }
 
     /// Builds what pushing each row would, but in plain vectors.
-    fn build<'a>(rows: impl Iterator<Item = (&'a DocRow, bool)>) -> Self {
+    fn build<'a>(rows: impl Iterator<Item = (&'a Doc, bool)>) -> Self {
         let mut live_set = Self::default();
         let (mut all, mut ranks): (Vec<LexicalRow>, Vec<RankRow>) = (Vec::new(), Vec::new());
         let mut session_stats: Vec<SessionStats> = Vec::new();
@@ -187,7 +187,7 @@ impl LiveSet {
         live_set
     }
 
-    pub(crate) fn push(&mut self, row: &DocRow, live: bool) {
+    pub(crate) fn push(&mut self, row: &Doc, live: bool) {
         let ordinal = self.lexical_rows.len() as u32;
         let (lexical, mut rank) = (LexicalRow::new(row, live), RankRow::from_row(row));
         if ordinal.is_multiple_of(64) {
@@ -209,22 +209,16 @@ impl LiveSet {
         self.rank_rows.push(rank);
     }
 
-    /// Removes a document of `terms` terms; its neighbours become adjacent.
-    pub(crate) fn remove(&mut self, ordinal: u32, terms: u32) {
-        let Some(lexical) = self.lexical_rows.get_mut(ordinal as usize) else {
+    /// Removes a document; its neighbours become adjacent.
+    pub(crate) fn remove(&mut self, ordinal: u32) {
+        let Some(removed) = self.set_live(ordinal, false) else {
             return;
         };
-        if !std::mem::replace(&mut lexical.live, false) {
-            return;
-        }
-        let removed = *lexical;
         let (previous, next) = self.neighbours(ordinal);
         if let Some(rank) = self.rank_rows.get_mut(ordinal as usize) {
             (rank.previous, rank.next) = (NO_DOCUMENT, NO_DOCUMENT);
-        }
-        self.adjust_counts(removed, terms, false);
-        if let Some(word) = self.live_bits.get_mut(ordinal as usize / 64) {
-            *word &= !(1 << (ordinal % 64));
+            let terms = rank.terms;
+            self.adjust_counts(removed, terms, false);
         }
         if let Some(before) = self.rank_rows.get_mut(previous as usize) {
             before.next = next;
@@ -236,18 +230,23 @@ impl LiveSet {
         }
     }
 
-    /// Adds a removed document of `terms` terms again, between the same neighbours as before.
-    pub(crate) fn restore(&mut self, ordinal: u32, terms: u32) {
-        let Some(lexical) = self.lexical_rows.get_mut(ordinal as usize) else {
+    /// Changes whether a document is live; returns its row, `None` if that changes nothing.
+    fn set_live(&mut self, ordinal: u32, live: bool) -> Option<LexicalRow> {
+        let lexical = self.lexical_rows.get_mut(ordinal as usize)?;
+        if std::mem::replace(&mut lexical.live, live) == live {
+            return None;
+        }
+        if let Some(word) = self.live_bits.get_mut(ordinal as usize / 64) {
+            *word ^= 1 << (ordinal % 64);
+        }
+        Some(*lexical)
+    }
+
+    /// Adds a removed document again, between the same neighbours as before.
+    pub(crate) fn restore(&mut self, ordinal: u32) {
+        let Some(restored) = self.set_live(ordinal, true) else {
             return;
         };
-        if std::mem::replace(&mut lexical.live, true) {
-            return;
-        }
-        let restored = *lexical;
-        if let Some(word) = self.live_bits.get_mut(ordinal as usize / 64) {
-            *word |= 1 << (ordinal % 64);
-        }
         let (mut previous, mut next) = (NO_DOCUMENT, NO_DOCUMENT);
         if let Some(stats) = self.session_stats_mut(restored.session) {
             previous = stats.last_live;
@@ -265,12 +264,13 @@ impl LiveSet {
         }
         if let Some(rank) = self.rank_rows.get_mut(ordinal as usize) {
             (rank.previous, rank.next) = (previous, next);
+            let terms = rank.terms;
+            self.adjust_counts(restored, terms, true);
         }
-        self.adjust_counts(restored, terms, true);
     }
 
     /// Replaces the columns of a removed document by those of a hole.
-    pub(crate) fn erase(&mut self, ordinal: u32, hole: &DocRow) {
+    pub(crate) fn erase(&mut self, ordinal: u32, hole: &Doc) {
         if let Some(lexical) = self.lexical_rows.get_mut(ordinal as usize) {
             *lexical = LexicalRow::new(hole, false);
         }
@@ -296,7 +296,7 @@ impl LiveSet {
 
     /// Derives the live set as it was at `instant` from the present one. It costs what changed
     /// since then, unless that is most of the store.
-    pub(crate) fn rewind_to(&self, rows: &CowVec<DocRow>, facets: &Facets, instant: i64) -> Self {
+    pub(crate) fn rewind_to(&self, rows: &CowVec<Doc>, facets: &Facets, instant: i64) -> Self {
         let (mut later, mut ended) = (Vec::new(), Vec::new());
         for (number, block) in (0_u32..).zip(facets.blocks()) {
             let first = number * BLOCK_DOCUMENTS as u32;
@@ -312,15 +312,15 @@ impl LiveSet {
         for first in later.into_iter().rev() {
             for ordinal in (first..first + BLOCK_DOCUMENTS as u32).rev() {
                 let row = rows.get(ordinal as usize);
-                if let Some(row) = row.filter(|row| row.known_at > instant) {
-                    rewind_to.remove(ordinal, row.terms);
+                if row.is_some_and(|row| row.known_at > instant) {
+                    rewind_to.remove(ordinal);
                 }
             }
         }
         for ordinal in ended {
             let row = rows.get(ordinal as usize);
-            if let Some(row) = row.filter(|row| row.was_live_at(instant)) {
-                rewind_to.restore(ordinal, row.terms);
+            if row.is_some_and(|row| row.was_live_at(instant)) {
+                rewind_to.restore(ordinal);
             }
         }
         rewind_to
@@ -459,7 +459,7 @@ mod tests {
 
     #[test]
     fn made_at_once_or_one_by_one_it_is_the_same() {
-        let row = |number: u32| DocRow {
+        let row = |number: u32| Doc {
             hole: false,
             forgotten_at: if number % 7 == 3 { 5 } else { NEVER },
             session: [0, 2, 0, NO_SESSION, 5][number as usize % 5],
@@ -467,9 +467,9 @@ mod tests {
             head_terms: (number % 50) as u8,
             source: MemorySource::ALL[number as usize % 5],
             cues: Cues::from_text("why is it red", number % 3 == 1),
-            ..DocRow::new_hole(RecordId::from_u128(0))
+            ..Doc::new_hole(RecordId::from_u128(0))
         };
-        let rows: Vec<DocRow> = (0..200).map(row).collect();
+        let rows: Vec<Doc> = (0..200).map(row).collect();
         let mut pushed = LiveSet::default();
         for row in &rows {
             pushed.push(row, row.is_live());
@@ -478,16 +478,16 @@ mod tests {
         // Removing documents and restoring them in another order changes nothing.
         let mut there_and_back = pushed.clone();
         let living = rows.iter().zip(0_u32..).filter(|(row, _)| row.is_live());
-        let ending: Vec<(u32, u32)> = living.map(|(row, at)| (at, row.terms)).step_by(3).collect();
-        for (ordinal, terms) in &ending {
-            there_and_back.remove(*ordinal, *terms);
+        let ending: Vec<u32> = living.map(|(_, at)| at).step_by(3).collect();
+        for ordinal in &ending {
+            there_and_back.remove(*ordinal);
         }
         assert_eq!(
             there_and_back.live as usize,
             pushed.live as usize - ending.len()
         );
-        for (ordinal, terms) in ending.iter().rev().step_by(2).chain(&ending) {
-            there_and_back.restore(*ordinal, *terms);
+        for ordinal in ending.iter().rev().step_by(2).chain(&ending) {
+            there_and_back.restore(*ordinal);
         }
         let content = |live_set: &LiveSet| {
             let lexical: Vec<LexicalRow> = live_set.lexical_rows.iter().copied().collect();
@@ -513,12 +513,12 @@ mod tests {
         assert_eq!(content(&at_once), content(&pushed));
         assert_eq!(content(&there_and_back), content(&pushed));
         // A past state with few changes since is the same from the present as from the rows.
-        let rows = (0..2_000_u32).map(|number| DocRow {
+        let rows = (0..2_000_u32).map(|number| Doc {
             known_at: i64::from(if number < 1_900 { 0 } else { number }),
             superseded_at: if number == 1_000 { 1_950 } else { NEVER },
             ..row(number)
         });
-        let rows: CowVec<DocRow> = rows.collect();
+        let rows: CowVec<Doc> = rows.collect();
         let (live_set, facets) = (
             LiveSet::build_present(rows.iter()),
             Facets::from_rows(&rows),

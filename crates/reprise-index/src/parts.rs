@@ -11,7 +11,7 @@ use std::sync::Arc;
 use reprise_types::CowVec;
 
 use crate::codec::append_u32;
-use crate::docs::{DocRow, SessionNames};
+use crate::docs::{Doc, SessionNames};
 use crate::error::{IndexError, IndexResult};
 use crate::graph_state::{GraphState, PART_CELLS, PART_GRAPH, PART_NEWEST_GRAPH};
 use crate::lexicon::{Lexicon, MergedSegment};
@@ -40,7 +40,7 @@ const ALIGNMENT: usize = 4;
 /// The index as of one moment, to be encoded by any thread.
 #[derive(Debug)]
 pub struct IndexCopy {
-    rows: CowVec<DocRow>,
+    rows: CowVec<Doc>,
     sessions: SessionNames,
     vectors: QuantisedVectors,
     graph: GraphState,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use reprise_hnsw::HnswGraph;
 
-use crate::docs::{DocRow, NO_SESSION};
+use crate::docs::{Doc, NO_SESSION};
 use crate::facets::BLOCK_DOCUMENTS;
 use crate::lexicon::purge_segment;
 use crate::purge_set::PurgeSet;
@@ -148,7 +148,7 @@ impl IndexWriter {
     /// Turns a document into a hole; returns the session that it was in.
     fn turn_into_hole(&mut self, ordinal: u32) -> Option<u32> {
         let row = self.rows.get_mut(ordinal as usize)?;
-        let hole = DocRow::new_hole(row.id);
+        let hole = Doc::new_hole(row.id);
         let session = std::mem::replace(row, hole).session;
         if self.vectors.has(ordinal) {
             self.vectors.set(ordinal, None);

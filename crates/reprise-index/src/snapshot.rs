@@ -10,7 +10,7 @@ use reprise_hnsw::Metric as _;
 use reprise_types::{CowVec, ListOrder, MemoryFilter, MemorySource, RecordId};
 
 use crate::bits::iter_bits;
-use crate::docs::{Doc, DocRow, DocTraits, NEVER, NO_SESSION, SessionNames, micros_from_instant};
+use crate::docs::{Doc, DocTraits, NEVER, NO_SESSION, SessionNames, micros_from_instant};
 use crate::facets::Facets;
 use crate::graph_state::SearchLayers;
 use crate::lexical::{LexicalScratch, LexicalSignals, score_lexical};
@@ -25,7 +25,7 @@ use crate::words::{self, Language, Query, QueryTerm};
 /// One published, immutable state of the index.
 #[derive(Debug)]
 pub struct IndexSnapshot {
-    pub(crate) rows: CowVec<DocRow>,
+    pub(crate) rows: CowVec<Doc>,
     pub(crate) sessions: SessionNames,
     pub(crate) vectors: QuantisedVectors,
     pub(crate) layers: SearchLayers,
@@ -57,24 +57,7 @@ impl IndexSnapshot {
 
     /// Returns one document; `None` beyond the end.
     pub fn doc(&self, ordinal: u32) -> Option<Doc> {
-        let row = self.rows.get(ordinal as usize)?;
-        let (previous, next) = self.live_set.neighbours(ordinal);
-        Some(Doc {
-            id: row.id,
-            timestamp: row.timestamp,
-            known_at: row.known_at,
-            kind: row.kind,
-            source: row.source,
-            session: (row.session != NO_SESSION).then_some(row.session),
-            terms: row.terms,
-            head_terms: row.head_terms,
-            has_vector: self.vectors.has(ordinal),
-            forgotten_at: row.forgotten_at,
-            superseded_at: row.superseded_at,
-            hole: row.hole,
-            previous: linked_document(previous),
-            next: linked_document(next),
-        })
+        self.rows.get(ordinal as usize).copied()
     }
 
     /// Finds the ordinal of a record; ids ascend with ordinals.
@@ -82,7 +65,7 @@ impl IndexSnapshot {
         crate::docs::find_row(&self.rows, id)
     }
 
-    /// Finds the number of a session, as in [`Doc::session`].
+    /// Finds the number of a session, as in [`Doc::session()`].
     pub fn find_session(&self, name: &str) -> Option<u32> {
         self.sessions
             .find(name)

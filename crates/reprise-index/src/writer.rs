@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use reprise_types::{CowVec, MemoryKind, MemorySource, RecordId};
 
 use crate::cues::Cues;
-use crate::docs::{self, DocRow, NEVER, SessionInterner, SessionNames, micros_from_instant};
+use crate::docs::{self, Doc, NEVER, SessionInterner, SessionNames, micros_from_instant};
 use crate::error::IndexResult;
 use crate::facets::Facets;
 use crate::graph_state::GraphState;
@@ -48,7 +48,7 @@ pub struct NewDoc<'a> {
 /// returns.
 #[derive(Debug)]
 pub struct IndexWriter {
-    pub(crate) rows: CowVec<DocRow>,
+    pub(crate) rows: CowVec<Doc>,
     pub(crate) sessions: SessionNames,
     pub(crate) vectors: QuantisedVectors,
     pub(crate) graph: GraphState,
@@ -77,7 +77,7 @@ impl IndexWriter {
 
     /// Creates an index from columns of equal length.
     pub(crate) fn from_columns(
-        rows: CowVec<DocRow>,
+        rows: CowVec<Doc>,
         sessions: SessionNames,
         vectors: QuantisedVectors,
         lexicon: Lexicon,
@@ -129,7 +129,7 @@ impl IndexWriter {
         doc.exact
             .iter()
             .for_each(|term| self.pending.add_exact_term(term));
-        let row = DocRow {
+        let row = Doc {
             id: doc.id,
             timestamp: micros_from_instant(doc.timestamp),
             known_at: micros_from_instant(doc.known_at),
@@ -150,10 +150,10 @@ impl IndexWriter {
     /// Adds a placeholder for a forgotten record whose text is erased; no query returns it.
     pub fn push_hole(&mut self, id: RecordId) -> u32 {
         self.pending.push_text("");
-        self.push_row(DocRow::new_hole(id), None)
+        self.push_row(Doc::new_hole(id), None)
     }
 
-    fn push_row(&mut self, row: DocRow, vector: Option<&[f32]>) -> u32 {
+    fn push_row(&mut self, row: Doc, vector: Option<&[f32]>) -> u32 {
         let ordinal = self.rows.len() as u32;
         self.live_set.push(&row, row.is_live());
         self.facets.push(&row);
@@ -191,7 +191,7 @@ impl IndexWriter {
             row.forgotten_at = micros_from_instant(at);
             self.forgotten.push(ordinal);
             self.facets.mark_ended(ordinal);
-            self.live_set.remove(ordinal, row.terms);
+            self.live_set.remove(ordinal);
         }
     }
 
@@ -202,7 +202,7 @@ impl IndexWriter {
         {
             row.superseded_at = micros_from_instant(at);
             self.facets.mark_ended(ordinal);
-            self.live_set.remove(ordinal, row.terms);
+            self.live_set.remove(ordinal);
         }
     }
 
@@ -213,7 +213,7 @@ impl IndexWriter {
         {
             row.superseded_at = NEVER;
             if row.is_live() {
-                self.live_set.restore(ordinal, row.terms);
+                self.live_set.restore(ordinal);
             }
         }
     }
@@ -244,7 +244,7 @@ impl IndexWriter {
         let rows = self.rows.iter().map(|row| {
             let name = old.name(row.session).unwrap_or_default();
             let session = self.interner.intern(&mut self.sessions, name);
-            DocRow { session, ..*row }
+            Doc { session, ..*row }
         });
         self.rows = rows.collect();
         self.live_set = LiveSet::build_present(self.rows.iter());

@@ -28,7 +28,7 @@ pub(super) fn add_learned(
         RankedCandidate {
             scored: *scored,
             learned: LearnedAdjustment::from_capped_parts(cap, gates, evidence, adapter),
-            session: doc.and_then(|doc| doc.session),
+            session: doc.and_then(|doc| doc.session()),
             kind: doc.map_or(0, kind),
             time: index.time_key(scored.ordinal).map(|place| place.0),
         }

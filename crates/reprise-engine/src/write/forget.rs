@@ -205,7 +205,7 @@ impl Snapshot {
             },
             ForgetSelector::Session(session) => {
                 let session = self.index.find_session(session);
-                those(&|doc: &Doc| session.is_some() && doc.session == session)
+                those(&|doc: &Doc| session.is_some() && doc.session() == session)
             }
             ForgetSelector::Before(instant) => those(&|doc: &Doc| doc.timestamp() < *instant),
             ForgetSelector::Tag(tags) => {

@@ -283,7 +283,7 @@ fn measure_signals_in(
     // A dead document has no session score.
     let session = |at: u32| {
         let doc = snapshot.doc(at).filter(|_| view.is_live(at));
-        found.session_score(doc.and_then(|doc| doc.session))
+        found.session_score(doc.and_then(|doc| doc.session()))
     };
     let scores: Vec<f32> = all.clone().map(|at| found.score(at)).collect();
     let mut best: Vec<(u32, f32)> = all

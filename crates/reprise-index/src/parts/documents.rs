@@ -20,7 +20,7 @@ use reprise_types::{CowVec, MemoryKind, MemorySource, PageFetcher, RecordId};
 
 use crate::codec::{PartReader, SharedBytes, append_u32};
 use crate::cues::Cues;
-use crate::docs::{DocRow, NEVER, NO_SESSION, SessionNames};
+use crate::docs::{Doc, NEVER, NO_SESSION, SessionNames};
 use crate::error::{IndexError, IndexResult};
 use crate::live_set::{LexicalRow, LiveSet, NO_DOCUMENT, RankRow, SessionStats};
 use crate::pages::{self, DamageFlag, LazyPart, PartPages};
@@ -35,7 +35,7 @@ const FLAG_BY_USER: u8 = 2;
 const FLAG_BARE_PROMPT: u8 = 4;
 
 pub(super) struct SavedDocuments {
-    pub(super) rows: CowVec<DocRow>,
+    pub(super) rows: CowVec<Doc>,
     pub(super) sessions: SessionNames,
     pub(super) live_set: LiveSet,
     /// Forgotten documents, holes or not.
@@ -44,7 +44,7 @@ pub(super) struct SavedDocuments {
 }
 
 pub(super) fn encode_documents(
-    rows: &CowVec<DocRow>,
+    rows: &CowVec<Doc>,
     sessions: &SessionNames,
     live_set: &LiveSet,
     version: u8,
@@ -118,7 +118,7 @@ pub(super) fn encode_documents(
     pages::encode_part(version, &front, &[&paged])
 }
 
-fn append_row(out: &mut Vec<u8>, row: &DocRow, rank: RankRow) {
+fn append_row(out: &mut Vec<u8>, row: &Doc, rank: RankRow) {
     out.extend_from_slice(&row.id.to_u128().to_le_bytes());
     out.extend_from_slice(&row.timestamp.to_le_bytes());
     out.extend_from_slice(&row.known_at.to_le_bytes());
@@ -212,7 +212,7 @@ pub(super) fn open_documents(
     let rank_columns = Arc::clone(&columns);
     let fetch_rank_rows: PageFetcher<RankRow> = Arc::new(move |page| rank_columns.rank_rows(page));
     live_set.rank_rows = CowVec::from_fetcher(count, &fetch_rank_rows);
-    let fetch_rows: PageFetcher<DocRow> = Arc::new(move |page| columns.rows(page));
+    let fetch_rows: PageFetcher<Doc> = Arc::new(move |page| columns.rows(page));
     Ok(SavedDocuments {
         rows: CowVec::from_fetcher(count, &fetch_rows),
         sessions,
@@ -260,23 +260,23 @@ impl LazyColumns {
         })
     }
 
-    fn rows(&self, page: usize) -> Vec<DocRow> {
+    fn rows(&self, page: usize) -> Vec<Doc> {
         self.build_page(page, |ordinal, bytes| self.row_or_hole(ordinal, bytes))
     }
 
     /// Decodes a row; on damage sets the damage flag and returns the row of a hole.
-    fn row_or_hole(&self, ordinal: usize, bytes: Option<&[u8; ROW_BYTES]>) -> DocRow {
+    fn row_or_hole(&self, ordinal: usize, bytes: Option<&[u8; ROW_BYTES]>) -> Doc {
         let row = bytes.and_then(|bytes| self.decode_row(ordinal, bytes));
         row.unwrap_or_else(|| {
             self.damage.set();
-            DocRow::new_hole(RecordId::from_u128(0))
+            Doc::new_hole(RecordId::from_u128(0))
         })
     }
 
-    fn decode_row(&self, ordinal: usize, bytes: &[u8; ROW_BYTES]) -> Option<DocRow> {
+    fn decode_row(&self, ordinal: usize, bytes: &[u8; ROW_BYTES]) -> Option<Doc> {
         let [kind, source, cues, hole] = field_bytes(bytes, 48);
         let of_session = self.of_sessions.get(ordinal * 4..)?.first_chunk()?;
-        let mut row = DocRow {
+        let mut row = Doc {
             id: RecordId::from_u128(u128::from_le_bytes(field_bytes(bytes, 0))),
             timestamp: i64::from_le_bytes(field_bytes(bytes, 16)),
             known_at: i64::from_le_bytes(field_bytes(bytes, 24)),

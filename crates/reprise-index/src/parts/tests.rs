@@ -69,8 +69,9 @@ fn collect_answers(snapshot: &IndexSnapshot) -> String {
     let query = snapshot.encode_query(&[0.0, 0.6, 0.8, 0.0]).unwrap();
     let ordinals: Vec<u32> = (0..snapshot.len() as u32).collect();
     snapshot.compute_cosines(&query, &ordinals, &mut scores);
+    let view = snapshot.view(&MemoryFilter::default(), None);
     let docs: Vec<_> = (0..=snapshot.len() as u32)
-        .map(|o| snapshot.doc(o))
+        .map(|o| (snapshot.doc(o), snapshot.doc_traits(o, &view)))
         .collect();
     let names: Vec<_> = (0..4).map(|s| snapshot.sessions.name(s)).collect();
     let open = snapshot.list_unembedded(0, 100);
@@ -364,7 +365,7 @@ fn a_purged_document_leaves_no_trace_in_the_parts() {
     assert!(!snapshot.has_vector(0) && snapshot.has_vector(1));
     let view = snapshot.view(&MemoryFilter::default(), Some(DateTime::UNIX_EPOCH));
     assert_eq!(view.ordinals().collect::<Vec<_>>(), [1]);
-    let session = snapshot.doc(1).and_then(|doc| doc.session).unwrap();
+    let session = snapshot.doc(1).and_then(|doc| doc.session()).unwrap();
     assert_eq!(snapshot.sessions.name(session), Some("open"));
 }
 

@@ -221,7 +221,9 @@ fn a_snapshot_does_not_see_what_comes_later() {
         let query = snapshot.encode_query(&[1.0, 0.0]).unwrap();
         let all: Vec<u32> = (0..snapshot.len() as u32).collect();
         snapshot.compute_cosines(&query, &all, &mut scores);
-        let docs: Vec<_> = (0..400).map(|o| snapshot.doc(o)).collect();
+        let docs: Vec<_> = (0..400)
+            .map(|o| (snapshot.doc(o), snapshot.doc_traits(o, &view)))
+            .collect();
         format!(
             "{signals} {scores:?} {docs:?} {:?}",
             view.ordinals().collect::<Vec<_>>()
@@ -255,10 +257,8 @@ fn neighbours_are_the_living_of_the_same_session() {
         });
     }
     let of = |writer: &mut IndexWriter| {
-        let snapshot = writer.publish();
-        (0..6)
-            .map(|o| snapshot.doc(o).map(|d| (d.previous, d.next)).unwrap())
-            .collect::<Vec<_>>()
+        let view = writer.publish().view(&MemoryFilter::default(), None);
+        (0..6).map(|o| view.neighbours(o)).collect::<Vec<_>>()
     };
     let none = (None, None);
     let all = [
@@ -282,7 +282,8 @@ fn neighbours_are_the_living_of_the_same_session() {
         ..doc(0)
     });
     let snapshot = writer.publish();
-    assert_eq!(snapshot.doc(6).unwrap().previous, Some(0));
+    let now = snapshot.view(&MemoryFilter::default(), None);
+    assert_eq!(now.neighbours(6).0, Some(0));
     assert_eq!(snapshot.doc(2).unwrap().forgotten_at(), Some(at(9_000)));
     let then = snapshot.view(&MemoryFilter::default(), Some(at(100)));
     assert_eq!(then.neighbours(2), (Some(0), Some(4)));

@@ -7,7 +7,7 @@ use reprise_types::{next_splitmix64, normalize};
 
 use super::*;
 
-use crate::docs::DocRow;
+use crate::docs::Doc;
 use crate::graph_state::SearchLayers;
 use crate::live_set::LiveSet;
 use crate::view::IndexView;
@@ -66,17 +66,17 @@ pub(super) fn build_index(vectors: &[Vec<f32>], dimensions: usize) -> QuantisedV
 }
 
 pub(super) fn unfiltered_view(count: usize) -> IndexView {
-    let row = DocRow {
+    let row = Doc {
         hole: false,
         forgotten_at: crate::docs::NEVER,
-        ..DocRow::new_hole(RecordId::from_u128(0))
+        ..Doc::new_hole(RecordId::from_u128(0))
     };
     let rows = vec![row; count];
     IndexView::unfiltered(Arc::new(LiveSet::build_present(rows.iter())))
 }
 
 /// Creates a view of the live documents of `rows` that `admits` accepts.
-pub(super) fn filtered_view(rows: &[DocRow], admits: impl Fn(&DocRow) -> bool) -> IndexView {
+pub(super) fn filtered_view(rows: &[Doc], admits: impl Fn(&Doc) -> bool) -> IndexView {
     let live_set = LiveSet::build_present(rows.iter());
     let mut admitted = live_set.live_bits.clone();
     for (at, _) in rows.iter().enumerate().filter(|(_, row)| !admits(row)) {
@@ -194,14 +194,12 @@ fn only_the_admitted_are_near() {
     let mut vectors: Vec<Vec<f32>> = (0..4_000).map(|_| random.vector(48)).collect();
     vectors[9].clear();
     let index = build_index(&vectors, 48);
-    let row = DocRow {
+    let row = Doc {
         hole: false,
         forgotten_at: crate::docs::NEVER,
-        ..DocRow::new_hole(RecordId::from_u128(0))
+        ..Doc::new_hole(RecordId::from_u128(0))
     };
-    let rows: Vec<DocRow> = (0..4_000_u32)
-        .map(|terms| DocRow { terms, ..row })
-        .collect();
+    let rows: Vec<Doc> = (0..4_000_u32).map(|terms| Doc { terms, ..row }).collect();
     let query = random.vector(48);
     // Enough documents for the pass over the signs, and few enough to skip it.
     for every in [2, 100] {

@@ -6,7 +6,7 @@ use super::super::tests::{
     SeededRandom, build_index, exact_ranking, filtered_view, unfiltered_view,
 };
 use super::*;
-use crate::docs::DocRow;
+use crate::docs::Doc;
 use crate::spread::Spread;
 use reprise_types::{RecordId, normalize};
 
@@ -91,12 +91,12 @@ fn a_sample_is_even_and_over_the_living_alone() {
     let mut index = build_index(&vectors, 32);
     let query = random.vector(32);
     let codes = index.encode_query(&query).unwrap();
-    let row = |live: bool| DocRow {
+    let row = |live: bool| Doc {
         hole: false,
         forgotten_at: if live { crate::docs::NEVER } else { 7 },
-        ..DocRow::new_hole(RecordId::from_u128(0))
+        ..Doc::new_hole(RecordId::from_u128(0))
     };
-    let rows: Vec<DocRow> = (0..4_000).map(|at| row(at % 2 == 0)).collect();
+    let rows: Vec<Doc> = (0..4_000).map(|at| row(at % 2 == 0)).collect();
     let live_set = Arc::new(LiveSet::build_present(rows.iter()));
     let sample = |index: &QuantisedVectors, n| {
         let sampled = index.sample_cosines(&codes, n, &live_set, None).into_iter();
@@ -135,8 +135,8 @@ fn recall(
     route: PlannedRoute,
     index: &QuantisedVectors,
     layers: &SearchLayers,
-    rows: &[DocRow],
-    admits: impl Fn(&DocRow) -> bool,
+    rows: &[Doc],
+    admits: impl Fn(&Doc) -> bool,
 ) -> (f64, SearchRoute) {
     let view = filtered_view(rows, admits);
     let mut scratch = VectorScratch::default();
@@ -160,13 +160,13 @@ fn recall(
 fn filtered_and_deleted_records_cost_no_recall_on_any_tier() {
     let vectors = clusters(&mut SeededRandom(15), 3_000);
     let index = build_index(&vectors, 192);
-    let row = |at: u32| DocRow {
+    let row = |at: u32| Doc {
         hole: false,
         forgotten_at: crate::docs::NEVER,
         terms: at,
-        ..DocRow::new_hole(RecordId::from_u128(0))
+        ..Doc::new_hole(RecordId::from_u128(0))
     };
-    let mut rows: Vec<DocRow> = (0..3_000).map(row).collect();
+    let mut rows: Vec<Doc> = (0..3_000).map(row).collect();
     let mut layers = SearchLayers::default();
     let mut scratch = GraphScratch::default();
     for (budget, tier) in [
@@ -177,7 +177,7 @@ fn filtered_and_deleted_records_cost_no_recall_on_any_tier() {
             .graph
             .grow(&index, |_| true, 3_000, budget, &mut scratch);
         for every in [1, 2, 100] {
-            let admits = |row: &DocRow| row.terms.is_multiple_of(every);
+            let admits = |row: &Doc| row.terms.is_multiple_of(every);
             for route in [
                 PlannedRoute::Graph,
                 PlannedRoute::Signs,
