@@ -16,13 +16,15 @@
 
 use std::sync::Arc;
 
-use reprise_types::{CowVec, MemoryKind, MemorySource, PageFetcher, RecordId};
+use reprise_types::{
+    ByteReader, ByteWriter, CowVec, MemoryKind, MemorySource, PageFetcher, RecordId, encode_all,
+};
 
-use crate::codec::{PartReader, SharedBytes, append_u32};
+use crate::codec::{PartReader, append_u32};
 use crate::cues::Cues;
 use crate::docs::{Doc, NEVER, NO_SESSION, SessionNames};
 use crate::error::{IndexError, IndexResult};
-use crate::live_set::{LexicalRow, LiveSet, NO_DOCUMENT, RankRow, SessionStats};
+use crate::live_set::{LexicalRow, LiveSet, RankRow, SessionStats};
 use crate::pages::{self, DamageFlag, LazyPart, PartPages};
 use crate::words::HEAD_TERMS;
 
@@ -110,28 +112,42 @@ pub(super) fn encode_documents(
         append_u32(&mut front, end);
     }
     front.extend(sessions.iter().flat_map(str::bytes));
-    let mut paged = Vec::with_capacity(rows.len() * ROW_BYTES);
+    let mut paged = ByteWriter::with_fixed_layout(Vec::with_capacity(rows.len() * ROW_BYTES));
     for (row, rank) in rows.iter().zip(live_set.rank_rows.iter()) {
-        append_row(&mut paged, row, *rank);
+        encode_row(&mut paged, row, rank);
     }
-    pages::append_checksums(&mut front, &paged, PAGE_ROWS * ROW_BYTES);
-    pages::encode_part(version, &front, &[&paged])
+    pages::append_checksums(&mut front, &paged.bytes, PAGE_ROWS * ROW_BYTES);
+    pages::encode_part(version, &front, &[&paged.bytes])
 }
 
-fn append_row(out: &mut Vec<u8>, row: &Doc, rank: RankRow) {
-    out.extend_from_slice(&row.id.to_u128().to_le_bytes());
-    out.extend_from_slice(&row.timestamp.to_le_bytes());
-    out.extend_from_slice(&row.known_at.to_le_bytes());
-    for number in [row.terms, row.speaker, rank.previous, rank.next] {
-        append_u32(out, number);
-    }
-    let hole = u8::from(row.hole);
-    out.extend([
-        row.kind.number(),
-        row.source.number(),
-        row.cues.bits(),
-        hole,
-    ]);
+fn encode_row(out: &mut ByteWriter, row: &Doc, rank: &RankRow) {
+    encode_all!(out, row.id, row.timestamp, row.known_at);
+    encode_all!(out, row.terms, row.speaker, rank.previous, rank.next);
+    encode_all!(out, row.kind, row.source, row.cues.bits(), row.hole);
+}
+
+/// Inverse of [`encode_row`]; what the front has is taken from `lexical`.
+fn decode_row(bytes: &[u8], lexical: LexicalRow) -> Option<(Doc, RankRow)> {
+    let r = &mut ByteReader::with_fixed_layout(bytes);
+    let mut row = Doc {
+        id: RecordId::from_u128(r.read_u128()?),
+        timestamp: r.read_i64()?,
+        known_at: r.read_i64()?,
+        terms: r.read_u32()?,
+        speaker: r.read_u32()?,
+        forgotten_at: NEVER,
+        session: lexical.session,
+        head_terms: lexical.head_terms,
+        ..Doc::new_hole(RecordId::from_u128(0))
+    };
+    let links = (r.read_u32()?, r.read_u32()?);
+    row.kind = MemoryKind::from_number(r.read_u8()?)?;
+    row.source = MemorySource::from_number(r.read_u8()?)?;
+    row.cues = Cues::from_bits(r.read_u8()?)?;
+    row.hole = r.read_u8()? != 0;
+    let mut rank = RankRow::from_row(&row);
+    (rank.previous, rank.next) = links;
+    Some((row, rank))
 }
 
 /// Inverse of [`encode_documents`]: reads the front and leaves the rows in the file.
@@ -158,10 +174,8 @@ pub(super) fn open_documents(
     };
     let session_bytes = count.checked_mul(4);
     let session_bytes = session_bytes.ok_or_else(|| damage_error("a count is too large"))?;
-    let (of_sessions, heads) = (
-        reader.read_shared(session_bytes)?,
-        reader.read_shared(count)?,
-    );
+    let of_sessions = reader.read_bytes(session_bytes)?;
+    let heads = reader.read_bytes(count)?;
     let flags = reader.read_bytes(count)?;
     let ends = decode_ends(&mut reader, count)?;
     let (sessions, session_stats) = decode_sessions(&mut reader)?;
@@ -169,7 +183,7 @@ pub(super) fn open_documents(
         return Err(damage_error("a head is too long"));
     }
     let (session_numbers, _) = of_sessions.as_chunks::<4>();
-    let lexical_rows = session_numbers.iter().zip(heads.iter()).zip(flags);
+    let lexical_rows = session_numbers.iter().zip(heads).zip(flags);
     let lexical_rows = lexical_rows.map(|((session, head_terms), flags)| LexicalRow {
         session: u32::from_le_bytes(*session),
         head_terms: *head_terms,
@@ -201,18 +215,20 @@ pub(super) fn open_documents(
     let pages = Arc::new(pages.filter(|_| fits).ok_or_else(no_fit)?);
     let forgotten = ends.iter().filter(|end| end.1 == 0);
     let forgotten = forgotten.map(|end| end.0).collect();
-    let columns = Arc::new(LazyColumns {
-        count,
-        of_sessions,
-        heads,
-        ends,
-        pages: Arc::clone(&pages),
-        damage: damage.clone(),
+    let read_rows = {
+        let (pages, lexical) = (Arc::clone(&pages), live_set.lexical_rows.clone());
+        let damage = damage.clone();
+        move |page| read_rows(&pages, page, &lexical, &damage)
+    };
+    let read_ranks = read_rows.clone();
+    let fetch_ranks: PageFetcher<RankRow> =
+        Arc::new(move |page| read_ranks(page).into_iter().map(|(_, rank)| rank).collect());
+    live_set.rank_rows = CowVec::from_fetcher(count, &fetch_ranks);
+    let fetch_rows: PageFetcher<Doc> = Arc::new(move |page| {
+        let mut rows: Vec<Doc> = read_rows(page).into_iter().map(|(row, _)| row).collect();
+        add_ends(&mut rows, page * PAGE_ROWS, &ends);
+        rows
     });
-    let rank_columns = Arc::clone(&columns);
-    let fetch_rank_rows: PageFetcher<RankRow> = Arc::new(move |page| rank_columns.rank_rows(page));
-    live_set.rank_rows = CowVec::from_fetcher(count, &fetch_rank_rows);
-    let fetch_rows: PageFetcher<Doc> = Arc::new(move |page| columns.rows(page));
     Ok(SavedDocuments {
         rows: CowVec::from_fetcher(count, &fetch_rows),
         sessions,
@@ -222,94 +238,36 @@ pub(super) fn open_documents(
     })
 }
 
-struct LazyColumns {
-    count: usize,
-    of_sessions: SharedBytes,
-    heads: SharedBytes,
-    /// Sorted by ordinal.
-    ends: Vec<(u32, u8, i64)>,
-    pages: Arc<PartPages>,
-    damage: DamageFlag,
+/// Reads the rows of a page, without ends. Damaged ones set the damage flag and become holes.
+fn read_rows(
+    pages: &PartPages,
+    page: usize,
+    lexical_rows: &CowVec<LexicalRow>,
+    damage: &DamageFlag,
+) -> Vec<(Doc, RankRow)> {
+    let bytes = pages.read_page(page).unwrap_or_default();
+    let mut saved = bytes.chunks(ROW_BYTES);
+    let lexical_rows = lexical_rows.contiguous_from(page * PAGE_ROWS);
+    let rows = lexical_rows.iter().take(PAGE_ROWS).map(|lexical| {
+        decode_row(saved.next().unwrap_or_default(), *lexical).unwrap_or_else(|| {
+            damage.set();
+            let hole = Doc::new_hole(RecordId::from_u128(0));
+            (hole, RankRow::from_row(&hole))
+        })
+    });
+    rows.collect()
 }
 
-impl LazyColumns {
-    /// Builds the elements of a page: `of` gets each ordinal with its row's bytes, `None` if they
-    /// are damaged.
-    fn build_page<T>(
-        &self,
-        page: usize,
-        of: impl Fn(usize, Option<&[u8; ROW_BYTES]>) -> T,
-    ) -> Vec<T> {
-        let bytes = self.pages.read_page(page).unwrap_or_default();
-        let (rows, _) = bytes.as_chunks::<ROW_BYTES>();
-        let first = page * PAGE_ROWS;
-        (first..self.count.min(first + PAGE_ROWS))
-            .map(|ordinal| of(ordinal, rows.get(ordinal - first)))
-            .collect()
-    }
-
-    fn rank_rows(&self, page: usize) -> Vec<RankRow> {
-        self.build_page(page, |ordinal, bytes| RankRow {
-            previous: bytes.map_or(NO_DOCUMENT, |bytes| {
-                u32::from_le_bytes(field_bytes(bytes, 40))
-            }),
-            next: bytes.map_or(NO_DOCUMENT, |bytes| {
-                u32::from_le_bytes(field_bytes(bytes, 44))
-            }),
-            ..RankRow::from_row(&self.row_or_hole(ordinal, bytes))
-        })
-    }
-
-    fn rows(&self, page: usize) -> Vec<Doc> {
-        self.build_page(page, |ordinal, bytes| self.row_or_hole(ordinal, bytes))
-    }
-
-    /// Decodes a row; on damage sets the damage flag and returns the row of a hole.
-    fn row_or_hole(&self, ordinal: usize, bytes: Option<&[u8; ROW_BYTES]>) -> Doc {
-        let row = bytes.and_then(|bytes| self.decode_row(ordinal, bytes));
-        row.unwrap_or_else(|| {
-            self.damage.set();
-            Doc::new_hole(RecordId::from_u128(0))
-        })
-    }
-
-    fn decode_row(&self, ordinal: usize, bytes: &[u8; ROW_BYTES]) -> Option<Doc> {
-        let [kind, source, cues, hole] = field_bytes(bytes, 48);
-        let of_session = self.of_sessions.get(ordinal * 4..)?.first_chunk()?;
-        let mut row = Doc {
-            id: RecordId::from_u128(u128::from_le_bytes(field_bytes(bytes, 0))),
-            timestamp: i64::from_le_bytes(field_bytes(bytes, 16)),
-            known_at: i64::from_le_bytes(field_bytes(bytes, 24)),
-            forgotten_at: NEVER,
-            superseded_at: NEVER,
-            terms: u32::from_le_bytes(field_bytes(bytes, 32)),
-            session: u32::from_le_bytes(*of_session),
-            head_terms: *self.heads.get(ordinal)?,
-            kind: MemoryKind::from_number(kind)?,
-            source: MemorySource::from_number(source)?,
-            cues: Cues::from_bits(cues)?,
-            speaker: u32::from_le_bytes(field_bytes(bytes, 36)),
-            hole: hole != 0,
-        };
-        let from = self.ends.partition_point(|end| (end.0 as usize) < ordinal);
-        let own = self.ends.iter().skip(from);
-        for (_, what, instant) in own.take_while(|end| end.0 as usize == ordinal) {
-            match what {
-                0 => row.forgotten_at = *instant,
-                _ => row.superseded_at = *instant,
-            }
+/// Adds their ends to the documents from `first` on.
+fn add_ends(rows: &mut [Doc], first: usize, ends: &[(u32, u8, i64)]) {
+    let from = ends.partition_point(|end| (end.0 as usize) < first);
+    for (ordinal, what, instant) in ends.iter().skip(from) {
+        match (rows.get_mut(*ordinal as usize - first), what) {
+            (Some(row), 0) => row.forgotten_at = *instant,
+            (Some(row), _) => row.superseded_at = *instant,
+            (None, _) => break,
         }
-        Some(row)
     }
-}
-
-/// Returns `N` bytes of a row from offset `at`.
-fn field_bytes<const N: usize>(bytes: &[u8; ROW_BYTES], at: usize) -> [u8; N] {
-    bytes
-        .get(at..)
-        .and_then(|rest| rest.first_chunk())
-        .copied()
-        .unwrap_or([0; N])
 }
 
 fn decode_ends(reader: &mut PartReader<'_>, count: usize) -> IndexResult<Vec<(u32, u8, i64)>> {
