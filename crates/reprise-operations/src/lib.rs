@@ -73,7 +73,7 @@ pub use operations::workspaces::{RegisteredWorkspace, TreeHost, Workspaces};
 pub use problem::{Problem, ProblemBody, ProblemKind};
 pub use wire::{
     ExportLine, Filter, Hit, IngestLine, LessonCard, NoArguments, OutcomeLine, OutcomeReport,
-    PageArguments, QueryLine, RecallAnswer, RecordFate, RecordRedaction, WriteReport, add_hint,
-    describe_signal, external_id_of, format_count, format_size, fresh_run_id, is_sensitive,
-    parse_lenient_json, parse_record, read_line, read_records, to_ingest_line,
+    PageArguments, PromptResult, QueryLine, RecallAnswer, RecordFate, RecordRedaction, WriteReport,
+    add_hint, describe_signal, external_id_of, format_count, format_size, fresh_run_id,
+    is_sensitive, parse_lenient_json, parse_record, read_line, read_records, to_ingest_line,
 };

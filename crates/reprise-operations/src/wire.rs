@@ -7,6 +7,7 @@ mod counts;
 mod fields;
 mod filter;
 mod record;
+mod results;
 mod signals;
 mod undone;
 
@@ -31,6 +32,7 @@ pub use record::{
     read_line, read_records, to_ingest_line,
 };
 pub(crate) use record::{format_instant, read_value};
+pub use results::PromptResult;
 pub use signals::describe_signal;
 pub(crate) use undone::UndoneReport;
 

@@ -2,7 +2,7 @@
 //! are for programs.
 
 /// The name of each part in an answer, its name for people, and what it means.
-const SIGNALS: [(&str, &str, &str); 26] = [
+const SIGNALS: [(&str, &str, &str); 27] = [
     ("base_rate", "starting value", "equal for every memory"),
     (
         "doubt",
@@ -115,6 +115,11 @@ const SIGNALS: [(&str, &str, &str); 26] = [
         "named",
         "named",
         "the question names it, for example by a file, a tag or an id",
+    ),
+    (
+        "newer",
+        "newer",
+        "of two memories that contradict each other, the newer one",
     ),
     (
         "second_judge",

@@ -6,7 +6,7 @@ use reprise_engine::{CheckReport, EngineStats, Finding};
 use reprise_knowledge::compare_with_stock;
 use reprise_operations::operations::care::{Compact, Reembed, Reembedded, Stats};
 use reprise_operations::operations::sessions::{Prompts, PromptsArguments};
-use reprise_operations::{LeftOutReason, Prompt};
+use reprise_operations::{LeftOutReason, Prompt, PromptResult};
 use reprise_store::{RecoveryReport, SegmentInfo};
 
 use super::rebuild;
@@ -328,7 +328,7 @@ struct TodayReport {
     with_memory: usize,
     /// Estimated tokens that prompts and beginnings of sessions received.
     tokens: usize,
-    /// Prompts whose work used what they received.
+    /// Prompts whose work used what they received, and went well.
     helped: usize,
     /// Why the other prompts received nothing, and how many did.
     missed: BTreeMap<&'static str, usize>,
@@ -351,11 +351,8 @@ impl TodayReport {
     fn add(&mut self, prompt: &Prompt) {
         self.prompts += 1;
         self.tokens += prompt.tokens + prompt.opening_tokens;
-        let used = prompt
-            .outcome
-            .as_ref()
-            .is_some_and(|run| !run.used.is_empty());
-        self.helped += usize::from(used);
+        let is_helped = prompt.result_with_memory() == Some(PromptResult::Helped);
+        self.helped += usize::from(is_helped);
         let Some(given) = &prompt.given else {
             *self
                 .missed
@@ -363,7 +360,7 @@ impl TodayReport {
                 .or_default() += 1;
             return;
         };
-        if given.found.iter().any(|found| found.left_out.is_none()) {
+        if prompt.received_memories() {
             self.with_memory += 1;
             return;
         }
