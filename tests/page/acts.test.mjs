@@ -56,7 +56,7 @@ const TASKS = {
   }],
   "see why it was found": [1, async () => {
     await tab.goto(`${tab.origin}/search?q=who+owns+the+importer`);
-    await says(/same words: .*importer/);
+    await says(/Matches .*importer/);
     await click("#results summary:has-text('Why')");
   }],
   "see the prompts of a day, and whether they were helped": [1, async () => {
@@ -97,7 +97,7 @@ const TASKS = {
     assert.equal(new URL(tab.url()).pathname, "/", "one stays where one answered");
   }],
   "see what was learned this week": [1, async () => {
-    await click("[data-strip] a:has-text('learned')", leads);
+    await click("[data-strip] a:has-text('lesson')", leads);
     await says(/Ask Priya before the freeze/);
   }],
   "pause": [2, async () => {

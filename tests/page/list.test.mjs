@@ -221,7 +221,7 @@ test("Home says in one line what memory did this week, each number a link, and n
   await tab.waitForTimeout(300);
   assert.ok((await tab.evaluate(() => globalThis.shift)) <= 0.02);
   const strip = tab.locator("[data-strip]");
-  assert.match(await strip.innerText(), /Last 7 days:[\s\S]*prompts?[\s\S]*received memories[\s\S]*helped[\s\S]*made worse[\s\S]*tokens per session[\s\S]*lessons? learned[\s\S]*Now:[\s\S]*to decide/);
+  assert.match(await strip.innerText(), /Last 7 days:[\s\S]*prompts?[\s\S]*received memories[\s\S]*helped[\s\S]*failed anyway[\s\S]*tokens per session[\s\S]*lessons? (and|or) decisions?[\s\S]*Now:[\s\S]*to decide/);
   const links = await strip.locator("a").evaluateAll((all) => all.map((link) => link.getAttribute("href")));
   assert.equal(links.length, 8);
   for (const link of links) assert.equal((await tab.goto(tab.origin + link)).status(), 200, link);

@@ -23,6 +23,12 @@ const SYNONYMS = {
 /** Groups in their order, by the hint of a command. */
 /** @type {Record<string, string>} */
 const GROUPS = { answer: "Memories", memory: "This memory", here: "On this page", go: "Go to", ask: "Ask" };
+/** The icon of each group, and the keys that do the same as a command. */
+/** @type {Record<string, string>} */
+const ICONS = { answer: "document", memory: "note", here: "command", go: "go", ask: "search" };
+/** @type {Record<string, string>} */
+const SHORTCUTS = { "Edit this memory": "e", "New lesson": "c", "Ask": "/" };
+const SVG = "http://www.w3.org/2000/svg";
 /** Answers that are shown while a person types. */
 const ANSWERS = 3;
 
@@ -79,6 +85,17 @@ function element(tag, attributes, ...children) {
   for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
   made.append(...children);
   return made;
+}
+
+/** @param {Command} one */
+function iconOf(one) {
+  const sprite = document.querySelector("use")?.getAttribute("href")?.split("#")[0] ?? "";
+  const [svg, use] = ["svg", "use"].map((tag) => document.createElementNS(SVG, tag));
+  svg.setAttribute("class", "i");
+  svg.setAttribute("aria-hidden", "true");
+  use.setAttribute("href", `${sprite}#${ICONS[one.hint] ?? "command"}`);
+  svg.append(use);
+  return svg;
 }
 
 /** A box that switches keys of one letter off, for whoever speaks to the browser. */
@@ -143,7 +160,8 @@ function show() {
       const isFirst = place === 0 || shown[place - 1].hint !== one.hint;
       const group = isFirst ? GROUPS[one.hint] ?? one.hint : "";
       const line = element("li", { role: "option", id: `command-${place}`, "aria-selected": String(place === at) },
-        element("span", {}, one.name), element("small", {}, group));
+        iconOf(one), element("span", {}, one.name), element("small", {}, group));
+      if (SHORTCUTS[one.name] && keysAreOn()) line.append(element("kbd", {}, SHORTCUTS[one.name]));
       line.addEventListener("click", () => run(place));
       return line;
     }));

@@ -94,6 +94,9 @@ pub struct RestorePreview {
     pub only_now: u64,
     /// How many forgotten memories would be there again.
     pub would_come_back: u64,
+    /// Whether texts that were forgotten before the backup was saved may be in its file, where
+    /// nothing reads them.
+    pub may_hold_forgotten: bool,
 }
 
 /// What a restore did.

@@ -10,6 +10,8 @@ const HEIGHT: f64 = 160.0;
 /// Signals that say how rarely any record answers, and how likely the question is about something
 /// else: they are the same for all results and explain none.
 const SAME_FOR_ALL: [&str; 2] = ["base_rate", "doubt"];
+/// Smallest part of a score that is not shown as 0.00.
+pub(crate) const LEAST_SHOWN: f32 = 0.005;
 /// Most points of one line; a longer one is thinned out.
 const POINTS_MAX: usize = 360;
 
@@ -101,26 +103,37 @@ fn format_tick(value: f64, top: f64) -> String {
     text::format_count(value as u64)
 }
 
-/// Groups of signals: a part of the names in it, its name for people, and what it means.
+/// Groups of signals: their names, the name of the group for people, and what it means. A signal
+/// of no group has a row of its own if it moved the score.
 const GROUPS: [(&[&str], &str, &str); 3] = [
     (
-        &["meaning"],
+        &["meaning", "meaning_of_short_turn"],
         "meaning",
         "How close the text is in meaning to the question",
     ),
     (
-        &["words", "coverage", "same_text", "named"],
+        &[
+            "words",
+            "words_of_short_turn",
+            "coverage",
+            "same_text",
+            "named",
+        ],
         "words",
         "How many rare words and names of the question the text has",
     ),
     (
-        &["session"],
+        &[
+            "near_meaning",
+            "near_words",
+            "near_coverage",
+            "session_meaning",
+            "session_words",
+        ],
         "session",
         "How well the rest of its session fits the question",
     ),
 ];
-const OTHER_GROUP: &str = "time and kind";
-const OTHER_MEANING: &str = "Whether its time, type and speaker are what the question asks for";
 /// What the row of learning means.
 const LEARNING_MEANING: &str = "What the results of earlier runs changed in the score";
 
@@ -130,12 +143,17 @@ fn name_and_meaning(signal: &str) -> (String, String) {
     (name, text::to_sentence(meaning))
 }
 
-fn group_of(signal: &str) -> &'static str {
-    let is_in = |parts: &[&str]| parts.iter().any(|part| signal.contains(part));
-    // The last one counts: `session_words` is of its session.
-    let mut groups = GROUPS.iter().rev();
-    let found = groups.find(|(parts, ..)| is_in(parts));
-    found.map_or(OTHER_GROUP, |(_, name, _)| *name)
+/// Returns the group of a signal, if it has one.
+fn group_of(signal: &str) -> Option<&'static str> {
+    let mut groups = GROUPS.iter();
+    let found = groups.find(|(signals, ..)| signals.contains(&signal));
+    found.map(|(_, name, _)| *name)
+}
+
+/// Returns whether a signal moved the score of one result more than that of another.
+fn has_effect(signal: &&RankSignal) -> bool {
+    let is_same_for_all = SAME_FOR_ALL.contains(&signal.name.as_str());
+    !is_same_for_all && signal.contribution.abs() >= LEAST_SHOWN
 }
 
 /// Renders what each group of signals adds to a score, what learning added, and in a fold each
@@ -143,18 +161,23 @@ fn group_of(signal: &str) -> &'static str {
 pub(crate) fn render_signals(why: &RankExplanation) -> Markup {
     let signals = &why.signals;
     let sum = |name: &str| {
-        let own = signals.iter().filter(|signal| {
-            !SAME_FOR_ALL.contains(&signal.name.as_str()) && group_of(&signal.name) == name
-        });
+        let own = signals
+            .iter()
+            .filter(|signal| group_of(&signal.name) == Some(name));
         own.map(|signal| signal.contribution).sum::<f32>()
     };
     let learned = why.learning.map_or(0.0, |learned| learned.adjustment);
-    let mut sums: Vec<(&str, &str, f32)> = GROUPS
-        .iter()
-        .map(|(_, name, meaning)| (*name, *meaning, sum(name)))
-        .collect();
-    sums.push(("learning", LEARNING_MEANING, learned));
-    sums.push((OTHER_GROUP, OTHER_MEANING, sum(OTHER_GROUP)));
+    let groups = GROUPS.iter();
+    let groups =
+        groups.map(|(_, name, meaning)| ((*name).to_owned(), (*meaning).to_owned(), sum(name)));
+    let learning = ("learning".to_owned(), LEARNING_MEANING.to_owned(), learned);
+    let alone = signals.iter().filter(has_effect);
+    let alone = alone.filter(|signal| group_of(&signal.name).is_none());
+    let alone = alone.map(|signal| {
+        let (name, meaning) = name_and_meaning(&signal.name);
+        (name, meaning, signal.contribution)
+    });
+    let sums: Vec<(String, String, f32)> = groups.chain([learning]).chain(alone).collect();
     let most = sums.iter().map(|(.., sum)| sum.abs());
     let most = most.fold(0.001, f32::max);
     html! {
@@ -178,9 +201,7 @@ pub(crate) fn render_signals(why: &RankExplanation) -> Markup {
 
 /// Renders the signals of a score as a table with a bar in each row, the strongest first.
 fn render_each_signal(signals: &[RankSignal]) -> Markup {
-    let differs = |signal: &&RankSignal| !SAME_FOR_ALL.contains(&signal.name.as_str());
-    let moves = |signal: &&RankSignal| signal.contribution.abs() > 0.0005;
-    let mut sorted: Vec<&RankSignal> = signals.iter().filter(differs).filter(moves).collect();
+    let mut sorted: Vec<&RankSignal> = signals.iter().filter(has_effect).collect();
     let weight = |signal: &RankSignal| signal.contribution.abs();
     sorted.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
     let most = sorted.first().map_or(1.0, |one| weight(one));
@@ -306,6 +327,41 @@ mod tests {
     }
 
     #[test]
+    fn each_bar_is_called_by_what_is_in_it() {
+        let signal = |name: &str, contribution: f32| RankSignal {
+            name: name.to_owned(),
+            value: 1.0,
+            weight: contribution,
+            contribution,
+        };
+        let why = RankExplanation {
+            signals: vec![
+                signal("substance", 0.4),
+                signal("near_words", 0.3),
+                signal("time_asked", 0.0),
+                signal("base_rate", -8.0),
+                signal("unknown_context", 6.3),
+            ],
+            ..RankExplanation::default()
+        };
+        let table = render_signals(&why).into_string();
+        let (table, _) = table.split_once("</table>").unwrap();
+        let row = |name: &str| {
+            let (_, row) = table.split_once(&format!(">{name}<")).unwrap();
+            row.split_once("</tr>").unwrap().0
+        };
+        assert!(row("length").contains("+0.40"), "{table}");
+        assert!(row("session").contains("+0.30"), "{table}");
+        assert!(row("no conversation").contains("+6.30"), "{table}");
+        assert!(row("words").contains("0.00"), "{table}");
+        assert!(!table.contains("time"), "nothing of time is in it: {table}");
+        assert!(!table.contains("starting"), "{table}");
+        let groups = GROUPS.iter().flat_map(|(signals, ..)| signals.iter());
+        let mut unknown = groups.filter(|name| name_and_meaning(name).1.is_empty());
+        assert_eq!(unknown.next(), None, "each is a signal of the engine");
+    }
+
+    #[test]
     fn the_strongest_signal_comes_first_and_fills_the_bar() {
         let signal = |name: &str, contribution: f32| RankSignal {
             name: name.to_owned(),
@@ -324,10 +380,9 @@ mod tests {
         assert_eq!(table.matches("width=\"50.0\"").count(), 1, "{table}");
         assert!(table.contains("width=\"2.5\""), "{table}");
         assert!(!table.contains("base"), "{table}");
-        assert_eq!(group_of("session_words"), "session");
-        assert_eq!(group_of("near_coverage"), "words");
-        assert_eq!(group_of("voice"), OTHER_GROUP);
-        assert_eq!(group_of("named"), "words");
+        assert_eq!(group_of("session_words"), Some("session"));
+        assert_eq!(group_of("speaker"), None);
+        assert_eq!(group_of("named"), Some("words"));
         let (name, meaning) = name_and_meaning("unknown_context");
         assert_eq!(name, "no conversation");
         assert!(table.contains("title="), "{meaning}: {table}");

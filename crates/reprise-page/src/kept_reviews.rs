@@ -23,12 +23,22 @@ impl MemoryVersion {
     }
 }
 
+/// What a look at the whole memory file found.
+#[derive(Debug, Clone)]
+pub(crate) struct FileCheck {
+    pub(crate) at: DateTime<Utc>,
+    /// A sentence about its damage, if it has any.
+    pub(crate) damage: Option<String>,
+}
+
 /// The pairs that were found, when, and in which version of the memory.
 #[derive(Debug, Clone)]
 pub(crate) struct KeptReview {
     pub(crate) at: DateTime<Utc>,
     pub(crate) version: MemoryVersion,
     pub(crate) found: Arc<Reviewed>,
+    /// The last look at the file, if there was one.
+    pub(crate) file: Option<FileCheck>,
 }
 
 impl KeptReview {
@@ -54,6 +64,13 @@ impl KeptReviews {
             all.pop_first();
         }
         all.insert(user.clone(), kept);
+    }
+
+    /// Notes what a look at a user's file found.
+    pub(crate) fn note_file_check(&self, user: &UserId, check: FileCheck) {
+        if let Some(kept) = lock(&self.0).get_mut(user) {
+            kept.file = Some(check);
+        }
     }
 
     /// Drops what was found for a user, since something was decided.
@@ -94,6 +111,7 @@ mod tests {
             at: DateTime::UNIX_EPOCH,
             version: MemoryVersion([1, 0, 0], None),
             found: Arc::new(found),
+            file: None,
         };
         kept.put(&user, review);
         assert_eq!(kept.get(&user).unwrap().count(), 1);

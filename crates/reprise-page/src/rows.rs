@@ -133,14 +133,14 @@ fn shows_first_sentence(record: &MemoryRecord) -> bool {
     )
 }
 
-/// Renders a line with a link to a record that is known only by id and title.
-pub(crate) fn render_link_row(id: RecordId, summary: &str, title: &str, more: &str) -> Markup {
+/// Renders a line with a link to a record under the title that it had then.
+pub(crate) fn render_link_row(record: &MemoryRecord, title: &str, calendar: &Calendar) -> Markup {
     html! {
-        li class="row" data-record=(id) {
-            span {} (icon("note"))
-            span class="k" { (text::shorten(summary, 40)) }
-            a class="x" href=(format!("/records/{id}")) { (text::shorten_title(title, TITLE_CHARS)) }
-            span class="w" { (more) }
+        li class="row" data-record=(record.id) {
+            span {} (kind_icon(record))
+            span class="k" { (record.record_type().name()) }
+            a class="x" href=(path(record)) { (text::shorten_title(title, TITLE_CHARS)) }
+            span class="w" { time { (calendar.format_time_of_day(record.timestamp)) } }
         }
     }
 }

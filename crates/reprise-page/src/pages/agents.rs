@@ -5,16 +5,16 @@ use std::collections::HashSet;
 
 use chrono::NaiveDate;
 use reprise_operations::operations::records::list;
-use reprise_operations::operations::sessions::{
-    Prompts, PromptsArguments, Replay, ReplayArguments,
-};
+use reprise_operations::operations::sessions::{Prompts, PromptsArguments};
 use reprise_operations::{
-    ChangeNotice, LeftOutReason, Prompt, PromptRecall, PromptReplay, ReceivedText, ReplayedRecord,
-    UnansweredReason,
+    ChangeNotice, Prompt, PromptRecall, PromptResult, ReceivedText, ReplayedRecord,
 };
 use reprise_types::RelevanceVerdict;
 
-use super::week::{PromptGroup, Week, count_given, count_used};
+use super::week::{
+    PromptGroup, Turn, Week, describe_left_out, describe_nothing_added, describe_result,
+    describe_unanswered, render_outcome_chips, render_use_chip,
+};
 use crate::prelude::*;
 use crate::rows::RowTime;
 
@@ -54,6 +54,9 @@ pub(crate) async fn show(visit: PageRequest, pairs: QueryPairs) -> PageResult<Ma
     let body = html! {
         (undo::render_done_toast(&visit, pairs.get("done")))
         (render_group_tabs(shown))
+        @if let Some(meaning) = shown.and_then(PromptGroup::describe).filter(|_| !prompts.is_empty()) {
+            p class="why" { (meaning) }
+        }
         @if prompts.is_empty() {
             @match shown {
                 Some(group) => { p class="faint" { (group.describe_none()) } }
@@ -226,48 +229,6 @@ fn render_session_title(group: &SessionDay<'_>) -> Markup {
     }
 }
 
-/// Renders what a prompt received and how it went, as chips.
-fn render_outcome_chips(prompt: &Prompt) -> Markup {
-    let used = count_used(prompt);
-    html! {
-        @if has_conflict(prompt) { span class="chip warn" { "conflicts" } }
-        @match &prompt.given {
-            None => { span class="chip" { (describe_unanswered(prompt)[0]) } }
-            Some(given) if count_given(given) == 0 => { span class="chip" { "nothing added" } }
-            Some(given) => {
-                span class="chip" {
-                    (text::pluralize(count_given(given), "memory added", "memories added"))
-                    @if used > 0 { ", " (used) " used" }
-                }
-            }
-        }
-        @if PromptGroup::Helped.contains(prompt) { span class="chip good" { "helped" } }
-        @if PromptGroup::Hurt.contains(prompt) { span class="chip bad" { "made worse" } }
-    }
-}
-
-/// Says in a chip and in a sentence why a prompt got nothing.
-fn describe_unanswered(prompt: &Prompt) -> [&'static str; 2] {
-    match prompt.unanswered {
-        Some(UnansweredReason::Late) => [
-            "memory answered too late",
-            "Memory answered too late: the agent went on without it.",
-        ],
-        Some(UnansweredReason::NoTokensLeft) => [
-            "daily limit reached",
-            "Nothing: the tokens for that day were used up.",
-        ],
-        None => ["imported", "Imported session: no memory was added."],
-    }
-}
-
-/// Returns whether a memory in a prompt was contradicted by a newer one.
-fn has_conflict(prompt: &Prompt) -> bool {
-    let given = prompt.given.iter().flat_map(|given| &given.found);
-    let mut put_in = given.filter(|one| one.left_out.is_none());
-    put_in.any(|one| one.contradicted_by.is_some())
-}
-
 fn render_prompt_row(prompt: &Prompt, is_headed: bool, calendar: &Calendar) -> Markup {
     html! {
         li class="row" data-record=(prompt.id) data-at=(format!("/prompts/{}", prompt.id)) {
@@ -295,9 +256,8 @@ async fn render_conversation(
 ) -> PageResult<Markup> {
     let mut turns = Vec::new();
     for prompt in prompts.iter().rev() {
-        let id = prompt.id.to_string();
-        let replayed = visit.run::<Replay>(ReplayArguments { id }).await?;
-        turns.push(render_turn(visit, &replayed, calendar));
+        let turn = Turn::load(visit, prompt.id).await?;
+        turns.push(render_turn(visit, &turn, calendar));
     }
     Ok(html! { @for turn in turns { (turn) } })
 }
@@ -307,9 +267,8 @@ pub(crate) async fn show_prompt(
     PathParameter(id): PathParameter<RecordId>,
     pairs: QueryPairs,
 ) -> PageResult<Markup> {
-    let arguments = ReplayArguments { id: id.to_string() };
-    let replayed = visit.run::<Replay>(arguments).await?;
-    let (prompt, calendar) = (&replayed.prompt, visit.page.calendar());
+    let turn = Turn::load(&visit, id).await?;
+    let (prompt, calendar) = (&turn.replayed.prompt, visit.page.calendar());
     let again: String = prompt.text.chars().take(ASKED).collect();
     let body = html! {
         (undo::render_done_toast(&visit, pairs.get("done")))
@@ -320,7 +279,7 @@ pub(crate) async fn show_prompt(
             a href=(format!("/search?q={}", percent_encode(&again))) { "Ask again" }
             a href=(format!("/records/{}", prompt.id)) { "Open as a memory" }
         }
-        (render_turn(&visit, &replayed, &calendar))
+        (render_turn(&visit, &turn, &calendar))
         (render_why_not(&again))
     };
     Ok(render_page_about(
@@ -351,10 +310,9 @@ fn render_why_not(prompt_text: &str) -> Markup {
 }
 
 /// Renders a prompt, what memory added, what of that was used, and what followed.
-fn render_turn(visit: &PageRequest, replayed: &PromptReplay, calendar: &Calendar) -> Markup {
+fn render_turn(visit: &PageRequest, turn: &Turn, calendar: &Calendar) -> Markup {
+    let replayed = &turn.replayed;
     let prompt = &replayed.prompt;
-    let used = prompt.outcome.as_ref();
-    let used = used.map_or(&[][..], |outcome| &outcome.used);
     let (put, left): (Vec<_>, Vec<_>) = replayed
         .found
         .iter()
@@ -386,15 +344,13 @@ fn render_turn(visit: &PageRequest, replayed: &PromptReplay, calendar: &Calendar
                     Some(given) => {
                         @if put.is_empty() {
                             p class="why" {
-                                (match given.verdict {
-                                    RelevanceVerdict::Nothing => "Nothing: no memory is about this.",
-                                    RelevanceVerdict::Weak => "Nothing: every match was too weak.",
-                                    RelevanceVerdict::Relevant => "Nothing: the session had it already.",
-                                })
+                                @if prompt.received_memories() {
+                                    "None of your memories was added; the text below has what others published."
+                                } @else { (describe_nothing_added(given)) }
                             }
                         }
                         div data-prompt {
-                            @for one in &put { (render_quoted(visit, prompt, given, one, used)) }
+                            @for one in &put { (render_quoted(visit, turn, given, one)) }
                         }
                         @if let Some(block) = &replayed.block {
                             (render_received("The text that the agent received", block))
@@ -402,28 +358,30 @@ fn render_turn(visit: &PageRequest, replayed: &PromptReplay, calendar: &Calendar
                         @if !left.is_empty() {
                             details class="fold" {
                                 summary { "Found but left out " small { (left.len()) } }
-                                @for one in &left { (render_quoted(visit, prompt, given, one, used)) }
+                                @for one in &left { (render_quoted(visit, turn, given, one)) }
                             }
                         }
                     }
                 }
             }
-            @if !replayed.followed.is_empty() {
+            @if !turn.followed.is_empty() {
                 ol class="rows" {
-                    @for one in replayed.followed.iter().take(FOLLOWED) {
-                        (rows::render_link_row(one.id, &calendar.format_time_of_day(one.at), &one.title, ""))
+                    @for (title, record) in turn.followed.iter().take(FOLLOWED) {
+                        (rows::render_link_row(record, title, calendar))
                     }
-                    @if replayed.followed.len() > FOLLOWED {
+                    @if turn.followed.len() > FOLLOWED {
                         li class="grouping" { small {
-                            "and " (replayed.followed.len() - FOLLOWED) " more"
+                            "and " (turn.followed.len() - FOLLOWED) " more"
                         } }
                     }
                 }
             }
             @if let Some(outcome) = &prompt.outcome {
                 p class="why" {
-                    "Result of this run: " (format!("{:.2}", outcome.quality)) " of 1; "
-                    (format!("{:.2}", outcome.expected)) " was expected."
+                    (describe_result(outcome))
+                    @if prompt.result_with_memory() == Some(PromptResult::Failed) {
+                        " This alone does not show that the memory was wrong."
+                    }
                 }
             }
         }
@@ -449,11 +407,11 @@ fn render_received(name: &str, received: &ReceivedText) -> Markup {
 
 fn render_quoted(
     visit: &PageRequest,
-    prompt: &Prompt,
+    turn: &Turn,
     given: &PromptRecall,
     one: &ReplayedRecord,
-    used: &[RecordId],
 ) -> Markup {
+    let prompt = &turn.replayed.prompt;
     let (id, is_in) = (one.noted.id, one.noted.left_out.is_none());
     let question: String = prompt.text.chars().take(ASKED).collect();
     html! {
@@ -466,14 +424,12 @@ fn render_quoted(
                     None => { span class="faint" { "forgotten since" } }
                 }
                 " " span class="faint" {
-                    @if let Some(why) = one.noted.left_out { "left out: " (left_out_reason(why)) }
+                    @if let Some(why) = one.noted.left_out { "left out: " (describe_left_out(why)[0]) }
                 }
             }
             span {
                 @if one.noted.contradicted_by.is_some() { span class="chip warn" { "conflicts" } " " }
-                @if used.contains(&id) { span class="chip good" { "used" } }
-                @else if one.is_quoted { span class="chip good" { "quoted" } }
-                @else if is_in { span class="chip" { "the answer does not mention it" } }
+                @if is_in { (render_use_chip(turn, one)) }
             }
             @if one.title.is_some() {
                 span {
@@ -485,16 +441,6 @@ fn render_quoted(
                 }
             }
         }
-    }
-}
-
-fn left_out_reason(why: LeftOutReason) -> &'static str {
-    match why {
-        LeftOutReason::Weak => "too weak",
-        LeftOutReason::OtherProject => "from another project",
-        LeftOutReason::SameSession => "from this session",
-        LeftOutReason::Seen => "already given",
-        LeftOutReason::NoRoom => "no room left",
     }
 }
 
@@ -526,7 +472,7 @@ pub(crate) async fn show_activity(visit: PageRequest) -> PageResult<Markup> {
                 h2 { "Questions in the last hour " small { (recalls.len()) } }
                 @if recalls.is_empty() { p class="faint" { "No program asked for anything." } }
                 @else {
-                    (table("Questions in the last hour", &["When", "Question", "#Answers", "#ms"],
+                    (table("Questions in the last hour", &["When", "Question", "#Memories", "#Time (ms)"],
                         recalls.iter().take(LIMIT).map(|one| html! {
                             td { (calendar.format_time_of_day(one.at)) }
                             td {

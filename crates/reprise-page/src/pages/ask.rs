@@ -6,7 +6,7 @@ use reprise_operations::operations::tags;
 use reprise_types::limits::TOP_K_MAX;
 use reprise_types::{DegradedPart, RecallId, RelevanceVerdict};
 
-use super::learning::RATING;
+use super::learning::{PROMPT_RUN, RATING};
 use super::memory::render_completions;
 use super::narrow::{render_facets, render_over_time};
 use super::why_not::{self, ResultPosition, TimedRecall, time_recall};
@@ -328,8 +328,11 @@ fn render_note(note: &str) -> Markup {
         p class="faint" {
             @match named {
                 Some((says, id)) => {
-                    (text::shorten(says, 200)) " "
-                    a href=(format!("/records/{}", percent_encode(id))) { "See it" }
+                    @match says.strip_prefix("asked before on ") {
+                        Some(day) => { "You asked this on " (text::shorten(day, 20)) ". " }
+                        None => { (text::shorten(&text::to_sentence(says), 200)) " " }
+                    }
+                    a href=(format!("/records/{}", percent_encode(id))) { "See that question" }
                 }
                 None => (text::shorten_title(&text::to_sentence(note), 400)),
             }
@@ -338,7 +341,7 @@ fn render_note(note: &str) -> Markup {
 }
 
 /// Says which of the groups of results an agent gets.
-const GRADES: &str = "Agents get answers and weak matches. The rest is shown only to you.";
+const GRADES: &str = "Agents receive answers and weak matches. Only you see the rest.";
 
 fn render_no_answer(visit: &PageRequest, pairs: &QueryPairs, ask_form: &AskForm<'_>) -> Markup {
     let narrowed = pairs::FILTERS
@@ -417,7 +420,7 @@ pub(super) fn render_hit(
             }
             p class="x" { a href=(path) { (text::highlight(&record.text, &why.matched_words)) } }
             div class="hit-foot" {
-                p class="why" { (text::shorten(&why.reason, 400)) }
+                p class="why" { (text::shorten(&why_not::describe_reason(why), 400)) }
                 div class="acts" {
                     (rows::render_judge_buttons(visit, rows::HELPFUL, &[
                         ("recall", &recall.to_string()), ("query", query),
@@ -439,7 +442,8 @@ pub(super) fn render_hit(
 
 /// Renders how learning changed the score of a result.
 fn render_learned(hit: &RetrievedMemory) -> Markup {
-    let moved = hit.why.learning.filter(|learned| learned.adjustment != 0.0);
+    let moved = hit.why.learning;
+    let moved = moved.filter(|learned| learned.adjustment.abs() >= chart::LEAST_SHOWN);
     html! {
         @if let Some(learned) = moved {
             p class="why" {
@@ -449,6 +453,7 @@ fn render_learned(hit: &RetrievedMemory) -> Markup {
             ul { @for run in &hit.why.taught_by {
                 li class="faint" {
                     @if run.run_id.starts_with(RATING) { "Your rating" }
+                    @else if run.run_id.starts_with(PROMPT_RUN) { "The work of an earlier prompt" }
                     @else { "Run " (text::shorten(&run.run_id, 80)) }
                     ": result "
                     (format!("{:.2}", run.quality)) ", similarity "

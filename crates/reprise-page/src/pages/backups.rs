@@ -21,6 +21,9 @@ const BACKUPS: &str = "/care/backups";
 const SEEN: &str = "seen";
 /// How many scheduled backups are kept unless somebody says otherwise.
 const KEPT: u16 = 7;
+/// Most backups that are looked into for forgotten texts, and most bytes of each.
+const LOOKED_INTO: usize = 6;
+const LOOKED_BYTES: u64 = 64 << 20;
 /// Most lines that an import names.
 const PROBLEMS: usize = 100;
 /// Ending of an encrypted backup, whose key no page asks for.
@@ -116,6 +119,85 @@ fn render_restore_link(visit: &PageRequest, file: &str) -> Markup {
         @else if !visit.read_only {
             a href=(format!("/care/restore?file={}", percent_encode(file)))
                 aria-label=(format!("Restore {}", text::plain_line(file, 200))) { "Restore\u{2026}" }
+        }
+    }
+}
+
+/// A file of this machine that has, or may have, texts that the user forgot.
+pub(super) struct CopyWithForgotten {
+    file: String,
+    saved: DateTime<Utc>,
+    /// What is known of it: "has 2 forgotten memories".
+    known: String,
+}
+
+/// Lists the backups and exports saved since `since` that have forgotten texts or may have them.
+/// The newest backups are looked into.
+pub(super) async fn list_copies_with_forgotten(
+    visit: &PageRequest,
+    since: Option<DateTime<Utc>>,
+) -> PageResult<Vec<CopyWithForgotten>> {
+    let host = visit.page.host();
+    let (mut copies, mut looked) = (Vec::new(), 0);
+    for one in host.backups(&visit.user).await? {
+        let Some((saved, bytes)) = one.there else {
+            continue;
+        };
+        if since.is_some_and(|since| saved < since) {
+            continue;
+        }
+        let is_readable = one.is_backup && !one.file.ends_with(ENCRYPTED) && bytes <= LOOKED_BYTES;
+        let preview = if is_readable && looked < LOOKED_INTO {
+            looked += 1;
+            host.preview_restore(&visit.user, &one.file).await.ok()
+        } else {
+            None
+        };
+        let known = match preview {
+            Some(preview) if preview.would_come_back > 0 => {
+                let count = usize::try_from(preview.would_come_back).unwrap_or(usize::MAX);
+                let memories = text::pluralize(count, "forgotten memory", "forgotten memories");
+                format!("has {memories}")
+            }
+            Some(preview) if preview.may_hold_forgotten => {
+                "may have forgotten texts, which nothing reads there".to_owned()
+            }
+            Some(_) => continue,
+            None => "may have them".to_owned(),
+        };
+        copies.push(CopyWithForgotten {
+            file: one.file,
+            saved,
+            known,
+        });
+    }
+    Ok(copies)
+}
+
+/// Renders the files that have forgotten texts or may have them.
+pub(super) fn render_copies_with_forgotten(
+    visit: &PageRequest,
+    copies: &[CopyWithForgotten],
+) -> Markup {
+    let calendar = visit.page.calendar();
+    html! {
+        @if copies.is_empty() {
+            p class="why" { "No backup or export that Reprise knows of has it." }
+        } @else {
+            p class="why" {
+                "Erasing does not change backups and exports. Delete a file yourself if nobody \
+                 should read it:"
+            }
+            ul class="told" {
+                @for one in copies {
+                    li {
+                        (render_file_name(&one.file)) " "
+                        span class="faint" {
+                            "saved " (calendar.format_to_minute(one.saved)) ", " (one.known)
+                        }
+                    }
+                }
+            }
         }
     }
 }

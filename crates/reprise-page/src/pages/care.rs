@@ -31,7 +31,7 @@ pub(crate) async fn show_storage(visit: PageRequest, pairs: QueryPairs) -> PageR
                             div class="acts" {
                                 a class="button" href="/care/backup" download { "Download a backup" }
                             }
-                            (render_erase_form(&visit, stats.forgotten.into()))
+                            (render_erase_form(&visit, stats))
                         }
                     }
                     div class="aside" {
@@ -51,8 +51,13 @@ pub(crate) async fn show_storage(visit: PageRequest, pairs: QueryPairs) -> PageR
     Ok(render_page(&visit, "/care", "Settings", &body))
 }
 
-/// Offers to erase the texts of forgotten memories, if there are any.
-fn render_erase_form(visit: &PageRequest, forgotten: u64) -> Markup {
+/// Offers to erase the texts of forgotten memories, if the file may have any.
+fn render_erase_form(visit: &PageRequest, stats: &EngineStats) -> Markup {
+    let forgotten = if stats.reclaimable_bytes > 0 {
+        stats.forgotten as usize
+    } else {
+        0
+    };
     html! {
         @if !visit.read_only && forgotten > 0 {
             div class="acts" {
@@ -63,8 +68,10 @@ fn render_erase_form(visit: &PageRequest, forgotten: u64) -> Markup {
                 }))
             }
             p class="faint" {
-                "This erases the texts of " (text::pluralize(forgotten as usize, "forgotten version", "forgotten versions"))
-                " from disk. It cannot be undone; only an earlier backup still has them."
+                "The file may still have texts of the "
+                (text::pluralize(forgotten, "forgotten version", "forgotten versions"))
+                ", where nothing reads them. Erasing them cannot be undone. It does not change \
+                 backups and exports, which may have them too."
             }
         }
     }
@@ -72,10 +79,9 @@ fn render_erase_form(visit: &PageRequest, forgotten: u64) -> Markup {
 
 fn list_storage_figures(stats: &EngineStats, calendar: &Calendar) -> Vec<(&'static str, String)> {
     let model = stats.space.clone().unwrap_or_else(|| "none".to_owned());
-    let model = model.rsplit('/').next().unwrap_or(&model).to_owned();
     let mut rows = vec![
         ("file size", text::format_size(stats.file_bytes)),
-        ("free space", text::format_size(stats.reclaimable_bytes)),
+        ("can be freed", text::format_size(stats.reclaimable_bytes)),
         ("memories", text::format_count(stats.live.into())),
         ("sessions", text::format_count(stats.sessions.into())),
         (
@@ -83,7 +89,7 @@ fn list_storage_figures(stats: &EngineStats, calendar: &Calendar) -> Vec<(&'stat
             text::format_count(stats.superseded.into()),
         ),
         (
-            "forgotten, not yet erased",
+            "forgotten versions",
             text::format_count(stats.forgotten.into()),
         ),
     ];

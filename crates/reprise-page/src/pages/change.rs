@@ -9,6 +9,7 @@ use reprise_operations::{Lesson, describe_redactions};
 use reprise_types::RecordLink;
 use reprise_types::limits::TEXT_BYTES_MAX;
 
+use super::backups::{list_copies_with_forgotten, render_copies_with_forgotten};
 use super::linked::OTHER_RELATION;
 use super::publish;
 use super::record::{RecordSettings, SEEN, render_conflict};
@@ -23,6 +24,8 @@ use crate::undo::{
 const REASON: &str = "asked for on the page";
 const COMES_BACK: &str = "Undo restores the present text under a new id and with its links. Earlier \
     versions and external ids are not restored.";
+/// Random bits of an id, below its milliseconds.
+const ID_RANDOM_BITS: u32 = 80;
 /// Most records of one form.
 const MANY_MAX: usize = 200;
 
@@ -398,11 +401,13 @@ pub(crate) async fn show_forget_proof(
             standing.push(id);
         }
     }
+    let copies = list_copies_with_forgotten(&visit, first_saved(gone)).await?;
     let body = html! {
         div class="card" role="status" {
             h2 { "Checked" }
             @if still { p { "One of these can still be found. Please report this bug." } }
-            @else { p { "This can no longer be found in your memory:" } }
+            @else if gone.len() == 1 { p { "This memory can no longer be found:" } }
+            @else { p { "These can no longer be found:" } }
             ul { @for id in gone { li { (forgotten_title(&done, *id)) code { (id) } } } }
             @for thing in standing { (publish::render_still_published(&visit, thing)) }
             p class="why" { (COMES_BACK) }
@@ -411,7 +416,7 @@ pub(crate) async fn show_forget_proof(
         div class="card" {
             h2 { "Erasure from disk" }
             p class="why" {
-                "The text is still in the file on disk, where nothing reads it. Erasing rewrites the \
+                "The text is still in the memory file, where nothing reads it. Erasing rewrites this \
                  file without it. This cannot be undone."
             }
             div class="acts" {
@@ -422,8 +427,18 @@ pub(crate) async fn show_forget_proof(
                 }))
             }
         }
+        div class="card" {
+            h2 { "Backups and exports" }
+            (render_copies_with_forgotten(&visit, &copies))
+        }
     };
     Ok(render_page(&visit, "", "Forgotten", &body))
+}
+
+/// Returns when the first of these was saved: an id begins with its milliseconds.
+fn first_saved(ids: &[RecordId]) -> Option<DateTime<Utc>> {
+    let first = ids.iter().map(|id| id.to_u128() >> ID_RANDOM_BITS).min()?;
+    DateTime::from_timestamp_millis(i64::try_from(first).ok()?)
 }
 
 /// Renders the first line of what was forgotten under this id, if it is still known.
@@ -444,6 +459,8 @@ fn forgotten_title(done: &UndoEntry, id: RecordId) -> Markup {
 /// Compacts the file; afterwards no forgetting can be undone.
 pub(crate) async fn erase(posted: Posted) -> PageResult<Markup> {
     let visit = &posted.visit;
+    // Afterwards the memory no longer tells a backup that has them from one that has not.
+    let copies = list_copies_with_forgotten(visit, None).await?;
     let done = visit.run::<care::Compact>(NoArguments {}).await?;
     visit.with_undo(UndoList::drop_forgotten);
     let (before, after) = (
@@ -453,11 +470,17 @@ pub(crate) async fn erase(posted: Posted) -> PageResult<Markup> {
     let body = html! {
         div class="card" {
             p role="status" {
-                @if done.forgotten == 0 { "No forgotten text was on disk. " }
-                @else { "The forgotten text is gone from disk. " }
+                @if done.forgotten == 0 { "No memory was forgotten, so there was no text to erase. " }
+                @else { "The texts of all forgotten memories are gone from this file. " }
                 "The file had " (before) " and now has " (after) "."
             }
             p class="why" { "To verify the file, run " code { "reprise doctor check" } "." }
+        }
+        @if done.forgotten > 0 {
+            div class="card" {
+                h2 { "Backups and exports" }
+                (render_copies_with_forgotten(visit, &copies))
+            }
         }
     };
     Ok(render_page(visit, "/care", "Erased", &body))

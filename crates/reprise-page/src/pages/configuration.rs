@@ -142,7 +142,7 @@ pub(crate) async fn show_configuration(visit: PageRequest) -> Markup {
             .map(|one| {
                 html! {
                     td { (one.name) } td { (text::shorten(&one.value, 300)) }
-                    td class="faint" { (one.from) }
+                    td class="faint nowrap" { (one.from) }
                     td class="faint" { (explain_setting(&one.name)) }
                 }
             }),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use reprise_operations::operations::maintenance::audit::{
-    Diary, DiaryArguments, MaintenanceAction,
+    ContradictionState, Diary, DiaryArguments, MaintenanceAction,
 };
 use reprise_operations::operations::maintenance::{Undo, UndoArguments};
 
@@ -48,8 +48,6 @@ pub(super) async fn list_actions(
     let actions = diary.map(|diary| diary.actions).unwrap_or_default();
     let mut names = Vec::new();
     for action in &actions {
-        let pairs = action.contradictions.iter().take(NAMED);
-        names.extend(pairs.flatten());
         names.extend(action.purged.iter().take(NAMED));
         names.extend(action.distilled.iter().take(NAMED));
     }
@@ -117,12 +115,14 @@ pub(super) fn render_action(
                 p { "Expired:" } (render_chips(&acted.purged, titles))
             }
             @if !acted.distilled.is_empty() { p { "New summaries:" } (render_chips(&acted.distilled, titles)) }
-            @for [older, newer] in acted.contradictions.iter().take(NAMED) {
+            @let states = acted.contradiction_states.iter();
+            @for ([older, newer], state) in acted.contradictions.iter().zip(states).take(NAMED) {
                 p {
                     "Contradiction found" @if acted.undone { " (undone)" } ": "
-                    (render_titled_link(newer, titles)) " against "
-                    (render_titled_link(older, titles)) ". Both are kept. "
-                    @if !acted.undone { a href="/knowledge/review" { "Decide which is true" } }
+                    (render_link(newer, &state.texts[1])) " against "
+                    (render_link(older, &state.texts[0])) ". "
+                    (describe_contradiction(state, &visit.page.calendar())) " "
+                    @if state.held_until.is_some() { a href="/knowledge/review" { "Decide which is true" } }
                 }
             }
             @if acted.contradictions.len() > NAMED {
@@ -136,13 +136,24 @@ pub(super) fn render_action(
 pub(super) fn render_link(name: &str, label: &str) -> Markup {
     let label = if label.is_empty() { name } else { label };
     html! {
-        a href=(format!("/records/{}", percent_encode(name))) title=(name) { (text::shorten(label, 100)) }
+        a href=(format!("/records/{}", percent_encode(name))) title=(name) { (text::shorten_title(label, 100)) }
     }
 }
 
-/// Renders a link to a memory by its title, or by its name where the title is not known.
-fn render_titled_link(name: &str, titles: &TitlesByName) -> Markup {
-    render_link(name, titles.get(name).map_or(name, String::as_str))
+/// Says what agents see of two memories that contradict each other.
+fn describe_contradiction(state: &ContradictionState, calendar: &Calendar) -> String {
+    let until = state.held_until.as_ref();
+    let until = until.and_then(|at| at.parse::<DateTime<Utc>>().ok());
+    match (state.is_recalled, until) {
+        ([true, true], Some(at)) => format!(
+            "Agents see both, the older one marked \u{201c}held until {}\u{201d}.",
+            calendar.day_of(at)
+        ),
+        ([true, true], None) => "Agents see both as true.".to_owned(),
+        ([false, true], _) => "Agents no longer see the older.".to_owned(),
+        ([true, false], _) => "Agents no longer see the newer.".to_owned(),
+        ([false, false], _) => "Agents no longer see either.".to_owned(),
+    }
 }
 
 pub(super) fn render_chips(names: &[String], titles: &TitlesByName) -> Markup {
@@ -154,7 +165,7 @@ pub(super) fn render_record_chips(names: &[String], titles: &TitlesByName, most:
     html! {
         @for name in names.iter().take(most) {
             a class="chip" href=(format!("/records/{}", percent_encode(name))) title=(name) {
-                (text::shorten(titles.get(name).unwrap_or(name), 60))
+                (text::shorten_title(titles.get(name).unwrap_or(name), 60))
             }
         }
         @if names.len() > most { span class="faint" { "and " (names.len() - most) " more" } }

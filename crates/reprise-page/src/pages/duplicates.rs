@@ -51,8 +51,8 @@ async fn render_duplicates(visit: &PageRequest) -> PageResult<Markup> {
     Ok(html! {
         @if let Some(plan) = &plan { (render_plan(visit, plan, &expired)) }
         section {
-            h2 { "Merged before" }
-            @if actions.is_empty() { p class="faint" { "Nothing was merged yet." } }
+            h2 { "History" }
+            @if actions.is_empty() { p class="faint" { "Nothing was merged or decided yet." } }
             @else { p class="faint" { "You can undo every change below." } }
             @for acted in &actions { (render_action(visit, acted, &titles)) }
         }
@@ -62,14 +62,25 @@ async fn render_duplicates(visit: &PageRequest) -> PageResult<Markup> {
 fn render_plan(visit: &PageRequest, plan: &Consolidated, expired: &TitlesByName) -> Markup {
     let copies: usize = plan.merged.iter().map(|merge| merge.gone.len()).sum();
     let others = plan.purged.len() + plan.distilled.len();
+    let doubtful = plan.review.len() + plan.review_more;
     html! {
         section class="card" {
             h2 {
-                (text::pluralize(plan.merged.len(), "group of duplicates", "groups of duplicates"))
+                @if plan.merged.is_empty() { "Nothing to merge" }
+                @else {
+                    (text::pluralize(plan.merged.len(), "group of duplicates", "groups of duplicates"))
+                }
             }
             (render_read_only_notice(visit))
-            @if plan.merged.is_empty() { p class="why" { "No two memories say the same thing." } }
-            @else {
+            @if doubtful > 0 {
+                p class="why" {
+                    (text::pluralize(doubtful, "pair", "pairs")) " may say the same thing. "
+                    a href="/knowledge/review" { "Decide pair by pair" }
+                }
+            }
+            @if plan.merged.is_empty() {
+                @if doubtful == 0 { p class="why" { "No duplicates were found." } }
+            } @else {
                 p class="why" { "One memory of each group is kept. The others are merged into it." }
                 (form(visit, "/knowledge/consolidate", &html! {
                     ul class="checklist" {
@@ -134,18 +145,18 @@ fn render_group(merge: &MergedSet, read_only: bool) -> Markup {
                 @if !read_only {
                     input type="checkbox" name="group" value=(merge.kept) checked;
                 }
-                span { (text::shorten(kept, 140)) }
+                span { (text::shorten_title(kept, 140)) }
                 small { "would keep 1, merge " (merge.gone.len()) }
             }
             details class="fold" {
                 summary { "Show all " (merge.gone.len() + 1) }
                 ul {
-                    li { (render_link(&merge.kept, "keep")) ": " (text::shorten(kept, 300)) }
+                    li { (render_link(&merge.kept, "keep")) ": " (text::shorten_title(kept, 300)) }
                     @for (index, gone) in merge.gone.iter().take(COPIES).enumerate() {
                         li {
                             (render_link(gone, "merge"))
                             @if let Some(text) = merge.texts.get(index + 1) {
-                                ": " (text::shorten(text, 300))
+                                ": " (text::shorten_title(text, 300))
                             }
                         }
                     }

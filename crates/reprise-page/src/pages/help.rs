@@ -29,7 +29,7 @@ const PAGES: [(&str, &str, &str); 15] = [
     (
         "/prompts",
         "Prompts",
-        "what was added to each prompt, and whether it helped",
+        "what was added to each prompt, and how its work went",
     ),
     (
         "/agents",
@@ -61,7 +61,7 @@ const PAGES: [(&str, &str, &str); 15] = [
     ("/done", "Recent changes", "undo what you changed"),
 ];
 
-const WORDS: [(&str, &str); 5] = [
+const WORDS: [(&str, &str); 7] = [
     (
         "memory",
         "one entry, such as a lesson, a decision, a prompt or a commit",
@@ -72,6 +72,14 @@ const WORDS: [(&str, &str); 5] = [
         "one task or question whose outcome was reported; learning counts runs",
     ),
     ("lesson", "a memory that says what to do next time"),
+    (
+        "helped",
+        "the agent used a memory that it received, and its work went well",
+    ),
+    (
+        "failed anyway",
+        "the agent used a memory that it received, and its work failed",
+    ),
     (
         "published",
         "visible to other users, until you unpublish it",

@@ -13,7 +13,7 @@ use reprise_operations::{Memory, Prompt};
 use super::ask::render_question_field;
 use super::review::{self, PairSort, ReviewState};
 use super::week::{DAYS, PromptGroup, Week};
-use crate::kept_reviews::KeptReview;
+use crate::kept_reviews::{FileCheck, KeptReview};
 use crate::prelude::*;
 use crate::rows::{RowGroup, SessionGroup};
 
@@ -63,7 +63,7 @@ pub(crate) async fn show(visit: PageRequest, pairs: QueryPairs) -> PageResult<Ma
     let review = ReviewState::of(&visit, &stats);
     let strip = render_strip(&visit, &week, &review).await?;
     let needs = match review.last_result() {
-        Some(found) => Some(render_needs(&visit, found, false).await?),
+        Some(found) => Some(render_needs(&visit, found).await?),
         None => None,
     };
     let body = html! {
@@ -125,8 +125,9 @@ async fn render_strip(
             div class="strip-part" {
                 span class="strip-name" { "Last 7 days:" }
                 @for (group, show, name, _) in groups {
-                    @let bad = *group == PromptGroup::Hurt && week.count(*group) != "0";
-                    a href=(format!("/prompts?show={show}")) class=[bad.then_some("bad")] {
+                    @let bad = *group == PromptGroup::Failed && week.count(*group) != "0";
+                    a href=(format!("/prompts?show={show}")) class=[bad.then_some("warn")]
+                        title=[group.describe()] {
                         @let count = week.count(*group);
                         @let is_one = *group == PromptGroup::All && count == "1";
                         b { (count) } span { (if is_one { "prompt" } else { name }) }
@@ -136,7 +137,10 @@ async fn render_strip(
                     b { (week.tokens_per_session().map_or("\u{2013}".to_owned(), |tokens| format!("~{}", text::format_count(tokens)))) }
                     span { "tokens per session" }
                 }
-                a href="/knowledge?show=week" { b { (learned) } span { (if learned == "1" { "lesson learned" } else { "lessons learned" }) } }
+                a href="/knowledge?show=week" {
+                    b { (learned) }
+                    span { (if learned == "1" { "lesson or decision" } else { "lessons and decisions" }) }
+                }
             }
             div class="strip-part" {
                 span class="strip-name" { "Now:" }
@@ -350,24 +354,22 @@ pub(crate) async fn show_needs(visit: PageRequest, pairs: QueryPairs) -> PageRes
     if pairs.get("part").is_none() {
         return Ok(Redirect::to("/knowledge/review").into_response());
     }
-    let found = review::find_pairs(&visit).await?;
-    let damage = describe_damage(&visit).await;
-    let needs = render_needs(&visit, &found, damage.is_some()).await?;
-    let body = html! {
-        @if let Some(damage) = &damage {
-            div class="need" { b { "Problem" } p { (text::shorten_title(damage, 400)) } }
-        }
-        (needs)
+    let mut found = review::find_pairs(&visit).await?;
+    let check = FileCheck {
+        damage: describe_damage(&visit).await,
+        at: visit.page.now(),
     };
-    Ok(body.into_response())
+    let kept = visit.page.kept_reviews();
+    kept.note_file_check(&visit.user, check.clone());
+    found.file = Some(check);
+    let needs = render_needs(&visit, &found).await?;
+    Ok(needs.into_response())
 }
 
-/// Renders the first pairs that wait for a decision; `is_damaged` if there is something else to do.
-async fn render_needs(
-    visit: &PageRequest,
-    found: &KeptReview,
-    is_damaged: bool,
-) -> PageResult<Markup> {
+/// Renders the first pairs that wait for a decision, and what is known of the file.
+async fn render_needs(visit: &PageRequest, found: &KeptReview) -> PageResult<Markup> {
+    let calendar = visit.page.calendar();
+    let damage = found.file.as_ref().and_then(|check| check.damage.as_ref());
     let contradictions = found.found.contradictions.iter().take(NEEDS);
     let alike = found.found.review.iter().take(DUPLICATES);
     let mut cards = Vec::new();
@@ -379,13 +381,20 @@ async fn render_needs(
     }
     let more = found.count().saturating_sub(cards.len());
     Ok(html! {
+        @if let Some(damage) = damage {
+            div class="need" { b { "Problem" } p { (text::shorten_title(damage, 400)) } }
+        }
         div data-total=(found.count()) {
-            @if cards.is_empty() && !is_damaged { p class="faint" { "Nothing to decide." } }
+            @if cards.is_empty() && damage.is_none() { p class="faint" { "Nothing to decide." } }
             @for card in &cards { (card) }
             @if more > 0 {
                 p { a href="/knowledge/review" { "See all " (text::pluralize(found.count(), "pair", "pairs")) } }
             }
-            @if !is_damaged { p class="faint" { "The memory file has no damage." } }
+            @if let Some(FileCheck { at, damage: None }) = &found.file {
+                p class="faint" {
+                    "The memory file has no damage (checked " (calendar.format_relative(*at)) ")."
+                }
+            }
         }
     })
 }

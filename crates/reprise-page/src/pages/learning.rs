@@ -24,6 +24,8 @@ const LOOKED: usize = 200;
 const LEAST_SHOWN: f32 = 0.005;
 /// The beginning of the id under which a rating on the page is reported.
 pub(super) const RATING: &str = "page ";
+/// The beginning of the id of the run that a prompt began.
+pub(super) const PROMPT_RUN: &str = "recall ";
 /// Records named for each run.
 const USED: usize = 3;
 
@@ -135,9 +137,9 @@ fn summarize(report: &OutcomeLearningReport, withdrawn: usize) -> String {
     if report.gates.iter().any(|gate| gate.believed > 0.0) {
         let records = text::pluralize(report.records, "memory", "memories");
         return format!(
-            "After {runs}, memories that helped rank up to {:.2} of 1 higher, and memories that did \
-             not help rank as much lower. This concerns {records}.",
-            report.cap
+            "After {runs}, learning changes the scores of {records}: by up to +{cap:.2} after runs \
+             that went better than expected, by up to -{cap:.2} after worse ones.",
+            cap = report.cap
         );
     }
     match u64::from(LEARNING_RUNS_MIN).saturating_sub(report.runs) {
@@ -436,7 +438,7 @@ mod tests {
             (
                 31,
                 0.4,
-                "After 31 runs, memories that helped rank up to 0.06 of 1 higher",
+                "scores of 4 memories: by up to +0.06 after runs that went better",
             ),
         ] {
             let sentence = summarize(&report(runs, believed), 0);

@@ -1,7 +1,7 @@
 //! Connected agents with their last prompt and what memory did for them, and how to connect more.
 
 use super::pause::{POLICIES_EXPLAINED, list_pauses, render_policy, render_switched_toast};
-use super::week::{PromptGroup, Week, count_given};
+use super::week::{PromptGroup, Week};
 use crate::page::AgentProgram;
 use crate::prelude::*;
 
@@ -30,7 +30,8 @@ struct AgentRow {
     seen: Option<DateTime<Utc>>,
     prompts: usize,
     received: usize,
-    used: usize,
+    /// Memories in all its prompts.
+    given: usize,
     helped: usize,
     /// Milliseconds of each recall, the fastest first.
     times: Vec<u32>,
@@ -55,7 +56,7 @@ fn list_agents(week: &Week, programs: &[AgentProgram]) -> Vec<AgentRow> {
         agent.prompts += 1;
         agent.received += usize::from(PromptGroup::Received.contains(prompt));
         agent.helped += usize::from(PromptGroup::Helped.contains(prompt));
-        agent.used += prompt.given.as_ref().map_or(0, count_given);
+        agent.given += prompt.count_received();
         let time = prompt.given.as_ref().map(|given| given.elapsed_ms);
         agent.times.extend(time.filter(|time| *time > 0));
     }
@@ -111,7 +112,7 @@ pub(crate) async fn show(visit: PageRequest, pairs: QueryPairs) -> PageResult<Ma
         "#Received memories",
         "#Memories given",
         "#Helped",
-        "#95 of 100 within (ms)",
+        "#95 % within (ms)",
         "Memory",
     ];
     let body = html! {
@@ -138,7 +139,7 @@ pub(crate) async fn show(visit: PageRequest, pairs: QueryPairs) -> PageResult<Ma
                     }
                     td class="number" { (text::format_count(agent.prompts as u64)) }
                     td class="number" { (text::format_count(agent.received as u64)) }
-                    td class="number" { (text::format_count(agent.used as u64)) }
+                    td class="number" { (text::format_count(agent.given as u64)) }
                     td class="number" { (text::format_count(agent.helped as u64)) }
                     td class="number" {
                         @match percentile_95(&agent.times) {

@@ -114,7 +114,8 @@ impl ReviewState {
     pub(super) fn of(visit: &PageRequest, stats: &EngineStats) -> Self {
         let kept = visit.page.kept_reviews().get(&visit.user);
         let version = MemoryVersion::of(stats);
-        let is_fresh = kept.as_ref().is_some_and(|kept| kept.version == version);
+        let is_fresh = |kept: &KeptReview| kept.version == version && kept.file.is_some();
+        let is_fresh = kept.as_ref().is_some_and(is_fresh);
         Self { kept, is_fresh }
     }
 
@@ -154,7 +155,9 @@ pub(super) async fn find_pairs(visit: &PageRequest) -> PageResult<KeptReview> {
     let found = visit
         .run_optional::<Review>(ReviewArguments::default())
         .await?;
+    let before = visit.page.kept_reviews().get(&visit.user);
     let kept = KeptReview {
+        file: before.and_then(|before| before.file),
         at: visit.page.now(),
         version: stats.as_ref().map(MemoryVersion::of).unwrap_or_default(),
         found: Arc::new(found.unwrap_or_default()),

@@ -1,10 +1,16 @@
-//! The last seven days in numbers: how many prompts there were, how many received memory, and how
-//! many of those it helped or made worse.
+//! How prompts went, in words; and the last seven days in numbers: how many prompts there were, how
+//! many received memory, and how the work of those went that used it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use reprise_operations::operations::sessions::{Prompts, PromptsArguments};
-use reprise_operations::{Prompt, PromptRecall};
+use reprise_engine::extract_terms;
+use reprise_operations::operations::sessions::{
+    Prompts, PromptsArguments, Replay, ReplayArguments,
+};
+use reprise_operations::{
+    LeftOutReason, Prompt, PromptOutcome, PromptRecall, PromptReplay, PromptResult, ReplayedRecord,
+    UnansweredReason,
+};
 
 use crate::prelude::*;
 
@@ -19,7 +25,7 @@ pub(super) enum PromptGroup {
     All,
     Received,
     Helped,
-    Hurt,
+    Failed,
 }
 
 impl PromptGroup {
@@ -32,17 +38,31 @@ impl PromptGroup {
             "received memories",
             "Received memories",
         ),
-        (Self::Helped, "helped", "helped", "Helped by memory"),
-        (Self::Hurt, "hurt", "made worse", "Made worse by memory"),
+        (Self::Helped, "helped", "helped", "Helped"),
+        (Self::Failed, "failed", "failed anyway", "Failed anyway"),
     ];
+
+    /// Says what the prompts of this group have in common, where its name does not.
+    pub(super) fn describe(self) -> Option<&'static str> {
+        match self {
+            Self::All | Self::Received => None,
+            Self::Helped => {
+                Some("The agent used a memory that it received, and its work went well.")
+            }
+            Self::Failed => Some(
+                "The agent used a memory that it received, and its work failed. This alone does \
+                 not show that the memory was wrong.",
+            ),
+        }
+    }
 
     /// Says that no prompt of the last seven days is in this group.
     pub(super) fn describe_none(self) -> &'static str {
         match self {
             Self::All => "No prompt was sent in the last 7 days.",
             Self::Received => "No prompt of the last 7 days received a memory.",
-            Self::Helped => "No prompt of the last 7 days was helped by memory.",
-            Self::Hurt => "No prompt of the last 7 days was made worse by memory.",
+            Self::Helped => "In the last 7 days, no agent used a memory and did well.",
+            Self::Failed => "In the last 7 days, no agent used a memory and failed.",
         }
     }
 
@@ -52,30 +72,210 @@ impl PromptGroup {
     }
 
     pub(super) fn contains(self, prompt: &Prompt) -> bool {
-        let went_well = || Some(prompt.outcome.as_ref()?.quality >= 0.5);
         match self {
             Self::All => true,
-            Self::Received => prompt.given.as_ref().is_some_and(|it| count_given(it) > 0),
-            Self::Helped => count_used(prompt) > 0 && went_well() == Some(true),
-            Self::Hurt => count_used(prompt) > 0 && went_well() == Some(false),
+            Self::Received => prompt.received_memories(),
+            Self::Helped => prompt.result_with_memory() == Some(PromptResult::Helped),
+            Self::Failed => prompt.result_with_memory() == Some(PromptResult::Failed),
         }
     }
 }
 
-/// Counts the records that a prompt received.
-pub(super) fn count_given(given: &PromptRecall) -> usize {
-    let found = given.found.iter();
-    found.filter(|one| one.left_out.is_none()).count()
+/// Renders what a prompt received and how it went, as chips.
+pub(super) fn render_outcome_chips(prompt: &Prompt) -> Markup {
+    let (received, used) = (prompt.count_received(), prompt.count_used());
+    html! {
+        @if has_conflict(prompt) { span class="chip warn" { "conflicts" } }
+        @if prompt.given.is_none() {
+            span class="chip" { (describe_unanswered(prompt)[0]) }
+        } @else if received > 0 {
+            span class="chip" {
+                (text::pluralize(received, "memory added", "memories added"))
+                @if used > 0 { ", " (used) " used" }
+            }
+        } @else if prompt.received_memories() {
+            span class="chip" { "published memories added" }
+        } @else { span class="chip" { "nothing added" } }
+        @match prompt.result_with_memory() {
+            Some(PromptResult::Helped) => {
+                span class="chip good" title=[PromptGroup::Helped.describe()] { "helped" }
+            }
+            Some(PromptResult::Failed) => {
+                span class="chip warn" title=[PromptGroup::Failed.describe()] { "failed anyway" }
+            }
+            None => {}
+        }
+    }
 }
 
-/// Counts the memories in a prompt that its run used.
-pub(super) fn count_used(prompt: &Prompt) -> usize {
-    let used = prompt.outcome.as_ref().map(|outcome| &outcome.used);
+/// What is said of each reason: after a number of memories, and of all that were found.
+pub(super) fn describe_left_out(why: LeftOutReason) -> [&'static str; 2] {
+    match why {
+        LeftOutReason::Weak => ["too weak", "every match was too weak"],
+        LeftOutReason::OtherProject => [
+            "from another project",
+            "what was found belongs to another project",
+        ],
+        LeftOutReason::SameSession => [
+            "said in this session",
+            "what was found was said in this session",
+        ],
+        LeftOutReason::Seen => [
+            "already received in this session",
+            "this session had already received what was found",
+        ],
+        LeftOutReason::NoRoom => ["with no room left", "there was no room left"],
+    }
+}
+
+/// Says why a prompt received nothing, by the reasons for which each memory was left out.
+pub(super) fn describe_nothing_added(given: &PromptRecall) -> String {
+    let mut reasons: Vec<(LeftOutReason, usize)> = Vec::new();
+    for why in given.found.iter().filter_map(|one| one.left_out) {
+        match reasons.iter_mut().find(|(own, _)| *own == why) {
+            Some((_, count)) => *count += 1,
+            None => reasons.push((why, 1)),
+        }
+    }
+    let why = match reasons.as_slice() {
+        [] => "no memory matches this prompt".to_owned(),
+        [(only, _)] => describe_left_out(*only)[1].to_owned(),
+        several => {
+            let each = several.iter();
+            let each = each.map(|(why, count)| format!("{count} {}", describe_left_out(*why)[0]));
+            return format!(
+                "Nothing was added. Left out: {}.",
+                each.collect::<Vec<_>>().join(", ")
+            );
+        }
+    };
+    format!("Nothing was added: {why}.")
+}
+
+/// Says in a chip and in a sentence why a prompt got nothing.
+pub(super) fn describe_unanswered(prompt: &Prompt) -> [&'static str; 2] {
+    match prompt.unanswered {
+        Some(UnansweredReason::Late) => [
+            "memory answered too late",
+            "Memory answered too late: the agent went on without it.",
+        ],
+        Some(UnansweredReason::NoTokensLeft) => [
+            "daily limit reached",
+            "Nothing: the tokens for that day were used up.",
+        ],
+        None => ["imported", "Imported session: no memory was added."],
+    }
+}
+
+/// Returns whether a memory in a prompt was contradicted by a newer one.
+fn has_conflict(prompt: &Prompt) -> bool {
     let given = prompt.given.iter().flat_map(|given| &given.found);
-    let put_in = given.filter(|one| one.left_out.is_none());
-    put_in
-        .filter(|one| used.is_some_and(|used| used.contains(&one.id)))
-        .count()
+    let mut put_in = given.filter(|one| one.left_out.is_none());
+    put_in.any(|one| one.contradicted_by.is_some())
+}
+
+/// Says how the work of a prompt went, beside what was expected of it.
+pub(super) fn describe_result(outcome: &PromptOutcome) -> String {
+    let PromptOutcome {
+        quality, expected, ..
+    } = outcome;
+    let how = if outcome.went_well() {
+        "went well"
+    } else {
+        "failed"
+    };
+    format!("The work {how}: {quality:.2} of 1, where {expected:.2} was expected.")
+}
+
+/// Most words that an answer has of a memory which are named.
+const REPEATED_MAX: usize = 5;
+
+/// A prompt with all that followed.
+pub(super) struct Turn {
+    pub(super) replayed: PromptReplay,
+    /// What its session stored before the next prompt, each with the title that it had then.
+    pub(super) followed: Vec<(String, MemoryRecord)>,
+    /// Words of each memory that it received which it lacks itself and an answer has.
+    repeated: BTreeMap<RecordId, Vec<String>>,
+}
+
+impl Turn {
+    pub(super) async fn load(visit: &PageRequest, prompt: RecordId) -> PageResult<Self> {
+        let id = prompt.to_string();
+        let replayed = visit.run::<Replay>(ReplayArguments { id }).await?;
+        let mut turn = Self {
+            replayed,
+            followed: Vec::new(),
+            repeated: BTreeMap::new(),
+        };
+        for one in &turn.replayed.followed {
+            let record = load_version(visit, one.id).await?;
+            turn.followed
+                .extend(record.map(|record| (one.title.clone(), record)));
+        }
+        let answers: Vec<String> = turn.answers().map(str::to_owned).collect();
+        let found = turn.replayed.found.iter();
+        for one in found.filter(|one| one.noted.left_out.is_none()) {
+            if let Some(record) = load_version(visit, one.noted.id).await? {
+                let prompt = &turn.replayed.prompt.text;
+                let words = list_repeated_words(&record.text, prompt, &answers);
+                turn.repeated.insert(one.noted.id, words);
+            }
+        }
+        Ok(turn)
+    }
+
+    /// Iterates over the answers that are stored; short ones are not.
+    fn answers(&self) -> impl Iterator<Item = &str> {
+        let records = self.followed.iter().map(|(_, record)| record);
+        let answers = records.filter(|record| record.record_type() == RecordType::Answer);
+        answers.map(|record| record.text.as_str())
+    }
+}
+
+/// Loads one version of a memory; `None` if it was forgotten.
+async fn load_version(visit: &PageRequest, id: RecordId) -> PageResult<Option<MemoryRecord>> {
+    let arguments = HistoryArguments { id: id.to_string() };
+    let Some(versions) = visit.run_optional::<History>(arguments).await? else {
+        return Ok(None);
+    };
+    let mut all = [versions.present].into_iter().chain(versions.earlier);
+    Ok(all.find(|version| version.id == id))
+}
+
+/// Lists the words of a memory that the prompt lacks and an answer has, those with digits first.
+fn list_repeated_words(memory: &str, prompt: &str, answers: &[String]) -> Vec<String> {
+    let stems = |text: &str| -> Vec<i64> {
+        let terms = extract_terms(text).terms.into_iter();
+        terms.map(|term| term.hash).collect()
+    };
+    let said: HashSet<i64> = answers.iter().flat_map(|answer| stems(answer)).collect();
+    let asked: HashSet<i64> = stems(prompt).into_iter().collect();
+    let own = extract_terms(memory).terms.into_iter();
+    let repeated = own.filter(|term| said.contains(&term.hash) && !asked.contains(&term.hash));
+    let mut words: Vec<String> = repeated.map(|term| term.surface).collect();
+    words.sort_by_key(|word| !word.contains(|c: char| c.is_ascii_digit()));
+    words.truncate(REPEATED_MAX);
+    words
+}
+
+/// Renders what is known of the use of a memory that a prompt received.
+pub(super) fn render_use_chip(turn: &Turn, one: &ReplayedRecord) -> Markup {
+    let outcome = turn.replayed.prompt.outcome.as_ref();
+    let is_used = outcome.is_some_and(|outcome| outcome.used.contains(&one.noted.id));
+    let repeated = turn.repeated.get(&one.noted.id).map(Vec::as_slice);
+    let repeated = repeated.unwrap_or_default();
+    html! {
+        @if is_used { span class="chip good" { "used" } }
+        @else if one.is_quoted { span class="chip good" { "quoted" } }
+        @else if !repeated.is_empty() {
+            span class="chip" title="Words of this memory that the prompt does not have" {
+                (text::shorten(&format!("in the answer: {}", repeated.join(", ")), 80))
+            }
+        }
+        @else if turn.answers().next().is_none() { span class="chip" { "no answer stored" } }
+        @else { span class="chip" { "no word of it in the answer" } }
+    }
 }
 
 /// The prompts of the last seven days, the newest first.
@@ -137,5 +337,24 @@ impl Week {
         }
         let mean = tokens.checked_div(sessions.len())?;
         Some(mean as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_repeats_what_the_prompt_does_not_have() {
+        let memory = "The API rate limit is 250 requests per second";
+        let prompt = "what is the API rate limit?";
+        let repeated = |answer: &str| list_repeated_words(memory, prompt, &[answer.to_owned()]);
+        assert_eq!(repeated("The documents say 250."), ["250"]);
+        assert_eq!(
+            repeated("It is 250 requests, then 429."),
+            ["250", "requests"]
+        );
+        assert!(repeated("The rate limit of that API is not known.").is_empty());
+        assert!(list_repeated_words(memory, prompt, &[]).is_empty());
     }
 }

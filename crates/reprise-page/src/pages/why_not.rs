@@ -1,12 +1,12 @@
-//! Timed recalls, and the reason why a record is not among the results of one, found by asking
-//! memory for that record only.
+//! Timed recalls, the reason why a result was found, and the reason why a record is not among the
+//! results, found by asking memory for that record only.
 
 use std::time::Instant;
 
 use reprise_operations::ProblemKind;
 use reprise_operations::operations::recall::recall_with_context;
 use reprise_operations::operations::records::list;
-use reprise_types::{ContextBlock, Cursor};
+use reprise_types::{ContextBlock, Cursor, RankExplanation};
 
 use crate::prelude::*;
 
@@ -297,5 +297,96 @@ fn render_position(
             p class="why" { (text::shorten(&hit.why.reason, 400)) }
             (chart::render_signals(&hit.why))
         }
+    }
+}
+
+/// Says in sentences why a result was found. The engine says it in parts, for prompts. What
+/// learning changed by less than is shown is left out.
+pub(super) fn describe_reason(why: &RankExplanation) -> String {
+    let learned = why.learning.map_or(0.0, |learned| learned.adjustment);
+    let runs = why.taught_by.len();
+    let (mut matched, mut sentences) = (Vec::new(), Vec::new());
+    for part in why.reason.split(" \u{b7} ") {
+        if let Some(words) = part.strip_prefix("same words: ") {
+            matched.extend(words.split(", ").map(quote_word));
+        } else if part == "close in meaning" {
+            matched.push("the meaning".to_owned());
+        } else if part.starts_with("contradicted by ") {
+            sentences.push("A newer memory contradicts it.".to_owned());
+        } else if LEARNED.iter().any(|start| part.starts_with(start)) {
+            sentences.extend(describe_learned(learned, runs));
+        } else {
+            sentences.push(text::to_sentence(part));
+        }
+    }
+    let matches = match matched.split_last() {
+        None => None,
+        Some((last, [])) => Some(format!("Matches {last}.")),
+        Some((last, rest)) => Some(format!("Matches {} and {last}.", rest.join(", "))),
+    };
+    let all: Vec<String> = matches.into_iter().chain(sentences).collect();
+    all.join(" ")
+}
+
+/// How the parts begin that say what learning changed.
+const LEARNED: [&str; 3] = ["helped in ", "did not help in ", "similar memories "];
+
+/// Says how the runs went by which learning changed a score.
+fn describe_learned(adjustment: f32, runs: usize) -> Option<String> {
+    if adjustment.abs() < chart::LEAST_SHOWN {
+        return None;
+    }
+    let how = if adjustment > 0.0 {
+        "better than expected"
+    } else {
+        "worse than expected"
+    };
+    Some(match runs {
+        0 => format!("Runs that used similar memories went {how}."),
+        1 => format!("1 similar run that used it went {how}."),
+        many => format!("{many} similar runs that used it went {how}."),
+    })
+}
+
+/// Puts a word between quotation marks, unless it counts words that are left out.
+fn quote_word(word: &str) -> String {
+    if word.ends_with(" more") {
+        word.to_owned()
+    } else {
+        format!("\u{201c}{word}\u{201d}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reprise_types::LearnedAdjustment;
+
+    use super::*;
+
+    #[test]
+    fn a_reason_is_said_in_sentences() {
+        for (reason, said) in [
+            (
+                "same words: token, rate \u{b7} close in meaning \u{b7} helped in 1 similar run",
+                "Matches \u{201c}token\u{201d}, \u{201c}rate\u{201d} and the meaning. Runs that \
+                 used similar memories went better than expected.",
+            ),
+            ("close in meaning", "Matches the meaning."),
+            (
+                "contradicted by 01M8, which is newer \u{b7} same words: a, b, 2 more",
+                "Matches \u{201c}a\u{201d}, \u{201c}b\u{201d} and 2 more. A newer memory \
+                 contradicts it.",
+            ),
+            ("no strong match", "No strong match."),
+        ] {
+            let learned = LearnedAdjustment::from_capped_parts(0.03, (0.0, 0.0), 0.0, 0.05);
+            let why = RankExplanation {
+                reason: reason.to_owned(),
+                learning: Some(learned),
+                ..RankExplanation::default()
+            };
+            assert_eq!(describe_reason(&why), said);
+        }
+        assert_eq!(describe_learned(-0.001, 5), None, "it changed nothing");
     }
 }

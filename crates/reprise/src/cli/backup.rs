@@ -416,6 +416,7 @@ fn preview_restore(
         "user": user, "dry_run": true, "memories": there.live, "sessions": there.sessions,
         "last_saved": there.last_ingest, "memories_now": now.as_ref().map_or(0, |now| now.live),
         "only_now": lost, "would_come_back": back,
+        "may_hold_forgotten": there.forgotten > 0 && there.reclaimable_bytes > 0,
     });
     let count = |count: u64| format_count(count, "memory");
     let line = format!(

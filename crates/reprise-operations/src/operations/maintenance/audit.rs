@@ -1,6 +1,7 @@
 //! How memory is, and what was done to it.
 
 use chrono::{Datelike, NaiveDate};
+use reprise_engine::Contradiction;
 use reprise_knowledge::{ConsolidationAction, Plan, compute_day_scores, list_actions};
 
 use super::{DoubtfulPair, MergedSet};
@@ -238,8 +239,40 @@ pub struct MaintenanceAction {
     /// Pairs that contradict each other, the older first: the newer one ranks above it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub contradictions: Vec<[String; 2]>,
+    /// What became of each of these pairs, in the same order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contradiction_states: Vec<ContradictionState>,
     /// Whether all of it was taken back.
     pub undone: bool,
+}
+
+/// What agents see of two memories that contradict each other.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ContradictionState {
+    /// How the two begin, the older first.
+    pub texts: [String; 2],
+    /// Whether each is still recalled.
+    pub is_recalled: [bool; 2],
+    /// The instant until which agents are told that the older one held; null if they are not told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_until: Option<String>,
+}
+
+impl ContradictionState {
+    fn of(names: &RecordNames<'_>, noted: &[Contradiction], pair: [RecordId; 2]) -> Self {
+        let memory = names.memory;
+        let is_recalled = pair.map(|id| memory.is_live(id));
+        let is_open = noted
+            .iter()
+            .any(|one| [one.older, one.newer] == pair && one.undone_micros.is_none());
+        let newer = memory.get(pair[1]).and_then(Result::ok);
+        let newer = newer.filter(|_| is_open && is_recalled == [true, true]);
+        Self {
+            texts: pair.map(|id| names.text_beginning(id)),
+            is_recalled,
+            held_until: newer.map(|newer| format_instant(newer.timestamp)),
+        }
+    }
 }
 
 impl MaintenanceAction {
@@ -263,6 +296,17 @@ impl MaintenanceAction {
         done.join(", ") + &undo
     }
 
+    fn list_states(names: &RecordNames<'_>, pairs: &[[RecordId; 2]]) -> Vec<ContradictionState> {
+        if pairs.is_empty() {
+            return Vec::new();
+        }
+        let noted = names.memory.contradictions();
+        let pairs = pairs.iter();
+        pairs
+            .map(|pair| ContradictionState::of(names, &noted, *pair))
+            .collect()
+    }
+
     pub(super) fn of(names: &RecordNames<'_>, action: ConsolidationAction) -> Self {
         let mut sets: Vec<Vec<RecordId>> = Vec::new();
         for (gone, kept) in action.merged {
@@ -278,6 +322,7 @@ impl MaintenanceAction {
             purged: names.record_names(&action.purged),
             distilled: names.record_names(&action.distilled),
             contradictions: names.pair_names(&action.contradictions),
+            contradiction_states: Self::list_states(names, &action.contradictions),
             undone: action.undone,
         }
     }
