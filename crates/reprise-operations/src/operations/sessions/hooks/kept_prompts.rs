@@ -1,0 +1,70 @@
+//! Keeping a prompt, with what it received: after a restart that alone says what its conversation
+//! has.
+
+use super::SeenMemories;
+use crate::operations::sessions::prompts::{
+    BLOCKS, InjectedBlock, SHORTENED, prompt_filter, read_detail,
+};
+use crate::prelude::*;
+
+impl Memory {
+    /// Stores a prompt. One that is said again and receives something is a prompt of its own.
+    pub(super) async fn store_prompt(&self, record: NewRecord) -> Result<(), Problem> {
+        if !self.may_be_stored(&record).await? {
+            return Ok(());
+        }
+        let again = has_received(&record).then(|| record.clone());
+        let fate = self.store_words_again(record, 1).await?;
+        let (Some(again), RecordFate::Duplicate { .. }) = (again, fate) else {
+            return Ok(());
+        };
+        let session = again.session_id.clone();
+        let said = self.run_on_snapshot(move |memory| list_session_prompts(memory, &session).len());
+        let times = said.await? + 1;
+        self.store_words_again(again, times).await.map(drop)
+    }
+}
+
+/// Returns whether a prompt notes that it received something.
+fn has_received(prompt: &NewRecord) -> bool {
+    let details = prompt.details.as_ref();
+    details.is_some_and(|noted| BLOCKS.iter().any(|name| noted.get(name).is_some()))
+}
+
+/// Lists the prompts of a session, oldest first.
+fn list_session_prompts(memory: &Snapshot, session: &str) -> Vec<MemoryRecord> {
+    memory.list_matching_records(&prompt_filter(Some(session)))
+}
+
+/// Returns the memories that a session began with and that its prompts received, since its
+/// conversation was shortened: by what its prompts note, and at the given moment.
+pub(super) fn list_received(
+    memory: &Snapshot,
+    session: &str,
+    shortened: Option<DateTime<Utc>>,
+) -> SeenMemories {
+    let prompts = list_session_prompts(memory, session);
+    let noted = prompts.iter();
+    let noted = noted.filter_map(|prompt| read_detail(prompt, SHORTENED));
+    let shortened: Option<DateTime<Utc>> = noted.chain(shortened).max();
+    let blocks = prompts.iter().flat_map(|prompt| {
+        let names = BLOCKS.into_iter();
+        names.filter_map(|name| read_detail::<InjectedBlock>(prompt, name))
+    });
+    let mut seen = SeenMemories::default();
+    for block in blocks.filter(|block| shortened.is_none_or(|at| block.at > at)) {
+        for line in block.list_lines() {
+            let found = || memory.get(line.id).and_then(Result::ok);
+            let is_whole = line
+                .excerpt
+                .is_none_or(|part| found().is_none_or(|found| part.says_it_all(&found.text)));
+            let seen = if is_whole {
+                &mut seen.whole
+            } else {
+                &mut seen.in_part
+            };
+            seen.insert(line.id);
+        }
+    }
+    seen
+}
