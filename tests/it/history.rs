@@ -98,7 +98,11 @@ fn a_history_comes_in_once_goes_on_and_teaches() {
     fs::write(&file, &whole).expect("written");
     let on = import(&home, &projects, &[]);
     assert_eq!(numbers(&on, &counts)[..2], [2, 6], "only what is new: {on}");
-    assert_eq!(numbers(&on, &["outcomes"]), [1], "{on}");
+    // No memory was in its prompt, so none gets credit for its test.
+    assert_eq!(numbers(&on, &["outcomes"]), [0], "{on}");
+    let runs = home.run_ok(&["--no-daemon", "call", "runs", "{}", "--user", "ada"]);
+    let runs: Value = serde_json::from_str(&runs).expect("JSON");
+    assert_eq!(runs["all"], 0, "{runs}");
     assert_eq!(
         on["redacted"][0]["rule"].as_str().map(str::is_empty),
         Some(false),

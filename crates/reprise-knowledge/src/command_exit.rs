@@ -3,8 +3,12 @@
 //! Success is judged by the exit code if there is one, and by what test runners print at the end.
 
 mod purpose;
+mod scope;
 
 pub use purpose::{CommandPurpose, classify_command};
+pub use scope::RunScope;
+
+use reprise_types::sha256_hex;
 
 /// Exit codes of a command that was not executable, not found, or interrupted: no verdict.
 const INCONCLUSIVE_CODES: [i64; 3] = [126, 127, 130];
@@ -305,6 +309,32 @@ fn is_commit_line(line: &str) -> bool {
         let id = place.rsplit(' ').next().unwrap_or_default();
         id.len() >= 7 && id.bytes().all(|b| b.is_ascii_hexdigit()) && !subject.is_empty()
     })
+}
+
+/// A command that ran, and how it ended, as its record says it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CommandRun<'r> {
+    pub command: &'r str,
+    pub passed: bool,
+}
+
+impl<'r> CommandRun<'r> {
+    /// Reads what [`CommandPurpose::describe_end`] wrote; `None` for another text.
+    pub fn parse(text: &'r str) -> Option<Self> {
+        let (command, ended) = text.strip_prefix('`')?.split_once('`')?;
+        let passed = ended.starts_with(" passed");
+        (passed || ended.starts_with(" failed")).then_some(Self { command, passed })
+    }
+}
+
+/// Returns the key under which a hook stores the words of a session, which an import knows, too.
+/// The same words are the same thing; how a command ended may come `times` again.
+pub fn hook_request_key(session: &str, words: &str, times: usize) -> String {
+    let mut words = format!("{session}\n{words}");
+    if times > 1 {
+        words.push_str(&format!("\n{times}"));
+    }
+    ["hook ", &sha256_hex(words.as_bytes())].concat()
 }
 
 #[cfg(test)]

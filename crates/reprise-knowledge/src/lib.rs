@@ -55,7 +55,8 @@ pub use archive::{
     to_imported_record,
 };
 pub use command_exit::{
-    CommandExit, CommandPurpose, classify_command, extract_commit_line, extract_failure_lines,
+    CommandExit, CommandPurpose, CommandRun, RunScope, classify_command, extract_commit_line,
+    extract_failure_lines, hook_request_key,
 };
 pub use consolidate::{
     ConsolidationAction, ConsolidationReport, DayScore, Distillate, KnownMatch, Merge, Plan,

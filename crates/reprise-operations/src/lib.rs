@@ -65,7 +65,7 @@ pub use operations::sessions::pausing::{PauseMode, PauseRule, PauseStore};
 pub use operations::sessions::{
     FollowingRecord, HOOK_DEADLINE_MS, HookAnswer, HookEvent, HookReport, InjectedBlock,
     InjectedLine, InjectedPart, LeftOutReason, NotedRecord, Prompt, PromptOutcome, PromptRecall,
-    PromptReplay, ReceivedText, ReplayedRecord, UnansweredReason,
+    PromptReplay, ReceivedText, ReplayedRecord, TextExcerpt, UnansweredReason,
 };
 pub use operations::sharing::{PublicationAct, PublishedCopy, ReceiptLine, Sharing, TierOpener};
 pub use operations::tags::TagRules;

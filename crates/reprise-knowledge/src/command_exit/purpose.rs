@@ -16,6 +16,15 @@ pub enum CommandPurpose {
 }
 
 impl CommandPurpose {
+    /// Describes that a command passed, and the type of its record.
+    pub fn describe_pass(self, command: &str) -> (String, RecordType) {
+        let what = match self {
+            Self::Tests => RecordType::Test,
+            Self::Build | Self::Commit => RecordType::Command,
+        };
+        (format!("`{command}` passed"), what)
+    }
+
     /// Describes the end of a command and the type of its record: the verdict of tests, the failure
     /// of a build, the message of a commit. `None` if it is not worth keeping. `said` is the
     /// extract of the output.
@@ -30,7 +39,7 @@ impl CommandPurpose {
             extract => format!("`{command}` failed:\n{extract}"),
         };
         match (self, went_well) {
-            (Self::Tests, Some(true)) => Some((format!("`{command}` passed"), RecordType::Test)),
+            (Self::Tests, Some(true)) => Some(self.describe_pass(command)),
             (Self::Tests, Some(false)) => Some((failed, RecordType::Test)),
             (Self::Build, Some(false)) => Some((failed, RecordType::Command)),
             (Self::Commit, None | Some(true)) if !extract.is_empty() => {
@@ -53,13 +62,13 @@ const TEST_RUNNERS: &str = "\
     playwright behat cucumber bats busted prove gotestsum nosetests cargo-nextest testcafe trial \
     stestr";
 /// Programs that run the tasks that their arguments name.
-const TASK_RUNNERS: &str = "\
+pub(super) const TASK_RUNNERS: &str = "\
     make gmake just task bazel bazelisk gradle gradlew mvn mvnw nx turbo ninja rake composer \
     mise moon deno dotnet swift mix rails flutter dart zig sbt lein stack cabal dune ng \
     xcodebuild gleam crystal meson pants buck2";
 /// Programs of [`TASK_RUNNERS`] whose other tasks build.
 const BUILD_TOOLS: &str = "make gmake ninja gradle gradlew mvn mvnw bazel dotnet swift";
-const PACKAGE_MANAGERS: &str = "npm pnpm yarn bun";
+pub(super) const PACKAGE_MANAGERS: &str = "npm pnpm yarn bun";
 /// Programs that build or lint with any arguments.
 const BUILD_CHECKERS: &str = "\
     tsc eslint ruff mypy pyright golangci-lint webpack rollup esbuild rustc gcc g++ clang javac \
@@ -82,7 +91,7 @@ pub fn classify_command(command: &str) -> Option<CommandPurpose> {
 }
 
 /// Splits a line into its commands, but not within quotes.
-fn split_commands(command: &str) -> Vec<String> {
+pub(super) fn split_commands(command: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut quote = None;
     for c in command.chars() {
@@ -108,6 +117,12 @@ fn classify_part(part: &str) -> Option<CommandPurpose> {
         .map(|word| word.trim_matches(['(', ')', '{', '}']))
         .filter(|word| !word.is_empty())
         .collect();
+    let (program, rest) = skip_wrappers(&words).split_first()?;
+    classify_program(program, rest)
+}
+
+/// Skips variables that are set for a command, and programs that run it.
+pub(super) fn skip_wrappers<'w, 'c>(words: &'w [&'c str]) -> &'w [&'c str] {
     let mut at = 0;
     let mut wrapped = false;
     while let Some(word) = words.get(at) {
@@ -125,12 +140,11 @@ fn classify_part(part: &str) -> Option<CommandPurpose> {
         }
         at += 1;
     }
-    let (program, rest) = words.get(at..)?.split_first()?;
-    classify_program(program, rest)
+    words.get(at..).unwrap_or_default()
 }
 
 /// Classifies a program with its arguments.
-fn classify_program(program: &str, words: &[&str]) -> Option<CommandPurpose> {
+pub(super) fn classify_program(program: &str, words: &[&str]) -> Option<CommandPurpose> {
     let name = program_name(program);
     let arguments: Vec<&str> = words
         .iter()
@@ -235,7 +249,7 @@ fn is_test_word(word: &str) -> bool {
 }
 
 /// Returns the name of a program without its folder and version.
-fn program_name(program: &str) -> &str {
+pub(super) fn program_name(program: &str) -> &str {
     let name = program.rsplit('/').next().unwrap_or(program);
     let name = name.strip_suffix(".exe").unwrap_or(name);
     match name {

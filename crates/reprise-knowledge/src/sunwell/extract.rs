@@ -4,6 +4,7 @@ use reprise_types::RecordType;
 
 use super::{LearningCategory, SunwellLearning};
 use crate::prelude::*;
+use crate::values::is_in_words;
 
 /// Words that begin a sentence worth keeping, with the category of that sentence.
 const CUES: [(LearningCategory, &[&str]); 5] = [
@@ -94,7 +95,7 @@ pub fn extract_learnings<'a>(
         if found.len() == EXTRACTED_MAX {
             break;
         }
-        let Some(category) = classify_sentence(sentence) else {
+        let Some(category) = classify_sentence(sentence, SpokenBy::of(record)) else {
             continue;
         };
         if known.insert(sentence.to_lowercase()) {
@@ -139,7 +140,49 @@ fn to_record_like(source: &MemoryRecord, learning: &SunwellLearning) -> NewRecor
     record
 }
 
-fn classify_sentence(sentence: &str) -> Option<LearningCategory> {
+/// Who says a sentence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SpokenBy {
+    /// Somebody who asks for something, and says what goes wrong.
+    Person,
+    Agent,
+}
+
+impl SpokenBy {
+    fn of(record: &MemoryRecord) -> Self {
+        if record.record_type() == RecordType::Prompt {
+            Self::Person
+        } else {
+            Self::Agent
+        }
+    }
+}
+
+/// Words that say how something behaves as often as how it is to be done: "it never loads", "in
+/// cents instead of euros".
+const WEAK_CUES: [&str; 4] = ["always ", "never ", "must be ", "instead of "];
+/// Verbs of what is done on purpose, which make a rule of what is done instead of something.
+const ON_PURPOSE: &str = "\
+    use uses used using prefer take takes call calls set write run read keep pass store send choose \
+    chose pick build do";
+
+/// Whether a cue in a sentence makes a rule of it. In a prompt a rule begins with its cue, or with
+/// what is done on purpose.
+fn makes_rule(cue: &str, lower: &str, by: SpokenBy) -> bool {
+    let is_weak = WEAK_CUES.contains(&cue);
+    if !is_weak || by == SpokenBy::Agent && cue != "instead of " {
+        return true;
+    }
+    let before = lower.split(cue).next().unwrap_or_default();
+    let mut before = before.split(|c: char| !c.is_alphanumeric());
+    let is_on_purpose = match by {
+        SpokenBy::Person => is_in_words(ON_PURPOSE, before.next().unwrap_or_default()),
+        SpokenBy::Agent => before.any(|word| is_in_words(ON_PURPOSE, word)),
+    };
+    lower.starts_with(cue) || is_on_purpose
+}
+
+fn classify_sentence(sentence: &str, by: SpokenBy) -> Option<LearningCategory> {
     let length = sentence.chars().count();
     // Questions, wishes and code are no learnings.
     let plain = SENTENCE.contains(&length) && !sentence.ends_with('?') && !sentence.contains("```");
@@ -163,7 +206,8 @@ fn classify_sentence(sentence: &str) -> Option<LearningCategory> {
             before.is_none_or(|c| !c.is_alphanumeric())
         })
     };
-    let found = CUES.iter().find(|(_, cues)| cues.iter().any(starts));
+    let is_cue = |cue: &&str| starts(cue) && makes_rule(cue, &lower, by);
+    let found = CUES.iter().find(|(_, cues)| cues.iter().any(is_cue));
     found.map(|(category, _)| *category)
 }
 
@@ -189,6 +233,61 @@ mod tests {
 
     use super::*;
     use crate::record_for_tests::record_from_new;
+
+    #[test]
+    fn what_goes_wrong_is_no_lesson_and_what_is_done_on_purpose_is_one() {
+        use SpokenBy::{Agent, Person};
+        for (by, sentence, is_lesson) in [
+            (
+                Person,
+                "The checkout page shows prices in cents instead of euros.",
+                false,
+            ),
+            (
+                Agent,
+                "The checkout page shows prices in cents instead of euros.",
+                false,
+            ),
+            (
+                Person,
+                "The login page never loads on a slow connection.",
+                false,
+            ),
+            (
+                Person,
+                "The refund test always fails on the second run.",
+                false,
+            ),
+            (
+                Person,
+                "Always clear the cookie jar between two logins.",
+                true,
+            ),
+            (
+                Person,
+                "Use the bank's clock instead of the system's in tests.",
+                true,
+            ),
+            (
+                Agent,
+                "I used the bank's clock instead of the system's in tests.",
+                true,
+            ),
+            (
+                Agent,
+                "The pool must be closed before the runtime is dropped.",
+                true,
+            ),
+            (
+                Person,
+                "We decided to keep the cart in Redis for both shops.",
+                true,
+            ),
+        ] {
+            let found = classify_sentence(sentence, by);
+            assert_eq!(found.is_some(), is_lesson, "{by:?}: {sentence}");
+        }
+    }
 
     #[test]
     fn what_a_session_taught_is_taken_word_for_word_and_stays_where_it_stood() {

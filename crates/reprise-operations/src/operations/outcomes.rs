@@ -21,7 +21,8 @@ operation! {
     }
 
     fn render_text(report: &OutcomeReport) -> Cow<'_, str> {
-        format!("learned; {} so far", format_count(report.runs, "run")).into()
+        let fate = if report.learned > 0 { "learned" } else { "already known" };
+        format!("{fate}; {} so far", format_count(report.runs, "run")).into()
     }
 }
 
@@ -76,9 +77,15 @@ impl Memory {
     /// Takes how a run went. A run without a name is named by the request, so that
     /// a request sent again is not a second run. The outcome of a run that has ended changes
     /// nothing, and the report says so.
-    pub(crate) async fn learn_outcome(
+    pub(crate) async fn learn_outcome(&self, line: OutcomeLine) -> Result<OutcomeReport, Problem> {
+        self.learn_outcome_at(line, self.now()).await
+    }
+
+    /// Does the same for a run that ended at a time, which may be in the past.
+    pub(crate) async fn learn_outcome_at(
         &self,
         mut line: OutcomeLine,
+        at: DateTime<Utc>,
     ) -> Result<OutcomeReport, Problem> {
         if line.recall_id.is_none() && line.query.is_none() {
             return Err(missing_run_error());
@@ -95,7 +102,6 @@ impl Memory {
             || fresh_run_id(line.query_id.as_deref(), self.unix_ms(), system_entropy()),
             |key| format!("request {key}"),
         );
-        let now = self.now();
         // A run with a name of its own leaves a record.
         let is_named = line.run_id.is_some();
         let asked = line.query.as_ref();
@@ -108,8 +114,8 @@ impl Memory {
                 leaves_record: is_named,
                 question: asked,
             };
-            let batch = WriteBatch::of_run(RunWrite::new(now, turn));
-            let mut written = engine.write(batch, now)?;
+            let batch = WriteBatch::of_run(RunWrite::new(at, turn));
+            let mut written = engine.write(batch, at)?;
             let known = match written.learning.pop() {
                 Some(Err(LearnError::AlreadyEnded { .. })) => 1,
                 fate => fate
@@ -210,4 +216,28 @@ pub fn build_run_outcome(
 
 fn missing_run_error() -> Problem {
     Problem::invalid("the outcome names neither a query nor a recall; name one of them")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_outcome_that_is_known_says_so() {
+        let report = |learned, known| OutcomeReport {
+            learned,
+            known,
+            refused: 0,
+            runs: 1,
+            evidence_gate: 0.0,
+            adapter_gate: 0.0,
+            cap: 0.0,
+        };
+        for (report, said) in [
+            (report(1, 0), "learned; 1 run so far"),
+            (report(0, 1), "already known; 1 run so far"),
+        ] {
+            assert_eq!(Outcome::render_text(&report), said);
+        }
+    }
 }

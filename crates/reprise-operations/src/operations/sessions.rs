@@ -7,11 +7,11 @@ mod prompts;
 
 use crate::prelude::*;
 
-pub use hook_report::{HOOK_DEADLINE_MS, HookAnswer, HookEvent, HookReport};
+pub use hook_report::{HOOK_DEADLINE_MS, HookAnswer, HookEvent, HookReport, OPENING_DEADLINE_MS};
 pub use prompts::{
     FollowingRecord, InjectedBlock, InjectedLine, InjectedPart, LeftOutReason, NotedRecord, Prompt,
     PromptOutcome, PromptPage, PromptRecall, PromptReplay, Prompts, PromptsArguments, ReceivedText,
-    Replay, ReplayArguments, ReplayedRecord, UnansweredReason,
+    Replay, ReplayArguments, ReplayedRecord, TextExcerpt, UnansweredReason,
 };
 
 /// Records of one run, or of one session where the source names no run.

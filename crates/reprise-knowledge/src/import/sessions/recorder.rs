@@ -8,7 +8,8 @@ use super::super::ImportKind;
 use super::copies::CopiedRows;
 use super::forms::{LineRule, ParsedBlock, SessionFormat, Speaker, parse_block};
 use crate::command_exit::{
-    CommandExit, classify_command, extract_commit_line, extract_failure_lines,
+    CommandExit, CommandPurpose, CommandRun, RunScope, classify_command, extract_commit_line,
+    extract_failure_lines, hook_request_key,
 };
 use crate::own_words::{extract_own_words, says_enough, strip_insertions};
 use crate::prelude::*;
@@ -16,8 +17,10 @@ use crate::project::{Project, name_plain_folder};
 
 /// Longest text that a hook keeps; a longer one is recognised by its beginning.
 const HOOK_BYTES_MAX: usize = 8 * 1024;
-/// Most calls without a result that are remembered.
+/// Most calls without a result that are remembered, and most runs of commands.
 const OPEN_COMMANDS_MAX: usize = 1_000;
+const RUNS_MAX: usize = 10_000;
+
 /// State that the sessions of one source share.
 pub(super) struct SessionSource {
     pub(super) kind: ImportKind,
@@ -36,6 +39,8 @@ pub(super) struct SessionRecorder<'a> {
     at: Option<DateTime<Utc>>,
     /// Commands without a result yet, by the id of their call.
     open_commands: HashMap<String, String>,
+    /// How commands ended, in their order; of one that ends as before the first time.
+    runs: Vec<String>,
     /// Files changed since the last prompt.
     edited: BTreeSet<String>,
     turn: String,
@@ -66,6 +71,7 @@ impl<'a> SessionRecorder<'a> {
             cwd: None,
             at: None,
             open_commands: HashMap::new(),
+            runs: Vec::new(),
             edited: BTreeSet::new(),
             turn: String::new(),
             open_answer: None,
@@ -188,20 +194,79 @@ impl<'a> SessionRecorder<'a> {
             return Ok(());
         };
         let command = self.open_commands.remove(&call);
-        let description = command.and_then(|command| describe_command_end(&command, &ended));
+        let description = command.and_then(|command| self.describe_command_end(&command, &ended));
         let Some((text, what)) = description else {
             return Ok(());
         };
         self.emit_answer(sink)?;
-        let record = self.event_record(text, what, &[id, call.as_str()].join("/"));
+        let times = self.count_times_run(&text);
+        let mut record = self.event_record(text, what, &[id, call.as_str()].join("/"));
+        if times > 1 {
+            record.external_ids.pop();
+            self.add_hook_id(&mut record, times);
+        }
         sink.emit_record(place, record)
+    }
+
+    /// Describes the end of a command; `None` if it is not worth keeping. A build that passes is if
+    /// it ends a failure of the session.
+    fn describe_command_end(
+        &self,
+        command: &str,
+        ended: &CommandExit,
+    ) -> Option<(String, RecordType)> {
+        let what = classify_command(command)?;
+        let went_well = ended.verdict(command);
+        let extract = match went_well {
+            Some(false) => extract_failure_lines(&ended.output),
+            _ => extract_commit_line(&ended.output),
+        };
+        let own = strip_insertions(command);
+        if what == CommandPurpose::Build && went_well == Some(true) {
+            return self.ends_failure(&own).then(|| what.describe_pass(&own));
+        }
+        what.describe_end(&own, went_well, &strip_insertions(&extract))
+    }
+
+    /// Whether a command that passes ends a failure of this session.
+    fn ends_failure(&self, command: &str) -> bool {
+        // A project's folder is named as the project is.
+        let project = self.cwd.as_deref().unwrap_or_default();
+        let scope = RunScope::parse(command, project);
+        let runs = self.runs.iter().rev();
+        let mut later: Vec<RunScope> = Vec::new();
+        let mut runs = runs.filter_map(|run| CommandRun::parse(run));
+        runs.any(|run| {
+            let own = RunScope::parse(run.command, project);
+            let is_over = later.iter().any(|later| later.covers(&own));
+            let ends = !run.passed && !is_over && scope.covers(&own);
+            if run.passed {
+                later.push(own);
+            }
+            ends
+        })
+    }
+
+    /// Counts how many times a command ended as it does now, as a hook counts it.
+    fn count_times_run(&mut self, text: &str) -> usize {
+        let Some(ran) = CommandRun::parse(text) else {
+            return 1;
+        };
+        let is_of_it = |run: &&String| {
+            CommandRun::parse(run.as_str()).is_some_and(|run| run.command == ran.command)
+        };
+        let last = self.runs.iter().rev().find(is_of_it);
+        if last.is_none_or(|last| last != text) && self.runs.len() < RUNS_MAX {
+            self.runs.push(text.to_owned());
+        }
+        self.runs.iter().filter(|run| *run == text).count().max(1)
     }
 
     /// Passes on the agent's message.
     fn emit_answer(&mut self, sink: &mut ItemSink<'_>) -> Result<(), ImportError> {
         match self.open_answer.take() {
             Some((_, place, mut record)) => {
-                self.add_hook_id(&mut record);
+                self.add_hook_id(&mut record, 1);
                 sink.emit_record(&place, record)
             }
             None => Ok(()),
@@ -255,7 +320,7 @@ impl<'a> SessionRecorder<'a> {
         let name = [self.session.as_str(), id, what].join("/");
         record.external_ids = vec![ExternalId::new(self.source.kind.name(), name)];
         if source == MemorySource::UserInput || what != "answer" {
-            self.add_hook_id(&mut record);
+            self.add_hook_id(&mut record, 1);
         } else {
             // A reply that was cut may go on.
             record.replaces_known_id = true;
@@ -264,28 +329,13 @@ impl<'a> SessionRecorder<'a> {
     }
 
     /// Adds the id under which a hook keeps the same words of the same session.
-    fn add_hook_id(&self, record: &mut NewRecord) {
+    fn add_hook_id(&self, record: &mut NewRecord, times: usize) {
         let end = record.text.floor_char_boundary(HOOK_BYTES_MAX);
         let beginning = record.text.get(..end).unwrap_or_default().trim();
-        let words = format!("{}\n{beginning}", self.session);
-        let name = format!("hook {}/0", sha256_hex(words.as_bytes()));
+        let key = hook_request_key(&self.session, beginning, times);
+        let name = [key.as_str(), "/0"].concat();
         record
             .external_ids
             .push(ExternalId::new(ExternalId::REQUEST, name));
     }
-}
-
-/// Describes the end of a command; `None` if it is not worth keeping.
-fn describe_command_end(command: &str, ended: &CommandExit) -> Option<(String, RecordType)> {
-    let what = classify_command(command)?;
-    let went_well = ended.verdict(command);
-    let extract = match went_well {
-        Some(false) => extract_failure_lines(&ended.output),
-        _ => extract_commit_line(&ended.output),
-    };
-    what.describe_end(
-        &strip_insertions(command),
-        went_well,
-        &strip_insertions(&extract),
-    )
 }

@@ -2,6 +2,7 @@
 
 mod newer;
 mod odd;
+mod runs;
 mod trajectories;
 
 use std::io::Write;

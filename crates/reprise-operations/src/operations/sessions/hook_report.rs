@@ -39,6 +39,16 @@ impl HookEvent {
         (Self::StatusLine, "status-line", "StatusLine"),
     ];
 
+    /// How long a program waits for the answer unless it says otherwise, in milliseconds.
+    #[must_use]
+    pub fn deadline_ms(self) -> u32 {
+        if self == Self::SessionStart {
+            OPENING_DEADLINE_MS
+        } else {
+            HOOK_DEADLINE_MS
+        }
+    }
+
     /// Its name in an address.
     #[must_use]
     pub fn address_name(self) -> &'static str {
@@ -72,6 +82,9 @@ impl std::str::FromStr for HookEvent {
 
 /// How long a program waits for the answer of its hook unless it says otherwise, in milliseconds.
 pub const HOOK_DEADLINE_MS: u32 = 250;
+/// How long it waits for what a session begins with: the daemon may have to start, and every
+/// program gives its first hook seconds.
+pub const OPENING_DEADLINE_MS: u32 = 2_500;
 
 arguments! {
     /// What the daemon needs of an event, and nothing else of what the program said.

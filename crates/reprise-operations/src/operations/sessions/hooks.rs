@@ -4,14 +4,16 @@
 //! What each moment of a session does.
 
 mod budget;
+mod commands;
 mod history;
 mod injected;
+mod kept_prompts;
 mod notes;
 mod opening;
 mod statusline;
 
 use reprise_engine::{decide_shown, remove_sensitive};
-use reprise_knowledge::{CommandPurpose, classify_command, extract_own_words, says_enough};
+use reprise_knowledge::{extract_own_words, hook_request_key, says_enough};
 use reprise_types::{RelevanceVerdict, normalize_tag};
 use tokio::time::timeout;
 
@@ -23,14 +25,14 @@ use super::prompts::{
 use crate::prelude::*;
 use crate::wire::OutcomeReport;
 use injected::{OTHERS, WHOLE, frame_nonce, render_injected, view_hit};
-use notes::{AnsweredPrompt, NextEvent, says_something};
+use notes::{AnsweredPrompt, NextEvent};
+use opening::{OwedOpening, note_excerpts};
 
 pub(crate) use budget::TokenDay;
-pub(crate) use notes::{LiveSession, SESSIONS_MAX};
+pub(crate) use notes::{LiveSession, SESSIONS_MAX, SeenMemories, says_something};
 
 /// Looked at for them: others may belong to other projects, or be this session's own.
 const CANDIDATES: usize = 48;
-const EDITED_MAX: usize = 40;
 /// Longest text that is kept of what was said, in bytes.
 const KEPT_BYTES_MAX: usize = 8 * 1024;
 /// Shares of a hook's deadline in which a prompt waits for what is recalled, and then for its own
@@ -91,7 +93,9 @@ impl Memory {
         let (session, at) = (report.session.as_str(), self.time_of_report(&report));
         match event {
             // Told later, both would answer nobody: what was not put into a prompt teaches nothing.
-            HookEvent::SessionStart if report.at.is_some() => {}
+            HookEvent::SessionStart if report.at.is_some() => {
+                self.run_on_session(session, LiveSession::owe_opening);
+            }
             HookEvent::StatusLine => return self.build_status_line(session).await,
             HookEvent::UserPrompt if report.at.is_some() => {
                 self.revise_last_answer(session, NextEvent::Prompt, at)
@@ -101,12 +105,7 @@ impl Memory {
                     .await?;
             }
             HookEvent::SessionStart => {
-                let (memory, project) = (self.clone(), report.project.clone());
-                // Nor does the session wait for those who are told of it.
-                tokio::spawn(async move {
-                    let own = Some(project).filter(|project| !project.is_empty());
-                    memory.notify_loaded(own).await;
-                });
+                self.notify_loaded_aside(&report.project);
                 return self.build_opening(session, &report.project, true).await;
             }
             HookEvent::UserPrompt => {
@@ -124,7 +123,7 @@ impl Memory {
             HookEvent::Answer => self.handle_answer(&report).await?,
             HookEvent::PreCompact => {
                 // What stood in the conversation may not stand there any more.
-                self.run_on_session(session, LiveSession::forget_seen);
+                self.run_on_session(session, |session| session.note_shortened(at));
                 self.handle_answer(&report).await?;
                 if report.at.is_none() {
                     return self.build_opening(session, &report.project, false).await;
@@ -156,6 +155,15 @@ impl Memory {
         Ok(HookAnswer::default())
     }
 
+    /// Tells listeners what is known in a project; no session waits for them.
+    fn notify_loaded_aside(&self, project: &str) {
+        let (memory, project) = (self.clone(), project.to_owned());
+        tokio::spawn(async move {
+            let own = Some(project).filter(|project| !project.is_empty());
+            memory.notify_loaded(own).await;
+        });
+    }
+
     /// The agent has said something.
     async fn handle_answer(&self, report: &HookReport) -> Result<(), Problem> {
         self.run_on_session(&report.session, |session| session.note_said(&report.text));
@@ -176,34 +184,10 @@ impl Memory {
             return Ok(());
         }
         let mut said = self.words_record(report, &report.text, MemorySource::UserInput);
-        said.details = Some(PromptRecall::prompt_details(Err(reason), None, None));
+        let shortened = self.run_on_session(&report.session, |session| session.shortened);
+        let given = Err(reason);
+        said.details = Some(PromptRecall::prompt_details(given, None, None, shortened));
         self.store_words_record(said).await
-    }
-
-    /// Tests and commits are kept as they end, builds where they fail, edits with the answer.
-    async fn handle_tool(&self, report: &HookReport) -> Result<(), Problem> {
-        let (files, ran) = (&report.files, classify_command(&report.command));
-        self.run_on_session(&report.session, |session| {
-            session.note_said(&report.command);
-            for file in files {
-                session.note_said(file);
-            }
-            let room = EDITED_MAX.saturating_sub(session.edited.len());
-            session.edited.extend(files.iter().take(room).cloned());
-            if files.is_empty() && ran == Some(CommandPurpose::Tests) {
-                session.judged = report.succeeded.or(session.judged);
-            }
-        });
-        if !files.is_empty() {
-            return Ok(());
-        }
-        let told =
-            ran.and_then(|ran| ran.describe_end(&report.command, report.succeeded, &report.text));
-        let Some((text, what)) = told else {
-            return Ok(());
-        };
-        self.store_words_record(self.tool_record(report, &text, what))
-            .await
     }
 
     /// A prompt is answered with what is known `within` so long, and kept in any case.
@@ -229,7 +213,10 @@ impl Memory {
         let began = Instant::now();
         // A memory is rather given twice than the prompt lost or late.
         let seen = timeout(within, self.find_seen(&report.session)).await;
-        let seen = seen.ok().and_then(Result::ok).unwrap_or_default();
+        let mut seen = seen.ok().and_then(Result::ok).unwrap_or_default().whole;
+        let owed = timeout(within, self.build_owed_opening(report)).await;
+        let owed = owed.ok().and_then(Result::ok).unwrap_or_default();
+        seen.extend(&owed.shown.whole);
         let within = within.saturating_sub(began.elapsed());
         let recalled = self.recall_for_prompt(report, &seen, within);
         let (recalled, others) = tokio::join!(recalled, self.recall_published(report, &seen));
@@ -239,32 +226,30 @@ impl Memory {
             put_in: list_own_ids(hits),
         });
         let given = recalled.iter().flat_map(|(_, hits)| hits).chain(&others);
-        let given: Vec<RecordId> = given.map(|hit| hit.record.id).collect();
+        let given = SeenMemories {
+            whole: given.map(|hit| hit.record.id).collect(),
+            ..SeenMemories::default()
+        };
         self.run_on_session(&report.session, |session| {
             session.note_seen(&given);
+            session.note_seen(&owed.shown);
             session.begin_prompt(asked.filter(|_| is_stored));
         });
-        let opening = self.run_on_session(&report.session, |session| session.opening.take());
+        let (opening, shortened) = self.run_on_session(&report.session, |session| {
+            (session.opening.take(), session.shortened)
+        });
         // A model that is still being loaded holds no prompt up: it is kept all the same.
         let (noted, added) = match recalled {
             Ok((given, hits)) => (Some(given), Ok(hits)),
             Err(problem) => (None, Err(problem)),
         };
-        let is_sure = noted
-            .as_ref()
-            .is_some_and(|given| given.verdict == RelevanceVerdict::Relevant);
-        let half = noted
-            .as_ref()
-            .and_then(|given| given.half_answer.as_deref());
         let answer = match added {
-            Err(problem) if others.is_empty() => Err(problem),
-            added => Ok(self.render_prompt_block(
-                &report.session,
-                is_sure,
-                half,
-                added.unwrap_or_default(),
-                others,
-            )),
+            Err(problem) if others.is_empty() && owed.lines.is_empty() => Err(problem),
+            added => {
+                let sure = render_sureness(noted.as_ref());
+                let hits = added.unwrap_or_default();
+                Ok(self.render_prompt_block(&report.session, &sure, owed, hits, others))
+            }
         };
         let block = answer.as_ref().ok().and_then(|(_, block)| block.as_ref());
         self.count_tokens(block.map_or(0, |block| block.tokens));
@@ -272,47 +257,57 @@ impl Memory {
             noted.as_ref().ok_or(UnansweredReason::Late),
             block,
             opening.as_ref(),
+            shortened,
         ));
         if !is_stored {
             return answer.map(|(answer, _)| answer);
         }
+        let patience = report.deadline() * KEEPING_SHARE.0 / KEEPING_SHARE.1;
+        self.store_prompt_within(record, patience).await?;
+        answer.map(|(answer, _)| answer)
+    }
+
+    /// Stores a prompt, and waits for that no longer than `patience`.
+    async fn store_prompt_within(
+        &self,
+        record: NewRecord,
+        patience: Duration,
+    ) -> Result<(), Problem> {
         let memory = self.clone();
         let keeping = tokio::spawn(async move {
-            let kept = memory.store_words_record(record).await;
+            let kept = memory.store_prompt(record).await;
             kept.inspect_err(|problem| tracing::warn!(%problem, "a prompt was not kept"))
         });
-        let patience = report.deadline() * KEEPING_SHARE.0 / KEEPING_SHARE.1;
-        if let Ok(Ok(kept)) = timeout(patience, keeping).await {
-            kept?;
+        match timeout(patience, keeping).await {
+            Ok(Ok(kept)) => kept,
+            _ => Ok(()),
         }
-        answer.map(|(answer, _)| answer)
     }
 
     /// Writes what is added to a prompt: the user's own memories and what others published.
     fn render_prompt_block(
         &self,
         session: &str,
-        is_sure: bool,
-        half_answer: Option<&str>,
+        sure: &str,
+        owed: OwedOpening,
         hits: Vec<RetrievedMemory>,
         others: Vec<RetrievedMemory>,
     ) -> (HookAnswer, Option<InjectedBlock>) {
-        let sure = if is_sure {
-            "From earlier sessions; "
-        } else {
-            "From earlier sessions, weak matches: check before you rely on one; "
-        };
-        let sure = half_answer.map_or(sure.to_owned(), |half| [half, " ", sure].concat());
         let calendar = self.calendar();
         let lines = |hits: Vec<RetrievedMemory>| -> Vec<HitView> {
             let lines = hits.into_iter().map(|hit| view_hit(hit, &calendar));
             lines.collect()
         };
         let parts = [
-            (sure.as_str(), WHOLE, lines(hits)),
+            (owed.head.as_str(), WHOLE, owed.lines),
+            (sure, WHOLE, lines(hits)),
             (OTHERS, "", lines(others)),
         ];
-        render_injected(&parts, frame_nonce(session, &parts), self.now())
+        let (answer, mut block) = render_injected(&parts, frame_nonce(session, &parts), self.now());
+        if let Some(block) = &mut block {
+            note_excerpts(block, &owed.excerpts);
+        }
+        (answer, block)
     }
 
     /// What others published that would help with a prompt, where hooks ask for it: of this project
@@ -369,7 +364,7 @@ impl Memory {
             ..OutcomeLine::default()
         };
         let learned = self
-            .learn_from_traced(asked.put_in, asked.prompt, said, line)
+            .learn_from_traced(asked.put_in, asked.prompt, said, line, at)
             .await?;
         if learned.is_some() && judged.is_none() {
             let unjudged = Some((format!("recall {}", asked.recall_id), at));
@@ -386,6 +381,7 @@ impl Memory {
         prompt: String,
         said: String,
         line: OutcomeLine,
+        at: DateTime<Utc>,
     ) -> Result<Option<OutcomeReport>, Problem> {
         let used = self.run_on_snapshot(move |memory| -> Vec<String> {
             let used = records.iter();
@@ -406,7 +402,7 @@ impl Memory {
             credit,
             ..line
         };
-        self.learn_outcome(line).await.map(Some)
+        self.learn_outcome_at(line, at).await.map(Some)
     }
 
     /// Recalls what would help, belongs to this project or to none, holds here, and is in no prompt
@@ -509,18 +505,52 @@ impl Memory {
     }
 
     async fn store_words_record(&self, record: NewRecord) -> Result<(), Problem> {
-        if !says_enough(&record.text) {
-            return Ok(());
+        if self.may_be_stored(&record).await? {
+            self.store_words_again(record, 1).await?;
         }
-        // The same words in the same session are the same thing, however often a hook fires.
-        let words = format!("{}\n{}", record.session_id, record.text);
-        let key = Some(format!(
-            "hook {}",
-            reprise_types::sha256_hex(words.as_bytes())
-        ));
-        let memory = self.clone().with_request_key(key);
-        memory.store_one(record).await.map(drop)
+        Ok(())
     }
+
+    /// Returns whether what was said is worth keeping, and nobody wants it away.
+    async fn may_be_stored(&self, record: &NewRecord) -> Result<bool, Problem> {
+        if !says_enough(&record.text) {
+            return Ok(false);
+        }
+        // What a person has forgotten does not come back because somebody says it again.
+        Ok(!self.exists() || !self.is_text_forgotten(&record.text).await?)
+    }
+
+    /// Returns whether a text was forgotten, and is not in the memory any more.
+    async fn is_text_forgotten(&self, text: &str) -> Result<bool, Problem> {
+        let text = Redactor::new().redact_text(text).text;
+        self.run_on_snapshot(move |memory| {
+            memory.text_forgotten_at(&text).is_some() && memory.find_same_text(&text).is_none()
+        })
+        .await
+    }
+
+    /// Stores what happened in a session for the `times`-th time; once, however often a hook fires.
+    async fn store_words_again(
+        &self,
+        record: NewRecord,
+        times: usize,
+    ) -> Result<RecordFate, Problem> {
+        let key = Some(hook_request_key(&record.session_id, &record.text, times));
+        let memory = self.clone().with_request_key(key);
+        memory.store_one(record).await
+    }
+}
+
+/// Returns the words before what was found for a prompt: how far it is to be relied on.
+fn render_sureness(given: Option<&PromptRecall>) -> String {
+    let is_sure = given.is_some_and(|given| given.verdict == RelevanceVerdict::Relevant);
+    let half_answer = given.and_then(|given| given.half_answer.as_deref());
+    let sure = if is_sure {
+        "From earlier sessions; "
+    } else {
+        "From earlier sessions, weak matches: check before you rely on one; "
+    };
+    half_answer.map_or(sure.to_owned(), |half| [half, " ", sure].concat())
 }
 
 fn project_tag(project: &str) -> Option<String> {

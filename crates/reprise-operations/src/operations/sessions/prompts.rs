@@ -2,6 +2,7 @@
 
 use reprise_types::RelevanceVerdict;
 
+use super::hooks::says_something;
 use crate::prelude::*;
 
 /// Prompts of a page where the caller does not say, and at most.
@@ -145,12 +146,16 @@ impl PromptRecall {
         given: Result<&Self, UnansweredReason>,
         block: Option<&InjectedBlock>,
         opening: Option<&InjectedBlock>,
+        shortened: Option<DateTime<Utc>>,
     ) -> Value {
         let mut details = json!({ "type": MemoryRecord::PROMPT_TYPE });
-        for (name, block) in [("block", block), ("opening", opening)] {
+        for (name, block) in BLOCKS.into_iter().zip([block, opening]) {
             if let Some(block) = block {
                 details[name] = json!(block);
             }
+        }
+        if let Some(at) = shortened {
+            details[SHORTENED] = json!(at);
         }
         match given {
             Ok(given) => details["given"] = json!(given),
@@ -162,8 +167,7 @@ impl PromptRecall {
     /// Reads the recall in a prompt's record; `None` if it was given nothing, or if the record is
     /// older than this note.
     pub(crate) fn of(record: &MemoryRecord) -> Option<Self> {
-        let details = record.details.as_ref().filter(|_| record.is_prompt())?;
-        serde_json::from_value(details.get("given")?.clone()).ok()
+        read_detail(record, "given")
     }
 }
 
@@ -192,6 +196,62 @@ pub struct InjectedPart {
 pub struct InjectedLine {
     pub id: RecordId,
     pub label: String,
+    /// The part of its text that was received, where that is not its beginning.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub excerpt: Option<TextExcerpt>,
+}
+
+/// A part of a memory's text, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TextExcerpt {
+    pub start_bytes: usize,
+    pub size_bytes: usize,
+}
+
+impl TextExcerpt {
+    /// Finds a part in the text that it was taken from; `None` where it is all of it.
+    pub(super) fn find_part(text: &str, part: &str) -> Option<Self> {
+        let start_bytes = text.find(part)?;
+        (part.len() < text.len()).then_some(Self {
+            start_bytes,
+            size_bytes: part.len(),
+        })
+    }
+
+    /// Returns what stands before the part, the part, and what stands behind it.
+    fn split_text(self, text: &str) -> Option<(&str, &str, &str)> {
+        let (before, rest) = text.split_at_checked(self.start_bytes)?;
+        let (part, behind) = rest.split_at_checked(self.size_bytes)?;
+        Some((before, part, behind))
+    }
+
+    /// Returns whether whoever reads the part has all that the text says.
+    pub(super) fn says_it_all(self, text: &str) -> bool {
+        self.split_text(text)
+            .is_none_or(|(before, _, behind)| !says_something(before) && !says_something(behind))
+    }
+}
+
+impl InjectedLine {
+    /// Returns the part of the memory's text that this line has.
+    fn received_part(&self, text: &str) -> String {
+        let part = self.excerpt.and_then(|part| part.split_text(text));
+        cut_injected(part.map_or(text, |(_, part, _)| part))
+    }
+}
+
+/// Fields of a prompt's details: what it received, and what its session had before it.
+pub(super) const BLOCKS: [&str; 2] = ["block", "opening"];
+/// Field of a prompt's details: when its conversation was shortened last, before it.
+pub(super) const SHORTENED: &str = "shortened";
+
+/// Reads a field of a prompt's details.
+pub(super) fn read_detail<T: serde::de::DeserializeOwned>(
+    record: &MemoryRecord,
+    name: &str,
+) -> Option<T> {
+    let details = record.details.as_ref().filter(|_| record.is_prompt())?;
+    serde_json::from_value(details.get(name)?.clone()).ok()
 }
 
 /// What is shown in place of a memory that was forgotten, or was never in this memory.
@@ -213,15 +273,9 @@ impl UnansweredReason {
 }
 
 impl InjectedBlock {
-    fn of(record: &MemoryRecord, name: &str) -> Option<Self> {
-        let details = record.details.as_ref().filter(|_| record.is_prompt())?;
-        serde_json::from_value(details.get(name)?.clone()).ok()
-    }
-
-    /// Returns the memories in it.
-    fn list_ids(&self) -> impl Iterator<Item = RecordId> {
-        let lines = self.parts.iter().flat_map(|part| &part.lines);
-        lines.map(|line| line.id)
+    /// Returns its lines.
+    pub(super) fn list_lines(&self) -> impl Iterator<Item = &InjectedLine> {
+        self.parts.iter().flat_map(|part| &part.lines)
     }
 
     /// Writes the text as the agent received it.
@@ -232,7 +286,9 @@ impl InjectedBlock {
             quoted.add_line(&part.head, "");
             for line in &part.lines {
                 let found = memory.get(line.id).and_then(Result::ok);
-                let text = found.map_or(GONE.to_owned(), |found| cut_injected(&found.body.text));
+                let text = found.map_or(GONE.to_owned(), |found| {
+                    line.received_part(&found.body.text)
+                });
                 quoted.add_line(&line.label, &text);
             }
         }
@@ -342,25 +398,13 @@ pub struct FollowingRecord {
     pub title: String,
 }
 
-fn prompt_filter(session: Option<&str>) -> MemoryFilter {
+pub(super) fn prompt_filter(session: Option<&str>) -> MemoryFilter {
     MemoryFilter {
         kinds: Some(vec![MemoryKind::Episode]),
         sources: Some(vec![MemorySource::UserInput]),
         session_id: session.map(str::to_owned),
         ..MemoryFilter::default()
     }
-}
-
-/// Returns the memories that a session began with and that its prompts received.
-pub(super) fn list_received(memory: &Snapshot, session: &str) -> BTreeSet<RecordId> {
-    let prompts = memory.list_matching_records(&prompt_filter(Some(session)));
-    let blocks = prompts.iter().flat_map(|prompt| {
-        let names = ["opening", "block"].into_iter();
-        names.filter_map(|name| InjectedBlock::of(prompt, name))
-    });
-    blocks
-        .flat_map(|block| block.list_ids().collect::<Vec<_>>())
-        .collect()
 }
 
 /// A page of prompts, the newest first, and where the next one goes on.
@@ -402,7 +446,7 @@ fn is_to_an_agent(record: &MemoryRecord) -> bool {
 }
 
 fn prompt_from_record(record: &MemoryRecord) -> Prompt {
-    let tokens = |name| InjectedBlock::of(record, name).map_or(0, |block| block.tokens);
+    let tokens = |name| read_detail::<InjectedBlock>(record, name).map_or(0, |block| block.tokens);
     Prompt {
         agent: record.provenance.actor_id.clone(),
         tokens: tokens("block"),
@@ -469,7 +513,7 @@ pub(crate) fn replay_prompt(memory: &Snapshot, record: &MemoryRecord) -> PromptR
             is_quoted: said.iter().any(|said| quotes_record(said, noted.id, &text)),
         }
     });
-    let block = |name| InjectedBlock::of(record, name).map(|block| block.render(memory));
+    let block = |name| read_detail::<InjectedBlock>(record, name).map(|block| block.render(memory));
     PromptReplay {
         opening: block("opening"),
         block: block("block"),

@@ -1,49 +1,61 @@
 //! Outcomes read from a session that is over: where its tests judged what was done after a prompt,
-//! the records of earlier sessions that left a trace in it learn from that, as if they had been
-//! recalled then.
+//! the memories that the prompt had received and that left a trace learn from that. What was in no
+//! prompt gets no credit: two sessions that edit the same file need not know of each other.
 
 use super::notes::SAID_BYTES_MAX;
-use super::{CANDIDATES, is_foreign, quality_by_tests};
+use super::quality_by_tests;
+use crate::operations::sessions::prompts::{InjectedBlock, PromptRecall, read_detail};
 use crate::prelude::*;
 
 /// How a passed run's record ends.
 const PASSED: &str = "` passed";
 
-/// A prompt, what was said and done after it, and how its last test went.
+/// A prompt that received memories, what was said and done after it, and how its last test went.
 #[derive(Debug, Clone)]
 struct JudgedPrompt {
-    id: RecordId,
-    at: DateTime<Utc>,
+    recall_id: RecallId,
+    /// What was put into it.
+    put_in: Vec<RecordId>,
     prompt: String,
-    tags: Vec<String>,
     said: String,
     passed: Option<bool>,
+    /// When its last test ended.
+    at: DateTime<Utc>,
 }
 
-/// The prompts of a session that a test judged; `turns` in their order.
+impl JudgedPrompt {
+    /// Reads what a prompt received; `None` if that was nothing.
+    fn of(prompt: &MemoryRecord) -> Option<Self> {
+        let block: InjectedBlock = read_detail(prompt, "block")?;
+        Some(Self {
+            recall_id: PromptRecall::of(prompt)?.recall_id,
+            put_in: block.list_lines().map(|line| line.id).collect(),
+            prompt: prompt.text.clone(),
+            said: String::new(),
+            passed: None,
+            at: prompt.timestamp,
+        })
+    }
+}
+
+/// The prompts of a session that received memories and that a test judged; `turns` in their order.
 fn judge_prompts(turns: Vec<MemoryRecord>) -> Vec<JudgedPrompt> {
-    let mut all: Vec<JudgedPrompt> = Vec::new();
+    let (mut all, mut last) = (Vec::new(), None::<JudgedPrompt>);
     for turn in turns {
         let what = turn.record_type();
         if what == RecordType::Prompt {
-            all.push(JudgedPrompt {
-                id: turn.id,
-                at: turn.timestamp,
-                prompt: turn.body.text,
-                tags: turn.body.tags,
-                said: String::new(),
-                passed: None,
-            });
+            all.extend(std::mem::replace(&mut last, JudgedPrompt::of(&turn)));
             continue;
         }
-        let Some(last) = all.last_mut() else { continue };
+        let Some(last) = &mut last else { continue };
         if what == RecordType::Test {
-            last.passed = Some(turn.text.ends_with(PASSED));
+            (last.passed, last.at) = (Some(turn.text.ends_with(PASSED)), turn.timestamp);
         }
         if last.said.len() + turn.text.len() < SAID_BYTES_MAX {
             last.said.push_str(&["\n", &turn.text].concat());
         }
     }
+    all.extend(last);
     all.retain(|one| one.passed.is_some());
     all
 }
@@ -62,27 +74,15 @@ impl Memory {
         });
         let mut learned = 0;
         for one in read.await? {
-            let request = RecallRequest {
-                top_k: CANDIDATES,
-                filter: MemoryFilter {
-                    until: Some(one.at - TimeDelta::milliseconds(1)),
-                    ..MemoryFilter::default()
-                },
-                ..RecallRequest::new(one.prompt.as_str())
-            };
-            let found = self.recall_alone(request, None).await?;
-            let earlier = found.results.into_iter().filter(|found| {
-                found.record.session_id != session && !is_foreign(&found.record, &one.tags)
-            });
-            let earlier = earlier.map(|found| found.record.id).collect();
+            // A session that went on to its end has learned it under the same name.
             let line = OutcomeLine {
+                recall_id: Some(one.recall_id),
                 query: Some(one.prompt.clone()),
                 quality: quality_by_tests(one.passed),
-                run_id: Some(format!("session {session} {}", one.id)),
                 ..OutcomeLine::default()
             };
             let told = self
-                .learn_from_traced(earlier, one.prompt, one.said, line)
+                .learn_from_traced(one.put_in, one.prompt, one.said, line, one.at)
                 .await?;
             learned += told.map_or(0, |told| told.learned);
         }

@@ -78,7 +78,11 @@ pub(super) fn render_injected(
             };
             for HitLine { label, text, .. } in render_hit(&cut, HitStyle::Hook) {
                 memory.add_line(&label, &text);
-                part.lines.push(InjectedLine { id: line.id, label });
+                part.lines.push(InjectedLine {
+                    id: line.id,
+                    label,
+                    excerpt: None,
+                });
             }
         }
         noted.push(part);

@@ -4,8 +4,9 @@
 
 use std::num::NonZeroUsize;
 
+use super::kept_prompts::list_received;
 use crate::operations::sessions::HookAnswer;
-use crate::operations::sessions::prompts::{InjectedBlock, list_received};
+use crate::operations::sessions::prompts::InjectedBlock;
 use crate::prelude::*;
 
 /// Sessions that are remembered between their events; the one idle for longest goes first.
@@ -25,6 +26,8 @@ pub(crate) struct LiveSession {
     pub(super) frozen: Option<FrozenOpening>,
     /// What it began with, until its first prompt is kept.
     pub(super) opening: Option<InjectedBlock>,
+    /// Whether its program did not receive in time what it begins with: its next prompt does.
+    pub(super) owes_opening: bool,
     /// The last prompt's recall.
     pub(super) recalled: Option<AnsweredPrompt>,
     /// What was said and done since: an answer, commands, files.
@@ -35,9 +38,32 @@ pub(crate) struct LiveSession {
     /// How the last test since then went.
     pub(super) judged: Option<bool>,
     /// What was put into its prompts already; `None` until that was read from its prompts.
-    pub(super) seen: Option<BTreeSet<RecordId>>,
+    pub(super) seen: Option<SeenMemories>,
+    /// When its conversation was shortened last: what came before may not be in it any more.
+    pub(super) shortened: Option<DateTime<Utc>>,
     /// Files edited since its agent last answered.
     pub(super) edited: BTreeSet<String>,
+}
+
+/// What a conversation has of memory.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SeenMemories {
+    /// All that they say is in it.
+    pub(crate) whole: BTreeSet<RecordId>,
+    /// A sentence of each is in it: a prompt may still need the rest.
+    pub(crate) in_part: BTreeSet<RecordId>,
+}
+
+impl SeenMemories {
+    /// Returns whether anything of a memory is in the conversation.
+    pub(super) fn contains(&self, id: &RecordId) -> bool {
+        self.whole.contains(id) || self.in_part.contains(id)
+    }
+
+    /// Counts the memories of which anything is in it.
+    pub(super) fn count(&self) -> usize {
+        self.whole.union(&self.in_part).count()
+    }
 }
 
 /// The text that a session began with. It is repeated byte for byte while its memories hold, so
@@ -46,8 +72,10 @@ pub(crate) struct LiveSession {
 pub(super) struct FrozenOpening {
     pub(super) project: String,
     pub(super) answer: HookAnswer,
+    /// The answer as its next prompt notes it.
+    pub(super) block: Option<InjectedBlock>,
     /// Its memories.
-    pub(super) shown: Vec<RecordId>,
+    pub(super) shown: SeenMemories,
 }
 
 /// A prompt that was answered with memory.
@@ -66,6 +94,12 @@ impl LiveSession {
         self.said.clear();
     }
 
+    /// Notes that nobody received what it begins with; its prompts say what it has.
+    pub(super) fn owe_opening(&mut self) {
+        (self.frozen, self.opening, self.seen) = (None, None, None);
+        self.owes_opening = true;
+    }
+
     /// Notes what was said or done after a prompt.
     pub(super) fn note_said(&mut self, text: &str) {
         let room = SAID_BYTES_MAX.saturating_sub(self.said.len());
@@ -76,17 +110,28 @@ impl LiveSession {
     }
 
     /// Notes what is in its prompts now; of too many the oldest records go first.
-    pub(super) fn note_seen(&mut self, records: &[RecordId]) {
+    pub(super) fn note_seen(&mut self, added: &SeenMemories) {
         let seen = self.seen.get_or_insert_default();
-        seen.extend(records);
-        while seen.len() > SEEN_MAX {
-            seen.pop_first();
+        for (seen, added) in [
+            (&mut seen.whole, &added.whole),
+            (&mut seen.in_part, &added.in_part),
+        ] {
+            seen.extend(added);
+            while seen.len() > SEEN_MAX {
+                seen.pop_first();
+            }
         }
     }
 
     /// Notes that nothing is in its prompts any more.
     pub(super) fn forget_seen(&mut self) {
-        self.seen = Some(BTreeSet::new());
+        self.seen = Some(SeenMemories::default());
+    }
+
+    /// Notes that its conversation is shortened now.
+    pub(super) fn note_shortened(&mut self, at: DateTime<Utc>) {
+        self.forget_seen();
+        self.shortened = self.shortened.max(Some(at));
     }
 }
 
@@ -111,7 +156,7 @@ const WORDS_MIN: usize = 2;
 const UNSPACED_MIN: usize = 12;
 
 /// Whether `text` holds words of its own, or what only a file, a number or code has.
-pub(super) fn says_something(text: &str) -> bool {
+pub(crate) fn says_something(text: &str) -> bool {
     let named = |word: &str| {
         let inner = word.trim_matches(|c: char| !c.is_alphanumeric());
         inner.len() > 2
@@ -165,17 +210,20 @@ fn implied_quality(next: NextEvent, pause: TimeDelta) -> Option<f32> {
 impl Memory {
     /// Returns what a session's prompts received already. Of a session that this daemon has not
     /// seen begin, its prompts say it.
-    pub(super) async fn find_seen(&self, session: &str) -> Result<BTreeSet<RecordId>, Problem> {
-        let known = self.run_on_session(session, |session| session.seen.clone());
-        if let Some(seen) = known {
-            return Ok(seen);
-        }
+    pub(super) async fn find_seen(&self, session: &str) -> Result<SeenMemories, Problem> {
+        let known = self.run_on_session(session, |session| {
+            session.seen.clone().ok_or(session.shortened)
+        });
+        let shortened = match known {
+            Ok(seen) => return Ok(seen),
+            Err(shortened) => shortened,
+        };
         // Programs that name no session share one entry.
         let received = if session.is_empty() || !self.exists() {
-            BTreeSet::new()
+            SeenMemories::default()
         } else {
             let name = session.to_owned();
-            self.run_on_snapshot(move |memory| list_received(memory, &name))
+            self.run_on_snapshot(move |memory| list_received(memory, &name, shortened))
                 .await?
         };
         Ok(self.run_on_session(session, |session| {

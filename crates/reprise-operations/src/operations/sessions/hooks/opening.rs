@@ -3,10 +3,12 @@
 //! question and no thanks is among them.
 
 use reprise_engine::estimate_tokens;
+use reprise_knowledge::{CommandRun, RunScope};
 
-use super::notes::FrozenOpening;
+use super::notes::{FrozenOpening, SeenMemories};
 use super::{WHOLE, frame_nonce, project_tag, render_injected, says_something};
-use crate::operations::sessions::HookAnswer;
+use crate::operations::sessions::prompts::{InjectedBlock, TextExcerpt};
+use crate::operations::sessions::{HookAnswer, HookReport};
 use crate::prelude::*;
 
 /// The project's newest records that are looked through for what was done, and its newest
@@ -59,10 +61,7 @@ const LAST: &str = "Last session: ";
 #[derive(Debug, PartialEq, Eq)]
 enum OpeningRole<'r> {
     /// A command that failed, or passed.
-    Ran {
-        command: &'r str,
-        passed: bool,
-    },
+    Ran(CommandRun<'r>),
     /// What was committed or edited.
     Changed,
     /// What an agent said at the end, as far as it says something.
@@ -78,7 +77,7 @@ impl<'r> OpeningRole<'r> {
         match record.record_type() {
             RecordType::Commit | RecordType::Document => Self::Changed,
             RecordType::Test | RecordType::Command => {
-                parse_command_run(text).unwrap_or(Self::Nothing)
+                CommandRun::parse(text).map_or(Self::Nothing, Self::Ran)
             }
             RecordType::Answer => find_ending_sentence(text).map_or(Self::Nothing, Self::Answer),
             RecordType::Note if is_plain(record) && says_something(text) => Self::Note,
@@ -91,13 +90,6 @@ impl<'r> OpeningRole<'r> {
 fn is_plain(record: &MemoryRecord) -> bool {
     let is_own = record.session_id.is_empty() && record.source == MemorySource::UserInput;
     record.details.is_none() && (record.kind != MemoryKind::Episode || is_own)
-}
-
-/// A command and how it ended, as a hook has kept it.
-fn parse_command_run(text: &str) -> Option<OpeningRole<'_>> {
-    let (command, ended) = text.strip_prefix('`')?.split_once('`')?;
-    let passed = ended.starts_with(" passed");
-    (passed || ended.starts_with(" failed")).then_some(OpeningRole::Ran { command, passed })
 }
 
 /// The first sentence that says how something ended, and asks nothing.
@@ -145,7 +137,14 @@ impl Memory {
             return Ok(HookAnswer::default());
         }
         if stay && let Some(frozen) = self.find_frozen_opening(session, project).await? {
-            self.run_on_session(session, |session| session.note_seen(&frozen.shown));
+            let repeated = frozen.block.map(|block| InjectedBlock {
+                at: self.now(),
+                ..block
+            });
+            self.run_on_session(session, |session| {
+                session.note_seen(&frozen.shown);
+                session.opening = repeated;
+            });
             self.count_tokens(estimate_tokens(frozen.answer.context.len()));
             return Ok(frozen.answer);
         }
@@ -154,22 +153,28 @@ impl Memory {
         if stay && !session.is_empty() {
             // The conversation goes on, and has these.
             let seen = self.find_seen(session).await?;
-            found.retain(|line| !seen.contains(&line.id));
+            found.retain(|line| !seen.contains(&line.view.id));
         }
         let is_whole = found.len() == listed;
-        let shown: Vec<RecordId> = found.iter().map(|line| line.id).collect();
+        let (shown, excerpts) = note_parts(&found);
+        let found: Vec<HitView> = found.into_iter().map(|line| line.view).collect();
         let head = render_head(&found);
         let parts = [(head.as_str(), WHOLE, found)];
-        let (answer, block) = render_injected(&parts, frame_nonce(session, &parts), self.now());
+        let (answer, mut block) = render_injected(&parts, frame_nonce(session, &parts), self.now());
+        if let Some(block) = &mut block {
+            note_excerpts(block, &excerpts);
+        }
         self.count_tokens(block.as_ref().map_or(0, |block| block.tokens));
         if stay {
             let frozen = FrozenOpening {
                 project: project.to_owned(),
                 answer: answer.clone(),
+                block: block.clone(),
                 shown,
             };
             let is_named = !session.is_empty();
             self.run_on_session(session, |session| {
+                session.owes_opening = false;
                 if !is_named {
                     session.forget_seen();
                 }
@@ -179,6 +184,29 @@ impl Memory {
             });
         }
         Ok(answer)
+    }
+
+    /// Builds what a session begins with for its next prompt, if its program did not receive it.
+    pub(super) async fn build_owed_opening(
+        &self,
+        report: &HookReport,
+    ) -> Result<OwedOpening, Problem> {
+        let session = report.session.as_str();
+        if !self.run_on_session(session, |session| session.owes_opening) {
+            return Ok(OwedOpening::default());
+        }
+        let mut found = self.list_opening_lines(session, &report.project).await?;
+        let seen = self.find_seen(session).await?;
+        found.retain(|line| !seen.contains(&line.view.id));
+        let (shown, excerpts) = note_parts(&found);
+        let lines: Vec<HitView> = found.into_iter().map(|line| line.view).collect();
+        self.run_on_session(session, |session| session.owes_opening = false);
+        Ok(OwedOpening {
+            head: render_head(&lines),
+            lines,
+            shown,
+            excerpts,
+        })
     }
 
     /// Finds the text that the session began with, if it began in this project and none of the
@@ -193,12 +221,13 @@ impl Memory {
         let same = |frozen: &FrozenOpening| !session.is_empty() && frozen.project == project;
         let Some(frozen) = frozen
             .filter(same)
-            .filter(|frozen| !frozen.shown.is_empty())
+            .filter(|frozen| frozen.shown.count() > 0)
         else {
             return Ok(None);
         };
         self.run_on_snapshot(move |memory| {
-            let holds = frozen.shown.iter().all(|id| memory.is_live(*id));
+            let mut shown = frozen.shown.whole.union(&frozen.shown.in_part);
+            let holds = shown.all(|id| memory.is_live(*id));
             holds.then_some(frozen)
         })
         .await
@@ -208,7 +237,7 @@ impl Memory {
         &self,
         session: &str,
         project: &str,
-    ) -> Result<Vec<HitView>, Problem> {
+    ) -> Result<Vec<OpeningLine>, Problem> {
         if project_tag(project).is_none() || !self.exists() {
             return Ok(Vec::new());
         }
@@ -217,6 +246,90 @@ impl Memory {
         self.run_on_snapshot(move |memory| list_project_lines(memory, &session, &here, &calendar))
             .await
     }
+}
+
+/// What a session begins with, for a prompt of it.
+#[derive(Debug, Default)]
+pub(super) struct OwedOpening {
+    pub(super) head: String,
+    pub(super) lines: Vec<HitView>,
+    /// The memories that it shows.
+    pub(super) shown: SeenMemories,
+    /// The parts of their texts that it has.
+    pub(super) excerpts: BTreeMap<RecordId, TextExcerpt>,
+}
+
+/// A line that a session begins with.
+#[derive(Debug, Clone)]
+struct OpeningLine {
+    view: HitView,
+    /// The part of the memory's text that the line has, where it has not all of it.
+    excerpt: Option<TextExcerpt>,
+    /// Whether the line has all that the memory says.
+    is_whole: bool,
+}
+
+/// Returns which memories the lines have as a whole and which in part, and the parts.
+fn note_parts(lines: &[OpeningLine]) -> (SeenMemories, BTreeMap<RecordId, TextExcerpt>) {
+    let (whole, in_part): (Vec<_>, Vec<_>) = lines.iter().partition(|line| line.is_whole);
+    let list_ids = |lines: Vec<&OpeningLine>| lines.iter().map(|line| line.view.id).collect();
+    let seen = SeenMemories {
+        whole: list_ids(whole),
+        in_part: list_ids(in_part),
+    };
+    let excerpts = lines
+        .iter()
+        .filter_map(|line| Some((line.view.id, line.excerpt?)));
+    (seen, excerpts.collect())
+}
+
+/// Notes in a block which parts of the memories' texts its lines have.
+pub(super) fn note_excerpts(block: &mut InjectedBlock, excerpts: &BTreeMap<RecordId, TextExcerpt>) {
+    for line in block.parts.iter_mut().flat_map(|part| &mut part.lines) {
+        line.excerpt = excerpts.get(&line.id).copied();
+    }
+}
+
+/// The runs of a project's commands, read from the newest on.
+#[derive(Debug, Default)]
+struct LaterRuns {
+    passed: Vec<RunScope>,
+    failed: Vec<RunScope>,
+}
+
+impl LaterRuns {
+    /// Takes the next older run, and returns whether it is a failure that no later run ended and
+    /// that no later failure repeats.
+    fn leaves_open(&mut self, ran: CommandRun<'_>, project: &str) -> bool {
+        let scope = RunScope::parse(ran.command, project);
+        if ran.passed {
+            self.passed.push(scope);
+            return false;
+        }
+        let is_over = self.passed.iter().any(|later| later.covers(&scope));
+        let is_same = |later: &RunScope| later.covers(&scope) && scope.covers(later);
+        let is_repeated = self.failed.iter().any(is_same);
+        self.failed.push(scope);
+        !is_over && !is_repeated
+    }
+}
+
+/// Returns whether one of the project's failures is open that a run of a command would end.
+pub(super) fn ends_open_failure(
+    memory: &Snapshot,
+    project: &str,
+    command: &str,
+    calendar: &Calendar,
+) -> bool {
+    let kinds = vec![RecordType::Test, RecordType::Command];
+    let records = list_newest(memory, project, Some(kinds), LOOKED_AT, calendar);
+    let (mut runs, scope) = (LaterRuns::default(), RunScope::parse(command, project));
+    records
+        .iter()
+        .filter_map(|record| CommandRun::parse(&record.text))
+        .any(|ran| {
+            runs.leaves_open(ran, project) && scope.covers(&RunScope::parse(ran.command, project))
+        })
 }
 
 /// Returns the first line: what follows, in numbers.
@@ -275,7 +388,7 @@ fn list_project_lines(
     session: &str,
     project: &str,
     calendar: &Calendar,
-) -> Vec<HitView> {
+) -> Vec<OpeningLine> {
     let here = [project.to_owned()];
     let records = list_newest(memory, project, None, LOOKED_AT, calendar);
     let kinds = vec![RecordType::Decision, RecordType::Lesson];
@@ -283,9 +396,14 @@ fn list_project_lines(
     holding.retain(|record| LessonCard::applies_here(record, &here, ""));
     let line = |record: &MemoryRecord, mark, text: &str| {
         let caption = RecordCaption::of(record, None).to_words_without_age(calendar);
-        HitView {
-            mark,
-            ..HitView::new(record.id, record.timestamp, caption, text.to_owned())
+        let excerpt = TextExcerpt::find_part(&record.text, text);
+        OpeningLine {
+            is_whole: excerpt.is_none_or(|part| part.says_it_all(&record.text)),
+            excerpt,
+            view: HitView {
+                mark,
+                ..HitView::new(record.id, record.timestamp, caption, text.to_owned())
+            },
         }
     };
     // One that has just begun, or was broken off, has only asked.
@@ -304,12 +422,11 @@ fn list_project_lines(
         LAST
     };
     let (mut open, mut ended, mut notes) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut ran, mut answered) = (BTreeSet::new(), false);
+    let (mut runs, mut answered) = (LaterRuns::default(), false);
     for (record, part) in parts {
         let is_last = last.is_some_and(|last| *last == record.session_id);
         match part {
-            // The last run of a command counts.
-            OpeningRole::Ran { command, passed } if ran.insert(command.to_owned()) && !passed => {
+            OpeningRole::Ran(ran) if runs.leaves_open(ran, project) => {
                 open.push(line(record, OPEN, &record.text));
             }
             OpeningRole::Changed if is_last => ended.push(line(record, head, &record.text)),
@@ -326,8 +443,8 @@ fn list_project_lines(
     let holding = holding.map(|record| line(record, "", skip_greeting(&record.text)));
     let mut seen = BTreeSet::new();
     let others = ended.into_iter().chain(holding).chain(notes);
-    let others = others.filter(|line| seen.insert(line.text.to_lowercase()));
-    let others: Vec<HitView> = others.take(LINES_MAX).collect();
+    let others = others.filter(|line| seen.insert(line.view.text.to_lowercase()));
+    let others: Vec<OpeningLine> = others.take(LINES_MAX).collect();
     // All that is open is told where the others leave room.
     open.truncate(OPEN_MAX.max(LINES_MAX.saturating_sub(others.len())));
     open.into_iter().chain(others).take(LINES_MAX).collect()

@@ -10,7 +10,7 @@ const BETWEEN: &str = " \u{b7} ";
 impl Memory {
     /// Builds the line of a session's status bar.
     pub(super) async fn build_status_line(&self, session: &str) -> Result<HookAnswer, Problem> {
-        let received = self.find_seen(session).await?.len();
+        let received = self.find_seen(session).await?.count();
         let filter = MemoryFilter {
             session_id: Some(session.to_owned()).filter(|session| !session.is_empty()),
             ..MemoryFilter::default()

@@ -3,6 +3,7 @@
 mod cached;
 mod credited;
 mod kept;
+mod opened;
 
 use std::path::Path;
 use std::sync::mpsc::channel;

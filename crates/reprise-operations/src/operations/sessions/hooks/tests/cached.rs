@@ -205,6 +205,75 @@ async fn a_session_receives_no_memory_a_second_time_from_a_daemon_that_began_ane
 }
 
 #[tokio::test]
+async fn what_a_repeated_prompt_received_is_known_to_a_daemon_that_began_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let ada = "ada".parse().unwrap();
+    let ask = async |memory: &Memory| {
+        let report = build_report("one", RECORDED[1].1);
+        let answer = memory.handle_hook(HookEvent::UserPrompt, report).await;
+        answer.unwrap().context
+    };
+    let first = memories(folder.path(), Arc::new(|| Err(no_model()))).await;
+    let memory = first.user_memory(&ada);
+    teach(&memory).await;
+    assert!(ask(&memory).await.contains(LESSON));
+    let later = "a checkout total with a coupon is wrong where the tax is added twice";
+    let fact = NewRecord::new(later, MemorySource::UserInput, MemoryKind::Finding);
+    memory.store_one(fact).await.unwrap();
+    assert!(ask(&memory).await.contains(later));
+    // Nothing is left to say: it is the same prompt.
+    for _ in 0..2 {
+        assert_eq!(ask(&memory).await, "");
+    }
+    let kept = memory.run_on_snapshot(|snapshot| list_prompts(snapshot, None, 10, None).0.len());
+    assert_eq!(kept.await.unwrap(), 2);
+    first.shut_down().await;
+    let second = memories(folder.path(), Arc::new(|| Err(no_model()))).await;
+    assert_eq!(ask(&second.user_memory(&ada)).await, "");
+    second.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_shortened_conversation_receives_again_what_it_lost_from_a_daemon_that_began_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let ada = "ada".parse().unwrap();
+    let hook = async |memory: &Memory, event, text| {
+        let report = build_report("one", text);
+        memory.handle_hook(event, report).await.unwrap().context
+    };
+    let (_, question) = RECORDED[1];
+    let holds = |context: &str| [DECISION, LESSON].map(|text| context.contains(text));
+    let first = memories(folder.path(), Arc::new(|| Err(no_model()))).await;
+    let memory = first.user_memory(&ada);
+    teach(&memory).await;
+    let begun = hook(&memory, HookEvent::SessionStart, "").await;
+    let answered = hook(&memory, HookEvent::UserPrompt, question).await;
+    assert_eq!(holds(&[begun, answered].concat()), [true, true]);
+    hook(&memory, HookEvent::PreCompact, "").await;
+    let elsewhere = "what is the weather in Lisbon tomorrow";
+    let given = hook(&memory, HookEvent::UserPrompt, elsewhere).await;
+    assert_eq!(holds(&given), [false, false], "{given}");
+    first.shut_down().await;
+
+    let second = memories(folder.path(), Arc::new(|| Err(no_model()))).await;
+    let memory = second.user_memory(&ada);
+    let begun = hook(&memory, HookEvent::SessionStart, "").await;
+    let answered = hook(&memory, HookEvent::UserPrompt, question).await;
+    let again = [begun, answered].concat();
+    assert_eq!(holds(&again), [true, true], "{again}");
+    // What it went on with after that it has.
+    hook(&memory, HookEvent::PreCompact, "").await;
+    hook(&memory, HookEvent::SessionStart, "").await;
+    hook(&memory, HookEvent::UserPrompt, elsewhere).await;
+    second.shut_down().await;
+    let third = memories(folder.path(), Arc::new(|| Err(no_model()))).await;
+    let memory = third.user_memory(&ada);
+    let begun = hook(&memory, HookEvent::SessionStart, "").await;
+    assert!(!begun.contains(DECISION), "{begun}");
+    third.shut_down().await;
+}
+
+#[tokio::test]
 async fn a_budget_of_the_day_ends_what_is_put_in_and_keeps_what_is_said() {
     let folder = tempfile::tempdir().unwrap();
     let memories = memories(folder.path(), Arc::new(|| Err(no_model()))).await;

@@ -65,3 +65,58 @@ async fn of_both_sides_of_a_contradiction_only_the_one_that_the_session_agrees_w
     }
     memories.shut_down().await;
 }
+
+#[tokio::test]
+async fn of_a_session_of_the_past_only_what_was_in_its_prompt_gets_credit_at_its_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let clock = SetClock::starting_at("2026-02-02T09:00:00Z");
+    let config = memory_config(folder.path(), 384, Arc::new(|| Err(no_model())));
+    let memories = start_memories(config, clock.clone()).await;
+    let memory = memories.user_memory(&"ada".parse().unwrap());
+    let fact = NewRecord::new(LESSON, MemorySource::UserInput, MemoryKind::Finding);
+    memory.store_one(fact).await.unwrap();
+    let given = memory.handle_hook(HookEvent::UserPrompt, prompt("shown"));
+    assert!(given.await.unwrap().context.contains("rounding"));
+    clock.advance(TimeDelta::minutes(5));
+    for session in ["shown", "imported"] {
+        let at = memory.now();
+        let turn = |text: &str, source, what: &str, seconds| {
+            let mut turn = NewRecord::new(text, source, MemoryKind::Episode);
+            turn.session_id = session.to_owned();
+            turn.timestamp = Some(at + TimeDelta::seconds(seconds));
+            turn.details = Some(json!({ "type": what }));
+            turn
+        };
+        let said = "It is since the rounding changed that the checkout total is off.";
+        let asked = prompt("").text;
+        for turn in [
+            (session == "imported").then(|| turn(&asked, MemorySource::UserInput, "prompt", 0)),
+            Some(turn(said, MemorySource::WorkerResult, "answer", 1)),
+            Some(turn(
+                "`cargo test` passed",
+                MemorySource::WorkerResult,
+                "test",
+                2,
+            )),
+        ]
+        .into_iter()
+        .flatten()
+        {
+            memory.store_one(turn).await.unwrap();
+        }
+    }
+    let ended = memory.now() + TimeDelta::seconds(2);
+    // The history comes in weeks later.
+    clock.advance(TimeDelta::weeks(3));
+    assert_eq!(memory.learn_from_history("imported").await.unwrap(), 0);
+    assert_eq!(memory.learn_from_history("shown").await.unwrap(), 1);
+    assert_eq!(memory.learn_from_history("shown").await.unwrap(), 0);
+    let runs = memory.run_on_engine(|engine| {
+        let snapshot = engine.snapshot();
+        let runs = snapshot.learner().runs_newest_first();
+        runs.map(|run| (run.at, run.quality, run.used.len()))
+            .collect::<Vec<_>>()
+    });
+    assert_eq!(runs.await.unwrap(), [(ended, 0.9, 1)]);
+    memories.shut_down().await;
+}
