@@ -122,6 +122,8 @@ impl RedactionRules {
         for (kind, like, proof) in &self.shapes {
             let found = like.find_iter(text);
             let found = found.filter(|one| self.placeholders.is_proven(*proof, one.as_str(), ""));
+            // The digits of an id may look like those of a card.
+            let found = found.filter(|one| !is_within_uuid(text, one.range()));
             all.extend(found.map(|found| SecretMatch::new(found.range(), kind)));
         }
         for (at, _) in text.match_indices("://") {
@@ -328,4 +330,17 @@ pub(crate) fn secret_tail_len(looked_at: &str, end: usize, after: &str) -> usize
     let signs = ['"', '\'', '`', '<', '>', '\\', ',', ';'];
     let ends = |c: char| c.is_whitespace() || signs.contains(&c);
     after.find(ends).unwrap_or(after.len())
+}
+
+/// Lengths of the groups of a UUID (RFC 9562), which hyphens part.
+const UUID_GROUPS: [usize; 5] = [8, 4, 4, 4, 12];
+
+/// Whether a place of a text lies within a UUID.
+fn is_within_uuid(text: &str, place: Range<usize>) -> bool {
+    let is_part = |c: char| c.is_ascii_hexdigit() || c == '-';
+    let (before, rest) = text.split_at(place.start);
+    let start = before.trim_end_matches(is_part).len();
+    let end = text.len() - rest.trim_start_matches(is_part).len();
+    let whole = text.get(start..end).unwrap_or_default();
+    place.end <= end && whole.split('-').map(str::len).eq(UUID_GROUPS)
 }

@@ -45,6 +45,29 @@ fn what_people_say_of_a_place_or_a_key_is_a_password_too() {
 }
 
 #[test]
+fn the_digits_of_an_id_are_no_card_and_a_card_is_one_beside_an_id() {
+    let id = "11111111-2222-3333-4444-555555550002";
+    for text in [
+        id.to_owned(),
+        format!("session {id} ended"),
+        format!("({id})"),
+    ] {
+        assert_eq!(clean(&text), text);
+    }
+    let mut name = id.to_owned();
+    assert_eq!(Redactor::new().redact_name("session_id", &mut name), vec![]);
+    assert_eq!(name, id);
+    for text in [
+        "4444-5555-5555-0002",
+        "the card 4444555555550002 was charged",
+        "11111111-2222-3333-4444-555555550002 4444-5555-5555-0002",
+        "order-4444-555555550002",
+    ] {
+        assert_ne!(clean(text), text);
+    }
+}
+
+#[test]
 fn an_optional_kind_is_redacted_once_it_is_switched_on() {
     let page = include_str!("../rules.toml");
     let mut rules = crate::RedactionRules::from_toml(page).unwrap();
