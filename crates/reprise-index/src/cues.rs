@@ -37,8 +37,11 @@ impl Cues {
         let only_asks = || {
             split_sentences(scanned).next().is_some() && split_sentences(scanned).all(is_question)
         };
-        let has_statement =
-            || bits & INSTRUCTION != 0 || split_sentences(scanned).any(is_statement);
+        let wants_cause = is_prompt && has_match(&WANTS_CAUSE, scanned);
+        // Whoever asks for the cause of what goes wrong says what goes wrong, and answers nothing.
+        let states =
+            |sentence: &str| is_statement(sentence) && !(wants_cause && is_symptom(sentence));
+        let has_statement = || bits & INSTRUCTION != 0 || split_sentences(scanned).any(states);
         bits |= if is_prompt {
             if has_statement() {
                 INFORMATIVE_PROMPT
@@ -104,6 +107,37 @@ fn is_statement(sentence: &str) -> bool {
         |pattern: &LazyLock<Option<Regex>>| pattern.as_ref().is_some_and(|p| p.is_match(sentence));
     !is_question(sentence) && !is(&REQUEST) && is(&STATEMENT)
 }
+
+/// Whether a sentence says that something goes wrong, and not why.
+fn is_symptom(sentence: &str) -> bool {
+    has_match(&SYMPTOM, sentence) && !has_match(&CAUSE, sentence)
+}
+
+fn has_match(pattern: &LazyLock<Option<Regex>>, text: &str) -> bool {
+    pattern.as_ref().is_some_and(|p| p.is_match(text))
+}
+
+/// Requests to find out why something goes wrong, or to end that.
+static WANTS_CAUSE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    compile_pattern(concat!(
+        r"(?i)\b(?:find out (?:why|what|where|how)|figure (?:it )?out|look into (?:it|this|that|why)",
+        r"|investigate|debug (?:it|this|that)|track (?:it|this) down|get to the bottom",
+        r"|(?:please|can you|could you) (?:fix|check|look|find)|fix (?:it|this|that)\b)",
+    ))
+});
+
+/// States of what does not do what it should.
+static SYMPTOM: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    compile_pattern(concat!(
+        r"(?i)\b(?:flaky|fail(?:s|ed|ing|ure)?|broken|wrong|hangs?|hanging|stuck|crash(?:es|ed|ing)?",
+        r"|errors?|slow|missing|off by|tim(?:es|ed|ing) out|leak(?:s|ing)?|panics?|lost",
+        r"|(?:does|do|is|are)(?:n't| not)|won't|can't|cannot|instead of|red)\b",
+    ))
+});
+
+/// Words before a cause, which answers.
+static CAUSE: LazyLock<Option<Regex>> =
+    LazyLock::new(|| compile_pattern(r"(?i)\b(?:because|since|due to|caused by|the cause)\b"));
 
 /// Beginnings of a question, which may lack its question mark.
 static QUESTION_START: LazyLock<Option<Regex>> = LazyLock::new(|| {
@@ -234,6 +268,9 @@ mod tests {
             "rename variable foo to bar",
             "Display folders even if we do not own them",
             "Add an option `--glob`. This is an alias that is useful on Windows",
+            "the login test is flaky in CI, it fails one time in five. please find out why",
+            "The checkout page shows the wrong total. Can you look into it?",
+            "The refund job is stuck. Fix it",
         ] {
             assert!(Cues::from_text(text, true).is_bare_prompt(), "{text}");
             assert!(!Cues::from_text(text, false).is_bare_prompt(), "{text}");
@@ -243,6 +280,8 @@ mod tests {
             "The staging host is 10.0.0.4, deploy there",
             "from now on never push to main",
             "Retry it because we run behind a proxy",
+            "The login test is flaky because the clock is not frozen. Please fix it",
+            "The staging host is 10.0.0.4. The deploy fails, find out why",
         ] {
             let cues = Cues::from_text(text, true);
             assert!(
