@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use reprise_tests::{assert_contains, assert_lacks, parse_quoted_lines, run_git};
+use reprise_tests::{
+    assert_contains, assert_lacks, parse_quoted_lines, run_git, seen_if, wait_for,
+};
 use serde_json::{Value, json};
 
 use crate::home::Home;
@@ -149,13 +151,17 @@ fn what_memory_does_not_take_in_time_is_handed_over_later() {
         hook.args(["--deadline-ms", "1"]);
         assert_eq!(run(&mut hook, &input.to_string()), "");
     }
-    // The next command that finds the daemon hands over what waits.
-    home.run_ok(&["branch", "sync", "--unsent"]);
-    let status = home.run_ok(&["serve", "status", "--json"]);
-    let status: Value = serde_json::from_str(&status).expect("JSON");
-    assert_eq!(status["unsent"], 0, "{status}");
-    let listed = home.run_ok(&["list", "--user", "ada"]);
-    for n in 0..4 {
-        assert_contains!(listed, said(n).as_str());
-    }
+    // Processes of their own hand over what the hooks had no time to save.
+    let listed = wait_for("the prompts that came late", || {
+        let listed = home.run_ok(&["list", "--user", "ada"]);
+        let is_all = (0..4).all(|n| listed.contains(&said(n)));
+        seen_if(is_all, listed)
+    });
+    assert_contains!(listed, said(3).as_str());
+    let status = wait_for("a queue without events", || {
+        let status = home.run_ok(&["serve", "status", "--json"]);
+        let status: Value = serde_json::from_str(&status).expect("JSON");
+        seen_if(status["unsent"] == 0, status)
+    });
+    assert_eq!(status["unsent_dropped"], 0, "{status}");
 }

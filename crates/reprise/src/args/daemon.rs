@@ -3,10 +3,11 @@
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 use reprise_operations::operations::sessions::pausing;
-use reprise_operations::{HOOK_DEADLINE_MS, HookEvent, Profile};
+use reprise_operations::{HookEvent, Profile};
 use reprise_server::HookProgram;
 use reprise_types::UserId;
 use serde::Serialize;
@@ -152,9 +153,17 @@ pub(crate) struct HookArguments {
     /// Print the context as text, not as the JSON that the program reads.
     #[arg(long)]
     pub(crate) text: bool,
-    /// Longest wait for memory, in milliseconds.
-    #[arg(long, default_value_t = HOOK_DEADLINE_MS)]
-    pub(crate) deadline_ms: u32,
+    /// Longest wait for memory, in milliseconds [default: 2500 at session-start, else 250].
+    #[arg(long)]
+    pub(crate) deadline_ms: Option<u32>,
+}
+
+impl HookArguments {
+    /// Returns how long the hook waits for memory.
+    pub(crate) fn deadline(&self) -> Duration {
+        let deadline_ms = self.deadline_ms.unwrap_or(self.event.deadline_ms());
+        Duration::from_millis(deadline_ms.into())
+    }
 }
 
 /// Program that runs agents.

@@ -233,6 +233,9 @@ pub(crate) struct SyncArguments {
     /// Send what hooks could not send to the daemon on another machine.
     #[arg(long, conflicts_with = "files")]
     pub(crate) unsent: bool,
+    /// Read one more event from stdin first, which a hook had no time to save.
+    #[arg(long, hide = true, requires = "unsent")]
+    pub(crate) late: bool,
     /// Show what would be done; change nothing.
     #[arg(long, conflicts_with = "unsent")]
     pub(crate) dry_run: bool,

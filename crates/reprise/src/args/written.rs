@@ -4,7 +4,6 @@
 
 use std::num::NonZeroU16;
 
-use reprise_operations::HOOK_DEADLINE_MS;
 use reprise_server::HookProgram;
 use reprise_types::UserId;
 
@@ -82,7 +81,7 @@ fn parse_hook_words(
         whose: WhoseArguments { user: find_user()? },
         program,
         text: false,
-        deadline_ms: HOOK_DEADLINE_MS,
+        deadline_ms: None,
     }))
 }
 

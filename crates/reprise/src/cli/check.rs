@@ -463,7 +463,7 @@ fn describe_compaction(stats: &EngineStats) -> String {
     }
     let bytes = format_size(stats.reclaimable_bytes);
     let next = if stats.compaction_due {
-        "the daemon does it soon"
+        "a daemon does it while it is idle, `reprise doctor compact` at once"
     } else {
         "`reprise doctor compact` does it"
     };

@@ -2,7 +2,6 @@
 //! its deadline, and a failure of memory is no failure of the agent: it is silent and exits with 0.
 
 use std::io::Read;
-use std::pin::pin;
 
 use reprise_knowledge::{annotate_missing_names, name_plain_folder};
 use reprise_operations::{HOOK_DEADLINE_MS, HookAnswer, HookEvent, HookReport};
@@ -15,8 +14,10 @@ use crate::cli::prelude::*;
 
 /// More input than this is not looked at.
 const INPUT_BYTES_MAX: u64 = 4 * 1024 * 1024;
-/// Time that is reserved to save an event that could not be sent.
+/// Time that is reserved to hand over an event that could not be sent.
 const KEEPING: Duration = Duration::from_millis(30);
+/// Time that is left if this process saves such an event itself: it may have to load the redactor.
+const SAVING: Duration = Duration::from_secs(1);
 /// Least time to read an event, also where the deadline is shorter: what was not read cannot be
 /// queued.
 const READING: Duration = Duration::from_millis(250);
@@ -32,7 +33,7 @@ pub(super) fn run(context: &Context, arguments: &HookArguments) -> Exit {
     };
     let answer = runtime.block_on(async {
         let began = Instant::now();
-        let deadline = Duration::from_millis(arguments.deadline_ms.into());
+        let deadline = arguments.deadline();
         let (answer, folder) = ask_memory(context, arguments, began + deadline).await?;
         let left = deadline.saturating_sub(began.elapsed()).min(STILL);
         Some(mark_missing_names(answer, folder, left).await)
@@ -78,10 +79,9 @@ impl HookResponder for ToolHooks {
             whose: self.whose.clone(),
             program: call.program,
             text: false,
-            deadline_ms: HOOK_DEADLINE_MS,
+            deadline_ms: None,
         };
-        let deadline = Duration::from_millis(arguments.deadline_ms.into());
-        let until = Instant::now() + deadline;
+        let until = Instant::now() + arguments.deadline();
         let Some((report, folder)) = parse_input(&arguments, &call.input) else {
             return String::new();
         };
@@ -111,10 +111,12 @@ fn read_input() -> Option<String> {
 
 /// Parses a program's JSON into what is sent, and the folder in which the program works.
 fn parse_input(arguments: &HookArguments, input: &str) -> Option<(HookReport, Option<PathBuf>)> {
-    let (program, deadline_ms) = (arguments.program, arguments.deadline_ms);
+    let program = arguments.program;
     let (mut report, folder) = program.parse_input(arguments.event, input)?;
     // A daemon of an earlier version knows the default alone.
-    report.deadline_ms = Some(deadline_ms).filter(|known| *known != HOOK_DEADLINE_MS);
+    report.deadline_ms = arguments
+        .deadline_ms
+        .filter(|known| *known != HOOK_DEADLINE_MS);
     // Worktrees, clones and other machines mean the same project.
     Some((report, folder))
 }
@@ -234,54 +236,80 @@ async fn send_event(
 ) -> Option<HookAnswer> {
     let now = Instant::now();
     let half = now + until.saturating_duration_since(now) / 2;
-    if !unsent.is_empty() {
-        Unsent::warm_up_redactor();
-    }
     match unsent.send(client, half).await {
         Ok((0, _)) => {}
         told => {
-            queue_event(arguments, unsent, report);
-            if context.remote.is_none() || matches!(told, Ok((_, true))) {
-                let aside = Unsent::spawn_sender(context);
-                aside.unwrap_or_else(|error| tracing::debug!(%error, "the rest waits"));
-            }
+            let is_near = context.remote.is_none() || matches!(told, Ok((_, true)));
+            queue_event(
+                context,
+                arguments,
+                unsent,
+                report,
+                until,
+                SendsRest::if_near(is_near),
+            );
             return None;
         }
     }
     let call = build_call(&arguments.whose, arguments.event, &report)?;
     let within = until.saturating_duration_since(Instant::now());
-    let half = within.saturating_sub(KEEPING) / 2;
-    let mut asked = pin!(client.ask(&call));
-    let mut answered = tokio::time::timeout(half, &mut asked).await;
-    if answered.is_err() {
-        Unsent::warm_up_redactor();
-        answered = tokio::time::timeout(half, &mut asked).await;
-    }
-    match answered {
+    let asked = client.ask(&call);
+    match tokio::time::timeout(within.saturating_sub(KEEPING), asked).await {
         Ok(Ok(answer)) => Some(answer),
         // A second attempt would be refused, too.
         Ok(Err(problem)) if problem.kind == ProblemKind::Invalid => None,
         _ => {
-            queue_event(arguments, unsent, report);
             // A daemon of this machine has started by then, and takes it.
-            if context.remote.is_none() && !unsent.is_empty() {
-                let aside = Unsent::spawn_sender(context);
-                aside.unwrap_or_else(|error| tracing::debug!(%error, "the event waits"));
-            }
+            let rest = SendsRest::if_near(context.remote.is_none());
+            queue_event(context, arguments, unsent, report, until, rest);
             None
         }
     }
 }
 
-fn queue_event(arguments: &HookArguments, unsent: &Unsent, report: HookReport) {
-    let event = arguments.event;
-    // The start of a session has nothing to store.
-    if event == HookEvent::SessionStart {
-        return;
+/// Whether a process in the background sends what waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SendsRest {
+    InBackground,
+    Later,
+}
+
+impl SendsRest {
+    /// A daemon that is near takes it soon.
+    fn if_near(is_near: bool) -> Self {
+        if is_near {
+            Self::InBackground
+        } else {
+            Self::Later
+        }
     }
-    let user = &arguments.whose.user;
-    if let Err(error) = unsent.push(user, event.address_name(), report) {
+}
+
+/// Queues an event that could not be sent; if there is no time for it, another process does.
+fn queue_event(
+    context: &Context,
+    arguments: &HookArguments,
+    unsent: &Unsent,
+    report: HookReport,
+    until: Instant,
+    rest: SendsRest,
+) {
+    // The start of a session has nothing to store; its first prompt receives then what it would
+    // have begun with.
+    let (user, event) = (&arguments.whose.user, arguments.event.address_name());
+    let left = until.saturating_duration_since(Instant::now());
+    if left < SAVING {
+        match Unsent::spawn_keeper(context, user, event, report.clone()) {
+            Ok(()) => return,
+            Err(error) => tracing::debug!(%error, "the hook saves its event itself"),
+        }
+    }
+    if let Err(error) = unsent.push(user, event, report) {
         tracing::warn!(%error, "this event is lost");
+    }
+    if rest == SendsRest::InBackground && !unsent.is_empty() {
+        let aside = Unsent::spawn_sender(context);
+        aside.unwrap_or_else(|error| tracing::debug!(%error, "the rest waits"));
     }
 }
 

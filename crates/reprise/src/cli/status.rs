@@ -160,19 +160,26 @@ fn unsent_fields((waiting, tally): &(usize, UnsentTally)) -> Map<String, Value> 
 }
 
 fn print_unsent(out: &mut output::Out, (waiting, tally): &(usize, UnsentTally)) -> io::Result<()> {
-    let lost = match tally {
-        UnsentTally {
-            dropped: 0,
-            refused: 0,
-        } => String::new(),
-        UnsentTally { dropped, refused } => {
-            format!("; {dropped} dropped because too many waited, {refused} refused there")
-        }
+    writeln!(out, "  from hooks    {}", describe_unsent(*waiting, *tally))
+}
+
+/// Says in words what of hooks still waits for the daemon, and what is lost.
+fn describe_unsent(waiting: usize, tally: UnsentTally) -> String {
+    let mut said = match waiting {
+        0 => "nothing waits to be stored".to_owned(),
+        1 => "1 event waits to be stored".to_owned(),
+        more => format!("{more} events wait to be stored"),
     };
-    writeln!(
-        out,
-        "  unsent        {waiting} of hooks wait to be sent{lost}"
-    )
+    for (lost, why) in [
+        (tally.dropped, "because too many waited"),
+        (tally.refused, "because the daemon did not accept them"),
+    ] {
+        if lost > 0 {
+            let lost = format_count(lost, "event");
+            said.push_str(&format!("; {lost} lost {why}"));
+        }
+    }
+    said
 }
 
 pub(super) fn stop_daemon(context: &Context) -> anyhow::Result<Exit> {
@@ -295,4 +302,26 @@ pub(super) fn open_page(context: &Context, arguments: &OpenArguments) -> anyhow:
         });
         Ok(())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_of_hooks_waits_and_what_is_lost_is_said_in_words() {
+        let tally = |dropped, refused| UnsentTally { dropped, refused };
+        for (waiting, tally, said) in [
+            (0, tally(0, 0), "nothing waits to be stored"),
+            (1, tally(0, 0), "1 event waits to be stored"),
+            (
+                3,
+                tally(2, 1),
+                "3 events wait to be stored; 2 events lost because too many waited; 1 event lost \
+                 because the daemon did not accept them",
+            ),
+        ] {
+            assert_eq!(describe_unsent(waiting, tally), said);
+        }
+    }
 }

@@ -23,7 +23,7 @@ const SHOWN: usize = 20;
 
 pub(super) fn run(context: &Context, arguments: &SyncArguments) -> anyhow::Result<Exit> {
     if arguments.unsent {
-        return send_waiting_hook_events(context);
+        return send_waiting_hook_events(context, arguments);
     }
     context.ensure_memory_is_local()?;
     match (&arguments.folder, arguments.files.as_slice()) {
@@ -265,11 +265,14 @@ fn merge_files(
 }
 
 /// Sends the events that hooks could not send to the daemon in time.
-fn send_waiting_hook_events(context: &Context) -> anyhow::Result<Exit> {
+fn send_waiting_hook_events(context: &Context, arguments: &SyncArguments) -> anyhow::Result<Exit> {
     let (client, unsent) = (
         super::daemon::restarting_client(context)?,
         Unsent::for_daemon(context),
     );
+    if arguments.late {
+        unsent.push_from(&mut io::stdin().lock())?;
+    }
     let before = unsent.count_waiting();
     let sending = unsent.send(&client, Instant::now() + SENDING);
     runtime::build_single_threaded()?.block_on(sending)?;

@@ -5,6 +5,7 @@
 //! Each daemon has one file with an event per line. Beyond a limit the oldest are dropped and
 //! counted.
 
+use std::io::Read;
 use std::os::unix::process::CommandExt;
 
 use reprise_operations::HookReport;
@@ -33,6 +34,8 @@ const TURN: Duration = Duration::from_secs(1);
 /// Longest time that a command sends waiting events before its own request.
 const COMMAND: Duration = Duration::from_secs(20);
 const TALLY_BYTES_MAX: u64 = 4_096;
+/// Most bytes of an event that a hook hands over.
+const LATE_BYTES_MAX: u64 = 1024 * 1024;
 
 /// Line of the queue's file: an event and its user.
 #[derive(Debug, Serialize, Deserialize)]
@@ -122,9 +125,36 @@ impl Unsent {
             .unwrap_or_default()
     }
 
-    /// Loads the redactor on another thread, because that takes a while.
-    pub(super) fn warm_up_redactor() {
-        std::thread::spawn(|| Redactor::new().redact_text(""));
+    /// Queues an event that a hook hands over, as [`Self::spawn_keeper`] writes it.
+    pub(super) fn push_from(&self, input: &mut impl Read) -> anyhow::Result<()> {
+        let mut line = String::new();
+        input.take(LATE_BYTES_MAX).read_to_string(&mut line)?;
+        let UnsentLine { user, moment } = serde_json::from_str(&line)
+            .context("no event of a hook came on stdin; only a hook uses --late")?;
+        self.push(&user, &moment.event, moment.report)
+    }
+
+    /// Starts a separate process that queues an event and sends what waits, so that the hook waits
+    /// neither for the redactor nor for the disk.
+    pub(super) fn spawn_keeper(
+        context: &Context,
+        user: &UserId,
+        event: &str,
+        mut report: HookReport,
+    ) -> anyhow::Result<()> {
+        report.at.get_or_insert(SystemClock.now());
+        let line = serde_json::to_vec(&UnsentLine {
+            user: user.clone(),
+            moment: HookArguments {
+                event: event.to_owned(),
+                report,
+            },
+        })?;
+        let mut command = Self::build_sender(context)?;
+        let child = command.arg("--late").stdin(Stdio::piped()).spawn();
+        let mut child = child.context("no process could be started")?;
+        let mut input = child.stdin.take().context("the process has no stdin")?;
+        Ok(input.write_all(&line)?)
     }
 
     /// Queues an event without its secrets.
@@ -139,7 +169,7 @@ impl Unsent {
         clean(&mut report.text);
         clean(&mut report.command);
         report.files.iter_mut().for_each(clean);
-        report.at = Some(SystemClock.now());
+        report.at.get_or_insert(SystemClock.now());
         let line = serde_json::to_string(&UnsentLine {
             user: user.clone(),
             moment: HookArguments {
@@ -257,6 +287,12 @@ impl Unsent {
 
     /// Starts a separate process that sends the rest, so that no hook waits for it.
     pub(super) fn spawn_sender(context: &Context) -> anyhow::Result<()> {
+        let started = Self::build_sender(context)?.stdin(Stdio::null()).spawn();
+        started.map(drop).context("no process could be started")
+    }
+
+    /// Builds the command that sends what waits.
+    fn build_sender(context: &Context) -> anyhow::Result<Command> {
         let mut command = Command::new(std::env::current_exe()?);
         if context.remote.is_none() {
             // The process starts a daemon only where there is a data directory.
@@ -266,12 +302,9 @@ impl Unsent {
             command.arg("--config").arg(&context.places.config);
         }
         command.args(["branch", "sync", "--unsent"]);
-        let quiet = command
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
-        let started = quiet.process_group(0).spawn();
-        started.map(drop).context("no process could be started")
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        command.process_group(0);
+        Ok(command)
     }
 }
 

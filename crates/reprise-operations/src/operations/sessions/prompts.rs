@@ -246,10 +246,7 @@ pub(super) const BLOCKS: [&str; 2] = ["block", "opening"];
 pub(super) const SHORTENED: &str = "shortened";
 
 /// Reads a field of a prompt's details.
-pub(super) fn read_detail<T: serde::de::DeserializeOwned>(
-    record: &MemoryRecord,
-    name: &str,
-) -> Option<T> {
+pub(super) fn read_detail<T: DeserializeOwned>(record: &MemoryRecord, name: &str) -> Option<T> {
     let details = record.details.as_ref().filter(|_| record.is_prompt())?;
     serde_json::from_value(details.get(name)?.clone()).ok()
 }
