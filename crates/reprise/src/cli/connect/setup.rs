@@ -24,8 +24,9 @@ const SESSION_DAYS: i64 = 30;
 /// Longest wait for the first memory that the imports bring in.
 const FIRST_MEMORY: Duration = Duration::from_secs(20);
 const POLL: Duration = Duration::from_millis(200);
-/// Results that the question prints.
+/// Results that the question prints, and of how many they are chosen.
 const RESULTS: usize = 3;
+const CANDIDATES: usize = 12;
 /// Characters of the question.
 const QUESTION_CHARS: usize = 200;
 /// File with the output of the imports, in the folder of our own files.
@@ -84,6 +85,10 @@ pub(in crate::cli) fn run(context: &Context, arguments: &SetupArguments) -> anyh
     let answer = question
         .as_ref()
         .and_then(|question| ask_question(context, user, question));
+    let arrivals = match answer {
+        Some(_) => None,
+        None => describe_arrivals(context, user),
+    };
     let seconds = began.elapsed().as_secs_f64();
     let failed = results.iter().any(|one| one.error.is_some());
     let row = json!({
@@ -94,7 +99,7 @@ pub(in crate::cli) fn run(context: &Context, arguments: &SetupArguments) -> anyh
     });
     output::print(context, &row, |out| {
         if let Some(question) = &question {
-            print_example(out, question, answer.as_ref())?;
+            print_example(out, question, answer.as_ref(), arrivals.as_deref())?;
         }
         if let Some(summary) = summarize_results(&results, seconds) {
             writeln!(out, "{summary}")?;
@@ -386,35 +391,58 @@ fn wait_for_newest_question(
     Ok(text.map(|text| terminal::one_line(text, QUESTION_CHARS)))
 }
 
-/// Asks memory a question as a person would; returns the answer if there is one.
+/// Asks memory a question as a person would; returns what answers it, if anything does: a question
+/// that was asked before is no answer.
 fn ask_question(context: &Context, user: &UserId, question: &str) -> Option<RecallAnswer> {
     let asked = RecallArguments {
         query: question.to_owned(),
-        limit: Some(RESULTS),
+        limit: Some(CANDIDATES),
         ..RecallArguments::default()
     };
     match output::call::<Recall>(context, user, asked) {
-        Ok(Recalled::Answer(answer)) if !answer.results.is_empty() => {
-            (answer.verdict != RelevanceVerdict::Nothing).then_some(*answer)
+        Ok(Recalled::Answer(answer)) if answer.verdict != RelevanceVerdict::Nothing => {
+            leave_answers(*answer)
         }
         _ => None,
     }
 }
 
-/// Prints a question with its answer as an example, or only what to type.
+/// Leaves of the results those that say something, and no prompt; `None` if that is none.
+fn leave_answers(mut answer: RecallAnswer) -> Option<RecallAnswer> {
+    answer
+        .results
+        .retain(|hit| hit.shown && hit.about.record_type != RecordType::Prompt);
+    answer.results.truncate(RESULTS);
+    (!answer.results.is_empty()).then_some(answer)
+}
+
+/// Says how much came in so far.
+fn describe_arrivals(context: &Context, user: &UserId) -> Option<String> {
+    let stats = output::call::<Stats>(context, user, NoArguments {}).ok()?;
+    let (memories, sessions) = (stats.live as usize, stats.sessions as usize);
+    (memories > 0).then(|| {
+        let memories = format_count(memories, "memory");
+        let sessions = format_count(sessions, "session");
+        format!("{memories} of {sessions} came in so far.")
+    })
+}
+
+/// Prints a question with its answer as an example, or else what came in and what to type.
 fn print_example(
     out: &mut impl Write,
     question: &str,
     answer: Option<&RecallAnswer>,
+    arrivals: Option<&str>,
 ) -> io::Result<()> {
     let command = format!("reprise recall \"{question}\"");
-    match answer {
-        Some(answer) => {
-            writeln!(out, "{} {command}", terminal::title("For example:"))?;
-            recall::print_answer(out, answer, SystemClock.now(), Page::stdout(), false)
-        }
-        None => writeln!(out, "Try it: {command}"),
+    if let Some(answer) = answer {
+        writeln!(out, "{} {command}", terminal::title("For example:"))?;
+        return recall::print_answer(out, answer, SystemClock.now(), Page::stdout(), false);
     }
+    if let Some(arrivals) = arrivals {
+        writeln!(out, "{arrivals}")?;
+    }
+    writeln!(out, "Try it: {command}")
 }
 
 #[cfg(test)]
@@ -465,9 +493,36 @@ mod tests {
     }
 
     #[test]
+    fn a_question_is_no_answer_to_itself() {
+        let hit = |what: &str, shown: bool| {
+            json!({ "id": "01ARZ3NDEKTSV4RRFFQ69G5FAV", "type": what, "external_id": null,
+                "session_id": "s", "text": "why is the total wrong", "score": 0.97,
+                "sona_score": 0.97, "kind": "episode", "source": "user_input",
+                "timestamp": "2026-02-02T09:00:00Z", "shown": shown,
+                "why": reprise_types::RankExplanation::default() })
+        };
+        let leave = |hits: Vec<Value>| {
+            let answer = json!({ "query_id": null, "recall_id": "01ARZ3NDEKTSV4RRFFQ69G5FAV",
+                "degraded": [], "elapsed_ms": 1.0, "nothing_relevant": false, "results": hits });
+            let answer = serde_json::from_value(answer).expect("an answer");
+            leave_answers(answer).map(|left| left.results.len())
+        };
+        assert_eq!(leave(vec![hit("prompt", true)]), None);
+        assert_eq!(leave(vec![hit("answer", false)]), None);
+        assert_eq!(
+            leave(vec![hit("prompt", true), hit("answer", true)]),
+            Some(1)
+        );
+    }
+
+    #[test]
     fn a_question_without_an_answer_is_only_proposed() {
         let mut out = Vec::new();
-        print_example(&mut out, "why", None).expect("printed");
+        print_example(&mut out, "why", None, None).expect("printed");
         assert_eq!(out, b"Try it: reprise recall \"why\"\n");
+        out.clear();
+        let arrivals = Some("7 memories of 2 sessions came in so far.");
+        print_example(&mut out, "why", None, arrivals).expect("printed");
+        assert!(out.starts_with(b"7 memories of 2 sessions came in so far.\nTry it: "));
     }
 }
