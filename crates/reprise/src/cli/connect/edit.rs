@@ -3,6 +3,7 @@
 
 use jsonc_parser::cst::{CstArray, CstInputValue, CstObject, CstRootNode};
 use jsonc_parser::{ParseOptions, parse_to_serde_value};
+use toml_edit::DocumentMut;
 
 use super::entry::{ProgramEntry, SERVER};
 use crate::cli::prelude::*;
@@ -192,7 +193,9 @@ fn is_ours(server: &Value) -> bool {
 /// Appends our table between marks to a TOML text.
 pub(super) fn add_toml_server(text: &str, entry: &ProgramEntry) -> anyhow::Result<String> {
     let mut rest = remove_marked_block(text, TOML);
-    if rest.contains(&format!("[mcp_servers.{SERVER}]")) {
+    let read: DocumentMut = rest.parse().context("it is not TOML")?;
+    let servers = read.get("mcp_servers");
+    if servers.is_some_and(|servers| servers.get(SERVER).is_some()) {
         bail!("it has an MCP server `{SERVER}` of another program; rename that first");
     }
     if !rest.is_empty() && !rest.ends_with('\n') {
@@ -202,9 +205,13 @@ pub(super) fn add_toml_server(text: &str, entry: &ProgramEntry) -> anyhow::Resul
     let program = Value::from(entry.program.clone());
     let arguments = json!(entry.mcp_arguments());
     let [begin, end] = TOML;
-    Ok(format!(
+    let after = format!(
         "{rest}{begin}\n[mcp_servers.{SERVER}]\ncommand = {program}\nargs = {arguments}\n{end}\n"
-    ))
+    );
+    // No table can be added to a value that stands on one line.
+    let whole = after.parse::<DocumentMut>();
+    whole.context("its `mcp_servers` is no table; write it as `[mcp_servers.NAME]` tables")?;
+    Ok(after)
 }
 
 /// Appends our rules for agents between marks to a Markdown text.

@@ -225,11 +225,22 @@ fn a_file_that_is_something_else_is_left_alone() {
         }
     }
     let codex = target(HostProgram::Codex, "config.toml");
-    assert!(
-        codex
-            .with("[mcp_servers.memory]\n", &build_entry())
-            .is_err()
-    );
+    for foreign in [
+        "[mcp_servers.memory]\n",
+        "[ mcp_servers . \"memory\" ] # mine\ncommand = \"mine\"\n",
+        "[mcp_servers]\nmemory = { command = \"mine\" }\n",
+        "mcp_servers.memory.command = \"mine\"\n",
+        "mcp_servers = { files = { command = \"files\" } }\n",
+        "mcp_servers = 1\n",
+        "model = \n",
+    ] {
+        assert!(codex.with(foreign, &build_entry()).is_err(), "{foreign}");
+    }
+    let commented = "# [mcp_servers.memory]\n[mcp_servers]\nfiles = { command = \"files\" }\n";
+    let connected = codex.with(commented, &build_entry()).unwrap();
+    let read: DocumentMut = connected.parse().unwrap();
+    assert!(read["mcp_servers"]["memory"]["command"].is_str());
+    assert!(read["mcp_servers"]["files"]["command"].is_str());
     let plugin = target(HostProgram::Opencode, "reprise.js");
     let foreign = "export const Mine = async () => ({})\n";
     assert!(plugin.with(foreign, &build_entry()).is_err());
