@@ -54,10 +54,10 @@ fn no_more_files_are_in_circles_than_were() {
     let source = |(path, text)| SourceFile::new(&format!("crates/a/src/{path}.rs"), text);
     let circle = [
         ("lib", "mod b;\nmod c;\nmod d;\npub use c::{self as e, C};"),
-        ("b", "mod f;\nuse crate::C;\nuse f::F;\npub struct B;"),
+        ("b", "mod f;\nuse crate::C;\nuse f::{F,};\npub struct B;"),
         ("c", "use super::d::{D, self};\npub struct C;"),
         ("d", "#[cfg(test)]\nmod tests {\nuse crate::c::C;\n}"),
-        ("b/f", "use super::B;"),
+        ("b/f", "use super::{B,};"),
     ]
     .map(source);
     assert!(

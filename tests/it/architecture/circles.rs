@@ -48,6 +48,10 @@ fn is_below(one: &str, other: &str) -> bool {
 fn collect_paths(tree: &str, before: &str, paths: &mut Vec<String>) {
     let Some((head, rest)) = tree.split_once('{') else {
         let path = tree.split(" as ").next().unwrap_or(tree).trim();
+        // After the last comma of a list there is nothing.
+        if path.is_empty() {
+            return;
+        }
         let path = [before, path].concat();
         return paths.push(path.trim_end_matches("::self").to_owned());
     };
