@@ -1,5 +1,5 @@
-//! Publishing against what was shown, and taking back; each leaves a receipt in the log. What others
-//! published, read and reported on.
+//! Publishing against what was shown, and taking back; each leaves a receipt in the log. What
+//! others published, read and reported on.
 
 use reprise_global::{
     AUDIT_MAX, Fate, GlobalError, GlobalRecord, GlobalTier, Proposal, Published, TakenDown,

@@ -1,5 +1,5 @@
-//! Kinds of evidence: ours, and those that came into use here; which is meant by a word, what a word
-//! means, and what comes of one that is merged into another.
+//! Kinds of evidence: ours, and those that came into use here; which is meant by a word, what a
+//! word means, and what comes of one that is merged into another.
 
 use reprise_knowledge::{
     EVIDENCE_FIELD, guess_evidence, meaning_of_confidence, meaning_of_evidence, normalize_evidence,
