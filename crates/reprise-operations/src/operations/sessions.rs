@@ -2,6 +2,7 @@
 
 mod hook_report;
 pub(crate) mod hooks;
+mod own_words;
 pub mod pausing;
 mod prompts;
 

@@ -18,6 +18,7 @@ use reprise_types::{RelevanceVerdict, normalize_tag};
 use tokio::time::timeout;
 
 use super::hook_report::{HookAnswer, HookEvent, HookReport};
+use super::own_words::says_something;
 use super::pausing::PauseMode;
 use super::prompts::{
     InjectedBlock, LeftOutReason, NOTED, NotedRecord, PromptRecall, UnansweredReason,
@@ -25,11 +26,12 @@ use super::prompts::{
 use crate::prelude::*;
 use crate::wire::OutcomeReport;
 use injected::{OTHERS, WHOLE, frame_nonce, render_injected, view_hit};
+use kept_prompts::SeenMemories;
 use notes::{AnsweredPrompt, NextEvent};
 use opening::{OwedOpening, note_excerpts};
 
 pub(crate) use budget::TokenDay;
-pub(crate) use notes::{LiveSession, SESSIONS_MAX, SeenMemories, says_something};
+pub(crate) use notes::{LiveSession, SESSIONS_MAX};
 
 /// Looked at for them: others may belong to other projects, or be this session's own.
 const CANDIDATES: usize = 48;

@@ -2,7 +2,7 @@
 
 use reprise_types::RelevanceVerdict;
 
-use super::hooks::says_something;
+use super::own_words::says_something;
 use crate::prelude::*;
 
 /// Prompts of a page where the caller does not say, and at most.
@@ -218,14 +218,14 @@ impl TextExcerpt {
         })
     }
 
-    /// Returns what stands before the part, the part, and what stands behind it.
+    /// Returns the text before the part, the part, and the text behind it.
     fn split_text(self, text: &str) -> Option<(&str, &str, &str)> {
         let (before, rest) = text.split_at_checked(self.start_bytes)?;
         let (part, behind) = rest.split_at_checked(self.size_bytes)?;
         Some((before, part, behind))
     }
 
-    /// Returns whether whoever reads the part has all that the text says.
+    /// Returns whether the part alone has all that the text says.
     pub(super) fn says_it_all(self, text: &str) -> bool {
         self.split_text(text)
             .is_none_or(|(before, _, behind)| !says_something(before) && !says_something(behind))

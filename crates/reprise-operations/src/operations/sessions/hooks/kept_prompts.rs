@@ -1,11 +1,31 @@
 //! Keeping a prompt, with what it received: after a restart that alone says what its conversation
 //! has.
 
-use super::SeenMemories;
 use crate::operations::sessions::prompts::{
     BLOCKS, InjectedBlock, SHORTENED, prompt_filter, read_detail,
 };
 use crate::prelude::*;
+
+/// What a conversation has of memory.
+#[derive(Debug, Clone, Default)]
+pub(super) struct SeenMemories {
+    /// All that they say is in it.
+    pub(super) whole: BTreeSet<RecordId>,
+    /// A sentence of each is in it: a prompt may still need the rest.
+    pub(super) in_part: BTreeSet<RecordId>,
+}
+
+impl SeenMemories {
+    /// Returns whether anything of a memory is in the conversation.
+    pub(super) fn contains(&self, id: &RecordId) -> bool {
+        self.whole.contains(id) || self.in_part.contains(id)
+    }
+
+    /// Counts the memories of which anything is in it.
+    pub(super) fn count(&self) -> usize {
+        self.whole.union(&self.in_part).count()
+    }
+}
 
 impl Memory {
     /// Stores a prompt. One that is said again and receives something is a prompt of its own.

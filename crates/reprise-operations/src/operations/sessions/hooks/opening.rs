@@ -5,8 +5,10 @@
 use reprise_engine::estimate_tokens;
 use reprise_knowledge::{CommandRun, RunScope};
 
-use super::notes::{FrozenOpening, SeenMemories};
-use super::{WHOLE, frame_nonce, project_tag, render_injected, says_something};
+use super::kept_prompts::SeenMemories;
+use super::notes::FrozenOpening;
+use super::{WHOLE, frame_nonce, project_tag, render_injected};
+use crate::operations::sessions::own_words::says_something;
 use crate::operations::sessions::prompts::{InjectedBlock, TextExcerpt};
 use crate::operations::sessions::{HookAnswer, HookReport};
 use crate::prelude::*;
