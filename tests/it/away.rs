@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 
-use reprise_tests::{RunOutput, assert_contains, find_reprise_binary};
+use reprise_tests::{RunOutput, assert_contains, find_reprise_binary, seen_if, wait_for};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -212,10 +212,14 @@ fn a_daemon_that_hangs_holds_up_no_hook_and_what_happened_waits_for_it() {
     let said = prompt("the ledger is closed in March").to_string();
     assert_eq!(crate::together::run(&mut hook, &said), "");
     let folder = machines.here.path().join(".local/state/reprise/unsent");
-    let files = fs::read_dir(&folder).expect("it waits there");
-    let files = files.map(|file| fs::read_to_string(file.expect("a file").path()));
-    let all: String = files.map(|file| file.expect("text")).collect();
-    assert!(all.contains("closed in March"), "{all}");
+    // A process of its own writes it there.
+    wait_for("what happened", || {
+        let files = fs::read_dir(&folder).into_iter().flatten().flatten();
+        let all: String = files
+            .filter_map(|file| fs::read_to_string(file.path()).ok())
+            .collect();
+        seen_if(all.contains("closed in March"), all)
+    });
     drop(hangs);
 }
 

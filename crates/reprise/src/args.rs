@@ -28,8 +28,8 @@ pub(crate) use daemon::{
 };
 pub(crate) use files::{
     BackupArguments, BackupCommand, BranchCommand, BranchTarget, DemoArguments, DemoCommand,
-    ExportArguments, ExportFormat, KeptDemo, KeyArguments, RebuildArguments, RestoreArguments,
-    SealArguments, SyncArguments,
+    ExportArguments, ExportFormat, KeptDemo, KeyArguments, LateEvent, RebuildArguments,
+    RestoreArguments, SealArguments, SyncArguments,
 };
 pub use global::CatalogueCommand;
 pub(crate) use global::GlobalBranchCommand;

@@ -222,6 +222,30 @@ pub(crate) struct KeptDemo {
     pub(crate) keep: Option<PathBuf>,
 }
 
+/// What becomes of an event that a hook had no time to save.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LateEvent {
+    /// It is saved, and sent with all that waits.
+    Send,
+    /// It is only saved: its daemon does not answer.
+    Keep,
+}
+
+impl LateEvent {
+    /// A daemon that is near takes it soon.
+    pub(crate) const fn if_near(is_near: bool) -> Self {
+        if is_near { Self::Send } else { Self::Keep }
+    }
+
+    /// Its name on the command line.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Send => "send",
+            Self::Keep => "keep",
+        }
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct SyncArguments {
     /// Two memory files of one user, or their folders; afterwards both have everything.
@@ -233,9 +257,9 @@ pub(crate) struct SyncArguments {
     /// Send what hooks could not send to the daemon on another machine.
     #[arg(long, conflicts_with = "files")]
     pub(crate) unsent: bool,
-    /// Read one more event from stdin first, which a hook had no time to save.
+    /// First read one more event from stdin, which a hook had no time to save.
     #[arg(long, hide = true, requires = "unsent")]
-    pub(crate) late: bool,
+    pub(crate) late: Option<LateEvent>,
     /// Show what would be done; change nothing.
     #[arg(long, conflicts_with = "unsent")]
     pub(crate) dry_run: bool,

@@ -9,7 +9,7 @@ use reprise_server::{HookCall, HookProgram, HookResponder};
 
 use super::daemon;
 use super::project::HOOK_COMMITS_MAX;
-use crate::args::HookArguments;
+use crate::args::{HookArguments, LateEvent};
 use crate::cli::prelude::*;
 
 /// More input than this is not looked at.
@@ -246,7 +246,7 @@ async fn send_event(
                 unsent,
                 report,
                 until,
-                SendsRest::if_near(is_near),
+                LateEvent::if_near(is_near),
             );
             return None;
         }
@@ -260,27 +260,9 @@ async fn send_event(
         Ok(Err(problem)) if problem.kind == ProblemKind::Invalid => None,
         _ => {
             // A daemon of this machine has started by then, and takes it.
-            let rest = SendsRest::if_near(context.remote.is_none());
-            queue_event(context, arguments, unsent, report, until, rest);
+            let late = LateEvent::if_near(context.remote.is_none());
+            queue_event(context, arguments, unsent, report, until, late);
             None
-        }
-    }
-}
-
-/// Whether a process in the background sends what waits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum SendsRest {
-    InBackground,
-    Later,
-}
-
-impl SendsRest {
-    /// A daemon that is near takes it soon.
-    fn if_near(is_near: bool) -> Self {
-        if is_near {
-            Self::InBackground
-        } else {
-            Self::Later
         }
     }
 }
@@ -292,14 +274,14 @@ fn queue_event(
     unsent: &Unsent,
     report: HookReport,
     until: Instant,
-    rest: SendsRest,
+    late: LateEvent,
 ) {
     // The start of a session has nothing to store; its first prompt receives then what it would
     // have begun with.
     let (user, event) = (&arguments.whose.user, arguments.event.address_name());
     let left = until.saturating_duration_since(Instant::now());
     if left < SAVING {
-        match Unsent::spawn_keeper(context, user, event, report.clone()) {
+        match Unsent::spawn_keeper(context, user, event, report.clone(), late) {
             Ok(()) => return,
             Err(error) => tracing::debug!(%error, "the hook saves its event itself"),
         }
@@ -307,7 +289,7 @@ fn queue_event(
     if let Err(error) = unsent.push(user, event, report) {
         tracing::warn!(%error, "this event is lost");
     }
-    if rest == SendsRest::InBackground && !unsent.is_empty() {
+    if late == LateEvent::Send && !unsent.is_empty() {
         let aside = Unsent::spawn_sender(context);
         aside.unwrap_or_else(|error| tracing::debug!(%error, "the rest waits"));
     }

@@ -10,7 +10,7 @@ use reprise_engine::{Conflict, ConflictKind, ExportEntry, JoinedLog, join_logs};
 use reprise_types::sha256_hex;
 
 use super::backup::verify_copy;
-use crate::args::SyncArguments;
+use crate::args::{LateEvent, SyncArguments};
 use crate::cli::prelude::*;
 use crate::env::MEMORY;
 
@@ -270,8 +270,11 @@ fn send_waiting_hook_events(context: &Context, arguments: &SyncArguments) -> any
         super::daemon::restarting_client(context)?,
         Unsent::for_daemon(context),
     );
-    if arguments.late {
+    if let Some(late) = arguments.late {
         unsent.push_from(&mut io::stdin().lock())?;
+        if late == LateEvent::Keep {
+            return Ok(Exit::Success);
+        }
     }
     let before = unsent.count_waiting();
     let sending = unsent.send(&client, Instant::now() + SENDING);

@@ -14,6 +14,7 @@ use reprise_operations::operations::sessions::{
 };
 use reprise_types::sha256_hex;
 
+use crate::args::LateEvent;
 use crate::cli::prelude::*;
 
 /// Folder of the queues in the program's state.
@@ -134,13 +135,14 @@ impl Unsent {
         self.push(&user, &moment.event, moment.report)
     }
 
-    /// Starts a separate process that queues an event and sends what waits, so that the hook waits
-    /// neither for the redactor nor for the disk.
+    /// Starts a separate process that queues an event, so that the hook waits neither for the
+    /// redactor nor for the disk.
     pub(super) fn spawn_keeper(
         context: &Context,
         user: &UserId,
         event: &str,
         mut report: HookReport,
+        late: LateEvent,
     ) -> anyhow::Result<()> {
         report.at.get_or_insert(SystemClock.now());
         let line = serde_json::to_vec(&UnsentLine {
@@ -151,7 +153,10 @@ impl Unsent {
             },
         })?;
         let mut command = Self::build_sender(context)?;
-        let child = command.arg("--late").stdin(Stdio::piped()).spawn();
+        let child = command
+            .args(["--late", late.name()])
+            .stdin(Stdio::piped())
+            .spawn();
         let mut child = child.context("no process could be started")?;
         let mut input = child.stdin.take().context("the process has no stdin")?;
         Ok(input.write_all(&line)?)
