@@ -38,10 +38,21 @@ impl Memory {
         let (Some(again), RecordFate::Duplicate { .. }) = (again, fate) else {
             return Ok(());
         };
-        let session = again.session_id.clone();
-        let said = self.run_on_snapshot(move |memory| list_session_prompts(memory, &session).len());
-        let times = said.await? + 1;
-        self.store_words_again(again, times).await.map(drop)
+        let (session, words, at) = (
+            again.session_id.clone(),
+            again.text.clone(),
+            again.timestamp,
+        );
+        let said = self.run_on_snapshot(move |memory| {
+            let prompts = list_session_prompts(memory, &session);
+            // Its program went on without the answer, and has told of it since.
+            let is_told = |one: &MemoryRecord| one.text == words && Some(one.timestamp) >= at;
+            (!prompts.iter().any(is_told)).then_some(prompts.len())
+        });
+        let Some(said) = said.await? else {
+            return Ok(());
+        };
+        self.store_words_again(again, said + 1).await.map(drop)
     }
 }
 

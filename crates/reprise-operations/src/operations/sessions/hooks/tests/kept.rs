@@ -33,3 +33,49 @@ async fn a_prompt_that_is_told_later_is_a_prompt_and_of_a_long_one_the_beginning
     assert_eq!(long, log[..KEPT_BYTES_MAX].trim());
     memories.shut_down().await;
 }
+
+#[tokio::test]
+async fn a_prompt_that_its_program_told_of_since_is_not_stored_a_second_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let clock = SetClock::starting_at("2026-02-02T09:00:00Z");
+    let config = memory_config(folder.path(), 384, Arc::new(|| Err(no_model())));
+    let memories = start_memories(config, clock.clone()).await;
+    let memory = memories.user_memory(&"ada".parse().unwrap());
+    let fact = NewRecord::new(LESSON, MemorySource::UserInput, MemoryKind::Finding);
+    memory.store_one(fact).await.unwrap();
+    // The daemon has begun with it, and its program goes on a moment later.
+    let mut live = memory.words_record(&prompt("now"), &prompt("").text, MemorySource::UserInput);
+    let block = InjectedBlock {
+        at: memory.now(),
+        tokens: 1,
+        nonce: "1".to_owned(),
+        parts: Vec::new(),
+    };
+    live.details = Some(json!({ "type": MemoryRecord::PROMPT_TYPE, "block": block }));
+    let again = live.clone();
+    clock.advance(TimeDelta::milliseconds(220));
+    let told = HookReport {
+        at: Some(memory.now()),
+        ..prompt("now")
+    };
+    clock.advance(TimeDelta::seconds(1));
+    memory
+        .handle_hook(HookEvent::UserPrompt, told)
+        .await
+        .unwrap();
+    memory.store_prompt(live).await.unwrap();
+    let count = async || {
+        let count = memory.run_on_snapshot(|memory| list_prompts(memory, None, 10, None).0.len());
+        count.await.unwrap()
+    };
+    assert_eq!(count().await, 1);
+    // Said again an hour later it is another prompt.
+    clock.advance(TimeDelta::hours(1));
+    let again = NewRecord {
+        timestamp: Some(memory.now()),
+        ..again
+    };
+    memory.store_prompt(again).await.unwrap();
+    assert_eq!(count().await, 2);
+    memories.shut_down().await;
+}
