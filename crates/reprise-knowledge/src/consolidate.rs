@@ -117,7 +117,15 @@ pub fn undo_action(
         let kept = one
             .merged_into
             .and_then(|kept| engine.snapshot().current_version(kept));
-        if one.merged_into.is_none() || kept.is_some() {
+        // Only a person retires one of two that contradict each other: such a pair waits again.
+        let needs_person = kept.is_some_and(|kept| {
+            let pair = BTreeSet::from([[one.retired.min(kept), one.retired.max(kept)]]);
+            let related = compare::find_pair_relations(&engine.snapshot(), pair);
+            related
+                .iter()
+                .any(|(_, relation)| !matches!(relation, compare::PairRelation::Same))
+        });
+        if !needs_person && (one.merged_into.is_none() || kept.is_some()) {
             engine.mark_distinct(one.retired, kept.unwrap_or(one.retired), now)?;
         }
         let before = retired.iter().take(number).rev();

@@ -427,6 +427,13 @@ fn what_is_merged_is_undone_to_the_same_digest() {
         "what was undone is not done again"
     );
     assert_eq!(again.plan.contradictions.len(), 1, "it waits for a review");
+    // A person kept the newer of two that contradict each other, and takes that back.
+    bench.engine.retire(&[(ids[5], ids[6])], bench.now).unwrap();
+    assert!(bench.consolidate().plan.contradictions.is_empty());
+    undo_action(&mut bench.engine, &ids[5].to_string(), bench.now).unwrap();
+    let again = bench.consolidate();
+    assert_eq!(again.plan.contradictions.len(), 1, "it waits again");
+    assert_eq!(bench.text_of_live_records(), before);
     // One alone.
     bench.engine.retire(&[(ids[0], ids[1])], bench.now).unwrap();
     undo_action(&mut bench.engine, &ids[0].to_string(), bench.now).unwrap();
