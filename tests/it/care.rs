@@ -285,3 +285,16 @@ fn segments_in_other_places_are_told_and_mended_and_stop_no_other_backup() {
         fs::remove_dir_all(home.path("all")).expect("removed");
     }
 }
+
+#[test]
+fn doctor_says_that_memory_is_paused() {
+    let home = Home::new();
+    let run = |arguments: &[&str]| home.run(&[&["--no-daemon", "--json"], arguments].concat());
+    run(&["learn", "Deploys go out on Tuesdays."]).expect_code(0);
+    let is_said = || run(&["doctor"]).stdout.contains("\"paused\"");
+    assert!(!is_said());
+    run(&["serve", "pause"]).expect_code(0);
+    assert!(is_said());
+    run(&["serve", "resume"]).expect_code(0);
+    assert!(!is_said());
+}

@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use reprise_embed::{EmbedderFactory, EngineKind, FileState};
 use reprise_knowledge::find_write_obstacle;
+use reprise_operations::PauseStore;
 
 use super::unsent::UnsentTally;
 use super::{check, endpoint, rebuild};
@@ -254,7 +255,11 @@ fn check_stores(context: &Context) -> Vec<Finding> {
         let says = "no user has a memory yet".to_owned();
         findings.push(Finding::new(true, "stores", says));
     }
+    let pauses = PauseStore::in_data_dir(&context.places.data);
     for user in users {
+        let paused = pauses.describe_rules(&user, SystemClock.now());
+        let paused = paused.map(|says| format!("{user}: {says}"));
+        findings.extend(paused.map(|says| Finding::new(true, "paused", says)));
         let finding = match store::open(context, &user, Access::Read, Verify::Everything) {
             Ok((engine, report)) => {
                 let stats = engine.stats();

@@ -207,6 +207,14 @@ impl PauseStore {
         rules
     }
 
+    /// Says which pauses of a user have not ended; `None` if there is none.
+    #[must_use]
+    pub fn describe_rules(&self, user: &UserId, now: DateTime<Utc>) -> Option<String> {
+        let (pauses, ended) = (self.list_rules(user, now), None);
+        let report = PauseReport { pauses, ended };
+        (!report.pauses.is_empty()).then(|| describe_pauses(&report).into_owned())
+    }
+
     /// Replaces a user's pauses.
     pub(crate) fn save_rules(&self, user: &UserId, rules: Vec<PauseRule>) -> Result<(), Problem> {
         let Some(data) = &self.data else {

@@ -20,7 +20,8 @@ pub(super) fn check_processes() -> Vec<Finding> {
     let own = std::process::id();
     let all = text.lines().filter_map(ProcessLine::parse);
     let ours: Vec<_> = all.filter(|process| process.id != own).collect();
-    list_findings(&ours, |data| Path::new(data).is_dir())
+    // A folder that another user's rights hide is there.
+    list_findings(&ours, |data| Path::new(data).try_exists().unwrap_or(true))
 }
 
 fn list_findings(ours: &[ProcessLine<'_>], is_there: impl Fn(&str) -> bool) -> Vec<Finding> {
@@ -69,7 +70,15 @@ impl<'a> ProcessLine<'a> {
     fn to_finding(&self, is_there: impl Fn(&str) -> bool) -> Finding {
         let Self { id, age, words } = self;
         let age = render_age(age);
-        let words = terminal::one_line(words, 100);
+        // The data directory tells one daemon from another, so a long line keeps it.
+        let program = words.split(' ').next().unwrap_or_default();
+        let words = match (words.chars().count() > 100, self.data_folder()) {
+            (true, Some(data)) => format!(
+                "{} ... --data-dir {data} ...",
+                terminal::one_line(program, 60)
+            ),
+            _ => terminal::one_line(words, 100),
+        };
         let gone = self.data_folder().filter(|data| !is_there(data));
         // It ends by itself soon, and is no fault of this data directory.
         let gone = gone.map(|data| format!(" (`{data}` is gone; end it with `kill {id}`)"));
@@ -118,6 +127,12 @@ mod tests {
         ] {
             assert_eq!(render_age(age), said);
         }
+        let long = format!(
+            "4712 00:07 /usr/bin/reprise --user ada {}--data-dir /d serve",
+            "--x ".repeat(40)
+        );
+        let process = ProcessLine::parse(&long).expect("it is ours");
+        assert!(process.to_finding(|_| true).says.contains("--data-dir /d"));
         let many: Vec<_> = (0..LISTED_MAX + 3)
             .filter_map(|_| ProcessLine::parse(line))
             .collect();
