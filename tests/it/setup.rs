@@ -1,10 +1,13 @@
 //! The first minute: `setup` finds the programs on a machine, connects them, brings in what their
 //! sessions of the last weeks said, and asks a question of it; what it wrote can be taken back.
 
+use std::fs;
 use std::io::Write as _;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
-use reprise_tests::{RunOutput, assert_contains, assert_lacks, run_to_end, seen_if, wait_for};
+use reprise_tests::{
+    RunOutput, assert_contains, assert_lacks, reprise_command, run_to_end, seen_if, wait_for,
+};
 use reprise_types::{Clock as _, SystemClock};
 use serde_json::{Value, json};
 
@@ -67,7 +70,7 @@ fn setup(home: &Home, arguments: &[&str]) -> RunOutput {
 }
 
 fn read(home: &Home, file: &str) -> String {
-    std::fs::read_to_string(home.path(file)).unwrap_or_default()
+    fs::read_to_string(home.path(file)).unwrap_or_default()
 }
 
 #[test]
@@ -251,4 +254,37 @@ fn exact_words_are_listed_and_a_change_of_what_somebody_changed_is_refused() {
     assert_eq!(late.code, Some(2), "{late:?}");
     assert_contains!(late.stderr, "was changed since you read it");
     assert_eq!(found("9443").len(), 1);
+}
+
+/// `script` gives a terminal to what it starts; every Linux has it.
+#[cfg(target_os = "linux")]
+#[test]
+fn at_a_terminal_the_bare_name_proposes_setup_while_no_memory_exists() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let program = reprise_command(folder.path()).expect("reprise is built");
+    let name = program.get_program().display().to_string();
+    let run = || {
+        let mut command = Command::new("script");
+        command.args(["-qec", &name, "/dev/null"]);
+        for (key, value) in program.get_envs() {
+            match value {
+                Some(value) => command.env(key, value),
+                None => command.env_remove(key),
+            };
+        }
+        command
+            .env("HOME", folder.path())
+            .env_remove("XDG_DATA_HOME");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("script starts");
+        let answered = child.stdin.take().expect("piped").write_all(b"n\n");
+        answered.expect("script reads");
+        let output = child.wait_with_output().expect("script ends");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    assert_contains!(run(), "There is no memory here yet");
+    let user = folder.path().join(".local/share/reprise/default");
+    fs::create_dir_all(&user).expect("a folder");
+    fs::write(user.join("memory.rvf"), "").expect("a file");
+    assert_lacks!(run(), "There is no memory here yet");
 }

@@ -120,6 +120,10 @@ fn typed(command: clap::Command) -> Option<String> {
 
 /// Returns whether only options were given, and no command.
 fn names_no_command(error: &clap::Error) -> bool {
+    // Without any word clap tells of the help that it shows, and not of a command that is missing.
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        return std::env::args_os().len() <= 1;
+    }
     let of = error.get(ContextKind::InvalidSubcommand);
     error.kind() == ErrorKind::MissingSubcommand
         && matches!(of, Some(ContextValue::String(of)) if !of.contains(' '))
