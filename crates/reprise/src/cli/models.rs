@@ -1,6 +1,8 @@
 //! `reprise doctor models`: install, add, choose, list, verify, remove.
 
-use reprise_embed::{AddSource, AddedModel, FileState, ModelStore, NamedModel, PullRequest};
+use reprise_embed::{
+    AddSource, AddedModel, FileState, InstalledModel, ModelStore, NamedModel, PullRequest,
+};
 
 use super::endpoint;
 use crate::args::ModelsCommand;
@@ -22,8 +24,9 @@ pub(super) fn run(context: &Context, command: &ModelsCommand) -> anyhow::Result<
                 }],
                 ..PullRequest::default()
             };
-            model::pull(context, &request)?;
-            print_models(context)
+            let installed = model::pull(context, &request)?;
+            print_models(context)?;
+            Ok(exit_with_library(&installed))
         }
         ModelsCommand::List => print_models(context),
         ModelsCommand::Add {
@@ -76,13 +79,30 @@ pub(super) fn run(context: &Context, command: &ModelsCommand) -> anyhow::Result<
                 store.verify_added(&added)?;
             }
             store.verify_judges()?;
-            if store.find_installed().is_some() || store.list_added().is_empty() {
+            let installed = store.find_installed();
+            if installed.is_some() || store.list_added().is_empty() {
                 store.verify_installed()?;
             }
-            let line = "all model files are intact, and the model works";
-            output::line(context, &json!({ "verified": true }), line)
+            let line = "all model files that are here are intact, and the model works";
+            output::line(context, &json!({ "verified": true }), line)?;
+            Ok(installed.map_or(Exit::Success, |installed| exit_with_library(&installed)))
         }
     }
+}
+
+/// Returns that all is there, or says that ONNX Runtime is not, and why.
+fn exit_with_library(installed: &InstalledModel) -> Exit {
+    if installed.library().is_some() {
+        return Exit::Success;
+    }
+    let why = installed
+        .library_missing_reason()
+        .unwrap_or("it was never fetched");
+    tell!(
+        "ONNX Runtime is not installed ({why}), so embedding works and takes longer; run `reprise \
+         doctor models pull` to try again"
+    );
+    Exit::Refused
 }
 
 fn print_models(context: &Context) -> anyhow::Result<Exit> {
