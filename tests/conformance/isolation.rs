@@ -3,13 +3,14 @@
 
 use reprise_types::RecordId;
 
+use crate::operators::{check_quotas, check_that_nothing_waits, has_no_operators};
 use crate::suite::{
     document, in_project, is_not_found, member, paying_user, publish, take_down_request, user,
     with_appended_content, with_policy,
 };
 use reprise_global::{
     AccessPolicy, Caller, Fate, GlobalError, GlobalQuery, GlobalResult, GlobalStore, ListPage,
-    OrganisationSettings, Publication, QuotaChange, SubmissionVerdict, UsageReport, Version,
+    Publication, UsageReport, Version,
 };
 
 /// Whom a publication is for.
@@ -486,57 +487,6 @@ async fn check_operation(
         }
         other => panic!("`{other}` of GlobalStore has no row in the matrix of isolation"),
     }
-}
-
-/// Checks that nobody limits another organisation, and that each sees the own one alone.
-async fn check_quotas(store: &dyn GlobalStore, caller: &Caller, at: &str) {
-    let own = caller.org.as_ref().map(|org| format!("org:{org}"));
-    let listed = store.list_quotas(caller, &[]).await;
-    if has_no_operators(&listed) {
-        return;
-    }
-    let holders = listed.unwrap().into_iter().map(|one| one.holder);
-    assert_eq!(
-        holders.collect::<Vec<_>>(),
-        Vec::from_iter(own.clone()),
-        "{at}"
-    );
-    for holder in ["org:acme", "org:other", "org:ACME", "project:acme/payments"] {
-        let change = QuotaChange {
-            holder: holder.to_owned(),
-            things: None,
-            bytes: None,
-        };
-        let done = store.set_quota(caller, &change).await;
-        let is_own = own.as_deref() == Some(holder);
-        assert_eq!(done.is_ok(), is_own, "{at}: {done:?}");
-    }
-}
-
-/// Returns whether a store in a folder refused what only a service with a database has.
-fn has_no_operators<T>(done: &GlobalResult<T>) -> bool {
-    let said = "a store in a folder has no ";
-    matches!(done, Err(GlobalError::Conflict { message }) if message.starts_with(said))
-}
-
-/// Checks that nothing waits where no organisation asks for reviews; a store may have none at all.
-async fn check_that_nothing_waits(store: &dyn GlobalStore, caller: &Caller, id: RecordId) {
-    let settings = OrganisationSettings::default();
-    for told in [
-        store.read_organisation(caller).await,
-        store.change_organisation(caller, settings).await,
-    ] {
-        assert_eq!(told.unwrap_or_default(), settings);
-    }
-    let page = ListPage::after(0);
-    let waiting = store.list_submissions_page(caller, page).await;
-    assert!(waiting.unwrap_or_default().is_empty());
-    let verdict = SubmissionVerdict {
-        approve: true,
-        reason: None,
-    };
-    assert!(store.review_submission(caller, id, &verdict).await.is_err());
-    assert!(store.list_own_submissions(caller).await.unwrap().is_empty());
 }
 
 /// Checks every operation for every caller and all readers.

@@ -9,9 +9,11 @@ use crate::suite::{
     with_appended_content, with_policy,
 };
 use reprise_global::{
-    AccessPolicy, Caller, GlobalContentType, GlobalError, GlobalQuery, GlobalStore, ListPage,
-    PersonLine, Publication, UsageReport,
+    AccessPolicy, Caller, GlobalContentType, GlobalError, GlobalQuery, GlobalResult, GlobalStore,
+    ListPage, OrganisationSettings, PersonLine, Publication, QuotaChange, SubmissionVerdict,
+    UsageReport,
 };
+use reprise_types::RecordId;
 
 /// Returns an operator to whom the shelf of these readers is open.
 fn operator(readers: Readers) -> Caller {
@@ -271,4 +273,63 @@ pub async fn a_person_is_told_whole_and_erased(store: &dyn GlobalStore) {
         .publish(&ann, thing("Three", "annword"))
         .await
         .unwrap();
+}
+
+/// Checks that nobody limits another organisation, and that each sees the own one alone.
+pub(crate) async fn check_quotas(store: &dyn GlobalStore, caller: &Caller, at: &str) {
+    let own = caller.org.as_ref().map(|org| format!("org:{org}"));
+    let listed = store.list_quotas(caller, &[]).await;
+    if has_no_operators(&listed) {
+        return;
+    }
+    let holders = listed.unwrap().into_iter().map(|one| one.holder);
+    assert_eq!(
+        holders.collect::<Vec<_>>(),
+        Vec::from_iter(own.clone()),
+        "{at}"
+    );
+    for holder in ["org:acme", "org:other", "org:ACME", "project:acme/payments"] {
+        let change = QuotaChange {
+            holder: holder.to_owned(),
+            things: None,
+            bytes: None,
+        };
+        let done = store.set_quota(caller, &change).await;
+        let is_own = own.as_deref() == Some(holder);
+        assert_eq!(done.is_ok(), is_own, "{at}: {done:?}");
+    }
+}
+
+/// Returns whether a store in a folder refused what only a service with a database has.
+pub(crate) fn has_no_operators<T>(done: &GlobalResult<T>) -> bool {
+    let said = "a store in a folder has no ";
+    let (Err(GlobalError::Conflict { message }) | Err(GlobalError::Invalid { message })) = done
+    else {
+        return false;
+    };
+    message.starts_with(said)
+}
+
+/// Checks that nothing waits where no organisation asks for reviews; a store may have none at all.
+pub(crate) async fn check_that_nothing_waits(
+    store: &dyn GlobalStore,
+    caller: &Caller,
+    id: RecordId,
+) {
+    let settings = OrganisationSettings::default();
+    for told in [
+        store.read_organisation(caller).await,
+        store.change_organisation(caller, settings).await,
+    ] {
+        assert_eq!(told.unwrap_or_default(), settings);
+    }
+    let page = ListPage::after(0);
+    let waiting = store.list_submissions_page(caller, page).await;
+    assert!(waiting.unwrap_or_default().is_empty());
+    let verdict = SubmissionVerdict {
+        approve: true,
+        reason: None,
+    };
+    assert!(store.review_submission(caller, id, &verdict).await.is_err());
+    assert!(store.list_own_submissions(caller).await.unwrap().is_empty());
 }

@@ -4,7 +4,8 @@
 use std::borrow::Cow;
 use std::io::{self, BufRead, Read};
 
-use crate::lines::strip_byte_order_mark;
+/// The mark that some editors write before a text; it belongs to no line.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Bytes that tell how a text is encoded.
 const SEEN_BYTES: usize = 4;
@@ -154,6 +155,11 @@ impl<R: BufRead> BufRead for TextReader<R> {
             self.reader.consume(count);
         }
     }
+}
+
+/// Returns the bytes of a text without the mark that some editors write before it.
+pub fn strip_byte_order_mark(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes)
 }
 
 #[cfg(test)]

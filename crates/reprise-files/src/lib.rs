@@ -15,10 +15,10 @@ mod replace;
 mod status;
 mod user_paths;
 
-pub use encoding::{TextReader, decode_text, decode_utf16};
+pub use encoding::{TextReader, decode_text, decode_utf16, strip_byte_order_mark};
 pub use error::{FileError, is_missing};
 pub use folder::{Folder, OpenMode};
-pub use lines::{LineReader, strip_byte_order_mark};
+pub use lines::LineReader;
 pub use moves::ChangeOutcome;
 pub use status::{FileFingerprint, FileKind, FileStatus, FolderEntry};
 pub use user_paths::{clone_path, free_bytes, open_if_exists, open_path, read_if_exists};

@@ -4,13 +4,10 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
-use crate::encoding::TextReader;
+use crate::encoding::{TextReader, strip_byte_order_mark};
 use crate::error::FileError;
 use crate::folder::OpenMode;
 use crate::user_paths::open_path;
-
-/// The mark that some editors write before a text; it belongs to no line.
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// An iterator over the numbered lines of a reader, which skips blank ones.
 #[derive(Debug)]
@@ -73,11 +70,6 @@ impl<R: BufRead> Iterator for LineReader<R> {
             }
         }
     }
-}
-
-/// Returns the bytes of a text without the mark that some editors write before it.
-pub fn strip_byte_order_mark(bytes: &[u8]) -> &[u8] {
-    bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes)
 }
 
 #[cfg(test)]

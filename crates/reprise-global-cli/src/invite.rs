@@ -11,8 +11,8 @@ use reprise_server::{ServiceTokens, TokenError};
 use reprise_types::format_minute_utc;
 
 use crate::args::Granted;
+use crate::grant::{new_audit_line, new_token};
 use crate::prelude::*;
-use crate::token::{new_audit_line, new_token};
 
 /// Longest file of people, in bytes.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;

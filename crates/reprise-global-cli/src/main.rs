@@ -3,6 +3,7 @@
 
 mod args;
 mod database;
+mod grant;
 mod invite;
 mod open;
 mod operate;

@@ -4,8 +4,9 @@ use chrono::TimeDelta;
 use reprise_server::{Grant, NewToken, Right, Scope, generate_link_name};
 
 use crate::args::GlobalOpenArguments;
+use crate::grant::new_audit_line;
 use crate::prelude::*;
-use crate::token::{ensure_token_file_folder, new_audit_line, open_tokens};
+use crate::token::{ensure_token_file_folder, open_tokens};
 
 /// How long a link can be followed.
 const LINK_MINUTES: u32 = 10;

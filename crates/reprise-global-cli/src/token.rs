@@ -4,15 +4,14 @@
 use std::num::NonZeroU16;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use reprise::plugin::{env, make_folder};
-use reprise_global::{AuditLine, ProjectId, SharedTokens};
-use reprise_server::{Grant, KnownToken, NewToken, Right, Scope, ServiceTokens, TokenFile};
+use reprise::plugin::make_folder;
+use reprise_global::{ProjectId, SharedTokens};
+use reprise_server::{KnownToken, Right, Scope, ServiceTokens, TokenFile};
 use reprise_types::format_minute_utc;
 
-use crate::args::{
-    GlobalTokenArguments, GlobalTokenCommand, Granted, May, TokenStoreArguments, WhichStore,
-};
+use crate::args::{GlobalTokenArguments, GlobalTokenCommand, May, TokenStoreArguments, WhichStore};
 use crate::database;
+use crate::grant::{new_audit_line, new_token};
 use crate::invite::{self, InvitationTerms, Invitee};
 use crate::prelude::*;
 
@@ -173,29 +172,6 @@ async fn run_command(
     Ok(Exit::Success)
 }
 
-/// Returns a token to be made, and what the audit log says of it.
-pub(crate) fn new_token(
-    name: &str,
-    user: &UserId,
-    granted: &Granted,
-    expires: Option<DateTime<Utc>>,
-) -> (NewToken, String) {
-    let grant = Grant {
-        org: granted.org.as_ref().map(ToString::to_string),
-        projects: granted.projects.clone(),
-        paid: granted.paid,
-        may: granted.may.iter().copied().map(Right::from).collect(),
-    };
-    let said = format!("{name} {}", json!(grant));
-    let new = NewToken {
-        name: name.to_owned(),
-        scope: Scope::User(user.clone()),
-        grant: Some(grant),
-        expires,
-    };
-    (new, said)
-}
-
 fn print_tokens(context: &Context, tokens: Vec<KnownToken>) -> anyhow::Result<Exit> {
     let row = |token: &KnownToken| {
         let entry = &token.entry;
@@ -238,19 +214,5 @@ impl From<May> for Right {
             May::Review => Self::Review,
             May::Operate => Self::Operate,
         }
-    }
-}
-
-/// A line of the audit log.
-pub(crate) fn new_audit_line(
-    at: DateTime<Utc>,
-    what: &str,
-    token: String,
-    about: Option<UserId>,
-) -> AuditLine {
-    AuditLine {
-        name: Some(token),
-        about,
-        ..AuditLine::new(at, env::operator_name(), what)
     }
 }

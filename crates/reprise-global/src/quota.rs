@@ -99,8 +99,8 @@ pub struct QuotaChange {
 }
 
 impl QuotaChange {
-    /// Returns the user whom it limits; `None` if it limits the operator's own organisation. Whether
-    /// the user is one of the operator's, who holds the tokens says.
+    /// Returns the user whom it limits; `None` if it limits the operator's own organisation.
+    /// Whether the user is one of the operator's, who holds the tokens says.
     pub fn find_user(&self, operator: &Caller) -> GlobalResult<Option<UserId>> {
         if self.things.max(self.bytes) > Some(i64::MAX.unsigned_abs()) {
             return Err(GlobalError::invalid(

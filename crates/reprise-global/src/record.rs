@@ -176,7 +176,7 @@ pub enum AccessPolicy {
     Public,
     /// The members of the author's organisation, or of the project that is named.
     Org,
-    /// Users of the paid tier. Reprise bills nobody: whoever runs the store says who they are.
+    /// Users of the paid tier. Reprise bills nobody: the operator of the store says who they are.
     Paid,
 }
 

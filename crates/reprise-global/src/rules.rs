@@ -215,8 +215,8 @@ pub struct PatternFilter {
 }
 
 impl PatternFilter {
-    /// Returns whether it is to be looked up what says nearly the same as a pattern; otherwise it is
-    /// not told. Each look costs a search of its own, so that there are not many in vain.
+    /// Returns whether it is to be looked up what says nearly the same as a pattern; otherwise it
+    /// is not told. Each look costs a search of its own, so that there are not many in vain.
     pub fn needs_look_up(&self, id: RecordId) -> bool {
         let is_known = self.copies.contains(&id) || self.lone.contains(&id);
         !is_known && self.lone.len() < PATTERNS_LONE_MAX

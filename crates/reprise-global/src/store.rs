@@ -1,6 +1,4 @@
-//! What every global store does.
-//!
-//! The seam, its questions and answers, what they may hold.
+//! What every global store does: its trait, questions and answers, and what they may hold.
 
 use std::sync::Arc;
 

@@ -38,7 +38,7 @@ impl Cues {
             split_sentences(scanned).next().is_some() && split_sentences(scanned).all(is_question)
         };
         let wants_cause = is_prompt && has_match(&WANTS_CAUSE, scanned);
-        // Whoever asks for the cause of what goes wrong says what goes wrong, and answers nothing.
+        // A prompt that asks for a cause says what goes wrong, and answers nothing.
         let states =
             |sentence: &str| is_statement(sentence) && !(wants_cause && is_symptom(sentence));
         let has_statement = || bits & INSTRUCTION != 0 || split_sentences(scanned).any(states);

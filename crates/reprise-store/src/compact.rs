@@ -279,8 +279,8 @@ fn copy_commit(done: &mut CompactedLog, commit: &ReadCommit) -> io::Result<()> {
 
 impl LogCompaction {
     /// Writes and syncs the new file next to the old one, with a checkpoint of the caller's blobs
-    /// as of the commit at which it was prepared, unless the log has holes. Takes as long as reading
-    /// the log; the log can be read and appended to meanwhile.
+    /// as of the commit at which it was prepared, unless the log has holes. Takes as long as
+    /// reading the log; the log can be read and appended to meanwhile.
     pub fn run(self, derived: &[(u8, Vec<u8>)]) -> StoreResult<CompactedLog> {
         check_derived_tags(derived)?;
         let temporary = sibling_path(self.source.path(), SUFFIX_COMPACT);

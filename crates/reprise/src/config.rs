@@ -210,7 +210,7 @@ pub(crate) fn find_configured_user(arguments: impl Iterator<Item = OsString>) ->
         named.map(PathBuf::from).or_else(crate::env::config_file),
     );
     let text = read_text(&places.ok()?.config).ok()??;
-    // It stands before any table, and an error elsewhere changes nothing of whose memory it is.
+    // It comes before any table, and an error elsewhere changes nothing of whose memory it is.
     let mut lines = text
         .lines()
         .take_while(|line| !line.trim_start().starts_with('['));

@@ -233,7 +233,8 @@ impl<'a> Scene<'a> {
         })
     }
 
-    /// Returns the cosine of a record with the part of the question of which memory knows the words.
+    /// Returns the cosine of a record with the part of the question of which memory knows the
+    /// words.
     pub(super) fn cosine_with_known_part(&self, ordinal: u32) -> Option<f32> {
         let part = self.plan.known_part.as_ref()?;
         let cosine = self.index.cosine(part, ordinal)?;

@@ -117,7 +117,7 @@ impl Snapshot {
         let bare = admitted - view.considered_count();
         if bare > 0 && request.after.is_none() {
             page.notes.push(format!(
-                "left out: {bare} of runs that tell no step; the type `run` lists them"
+                "left out: {bare} runs without any step; the type `run` lists them"
             ));
         } else if admitted == 0 {
             page.notes.extend(self.explain_empty_view(filter, None));

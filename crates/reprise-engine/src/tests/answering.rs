@@ -415,7 +415,7 @@ pub(super) fn a_run_that_tells_no_step_crowds_neither_answers_nor_lists() {
     let bare = |one: &MemoryRecord| one.is_run_without_steps();
     assert!(!listed.records.iter().any(bare));
     assert!(
-        listed.notes[0].contains("20 of runs that tell no step"),
+        listed.notes[0].contains("20 runs without any step"),
         "{:?}",
         listed.notes
     );

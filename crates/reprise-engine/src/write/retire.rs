@@ -89,7 +89,8 @@ impl Engine {
 
     /// Retires records into others, a pair (retired, other) each, in one commit. Skips pairs of one
     /// record, pairs that would close a circle, all but the first pair of a retired record, and
-    /// pairs of which one is not live. Returns the instant, in microseconds since the Unix epoch, and how many were retired.
+    /// pairs of which one is not live. Returns the instant, in microseconds since the Unix epoch,
+    /// and how many were retired.
     pub fn retire(
         &mut self,
         pairs: &[(RecordId, RecordId)],

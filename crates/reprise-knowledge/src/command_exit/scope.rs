@@ -18,7 +18,7 @@ const PRINTING: &str = "\
     --ci --no-fail-fast --fail-fast --failfast --bail --offline --locked --frozen --no-color \
     --colors --run --watchAll=false --if-present --workspace --all --all-targets --runInBand -i \
     --no-coverage --no-cov --keep-going -rA -ra -race --passWithNoTests";
-/// The same with a value behind them.
+/// Options of this kind with a value behind them.
 const PRINTING_WITH_VALUE: &str = "\
     --color --test-threads --jobs -j --tb --maxfail --reporter --reporters --message-format \
     --timeout --workers --maxWorkers --durations -count -timeout --format --verbosity";
@@ -26,7 +26,7 @@ const PRINTING_WITH_VALUE: &str = "\
 const LIMITING: &str = "\
     --lib --bins --tests --doc --examples --benches --ignored --exact --lf --last-failed --ff \
     --onlyChanged -o -short --stepwise --sw --quick";
-/// The same with a value behind them: which are left in or out.
+/// Options of this kind with a value behind them: which are left in or out.
 const LIMITING_WITH_VALUE: &str = "\
     -p --package --test --bench --example --bin --exclude --skip -E --filter-expr -k -m --deselect \
     --ignore -run --run-regex -skip -t --testNamePattern --testPathPattern -g --grep -w --filter \

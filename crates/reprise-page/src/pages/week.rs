@@ -174,7 +174,7 @@ fn has_conflict(prompt: &Prompt) -> bool {
     put_in.any(|one| one.contradicted_by.is_some())
 }
 
-/// Says how the work of a prompt went, beside what was expected of it.
+/// Says how the work of a prompt went, and what was expected of it.
 pub(super) fn describe_result(outcome: &PromptOutcome) -> String {
     let PromptOutcome {
         quality, expected, ..

@@ -181,7 +181,8 @@ pub(super) async fn admit(
     }
     // Who watches the service is told of an overload, too.
     let is_limited = is_question(&request) && path != "/metrics";
-    // Before the token is looked up, which asks the database: most of a flood costs no more than this.
+    // Before the token is looked up, which asks the database: most of a flood costs no more than
+    // this.
     if is_limited && !state.questions.has_room(patience.wait) {
         drop(place);
         return refuse_overload(request).await;

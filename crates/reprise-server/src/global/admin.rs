@@ -3,8 +3,8 @@
 //! signed in; tokens are revoked in the file or table of this service.
 //!
 //! The token is the sign-in, in a cookie that no script reads: it is looked up for each request, so
-//! that any node serves it, and one that is revoked opens nothing any more. A link of `reprise global
-//! open` is an invitation, which gives a token of its own.
+//! that any node serves it, and one that is revoked opens nothing any more. A link of `reprise
+//! global open` is an invitation, which gives a token of its own.
 
 mod tables;
 

@@ -172,8 +172,8 @@ async fn read_body(mut body: Body) -> Result<Vec<u8>, Problem> {
     Ok(bytes)
 }
 
-/// Reads the body of a refused request to its end and drops it: otherwise the connection would close,
-/// and the next request on it would hear nothing.
+/// Reads the body of a refused request to its end and drops it: otherwise the connection would
+/// close, and the next request on it would hear nothing.
 pub(super) async fn drop_body(request: Request) {
     let mut body = request.into_body();
     let read = async { while let Some(Ok(_)) = body.frame().await {} };

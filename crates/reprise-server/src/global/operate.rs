@@ -1,5 +1,6 @@
-//! What is more than one operation of the store: the audit log, members and their quotas, the erasure
-//! of a person, the way in by an invitation, whether the store can be asked, and the metrics.
+//! What is more than one operation of the store: the audit log, members and their quotas, the
+//! erasure of a person, the way in by an invitation, whether the store can be asked, and the
+//! metrics.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};

@@ -387,7 +387,7 @@ async fn read_answer(stream: &mut TcpStream) -> String {
     }
 }
 
-/// Whoever is refused before the body has come can ask again on the same connection.
+/// A client that is refused before its body has come can ask again on the same connection.
 #[tokio::test]
 async fn a_refusal_for_too_much_work_leaves_the_connection_open() {
     let folder = tempfile::tempdir().unwrap();

@@ -39,8 +39,8 @@ pub(super) fn add(
     if name.is_empty() || name.len() > 64 || !name.chars().all(|c| c.is_ascii_graphic()) {
         return Err(TokenError::Name);
     }
-    // An invitation that nobody took in time makes room for the next one, and so does a sign-in that
-    // has ended.
+    // An invitation that nobody took in time makes room for the next one, and so does a sign-in
+    // that has ended.
     entries.retain(|entry| {
         let is_kept = !entry.is_invitation && !entry.is_sign_in;
         is_kept || entry.expires.is_some_and(|end| now < end)

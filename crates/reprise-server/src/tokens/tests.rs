@@ -167,7 +167,7 @@ fn a_user_who_is_erased_is_in_no_line_of_the_log() {
 }
 
 impl TokenFile {
-    /// Holds up whoever reads the tokens, as a disk that does not answer does.
+    /// Holds up every reader of the tokens, as a disk that does not answer does.
     pub(crate) fn hold(&self) -> impl Sized + '_ {
         lock(&self.known)
     }

@@ -36,7 +36,8 @@ fn wait_for_model_work() {
 }
 
 /// Runtime that waits for nothing but a model when it is dropped: accepted data is on disk once its
-/// operation has returned, and a service that does not answer must not delay the end of the command.
+/// operation has returned, and a service that does not answer must not delay the end of the
+/// command.
 #[derive(Debug)]
 pub struct Runtime(Option<tokio::runtime::Runtime>);
 

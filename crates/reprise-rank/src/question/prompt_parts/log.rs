@@ -1,4 +1,4 @@
-//! Takes the log, trace or patch beside a question off a prompt.
+//! Takes the log, trace or patch next to a question off a prompt.
 
 use std::sync::LazyLock;
 
@@ -95,7 +95,7 @@ fn has_two_words(line: &str) -> bool {
     words.filter(is_word).take(2).count() == 2
 }
 
-/// Whether a text beside a log says what is sought: `Where do the backups go?` does, and `how do I
+/// Whether a text next to a log says what is sought: `Where do the backups go?` does, and `how do I
 /// fix this error?` is about its log.
 fn says_something_without_log(text: &str) -> bool {
     let is_of_log = |word: &str| {
@@ -108,7 +108,7 @@ fn says_something_without_log(text: &str) -> bool {
     words.take(least).count() == least
 }
 
-/// Words with which a prompt speaks of the log beside it.
+/// Words with which a prompt speaks of the log next to it.
 const OF_A_LOG: &str = "fix error errors exception problem problems wrong fail fails failed \
     failing failure issue bug happen happens happened happening mean means meaning explain help \
     debug solve log logs output trace stacktrace message broken break breaks cause caused causes \

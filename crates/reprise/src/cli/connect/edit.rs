@@ -208,7 +208,7 @@ pub(super) fn add_toml_server(text: &str, entry: &ProgramEntry) -> anyhow::Resul
     let after = format!(
         "{rest}{begin}\n[mcp_servers.{SERVER}]\ncommand = {program}\nargs = {arguments}\n{end}\n"
     );
-    // No table can be added to a value that stands on one line.
+    // No table can be added to a value that is on one line.
     let whole = after.parse::<DocumentMut>();
     whole.context("its `mcp_servers` is no table; write it as `[mcp_servers.NAME]` tables")?;
     Ok(after)
