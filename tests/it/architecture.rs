@@ -4,6 +4,7 @@
 //! The checks, each a function from what was read to complaints, each with a bad example that it
 //! has to notice. The table is data in `architecture/table.rs`.
 
+mod budget;
 mod circles;
 mod deadlines;
 mod files;
@@ -12,6 +13,7 @@ mod table;
 
 use std::collections::BTreeSet;
 
+use budget::over_budget;
 use circles::{FILES_IN_CIRCLES_MAX, find_circles};
 use deadlines::{PAGE, waits_without_row};
 use files::{MAY_OPEN, openers};
@@ -35,6 +37,7 @@ fn every_package_keeps_to_the_table() {
         doubles_in_use(&tree.sources),
         openers(&tree.sources, MAY_OPEN),
         crowded_folders(&tree.sources),
+        over_budget(&tree.sources),
         missing_from_page(&tree.manifests, &text("docs/ARCHITECTURE.md")),
         lost_steps(&tree.sources, &text("docs/ARCHITECTURE.md")),
         unbare(&tree.manifests, &tree.sources),

@@ -1,0 +1,168 @@
+//! How much each crate may hold: types and functions that other files see, and tokens of code.
+//! A change that raises a number says why behind it.
+
+use std::collections::BTreeMap;
+
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
+use reprise_tests::SourceFile;
+
+/// A crate's folder, and the most types, functions and thousands of tokens it may have. A type or
+/// a function counts if another file may use it; tests and comments do not count.
+const BUDGETS: &[(&str, [usize; 3])] = &[
+    ("crates/reprise", [135, 394, 150]),
+    ("crates/reprise-agent", [95, 185, 47]),
+    ("crates/reprise-embed", [66, 141, 43]),
+    ("crates/reprise-engine", [68, 332, 77]),
+    ("crates/reprise-files", [11, 62, 11]),
+    ("crates/reprise-global", [78, 154, 40]),
+    ("crates/reprise-global-cli", [19, 21, 13]),
+    ("crates/reprise-hnsw", [9, 29, 7]),
+    ("crates/reprise-index", [69, 363, 66]),
+    ("crates/reprise-knowledge", [105, 391, 143]),
+    ("crates/reprise-learn", [26, 119, 24]),
+    ("crates/reprise-operations", [221, 362, 134]),
+    ("crates/reprise-page", [59, 257, 86]),
+    ("crates/reprise-postgres", [23, 149, 48]),
+    ("crates/reprise-rank", [31, 119, 34]),
+    ("crates/reprise-redact", [19, 50, 24]),
+    ("crates/reprise-rvf", [1, 2, 4]),
+    ("crates/reprise-sandbox-workspace", [1, 2, 1]),
+    ("crates/reprise-seal", [0, 0, 2]),
+    ("crates/reprise-server", [98, 295, 101]),
+    ("crates/reprise-store", [57, 163, 48]),
+    ("crates/reprise-types", [97, 192, 46]),
+    ("crates/reprise-workspace", [65, 266, 75]),
+    ("crates/reprise-workspace-cli", [7, 5, 8]),
+    ("crates/reprise-workspace-types", [29, 27, 5]),
+    ("sandbox", [101, 123, 40]),
+];
+
+/// What a crate holds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct CrateSize {
+    types: usize,
+    functions: usize,
+    tokens: usize,
+}
+
+/// Returns a complaint for each crate that holds more than its budget, or far less.
+pub(super) fn over_budget(sources: &[SourceFile]) -> Vec<String> {
+    complaints(sources, BUDGETS)
+}
+
+fn complaints(sources: &[SourceFile], budgets: &[(&str, [usize; 3])]) -> Vec<String> {
+    let mut sizes: BTreeMap<&str, CrateSize> = BTreeMap::new();
+    for source in sources.iter().filter(|source| !source.is_test()) {
+        let (folder, file) = source.path.split_once("/src/").unwrap_or_default();
+        if !file.is_empty() {
+            let tokens: TokenStream = source.text.parse().unwrap_or_default();
+            sizes.entry(folder).or_default().add(tokens);
+        }
+    }
+    let mut complaints = Vec::new();
+    for (folder, size) in sizes {
+        let row = [size.types, size.functions, size.tokens.div_ceil(1_000)];
+        let Some((_, budget)) = budgets.iter().find(|(known, _)| *known == folder) else {
+            complaints.push(format!("(\"{folder}\", {row:?}), is not in the budget"));
+            continue;
+        };
+        let is_over = row.iter().zip(budget).any(|(held, most)| held > most);
+        let is_loose = row
+            .iter()
+            .zip(budget)
+            .any(|(held, most)| held * 20 + 20 < most * 19);
+        if is_over || is_loose {
+            complaints.push(format!(
+                "(\"{folder}\", {row:?}), has the budget {budget:?}"
+            ));
+        }
+    }
+    complaints
+}
+
+impl CrateSize {
+    /// Counts `tokens` and all groups in them, without what only tests compile.
+    fn add(&mut self, tokens: TokenStream) {
+        let mut tokens = tokens.into_iter().peekable();
+        let mut is_visible = false;
+        while let Some(token) = tokens.next() {
+            self.tokens += 1;
+            match token {
+                TokenTree::Punct(mark) if mark.as_char() == '#' => {
+                    let Some(TokenTree::Group(attribute)) = tokens.peek() else {
+                        continue;
+                    };
+                    let text = attribute.stream().to_string().replace(' ', "");
+                    let is_comment = text.starts_with("doc=");
+                    if is_comment || text == "cfg(test)" {
+                        self.tokens -= 1;
+                        tokens.next();
+                    }
+                    if text == "cfg(test)" {
+                        skip_item(&mut tokens);
+                    }
+                }
+                TokenTree::Ident(word) => match word.to_string().as_str() {
+                    "pub" => is_visible = true,
+                    "const" | "async" | "unsafe" => {}
+                    "fn" => self.functions += usize::from(std::mem::take(&mut is_visible)),
+                    "struct" | "enum" | "trait" | "union" | "type" => {
+                        self.types += usize::from(std::mem::take(&mut is_visible));
+                    }
+                    _ => is_visible = false,
+                },
+                TokenTree::Group(group) => {
+                    // The brackets behind `pub` say who sees it; any other group ends an item.
+                    is_visible &= group.delimiter() == Delimiter::Parenthesis;
+                    let is_kept = is_visible;
+                    self.tokens += 1;
+                    self.add(group.stream());
+                    is_visible = is_kept;
+                }
+                TokenTree::Punct(_) => is_visible = false,
+                TokenTree::Literal(_) => {}
+            }
+        }
+    }
+}
+
+/// Passes over an item: to its semicolon or the end of its braces.
+fn skip_item(tokens: &mut impl Iterator<Item = TokenTree>) {
+    for token in tokens {
+        let ends = match token {
+            TokenTree::Group(group) => group.delimiter() == Delimiter::Brace,
+            TokenTree::Punct(mark) => mark.as_char() == ';',
+            _ => false,
+        };
+        if ends {
+            return;
+        }
+    }
+}
+
+#[test]
+fn what_others_see_is_counted_and_tests_are_not() {
+    let text = "//! Head.\nuse a::B;\npub struct A { pub b: B }\nstruct P;\nfn g() {}\npub const C: u8 = 1;\n\
+        /** Comment. */ pub(crate) const fn f(x: u8) -> u8 { x }\nimpl A { pub async fn m(&self) {} }";
+    let tests = "#[cfg(test)]\nuse t::T;\n#[cfg(test)]\nmod tests { pub fn h() {} }";
+    let measure = |text: &str| {
+        let mut size = CrateSize::default();
+        size.add(text.parse().expect("well-formed"));
+        size
+    };
+    let size = measure(text);
+    assert_eq!((size.types, size.functions), (1, 2));
+    assert_eq!(measure(&[text, tests].join("\n")), size);
+    assert!(measure("fn f() { g(1) }").tokens > measure("fn f() { g() }").tokens);
+
+    let sources = [SourceFile::new("crates/a/src/lib.rs", text)];
+    let found = |budgets| complaints(&sources, budgets).len();
+    assert_eq!(found(&[("crates/a", [1, 2, 1])]), 0);
+    assert_eq!(found(&[("crates/a", [1, 1, 1])]), 1, "a function too many");
+    assert_eq!(
+        found(&[("crates/a", [9, 2, 1])]),
+        1,
+        "a budget that does not bite"
+    );
+    assert_eq!(found(&[]), 1, "a crate without a budget");
+}
