@@ -166,6 +166,7 @@ fn find_current_project(context: &Context) -> anyhow::Result<String> {
 /// Returns the memory configuration without the settings of the file; `open` opens embedders.
 pub(super) fn base_memory_config(context: &Context, open: EmbedderOpener) -> MemoryConfig {
     let chosen = context.config.memory.vectors;
+    let cosines = model::share_cosines(context);
     let mut config = MemoryConfig::new(
         context.places.data.clone(),
         context.dimensions(),
@@ -176,7 +177,6 @@ pub(super) fn base_memory_config(context: &Context, open: EmbedderOpener) -> Mem
         }),
         open,
     );
-    let cosines = model::share_cosines(context);
     config.space = context.space();
     config.others = find_other_models(context);
     config
