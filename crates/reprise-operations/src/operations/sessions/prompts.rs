@@ -159,7 +159,7 @@ impl PromptRecall {
         }
         match given {
             Ok(given) => details["given"] = json!(given),
-            Err(reason) => details["unanswered"] = json!(reason),
+            Err(reason) => details[UNANSWERED] = json!(reason),
         }
         details
     }
@@ -242,6 +242,8 @@ impl InjectedLine {
 
 /// Fields of a prompt's details: what it received, and what its session had before it.
 pub(super) const BLOCKS: [&str; 2] = ["block", "opening"];
+/// Field of a prompt's details: why it received nothing.
+pub(super) const UNANSWERED: &str = "unanswered";
 /// Field of a prompt's details: when its conversation was shortened last, before it.
 pub(super) const SHORTENED: &str = "shortened";
 
@@ -262,7 +264,7 @@ impl UnansweredReason {
         if details.get("given").is_some() {
             return None;
         }
-        match details.get("unanswered") {
+        match details.get(UNANSWERED) {
             Some(reason) => serde_json::from_value(reason.clone()).ok(),
             None => record.external_ids.is_empty().then_some(Self::Late),
         }

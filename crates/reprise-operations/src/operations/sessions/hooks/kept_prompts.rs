@@ -2,7 +2,7 @@
 //! has.
 
 use crate::operations::sessions::prompts::{
-    BLOCKS, InjectedBlock, SHORTENED, prompt_filter, read_detail,
+    BLOCKS, InjectedBlock, SHORTENED, UNANSWERED, UnansweredReason, prompt_filter, read_detail,
 };
 use crate::prelude::*;
 
@@ -27,6 +27,10 @@ impl SeenMemories {
     }
 }
 
+/// How long before a prompt is read its program may have told that it goes on without an answer: a
+/// daemon that just starts reads what came meanwhile.
+const TOLD_BEFORE: TimeDelta = TimeDelta::seconds(10);
+
 impl Memory {
     /// Stores a prompt. One that is said again and receives something is a prompt of its own.
     pub(super) async fn store_prompt(&self, record: NewRecord) -> Result<(), Problem> {
@@ -45,8 +49,12 @@ impl Memory {
         );
         let said = self.run_on_snapshot(move |memory| {
             let prompts = list_session_prompts(memory, &session);
-            // Its program went on without the answer, and has told of it since.
-            let is_told = |one: &MemoryRecord| one.text == words && Some(one.timestamp) >= at;
+            // Its program went on without the answer, and has told of it already.
+            let is_told = |one: &MemoryRecord| {
+                let is_late = read_detail(one, UNANSWERED) == Some(UnansweredReason::Late);
+                let is_now = at.is_some_and(|at| one.timestamp + TOLD_BEFORE >= at);
+                one.text == words && is_late && is_now
+            };
             (!prompts.iter().any(is_told)).then_some(prompts.len())
         });
         let Some(said) = said.await? else {

@@ -43,7 +43,12 @@ async fn a_prompt_that_its_program_told_of_since_is_not_stored_a_second_time() {
     let memory = memories.user_memory(&"ada".parse().unwrap());
     let fact = NewRecord::new(LESSON, MemorySource::UserInput, MemoryKind::Finding);
     memory.store_one(fact).await.unwrap();
-    // The daemon has begun with it, and its program goes on a moment later.
+    let told = HookReport {
+        at: Some(memory.now()),
+        ..prompt("now")
+    };
+    // A daemon that starts reads it when its program has gone on already.
+    clock.advance(TimeDelta::milliseconds(120));
     let mut live = memory.words_record(&prompt("now"), &prompt("").text, MemorySource::UserInput);
     let block = InjectedBlock {
         at: memory.now(),
@@ -53,11 +58,6 @@ async fn a_prompt_that_its_program_told_of_since_is_not_stored_a_second_time() {
     };
     live.details = Some(json!({ "type": MemoryRecord::PROMPT_TYPE, "block": block }));
     let again = live.clone();
-    clock.advance(TimeDelta::milliseconds(220));
-    let told = HookReport {
-        at: Some(memory.now()),
-        ..prompt("now")
-    };
     clock.advance(TimeDelta::seconds(1));
     memory
         .handle_hook(HookEvent::UserPrompt, told)
