@@ -303,8 +303,7 @@ pub(crate) async fn check_quotas(store: &dyn GlobalStore, caller: &Caller, at: &
 /// Returns whether a store in a folder refused what only a service with a database has.
 pub(crate) fn has_no_operators<T>(done: &GlobalResult<T>) -> bool {
     let said = "a store in a folder has no ";
-    let (Err(GlobalError::Conflict { message }) | Err(GlobalError::Invalid { message })) = done
-    else {
+    let Err(GlobalError::Conflict { message } | GlobalError::Invalid { message }) = done else {
         return false;
     };
     message.starts_with(said)

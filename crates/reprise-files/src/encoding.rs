@@ -33,9 +33,16 @@ impl UnitOrder {
     fn unit_of(self, pair: [u8; 2]) -> u16 {
         match self {
             Self::Little => u16::from_le_bytes(pair),
-            Self::Big => u16::from_be_bytes(pair),
+            Self::Big => u16::from_le_bytes(pair).swap_bytes(),
         }
     }
+}
+
+/// How a text is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TextEncoding {
+    Utf16(UnitOrder),
+    Other,
 }
 
 /// Returns a text in UTF-16 as UTF-8, without its mark; `None` for bytes in another encoding. What
@@ -61,8 +68,8 @@ pub fn decode_text(bytes: &[u8]) -> Cow<'_, str> {
 #[derive(Debug)]
 pub struct TextReader<R> {
     reader: R,
-    /// The inner `None` is another encoding than UTF-16.
-    order: Option<Option<UnitOrder>>,
+    /// `None` before the first bytes were seen.
+    encoding: Option<TextEncoding>,
     /// What is decoded and not yet read, from `at` on.
     decoded: String,
     at: usize,
@@ -76,7 +83,7 @@ impl<R: BufRead> TextReader<R> {
     pub fn new(reader: R) -> Self {
         Self {
             reader,
-            order: None,
+            encoding: None,
             decoded: String::new(),
             at: 0,
             half: None,
@@ -85,13 +92,14 @@ impl<R: BufRead> TextReader<R> {
     }
 
     /// Looks at the first bytes, which stay to be read.
-    fn find_order(&mut self) -> io::Result<Option<UnitOrder>> {
-        if let Some(known) = self.order {
+    fn find_encoding(&mut self) -> io::Result<TextEncoding> {
+        if let Some(known) = self.encoding {
             return Ok(known);
         }
         let seen = self.reader.fill_buf()?;
-        let found = UnitOrder::of_beginning(&seen[..seen.len().min(SEEN_BYTES)]);
-        self.order = Some(found);
+        let order = UnitOrder::of_beginning(&seen[..seen.len().min(SEEN_BYTES)]);
+        let found = order.map_or(TextEncoding::Other, TextEncoding::Utf16);
+        self.encoding = Some(found);
         Ok(found)
     }
 
@@ -139,7 +147,7 @@ impl<R: BufRead> Read for TextReader<R> {
 
 impl<R: BufRead> BufRead for TextReader<R> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        let Some(order) = self.find_order()? else {
+        let TextEncoding::Utf16(order) = self.find_encoding()? else {
             return self.reader.fill_buf();
         };
         if self.at == self.decoded.len() {
@@ -149,7 +157,7 @@ impl<R: BufRead> BufRead for TextReader<R> {
     }
 
     fn consume(&mut self, count: usize) {
-        if let Some(Some(_)) = self.order {
+        if let Some(TextEncoding::Utf16(_)) = self.encoding {
             self.at = (self.at + count).min(self.decoded.len());
         } else {
             self.reader.consume(count);
@@ -174,7 +182,7 @@ mod tests {
         let units = mark.into_iter().chain(text.encode_utf16());
         let bytes = units.map(|unit| match order {
             UnitOrder::Little => unit.to_le_bytes(),
-            UnitOrder::Big => unit.to_be_bytes(),
+            UnitOrder::Big => unit.swap_bytes().to_le_bytes(),
         });
         bytes.flatten().collect()
     }

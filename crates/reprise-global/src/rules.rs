@@ -2,7 +2,7 @@
 //! overlaps are told. Both stores look up what is stored, ask here, and carry out the answer; none
 //! decides by itself.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 use reprise_types::{RecordId, UserId};
 
@@ -191,7 +191,7 @@ pub struct ImportPlan {
 /// with one origin the first counts. `published` has the checksum of each origin of the author.
 pub fn plan_import(
     publications: Vec<Publication>,
-    published: &HashMap<String, String>,
+    published: &BTreeMap<String, String>,
 ) -> ImportPlan {
     let (mut plan, mut origins) = (ImportPlan::default(), HashSet::new());
     for publication in publications {

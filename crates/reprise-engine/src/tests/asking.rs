@@ -192,9 +192,9 @@ pub(super) fn half_an_answer_is_never_called_relevant() {
     // The question has a vector, and no record has one yet.
     let mut bench = EngineBench::new();
     let mut waiting = week();
-    waiting
-        .iter_mut()
-        .for_each(|record| record.embedding = None);
+    for record in &mut waiting {
+        record.embedding = None;
+    }
     bench.insert(waiting);
     let half = bench.ask("are users logged out at random", 0);
     assert_eq!(EngineBench::ids(&half)[0], "auth-1");

@@ -1,7 +1,7 @@
 //! The embedded store as what every store is: each operation off the async threads. And many new
 //! things of one author at once.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -219,7 +219,7 @@ impl StoreInner {
         };
         let own = own.into_iter();
         let own = own.map(|record| (record.publication.origin, record.checksum));
-        let own: HashMap<String, String> = own.collect();
+        let own: BTreeMap<String, String> = own.collect();
         let plan = plan_import(all, &own);
         let mut made = 0;
         for publication in &plan.changed {

@@ -169,13 +169,12 @@ fn name_task(program: &str, words: &[&str]) -> (String, usize) {
     let named = |task: &str, used| ([name, " ", task].concat(), used);
     match (name, first) {
         ("cargo", "nextest") => named("test", 1 + usize::from(words.get(1) == Some(&"run"))),
-        ("cargo", "t") => named("test", 1),
+        ("cargo", "t") | ("bun", "test") => named("test", 1),
         ("cargo", "b") => named("build", 1),
         ("cargo", "c") => named("check", 1),
         ("cargo" | "go", task) => named(task, 1),
         ("cargo-nextest", _) => ("cargo test".to_owned(), usize::from(first == "run")),
         ("py.test", _) => ("pytest".to_owned(), 0),
-        ("bun", "test") => named("test", 1),
         (name, "run" | "run-script") if is_in_words(PACKAGE_MANAGERS, name) => {
             let task = words.get(1).copied().unwrap_or_default();
             (["script ", task].concat(), 2)

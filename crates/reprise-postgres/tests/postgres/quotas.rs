@@ -1,6 +1,8 @@
 //! How much users and organisations may have published: by the limits of the service, and by those
 //! that an operator sets.
 
+use std::slice::from_ref;
+
 use reprise_conformance::{document, member, user};
 use reprise_global::{
     AccessPolicy, GlobalError, GlobalStore, Publication, Quota, QuotaChange, Quotas, TakeDown,
@@ -130,7 +132,7 @@ async fn an_operator_limits_one_user_and_the_service_s_own_limit_stays() {
     );
     limit("org:acme", Some(5)).await.unwrap();
     assert!(limit("org:other", Some(5)).await.is_err());
-    let listed = two.list_quotas(&olga, &[ann.user.clone()]).await.unwrap();
+    let listed = two.list_quotas(&olga, from_ref(&ann.user)).await.unwrap();
     let holders: Vec<(&str, u64)> = listed
         .iter()
         .map(|one| (&*one.holder, one.things))

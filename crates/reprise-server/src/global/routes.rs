@@ -196,6 +196,7 @@ pub(super) static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| {
         .into_iter()
         .chain(query_and_branch_routes());
     let questions = questions.chain(organisation_routes());
+    let questions = questions.chain(person_routes());
     questions.chain(operator_routes()).collect()
 });
 
@@ -397,7 +398,31 @@ fn organisation_routes() -> [Route; 6] {
     ]
 }
 
-fn operator_routes() -> [Route; 11] {
+fn person_routes() -> [Route; 3] {
+    [
+        route(
+            "/v1/takedowns",
+            (Method::GET, Right::Read),
+            "What operators took down of the caller's",
+            action(|call| async move { Ok(call.store().list_own_taken_down(&call.caller).await?) }),
+        ),
+        route(
+            "/v1/person",
+            (Method::GET, Right::Read),
+            "Everything of the caller's",
+            action(|call| async move { Ok(call.store().list_person_lines(&call.caller).await?) }),
+        ),
+        route(
+            "/v1/person",
+            (Method::DELETE, Right::Write),
+            "Delete everything of the caller's, his tokens too, and prove it; `confirm` is his \
+             name",
+            action(operate::erase_person).with_parameters(&["confirm"]),
+        ),
+    ]
+}
+
+fn operator_routes() -> [Route; 8] {
     [
         route(
             "/v1/audit",
@@ -452,25 +477,6 @@ fn operator_routes() -> [Route; 11] {
             action(
                 |call| async move { Ok(call.store().put_back(&call.caller, call.id()?).await?) },
             ),
-        ),
-        route(
-            "/v1/takedowns",
-            (Method::GET, Right::Read),
-            "What operators took down of the caller's",
-            action(|call| async move { Ok(call.store().list_own_taken_down(&call.caller).await?) }),
-        ),
-        route(
-            "/v1/person",
-            (Method::GET, Right::Read),
-            "Everything of the caller's",
-            action(|call| async move { Ok(call.store().list_person_lines(&call.caller).await?) }),
-        ),
-        route(
-            "/v1/person",
-            (Method::DELETE, Right::Write),
-            "Delete everything of the caller's, his tokens too, and prove it; `confirm` is his \
-             name",
-            action(operate::erase_person).with_parameters(&["confirm"]),
         ),
         route(
             "/metrics",

@@ -93,7 +93,14 @@ pub(super) fn run(context: &Context, arguments: &ServeArguments) -> anyhow::Resu
         host.shut_down().await?;
         anyhow::Ok(ended?)
     })?;
-    let (says, exit) = match ended {
+    let (says, exit) = describe_end(ended);
+    note(says);
+    Ok(exit)
+}
+
+/// Says why the daemon ended, and with which exit code.
+fn describe_end(ended: DaemonExit) -> (&'static str, Exit) {
+    match ended {
         DaemonExit::Signal | DaemonExit::Requested => {
             ("stopped: everything is on disk", Exit::Success)
         }
@@ -110,9 +117,7 @@ pub(super) fn run(context: &Context, arguments: &ServeArguments) -> anyhow::Resu
             "stopped: the memory service failed, see its log; the next request starts it again",
             Exit::Failed,
         ),
-    };
-    note(says);
-    Ok(exit)
+    }
 }
 
 /// Serves MCP through the daemon, which is started on demand; with `--no-daemon` it opens the

@@ -176,7 +176,7 @@ fn describe_unsent(waiting: usize, tally: UnsentTally) -> String {
     ] {
         if lost > 0 {
             let lost = format_count(lost, "event");
-            said.push_str(&format!("; {lost} lost {why}"));
+            said = format!("{said}; {lost} lost {why}");
         }
     }
     said

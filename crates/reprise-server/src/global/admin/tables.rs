@@ -1,9 +1,10 @@
 //! The tables of the page of those who operate the service.
 
+use chrono::{DateTime, Utc};
 use reprise_global::{AuditLine, ListPage, Quota};
 use reprise_operations::Problem;
 use reprise_page::{AdminAct, AdminField, AdminRow, AdminTable};
-use reprise_types::{RecordId, format_minute_utc};
+use reprise_types::{RecordId, UserId, format_minute_utc};
 use serde_json::json;
 
 use super::{
@@ -11,7 +12,7 @@ use super::{
 };
 use crate::global::operate::{self, is_of_organisation, token_problem};
 use crate::global::routes::ServiceState;
-use crate::tokens::{Right, Scope};
+use crate::tokens::{Grant, KnownToken, Right, Scope};
 
 /// Lines of a list on the page.
 const LINES: usize = 200;
@@ -59,9 +60,6 @@ pub(super) async fn list_people(
     let caller = &operator.known.caller;
     let members = operate::list_members(state, caller).await?;
     let own = |org: &Option<String>| is_of_organisation(caller, org.as_deref());
-    let date = |at: Option<chrono::DateTime<chrono::Utc>>, none: &str| {
-        at.map_or_else(|| none.to_owned(), format_minute_utc)
-    };
     let people = members.iter().map(|member| {
         let projects: Vec<&str> = member
             .projects
@@ -82,7 +80,7 @@ pub(super) async fn list_people(
                 projects.join(", "),
                 describe_rights(&member.may),
                 format!("{} and {} invited", member.tokens, member.invitations),
-                date(member.used, "never"),
+                format_or_never(member.used),
             ],
             acts: remove.into_iter().collect(),
         }
@@ -96,23 +94,7 @@ pub(super) async fn list_people(
         let (Scope::User(user), Some(grant)) = (&token.entry.scope, &token.entry.grant) else {
             return None;
         };
-        let row = AdminRow {
-            cells: vec![
-                token.entry.name.clone(),
-                user.to_string(),
-                describe_rights(&grant.may),
-                date(token.entry.expires, "never"),
-                date(token.used, "never"),
-            ],
-            acts: vec![AdminAct {
-                label: "Revoke",
-                about: token.entry.name.clone(),
-                address: REVOKE,
-                fields: vec![("subject", token.entry.name.clone())],
-                asks: Vec::new(),
-            }],
-        };
-        own(&grant.org).then_some(row)
+        own(&grant.org).then(|| row_of_token(token, user, grant))
     });
     Ok(vec![
         AdminTable {
@@ -138,6 +120,29 @@ pub(super) async fn list_people(
             ..AdminTable::default()
         },
     ])
+}
+
+fn row_of_token(token: &KnownToken, user: &UserId, grant: &Grant) -> AdminRow {
+    AdminRow {
+        cells: vec![
+            token.entry.name.clone(),
+            user.to_string(),
+            describe_rights(&grant.may),
+            format_or_never(token.entry.expires),
+            format_or_never(token.used),
+        ],
+        acts: vec![AdminAct {
+            label: "Revoke",
+            about: token.entry.name.clone(),
+            address: REVOKE,
+            fields: vec![("subject", token.entry.name.clone())],
+            asks: Vec::new(),
+        }],
+    }
+}
+
+fn format_or_never(at: Option<DateTime<Utc>>) -> String {
+    at.map_or_else(|| "never".to_owned(), format_minute_utc)
 }
 
 fn describe_rights(may: &[Right]) -> String {

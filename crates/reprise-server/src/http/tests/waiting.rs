@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
+use reprise_types::{Clock as _, SystemClock};
+
 use super::*;
 
 /// However slow the machine is, a disk that does not answer is slower.
@@ -13,7 +15,7 @@ const SILENCE: Duration = Duration::from_secs(20);
 async fn a_health_check_waits_for_no_file_of_tokens() {
     let running = run().await;
     let token = TokenFile::new(running.place.tokens());
-    let token = token.add("ci", Scope::All, chrono::Utc::now()).unwrap();
+    let token = token.add("ci", Scope::All, SystemClock.now()).unwrap();
     let ask = |path: &str| {
         let head = format!(
             "GET {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {token}",
@@ -43,7 +45,7 @@ async fn a_health_check_waits_for_no_file_of_tokens() {
         running.client.read(&Call::get("/health/live")).await;
     }
     assert!(!waits.is_finished());
-    drop(checked.send(()));
+    let _is_over = checked.send(()).is_err();
     assert!(disk.join().unwrap(), "the checks waited, too");
     assert!(waits.await.unwrap().starts_with("HTTP/1.1 200"));
     running.end().await;
