@@ -384,7 +384,7 @@ test("what is kept shows by itself, when it happened; and what programs asked in
   await tab.goto(`${tab.origin}/activity`);
   assert.match(await tab.locator("main").innerText(), /No program asked[\s\S]*Memories stored in the last hour\s+\d+[\s\S]*Fresh of this minute/);
   await house.reprise("recall", "<script>ran=1</script> who owns the importer", "--user", "ada");
-  await tab.waitForSelector("[aria-label='Questions in the last hour'] a:has-text('who owns the importer')");
+  await tab.waitForSelector("[aria-label='Recent questions'] a:has-text('who owns the importer')");
   await house.ingest("old", [{ text: "Long ago.", timestamp: "2001-01-01T00:00:00Z" }]);
   const old = await house.tab("old");
   await old.locator("[data-record] .x").click();

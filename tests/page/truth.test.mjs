@@ -243,11 +243,36 @@ test("Duplicates and decisions: nothing is denied that is asked elsewhere, and n
   const { contradictions } = await ofBea("audit");
   const texts = (await house.list(BEA)).filter((one) => one.text.includes("timeout")).map((one) => one.id);
   const pair = contradictions.find((one) => one.pair.every((id) => texts.includes(id))).pair;
+  await open("/");
+  await bea.waitForSelector("#needs [data-total]");
+  for (const [id, other] of [pair, [pair[1], pair[0]]]) {
+    await open(`/records/${id}`);
+    assert.equal(await bea.locator("article p:has-text('May contradict') a").first().getAttribute("href"), `/records/${other}`);
+  }
   await ofBea("review", { pair, answer: "newer" });
   await open("/done");
   assert.match(await noted(), /90 seconds[\s\S]*30 seconds/, "each side by its own text");
   assert.match(await noted(), /no longer see the older/);
   assert.doesNotMatch(await noted(), /Both|Decide/);
+});
+
+test("The header: what is paused while memory is on", async () => {
+  const header = bea.locator(".menu.pause > summary");
+  const named = /^Memory on, 1 project paused$/;
+  await ofBea("pause", { project: "shop" });
+  await open("/");
+  assert.match((await header.innerText()).replace(/\s+/g, " "), /Memory on.*1 project paused/);
+  for (const name of ["title", "aria-label"]) assert.match(await header.getAttribute(name), named);
+  assert.equal(await header.locator(".light.on").count(), 0);
+  await header.click();
+  assert.equal(await bea.locator(".menu.pause a:has-text('1 project paused')").getAttribute("href"), "/projects");
+  for (const width of [390, 861, 1101, 1280]) {
+    await bea.setViewportSize({ width, height: 800 });
+    assert.ok(await bea.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${width} px`);
+  }
+  await ofBea("resume", { project: "shop" });
+  await open("/");
+  assert.equal(await header.locator(".light.on").count(), 1);
 });
 
 test("Forgotten and erased: which backups still have it", async () => {

@@ -28,6 +28,8 @@ pub(crate) enum RowTime {
     Ago,
     /// The day, without a heading above it.
     Day,
+    /// How long ago it was stored; other times are when it happened.
+    Stored,
 }
 
 /// What rows need to know besides their record.
@@ -81,6 +83,10 @@ pub(crate) fn render_row(
     let calendar = &context.calendar;
     let about = RecordByline::of(record);
     let title = title(record);
+    let at = match when {
+        RowTime::Stored => record.known_at,
+        RowTime::Clock | RowTime::Ago | RowTime::Day => record.timestamp,
+    };
     // The text below the line leaves out its title.
     let whole = record.text.trim();
     let rest = whole.strip_prefix(title.trim()).map_or(whole, str::trim);
@@ -110,12 +116,11 @@ pub(crate) fn render_row(
                 @if let Some(project) = &about.project {
                     span class="project" { (text::shorten(project, 24)) }
                 }
-                time datetime=(record.timestamp.to_rfc3339())
-                    title=(calendar.format_to_minute(record.timestamp)) {
+                time datetime=(at.to_rfc3339()) title=(calendar.format_to_minute(at)) {
                     (match when {
-                        RowTime::Clock => calendar.format_time_of_day(record.timestamp),
-                        RowTime::Ago => calendar.format_relative(record.timestamp),
-                        RowTime::Day => format_day(calendar.day_of(record.timestamp), calendar),
+                        RowTime::Clock => calendar.format_time_of_day(at),
+                        RowTime::Ago | RowTime::Stored => calendar.format_relative(at),
+                        RowTime::Day => format_day(calendar.day_of(at), calendar),
                     })
                 }
             }
@@ -255,7 +260,7 @@ impl SessionGroup<'_> {
 }
 
 /// Groups records by day and session; with `apart`, parts of a session with others in between are
-/// separate groups, as in a timeline.
+/// separate groups, as in a timeline. Records without a session never pass one that is newer.
 pub(crate) fn group_by_session<'a>(
     records: &'a [MemoryRecord],
     calendar: &Calendar,
@@ -266,7 +271,7 @@ pub(crate) fn group_by_session<'a>(
         let day = calendar.day_of(record.timestamp);
         let session = record.session_id.as_str();
         let is_its = |group: &&mut SessionGroup<'_>| group.day == day && group.session == session;
-        let found = if apart {
+        let found = if apart || session.is_empty() {
             groups.last_mut().filter(is_its)
         } else {
             groups.iter_mut().find(is_its)
@@ -294,9 +299,15 @@ pub(crate) struct RowGroup<'a> {
 }
 
 impl<'a> RowGroup<'a> {
-    /// Shows a whole group; unless `is_whole`, it says how many records are shown.
-    pub(crate) fn from_group(group: &'a SessionGroup<'a>, is_whole: bool) -> Self {
+    /// Shows one of `groups`; unless it is all of its session, it says how many records are shown.
+    pub(crate) fn from_group(
+        group: &'a SessionGroup<'a>,
+        groups: &[SessionGroup<'_>],
+        is_whole: bool,
+    ) -> Self {
         let count = group.records.len();
+        let parts = groups.iter().filter(|one| one.session == group.session);
+        let is_whole = is_whole && parts.count() == 1;
         Self {
             group,
             name: group.name(),
@@ -308,6 +319,11 @@ impl<'a> RowGroup<'a> {
             end: html! {},
             records: group.records.clone(),
         }
+    }
+
+    /// Returns whether a record is what its session is called by.
+    fn is_called_by(&self, record: &MemoryRecord) -> bool {
+        self.name.trim().lines().next() == title(record).trim().lines().next()
     }
 
     fn is_headed(&self) -> bool {
@@ -356,7 +372,11 @@ pub(crate) fn render_groups(all: &[RowGroup<'_>], context: &RowContext) -> Marku
                 @for (index, record) in row_group.records.iter().enumerate() {
                     (render_row(record, when, context, &html! {
                         @if is_named && index == 0 {
-                            a class="session" href=(row_group.path()) { (text::shorten(row_group.name, 32)) }
+                            a class="session" href=(row_group.path()) {
+                                // Its one prompt is the row itself.
+                                @if row_group.is_called_by(record) { "session" }
+                                @else { (text::shorten(row_group.name, 32)) }
+                            }
                         }
                     }))
                 }
@@ -458,6 +478,42 @@ mod tests {
         let observed = titled("alpha: Use postfix", "note_observation");
         assert_eq!(observed, "alpha: Use postfix");
         assert_eq!(titled("Use postfix.", "lesson"), "alpha");
+    }
+
+    #[test]
+    fn rows_go_by_time_and_a_session_in_parts_counts_what_is_shown() {
+        let record = |hours: u128, session: &str, text: &str| {
+            let mut body = RecordBody::new(text, MemorySource::UserInput, MemoryKind::Finding);
+            body.session_id = session.to_owned();
+            let at = DateTime::UNIX_EPOCH + TimeDelta::hours(i64::try_from(hours).unwrap());
+            body.into_record(RecordId::from_u128(hours), at)
+        };
+        let records = [
+            record(31, "", "newest lesson"),
+            record(30, "s1", "third of s1"),
+            record(29, "", "older lesson"),
+            record(28, "s1", "second of s1"),
+            record(27, "one", "Cut a release"),
+            record(2, "s1", "first of s1"),
+        ];
+        let (now, zone) = (records[0].timestamp, reprise_types::Zone::Utc);
+        let (calendar, published) = (Calendar { now, zone }, HashSet::new());
+        let context = RowContext {
+            calendar,
+            published,
+        };
+        let groups = group_by_session(&records, &context.calendar, false);
+        let sessions: Vec<_> = groups.iter().map(|group| group.session).collect();
+        assert_eq!(sessions, ["", "s1", "", "one", "s1"]);
+        let mut all: Vec<_> = groups
+            .iter()
+            .map(|group| RowGroup::from_group(group, &groups, true))
+            .collect();
+        assert_eq!(all[1].summary, "2 memories shown");
+        assert_eq!(all[3].summary, "1 memory");
+        all[3].name = "Cut a release\nand say so";
+        let html = render_groups(&all, &context).into_string();
+        assert_eq!(html.matches("Cut a release").count(), 1, "{html}");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The parts of every page: header, navigation, menus, forms, toasts, tables.
 
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::pin::Pin;
 
@@ -8,7 +9,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse as _, Response};
 use chrono::{DateTime, Utc};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use reprise_operations::PauseMode;
+use reprise_operations::{PauseMode, PauseRule};
 use reprise_types::Calendar;
 use tokio::sync::mpsc;
 use tokio_stream::StreamExt as _;
@@ -306,18 +307,24 @@ fn render_header(visit: &PageRequest, place: &str) -> Markup {
 
 /// Renders the switch that pauses all memory, or ends that.
 fn render_pause_switch(visit: &PageRequest) -> Markup {
-    let pause = visit.memory().find_general_pause();
-    let (label, class) = match pause.as_ref().map(|rule| rule.mode) {
+    let rules = visit.memory().list_pauses();
+    let pause = rules.iter().find(|rule| rule.is_for(None, None));
+    let some = pause.is_none().then(|| count_pauses(&rules)).flatten();
+    let (label, class) = match pause.map(|rule| rule.mode) {
+        None if some.is_some() => ("Memory on", "light"),
         None => ("Memory on", "light on"),
         Some(PauseMode::ReadOnly) => ("Read only", "light"),
         Some(PauseMode::Off) => ("Paused", "light"),
     };
     let calendar = visit.page.calendar();
-    let until = pause.as_ref().and_then(|rule| rule.until);
+    let until = pause.and_then(|rule| rule.until);
+    let whole = some.as_ref().map(|some| format!("{label}, {some}"));
     html! {
         details class="menu pause" {
-            summary title="Pause memory, or make it read only" {
+            summary aria-label=[whole.as_ref()]
+                title=(whole.as_deref().unwrap_or("Pause memory, or make it read only")) {
                 span class=(class) {} span class="pause-label" { (label) }
+                @if let Some(some) = &some { span class="faint some" { (some) } }
                 @if let Some(until) = until {
                     span class="faint" { "until " (calendar.format_time_of_day(until)) }
                 }
@@ -326,7 +333,7 @@ fn render_pause_switch(visit: &PageRequest) -> Markup {
             div class="pop" {
                 @if visit.read_only { p class="says" { (text::shorten_title(READ_ONLY, SENTENCE_CHARS)) } }
                 @else if pause.is_some() {
-                    p class="says" { (describe_pause(pause.as_ref().map(|rule| rule.mode), until, &calendar)) }
+                    p class="says" { (describe_pause(pause.map(|rule| rule.mode), until, &calendar)) }
                     (render_pause_form(visit, "remember", "", "Resume now"))
                 } @else {
                     p class="says" { "Pause memory for every agent and project:" }
@@ -336,10 +343,27 @@ fn render_pause_switch(visit: &PageRequest) -> Markup {
                     p class="says" { "Or let agents get memories, and store nothing new:" }
                     (render_pause_form(visit, "read_only", "", "Make memory read only"))
                 }
+                @if let Some(some) = &some {
+                    @let is_projects = rules.iter().any(|rule| rule.project.is_some());
+                    a href=(if is_projects { "/projects" } else { "/agents" }) { "See: " (some) }
+                }
                 a href="/projects" { "Pause or allow by project" }
             }
         }
     }
+}
+
+/// Counts the projects and agents that are paused while memory is on; `None` if there are none.
+fn count_pauses(rules: &[PauseRule]) -> Option<String> {
+    let of_projects = rules.iter().filter_map(|rule| rule.project.as_deref());
+    let of_agents = rules.iter().filter(|rule| rule.project.is_none());
+    let of_agents = of_agents.filter_map(|rule| rule.agent.as_deref());
+    let [projects, agents] =
+        [of_projects.collect(), of_agents.collect()].map(|names: BTreeSet<&str>| names.len());
+    let projects = (projects > 0).then(|| text::pluralize(projects, "project", "projects"));
+    let agents = (agents > 0).then(|| text::pluralize(agents, "agent", "agents"));
+    let counted: Vec<String> = [projects, agents].into_iter().flatten().collect();
+    (!counted.is_empty()).then(|| format!("{} paused", counted.join(" and ")))
 }
 
 /// Describes in a sentence what agents get during a pause, and until when.

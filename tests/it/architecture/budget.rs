@@ -21,7 +21,8 @@ const BUDGETS: &[(&str, [usize; 3])] = &[
     ("crates/reprise-knowledge", [105, 391, 143]),
     ("crates/reprise-learn", [26, 119, 24]),
     ("crates/reprise-operations", [221, 362, 134]),
-    ("crates/reprise-page", [59, 257, 86]),
+    // The header says what is paused, and a memory what contradicts it.
+    ("crates/reprise-page", [59, 257, 87]),
     ("crates/reprise-postgres", [23, 149, 48]),
     ("crates/reprise-rank", [31, 119, 34]),
     ("crates/reprise-redact", [19, 50, 24]),

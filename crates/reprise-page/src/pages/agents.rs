@@ -191,17 +191,14 @@ fn render_prompt_list(prompts: &[Prompt], calendar: &Calendar) -> Markup {
                 @for (index, group) in groups.iter().enumerate() {
                     @let before = index.checked_sub(1).map(|before| &groups[before]);
                     @let is_headed = group.prompts.len() > 1;
-                    @let is_new = before.is_none_or(|before| before.day != group.day || before.prompts.len() > 1);
+                    @let is_new = before.is_none_or(|before| before.day != group.day);
                     @if is_headed || is_new {
                         li class="grouping" {
-                            @if before.is_none_or(|before| before.day != group.day) {
-                                h2 { (rows::format_day(group.day, calendar)) }
-                            }
+                            @if is_new { h2 { (rows::format_day(group.day, calendar)) } }
                             @if is_headed { (render_session_title(group)) }
-                            @else if before.is_some_and(|before| before.day == group.day) {
-                                h3 { "Sessions with one prompt" }
-                            }
                         }
+                    } @else if before.is_some_and(|before| before.prompts.len() > 1) {
+                        li class="apart" {}
                     }
                     @for prompt in &group.prompts { (render_prompt_row(prompt, is_headed, calendar)) }
                 }
@@ -469,10 +466,13 @@ pub(crate) async fn show_activity(visit: PageRequest) -> PageResult<Markup> {
     let body = html! {
         div data-live="activity" {
             section {
-                h2 { "Questions in the last hour " small { (recalls.len()) } }
+                h2 { "Recent questions " small { (recalls.len()) } }
+                p class="faint" {
+                    "Questions of the last hour, at most since the daemon started."
+                }
                 @if recalls.is_empty() { p class="faint" { "No program asked for anything." } }
                 @else {
-                    (table("Questions in the last hour", &["When", "Question", "#Memories", "#Time (ms)"],
+                    (table("Recent questions", &["When", "Question", "#Memories", "#Time (ms)"],
                         recalls.iter().take(LIMIT).map(|one| html! {
                             td { (calendar.format_time_of_day(one.at)) }
                             td {
@@ -498,7 +498,7 @@ pub(crate) async fn show_activity(visit: PageRequest) -> PageResult<Markup> {
                 @else {
                     ol class="rows" {
                         @for record in stored.iter().take(FOLLOWED) {
-                            (rows::render_row(record, RowTime::Ago, &known, &html! {}))
+                            (rows::render_row(record, RowTime::Stored, &known, &html! {}))
                         }
                         @if stored.len() > FOLLOWED {
                             li class="grouping" { small { "and " (stored.len() - FOLLOWED) " more" } }

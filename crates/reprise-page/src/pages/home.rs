@@ -208,7 +208,9 @@ fn select_rows<'a>(
     let is_alone = group.session.is_empty();
     let name = title.unwrap_or(group.name());
     // A prompt that is the title is not repeated below it.
-    let is_title = |record: &MemoryRecord| !is_alone && rows::title(record) == name;
+    let is_title = |record: &MemoryRecord| {
+        !is_alone && name.trim().lines().next() == rows::title(record).trim().lines().next()
+    };
     let mut chosen: Vec<&MemoryRecord> = group.records.clone();
     if chosen.len() > 1 {
         chosen.retain(|record| !is_title(record));

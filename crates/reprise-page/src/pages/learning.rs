@@ -91,14 +91,15 @@ impl RunTitles {
         }
     }
 
-    /// Renders the name of a run as a link to its summary, if that is still there.
+    /// Renders the name of a run as a link to its summary, if that is known.
     fn render(&self, run_id: &str) -> Markup {
         let name = self.name(run_id);
         html! {
             @match self.0.get(run_id) {
                 Some((_, id)) => { a href=(format!("/records/{id}")) { (text::shorten(&name, 120)) } }
                 None if run_id.starts_with(RATING) => { (name) }
-                None => { span class="faint" { "its question is no longer stored" } }
+                // Whether its question is still stored was not looked up.
+                None => {}
             }
         }
     }
@@ -188,7 +189,7 @@ fn render_moved(page: &WebPage, runs: &RunsFound) -> Markup {
         @if runs.moved.iter().any(|one| one.better.abs() >= LEAST_SHOWN) {
             section {
                 h2 { "How runs went that used a memory" }
-                @let heads = ["Memory", "#Runs", "#Last 7 days", "#Better than expected"];
+                @let heads = ["Memory", "#Runs", "#Last 7 days", "#Against expectation"];
                 (table("How runs went that used a memory", &heads,
                     runs.moved.iter().filter(|one| one.better.abs() >= LEAST_SHOWN).map(|one| html! {
                         td {

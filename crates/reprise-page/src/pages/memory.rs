@@ -108,7 +108,7 @@ fn render_timeline(listed: &RecordPage, is_later: bool, context: &RowContext) ->
     let last = groups.len().saturating_sub(1);
     let row_groups = groups.iter().enumerate().map(|(index, group)| {
         let is_cut = index == 0 && is_later || index == last && listed.next.is_some();
-        RowGroup::from_group(group, !is_cut)
+        RowGroup::from_group(group, &groups, !is_cut)
     });
     rows::render_groups(&row_groups.collect::<Vec<_>>(), context)
 }

@@ -54,7 +54,7 @@ pub(super) async fn render_switched_toast(
         };
         own.as_deref() == Some(name) && other.is_none()
     });
-    let is_paused = visit.memory().find_general_pause().is_some();
+    let is_paused = rules.iter().any(|rule| rule.is_for(None, None));
     let sentence = describe_switch(rule.map(|rule| rule.mode), is_project);
     Ok(toast(&html! {
         (text::shorten(name, 60)) " " (sentence)

@@ -82,6 +82,7 @@ struct RecordDetails {
     seen: sharing::VisibilityReport,
     prompts: Vec<Prompt>,
     names: RunTitles,
+    doubts: Markup,
 }
 
 async fn load_details(visit: &PageRequest, name: &str) -> PageResult<RecordDetails> {
@@ -91,6 +92,7 @@ async fn load_details(visit: &PageRequest, name: &str) -> PageResult<RecordDetai
     let versions = visit.run_optional::<History>(arguments).await?;
     let versions = versions.ok_or_else(PageError::missing_memory)?;
     let id = versions.present.id.to_string();
+    let doubts = render_contradictions(visit, &id).await?;
     let around = RelatedArguments {
         id: id.clone(),
         depth: Some(DEPTH),
@@ -121,6 +123,7 @@ async fn load_details(visit: &PageRequest, name: &str) -> PageResult<RecordDetai
         seen: seen?,
         prompts: prompts?.prompts,
         names: names?,
+        doubts,
     })
 }
 
@@ -140,7 +143,7 @@ pub(crate) async fn show(
     let groups = rows::group_by_session(&nearby, &calendar, false);
     let row_groups = groups
         .iter()
-        .map(|group| RowGroup::from_group(group, is_whole));
+        .map(|group| RowGroup::from_group(group, &groups, is_whole));
     let rows = html! {
         h2 class="unseen-text" {
             (if record.session_id.is_empty() { "Earlier memories" } else { "Memories from the same session" })
@@ -192,6 +195,27 @@ async fn list_nearby(
     Ok((found.records, false))
 }
 
+/// Renders the memories that contradict one, of the pairs that were found to wait for a decision.
+async fn render_contradictions(visit: &PageRequest, id: &str) -> PageResult<Markup> {
+    let kept = visit.page.kept_reviews().get(&visit.user);
+    let doubted = kept.iter().flat_map(|kept| &kept.found.contradictions);
+    let pairs = doubted.map(|one| &one.pair);
+    let mut others = Vec::new();
+    for [older, newer] in pairs.filter(|pair| pair.iter().any(|it| it == id)) {
+        let other = if older == id { newer } else { older };
+        let arguments = HistoryArguments { id: other.clone() };
+        let found = visit.run_optional::<History>(arguments).await?;
+        let present = found.map(|found| found.present);
+        others.extend(present.filter(|it| it.id.to_string() == *other));
+    }
+    Ok(html! { @for other in &others {
+        p class="why" {
+            "May contradict: " a href=(rows::path(other)) { (text::shorten(rows::title(other), 90)) }
+            " " a href="/needs" { "Decide" }
+        }
+    } })
+}
+
 fn render_article(visit: &PageRequest, details: &RecordDetails, calendar: &Calendar) -> Markup {
     let record = &details.versions.present;
     let path = rows::path(record);
@@ -204,6 +228,7 @@ fn render_article(visit: &PageRequest, details: &RecordDetails, calendar: &Calen
     );
     html! {
         article class="card" data-open=(record.id) aria-label="Memory" {
+            (details.doubts)
             h3 class=(if is_said { "unseen-text" } else { "record-title" }) {
                 (text::shorten(rows::title(record), 120))
             }

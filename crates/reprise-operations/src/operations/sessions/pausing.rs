@@ -164,7 +164,7 @@ pub struct PauseRule {
 
 impl PauseRule {
     /// Returns whether two rules are for the same project and agent.
-    pub(crate) fn is_for(&self, project: Option<&str>, agent: Option<&str>) -> bool {
+    pub fn is_for(&self, project: Option<&str>, agent: Option<&str>) -> bool {
         self.project.as_deref() == project && self.agent.as_deref() == agent
     }
 
@@ -265,10 +265,9 @@ impl Memory {
         &self.all.around.pauses
     }
 
-    /// Returns the pause that holds for every project and agent.
-    pub fn find_general_pause(&self) -> Option<PauseRule> {
-        let rules = self.pause_store().list_rules(&self.user, self.now());
-        rules.into_iter().find(|rule| rule.is_for(None, None))
+    /// Lists the user's pauses that have not ended.
+    pub fn list_pauses(&self) -> Vec<PauseRule> {
+        self.pause_store().list_rules(&self.user, self.now())
     }
 
     /// Returns what memory does for an agent in a project now; `None` if nothing is paused.
