@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::caller::{Caller, Shelf};
 use crate::error::{GlobalError, GlobalResult};
+use crate::org::OrgId;
 
 /// How much one holder may have published; without a number there is no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -90,19 +91,24 @@ pub struct HolderQuota {
 #[serde(deny_unknown_fields)]
 pub struct QuotaChange {
     /// `user:NAME` or `org:NAME`.
-    #[schemars(length(min = 1, max = 256))]
+    #[schemars(regex(pattern = r"^(user|org):[A-Za-z0-9_@+-][A-Za-z0-9._@+-]{0,127}$"))]
     pub holder: String,
     #[serde(default)]
+    #[schemars(range(max = NUMBER_MAX))]
     pub things: Option<u64>,
     #[serde(default)]
+    #[schemars(range(max = NUMBER_MAX))]
     pub bytes: Option<u64>,
 }
+
+/// Largest limit that a database can hold.
+const NUMBER_MAX: u64 = i64::MAX.unsigned_abs();
 
 impl QuotaChange {
     /// Returns the user whom it limits; `None` if it limits the operator's own organisation.
     /// Whether the user is one of the operator's, who holds the tokens says.
     pub fn find_user(&self, operator: &Caller) -> GlobalResult<Option<UserId>> {
-        if self.things.max(self.bytes) > Some(i64::MAX.unsigned_abs()) {
+        if self.things.max(self.bytes) > Some(NUMBER_MAX) {
             return Err(GlobalError::invalid(
                 "the number is too large; leave it out for no limit",
             ));
@@ -110,6 +116,15 @@ impl QuotaChange {
         let own = operator.org.clone().map(|org| Shelf::Org(org).to_string());
         if own.as_deref() == Some(self.holder.as_str()) {
             return Ok(None);
+        }
+        let other = self.holder.strip_prefix("org:");
+        if other.is_some_and(|org| org.parse::<OrgId>().is_ok()) {
+            return Err(GlobalError::Conflict {
+                message: format!(
+                    "`{}` is not your organisation; an operator limits the own one and its users",
+                    self.holder
+                ),
+            });
         }
         let user = self.holder.strip_prefix("user:");
         let user = user.and_then(|user| user.parse().ok());

@@ -308,7 +308,7 @@ fn check_that_operators_limit_their_own(server: &Path, service: &Service) {
         (&olga, "user:zoe", 404),
         (&oda, "user:ann", 404),
         (&oda, "org:other", 200),
-        (&oda, "org:acme", 400),
+        (&oda, "org:acme", 409),
     ] {
         let done = limit(token, holder);
         assert_eq!(done.status, status, "{holder}: {}", done.body);
