@@ -328,7 +328,7 @@ impl<'r> CommandRun<'r> {
 }
 
 /// Returns the key under which a hook stores the words of a session, which an import knows, too.
-/// The same words are the same thing; how a command ended may come `times` again.
+/// Equal words have one key; how a command ended may come `times` again.
 pub fn hook_request_key(session: &str, words: &str, times: usize) -> String {
     let words = match times {
         0 | 1 => format!("{session}\n{words}"),

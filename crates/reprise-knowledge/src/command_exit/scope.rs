@@ -2,7 +2,7 @@
 //! its failures: `cargo test` has `cd shop && cargo test cart -- --nocapture` in it.
 //!
 //! The folder, variables and wrappers before a program, and options that only change what it
-//! prints, say nothing of what it covers. An unknown option does.
+//! prints or name all of it, say nothing of what it covers. An unknown option does.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use super::purpose::{
 };
 use crate::values::is_in_words;
 
-/// Options that change only what is printed, how fast it runs, or when it stops.
+/// Options that change only what is printed, how fast it runs or when it stops, or that name all.
 const PRINTING: &str = "\
     --nocapture --no-capture --show-output -q --quiet -v -vv -vvv --verbose -s -x -l --silent \
     --ci --no-fail-fast --fail-fast --failfast --bail --offline --locked --frozen --no-color \
@@ -32,8 +32,9 @@ const LIMITING_WITH_VALUE: &str = "\
     --ignore -run --run-regex -skip -t --testNamePattern --testPathPattern -g --grep -w --filter \
     --project --shard -e --tag --tests-regex -R --suite --testsuite";
 /// Other options with a value behind them.
-const SETTING_WITH_VALUE: &str = "--features -F --target --profile --manifest-path --config -c --env --target-dir -C --prefix \
-     --cwd --dir --rootdir -f -tags";
+const SETTING_WITH_VALUE: &str = "\
+    --features -F --target --profile --manifest-path --config -c --env --target-dir -C --prefix \
+    --cwd --dir --rootdir -f -tags";
 /// Runners that take a part of a name or path for all that have it in them.
 const BY_PART: &str = "cargo jest vitest mocha ava script bun rspec";
 /// Digits behind the name of a folder in the name of its project.
