@@ -27,11 +27,12 @@ const LINES_LOOKED_AT: usize = 20;
 /// Bytes of a file that are read to recognise its kind.
 const LOOKED_AT_BYTES_MAX: u64 = 4 << 20;
 /// The kinds whose files of lines are recognised by their content.
-const OF_LINES: [ImportKind; 4] = [
+const OF_LINES: [ImportKind; 5] = [
     ImportKind::ClaudeCode,
     ImportKind::Codex,
     ImportKind::Gemini,
     ImportKind::Copilot,
+    ImportKind::Cursor,
 ];
 /// Name of the file of a session of Copilot CLI, whose folder is named after the session.
 const COPILOT_FILE: &str = "events.jsonl";
@@ -139,7 +140,9 @@ fn recognise_transcript(folder: &Path, file: &Path) -> Option<ImportKind> {
         .filter_map(|line| Some(parse_json_line(&line.ok()?.1.ok()?).objects))
         .flatten();
     let kind = objects.find_map(|object| recognise_object(&object));
-    kind.filter(|kind| OF_LINES.contains(kind))
+    // The prompts of a subagent of Cursor come from its agent.
+    let is_helper = || inside.iter().any(|part| part == "subagents");
+    kind.filter(|kind| OF_LINES.contains(kind) && !(*kind == ImportKind::Cursor && is_helper()))
 }
 
 /// Recognises the kind of a file that is no database, by its beginning.
@@ -165,6 +168,10 @@ pub(super) fn recognise_object(object: &Map<String, Value>) -> Option<ImportKind
     }
     if has("sessionId") && has("type") && (has("uuid") || has("operation")) {
         return Some(ImportKind::ClaudeCode);
+    }
+    let is_turn = matches!(non_blank_text(object, "role"), Some("user" | "assistant"));
+    if object.len() == 2 && is_turn && object.get("message").is_some_and(Value::is_object) {
+        return Some(ImportKind::Cursor);
     }
     if trajectories::is_trajectory(object) {
         return Some(ImportKind::Trajectory);
@@ -347,9 +354,9 @@ fn read_lines(
                 let named = places.find_map(|place| value.pointer(place)?.as_str());
                 named.unwrap_or(stem).clone_into(&mut recorder.session);
             }
-            if value
-                .pointer("/payload/thread_source")
-                .is_some_and(|from| from == "subagent")
+            let from = value.pointer("/payload/thread_source");
+            if from.is_some_and(|from| from == "subagent")
+                || value.pointer("/payload/source/subagent").is_some()
             {
                 recorder.source.form = &CODEX_SUBAGENT;
             }
@@ -443,6 +450,19 @@ fn read_gemini(
     recorder.emit_pending(sink)
 }
 
+/// Whether a part of a message says or does anything: a text, or blocks that do.
+fn has_words(part: &Value) -> bool {
+    match part {
+        Value::String(text) => !text.trim().is_empty(),
+        Value::Array(blocks) => blocks.iter().any(has_words),
+        Value::Object(block) => {
+            let known = ["text", "name", "functionResponse", "functionCall"];
+            known.iter().any(|name| block.contains_key(*name))
+        }
+        _ => false,
+    }
+}
+
 /// Messages of a session in their order, by their ids.
 #[derive(Default)]
 struct Messages {
@@ -456,7 +476,15 @@ impl Messages {
         let next = self.list.len();
         let place = *self.places.entry(id).or_insert(next);
         match self.list.get_mut(place) {
-            Some(slot) => *slot = (number, value),
+            Some(slot) => {
+                let before = std::mem::replace(slot, (number, value)).1;
+                // An older or a damaged state of the message takes nothing away.
+                for name in ["content", "toolCalls"] {
+                    if has_words(&before[name]) && !has_words(&slot.1[name]) {
+                        slot.1[name] = before[name].clone();
+                    }
+                }
+            }
             None => self.list.push((number, value)),
         }
     }
