@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use super::super::facts::stem_word;
 use super::super::judge::{is_verb_of_one_value, names_things_by_number};
 use super::super::lexicon::{DAYS, meaning_of};
-use super::SlotToken;
+use super::{SILENT, SlotToken};
 use crate::values::is_in_words;
 
 const VALUES: &str = include_str!("../values.txt");
@@ -73,7 +73,8 @@ pub(super) fn read_value_at(
     let number = meaning_of(word)
         .number
         .filter(|_| word != "one" || !last.is_empty());
-    if (number.is_some() || is_number(word)) && !names_things_by_number(last) {
+    let is_label = names_things_by_number(last) && !is_where_it_stands(before);
+    if (number.is_some() || is_number(word)) && !is_label {
         let unit = meaning_of(lower(1))
             .unit
             .map_or_else(|| stem_word(lower(1)), str::to_owned);
@@ -82,8 +83,10 @@ pub(super) fn read_value_at(
         if is_unit && lower(1) == "o'clock" {
             return (2, value(TIME, word));
         }
-        // `Node 18`: the word before it names what is counted.
-        let noun = noun.map_or("", String::as_str);
+        // `Node 18`: the word before it names what is counted, also if it is a name.
+        let says = !last.is_empty() && !meaning_of(last).is_function && !is_in_words(SILENT, last);
+        let named = stem_word(last);
+        let noun = noun.filter(|_| !says).unwrap_or(&named);
         let kind = ["number of ", if is_unit { &unit } else { noun }].concat();
         return (
             1 + usize::from(is_unit),
@@ -111,7 +114,12 @@ pub(super) fn read_value_at(
 }
 
 /// Returns the state that a word tells, and which of the two.
-fn find_state(word: &str, before: &str, after: &str, ends: bool) -> Option<(usize, &'static str)> {
+pub(super) fn find_state(
+    word: &str,
+    before: &str,
+    after: &str,
+    ends: bool,
+) -> Option<(usize, &'static str)> {
     if matches!(word, "on" | "off") {
         let is_switch = matches!(
             before,
@@ -130,6 +138,18 @@ fn find_state(word: &str, before: &str, after: &str, ends: bool) -> Option<(usiz
             () if is_in_words(not, word) => not.split(' ').next().map(|not| (state, not)),
             () => None,
         })
+}
+
+/// Returns the word that names a state, and whether this one is it and not its opposite.
+pub(super) fn first_of_state(state: usize, so: &str) -> Option<(&'static str, bool)> {
+    let first = STATES.get(state)?.first()?.split(' ').next()?;
+    Some((first, first == so))
+}
+
+/// Whether a numbered thing is what is said of a subject: `is at revision 41`.
+fn is_where_it_stands(before: &[String]) -> bool {
+    let mut words = before.iter().rev().skip(1).map(String::as_str);
+    matches!(words.next(), Some("at" | "on")) && matches!(words.next(), Some("is" | "are" | "now"))
 }
 
 fn is_day(word: &str) -> bool {
@@ -194,8 +214,10 @@ const SPANS: &str = "second minute hour night day morning evening week month qua
 const ORDINALS: &str = "first second third fourth fifth sixth seventh eighth ninth tenth";
 /// States that exclude each other; the first word names it.
 const STATES: &[[&str; 2]] = &[
-    ["on", "off"],
-    ["enabled", "disabled"],
+    [
+        "on enabled active activated",
+        "off disabled inactive deactivated paused suspended",
+    ],
     [
         "allowed permitted fine ok possible",
         "forbidden banned blocked prohibited disallowed",
@@ -203,11 +225,15 @@ const STATES: &[[&str; 2]] = &[
     ["open", "closed"],
     ["required mandatory need needs", "optional voluntary"],
     ["public", "private"],
-    ["active", "inactive"],
     ["manual manually", "automatic automatically"],
     ["supported", "unsupported deprecated"],
     ["online", "offline"],
     ["green", "red"],
     ["synchronous", "asynchronous"],
     ["encrypted", "unencrypted"],
+    ["works working repaired fixed", "broken"],
+    ["available", "unavailable"],
+    ["full", "empty"],
+    ["locked", "unlocked"],
+    ["healthy", "unhealthy"],
 ];
