@@ -46,8 +46,9 @@ mod wire;
 
 pub use bounds::{Bounds, Room, add_missing_bounds};
 pub use catalogue::{
-    Callers, Catalogue, CatalogueEntry, Effect, Method, Operation, OperationOutcome,
-    OperationRoute, Profile, Spec, Tool, ToolAnswer, describe_redactions, parse_query_pairs, run,
+    Callers, Catalogue, CatalogueEntry, Effect, Method, Operation, OperationContext,
+    OperationOutcome, OperationRoute, Profile, Right, Spec, Tool, ToolAnswer, describe_redactions,
+    parse_query_pairs, run,
 };
 pub use memories::{
     ChangeNotice, Memories, Memory, MemoryChange, MemorySettings, PastRecall, describe_empty_memory,
