@@ -75,6 +75,7 @@ fn run_checks(context: &Context) -> anyhow::Result<Exit> {
         findings
     };
     findings.extend(check_config(context));
+    findings.extend(check_environment(context));
     findings.extend(processes::check_processes());
     let healthy = findings.iter().all(|finding| finding.good);
     let row = json!({ "healthy": healthy, "findings": findings });
@@ -131,6 +132,12 @@ fn check_config(context: &Context) -> Option<Finding> {
     };
     let says = format!("{fault}; until then hooks, and the daemons that they start, use {in_use}");
     Some(Finding::new(false, "config", says))
+}
+
+/// Tells what is wrong with the environment.
+fn check_environment(context: &Context) -> Option<Finding> {
+    let fault = context.environment_fault.as_ref()?;
+    Some(Finding::new(false, "environment", fault.clone()))
 }
 
 fn check_unsent(context: &Context) -> Finding {

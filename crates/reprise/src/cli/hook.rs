@@ -27,6 +27,11 @@ const STATUS_LINE: Duration = Duration::from_millis(100);
 const STILL: Duration = Duration::from_millis(100);
 
 pub(super) fn run(context: &Context, arguments: &HookArguments) -> Exit {
+    // Once a session; the status line tells it, too.
+    let begins = arguments.event == HookEvent::SessionStart;
+    if let Some(fault) = context.environment_fault.as_ref().filter(|_| begins) {
+        tell!("memory: {fault}");
+    }
     // This runtime does not wait for a pending read of stdin when it ends.
     let Ok(runtime) = runtime::build_single_threaded() else {
         return Exit::Success;
@@ -134,6 +139,10 @@ pub(super) fn print_status_line(context: &Context, whose: &WhoseArguments) -> Ex
     if context.config_fault.is_some() {
         line.push_str("; the configuration has an error, which `reprise doctor` tells");
     }
+    if let Some(fault) = &context.environment_fault {
+        line.push_str("; ");
+        line.push_str(fault);
+    }
     // A closed stdout has no reader to notify.
     let _printed = writeln!(crate::printer::stdout(), "{line}").is_ok();
     Exit::Success
@@ -169,9 +178,18 @@ async fn ask_memory(
     let began = Instant::now();
     let own = arguments.clone();
     let read = tokio::task::spawn_blocking(move || parse_input(&own, &read_input()?));
-    let client: Client = daemon::starting_client(context).ok()?;
+    let client = daemon::starting_client(context);
     let read = tokio::time::timeout_at(until.max(began + READING).into(), read);
     let (report, folder) = read.await.ok()?.ok()??;
+    let client: Client = match client {
+        Ok(client) => client,
+        Err(error) => {
+            tracing::warn!(%error, "this event waits until its daemon can be asked");
+            let unsent = Unsent::for_daemon(context);
+            queue_event(context, arguments, &unsent, report, until, LateEvent::Keep);
+            return None;
+        }
+    };
     let sent = (report, folder.clone());
     let answer = tell_memory(context, arguments, &client, sent, until).await;
     Some((answer?, folder))

@@ -19,6 +19,8 @@ use crate::cli::prelude::*;
 
 /// Folder of the queues in the program's state.
 const FOLDER: &str = "unsent";
+/// Name of the queue of events whose daemon has an address that is none.
+const UNADDRESSED: &str = "unaddressed";
 /// Most events that wait for one daemon; `BYTES_MAX` is the most bytes.
 const MOMENTS_MAX: usize = 10_000;
 const BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -67,13 +69,36 @@ impl Unsent {
     /// directory.
     pub(super) fn for_daemon(context: &Context) -> Self {
         let name = match &context.remote {
+            Some(remote) if remote.check_address().is_err() => UNADDRESSED.to_owned(),
             Some(remote) => sha256_hex(remote.url.trim_end_matches('/').as_bytes()),
             None => sha256_hex(context.places.data.as_os_str().as_encoded_bytes()),
         };
-        Self {
+        let own = Self {
             folder: context.places.state.join(FOLDER),
             name: name.chars().take(16).collect(),
+        };
+        if let Err(error) = own.adopt_unaddressed() {
+            tracing::debug!(%error, "what waits without an address goes on waiting");
         }
+        own
+    }
+
+    /// Takes over the events that wait because the address of their daemon was none.
+    fn adopt_unaddressed(&self) -> anyhow::Result<()> {
+        let other = Self {
+            folder: self.folder.clone(),
+            name: UNADDRESSED.to_owned(),
+        };
+        if self.name == other.name || other.is_empty() {
+            return Ok(());
+        }
+        let folder = Folder::open_or_create_no_follow(&self.folder)?;
+        let _first = folder.lock(other.file_name("lock"), TURN)?;
+        let _second = folder.lock(self.file_name("lock"), TURN)?;
+        for line in other.read_lines()? {
+            folder.append_line(self.file_name("jsonl"), line.as_bytes())?;
+        }
+        other.write_files(&folder, &[], UnsentTally::default())
     }
 
     /// Returns how many events wait for the daemon, and how many were lost.
