@@ -56,7 +56,7 @@ pub use entry::{CommitReceipt, CommitSeq, StoreEntry, Tombstone};
 pub use error::{Displacement, StoreError};
 pub use inspect::{SegmentInfo, list_segments};
 pub use late_checkpoint::{CheckpointStep, LateCheckpoint};
-pub use log::{Log, OpenedLog};
+pub use log::{Log, OpenedLog, SUFFIX_TORN};
 pub use options::{
     CompactionReport, DamagedRange, DerivedBlobReader, DerivedSet, LogStats, OpenOptions,
     RecoveryReport, ReplayReport, Verify,

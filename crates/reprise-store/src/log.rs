@@ -3,6 +3,7 @@
 
 mod displacement;
 mod open;
+mod torn_tail;
 mod validate;
 
 use std::io;
@@ -29,6 +30,7 @@ use validate::{
 };
 
 pub(crate) use open::{SUFFIX_COMPACT, sibling_path};
+pub use torn_tail::SUFFIX_TORN;
 
 /// An open log and the result of its recovery.
 #[derive(Debug)]
