@@ -244,7 +244,9 @@ impl SlotText {
             }
             let last = at.checked_sub(1).and_then(|at| lower.get(at));
             let passing = last.is_some_and(|last| last == "for");
-            let change = match_change_prefix(rest).filter(|_| !passing);
+            // Who met again has met before.
+            let repeats = part.lower == "again" && text.is_event;
+            let change = match_change_prefix(rest).filter(|_| !passing && !repeats);
             if let Some(taken) = change.or(is_new.then_some(1)) {
                 text.changes = true;
                 at += taken;

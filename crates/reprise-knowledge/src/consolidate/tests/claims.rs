@@ -136,6 +136,11 @@ fn forms_that_are_about_something_else_hold_beside_each_other() {
         ("I eat meat.", "Nora is vegetarian."),
         ("We may drop support for Node 16.", "We support Node 16."),
         ("小李吃素。", "小王现在吃肉了。"),
+        (
+            "The auditors visited Lyon in March.",
+            "The auditors visited Lyon again in October.",
+        ),
+        ("Petra met Jonas in Rome.", "Petra met Jonas in Oslo again."),
     ];
     let alarms = both_hold.iter().filter(|(one, other)| {
         let is_contrary = |a, b| matches!(judge_texts(a, b), Judgement::Contradiction(_));
