@@ -27,7 +27,7 @@ use crate::prelude::*;
 use crate::wire::OutcomeReport;
 use injected::{OTHERS, WHOLE, frame_nonce, render_injected, view_hit};
 use kept_prompts::SeenMemories;
-use notes::{AnsweredPrompt, NextEvent};
+use notes::{AnsweredPrompt, NextEvent, SessionTrace};
 use opening::{OwedOpening, note_excerpts};
 
 pub(crate) use budget::TokenDay;
@@ -353,9 +353,12 @@ impl Memory {
         broken_off: bool,
         at: DateTime<Utc>,
     ) -> Result<(), Problem> {
-        let (asked, judged, said) = self.run_on_session(session, |session| {
-            let said = std::mem::take(&mut session.said);
-            (session.recalled.take(), session.judged.take(), said)
+        let (asked, judged, trace) = self.run_on_session(session, |session| {
+            let trace = SessionTrace {
+                said: std::mem::take(&mut session.said),
+                printed: std::mem::take(&mut session.printed),
+            };
+            (session.recalled.take(), session.judged.take(), trace)
         });
         let Some(asked) = asked.filter(|asked| !asked.put_in.is_empty() && !broken_off) else {
             return Ok(());
@@ -366,7 +369,7 @@ impl Memory {
             ..OutcomeLine::default()
         };
         let learned = self
-            .learn_from_traced(asked.put_in, asked.prompt, said, line, at)
+            .learn_from_traced(asked.put_in, asked.prompt, trace, line, at)
             .await?;
         if learned.is_some() && judged.is_none() {
             let unjudged = Some((format!("recall {}", asked.recall_id), at));
@@ -375,23 +378,24 @@ impl Memory {
         Ok(())
     }
 
-    /// Learns an outcome from those of some records that left a trace in what was `said` after a
-    /// prompt; `None` where none did.
+    /// Learns an outcome from those of some records that left a trace after a prompt; `None` where
+    /// none did. Of two that contradict each other only the one that the trace agrees with counts.
     async fn learn_from_traced(
         &self,
         records: Vec<RecordId>,
         prompt: String,
-        said: String,
+        trace: SessionTrace,
         line: OutcomeLine,
         at: DateTime<Utc>,
     ) -> Result<Option<OutcomeReport>, Problem> {
         let used = self.run_on_snapshot(move |memory| -> Vec<String> {
             let used = records.iter();
-            let used = used.filter(|id| memory.has_evidence_of_use(**id, &prompt, &said));
+            let used = used.filter(|id| memory.has_evidence_of_use(**id, &prompt, &trace.said));
             let used: Vec<RecordId> = used.copied().collect();
+            let told = [trace.said, trace.printed].join("\n");
             let agreeing = used
                 .iter()
-                .filter(|id| memory.agrees_with(**id, &used, &said));
+                .filter(|id| memory.agrees_with(**id, &used, &told));
             agreeing.map(RecordId::to_string).collect()
         });
         let used = used.await?;
