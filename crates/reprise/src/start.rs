@@ -201,6 +201,15 @@ fn describe_expected_value(refusal: &str) -> Option<&'static str> {
     })
 }
 
+/// Lists the commands below a command.
+fn name_subcommands(name: &str) -> String {
+    let command = args::build_command();
+    let below = command.find_subcommand(name).into_iter();
+    let below = below.flat_map(clap::Command::get_subcommands);
+    let names: Vec<&str> = below.map(clap::Command::get_name).collect();
+    names.join(", ")
+}
+
 /// Returns what to do about another word for a command, a value of another type, or an unknown
 /// option within a text.
 fn hint(error: &clap::Error, typed: Option<&str>) -> Option<anyhow::Error> {
@@ -229,6 +238,12 @@ fn hint(error: &clap::Error, typed: Option<&str>) -> Option<anyhow::Error> {
         return Some(anyhow::anyhow!(
             "nothing to forget is named; give an ID, --external-id, --session, --before, --tag, \
              --project or --everything"
+        ));
+    }
+    if error.kind() == ErrorKind::MissingRequiredArgument && typed == Some("outcome") {
+        return Some(anyhow::anyhow!(
+            "`outcome` needs --jsonl FILE with finished runs, or one of its commands: {}",
+            name_subcommands("outcome")
         ));
     }
     let is_text = matches!(typed, Some("recall" | "learn"));

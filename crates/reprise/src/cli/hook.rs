@@ -16,6 +16,9 @@ use crate::cli::prelude::*;
 const INPUT_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// Time that is reserved to hand over an event that could not be sent.
 const KEEPING: Duration = Duration::from_millis(30);
+/// The same time where no daemon runs yet: it starts beside this process, and on a busy machine all
+/// that this process still does takes longer.
+const KEEPING_COLD: Duration = Duration::from_millis(100);
 /// Time that is left if this process saves such an event itself: it may have to load the redactor.
 const SAVING: Duration = Duration::from_secs(1);
 /// Least time to read an event, also where the deadline is shorter: what was not read cannot be
@@ -270,9 +273,11 @@ async fn send_event(
         }
     }
     let call = build_call(&arguments.whose, arguments.event, &report)?;
+    let is_cold = context.remote.is_none()
+        && !Client::is_daemon_listening(&context.places.daemon_place()).await;
     let within = until.saturating_duration_since(Instant::now());
-    let asked = client.ask(&call);
-    match tokio::time::timeout(within.saturating_sub(KEEPING), asked).await {
+    let within = within.saturating_sub(time_to_keep(is_cold));
+    match tokio::time::timeout(within, client.ask(&call)).await {
         Ok(Ok(answer)) => Some(answer),
         // A second attempt would be refused, too.
         Ok(Err(problem)) if problem.kind == ProblemKind::Invalid => None,
@@ -283,6 +288,11 @@ async fn send_event(
             None
         }
     }
+}
+
+/// Returns how much of its deadline a hook leaves for handing over what is late.
+const fn time_to_keep(is_cold: bool) -> Duration {
+    if is_cold { KEEPING_COLD } else { KEEPING }
 }
 
 /// Queues an event that could not be sent; if there is no time for it, another process does.

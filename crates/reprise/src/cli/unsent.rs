@@ -6,6 +6,8 @@
 //! counted.
 
 use std::io::Read;
+#[cfg(target_os = "linux")]
+use std::io::Seek;
 use std::os::unix::process::CommandExt;
 
 use reprise_operations::HookReport;
@@ -13,6 +15,8 @@ use reprise_operations::operations::sessions::{
     HookArguments, Moments, MomentsArguments, MomentsTaken,
 };
 use reprise_types::sha256_hex;
+#[cfg(target_os = "linux")]
+use rustix::fs::MemfdFlags;
 
 use crate::args::LateEvent;
 use crate::cli::prelude::*;
@@ -178,13 +182,8 @@ impl Unsent {
             },
         })?;
         let mut command = Self::build_sender(context)?;
-        let child = command
-            .args(["--late", late.name()])
-            .stdin(Stdio::piped())
-            .spawn();
-        let mut child = child.context("no process could be started")?;
-        let mut input = child.stdin.take().context("the process has no stdin")?;
-        Ok(input.write_all(&line)?)
+        command.args(["--late", late.name()]);
+        hand_over(&mut command, &line)
     }
 
     /// Queues an event without its secrets.
@@ -336,6 +335,27 @@ impl Unsent {
         command.process_group(0);
         Ok(command)
     }
+}
+
+/// Starts a process with these bytes as its stdin, and does not wait until it reads them: it may be
+/// late on a busy machine, and a pipe holds only 64 KiB.
+#[cfg(target_os = "linux")]
+fn hand_over(command: &mut Command, bytes: &[u8]) -> anyhow::Result<()> {
+    let memory = rustix::fs::memfd_create("reprise-late-event", MemfdFlags::CLOEXEC)?;
+    let mut file = std::fs::File::from(memory);
+    file.write_all(bytes)?;
+    file.rewind()?;
+    let started = command.stdin(file).spawn();
+    started.map(drop).context("no process could be started")
+}
+
+/// Starts a process with these bytes as its stdin.
+#[cfg(not(target_os = "linux"))]
+fn hand_over(command: &mut Command, bytes: &[u8]) -> anyhow::Result<()> {
+    let child = command.stdin(Stdio::piped()).spawn();
+    let mut child = child.context("no process could be started")?;
+    let mut input = child.stdin.take().context("the process has no stdin")?;
+    Ok(input.write_all(bytes)?)
 }
 
 /// Removes the lines of users whom the daemon has refused.
