@@ -9,7 +9,8 @@ use reprise_tests::SourceFile;
 /// A crate's folder, and the most types, functions and thousands of tokens it may have. A type or
 /// a function counts if another file may use it; tests and comments do not count.
 const BUDGETS: &[(&str, [usize; 3])] = &[
-    ("crates/reprise", [135, 394, 150]),
+    // Kept tails, facts that wrap on narrow terminals, names that were nearly meant.
+    ("crates/reprise", [136, 407, 153]),
     ("crates/reprise-agent", [95, 185, 47]),
     ("crates/reprise-embed", [66, 141, 43]),
     ("crates/reprise-engine", [68, 332, 77]),
@@ -30,7 +31,8 @@ const BUDGETS: &[(&str, [usize; 3])] = &[
     ("crates/reprise-sandbox-workspace", [1, 2, 1]),
     ("crates/reprise-seal", [0, 0, 2]),
     ("crates/reprise-server", [98, 295, 101]),
-    ("crates/reprise-store", [57, 163, 48]),
+    // A torn tail is kept aside, and inspect says what it is the beginning of.
+    ("crates/reprise-store", [57, 165, 50]),
     ("crates/reprise-types", [97, 192, 46]),
     ("crates/reprise-workspace", [65, 266, 75]),
     ("crates/reprise-workspace-cli", [7, 5, 8]),
