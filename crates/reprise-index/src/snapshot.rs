@@ -456,11 +456,11 @@ impl IndexSnapshot {
         })
     }
 
-    /// Returns when the store learned of each live document, in microseconds since the Unix epoch,
-    /// by ordinal.
-    pub fn live_known_at(&self) -> impl Iterator<Item = i64> + '_ {
-        let living = self.rows.iter().filter(|row| row.is_live());
-        living.map(|row| row.known_at)
+    /// Returns each live document's ordinal, ascending, and when the store learned of it, in
+    /// microseconds since the Unix epoch.
+    pub fn live_known_at(&self) -> impl Iterator<Item = (u32, i64)> + '_ {
+        let living = (0..).zip(self.rows.iter()).filter(|(_, row)| row.is_live());
+        living.map(|(ordinal, row)| (ordinal, row.known_at))
     }
 
     /// Measures the store size from which on a graph with the narrowest beam is faster than a scan
