@@ -206,7 +206,7 @@ for (const javaScriptEnabled of [true, false]) {
     assert.match(await said(tab), /learns/);
     await tab.goto(`${tab.origin}/learning`);
     assert.match(await tab.locator(".lead").innerText(), /Learning starts after about 14 more runs \(1 of 15\)/);
-    const moved = tab.locator("[aria-label='How runs went that used a memory'] tbody tr");
+    const moved = tab.locator("[aria-label='Memories that runs used'] tbody tr");
     assert.match(await moved.innerText(), /\w+[\s\S]*1\s+\+0\.\d+/);
     await moved.locator("a").click();
     await tab.click(".fold > summary:has-text('Effect on runs')");
@@ -349,7 +349,7 @@ test("a conversation shows what memory put in where, what of it was used, and wh
   await first.locator("[data-prompt] button[value=yes]").click();
   assert.match(await said(tab), /learns/);
   await tab.fill("main .card input[name=expected]", records.find((one) => one.text.includes("other shop")).id);
-  await tab.click("main .card button:has-text('Why not?')");
+  await tab.click("main .card button:has-text('Find out why')");
   await tab.waitForURL(/expected=/);
   assert.match(await tab.locator("main").innerText(), /It is result \d|match(es)? better/);
   isClean(tab);
