@@ -18,6 +18,7 @@ use crate::prelude::*;
 use copies::{CopiedRows, find_imported_elsewhere, put_originals_first};
 use forms::{CODEX_SUBAGENT, CURSOR_TRANSCRIPT, GEMINI_SUBAGENT, HELPER, SessionFormat, Speaker};
 use recorder::{SessionRecorder, SessionSource};
+use reprise_types::limits::IDENTIFIER_BYTES_MAX;
 
 /// Most nested folders that are searched for sessions.
 pub(super) const DEPTH_MAX: u32 = 8;
@@ -34,6 +35,8 @@ const OF_LINES: [ImportKind; 5] = [
     ImportKind::Copilot,
     ImportKind::Cursor,
 ];
+/// Longest name of a session; the names of its rows begin with it.
+const SESSION_NAME_BYTES_MAX: usize = IDENTIFIER_BYTES_MAX / 2;
 /// Name of the file of a session of Copilot CLI, whose folder is named after the session.
 const COPILOT_FILE: &str = "events.jsonl";
 /// Files of a folder whose names are examined to recognise its kind.
@@ -352,6 +355,7 @@ fn read_lines(
             if std::mem::take(&mut is_first) {
                 let mut places = form.session.iter();
                 let named = places.find_map(|place| value.pointer(place)?.as_str());
+                let named = named.filter(|name| is_session_name(name));
                 named.unwrap_or(stem).clone_into(&mut recorder.session);
             }
             let from = value.pointer("/payload/thread_source");
@@ -392,6 +396,12 @@ fn find_rewound(file: &Path, form: &SessionFormat) -> Result<HashSet<String>, Im
     Ok(dead)
 }
 
+/// Whether a text can name a session, so that every row of it has a name, too. An odd one would
+/// cost all rows.
+fn is_session_name(text: &str) -> bool {
+    !text.trim().is_empty() && text.len() <= SESSION_NAME_BYTES_MAX
+}
+
 /// Reads a session of Gemini CLI, which may write a message again under its id, rewind to a
 /// message, and replace all messages.
 fn read_gemini(
@@ -406,21 +416,27 @@ fn read_gemini(
         .to_string_lossy()
         .into_owned();
     let (mut session, mut messages) = (stem, Messages::default());
+    let mut is_named = false;
     if file.extension().is_some_and(|ending| ending == "json") {
         // Older versions wrote one document.
         let read: Value = match serde_json::from_slice(&read_whole(file)?) {
             Ok(read) => read,
             Err(error) => return sink.refuse(&name, format!("it is not valid JSON: {error}")),
         };
-        session = read["sessionId"].as_str().map_or(session, str::to_owned);
+        let named = read["sessionId"].as_str();
+        let named = named.filter(|name| is_session_name(name));
+        session = named.map_or(session, str::to_owned);
         messages.replace_all(&read["messages"], 0);
     } else {
         for line in open_lines(file)? {
             let (number, line) = line?;
             for object in sink.read_objects_of_line(&format!("{name}:{number}"), line)? {
                 let value = Value::Object(object);
-                if let Some(named) = value["sessionId"].as_str() {
+                let named = value["sessionId"].as_str();
+                // A later name would be that of another session, or of an odd line.
+                if let Some(named) = named.filter(|name| !is_named && is_session_name(name)) {
                     named.clone_into(&mut session);
+                    is_named = true;
                 }
                 if value["kind"] == "subagent" {
                     source.form = &GEMINI_SUBAGENT;

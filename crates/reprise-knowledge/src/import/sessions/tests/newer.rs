@@ -309,3 +309,26 @@ fn a_transcript_of_cursor_is_known_by_its_lines() {
         assert_eq!(texts(&found).len(), 2, "{:?}", texts(&found));
     }
 }
+
+#[test]
+fn an_odd_name_of_a_session_costs_no_row_of_it() {
+    let long = "9".repeat(600);
+    let folder = tempfile::tempdir().unwrap();
+    let gemini = folder.path().join("session-1.jsonl");
+    let prompt = r#"{"id":"1","type":"user","content":"Keep the fence whole."}"#;
+    let header = r#"{"sessionId":"s","projectHash":"h","startTime":"2026-11-25T00:00:00Z"}"#;
+    let odd = header.replace("\"s\"", &format!("\"{long}\""));
+    fs_err::write(&gemini, [header, &odd, prompt].join("\n")).unwrap();
+    let claude = folder.path().join("one.jsonl");
+    let row = json!({ "type": "user", "uuid": "u-1", "sessionId": long, "cwd": "/work/shop",
+        "message": { "role": "user", "content": "Keep the gate shut." } });
+    fs_err::write(&claude, row.to_string()).unwrap();
+    for (file, kind, text) in [
+        (&gemini, ImportKind::Gemini, "Keep the fence whole."),
+        (&claude, ImportKind::ClaudeCode, "Keep the gate shut."),
+    ] {
+        let found = read_all(file, kind);
+        assert_eq!(texts(&found), [text]);
+        assert!(found.records[0].validate().is_ok(), "{kind}");
+    }
+}
