@@ -17,10 +17,10 @@ use crate::codec::{
 use crate::commit::{self, CommitHead, FileFacts, ReadCommit};
 use crate::compress::{Compressor, LEVEL_APPEND};
 use crate::directory::LogDirectory;
-use crate::disk::{Disk, DiskFile, LockAttempt};
+use crate::disk::{Disk, DiskFile, LockAttempt, sibling_path};
 use crate::entry::CommitSeq;
 use crate::error::{StoreError, StoreResult};
-use crate::log::{Log, SUFFIX_COMPACT, check_derived_tags, sibling_path};
+use crate::log::{Log, SUFFIX_COMPACT, check_derived_tags};
 use crate::options::CompactionReport;
 use crate::reader::{BlockCache, LogReader};
 use crate::scan::{ScanItem, SegmentScanner};

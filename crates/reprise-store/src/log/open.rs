@@ -8,7 +8,7 @@ use super::torn_tail::{SUFFIX_TORN_NEW, keep_torn_tail};
 use super::{Log, OpenedLog};
 use crate::commit::FileFacts;
 use crate::compress::{Compressor, LEVEL_APPEND};
-use crate::disk::{Disk, DiskFile, DiskLock, LockAttempt};
+use crate::disk::{Disk, DiskFile, DiskLock, LockAttempt, sibling_path};
 use crate::error::{StoreError, StoreResult};
 use crate::options::OpenOptions;
 use crate::reader::BlockCache;
@@ -16,13 +16,6 @@ use crate::recover::{RecoveredLog, encode_new_file, recover_log};
 
 /// Most attempts to lock a file that other processes keep renaming.
 const RENAMES_MAX: u32 = 16;
-
-/// Returns `path` with a suffix, for a file in the same folder.
-pub(crate) fn sibling_path(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    PathBuf::from(name)
-}
 
 pub(crate) const SUFFIX_COMPACT: &str = ".compact";
 const SUFFIX_NEW: &str = ".new";

@@ -4,9 +4,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::open::sibling_path;
 use super::validate::COMMIT_BYTES_MAX;
-use crate::disk::{Disk, DiskFile, read_within};
+use crate::disk::{Disk, DiskFile, read_within, sibling_path};
 use crate::frame::{HEADER_SIZE, decode_header, is_of_checkpoint};
 use crate::swap::link_to_free_name;
 

@@ -89,7 +89,7 @@ async fn recall_with(
     bench
         .controls
         .missing
-        .store(true, std::sync::atomic::Ordering::SeqCst);
+        .store(true, Ordering::SeqCst);
     bench.config.expander =
         expander.map(|mood| Arc::new(TestExpander(mood)) as Arc<dyn QueryExpander>);
     bench.config.reranker = reranker.map(|mood| Arc::new(TestReranker(mood)) as Arc<dyn Reranker>);

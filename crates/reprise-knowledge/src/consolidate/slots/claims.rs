@@ -293,10 +293,9 @@ impl Sentence {
     fn read_state(&self) -> Option<Claim> {
         let is_copula = |word: &String| matches!(word.as_str(), "is" | "are");
         let copula = self.words.iter().position(is_copula)?;
-        let places = (copula + 1..self.words.len()).take(3);
-        let (at, (state, so)) = places
-            .filter_map(|at| Some((at, find_state(self.word(at), "is", "", true)?)))
-            .next()?;
+        let mut places = (copula + 1..self.words.len()).take(3);
+        let (at, (state, so)) =
+            places.find_map(|at| Some((at, find_state(self.word(at), "is", "", true)?)))?;
         let mut subject = self.stems(0, copula);
         subject.extend(self.stems(at + 1, self.words.len()));
         let is_negated = self.is_negated_before(at);
@@ -368,8 +367,7 @@ impl Sentence {
         let is_copula = |word: &String| matches!(word.as_str(), "is" | "are");
         let copula = self.words.iter().position(is_copula)?;
         let (at, (verb, no, yes)) = (copula + 1..self.words.len())
-            .filter_map(|at| Some((at, DIETS.get(stem_word(self.word(at)).as_str())?)))
-            .next()?;
+            .find_map(|at| Some((at, DIETS.get(stem_word(self.word(at)).as_str())?)))?;
         let listed = |list: &str| -> BTreeSet<String> {
             list.split_ascii_whitespace().map(stem_word).collect()
         };

@@ -20,6 +20,21 @@ const ADDRESS: &str = "address";
 /// Beginning of the kind of a state.
 pub(super) const STATE: &str = "state ";
 
+/// Reads a schedule of several words, such as `every night`, `each Sunday`, `every other Wednesday`
+/// and `twice a week`; returns how many words it takes and its name.
+fn read_schedule(words: [&str; 3]) -> Option<(usize, String)> {
+    let [first, second, third] = words;
+    if matches!(first, "every" | "each") {
+        let other = usize::from(second == "other" || is_number(second));
+        let unit = words[1 + other];
+        let said = [&words[1..=other], &[unit]].concat().join(" ");
+        let is_schedule = is_in_words(SPANS, unit) || is_day(unit);
+        return is_schedule.then(|| (2 + other, canonical_schedule_name(&said)));
+    }
+    let is_schedule = matches!(first, "once" | "twice") && matches!(second, "a" | "per");
+    is_schedule.then(|| (3, [first, third].join(" ")))
+}
+
 /// Returns the value at the beginning of `parts` with its kind, and how many words it takes; `None`
 /// for a word that is none.
 pub(super) fn read_value_at(
@@ -30,22 +45,8 @@ pub(super) fn read_value_at(
     let lower = |at: usize| parts.get(at).map_or("", |part| part.lower.as_str());
     let last = before.last().map_or("", String::as_str);
     let value = |kind: &str, value: &str| Some((kind.to_owned(), value.to_owned()));
-    // A schedule: `every night`, `each Sunday`, `every other Wednesday`.
-    if matches!(lower(0), "every" | "each") {
-        let other = usize::from(lower(1) == "other" || is_number(lower(1)));
-        let unit = lower(1 + other);
-        if is_in_words(SPANS, unit) || is_day(unit) {
-            let said = if other == 0 {
-                unit.to_owned()
-            } else {
-                [lower(1), unit].join(" ")
-            };
-            let said = canonical_schedule_name(&said);
-            return (2 + other, value(TIME, &said));
-        }
-    }
-    if matches!(lower(0), "once" | "twice") && matches!(lower(1), "a" | "per") {
-        return (3, value(TIME, &[lower(0), lower(2)].join(" ")));
+    if let Some((words, schedule)) = read_schedule([lower(0), lower(1), lower(2)]) {
+        return (words, value(TIME, &schedule));
     }
     for count in (1..=VALUE_WORDS_MAX).rev() {
         let words: Vec<&str> = (0..count).map(lower).collect();
