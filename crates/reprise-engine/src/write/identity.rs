@@ -115,6 +115,12 @@ impl Snapshot {
             if !(differs && new.replaces_known_id && new.supersedes.is_none()) {
                 return Some(WriteOutcome::Duplicate { of, differs });
             }
+            if self.has_version_with_text(of, &new.text, batch) {
+                // Only other fields are new: what it is tagged with stays.
+                let staged = batch.and_then(|batch| Some(batch.get(of)?.tags.clone()));
+                let stored = || Some(self.tags_of(self.live_ordinal(of)?));
+                new.tags.extend(staged.or_else(stored).unwrap_or_default());
+            }
             new.supersedes = Some(of);
             if let Some(of) = self.find_known_by(new, new.supersedes, batch) {
                 return Some(WriteOutcome::Duplicate { of, differs });
@@ -155,8 +161,8 @@ impl Snapshot {
         })
     }
 
-    /// Whether any version of a record says what a new one does: its text, and the other fields that
-    /// its sender gives, if it has a name of the sender's own.
+    /// Whether any version of a record says what a new one does: its text, and if its sender named
+    /// it, the other fields that it gives.
     fn has_version_that_says(
         &self,
         id: RecordId,
@@ -199,7 +205,7 @@ fn is_named_by_sender(new: &NewRecord) -> bool {
     names.any(|name| name.namespace == ExternalId::BATCH)
 }
 
-/// Whether a stored version has all fields beside text and tags that a new record gives.
+/// Whether a stored version has all fields that a new record gives, except for text and tags.
 fn adds_nothing(new: &NewRecord, version: &MemoryRecord) -> bool {
     let mut metadata = new.metadata.iter();
     metadata.all(|(key, value)| version.metadata.get(key) == Some(value))
