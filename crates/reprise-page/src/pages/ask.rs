@@ -1,19 +1,21 @@
 //! The question page: what matches, why, and what the hook of a prompt with these words would add.
 
+mod preview;
+
 use reprise_engine::judge_relevance;
+use reprise_operations::OutcomeLine;
 use reprise_operations::operations::outcomes;
 use reprise_operations::operations::tags;
-use reprise_operations::{OutcomeLine, PromptPreview, UnaskedReason};
 use reprise_types::limits::TOP_K_MAX;
 use reprise_types::{DegradedPart, RecallId, RelevanceVerdict};
 
 use super::learning::{PROMPT_RUN, RATING};
 use super::memory::render_completions;
 use super::narrow::{render_facets, render_over_time};
-use super::week::describe_nothing_added;
 use super::why_not::{self, ResultPosition, TimedRecall, time_recall};
 use crate::prelude::*;
 use crate::rows::RowTime;
+use preview::PreviewInProject;
 
 /// Results that are shown, and that are asked for; the others fill the chart over time.
 const SHOWN: usize = 10;
@@ -76,7 +78,7 @@ pub(crate) async fn show(visit: PageRequest, pairs: QueryPairs) -> PageResult<Ma
             let of = ResultPosition::of(&visit, &request, &found.recall, expected, ask_form.shown);
             position = Some(of.await?);
         }
-        let preview = PreviewInProject::load(&visit, &pairs, &ask_form, &found.recall).await?;
+        let preview = PreviewInProject::load(&visit, &pairs, ask_form.query, &found.recall).await?;
         answer = Some((found, preview));
     }
     let known = RowContext::load(&visit).await?;
@@ -284,7 +286,7 @@ fn render_results(
             }
             (render_lower_hits("Related, not added to prompts", &graded.related, context, true))
             (render_lower_hits("Too weak", &graded.others, context, false))
-            (render_preview(pairs, ask_form, preview))
+            (preview.render(pairs))
             (why_not::render_section(pairs, ask_form.expected, position, recall, ask_form.shown, &context.calendar))
             (render_exports(visit, pairs, ask_form, found))
         }
@@ -445,75 +447,6 @@ fn render_lower_hits(
                 ol class="rows" {
                     @for hit in hits { (rows::render_row(&hit.record, RowTime::Ago, context, &html! {})) }
                 }
-            }
-        }
-    }
-}
-
-/// What the hook of a prompt with the words of a question would add, in a project.
-struct PreviewInProject {
-    preview: PromptPreview,
-    project: String,
-}
-
-impl PreviewInProject {
-    /// Asks in the project of the filter, or in that of the best result.
-    async fn load(
-        visit: &PageRequest,
-        pairs: &QueryPairs,
-        ask_form: &AskForm<'_>,
-        recall: &RecallResponse,
-    ) -> PageResult<Self> {
-        let best = recall.results.iter().find(|hit| hit.shown);
-        let tags = best.into_iter().flat_map(|hit| &hit.record.tags);
-        let of_best = tags
-            .into_iter()
-            .find_map(|tag| tag.strip_prefix("project:"));
-        let project = pairs.get("project").or(of_best).unwrap_or_default();
-        let memory = visit.memory();
-        let preview = memory.preview_prompt(ask_form.query, project).await?;
-        Ok(Self {
-            preview,
-            project: project.to_owned(),
-        })
-    }
-
-    /// Says why the hook would add nothing.
-    fn describe_nothing(&self) -> String {
-        let sentence = match &self.preview.found {
-            Ok(given) => return describe_nothing_added("Nothing would be added", given),
-            Err(UnaskedReason::Paused) => "Memory is paused there: agents get nothing.",
-            Err(UnaskedReason::NoTokensLeft) => "The tokens for today are used up.",
-            Err(UnaskedReason::SaysNothing) => "Memory is not asked for so short a prompt.",
-            Err(UnaskedReason::Late) => "Memory answered too late.",
-        };
-        sentence.to_owned()
-    }
-}
-
-/// Renders the text that the hook of a prompt would add; its panel is hidden if there is none.
-fn render_preview(pairs: &QueryPairs, ask_form: &AskForm<'_>, of: &PreviewInProject) -> Markup {
-    let PreviewInProject { preview, project } = of;
-    let is_empty = preview.text.is_empty();
-    let mut filters = pairs::FILTERS.iter().map(|(name, _)| *name);
-    let is_narrowed = filters.any(|name| name != "project" && pairs.get(name).is_some())
-        || ask_form.back > 0
-        || ask_form.scope != RecallScope::Local;
-    html! {
-        section {
-            h2 {
-                "What an agent would receive" @if is_empty { ": nothing" } " "
-                @if !is_empty { small { (text::pluralize(preview.tokens, "token", "tokens")) } }
-            }
-            @if is_empty { p { (of.describe_nothing()) } }
-            pre class="block" data-prompt hidden[is_empty] {
-                @if !is_empty { (text::render(&preview.text)) }
-            }
-            p class="faint" {
-                "For a prompt with these words that begins a session"
-                @if project.is_empty() { " outside any project" }
-                @else { " in " (text::shorten(project, 60)) }
-                "." @if is_narrowed { " Filters and options do not change it." }
             }
         }
     }

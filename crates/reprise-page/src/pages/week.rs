@@ -245,9 +245,9 @@ async fn load_version(visit: &PageRequest, id: RecordId) -> PageResult<Option<Me
     Ok(all.find(|version| version.id == id))
 }
 
-/// Lists the words of a memory that an answer has and that could come from it alone: the prompt lacks
-/// them, and so does each of the other memories that does not say the same. Those with digits come
-/// first.
+/// Lists the words of a memory that an answer has and that could come from it alone: the prompt
+/// lacks them, and so does each of the other memories that does not say the same. Those with digits
+/// come first.
 fn list_repeated_words(
     memory: &str,
     prompt: &str,

@@ -1,5 +1,5 @@
-//! What memory adds to a prompt: searched, chosen and written in one place, for the hook of a prompt
-//! and for whoever wants to see it before.
+//! What memory adds to a prompt: searched, chosen and written in one place, for the hook of a
+//! prompt and for a person who wants to see it before.
 
 use reprise_engine::{decide_shown, remove_sensitive};
 use reprise_knowledge::{extract_own_words, says_enough};
@@ -106,8 +106,9 @@ impl Memory {
         })
     }
 
-    /// Finds what helps with a prompt and writes the text for it: what the session should have begun
-    /// with, the user's own memories, and what others published. `seen` is in the session already.
+    /// Finds what helps with a prompt and writes the text for it: what the session should have
+    /// begun with, the user's own memories, and what others published. `seen` is in the session
+    /// already.
     pub(super) async fn find_for_prompt(
         &self,
         report: &HookReport,
