@@ -12,7 +12,7 @@ use reprise_rank::{
 use reprise_types::limits::PAGE_MAX;
 use reprise_types::{
     Cursor, ListOrder, ListRequest, MemoryFilter, MemoryRecord, RecordBody, RecordId, RecordPage,
-    format_minute_utc, normalize_tag,
+    format_minute_utc, list_names_of_project, normalize_tag,
 };
 
 use crate::snapshot::Snapshot;
@@ -73,7 +73,9 @@ impl Snapshot {
             view = view.restrict_to(holders.flatten());
         }
         if let Some(project) = &filter.project {
-            view = view.restrict_to(self.ordinals_in_project(project, at));
+            let names = self.list_project_names(project).into_iter();
+            let of_it = names.flat_map(|name| self.ordinals_in_project(&name, at));
+            view = view.restrict_to(of_it);
         }
         if let Some(author) = &filter.author {
             view = view.restrict_to(self.ordinals_by_author(author));
@@ -162,6 +164,17 @@ impl Snapshot {
         let mut of_it = self.marks.ordinals_with_tag(&tag, at);
         of_it.extend(self.ordinals_with_value(&["project"], project));
         of_it
+    }
+
+    /// Returns the names under which records know a project.
+    fn list_project_names(&self, project: &str) -> Vec<String> {
+        let view = self.index.view(&MemoryFilter::default(), None);
+        let named = self.projects();
+        let tagged = self.marks.tags().filter_map(|(tag, mut holders)| {
+            let name = tag.strip_prefix("project:")?;
+            holders.any(|one| view.contains(one)).then_some(name)
+        });
+        list_names_of_project(project, named.iter().map(String::as_str).chain(tagged))
     }
 
     /// Returns the names under `project` in the metadata of live records, in lower case, ascending.

@@ -4,6 +4,7 @@ use reprise_knowledge::{HistoryTooLongError, HistoryWalkCache, Project};
 use reprise_operations::Filter;
 use reprise_operations::operations::records::list::{self, List};
 use reprise_operations::operations::tags::{self, Tags};
+use reprise_types::short_project_name;
 
 use crate::cli::prelude::*;
 
@@ -152,11 +153,7 @@ fn has_records(session: &Session, project: &str) -> anyhow::Result<bool> {
 /// Returns whether a word is a short name, as `api` for `github.com/acme/api` and `api-1f2e3d4c`.
 fn is_short_for(word: &str, name: &str) -> bool {
     let last = name.rsplit('/').next().unwrap_or(name);
-    let local = name.rsplit_once('-').filter(|(_, seed)| {
-        let is_hex = seed.chars().all(|c| c.is_ascii_hexdigit());
-        is_hex && seed.len() == 8
-    });
-    last == word || local.is_some_and(|(before, _)| before == word)
+    last == word || short_project_name(name) == word
 }
 
 #[cfg(test)]
