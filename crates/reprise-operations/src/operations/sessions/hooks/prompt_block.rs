@@ -94,9 +94,9 @@ impl Memory {
         };
         let memory = self.clone().without_recall_notes();
         // A person waits for the model that a prompt may have to do without.
-        let patience = Duration::from_millis(OPENING_DEADLINE_MS.into());
+        let deadline = Duration::from_millis(OPENING_DEADLINE_MS.into());
         let (seen, opening) = (BTreeSet::new(), OwedOpening::default());
-        let found = memory.find_for_prompt(&report, &seen, opening, patience);
+        let found = memory.find_for_prompt(&report, &seen, opening, deadline);
         let found = Box::pin(found).await;
         let (answer, block) = found.answer?;
         Ok(PromptPreview {
