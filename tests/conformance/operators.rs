@@ -170,8 +170,8 @@ pub async fn the_content_of_what_was_taken_down_is_refused_from_anybody(store: &
     store.merge_branch(&bob, BRANCH).await.unwrap();
 }
 
-/// Checks that what says nearly the same as what was taken down waits for a review, whoever
-/// publishes it and in whatever way, until that is put back.
+/// Checks that what says nearly the same as what was taken down waits for a review, no
+/// matter who publishes it and in what way, until that is put back.
 pub async fn what_is_nearly_what_was_taken_down_waits_for_a_review(store: &dyn GlobalStore) {
     let approval = SubmissionVerdict {
         approve: true,
@@ -234,7 +234,7 @@ pub async fn what_is_nearly_what_was_taken_down_waits_for_a_review(store: &dyn G
         assert_eq!(done.unwrap().published.unwrap().id, waits.id);
         assert_eq!(query_hits(store, &ann, query()).await.len(), 1);
 
-        // What has nothing to do with it is published at once, and so is this once that is put back.
+        // What has nothing to do with it is published at once, and so is this when that is back.
         let far = readers.address(document(&title("Far"), "Otters hold hands."));
         let far = store.publish(&bob, far).await.unwrap();
         assert!(!far.awaits_review, "{far:?}");

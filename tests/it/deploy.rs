@@ -291,8 +291,8 @@ fn compose_keeps_its_password_out_of_the_file_and_its_database_inside() {
     assert_contains!(secrets(database), "administrator-password");
     let ignored = fs::read_to_string(workspace_root().join(".gitignore")).expect("there");
     for (secret, from) in compose["secrets"].as_object().expect("secrets") {
-        // A secret is read by a user of the container, who is not whoever wrote it: the file is open,
-        // and its folder is closed.
+        // A secret is read by another user than the one who wrote it: the file is open, and its
+        // folder is closed.
         assert_eq!(from["file"], format!("./secrets/{secret}"));
         assert_contains!(whole, "mkdir -m 700 deploy/secrets", "chmod 644");
     }

@@ -20,5 +20,6 @@ pub use crate::store::{
     check_rating, check_reports, name_taken_error, no_branch_error,
 };
 pub use crate::takedown::{
-    NamedIn, PERSON_VERSIONS_MAX, author_as_caller, erased_name, replace_name, too_many_versions_error,
+    NamedIn, PERSON_VERSIONS_MAX, author_as_caller, erased_name, replace_name,
+    too_many_versions_error,
 };

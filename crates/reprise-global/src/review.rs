@@ -1,6 +1,6 @@
 //! A second pair of eyes: what a member publishes for an organisation that asks for reviews waits
 //! until another member has approved it, and so does what says nearly the same as what was taken
-//! down, whoever publishes it for whomever.
+//! down, no matter who publishes it.
 
 use chrono::{DateTime, Utc};
 use reprise_types::{RecordId, UserId};

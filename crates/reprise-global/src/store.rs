@@ -583,9 +583,8 @@ pub fn branch_changed_error() -> GlobalError {
 
 /// Says that a name is in use.
 pub fn name_taken_error(what: &str, name: &str) -> GlobalError {
-    GlobalError::Conflict {
-        message: format!("there is a {what} `{name}` already; choose another name"),
-    }
+    let message = format!("there is a {what} `{name}` already; choose another name");
+    GlobalError::Conflict { message }
 }
 
 /// What [`check_name`] takes.
@@ -595,8 +594,7 @@ pub const A_NAME: &str = "^[A-Za-z0-9_@+-][A-Za-z0-9._@+-]{0,127}$";
 pub fn check_name(name: &str) -> GlobalResult<()> {
     name.parse::<OrgId>().map(drop).map_err(|_| {
         let what = "letters, digits and . _ - @ +, the first of them no dot";
-        GlobalError::invalid(format!(
-            "a name has 1 to {USER_ID_BYTES_MAX} of these: {what}"
-        ))
+        let most = USER_ID_BYTES_MAX;
+        GlobalError::invalid(format!("a name has 1 to {most} of these: {what}"))
     })
 }

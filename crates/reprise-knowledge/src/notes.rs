@@ -223,6 +223,28 @@ fn move_to_scopes(
     pieces
 }
 
+/// Returns what a changed piece of a note writes over the memory that it had.
+fn replace_piece(
+    place: String,
+    piece: &NewRecord,
+    current: &MemoryRecord,
+    clean: &dyn Fn(&str) -> String,
+) -> NoteReplacement {
+    let text = clean(&piece.text);
+    let changes = [
+        ("metadata", mark_from_note(current, &text)),
+        ("text", json!(text)),
+        ("details", json!(piece.details)),
+        ("tags", json!(piece.tags)),
+    ];
+    let changes = changes.map(|(name, value)| (name.to_owned(), value));
+    NoteReplacement {
+        place,
+        record: current.id,
+        changes: changes.into_iter().collect(),
+    }
+}
+
 /// Matches the pieces of one note with the known ones: an unchanged piece is repeated, a changed
 /// one replaces the piece with the same headings or the same content; the rest is new or missing.
 /// Every piece of a moved note gets its new place.
@@ -295,19 +317,9 @@ fn match_pieces(
                 renewal.items.push(ImportItem { place, content });
                 continue;
             }
-            let text = clean(&piece.text);
-            let changes = [
-                ("metadata", mark_from_note(&current, &text)),
-                ("text", json!(text)),
-                ("details", json!(piece.details)),
-                ("tags", json!(piece.tags)),
-            ];
-            let changes = changes.map(|(name, value)| (name.to_owned(), value));
-            renewal.replaced.push(NoteReplacement {
-                place,
-                record: current.id,
-                changes: changes.into_iter().collect(),
-            });
+            renewal
+                .replaced
+                .push(replace_piece(place, &piece, &current, clean));
         }
     }
     for (place, record) in changed {

@@ -257,7 +257,7 @@ impl Replacements {
     }
 }
 
-/// The text that replaces one of a column: the parameter has the old texts and the next one the new.
+/// The text that replaces one of a column: the parameter has the old texts, the next one the new.
 fn replaced_text(column: &str, parameter: usize) -> String {
     let next = parameter + 1;
     format!(

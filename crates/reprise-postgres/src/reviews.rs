@@ -1,6 +1,6 @@
 //! Reviews: what a member publishes for an organisation that asks for a second pair of eyes, and
-//! what says nearly the same as what was taken down, is a draft on a branch that no author can name,
-//! until somebody else to whom its shelf is open approves or refuses it.
+//! what says nearly the same as what was taken down, is a draft on a branch that no author can
+//! name, until somebody else to whom its shelf is open approves or refuses it.
 
 use std::collections::BTreeSet;
 

@@ -164,8 +164,8 @@ fn skip_zeros(file: &dyn DiskFile, from: u64, end: u64) -> std::io::Result<u64> 
     Ok(end)
 }
 
-/// Describes the segments with which the end of a file begins, the last of them cut short; `None` if
-/// no segment of ours begins at this offset.
+/// Describes the segments with which the end of a file begins, the last of them cut short; `None`
+/// if no segment of ours begins at this offset.
 fn describe_cut_segment(file: &dyn DiskFile, at: u64, end: u64) -> std::io::Result<Option<String>> {
     let (mut at, mut whole) = (at, String::new());
     while let Some(bytes) = read_within(file, at, HEADER_SIZE as usize, end)? {

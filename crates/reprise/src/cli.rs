@@ -99,7 +99,7 @@ fn run_in_context(arguments: Arguments, is_remote: &mut bool) -> anyhow::Result<
     done
 }
 
-/// Returns whether a person reads what a command says beside its answer.
+/// Returns whether a person reads the notes that a command prints before its answer.
 fn is_for_person(command: &Command) -> bool {
     match command {
         Command::Hook(_) | Command::Statusline(_) | Command::Mcp(_) | Command::Help { .. } => false,

@@ -197,8 +197,8 @@ pub(crate) fn shorten_session(name: &str) -> &str {
     }
 }
 
-/// Returns the name under which a record is shown: one that its source gave it, unless that is longer
-/// than its id.
+/// Returns the name under which a record is shown: one that its source gave it, unless that is
+/// longer than its id.
 pub(crate) fn choose_shown_name<'a>(id: &'a str, external: Option<&'a str>) -> &'a str {
     // A person copies it into the next command: the name of a turn of a session has a path in it.
     external.filter(|name| name.len() <= id.len()).unwrap_or(id)

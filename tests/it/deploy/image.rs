@@ -54,7 +54,7 @@ fn is_in_image_context(path: &Path) -> bool {
     })
 }
 
-/// Lists what the code of our crates takes in when it is compiled, from beside the repository's top.
+/// Lists the files outside of our crates that their code includes when it is compiled.
 fn list_included_files() -> BTreeSet<PathBuf> {
     let top = workspace_root();
     let mut included = BTreeSet::new();

@@ -1,5 +1,5 @@
-//! Quotas in the terminal: an operator lists, sets and removes them, on a machine of the team and on
-//! that of the server.
+//! Quotas in the terminal: an operator lists, sets and removes them, on a machine of the team and
+//! on that of the server.
 
 use reprise_tests::{assert_contains, assert_fields};
 use serde_json::{Value, json};

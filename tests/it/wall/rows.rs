@@ -21,7 +21,8 @@ pub(super) const OPERATIONS: &[(&str, Holds)] = &[
     ("brief", Memory),
     ("checkpoint", Nothing),
     ("compact", Nothing),
-    ("delete", Nothing),
+    // A dry run shows how the texts begin.
+    ("delete", Memory),
     ("episode", Memory),
     ("episodes", Memory),
     ("forget", Memory),

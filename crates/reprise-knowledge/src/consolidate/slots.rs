@@ -431,8 +431,8 @@ const VERBS: &str = "run go get live listen build pay meet send keep take cost l
 /// Words which say that something was otherwise before.
 const CHANGED: &str = "now nowadays currently anymore moved postponed rescheduled shifted \
     pushed relocated switched changed migrated raised lowered increased decreased \
-    reduced extended shortened renamed rewritten converted ported upgraded downgraded bumped \
-    again meanwhile";
+    reduced extended shortened renamed rewritten converted ported upgraded downgraded again \
+    meanwhile";
 /// Words that reject what follows them.
 const REJECTS: &str = "dropped replaced abandoned ditched retired removed closed cancelled canceled \
     discontinued left";

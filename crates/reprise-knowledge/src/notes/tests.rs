@@ -325,7 +325,7 @@ fn a_moved_note_takes_its_memories_along_and_a_copy_does_not() {
     fs::copy(desk.path("b.md"), desk.path("copy.md")).unwrap();
     assert_eq!(desk.import(), (1, 2, vec![], vec![]));
     assert!(
-        desk.live_texts()[0].starts_with("b"),
+        desk.live_texts()[0].starts_with('b'),
         "{:?}",
         desk.live_texts()
     );

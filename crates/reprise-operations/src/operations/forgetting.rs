@@ -151,7 +151,7 @@ operation! {
     }) -> Forgotten {
         let mut arguments = arguments;
         if let Some(session) = &mut arguments.session {
-            // The beginning of a session's name stands for it, where no other session begins so.
+            // The beginning of a session's name is enough if no other session begins so.
             memory.resolve_session(session).await?;
         }
         let selectors = arguments.list_selectors(&memory.calendar());

@@ -1,5 +1,5 @@
-//! What was changed lately and from where: the diary of what was decided and merged, and the journal
-//! of other changes, with undo.
+//! What was changed lately and from where: the diary of what was decided and merged, and the
+//! journal of other changes, with undo.
 
 use std::collections::BTreeMap;
 

@@ -11,7 +11,7 @@ use reprise_operations::operations::records::list;
 use reprise_operations::{Memory, Prompt};
 
 use super::ask::render_question_field;
-use super::review::groups::{Question, group_pairs};
+use super::review::groups::{ReviewQuestion, group_pairs};
 use super::review::{self, PairSort, ReviewState};
 use super::week::{DAYS, PromptGroup, Week};
 use crate::kept_reviews::{FileCheck, KeptReview};
@@ -376,7 +376,7 @@ async fn render_needs(visit: &PageRequest, found: &KeptReview) -> PageResult<Mar
     let contradictions = group_pairs(&found.found.contradictions).into_iter();
     let contradictions = contradictions.map(|question| (question, PairSort::Contradiction));
     let alike = found.found.review.iter().take(DUPLICATES);
-    let alike = alike.map(|pair| (Question::about(pair), PairSort::Duplicate));
+    let alike = alike.map(|pair| (ReviewQuestion::about(pair), PairSort::Duplicate));
     let (mut cards, mut shown) = (Vec::new(), 0);
     for (question, sort) in contradictions.take(NEEDS).chain(alike) {
         shown += question.pairs.len();

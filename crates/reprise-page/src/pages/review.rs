@@ -13,7 +13,7 @@ use reprise_operations::operations::maintenance::{PairVerdict, Review, ReviewArg
 use crate::kept_reviews::{KeptReview, MemoryVersion};
 use crate::prelude::*;
 use crate::shell::{PageFrame, stream_page};
-use groups::Question;
+use groups::ReviewQuestion;
 
 pub(super) use cards::{PairSort, render_question};
 
@@ -114,7 +114,7 @@ async fn render_pairs(visit: &PageRequest, is_next: bool) -> PageResult<Markup> 
     let found = &*kept.found;
     // After an answer the next question has the focus, though none of its buttons.
     let mut is_first = is_next;
-    let alike: Vec<Question<'_>> = found.review.iter().map(Question::about).collect();
+    let alike: Vec<ReviewQuestion<'_>> = found.review.iter().map(ReviewQuestion::about).collect();
     let mut sorts = Vec::new();
     for (sort, none, of, questions, more) in [
         (

@@ -41,12 +41,6 @@ pub struct ServiceContext {
     pub(super) caller: Caller,
 }
 
-impl ServiceContext {
-    pub(super) fn store(&self) -> &dyn GlobalStore {
-        &*self.state.store
-    }
-}
-
 impl OperationContext for ServiceContext {
     type Error = Refusal;
 }

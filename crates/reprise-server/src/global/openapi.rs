@@ -91,12 +91,12 @@ fn describe_route(
         "description": format!("For tokens that may `{right}`."),
         "responses": {
             "200": { "description": "Done",
-                "content": { kind: { "schema": route.describe_answer(given) } } },
+                "content": { kind: { "schema": (route.describe_answer)(given) } } },
             "4XX": problem_response(),
             "5XX": problem_response(),
         },
     });
-    route.describe_arguments(&mut described, taken);
+    (route.describe_arguments)(&mut described, taken);
     described
 }
 

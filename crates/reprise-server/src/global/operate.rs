@@ -31,7 +31,7 @@ pub(super) async fn answer_query(
     }
     let end = query.text.floor_char_boundary(QUERY_BYTES_MAX);
     query.text.truncate(end);
-    Ok(context.store().query(&context.caller, &query).await?)
+    Ok(context.state.store.query(&context.caller, &query).await?)
 }
 
 /// What the store says of authors, and the token file of who may come in. A line that names another
@@ -119,7 +119,7 @@ pub(super) async fn erase_person(
         };
         return Err(Problem::new(kind, said).into());
     }
-    let mut erased = context.store().erase_person(caller).await?;
+    let mut erased = context.state.store.erase_person(caller).await?;
     let revoked = context.state.tokens.revoke_user(&caller.user);
     erased.tokens += revoked.map_err(|error| token_problem(&error))? as u64;
     Ok(erased)

@@ -4,18 +4,19 @@
 
 use chrono::{DateTime, Utc};
 use reprise_global::{
-    A_NAME, AUDIT_MAX, AuditLine, Branch, Erased, Fate, GlobalAnswer, GlobalQuery, GlobalRecord,
-    HolderQuota, ListPage, Listed, Merged, OrganisationSettings, OwnSubmission, PersonLine,
-    ProjectId, Publication, Published, PutBack, QuotaChange, REPORTS_MAX, ReviewDone, Submission,
-    SubmissionVerdict, TakeDown, TakeDownDone, TakenDown, Unpublished, UsageReport, Version,
+    AuditLine, Branch, Erased, Fate, GlobalAnswer, GlobalError, GlobalQuery, GlobalRecord,
+    HolderQuota, Listed, Merged, OrganisationSettings, OwnSubmission, PersonLine, ProjectId,
+    Publication, Published, PutBack, QuotaChange, ReviewDone, Submission, SubmissionVerdict,
+    TakeDown, TakeDownDone, TakenDown, Unpublished,
 };
 use reprise_operations::{Callers, Method, Operation, OperationRoute, Right, Spec};
 use reprise_types::RecordId;
-use reprise_types::limits::PAGE_MAX;
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
-use super::arguments::{BodyContent, JsonBody, QueryFields, plain_bodies};
+use super::arguments::{
+    AuditFields, ConfirmField, PageFields, RatingBody, ReportsRequest, VersionField,
+};
 use super::context::ServiceContext;
 use super::operate;
 use super::service_route::ServiceRoute;
@@ -24,15 +25,14 @@ use crate::tokens::Member;
 
 /// Where questions are asked.
 pub(super) const QUERY: &str = "/v1/query";
-/// Lines of the audit log that are told where nobody says how many.
-const LINES_DEFAULT: usize = 100;
 
 /// Declares operations, each with who may ask for it, what it does, and where; its name, its
-/// arguments and its answer; how it is done. And all of them as routes.
+/// arguments and its answer; the method of the store that does it, or what else. And all of them
+/// as routes.
 macro_rules! service_operations {
     ($(
         $right:ident, $summary:literal, $method:ident $path:expr;
-        $name:ident($context:tt $(, $argument:ident: $kind:ty)*) -> $answer:ty $run:block
+        $name:ident($($argument:ident: $kind:ty),*) -> $answer:ty { $($how:tt)+ }
     )+) => {
         $(
             #[derive(Debug)]
@@ -49,17 +49,26 @@ macro_rules! service_operations {
                 type Answer = $answer;
 
                 async fn run(
-                    $context: &ServiceContext,
+                    context: &ServiceContext,
                     ($($argument,)*): Self::Arguments,
                 ) -> Result<$answer, Refusal> {
-                    let done = async { $run };
-                    done.await.map_err(Refusal::from)
+                    do_operation!(context; $($how)+).await.map_err(Refusal::from)
                 }
             }
         )+
 
         /// Every route that takes a token; one that is not here is refused.
         pub(super) const ROUTES: &[ServiceRoute] = &[$(ServiceRoute::of::<$name>(),)+];
+    };
+}
+
+macro_rules! do_operation {
+    ($context:ident; |$named:ident| $done:expr) => {{
+        let $named = $context;
+        $done
+    }};
+    ($context:ident; $method:ident($($given:expr),*)) => {
+        $context.state.store.$method(&$context.caller $(, $given)*)
     };
 }
 
@@ -79,267 +88,182 @@ const fn describe_service_operation(
 
 service_operations! {
     Write, "Publish a thing, or its next version", Post "/v1/publications";
-    PublishThing(context, publication: JsonBody<Publication>) -> Published {
-        context.store().publish(&context.caller, publication.0).await
+    PublishThing(publication: Publication) -> Published {
+        publish(publication)
     }
 
     Read, "What the caller has published, newest first, a page of it", Get "/v1/publications";
-    ListOwnThings(context, page: QueryFields<PageFields>) -> Vec<GlobalRecord> {
-        context.store().list_own_published_page(&context.caller, page.0.into()).await
+    ListOwnThings(page: PageFields) -> Vec<GlobalRecord> {
+        list_own_published_page(page.into())
     }
 
     Read, "A thing, in its newest version or `?version=`", Get "/v1/publications/{id}";
-    GetThing(context, id: RecordId, query: QueryFields<VersionField>) -> GlobalRecord {
-        context.store().get(&context.caller, id, query.0.version).await
+    GetThing(id: RecordId, query: VersionField) -> GlobalRecord {
+        get(id, query.version)
     }
 
     Write, "Take a thing back, from every answer", Delete "/v1/publications/{id}";
-    UnpublishThing(context, id: RecordId) -> Unpublished {
-        context.store().unpublish(&context.caller, id).await
+    UnpublishThing(id: RecordId) -> Unpublished {
+        unpublish(id)
     }
 
     Read, "The versions of a thing, newest first, a page of them",
         Get "/v1/publications/{id}/versions";
-    ListThingVersions(context, id: RecordId, page: QueryFields<PageFields>) -> Vec<GlobalRecord> {
-        context.store().list_versions_page(&context.caller, id, page.0.into()).await
+    ListThingVersions(id: RecordId, page: PageFields) -> Vec<GlobalRecord> {
+        list_versions_page(id, page.into())
     }
 
     Write, "What a reader gives it, 0..1", Put "/v1/publications/{id}/rating";
-    RateThing(context, id: RecordId, given: JsonBody<RatingBody>) -> EmptyResponse {
-        let rated = context.store().rate(&context.caller, id, given.0.rating).await;
-        rated.map(|()| EmptyResponse {})
+    RateThing(id: RecordId, given: RatingBody) -> EmptyResponse {
+        |context| async {
+            let rated = context.state.store.rate(&context.caller, id, given.rating);
+            rated.await.map(|()| EmptyResponse {})
+        }
     }
 
     Read, "What resonates with a question, best first", Post QUERY;
-    QueryThings(context, query: JsonBody<GlobalQuery>) -> GlobalAnswer {
-        operate::answer_query(context, query.0).await
+    QueryThings(query: GlobalQuery) -> GlobalAnswer {
+        |context| operate::answer_query(context, query)
     }
 
     Write, "How runs went that used published things", Post "/v1/outcomes";
-    ReportUsage(context, reports: JsonBody<ReportsRequest>) -> FatesResponse {
-        let fates = context.store().report_usage(&context.caller, &reports.0.reports).await;
-        fates.map(|fates| FatesResponse { fates })
+    ReportUsage(reports: ReportsRequest) -> FatesResponse {
+        |context| async {
+            let fates = context.state.store.report_usage(&context.caller, &reports.reports);
+            fates.await.map(|fates| FatesResponse { fates })
+        }
     }
 
     Operate, "Name this moment, to be asked of later", Put "/v1/snapshots/{name}";
-    CreateSnapshot(context, name: String) -> NamedSnapshot {
-        let at = context.store().create_snapshot(&context.caller, &name).await;
-        at.map(|at| NamedSnapshot { name, at })
+    CreateSnapshot(name: String) -> NamedSnapshot {
+        |context| async {
+            let at = context.state.store.create_snapshot(&context.caller, &name).await?;
+            Ok::<_, GlobalError>(NamedSnapshot { name, at })
+        }
     }
 
     Read, "The caller's branches of the catalogue", Get "/v1/branches";
-    ListBranches(context) -> Vec<Branch> {
-        context.store().list_branches(&context.caller).await
+    ListBranches() -> Vec<Branch> {
+        list_branches()
     }
 
     Write, "Open a branch, on which the caller alone finds what is published there",
         Put "/v1/branches/{name}";
-    OpenBranch(context, name: String) -> Branch {
-        context.store().open_branch(&context.caller, &name).await
+    OpenBranch(name: String) -> Branch {
+        open_branch(&name)
     }
 
     Write, "Drop a branch with everything on it", Delete "/v1/branches/{name}";
-    DropBranch(context, name: String) -> Branch {
-        context.store().drop_branch(&context.caller, &name).await
+    DropBranch(name: String) -> Branch {
+        drop_branch(&name)
     }
 
     Write, "Publish a thing on a branch", Post "/v1/branches/{name}/publications";
-    PublishOnBranch(context, name: String, publication: JsonBody<Publication>) -> Published {
-        context.store().publish_on_branch(&context.caller, &name, publication.0).await
+    PublishOnBranch(name: String, publication: Publication) -> Published {
+        publish_on_branch(&name, publication)
     }
 
     Write, "Publish everything on a branch, or nothing", Post "/v1/branches/{name}/merge";
-    MergeBranch(context, name: String) -> Vec<Merged> {
-        context.store().merge_branch(&context.caller, &name).await
+    MergeBranch(name: String) -> Vec<Merged> {
+        merge_branch(&name)
     }
 
     Read, "What the caller's organisation asks of those who publish for its members",
         Get "/v1/organisation";
-    ReadOrganisation(context) -> OrganisationSettings {
-        context.store().read_organisation(&context.caller).await
+    ReadOrganisation() -> OrganisationSettings {
+        read_organisation()
     }
 
     Operate, "Change that, for everything that is published from now on", Put "/v1/organisation";
-    ChangeOrganisation(context, settings: JsonBody<OrganisationSettings>) -> OrganisationSettings {
-        context.store().change_organisation(&context.caller, settings.0).await
+    ChangeOrganisation(settings: OrganisationSettings) -> OrganisationSettings {
+        change_organisation(settings)
     }
 
     Review, "What waits for a review in the caller's organisation, oldest first, a page of it",
         Get "/v1/reviews";
-    ListSubmissions(context, page: QueryFields<PageFields>) -> Vec<Submission> {
-        context.store().list_submissions_page(&context.caller, page.0.into()).await
+    ListSubmissions(page: PageFields) -> Vec<Submission> {
+        list_submissions_page(page.into())
     }
 
     Review, "Approve or refuse what another member has submitted", Post "/v1/reviews/{id}";
-    ReviewSubmission(context, id: RecordId, verdict: JsonBody<SubmissionVerdict>) -> ReviewDone {
-        context.store().review_submission(&context.caller, id, &verdict.0).await
+    ReviewSubmission(id: RecordId, verdict: SubmissionVerdict) -> ReviewDone {
+        review_submission(id, &verdict)
     }
 
     Read, "The projects of the caller's organisation whose member the caller is",
         Get "/v1/projects";
-    ListProjects(context) -> Vec<ProjectId> {
-        context.store().list_projects(&context.caller).await
+    ListProjects() -> Vec<ProjectId> {
+        list_projects()
     }
 
     Read, "What of the caller's waits for a review, or was refused", Get "/v1/submissions";
-    ListOwnSubmissions(context) -> Vec<OwnSubmission> {
-        context.store().list_own_submissions(&context.caller).await
+    ListOwnSubmissions() -> Vec<OwnSubmission> {
+        list_own_submissions()
     }
 
     Read, "What operators took down of the caller's", Get "/v1/takedowns";
-    ListOwnTakenDown(context) -> Vec<TakenDown> {
-        context.store().list_own_taken_down(&context.caller).await
+    ListOwnTakenDown() -> Vec<TakenDown> {
+        list_own_taken_down()
     }
 
     Read, "Everything of the caller's", Get "/v1/person";
-    ListPersonLines(context) -> Vec<PersonLine> {
-        context.store().list_person_lines(&context.caller).await
+    ListPersonLines() -> Vec<PersonLine> {
+        list_person_lines()
     }
 
     Write, "Delete everything of the caller's, his tokens too, and prove it; `confirm` is his name",
         Delete "/v1/person";
-    ErasePerson(context, query: QueryFields<ConfirmField>) -> Erased {
-        operate::erase_person(context, query.0.confirm.as_deref()).await
+    ErasePerson(query: ConfirmField) -> Erased {
+        |context| operate::erase_person(context, query.confirm.as_deref())
     }
 
     Operate, "Every publish, withdrawal, snapshot and branch, grant and revocation, newest first",
         Get "/v1/audit";
-    ListAudit(context, query: QueryFields<AuditFields>) -> Vec<AuditLine> {
-        operate::list_audit(&context.state, &context.caller, query.0.limit).await
+    ListAudit(query: AuditFields) -> Vec<AuditLine> {
+        |context| operate::list_audit(&context.state, &context.caller, query.limit)
     }
 
     Operate, "Everything on the shelves open to the operator, newest first, a page of it",
         Get "/v1/catalogue";
-    ListCatalogue(context, page: QueryFields<PageFields>) -> Vec<Listed> {
-        context.store().list_catalogue_page(&context.caller, page.0.into()).await
+    ListCatalogue(page: PageFields) -> Vec<Listed> {
+        list_catalogue_page(page.into())
     }
 
     Operate,
         "The people of the operator's organisation who have tokens or invitations, and those of \
          none",
         Get "/v1/members";
-    ListMembers(context) -> Vec<Member> {
-        operate::list_members(&context.state, &context.caller).await
+    ListMembers() -> Vec<Member> {
+        |context| operate::list_members(&context.state, &context.caller)
     }
 
     Operate, "What the operator's organisation and its people have published, and may have",
         Get "/v1/quotas";
-    ListQuotas(context) -> Vec<HolderQuota> {
-        operate::list_quotas(&context.state, &context.caller).await
+    ListQuotas() -> Vec<HolderQuota> {
+        |context| operate::list_quotas(&context.state, &context.caller)
     }
 
     Operate, "Limit what one of them may have published, below the limits of the service",
         Put "/v1/quotas";
-    SetQuota(context, change: JsonBody<QuotaChange>) -> HolderQuota {
-        operate::set_quota(&context.state, &context.caller, &change.0).await
+    SetQuota(change: QuotaChange) -> HolderQuota {
+        |context| operate::set_quota(&context.state, &context.caller, &change)
     }
 
     Operate, "Take a thing of any author down, with a reason that its author reads",
         Post "/v1/publications/{id}/takedown";
-    TakeThingDown(context, id: RecordId, order: JsonBody<TakeDown>) -> TakeDownDone {
-        context.store().take_down(&context.caller, id, &order.0).await
+    TakeThingDown(id: RecordId, order: TakeDown) -> TakeDownDone {
+        take_down(id, &order)
     }
 
     Operate, "Take a take-down back", Delete "/v1/publications/{id}/takedown";
-    PutThingBack(context, id: RecordId) -> PutBack {
-        context.store().put_back(&context.caller, id).await
+    PutThingBack(id: RecordId) -> PutBack {
+        put_back(id)
     }
 
     Operate, "Requests by route and status, for Prometheus", Get "/metrics";
-    ReadMetrics(context) -> String {
-        operate::render_metrics(&context.state).await
+    ReadMetrics() -> String {
+        |context| operate::render_metrics(&context.state)
     }
-}
-
-/// A part of a list.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct PageFields {
-    #[serde(default)]
-    offset: usize,
-    #[serde(default = "page_max", deserialize_with = "read_limit::<PAGE_MAX, _>")]
-    #[schemars(range(max = PAGE_MAX))]
-    limit: usize,
-}
-
-fn page_max() -> usize {
-    PAGE_MAX
-}
-
-/// Reads how much is asked for at once.
-fn read_limit<'de, const MAX: usize, D: Deserializer<'de>>(from: D) -> Result<usize, D::Error> {
-    let limit = usize::deserialize(from)?;
-    if limit > MAX {
-        let said = format!("limit is {limit}, at most {MAX} are told at once; ask for fewer");
-        return Err(serde::de::Error::custom(said));
-    }
-    Ok(limit)
-}
-
-impl From<ListPage> for PageFields {
-    fn from(ListPage { offset, limit }: ListPage) -> Self {
-        Self { offset, limit }
-    }
-}
-
-impl From<PageFields> for ListPage {
-    fn from(PageFields { offset, limit }: PageFields) -> Self {
-        Self { offset, limit }
-    }
-}
-
-/// Which version, if not the newest.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct VersionField {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String", regex(pattern = "^[1-9][0-9]{0,8}$"))]
-    pub version: Option<Version>,
-}
-
-/// How many lines.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct AuditFields {
-    #[serde(
-        default = "lines_default",
-        deserialize_with = "read_limit::<AUDIT_MAX, _>"
-    )]
-    #[schemars(range(max = AUDIT_MAX))]
-    pub limit: usize,
-}
-
-fn lines_default() -> usize {
-    LINES_DEFAULT
-}
-
-/// Whose everything is to be deleted. It does not come back, so the request names who is meant.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ConfirmField {
-    #[schemars(with = "String", regex(pattern = A_NAME))]
-    pub confirm: Option<String>,
-}
-
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "Rating")]
-pub struct RatingBody {
-    /// What a reader gives it: 0 is useless, 1 is just what was needed.
-    #[schemars(range(min = 0, max = 1))]
-    pub rating: f32,
-}
-
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ReportsRequest {
-    #[schemars(length(max = REPORTS_MAX))]
-    pub reports: Vec<UsageReport>,
-}
-
-plain_bodies! {
-    RatingBody = "the rating";
-    ReportsRequest = "the report";
 }
 
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]

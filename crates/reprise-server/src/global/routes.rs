@@ -60,9 +60,7 @@ async fn serve(
     request: Request,
 ) -> Result<Response, Refusal> {
     let named = named.map(|Path(named)| named).unwrap_or_default();
-    route
-        .serve(ServiceContext { state, caller }, named, request)
-        .await
+    (route.serve)(ServiceContext { state, caller }, named, request).await
 }
 
 fn find_filter(route: &ServiceRoute) -> Option<MethodFilter> {

@@ -24,9 +24,10 @@ pub(super) struct ServiceRoute {
     pub(super) spec: Spec,
     /// Whether it takes anything in its query string.
     pub(super) has_query: bool,
-    describe_arguments: fn(&mut Value, &mut SchemaGenerator),
-    describe_answer: fn(&mut SchemaGenerator) -> Schema,
-    serve: fn(ServiceContext, String, Request) -> ResponseFuture,
+    pub(super) describe_arguments: fn(&mut Value, &mut SchemaGenerator),
+    pub(super) describe_answer: fn(&mut SchemaGenerator) -> Schema,
+    /// Serves a request; the text is what its path names.
+    pub(super) serve: fn(ServiceContext, String, Request) -> ResponseFuture,
 }
 
 impl ServiceRoute {
@@ -57,25 +58,6 @@ impl ServiceRoute {
             Callers::Holders(right) => Some(right),
             _ => None,
         }
-    }
-
-    /// Adds its arguments to its description.
-    pub(super) fn describe_arguments(&self, route: &mut Value, schemas: &mut SchemaGenerator) {
-        (self.describe_arguments)(route, schemas);
-    }
-
-    pub(super) fn describe_answer(&self, schemas: &mut SchemaGenerator) -> Schema {
-        (self.describe_answer)(schemas)
-    }
-
-    /// Serves a request; `named` is what its path names.
-    pub(super) async fn serve(
-        &self,
-        context: ServiceContext,
-        named: String,
-        request: Request,
-    ) -> Result<Response, Refusal> {
-        (self.serve)(context, named, request).await
     }
 }
 

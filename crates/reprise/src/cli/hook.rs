@@ -16,7 +16,7 @@ use crate::cli::prelude::*;
 const INPUT_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// Time that is reserved to hand over an event that could not be sent.
 const KEEPING: Duration = Duration::from_millis(30);
-/// The same time where no daemon runs yet: it starts beside this process, and on a busy machine all
+/// That time where no daemon runs yet: one starts at the same moment, and on a busy machine all
 /// that this process still does takes longer.
 const KEEPING_COLD: Duration = Duration::from_millis(100);
 /// Time that is left if this process saves such an event itself: it may have to load the redactor.

@@ -1,8 +1,6 @@
 //! Resolves the project that a command means: by its full name, by a part of it, or by a folder.
 
 use reprise_knowledge::{HistoryTooLongError, HistoryWalkCache, Project};
-use reprise_operations::Filter;
-use reprise_operations::operations::records::list::{self, List};
 use reprise_operations::operations::tags::{self, Tags};
 use reprise_types::short_project_name;
 
@@ -124,7 +122,7 @@ fn find_full_name(session: &Session, typed: &str) -> anyhow::Result<String> {
     let word = typed.to_lowercase();
     let meant = names.into_iter();
     let meant: Vec<&str> = meant.filter(|name| is_short_for(&word, name)).collect();
-    if meant.is_empty() || has_records(session, typed)? {
+    if meant.is_empty() || meant.contains(&word.as_str()) {
         return Ok(typed.to_owned());
     }
     match meant.as_slice() {
@@ -135,19 +133,6 @@ fn find_full_name(session: &Session, typed: &str) -> anyhow::Result<String> {
             bail!("`{typed}` may be {several}; name the one that is meant")
         }
     }
-}
-
-fn has_records(session: &Session, project: &str) -> anyhow::Result<bool> {
-    let own = list::Arguments {
-        filter: Filter {
-            project: Some(project.to_owned()),
-            ..Filter::default()
-        },
-        limit: Some(1),
-        brief: true,
-        ..list::Arguments::default()
-    };
-    Ok(session.call::<List>(own)?.considered > 0)
 }
 
 /// Returns whether a word is a short name, as `api` for `github.com/acme/api` and `api-1f2e3d4c`.

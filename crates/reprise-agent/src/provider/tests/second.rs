@@ -86,10 +86,7 @@ async fn recall_with(
     reranker: Option<HelperBehaviour>,
 ) -> RecallResponse {
     let mut bench = TestService::new();
-    bench
-        .controls
-        .missing
-        .store(true, Ordering::SeqCst);
+    bench.controls.missing.store(true, Ordering::SeqCst);
     bench.config.expander =
         expander.map(|mood| Arc::new(TestExpander(mood)) as Arc<dyn QueryExpander>);
     bench.config.reranker = reranker.map(|mood| Arc::new(TestReranker(mood)) as Arc<dyn Reranker>);

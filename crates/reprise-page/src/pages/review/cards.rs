@@ -4,7 +4,7 @@ use reprise_operations::DoubtfulPair;
 use similar::ChangeTag;
 
 use super::difference;
-use super::groups::{self, Question};
+use super::groups::{self, ReviewQuestion};
 use crate::prelude::*;
 
 /// What a pair may be.
@@ -50,11 +50,11 @@ impl PairSort {
     pub(in crate::pages) fn describe_fate(self) -> &'static str {
         match self {
             Self::Contradiction => {
-                "Agents no longer see what is not true. You can undo every answer except \
+                "Agents no longer see the memories that you reject. You can undo every answer except \
                  \u{201c}Both are true\u{201d}."
             }
             Self::Duplicate => {
-                "Agents no longer see what is not kept. You can undo every answer except \
+                "Agents no longer see the memories that you drop. You can undo every answer except \
                  \u{201c}Keep both\u{201d}."
             }
         }
@@ -112,7 +112,7 @@ impl<'a> LoadedQuestion<'a> {
     /// `None` if none is left.
     async fn load(
         visit: &PageRequest,
-        question: &Question<'a>,
+        question: &ReviewQuestion<'a>,
         sort: PairSort,
     ) -> PageResult<Option<Self>> {
         let mut sides: Vec<QuestionSide<'a>> = Vec::new();
@@ -192,7 +192,7 @@ fn format_days(sides: &[QuestionSide<'_>], calendar: &Calendar) -> Vec<String> {
 /// in which they differ, and the possible answers; nothing if too few of them are left.
 pub(in crate::pages) async fn render_question(
     visit: &PageRequest,
-    question: &Question<'_>,
+    question: &ReviewQuestion<'_>,
     sort: PairSort,
     back: &str,
     is_next: bool,

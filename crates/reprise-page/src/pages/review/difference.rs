@@ -128,8 +128,8 @@ pub(super) fn mark_differences(texts: &[&str]) -> Vec<Markup> {
 mod tests {
     use super::*;
 
-    /// The marked words of each text.
-    fn marked(texts: &[&str]) -> Vec<Vec<String>> {
+    /// Lists the marked words of each text.
+    fn list_marked_words(texts: &[&str]) -> Vec<Vec<String>> {
         let all = texts.iter().zip(find_marked_words(texts));
         all.map(|(text, marked)| {
             let words = split_words(text).into_iter().zip(marked);
@@ -145,14 +145,14 @@ mod tests {
             "We deploy the shop on Tuesdays, after the standup, with the blue script.",
             "The shop is deployed on Thursdays after the standup, using the blue script",
         ];
-        assert_eq!(marked(&texts), [["Tuesdays"], ["Thursdays"]]);
+        assert_eq!(list_marked_words(&texts), [["Tuesdays"], ["Thursdays"]]);
         let cased = ["The limit is 100/s.", "the limit: 250/s"];
-        assert_eq!(marked(&cased), [["100/s"], ["250/s"]]);
+        assert_eq!(list_marked_words(&cased), [["100/s"], ["250/s"]]);
         let denied = [
             "Deploys on Fridays are allowed",
             "Never deploy on Fridays: not allowed",
         ];
-        assert_eq!(marked(&denied), [vec![], vec!["Never", "not"]]);
+        assert_eq!(list_marked_words(&denied), [vec![], vec!["Never", "not"]]);
     }
 
     #[test]
@@ -163,7 +163,7 @@ mod tests {
             "it takes 90 s",
         ];
         assert_eq!(
-            marked(&texts),
+            list_marked_words(&texts),
             [
                 vec!["30", "seconds"],
                 vec!["60", "seconds"],
@@ -178,8 +178,11 @@ mod tests {
             "30 s for login, 60 s for logout",
             "60 s for login, 30 s for logout",
         ];
-        assert_eq!(marked(&texts), [["30", "60"], ["60", "30"]]);
-        assert_eq!(marked(&["A text.", "a text"]), [[""; 0], [""; 0]]);
+        assert_eq!(list_marked_words(&texts), [["30", "60"], ["60", "30"]]);
+        assert_eq!(
+            list_marked_words(&["A text.", "a text"]),
+            [[""; 0], [""; 0]]
+        );
     }
 
     #[test]

@@ -10,7 +10,7 @@ const SIDES_MAX: usize = 6;
 
 /// Pairs that one choice settles.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::pages) struct Question<'a> {
+pub(in crate::pages) struct ReviewQuestion<'a> {
     /// The texts to choose from, without case and punctuation; each pair has two of them.
     sides: Vec<String>,
     pub(in crate::pages) pairs: Vec<&'a DoubtfulPair>,
@@ -33,7 +33,7 @@ pub(super) fn text_keys(pair: &DoubtfulPair) -> [String; 2] {
     })
 }
 
-impl<'a> Question<'a> {
+impl<'a> ReviewQuestion<'a> {
     /// A question about one pair alone.
     pub(in crate::pages) fn about(pair: &'a DoubtfulPair) -> Self {
         Self {
@@ -79,17 +79,17 @@ fn ordered([one, other]: [String; 2]) -> [String; 2] {
 
 /// Groups contradictions into as few questions as can be answered by one choice each, in the order
 /// of their first pairs.
-pub(in crate::pages) fn group_pairs(pairs: &[DoubtfulPair]) -> Vec<Question<'_>> {
+pub(in crate::pages) fn group_pairs(pairs: &[DoubtfulPair]) -> Vec<ReviewQuestion<'_>> {
     let edges: HashSet<[String; 2]> = pairs.iter().map(|one| ordered(text_keys(one))).collect();
-    let mut questions: Vec<Question<'_>> = Vec::new();
+    let mut questions: Vec<ReviewQuestion<'_>> = Vec::new();
     for pair in pairs {
         let mut all = questions.iter_mut();
         if !all.any(|question| question.take(pair, &edges)) {
-            questions.push(Question::about(pair));
+            questions.push(ReviewQuestion::about(pair));
         }
     }
     // A question that grew later may have all texts of an earlier one.
-    let mut kept: Vec<Question<'_>> = Vec::new();
+    let mut kept: Vec<ReviewQuestion<'_>> = Vec::new();
     for question in questions {
         let within = kept
             .iter_mut()

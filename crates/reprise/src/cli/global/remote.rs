@@ -10,10 +10,8 @@ use reprise_global::{
 };
 use reprise_operations::Method;
 use reprise_redact::{OutboundBody, OutboundError, clean_text};
-use reprise_server::service_arguments::{JsonBody, PreparedRequest, QueryFields, ServiceArguments};
-use reprise_server::service_operations::{
-    self as operations, AuditFields, ConfirmField, RatingBody, ReportsRequest, VersionField,
-};
+use reprise_server::service_arguments::{PreparedRequest, ServiceArguments};
+use reprise_server::service_operations as operations;
 use reprise_server::{DEADLINE_HEADER, ServiceContext};
 
 use crate::cli::prelude::*;
@@ -212,7 +210,7 @@ macro_rules! ask_service {
     (
         $($within:ident { $(
             $name:ident($($given:ident: $kind:ty),*) -> $answer:ty
-            = $operation:ident($($argument:expr),*) $(=> $take:expr)?;
+            = $operation:ident $(=> $take:expr)?;
         )+ })+
         [ $($methods:tt)+ ]
     ) => {
@@ -224,7 +222,7 @@ macro_rules! ask_service {
                     caller: &Caller
                     $(, $given: $kind)*
                 ) -> GlobalResult<$answer> {
-                    let arguments = ($($argument,)*);
+                    let arguments = ($($given.to_owned().into(),)*);
                     let answer = self.ask::<operations::$operation>(caller, arguments, $within);
                     answer.await$(.map($take))?
                 }
@@ -237,52 +235,41 @@ macro_rules! ask_service {
 
 ask_service! {
     CHANGE {
-        publish(publication: Publication) -> Published = PublishThing(JsonBody(publication));
-        get(id: RecordId, version: Option<Version>) -> GlobalRecord
-            = GetThing(id, QueryFields(VersionField { version }));
-        list_versions_page(id: RecordId, page: ListPage) -> Vec<GlobalRecord>
-            = ListThingVersions(id, QueryFields(page.into()));
-        list_own_published_page(page: ListPage) -> Vec<GlobalRecord>
-            = ListOwnThings(QueryFields(page.into()));
-        unpublish(id: RecordId) -> Unpublished = UnpublishThing(id);
-        rate(id: RecordId, rating: f32) -> ()
-            = RateThing(id, JsonBody(RatingBody { rating })) => drop;
+        publish(publication: Publication) -> Published = PublishThing;
+        get(id: RecordId, version: Option<Version>) -> GlobalRecord = GetThing;
+        list_versions_page(id: RecordId, page: ListPage) -> Vec<GlobalRecord> = ListThingVersions;
+        list_own_published_page(page: ListPage) -> Vec<GlobalRecord> = ListOwnThings;
+        unpublish(id: RecordId) -> Unpublished = UnpublishThing;
+        rate(id: RecordId, rating: f32) -> () = RateThing => drop;
         report_usage(reports: &[UsageReport]) -> Vec<Fate>
-            = ReportUsage(JsonBody(ReportsRequest { reports: reports.to_vec() }))
-            => |answer| answer.fates;
-        create_snapshot(name: &str) -> DateTime<Utc>
-            = CreateSnapshot(name.to_owned()) => |answer| answer.at;
-        open_branch(name: &str) -> Branch = OpenBranch(name.to_owned());
-        list_branches() -> Vec<Branch> = ListBranches();
-        publish_on_branch(branch: &str, publication: Publication) -> Published
-            = PublishOnBranch(branch.to_owned(), JsonBody(publication));
-        merge_branch(branch: &str) -> Vec<Merged> = MergeBranch(branch.to_owned());
-        drop_branch(branch: &str) -> Branch = DropBranch(branch.to_owned());
-        list_catalogue_page(page: ListPage) -> Vec<Listed>
-            = ListCatalogue(QueryFields(page.into()));
-        put_back(id: RecordId) -> PutBack = PutThingBack(id);
-        list_own_taken_down() -> Vec<TakenDown> = ListOwnTakenDown();
-        list_projects() -> Vec<ProjectId> = ListProjects();
-        set_quota(change: &QuotaChange) -> HolderQuota = SetQuota(JsonBody(change.clone()));
-        read_organisation() -> OrganisationSettings = ReadOrganisation();
+            = ReportUsage => |answer| answer.fates;
+        create_snapshot(name: &str) -> DateTime<Utc> = CreateSnapshot => |answer| answer.at;
+        open_branch(name: &str) -> Branch = OpenBranch;
+        list_branches() -> Vec<Branch> = ListBranches;
+        publish_on_branch(branch: &str, publication: Publication) -> Published = PublishOnBranch;
+        merge_branch(branch: &str) -> Vec<Merged> = MergeBranch;
+        drop_branch(branch: &str) -> Branch = DropBranch;
+        list_catalogue_page(page: ListPage) -> Vec<Listed> = ListCatalogue;
+        put_back(id: RecordId) -> PutBack = PutThingBack;
+        list_own_taken_down() -> Vec<TakenDown> = ListOwnTakenDown;
+        list_projects() -> Vec<ProjectId> = ListProjects;
+        set_quota(change: &QuotaChange) -> HolderQuota = SetQuota;
+        read_organisation() -> OrganisationSettings = ReadOrganisation;
         change_organisation(settings: OrganisationSettings) -> OrganisationSettings
-            = ChangeOrganisation(JsonBody(settings));
-        list_submissions_page(page: ListPage) -> Vec<Submission>
-            = ListSubmissions(QueryFields(page.into()));
+            = ChangeOrganisation;
+        list_submissions_page(page: ListPage) -> Vec<Submission> = ListSubmissions;
         review_submission(id: RecordId, verdict: &SubmissionVerdict) -> ReviewDone
-            = ReviewSubmission(id, JsonBody(verdict.clone()));
-        list_own_submissions() -> Vec<OwnSubmission> = ListOwnSubmissions();
-        list_person_lines() -> Vec<PersonLine> = ListPersonLines();
-        list_audit_lines(limit: usize) -> Vec<AuditLine>
-            = ListAudit(QueryFields(AuditFields { limit }));
+            = ReviewSubmission;
+        list_own_submissions() -> Vec<OwnSubmission> = ListOwnSubmissions;
+        list_person_lines() -> Vec<PersonLine> = ListPersonLines;
+        list_audit_lines(limit: usize) -> Vec<AuditLine> = ListAudit;
     }
     SWEEP {
-        take_down(id: RecordId, order: &TakeDown) -> TakeDownDone
-            = TakeThingDown(id, JsonBody(order.clone()));
+        take_down(id: RecordId, order: &TakeDown) -> TakeDownDone = TakeThingDown;
     }
     [
         async fn query(&self, caller: &Caller, query: &GlobalQuery) -> GlobalResult<GlobalAnswer> {
-            let arguments = (JsonBody(query.clone()),);
+            let arguments = (query.clone(),);
             self.ask::<operations::QueryThings>(caller, arguments, self.question).await
         }
 
@@ -302,7 +289,7 @@ ask_service! {
 
         async fn erase_person(&self, caller: &Caller) -> GlobalResult<Erased> {
             let confirm = Some(caller.user.to_string());
-            let arguments = (QueryFields(ConfirmField { confirm }),);
+            let arguments = (confirm.into(),);
             self.ask::<operations::ErasePerson>(caller, arguments, SWEEP).await
         }
 

@@ -94,9 +94,14 @@ impl Memory {
         };
         let memory = self.clone().without_recall_notes();
         // A person waits for the model that a prompt may have to do without.
-        let deadline = Duration::from_millis(OPENING_DEADLINE_MS.into());
+        let opened_within = OPENING_DEADLINE_MS.into();
         let (seen, opening) = (BTreeSet::new(), OwedOpening::default());
-        let found = memory.find_for_prompt(&report, &seen, opening, deadline);
+        let found = memory.find_for_prompt(
+            &report,
+            &seen,
+            opening,
+            Duration::from_millis(opened_within),
+        );
         let found = Box::pin(found).await;
         let (answer, block) = found.answer?;
         Ok(PromptPreview {
