@@ -52,7 +52,10 @@ fn shell_steps(page: &str) -> Vec<(String, String)> {
         for line in lines {
             match line.strip_prefix("$ ") {
                 Some(typed) => steps.push((typed.to_owned(), String::new())),
-                None => steps.last_mut().expect("typed before").1 += &format!("{line}\n"),
+                None => {
+                    let printed = &mut steps.last_mut().expect("typed before").1;
+                    printed.extend([line, "\n"]);
+                }
             }
         }
     }

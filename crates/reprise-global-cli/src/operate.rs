@@ -278,12 +278,14 @@ pub(crate) fn import(context: &Context, arguments: &GlobalImportArguments) -> an
     let (new, waits) = (done.published, done.submitted);
     let known = all - new - waits;
     let row = json!({ "published": new, "submitted": waits, "known": known, "refused": refused });
-    let mut line = format!("{new} published, {known} already known, {refused} refused");
-    if waits > 0 {
-        line.push_str(&format!(
+    let held = if waits > 0 {
+        format!(
             ", {waits} nearly the same as what was taken down; `reprise global review list` shows it"
-        ));
-    }
+        )
+    } else {
+        String::new()
+    };
+    let line = format!("{new} published, {known} already known, {refused} refused{held}");
     output::line(context, &row, line)?;
     Ok(output::exit(refused == 0))
 }

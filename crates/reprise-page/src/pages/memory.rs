@@ -363,7 +363,7 @@ pub(super) fn collect_project_names(known: &tags::Tagged) -> Vec<String> {
 }
 
 /// Leaves out the short names of projects that have a whole one, so that each is listed once.
-fn drop_second_names(names: Vec<String>) -> Vec<String> {
+fn drop_second_names(names: &[String]) -> Vec<String> {
     let known = || names.iter().map(String::as_str);
     let is_second = |name: &String| {
         let all = list_names_of_project(name, known());
@@ -384,7 +384,7 @@ pub(crate) async fn show_projects(visit: PageRequest, pairs: QueryPairs) -> Page
     let arguments = tags::TagsArguments::default();
     let known = visit.run_optional::<tags::Tags>(arguments).await?;
     let names = known
-        .map(|known| drop_second_names(collect_project_names(&known)))
+        .map(|known| drop_second_names(&collect_project_names(&known)))
         .unwrap_or_default();
     let mut projects = Vec::new();
     for name in names.iter().take(PROJECTS_SHOWN) {
@@ -455,11 +455,11 @@ mod tests {
     #[test]
     fn a_project_of_two_names_is_listed_once() {
         let owned = |all: &[&str]| all.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>();
-        let names = drop_second_names(owned(&["api", "api-1f2e3d4c", "shop"]));
+        let names = drop_second_names(&owned(&["api", "api-1f2e3d4c", "shop"]));
         assert_eq!(names, ["api-1f2e3d4c", "shop"]);
         assert_eq!(label_project("api-1f2e3d4c", &names), "api");
         let three = owned(&["api", "api-1f2e3d4c", "github.com/acme/api"]);
-        assert_eq!(drop_second_names(three.clone()), three, "it may be either");
+        assert_eq!(drop_second_names(&three), three, "it may be either");
         assert_eq!(label_project("api-1f2e3d4c", &three), "api-1f2e3d4c");
     }
 
