@@ -50,12 +50,11 @@ fn shell_steps(page: &str) -> Vec<(String, String)> {
             continue;
         }
         for line in lines {
-            match line.strip_prefix("$ ") {
-                Some(typed) => steps.push((typed.to_owned(), String::new())),
-                None => {
-                    let printed = &mut steps.last_mut().expect("typed before").1;
-                    printed.extend([line, "\n"]);
-                }
+            if let Some(typed) = line.strip_prefix("$ ") {
+                steps.push((typed.to_owned(), String::new()));
+            } else {
+                let printed = &mut steps.last_mut().expect("typed before").1;
+                printed.extend([line, "\n"]);
             }
         }
     }

@@ -387,6 +387,8 @@ fn match_change_prefix(words: &[String]) -> Option<usize> {
         ("after", "all", _) => Some(2),
         ("has" | "have", "been", done) if done.ends_with("ed") => Some(2),
         ("since", next, _) if next != "it" => Some(2),
+        // A bump of something else, without a value behind it, says nothing of this.
+        ("bumped", "to", _) => Some(1),
         (first, ..) if is_in_words(CHANGED, first) => Some(1),
         _ => None,
     }
