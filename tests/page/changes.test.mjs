@@ -229,7 +229,7 @@ for (const javaScriptEnabled of [true, false]) {
     const pair = tab.locator("[data-pair]").first();
     assert.match(await pair.innerText(), /Older[\s\S]*1 Feb[\s\S]*30 seconds[\s\S]*This is true[\s\S]*Newer[\s\S]*2 Feb[\s\S]*90 seconds[\s\S]*This is true[\s\S]*Both are true/);
     assert.match(await pair.locator("button[value=newer]").getAttribute("aria-label"), /^This is true: the newer, .*2 Feb/);
-    assert.match(await tab.locator("main").innerText(), /Agents no longer see the memories that you reject/);
+    assert.match(await tab.locator("main").innerText(), /Agents then see only the memory that you choose/);
     assert.doesNotMatch(await pair.innerText(), /differ in/, "what is marked is not said again");
     await pair.locator("button[value=newer]").click();
     assert.match(await said(tab), /Kept the (newer|second)/);

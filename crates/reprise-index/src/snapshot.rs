@@ -1,7 +1,7 @@
 //! The immutable state of the index that readers search while the writer continues.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -409,6 +409,11 @@ impl IndexSnapshot {
     /// byte.
     pub fn find_exact_term(&self, term: &str) -> Vec<u32> {
         self.lexicon.find_exact(term)
+    }
+
+    /// Lists the first `most` exact terms with this prefix, without reading their documents.
+    pub fn list_exact_terms(&self, prefix: &str, most: usize) -> BTreeSet<String> {
+        self.lexicon.list_exact_terms(prefix, most)
     }
 
     /// Finds the documents of the first `most` exact terms with this prefix.

@@ -12,7 +12,7 @@ use reprise_rank::{
 use reprise_types::limits::PAGE_MAX;
 use reprise_types::{
     Cursor, ListOrder, ListRequest, MemoryFilter, MemoryRecord, RecordBody, RecordId, RecordPage,
-    format_minute_utc, list_names_of_project, normalize_tag,
+    format_minute_utc, list_names_of_project, normalize_tag, short_project_name,
 };
 
 use crate::snapshot::Snapshot;
@@ -166,15 +166,25 @@ impl Snapshot {
         of_it
     }
 
-    /// Returns the names under which records know a project.
+    /// Returns the names under which live records know a project. Of all names only those that
+    /// share its short one have their records read.
     fn list_project_names(&self, project: &str) -> Vec<String> {
         let view = self.index.view(&MemoryFilter::default(), None);
-        let named = self.projects();
-        let tagged = self.marks.tags().filter_map(|(tag, mut holders)| {
-            let name = tag.strip_prefix("project:")?;
-            holders.any(|one| view.contains(one)).then_some(name)
-        });
-        list_names_of_project(project, named.iter().map(String::as_str).chain(tagged))
+        let short = short_project_name(project);
+        let is_alike = |name: &&str| short_project_name(name).eq_ignore_ascii_case(short);
+        let prefix = pair_term("project", "");
+        let terms = self.index.list_exact_terms(&prefix, NAMES_MAX);
+        let named = terms.iter().filter_map(|term| term.strip_prefix(&prefix));
+        let tagged = self
+            .marks
+            .tags()
+            .filter_map(|(tag, _)| tag.strip_prefix("project:"));
+        let alike: BTreeSet<&str> = named.chain(tagged).filter(is_alike).collect();
+        let is_used = |name: &&str| {
+            let mut holders = self.ordinals_in_project(name, None).into_iter();
+            holders.any(|one| view.contains(one))
+        };
+        list_names_of_project(project, alike.into_iter().filter(is_used))
     }
 
     /// Returns the names under `project` in the metadata of live records, in lower case, ascending.

@@ -50,11 +50,11 @@ impl PairSort {
     pub(in crate::pages) fn describe_fate(self) -> &'static str {
         match self {
             Self::Contradiction => {
-                "Agents no longer see the memories that you reject. You can undo every answer except \
+                "Agents then see only the memory that you choose. You can undo every answer except \
                  \u{201c}Both are true\u{201d}."
             }
             Self::Duplicate => {
-                "Agents no longer see the memories that you drop. You can undo every answer except \
+                "Agents then see only the memory that you choose. You can undo every answer except \
                  \u{201c}Keep both\u{201d}."
             }
         }
