@@ -33,7 +33,7 @@ use reprise_operations::{Problem, ProblemKind};
 use problems::{broken_connection_problem, is_absent, unreachable_problem};
 use remote::NetStream;
 pub use remote::Remote;
-pub use start::Starter;
+pub use start::{Starter, reap_in_background};
 
 /// Most idle connections that are kept for later requests.
 const IDLE_CONNECTIONS_MAX: usize = 8;

@@ -4,12 +4,13 @@ use std::ffi::OsString;
 use std::fs::TryLockError;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use hyper::header::HOST;
 use hyper::http::request::Builder;
 use tokio::net::UnixStream;
+use tokio::sync::oneshot;
 
 use crate::daemon::MODEL_HEADER;
 use crate::place::{DaemonPaths, LOG, START_LOCK};
@@ -104,14 +105,14 @@ pub(super) async fn start_daemon(
     if let Ok(stream) = connect_to_daemon(paths).await {
         return Ok(stream);
     }
-    let mut child = spawn_daemon(paths, &own, starter).map_err(|error| failed(&error))?;
+    let child = spawn_daemon(paths, &own, starter).map_err(|error| failed(&error))?;
+    // A client that does not wait to the end has it reaped all the same.
+    let mut ended = reap_in_background(child);
     loop {
         if let Ok(stream) = connect_to_daemon(paths).await {
-            // Reaped whenever it ends, which may be long after this client needs it.
-            std::thread::spawn(move || child.wait());
             return Ok(stream);
         }
-        if let Ok(Some(status)) = child.try_wait() {
+        if let Ok(status) = ended.try_recv() {
             return Err(failed(&status));
         }
         if since.elapsed() > START_TIMEOUT {
@@ -121,12 +122,25 @@ pub(super) async fn start_daemon(
     }
 }
 
+/// Reaps a process whenever it ends, which may be long after this one needs it, and tells how it
+/// ended. Of a process that goes on, such as `reprise mcp`, each child stays in the system's table
+/// until it is reaped.
+pub fn reap_in_background(mut child: Child) -> oneshot::Receiver<ExitStatus> {
+    let (sender, ended) = oneshot::channel();
+    let reap = move || {
+        if let Ok(status) = child.wait() {
+            // Most callers do not ask.
+            let _told = sender.send(status).is_ok();
+        }
+    };
+    if let Err(error) = std::thread::Builder::new().spawn(reap) {
+        tracing::debug!(%error, "a process is reaped when this one ends");
+    }
+    ended
+}
+
 /// Spawns the daemon in a process group of its own, so that it outlives its client.
-fn spawn_daemon(
-    paths: &DaemonPaths,
-    own: &Folder,
-    starter: &Starter,
-) -> std::io::Result<std::process::Child> {
+fn spawn_daemon(paths: &DaemonPaths, own: &Folder, starter: &Starter) -> std::io::Result<Child> {
     let log = own.open_file(LOG, OpenMode::Append)?;
     if log.metadata()?.len() > LOG_BYTES_MAX {
         log.set_len(0)?;

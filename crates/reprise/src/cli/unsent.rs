@@ -14,6 +14,7 @@ use reprise_operations::HookReport;
 use reprise_operations::operations::sessions::{
     HookArguments, Moments, MomentsArguments, MomentsTaken,
 };
+use reprise_server::reap_in_background;
 use reprise_types::sha256_hex;
 #[cfg(target_os = "linux")]
 use rustix::fs::MemfdFlags;
@@ -317,7 +318,8 @@ impl Unsent {
     /// Starts a separate process that sends the rest, so that no hook waits for it.
     pub(super) fn spawn_sender(context: &Context) -> anyhow::Result<()> {
         let started = Self::build_sender(context)?.stdin(Stdio::null()).spawn();
-        started.map(drop).context("no process could be started")
+        reap_in_background(started.context("no process could be started")?);
+        Ok(())
     }
 
     /// Builds the command that sends what waits.
@@ -346,7 +348,8 @@ fn hand_over(command: &mut Command, bytes: &[u8]) -> anyhow::Result<()> {
     file.write_all(bytes)?;
     file.rewind()?;
     let started = command.stdin(file).spawn();
-    started.map(drop).context("no process could be started")
+    reap_in_background(started.context("no process could be started")?);
+    Ok(())
 }
 
 /// Starts a process with these bytes as its stdin.
@@ -355,6 +358,7 @@ fn hand_over(command: &mut Command, bytes: &[u8]) -> anyhow::Result<()> {
     let child = command.stdin(Stdio::piped()).spawn();
     let mut child = child.context("no process could be started")?;
     let mut input = child.stdin.take().context("the process has no stdin")?;
+    reap_in_background(child);
     Ok(input.write_all(bytes)?)
 }
 
