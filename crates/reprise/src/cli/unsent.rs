@@ -39,6 +39,9 @@ const BATCH: usize = 64;
 const BATCH_BYTES_MAX: usize = 256 * 1024;
 /// Longest wait for another process that changes the file.
 const TURN: Duration = Duration::from_secs(1);
+/// That wait of a process that only has this to do, and for which nobody waits: what it does not
+/// save is lost.
+const LATE_TURN: Duration = Duration::from_mins(2);
 /// Longest time that a command sends waiting events before its own request.
 const COMMAND: Duration = Duration::from_secs(20);
 const TALLY_BYTES_MAX: u64 = 4_096;
@@ -162,7 +165,7 @@ impl Unsent {
         input.take(LATE_BYTES_MAX).read_to_string(&mut line)?;
         let UnsentLine { user, moment } = serde_json::from_str(&line)
             .context("no event of a hook came on stdin; only a hook uses --late")?;
-        self.push(&user, &moment.event, moment.report)
+        self.push_within(LATE_TURN, &user, &moment.event, moment.report)
     }
 
     /// Starts a separate process that queues an event, so that the hook waits neither for the
@@ -192,6 +195,17 @@ impl Unsent {
         &self,
         user: &UserId,
         event: &str,
+        report: HookReport,
+    ) -> anyhow::Result<()> {
+        self.push_within(TURN, user, event, report)
+    }
+
+    /// Queues an event as [`Self::push`] does, and waits this long for another process.
+    fn push_within(
+        &self,
+        patience: Duration,
+        user: &UserId,
+        event: &str,
         mut report: HookReport,
     ) -> anyhow::Result<()> {
         let redactor = Redactor::new();
@@ -208,7 +222,7 @@ impl Unsent {
             },
         })?;
         let folder = Folder::open_or_create_no_follow(&self.folder)?;
-        let _alone = folder.lock(self.file_name("lock"), TURN)?;
+        let _alone = folder.lock(self.file_name("lock"), patience)?;
         if self.file_size(&folder)? as usize >= MOMENTS_MAX * MOMENT_BYTES_MIN {
             let mut lines = self.read_lines()?;
             let (before, bytes) = (lines.len(), |line: &String| line.len() + 1);
