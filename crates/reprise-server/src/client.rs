@@ -239,13 +239,6 @@ impl Client {
         stream.peer_cred().ok()?.pid()
     }
 
-    /// Starts a daemon now if none runs, ahead of the first request.
-    pub async fn ensure_running(&self) -> Result<(), Problem> {
-        let sender = self.open_connection().await?;
-        self.store_idle_connection(sender);
-        Ok(())
-    }
-
     /// Sends a request and returns the body of the response as bytes. If the connection broke or
     /// was closed meanwhile, the request is sent once more on a new one. A change carries an
     /// idempotency key, so that the daemon does not apply it twice.

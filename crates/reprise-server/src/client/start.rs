@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::TryLockError;
+use std::io::ErrorKind;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -12,6 +13,7 @@ use hyper::http::request::Builder;
 use tokio::net::UnixStream;
 use tokio::sync::oneshot;
 
+use super::{Client, perform_handshake};
 use crate::daemon::MODEL_HEADER;
 use crate::place::{DaemonPaths, LOG, START_LOCK};
 use reprise_files::{Folder, OpenMode};
@@ -64,6 +66,32 @@ fn is_own_daemon(stream: &UnixStream) -> bool {
     let own = rustix::process::getuid().as_raw();
     let peer = stream.peer_cred();
     peer.map_or(true, |peer| peer.uid() == own || peer.uid() == 0)
+}
+
+impl Client {
+    /// Starts a daemon now if none runs, ahead of the first request.
+    pub async fn ensure_running(&self) -> Result<(), Problem> {
+        let sender = self.open_connection().await?;
+        self.store_idle_connection(sender);
+        Ok(())
+    }
+
+    /// Connects to the daemon if one runs, and keeps the connection for the next request. Returns
+    /// whether one runs, even if its queue of waiting clients is full.
+    pub async fn connect_to_running(&self) -> bool {
+        if let Some(kept) = self.pop_idle_connection() {
+            self.store_idle_connection(kept);
+            return true;
+        }
+        let stream = match self.connect().await {
+            Ok(stream) => stream,
+            Err(error) => return error.kind() == ErrorKind::WouldBlock,
+        };
+        if let Ok(sender) = perform_handshake(stream).await {
+            self.store_idle_connection(sender);
+        }
+        true
+    }
 }
 
 /// Starts a daemon, unless another client does so at the moment, and connects to it.
