@@ -31,7 +31,7 @@ pub(crate) use markdown::split_front_matter;
 pub use markdown::{find_plain_texts, is_plain_text, read_notes_state};
 pub use own::read_archive;
 pub use recognise::{recognise, recognise_all};
-pub use sessions::default_session_locations;
+pub use sessions::{SessionTurn, default_session_locations};
 pub(crate) use sessions::visit_files;
 
 /// Copies the files of a Sunwell import below the folder of the memory, because Sunwell's own
@@ -139,6 +139,11 @@ impl ImportKind {
                 | ClaudeAi
                 | Trajectory
         )
+    }
+
+    /// Whether its sessions are those of agents that work, and no chats.
+    pub fn is_of_agents(self) -> bool {
+        self.is_of_sessions() && !matches!(self, Self::Chatgpt | Self::ClaudeAi)
     }
 
     /// Whether its records are pieces of notes, which follow the present content of a file.

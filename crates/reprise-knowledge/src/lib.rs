@@ -69,8 +69,8 @@ pub use export::{
 };
 pub use graph::{Graph, GraphStep, RecordCluster};
 pub use import::{
-    ImportItem, ImportKind, ItemContent, NotePath, NoteScope, back_up, default_session_locations,
-    find_plain_texts, is_plain_text, read_archive, read_notes_state, read_source, recognise,
+    ImportItem, ImportKind, ItemContent, NotePath, NoteScope, SessionTurn, back_up,
+    default_session_locations, find_plain_texts, is_plain_text, read_archive, read_notes_state, read_source, recognise,
     recognise_all,
 };
 pub use lesson::{ContextFit, LessonDetails, normalize_contexts};
@@ -82,7 +82,7 @@ pub use observation::{
     Observations, build_frame, count_frame_tokens, frame_type, is_observation,
     plan_frame_compaction,
 };
-pub use own_words::{extract_own_words, says_enough};
+pub use own_words::{extract_own_words, says_enough, says_something};
 pub use pauses::{append_change, read_changes, read_pauses, save_pauses};
 pub use project::{
     HistoryTooLongError, HistoryWalkCache, Project, may_be_committed, name_plain_folder,

@@ -2,8 +2,12 @@
 //!
 //! Hooks and the import of sessions read the same table, so that both keep the same words.
 
+mod says_something;
+
 use reprise_redact::remove_elements;
 use reprise_types::remove_quoted_memory;
+
+pub use says_something::says_something;
 
 /// Weight of the shortest text that says something; a letter weighs 1.
 const WEIGHT_MIN: usize = 12;

@@ -9,6 +9,7 @@ mod stores;
 #[cfg(test)]
 mod tests;
 mod trajectories;
+mod turn;
 
 use std::io::{BufRead, BufReader, Read};
 
@@ -18,6 +19,7 @@ use crate::prelude::*;
 use copies::{CopiedRows, find_imported_elsewhere, put_originals_first};
 use forms::{CODEX_SUBAGENT, CURSOR_TRANSCRIPT, GEMINI_SUBAGENT, HELPER, SessionFormat, Speaker};
 use recorder::{SessionRecorder, SessionSource};
+pub use turn::SessionTurn;
 use reprise_types::limits::IDENTIFIER_BYTES_MAX;
 
 /// Most nested folders that are searched for sessions.

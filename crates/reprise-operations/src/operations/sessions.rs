@@ -2,13 +2,13 @@
 
 mod hook_report;
 pub(crate) mod hooks;
-mod own_words;
 pub mod pausing;
 mod prompts;
 
 use crate::prelude::*;
 
 pub use hook_report::{HOOK_DEADLINE_MS, HookAnswer, HookEvent, HookReport, OPENING_DEADLINE_MS};
+pub(in crate::operations) use hooks::list_open_work;
 pub use hooks::{PromptPreview, UnaskedReason};
 pub use prompts::{
     FollowingRecord, InjectedBlock, InjectedLine, InjectedPart, LeftOutReason, NotedRecord, Prompt,

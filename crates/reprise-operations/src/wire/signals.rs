@@ -63,7 +63,7 @@ const SIGNALS: [(&str, &str, &str); 27] = [
     (
         "own_words",
         "said by the person",
-        "the question asks what the person said",
+        "a person's own words; a prompt's only if asked for",
     ),
     (
         "asked_of_assistant",
@@ -93,7 +93,7 @@ const SIGNALS: [(&str, &str, &str); 27] = [
     ),
     (
         "unknown_context",
-        "no conversation",
+        "a statement, not talk",
         "the text is part of no conversation",
     ),
     (

@@ -7,6 +7,7 @@ use reprise_types::RecordType;
 use super::super::ImportKind;
 use super::copies::CopiedRows;
 use super::forms::{LineRule, ParsedBlock, SessionFormat, Speaker, parse_block};
+use super::turn::SessionTurn;
 use crate::command_exit::{
     CommandExit, CommandPurpose, CommandRun, RunScope, classify_command, extract_commit_line,
     extract_failure_lines, hook_request_key,
@@ -146,7 +147,15 @@ impl<'a> SessionRecorder<'a> {
             Speaker::Person => extract_own_words(words),
             _ => Some(strip_insertions(words)),
         };
-        let Some(words) = words.filter(|words| says_enough(words)) else {
+        // In a chat people tell little things, too.
+        let counts = |words: &String| {
+            if self.source.kind.is_of_agents() {
+                SessionTurn::is_worth_keeping(words)
+            } else {
+                says_enough(words)
+            }
+        };
+        let Some(words) = words.filter(counts) else {
             return Ok(());
         };
         match line.speaker {
@@ -154,7 +163,10 @@ impl<'a> SessionRecorder<'a> {
             Speaker::Person => {
                 self.emit_pending(sink)?;
                 id.clone_into(&mut self.turn);
-                let mut prompt = self.new_record(words, MemorySource::UserInput, id, "prompt");
+                let mut prompt = self.new_record(words, RecordType::Prompt, id);
+                if !self.source.kind.is_of_agents() {
+                    prompt.details = None;
+                }
                 prompt.metadata.insert("role".to_owned(), json!("user"));
                 sink.emit_record(place, prompt)
             }
@@ -166,7 +178,7 @@ impl<'a> SessionRecorder<'a> {
                     return Ok(());
                 }
                 self.emit_answer(sink)?;
-                let record = self.new_record(words, MemorySource::WorkerResult, id, "answer");
+                let record = self.new_record(words, RecordType::Answer, id);
                 self.open_answer = Some((id.to_owned(), place.to_owned(), record));
                 Ok(())
             }
@@ -200,7 +212,7 @@ impl<'a> SessionRecorder<'a> {
         };
         self.emit_answer(sink)?;
         let times = self.count_times_run(&text);
-        let mut record = self.event_record(text, what, &[id, call.as_str()].join("/"));
+        let mut record = self.new_record(text, what, &[id, call.as_str()].join("/"));
         if times > 1 {
             record.external_ids.pop();
             self.add_hook_id(&mut record, times);
@@ -283,7 +295,7 @@ impl<'a> SessionRecorder<'a> {
         let files: Vec<String> = files.iter().map(|file| self.relative_path(file)).collect();
         let text = format!("Edited {}", files.join(", "));
         let name = [self.turn.as_str(), "/edited"].concat();
-        let mut record = self.event_record(text, RecordType::Document, &name);
+        let mut record = self.new_record(text, RecordType::Document, &name);
         // A session that goes on may change more in the same turn.
         record.replaces_known_id = true;
         let place = format!("session {}", self.session);
@@ -296,34 +308,27 @@ impl<'a> SessionRecorder<'a> {
             .to_owned()
     }
 
-    fn event_record(&mut self, text: String, what: RecordType, id: &str) -> NewRecord {
-        let mut record = self.new_record(text, MemorySource::WorkerResult, id, what.name());
-        record.details = Some(json!({ "type": what }));
-        record
-    }
-
-    fn new_record(
-        &mut self,
-        text: String,
-        source: MemorySource,
-        id: &str,
-        what: &str,
-    ) -> NewRecord {
-        let mut record = NewRecord::new(text, source, MemoryKind::Episode);
-        record.timestamp = self.at;
-        record.session_id.clone_from(&self.session);
-        record.provenance.actor_id = Some(self.source.kind.name().to_owned());
-        if let Some(cwd) = &self.cwd {
+    fn new_record(&mut self, text: String, what: RecordType, id: &str) -> NewRecord {
+        let cwd = self.cwd.as_deref();
+        let turn = SessionTurn {
+            text,
+            what,
+            at: self.at,
+            session: &self.session,
+            agent: Some(self.source.kind.name()),
+            project_tag: cwd.and_then(|cwd| self.source.project_tag(cwd)),
+        };
+        let mut record = turn.into_record();
+        if let Some(cwd) = cwd {
             record.metadata.insert("cwd".to_owned(), json!(cwd));
-            record.tags.extend(self.source.project_tag(cwd));
         }
-        let name = [self.session.as_str(), id, what].join("/");
+        let name = [self.session.as_str(), id, what.name()].join("/");
         record.external_ids = vec![ExternalId::new(self.source.kind.name(), name)];
-        if source == MemorySource::UserInput || what != "answer" {
-            self.add_hook_id(&mut record, 1);
-        } else {
+        if what == RecordType::Answer {
             // A reply that was cut may go on.
             record.replaces_known_id = true;
+        } else {
+            self.add_hook_id(&mut record, 1);
         }
         record
     }

@@ -165,11 +165,11 @@ fn a_session_of_gemini_is_what_its_lines_leave_of_it() {
     let own = tempfile::tempdir().unwrap();
     let lines = [
         r#"{"sessionId":"s","projectHash":"h","startTime":"2026-11-25T00:00:00Z"}"#,
-        r#"{"id":"1","type":"user","content":"Keep the first prompt"}"#,
-        r#"{"id":"2","type":"gemini","content":"This is taken back"}"#,
+        r#"{"id":"1","type":"user","content":"Keep the first login prompt"}"#,
+        r#"{"id":"2","type":"gemini","content":"This login page is taken back"}"#,
         r#"{"$rewindTo":"1"}"#,
-        r#"{"id":"1","type":"user","content":"Keep the first prompt, as it is now"}"#,
-        r#"{"id":"3","type":"gemini","content":"And this stays then"}"#,
+        r#"{"id":"1","type":"user","content":"Keep the first login prompt, as it is now"}"#,
+        r#"{"id":"3","type":"gemini","content":"And this login page stays then"}"#,
         r#"{"id":"4","type"#,
     ];
     let file = own.path().join("session-1.jsonl");
@@ -177,7 +177,10 @@ fn a_session_of_gemini_is_what_its_lines_leave_of_it() {
     let found = read_all(&file, ImportKind::Gemini);
     assert_eq!(
         texts(&found),
-        ["Keep the first prompt, as it is now", "And this stays then"]
+        [
+            "Keep the first login prompt, as it is now",
+            "And this login page stays then"
+        ]
     );
     assert_eq!(found.refused.len(), 1, "{:?}", found.refused);
 }

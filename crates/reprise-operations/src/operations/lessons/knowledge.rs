@@ -172,7 +172,7 @@ fn render_view(
         said.ok_or_else(missing)
     };
     let category = asked.category.as_deref().map(|word| {
-        let unknown = || Problem::invalid(format!("unknown category of learnings `{word}`"));
+        let unknown = || Problem::invalid(format!("unknown category of lessons `{word}`"));
         LearningCategory::of(word).ok_or_else(unknown)
     });
     let category = category.transpose()?;

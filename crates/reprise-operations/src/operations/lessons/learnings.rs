@@ -243,7 +243,7 @@ operation! {
 
     fn render_text(found: &Extracted) -> Cow<'_, str> {
         let (all, new) = (found.learnings.len(), found.ids.len());
-        format!("{all} learnings, {new} of them new").into()
+        format!("{}, {new} of them new", format_count(all, "lesson")).into()
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod budget;
 mod commands;
+mod ending;
 mod history;
 mod injected;
 mod kept_prompts;
@@ -13,12 +14,13 @@ mod opening;
 mod prompt_block;
 mod statusline;
 
-use reprise_knowledge::{extract_own_words, hook_request_key, says_enough};
+use reprise_knowledge::{
+    SessionTurn, extract_own_words, hook_request_key, says_enough, says_something,
+};
 use reprise_types::normalize_tag;
 use tokio::time::timeout;
 
 use super::hook_report::{HookAnswer, HookEvent, HookReport};
-use super::own_words::says_something;
 use super::pausing::PauseMode;
 use super::prompts::{PromptRecall, UnansweredReason};
 use crate::prelude::*;
@@ -29,6 +31,7 @@ use prompt_block::is_worth_asking;
 
 pub(crate) use budget::TokenDay;
 pub(crate) use notes::{LiveSession, SESSIONS_MAX};
+pub(in crate::operations) use opening::list_open_work;
 pub use prompt_block::{PromptPreview, UnaskedReason};
 
 /// Longest text that is kept of what was said, in bytes.
@@ -136,7 +139,7 @@ impl Memory {
                 if !edited.is_empty() {
                     let files: Vec<String> = edited.into_iter().collect();
                     let text = format!("Edited {}", files.join(", "));
-                    let edited = self.tool_record(&report, &text, RecordType::Document);
+                    let edited = self.words_record(&report, &text, RecordType::Document);
                     self.store_words_record(edited).await?;
                 }
                 let broken_off = report.succeeded == Some(false);
@@ -178,7 +181,7 @@ impl Memory {
         if !says_something(&report.text) {
             return Ok(());
         }
-        let said = self.words_record(report, &report.text, MemorySource::WorkerResult);
+        let said = self.words_record(report, &report.text, RecordType::Answer);
         self.store_words_record(said).await
     }
 
@@ -191,7 +194,7 @@ impl Memory {
         if !says_something(&report.text) {
             return Ok(());
         }
-        let mut said = self.words_record(report, &report.text, MemorySource::UserInput);
+        let mut said = self.words_record(report, &report.text, RecordType::Prompt);
         let shortened = self.run_on_session(&report.session, |session| session.shortened);
         let given = Err(reason);
         said.details = Some(PromptRecall::prompt_details(given, None, None, shortened));
@@ -217,7 +220,7 @@ impl Memory {
             return Ok(HookAnswer::default());
         }
         // It was said before whatever its program does next, however long its keeping takes.
-        let mut record = self.words_record(report, &report.text, MemorySource::UserInput);
+        let mut record = self.words_record(report, &report.text, RecordType::Prompt);
         let began = Instant::now();
         // A memory is rather given twice than the prompt lost or late.
         let seen = timeout(within, self.find_seen(&report.session)).await;
@@ -342,31 +345,26 @@ impl Memory {
         self.learn_outcome_at(line, at).await.map(Some)
     }
 
-    /// Something that an agent did in a session.
-    fn tool_record(&self, report: &HookReport, text: &str, what: RecordType) -> NewRecord {
-        let mut record = self.words_record(report, text, MemorySource::WorkerResult);
-        record.details = Some(json!({ "type": what }));
-        record
-    }
-
     /// When a moment was: now, or before now.
     fn time_of_report(&self, report: &HookReport) -> DateTime<Utc> {
         let now = self.now();
         report.at.filter(|at| *at < now).unwrap_or(now)
     }
 
-    /// Something said in a session, when it was. Of a prompt that is longer than what is kept the
-    /// beginning is kept, as an import knows it.
-    fn words_record(&self, report: &HookReport, text: &str, source: MemorySource) -> NewRecord {
+    /// Something that was said or done in a session, when it was. Of a prompt that is longer than
+    /// what is kept the beginning is kept, as an import knows it.
+    fn words_record(&self, report: &HookReport, text: &str, what: RecordType) -> NewRecord {
         let end = text.floor_char_boundary(KEPT_BYTES_MAX);
-        let text = text.get(..end).unwrap_or_default().trim().to_owned();
-        let mut record = NewRecord::new(text, source, MemoryKind::Episode);
-        record.timestamp = Some(self.time_of_report(report));
-        record.session_id.clone_from(&report.session);
-        record.tags = project_tag(&report.project).into_iter().collect();
-        let agent = Some(report.agent.clone()).filter(|agent| !agent.is_empty());
-        record.provenance.actor_id = agent;
-        record
+        let agent = Some(report.agent.as_str()).filter(|agent| !agent.is_empty());
+        let turn = SessionTurn {
+            text: text.get(..end).unwrap_or_default().trim().to_owned(),
+            what,
+            at: Some(self.time_of_report(report)),
+            session: &report.session,
+            agent,
+            project_tag: project_tag(&report.project),
+        };
+        turn.into_record()
     }
 
     async fn store_words_record(&self, record: NewRecord) -> Result<(), Problem> {

@@ -1,8 +1,8 @@
 //! Prompts as they were kept: what each was given, what of it was used, and what came of it.
 
+use reprise_knowledge::says_something;
 use reprise_types::RelevanceVerdict;
 
-use super::own_words::says_something;
 use crate::prelude::*;
 
 /// Prompts of a page where the caller does not say, and at most.

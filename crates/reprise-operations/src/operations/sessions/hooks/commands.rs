@@ -41,7 +41,7 @@ impl Memory {
         let Some((text, what)) = told else {
             return Ok(());
         };
-        let record = self.tool_record(report, &text, what);
+        let record = self.words_record(report, &text, what);
         let times = self.count_times_run(&record).await?;
         self.store_words_again(record, times).await.map(drop)
     }

@@ -1,14 +1,14 @@
-//! What a session begins with: what is open in its project, how the last session there ended, and
-//! the decisions and lessons that hold. Put together from sentences that were kept; no prompt, no
-//! question and no thanks is among them.
+//! What a session begins with: what is open in its project, how the last session there ended and
+//! what it left to do, and the decisions and lessons that hold. Put together from sentences that
+//! were kept; no prompt, no question and no thanks is among them.
 
 use reprise_engine::estimate_tokens;
-use reprise_knowledge::{CommandRun, RunScope};
+use reprise_knowledge::{CommandRun, RunScope, says_something};
 
+use super::ending::{find_done_sentence, find_left_sentence, split_sentences};
 use super::kept_prompts::SeenMemories;
 use super::notes::FrozenOpening;
 use super::{WHOLE, frame_nonce, project_tag, render_injected};
-use crate::operations::sessions::own_words::says_something;
 use crate::operations::sessions::prompts::{InjectedBlock, TextExcerpt};
 use crate::operations::sessions::{HookAnswer, HookReport};
 use crate::prelude::*;
@@ -21,53 +21,28 @@ const HOLDING: usize = 24;
 const LINES_MAX: usize = 6;
 const OPEN_MAX: usize = 2;
 const LAST_MAX: usize = 3;
-/// Words of a sentence that says how something ended.
-const WORDS_MIN: usize = 5;
-
-/// How a sentence begins that promises, offers, asks for or orders something.
-const PROMISES: [&str; 26] = [
-    "i'll",
-    "i will",
-    "i'm going",
-    "i am going",
-    "i can",
-    "i could",
-    "i would",
-    "let me",
-    "let's",
-    "let us",
-    "now i",
-    "next",
-    "first",
-    "shall",
-    "should",
-    "would you",
-    "do you",
-    "can you",
-    "could you",
-    "you can",
-    "you should",
-    "please",
-    "make sure",
-    "run ",
-    "try ",
-    "feel free",
-];
 
 /// What a line is to a session that begins or goes on.
 const OPEN: &str = "Open: ";
 const THIS: &str = "This session: ";
 const LAST: &str = "Last session: ";
+/// What the last session left to do.
+const LEFT: &str = "Left: ";
 
 /// What a record is to a session that begins.
 #[derive(Debug, PartialEq, Eq)]
 enum OpeningRole<'r> {
     /// A command that failed, or passed.
     Ran(CommandRun<'r>),
-    /// What was committed or edited.
+    /// What was committed.
     Changed,
-    /// What an agent said at the end, as far as it says something.
-    Answer(&'r str),
+    /// Which files were edited.
+    Edited,
+    /// What an agent said at the end, as far as it says what was done or is left to do.
+    Answer {
+        done: Option<&'r str>,
+        left: Option<&'r str>,
+    },
     /// A note of somebody's own.
     Note,
     Nothing,
@@ -77,11 +52,18 @@ impl<'r> OpeningRole<'r> {
     fn of(record: &'r MemoryRecord) -> Self {
         let text = record.text.as_str();
         match record.record_type() {
-            RecordType::Commit | RecordType::Document => Self::Changed,
+            RecordType::Commit => Self::Changed,
+            RecordType::Document => Self::Edited,
             RecordType::Test | RecordType::Command => {
                 CommandRun::parse(text).map_or(Self::Nothing, Self::Ran)
             }
-            RecordType::Answer => find_ending_sentence(text).map_or(Self::Nothing, Self::Answer),
+            RecordType::Answer => match (find_done_sentence(text), find_left_sentence(text)) {
+                (None, None) => Self::Nothing,
+                (done, left) => Self::Answer {
+                    done: done.filter(|done| left != Some(*done)),
+                    left,
+                },
+            },
             RecordType::Note if is_plain(record) && says_something(text) => Self::Note,
             _ => Self::Nothing,
         }
@@ -94,36 +76,11 @@ fn is_plain(record: &MemoryRecord) -> bool {
     record.details.is_none() && (record.kind != MemoryKind::Episode || is_own)
 }
 
-/// The first sentence that says how something ended, and asks nothing.
-fn find_ending_sentence(text: &str) -> Option<&str> {
-    split_sentences(text).find(|sentence| {
-        let words = sentence.split_whitespace().count();
-        let begins = sentence.to_lowercase().replace('\u{2019}', "'");
-        let promises = PROMISES.iter().any(|word| begins.starts_with(word));
-        words >= WORDS_MIN
-            && !promises
-            && !sentence.ends_with(['?', ':'])
-            && says_something(sentence)
-    })
-}
-
 /// A text from its first sentence on that says something: no thanks, no greeting.
 fn skip_greeting(text: &str) -> &str {
     let first = split_sentences(text).find(|sentence| says_something(sentence));
     let at = first.and_then(|first| text.find(first));
     text.get(at.unwrap_or(0)..).unwrap_or(text)
-}
-
-/// The sentences of a text, each with its mark; a line ends one too.
-fn split_sentences(text: &str) -> impl Iterator<Item = &str> {
-    text.split('\n').flat_map(|line| {
-        let mut last = ' ';
-        let is_end = move |c: char| {
-            let before = std::mem::replace(&mut last, c);
-            c == ' ' && matches!(before, '.' | '!' | '?')
-        };
-        line.split_inclusive(is_end).map(str::trim)
-    })
 }
 
 impl Memory {
@@ -250,6 +207,11 @@ impl Memory {
     }
 }
 
+/// The parts of memories' texts that lines have, each by the memory and the line's mark: an answer
+/// may have a line of what was done, and one of what is left.
+#[derive(Debug, Default)]
+pub(super) struct LineExcerpts(Vec<((RecordId, &'static str), TextExcerpt)>);
+
 /// What a session begins with, for a prompt of it.
 #[derive(Debug, Default)]
 pub(super) struct OwedOpening {
@@ -258,7 +220,7 @@ pub(super) struct OwedOpening {
     /// The memories that it shows.
     pub(super) shown: SeenMemories,
     /// The parts of their texts that it has.
-    pub(super) excerpts: BTreeMap<RecordId, TextExcerpt>,
+    pub(super) excerpts: LineExcerpts,
 }
 
 /// A line that a session begins with.
@@ -272,7 +234,7 @@ struct OpeningLine {
 }
 
 /// Returns which memories the lines have as a whole and which in part, and the parts.
-fn note_parts(lines: &[OpeningLine]) -> (SeenMemories, BTreeMap<RecordId, TextExcerpt>) {
+fn note_parts(lines: &[OpeningLine]) -> (SeenMemories, LineExcerpts) {
     let (whole, in_part): (Vec<_>, Vec<_>) = lines.iter().partition(|line| line.is_whole);
     let list_ids = |lines: Vec<&OpeningLine>| lines.iter().map(|line| line.view.id).collect();
     let seen = SeenMemories {
@@ -281,14 +243,16 @@ fn note_parts(lines: &[OpeningLine]) -> (SeenMemories, BTreeMap<RecordId, TextEx
     };
     let excerpts = lines
         .iter()
-        .filter_map(|line| Some((line.view.id, line.excerpt?)));
-    (seen, excerpts.collect())
+        .filter_map(|line| Some(((line.view.id, line.view.mark), line.excerpt?)));
+    (seen, LineExcerpts(excerpts.collect()))
 }
 
 /// Notes in a block which parts of the memories' texts its lines have.
-pub(super) fn note_excerpts(block: &mut InjectedBlock, excerpts: &BTreeMap<RecordId, TextExcerpt>) {
+pub(super) fn note_excerpts(block: &mut InjectedBlock, excerpts: &LineExcerpts) {
     for line in block.parts.iter_mut().flat_map(|part| &mut part.lines) {
-        line.excerpt = excerpts.get(&line.id).copied();
+        let mut of_line = excerpts.0.iter();
+        let of_line = of_line.find(|((id, mark), _)| *id == line.id && line.label.contains(mark));
+        line.excerpt = of_line.map(|(_, excerpt)| *excerpt);
     }
 }
 
@@ -339,7 +303,7 @@ fn render_head(lines: &[HitView]) -> String {
     let count =
         |is_one: &dyn Fn(&HitView) -> bool| lines.iter().filter(|line| is_one(line)).count();
     let open = count(&|line| line.mark == OPEN);
-    let last = count(&|line| [LAST, THIS].contains(&line.mark));
+    let last = count(&|line| [LAST, THIS, LEFT].contains(&line.mark));
     let is_of = |line: &HitView, name: &str| line.mark.is_empty() && line.caption.starts_with(name);
     let decisions = count(&|line| is_of(line, "decision"));
     let lessons = count(&|line| is_of(line, "lesson"));
@@ -384,6 +348,20 @@ fn list_newest(
     records.filter(stays).collect()
 }
 
+/// Lists what the last session of a project left to do and what is open there: each memory with the
+/// part of its text that says so.
+pub(in crate::operations) fn list_open_work(
+    memory: &Snapshot,
+    project: &str,
+    calendar: &Calendar,
+) -> Vec<(RecordId, String)> {
+    let mut lines = list_project_lines(memory, "", project, calendar);
+    lines.retain(|line| [LEFT, OPEN].contains(&line.view.mark));
+    lines.sort_by_key(|line| line.view.mark == OPEN);
+    let work = lines.into_iter();
+    work.map(|line| (line.view.id, line.view.text)).collect()
+}
+
 /// The lines of a project for a session that begins or goes on in it.
 fn list_project_lines(
     memory: &Snapshot,
@@ -415,7 +393,10 @@ fn list_project_lines(
         .collect();
     let last = parts.iter().find(|(record, part)| {
         !record.session_id.is_empty()
-            && matches!(part, OpeningRole::Changed | OpeningRole::Answer(_))
+            && matches!(
+                part,
+                OpeningRole::Changed | OpeningRole::Edited | OpeningRole::Answer { .. }
+            )
     });
     let last = last.map(|(record, _)| &record.session_id);
     let head = if last.is_some_and(|last| last == session) {
@@ -424,6 +405,7 @@ fn list_project_lines(
         LAST
     };
     let (mut open, mut ended, mut notes) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut edited, mut to_do) = (Vec::new(), None);
     let (mut runs, mut answered) = (LaterRuns::default(), false);
     for (record, part) in parts {
         let is_last = last.is_some_and(|last| *last == record.session_id);
@@ -432,15 +414,22 @@ fn list_project_lines(
                 open.push(line(record, OPEN, &record.text));
             }
             OpeningRole::Changed if is_last => ended.push(line(record, head, &record.text)),
-            OpeningRole::Answer(said) if is_last && !answered => {
+            OpeningRole::Edited if is_last => edited.push(line(record, head, &record.text)),
+            OpeningRole::Answer { done, left } if is_last && !answered => {
                 answered = true;
-                ended.push(line(record, head, said));
+                ended.extend(done.map(|done| line(record, head, done)));
+                to_do = left.map(|left| line(record, LEFT, left));
             }
             OpeningRole::Note => notes.push(line(record, "", skip_greeting(&record.text))),
             _ => {}
         }
     }
-    ended.truncate(LAST_MAX);
+    // What is left says more than which files it is in.
+    if to_do.is_none() {
+        ended.extend(edited);
+    }
+    ended.truncate(LAST_MAX - usize::from(to_do.is_some()));
+    ended.extend(to_do);
     let holding = holding.iter();
     let holding = holding.map(|record| line(record, "", skip_greeting(&record.text)));
     let mut seen = BTreeSet::new();

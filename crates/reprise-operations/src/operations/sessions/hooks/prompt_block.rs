@@ -2,14 +2,13 @@
 //! prompt and for a person who wants to see it before.
 
 use reprise_engine::{decide_shown, remove_sensitive};
-use reprise_knowledge::{extract_own_words, says_enough};
+use reprise_knowledge::{SessionTurn, extract_own_words};
 use reprise_types::RelevanceVerdict;
 use tokio::time::timeout;
 
 use super::injected::{OTHERS, WHOLE, frame_nonce, render_injected, view_hit};
 use super::opening::{OwedOpening, note_excerpts};
 use super::{PauseMode, project_tag};
-use crate::operations::sessions::own_words::says_something;
 use crate::operations::sessions::prompts::{
     InjectedBlock, LeftOutReason, NOTED, NotedRecord, PromptRecall,
 };
@@ -59,7 +58,7 @@ pub enum UnaskedReason {
 
 /// Returns whether the words of a prompt say enough to look for memories about them.
 pub(super) fn is_worth_asking(words: &str) -> bool {
-    says_enough(words) && says_something(words)
+    SessionTurn::is_worth_keeping(words)
 }
 
 impl Memory {

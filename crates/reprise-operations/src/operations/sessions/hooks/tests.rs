@@ -2,7 +2,9 @@
 
 mod cached;
 mod credited;
+mod imported;
 mod kept;
+mod left;
 mod opened;
 
 use std::path::Path;
@@ -11,10 +13,7 @@ use std::sync::{Arc, Mutex};
 
 use reprise_agent::EmbedderOpener;
 use reprise_tests::{assert_fields, hostile_text, parse_quoted_lines, seen_if, wait_for_async};
-use reprise_types::{SystemClock, parse_timestamp};
-
-use chrono::TimeDelta;
-use reprise_types::RelevanceVerdict;
+use reprise_types::{RelevanceVerdict, SystemClock, parse_timestamp};
 
 use super::injected::OTHERS;
 use super::*;

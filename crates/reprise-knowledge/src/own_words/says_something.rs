@@ -21,7 +21,7 @@ const WORDS_MIN: usize = 2;
 const UNSPACED_MIN: usize = 12;
 
 /// Whether `text` holds words of its own, or what only a file, a number or code has.
-pub(super) fn says_something(text: &str) -> bool {
+pub fn says_something(text: &str) -> bool {
     let named = |word: &str| {
         let inner = word.trim_matches(|c: char| !c.is_alphanumeric());
         inner.len() > 2
