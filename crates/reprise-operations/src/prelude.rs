@@ -36,9 +36,7 @@ pub(crate) use crate::bounds::{
 pub(crate) use crate::catalogue::{Effect, Method, Operation, Profile, Spec, operation};
 pub(crate) use crate::memories::{Memories, Memory, note_records_in_span, operation_span};
 pub(crate) use crate::operations::lessons::title_or_beginning;
-pub(crate) use crate::operations::records::{
-    RecordNames, find_current_version, find_record_id, no_such_memory_problem,
-};
+pub(crate) use crate::operations::records::{RecordNames, find_record_id, no_such_memory_problem};
 pub(crate) use crate::operations::sharing::PublishedCopy;
 pub(crate) use crate::problem::{Problem, ProblemKind};
 pub(crate) use crate::schema_rules;

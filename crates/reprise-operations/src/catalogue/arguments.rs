@@ -44,7 +44,14 @@ pub(super) fn parse_arguments<T: DeserializeOwned + JsonSchema + 'static>(
         refuse_misspelled_fields(given, &fields).map_err(|said| misfit_problem(name, &said))?;
     }
     let wrong = find_wrong_field::<T>(&whole);
-    let said = explain_refusal(&error, wrong.as_deref(), &fields);
+    let mut said = explain_refusal(&error, wrong.as_deref(), &fields);
+    let given = given.into_iter().flat_map(Map::keys);
+    if let Some(unknown) = given
+        .into_iter()
+        .find(|name| !fields.contains(&name.as_str()))
+    {
+        said += &format!("; there is no field `{unknown}`");
+    }
     Err(misfit_problem(name, &said))
 }
 
@@ -211,5 +218,11 @@ mod tests {
             said.contains("no field `qeury`; did you mean `query`?"),
             "{said}"
         );
+        let other = json!({"q": "frost"}).as_object().cloned().unwrap();
+        let said = parse_arguments::<crate::operations::recall::RecallArguments>("recall", other);
+        let said = said.unwrap_err().detail;
+        for part in ["`query` is missing", "there is no field `q`"] {
+            assert!(said.contains(part), "{said}");
+        }
     }
 }

@@ -108,7 +108,7 @@ operation! {
         } else if known().any(|known| known.contrary.is_some()) {
             "\nBoth are kept; decide with `reprise doctor review`."
         } else if known().all(|known| known.similar.is_some()) {
-            "\nBoth are kept; forget the older one if this replaces it."
+            "\nBoth are kept; forget the one that the other replaces."
         } else {
             "\nBoth are kept; `reprise doctor tidy` merges them."
         };

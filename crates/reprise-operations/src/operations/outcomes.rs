@@ -6,6 +6,7 @@ mod learning;
 use reprise_engine::{LearnError, RunAction, RunWrite};
 use reprise_types::{FailKind, RunBeginning, RunEnding, RunOutcome};
 
+use crate::operations::records::get_named_record_id;
 use crate::prelude::*;
 use crate::wire::{OutcomeReport, fresh_run_id};
 
@@ -194,10 +195,8 @@ pub fn build_run_outcome(
         .or_else(|| line.recall_id.map(|id| format!("recall {id}")))
         .unwrap_or_else(fallback);
     let memory = engine.snapshot();
-    let used = line.used.iter().map(|name| {
-        let found = find_record_id(&memory, name);
-        found.ok_or_else(|| no_such_memory_problem(name))
-    });
+    let used = line.used.iter();
+    let used = used.map(|name| get_named_record_id(&memory, name));
     Ok(RunOutcome {
         begin: RunBeginning {
             run_id: run_id.clone(),

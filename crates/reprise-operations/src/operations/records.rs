@@ -4,11 +4,10 @@ mod known;
 pub mod list;
 mod names;
 pub mod observations;
+mod rendering;
 mod revising;
 mod storing;
 
-use chrono::SecondsFormat;
-use reprise_types::SystemClock;
 use schemars::json_schema;
 
 use crate::bounds::ALONE;
@@ -20,25 +19,13 @@ use revising::MAY_CHANGE;
 
 pub use known::KnownRecord;
 pub(crate) use names::{
-    RecordNames, find_current_version, find_record_id, get_live_record_id, hide_sensitive,
+    RecordNames, find_record_id, get_live_record_id, get_named_record_id, hide_sensitive,
     list_tagged, no_such_memory_problem, no_whole_name_problem, short_beginning,
 };
+pub use rendering::render_records;
 
 /// Records of one request.
 pub(super) const RECORDS_MAX: usize = 50;
-/// Fields that a reader is told otherwise, or that only programs know.
-const TOLD: [&str; 9] = [
-    "id",
-    "text",
-    "title",
-    "title_derived",
-    "type",
-    "by",
-    "kind",
-    "source",
-    "scope",
-];
-
 /// The records.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Got")]
@@ -116,29 +103,7 @@ operation! {
     }
 
     fn render_text(got: &GotRecords) -> Cow<'_, str> {
-        let mut memory = QuotedMemory::new(system_entropy());
-        let calendar = Calendar::in_machine_zone(SystemClock.now());
-        for record in &got.records {
-            let part = |name: &str| record[name].as_str().unwrap_or_default();
-            let by = match (part("scope"), part("author"), part("version")) {
-                ("global", author, version) => format!("published by {author}, version {version} "),
-                _ => String::new(),
-            };
-            let told = RecordCaption::from_answer_row(record).map(|told| format!(" ({})", told.to_words(&calendar)));
-            let first = format!("{by}[{}]{} ", part("id"), told.unwrap_or_default());
-            for (number, line) in part("text").lines().enumerate() {
-                memory.add_line(if number == 0 { &first } else { "  " }, line);
-            }
-            let title = part("title");
-            if record["title_derived"] != true && !part("text").starts_with(title) {
-                memory.add_line("  title: ", title);
-            }
-            quote_fields(record, &mut memory);
-        }
-        for name in &got.missing {
-            memory.add_line("no memory with id ", name);
-        }
-        memory.into_text().into()
+        render_records(got, false).into()
     }
 }
 
@@ -171,96 +136,6 @@ fn no_such_memories_problem(names: &[String]) -> Problem {
     let names = names.join("`, `");
     let detail = format!("no memory with one of the ids `{names}`; `recall` and `list` show ids");
     Problem::new(ProblemKind::NotFound, detail)
-}
-
-/// What else a record says, a field a line.
-fn quote_fields(record: &Value, memory: &mut QuotedMemory) {
-    let is_told = |value: &Value| {
-        ["text", "title", "type"]
-            .iter()
-            .any(|own| record[own] == *value)
-    };
-    let once = record["seen_count"] == 1;
-    for (name, value) in record.as_object().into_iter().flatten() {
-        let said = match value {
-            _ if TOLD.contains(&name.as_str()) => continue,
-            _ if once && ["seen_count", "last_seen"].contains(&name.as_str()) => continue,
-            Value::String(text) => match text.parse::<DateTime<Utc>>() {
-                Ok(time) => time.to_rfc3339_opts(SecondsFormat::Secs, true),
-                Err(_) => text.clone(),
-            },
-            Value::Object(fields) => {
-                let new = fields
-                    .iter()
-                    .filter(|(_, value)| !is_empty(value) && !is_told(value));
-                let new: Map<String, Value> = new.map(|(n, v)| (n.clone(), v.clone())).collect();
-                if new.is_empty() {
-                    continue;
-                }
-                Value::Object(new).to_string()
-            }
-            other => other.to_string(),
-        };
-        if !is_empty(value) {
-            memory.add_line(&format!("  {name}: "), &said);
-        }
-    }
-}
-
-/// Whether a field says nothing.
-fn is_empty(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::String(text) => text.is_empty(),
-        Value::Array(items) => items.is_empty(),
-        Value::Object(fields) => fields.is_empty(),
-        Value::Bool(_) | Value::Number(_) => false,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_reader_is_told_who_published_what_is_not_the_users_own() {
-        let own = json!({
-            "id": "A", "text": "Mine\nto the end", "title": "Mine", "type": "prompt",
-            "timestamp": "2026-02-02T09:00:00.123456789Z", "source": "user_input",
-            "tags": ["a", "b"], "session_id": "", "metadata": {"speaker": "Ann"}, "links": [],
-            "details": {"content": "Mine\nto the end", "title": "Mine"}, "seen_count": 1,
-        });
-        let theirs = json!({
-            "id": "B", "text": "Lunch is at noon", "scope": "global", "author": "kim", "version": "2",
-        });
-        let records = vec![own, theirs];
-        let text = Get::render_text(&GotRecords {
-            records,
-            missing: Vec::new(),
-        })
-        .into_owned();
-        assert!(text.contains("\n[A] (prompt, "), "{text}");
-        for part in [
-            "ago) Mine\n  to the end\n",
-            "  tags: [\"a\",\"b\"]",
-            "speaker",
-            "timestamp: 2026-02-02T09:00:00Z",
-        ] {
-            assert!(text.contains(part), "{part}: {text}");
-        }
-        for part in [
-            "user_input",
-            "session_id",
-            "links",
-            "title:",
-            "details",
-            "seen",
-        ] {
-            assert!(!text.contains(part), "{part}: {text}");
-        }
-        let said = "published by kim, version 2 [B] Lunch is at noon";
-        assert!(text.contains(said), "{text}");
-    }
 }
 
 operation! {

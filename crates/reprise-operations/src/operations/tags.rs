@@ -1,6 +1,7 @@
 //! Tags: counted, merged, and given one spelling.
 
 mod evidence;
+mod projects;
 mod rules;
 
 use reprise_knowledge::TagRelation;
@@ -12,6 +13,7 @@ pub use evidence::{
     EvidenceKind, EvidenceKinds, EvidenceReport, MergeEvidence, MergeEvidenceArguments,
     MergedEvidence,
 };
+pub use projects::find_meant_project;
 use rules::find_alike_pairs;
 pub use rules::{AlikeTags, TagRules};
 pub(crate) use rules::{refuse_receipt_change, refuse_receipt_tag};

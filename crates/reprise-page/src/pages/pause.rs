@@ -141,6 +141,7 @@ pub(crate) async fn set_pause(posted: Posted) -> PageResult<Redirect> {
         let arguments = PauseArguments {
             project,
             agent,
+            new: false,
             minutes,
             mode: Some(mode),
         };

@@ -17,27 +17,14 @@ impl Memory {
     pub(crate) async fn get_record(&self, name: &str) -> Result<MemoryRecord, Problem> {
         let wanted = name.to_owned();
         let find = move |memory: &Snapshot| {
-            let id = wanted.parse().ok();
+            let id = wanted.trim().parse().ok();
             if let Some(found) = id.and_then(|id| memory.get(id)) {
-                return Ok(Some(found));
+                return Ok(found);
             }
-            let called = match find_current_version(memory, &wanted) {
-                Some(id) => vec![id],
-                None => find_by_beginning(memory, &wanted),
-            };
-            match called.as_slice() {
-                [id] => Ok(memory.get(*id)),
-                many => Err(many.len()),
-            }
+            let found = memory.get(get_live_record_id(memory, &wanted)?);
+            found.ok_or_else(|| no_such_memory_problem(&wanted))
         };
-        let found = self.run_on_snapshot(find).await?;
-        let found = found.map_err(|count| match count {
-            0 => no_such_memory_problem(name),
-            _ => Problem::invalid(format!(
-                "{count} memories have names that begin with `{name}`; write more of the name"
-            )),
-        })?;
-        let found = found.ok_or_else(|| no_such_memory_problem(name))?;
+        let found = self.run_on_snapshot(find).await??;
         found.map_err(|error| Problem::from_failure(ProblemKind::Internal, &error))
     }
 
@@ -50,11 +37,16 @@ impl Memory {
     ) -> Result<MemoryRecord, Problem> {
         let wanted = name.to_owned();
         let find = move |memory: &Snapshot| {
-            let id = wanted.parse().ok();
-            let found = id.and_then(|id| memory.version_at(id, at));
-            found.or_else(|| memory.version_at(find_record_id(memory, &wanted)?, at))
+            let id = wanted.trim().parse().ok();
+            match id.and_then(|id| memory.version_at(id, at)) {
+                Some(found) => Ok::<_, Problem>(Some(found)),
+                None => Ok(memory.version_at(get_named_record_id(memory, &wanted)?, at)),
+            }
         };
-        let found = self.run_on_snapshot(find).await?;
+        let found = match self.run_on_snapshot(find).await? {
+            Err(problem) if problem.kind != ProblemKind::NotFound => return Err(problem),
+            found => found.ok().flatten(),
+        };
         let found = found.ok_or_else(|| {
             let name: String = name.chars().take(64).collect();
             let at = format_instant(at);
@@ -66,21 +58,34 @@ impl Memory {
     }
 }
 
-/// The live version of the record with this external id or id.
-pub(crate) fn find_current_version(memory: &Snapshot, name: &str) -> Option<RecordId> {
-    memory.current_version(find_record_id(memory, name)?)
-}
-
-/// The record with this external id or id; a name with a secret is kept without it.
+/// The record with this external id or id, without the blanks around it if no external id has them;
+/// a name with a secret is kept without it.
 pub(crate) fn find_record_id(memory: &Snapshot, name: &str) -> Option<RecordId> {
     let external = |name: &str| {
         let mut named = ExternalId::CALLER_NAMESPACES.iter();
         named.find_map(|namespace| memory.find_by_external_id(&ExternalId::new(*namespace, name)))
     };
     let as_kept = || external(&Redactor::new().redacted_name(name));
+    let plain = name.trim();
     external(name)
-        .or_else(|| name.parse().ok())
+        .or_else(|| external(plain))
+        .or_else(|| plain.parse().ok())
         .or_else(as_kept)
+}
+
+/// The record with this external id or id, or the only live one with a name that begins so.
+pub(crate) fn get_named_record_id(memory: &Snapshot, name: &str) -> Result<RecordId, Problem> {
+    if let Some(id) = find_record_id(memory, name) {
+        return Ok(id);
+    }
+    match find_by_beginning(memory, name.trim()).as_slice() {
+        [id] => Ok(*id),
+        [] => Err(no_such_memory_problem(name)),
+        many => Err(Problem::invalid(format!(
+            "{} memories have names that begin with `{name}`; write more of the name",
+            many.len()
+        ))),
+    }
 }
 
 /// Every live record with this tag, the newest first.
@@ -93,9 +98,10 @@ pub(crate) fn list_tagged(memory: &Snapshot, tag: &str) -> Vec<MemoryRecord> {
     found
 }
 
-/// The live record with this id or name.
+/// The live record with this id or name, or the only one with a name that begins so.
 pub(crate) fn get_live_record_id(memory: &Snapshot, name: &str) -> Result<RecordId, Problem> {
-    find_current_version(memory, name).ok_or_else(|| no_such_memory_problem(name))
+    let current = memory.current_version(get_named_record_id(memory, name)?);
+    current.ok_or_else(|| no_such_memory_problem(name))
 }
 
 /// Finds the live records whose external id, or else whose own id, begins so.

@@ -6,6 +6,7 @@ use reprise_knowledge::{
     Observation, ObservationQuery, ObservationType, Observations, build_frame, count_frame_tokens,
 };
 
+use super::get_live_record_id;
 use crate::prelude::*;
 
 /// The relation of an observation to those that it belongs with.
@@ -82,7 +83,8 @@ operation! {
         let (named, now) = (observation.related_ids.clone(), memory.now());
         let link = move |engine: &mut Engine| -> Result<Vec<RecordId>, Problem> {
             let snapshot = engine.snapshot();
-            let found = named.iter().filter_map(|name| find_current_version(&snapshot, name));
+            let found = named.iter();
+            let found = found.filter_map(|name| get_live_record_id(&snapshot, name).ok());
             let found: Vec<RecordId> = found.filter(|other| *other != id).collect();
             let links = found.iter().map(|other| (id, *other, RELATION.to_owned()));
             engine.link_all(&links.collect::<Vec<_>>(), now)?;

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use reprise_knowledge::{read_pauses, save_pauses};
 use reprise_types::is_same_project;
 
+use super::prompts::list_prompts;
 use crate::prelude::*;
+use crate::wire::find_meant_name;
 
 /// The pauses that hold now.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -53,12 +55,16 @@ operation! {
     /// What is paused, and for how long.
     #[derive(Default, clap::Args)]
     Pause(memory, asked: PauseArguments {
-        /// Only this project; all projects by default.
-        #[arg(long)]
+        /// Only this project, as `tags` lists it; all projects by default.
+        #[arg(long, help = "Only this project or the project of this folder; all by default")]
         pub project: Option<String> as NameText,
         /// Only this agent, such as `claude-code`; all agents by default.
         #[arg(long)]
         pub agent: Option<String> as NameText,
+        /// The project has no memory yet.
+        #[schemars(extend("x-rare" = true))]
+        #[arg(long, requires = "project")]
+        pub new: bool,
         /// Minutes until it ends by itself; without it, `resume` ends it.
         #[arg(long)]
         pub minutes: Option<u32> as ItemCount,
@@ -67,10 +73,18 @@ operation! {
         pub mode: Option<PauseMode>,
     }) -> PauseReport {
         let now = memory.now();
+        let project = match drop_blank(asked.project) {
+            Some(name) => Some(memory.require_project(&name, asked.new).await?),
+            None => None,
+        };
+        let agent = match drop_blank(asked.agent) {
+            Some(name) => Some(memory.require_agent(&name).await?),
+            None => None,
+        };
         let rule = PauseRule {
             until: asked.minutes.map(|minutes| now + TimeDelta::minutes(minutes.into())),
-            project: asked.project.filter(|name| !name.trim().is_empty()),
-            agent: asked.agent.filter(|name| !name.trim().is_empty()),
+            project,
+            agent,
             mode: asked.mode.unwrap_or_default(),
         };
         let mut pauses = memory.pause_store().list_rules(memory.user(), now);
@@ -101,8 +115,21 @@ operation! {
         pub all: bool,
     }) -> PauseReport {
         let mut pauses = memory.pause_store().list_rules(memory.user(), memory.now());
+        let (mut project, mut agent) = (drop_blank(asked.project), drop_blank(asked.agent));
+        let is_known = |project: Option<&str>, agent: Option<&str>| {
+            asked.all || pauses.iter().any(|rule| rule.is_for(project, agent))
+        };
+        // A pause of a project that has no memory any more is ended, too.
+        if !is_known(project.as_deref(), agent.as_deref()) {
+            if let Some(name) = &mut project {
+                *name = memory.require_project(name, false).await?;
+            }
+            if let Some(name) = &mut agent {
+                *name = memory.require_agent(name).await?;
+            }
+        }
         let ends = |rule: &PauseRule| {
-            asked.all || rule.is_for(asked.project.as_deref(), asked.agent.as_deref())
+            asked.all || rule.is_for(project.as_deref(), agent.as_deref())
         };
         let all = pauses.len();
         pauses.retain(|rule| !ends(rule));
@@ -134,6 +161,35 @@ operation! {
 
 /// Most rules of one user.
 const RULES_MAX: usize = 200;
+/// Prompts whose agents are known besides those of [`HOOK_AGENTS`].
+const PROMPTS_READ: usize = 1_000;
+
+/// Agents whose hooks ask memory, under the names that their hooks report.
+pub const HOOK_AGENTS: [&str; 7] = [
+    "claude-code",
+    "codex",
+    "copilot",
+    "cursor",
+    "gemini",
+    "opencode",
+    "windsurf",
+];
+/// Other names of agents: of their programs, and of the hooks that they share.
+const AGENT_ALIASES: [(&str, &str); 2] = [("claude", "claude-code"), ("vscode", "copilot")];
+
+/// Returns the name that an agent's hooks report.
+fn normalize_agent(name: &str) -> String {
+    let name = name.trim().to_lowercase();
+    let name = name.strip_suffix("-cli").unwrap_or(&name);
+    let alias = AGENT_ALIASES.iter().find(|(alias, _)| *alias == name);
+    alias.map_or(name, |(_, own)| *own).to_owned()
+}
+
+/// Returns a name without the blanks around it; `None` if that is all.
+fn drop_blank(name: Option<String>) -> Option<String> {
+    let name = name.map(|name| name.trim().to_owned());
+    name.filter(|name| !name.is_empty())
+}
 
 /// What memory does where it is paused.
 #[derive(
@@ -170,7 +226,7 @@ impl PauseRule {
             (Some(own), Some(given)) => is_same_project(own, given),
             (own, given) => own == given,
         };
-        is_project && self.agent.as_deref() == agent
+        is_project && self.agent.as_deref().map(normalize_agent) == agent.map(normalize_agent)
     }
 
     fn applies_to(&self, project: &str, agent: &str) -> bool {
@@ -274,6 +330,32 @@ impl Memory {
         &self.all.around.pauses
     }
 
+    /// Returns the name that an agent's hooks report: of one that has hooks, or has sent a prompt.
+    async fn require_agent(&self, typed: &str) -> Result<String, Problem> {
+        let name = normalize_agent(typed);
+        if HOOK_AGENTS.contains(&name.as_str()) {
+            return Ok(name);
+        }
+        let others = if self.exists() {
+            let read = |memory: &Snapshot| list_prompts(memory, None, PROMPTS_READ, None).0;
+            self.run_on_snapshot(read).await?
+        } else {
+            Vec::new()
+        };
+        let mut others = others.into_iter().filter_map(|prompt| prompt.agent);
+        if let Some(own) = others.find(|own| own.eq_ignore_ascii_case(&name)) {
+            return Ok(own);
+        }
+        let aliases = AGENT_ALIASES.iter().map(|(alias, _)| *alias);
+        let meant = find_meant_name(&name, HOOK_AGENTS.into_iter().chain(aliases));
+        let meant = meant.map(|meant| format!(" (did you mean `{}`?)", normalize_agent(meant)));
+        Err(Problem::not_found(format!(
+            "no agent with hooks is called `{typed}`{}; those are {}",
+            meant.unwrap_or_default(),
+            HOOK_AGENTS.join(", ")
+        )))
+    }
+
     /// Lists the user's pauses that have not ended.
     pub fn list_pauses(&self) -> Vec<PauseRule> {
         self.pause_store().list_rules(&self.user, self.now())
@@ -288,7 +370,89 @@ impl Memory {
 
 #[cfg(test)]
 mod tests {
+    use crate::memories::MemorySettings;
+    use crate::testing::{SetClock, memory_config, no_model, start_memories};
+
     use super::*;
+
+    #[tokio::test]
+    async fn a_pause_is_of_a_project_and_an_agent_that_are_there_or_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let config = memory_config(folder.path(), 4, Arc::new(|| Err(no_model())));
+        let memories = start_memories(config, SetClock::starting_at("2026-03-02T10:00:00Z")).await;
+        let memories = memories.with_settings(MemorySettings {
+            pauses: PauseStore::in_data_dir(folder.path()),
+            ..MemorySettings::default()
+        });
+        let memory = memories.user_memory(&UserId::default());
+        for project in ["github.com/acme/shop", "api-1f2e3d4c"] {
+            let mut fact = NewRecord::new("a fact", MemorySource::UserInput, MemoryKind::Finding);
+            fact.tags = vec![format!("project:{project}")];
+            memory.store_one(fact).await.unwrap();
+        }
+        let asked = |project: Option<&str>, agent: Option<&str>| PauseArguments {
+            project: project.map(str::to_owned),
+            agent: agent.map(str::to_owned),
+            ..PauseArguments::default()
+        };
+        for unknown in ["shp", "./", ".", "/nonexistent", "acme", "~"] {
+            let refused = Pause::run(&memory, asked(Some(unknown), None)).await;
+            let refused = refused.expect_err(unknown).detail;
+            assert!(refused.contains(&format!("`{unknown}`")), "{refused}");
+        }
+        let slip = Pause::run(&memory, asked(Some("shp"), None)).await;
+        assert!(slip.unwrap_err().detail.contains("did you mean `shop`?"));
+        for unknown in ["clade", "emacs"] {
+            let refused = Pause::run(&memory, asked(None, Some(unknown))).await;
+            let refused = refused.expect_err(unknown).detail;
+            assert!(refused.contains("codex"), "{refused}");
+        }
+        assert_eq!(memory.list_pauses(), []);
+        for (typed, name) in [
+            ("shop", "github.com/acme/shop"),
+            ("shop ", "github.com/acme/shop"),
+            ("acme/shop", "github.com/acme/shop"),
+            ("SHOP", "github.com/acme/shop"),
+            ("api", "api-1f2e3d4c"),
+        ] {
+            Pause::run(&memory, asked(Some(typed), None)).await.unwrap();
+            assert_eq!(memory.find_pause_mode(name, "codex"), Some(PauseMode::Off));
+            let held = memory.list_pauses();
+            assert_eq!(held[0].project.as_deref(), Some(name), "{typed}");
+            let ended = ResumeArguments {
+                project: Some(typed.to_owned()),
+                ..ResumeArguments::default()
+            };
+            let report = Resume::run(&memory, ended).await.unwrap();
+            assert_eq!((report.pauses, report.ended), (vec![], Some(1)), "{typed}");
+        }
+        for (typed, name) in [
+            ("Claude-Code", "claude-code"),
+            ("claude", "claude-code"),
+            ("copilot-cli", "copilot"),
+            ("vscode", "copilot"),
+            ("gemini-cli", "gemini"),
+        ] {
+            Pause::run(&memory, asked(None, Some(typed))).await.unwrap();
+            assert_eq!(
+                memory.find_pause_mode("x", name),
+                Some(PauseMode::Off),
+                "{typed}"
+            );
+            assert!(memory.list_pauses()[0].is_for(None, Some(typed)), "{typed}");
+            let ended = ResumeArguments {
+                agent: Some(typed.to_owned()),
+                ..ResumeArguments::default()
+            };
+            assert_eq!(Resume::run(&memory, ended).await.unwrap().ended, Some(1));
+        }
+        let unknown = ResumeArguments {
+            project: Some("shp".to_owned()),
+            ..ResumeArguments::default()
+        };
+        assert!(Resume::run(&memory, unknown).await.is_err());
+        memories.shut_down().await;
+    }
 
     #[test]
     fn a_pause_holds_for_its_project_and_agent_and_ends_by_itself() {
