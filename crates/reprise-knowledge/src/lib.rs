@@ -70,8 +70,8 @@ pub use export::{
 pub use graph::{Graph, GraphStep, RecordCluster};
 pub use import::{
     ImportItem, ImportKind, ItemContent, NotePath, NoteScope, SessionTurn, back_up,
-    default_session_locations, find_plain_texts, is_plain_text, read_archive, read_notes_state, read_source, recognise,
-    recognise_all,
+    default_session_locations, find_plain_texts, is_plain_text, read_archive, read_notes_state,
+    read_source, recognise, recognise_all,
 };
 pub use lesson::{ContextFit, LessonDetails, normalize_contexts};
 pub use notes::{
