@@ -48,11 +48,12 @@ async fn with_lesson(folder: &Path) -> (Memories, Memory, Arc<SetClock>) {
 /// The memory as the request of an event reaches it, and the event as it is told when its hook has
 /// gone on.
 fn sent_and_told(memory: &Memory, event: HookEvent, report: HookReport) -> (Memory, HookReport) {
+    let at = memory.now();
     let told = HookReport {
-        at: Some(memory.now()),
+        at: Some(at),
         ..report
     };
-    let request = told.request_key(event, memory.now());
+    let request = told.request_key(event, at);
     (memory.clone().with_request_key(Some(request)), told)
 }
 
