@@ -115,6 +115,7 @@ impl IndexWriter {
         }) = purged.rebuilt.take()
         {
             self.lexicon.replace_purged(&segments, gone);
+            self.graph.mark_unsaved();
             if !self.graph.return_graph(graph, &lease) {
                 self.graph
                     .remove(&self.vectors, |ordinal| gone.contains(ordinal));

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use reprise_simulation::{make_record, mix_hash, unit_vector};
 use reprise_store::{CommitSeq, Log, OpenOptions, OpenedLog, RealDisk, StoreEntry, Verify};
-use reprise_types::VectorStore;
+use reprise_types::{SectionPages, VectorStore};
 use rvf_runtime::options::DistanceMetric;
 use rvf_runtime::{RvfOptions, RvfStore};
 
@@ -73,7 +73,6 @@ fn open(path: &Path, verify: Verify) -> OpenedLog {
         create: true,
         read_only: false,
         verify,
-        leave_unread: &[],
     };
     Log::open(Arc::new(RealDisk), path, &options).unwrap()
 }
@@ -213,9 +212,12 @@ fn main() {
             .flat_map(|i| mix_hash(i).to_le_bytes())
             .collect()
     };
-    let derived = vec![(0x41, blob(390 * records)), (0x44, blob(90 * records))];
+    let derived = [
+        SectionPages::from_bytes((16, 0), &blob(390 * records)),
+        SectionPages::from_bytes((17, 0), &blob(90 * records)),
+    ];
     let start = Instant::now();
-    log.write_checkpoint(&derived).unwrap();
+    log.seal(&derived).unwrap();
     println!(
         "{:<34} {:.1} ms",
         "checkpoint",
@@ -233,7 +235,7 @@ fn main() {
 
     let mut log = open(&path, Verify::Tail).log;
     let start = Instant::now();
-    let done = log.start_compaction().unwrap().run(&derived).unwrap();
+    let done = log.start_compaction().unwrap().run().unwrap();
     let ran = start.elapsed();
     let start = Instant::now();
     let report = log.finish_compaction(done).unwrap();

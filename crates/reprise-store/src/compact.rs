@@ -9,7 +9,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::checkpoint::{self, SealedCheckpoint};
+use reprise_types::SectionKey;
+
 use crate::codec::{
     EncodedEntry, Outline, decode_outline, decode_separate_vector, late_vector_entry,
     remark_record, separate_vector_entry,
@@ -18,12 +19,14 @@ use crate::commit::{self, CommitHead, FileFacts, ReadCommit};
 use crate::compress::{Compressor, LEVEL_APPEND};
 use crate::directory::LogDirectory;
 use crate::disk::{Disk, DiskFile, LockAttempt};
-use crate::entry::CommitSeq;
 use crate::error::{StoreError, StoreResult};
-use crate::log::{Log, SUFFIX_COMPACT, check_derived_tags, sibling_path};
+use crate::frame::TYPE_PAGES;
+use crate::log::{Log, SUFFIX_COMPACT, sibling_path};
+use crate::manifest::{self, CALLERS_FIRST, Manifest};
 use crate::options::CompactionReport;
 use crate::reader::{BlockCache, LogReader};
 use crate::scan::{ScanItem, SegmentScanner};
+use crate::sections::Sections;
 
 /// A compaction of the log as of one commit, which can run on any thread.
 #[derive(Debug)]
@@ -31,6 +34,8 @@ pub struct LogCompaction {
     disk: Arc<dyn Disk>,
     source: LogReader,
     directory: LogDirectory,
+    /// The sections that cover the last commit; none if no manifest does.
+    sections: Sections,
     /// Dropping it permits the next compaction.
     token: Arc<()>,
 }
@@ -46,10 +51,10 @@ pub struct CompactedLog {
     facts: FileFacts,
     directory: LogDirectory,
     end: u64,
-    /// The checkpoint of the commit at which the compaction started.
-    checkpoint: SealedCheckpoint,
-    /// Whether something of the source could not be read; then no derived blob is in the new file.
-    has_holes: bool,
+    /// The sections of the commit at which the compaction started.
+    manifest: Manifest,
+    /// The manifest of the source that names the copied sections.
+    source_seal: u64,
     /// Whether commits were copied since the last sync.
     is_ahead_of_sync: bool,
     _token: Arc<()>,
@@ -64,6 +69,7 @@ impl Log {
     /// Prepares a compaction of everything up to the last commit. Cheap, because no data is copied
     /// yet.
     pub fn start_compaction(&mut self) -> StoreResult<LogCompaction> {
+        self.verify_places()?;
         self.make_ready()?;
         self.check_path()?;
         if self.is_compacting() {
@@ -72,7 +78,10 @@ impl Log {
         }
         let token = Arc::new(());
         self.compacting = Arc::downgrade(&token);
+        let sealed = self.manifest.as_ref();
+        let sealed = sealed.filter(|sealed| sealed.seq == self.directory.seq);
         Ok(LogCompaction {
+            sections: sealed.map(|sealed| sealed.sections.clone()).unwrap_or_default(),
             disk: Arc::clone(&self.disk),
             source: self.reader(),
             directory: self.directory.clone(),
@@ -86,7 +95,9 @@ impl Log {
         let io = StoreError::io("write what can be read into", to);
         let source = self.reader();
         let packed = || {
-            let (_, new) = write_packed_file(&*self.disk, to, (&source, &self.directory), &[])?;
+            let none = Sections::default();
+            let (_, new, _) =
+                write_packed_file(&*self.disk, to, (&source, &self.directory, &none))?;
             self.disk.sync_parent_folder(to)?;
             Ok(self.compaction_report(&new.directory, new.end))
         };
@@ -147,10 +158,16 @@ impl Log {
         self.file = done.file;
         self.facts = done.facts;
         self.lock = Some(lock);
+        self.sections = done.manifest.sections.clone();
+        if done.source_seal != self.directory.seal {
+            // Pages were saved meanwhile that are not in the new file.
+            self.sections.retain(|key| key.0 < CALLERS_FIRST);
+        }
         self.directory = done.directory;
         self.end = end;
         self.unsealed_bytes = 0;
-        self.checkpoint = Some(done.checkpoint);
+        self.manifest = Some(done.manifest);
+        self.damage = Arc::default();
         self.block_cache = Arc::new(BlockCache::default());
         if let Err(source) = self.disk.sync_parent_folder(&self.path) {
             // The rename may not survive a power loss, and later commits would be lost with it.
@@ -168,16 +185,6 @@ impl CompactedLog {
             self.copy_until(to.snapshot.end)?;
         }
         Ok(())
-    }
-
-    pub fn covered_seq(&self) -> CommitSeq {
-        CommitSeq(self.checkpoint.seq)
-    }
-
-    /// Whether something of the log could not be read. What was derived from the log then tells of
-    /// more than the new file holds, so it is not in there and is to be derived again.
-    pub fn has_holes(&self) -> bool {
-        self.has_holes
     }
 
     /// Returns the bytes of the log, up to a snapshot of it, that are not yet in the new file.
@@ -278,22 +285,21 @@ fn copy_commit(done: &mut CompactedLog, commit: &ReadCommit) -> io::Result<()> {
 }
 
 impl LogCompaction {
-    /// Writes and syncs the new file next to the old one, with a checkpoint of the caller's blobs
-    /// as of the commit at which it was prepared, unless the log has holes. Takes as long as
-    /// reading the log; the log can be read and appended to meanwhile.
-    pub fn run(self, derived: &[(u8, Vec<u8>)]) -> StoreResult<CompactedLog> {
-        check_derived_tags(derived)?;
+    /// Writes and syncs the new file next to the old one, with the sections of the commit at which
+    /// it was prepared, if a manifest covers it and nothing of the log or of them is damaged. Takes
+    /// as long as reading the log; the log can be read and appended to meanwhile.
+    pub fn run(self) -> StoreResult<CompactedLog> {
         let temporary = sibling_path(self.source.path(), SUFFIX_COMPACT);
-        let from = (&self.source, &self.directory);
-        match write_packed_file(&*self.disk, &temporary, from, derived) {
-            Ok((file, new)) => Ok(CompactedLog {
+        let from = (&self.source, &self.directory, &self.sections);
+        match write_packed_file(&*self.disk, &temporary, from) {
+            Ok((file, new, manifest)) => Ok(CompactedLog {
                 source_end: self.source.snapshot.end,
                 source: self.source,
+                source_seal: self.directory.seal,
                 temporary,
                 file,
                 facts: new.facts,
-                checkpoint: SealedCheckpoint::new(&new.directory, new.end),
-                has_holes: new.has_holes,
+                manifest,
                 directory: new.directory,
                 end: new.end,
                 is_ahead_of_sync: false,
@@ -310,18 +316,28 @@ impl LogCompaction {
     }
 }
 
-/// Writes a new file at `to`, with a checkpoint, and syncs it.
+/// Writes a new file at `to` with the caller's sections and a manifest, and syncs it.
 fn write_packed_file(
     disk: &dyn Disk,
     to: &Path,
-    (source, old): (&LogReader, &LogDirectory),
-    derived: &[(u8, Vec<u8>)],
-) -> io::Result<(Arc<dyn DiskFile>, pack::PackedFile)> {
+    (source, old, sections): (&LogReader, &LogDirectory, &Sections),
+) -> io::Result<(Arc<dyn DiskFile>, pack::PackedFile, Manifest)> {
     disk.remove(to)?;
     let file = disk.open_or_create(to)?;
     let mut new = pack::pack_log(&source.snapshot, old, &*file)?;
-    let derived = if new.has_holes { &[] } else { derived };
-    new.end =
-        checkpoint::write_checkpoint(&*file, &new.facts, &mut new.directory, new.end, derived)?;
-    Ok((file, new))
+    let from = &*source.snapshot.file;
+    let mut copied = Sections::default();
+    let start = new.end;
+    if !new.has_holes {
+        let trailer = new.facts.preamble(TYPE_PAGES, 0, new.directory.seq).encode();
+        let keep = |key: SectionKey| key.0 >= CALLERS_FIRST;
+        match copied.copy((from, sections), &*file, trailer, start, keep)? {
+            Some(end) => new.end = end,
+            None => copied = Sections::default(),
+        }
+    }
+    new.directory.add_section_bytes(new.end - start);
+    let manifest = manifest::write_sealed(&*file, &new.facts, &mut new.directory, &copied, new.end)?;
+    new.end = manifest.end;
+    Ok((file, new, manifest))
 }

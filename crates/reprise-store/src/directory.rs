@@ -1,16 +1,15 @@
 //! The directory: the position of every record and vector, built from the log, one slot per
 //! ordinal.
 
-mod codec;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use reprise_types::{EmbeddingSpace, SmallChunkVec};
+use reprise_types::limits::RECORDS_MAX;
+use reprise_types::{BinaryCodec, ByteReader, ByteWriter, EmbeddingSpace, SmallChunkVec};
 
 use crate::block::BLOCK_ENTRIES_MAX;
 use crate::codec::{Outline, VectorMark};
-use crate::commit::{BuiltCommit, CommitHead, EntryLocation, FileFacts};
+use crate::commit::{BuiltCommit, CommitHead, EntryLocation, FileFacts, SEQ_MAX};
 use crate::entry::Tombstone;
 use crate::frame::segment_size;
 
@@ -20,6 +19,18 @@ pub(crate) enum SlotState {
     Live = 1,
     Forgotten = 2,
     Lost = 3,
+}
+
+impl BinaryCodec for SlotState {
+    fn encode(&self, out: &mut ByteWriter) {
+        (*self as u8).encode(out);
+    }
+
+    fn decode(r: &mut ByteReader<'_>) -> Option<Self> {
+        let all = [Self::Live, Self::Forgotten, Self::Lost];
+        let number = r.read_u8()?;
+        all.into_iter().find(|state| *state as u8 == number)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +49,7 @@ pub(crate) struct Slot {
 }
 
 impl Slot {
-    const LOST: Self = Self::new_without_vector(SlotState::Lost, 0, 0, 0);
+    pub(crate) const LOST: Self = Self::new_without_vector(SlotState::Lost, 0, 0, 0);
 
     const fn new_without_vector(state: SlotState, place: u64, block_size: u32, index: u16) -> Self {
         Self {
@@ -73,13 +84,13 @@ pub(crate) struct LogDirectory {
     pub(crate) horizon: u64,
     /// Offset of the last commit segment; 0 without commits.
     pub(crate) last_commit: u64,
-    /// Offset of the newest seal; 0 without a checkpoint.
+    /// Offset of the newest manifest of sections; 0 without one.
     pub(crate) seal: u64,
     /// The last commit that a manifest makes visible to rvf-runtime.
     pub(crate) manifest_seq: u64,
-    /// Bytes of the newest checkpoint, which are dead once the next one is written.
-    pub(crate) checkpoint_bytes: u64,
-    /// Bytes that a compaction would drop.
+    /// Bytes of all sections and manifests in the file, in use or not.
+    pub(crate) section_bytes: u64,
+    /// Other bytes that a compaction would drop.
     pub(crate) dead_bytes: u64,
     pub(crate) forgotten: u32,
     pub(crate) lost: u32,
@@ -338,12 +349,21 @@ impl LogDirectory {
         self.seq = later.seq;
     }
 
-    /// Applies a complete checkpoint, which extends from `start` to `end`, the end of its seal.
-    pub(crate) fn apply_seal(&mut self, seal: u64, start: u64, end: u64) {
-        self.add_dead_bytes(self.checkpoint_bytes);
-        self.checkpoint_bytes = end.saturating_sub(start);
+    /// Applies a manifest of sections.
+    pub(crate) fn apply_seal(&mut self, seal: u64, end: u64) {
+        self.add_section_bytes(end - seal);
         self.seal = seal;
-        self.manifest_seq = self.seq;
+    }
+
+    pub(crate) fn add_section_bytes(&mut self, bytes: u64) {
+        self.section_bytes = self.section_bytes.saturating_add(bytes);
+    }
+
+    /// Whether its counts are ones that a log can have.
+    pub(crate) fn has_possible_counts(&self) -> bool {
+        let gone = u64::from(self.forgotten) + u64::from(self.lost);
+        let records = self.slots.len() as u64;
+        gone <= records && records <= u64::from(RECORDS_MAX) && self.seq <= SEQ_MAX
     }
 
     /// Adds to a count that a file states, which may be any number.
@@ -373,8 +393,10 @@ impl LogDirectory {
     }
 
     /// Returns the approximate bytes that a compaction frees, without the bytes that it writes.
-    pub(crate) fn reclaimable_bytes(&self) -> u64 {
+    /// `live_sections` are the bytes of the sections in use.
+    pub(crate) fn reclaimable_bytes(&self, live_sections: u64) -> u64 {
         let framing = segment_size(0) * (self.vectors.len() as u64).saturating_sub(1);
-        self.dead_bytes.saturating_add(framing)
+        let sections = self.section_bytes.saturating_sub(live_sections);
+        self.dead_bytes.saturating_add(framing).saturating_add(sections)
     }
 }

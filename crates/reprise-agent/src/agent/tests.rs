@@ -240,12 +240,12 @@ fn a_memory_left_alone_is_saved_beside_its_writer() {
     });
 }
 
-/// Returns whether the file has a seal.
+/// Returns whether the file has a manifest of sections.
 fn has_checkpoint(bench: &TestService) -> bool {
     let segments =
         reprise_store::list_segments(&reprise_store::RealDisk, &bench.config.file_path(&ada()));
     let mut segments = segments.unwrap().into_iter();
-    segments.any(|segment| segment.name == "seal")
+    segments.any(|segment| segment.name == "sections")
 }
 
 #[test]

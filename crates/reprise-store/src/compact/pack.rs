@@ -9,7 +9,6 @@ use std::io;
 use std::sync::Arc;
 
 use crate::block::{self, RawEntry};
-use crate::checkpoint;
 use crate::codec::{
     EncodedEntry, KIND_LOST, KIND_RECORD, Outline, VectorMark, decode_outline, remark_record,
     separate_vector_entry, vector_checksum,
@@ -18,6 +17,7 @@ use crate::commit::{self, CommitHead, FileFacts};
 use crate::compress::{Compressor, LEVEL_PACK};
 use crate::directory::{LogDirectory, Slot, SlotState};
 use crate::disk::{DiskFile, read_within};
+use crate::manifest::load_manifest;
 use crate::reader::LogSnapshot;
 use crate::recover::encode_new_file;
 use crate::scan::{ScanItem, SegmentScanner};
@@ -127,8 +127,8 @@ impl CommitChain {
                 self.is_in_doubt = false;
             }
             ScanItem::Seal { offset, .. } if self.is_in_doubt => {
-                let (file, facts) = (&*source.file, &source.facts);
-                let sealed = checkpoint::load_checkpoint(file, facts, *offset, source.end)?;
+                let (file, facts) = (&source.file, &source.facts);
+                let sealed = load_manifest(file, facts, *offset, source.end, &Arc::default())?;
                 self.has_holes |= sealed.is_none_or(|(_, known)| !self.ends_with(&known));
                 self.is_in_doubt = false;
             }

@@ -40,7 +40,6 @@ fn open(folder: &tempfile::TempDir, verify: Verify) -> Log {
         create: true,
         read_only: false,
         verify,
-        leave_unread: &[],
     };
     let opened = Log::open(Arc::new(RealDisk), &folder.path().join("x.rvf"), &options);
     opened.unwrap().log
@@ -66,7 +65,7 @@ fn a_later_kind_survives_everything() {
         before.iter().map(|raw| raw.kind).collect::<Vec<_>>(),
         [77, 15, 77, 15, 77, 15]
     );
-    let done = log.start_compaction().unwrap().run(&[]).unwrap();
+    let done = log.start_compaction().unwrap().run().unwrap();
     log.finish_compaction(done).unwrap();
     assert_eq!(raw_entries(&log), before);
     drop(log);

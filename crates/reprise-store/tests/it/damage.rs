@@ -249,10 +249,9 @@ fn inspect_names_every_byte_of_a_file() {
         "file",
         "vectors",
         "commit",
-        "derived-codes",
-        "directory",
+        "pages",
         "rvf-manifest",
-        "seal",
+        "sections",
     ] {
         assert!(segments.iter().any(|s| s.name == name), "{name}");
     }
