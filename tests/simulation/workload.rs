@@ -220,7 +220,7 @@ pub fn apply_step(log: &mut Log, step: &WorkloadStep) -> Result<()> {
         WorkloadStep::Manifest => log.write_manifest(),
         WorkloadStep::Compact(entries) => {
             log.seal(&section_pages(log.seq()))?;
-            let done = log.start_compaction()?.run()?;
+            let done = log.start_compaction()?()?;
             log.append(entries)?;
             log.finish_compaction(done).map(drop)
         }

@@ -60,7 +60,7 @@ pub use graph_state::GRAPH_THRESHOLD;
 pub use join::find_similar_pairs;
 pub use lexical::{LexicalScratch, LexicalSignals, MASK_TERMS, TermSignal};
 pub use other_model::OtherModelVectors;
-pub use purge::{PurgeJob, PurgeResult};
+pub use purge::PurgeResult;
 pub use saving::{CODES, SECTION_CELLS, SECTION_GRAPH, SIGNS, is_of_log};
 pub use snapshot::IndexSnapshot;
 pub use spread::Spread;

@@ -235,7 +235,7 @@ fn main() {
 
     let mut log = open(&path, Verify::Tail).log;
     let start = Instant::now();
-    let done = log.start_compaction().unwrap().run().unwrap();
+    let done = log.start_compaction().unwrap()().unwrap();
     let ran = start.elapsed();
     let start = Instant::now();
     let report = log.finish_compaction(done).unwrap();

@@ -11,8 +11,9 @@ use std::sync::Arc;
 
 use reprise_types::SectionKey;
 
+use crate::block::RawEntry;
 use crate::codec::{
-    EncodedEntry, Outline, decode_outline, decode_separate_vector, late_vector_entry,
+    Outline, decode_outline, decode_separate_vector, late_vector_entry,
     remark_record, separate_vector_entry,
 };
 use crate::commit::{self, CommitHead, FileFacts, ReadCommit};
@@ -27,18 +28,6 @@ use crate::options::CompactionReport;
 use crate::reader::{BlockCache, LogReader};
 use crate::scan::{ScanItem, SegmentScanner};
 use crate::sections::Sections;
-
-/// A compaction of the log as of one commit, which can run on any thread.
-#[derive(Debug)]
-pub struct LogCompaction {
-    disk: Arc<dyn Disk>,
-    source: LogReader,
-    directory: LogDirectory,
-    /// The sections that cover the last commit; none if no manifest does.
-    sections: Sections,
-    /// Dropping it permits the next compaction.
-    token: Arc<()>,
-}
 
 /// The new file, which is complete up to the commit at which the compaction started.
 #[derive(Debug)]
@@ -66,9 +55,13 @@ impl Log {
         self.compacting.strong_count() > 0
     }
 
-    /// Prepares a compaction of everything up to the last commit. Cheap, because no data is copied
-    /// yet.
-    pub fn start_compaction(&mut self) -> StoreResult<LogCompaction> {
+    /// Prepares a compaction of everything up to the last commit, and returns the copying as work
+    /// for any thread: it writes and syncs the new file next to the old one, with the sections of
+    /// that commit, if a manifest covers it and nothing of the log or of them is damaged. It takes
+    /// as long as reading the log, which can be read and appended to meanwhile.
+    pub fn start_compaction(
+        &mut self,
+    ) -> StoreResult<impl FnOnce() -> StoreResult<CompactedLog> + Send + use<>> {
         self.verify_places()?;
         self.make_ready()?;
         self.check_path()?;
@@ -80,12 +73,32 @@ impl Log {
         self.compacting = Arc::downgrade(&token);
         let sealed = self.manifest.as_ref();
         let sealed = sealed.filter(|sealed| sealed.seq == self.directory.seq);
-        Ok(LogCompaction {
-            sections: sealed.map(|sealed| sealed.sections.clone()).unwrap_or_default(),
-            disk: Arc::clone(&self.disk),
-            source: self.reader(),
-            directory: self.directory.clone(),
-            token,
+        let sections = sealed.map(|sealed| sealed.sections.clone()).unwrap_or_default();
+        let (disk, source, old) = (Arc::clone(&self.disk), self.reader(), self.directory.clone());
+        Ok(move || {
+            let temporary = sibling_path(source.path(), SUFFIX_COMPACT);
+            match write_packed_file(&*disk, &temporary, (&source, &old, &sections)) {
+                Ok((file, new, manifest)) => Ok(CompactedLog {
+                    source_end: source.snapshot.end,
+                    source,
+                    source_seal: old.seal,
+                    temporary,
+                    file,
+                    facts: new.facts,
+                    manifest,
+                    directory: new.directory,
+                    end: new.end,
+                    is_ahead_of_sync: false,
+                    _token: token,
+                }),
+                Err(error) => {
+                    if let Err(error) = disk.remove(&temporary) {
+                        let path = temporary.display();
+                        tracing::warn!(%path, %error, "cannot remove a failed compaction");
+                    }
+                    Err(StoreError::io("compact", source.path())(error))
+                }
+            }
         })
     }
 
@@ -94,10 +107,12 @@ impl Log {
     pub fn salvage_to(&self, to: &Path) -> StoreResult<CompactionReport> {
         let io = StoreError::io("write what can be read into", to);
         let source = self.reader();
+        let refolded = self.refold_if_damaged()?;
+        let directory = refolded.as_ref().unwrap_or(&self.directory);
         let packed = || {
             let none = Sections::default();
             let (_, new, _) =
-                write_packed_file(&*self.disk, to, (&source, &self.directory, &none))?;
+                write_packed_file(&*self.disk, to, (&source, directory, &none))?;
             self.disk.sync_parent_folder(to)?;
             Ok(self.compaction_report(&new.directory, new.end))
         };
@@ -251,7 +266,7 @@ fn copy_commit(done: &mut CompactedLog, commit: &ReadCommit) -> io::Result<()> {
         match (outline, vector) {
             (Outline::Record(Some(mark)), Some((_, vector))) if !same_width => {
                 let raw = remark_record(&raw.body, None).ok_or_else(nonsense)?;
-                encoded.push(EncodedEntry::without_vector(raw));
+                encoded.push(raw);
                 encoded.push(separate_vector_entry(next, &mark, vector));
             }
             (Outline::Embedded { ordinal, mark }, Some((_, vector))) if !same_width => {
@@ -265,7 +280,7 @@ fn copy_commit(done: &mut CompactedLog, commit: &ReadCommit) -> io::Result<()> {
             }
             (_, vector) => {
                 let vector = vector.map(|(id, vector)| (u64::from_le_bytes(*id), vector.to_vec()));
-                encoded.push(EncodedEntry { raw, vector });
+                encoded.push(RawEntry { vector, ..raw });
             }
         }
         next += u32::from(takes);
@@ -282,38 +297,6 @@ fn copy_commit(done: &mut CompactedLog, commit: &ReadCommit) -> io::Result<()> {
     done.end += built.bytes.len() as u64;
     done.directory.apply_written_commit(&facts, built);
     Ok(())
-}
-
-impl LogCompaction {
-    /// Writes and syncs the new file next to the old one, with the sections of the commit at which
-    /// it was prepared, if a manifest covers it and nothing of the log or of them is damaged. Takes
-    /// as long as reading the log; the log can be read and appended to meanwhile.
-    pub fn run(self) -> StoreResult<CompactedLog> {
-        let temporary = sibling_path(self.source.path(), SUFFIX_COMPACT);
-        let from = (&self.source, &self.directory, &self.sections);
-        match write_packed_file(&*self.disk, &temporary, from) {
-            Ok((file, new, manifest)) => Ok(CompactedLog {
-                source_end: self.source.snapshot.end,
-                source: self.source,
-                source_seal: self.directory.seal,
-                temporary,
-                file,
-                facts: new.facts,
-                manifest,
-                directory: new.directory,
-                end: new.end,
-                is_ahead_of_sync: false,
-                _token: self.token,
-            }),
-            Err(source) => {
-                if let Err(error) = self.disk.remove(&temporary) {
-                    let path = temporary.display();
-                    tracing::warn!(%path, %error, "cannot remove a failed compaction");
-                }
-                Err(StoreError::io("compact", self.source.path())(source))
-            }
-        }
-    }
 }
 
 /// Writes a new file at `to` with the caller's sections and a manifest, and syncs it.

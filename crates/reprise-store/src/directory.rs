@@ -9,7 +9,7 @@ use reprise_types::{BinaryCodec, ByteReader, ByteWriter, EmbeddingSpace, SmallCh
 
 use crate::block::BLOCK_ENTRIES_MAX;
 use crate::codec::{Outline, VectorMark};
-use crate::commit::{BuiltCommit, CommitHead, EntryLocation, FileFacts, SEQ_MAX};
+use crate::commit::{BuiltCommit, CommitHead, LocatedEntry, FileFacts, SEQ_MAX};
 use crate::entry::Tombstone;
 use crate::frame::segment_size;
 
@@ -51,6 +51,11 @@ pub(crate) struct Slot {
 impl Slot {
     pub(crate) const LOST: Self = Self::new_without_vector(SlotState::Lost, 0, 0, 0);
 
+    /// Creates the slot of a live record without a vector.
+    pub(crate) const fn new_live(place: u64, block_size: u32, index: u16) -> Self {
+        Self::new_without_vector(SlotState::Live, place, block_size, index)
+    }
+
     const fn new_without_vector(state: SlotState, place: u64, block_size: u32, index: u16) -> Self {
         Self {
             state,
@@ -87,7 +92,7 @@ pub(crate) struct LogDirectory {
     /// Offset of the newest manifest of sections; 0 without one.
     pub(crate) seal: u64,
     /// The last commit that a manifest makes visible to rvf-runtime.
-    pub(crate) manifest_seq: u64,
+    pub(crate) manifest_seq: Option<u64>,
     /// Bytes of all sections and manifests in the file, in use or not.
     pub(crate) section_bytes: u64,
     /// Other bytes that a compaction would drop.
@@ -122,7 +127,7 @@ impl LogDirectory {
         facts: &FileFacts,
         head: &CommitHead,
         offset: u64,
-        placed: Vec<EntryLocation>,
+        placed: Vec<LocatedEntry>,
         damaged: Option<&[bool]>,
     ) {
         while self.record_count() < head.first_ordinal {
@@ -130,15 +135,15 @@ impl LogDirectory {
         }
         let vectors_offset = offset.saturating_sub(head.vectors_size);
         let mut vector_index = 0usize;
-        for placed in placed {
+        for (outline, slot) in placed {
             let mut vector = None;
-            if placed.outline.has_vector() {
+            if outline.has_vector() {
                 let damaged = damaged.is_some_and(|d| d.get(vector_index) != Some(&false));
                 vector =
                     (!damaged).then(|| facts.vector_offset(vectors_offset, vector_index as u64));
                 vector_index += 1;
             }
-            self.apply_entry(placed, vector);
+            self.apply_entry(outline, slot, vector);
         }
         if vector_index > 0 && damaged.is_none() {
             self.vectors.push(VectorSegment {
@@ -153,12 +158,10 @@ impl LogDirectory {
         }
     }
 
-    fn apply_entry(&mut self, placed: EntryLocation, vector: Option<u64>) {
-        let (place, size, index) = (placed.block, placed.block_size, placed.index);
-        match placed.outline {
+    fn apply_entry(&mut self, outline: Outline, slot: Slot, vector: Option<u64>) {
+        match outline {
             Outline::Record(mark) => {
                 let ordinal = self.slots.len();
-                let slot = Slot::new_without_vector(SlotState::Live, place, size, index);
                 self.slots.push(slot);
                 if let (Some(mark), Some(vector)) = (mark, vector) {
                     self.set_vector(ordinal, &mark, vector);
@@ -177,7 +180,7 @@ impl LogDirectory {
                 }
             }
             Outline::SeparateVector { ordinal, mark } => {
-                self.set_live_vector(ordinal, &mark, place);
+                self.set_live_vector(ordinal, &mark, slot.place);
             }
             Outline::Forgotten { ordinal, tombstone } => self.forget(ordinal, tombstone),
             Outline::Cursor { stream, seq } => {
@@ -374,7 +377,7 @@ impl LogDirectory {
     /// Applies a manifest of `size` bytes after the newest commit.
     pub(crate) fn apply_manifest(&mut self, size: u64) {
         self.add_dead_bytes(size);
-        self.manifest_seq = self.seq;
+        self.manifest_seq = Some(self.seq);
     }
 
     /// Returns the ids of vectors in a listed `VEC_SEG` that are deleted, or that have another

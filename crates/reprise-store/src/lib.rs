@@ -49,7 +49,7 @@ mod scan;
 mod sections;
 mod swap;
 
-pub use compact::{CompactedLog, LogCompaction};
+pub use compact::CompactedLog;
 pub use disk::{Disk, DiskFile, DiskLock, FileIdentity, LockAttempt, RealDisk};
 pub use entry::{CommitReceipt, CommitSeq, StoreEntry, Tombstone};
 pub use error::{Displacement, StoreError};

@@ -13,7 +13,8 @@ use std::sync::{Arc, Weak};
 use chrono::DateTime;
 use reprise_types::{EmbeddingSpace, SavedSections, SectionKey, SectionPages};
 
-use crate::codec::{EncodedEntry, encode_entry, encode_separate_vector};
+use crate::block::RawEntry;
+use crate::codec::{encode_entry, encode_separate_vector};
 use crate::commit::{self, CommitHead, FileFacts};
 use crate::compress::Compressor;
 use crate::directory::LogDirectory;
@@ -137,14 +138,14 @@ impl Log {
                 let separate_vector = encode_separate_vector(entry, next, self.facts.dimensions);
                 let bytes = staged.bytes
                     + one.size()
-                    + separate_vector.as_ref().map_or(0, EncodedEntry::size);
+                    + separate_vector.as_ref().map_or(0, RawEntry::size);
                 if bytes > bytes_max && index > 0 {
                     break;
                 }
                 if bytes > COMMIT_BYTES_MAX {
                     return Err(too_large_error(&entries[..1], self.facts.dimensions));
                 }
-                next += u32::from(one.raw.has_ordinal());
+                next += u32::from(one.has_ordinal());
                 staged.bytes = bytes;
                 staged.encoded.push(one);
                 staged.encoded.extend(separate_vector);
@@ -163,7 +164,7 @@ impl Log {
             return Ok(CommitReceipt { seq, first_ordinal });
         }
         self.check_path_for_commit()?;
-        let ordinals = encoded.iter().filter(|e| e.raw.has_ordinal()).count();
+        let ordinals = encoded.iter().filter(|e| e.has_ordinal()).count();
         let head = CommitHead {
             seq: self.directory.seq + 1,
             packed: false,
@@ -317,19 +318,26 @@ impl Log {
         Some((CommitSeq(sealed.seq), keys.filter_map(open).collect()))
     }
 
-    /// Checks the places of all records once; where they are damaged, finds them again in the
-    /// commits.
-    pub fn verify_places(&mut self) -> StoreResult<()> {
-        if self.has_verified_places {
-            return Ok(());
-        }
+    /// Reads the directory from the commits where the saved places of records are damaged.
+    pub(crate) fn refold_if_damaged(&self) -> StoreResult<Option<LogDirectory>> {
         let sealed = self.manifest.as_ref();
         let is_sound = sealed.is_none_or(|sealed| {
             manifest::are_places_sound(&sealed.sections, &self.file, &self.damage)
         });
-        if !is_sound {
-            let all = recover_log(&self.file, &self.path, self.end, Verify::Everything)?;
-            self.directory = all.directory;
+        if is_sound {
+            return Ok(None);
+        }
+        let all = recover_log(&self.file, &self.path, self.end, Verify::Everything)?;
+        Ok(Some(all.directory))
+    }
+
+    /// Checks the places of all records once; where they are damaged, finds them again in the
+    /// commits.
+    pub fn verify_places(&mut self) -> StoreResult<()> {
+        if !self.has_verified_places
+            && let Some(directory) = self.refold_if_damaged()?
+        {
+            self.directory = directory;
         }
         self.has_verified_places = true;
         Ok(())
@@ -338,7 +346,7 @@ impl Log {
     /// Writes rvf-runtime's manifest, unless the last commit already has one. The file then opens
     /// in rvf-runtime; the speed of an open here depends on the commits after the newest seal.
     pub fn write_manifest(&mut self) -> StoreResult<()> {
-        if self.directory.manifest_seq == self.directory.seq {
+        if self.directory.manifest_seq == Some(self.directory.seq) {
             return Ok(());
         }
         self.make_ready()?;
@@ -444,7 +452,7 @@ impl Log {
 /// The entries of one commit, checked and encoded.
 #[derive(Default)]
 struct StagedCommit {
-    encoded: Vec<EncodedEntry>,
+    encoded: Vec<RawEntry>,
     bytes: usize,
     /// Count of the caller's entries that are staged.
     entry_count: usize,

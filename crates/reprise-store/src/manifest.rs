@@ -119,6 +119,9 @@ pub(crate) fn write_sealed(
     let trailer = facts.preamble(TYPE_PAGES, 0, directory.seq).encode();
     let start = sections.write(file, trailer, at, &directory_pages(directory))?;
     file.sync()?;
+    if !sections.0.values().all(|section| section.is_whole_before(start)) {
+        return Err(io::Error::other("a page of a section was never written"));
+    }
     directory.add_section_bytes(start - at);
     let bytes = encode_sections_manifest(facts, directory, &sections, start);
     file.write_all_at(start, &bytes)?;

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use reprise_types::ByteReader;
 
 use crate::codec::vector_checksum;
-use crate::commit::{CommitHead, EntryLocation, FileFacts, ReadCommit, vector_segment_size};
+use crate::commit::{CommitHead, LocatedEntry, FileFacts, ReadCommit, vector_segment_size};
 use crate::directory::LogDirectory;
 use crate::disk::{DiskFile, read_within};
 use crate::entry::CommitSeq;
@@ -315,7 +315,7 @@ impl<'a> RecoveryFold<'a> {
         }
         let placed = commit.entry_locations(self.facts.file_id);
         let vectors = placed.as_ref().map_or(0, |placed| {
-            placed.iter().filter(|p| p.outline.has_vector()).count() as u64
+            placed.iter().filter(|p| p.0.has_vector()).count() as u64
         });
         let fits = vector_segment_size(&self.facts, vectors) == head.vectors_size;
         let Some(placed) = placed.filter(|_| fits) else {
@@ -358,10 +358,10 @@ impl<'a> RecoveryFold<'a> {
     fn find_damaged_vectors(
         &self,
         commit: &ReadCommit,
-        placed: &[EntryLocation],
+        placed: &[LocatedEntry],
     ) -> io::Result<Vec<bool>> {
         let mut bytes = vec![0; 4 * usize::from(self.facts.dimensions)];
-        let marks = placed.iter().filter_map(|p| p.outline.vector_mark());
+        let marks = placed.iter().filter_map(|p| p.0.vector_mark());
         marks
             .enumerate()
             .map(|(vector_index, mark)| {

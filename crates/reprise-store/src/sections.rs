@@ -147,7 +147,8 @@ impl Section {
     fn join_extents(&mut self) {
         let stride = self.stride();
         self.extents.dedup_by(|next, before| {
-            let follows = before.offset + u64::from(before.pages) * stride == next.offset;
+            let follows = before.end() == next.first
+                && before.offset + u64::from(before.pages) * stride == next.offset;
             if follows {
                 before.pages += next.pages;
             }
@@ -363,5 +364,45 @@ impl PageWriter<'_> {
         self.at += bytes.len() as u64;
         self.payload.clear();
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn every_page_is_where_it_was_put_last(
+            places in proptest::collection::vec((0_u32..60, 0_u64..40), 1..200),
+            kept in 0_u32..60,
+        ) {
+            let mut section = Section { page_bytes: 100, length: 6_000, extents: Vec::new() };
+            let mut model = BTreeMap::new();
+            for (page, place) in places {
+                // Some of them follow the page before.
+                let offset = match page.checked_sub(1).and_then(|before| section.find_page(before)) {
+                    Some(before) if place % 2 == 0 => before + section.stride(),
+                    _ => 10_000 + place * 7_919,
+                };
+                section.set_page(page, offset);
+                section.join_extents();
+                model.insert(page, offset);
+                let ascend = |pair: &[Extent]| pair[0].end() <= pair[1].first && pair[0].pages > 0;
+                prop_assert!(section.extents.windows(2).all(ascend), "{:?}", section.extents);
+            }
+            section.length = u64::from(kept) * 100;
+            section.truncate();
+            model.retain(|page, _| *page < kept);
+            for page in 0..60 {
+                prop_assert_eq!(section.find_page(page), model.get(&page).copied());
+            }
+            let is_whole = model.len() == kept as usize;
+            prop_assert_eq!(section.is_whole_before(u64::MAX), is_whole);
+        }
     }
 }

@@ -125,9 +125,12 @@ impl SavedRun {
             let unsaved = run.saved_pages.load(Ordering::Relaxed)..pages;
             if !unsaved.is_empty() {
                 let pages = take_pages(unsaved, SECTION_PAGE_BYTES, budget).into_iter();
-                let encode = |byte: &u8, out: &mut Vec<u8>| out.push(*byte);
-                let key = (tag, number);
-                out.push(SectionPages::from_column(key, &run.bytes, 1, pages, encode));
+                out.push(SectionPages {
+                    key: (tag, number),
+                    page_bytes: SECTION_PAGE_BYTES,
+                    length: run.bytes.len(),
+                    pages: pages.map(|page| (page, run.bytes.page(page).to_vec())).collect(),
+                });
             }
         }
     }

@@ -103,7 +103,7 @@ async fn purge_forgotten(handle: &MemoryHandle) -> Result<Result<(), EngineError
             Ok(None) => break,
             Err(error) => return Ok(Err(error)),
         };
-        let mut purge = handle.run_blocking("a purge", move || job.run()).await?;
+        let mut purge = handle.run_blocking("a purge", job).await?;
         loop {
             let step = move |engine: &mut Engine| (engine.finish_purge(&mut purge), purge);
             let (is_done, rest) = handle.run_on_engine(step).await?;

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use reprise_index::{PurgeJob, PurgeResult};
+use reprise_index::PurgeResult;
 use reprise_store::{CompactedLog, CompactionReport, LogStats, StoreError};
 
 use crate::engine::Engine;
@@ -68,14 +68,16 @@ impl Engine {
             && !self.log.is_compacting()
     }
 
-    /// Starts to remove the words and codes of forgotten records from main memory by a job for
+    /// Starts to remove the words and codes of forgotten records from main memory: returns work for
     /// another thread; `None` if there are none. A compaction that follows has less to do.
-    pub fn start_purge(&mut self) -> Result<Option<PurgeJob>, EngineError> {
+    pub fn start_purge(
+        &mut self,
+    ) -> Result<Option<impl FnOnce() -> PurgeResult + Send + use<>>, EngineError> {
         self.load()?;
         Ok(self.state.index.start_purge())
     }
 
-    /// Adopts the job's result, some records at a time; returns `true` once that is complete.
+    /// Adopts its result, some records at a time; returns `true` once that is complete.
     pub fn finish_purge(&mut self, purged: &mut PurgeResult) -> bool {
         let is_done = self.state.index.apply_purge(purged, PURGE_BATCH_RECORDS);
         if is_done {
@@ -103,7 +105,7 @@ impl Engine {
                 // What was forgotten stays in its file until the next time.
                 tracing::warn!(%error, "the second store of vectors could not be rewritten");
             }
-            Ok(compaction.run()?)
+            Ok(compaction()?)
         })
     }
 

@@ -88,7 +88,7 @@ fn what_comes_meanwhile_stays_and_what_was_forgotten_leaves_no_trace() {
     let mut writer = writer();
     let before = writer.publish();
     let job = writer.start_purge().unwrap();
-    let beside = std::thread::spawn(move || job.run());
+    let beside = std::thread::spawn(move || job());
     go_on(&mut writer);
     assert!(writer.is_purging());
     assert_eq!(writer.advance_graph(99).unwrap(), (0, 0));
@@ -169,7 +169,7 @@ fn what_holds_nothing_forgotten_is_not_made_anew() {
 #[test]
 fn a_purge_that_nobody_finishes_holds_nothing_up() {
     let mut writer = writer();
-    drop(writer.start_purge().unwrap().run());
+    drop(writer.start_purge().unwrap()());
     assert!(!writer.is_purging());
     writer.set_vector(300, &vector(7_000));
     assert_eq!(writer.advance_graph(9).unwrap(), (1, 0));
@@ -177,7 +177,7 @@ fn a_purge_that_nobody_finishes_holds_nothing_up() {
     let late = writer.start_purge().unwrap();
     writer.purge();
     writer.set_vector(301, &vector(7_001));
-    assert!(writer.apply_purge(&mut late.run(), usize::MAX));
+    assert!(writer.apply_purge(&mut late(), usize::MAX));
     assert_eq!(writer.advance_graph(99).unwrap().1, 0);
     let snapshot = writer.publish();
     let all = snapshot.view(&MemoryFilter::default(), None);
@@ -191,7 +191,7 @@ fn a_purge_that_nobody_finishes_holds_nothing_up() {
 #[test]
 fn a_session_that_a_step_leaves_empty_has_no_name_though_no_other_step_comes() {
     let mut writer = writer();
-    let mut purged = writer.start_purge().unwrap().run();
+    let mut purged = writer.start_purge().unwrap()();
     assert!(!writer.apply_purge(&mut purged, 8));
     drop(purged);
     assert!(!holds(&writer.to_sections(), &session(1)));

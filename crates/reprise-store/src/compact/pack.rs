@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crate::block::{self, RawEntry};
 use crate::codec::{
-    EncodedEntry, KIND_LOST, KIND_RECORD, Outline, VectorMark, decode_outline, remark_record,
+    KIND_LOST, KIND_RECORD, Outline, VectorMark, decode_outline, remark_record,
     separate_vector_entry, vector_checksum,
 };
 use crate::commit::{self, CommitHead, FileFacts};
@@ -155,7 +155,7 @@ struct Packer<'a> {
     compressor: Compressor,
     first_ordinal: u32,
     next: u32,
-    pending: Vec<EncodedEntry>,
+    pending: Vec<RawEntry>,
     bytes: usize,
 }
 
@@ -207,7 +207,7 @@ impl Packer<'_> {
         let ordinal = self.next;
         self.append(raw, vector.map(|vector| (u64::from(ordinal), vector)))?;
         if let Some((mark, vector)) = other {
-            self.append(separate_vector_entry(ordinal, &mark, &vector).raw, None)?;
+            self.append(separate_vector_entry(ordinal, &mark, &vector), None)?;
         }
         Ok(true)
     }
@@ -263,7 +263,7 @@ impl Packer<'_> {
 
     fn append(&mut self, raw: RawEntry, vector: Option<(u64, Vec<u8>)>) -> io::Result<()> {
         self.next += u32::from(raw.has_ordinal());
-        let entry = EncodedEntry { raw, vector };
+        let entry = RawEntry { vector, ..raw };
         self.bytes += entry.size();
         self.pending.push(entry);
         if self.pending.len() >= PACK_ENTRIES || self.bytes >= PACK_BYTES {

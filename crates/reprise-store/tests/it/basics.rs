@@ -301,7 +301,7 @@ fn a_commit_is_carried_over_that_stands_where_a_checkpoint_was_given_up() {
     let mut log = open(&disk, Verify::Tail).log;
     log.append(&[record(1, "one")]).unwrap();
     log.write_pages(&testing::section_pages(log.seq())).unwrap();
-    let done = log.start_compaction().unwrap().run().unwrap();
+    let done = log.start_compaction().unwrap()().unwrap();
     disk.set_full(true);
     assert!(log.seal(&testing::section_pages(CommitSeq(5))).is_err());
     disk.set_full(false);
@@ -318,7 +318,7 @@ fn sections_that_were_saved_while_the_file_was_compacted_are_to_be_saved_again()
         let mut log = open(&disk, Verify::Tail).log;
         log.append(&[record(1, "one")]).unwrap();
         testing::write_checkpoint(&mut log).unwrap();
-        let done = log.start_compaction().unwrap().run().unwrap();
+        let done = log.start_compaction().unwrap()().unwrap();
         if is_saved_meanwhile {
             log.append(&[record(2, "two")]).unwrap();
             testing::write_checkpoint(&mut log).unwrap();

@@ -39,7 +39,7 @@ fn the_lock_follows_the_file_through_a_compaction() {
     let mut log = open_real(&path).unwrap();
     log.append(&[record(1, "one")]).unwrap();
     let before = log.reader();
-    let done = log.start_compaction().unwrap().run().unwrap();
+    let done = log.start_compaction().unwrap()().unwrap();
     log.finish_compaction(done).unwrap();
     assert!(matches!(open_real(&path), Err(StoreError::Locked { .. })));
     log.append(&[record(2, "two")]).unwrap();
