@@ -210,10 +210,10 @@ impl GraphState {
     ) -> Option<impl FnOnce() -> Vec<SectionPages> + Send + use<>> {
         self.load_saved(vectors.len() as u32);
         self.stale_encoded = self.stale.len();
-        self.is_saving = true;
         let (graph, mut cells, vectors) = (self.graph.clone(), self.cells.copy(), vectors.clone());
         let graph_faster_from = self.graph_faster_from.unwrap_or(0);
         let is_there = !graph.is_empty() || cells.has_centroids();
+        self.is_saving = is_there;
         is_there.then_some(move || {
             let mut bytes = vec![VERSION];
             if !graph.is_empty() {

@@ -13,6 +13,11 @@ use crate::commit::{BuiltCommit, CommitHead, LocatedEntry, FileFacts, SEQ_MAX};
 use crate::entry::Tombstone;
 use crate::frame::segment_size;
 
+/// Bytes around the pages of sections, which no compaction frees: one in so many, ...
+const FRAMING_ONE_IN: u64 = 16;
+/// ... and those of the segments that are not full.
+const FRAMING_BYTES: u64 = 16 << 10;
+
 /// State of a record; the values are those in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SlotState {
@@ -399,7 +404,9 @@ impl LogDirectory {
     /// `live_sections` are the bytes of the sections in use.
     pub(crate) fn reclaimable_bytes(&self, live_sections: u64) -> u64 {
         let framing = segment_size(0) * (self.vectors.len() as u64).saturating_sub(1);
-        let sections = self.section_bytes.saturating_sub(live_sections);
+        // The segments around the pages in use take some bytes, too.
+        let in_use = live_sections + live_sections / FRAMING_ONE_IN + FRAMING_BYTES;
+        let sections = self.section_bytes.saturating_sub(in_use);
         self.dead_bytes.saturating_add(framing).saturating_add(sections)
     }
 }

@@ -85,7 +85,12 @@ impl Section {
 
     /// Whether it has every page, and all of them lie before `end`.
     pub(crate) fn is_whole_before(&self, end: u64) -> bool {
-        if self.page_bytes == 0 || self.page_bytes > PAGE_BYTES_MAX || self.length > LENGTH_MAX {
+        let pages = self.length.div_ceil(u64::from(self.page_bytes.max(1)));
+        let is_possible = self.page_bytes > 0
+            && self.page_bytes <= PAGE_BYTES_MAX
+            && self.length <= LENGTH_MAX
+            && pages <= u64::from(u32::MAX);
+        if !is_possible {
             return false;
         }
         let mut next = 0;
