@@ -237,7 +237,7 @@ pub fn write_checkpoint(log: &mut Log) -> Result<()> {
 /// The sections that [`apply_step`] writes as of a commit: one that changes as a whole, and one
 /// that grows and keeps its first pages.
 pub fn section_pages(seq: CommitSeq) -> Vec<SectionPages> {
-    let growing: Vec<u8> = (0..=seq.0).flat_map(|seq| [seq as u8; 90]).collect();
+    let growing: Vec<u8> = (0..=seq.0.min(1_000)).flat_map(|seq| [seq as u8; 90]).collect();
     vec![
         SectionPages::from_bytes((SECTION_TAG, 0), &seq.0.to_le_bytes().repeat(20)),
         SectionPages::from_bytes((SECTION_TAG, 7), &growing),

@@ -12,7 +12,7 @@ use reprise_types::{
     SectionKey, SectionPages, encode_all, take_pages,
 };
 
-use crate::docs::{Doc, SessionNames};
+use crate::docs::{Doc, NO_SESSION, SessionNames};
 use crate::error::{IndexError, IndexResult};
 use crate::graph_state::GraphState;
 use crate::lexicon::Lexicon;
@@ -237,8 +237,6 @@ impl IndexWriter {
             let expected = dimensions;
             return Err(IndexError::Dimensions { got, expected });
         }
-        let (rows, ranks) = open_documents(find(DOCUMENTS, "documents")?)?;
-        live_set.rank_rows = ranks;
         let hole = LexicalRow::default();
         let lexical = find(LEXICAL, "lexical")?.to_rows(LexicalRow::BYTES, hole);
         live_set.lexical_rows = lexical.ok_or(damage_error("lexical"))?;
@@ -249,6 +247,8 @@ impl IndexWriter {
         let read_names = |tag| find(tag, "names")?.read_all().ok_or(damage_error("names"));
         let sessions = SessionNames::from_saved(read_names(NAME_ENDS)?, read_names(NAMES)?);
         let sessions = sessions.ok_or(damage_error("names"))?;
+        let (rows, ranks) = open_documents(find(DOCUMENTS, "documents")?, sessions.len())?;
+        live_set.rank_rows = ranks;
         let vectors = QuantisedVectors::open(sections, dimensions, documents)?;
         let words = sections.range((WORDS, 0)..=(WORDS, u32::MAX));
         let words: Option<Vec<Segment>> =
@@ -349,11 +349,18 @@ fn decode_totals(r: &mut ByteReader<'_>) -> Option<Totals> {
     r.is_empty().then_some((live_set, documents, dimensions, forgotten))
 }
 
-/// Opens the rows of documents, for their own columns and for those of the ranking.
-fn open_documents(section: &SavedSection) -> IndexResult<(CowVec<Doc>, CowVec<RankRow>)> {
+/// Opens the rows of documents, for their own columns and for those of the ranking. A row whose
+/// session is none of so many is damaged.
+fn open_documents(
+    section: &SavedSection,
+    sessions: usize,
+) -> IndexResult<(CowVec<Doc>, CowVec<RankRow>)> {
+    let is_known = move |row: &(Doc, RankRow)| {
+        row.0.session == NO_SESSION || (row.0.session as usize) < sessions
+    };
     let decode = |damage: SavedSection| {
         move |bytes: &[u8]| {
-            decode_document(bytes).unwrap_or_else(|| {
+            decode_document(bytes).filter(is_known).unwrap_or_else(|| {
                 damage.mark_damaged();
                 let hole = Doc::new_hole(reprise_types::RecordId::from_u128(0));
                 (hole, RankRow::from_row(&hole))
