@@ -237,7 +237,9 @@ pub fn write_checkpoint(log: &mut Log) -> Result<()> {
 /// The sections that [`apply_step`] writes as of a commit: one that changes as a whole, and one
 /// that grows and keeps its first pages.
 pub fn section_pages(seq: CommitSeq) -> Vec<SectionPages> {
-    let growing: Vec<u8> = (0..=seq.0.min(1_000)).flat_map(|seq| [seq as u8; 90]).collect();
+    let growing: Vec<u8> = (0..=seq.0.min(1_000))
+        .flat_map(|seq| [seq as u8; 90])
+        .collect();
     vec![
         SectionPages::from_bytes((SECTION_TAG, 0), &seq.0.to_le_bytes().repeat(20)),
         SectionPages::from_bytes((SECTION_TAG, 7), &growing),
@@ -250,7 +252,9 @@ pub fn check_sections(log: &Log) -> Result<Option<CommitSeq>, String> {
         return Ok(None);
     };
     for (key, section) in &sections {
-        let expected = section_pages(seq).into_iter().find(|pages| pages.key == *key);
+        let expected = section_pages(seq)
+            .into_iter()
+            .find(|pages| pages.key == *key);
         let expected: Vec<u8> = expected
             .map(|pages| pages.pages.into_iter().flat_map(|page| page.1).collect())
             .unwrap_or_default();

@@ -17,9 +17,7 @@ use std::time::Instant;
 
 use chrono::DateTime;
 use reprise_index::{IndexWriter, LexicalScratch, NewDoc};
-use reprise_types::{
-    MemoryFilter, MemoryKind, MemorySource, RecordId, SavedSection, SectionPages,
-};
+use reprise_types::{MemoryFilter, MemoryKind, MemorySource, RecordId, SavedSection, SectionPages};
 
 const BEST: usize = 128;
 const ROUNDS: usize = 7;

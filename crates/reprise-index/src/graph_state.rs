@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use reprise_hnsw::{GraphScratch, HnswGraph};
 use reprise_types::{SavedSection, SectionPages, take_pages};
 
-use crate::saving::{SECTION_CELLS, SECTION_GRAPH};
+use crate::section_kinds::{SECTION_CELLS, SECTION_GRAPH};
 use crate::vectors::{CellState, QuantisedVectors, SavedCells};
 
 /// Store size from which a graph is grown, so that it is complete when it becomes faster than the
@@ -125,7 +125,9 @@ impl GraphState {
             cells: cells.map_or_else(CellState::default, CellState::from_saved),
             ..Self::default()
         };
-        stale.into_iter().for_each(|ordinal| state.mark_changed(ordinal));
+        stale
+            .into_iter()
+            .for_each(|ordinal| state.mark_changed(ordinal));
         state
     }
 
@@ -148,7 +150,11 @@ impl GraphState {
     /// Returns the documents whose vector changed since graph and cells were saved, which includes
     /// what is encoded.
     pub(crate) fn stale_documents(&self) -> Vec<u32> {
-        let known = if self.pending.is_empty() { 0 } else { self.stale_encoded };
+        let known = if self.pending.is_empty() {
+            0
+        } else {
+            self.stale_encoded
+        };
         let mut stale = self.stale[known..].to_vec();
         stale.sort_unstable();
         stale.dedup();

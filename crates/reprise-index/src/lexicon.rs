@@ -104,7 +104,8 @@ impl Lexicon {
         }
         if self.segments.len() - from > 1 {
             let tail = self.segments.split_off(from);
-            self.segments.push(Arc::new(merge_segments(&tail, |_| true)));
+            self.segments
+                .push(Arc::new(merge_segments(&tail, |_| true)));
         }
     }
 

@@ -45,6 +45,7 @@ mod other_model;
 mod purge;
 mod purge_set;
 mod saving;
+mod section_kinds;
 mod segment;
 mod snapshot;
 mod spread;
@@ -61,7 +62,7 @@ pub use join::find_similar_pairs;
 pub use lexical::{LexicalScratch, LexicalSignals, MASK_TERMS, TermSignal};
 pub use other_model::OtherModelVectors;
 pub use purge::PurgeResult;
-pub use saving::{CODES, SECTION_CELLS, SECTION_GRAPH, SIGNS, is_of_log};
+pub use section_kinds::{CODES, SECTION_CELLS, SECTION_GRAPH, SIGNS, is_of_log};
 pub use snapshot::IndexSnapshot;
 pub use spread::Spread;
 pub use terms::{

@@ -26,8 +26,8 @@ pub struct PurgeResult {
 }
 
 impl IndexWriter {
-    /// Turns forgotten documents into holes: later snapshots and [`Self::to_sections`] contain none of
-    /// their words, codes or session names.
+    /// Turns forgotten documents into holes: later snapshots and [`Self::to_sections`] contain none
+    /// of their words, codes or session names.
     pub fn purge(&mut self) {
         if let Some(job) = self.start_purge() {
             self.apply_purge(&mut job(), usize::MAX);

@@ -17,36 +17,13 @@ use crate::error::{IndexError, IndexResult};
 use crate::graph_state::GraphState;
 use crate::lexicon::Lexicon;
 use crate::live_set::{LexicalRow, LiveSet, RankRow, SessionStats};
+use crate::section_kinds::{
+    DOCUMENTS, LEXICAL, LIVE, NAME_ENDS, NAMES, SECTION_CELLS, SECTION_GRAPH, SESSIONS, STALE,
+    TOTALS, WORDS, damage_error, find_section,
+};
 use crate::segment::Segment;
 use crate::vectors::{QuantisedVectors, SavedCells};
 use crate::writer::IndexWriter;
-
-/// Kinds of sections. Numbers below 16 belong to the log, those from 40 on to the engine.
-const TOTALS: u8 = 16;
-const DOCUMENTS: u8 = 17;
-const LEXICAL: u8 = 18;
-const SESSIONS: u8 = 19;
-const NAME_ENDS: u8 = 20;
-const NAMES: u8 = 21;
-const LIVE: u8 = 22;
-pub(crate) const PRESENT: u8 = 23;
-/// One bit for each number of these.
-pub const SIGNS: u8 = 24;
-/// The quantised vectors.
-pub const CODES: u8 = 25;
-const WORDS: u8 = 26;
-/// The graph over the documents; the first of its bytes is the version.
-pub const SECTION_GRAPH: u8 = 27;
-/// The cells.
-pub const SECTION_CELLS: u8 = 28;
-/// Documents whose vector changed after graph and cells were saved.
-const STALE: u8 = 29;
-
-/// Whether a section of the index follows from the log alone: graph and cells depend on when they
-/// were grown.
-pub fn is_of_log(key: SectionKey) -> bool {
-    ![SECTION_GRAPH, SECTION_CELLS, STALE].contains(&key.0)
-}
 
 /// Version of all sections but graph and cells, which have their own. It also covers the analyser's
 /// rules: change it when a text would give other terms or cues.
@@ -54,20 +31,6 @@ const VERSION: u8 = 13;
 /// Bytes of a row of documents: the columns of the document, and its neighbours.
 const DOCUMENT_BYTES: usize = Doc::BYTES + 8;
 const SESSION_BYTES: usize = 16;
-
-pub(crate) fn damage_error(part: &'static str) -> IndexError {
-    let what = "a page's check does not match, or its length is none that it can have";
-    IndexError::Damaged { part, what }
-}
-
-/// Returns a section by its key.
-pub(crate) fn find_section<'s>(
-    sections: &'s SavedSections,
-    key: SectionKey,
-    part: &'static str,
-) -> IndexResult<&'s SavedSection> {
-    sections.get(&key).ok_or(IndexError::Missing { part })
-}
 
 impl IndexWriter {
     /// Returns pages that changed since they were saved, of about as many bytes as the budget
@@ -156,8 +119,11 @@ impl IndexWriter {
             session_stats,
             ..
         } = &self.live_set;
-        let edited: BTreeSet<usize> =
-            self.rows.edited_pages().chain(rank_rows.edited_pages()).collect();
+        let edited: BTreeSet<usize> = self
+            .rows
+            .edited_pages()
+            .chain(rank_rows.edited_pages())
+            .collect();
         let documents = |page: usize| {
             let mut out = ByteWriter::with_fixed_layout(Vec::new());
             for (row, rank) in self.rows.page(page).iter().zip(rank_rows.page(page)) {
@@ -195,8 +161,18 @@ impl IndexWriter {
         let live_set = &self.live_set;
         let out = &mut ByteWriter::default();
         encode_all!(out, VERSION, self.rows.len(), self.vectors.dimensions());
-        encode_all!(out, live_set.live, live_set.statistics_documents, live_set.by_user);
-        encode_all!(out, live_set.live_sessions, live_set.head_terms, live_set.session_terms);
+        encode_all!(
+            out,
+            live_set.live,
+            live_set.statistics_documents,
+            live_set.by_user
+        );
+        encode_all!(
+            out,
+            live_set.live_sessions,
+            live_set.head_terms,
+            live_set.session_terms
+        );
         let has_content = |ordinal: &&u32| {
             let row = self.rows.get(**ordinal as usize);
             row.is_some_and(|row| !row.hole)
@@ -206,7 +182,11 @@ impl IndexWriter {
         let stale = &mut ByteWriter::default();
         self.graph.stale_documents().encode(stale);
         let (ends, names) = self.sessions.to_bytes();
-        let live: Vec<u8> = live_set.live_bits.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let live: Vec<u8> = live_set
+            .live_bits
+            .iter()
+            .flat_map(|word| word.to_le_bytes())
+            .collect();
         vec![
             SectionPages::from_bytes((TOTALS, 0), &out.bytes),
             SectionPages::from_bytes((STALE, 0), &stale.bytes),
@@ -237,26 +217,19 @@ impl IndexWriter {
             let expected = dimensions;
             return Err(IndexError::Dimensions { got, expected });
         }
-        let hole = LexicalRow::default();
-        let lexical = find(LEXICAL, "lexical")?.to_rows(LexicalRow::BYTES, hole);
-        live_set.lexical_rows = lexical.ok_or(damage_error("lexical"))?;
-        let stats = find(SESSIONS, "sessions")?.to_rows(SESSION_BYTES, SessionStats::EMPTY);
-        live_set.session_stats = stats.ok_or(damage_error("sessions"))?;
-        let live = find(LIVE, "live")?.read_all().ok_or(damage_error("live"))?;
-        live_set.live_bits = live.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
-        let read_names = |tag| find(tag, "names")?.read_all().ok_or(damage_error("names"));
-        let sessions = SessionNames::from_saved(read_names(NAME_ENDS)?, read_names(NAMES)?);
-        let sessions = sessions.ok_or(damage_error("names"))?;
-        let (rows, ranks) = open_documents(find(DOCUMENTS, "documents")?, sessions.len())?;
-        live_set.rank_rows = ranks;
+        let (rows, sessions) = open_columns(sections, &mut live_set)?;
         let vectors = QuantisedVectors::open(sections, dimensions, documents)?;
         let words = sections.range((WORDS, 0)..=(WORDS, u32::MAX));
-        let words: Option<Vec<Segment>> =
-            words.map(|(key, section)| Segment::open(SavedRun::open(key.1, section)?)).collect();
+        let words: Option<Vec<Segment>> = words
+            .map(|(key, section)| Segment::open(SavedRun::open(key.1, section)?))
+            .collect();
         let lexicon = Lexicon::from_segments(words.ok_or(damage_error("words"))?, documents as u32);
         let lexicon = lexicon.ok_or(damage_error("words"))?;
         let lengths = [rows.len(), live_set.lexical_rows.len()];
-        if lengths != [documents; 2] || live_set.live_bits.len() != documents.div_ceil(64) {
+        let words = live_set.live_bits.len();
+        let last = live_set.live_bits.last().copied().unwrap_or(0);
+        let has_beyond = !documents.is_multiple_of(64) && last >> (documents % 64) != 0;
+        if lengths != [documents; 2] || words != documents.div_ceil(64) || has_beyond {
             return Err(damage_error("documents"));
         }
         let mut index = Self::from_columns(rows, sessions, vectors, lexicon, live_set);
@@ -272,7 +245,9 @@ impl IndexWriter {
         };
         let cells = own(SECTION_CELLS);
         let cells = cells.and_then(|section| SavedCells::read(&section, dimensions, documents));
-        let stale = find(STALE, "stale")?.read_value().ok_or(damage_error("stale"))?;
+        let stale = find(STALE, "stale")?
+            .read_value()
+            .ok_or(damage_error("stale"))?;
         index.graph = GraphState::from_saved(own(SECTION_GRAPH), cells, stale);
         Ok(index)
     }
@@ -283,8 +258,10 @@ impl IndexWriter {
         let graph = self.graph.preload_job(self.rows.len() as u32);
         let is_unread = graph.is_some() || !self.is_loaded();
         let (vectors, lexicon) = is_unread.then(|| (self.vectors.clone(), self.lexicon.clone()))?;
-        let (rank_rows, lexical_rows) =
-            (self.live_set.rank_rows.clone(), self.live_set.lexical_rows.clone());
+        let (rank_rows, lexical_rows) = (
+            self.live_set.rank_rows.clone(),
+            self.live_set.lexical_rows.clone(),
+        );
         Some(move || {
             vectors.load();
             rank_rows.load();
@@ -346,18 +323,46 @@ fn decode_totals(r: &mut ByteReader<'_>) -> Option<Totals> {
         ..LiveSet::default()
     };
     let forgotten = r.read_value()?;
-    r.is_empty().then_some((live_set, documents, dimensions, forgotten))
+    r.is_empty()
+        .then_some((live_set, documents, dimensions, forgotten))
+}
+
+/// Opens the columns of the live set, and returns those of the documents and the sessions' names.
+fn open_columns(
+    sections: &SavedSections,
+    live_set: &mut LiveSet,
+) -> IndexResult<(CowVec<Doc>, SessionNames)> {
+    let find = |tag, part| find_section(sections, (tag, 0), part);
+    let stats = find(SESSIONS, "sessions")?.to_rows(SESSION_BYTES, SessionStats::EMPTY, |_| true);
+    live_set.session_stats = stats.ok_or(damage_error("sessions"))?;
+    let live = find(LIVE, "live")?.read_all().ok_or(damage_error("live"))?;
+    live_set.live_bits = live
+        .as_chunks()
+        .0
+        .iter()
+        .map(|word| u64::from_le_bytes(*word))
+        .collect();
+    let read_names = |tag| find(tag, "names")?.read_all().ok_or(damage_error("names"));
+    let sessions = SessionNames::from_saved(read_names(NAME_ENDS)?, read_names(NAMES)?);
+    let sessions = sessions.ok_or(damage_error("names"))?;
+    let session_count = sessions.len();
+    let has_name = move |session: u32| session == NO_SESSION || (session as usize) < session_count;
+    let lexical = find(LEXICAL, "lexical")?;
+    let is_known = move |row: &LexicalRow| has_name(row.session);
+    let lexical = lexical.to_rows(LexicalRow::BYTES, LexicalRow::default(), is_known);
+    live_set.lexical_rows = lexical.ok_or(damage_error("lexical"))?;
+    let (rows, ranks) = open_documents(find(DOCUMENTS, "documents")?, has_name)?;
+    live_set.rank_rows = ranks;
+    Ok((rows, sessions))
 }
 
 /// Opens the rows of documents, for their own columns and for those of the ranking. A row whose
-/// session is none of so many is damaged.
+/// session has no name is damaged.
 fn open_documents(
     section: &SavedSection,
-    sessions: usize,
+    has_name: impl Fn(u32) -> bool + Copy + Send + Sync + 'static,
 ) -> IndexResult<(CowVec<Doc>, CowVec<RankRow>)> {
-    let is_known = move |row: &(Doc, RankRow)| {
-        row.0.session == NO_SESSION || (row.0.session as usize) < sessions
-    };
+    let is_known = move |row: &(Doc, RankRow)| has_name(row.0.session);
     let decode = |damage: SavedSection| {
         move |bytes: &[u8]| {
             decode_document(bytes).filter(is_known).unwrap_or_else(|| {

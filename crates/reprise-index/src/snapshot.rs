@@ -7,9 +7,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use reprise_hnsw::Metric as _;
-use reprise_types::{
-    CowVec, ListOrder, MemoryFilter, MemorySource, RecordId, SavedSection,
-};
+use reprise_types::{CowVec, ListOrder, MemoryFilter, MemorySource, RecordId, SavedSection};
 
 use crate::bits::iter_bits;
 use crate::docs::{Doc, DocTraits, NEVER, NO_SESSION, SessionNames, micros_from_instant};

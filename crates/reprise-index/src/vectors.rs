@@ -19,7 +19,7 @@ use reprise_hnsw::Metric;
 use reprise_types::{CowVec, SavedSections, SectionPages, take_pages};
 
 use crate::error::IndexResult;
-use crate::saving::{CODES, PRESENT, SIGNS, damage_error, find_section};
+use crate::section_kinds::{CODES, PRESENT, SIGNS, damage_error, find_section};
 
 /// Documents whose signs are stored together, by word and not by document.
 pub(crate) const CHUNK_DOCUMENTS: usize = 256;
@@ -69,14 +69,17 @@ impl QuantisedVectors {
             let words = bytes.as_chunks().0.iter();
             words.map(|word| u64::from_le_bytes(*word)).collect()
         });
-        let present = find(PRESENT)?.to_rows(8, 0);
-        let opened = codes.zip(signs).zip(present).map(|((codes, signs), present)| Self {
-            dimensions,
-            documents,
-            codes,
-            signs,
-            present,
-        });
+        let present = find(PRESENT)?.to_rows(8, 0, |_| true);
+        let opened = codes
+            .zip(signs)
+            .zip(present)
+            .map(|((codes, signs), present)| Self {
+                dimensions,
+                documents,
+                codes,
+                signs,
+                present,
+            });
         let fits = |opened: &Self| {
             let lengths = [opened.codes.len(), opened.signs.len(), opened.present.len()];
             lengths == [PAGE_DOCUMENTS, CHUNK_DOCUMENTS, 64].map(|each| documents.div_ceil(each))
@@ -90,15 +93,32 @@ impl QuantisedVectors {
             page_bytes(self.dimensions),
             signs::words_per_chunk(self.dimensions) * 8,
         );
-        out.push(SectionPages::from_edited((PRESENT, 0), &self.present, 8, budget));
+        out.push(SectionPages::from_edited(
+            (PRESENT, 0),
+            &self.present,
+            8,
+            budget,
+        ));
         let pages = take_pages(self.signs.edited_pages(), words, budget).into_iter();
         let encode = |signs: &Box<[u64]>, out: &mut Vec<u8>| {
             out.extend(signs.iter().flat_map(|word| word.to_le_bytes()));
         };
-        out.push(SectionPages::from_column((SIGNS, 0), &self.signs, words, pages, encode));
+        out.push(SectionPages::from_column(
+            (SIGNS, 0),
+            &self.signs,
+            words,
+            pages,
+            encode,
+        ));
         let pages = take_pages(self.codes.edited_pages(), page, budget).into_iter();
         let encode = |codes: &Box<[u8]>, out: &mut Vec<u8>| out.extend_from_slice(codes);
-        out.push(SectionPages::from_column((CODES, 0), &self.codes, page, pages, encode));
+        out.push(SectionPages::from_column(
+            (CODES, 0),
+            &self.codes,
+            page,
+            pages,
+            encode,
+        ));
     }
 
     pub(crate) fn mark_saved(&mut self, tag: u8, pages: impl Iterator<Item = usize>) {
@@ -138,7 +158,8 @@ impl QuantisedVectors {
             self.codes.push(vec![0; page_bytes(dimensions)].into());
         }
         if ordinal.is_multiple_of(CHUNK_DOCUMENTS) {
-            self.signs.push(vec![0; signs::words_per_chunk(dimensions)].into());
+            self.signs
+                .push(vec![0; signs::words_per_chunk(dimensions)].into());
         }
         if ordinal.is_multiple_of(64) {
             self.present.push(0);
@@ -189,7 +210,9 @@ impl QuantisedVectors {
     fn row(&self, ordinal: u32) -> Option<(&[i8], f32)> {
         let index = ordinal as usize;
         let page = self.codes.get(index / PAGE_DOCUMENTS)?;
-        let (codes, scale) = page.get(row_range(index, self.dimensions))?.split_last_chunk()?;
+        let (codes, scale) = page
+            .get(row_range(index, self.dimensions))?
+            .split_last_chunk()?;
         let scale = f32::from_le_bytes(*scale);
         (scale.is_finite() && scale >= 0.0).then_some((bytemuck::cast_slice(codes), scale))
     }

@@ -230,11 +230,7 @@ pub(crate) fn late_vector_entry(ordinal: u32, mark: &VectorMark, vector: Vec<u8>
 }
 
 /// Builds the entry of a vector that is as wide as the mark's space but not as the file.
-pub(crate) fn separate_vector_entry(
-    ordinal: u32,
-    mark: &VectorMark,
-    vector: &[u8],
-) -> RawEntry {
+pub(crate) fn separate_vector_entry(ordinal: u32, mark: &VectorMark, vector: &[u8]) -> RawEntry {
     RawEntry::new(KIND_SEPARATE_VECTOR, |out| {
         encode_all!(out, ordinal, *mark);
         out.write_raw(vector);

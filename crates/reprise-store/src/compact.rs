@@ -13,8 +13,8 @@ use reprise_types::SectionKey;
 
 use crate::block::RawEntry;
 use crate::codec::{
-    Outline, decode_outline, decode_separate_vector, late_vector_entry,
-    remark_record, separate_vector_entry,
+    Outline, decode_outline, decode_separate_vector, late_vector_entry, remark_record,
+    separate_vector_entry,
 };
 use crate::commit::{self, CommitHead, FileFacts, ReadCommit};
 use crate::compress::{Compressor, LEVEL_APPEND};
@@ -23,7 +23,7 @@ use crate::disk::{Disk, DiskFile, LockAttempt};
 use crate::error::{StoreError, StoreResult};
 use crate::frame::TYPE_PAGES;
 use crate::log::{Log, SUFFIX_COMPACT, sibling_path};
-use crate::manifest::{self, CALLERS_FIRST, Manifest};
+use crate::manifest::{self, CALLERS_FIRST, SectionsManifest};
 use crate::options::CompactionReport;
 use crate::reader::{BlockCache, LogReader};
 use crate::scan::{ScanItem, SegmentScanner};
@@ -41,7 +41,7 @@ pub struct CompactedLog {
     directory: LogDirectory,
     end: u64,
     /// The sections of the commit at which the compaction started.
-    manifest: Manifest,
+    manifest: SectionsManifest,
     /// The manifest of the source that names the copied sections.
     source_seal: u64,
     /// Whether commits were copied since the last sync.
@@ -73,8 +73,14 @@ impl Log {
         self.compacting = Arc::downgrade(&token);
         let sealed = self.manifest.as_ref();
         let sealed = sealed.filter(|sealed| sealed.seq == self.directory.seq);
-        let sections = sealed.map(|sealed| sealed.sections.clone()).unwrap_or_default();
-        let (disk, source, old) = (Arc::clone(&self.disk), self.reader(), self.directory.clone());
+        let sections = sealed
+            .map(|sealed| sealed.sections.clone())
+            .unwrap_or_default();
+        let (disk, source, old) = (
+            Arc::clone(&self.disk),
+            self.reader(),
+            self.directory.clone(),
+        );
         Ok(move || {
             let temporary = sibling_path(source.path(), SUFFIX_COMPACT);
             match write_packed_file(&*disk, &temporary, (&source, &old, &sections)) {
@@ -111,8 +117,7 @@ impl Log {
         let directory = refolded.as_ref().unwrap_or(&self.directory);
         let packed = || {
             let none = Sections::default();
-            let (_, new, _) =
-                write_packed_file(&*self.disk, to, (&source, directory, &none))?;
+            let (_, new, _) = write_packed_file(&*self.disk, to, (&source, directory, &none))?;
             self.disk.sync_parent_folder(to)?;
             Ok(self.compaction_report(&new.directory, new.end))
         };
@@ -304,7 +309,7 @@ fn write_packed_file(
     disk: &dyn Disk,
     to: &Path,
     (source, old, sections): (&LogReader, &LogDirectory, &Sections),
-) -> io::Result<(Arc<dyn DiskFile>, pack::PackedFile, Manifest)> {
+) -> io::Result<(Arc<dyn DiskFile>, pack::PackedFile, SectionsManifest)> {
     disk.remove(to)?;
     let file = disk.open_or_create(to)?;
     let mut new = pack::pack_log(&source.snapshot, old, &*file)?;
@@ -312,7 +317,10 @@ fn write_packed_file(
     let mut copied = Sections::default();
     let start = new.end;
     if !new.has_holes {
-        let trailer = new.facts.preamble(TYPE_PAGES, 0, new.directory.seq).encode();
+        let trailer = new
+            .facts
+            .preamble(TYPE_PAGES, 0, new.directory.seq)
+            .encode();
         let keep = |key: SectionKey| key.0 >= CALLERS_FIRST;
         match copied.copy((from, sections), &*file, trailer, start, keep)? {
             Some(end) => new.end = end,
@@ -320,7 +328,8 @@ fn write_packed_file(
         }
     }
     new.directory.add_section_bytes(new.end - start);
-    let manifest = manifest::write_sealed(&*file, &new.facts, &mut new.directory, &copied, new.end)?;
+    let manifest =
+        manifest::write_sealed(&*file, &new.facts, &mut new.directory, &copied, new.end)?;
     new.end = manifest.end;
     Ok((file, new, manifest))
 }

@@ -9,13 +9,13 @@ use reprise_types::{BinaryCodec, ByteReader, ByteWriter, EmbeddingSpace, SmallCh
 
 use crate::block::BLOCK_ENTRIES_MAX;
 use crate::codec::{Outline, VectorMark};
-use crate::commit::{BuiltCommit, CommitHead, LocatedEntry, FileFacts, SEQ_MAX};
+use crate::commit::{BuiltCommit, CommitHead, FileFacts, LocatedEntry, SEQ_MAX};
 use crate::entry::Tombstone;
 use crate::frame::segment_size;
 
-/// Bytes around the pages of sections, which no compaction frees: one in so many, ...
+/// One in so many bytes of sections is around their pages, and is not freed by a compaction.
 const FRAMING_ONE_IN: u64 = 16;
-/// ... and those of the segments that are not full.
+/// So many bytes are in segments of pages that are not full.
 const FRAMING_BYTES: u64 = 16 << 10;
 
 /// State of a record; the values are those in the file.
@@ -407,6 +407,8 @@ impl LogDirectory {
         // The segments around the pages in use take some bytes, too.
         let in_use = live_sections + live_sections / FRAMING_ONE_IN + FRAMING_BYTES;
         let sections = self.section_bytes.saturating_sub(in_use);
-        self.dead_bytes.saturating_add(framing).saturating_add(sections)
+        self.dead_bytes
+            .saturating_add(framing)
+            .saturating_add(sections)
     }
 }

@@ -10,7 +10,7 @@ use crate::commit::CommitHead;
 use crate::disk::{Disk, DiskFile};
 use crate::error::{StoreError, StoreResult};
 use crate::frame::{TYPE_COMMIT, TYPE_SECTIONS, TYPE_VECTORS, segment_size, type_name};
-use crate::manifest::{Manifest, load_manifest};
+use crate::manifest::{SectionsManifest, load_manifest};
 use crate::options::DamagedRange;
 use crate::reader::LogReader;
 use crate::recover::{find_newest_manifest, read_file_facts};
@@ -71,7 +71,9 @@ pub fn locate_section(
     key: SectionKey,
 ) -> StoreResult<Vec<Range<u64>>> {
     let io = StoreError::io("read", path);
-    let file = disk.open(path, false).map_err(StoreError::io("open", path))?;
+    let file = disk
+        .open(path, false)
+        .map_err(StoreError::io("open", path))?;
     let size = file.size().map_err(&io)?;
     let (facts, _) = read_file_facts(&file, path, size)?;
     let damage = Arc::default();
@@ -98,7 +100,7 @@ fn collect_segments(
             }
             ScanItem::Seal { offset, payload } => {
                 let size = segment_size(payload.len() as u64);
-                let decoded = Manifest::decode(&payload, offset);
+                let decoded = SectionsManifest::decode(&payload, offset);
                 let holds = decoded.map_or_else(String::new, |(manifest, _)| {
                     let sections = manifest.sections.0.len();
                     format!("checkpoint of commit {}, {sections} sections", manifest.seq)

@@ -22,7 +22,7 @@ use crate::disk::{Disk, DiskFile, DiskLock};
 use crate::entry::{CommitReceipt, CommitSeq, StoreEntry};
 use crate::error::{Displacement, StoreError, StoreResult};
 use crate::frame::TYPE_PAGES;
-use crate::manifest::{self, CALLERS_FIRST, Manifest};
+use crate::manifest::{self, CALLERS_FIRST, SectionsManifest};
 use crate::options::{LogStats, RecoveryReport, Verify};
 use crate::reader::{BlockCache, LogReader, LogSnapshot};
 use crate::recover::recover_log;
@@ -57,7 +57,7 @@ pub struct Log {
     /// Bytes before `end` of pages without a manifest, which readers and compactions ignore.
     pub(crate) unsealed_bytes: u64,
     /// The newest manifest of sections, if there is one.
-    pub(crate) manifest: Option<Manifest>,
+    pub(crate) manifest: Option<SectionsManifest>,
     /// The places of all pages, sealed or not.
     pub(crate) sections: Sections,
     /// Set when a page is found damaged.
@@ -136,9 +136,8 @@ impl Log {
             checks.check_next(index, entry)?;
             if let Some(one) = encode_entry(entry, next, self.facts.dimensions) {
                 let separate_vector = encode_separate_vector(entry, next, self.facts.dimensions);
-                let bytes = staged.bytes
-                    + one.size()
-                    + separate_vector.as_ref().map_or(0, RawEntry::size);
+                let bytes =
+                    staged.bytes + one.size() + separate_vector.as_ref().map_or(0, RawEntry::size);
                 if bytes > bytes_max && index > 0 {
                     break;
                 }
@@ -291,7 +290,11 @@ impl Log {
     /// Forgets the pages since the newest manifest, and cuts off those at the end of the file,
     /// because commits need their space on a full disk.
     fn discard_unsealed_pages(&mut self, source: io::Error) -> StoreError {
-        self.sections = self.manifest.as_ref().map(|sealed| sealed.sections.clone()).unwrap_or_default();
+        self.sections = self
+            .manifest
+            .as_ref()
+            .map(|sealed| sealed.sections.clone())
+            .unwrap_or_default();
         self.end -= self.unsealed_bytes;
         let discarded = std::mem::take(&mut self.unsealed_bytes);
         let section_bytes = &mut self.directory.section_bytes;

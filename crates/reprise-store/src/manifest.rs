@@ -20,8 +20,8 @@ use crate::commit::{FileFacts, SEQ_MAX};
 use crate::directory::{LogDirectory, Slot, VectorSegment};
 use crate::disk::{DiskFile, read_within};
 use crate::frame::{
-    HEADER_SIZE, PREAMBLE_SIZE, SegmentPreamble, TYPE_MANIFEST, TYPE_PAGES, TYPE_SECTIONS, TYPE_VECTORS,
-    append_segment, content_hash, decode_header, segment_size,
+    HEADER_SIZE, PREAMBLE_SIZE, SegmentPreamble, TYPE_MANIFEST, TYPE_PAGES, TYPE_SECTIONS,
+    TYPE_VECTORS, append_segment, content_hash, decode_header, segment_size,
 };
 use crate::sections::Sections;
 
@@ -47,13 +47,13 @@ impl_binary_codec! {
 
 /// A manifest in the file, and where it ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Manifest {
+pub(crate) struct SectionsManifest {
     pub(crate) seq: u64,
     pub(crate) end: u64,
     pub(crate) sections: Sections,
 }
 
-impl Manifest {
+impl SectionsManifest {
     /// Decodes the manifest at `offset` from a payload whose hash was verified, with the numbers
     /// of the log; `None` if it names something beyond its own place.
     pub(crate) fn decode(payload: &[u8], offset: u64) -> Option<(Self, LogDirectory)> {
@@ -78,7 +78,10 @@ impl Manifest {
         };
         let sections = Sections(r.read_value()?);
         let fits = directory.last_commit <= offset
-            && sections.0.values().all(|section| section.is_whole_before(offset));
+            && sections
+                .0
+                .values()
+                .all(|section| section.is_whole_before(offset));
         (fits && r.is_empty()).then(|| {
             let end = offset + segment_size(payload.len() as u64);
             let seq = preamble.seq;
@@ -97,8 +100,18 @@ pub(crate) fn encode_sections_manifest(
     let out = &mut ByteWriter::default();
     out.write_raw(&facts.preamble(TYPE_SECTIONS, 0, directory.seq).encode());
     out.write_raw(&facts.created_ms.to_le_bytes());
-    encode_all!(out, directory.horizon, directory.last_commit, directory.dead_bytes);
-    encode_all!(out, directory.section_bytes, directory.forgotten, directory.lost);
+    encode_all!(
+        out,
+        directory.horizon,
+        directory.last_commit,
+        directory.dead_bytes
+    );
+    encode_all!(
+        out,
+        directory.section_bytes,
+        directory.forgotten,
+        directory.lost
+    );
     out.write_list(directory.spaces.iter());
     encode_all!(out, directory.cursors, sections.0);
     let mut bytes = Vec::new();
@@ -106,20 +119,24 @@ pub(crate) fn encode_sections_manifest(
     bytes
 }
 
-/// Writes the log's own sections at `at`, then the manifest, each with a sync, and applies it to the
-/// directory.
+/// Writes the log's own sections at `at`, then the manifest, each with a sync, and applies it to
+/// the directory.
 pub(crate) fn write_sealed(
     file: &dyn DiskFile,
     facts: &FileFacts,
     directory: &mut LogDirectory,
     sections: &Sections,
     at: u64,
-) -> io::Result<Manifest> {
+) -> io::Result<SectionsManifest> {
     let mut sections = sections.clone();
     let trailer = facts.preamble(TYPE_PAGES, 0, directory.seq).encode();
     let start = sections.write(file, trailer, at, &directory_pages(directory))?;
     file.sync()?;
-    if !sections.0.values().all(|section| section.is_whole_before(start)) {
+    if !sections
+        .0
+        .values()
+        .all(|section| section.is_whole_before(start))
+    {
         return Err(io::Error::other("a page of a section was never written"));
     }
     directory.add_section_bytes(start - at);
@@ -131,10 +148,10 @@ pub(crate) fn write_sealed(
     directory.slots.mark_saved();
     directory.vectors.mark_saved();
     let seq = directory.seq;
-    Ok(Manifest { seq, end, sections })
+    Ok(SectionsManifest { seq, end, sections })
 }
 
-/// Loads the manifest at `offset` and the directory that it stands for; `None` if something of it
+/// Loads the manifest at `offset` and the directory that it describes; `None` if something of it
 /// is not whole. The places of records are read and checked later.
 pub(crate) fn load_manifest(
     file: &Arc<dyn DiskFile>,
@@ -142,7 +159,7 @@ pub(crate) fn load_manifest(
     offset: u64,
     end: u64,
     damage: &Arc<AtomicBool>,
-) -> io::Result<Option<(Manifest, LogDirectory)>> {
+) -> io::Result<Option<(SectionsManifest, LogDirectory)>> {
     let head = read_within(&**file, offset, HEADER_SIZE as usize, end)?;
     let header = head.and_then(|head| decode_header(&head, offset));
     let header = header.filter(|header| header.canonical && header.kind == TYPE_SECTIONS);
@@ -157,14 +174,16 @@ pub(crate) fn load_manifest(
         preamble.is_some_and(|preamble| preamble.file_id == facts.file_id)
     };
     Ok(payload.filter(own).and_then(|payload| {
-        let (manifest, mut directory) = Manifest::decode(&payload, offset)?;
+        let (manifest, mut directory) = SectionsManifest::decode(&payload, offset)?;
         let open = |tag| manifest.sections.open((tag, 0), file, damage);
-        directory.slots = open(SLOTS)?.to_rows(SLOT_BYTES, Slot::LOST)?;
+        directory.slots = open(SLOTS)?.to_rows(SLOT_BYTES, Slot::LOST, |_| true)?;
         let none = VectorSegment::default();
-        directory.vectors = open(VECTOR_SEGMENTS)?.to_rows(VECTOR_SEGMENT_BYTES, none)?;
+        directory.vectors = open(VECTOR_SEGMENTS)?.to_rows(VECTOR_SEGMENT_BYTES, none, |_| true)?;
         let tombstones: Option<Vec<_>> = open(TOMBSTONES)?.read_value();
         directory.tombstones = tombstones?.into_iter().collect();
-        directory.has_possible_counts().then_some((manifest, directory))
+        directory
+            .has_possible_counts()
+            .then_some((manifest, directory))
     }))
 }
 

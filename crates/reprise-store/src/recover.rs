@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use reprise_types::ByteReader;
 
 use crate::codec::vector_checksum;
-use crate::commit::{CommitHead, LocatedEntry, FileFacts, ReadCommit, vector_segment_size};
+use crate::commit::{CommitHead, FileFacts, LocatedEntry, ReadCommit, vector_segment_size};
 use crate::directory::LogDirectory;
 use crate::disk::{DiskFile, read_within};
 use crate::entry::CommitSeq;
@@ -18,7 +18,7 @@ use crate::frame::{
     HEADER_SIZE, PREAMBLE_SIZE, SegmentPreamble, TYPE_FILE, TYPE_MANIFEST, TYPE_PAGES,
     TYPE_SECTIONS, append_segment, content_hash, decode_header, segment_size,
 };
-use crate::manifest::{Manifest, load_manifest};
+use crate::manifest::{SectionsManifest, load_manifest};
 use crate::options::{DamagedRange, RecoveryReport, Verify};
 use crate::scan::{ScanItem, SegmentScanner, find_first_commit, find_last_commit_or_seal};
 
@@ -120,7 +120,7 @@ pub(crate) struct RecoveredLog {
     /// Offset for the next commit: the end of the last valid segment.
     pub(crate) end: u64,
     /// The newest manifest of sections, if there is one.
-    pub(crate) manifest: Option<Manifest>,
+    pub(crate) manifest: Option<SectionsManifest>,
     /// Set when a page of a section is found damaged.
     pub(crate) damage: Arc<AtomicBool>,
     pub(crate) report: RecoveryReport,
@@ -192,7 +192,7 @@ struct RecoveryFold<'a> {
     size: u64,
     directory: LogDirectory,
     report: RecoveryReport,
-    manifest: Option<Manifest>,
+    manifest: Option<SectionsManifest>,
     damage: Arc<AtomicBool>,
     /// End of the last valid segment.
     valid_end: u64,
@@ -391,8 +391,8 @@ impl<'a> RecoveryFold<'a> {
     fn apply_seal(&mut self, offset: u64, payload: &[u8]) -> io::Result<()> {
         let end = offset + segment_size(payload.len() as u64);
         self.valid_end = end;
-        let Some((manifest, _)) = Manifest::decode(payload, offset) else {
-            let what = "a manifest that names what is not there";
+        let Some((manifest, _)) = SectionsManifest::decode(payload, offset) else {
+            let what = "a manifest whose pages are missing";
             let damage = DamagedRange::new(offset, end - offset, what);
             if !self.report.has_damage_at(&damage) {
                 self.report.damage.push(damage);

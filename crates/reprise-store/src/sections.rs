@@ -168,9 +168,12 @@ impl Section {
         while next < pages.end {
             let extent = self.find_extent(next)?;
             let end = extent.end().min(pages.end);
-            let bytes: usize = (next..end).map(|page| self.page_len(page) + CHECK_BYTES).sum();
+            let bytes: usize = (next..end)
+                .map(|page| self.page_len(page) + CHECK_BYTES)
+                .sum();
             let mut stored = vec![0; bytes];
-            file.read_exact_at(self.find_page(next)?, &mut stored).ok()?;
+            file.read_exact_at(self.find_page(next)?, &mut stored)
+                .ok()?;
             let mut rest = stored.as_slice();
             for page in next..end {
                 let (bytes, behind) = rest.split_at_checked(self.page_len(page))?;
@@ -249,7 +252,11 @@ impl Sections {
             page_bytes: section.page_bytes as usize,
             damage: Arc::clone(damage),
             read: Arc::new(move |pages| {
-                section.read(&*file, key, u32::try_from(pages.start).ok()?..pages.end as u32)
+                section.read(
+                    &*file,
+                    key,
+                    u32::try_from(pages.start).ok()?..pages.end as u32,
+                )
             }),
         })
     }

@@ -388,16 +388,29 @@ mod tests {
         live.load();
         let so_far = fetched.lock().unwrap().len();
         before.load();
-        assert!((0..79).flat_map(|page| before.page(page)).copied().eq(0..2_500));
+        assert!(
+            (0..79)
+                .flat_map(|page| before.page(page))
+                .copied()
+                .eq(0..2_500)
+        );
         assert_eq!(fetched.lock().unwrap().len(), so_far);
-        assert!(live.edited_pages().next().is_none(), "reading changes nothing");
+        assert!(
+            live.edited_pages().next().is_none(),
+            "reading changes nothing"
+        );
         live.push(2_500);
         *live.get_mut(3).unwrap() = 9;
         assert_eq!(live.edited_pages().collect::<Vec<_>>(), [0, 78]);
         live.clear_edited([78]);
         assert_eq!(live.edited_pages().collect::<Vec<_>>(), [0]);
         assert!(before.iter().copied().eq(0..2_500));
-        assert!((0..79).flat_map(|page| before.page(page)).copied().eq(0..2_500));
+        assert!(
+            (0..79)
+                .flat_map(|page| before.page(page))
+                .copied()
+                .eq(0..2_500)
+        );
         assert_eq!(
             live.iter().copied().sum::<u32>(),
             (0..=2_500).sum::<u32>() + 6

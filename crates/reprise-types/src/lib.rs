@@ -58,7 +58,6 @@ pub use context::{ContextBlock, TokenUnit};
 pub use cow::{
     CowVec, PageFetcher, PagedBytes, SECTION_PAGE_BYTES, SMALL_CHUNK_LEN, SmallChunkVec,
 };
-pub use section::{SavedRun, SavedSection, SavedSections, SectionKey, SectionPages, encode_row, take_pages};
 pub use debug_and_panics::{lock, panic_message, spawn_or_return};
 pub use embedding::{
     Embedding, EmbeddingSpace, REFERENCE_MODEL, UnrelatedCosines, VectorError, check_unit_vector,
@@ -100,6 +99,9 @@ pub use restart::RestartBudget;
 pub use run::{
     AdapterFit, AdapterWeights, ChainStep, EndedRun, LearningEvent, OutcomePrediction,
     RecallReceipt, RunBeginning, RunEnding, RunOutcome, RunPattern, RunStep,
+};
+pub use section::{
+    SavedRun, SavedSection, SavedSections, SectionKey, SectionPages, encode_row, take_pages,
 };
 pub use spoken::{EventMention, TimeMention, TimeRelation};
 pub use time::{SystemClock, TimestampError, format_minute_utc, parse_timestamp};

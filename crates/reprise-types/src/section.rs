@@ -129,7 +129,9 @@ impl SavedRun {
                     key: (tag, number),
                     page_bytes: SECTION_PAGE_BYTES,
                     length: run.bytes.len(),
-                    pages: pages.map(|page| (page, run.bytes.page(page).to_vec())).collect(),
+                    pages: pages
+                        .map(|page| (page, run.bytes.page(page).to_vec()))
+                        .collect(),
                 });
             }
         }
@@ -236,7 +238,10 @@ impl SavedSection {
         if range.is_empty() || range.end > self.length {
             return range.is_empty().then(Vec::new);
         }
-        let (first, last) = (range.start / self.page_bytes, (range.end - 1) / self.page_bytes);
+        let (first, last) = (
+            range.start / self.page_bytes,
+            (range.end - 1) / self.page_bytes,
+        );
         let Some(mut bytes) = (self.read)(first..last + 1) else {
             self.mark_damaged();
             return None;
@@ -268,7 +273,9 @@ impl SavedSection {
             return bytes;
         }
         if pages.len() > 1 {
-            return pages.flat_map(|page| self.read_or_zero(page..page + 1)).collect();
+            return pages
+                .flat_map(|page| self.read_or_zero(page..page + 1))
+                .collect();
         }
         self.mark_damaged();
         vec![0; size]
@@ -292,19 +299,21 @@ impl SavedSection {
         fits.then(|| CowVec::from_fetcher(self.length / row_bytes, &fetch))
     }
 
-    /// Opens a column of values that have a fixed width. One that cannot be decoded becomes `hole`,
-    /// and counts as damaged.
+    /// Opens a column of values that have a fixed width. One that cannot be decoded, or does
+    /// not pass `is_sound`, becomes `hole` and counts as damaged.
     pub fn to_rows<T, const CHUNK: usize, const PAGE: usize>(
         &self,
         row_bytes: usize,
         hole: T,
+        is_sound: impl Fn(&T) -> bool + Send + Sync + 'static,
     ) -> Option<CowVec<T, CHUNK, PAGE>>
     where
         T: BinaryCodec + Copy + Send + Sync + 'static,
     {
         let damage = Arc::clone(&self.damage);
         self.to_column(row_bytes, move |bytes| {
-            T::decode(&mut ByteReader::with_fixed_layout(bytes)).unwrap_or_else(|| {
+            let row = T::decode(&mut ByteReader::with_fixed_layout(bytes));
+            row.filter(&is_sound).unwrap_or_else(|| {
                 damage.store(true, Ordering::Relaxed);
                 hole
             })
@@ -315,7 +324,6 @@ impl SavedSection {
     pub fn to_bytes(&self) -> Option<PagedBytes> {
         let section = self.clone();
         let fetch: PageFetcher<u8> = Arc::new(move |pages| section.read_or_zero(pages));
-        (self.page_bytes == SECTION_PAGE_BYTES)
-            .then(|| CowVec::from_fetcher(self.length, &fetch))
+        (self.page_bytes == SECTION_PAGE_BYTES).then(|| CowVec::from_fetcher(self.length, &fetch))
     }
 }

@@ -12,12 +12,13 @@ const BUDGETS: &[(&str, [usize; 3])] = &[
     ("crates/reprise", [135, 394, 150]),
     ("crates/reprise-agent", [95, 185, 47]),
     ("crates/reprise-embed", [66, 141, 43]),
-    ("crates/reprise-engine", [68, 332, 77]),
+    ("crates/reprise-engine", [60, 331, 75]),
     ("crates/reprise-files", [11, 62, 11]),
     ("crates/reprise-global", [78, 154, 40]),
     ("crates/reprise-global-cli", [19, 21, 13]),
     ("crates/reprise-hnsw", [9, 29, 7]),
-    ("crates/reprise-index", [69, 363, 66]),
+    // One file more has the kinds of its sections.
+    ("crates/reprise-index", [54, 340, 61]),
     ("crates/reprise-knowledge", [105, 391, 143]),
     ("crates/reprise-learn", [26, 119, 24]),
     ("crates/reprise-operations", [221, 362, 134]),
@@ -30,8 +31,10 @@ const BUDGETS: &[(&str, [usize; 3])] = &[
     ("crates/reprise-sandbox-workspace", [1, 2, 1]),
     ("crates/reprise-seal", [0, 0, 2]),
     ("crates/reprise-server", [98, 295, 101]),
-    ("crates/reprise-store", [57, 163, 48]),
-    ("crates/reprise-types", [97, 192, 46]),
+    // The places of pages are a file of their own, in place of parts and their pieces.
+    ("crates/reprise-store", [51, 165, 47]),
+    // Sections are what log, index and engine exchange.
+    ("crates/reprise-types", [103, 222, 50]),
     ("crates/reprise-workspace", [65, 266, 75]),
     ("crates/reprise-workspace-cli", [7, 5, 8]),
     ("crates/reprise-workspace-types", [29, 27, 5]),

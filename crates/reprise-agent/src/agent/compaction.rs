@@ -1,14 +1,12 @@
 //! Compaction of one memory's file, automatic and on request, and its checkpoints.
 //!
-//! The writer appends a checkpoint in steps, between which it commits; a compaction copies on another
-//! thread. One of both runs per memory at a time.
+//! The writer appends a checkpoint in steps, between which it commits; a compaction copies on
+//! another thread. One of both runs per memory at a time.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use reprise_engine::{
-    CheckpointOutcome, CompactedLog, CompactionOutcome, Engine, EngineError,
-};
+use reprise_engine::{CheckpointOutcome, CompactedLog, CompactionOutcome, Engine, EngineError};
 use reprise_types::{MemoryError, lock};
 use tokio::sync::Semaphore;
 

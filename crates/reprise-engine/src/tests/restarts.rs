@@ -4,8 +4,8 @@ use super::*;
 use crate::state::MARKS;
 use crate::{IndexOrigin, RecallCall};
 use reprise_store::Verify;
-use reprise_types::{SectionKey, SectionPages};
 use reprise_types::DegradedPart;
+use reprise_types::{SectionKey, SectionPages};
 
 pub(super) fn origin_of(bench: &mut EngineBench) -> IndexOrigin {
     drop(bench.engine.take());

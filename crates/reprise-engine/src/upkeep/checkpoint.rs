@@ -8,9 +8,9 @@ use crate::error::EngineError;
 /// The result of writing a checkpoint.
 pub type CheckpointOutcome = Result<(), EngineError>;
 
-/// A checkpoint is due once one record in so many is new in the log or in a complete graph, ...
+/// A checkpoint is due once one entry in so many is new in the log.
 const TAIL_ONE_IN: u64 = 64;
-/// ... or so many entries are new, which the next opening would have to fold.
+/// So many new entries make a checkpoint due: the next opening would have to fold them.
 const TAIL_MAX: u64 = 2_048;
 /// The graph is saved as a whole, so it is due once one record in so many is new in it.
 const GRAPH_ONE_IN: u64 = 16;
@@ -97,7 +97,10 @@ impl Engine {
     }
 
     fn drop_unused_sections(&mut self) {
-        let unused = self.log.section_keys().filter(|key| !self.state.is_in_use(*key));
+        let unused = self
+            .log
+            .section_keys()
+            .filter(|key| !self.state.is_in_use(*key));
         for key in unused.collect::<Vec<_>>() {
             self.log.drop_section(key);
         }

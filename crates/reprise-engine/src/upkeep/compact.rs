@@ -91,7 +91,8 @@ impl Engine {
     /// work for any thread; the store serves and writes meanwhile.
     pub fn start_compaction(
         &mut self,
-    ) -> Result<impl FnOnce() -> Result<CompactedLog, EngineError> + Send + use<>, EngineError> {
+    ) -> Result<impl FnOnce() -> Result<CompactedLog, EngineError> + Send + use<>, EngineError>
+    {
         if self.log.is_compacting() {
             let path = self.log.path().to_path_buf();
             return Err(StoreError::CompactionUnderWay { path }.into());

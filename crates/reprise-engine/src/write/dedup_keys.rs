@@ -203,7 +203,11 @@ mod tests {
         }
         for keys in [&read.clone(), &reopen(&mut read)] {
             let found = ["a", "b", "c"].map(|id| keys.get(key(id)));
-            assert_eq!(found, [Some(9), Some(1), Some(10)], "an older record takes no key");
+            assert_eq!(
+                found,
+                [Some(9), Some(1), Some(10)],
+                "an older record takes no key"
+            );
             assert_eq!(keys.len(), 3, "a key that is known is no new one");
         }
     }

@@ -49,7 +49,9 @@ fn changed_disk(change: impl FnOnce(&mut Vec<u8>)) -> SimDisk {
 /// Finds the longest run of a section's pages in a file.
 fn find_part(disk: &SimDisk, tag: u8) -> Option<Range<usize>> {
     let places = locate_section(disk, Path::new(FILE), (tag, 0)).unwrap();
-    let longest = places.into_iter().max_by_key(|place| place.end - place.start)?;
+    let longest = places
+        .into_iter()
+        .max_by_key(|place| place.end - place.start)?;
     Some(longest.start as usize..longest.end as usize)
 }
 

@@ -4,7 +4,8 @@ use chrono::{DateTime, Utc};
 use reprise_types::{MemoryFilter, MemoryKind, MemorySource, RecordId, SectionPages};
 
 use super::*;
-use crate::saving::{is_of_log, open_whole};
+use crate::saving::open_whole;
+use crate::section_kinds::is_of_log;
 use crate::vectors::VectorScratch;
 use crate::writer::NewDoc;
 

@@ -8,6 +8,7 @@ use reprise_types::{MemoryFilter, MemoryKind, MemorySource, RecordId};
 
 use super::*;
 use crate::lexical::LexicalScratch;
+use crate::section_kinds::{CODES, SIGNS};
 use crate::segment::{Posting, SegmentBuilder};
 use crate::snapshot::IndexSnapshot;
 use crate::writer::NewDoc;
@@ -157,11 +158,20 @@ fn saving_what_changed_is_saving_everything() {
         saved.retain(|key, _| writer.is_in_use(*key));
         let sections: Vec<SectionPages> = saved.values().cloned().collect();
         let expected = collect_answers(&writer.publish());
-        assert_eq!(collect_answers(&load(&sections).unwrap()), expected, "{round}");
+        assert_eq!(
+            collect_answers(&load(&sections).unwrap()),
+            expected,
+            "{round}"
+        );
         // Nothing is left to save but what is always in the last part.
         let pages = writer.pages_to_save(&mut 1_000);
-        let columns = pages.iter().filter(|section| ![TOTALS, STALE, NAME_ENDS, NAMES, LIVE].contains(&section.key.0));
-        assert!(columns.clone().all(|section| section.pages.is_empty()), "{round}");
+        let columns = pages
+            .iter()
+            .filter(|section| ![TOTALS, STALE, NAME_ENDS, NAMES, LIVE].contains(&section.key.0));
+        assert!(
+            columns.clone().all(|section| section.pages.is_empty()),
+            "{round}"
+        );
         let mut reopened = IndexWriter::from_sections(4, &lend(&sections)).unwrap();
         assert_eq!(collect_answers(&reopened.publish()), expected, "{round}");
         if round == 2 {
@@ -256,9 +266,8 @@ fn what_is_left_in_the_file_answers_as_if_loaded() {
 #[test]
 fn a_damaged_page_is_noticed_and_never_served() {
     let sections = sample().to_sections();
-    let open = |key, page| {
-        IndexWriter::from_sections(4, &lend_damaged(&sections, key, page)).unwrap()
-    };
+    let open =
+        |key, page| IndexWriter::from_sections(4, &lend_damaged(&sections, key, page)).unwrap();
     // The page of codes of documents 8 to 11.
     let mut codes = open((CODES, 0), 2);
     let snapshot = codes.publish();
@@ -301,7 +310,10 @@ fn a_damaged_page_of_words_lists_no_document() {
     let snapshot = open(lend(&sections)).publish();
     assert_eq!((listed(&snapshot), snapshot.is_damaged()), (300, false));
     // The last term's list ends the section.
-    let words = sections.iter().find(|section| section.key.0 == WORDS).unwrap();
+    let words = sections
+        .iter()
+        .find(|section| section.key.0 == WORDS)
+        .unwrap();
     let mut damaged = open(lend_damaged(&sections, words.key, words.pages.len() - 1));
     let snapshot = damaged.publish();
     assert_eq!((listed(&snapshot), snapshot.is_damaged()), (0, true));
@@ -344,7 +356,10 @@ fn another_version_or_width_says_what_to_do() {
             expected: 8
         }
     );
-    let totals = sections.iter_mut().find(|section| section.key.0 == TOTALS).unwrap();
+    let totals = sections
+        .iter_mut()
+        .find(|section| section.key.0 == TOTALS)
+        .unwrap();
     totals.pages[0].1[0] = 255;
     let version = load(&sections).unwrap_err().to_string();
     assert!(

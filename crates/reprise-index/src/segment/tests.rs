@@ -129,7 +129,14 @@ fn a_dropped_document_leaves_no_word_behind() {
     let merged = merge_segments(&[Arc::new(build_segment(0, 9, &plain))], |ordinal| {
         ordinal != 3
     });
-    assert!(!merged.run.bytes.bytes(0..merged.size()).windows(6).any(|w| w == b"secret"));
+    assert!(
+        !merged
+            .run
+            .bytes
+            .bytes(0..merged.size())
+            .windows(6)
+            .any(|w| w == b"secret")
+    );
     assert_eq!(
         merged
             .find(b"shared")

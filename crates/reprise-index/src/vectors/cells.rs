@@ -71,7 +71,8 @@ impl CodeRows {
             scales: Vec::new(),
         };
         for _ in 0..count {
-            rows.codes.extend_from_slice(bytemuck::cast_slice(r.read_raw(dimensions)?));
+            rows.codes
+                .extend_from_slice(bytemuck::cast_slice(r.read_raw(dimensions)?));
             rows.scales.push(r.read_f32()?);
         }
         Some(rows)
@@ -327,7 +328,13 @@ impl CellState {
         encode_all!(front, VERSION, dimensions, documents, graph_faster_from);
         (centroids.len() as u32).encode(front);
         centroids.iter().for_each(|row| encode_code_row(front, row));
-        front.write_items(lists.iter().map(|list| list.len() as u32).collect::<Vec<_>>().iter());
+        front.write_items(
+            lists
+                .iter()
+                .map(|list| list.len() as u32)
+                .collect::<Vec<_>>()
+                .iter(),
+        );
         let places = sample_ordinals(
             vectors.len(),
             SPREAD_SAMPLE,
@@ -424,7 +431,11 @@ impl CellList<'_> {
 
 impl SavedCells {
     /// Reads the front; the lists stay in the file. `None` if it is damaged.
-    pub(crate) fn read(section: &SavedSection, dimensions: usize, documents: usize) -> Option<Self> {
+    pub(crate) fn read(
+        section: &SavedSection,
+        dimensions: usize,
+        documents: usize,
+    ) -> Option<Self> {
         let size = section.read_bytes(0..FRONT_SIZE_BYTES)?;
         let size = u32::from_le_bytes(*size.first_chunk()?) as usize;
         let front = section.read_bytes(FRONT_SIZE_BYTES..size)?;
@@ -496,7 +507,13 @@ impl SavedCells {
         let (of_signs, all) = list_word_counts(place.documents, self.centroids.dimensions);
         let bytes = self.section.read_bytes(place.at..place.at + 8 * all)?;
         buffer.clear();
-        buffer.extend(bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)));
+        buffer.extend(
+            bytes
+                .as_chunks()
+                .0
+                .iter()
+                .map(|word| u64::from_le_bytes(*word)),
+        );
         let (signs, ordinals) = buffer.split_at(of_signs);
         Some(CellList {
             documents: place.documents,

@@ -160,10 +160,7 @@ fn the_other_kinds_come_back() {
         let encoded = encode_entry(&entry, 0, 2).unwrap();
         let vector = encoded.vector.as_ref().map(|one| decode_vector(&one.1));
         let outline = decode_outline(&encoded).unwrap();
-        assert_eq!(
-            decode_entry(&encoded, outline, None, vector),
-            Some(entry)
-        );
+        assert_eq!(decode_entry(&encoded, outline, None, vector), Some(entry));
     }
     assert!(encode_entry(&StoreEntry::Lost { ordinal: 0 }, 0, 2).is_none());
 }

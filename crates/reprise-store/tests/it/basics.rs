@@ -4,10 +4,7 @@ use std::sync::Arc;
 
 use reprise_simulation as testing;
 use reprise_simulation::{DIMENSIONS, LogModel, SimDisk, WorkloadStep};
-use reprise_store::{
-    CommitSeq, Log, StoreEntry, StoreError,
-    Verify,
-};
+use reprise_store::{CommitSeq, Log, StoreEntry, StoreError, Verify};
 use reprise_types::{SavedSection, SectionKey, SectionPages, VectorStore};
 
 use crate::{open, record, run_steps};
@@ -146,7 +143,8 @@ fn only_pages_that_changed_are_written_again() {
     let mut bytes: Vec<u8> = (0..1_000_000_u32).flat_map(|n| n.to_le_bytes()).collect();
     let seal = |log: &mut Log, bytes: &[u8]| {
         let before = log.stats().file_bytes;
-        log.seal(&[SectionPages::from_bytes((16, 0), bytes)]).unwrap();
+        log.seal(&[SectionPages::from_bytes((16, 0), bytes)])
+            .unwrap();
         log.stats().file_bytes - before
     };
     assert!(seal(&mut log, &bytes) > 4_000_000);
@@ -169,9 +167,19 @@ fn only_pages_that_changed_are_written_again() {
         assert_eq!(log.stats().bytes_reclaimable, dead);
         let (_, sections) = log.open_sections().unwrap();
         let section = &sections[&(16, 0)];
-        for (at, size) in [(0, 5000), (1990, 2500), (2_000_000, 9_100), (4095, 2), (9, 0)] {
+        for (at, size) in [
+            (0, 5000),
+            (1990, 2500),
+            (2_000_000, 9_100),
+            (4095, 2),
+            (9, 0),
+        ] {
             let read = section.read_bytes(at..at + size);
-            assert_eq!(read.as_deref(), Some(&bytes[at..at + size]), "{size} from {at}");
+            assert_eq!(
+                read.as_deref(),
+                Some(&bytes[at..at + size]),
+                "{size} from {at}"
+            );
         }
         assert_eq!(section.read_bytes(2_009_099..2_009_101), None);
         assert!(section.is_sound() && !section.is_damaged());
@@ -224,7 +232,10 @@ fn damaged_places_are_found_again_before_they_are_saved() {
     drop(log);
     let whole = disk.file_bytes(&testing::log_path()).unwrap();
     let pages = reprise_store::list_segments(&disk, &testing::log_path()).unwrap();
-    let pages = pages.iter().rfind(|segment| segment.name == "pages").unwrap();
+    let pages = pages
+        .iter()
+        .rfind(|segment| segment.name == "pages")
+        .unwrap();
     let mut bytes = whole.clone();
     bytes[pages.offset as usize + 64 + 40] ^= 1;
     disk.create_file(&testing::log_path(), bytes);
@@ -251,15 +262,22 @@ fn pages_are_written_in_steps_with_commits_between_them() {
     log.append(&[record(2, "two")]).unwrap();
     log.write_pages(&[section(1, 2)]).unwrap();
     let before = |number| ((16, number), vec![1; 9_000]);
-    assert_eq!(read_sections(&log), (CommitSeq(1), vec![before(0), before(1)]));
+    assert_eq!(
+        read_sections(&log),
+        (CommitSeq(1), vec![before(0), before(1)])
+    );
     log.append(&[record(3, "three")]).unwrap();
     let killed = disk.crash_process();
     let opened = open(&killed, Verify::Tail);
     assert!(opened.report.is_whole(), "{:?}", opened.report);
-    assert_eq!(read_sections(&opened.log), (CommitSeq(1), vec![before(0), before(1)]));
+    assert_eq!(
+        read_sections(&opened.log),
+        (CommitSeq(1), vec![before(0), before(1)])
+    );
     assert_eq!(opened.report.commits_read, 2);
     log.drop_section((16, 1));
-    log.seal(&[SectionPages::from_bytes((16, 5), &[3])]).unwrap();
+    log.seal(&[SectionPages::from_bytes((16, 5), &[3])])
+        .unwrap();
     drop(log);
     let opened = open(&disk, Verify::Tail);
     let expected = vec![((16, 0), vec![2; 9_000]), ((16, 5), vec![3])];
@@ -271,7 +289,8 @@ fn a_checkpoint_for_which_there_is_no_room_takes_none() {
     let disk = SimDisk::new();
     let mut log = open(&disk, Verify::Tail).log;
     log.append(&[record(1, "one")]).unwrap();
-    log.seal(&[SectionPages::from_bytes((16, 0), &[1; 900])]).unwrap();
+    log.seal(&[SectionPages::from_bytes((16, 0), &[1; 900])])
+        .unwrap();
     log.append(&[record(2, "two")]).unwrap();
     let before = log.stats();
     let pages = |byte| [SectionPages::from_bytes((16, 0), &[byte; 900])];
@@ -342,7 +361,8 @@ fn pages_may_begin_with_anything() {
     // The first page begins with the bytes of a manifest.
     let mut bytes = vec![0; 60];
     bytes[..2].copy_from_slice(&[0x49, 1]);
-    log.write_pages(&[SectionPages::from_bytes((16, 0), &bytes)]).unwrap();
+    log.write_pages(&[SectionPages::from_bytes((16, 0), &bytes)])
+        .unwrap();
     log.seal(&[]).unwrap();
     drop(log);
     let report = open(&disk, Verify::Everything).report;

@@ -115,7 +115,10 @@ fn compaction_packs_singles_together() {
     for verify in [Verify::Tail, Verify::Everything] {
         let opened = open(&disk, verify);
         model.compare(&opened.log).unwrap();
-        assert_eq!(testing::check_sections(&opened.log), Ok(Some(CommitSeq(500))));
+        assert_eq!(
+            testing::check_sections(&opened.log),
+            Ok(Some(CommitSeq(500)))
+        );
     }
 }
 
@@ -132,10 +135,7 @@ fn readers_of_the_old_file_go_on() {
     let mut log = log.unwrap();
     let old: LogReader = log.reader();
     let done = log.start_compaction().unwrap();
-    let done = std::thread::spawn(move || done())
-        .join()
-        .unwrap()
-        .unwrap();
+    let done = std::thread::spawn(move || done()).join().unwrap().unwrap();
     log.append(&[record(3, "three")]).unwrap();
     log.finish_compaction(done).unwrap();
     assert_eq!(old.read_record(1).unwrap().text, "two");

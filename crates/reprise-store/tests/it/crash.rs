@@ -131,9 +131,11 @@ fn nothing_acknowledged_is_lost_when_sectors_arrive_out_of_order() {
 fn a_checkpoint_in_steps_that_dies_at_any_sync_loses_nothing() {
     let mut tried = 0;
     for seed in 40..44 {
-        tried += crash_in(seed, &workload_with_stepped_checkpoints(seed, 12), |pending| {
-            (0..=pending).step_by(3).map(Crash::Prefix).collect()
-        });
+        tried += crash_in(
+            seed,
+            &workload_with_stepped_checkpoints(seed, 12),
+            |pending| (0..=pending).step_by(3).map(Crash::Prefix).collect(),
+        );
     }
     for seed in 44..56 {
         tried += crash_in(seed, &workload_with_stepped_checkpoints(seed, 14), |_| {

@@ -126,7 +126,10 @@ fn format_1_is_refused_with_the_way_over() {
         let bytes = std::fs::read(path).unwrap();
         disk.create_file(&testing::log_path(), bytes.clone());
         let error = testing::open_log(&disk, Verify::Tail).unwrap_err();
-        assert!(matches!(error, StoreError::OlderFormat { found: 1, .. }), "{error}");
+        assert!(
+            matches!(error, StoreError::OlderFormat { found: 1, .. }),
+            "{error}"
+        );
         assert!(error.to_string().contains("`reprise export`"), "{error}");
         assert_eq!(disk.file_bytes(&testing::log_path()), Some(bytes));
     }

@@ -11,7 +11,8 @@ use reprise_types::{
 use super::super::VectorScratch;
 use super::super::tests::SeededRandom;
 use super::*;
-use crate::saving::{SECTION_CELLS, open_whole};
+use crate::saving::open_whole;
+use crate::section_kinds::SECTION_CELLS;
 use crate::snapshot::IndexSnapshot;
 use crate::view::IndexView;
 use crate::writer::{IndexWriter, NewDoc};
@@ -203,7 +204,10 @@ fn it_is_saved_again_as_it_was_with_what_came_since_in_its_cell() {
     back.set_vector(5, &point(&mut SeededRandom(45)));
     for steps in 0..2 {
         let parts = back.to_sections();
-        let section = parts.iter().find(|part| part.key.0 == SECTION_CELLS).unwrap();
+        let section = parts
+            .iter()
+            .find(|part| part.key.0 == SECTION_CELLS)
+            .unwrap();
         let cells = SavedCells::read(&section.into(), NUMBERS, DOCUMENTS + 1).unwrap();
         let mut buffer = Vec::new();
         let last = cells.read_list(cells.centroids.len(), &mut buffer).unwrap();
@@ -222,7 +226,10 @@ fn it_is_saved_again_as_it_was_with_what_came_since_in_its_cell() {
 #[test]
 fn damage_costs_the_list_or_the_layer_and_never_a_panic() {
     let parts = &*SAVED;
-    let of_cells = parts.iter().find(|part| part.key.0 == SECTION_CELLS).unwrap();
+    let of_cells = parts
+        .iter()
+        .find(|part| part.key.0 == SECTION_CELLS)
+        .unwrap();
     // One page that does not match its check.
     let damaged = |page: usize| {
         let lend = |section: &SectionPages| {
@@ -253,7 +260,10 @@ fn damage_costs_the_list_or_the_layer_and_never_a_panic() {
         } else {
             SearchRoute::Cells
         };
-        assert!(found >= 0.8 && route == expected, "{page}: {found} {route:?}");
+        assert!(
+            found >= 0.8 && route == expected,
+            "{page}: {found} {route:?}"
+        );
         while writer.advance_graph(512).unwrap().1 > 0 {}
         assert_eq!(writer.to_sections().len(), parts.len());
     }
