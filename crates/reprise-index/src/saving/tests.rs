@@ -331,7 +331,7 @@ fn damage_under_a_valid_checksum_never_panics() {
         }
         for (page, (_, bytes)) in section.pages.iter().enumerate() {
             for at in 0..bytes.len() {
-                for bit in [at % 8, (at + 3) % 8] {
+                for bit in 0..8 {
                     let mut forged = sections.clone();
                     forged[part].pages[page].1[at] ^= 1 << bit;
                     match load(&forged) {
@@ -342,7 +342,7 @@ fn damage_under_a_valid_checksum_never_panics() {
             }
         }
     }
-    assert!(refused > 100, "{refused}");
+    assert!(refused > 200, "{refused}");
 }
 
 #[test]
