@@ -10,7 +10,7 @@ use crate::suite::{
 };
 use reprise_global::{
     AccessPolicy, Caller, Fate, GlobalError, GlobalQuery, GlobalResult, GlobalStore, ListPage,
-    Publication, UsageReport, Version,
+    Publication, Shelf, UsageReport, Version,
 };
 
 /// Whom a publication is for.
@@ -54,6 +54,12 @@ impl Readers {
             project,
             ..with_policy(policy, publication)
         }
+    }
+
+    /// Returns the shelf of what the owner publishes for these readers.
+    pub(crate) fn shelf(self) -> Shelf {
+        let thing = self.address(document("A title", "A text."));
+        Shelf::for_publication(&owner(), &thing).unwrap()
     }
 
     /// Returns others to whom a publication may not move.

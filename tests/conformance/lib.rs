@@ -27,6 +27,7 @@ pub use isolation::{an_import_is_for_its_readers, each_operation_admits_its_call
 pub use operators::{
     a_pattern_of_one_author_is_an_operators_to_take_down, a_person_is_told_whole_and_erased,
     the_content_of_what_was_taken_down_is_refused_from_anybody,
+    what_is_nearly_what_was_taken_down_waits_for_a_review,
     what_is_taken_down_is_gone_told_and_put_back,
 };
 pub use suite::*;

@@ -15,13 +15,13 @@ use reprise_global::{
 };
 use reprise_types::RecordId;
 
-/// Returns an operator to whom the shelf of these readers is open.
-fn operator(readers: Readers) -> Caller {
+/// Returns a caller of this name to whom the shelf of these readers is open.
+fn reader(readers: Readers, name: &str) -> Caller {
     match readers {
-        Readers::Public => user("olga"),
-        Readers::Org => member("olga", "acme"),
-        Readers::Project => in_project(PROJECT, member("olga", "acme")),
-        Readers::Paid => paying_user("olga"),
+        Readers::Public => user(name),
+        Readers::Org => member(name, "acme"),
+        Readers::Project => in_project(PROJECT, member(name, "acme")),
+        Readers::Paid => paying_user(name),
     }
 }
 
@@ -39,7 +39,7 @@ pub async fn what_is_taken_down_is_gone_told_and_put_back(store: &dyn GlobalStor
             .publish_on_branch(&owner(), BRANCH, tried.clone())
             .await
             .unwrap();
-        let operator = operator(readers);
+        let operator = reader(readers, "olga");
         let listed = store
             .list_catalogue_page(&operator, ListPage::after(0))
             .await
@@ -168,6 +168,81 @@ pub async fn the_content_of_what_was_taken_down_is_refused_from_anybody(store: &
     store.publish(&bob, other).await.unwrap();
     store.put_back(&olga, id).await.unwrap();
     store.merge_branch(&bob, BRANCH).await.unwrap();
+}
+
+/// Checks that what says nearly the same as what was taken down waits for a review, no
+/// matter who publishes it and in what way, until that is put back.
+pub async fn what_is_nearly_what_was_taken_down_waits_for_a_review(store: &dyn GlobalStore) {
+    let approval = SubmissionVerdict {
+        approve: true,
+        reason: None,
+    };
+    for readers in READERS {
+        let [ann, bob, mia, olga] = ["ann", "bob", "mia", "olga"].map(|name| reader(readers, name));
+        let word = format!("nearword{}", readers.name());
+        let title = |title: &str| format!("{title} {}", readers.name());
+        let text = |more: &str| format!("{word} says which of our customers is late {more}");
+        let thing = readers.address(document(
+            &title("Barred"),
+            &text("with every bill of the year"),
+        ));
+        let id = publish(store, &ann, thing).await;
+        let request = take_down_request(false);
+        store.take_down(&olga, id, &request).await.unwrap();
+
+        let near = readers.address(document(
+            &title("Near"),
+            &text("with each bill of the year"),
+        ));
+        let waits = store.publish(&bob, near.clone()).await.unwrap();
+        assert!(waits.awaits_review, "{readers:?}: {waits:?}");
+        let query = || GlobalQuery::new(word.as_str(), 50);
+        assert_eq!(query_hits(store, &bob, query()).await.len(), 1);
+        for other in [&ann, &mia] {
+            assert!(query_hits(store, other, query()).await.is_empty());
+            assert!(is_not_found(&store.get(other, waits.id, None).await));
+        }
+        assert_eq!(store.list_own_submissions(&bob).await.unwrap().len(), 1);
+        let again = store.publish(&bob, near.clone()).await.unwrap();
+        assert!(again.awaits_review && again.unchanged, "{again:?}");
+        // A branch is no way past it.
+        store.open_branch(&bob, BRANCH).await.unwrap();
+        let tried = with_appended_content(&near, "too");
+        store
+            .publish_on_branch(&bob, BRANCH, tried.clone())
+            .await
+            .unwrap();
+        let merged = store.merge_branch(&bob, BRANCH).await.unwrap();
+        assert!(merged[0].published.awaits_review, "{merged:?}");
+
+        let strangers = [user("sam"), member("oda", "other"), paying_user("pia")];
+        let is_closed = |one: &&Caller| !one.open_shelves().contains(&readers.shelf());
+        for stranger in strangers.iter().filter(is_closed) {
+            let page = ListPage::after(0);
+            let told = store.list_submissions_page(stranger, page).await.unwrap();
+            assert!(told.is_empty(), "{readers:?}: {told:?}");
+            let denied = store.review_submission(stranger, waits.id, &approval);
+            assert!(is_not_found(&denied.await), "{readers:?}");
+        }
+        let own = store.review_submission(&bob, waits.id, &approval).await;
+        assert!(matches!(own, Err(GlobalError::Conflict { .. })), "{own:?}");
+        let page = ListPage::after(0);
+        let listed = store.list_submissions_page(&mia, page).await.unwrap();
+        assert_eq!((listed.len(), listed[0].id), (1, waits.id), "{readers:?}");
+        assert_eq!(listed[0].publication, tried);
+        let done = store.review_submission(&mia, waits.id, &approval).await;
+        assert_eq!(done.unwrap().published.unwrap().id, waits.id);
+        assert_eq!(query_hits(store, &ann, query()).await.len(), 1);
+
+        // What has nothing to do with it is published at once, and so is this when that is back.
+        let far = readers.address(document(&title("Far"), "Otters hold hands."));
+        let far = store.publish(&bob, far).await.unwrap();
+        assert!(!far.awaits_review, "{far:?}");
+        store.put_back(&olga, id).await.unwrap();
+        let late = readers.address(document(&title("Late"), &text("with each bill of a year")));
+        let late = store.publish(&bob, late).await.unwrap();
+        assert!(!late.awaits_review, "{late:?}");
+    }
 }
 
 /// Checks that an operator can take down a pattern that other users cannot see yet.

@@ -556,6 +556,7 @@ macro_rules! conformance_suite {
         $crate::conformance_suite!(@ $make,
             what_is_taken_down_is_gone_told_and_put_back,
             the_content_of_what_was_taken_down_is_refused_from_anybody,
+            what_is_nearly_what_was_taken_down_waits_for_a_review,
             a_pattern_of_one_author_is_an_operators_to_take_down,
             a_person_is_told_whole_and_erased,
         );

@@ -298,3 +298,73 @@ fn doctor_says_that_memory_is_paused() {
     run(&["serve", "resume"]).expect_code(0);
     assert!(!is_said());
 }
+
+/// Returns what of this home's files was kept aside for `user`.
+fn kept_tails(home: &Home, user: &str) -> Vec<String> {
+    let entries = fs::read_dir(home.data().join(user)).expect("it has a memory");
+    let names = entries.map(|entry| entry.expect("it is there").path());
+    let names = names.map(|path| path.to_string_lossy().into_owned());
+    names.filter(|path| path.contains(".torn")).collect()
+}
+
+#[test]
+fn the_first_command_says_what_was_cut_off_a_file_that_was_cut_short() {
+    let home = Home::new();
+    for mode in ["--no-daemon", "--json"] {
+        let user = if mode == "--no-daemon" { "ada" } else { "bob" };
+        home.run_ok(&[
+            "learn",
+            "the lift is broken on the third floor",
+            "--user",
+            user,
+        ]);
+        home.run_ok(&["serve", "stop"]);
+        let file = home.data().join(user).join("memory.rvf");
+        let whole = fs::metadata(&file).expect("it is there").len();
+        home.run_ok(&[
+            "--no-daemon",
+            "learn",
+            "the lift was mended at noon",
+            "--user",
+            user,
+        ]);
+        let text = fs::read(&file).expect("it is read");
+        // The commit begins where the file ended, with a head of 64 bytes.
+        let cut = whole as usize + 200;
+        fs::write(&file, &text[..cut]).expect("it is cut short");
+
+        if mode == "--no-daemon" {
+            let told = home.run(&["--no-daemon", "list", "--user", user]);
+            assert_contains!(told.stderr, "are an incomplete commit and are not read");
+            assert!(
+                kept_tails(&home, user).is_empty(),
+                "a reader changes no file"
+            );
+        }
+        let first = home.run(&["learn", "the stairs are free", "--user", user, mode]);
+        assert_eq!(first.code, Some(0), "{}", first.stderr);
+        let [kept] = &kept_tails(&home, user)[..] else {
+            panic!("one tail is kept: {}", first.stderr)
+        };
+        assert_contains!(first.stderr, kept);
+        assert_contains!(first.stderr, "restore a backup");
+        let aside = fs::read(kept).expect("it is read");
+        assert!(aside.ends_with(&text[whole as usize..cut]), "{kept}");
+        let shown = home.run(&["doctor", "inspect", kept]).stdout;
+        assert_contains!(shown, "the beginning of a segment");
+
+        let second = home.run(&["learn", "the bell rings at nine", "--user", user, mode]);
+        assert_lacks!(second.stderr, ".torn");
+        assert_contains!(home.run(&["doctor"]).stdout, kept);
+        let all = [
+            "forget",
+            "--user",
+            user,
+            "--before",
+            "2999-01-01T00:00:00Z",
+            "--verify",
+        ];
+        assert_contains!(home.run(&[&all[..], &[mode]].concat()).stdout, kept);
+        home.run(&["serve", "stop"]);
+    }
+}

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::process::Stdio;
 
 use reprise_server::{Call, Client, Starter};
-use reprise_tests::{assert_contains, find_reprise_binary, wait_for};
+use reprise_tests::{assert_contains, find_reprise_binary, run_to_end, wait_for};
 use serde_json::{Value, json};
 
 use crate::home::Home;
@@ -222,8 +222,11 @@ fn a_session_is_found_by_the_beginning_of_its_name() {
     }
     let one = home.run_ok(&["list", "--user", "ada", "--session", "e8f91fe5-2"]);
     assert_contains!(one, "Zebras");
-    let forgotten = home.run(&["forget", "--user", "ada", "--session", "01a21432", "--yes"]);
-    assert_contains!(forgotten.stderr, "write its whole name", SESSIONS[2].0);
+    let forget = ["forget", "--user", "ada", "--session"];
+    let would = home.run_ok(&[&forget[..], &["01a21432", "--dry-run"]].concat());
+    assert_contains!(would, "1 memory would be forgotten", SESSIONS[2].1);
+    let two = home.run(&[&forget[..], &["e8f91fe5"]].concat());
+    assert_contains!(two.stderr, "2 sessions begin with `e8f91fe5`");
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let listed = |session: &str| -> Result<Value, String> {
         let path = format!("/v1/users/ada/records?session={session}");
@@ -284,4 +287,275 @@ fn an_export_of_nothing_says_so() {
     let none = home.run(&["export", "--user", "ada", "--as-of", "2001-01-01"]);
     assert_eq!((none.code, none.stdout.as_str()), (Some(0), ""));
     assert_contains!(none.stderr, "memory knew nothing yet at 2001-01-01");
+}
+
+#[test]
+fn what_is_told_later_of_a_known_memory_counts() {
+    for flags in [&["--no-daemon"][..], &[]] {
+        let home = Home::new();
+        let whose = [&["--user", "ada"], flags].concat();
+        let tell = |line: &Value, more: &[&str]| {
+            let file = home.write("late.jsonl", &line.to_string());
+            home.run(&[&["ingest", &file], &whose[..], more].concat())
+                .stderr
+        };
+        let list = || {
+            let listed = [&["export"], &whose[..]].concat();
+            let line = home.run_ok(&listed);
+            serde_json::from_str::<Value>(line.trim()).expect("one memory")
+        };
+        let line = |tags: &[&str]| {
+            let mut line = json!({ "text": "Rhinos sleep at noon.", "external_id": "r" });
+            line["tags"] = json!(tags);
+            line
+        };
+        tell(&line(&["zoo"]), &[]);
+        tell(&line(&["zoo", "big", "animals"]), &[]);
+        let told = list();
+        assert_eq!(told["tags"], json!(["animals", "big", "zoo"]), "{told}");
+        // What a person took away stays away, however often it is sent.
+        let id = told["id"].as_str().expect("an id");
+        home.run_ok(&[&["edit", id, "--tags", "animals"], &whose[..]].concat());
+        tell(&line(&["zoo", "big", "grey"]), &[]);
+        assert_eq!(list()["tags"], json!(["animals", "grey"]));
+        // Of other fields it is said that they are not replaced, or they are.
+        let mut late = line(&[]);
+        late["metadata"] = json!({ "keeper": "Ada" });
+        late["confidence"] = json!(0.9);
+        assert_contains!(tell(&late, &[]), "line 1 (`r`): changed, but not replaced");
+        for _ in 0..2 {
+            tell(&late, &["--update"]);
+            let told = list();
+            assert_eq!(told["metadata"]["keeper"], "Ada", "{told}");
+            assert_eq!(told["tags"], json!(["animals", "grey"]), "{told}");
+        }
+        let said = tell(&late, &[]);
+        assert!(!said.contains("changed"), "{said}");
+    }
+}
+
+/// A session of Claude Code in which something is asked and answered.
+fn write_session(home: &Home, session: &str, folder: &str, rows: &[(&str, &str, &str)]) {
+    let line = |(role, row, text): &(&str, &str, &str)| {
+        json!({ "type": role, "uuid": row, "sessionId": session, "cwd": home.path(folder),
+            "timestamp": "2026-09-05T10:00:00Z",
+            "message": { "id": row, "role": role, "content": [{ "type": "text", "text": text }] } })
+        .to_string()
+    };
+    let lines: Vec<String> = rows.iter().map(line).collect();
+    home.write(
+        &format!("projects/{folder}/{session}.jsonl"),
+        &lines.join("\n"),
+    );
+}
+
+/// The tags of the memories with these words, a line each.
+fn tags_of(home: &Home, words: &str, kind: &str) -> Vec<String> {
+    let rows = home.run_ok(&["export", "--user", "ada"]);
+    let rows = rows
+        .lines()
+        .map(|row| serde_json::from_str::<Value>(row).expect("JSON"));
+    let found = rows.filter(|row| {
+        row["kind"] == kind
+            && row["text"]
+                .as_str()
+                .is_some_and(|text| text.contains(words))
+    });
+    found.map(|row| row["tags"].to_string()).collect()
+}
+
+#[test]
+fn a_row_that_was_copied_into_another_project_is_of_one() {
+    let home = Home::new();
+    let rows = [("user", "r-1", "Which fence of the zoo is the old one?")];
+    for folder in ["zoo", "shop"] {
+        write_session(&home, &format!("s-{folder}"), folder, &rows);
+    }
+    for _ in 0..2 {
+        home.run_ok(&["import", "--user", "ada", &home.path("projects")]);
+        let tags = tags_of(&home, "Which fence", "episode");
+        assert_eq!(tags.len(), 1, "{tags:?}");
+        assert_eq!(tags[0].matches("project:").count(), 1, "{tags:?}");
+    }
+}
+
+#[test]
+fn what_two_projects_decided_is_a_lesson_of_both() {
+    let home = Home::new();
+    for folder in ["zoo", "shop"] {
+        let said = "We decided to use PostgreSQL for the store because SQLite locks under load.";
+        let [asked, told] = ["a", "b"].map(|row| format!("{row}-{folder}"));
+        let rows = [
+            ("user", asked.as_str(), "Which store do we use?"),
+            ("assistant", told.as_str(), said),
+        ];
+        write_session(&home, &format!("s-{folder}"), folder, &rows);
+        let place = home.path(&format!("projects/{folder}"));
+        home.run_ok(&["import", "--user", "ada", &place]);
+    }
+    let tags = tags_of(&home, "PostgreSQL", "strategy").join(" ");
+    assert_contains!(tags, "project:zoo", "project:shop");
+}
+
+#[test]
+fn a_renamed_note_is_the_note_it_was() {
+    let home = Home::new();
+    let import = || {
+        home.run_ok(&[
+            "import",
+            "--user",
+            "ada",
+            "--from",
+            "markdown",
+            &home.path("v"),
+        ])
+    };
+    home.write(
+        "v/deploy.md",
+        "# When\n\nDeploy on Thursdays.\n\n# Who\n\nAda does.\n",
+    );
+    home.write(
+        "v/pager.md",
+        "---\npermalink: ops/pager\n---\nBob has the pager.\n",
+    );
+    home.write("v/list.md", "- one\n- two\n");
+    import();
+    let before = home.texts("ada").len();
+    std::fs::create_dir_all(home.path("v/ops")).expect("a folder");
+    std::fs::rename(home.path("v/deploy.md"), home.path("v/ops/release.md")).expect("it is there");
+    // By its own name a note is known even where its text is another one by then.
+    std::fs::remove_file(home.path("v/pager.md")).expect("it is there");
+    home.write(
+        "v/ops/pager.md",
+        "---\npermalink: ops/pager\n---\nEve has it in winter.\n",
+    );
+    // A copy is a note of its own.
+    std::fs::copy(home.path("v/list.md"), home.path("v/copy.md")).expect("it is there");
+    let looked = home.run_ok(&[
+        "import",
+        "--user",
+        "ada",
+        "--from",
+        "markdown",
+        "--dry-run",
+        &home.path("v"),
+    ]);
+    assert_contains!(looked, "3 sections changed there and replaced here");
+    let told = import();
+    assert_contains!(
+        told,
+        "1 memory added",
+        "3 sections changed there and replaced here"
+    );
+    assert!(!told.contains("gone"), "{told}");
+    let texts = home.texts("ada");
+    assert_eq!(texts.len(), before + 1, "{texts:?}");
+    let rows = home.run_ok(&["export", "--user", "ada"]);
+    assert_contains!(rows, "ops/release.md", "release > When", "Eve has it");
+    assert_contains!(import(), "0 memories added, 5 already known");
+}
+
+#[test]
+fn a_tag_that_a_note_gets_later_counts() {
+    let home = Home::new();
+    let import = || {
+        home.run_ok(&[
+            "import",
+            "--user",
+            "ada",
+            "--from",
+            "markdown",
+            &home.path("v"),
+        ])
+    };
+    home.write("v/zoo.md", "---\ntags: [zoo]\n---\nRhinos sleep at noon.\n");
+    import();
+    home.write(
+        "v/zoo.md",
+        "---\ntags: [zoo, Big]\n---\nRhinos sleep at noon.\n",
+    );
+    assert_contains!(import(), "0 memories added, 1 already known");
+    assert_eq!(tags_of(&home, "Rhinos", "finding"), [r#"["big","zoo"]"#]);
+}
+
+#[test]
+fn a_variable_that_is_wrong_costs_no_moment() {
+    for (name, value) in [
+        ("REPRISE_DAEMON_PATIENCE", "soon"),
+        ("REPRISE_DAEMON_PATIENCE", "70000"),
+        ("REPRISE_USER", "a b/../c"),
+        ("REPRISE_MODELS_DIR", ""),
+        ("REPRISE_CONFIG", ""),
+        ("REPRISE_USER", ""),
+    ] {
+        let home = Home::new();
+        let prompt = json!({ "session_id": "s-1", "cwd": home.folder(),
+            "prompt": "Never deploy the shop on Fridays." });
+        let mut hook = home.command(&["hook", "user-prompt"]);
+        if name != "REPRISE_USER" {
+            hook.args(["--user", "ada"]);
+        }
+        run(
+            hook.args(["--deadline-ms", "60000"]).env(name, value),
+            &prompt.to_string(),
+        );
+        let mut line = home.command(&["statusline"]);
+        let line = run(line.env(name, value), "{}");
+        assert_eq!(line.contains(name), !value.is_empty(), "{name}: {line}");
+        wait_for("the prompt is kept", || {
+            let folders = std::fs::read_dir(home.data()).expect("a folder");
+            let names = folders.flatten().map(|one| one.file_name());
+            let names = names.filter_map(|name| name.into_string().ok());
+            let mut users = names.filter(|name| !name.starts_with('.'));
+            let texts: Vec<String> = users.by_ref().flat_map(|user| home.texts(&user)).collect();
+            (texts == ["Never deploy the shop on Fridays."])
+                .then_some(())
+                .ok_or((name, value, texts))
+        });
+    }
+}
+
+#[test]
+fn a_moment_waits_for_a_daemon_that_cannot_be_asked() {
+    for url in [
+        "https://127.0.0.1:1",
+        "nonsense",
+        "ftp://memory.example.com",
+        "https://memory.example.com/?a=b",
+    ] {
+        let home = Home::new();
+        let prompt = json!({ "session_id": "s-1", "cwd": home.folder(),
+            "prompt": "Never deploy the shop on Fridays." });
+        for deadline in ["5000", "250"] {
+            let mut hook = home.command(&["hook", "user-prompt", "--user", "ada"]);
+            let hook = hook.env("REPRISE_URL", url);
+            run(
+                hook.args(["--deadline-ms", deadline]),
+                &prompt.to_string().replace("Fridays", deadline),
+            );
+        }
+        let is_address = url.ends_with(":1");
+        if !is_address {
+            let line = run(home.command(&["statusline"]).env("REPRISE_URL", url), "{}");
+            assert_contains!(line, "REPRISE_URL", "is no address of a daemon");
+        }
+        wait_for("both wait", || {
+            let mut doctor = home.command(&["doctor"]);
+            let told = run_to_end(doctor.env("REPRISE_URL", url)).expect("it runs");
+            told.stdout
+                .contains("2 messages of hooks wait for it")
+                .then_some(())
+                .ok_or(told.stdout)
+        });
+        if !is_address {
+            // The memory that is named next gets them.
+            let _sent = home.run(&["branch", "sync", "--unsent"]);
+            let mut hook = home.command(&["hook", "stop", "--user", "ada"]);
+            run(hook.args(["--deadline-ms", "60000"]), &prompt.to_string());
+            wait_for("the prompts are kept", || {
+                let texts = home.texts("ada");
+                (texts.len() == 2).then_some(()).ok_or(texts)
+            });
+        }
+    }
 }

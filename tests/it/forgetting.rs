@@ -101,10 +101,12 @@ fn a_backup_with_a_forgotten_text_is_to_be_deleted_and_a_branch_to_be_dropped() 
     home.run_ok(&["branch", "fork", "try"]);
     let said = home.run_ok(&["forget", "--tag", "birds", "--verify"]);
     let remedy_of = |file: &str| {
-        let mut lines = said.lines().filter(|line| line.contains("still contains"));
+        let mut lines = said.lines().filter(|line| line.contains("still has"));
         lines.find(|line| line.contains(file)).expect(file)
     };
-    assert!(remedy_of("b.rvf").ends_with("delete this backup, or make a new one"));
+    assert!(
+        remedy_of("b.rvf").ends_with("delete it; a backup that is made now does not have them")
+    );
     assert!(remedy_of("ada+try").ends_with("forget it there too, or drop the branch"));
 }
 

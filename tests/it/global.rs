@@ -6,6 +6,7 @@ mod hooks;
 mod nodes;
 mod operator;
 mod projects;
+mod quotas;
 mod reviews;
 mod service;
 mod teams;

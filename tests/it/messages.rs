@@ -63,8 +63,9 @@ fn forgetting_by_a_word_says_the_same_as_by_an_option_and_can_be_proved() {
     assert_contains!(by_word, "1 memory forgotten\nthe text stays on disk until");
     assert_contains!(
         by_word,
-        "b.rvf may contain it too",
-        "next time add --verify"
+        "copies that were made before may have it, too (--verify looks into them):",
+        "the backup of 20",
+        "b.rvf"
     );
 
     let home = home_with_two_memories();

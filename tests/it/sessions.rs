@@ -165,3 +165,48 @@ fn what_memory_does_not_take_in_time_is_handed_over_later() {
     });
     assert_eq!(status["unsent_dropped"], 0, "{status}");
 }
+
+#[test]
+fn of_two_memories_that_contradict_each_other_the_one_that_a_tools_result_names_gets_credit() {
+    for (printed, credited) in [
+        ("requests_per_minute = 250", [false, true]),
+        ("requests_per_minute = 100", [true, false]),
+        ("requests_per_minute = 100 # 250 until May", [false; 2]),
+        ("", [false; 2]),
+    ] {
+        let home = Home::new();
+        let folder = shop(&home);
+        let texts = [100, 250]
+            .map(|limit| format!("The gateway throttles uploads at {limit} requests per minute."));
+        for text in &texts {
+            home.run_ok(&["learn", text, "--user", "ada"]);
+        }
+        let at = |event: &str, more: Value| hook(&home, &folder, event, "one", &more);
+        let question = "how does the gateway throttle uploads";
+        let given = at("user-prompt", json!({ "prompt": question }));
+        assert!(texts.iter().all(|text| given.contains(text)), "{given}");
+        let ran = json!({ "hook_event_name": "PostToolUse", "tool_name": "Bash",
+            "tool_input": { "command": "grep -n 'requests per minute' limits.toml" },
+            "tool_response": { "stdout": printed, "stderr": "", "interrupted": false } });
+        at("post-tool", ran);
+        at(
+            "stop",
+            json!({ "last_assistant_message": "Done, all of them stay below it." }),
+        );
+        let listed = home.run_ok(&["list", "--type", "lesson", "--user", "ada", "--json"]);
+        let lessons = listed
+            .lines()
+            .map(|line| serde_json::from_str(line).expect("JSON"));
+        let lessons: Vec<Value> = lessons.collect();
+        let told = home.run_json(&["call", "runs", "--user", "ada"]);
+        let used = told["runs"][0]["used"].as_array().cloned();
+        let used = used.unwrap_or_default();
+        let got = texts.map(|text| {
+            let lesson = lessons
+                .iter()
+                .find(|lesson| lesson["text"] == text.as_str());
+            used.contains(&lesson.expect("it is kept")["id"])
+        });
+        assert_eq!(got, credited, "{printed}: {told}");
+    }
+}

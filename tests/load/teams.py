@@ -223,8 +223,9 @@ class Database:
         self.keeper.wait()
 
 
-def served(reprise, data, url):
-    command = [reprise, "--data-dir", data, "--no-model", "global", "serve", "--http", "127.0.0.1:0",
+def served(reprise, data, url, models=False):
+    model = [] if models else ["--no-model"]
+    command = [reprise, "--data-dir", data, *model, "global", "serve", "--http", "127.0.0.1:0",
                "--database-url", url, "--requests-per-second", "10000"]
     service = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     for line in service.stderr:

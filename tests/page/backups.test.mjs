@@ -99,7 +99,7 @@ test("a backup of another machine is taken in only if it is whole, and stays lis
   assert.equal((await rows(tab).catch(() => [])).filter((row) => /uploaded/.test(row)).length, 0);
   const fresh = await house.tab("newcomer", { viewport: { width: 1280, height: 800 } });
   await send(fresh, "/care/upload", whole);
-  assert.match(await fresh.locator("main").innerText(), new RegExp(`memories in the backup\\s+${own.length}`));
+  assert.match(await fresh.locator("main").innerText(), new RegExp(`memories in the backup\\s+${own.length}`, "i"));
   await click(fresh, "form[action='/care/restore'] button");
   assert.match((await rows(fresh)).join(), /uploaded/);
   assert.deepEqual(await texts("newcomer"), own);
@@ -114,7 +114,7 @@ test("an import says what came in and what was refused by line, and removes secr
   await send(tab, "/care/import", lines);
   assert.match(await body(tab), /2 memories added from more\.jsonl/);
   assert.match(await body(tab), /line 2: `text` is missing/);
-  assert.match(await body(tab), /secrets removed\s+1/);
+  assert.match(await body(tab), /secrets removed\s+1/i);
   assert.ok((await texts(user)).includes("The cache is Redis 7."));
   assert.ok(!(await texts(user)).join().includes(key));
   const notes = mine("Week 3.md");
@@ -123,13 +123,13 @@ test("an import says what came in and what was refused by line, and removes secr
   assert.match(await body(tab), /1 memory added from Week-3\.md/);
   await send(tab, "/care/import", notes);
   assert.match(await body(tab), /0 memories added/);
-  assert.match(await body(tab), /known already\s+1/);
+  assert.match(await body(tab), /known already\s+1/i);
   const chats = mine("conversations.json");
   const message = (id, role, text, parent) => ({ id, parent, children: [], message: { id, author: { role }, create_time: 1764000000, content: { content_type: "text", parts: [text] } } });
   fs.writeFileSync(chats, JSON.stringify([{ title: "Ports", create_time: 1764000000, conversation_id: "c-1", current_node: "b",
     mapping: { a: { ...message("a", "user", "Which port has the ledger?", null), children: ["b"] }, b: message("b", "assistant", "The ledger listens on 5433.", "a") } }]));
   await send(tab, "/care/import", chats);
-  assert.match(await body(tab), /recognised as\s+chatgpt/);
+  assert.match(await body(tab), /recognised as\s+chatgpt/i);
   assert.ok((await texts(user)).some((text) => text.includes("5433")));
   await send(tab, "/care/import", { name: "<img src=x onerror=ran=1>.bin", mimeType: "x/y", buffer: Buffer.alloc(2_000, 7) });
   assert.match(await body(tab), /kind of .* is not known/i);

@@ -48,7 +48,7 @@ for (const [user, javaScriptEnabled] of [["ada", true], ["bob", false]]) {
 
     await tab.goto(`${tab.origin}/global`);
     const card = tab.locator(`li[aria-label="Rounding by ${user}"]`);
-    assert.match(await card.innerText(), /version 1[\s\S]*public/);
+    assert.match(await card.innerText(), /version 1[\s\S]*the users of this machine/);
     assert.match(await tab.locator("[aria-label^='History']").innerText(), /published/);
     await card.locator("button").click();
     assert.match(await tab.locator(".toast").innerText(), /Unpublished 1 version\. The store was asked/);

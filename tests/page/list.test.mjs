@@ -333,7 +333,7 @@ test("typing asks at once, a filter is a chip that completes, and a bar leads to
   await Promise.all([tab.waitForEvent("load"), tab.keyboard.press("Enter")]);
   assert.match(tab.url(), /project=shop-web/);
   assert.match(await tab.locator(".f.set").innerText(), /shop-web/);
-  await tab.locator("[aria-label='Results over time'] a").last().click();
+  await tab.locator("[aria-label='Matches over time'] a").last().click();
   await tab.waitForURL(/since=/);
   assert.equal(await tab.locator(".f.set").count(), 3);
   await tab.click("[aria-label='Remove the project filter']");
@@ -345,7 +345,7 @@ test("what a prompt would get stands in its panel, which is empty where that is 
   const tab = await house.tab("ada");
   await tab.goto(`${tab.origin}/search?q=proxy+upgrades+are+dropped`);
   assert.match(await tab.locator("[data-prompt]").innerText(), /HTTP\/1\.1/);
-  assert.match(await tab.locator("[data-count]").innerText(), /likely answers? this|weak match/);
+  assert.match(await tab.locator("[data-count]").innerText(), /relevant memor|weak match/);
   const lesson = tab.locator(".hit", { hasText: "HTTP/1.1" });
   await lesson.locator("summary:text-is('Why')").click();
   const details = await lesson.locator("table").first().innerText();

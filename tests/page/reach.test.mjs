@@ -80,12 +80,11 @@ test("menus, chips, the palette and the keys are reached by everybody, too", asy
   }
 });
 
-test("on a phone one line is the head, and its menu leads to every place", async () => {
+test("on a phone one line is the head, and the bar at the lower edge leads to every place", async () => {
   const tab = await house.tab("ada", { viewport: { width: 390, height: 800 } });
   const head = await tab.locator("header").boundingBox();
   assert.ok(head.height <= 48, `${head.height}`);
-  await tab.click(".menu:not(.pause) > summary");
-  await tab.click(".menu:not(.pause) .pop >> text=Agents");
+  await tab.click("[data-place=agents]");
   await tab.waitForURL(/agents/);
   await tab.goto(`${tab.origin}/timeline`);
   await tab.locator("[data-record] .x").first().click();

@@ -180,12 +180,12 @@ async function turns(session) {
 test("A prompt: what the answer has of a memory, and nothing of an answer that is not stored", async () => {
   const [figure] = await turns("figure");
   assert.equal(given(figure.prompt).length, 1);
-  assert.doesNotMatch(figure.text, /not mention|no word of it/, "the answer repeats its figure");
+  assert.doesNotMatch(figure.text, /not mention|no word of its own/, "the answer repeats its figure");
   assert.match(figure.text, /in the answer:\s*250/);
   const [nothing] = await turns("nothing");
-  assert.match(nothing.text, /no word of it in the answer/);
+  assert.match(nothing.text, /no word of its own in the answer/);
   const [short] = await turns("short");
-  assert.doesNotMatch(short.text, /not mention|no word of it/, "its answer is not stored");
+  assert.doesNotMatch(short.text, /not mention|no word of its own/, "its answer is not stored");
   assert.match(short.text, /no answer stored/);
 });
 
@@ -304,4 +304,72 @@ test("Forgotten and erased: which backups still have it", async () => {
   await forget("Tuesdays");
   assert.match(await text(), /clean\.rvf.*has 1 forgotten memory/);
   isClean(cleo);
+});
+
+/** Somebody who published, corrected and reported: what is counted twice, or by two definitions, shows here. */
+const DORA = "dora";
+test("Ask, counts, restore and learning: what agents get, and one definition of a memory", async () => {
+  const line = (external_id, text, more = {}) => ({ external_id, session_id: external_id, text, ...more });
+  await house.ingest(DORA, [...week(60).filter((_, place) => place > 9), line("u-20", "The upload limit of the API is 20 MB", { tags: ["project:shop"] }),
+    line("u-50", "The upload limit of the API is 50 MB", { tags: ["project:shop"] }), line("v-1", "Release 2.8 ships the new upload API", { tags: ["project:shop"] }),
+    line("c-1", "The ledger listens on port 5433", { tags: ["project:shop"] }), line("i-1", "Invoices are rounded half even")]);
+  const ofDora = async (name, asked = {}) => JSON.parse(await house.reprise("call", name, JSON.stringify(asked), "--user", DORA));
+  const named = async (text) => (await house.list(DORA)).find((one) => one.text.includes(text)).id;
+  await house.reprise("share", "publish", await named("Invoices are rounded half even"), "--title", "Invoices", "--licence", "MIT", "--yes", "--user", DORA);
+  const backup = path.join(house.folder, "dora.rvf");
+  await house.reprise("backup", "--user", DORA, backup);
+  await house.reprise("learn", "--user", DORA, "The VPN drops at noon each day");
+  await house.reprise("edit", await named("port 5433"), "--content", "The ledger listens on port 5434", "--user", DORA);
+  const dora = await house.tab(DORA, { viewport: { width: 1280, height: 800 } });
+  const go = async (room) => { await dora.goto(dora.origin + room); return dora.locator("main").innerText(); };
+
+  // What an agent would receive is what its hook receives; only the name of the frame is the session's.
+  const plain = (text) => text.replace(/reprise-memory-\w+/g, "frame").trim();
+  for (const question of ["what is the upload limit of the API", "on which port does the ledger listen", "what is the capital of Australia"]) {
+    const text = await go(`/search?q=${encodeURIComponent(question)}`);
+    const shown = plain(await dora.locator("[data-prompt]").evaluate((block) => block.textContent));
+    const { context } = JSON.parse(await house.hook(DORA, { event: "user-prompt", session: question, project: "shop", text: question }));
+    assert.equal(shown, plain(context), question);
+    const isWeak = /weak matches: check/.test(context);
+    const grades = await dora.locator(".hit .end").allInnerTexts();
+    assert.ok(!isWeak || grades.every((grade) => grade.startsWith("weak match")), `${question}: ${grades}`);
+    assert.doesNotMatch(text, /likely/);
+    for (const chips of await dora.locator(".aside .chips").all()) {
+      const counts = await chips.locator("a.chip .faint").allInnerTexts();
+      assert.ok(counts.reduce((sum, count) => sum + Number(count), 0) <= grades.length, `${question}: chips count what is no match`);
+    }
+  }
+
+  // The receipt of a publication is no memory.
+  const memories = (await house.list(DORA)).filter((one) => !one.tags?.includes("receipt:global")).length;
+  const [stats, audit, growth] = [await ofDora("stats"), await ofDora("audit"), await ofDora("growth")];
+  assert.deepEqual([stats.live, audit.records, growth.days.at(-1).records], [memories, memories, memories]);
+  assert.ok(stats.unembedded <= memories && audit.never_used <= memories);
+  assert.match(await go("/search?q=upload+limit"), new RegExp(`${memories} memories searched`));
+  assert.match(await go("/care"), new RegExp(`memories\\s+${memories}\\b`, "i"));
+  // One was stored after the backup; another was corrected, and is not lost.
+  const preview = await go(`/care/restore?file=${encodeURIComponent(backup)}`);
+  assert.match(preview, new RegExp(`memories now\\s+${memories}\\b`, "i"));
+  const prompts = (await ofDora("prompts", { limit: 50 })).prompts.length;
+  assert.match(preview, new RegExp(`${prompts + 1} memories of now are not in this backup`));
+  assert.match(preview, /1 memory has another version in this backup/);
+
+  // Credit: a number is whole, and of two that differ only one can be right.
+  await house.hook(DORA, { event: "stop", session: "what is the upload limit of the API", project: "shop", text: "The documents say 20 MB; staging resets at 2 am." });
+  const asked = (await ofDora("prompts", { session: "what is the upload limit of the API", limit: 5 })).prompts[0];
+  await go(`/prompts/${asked.id}`);
+  const chips = Object.fromEntries(await dora.locator("[data-prompt] > *").evaluateAll((all) => all.map((one) => [one.querySelector("a")?.textContent, one.innerText])));
+  const chip = (part) => Object.entries(chips).find(([title]) => title?.includes(part))?.[1] ?? "";
+  assert.match(chip("is 20 MB"), /used|in the answer: 20/);
+  assert.doesNotMatch(chip("is 50 MB"), /used|in the answer:/);
+  assert.doesNotMatch(chip("Release 2.8"), /in the answer: [28]\b/);
+
+  // Learning lists every memory that runs used, and names a run that a prompt began by that prompt.
+  const used = [await named("port 5434"), await named("Invoices are rounded")];
+  for (const quality of [0.5, 0.5]) await ofDora("outcome", { run_id: `run ${Math.random()}`, query: "how are invoices rounded", used, quality });
+  const report = await ofDora("learning_report");
+  const text = await go("/learning");
+  assert.equal(await dora.locator("[aria-label='Memories that runs used'] tbody tr").count(), report.records);
+  assert.doesNotMatch(text, /recall 0\w{20}/);
+  isClean(dora);
 });

@@ -8,7 +8,8 @@ use chrono::{DateTime, Utc};
 use reprise_engine::{Engine, EngineError, EngineOptions, LearnSettings, OpenReport, Snapshot};
 use reprise_types::limits::{PURPOSEFUL_BUDGET_MS, RECALL_BUDGET_MS};
 use reprise_types::{
-    Clock, EmbeddingSpace, LearningEngine, QueryExpander, RecordId, Reranker, SystemClock, UserId,
+    Clock, EmbeddingSpace, LearningEngine, QueryExpander, RecallResponse, RecordId, Reranker,
+    SystemClock, UserId,
 };
 
 use tokio::sync::broadcast;
@@ -191,6 +192,12 @@ impl ServiceLimits {
         } else {
             self.rerank_prompt_wait
         }
+    }
+
+    /// Whether a second look at an answer is worth its time: to a prompt that gets no line it would
+    /// hardly give one.
+    pub(crate) fn is_worth_reranking(&self, recall: &RecallResponse, budget: Duration) -> bool {
+        budget >= self.purposeful_budget || recall.results.iter().any(|found| found.shown)
     }
 }
 

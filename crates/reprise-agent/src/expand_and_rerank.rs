@@ -42,6 +42,7 @@ pub(crate) fn candidate_count(config: &MemoryConfig, top_k: usize) -> usize {
 }
 
 /// The judgements of the first results, best first.
+#[derive(Default)]
 pub(crate) struct Judgements {
     pub(crate) values: Vec<f32>,
     /// Whether the reranker failed or was late before it had judged all that it should.
@@ -55,10 +56,7 @@ pub(crate) async fn judge_results(
     recall: &RecallResponse,
     wait: Duration,
 ) -> Judgements {
-    let mut judged = Judgements {
-        values: Vec::new(),
-        is_cut_short: false,
-    };
+    let mut judged = Judgements::default();
     let Some(reranker) = &config.reranker else {
         return judged;
     };

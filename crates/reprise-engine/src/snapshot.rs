@@ -296,9 +296,13 @@ impl Snapshot {
     }
 
     /// Returns when each live record became known, in microseconds since the Unix epoch, in the
-    /// order of the log.
+    /// order of the log. Receipts are no memories.
     pub fn known_at_micros(&self) -> impl Iterator<Item = i64> + '_ {
-        self.index.live_known_at()
+        let receipts = self.marks.iter_with_tag(MemoryRecord::RECEIPT_TAG, None);
+        let receipts: BTreeSet<u32> = receipts.collect();
+        let all = self.index.live_known_at();
+        let memories = all.filter(move |(ordinal, _)| !receipts.contains(ordinal));
+        memories.map(|(_, known_at)| known_at)
     }
 
     /// Returns the ordinal of the live record with this id.

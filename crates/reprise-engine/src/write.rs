@@ -6,6 +6,7 @@ pub(crate) mod dedup_keys;
 pub(crate) mod forget;
 pub(crate) mod id_source;
 pub(crate) mod identity;
+mod late_tags;
 pub(crate) mod learning;
 pub(crate) mod lineage;
 pub(crate) mod outcome;
@@ -203,6 +204,8 @@ struct Draft {
     new_ids: Vec<Option<RecordId>>,
     links: Vec<NewLink>,
     events: Vec<LearningEvent>,
+    /// All tags of stored records that got more, by ordinal.
+    late_tags: BTreeMap<u32, Vec<String>>,
     /// Runs that ended or were judged anew, each with the question that was given.
     judged_runs: BTreeMap<String, Option<String>>,
 }
@@ -256,6 +259,7 @@ impl Engine {
             new_ids: Vec::with_capacity(records.len()),
             links,
             events: Vec::new(),
+            late_tags: BTreeMap::new(),
             judged_runs: BTreeMap::new(),
         };
         let mut written = WriteBatchReport::default();
@@ -359,6 +363,9 @@ impl Engine {
             entries.extend(links.remove(&ordinal).unwrap_or_default());
         }
         entries.extend(links.into_values().flatten());
+        entries.extend(draft.late_tags.into_iter().map(|(ordinal, tags)| {
+            StoreEntry::from_annotation(ordinal, at, Annotation::Tagged { tags })
+        }));
         let events = draft.events.into_iter();
         entries.extend(events.map(|event| StoreEntry::Learning(Box::new(event))));
         if let Some((stream, seq)) = cursor
@@ -415,6 +422,9 @@ impl Engine {
         }
         let truncated = new.truncate_text(self.text_bytes_max);
         if let Some(outcome) = self.snapshot.resolve_identity(&mut new, batch) {
+            if let WriteOutcome::Duplicate { of, .. } = outcome {
+                self.draft_late_tags(&new, of, draft);
+            }
             return outcome;
         }
         if let Some(id) = new.supersedes

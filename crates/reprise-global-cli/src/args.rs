@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::num::{NonZeroU16, NonZeroU32};
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use reprise::plugin::env::{DATABASE_URL, USER};
 use reprise::plugin::{CatalogueCommand, Common};
 use reprise_global::{OrgId, ProjectId};
@@ -39,7 +39,7 @@ pub(crate) enum GlobalCommand {
     Open(GlobalOpenArguments),
     #[command(flatten)]
     Operate(OperateCommand),
-    /// Have another member approve what is published for an organisation, before others find it.
+    /// Approve or refuse what waits for a review before others find it; ask for reviews.
     #[command(subcommand)]
     Review(ReviewCommand),
     /// Show the audit log, newest first: who published or withdrew what, and who got or lost
@@ -117,6 +117,9 @@ pub(crate) enum OperateCommand {
         #[command(flatten)]
         who: OperatorArguments,
     },
+    /// List and change how much the people of your organisation may have published.
+    #[command(subcommand)]
+    Quota(QuotaCommand),
     /// Export or delete everything that the server stores about a person.
     #[command(subcommand)]
     Person(PersonCommand),
@@ -130,12 +133,12 @@ pub(crate) enum OperateCommand {
     },
 }
 
-/// Reviews of an organisation.
+/// Reviews of what is published.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ReviewCommand {
     /// List what waits for a review, oldest first, with its text.
     List(OperatorArguments),
-    /// Approve a publication; the members of the organisation find it from then on.
+    /// Approve a publication; those it is for find it from then on.
     Approve {
         /// Id of the publication.
         id: RecordId,
@@ -156,6 +159,34 @@ pub(crate) enum ReviewCommand {
     On(OperatorArguments),
     /// Publish without a review again; what waits still waits.
     Off(OperatorArguments),
+}
+
+/// Quotas that an operator sets; those of `global serve` apply as well.
+#[derive(Debug, Subcommand)]
+pub(crate) enum QuotaCommand {
+    /// List what your organisation and its people have published, and how much they may have.
+    List(OperatorArguments),
+    /// Set the quota of a user or of your organisation; it replaces the one that was set before.
+    #[command(group = ArgGroup::new("limits").required(true).multiple(true))]
+    Set {
+        /// `user:NAME`, or `org:NAME` of your own organisation.
+        holder: String,
+        /// Maximum number of published memories.
+        #[arg(long, value_name = "N", group = "limits")]
+        things: Option<u64>,
+        /// Maximum size in bytes, with all versions.
+        #[arg(long, value_name = "N", group = "limits")]
+        bytes: Option<u64>,
+        #[command(flatten)]
+        who: OperatorArguments,
+    },
+    /// Remove the quota of a user or of your organisation.
+    Remove {
+        /// `user:NAME`, or `org:NAME` of your own organisation.
+        holder: String,
+        #[command(flatten)]
+        who: OperatorArguments,
+    },
 }
 
 #[derive(Debug, Subcommand)]

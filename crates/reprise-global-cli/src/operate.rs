@@ -2,12 +2,14 @@
 //! person, reads the audit log, imports, brings its tables forward. On a machine with
 //! `[global] url` by an operator's token, else on the store itself.
 
+mod quota;
+
 use reprise::plugin::{one_line, stdout};
 use reprise_global::{
     AccessPolicy, Caller, GlobalStore, ListPage, Publication, TakeDown, check_publication,
 };
 use reprise_operations::parse_lenient_json;
-use reprise_postgres::{Migration, PostgresStore};
+use reprise_postgres::{CatalogueImportReport, Migration, PostgresStore};
 use reprise_server::{ServiceTokens, TokenFile};
 
 use crate::args::{
@@ -98,6 +100,7 @@ pub(crate) fn run(context: &Context, command: &OperateCommand) -> anyhow::Result
                 };
                 output::line(context, &done, line)
             }
+            OperateCommand::Quota(command) => quota::run(context, command).await,
             OperateCommand::Person(command) => export_or_erase_person(context, command).await,
             OperateCommand::Migrate { dry_run, which } => migrate(context, *dry_run, which).await,
         }
@@ -270,11 +273,19 @@ pub(crate) fn import(context: &Context, arguments: &GlobalImportArguments) -> an
         }
     }
     let all: usize = groups.iter().map(Vec::len).sum();
-    let new =
+    let done =
         runtime::build_threaded()?.block_on(publish_groups(context, arguments, &caller, groups))?;
-    let known = all - new;
-    let row = json!({ "published": new, "known": known, "refused": refused });
-    let line = format!("{new} published, {known} already known, {refused} refused");
+    let (new, waits) = (done.published, done.submitted);
+    let known = all - new - waits;
+    let row = json!({ "published": new, "submitted": waits, "known": known, "refused": refused });
+    let held = if waits > 0 {
+        format!(
+            ", {waits} nearly the same as what was taken down; `reprise global review list` shows it"
+        )
+    } else {
+        String::new()
+    };
+    let line = format!("{new} published, {known} already known, {refused} refused{held}");
     output::line(context, &row, line)?;
     Ok(output::exit(refused == 0))
 }
@@ -301,20 +312,22 @@ async fn publish_groups(
     arguments: &GlobalImportArguments,
     caller: &Caller,
     groups: Vec<Vec<Publication>>,
-) -> anyhow::Result<usize> {
-    let mut new = 0;
+) -> anyhow::Result<CatalogueImportReport> {
+    let mut all = CatalogueImportReport::default();
     if let Some(url) = &arguments.which.database_url {
         let store = database::open_database(context, &arguments.which, url).await?;
         for group in groups {
-            new += store.import(caller, group).await?;
+            let done = store.import(caller, group).await?;
+            all.published += done.published;
+            all.submitted += done.submitted;
         }
         store.maintain().await?;
-        return Ok(new);
+        return Ok(all);
     }
     let store = serve::open_embedded(context, &arguments.which);
     for group in groups {
-        new += store.import(caller, group).await?;
+        all.published += store.import(caller, group).await?;
     }
     store.close()?;
-    Ok(new)
+    Ok(all)
 }

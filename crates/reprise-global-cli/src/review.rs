@@ -1,5 +1,5 @@
 //! `reprise global review`: what members have submitted for an organisation that asks for reviews,
-//! and what a reviewer says of it.
+//! what says nearly the same as what was taken down, and what a reviewer says of it.
 
 use reprise::plugin::{one_line, stdout};
 use reprise_global::{ListPage, OrganisationSettings, SubmissionVerdict};
@@ -87,6 +87,12 @@ async fn print_submissions(context: &Context, who: &OperatorArguments) -> anyhow
             let at = one.submitted_at.format("%Y-%m-%d %H:%M");
             let title = one_line(&one.publication.title, 60);
             writeln!(out, "{id}  {at}  by {author}, version {version}  {title}")?;
+            if let Some(near) = one.near_taken_down {
+                writeln!(
+                    out,
+                    "    says nearly the same as {near}, which was taken down:"
+                )?;
+            }
             for line in one.publication.content.lines() {
                 writeln!(out, "    {}", one_line(line, 400))?;
             }

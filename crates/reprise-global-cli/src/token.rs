@@ -49,9 +49,17 @@ pub(crate) async fn open_tokens(
         database_as_owner: place.as_owner,
         connections: NonZeroU16::MIN,
     };
+    open_tokens_of(context, &which).await
+}
+
+/// Opens the tokens of the store that is meant.
+pub(crate) async fn open_tokens_of(
+    context: &Context,
+    which: &WhichStore,
+) -> anyhow::Result<ServiceTokens> {
     let database: Option<Arc<dyn SharedTokens>> = match &which.database_url {
         Some(url) => Some(Arc::new(
-            database::open_database(context, &which, url).await?,
+            database::open_database(context, which, url).await?,
         )),
         None => None,
     };

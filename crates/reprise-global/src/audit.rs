@@ -48,20 +48,36 @@ impl AuditLine {
     }
 }
 
-impl AuditLine {
-    /// Says whether operators of this organisation are told it: it names no other's shelf.
-    pub fn is_told_to(&self, org: Option<&OrgId>) -> bool {
-        let named = self.name.as_deref().unwrap_or_default();
-        if !ORG_SHELVES.iter().any(|kind| named.starts_with(kind)) {
-            return true;
-        }
-        let owner = Shelf::parse_organisation(named).map(|(owner, _)| owner);
-        owner.is_some() && owner.as_ref() == org
-    }
+/// Which lines the operators of an organisation are told: those that name no other's shelf. A store
+/// that filters by itself asks with these words, too.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditFilter {
+    /// Beginnings of the names of shelves that belong to an organisation.
+    pub owned: [&'static str; 2],
+    /// The shelf of the operators' organisation.
+    pub own: Option<String>,
+    /// The beginning of the names of the shelves of its projects.
+    pub own_projects: Option<String>,
 }
 
-/// Beginnings of the names of shelves that belong to an organisation.
-const ORG_SHELVES: [&str; 2] = ["org:", "project:"];
+impl AuditFilter {
+    pub fn new(org: Option<&OrgId>) -> Self {
+        Self {
+            owned: ["org:", "project:"],
+            own: org.map(|org| Shelf::Org(org.clone()).to_string()),
+            own_projects: org.map(|org| format!("project:{org}/")),
+        }
+    }
+
+    /// Returns whether a line is told.
+    pub fn admits(&self, line: &AuditLine) -> bool {
+        let name = line.name.as_deref().unwrap_or_default();
+        let begins_as = |own: &String| name.starts_with(own.as_str());
+        !self.owned.iter().any(|kind| name.starts_with(kind))
+            || self.own.as_deref() == Some(name)
+            || self.own_projects.as_ref().is_some_and(begins_as)
+    }
+}
 
 /// Most lines of the audit log that are told at once.
 pub const AUDIT_MAX: usize = 10_000;

@@ -7,7 +7,7 @@ pub use crate::coordination::{
 pub use crate::lent::run_on_lent_thread;
 pub use crate::quota::find_organisation_holder;
 pub use crate::review::{
-    check_reviewer, check_submission_count, organisation_shelf, refused_before_error,
+    ReviewCause, check_reviewer, check_submission_count, organisation_shelf, refused_before_error,
     submission_changed_error,
 };
 pub use crate::rules::{
@@ -20,6 +20,6 @@ pub use crate::store::{
     check_rating, check_reports, name_taken_error, no_branch_error,
 };
 pub use crate::takedown::{
-    NAME_MARKS, PERSON_VERSIONS_MAX, author_as_caller, erased_name, replace_name,
+    NamedIn, PERSON_VERSIONS_MAX, author_as_caller, erased_name, replace_name,
     too_many_versions_error,
 };

@@ -43,7 +43,7 @@ mod tier;
 mod tokens;
 mod two_tier;
 
-pub use audit::{AUDIT_MAX, AuditLine};
+pub use audit::{AUDIT_MAX, AuditFilter, AuditLine};
 pub use caller::{Caller, Shelf};
 pub use coordination::{Coordination, CoordinationSettings};
 pub use embedded::{EmbeddedOptions, EmbeddedStore, Hold, OpenEngine};

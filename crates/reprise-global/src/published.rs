@@ -18,7 +18,7 @@ pub struct Published {
     pub unchanged: bool,
     /// Published things that say nearly the same, the nearest first.
     pub overlaps: Vec<Overlap>,
-    /// Its author alone finds it until another member of the organisation has approved it.
+    /// Its author alone finds it until a reviewer has approved it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub awaits_review: bool,
 }

@@ -1,5 +1,6 @@
 //! A second pair of eyes: what a member publishes for an organisation that asks for reviews waits
-//! until another member has approved it.
+//! until another member has approved it, and so does what says nearly the same as what was taken
+//! down, no matter who publishes it.
 
 use chrono::{DateTime, Utc};
 use reprise_types::{RecordId, UserId};
@@ -36,6 +37,9 @@ pub struct Submission {
     /// SHA-256 of its bytes, in hex.
     pub checksum: String,
     pub publication: Publication,
+    /// What was taken down and says nearly the same, if it waits for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub near_taken_down: Option<RecordId>,
 }
 
 /// What of the caller's waits for a review, or was refused.
@@ -48,6 +52,9 @@ pub struct OwnSubmission {
     pub title: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub submitted_at: Option<DateTime<Utc>>,
+    /// What was taken down and says nearly the same, if it waits for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub near_taken_down: Option<RecordId>,
     /// Why it was refused; `None` while it waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
@@ -77,6 +84,25 @@ impl SubmissionVerdict {
     }
 }
 
+/// Why a publication waits for a review.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReviewCause {
+    /// The organisation asks for a second pair of eyes.
+    Organisation,
+    /// It says nearly the same as this, which was taken down.
+    NearTakenDown(RecordId),
+}
+
+impl ReviewCause {
+    /// Returns what was taken down and says nearly the same.
+    pub fn near_taken_down(self) -> Option<RecordId> {
+        match self {
+            Self::Organisation => None,
+            Self::NearTakenDown(id) => Some(id),
+        }
+    }
+}
+
 /// What became of a review.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReviewDone {
@@ -90,8 +116,8 @@ pub struct ReviewDone {
 pub fn organisation_shelf(caller: &Caller) -> GlobalResult<Shelf> {
     caller.org.clone().map(Shelf::Org).ok_or_else(|| {
         GlobalError::invalid(format!(
-            "user `{}` is in no organisation, and only an organisation has reviews; ask with a \
-             token of a member",
+            "user `{}` is in no organisation, and only an organisation asks for reviews; ask with \
+             a token of a member",
             caller.user
         ))
     })
@@ -103,7 +129,7 @@ pub fn check_reviewer(author: &UserId, reviewer: &UserId, id: RecordId) -> Globa
         return Ok(());
     }
     Err(GlobalError::Conflict {
-        message: format!("{id} is yours; another member of your organisation reviews it"),
+        message: format!("{id} is yours; somebody else reviews it"),
     })
 }
 
@@ -115,7 +141,7 @@ pub fn check_submission_count(waiting: usize) -> GlobalResult<()> {
     Err(GlobalError::Conflict {
         message: format!(
             "{SUBMISSIONS_MAX} of your publications wait for a review, which is the limit; take one \
-             back, or ask another member to review them"
+             back, or ask a reviewer to review them"
         ),
     })
 }

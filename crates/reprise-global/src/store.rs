@@ -13,7 +13,7 @@ use reprise_types::{DegradedPart, Embedding, RankExplanation, RecordId, UserId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::audit::{AUDIT_MAX, AuditLine};
+use crate::audit::{AUDIT_MAX, AuditFilter, AuditLine};
 use crate::caller::Caller;
 use crate::error::{GlobalError, GlobalResult};
 use crate::org::{OrgId, ProjectId};
@@ -176,7 +176,8 @@ pub trait GlobalStore: Send + Sync {
         Err(GlobalError::needs_database("quotas"))
     }
 
-    /// What waits for a review in the caller's organisation, oldest first: a page of it.
+    /// What waits for a review before it is on a shelf that is open to the caller, oldest first: a
+    /// page of it.
     async fn list_submissions_page(
         &self,
         _: &Caller,
@@ -185,7 +186,7 @@ pub trait GlobalStore: Send + Sync {
         Err(GlobalError::needs_database("reviews"))
     }
 
-    /// Approves or refuses what another member has submitted.
+    /// Approves or refuses what somebody else has submitted.
     async fn review_submission(
         &self,
         _: &Caller,
@@ -222,7 +223,8 @@ pub trait GlobalStore: Send + Sync {
         limit: usize,
     ) -> GlobalResult<Vec<AuditLine>> {
         let mut told = self.list_audit_lines(caller, AUDIT_MAX).await?;
-        told.retain(|line| line.is_told_to(caller.org.as_ref()));
+        let filter = AuditFilter::new(caller.org.as_ref());
+        told.retain(|line| filter.admits(line));
         told.truncate(limit);
         Ok(told)
     }
@@ -581,9 +583,8 @@ pub fn branch_changed_error() -> GlobalError {
 
 /// Says that a name is in use.
 pub fn name_taken_error(what: &str, name: &str) -> GlobalError {
-    GlobalError::Conflict {
-        message: format!("there is a {what} `{name}` already; choose another name"),
-    }
+    let message = format!("there is a {what} `{name}` already; choose another name");
+    GlobalError::Conflict { message }
 }
 
 /// What [`check_name`] takes.
@@ -593,8 +594,7 @@ pub const A_NAME: &str = "^[A-Za-z0-9_@+-][A-Za-z0-9._@+-]{0,127}$";
 pub fn check_name(name: &str) -> GlobalResult<()> {
     name.parse::<OrgId>().map(drop).map_err(|_| {
         let what = "letters, digits and . _ - @ +, the first of them no dot";
-        GlobalError::invalid(format!(
-            "a name has 1 to {USER_ID_BYTES_MAX} of these: {what}"
-        ))
+        let most = USER_ID_BYTES_MAX;
+        GlobalError::invalid(format!("a name has 1 to {most} of these: {what}"))
     })
 }

@@ -205,12 +205,27 @@ pub fn erased_name(salt: &str, user: &UserId) -> String {
 }
 
 /// Characters of a user's name beyond letters and digits.
-pub const NAME_MARKS: &str = "._@+-";
+const NAME_MARKS: &str = "._@+-";
+
+/// What a text is in which a person is named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NamedIn {
+    /// Names of users and sentences about them: `jo.ann` and `ann-lee` are others than `ann`.
+    Text,
+    /// The name of a token or a snapshot, which may be made of a user's: `ann-laptop`.
+    Label,
+}
 
 /// Replaces the name of a person wherever it is a whole word in a text; `None` if it is nowhere. An
 /// organisation or a project of this name keeps it.
-pub fn replace_name(text: &str, name: &str, erased_name: &str) -> Option<String> {
-    let is_of_name = |c: char| c.is_ascii_alphanumeric() || NAME_MARKS.contains(c);
+pub fn replace_name(
+    text: &str,
+    name: &str,
+    erased_name: &str,
+    named_in: NamedIn,
+) -> Option<String> {
+    let has_marks = named_in == NamedIn::Text;
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || has_marks && NAME_MARKS.contains(c);
     let (mut replaced, mut copied) = (String::new(), 0);
     for (at, _) in text.match_indices(name) {
         let end = at + name.len();
@@ -263,7 +278,7 @@ mod tests {
 
     #[test]
     fn a_name_is_replaced_as_a_whole_word_and_an_organisation_keeps_its_own() {
-        let replaced = |text: &str| replace_name(text, "ann", "erased-1");
+        let replaced = |text: &str| replace_name(text, "ann", "erased-1", NamedIn::Text);
         for (text, expected) in [
             ("ann", "erased-1"),
             ("user:ann", "user:erased-1"),
@@ -284,6 +299,24 @@ mod tests {
             "project:acme/ann",
             "{\"projects\":[\"web\",\"ann\"]}",
         ] {
+            assert_eq!(replaced(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn in_the_name_of_a_token_a_name_is_a_word_among_others() {
+        let replaced = |text: &str| replace_name(text, "ann", "erased-1", NamedIn::Label);
+        for (text, expected) in [
+            ("ann-laptop", "erased-1-laptop"),
+            ("for.ann", "for.erased-1"),
+            (
+                "ann_2 {\"org\":\"ann\",\"may\":[]}",
+                "erased-1_2 {\"org\":\"ann\",\"may\":[]}",
+            ),
+        ] {
+            assert_eq!(replaced(text).as_deref(), Some(expected));
+        }
+        for text in ["anna-laptop", "joann", "org:ann", "project:acme/ann"] {
             assert_eq!(replaced(text), None, "{text}");
         }
     }

@@ -42,7 +42,9 @@ impl Cues {
         if DATE_OR_TIME.as_ref().is_some_and(|p| p.is_match(scanned)) {
             bits |= DATED;
         }
-        if STANDING_RULE.as_ref().is_some_and(|p| p.is_match(scanned)) {
+        let is_foreign_rule =
+            |sentence: &str| has_match(&FOREIGN_RULE, sentence) && !ends_as_question(sentence);
+        if has_match(&STANDING_RULE, scanned) || split_sentences(scanned).any(is_foreign_rule) {
             bits |= INSTRUCTION;
         }
         let only_asks = || {
@@ -105,6 +107,20 @@ fn is_question(sentence: &str) -> bool {
     let is =
         |pattern: &LazyLock<Option<Regex>>| pattern.as_ref().is_some_and(|p| p.is_match(sentence));
     is(&QUESTION_START) || (sentence.ends_with(['?', '\u{ff1f}']) && !is(&STATEMENT))
+}
+
+/// Whether a sentence ends with a question mark, or with a word that makes it a question.
+fn ends_as_question(sentence: &str) -> bool {
+    let ends = [
+        "?",
+        "\u{ff1f}",
+        "\u{61f}",
+        "\u{5417}",
+        "\u{5462}",
+        "\u{304b}",
+        "\u{304b}\u{3002}",
+    ];
+    ends.iter().any(|end| sentence.ends_with(end))
 }
 
 /// Whether a sentence of a prompt states a fact: the speaker does or has something, or a thing is
@@ -199,6 +215,52 @@ static STANDING_RULE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     ))
 });
 
+/// A rule that holds from then on, in languages other than English.
+static FOREIGN_RULE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    compile_pattern(concat!(
+        r"(?i)^\W*(?:bitte |por favor,? |merci de )?(?:",
+        r"immer|nie|niemals|ab jetzt|ab sofort|k\u{fc}nftig|keinesfalls|auf keinen fall",
+        r"|toujours|ne jamais|jamais|d\u{e9}sormais|\u{e0} partir de maintenant",
+        r"|il ne faut (?:pas|jamais)",
+        r"|siempre|nunca|jam\u{e1}s|a partir de ahora|prohibido",
+        r"|sempre|a partir de agora",
+        r"|non \p{L}+ mai|d'ora in poi",
+        r"|altijd|nooit",
+        r"|zawsze|nigdy|zabronione",
+        r"|\u{432}\u{441}\u{435}\u{433}\u{434}\u{430}",
+        r"|\u{43d}\u{438}\u{43a}\u{43e}\u{433}\u{434}\u{430}",
+        r"|\u{437}\u{430}\u{43f}\u{440}\u{435}\u{449}\u{435}\u{43d}\u{43e}",
+        r"|\u{43d}\u{435}\u{43b}\u{44c}\u{437}\u{44f}",
+        r"|\u{43e}\u{442}\u{43d}\u{44b}\u{43d}\u{435}",
+        r"|\u{43e}\u{431}\u{44f}\u{437}\u{430}\u{442}\u{435}\u{43b}\u{44c}\u{43d}\u{43e}",
+        r"|\u{437}\u{430}\u{432}\u{436}\u{434}\u{438}",
+        r"|\u{43d}\u{456}\u{43a}\u{43e}\u{43b}\u{438}",
+        r"|\u{437}\u{430}\u{431}\u{43e}\u{440}\u{43e}\u{43d}\u{435}\u{43d}\u{43e}",
+        r"|\u{644}\u{627} \u{62a}\p{L}+|\u{62f}\u{627}\u{626}\u{645}\u{627}",
+        r"|\u{62f}\u{627}\u{626}\u{645}\u{64b}\u{627}|\u{645}\u{645}\u{646}\u{648}\u{639}",
+        r"|\u{64a}\u{62c}\u{628}",
+        r"|\u{5dc}\u{5e2}\u{5d5}\u{5dc}\u{5dd} \u{5dc}\u{5d0}|\u{5ea}\u{5de}\u{5d9}\u{5d3}",
+        r"|\u{5d0}\u{5e1}\u{5d5}\u{5e8}|\u{5dc}\u{5d0} \u{5dc}\p{L}+",
+        r")(?:\W|$)|\b(?:darf (?:nicht|nie|niemals)|d\u{fc}rfen (?:nicht|nie|niemals)",
+        r"|\u{43d}\u{435}\u{43b}\u{44c}\u{437}\u{44f})\b",
+        r"|\u{7981}\u{6b62}|\u{4e0d}\u{5f97}|\u{4e0d}\u{51c6}|\u{4e0d}\u{5141}\u{8bb8}",
+        r"|\u{4e0d}\u{8a31}|\u{5fc5}\u{987b}|\u{5fc5}\u{9808}|\u{52a1}\u{5fc5}",
+        r"|\u{52d9}\u{5fc5}|\u{4e00}\u{5f8b}|\u{6c38}\u{8fdc}|\u{59cb}\u{7ec8}",
+        r"|\u{5207}\u{52ff}|\u{8bf7}\u{52ff}|\u{8acb}\u{52ff}|\u{4e25}\u{7981}",
+        r"|\u{56b4}\u{7981}|\u{4ece}\u{73b0}\u{5728}\u{8d77}|\u{4ee5}\u{540e}\u{90fd}",
+        r"|\u{3057}\u{306a}\u{3044}\u{3067}",
+        r"|\u{3057}\u{3066}\u{306f}\u{3044}\u{3051}\u{306a}\u{3044}",
+        r"|\u{3057}\u{3066}\u{306f}\u{306a}\u{3089}\u{306a}\u{3044}|\u{5fc5}\u{305a}",
+        r"|\u{7d76}\u{5bfe}\u{306b}|\u{4eca}\u{5f8c}\u{306f}|\u{ae08}\u{c9c0}",
+        r"|\u{d558}\u{c9c0} \u{b9c8}|\u{d558}\u{c9c0} \u{b9d0}|\u{bc18}\u{b4dc}\u{c2dc}",
+        r"|\u{c808}\u{b300}|\u{d544}\u{c218}|\u{c55e}\u{c73c}\u{b85c}\u{b294}",
+        r"|\u{d56d}\u{c0c1}|\u{e2b}\u{e49}\u{e32}\u{e21}",
+        r"|\u{915}\u{92d}\u{940} \u{928}\u{939}\u{940}\u{902}",
+        r"|\u{939}\u{92e}\u{947}\u{936}\u{93e}|\u{928} \u{915}\u{930}\u{947}\u{902}",
+        r"|\u{928} \u{91a}\u{932}\u{93e}\u{90f}\u{901}",
+    ))
+});
+
 /// Compiles a constant pattern; the tests of this file prove that all compile.
 fn compile_pattern(text: &str) -> Option<Regex> {
     Regex::new(text).ok()
@@ -235,6 +297,40 @@ mod tests {
         }
         for text in ["It always rains here.", "What do you prefer?", "ever"] {
             assert!(!Cues::from_text(text, false).is_instruction(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_rule_is_one_in_every_language() {
+        for text in [
+            "\u{751f}\u{4ea7}\u{5e93}\u{7981}\u{6b62}\u{76f4}\u{63a5}\u{6539}",
+            "\u{53d1}\u{5e03}\u{524d}\u{5fc5}\u{987b}\u{5907}\u{4efd}",
+            "\u{bc30}\u{d3ec} \u{c804}\u{c5d0} \u{bc31}\u{c5c5} \u{d544}\u{c218}",
+            "\u{5fc5}\u{305a}\u{66f8}\u{304f}",
+            "Nie am Freitag deployen",
+            "Die Produktion darf nie direkt ge\u{e4}ndert werden",
+            "Ne jamais d\u{e9}ployer le vendredi",
+            "Nunca desplegar los viernes",
+            "\u{43d}\u{435}\u{43b}\u{44c}\u{437}\u{44f} \u{442}\u{430}\u{43a}",
+            "\u{644}\u{627} \u{62a}\u{646}\u{634}\u{631}",
+            "\u{e2b}\u{e49}\u{e32}\u{e21}\u{e41}\u{e01}\u{e49}",
+        ] {
+            let cues = Cues::from_text(text, true);
+            assert!(
+                cues.is_informative_prompt() && cues.is_instruction(),
+                "{text}"
+            );
+        }
+        for text in [
+            "\u{751f}\u{4ea7}\u{5e93}\u{53ef}\u{4ee5}\u{76f4}\u{63a5}\u{6539}\u{5417}",
+            "\u{8981}\u{4e0d}\u{8981}\u{90e8}\u{7f72}",
+            "\u{53d1}\u{5e03}\u{524d}\u{5fc5}\u{987b}\u{5907}\u{4efd}\u{5417}",
+            "Was immer das ist",
+            "\u{bc30}\u{d3ec}\u{d574} \u{c918}",
+            "\u{66f8}\u{3044}\u{3066}\u{304f}\u{3060}\u{3055}\u{3044}",
+            "Wann darf nie deployt werden?",
+        ] {
+            assert!(!Cues::from_text(text, true).is_instruction(), "{text}");
         }
     }
 

@@ -4,7 +4,7 @@
 //! ascending.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use reprise_types::{SavedRun, SectionPages};
@@ -240,6 +240,19 @@ impl Lexicon {
     /// Returns the documents with this exact term, ascending.
     pub(crate) fn find_exact(&self, term: &str) -> Vec<u32> {
         self.posting_lists(exact_key(term).as_bytes()).ordinals()
+    }
+
+    /// Lists the first `most` exact terms that begin with `prefix`.
+    pub(crate) fn list_exact_terms(&self, prefix: &str, most: usize) -> BTreeSet<String> {
+        let prefix = exact_key(prefix);
+        let terms = self.segments.iter().flat_map(|segment| {
+            let first = segment.iter_prefix(prefix.as_bytes()).take(most);
+            first.filter_map(|(term, _)| term.get(EXACT_PREFIX.len_utf8()..).map(<[u8]>::to_vec))
+        });
+        let found: BTreeSet<String> = terms
+            .map(|term| String::from_utf8_lossy(&term).into_owned())
+            .collect();
+        found.into_iter().take(most).collect()
     }
 
     /// Returns the first `most` exact terms that begin with `prefix`, with their documents.

@@ -1,7 +1,7 @@
 //! The immutable state of the index that readers search while the writer continues.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -411,6 +411,11 @@ impl IndexSnapshot {
         self.lexicon.find_exact(term)
     }
 
+    /// Lists the first `most` exact terms with this prefix, without reading their documents.
+    pub fn list_exact_terms(&self, prefix: &str, most: usize) -> BTreeSet<String> {
+        self.lexicon.list_exact_terms(prefix, most)
+    }
+
     /// Finds the documents of the first `most` exact terms with this prefix.
     pub fn find_exact_prefix(&self, prefix: &str, most: usize) -> BTreeMap<String, Vec<u32>> {
         self.lexicon.find_exact_prefix(prefix, most)
@@ -456,11 +461,11 @@ impl IndexSnapshot {
         })
     }
 
-    /// Returns when the store learned of each live document, in microseconds since the Unix epoch,
-    /// by ordinal.
-    pub fn live_known_at(&self) -> impl Iterator<Item = i64> + '_ {
-        let living = self.rows.iter().filter(|row| row.is_live());
-        living.map(|row| row.known_at)
+    /// Returns each live document's ordinal, ascending, and when the store learned of it, in
+    /// microseconds since the Unix epoch.
+    pub fn live_known_at(&self) -> impl Iterator<Item = (u32, i64)> + '_ {
+        let living = (0..).zip(self.rows.iter()).filter(|(_, row)| row.is_live());
+        living.map(|(ordinal, row)| (ordinal, row.known_at))
     }
 
     /// Measures the store size from which on a graph with the narrowest beam is faster than a scan

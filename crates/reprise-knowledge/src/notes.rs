@@ -2,6 +2,8 @@
 //! replaces the old one, an edited note that memory wrote replaces its record, and missing notes
 //! are reported. It only reads; the caller applies the changes.
 
+mod moved;
+
 use std::cell::RefCell;
 
 use crate::export::notes::{first_version, note_file_name};
@@ -9,6 +11,8 @@ use crate::import::{ImportItem, ItemContent, NotePath, NoteScope};
 use crate::prelude::*;
 use crate::project::root_of_folder;
 use crate::projection::Register;
+use moved::MovedNotes;
+use reprise_types::normalize_tags;
 
 /// Fields of a piece's details that tell whether it has changed.
 const PIECE_FIELDS: [&str; 6] = [
@@ -75,9 +79,24 @@ pub fn compare_notes(
     }
     let read: BTreeSet<NotePath> = notes.keys().cloned().collect();
     let mut known_pieces = move_to_scopes(collect_known_pieces(memory), &scopes, &read);
+    let moved = MovedNotes {
+        read: &notes,
+        known: &known_pieces,
+        scopes: &scopes,
+        clean,
+    };
+    let moved = moved.find();
     for (of, pieces) in notes {
-        let known = known_pieces.remove(&of).unwrap_or_default();
-        match_pieces(pieces, known, clean, &mut renewal, &mut renamed);
+        let before = moved.get(&of);
+        let known = known_pieces.remove(before.unwrap_or(&of));
+        let known = known.unwrap_or_default();
+        match_pieces(
+            (pieces, known),
+            before.is_some(),
+            clean,
+            &mut renewal,
+            &mut renamed,
+        );
     }
     // A folder without any note may not be mounted: nothing is reported as missing.
     for (of, known) in known_pieces.into_iter().filter(|_| !read.is_empty()) {
@@ -204,11 +223,34 @@ fn move_to_scopes(
     pieces
 }
 
+/// Returns what a changed piece of a note writes over the memory that it had.
+fn replace_piece(
+    place: String,
+    piece: &NewRecord,
+    current: &MemoryRecord,
+    clean: &dyn Fn(&str) -> String,
+) -> NoteReplacement {
+    let text = clean(&piece.text);
+    let changes = [
+        ("metadata", mark_from_note(current, &text)),
+        ("text", json!(text)),
+        ("details", json!(piece.details)),
+        ("tags", json!(piece.tags)),
+    ];
+    let changes = changes.map(|(name, value)| (name.to_owned(), value));
+    NoteReplacement {
+        place,
+        record: current.id,
+        changes: changes.into_iter().collect(),
+    }
+}
+
 /// Matches the pieces of one note with the known ones: an unchanged piece is repeated, a changed
 /// one replaces the piece with the same headings or the same content; the rest is new or missing.
+/// Every piece of a moved note gets its new place.
 fn match_pieces(
-    pieces: Vec<(String, Box<NewRecord>)>,
-    mut known: VecDeque<KnownPiece>,
+    (pieces, mut known): (Vec<(String, Box<NewRecord>)>, VecDeque<KnownPiece>),
+    is_moved: bool,
     clean: &dyn Fn(&str) -> String,
     renewal: &mut NoteChanges,
     renamed: &mut HashMap<ExternalId, ExternalId>,
@@ -241,14 +283,12 @@ fn match_pieces(
     };
     let mut changed = Vec::new();
     for (place, piece) in pieces {
-        match known
-            .iter()
-            .position(|old| alike(&piece, old, &PIECE_FIELDS))
-        {
+        let mut unmoved = known.iter().take(if is_moved { 0 } else { usize::MAX });
+        match unmoved.position(|old| alike(&piece, old, &PIECE_FIELDS)) {
             Some(at) => {
-                let old = known.remove(at);
-                map_renamed_piece(&piece, old.map(|old| old.current).as_ref(), renamed);
-                let content = ItemContent::Repeated;
+                let old = known.remove(at).map(|old| old.current);
+                map_renamed_piece(&piece, old.as_ref(), renamed);
+                let content = repeat_piece(piece, old.as_ref());
                 renewal.items.push(ImportItem { place, content });
             }
             None => changed.push((place, piece)),
@@ -266,24 +306,20 @@ fn match_pieces(
                 continue;
             };
             map_renamed_piece(&piece, Some(&current), renamed);
+            if note_version.is_some() && is_moved && fields[1] == "content" {
+                // What it says was not edited; what memory says of it stays.
+                let content = ItemContent::Repeated;
+                renewal.items.push(ImportItem { place, content });
+                continue;
+            }
             if note_version.is_some() {
                 let content = ItemContent::Refused(conflict_message(&current));
                 renewal.items.push(ImportItem { place, content });
                 continue;
             }
-            let text = clean(&piece.text);
-            let changes = [
-                ("metadata", mark_from_note(&current, &text)),
-                ("text", json!(text)),
-                ("details", json!(piece.details)),
-                ("tags", json!(piece.tags)),
-            ];
-            let changes = changes.map(|(name, value)| (name.to_owned(), value));
-            renewal.replaced.push(NoteReplacement {
-                place,
-                record: current.id,
-                changes: changes.into_iter().collect(),
-            });
+            renewal
+                .replaced
+                .push(replace_piece(place, &piece, &current, clean));
         }
     }
     for (place, record) in changed {
@@ -292,6 +328,20 @@ fn match_pieces(
     }
     let rest = known.into_iter().map(|one| to_missing_note(one.current));
     renewal.missing.extend(rest);
+}
+
+/// Returns what becomes of an unchanged piece: with tags that its record lacks it is told once more
+/// under the names of that record, which gains those that it never had.
+fn repeat_piece(mut piece: Box<NewRecord>, old: Option<&MemoryRecord>) -> ItemContent {
+    let lacks = |old: &&MemoryRecord| {
+        let mut told = normalize_tags(&piece.tags).into_iter();
+        !old.external_ids.is_empty() && told.any(|tag| !old.tags.contains(&tag))
+    };
+    let Some(old) = old.filter(lacks) else {
+        return ItemContent::Repeated;
+    };
+    piece.external_ids.clone_from(&old.external_ids);
+    ItemContent::Record(piece)
 }
 
 fn conflict_message(current: &MemoryRecord) -> String {

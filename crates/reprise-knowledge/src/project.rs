@@ -1,6 +1,8 @@
 //! Names a folder's project, so that its worktrees, its clones and other machines have one name,
 //! and two folders of the same name do not.
 
+use std::path::Component;
+
 use crate::git_repository::GitRepository;
 use crate::prelude::*;
 
@@ -95,7 +97,9 @@ fn split_windows_path(path: &str) -> Option<Vec<&str>> {
 
 /// Names the project of a folder outside of any repository: `src-1f2e3d4c` by its path on this
 /// machine, for many folders are called `src`. `None` for the root of all folders.
+/// One folder has one name, whether a program names it by a link to it or not.
 pub fn name_plain_folder(folder: &Path) -> Option<String> {
+    let folder = resolve_folder(folder);
     let path = folder.to_string_lossy();
     let name = match split_windows_path(&path) {
         Some(parts) => parts.into_iter().next_back()?.into(),
@@ -105,6 +109,22 @@ pub fn name_plain_folder(folder: &Path) -> Option<String> {
         "{name}-{}",
         &hex_id(&[path.trim_end_matches('/')])[..8]
     ))
+}
+
+/// Returns the path of a folder without links, or at least without `.` and `..` if it is not here.
+fn resolve_folder(folder: &Path) -> PathBuf {
+    if !folder.is_absolute() {
+        return folder.to_owned();
+    }
+    fs_err::canonicalize(folder).unwrap_or_else(|_| {
+        folder.components().fold(PathBuf::new(), |mut path, part| {
+            match part {
+                Component::ParentDir => drop(path.pop()),
+                part => path.push(part),
+            }
+            path
+        })
+    })
 }
 
 fn project_name(

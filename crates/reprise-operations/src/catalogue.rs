@@ -14,6 +14,9 @@
 //! `/openapi.json`, and run by `reprise call NAME`. `.tool(..)` makes it a tool of MCP in the
 //! profiles from the one given on: what agents pay for in every session, so say little.
 //!
+//! What a service of published knowledge does is an operation as well, of another context: its
+//! declarations are in `reprise-server/src/global/operations.rs` (ADR 0061).
+//!
 //! - In process: `run::<Name>(&memories.of(user), &arguments).await`, which takes secrets out
 //!   first. From another process: the client of `reprise-server`, with the same types.
 //! - Words are those of `wire/filter.rs` and its neighbours: `query`, `text`, `limit`, `kind`,
@@ -34,8 +37,18 @@ pub use arguments::parse_query_pairs;
 use gate::{Admitted, encoding_problem};
 pub use gate::{OperationOutcome, describe_redactions};
 
-/// Something that can be asked of one user's memory.
-pub trait Operation: 'static {
+/// What operations run over: one user's memory, or a request to a service.
+pub trait OperationContext {
+    /// Why one of its operations was not done.
+    type Error;
+}
+
+impl OperationContext for Memory {
+    type Error = Problem;
+}
+
+/// Something that can be asked of one user's memory, or of another context.
+pub trait Operation<Context: OperationContext = Memory>: 'static {
     /// How the faces show it.
     const SPEC: Spec;
     /// What it is given: a JSON object.
@@ -45,9 +58,9 @@ pub trait Operation: 'static {
 
     /// Runs the operation.
     fn run(
-        memory: &Memory,
+        context: &Context,
         arguments: Self::Arguments,
-    ) -> impl Future<Output = Result<Self::Answer, Problem>> + Send;
+    ) -> impl Future<Output = Result<Self::Answer, Context::Error>> + Send;
 
     /// What it does to memory with these arguments: a dry run only reads.
     fn effect(_arguments: &Self::Arguments) -> Effect {
@@ -132,6 +145,24 @@ pub enum Callers {
     Admitted,
     /// Programs of this machine: through the socket or in process.
     Machine,
+    /// Callers of a service whose token has this right.
+    Holders(Right),
+}
+
+/// A group of operations on published knowledge.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Right {
+    /// Ask, and read what was found.
+    Read,
+    /// Publish and take back, rate, report.
+    Write,
+    /// Approve or refuse what other members publish for the organisation.
+    Review,
+    /// Make snapshots, read the audit log and metrics.
+    Operate,
 }
 
 /// The method of a route.
@@ -141,6 +172,8 @@ pub enum Method {
     Get,
     /// It does something.
     Post,
+    /// It makes what the path names, or sets it.
+    Put,
     /// It changes what the path names.
     Patch,
     /// It removes what the path names.
@@ -154,6 +187,7 @@ impl Method {
         match self {
             Self::Get => "GET",
             Self::Post => "POST",
+            Self::Put => "PUT",
             Self::Patch => "PATCH",
             Self::Delete => "DELETE",
         }
@@ -162,7 +196,7 @@ impl Method {
     /// Whether arguments come in a body; else they stand in the query string.
     #[must_use]
     pub fn has_body(self) -> bool {
-        matches!(self, Self::Post | Self::Patch)
+        matches!(self, Self::Post | Self::Put | Self::Patch)
     }
 }
 
@@ -278,7 +312,12 @@ impl Spec {
     /// Restricts the operation to programs of this machine.
     #[must_use]
     pub const fn with_machine_callers_only(self) -> Self {
-        let callers = Callers::Machine;
+        self.with_callers(Callers::Machine)
+    }
+
+    /// Says who may ask for the operation.
+    #[must_use]
+    pub const fn with_callers(self, callers: Callers) -> Self {
         Self { callers, ..self }
     }
 
@@ -333,6 +372,12 @@ impl Spec {
             keeps_no_memory,
             ..self
         }
+    }
+
+    /// The first of the routes that it names.
+    #[must_use]
+    pub fn first_route(&self) -> OperationRoute {
+        self.routes.first().copied().unwrap_or((Method::Post, ""))
     }
 
     /// Where HTTP serves it: method and path, the first of them its own.

@@ -46,11 +46,13 @@ mod wire;
 
 pub use bounds::{Bounds, Room, add_missing_bounds};
 pub use catalogue::{
-    Callers, Catalogue, CatalogueEntry, Effect, Method, Operation, OperationOutcome,
-    OperationRoute, Profile, Spec, Tool, ToolAnswer, describe_redactions, parse_query_pairs, run,
+    Callers, Catalogue, CatalogueEntry, Effect, Method, Operation, OperationContext,
+    OperationOutcome, OperationRoute, Profile, Right, Spec, Tool, ToolAnswer, describe_redactions,
+    parse_query_pairs, run,
 };
 pub use memories::{
-    ChangeNotice, Memories, Memory, MemoryChange, MemorySettings, PastRecall, describe_empty_memory,
+    ChangeKind, ChangeNotice, ChangeOrigin, JournalEntry, Memories, Memory, MemoryChange,
+    MemorySettings, PastRecall, describe_empty_memory,
 };
 pub use operations::care::{
     BodyParts, ConfiguredProjection, compare_with_memory, update_projections,
@@ -64,8 +66,9 @@ pub use operations::records::KnownRecord;
 pub use operations::sessions::pausing::{PauseMode, PauseRule, PauseStore};
 pub use operations::sessions::{
     FollowingRecord, HOOK_DEADLINE_MS, HookAnswer, HookEvent, HookReport, InjectedBlock,
-    InjectedLine, InjectedPart, LeftOutReason, NotedRecord, Prompt, PromptOutcome, PromptRecall,
-    PromptReplay, ReceivedText, ReplayedRecord, TextExcerpt, UnansweredReason,
+    InjectedLine, InjectedPart, LeftOutReason, NotedRecord, Prompt, PromptOutcome, PromptPreview,
+    PromptRecall, PromptReplay, ReceivedText, ReplayedRecord, TextExcerpt, UnansweredReason,
+    UnaskedReason,
 };
 pub use operations::sharing::{PublicationAct, PublishedCopy, ReceiptLine, Sharing, TierOpener};
 pub use operations::tags::TagRules;
@@ -74,6 +77,7 @@ pub use problem::{Problem, ProblemBody, ProblemKind};
 pub use wire::{
     ExportLine, Filter, Hit, IngestLine, LessonCard, NoArguments, OutcomeLine, OutcomeReport,
     PageArguments, PromptResult, QueryLine, RecallAnswer, RecordFate, RecordRedaction, WriteReport,
-    add_hint, describe_signal, external_id_of, format_count, format_size, fresh_run_id,
-    is_sensitive, parse_lenient_json, parse_record, read_line, read_records, to_ingest_line,
+    add_hint, describe_signal, external_id_of, find_meant_name, format_count, format_size,
+    fresh_run_id, is_sensitive, parse_lenient_json, parse_record, read_line, read_records,
+    to_ingest_line,
 };

@@ -1,5 +1,6 @@
 //! The memories of this process: what operations have in common in front of the actors.
 
+mod journal;
 mod memory;
 mod recent;
 mod requests;
@@ -19,6 +20,7 @@ use crate::operations::workspaces::{TreeHost, Workspaces};
 use crate::prelude::*;
 use crate::wire::UndoneReport;
 
+pub use journal::{ChangeKind, ChangeOrigin, JournalEntry};
 pub(crate) use memory::RequestContents;
 pub use memory::{Memory, describe_empty_memory};
 pub use recent::{ChangeNotice, MemoryChange, PastRecall};

@@ -23,8 +23,8 @@ pub(crate) use captions::{
     describe_left_out_sensitive, drop_sensitive_records, excerpt_within, short_excerpt,
 };
 pub use counts::{format_count, format_size};
-pub(crate) use fields::{add_fields, find_meant_name, question_vector, refuse_misspelled_fields};
-pub use fields::{add_hint, parse_lenient_json};
+pub(crate) use fields::{add_fields, question_vector, refuse_misspelled_fields};
+pub use fields::{add_hint, find_meant_name, parse_lenient_json};
 pub use filter::{Filter, PageArguments};
 pub(crate) use filter::{ListWindow, parse_time};
 pub use record::{

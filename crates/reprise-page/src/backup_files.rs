@@ -92,6 +92,18 @@ pub struct RestorePreview {
     pub memories_now: u64,
     /// How many of these the backup does not have.
     pub only_now: u64,
+    /// Of how many of these it has another version.
+    pub other_version: u64,
+    /// How many the backup has that are not there now.
+    #[serde(default)]
+    pub only_then: u64,
+    /// How the first of each of these begin.
+    #[serde(default)]
+    pub only_now_texts: Vec<String>,
+    #[serde(default)]
+    pub other_version_texts: Vec<String>,
+    #[serde(default)]
+    pub only_then_texts: Vec<String>,
     /// How many forgotten memories would be there again.
     pub would_come_back: u64,
     /// Whether texts that were forgotten before the backup was saved may be in its file, where

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use chrono::{DateTime, Utc};
 use reprise_engine::EngineStats;
+use reprise_operations::DoubtfulPair;
 use reprise_operations::operations::maintenance::Reviewed;
 use reprise_types::{UserId, lock};
 
@@ -86,12 +87,21 @@ impl KeptReviews {
             found.review.retain(|one| one.pair != *pair);
         }
     }
+
+    /// Drops every pair of memories that agents no longer see.
+    pub(crate) fn remove_memories(&self, user: &UserId, names: &[String]) {
+        if let Some(kept) = lock(&self.0).get_mut(user) {
+            let found = Arc::make_mut(&mut kept.found);
+            let has_all = |one: &DoubtfulPair| !one.pair.iter().any(|name| names.contains(name));
+            found.contradictions.retain(has_all);
+            found.review.retain(has_all);
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use reprise_operations::DoubtfulPair;
 
     #[test]
     fn a_pair_that_was_decided_is_not_kept() {

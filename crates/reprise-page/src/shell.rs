@@ -36,12 +36,14 @@ const SENTENCE_CHARS: usize = 600;
 
 type Tabs = &'static [(&'static str, &'static str)];
 
-/// The entries of the main navigation: address, name and tabs.
-const PLACES: [(&str, &str, Tabs); 6] = [
-    (HOME, "Home", &[]),
+/// The entries of the main navigation: address, name, icon and tabs. Narrow screens show them with
+/// their icons at the lower edge.
+const PLACES: [(&str, &str, &str, Tabs); 6] = [
+    (HOME, "Home", "home", &[]),
     (
         "/timeline",
         "Memory",
+        "memory",
         &[
             ("/timeline", "Timeline"),
             ("/knowledge", "Knowledge"),
@@ -49,10 +51,11 @@ const PLACES: [(&str, &str, Tabs); 6] = [
             ("/global", "Published"),
         ],
     ),
-    (ASK, "Ask", &[]),
+    (ASK, "Ask", "search", &[]),
     (
         "/agents",
         "Agents",
+        "agents",
         &[
             ("/agents", "Agents"),
             ("/prompts", "Prompts"),
@@ -63,6 +66,7 @@ const PLACES: [(&str, &str, Tabs); 6] = [
     (
         "/knowledge/review",
         "To decide",
+        "decide",
         &[
             ("/knowledge/review", "To decide"),
             ("/knowledge/tidy", "Duplicates"),
@@ -72,6 +76,7 @@ const PLACES: [(&str, &str, Tabs); 6] = [
     (
         "/care",
         "Settings",
+        "settings",
         &[
             ("/care", "Storage"),
             ("/care/backups", "Backups"),
@@ -138,8 +143,8 @@ fn render_named_page(
     // The page of users belongs to no entry of the navigation.
     let place = PLACES
         .into_iter()
-        .find(|(path, _, tabs)| *path == tab || tabs.iter().any(|(path, _)| *path == tab));
-    let (place, _, tabs) = place.unwrap_or_default();
+        .find(|(path, _, _, tabs)| *path == tab || tabs.iter().any(|(path, _)| *path == tab));
+    let (place, _, _, tabs) = place.unwrap_or_default();
     let is_named = ![HOME, ASK].contains(&place);
     render_document(
         title,
@@ -259,7 +264,7 @@ fn render_header(visit: &PageRequest, place: &str) -> Markup {
             a class="brand" href="/" {
                 img src=(assets::asset_path("icon.svg")) alt="" width="22" height="22"; "Reprise"
             }
-            nav class="places" aria-label="Main" { (render_places(place, true)) }
+            nav class="places" aria-label="Main" { (render_places(place)) }
             div class="right" {
                 (render_pause_switch(visit))
                 @if !visit.read_only {
@@ -273,7 +278,7 @@ fn render_header(visit: &PageRequest, place: &str) -> Markup {
                         span class="user" { (visit.user) } (icon("down"))
                     }
                     div class="pop" {
-                        nav class="only-narrow" aria-label="Places" { (render_places(place, false)) hr; }
+                        @if !visit.read_only { a class="only-narrow" href="/new" { "New lesson" } }
                         p class="says" {
                             "User: " b { (visit.user) }
                             @if visit.read_only { " (may only read)" }
@@ -394,12 +399,12 @@ fn render_pause_form(visit: &PageRequest, mode: &str, how: &str, label: &str) ->
     )
 }
 
-/// Renders the links of the navigation; only those of the main one are marked as places.
-fn render_places(place: &str, is_main: bool) -> Markup {
+/// Renders the links of the main navigation.
+fn render_places(place: &str) -> Markup {
     html! {
-        @for (path, name, _) in PLACES {
-            a href=(path) data-place=[is_main.then(|| name.to_lowercase())]
-                aria-current=[(place == path).then_some("page")] { (name) }
+        @for (path, name, picture, _) in PLACES {
+            a href=(path) data-place=(name.to_lowercase())
+                aria-current=[(place == path).then_some("page")] { (icon(picture)) (name) }
         }
     }
 }
@@ -501,7 +506,11 @@ pub(crate) fn fold(name: &str, count: usize, body: &Markup) -> Markup {
 
 /// Renders a list of names with their numbers.
 pub(crate) fn figures(rows: &[(&str, String)]) -> Markup {
-    html! { dl class="figures" { @for (name, value) in rows { dt { (name) } dd { (value) } } } }
+    html! {
+        dl class="figures" {
+            @for (name, value) in rows { div { dt { (name) } dd { (value) } } }
+        }
+    }
 }
 
 /// Renders a table; a head that begins with `#` marks a column of numbers.

@@ -3,16 +3,18 @@
 
 use std::collections::VecDeque;
 
-use reprise_operations::Lesson;
 use reprise_operations::operations::links::graph::ClusterLink;
 use reprise_operations::operations::sharing;
 use reprise_operations::operations::{forgetting, lessons, links, records};
+use reprise_operations::{JournalEntry, Lesson};
 use reprise_types::RecordLink;
 
 use crate::prelude::*;
 
 /// Number of actions that can be undone; a new one replaces the oldest.
 const HELD_MAX: usize = 32;
+/// Seconds within which a change of the journal belongs to an action.
+const NEAR: i64 = 10;
 
 /// How an action is undone.
 #[derive(Debug, Clone, PartialEq)]
@@ -154,6 +156,7 @@ pub(crate) fn render_done_toast(visit: &PageRequest, number: Option<&str>) -> Ma
             "Undone. The memory is back under a new id, without earlier versions and without a \
              link whose other end is gone."
         }
+        Some("unreplaced") => "Undone. Agents see both memories again.",
         Some("judged") => "Rating saved. Reprise learns from it.",
         Some("withdrawn") => "Withdrawn. Nothing is learned from that run any more.",
         Some("same") => "Nothing was changed.",
@@ -216,15 +219,20 @@ pub(crate) fn push_action(visit: &PageRequest, action: UserAction) -> u64 {
     number.unwrap_or_default()
 }
 
-/// Renders every action that can be undone, the newest first.
-pub(crate) fn render_undo_entries(visit: &PageRequest) -> Vec<Markup> {
+/// Renders every action that can be undone, each with its time, the newest first.
+pub(crate) fn list_undo_cards(visit: &PageRequest) -> Vec<(DateTime<Utc>, Markup)> {
     let all = visit.with_undo(|list| list.list()).unwrap_or_default();
     let calendar = visit.page.calendar();
     let shown = all.iter().map(|entry| {
-        html! {
-            div class="card" {
+        let card = html! {
+            div class="card change" {
+                div class="meta" {
+                    b { (entry.action.message) } span { "on this page" }
+                    time class="end" datetime=(entry.at.to_rfc3339()) title=(calendar.format_to_minute(entry.at)) {
+                        (calendar.format_time_of_day(entry.at))
+                    }
+                }
                 p {
-                    span class="faint" { (calendar.format_time_of_day(entry.at)) } " " (entry.action.message) " "
                     @if entry.action.forgotten.is_empty() {
                         a href=(format!("/records/{}", entry.action.record)) { "Open the memory" }
                     } @else {
@@ -236,9 +244,20 @@ pub(crate) fn render_undo_entries(visit: &PageRequest) -> Vec<Markup> {
                 }
                 div class="acts" { (render_undo_button(visit, entry)) }
             }
-        }
+        };
+        (entry.at, card)
     });
     shown.collect()
+}
+
+/// Returns whether a change of the journal is one that can be undone here.
+pub(crate) fn lists_change(visit: &PageRequest, change: &JournalEntry) -> bool {
+    let all = visit.with_undo(|list| list.list()).unwrap_or_default();
+    all.iter().any(|entry| {
+        let (action, apart) = (&entry.action, entry.at - change.at);
+        let mut ids = action.forgotten.iter().chain([&action.record]);
+        apart.abs() < TimeDelta::seconds(NEAR) && ids.any(|id| change.ids.contains(id))
+    })
 }
 
 pub(crate) async fn undo(posted: Posted) -> PageResult<Redirect> {

@@ -18,9 +18,9 @@ use super::node::{
     Node, NodeState, SqlParameters, allow_writes_on, begin_change, begin_read, change, delete, one,
     record_id, remove, row, rows, uuid, version,
 };
-use super::publish::{Prepared, PublishAs, append_audit_entry, insert, publish_in};
+use super::publish::{Prepared, PublishAs, PublishedBy, append_audit_entry, insert, publish_in};
 use super::read::decode_publication;
-use super::reviews::{is_review_required, submit};
+use super::reviews::{find_review_cause, submit};
 use super::search;
 
 /// The drafts of a branch: the id of each, with that of the thing which it is to replace.
@@ -29,10 +29,16 @@ pub(super) type Drafts = HashMap<Uuid, Option<RecordId>>;
 /// The moment of this statement.
 const MOMENT: &str = "SELECT clock_timestamp()";
 
-/// Returns the setting that opens the shelf of a branch to the questions of a transaction.
-pub(super) fn open_branch_setting(caller: &Caller, name: &str) -> String {
-    let shelf = caller.branch_shelf(name).to_string();
-    format!("SET LOCAL reprise.branch = {};", literal(&shelf))
+/// Returns the setting that opens the shelves of branches to the questions of a transaction.
+pub(super) fn open_branches_setting(caller: &Caller, names: &[String]) -> String {
+    let shelves = names
+        .iter()
+        .map(|name| caller.branch_shelf(name).to_string());
+    let shelves: Vec<String> = shelves.collect();
+    format!(
+        "SET LOCAL reprise.branch = {};",
+        literal(&shelves.join(","))
+    )
 }
 
 /// What a question that names a branch finds there in the place of what is published.
@@ -272,7 +278,7 @@ async fn prepare_drafts(
 ) -> Result<Vec<PreparedDraft>, Failure> {
     let rows = {
         let mut client = get_connection(&node.pool).await?;
-        let opened = open_branch_setting(caller, branch);
+        let opened = open_branches_setting(caller, &[branch.to_owned()]);
         let transaction = begin_read(node, &mut client, caller, &opened).await?;
         list_drafts(&transaction, caller, branch).await?;
         let statement = "SELECT d.id, d.base, d.checksum, t.publication \
@@ -336,12 +342,13 @@ pub(super) async fn merge(
         let decide = |standing: Option<&PublishedState>, _: &str| {
             decide_merge(branch, standing, &drafted, shelf)
         };
-        let published = if is_review_required(&transaction, shelf).await? {
+        let cause = find_review_cause(&transaction, &one.prepared, PublishedBy::Author).await?;
+        let published = if let Some(cause) = cause {
             let origin = &one.prepared.publication.origin;
             let (_, standing) =
                 read_draft_and_published(&transaction, caller, branch, origin).await?;
             decide_merge(branch, standing.as_ref(), &drafted, shelf)?;
-            submit(shared, &transaction, caller, &one.prepared).await?
+            submit(shared, &transaction, caller, &one.prepared, cause).await?
         } else {
             publish_in(
                 shared,

@@ -29,5 +29,6 @@ mod takedown;
 mod tokens;
 
 pub use options::PostgresOptions;
+pub use publish::CatalogueImportReport;
 pub use schema::Migration;
 pub use store::PostgresStore;

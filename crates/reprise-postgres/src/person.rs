@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use deadpool_postgres::{GenericClient, Transaction};
+use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use super::connect::{Failure, get_connection, literal};
@@ -15,7 +16,8 @@ use super::reputations::contributor;
 use super::sweep::PERSON;
 use super::takedown::taken_down;
 use reprise_global::backend::{
-    NAME_MARKS, PERSON_VERSIONS_MAX, erased_name, find_organisation_holder, too_many_versions_error,
+    NamedIn, PERSON_VERSIONS_MAX, erased_name, find_organisation_holder, replace_name,
+    too_many_versions_error,
 };
 use reprise_global::{Caller, Erased, PersonLine};
 
@@ -106,7 +108,7 @@ pub(super) async fn erase(shared: &NodeState, caller: &Caller) -> Result<Erased,
     let tokens = "token WHERE entry::jsonb -> 'scope' ->> 'user' = $1";
     erased.tokens = delete(&transaction, tokens, of_author).await?;
     let erased_name = erased_name(&node.salt, &caller.user);
-    replace_operator_name(&transaction, name, &erased_name).await?;
+    replace_names_behind_walls(&transaction, name, &erased_name).await?;
     let statement = "INSERT INTO reprise_global.audit (at, who, what) \
          VALUES (clock_timestamp(), $1, 'erase')";
     change(&transaction, statement, &[&erased_name]).await?;
@@ -119,7 +121,7 @@ pub(super) async fn erase(shared: &NodeState, caller: &Caller) -> Result<Erased,
     let transaction = begin_change(&mut client, caller).await?;
     // Shows what this person took down of others, too.
     set_erased_name_setting(&transaction, &erased_name).await?;
-    erased.left = count_left(&transaction, name, by).await?;
+    erased.left = count_left(&transaction, [name, &erased_name], by).await?;
     drop(transaction);
     drop(client);
     erased.swept = PERSON.run(node).await;
@@ -155,8 +157,8 @@ async fn delete_author_from_shelf(
     Ok((ids.len() as u64, versions))
 }
 
-/// Columns that name nobody: what others wrote, and words of our own.
-const WITHOUT_NAMES: [(&str, &str); 6] = [
+/// Columns that name nobody: what others wrote, words of our own, and hashes.
+const WITHOUT_NAMES: [(&str, &str); 12] = [
     ("thing", "publication"),
     ("taken_down", "held"),
     ("audit", "what"),
@@ -164,6 +166,12 @@ const WITHOUT_NAMES: [(&str, &str); 6] = [
     // `thing` has the shelves of both.
     ("search", "shelf"),
     ("posting", "shelf"),
+    ("thing", "checksum"),
+    ("authored", "checksum"),
+    ("draft", "checksum"),
+    ("audit", "checksum"),
+    ("taken_down", "checksum"),
+    ("taken_down", "content_sha256"),
 ];
 
 /// A column that may name a person.
@@ -175,11 +183,18 @@ struct PersonColumn {
     kind: String,
 }
 
+/// Columns with the names of tokens and snapshots.
+const LABELS: [(&str, &str); 3] = [("snapshot", "name"), ("token", "name"), ("audit", "shelf")];
+
 impl PersonColumn {
-    /// Finds the rows that name a person `$1` by the pattern `$2`; no shelf is a person's name.
-    fn names_person_condition(&self) -> String {
-        let text = format!("{}::text", self.column);
-        format!("(strpos({text}, $1) > 0 AND {text} NOT IN ('public', 'paid') AND {text} ~ $2)")
+    /// Finds the rows that have one of the texts of a parameter; no shelf is a person's name.
+    fn has_text_condition(&self, parameter: usize) -> String {
+        let Self { table, column, .. } = self;
+        let shelves = match column.as_str() {
+            "shelf" => format!(" AND {table}.{column} NOT IN ('public', 'paid')"),
+            _ => String::new(),
+        };
+        format!("({table}.{column}::text = ANY(${parameter}::text[]){shelves})")
     }
 }
 
@@ -191,7 +206,8 @@ async fn list_person_columns(client: &impl GenericClient) -> Result<Vec<PersonCo
          WHERE c.relnamespace = to_regnamespace('reprise_global') AND c.relkind IN ('r', 'p') \
          AND a.attnum > 0 AND NOT a.attisdropped \
          AND (t.typname IN ('text', 'varchar', '_text', 'json', 'jsonb') \
-         OR t.typname = 'uuid' AND a.attname NOT IN ('id', 'replaces')) ORDER BY 1, 2";
+         OR t.typname = 'uuid' AND a.attname NOT IN ('id', 'replaces', 'near_taken_down')) \
+         ORDER BY 1, 2";
     let all = rows(client, statement, &[]).await?;
     let all = all.iter().map(|row| PersonColumn {
         table: row.get(0),
@@ -206,17 +222,48 @@ async fn list_person_columns(client: &impl GenericClient) -> Result<Vec<PersonCo
     Ok(all.filter(may_name).collect())
 }
 
-/// Returns the pattern of a name as a whole word; an organisation or a project may have the
-/// same name.
-fn name_pattern(name: &str) -> String {
-    let escaped = name.chars().flat_map(|c| {
-        let mark = (!c.is_ascii_alphanumeric()).then_some('\\');
-        mark.into_iter().chain([c])
-    });
-    let (escaped, others): (String, _) = (escaped.collect(), format!("[^A-Za-z0-9{NAME_MARKS}]"));
-    let not_organisation = r#"(?<!org:)(?<!"org":")(?<!project:)(?<!project:[^/ ]*/)"#;
-    let not_project = r#"(?<!"projects":\[[^]]*)"#;
-    format!("(^|{others}){not_organisation}{not_project}{escaped}(?=[.]*($|{others}))")
+/// Texts that name a person, each with what replaces it, in the same order.
+#[derive(Default)]
+struct Replacements {
+    old: Vec<String>,
+    new: Vec<String>,
+}
+
+impl Replacements {
+    /// Reads the texts of a column that name a person, as [`replace_name`] says.
+    async fn read_texts_of(
+        client: &impl GenericClient,
+        (table, column): (&str, &str),
+        [name, erased_name]: [&str; 2],
+    ) -> Result<Self, Failure> {
+        let statement = format!(
+            "SELECT DISTINCT {column}::text FROM reprise_global.{table} \
+             WHERE strpos({column}::text, $1) > 0"
+        );
+        let named_in = if LABELS.contains(&(table, column)) {
+            NamedIn::Label
+        } else {
+            NamedIn::Text
+        };
+        let mut texts = Self::default();
+        for row in rows(client, &statement, &[&name]).await? {
+            let old: String = row.get(0);
+            if let Some(new) = replace_name(&old, name, erased_name, named_in) {
+                texts.old.push(old);
+                texts.new.push(new);
+            }
+        }
+        Ok(texts)
+    }
+}
+
+/// The text that replaces one of a column: the parameter has the old texts, the next one the new.
+fn replaced_text(column: &str, parameter: usize) -> String {
+    let next = parameter + 1;
+    format!(
+        "(SELECT x.new FROM unnest(${parameter}::text[], ${next}::text[]) AS x(old, new) \
+         WHERE x.old = {column} LIMIT 1)"
+    )
 }
 
 /// Replaces a person's name in all tables whose rows are for everybody; returns how many lines of
@@ -232,32 +279,40 @@ async fn replace_names(
             tables.entry(column.table.clone()).or_default().push(column);
         }
     }
-    let (pattern, mut lines) = (name_pattern(name), 0);
+    let mut lines = 0;
     for (table, columns) in tables {
-        let replaced = columns.iter().map(|one| {
-            let (column, names) = (&one.column, one.names_person_condition());
-            format!(
-                "{column} = CASE WHEN {names} \
-                 THEN regexp_replace({column}, $2, '\\1' || $3::text, 'g') ELSE {column} END"
-            )
-        });
-        let replaced: Vec<String> = replaced.collect();
-        let named: Vec<String> = columns
-            .iter()
-            .map(PersonColumn::names_person_condition)
-            .collect();
+        let mut texts = Vec::with_capacity(columns.len());
+        let (mut replaced, mut named) = (Vec::new(), Vec::new());
+        for (place, one) in columns.iter().enumerate() {
+            let (column, parameter) = (one.column.as_str(), 2 * place + 1);
+            let read = Replacements::read_texts_of(keeper, (&table, column), [name, erased_name]);
+            texts.push(read.await?);
+            let has_text = one.has_text_condition(parameter);
+            let new = replaced_text(&format!("{table}.{column}"), parameter);
+            replaced.push(format!(
+                "{column} = CASE WHEN {has_text} THEN {new} ELSE {column} END"
+            ));
+            named.push(has_text);
+        }
         let statement = format!(
             "UPDATE reprise_global.{table} SET {} WHERE {}",
             replaced.join(", "),
             named.join(" OR ")
         );
-        let changed = change(keeper, &statement, &[&name, &pattern, &erased_name]).await?;
+        let given = texts.iter().flat_map(|texts| [&texts.old, &texts.new]);
+        let given: Vec<&(dyn ToSql + Sync)> = given.map(|texts| texts as _).collect();
+        let changed = change(keeper, &statement, &given).await?;
         lines += u64::from(table == "audit") * changed;
     }
+    // What is kept of a token has its name, too.
+    let names = "UPDATE reprise_global.token \
+         SET entry = jsonb_set(entry::jsonb, '{name}', to_jsonb(name))::text \
+         WHERE entry::jsonb ->> 'name' <> name";
+    change(keeper, names, &[]).await?;
     Ok(lines)
 }
 
-/// Tells the policies which name replaces that of an operator.
+/// Tells the policies which name replaces that of a person who is erased.
 async fn set_erased_name_setting(
     transaction: &Transaction<'_>,
     erased_name: &str,
@@ -266,23 +321,35 @@ async fn set_erased_name_setting(
     Ok(transaction.batch_execute(&setting).await?)
 }
 
-/// Replaces the name of an operator in what he took down of others.
-async fn replace_operator_name(
+/// Replaces a person's name where it is an operator's or in a reason, in rows that are their
+/// authors' alone.
+async fn replace_names_behind_walls(
     transaction: &Transaction<'_>,
     name: &str,
     erased_name: &str,
 ) -> Result<(), Failure> {
     set_erased_name_setting(transaction, erased_name).await?;
-    let statement = "UPDATE reprise_global.taken_down SET operator = $2, \
-         reason = regexp_replace(reason, $3, '\\1' || $2::text, 'g') WHERE operator = $1";
-    let pattern = name_pattern(name);
-    change(transaction, statement, &[&name, &erased_name, &pattern]).await?;
+    let statement = "UPDATE reprise_global.taken_down SET operator = $2 WHERE operator = $1";
+    change(transaction, statement, &[&name, &erased_name]).await?;
+    for (table, column) in [("taken_down", "reason"), ("draft", "refused")] {
+        let names = [name, erased_name];
+        let reasons = Replacements::read_texts_of(transaction, (table, column), names).await?;
+        let statement = format!(
+            "UPDATE reprise_global.{table} SET {column} = {} WHERE {column} = ANY($1)",
+            replaced_text(column, 1)
+        );
+        change(transaction, &statement, &[&reasons.old, &reasons.new]).await?;
+    }
     Ok(())
 }
 
 /// Counts the rows that still name a person, column by column.
-async fn count_left(transaction: &Transaction<'_>, name: &str, by: Uuid) -> Result<u64, Failure> {
-    let (pattern, mut left) = (name_pattern(name), 0);
+async fn count_left(
+    transaction: &Transaction<'_>,
+    [name, erased_name]: [&str; 2],
+    by: Uuid,
+) -> Result<u64, Failure> {
+    let mut left = 0;
     for column in list_person_columns(transaction).await? {
         let table = &column.table;
         let all = format!("SELECT count(*) FROM reprise_global.{table} WHERE");
@@ -290,8 +357,13 @@ async fn count_left(transaction: &Transaction<'_>, name: &str, by: Uuid) -> Resu
             let statement = format!("{all} {} = $1", column.column);
             one(transaction, &statement, &[&by]).await?
         } else {
-            let statement = format!("{all} {}", column.names_person_condition());
-            one(transaction, &statement, &[&name, &pattern]).await?
+            let (place, names) = (
+                (table.as_str(), column.column.as_str()),
+                [name, erased_name],
+            );
+            let texts = Replacements::read_texts_of(transaction, place, names).await?;
+            let statement = format!("{all} {}", column.has_text_condition(1));
+            one(transaction, &statement, &[&texts.old]).await?
         };
         left += found.get::<_, i64>(0).unsigned_abs();
     }

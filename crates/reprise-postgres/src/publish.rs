@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use deadpool_postgres::{Object, Transaction};
 use reprise_engine::{TextTerms, extract_terms};
 use reprise_global::backend::{
-    ImportPlan, PublishedState, Publishing, build_published_report, decide_publish,
+    ImportPlan, PublishedState, Publishing, ReviewCause, build_published_report, decide_publish,
     name_taken_error, plan_import, publication_shelf,
 };
 use reprise_global::{
@@ -25,6 +25,7 @@ use super::node::{
 use super::quotas::add_usage;
 use super::reviews;
 use super::search;
+use super::takedown::find_near_taken_down;
 
 /// Things of one transaction of an import.
 const IMPORT_BATCH: usize = 1_000;
@@ -54,15 +55,24 @@ impl Prepared {
     }
 }
 
+/// Who publishes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PublishedBy {
+    Author,
+    /// An operator, whom no organisation asks for a review.
+    Import,
+}
+
 pub(super) async fn publish(
     shared: &NodeState,
     caller: &Caller,
     prepared: &Prepared,
+    by: PublishedBy,
 ) -> GlobalResult<Published, Failure> {
     let mut client = get_connection(&shared.node.pool).await?;
     let transaction = begin_change(&mut client, caller).await?;
-    if reviews::is_review_required(&transaction, &prepared.shelf).await? {
-        let submitted = reviews::submit(shared, &transaction, caller, prepared).await?;
+    if let Some(cause) = reviews::find_review_cause(&transaction, prepared, by).await? {
+        let submitted = reviews::submit(shared, &transaction, caller, prepared, cause).await?;
         transaction.commit().await.map_err(Failure::Commit)?;
         return Ok(submitted);
     }
@@ -229,12 +239,8 @@ pub(super) async fn insert(
     let terms: Vec<i32> = terms
         .map(|all| i32::try_from(all).unwrap_or(i32::MAX))
         .collect();
-    let vectors = things.iter().map(|(_, _, thing)| {
-        let vector = thing.vector.as_ref()?;
-        let numbers = vector.iter().map(f32::to_string).collect::<Vec<_>>();
-        Some(format!("[{}]", numbers.join(",")))
-    });
-    let vectors: Vec<Option<String>> = vectors.collect();
+    let vectors = things.iter().map(|(_, _, thing)| thing.vector.as_deref());
+    let vectors: Vec<Option<String>> = vectors.map(|one| one.map(format_vector)).collect();
     let statement = "INSERT INTO reprise_global.search \
          (shelf, id, version, content_type, since, head, terms, embedding) \
          SELECT $1, x.id, x.version, x.content_type, $2, x.head, x.terms, x.embedding::halfvec \
@@ -245,6 +251,12 @@ pub(super) async fn insert(
     ];
     change(transaction, statement, given).await?;
     insert_postings(transaction, shelf, things).await
+}
+
+/// Returns a vector as a statement takes it in a text.
+pub(super) fn format_vector(vector: &[f32]) -> String {
+    let numbers = vector.iter().map(f32::to_string).collect::<Vec<_>>();
+    format!("[{}]", numbers.join(","))
 }
 
 /// How many of a thing's terms stand in its head, as a column has it.
@@ -314,21 +326,16 @@ pub(super) async fn import(
     shared: &NodeState,
     caller: &Caller,
     publications: Vec<Publication>,
-) -> GlobalResult<usize> {
+) -> GlobalResult<CatalogueImportReport> {
     for publication in &publications {
         check_publication(publication)?;
     }
     let own = list_checksums(shared, caller, &publications).await?;
     let ImportPlan { new, changed } = plan_import(publications, &own);
-    let mut made = 0;
+    let mut report = CatalogueImportReport::default();
     for publication in changed {
         let prepared = Prepared::new(&shared.node, caller, publication).await?;
-        match publish(shared, caller, &prepared).await {
-            Ok(published) => made += usize::from(!published.unchanged),
-            // What an operator took down is passed over.
-            Err(Failure::Said(GlobalError::TakenDown { .. })) => {}
-            Err(failure) => return Err(failure.into()),
-        }
+        report.count(publish(shared, caller, &prepared, PublishedBy::Import).await)?;
     }
     let mut rest = new.into_iter().peekable();
     while rest.peek().is_some() {
@@ -342,22 +349,70 @@ pub(super) async fn import(
         }) {
             batch.push(Prepared::new(&shared.node, caller, publication).await?);
         }
-        made += import_batch(shared, caller, &batch).await?;
+        import_batch(shared, caller, &batch, &mut report).await?;
     }
-    Ok(made)
+    Ok(report)
+}
+
+/// What became of an import.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CatalogueImportReport {
+    /// New things, and new versions of known ones.
+    pub published: usize,
+    /// What says nearly the same as what was taken down, and waits for a review.
+    pub submitted: usize,
+}
+
+impl CatalogueImportReport {
+    /// Counts one that was published by itself; what an operator took down is passed over.
+    fn count(&mut self, done: GlobalResult<Published, Failure>) -> GlobalResult<(), Failure> {
+        match done {
+            Ok(done) if done.unchanged => {}
+            Ok(done) if done.awaits_review => self.submitted += 1,
+            Ok(_) => self.published += 1,
+            Err(Failure::Said(GlobalError::TakenDown { .. })) => {}
+            Err(failure) => return Err(failure),
+        }
+        Ok(())
+    }
+}
+
+/// Lets wait, as a part of a transaction, what of a batch says nearly the same as what was taken
+/// down; returns the rest.
+async fn submit_near_taken_down<'b>(
+    shared: &NodeState,
+    transaction: &Transaction<'_>,
+    caller: &Caller,
+    batch: &'b [Prepared],
+    report: &mut CatalogueImportReport,
+) -> GlobalResult<Vec<&'b Prepared>, Failure> {
+    let vectors: Vec<Option<&[f32]>> = batch.iter().map(|one| one.vector.as_deref()).collect();
+    let near = find_near_taken_down(transaction, &vectors).await?;
+    let mut rest = Vec::with_capacity(batch.len());
+    for (one, near) in batch.iter().zip(near) {
+        let Some(id) = near else {
+            rest.push(one);
+            continue;
+        };
+        let cause = ReviewCause::NearTakenDown(id);
+        report.count(reviews::submit(shared, transaction, caller, one, cause).await)?;
+    }
+    Ok(rest)
 }
 
 async fn import_batch(
     shared: &NodeState,
     caller: &Caller,
     batch: &[Prepared],
-) -> GlobalResult<usize, Failure> {
+    report: &mut CatalogueImportReport,
+) -> GlobalResult<(), Failure> {
     let Some(first) = batch.first() else {
-        return Ok(0);
+        return Ok(());
     };
     let (shelf, author) = (first.shelf.to_string(), caller.user.as_str());
     let mut client = get_connection(&shared.node.pool).await?;
     let transaction = begin_change(&mut client, caller).await?;
+    let batch = submit_near_taken_down(shared, &transaction, caller, batch, report).await?;
     allow_writes_on(&transaction, &shelf).await?;
     let origins: Vec<&str> = batch
         .iter()
@@ -379,14 +434,14 @@ async fn import_batch(
     let given: SqlParameters<'_> = &[&author, &shelf, &origins, &ids, &checksums, &contents];
     let rows = rows(&transaction, statement, given).await?;
     let Some(at) = rows.first().map(|row| row.get::<_, DateTime<Utc>>(1)) else {
-        return Ok(0);
+        return transaction.commit().await.map_err(Failure::Commit);
     };
     let new: std::collections::HashSet<Uuid> = rows.iter().map(|row| row.get(0)).collect();
     let things: Vec<(Uuid, i32, &Prepared)> = ids
         .iter()
-        .zip(batch)
+        .zip(&batch)
         .filter(|(id, _)| new.contains(*id))
-        .map(|(id, one)| (*id, 1, one))
+        .map(|(id, one)| (*id, 1, *one))
         .collect();
     insert(&transaction, caller, (&shelf, at), &things).await?;
     let bytes = things
@@ -401,7 +456,8 @@ async fn import_batch(
     change(&transaction, statement, &[&author, &shelf, &new]).await?;
     transaction.commit().await.map_err(Failure::Commit)?;
     shared.shelves.note_change(&shelf);
-    Ok(things.len())
+    report.published += things.len();
+    Ok(())
 }
 
 /// Rows of a thing that are still there.

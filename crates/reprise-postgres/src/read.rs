@@ -3,7 +3,8 @@
 use deadpool_postgres::Transaction;
 use reprise_global::backend::Reputations;
 use reprise_global::{
-    AuditLine, Caller, GlobalError, GlobalRecord, ListPage, OrgId, Publication, Shelf, Version,
+    AuditFilter, AuditLine, Caller, GlobalError, GlobalRecord, ListPage, Publication, Shelf,
+    Version,
 };
 use reprise_types::RecordId;
 use tokio_postgres::Row;
@@ -14,7 +15,7 @@ use super::node::{
     Node, NodeState, SqlParameters, begin_read, count, number, open_shelf_names, record_id, row,
     rows, uuid, version,
 };
-use super::reviews::own_review_shelf;
+use super::reviews::list_own_review_shelves;
 use super::search::list_common_patterns;
 use super::statements;
 
@@ -72,7 +73,7 @@ pub(super) async fn get(
     let transaction = begin_read(&shared.node, &mut client, caller, "").await?;
     let statement = shared.node.sql(&statements::get());
     let (mut shelves, author) = (open_shelf_names(caller), caller.user.as_str());
-    shelves.extend(own_review_shelf(caller));
+    shelves.extend(list_own_review_shelves(caller));
     let row = row(&transaction, &statement, &[&shelves, &uuid(id), &author]).await?;
     let row = row.ok_or_else(none)?;
     let mut found = decode_record_row(&row, &standings)?;
@@ -126,7 +127,7 @@ async fn list_versions_of(
     let transaction = begin_read(&shared.node, &mut client, caller, "").await?;
     let statement = shared.node.sql(&statements::versions());
     let (mut shelves, author) = (open_shelf_names(caller), caller.user.as_str());
-    shelves.extend(own_review_shelf(caller));
+    shelves.extend(list_own_review_shelves(caller));
     let [limit, offset] = limit_and_offset(page);
     let id = uuid(id);
     let asked: SqlParameters<'_> = &[&shelves, &id, &author, &wanted, &limit, &offset];
@@ -171,7 +172,7 @@ pub(super) async fn audit(node: &Node, limit: usize) -> Result<Vec<AuditLine>, F
     Ok(rows.iter().map(decode_audit_line).collect())
 }
 
-/// As [`AuditLine::is_told_to`] says.
+/// Lists the lines that [`AuditFilter`] admits.
 pub(super) async fn audit_told_to(
     node: &Node,
     caller: &Caller,
@@ -180,13 +181,17 @@ pub(super) async fn audit_told_to(
     let client = get_connection(&node.pool).await?;
     let statement = format!(
         "SELECT {AUDIT_COLUMNS} FROM reprise_global.audit \
-         WHERE shelf IS NULL OR NOT (starts_with(shelf, 'org:') OR starts_with(shelf, 'project:')) \
-            OR shelf = 'org:' || $1::text \
-            OR starts_with(shelf, 'project:' || $1::text || '/') \
-         ORDER BY number DESC LIMIT $2"
+         WHERE shelf IS NULL OR NOT (starts_with(shelf, $1) OR starts_with(shelf, $2)) \
+            OR shelf = $3 OR starts_with(shelf, $4) \
+         ORDER BY number DESC LIMIT $5"
     );
-    let org = caller.org.as_ref().map(OrgId::as_str);
-    let rows = rows(&client, &statement, &[&org, &count(limit)]).await?;
+    let AuditFilter {
+        owned: [org, project],
+        own,
+        own_projects,
+    } = AuditFilter::new(caller.org.as_ref());
+    let given: SqlParameters<'_> = &[&org, &project, &own, &own_projects, &count(limit)];
+    let rows = rows(&client, &statement, given).await?;
     Ok(rows.iter().map(decode_audit_line).collect())
 }
 

@@ -1,10 +1,13 @@
-//! Reviews: what a member publishes for an organisation that asks for a second pair of eyes is a
-//! draft on a branch that no author can name, until another member approves or refuses it.
+//! Reviews: what a member publishes for an organisation that asks for a second pair of eyes, and
+//! what says nearly the same as what was taken down, is a draft on a branch that no author can
+//! name, until somebody else to whom its shelf is open approves or refuses it.
+
+use std::collections::BTreeSet;
 
 use deadpool_postgres::{Object, Transaction};
 use reprise_global::backend::{
-    Drafting, PublishedState, author_as_caller, check_reviewer, check_submission_count,
-    decide_draft, decide_publish, organisation_shelf, refused_before_error,
+    Drafting, PublishedState, ReviewCause, author_as_caller, check_reviewer,
+    check_submission_count, decide_draft, decide_publish, organisation_shelf, refused_before_error,
     submission_changed_error,
 };
 use reprise_global::{
@@ -20,14 +23,14 @@ use super::branches::{
 };
 use super::connect::{Failure, get_connection, literal};
 use super::node::{
-    CHANGE_TIME, Node, NodeState, begin_change, begin_read_within, change, one, record_id, row,
-    rows, uuid, version,
+    CHANGE_TIME, Node, NodeState, SqlParameters, begin_change, begin_read_within, change, one,
+    record_id, row, rows, uuid, version,
 };
 use super::publish::{
-    Prepared, PublishAs, append_audit_entry, is_gone, publish_in, refuse_taken_down,
+    Prepared, PublishAs, PublishedBy, append_audit_entry, is_gone, publish_in, refuse_taken_down,
 };
 use super::read::{damaged_row_error, decode_publication, limit_and_offset};
-use super::takedown::append_audit_line;
+use super::takedown::{append_audit_line, find_near_taken_down};
 
 /// Begins the name of every branch of reviews; no name of a branch has its dot.
 const REVIEW_PREFIX: &str = ".review/";
@@ -37,29 +40,32 @@ fn review_branch(shelf: &Shelf) -> String {
     format!("{REVIEW_PREFIX}{shelf}")
 }
 
-/// Returns the name of the branch on which the caller's own publications wait.
-pub(super) fn own_review_branch(caller: &Caller) -> Option<String> {
-    caller
-        .org
-        .clone()
-        .map(|org| review_branch(&Shelf::Org(org)))
+/// Returns the names of the branches on which publications for the caller's shelves wait.
+pub(super) fn list_review_branches(caller: &Caller) -> Vec<String> {
+    caller.open_shelves().iter().map(review_branch).collect()
 }
 
-/// Lists what waits on the caller's own branch of reviews, for a question.
+/// Returns the shelf for which publications on a branch of reviews wait.
+fn reviewed_shelf(branch: &str) -> &str {
+    branch.strip_prefix(REVIEW_PREFIX).unwrap_or(branch)
+}
+
+/// Lists what of the caller's waits for a review, for a question, and the shelves that it is on.
 pub(super) async fn list_waiting(
     transaction: &Transaction<'_>,
     caller: &Caller,
-    branch: &str,
-) -> Result<Drafts, Failure> {
-    let statement = "SELECT id, replaces FROM reprise_global.draft \
-         WHERE author = $1 AND branch = $2 AND refused IS NULL";
-    let author = caller.user.as_str();
-    let waiting = rows(transaction, statement, &[&author, &branch]).await?;
-    let waiting = waiting.iter().map(|row| {
+) -> Result<(Drafts, BTreeSet<String>), Failure> {
+    let statement = "SELECT id, replaces, branch FROM reprise_global.draft \
+         WHERE author = $1 AND branch = ANY($2) AND refused IS NULL";
+    let (author, branches) = (caller.user.as_str(), list_review_branches(caller));
+    let waiting = rows(transaction, statement, &[&author, &branches]).await?;
+    let (mut drafts, mut shelves) = (Drafts::new(), BTreeSet::new());
+    for row in waiting {
         let replaces: Option<Uuid> = row.get(1);
-        (row.get(0), replaces.map(record_id))
-    });
-    Ok(waiting.collect())
+        drafts.insert(row.get(0), replaces.map(record_id));
+        shelves.insert(caller.branch_shelf(row.get(2)).to_string());
+    }
+    Ok((drafts, shelves))
 }
 
 async fn read_settings(
@@ -75,14 +81,21 @@ async fn read_settings(
     )
 }
 
-/// Returns whether a publication for this shelf waits for a review: one for all members of an
-/// organisation may, one for a project does not.
-pub(super) async fn is_review_required(
+/// Finds why a publication waits for a review: it says nearly the same as what was taken down, or
+/// is for all members of an organisation that asks for reviews of what authors publish.
+pub(super) async fn find_review_cause(
     transaction: &Transaction<'_>,
-    shelf: &Shelf,
-) -> Result<bool, Failure> {
-    let is_for_members = matches!(shelf, Shelf::Org(_));
-    Ok(is_for_members && read_settings(transaction, shelf).await?.review)
+    prepared: &Prepared,
+    by: PublishedBy,
+) -> Result<Option<ReviewCause>, Failure> {
+    let near = find_near_taken_down(transaction, &[prepared.vector.as_deref()]).await?;
+    if let Some(id) = near.into_iter().flatten().next() {
+        return Ok(Some(ReviewCause::NearTakenDown(id)));
+    }
+    let shelf = &prepared.shelf;
+    let may_be_asked = by == PublishedBy::Author && matches!(shelf, Shelf::Org(_));
+    let is_asked = may_be_asked && read_settings(transaction, shelf).await?.review;
+    Ok(is_asked.then_some(ReviewCause::Organisation))
 }
 
 pub(super) async fn read_organisation(
@@ -123,6 +136,7 @@ pub(super) async fn submit(
     transaction: &Transaction<'_>,
     caller: &Caller,
     prepared: &Prepared,
+    cause: ReviewCause,
 ) -> Result<Published, Failure> {
     let (author, branch) = (caller.user.as_str(), review_branch(&prepared.shelf));
     let (publication, checksum) = (&prepared.publication, prepared.publication.checksum());
@@ -164,9 +178,20 @@ pub(super) async fn submit(
         apply_drafting(shared, transaction, caller, &branch, prepared, drafts).await?;
     published.awaits_review = !matches!(decided, Drafting::Withdrawn(..));
     if !published.unchanged {
-        let next = i32::try_from(published.version.0).unwrap_or(i32::MAX);
-        let (id, shelf) = (Some(uuid(published.id)), prepared.shelf.to_string());
-        append_audit_entry(transaction, caller, "submit", id, Some(next), Some(&shelf)).await?;
+        let near = cause.near_taken_down();
+        let statement = "UPDATE reprise_global.draft SET near_taken_down = $4 \
+             WHERE author = $1 AND branch = $2 AND origin = $3";
+        let origin = &publication.origin;
+        let given: SqlParameters<'_> = &[&author, &branch, origin, &near.map(uuid)];
+        change(transaction, statement, given).await?;
+        let line = AuditLine {
+            id: Some(published.id),
+            version: Some(published.version.0),
+            name: Some(prepared.shelf.to_string()),
+            reason: near.map(|near| format!("nearly the same as {near}, which was taken down")),
+            ..AuditLine::new(shared.node.options.clock.now(), author, "submit")
+        };
+        append_audit_line(transaction, &line).await?;
     }
     Ok(published)
 }
@@ -189,7 +214,7 @@ pub(super) async fn withdraw_submission(
     };
     let branch: String = found.get(0);
     let tokens = delete_draft(&transaction, caller, &branch, key).await?;
-    let shelf = branch.trim_start_matches(REVIEW_PREFIX);
+    let shelf = reviewed_shelf(&branch);
     let what = "unpublish";
     append_audit_entry(&transaction, caller, what, Some(key), Some(1), Some(shelf)).await?;
     transaction.commit().await.map_err(Failure::Commit)?;
@@ -203,18 +228,22 @@ pub(super) async fn withdraw_submission(
 
 /// What waits on a branch of reviews, with the text: `d` is the draft and `t` the text.
 const WAITING: &str = "SELECT d.author, d.id, d.replaces, d.base, d.checksum, t.since, \
-     t.publication FROM reprise_global.draft d JOIN reprise_global.thing t \
+     t.publication, d.branch, d.near_taken_down FROM reprise_global.draft d JOIN reprise_global.thing t \
      ON t.shelf = 'branch:' || d.author || '/' || d.branch AND t.id = d.id \
-     AND t.version = d.base + 1 WHERE d.branch = $1 AND d.refused IS NULL";
+     AND t.version = d.base + 1 WHERE d.branch = ANY($1) AND d.refused IS NULL";
 
-/// Returns the setting that shows a transaction what waits on a branch of reviews.
-fn review_setting(branch: &str) -> String {
-    format!("SET LOCAL reprise.review = {};", literal(branch))
+/// Returns the setting that shows a transaction what waits on branches of reviews.
+fn review_setting(branches: &[String]) -> String {
+    format!(
+        "SET LOCAL reprise.review = {};",
+        literal(&branches.join(","))
+    )
 }
 
-/// A draft that waits, with the id of the draft itself.
+/// A draft that waits, with the id of the draft itself and the name of its branch.
 struct WaitingDraft {
     draft: Uuid,
+    branch: String,
     submission: Submission,
 }
 
@@ -224,6 +253,7 @@ fn decode_waiting_draft(row: &Row) -> Result<WaitingDraft, Failure> {
     let author: &str = row.get(0);
     Ok(WaitingDraft {
         draft,
+        branch: row.get(7),
         submission: Submission {
             id,
             author: author
@@ -233,6 +263,7 @@ fn decode_waiting_draft(row: &Row) -> Result<WaitingDraft, Failure> {
             checksum: row.get(4),
             submitted_at: row.get(5),
             publication: decode_publication(id, row.get(6))?,
+            near_taken_down: row.get::<_, Option<Uuid>>(8).map(record_id),
         },
     })
 }
@@ -242,13 +273,13 @@ pub(super) async fn list_submissions(
     reviewer: &Caller,
     page: ListPage,
 ) -> Result<Vec<Submission>, Failure> {
-    let branch = review_branch(&organisation_shelf(reviewer)?);
+    let branches = list_review_branches(reviewer);
     let mut client = get_connection(&node.pool).await?;
-    let setting = review_setting(&branch);
+    let setting = review_setting(&branches);
     let transaction = begin_read_within(CHANGE_TIME, &mut client, reviewer, &setting).await?;
     let statement = format!("{WAITING} ORDER BY t.since, d.id LIMIT $2 OFFSET $3");
     let [limit, offset] = limit_and_offset(page);
-    let found = rows(&transaction, &statement, &[&branch, &limit, &offset]).await?;
+    let found = rows(&transaction, &statement, &[&branches, &limit, &offset]).await?;
     let waiting = found.iter().map(decode_waiting_draft);
     waiting.map(|one| Ok(one?.submission)).collect()
 }
@@ -260,7 +291,8 @@ pub(super) async fn list_own_submissions(
     let mut client = get_connection(&node.pool).await?;
     let transaction = begin_read_within(CHANGE_TIME, &mut client, caller, "").await?;
     let statement = format!(
-        "SELECT coalesce(d.replaces, d.id), d.base, d.refused, t.since, t.publication \
+        "SELECT coalesce(d.replaces, d.id), d.base, d.refused, t.since, t.publication, \
+         d.near_taken_down \
          FROM reprise_global.draft d LEFT JOIN reprise_global.thing t \
          ON t.shelf = 'branch:' || d.author || '/' || d.branch AND t.id = d.id \
          AND t.version = d.base + 1 WHERE d.author = $1 \
@@ -276,24 +308,25 @@ pub(super) async fn list_own_submissions(
             version: version(row.get::<_, i32>(1) + 1),
             title: publication.map(|publication| publication.title),
             submitted_at: row.get(3),
+            near_taken_down: row.get::<_, Option<Uuid>>(5).map(record_id),
             refused: row.get(2),
         })
     };
     found.iter().map(decode).collect()
 }
 
-/// Finds a submission in the organisation of a reviewer, who is not its author.
+/// Finds a submission for a shelf that is open to a reviewer, who is not its author.
 async fn find_submission(
     node: &Node,
     reviewer: &Caller,
-    branch: &str,
     id: RecordId,
 ) -> Result<WaitingDraft, Failure> {
     let mut client = get_connection(&node.pool).await?;
-    let setting = review_setting(branch);
+    let branches = list_review_branches(reviewer);
+    let setting = review_setting(&branches);
     let transaction = begin_read_within(CHANGE_TIME, &mut client, reviewer, &setting).await?;
     let statement = format!("{WAITING} AND (d.id = $2 OR d.replaces = $2)");
-    let found = row(&transaction, &statement, &[&branch, &uuid(id)]).await?;
+    let found = row(&transaction, &statement, &[&branches, &uuid(id)]).await?;
     let found = decode_waiting_draft(&found.ok_or(GlobalError::NotFound { id })?)?;
     check_reviewer(&found.submission.author, &reviewer.user, id)?;
     Ok(found)
@@ -307,10 +340,10 @@ pub(super) async fn review(
     id: RecordId,
     verdict: &SubmissionVerdict,
 ) -> Result<ReviewDone, Failure> {
-    let (node, shelf) = (&shared.node, organisation_shelf(reviewer)?);
-    let branch = review_branch(&shelf);
-    let WaitingDraft { draft, submission } = find_submission(node, reviewer, &branch, id).await?;
-    let shelf = shelf.to_string();
+    let node = &shared.node;
+    let waiting = find_submission(node, reviewer, id).await?;
+    let (draft, branch, submission) = (waiting.draft, waiting.branch, waiting.submission);
+    let shelf = reviewed_shelf(&branch).to_owned();
     let author = author_as_caller(submission.author.clone(), &shelf);
     let prepared = if verdict.approve {
         Some(Prepared::new(node, &author, submission.publication.clone()).await?)
@@ -390,8 +423,10 @@ fn new_review_line(
     }
 }
 
-/// Returns the shelf of the caller's own submissions, which an id may be on.
-pub(super) fn own_review_shelf(caller: &Caller) -> Option<String> {
-    let branch = own_review_branch(caller)?;
-    Some(caller.branch_shelf(&branch).to_string())
+/// Returns the shelves of the caller's own submissions, which an id may be on.
+pub(super) fn list_own_review_shelves(caller: &Caller) -> Vec<String> {
+    let branches = list_review_branches(caller).into_iter();
+    branches
+        .map(|branch| caller.branch_shelf(&branch).to_string())
+        .collect()
 }

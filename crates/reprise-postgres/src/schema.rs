@@ -13,7 +13,7 @@ use super::node::{one, rows};
 use super::role::{ServingRole, ensure_serving_role, rights_error, setup_error};
 
 /// In their order: the first makes version 1.
-const MIGRATIONS: [&str; 11] = [
+const MIGRATIONS: [&str; 12] = [
     include_str!("migrations/0001.sql"),
     include_str!("migrations/0002.sql"),
     include_str!("migrations/0003.sql"),
@@ -25,6 +25,7 @@ const MIGRATIONS: [&str; 11] = [
     include_str!("migrations/0009.sql"),
     include_str!("migrations/0010.sql"),
     include_str!("migrations/0011.sql"),
+    include_str!("migrations/0012.sql"),
 ];
 
 const ADD: &str = "SELECT, INSERT";
@@ -32,7 +33,7 @@ const ALL: &str = "SELECT, INSERT, UPDATE, DELETE";
 /// What they make, each with what the serving role may do there, and whether its rows are for some
 /// callers alone. That role empties no table as a whole, which no policy would hold it from, and
 /// changes no line of the audit log.
-pub(super) const TABLES: [(&str, &str, bool); 19] = [
+pub(super) const TABLES: [(&str, &str, bool); 20] = [
     ("thing", ALL, true),
     ("search", ALL, true),
     ("posting", ALL, true),
@@ -45,6 +46,7 @@ pub(super) const TABLES: [(&str, &str, bool); 19] = [
     ("draft", ALL, true),
     ("retrieved", ALL, false),
     ("taken_down", ALL, true),
+    ("taken_down_vector", ALL, true),
     ("organisation", ALL, true),
     ("usage", ALL, false),
     ("quota", ALL, false),

@@ -67,14 +67,13 @@ pub(super) async fn query(
     };
     let mut setting = index_walk_settings(shared.node.options.sight);
     // An author also finds what waits for a review.
-    let waiting = query
-        .snapshot
-        .is_none()
-        .then(|| reviews::own_review_branch(caller));
-    let branch = query.branch.clone().or_else(|| waiting.flatten());
-    if let Some(branch) = &branch {
-        setting.push_str(&branches::open_branch_setting(caller, branch));
-    }
+    let shows_waiting = query.snapshot.is_none() && query.branch.is_none();
+    let opened = match &query.branch {
+        Some(branch) => vec![branch.clone()],
+        None if shows_waiting => reviews::list_review_branches(caller),
+        None => Vec::new(),
+    };
+    setting.push_str(&branches::open_branches_setting(caller, &opened));
     let begun = begin_read(&shared.node, &mut client, caller, &setting);
     let (transaction, other) = match &mut spare {
         None => (begun.await?, None),
@@ -85,14 +84,13 @@ pub(super) async fn query(
         }
     };
     let (mut shelves, mut tried) = (open_shelf_names(caller), branches::Drafts::new());
-    if let Some(branch) = &branch {
-        tried = match query.branch {
-            Some(_) => branches::list_drafts(&transaction, caller, branch).await?,
-            None => reviews::list_waiting(&transaction, caller, branch).await?,
-        };
-        if query.branch.is_some() || !tried.is_empty() {
-            shelves.push(caller.branch_shelf(branch).to_string());
-        }
+    if let Some(branch) = &query.branch {
+        tried = branches::list_drafts(&transaction, caller, branch).await?;
+        shelves.push(caller.branch_shelf(branch).to_string());
+    } else if shows_waiting {
+        let (waiting, on_shelves) = reviews::list_waiting(&transaction, caller).await?;
+        tried = waiting;
+        shelves.extend(on_shelves);
     }
     let replaced: HashSet<RecordId> = tried.values().flatten().copied().collect();
     let types = query.content_types.iter().map(|one| one.name());

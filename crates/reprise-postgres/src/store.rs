@@ -71,12 +71,12 @@ impl PostgresStore {
     }
 
     /// Publishes many new things of one author, a thousand a transaction, and passes over what he
-    /// has published before. How many are new.
+    /// has published before. What says nearly the same as what was taken down waits for a review.
     pub async fn import(
         &self,
         caller: &Caller,
         publications: Vec<Publication>,
-    ) -> GlobalResult<usize> {
+    ) -> GlobalResult<publish::CatalogueImportReport> {
         publish::import(&self.0, caller, publications).await
     }
 
@@ -149,7 +149,8 @@ impl GlobalStore for PostgresStore {
     async fn publish(&self, caller: &Caller, publication: Publication) -> GlobalResult<Published> {
         check_publication(&publication)?;
         let prepared = publish::Prepared::new(&self.0.node, caller, publication).await?;
-        tried!(Safely, publish::publish(&self.0, caller, &prepared))
+        let by = publish::PublishedBy::Author;
+        tried!(Safely, publish::publish(&self.0, caller, &prepared, by))
     }
 
     async fn get(

@@ -3,7 +3,7 @@
 
 use chrono::{DateTime, Utc};
 use deadpool_postgres::Transaction;
-use reprise_global::backend::{PublishedState, author_as_caller, decide_publish};
+use reprise_global::backend::{OVERLAP_FROM, PublishedState, author_as_caller, decide_publish};
 use reprise_global::{
     AuditLine, Caller, GlobalError, ListPage, Listed, Publication, PutBack, TakeDown, TakeDownDone,
     TakenDown,
@@ -17,7 +17,7 @@ use super::node::{
     CHANGE_TIME, Node, NodeState, SqlParameters, begin_change, begin_read_within, change,
     open_shelf_names, record_id, row, rows, uuid, version,
 };
-use super::publish::{Prepared, PublishAs, is_gone, publish_in, withdraw};
+use super::publish::{Prepared, PublishAs, format_vector, is_gone, publish_in, withdraw};
 use super::read::{damaged_row_error, decode_publication, decode_record_row, limit_and_offset};
 use super::sweep::LEAKED;
 
@@ -83,7 +83,9 @@ pub(super) async fn take_down(
     let (author, shelf) = find_author_and_shelf(node, operator, id).await?;
     let mut client = get_connection(&node.pool).await?;
     let transaction = begin_change(&mut client, &author).await?;
-    let statement = "SELECT a.origin, a.checksum, t.publication, clock_timestamp() \
+    let statement = "SELECT a.origin, a.checksum, t.publication, clock_timestamp(), \
+         (SELECT s.embedding::real[] FROM reprise_global.search s \
+         WHERE s.shelf = a.shelf AND s.id = a.id AND s.version = a.version) \
          FROM reprise_global.authored a JOIN reprise_global.thing t \
          ON t.shelf = a.shelf AND t.id = a.id AND t.version = a.version \
          WHERE a.author = $1 AND a.id = $2 FOR UPDATE OF a";
@@ -94,6 +96,7 @@ pub(super) async fn take_down(
     let content_sha256 = decode_publication(id, row.get(2))?.content_sha256();
     let held: Option<String> = (!order.leaked).then(|| row.get(2));
     let at: DateTime<Utc> = row.get(3);
+    let vector: Option<Vec<f32>> = row.get(4);
     let (gone, tokens) = withdraw(shared, &transaction, &author, &shelf, key).await?;
     let versions = i32::try_from(gone).unwrap_or(i32::MAX);
     let taken = TakenDown {
@@ -119,6 +122,13 @@ pub(super) async fn take_down(
         &key, &name, origin, &shelf, &versions, checksum, reason, &who, &at, &held, content,
     ];
     change(&transaction, statement, given).await?;
+    // Nothing is kept of what leaked, not even by what it would be known.
+    if let Some(vector) = vector.filter(|_| taken.is_held) {
+        transaction.batch_execute(COMPARING).await?;
+        let statement = "INSERT INTO reprise_global.taken_down_vector (id, embedding) \
+             VALUES ($1, $2::real[]::halfvec)";
+        change(&transaction, statement, &[&key, &vector]).await?;
+    }
     let line = taken.to_audit_line(at, &operator.user, "take_down");
     append_audit_line(&transaction, &line).await?;
     transaction.commit().await.map_err(Failure::Commit)?;
@@ -130,6 +140,28 @@ pub(super) async fn take_down(
         taken,
         verified,
     })
+}
+
+/// Opens the vectors of what was taken down to a transaction.
+const COMPARING: &str = "SET LOCAL reprise.near = 'on'";
+
+/// Finds for each vector what was taken down and says nearly the same, the nearest.
+pub(super) async fn find_near_taken_down(
+    transaction: &Transaction<'_>,
+    vectors: &[Option<&[f32]>],
+) -> Result<Vec<Option<RecordId>>, Failure> {
+    transaction.batch_execute(COMPARING).await?;
+    let statement = "SELECT (SELECT t.id FROM reprise_global.taken_down_vector t \
+         WHERE (t.embedding <=> x.vector) <= $2 ORDER BY t.embedding <=> x.vector LIMIT 1) \
+         FROM (SELECT u.place, u.vector::halfvec AS vector \
+         FROM unnest($1::text[]) WITH ORDINALITY AS u(vector, place) OFFSET 0) x \
+         ORDER BY x.place";
+    let given = vectors.iter().map(|vector| vector.map(format_vector));
+    let given: Vec<Option<String>> = given.collect();
+    let distance = f64::from(1.0 - OVERLAP_FROM);
+    let found = rows(transaction, statement, &[&given, &distance]).await?;
+    let ids = found.iter().map(|row| row.get::<_, Option<Uuid>>(0));
+    Ok(ids.map(|id| id.map(record_id)).collect())
 }
 
 /// Writes a line of the audit log with all that it says.

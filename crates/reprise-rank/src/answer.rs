@@ -34,6 +34,9 @@ const WORDS: f32 = 1.06;
 const FIRST: f32 = 0.17;
 /// Probability that every other line needs.
 const OTHERS: f32 = 0.10;
+/// Probability that every other line needs that a second look judged: what it calls less likely
+/// helps in 8 of 100 cases.
+const OTHERS_JUDGED: f32 = 0.12;
 /// Evidence that a line of the named time needs, because much happened in any month.
 const OF_TIME: f32 = 0.30;
 /// Share of the question's other words that suffices for a line of the named time.
@@ -53,7 +56,7 @@ const LIKELY_SCORE: f32 = 0.65;
 pub(crate) const JUDGE_SIGNAL: &str = "second_judge";
 /// Smallest distance of a judgement from 0 and 1.
 pub(crate) const CERTAIN: f32 = 1e-5;
-/// Intercept of the logit that a judged line helps; the thresholds are those of other lines.
+/// Intercept of the logit that a judged line helps.
 const HELP_START: f32 = -0.43;
 /// Logit per logit of the line's score, which has the judgement in it.
 const HELP_SCORE: f32 = 0.63;
@@ -89,7 +92,12 @@ pub fn decide_shown(recall: &mut RecallResponse) {
         let (above, rest) = results.split_at_mut(place);
         if let [one, ..] = rest {
             let adds = !repeats_shown_text(above, one) && !is_crowded_out(above, one);
-            one.shown = room > kept && pays && worth >= OTHERS && adds;
+            let needed = if judgement_of(one).is_some() {
+                OTHERS_JUDGED
+            } else {
+                OTHERS
+            };
+            one.shown = room > kept && pays && worth >= needed && adds;
             room -= usize::from(one.shown);
         }
     }
@@ -102,7 +110,7 @@ pub fn decide_shown(recall: &mut RecallResponse) {
     for one in results.iter_mut() {
         one.shown |= newer.contains(&one.record.id);
     }
-    let verdict = results.iter().map(judge_result).max();
+    let verdict = results.iter().map(judge_relevance).max();
     recall.verdict = verdict.unwrap_or(RelevanceVerdict::Nothing);
     let certain = recall.results.iter().any(|one| one.why.is_certain);
     if recall.half_answer().is_some() && !certain {
@@ -168,15 +176,20 @@ fn help_probability(one: &RetrievedMemory, best: f32) -> f32 {
 /// Returns the logit that a judged line helps; `None` for a line without a judgement. `score` and
 /// `best` are the logits of its score and of the best one.
 fn help_logit(found: &RetrievedMemory, score: f32, best: f32) -> Option<f32> {
+    let judged = logit_within(judgement_of(found)?, CERTAIN);
+    Some(HELP_START + HELP_SCORE * score + HELP_BEHIND * (score - best) + HELP_JUDGED * judged)
+}
+
+/// Returns what a second look said of a result.
+fn judgement_of(found: &RetrievedMemory) -> Option<f32> {
     let mut signals = found.why.signals.iter().rev();
     let judged = signals.find(|signal| signal.name == JUDGE_SIGNAL)?;
-    let judged = logit_within(judged.value, CERTAIN);
-    Some(HELP_START + HELP_SCORE * score + HELP_BEHIND * (score - best) + HELP_JUDGED * judged)
+    Some(judged.value)
 }
 
 /// Returns what one result makes of the answer. A result about another person or thing, or without
 /// a number if one is asked for, is only near.
-fn judge_result(one: &RetrievedMemory) -> RelevanceVerdict {
+pub fn judge_relevance(one: &RetrievedMemory) -> RelevanceVerdict {
     let (why, score) = (&one.why, one.score);
     let by_itself = LIKELY_COSINE * (1.0 - why.dialogue);
     let near = has_succeeded(one) || cosine_of(one).is_none_or(|cosine| cosine >= by_itself);

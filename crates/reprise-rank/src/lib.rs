@@ -23,7 +23,7 @@ pub use answer::context::{build_context_block, context_candidate_count, estimate
 pub use answer::excerpt::{excerpt, sentence_ranges};
 pub use answer::judgements::{apply_judgements, is_first_settled, texts_to_judge};
 pub use answer::merge_wordings::merge_wordings;
-pub use answer::{decide_shown, remove_sensitive};
+pub use answer::{decide_shown, judge_relevance, remove_sensitive};
 pub use candidate::{
     MeasuredCandidate, Nearness, OutcomeMeasures, SignalContext, compute_evidence,
 };

@@ -3,12 +3,16 @@
 
 mod access;
 mod admin;
+pub mod arguments;
 mod bodies;
+mod context;
 mod limit;
 mod openapi;
 mod operate;
+pub mod operations;
 mod people;
 mod routes;
+mod service_route;
 
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
@@ -28,9 +32,10 @@ use crate::http::{Metrics, Rates};
 use crate::tokens::ServiceTokens;
 use access::MinuteQuotas;
 pub use access::{AccessLog, DEADLINE_HEADER};
+pub use context::ServiceContext;
+use context::ServiceState;
 use limit::QuestionLimit;
 pub use people::{People, PeopleSettings};
-use routes::ServiceState;
 
 /// A connection may be idle for so long: a person's next question finds it open, and does not pay
 /// for a new one's round trips.

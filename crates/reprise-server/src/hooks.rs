@@ -103,6 +103,7 @@ fn fill_tool_fields(report: &mut HookReport, program: HookProgram, input: &Value
     };
     report.text = clean_text(&text);
     report.command = clean_text(command);
+    report.printed = clean_text(&printed);
 }
 
 /// Removes private elements and quoted memories, and cuts the text to [`TEXT_BYTES_MAX`].

@@ -42,6 +42,7 @@ pub use daemon::{Daemon, DaemonError, DaemonExit, DaemonOptions};
 
 pub use global::{
     AccessLog, DEADLINE_HEADER, GlobalService, GlobalServiceOptions, People, PeopleSettings,
+    ServiceContext, arguments as service_arguments, operations as service_operations,
 };
 pub use hooks::{HOOK_TOOL, HookCall, HookProgram, HookResponder, HookTrigger};
 pub use issuer::{Claims, Fetch, Issuer, IssuerSettings, TokenRefused};
@@ -49,8 +50,9 @@ pub use mcp::{McpServer, SKILL};
 pub use oauth::OauthOptions;
 pub use place::{BACKUP_LIST_BYTES_MAX, BACKUP_LIST_FILE, DaemonPaths, DaemonPathsError};
 pub use program::ProgramCommand;
+pub use reprise_operations::Right;
 pub use reprise_page::{AgentProgram, Setting};
 pub use tokens::{
-    Grant, KnownToken, Member, NewToken, Right, Scope, ServiceTokens, TokenEntry, TokenError,
-    TokenFile, generate_link_name,
+    Grant, KnownToken, Member, NewToken, Scope, ServiceTokens, TokenEntry, TokenError, TokenFile,
+    generate_link_name,
 };

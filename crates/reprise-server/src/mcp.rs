@@ -14,6 +14,7 @@ use axum::http::request::Parts;
 use reprise_operations::operations::records;
 use reprise_operations::{
     Catalogue, Effect, Memories, Operation, Problem, ProblemKind, Profile, ToolAnswer, add_hint,
+    find_meant_name,
 };
 use reprise_types::UserId;
 use rmcp::model::{
@@ -300,8 +301,12 @@ impl ServerHandler for McpServer {
             return Ok(CallToolResult::success(vec![ContentBlock::text(text)]).into());
         }
         if self.described_tools().iter().all(|tool| tool.name != name) {
-            let detail =
-                format!("there is no tool `{name:.64}` in this profile; list the tools first");
+            let tools = self.described_tools();
+            let names = tools.iter().map(|tool| tool.name.as_ref());
+            let meant =
+                find_meant_name(name, names).map(|meant| format!("; did you mean `{meant}`?"));
+            let then = meant.unwrap_or_else(|| "; list the tools first".to_owned());
+            let detail = format!("there is no tool `{name:.64}` in this profile{then}");
             return Err(ErrorData::invalid_params(detail, None));
         }
         let arguments = self.add_project_arguments(name, request.arguments.unwrap_or_default());

@@ -12,8 +12,8 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use reprise_files::{FileError, Folder};
 use reprise_global::{AuditLine, GlobalError, ProjectId};
+use reprise_operations::Right;
 use reprise_types::{Clock, SystemClock, UserId, generate_secret, lock, sha256_hex};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 mod changes;
@@ -75,22 +75,6 @@ pub struct Grant {
     pub paid: bool,
     /// Which operations.
     pub may: Vec<Right>,
-}
-
-/// A group of operations on published knowledge.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Right {
-    /// Ask, and read what was found.
-    Read,
-    /// Publish and take back, rate, report.
-    Write,
-    /// Approve or refuse what other members publish for the organisation.
-    Review,
-    /// Make snapshots, read the audit log and metrics.
-    Operate,
 }
 
 /// One token, without the token.

@@ -19,10 +19,10 @@ use crate::codec::{
 use crate::commit::{self, CommitHead, FileFacts, ReadCommit};
 use crate::compress::{Compressor, LEVEL_APPEND};
 use crate::directory::LogDirectory;
-use crate::disk::{Disk, DiskFile, LockAttempt};
+use crate::disk::{Disk, DiskFile, LockAttempt, sibling_path};
 use crate::error::{StoreError, StoreResult};
 use crate::frame::TYPE_PAGES;
-use crate::log::{Log, SUFFIX_COMPACT, sibling_path};
+use crate::log::{Log, SUFFIX_COMPACT};
 use crate::manifest::{self, CALLERS_FIRST, SectionsManifest};
 use crate::options::CompactionReport;
 use crate::reader::{BlockCache, LogReader};

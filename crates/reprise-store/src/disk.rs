@@ -6,11 +6,18 @@ use std::fmt::Debug;
 use std::fs::{Metadata, TryLockError};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fs_err::File;
 use reprise_files::{OpenMode, clone_path, open_path};
+
+/// Returns `path` with a suffix, for a file in the same folder.
+pub(crate) fn sibling_path(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
 
 /// Identity of a file: device and inode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -162,6 +162,11 @@ pub(crate) fn is_derived(kind: u8) -> bool {
     kind == TYPE_PAGES
 }
 
+/// Whether segments of this type belong to a checkpoint, which can be written again.
+pub(crate) fn is_of_checkpoint(kind: u8) -> bool {
+    is_derived(kind) || matches!(kind, TYPE_SECTIONS | TYPE_MANIFEST)
+}
+
 pub(crate) fn type_name(kind: u8) -> &'static str {
     match kind {
         TYPE_VECTORS => "vectors",

@@ -6,15 +6,20 @@ use std::sync::Arc;
 
 use reprise_types::SectionKey;
 
-use crate::commit::CommitHead;
-use crate::disk::{Disk, DiskFile};
+use crate::commit::{CommitHead, FIXED_SIZE};
+use crate::disk::{Disk, DiskFile, read_within};
 use crate::error::{StoreError, StoreResult};
-use crate::frame::{TYPE_COMMIT, TYPE_SECTIONS, TYPE_VECTORS, segment_size, type_name};
+use crate::frame::{
+    HEADER_SIZE, TYPE_COMMIT, TYPE_SECTIONS, TYPE_VECTORS, decode_header, segment_size, type_name,
+};
 use crate::manifest::{SectionsManifest, load_manifest};
 use crate::options::DamagedRange;
 use crate::reader::LogReader;
 use crate::recover::{find_newest_manifest, read_file_facts};
 use crate::scan::{ScanItem, SegmentScanner};
+
+/// Bytes read at a time to pass over zeros.
+const ZEROS_READ: usize = 1024 * 1024;
 
 /// A segment of a file, or a damaged range.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -130,11 +135,8 @@ fn collect_segments(
             ScanItem::Damage(damage) => SegmentInfo::from_damage(&damage),
         });
     }
-    all.extend(
-        find_tail_damage(&scan, end)
-            .as_ref()
-            .map(SegmentInfo::from_damage),
-    );
+    let tail = find_tail_damage(&**file, &scan, end)?;
+    all.extend(tail.iter().map(SegmentInfo::from_damage));
     Ok(all)
 }
 
@@ -150,10 +152,69 @@ fn describe_commit(head: &CommitHead) -> String {
     format!("{packed}commit {seq}: {entries} entries, {ordinals} records from {first_ordinal}")
 }
 
-/// Returns the bytes after the last whole segment as damage, if there are any.
-fn find_tail_damage(scan: &SegmentScanner, end: u64) -> Option<DamagedRange> {
-    let at = scan.position();
-    (at < end).then(|| DamagedRange::new(at, end - at, "nothing whole follows"))
+/// Returns the bytes after the last whole segment as damage, if there are any; the zeros with which
+/// they begin are a range of their own.
+fn find_tail_damage(
+    file: &dyn DiskFile,
+    scan: &SegmentScanner,
+    end: u64,
+) -> std::io::Result<Vec<DamagedRange>> {
+    let from = scan.position();
+    let at = skip_zeros(file, from, end)?;
+    let mut found = Vec::new();
+    if from < at {
+        found.push(DamagedRange::new(from, at - from, "only zeros"));
+    }
+    if at < end {
+        let began = describe_cut_segment(file, at, end)?;
+        let what = began.unwrap_or_else(|| "nothing whole follows".to_owned());
+        found.push(DamagedRange::new(at, end - at, what));
+    }
+    Ok(found)
+}
+
+/// Returns the offset of the first block after `from` that is not only zeros, or `end`.
+fn skip_zeros(file: &dyn DiskFile, from: u64, end: u64) -> std::io::Result<u64> {
+    let mut at = from;
+    let mut bytes = vec![0; ZEROS_READ];
+    while at < end {
+        let part = &mut bytes[..(end - at).min(ZEROS_READ as u64) as usize];
+        file.read_exact_at(at, part)?;
+        let blocks = part.chunks(HEADER_SIZE as usize);
+        let mut blocks = blocks.map(|block| block.iter().all(|byte| *byte == 0));
+        if let Some(block) = blocks.position(|is_zero| !is_zero) {
+            return Ok(at + block as u64 * HEADER_SIZE);
+        }
+        at += part.len() as u64;
+    }
+    Ok(end)
+}
+
+/// Describes the segments with which the end of a file begins, the last of them cut short; `None`
+/// if no segment of ours begins at this offset.
+fn describe_cut_segment(file: &dyn DiskFile, at: u64, end: u64) -> std::io::Result<Option<String>> {
+    let (mut at, mut whole) = (at, String::new());
+    while let Some(bytes) = read_within(file, at, HEADER_SIZE as usize, end)? {
+        let header = decode_header(&bytes, at).filter(|header| header.canonical);
+        let Some(header) = header else { break };
+        let (name, there, size) = (type_name(header.kind), end - at, header.segment_size());
+        if size <= there {
+            // A commit's vectors come before the commit that makes them valid.
+            whole = format!("{whole}a segment ({name}), then ");
+            at += size;
+            continue;
+        }
+        let mut says =
+            format!("{whole}the beginning of a segment ({name}), {there} of {size} bytes");
+        if header.kind == TYPE_COMMIT
+            && let Some(fixed) = read_within(file, at + HEADER_SIZE, FIXED_SIZE, end)?
+            && let Some((head, _)) = CommitHead::decode(&fixed)
+        {
+            says = format!("{says}: {}", describe_commit(&head));
+        }
+        return Ok(Some(says));
+    }
+    Ok((!whole.is_empty()).then(|| format!("{whole}nothing whole")))
 }
 
 impl LogReader {
@@ -169,7 +230,8 @@ impl LogReader {
                 damage.push(found);
             }
         }
-        damage.extend(find_tail_damage(&scan, snapshot.end));
+        let tail = find_tail_damage(&*snapshot.file, &scan, snapshot.end);
+        damage.extend(tail.map_err(&io)?);
         Ok(damage)
     }
 }

@@ -54,7 +54,7 @@ pub use disk::{Disk, DiskFile, DiskLock, FileIdentity, LockAttempt, RealDisk};
 pub use entry::{CommitReceipt, CommitSeq, StoreEntry, Tombstone};
 pub use error::{Displacement, StoreError};
 pub use inspect::{SegmentInfo, list_segments, locate_section};
-pub use log::{Log, OpenedLog};
+pub use log::{Log, OpenedLog, SUFFIX_TORN};
 pub use options::{
     CompactionReport, DamagedRange, LogStats, OpenOptions, RecoveryReport, ReplayReport, Verify,
 };

@@ -3,6 +3,7 @@
 
 mod displacement;
 mod open;
+mod torn_tail;
 mod validate;
 
 use std::io;
@@ -32,7 +33,8 @@ use validate::{
     COMMIT_BYTES_MAX, COMMIT_ENTRIES_MAX, EntryChecks, PART_BYTES_MAX, too_large_error,
 };
 
-pub(crate) use open::{SUFFIX_COMPACT, sibling_path};
+pub(crate) use open::SUFFIX_COMPACT;
+pub use torn_tail::SUFFIX_TORN;
 
 /// An open log and the result of its recovery.
 #[derive(Debug)]

@@ -1,6 +1,7 @@
 //! Options for opening a log, and the reports of its operations.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use chrono::{DateTime, Utc};
 
@@ -44,6 +45,8 @@ pub struct RecoveryReport {
     /// Bytes after the last whole commit, which were written but never acknowledged. They are cut
     /// off unless the file was opened read-only.
     pub torn_bytes: u64,
+    /// File in which this call kept the bytes that it cut off.
+    pub kept_tail: Option<PathBuf>,
     /// Whole segments that Reprise did not write; they are ignored.
     pub foreign_segments: u64,
     pub damage: Vec<DamagedRange>,

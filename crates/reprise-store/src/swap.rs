@@ -5,9 +5,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::disk::Disk;
+use crate::disk::{Disk, sibling_path};
 use crate::error::{StoreError, StoreResult};
-use crate::log::{Log, sibling_path};
+use crate::log::Log;
 
 /// Most files with the same ending next to a memory.
 const BESIDE_MAX: u32 = 1_000;

@@ -94,7 +94,7 @@ pub use recall::{
 pub use record::{
     ContentHash, ExternalId, MemoryRecord, NewRecord, Provenance, RecordBody, json_size,
 };
-pub use record_type::RecordByline;
+pub use record_type::{RecordByline, is_same_project, list_names_of_project, short_project_name};
 pub use restart::RestartBudget;
 pub use run::{
     AdapterFit, AdapterWeights, ChainStep, EndedRun, LearningEvent, OutcomePrediction,

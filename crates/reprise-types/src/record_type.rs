@@ -1,5 +1,7 @@
 //! The type of a record as a person would call it, and the byline that a reader sees with its text.
 
+mod project_names;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -7,6 +9,7 @@ use serde_json::Value;
 use crate::kind::{MemoryKind, MemorySource, RecordType};
 use crate::quote::to_one_line;
 use crate::record::{ExternalId, RecordBody};
+pub use project_names::{is_same_project, list_names_of_project, short_project_name};
 
 /// Keys of typed knowledge whose value may be `decision`.
 const CATEGORY_KEYS: [&str; 3] = ["category", "observation_type", "kind"];

@@ -51,6 +51,22 @@ impl Zone {
     /// Parses a time with a second or a minute. Returns its first instant and how long it is.
     pub(crate) fn parse_exact(self, text: &str) -> Option<(DateTime<Utc>, TimeDelta)> {
         let (none, minute) = (TimeDelta::zero(), TimeDelta::minutes(1));
+        // A zone as databases write it, and a fraction as logs write it.
+        let mut in_utc = [" UTC", " GMT"].iter().filter_map(|zone| {
+            let text = text.strip_suffix(zone)?;
+            Zone::Utc.parse_exact(text.trim_end())
+        });
+        if let Some(found) = in_utc.next() {
+            return Some(found);
+        }
+        let is_digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
+        if let Some((whole, fraction)) = text.split_once(',')
+            && whole.contains(':')
+            && is_digit(whole.chars().next_back())
+            && is_digit(fraction.chars().next())
+        {
+            return self.parse_exact(&[whole, ".", fraction].concat());
+        }
         if let Ok(instant) = DateTime::parse_from_rfc3339(text) {
             return Some((instant.with_timezone(&Utc), none));
         }
@@ -59,6 +75,7 @@ impl Zone {
             "%Y-%m-%dT%H:%M:%S%.f%#z",
             "%Y-%m-%d %H:%M:%S%.f%#z",
             "%Y-%m-%d %H:%M:%S%.f %#z",
+            "%Y%m%dT%H%M%S%#z",
         ];
         let mut offsets = offsets.into_iter();
         let instant = offsets.find_map(|form| DateTime::parse_from_str(text, form).ok());
@@ -68,7 +85,13 @@ impl Zone {
         if let Some(instant) = instant_from_epoch_text(text) {
             return Some((instant, none));
         }
+        for form in ["%Y-%m-%dT%H:%M%#z", "%Y-%m-%d %H:%M%#z"] {
+            if let Ok(instant) = DateTime::parse_from_str(text, form) {
+                return Some((instant.with_timezone(&Utc), minute));
+            }
+        }
         let forms = [
+            ("%Y%m%dT%H%M%S", none),
             ("%Y-%m-%dT%H:%M:%S%.f", none),
             ("%Y-%m-%d %H:%M:%S%.f", none),
             ("%Y-%m-%dT%H:%M", minute),
@@ -166,6 +189,12 @@ mod tests {
             "2026-02-16T09:46:08.000000",
             "2026-02-16T10:46:08+01:00",
             " 2026-02-16T09:46:08.000+00:00 ",
+            "2026-02-16 09:46:08 UTC",
+            "2026-02-16 09:46:08,000",
+            "2026-02-16T09:46:08,0Z",
+            "20260216T094608Z",
+            "20260216T104608+0100",
+            "Mon, 16 Feb 2026 09:46:08 GMT",
         ] {
             assert_eq!(parse_timestamp(text).unwrap(), expected, "{text}");
         }
@@ -177,6 +206,8 @@ mod tests {
         let noon = parse_timestamp("2026-11-20T20:00:00Z").unwrap();
         for text in [
             "2026-11-20 12:00",
+            "2026-11-20T20:00Z",
+            "2026-11-20T12:00-08:00",
             "2026-11-20T12:00:00",
             "2026-11-20T20:00:00Z",
         ] {

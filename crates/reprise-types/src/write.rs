@@ -13,7 +13,7 @@ pub enum WriteOutcome {
     Inserted {
         id: RecordId,
     },
-    /// An earlier record has the same external id; nothing changed.
+    /// An earlier record has the same external id; it gains the tags that it never had.
     Duplicate {
         /// Its newest version.
         of: RecordId,

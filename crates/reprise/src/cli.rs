@@ -91,7 +91,23 @@ fn run_in_context(arguments: Arguments, is_remote: &mut bool) -> anyhow::Result<
     let serves = matches!(&arguments.command, Command::Serve(serve) if serve.command.is_none());
     let _tracing = trace::start(serves, collector.map(String::as_str))?;
     *is_remote = context.remote.is_some();
-    dispatch(&context, arguments.command)
+    let speaks = is_for_person(&arguments.command);
+    let done = dispatch(&context, arguments.command);
+    if speaks {
+        store::torn_tails::tell_of_new_tails(&context);
+    }
+    done
+}
+
+/// Returns whether a person reads the notes that a command prints before its answer.
+fn is_for_person(command: &Command) -> bool {
+    match command {
+        Command::Hook(_) | Command::Statusline(_) | Command::Mcp(_) | Command::Help { .. } => false,
+        // It lists what it finds itself.
+        Command::Doctor(doctor) => doctor.command.is_some(),
+        Command::Serve(serve) => serve.command.is_some(),
+        _ => true,
+    }
 }
 
 fn dispatch(context: &Context, command: Command) -> anyhow::Result<Exit> {

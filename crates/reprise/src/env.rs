@@ -1,6 +1,7 @@
 //! The only file of the binary that reads the environment: directories, and what child processes
 //! may see.
 
+use std::num::NonZeroU16;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -54,6 +55,12 @@ pub fn restart_without_telemetry() {
 /// Restarts this program in the same process with the same arguments and more environment
 /// variables, which a process cannot safely change for itself. Returns only if that failed.
 pub(crate) fn restart_with_environment<'a>(more: impl IntoIterator<Item = (&'a str, &'a str)>) {
+    restart_process(|again| {
+        again.envs(more);
+    });
+}
+
+fn restart_process(change: impl FnOnce(&mut Command)) {
     let Ok(program) = std::env::current_exe() else {
         return;
     };
@@ -67,13 +74,66 @@ pub(crate) fn restart_with_environment<'a>(more: impl IntoIterator<Item = (&'a s
     if let Some(name) = words.next() {
         again.arg0(name);
     }
-    let failed = again.args(words).envs(more).exec();
+    change(again.args(words));
+    let failed = again.exec();
     tracing::debug!(%failed, "it goes on in the environment that it has");
 }
 
-/// Returns whether the environment has this variable.
+/// What was wrong with variables that an earlier start of this process passed over.
+const PASSED_OVER: &str = "REPRISE_PASSED_OVER";
+
+/// Variables that stand for options.
+const OF_OPTIONS: [&str; 6] = [DATA_DIR, MODELS_DIR, CONFIG, DAEMON_PATIENCE, USER, OTLP];
+
+/// Returns whether the environment has this variable; one that is empty counts as not set.
 pub(crate) fn is_set(name: &str) -> bool {
-    std::env::var_os(name).is_some()
+    std::env::var_os(name).is_some_and(|value| !value.is_empty())
+}
+
+/// Restarts this program without the variables that stand for options and are empty, which counts
+/// as not set. Returns if there is none, or if that failed.
+pub(crate) fn restart_without_empty_variables() {
+    let is_empty = |name: &&str| std::env::var_os(name).is_some_and(|value| value.is_empty());
+    let empty: Vec<&str> = OF_OPTIONS.into_iter().filter(is_empty).collect();
+    if !empty.is_empty() {
+        restart_process(|again| {
+            for name in empty {
+                again.env_remove(name);
+            }
+        });
+    }
+}
+
+/// Restarts this program without the variables whose value cannot be used, which would cost a
+/// moment of a session. Returns if there is none, or if that failed.
+pub(crate) fn restart_without_wrong_variables() {
+    let text = |name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
+    let user = text(USER).and_then(|user| user.parse::<UserId>().err());
+    let patience = text(DAEMON_PATIENCE).and_then(|text| text.parse::<NonZeroU16>().err());
+    let wrong = [
+        (USER, user.map(|error| error.to_string())),
+        (DAEMON_PATIENCE, patience.map(|error| error.to_string())),
+    ];
+    let wrong = wrong.into_iter();
+    let wrong: Vec<(&str, String)> = wrong.filter_map(|(name, why)| Some((name, why?))).collect();
+    if wrong.is_empty() {
+        return;
+    }
+    let says = wrong
+        .iter()
+        .map(|(name, why)| format!("{name} is passed over: {why}"));
+    let says = says.collect::<Vec<_>>().join("; ");
+    restart_process(|again| {
+        for (name, _) in &wrong {
+            again.env_remove(name);
+        }
+        again.env(PASSED_OVER, says);
+    });
+}
+
+/// Returns what [`restart_without_wrong_variables`] passed over, and why.
+pub(crate) fn passed_over() -> Option<String> {
+    std::env::var(PASSED_OVER).ok()
 }
 
 /// Returns the system's name of the person at this machine; empty if it is unknown.
@@ -101,7 +161,8 @@ pub(crate) fn remote_daemon() -> (Option<String>, Option<String>) {
 
 /// Returns the configuration file that the environment names.
 pub(crate) fn config_file() -> Option<PathBuf> {
-    std::env::var_os(CONFIG).map(PathBuf::from)
+    let named = std::env::var_os(CONFIG).filter(|name| !name.is_empty());
+    named.map(PathBuf::from)
 }
 
 /// Returns the home directory, which has the configurations of other programs.

@@ -21,6 +21,7 @@ pub fn main() -> ExitCode {
     if let Some(exit) = run_written_command() {
         return exit.into();
     }
+    env::restart_without_empty_variables();
     let command = args::shorten_global_options(args::build_command());
     let mut command = match config::find_configured_user(std::env::args_os()) {
         Some(user) => args::with_default_user(command, user.leak()),
@@ -30,6 +31,9 @@ pub fn main() -> ExitCode {
         return plugin.run(words);
     }
     let matches = command.try_get_matches_from_mut(words_of_process());
+    if matches.is_err() && typed(command.clone()).is_some_and(|name| is_moment(&name)) {
+        env::restart_without_wrong_variables();
+    }
     let parsed = matches.and_then(|matches| args::Arguments::from_arg_matches(&matches));
     let arguments = match parsed {
         Ok(arguments) => arguments,
@@ -53,6 +57,11 @@ pub fn main() -> ExitCode {
         exit
     });
     exit.into()
+}
+
+/// Whether a program calls this command at a moment of its session.
+fn is_moment(name: &str) -> bool {
+    matches!(name, "hook" | "statusline")
 }
 
 /// Runs what `connect` or a plugin wrote into a program's settings; `None` if it is anything else.
@@ -192,6 +201,15 @@ fn describe_expected_value(refusal: &str) -> Option<&'static str> {
     })
 }
 
+/// Lists the commands below a command.
+fn name_subcommands(name: &str) -> String {
+    let command = args::build_command();
+    let below = command.find_subcommand(name).into_iter();
+    let below = below.flat_map(clap::Command::get_subcommands);
+    let names: Vec<&str> = below.map(clap::Command::get_name).collect();
+    names.join(", ")
+}
+
 /// Returns what to do about another word for a command, a value of another type, or an unknown
 /// option within a text.
 fn hint(error: &clap::Error, typed: Option<&str>) -> Option<anyhow::Error> {
@@ -220,6 +238,12 @@ fn hint(error: &clap::Error, typed: Option<&str>) -> Option<anyhow::Error> {
         return Some(anyhow::anyhow!(
             "nothing to forget is named; give an ID, --external-id, --session, --before, --tag, \
              --project or --everything"
+        ));
+    }
+    if error.kind() == ErrorKind::MissingRequiredArgument && typed == Some("outcome") {
+        return Some(anyhow::anyhow!(
+            "`outcome` needs --jsonl FILE with finished runs, or one of its commands: {}",
+            name_subcommands("outcome")
         ));
     }
     let is_text = matches!(typed, Some("recall" | "learn"));

@@ -180,6 +180,30 @@ const BAR_FROM: usize = 50;
 /// Smallest width for which text is laid out.
 const COLUMNS_MIN: usize = 24;
 
+/// Characters of a session's name that stand for a UUID; every command takes them for it.
+const SESSION_CHARS: usize = 8;
+
+/// Returns the form in which a session is shown: of a UUID its beginning, any other name whole.
+pub(crate) fn shorten_session(name: &str) -> &str {
+    let is_uuid = name.len() == 36
+        && name.bytes().enumerate().all(|(at, byte)| match at {
+            8 | 13 | 18 | 23 => byte == b'-',
+            _ => byte.is_ascii_hexdigit(),
+        });
+    if is_uuid {
+        &name[..SESSION_CHARS]
+    } else {
+        name
+    }
+}
+
+/// Returns the name under which a record is shown: one that its source gave it, unless that is
+/// longer than its id.
+pub(crate) fn choose_shown_name<'a>(id: &'a str, external: Option<&'a str>) -> &'a str {
+    // A person copies it into the next command: the name of a turn of a session has a path in it.
+    external.filter(|name| name.len() <= id.len()).unwrap_or(id)
+}
+
 fn fold_whitespace(text: &str) -> String {
     replace_invisible_characters(&reprise_types::to_one_line(text))
 }
@@ -268,6 +292,19 @@ mod tests {
         let said = "short as  it is\n\n  the quick brown fox\n    jumps over";
         assert_eq!(Page::of(24).fit(text), said);
         assert_eq!(Page { columns: None }.fit(text), text);
+    }
+
+    #[test]
+    fn a_session_and_a_record_have_one_short_name() {
+        let uuid = "01a21432-7777-4aaa-bbbb-cccccccccccc";
+        assert_eq!(shorten_session(uuid), "01a21432");
+        for name in ["s-17", "the-week-before-the-move-of-the-shop", &uuid[1..]] {
+            assert_eq!(shorten_session(name), name);
+        }
+        let id = "01JQ8Z3V5N8M6T2R4W7X9YABCD";
+        assert_eq!(choose_shown_name(id, Some("ticket-17")), "ticket-17");
+        assert_eq!(choose_shown_name(id, Some(&uuid.repeat(2))), id);
+        assert_eq!(choose_shown_name(id, None), id);
     }
 
     #[test]

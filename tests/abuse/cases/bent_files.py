@@ -31,7 +31,7 @@ OF_LINES = {
 PIECES = [b"{", b"}", b"[", b"]", b'"', b"\n", b"null", b"1e999", b"[[", b"]]", b"---\n", b"\\", b"\0",
           b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf", b"\\ud83d", b"\xe9", b"\x1b[2J", b"-- ", b"'", b"];",
           b"9" * 400, b"{" * 300, b"\r\n", b"\r", b"\xc3", b"- [a] #", b"| ", b"\t", b"#" * 9]
-HOOKS = ["session-start", "user-prompt", "stop", "post-tool-use", "session-end", "pre-compact"]
+HOOKS = ["session-start", "user-prompt", "stop", "post-tool", "session-end", "pre-compact"]
 
 
 def bend(data, dice):
@@ -127,7 +127,9 @@ with Bent() as home:
             at = dice.randrange(len(lines) + 1)
             bent = lines[:at] + [odd + b"\n"] + lines[at:]
             after = texts(home, f"{what}, {one.name}", kind, path, b"".join(bent))
-            lost = before - after
+            gone = before - after
+            # What was learned from a line quotes it, and goes with it.
+            lost = {one for one in gone if not any(one in other for other in gone - {one})}
             # A line of the same name may take another's place, as in its program.
             taken = len(after - before)
             assert len(lost) <= taken, f"{what}, {one.name}, line {at}: lost {lost} by {odd[:200]}"

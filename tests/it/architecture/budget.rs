@@ -9,32 +9,44 @@ use reprise_tests::SourceFile;
 /// A crate's folder, and the most types, functions and thousands of tokens it may have. A type or
 /// a function counts if another file may use it; tests and comments do not count.
 const BUDGETS: &[(&str, [usize; 3])] = &[
-    ("crates/reprise", [135, 394, 150]),
-    ("crates/reprise-agent", [95, 185, 47]),
+    // Kept tails, facts that wrap on narrow terminals, names that were nearly meant.
+    ("crates/reprise", [136, 407, 153]),
+    // A prompt that gets no line is not judged a second time.
+    ("crates/reprise-agent", [95, 186, 47]),
     ("crates/reprise-embed", [66, 141, 43]),
-    ("crates/reprise-engine", [60, 331, 75]),
+    // A project is known by its short name too, and a known record gains tags.
+    ("crates/reprise-engine", [60, 335, 76]),
     ("crates/reprise-files", [11, 62, 11]),
-    ("crates/reprise-global", [78, 154, 40]),
-    ("crates/reprise-global-cli", [19, 21, 13]),
+    // What is nearly what was taken down waits for a review; quotas have a command.
+    ("crates/reprise-global", [81, 156, 41]),
+    // `quota list`, `set` and `remove`.
+    ("crates/reprise-global-cli", [20, 23, 14]),
     ("crates/reprise-hnsw", [9, 29, 7]),
-    // One file more has the kinds of its sections.
-    ("crates/reprise-index", [54, 340, 61]),
-    ("crates/reprise-knowledge", [105, 391, 143]),
+    // Standing rules in the languages that people type; exact terms without their documents.
+    ("crates/reprise-index", [54, 342, 62]),
+    // Claims in several wordings, renamed notes, odd rows of sessions.
+    ("crates/reprise-knowledge", [107, 398, 150]),
     ("crates/reprise-learn", [26, 119, 24]),
-    ("crates/reprise-operations", [221, 362, 134]),
-    // The header says what is paused, and a memory what contradicts it.
-    ("crates/reprise-page", [59, 257, 87]),
-    ("crates/reprise-postgres", [23, 149, 48]),
-    ("crates/reprise-rank", [31, 119, 34]),
+    // The preview of a hook in Ask, and the journal of changes from anywhere.
+    ("crates/reprise-operations", [231, 373, 137]),
+    // Contradictions of several memories as one question, a look before a restore, the bar of
+    // phones, and changes from anywhere.
+    ("crates/reprise-page", [61, 268, 95]),
+    // As in reprise-global.
+    ("crates/reprise-postgres", [25, 151, 50]),
+    // Ask shows the judgement that a prompt is given.
+    ("crates/reprise-rank", [31, 120, 34]),
     ("crates/reprise-redact", [19, 50, 24]),
     ("crates/reprise-rvf", [1, 2, 4]),
     ("crates/reprise-sandbox-workspace", [1, 2, 1]),
     ("crates/reprise-seal", [0, 0, 2]),
-    ("crates/reprise-server", [98, 295, 101]),
-    // The places of pages are a file of their own, in place of parts and their pieces.
-    ("crates/reprise-store", [51, 165, 47]),
-    // Sections are what log, index and engine exchange.
-    ("crates/reprise-types", [103, 222, 50]),
+    // Operations of the service, each with its route and its request.
+    ("crates/reprise-server", [102, 296, 102]),
+    // Places of pages in place of parts; a torn tail is kept aside, and inspect says what it is
+    // the beginning of.
+    ("crates/reprise-store", [51, 167, 49]),
+    // Sections are what log, index and engine exchange; whole and short names of projects.
+    ("crates/reprise-types", [103, 225, 51]),
     ("crates/reprise-workspace", [65, 266, 75]),
     ("crates/reprise-workspace-cli", [7, 5, 8]),
     ("crates/reprise-workspace-types", [29, 27, 5]),

@@ -21,7 +21,8 @@ pub(super) const OPERATIONS: &[(&str, Holds)] = &[
     ("brief", Memory),
     ("checkpoint", Nothing),
     ("compact", Nothing),
-    ("delete", Nothing),
+    // A dry run shows how the texts begin.
+    ("delete", Memory),
     ("episode", Memory),
     ("episodes", Memory),
     ("forget", Memory),
@@ -170,10 +171,11 @@ const ROUTES: &[(&str, &[&str])] = &[
     ),
     (
         "crates/reprise-server/src/global/routes.rs",
+        &["/health/live", "/health/ready", "/openapi.json"],
+    ),
+    (
+        "crates/reprise-server/src/global/operations.rs",
         &[
-            "/health/live",
-            "/health/ready",
-            "/openapi.json",
             "/metrics",
             "/v1/publications",
             "/v1/publications/{id}",
@@ -247,9 +249,16 @@ fn every_operation_tool_and_route_has_its_row() {
 
 /// The paths that a source gives to a router.
 pub(super) fn routes_in(source: &str) -> Vec<String> {
-    let parts = source
-        .split("route(")
-        .chain(source.split(".route_service("));
+    // The operations of the service name the method before the path.
+    let before = [
+        "route(",
+        ".route_service(",
+        " Get ",
+        " Post ",
+        " Put ",
+        " Delete ",
+    ];
+    let parts = before.iter().flat_map(|before| source.split(before));
     let mut paths: Vec<String> = parts
         .filter_map(|part| part.trim_start().strip_prefix('"'))
         .filter_map(|part| part.split('"').next())

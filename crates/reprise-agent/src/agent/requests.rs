@@ -20,7 +20,7 @@ use tokio::time::{timeout, timeout_at};
 use crate::admission::Permit;
 use crate::config::MemoryConfig;
 use crate::embedder::{EmbedPool, PoolError};
-use crate::expand_and_rerank;
+use crate::expand_and_rerank::{self, Judgements};
 use crate::handle::MemoryHandle;
 use crate::job::{PendingReply, WriterJob};
 use crate::stage_timers::StageTimers;
@@ -354,7 +354,11 @@ impl RequestContext {
         }
         let wait = remaining() * EMBED_FRACTION.0 / EMBED_FRACTION.1;
         let wait = wait.min(config.limits.rerank_wait_within(budget));
-        let judged = expand_and_rerank::judge_results(config, &query, &recall, wait).await;
+        let judged = if config.limits.is_worth_reranking(&recall, budget) {
+            expand_and_rerank::judge_results(config, &query, &recall, wait).await
+        } else {
+            Judgements::default()
+        };
         let is_usable = apply_judgements(&mut recall, &judged.values, top_k);
         if judged.is_cut_short || !is_usable {
             recall.degraded.push(DegradedPart::NotReranked);

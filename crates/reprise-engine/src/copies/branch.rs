@@ -259,6 +259,26 @@ impl Snapshot {
         }
     }
 
+    /// Lists the memories of which `copy` has no live version, and those of which it has another
+    /// version than this memory. Receipts are no memories.
+    pub fn list_absent_from(&self, copy: &Self) -> (Vec<RecordId>, Vec<RecordId>) {
+        let diff = self.diff(copy);
+        let (mut absent, mut other_version) = (Vec::new(), Vec::new());
+        for id in diff.missing.into_iter().chain(diff.removed) {
+            let record = self.get(id).and_then(Result::ok);
+            if record.is_some_and(|record| record.is_receipt()) {
+                continue;
+            }
+            let mut versions = self.version_ids(id).into_iter();
+            if versions.any(|version| copy.current_version(version).is_some()) {
+                other_version.push(id);
+            } else {
+                absent.push(id);
+            }
+        }
+        (absent, other_version)
+    }
+
     /// Iterates over the records, whose ids ascend.
     fn docs_by_id(&self) -> impl Iterator<Item = (u32, Doc)> {
         let mut last = None;

@@ -208,6 +208,14 @@ impl AnnotationIndex {
         history.into_iter().rev().nth(1)
     }
 
+    /// Whether a record has or ever had this tag.
+    pub(crate) fn had_tag(&self, ordinal: u32, tag: &str) -> bool {
+        let number = self.tag_numbers.get(tag);
+        let places = self.of_record(ordinal);
+        let both = number.zip(places);
+        both.is_some_and(|(number, places)| places.spans.iter().any(|(tag, _)| tag == number))
+    }
+
     /// Returns the last instant at which a record got or lost a tag; `None` if it never had one.
     pub(crate) fn last_tag_change(&self, ordinal: u32) -> Option<i64> {
         self.tag_change_times(self.of_record(ordinal)?).max()

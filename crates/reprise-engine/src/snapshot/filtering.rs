@@ -12,7 +12,7 @@ use reprise_rank::{
 use reprise_types::limits::PAGE_MAX;
 use reprise_types::{
     Cursor, ListOrder, ListRequest, MemoryFilter, MemoryRecord, RecordBody, RecordId, RecordPage,
-    format_minute_utc, normalize_tag,
+    format_minute_utc, list_names_of_project, normalize_tag, short_project_name,
 };
 
 use crate::snapshot::Snapshot;
@@ -73,7 +73,9 @@ impl Snapshot {
             view = view.restrict_to(holders.flatten());
         }
         if let Some(project) = &filter.project {
-            view = view.restrict_to(self.ordinals_in_project(project, at));
+            let names = self.list_project_names(project).into_iter();
+            let of_it = names.flat_map(|name| self.ordinals_in_project(&name, at));
+            view = view.restrict_to(of_it);
         }
         if let Some(author) = &filter.author {
             view = view.restrict_to(self.ordinals_by_author(author));
@@ -162,6 +164,27 @@ impl Snapshot {
         let mut of_it = self.marks.ordinals_with_tag(&tag, at);
         of_it.extend(self.ordinals_with_value(&["project"], project));
         of_it
+    }
+
+    /// Returns the names under which live records know a project. Of all names only those that
+    /// share its short one have their records read.
+    fn list_project_names(&self, project: &str) -> Vec<String> {
+        let view = self.index.view(&MemoryFilter::default(), None);
+        let short = short_project_name(project);
+        let is_alike = |name: &&str| short_project_name(name).eq_ignore_ascii_case(short);
+        let prefix = pair_term("project", "");
+        let terms = self.index.list_exact_terms(&prefix, NAMES_MAX);
+        let named = terms.iter().filter_map(|term| term.strip_prefix(&prefix));
+        let tagged = self
+            .marks
+            .tags()
+            .filter_map(|(tag, _)| tag.strip_prefix("project:"));
+        let alike: BTreeSet<&str> = named.chain(tagged).filter(is_alike).collect();
+        let is_used = |name: &&str| {
+            let mut holders = self.ordinals_in_project(name, None).into_iter();
+            holders.any(|one| view.contains(one))
+        };
+        list_names_of_project(project, alike.into_iter().filter(is_used))
     }
 
     /// Returns the names under `project` in the metadata of live records, in lower case, ascending.

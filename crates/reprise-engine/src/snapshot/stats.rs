@@ -174,9 +174,11 @@ impl Snapshot {
 
     fn count_stats(&self, log: &LogStats) -> EngineStats {
         let index = &self.index;
-        let unembedded = index.list_unembedded(0, usize::MAX);
+        // The receipt of a publication is no memory.
+        let view = self.view(&MemoryFilter::default(), None);
+        let mut unembedded = index.list_unembedded(0, usize::MAX);
+        unembedded.retain(|ordinal| view.contains(*ordinal));
         let foreign = |ordinal: &&u32| self.reader.space_of(**ordinal).is_some();
-        let view = index.view(&MemoryFilter::default(), None);
         let (mut live, mut embedded, mut in_dialogue, mut words) = (0, 0, 0.0, 0.0);
         for traits in view
             .ordinals()

@@ -80,6 +80,35 @@ pub(super) fn pages_go_by_when_it_happened_and_survive_what_is_written_between_t
     assert_eq!(bench.engine().snapshot().list_cursor(same), None);
 }
 
+#[test]
+fn a_project_is_one_under_its_short_name_and_under_its_only_whole_one() {
+    let mut bench = EngineBench::new();
+    let mut short = record_at("short", "2026-02-01T10:00:00Z");
+    short.metadata = json!({"project": "shop"}).as_object().unwrap().clone();
+    let mut whole = record_at("whole", "2026-02-02T10:00:00Z");
+    whole.tags = vec!["project:shop-1f2e3d4c".into()];
+    bench.insert(vec![short, whole]);
+    let found = |bench: &mut EngineBench, project: &str| {
+        let filter = MemoryFilter {
+            project: Some(project.to_owned()),
+            ..MemoryFilter::default()
+        };
+        let page = list_page(bench, &filter, 9, None);
+        external_ids(&page)
+            .into_iter()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(found(&mut bench, "shop"), ["whole", "short"]);
+    assert_eq!(found(&mut bench, "shop-1f2e3d4c"), ["whole", "short"]);
+    // With a second one, the short name may mean either.
+    let mut other = record_at("other", "2026-02-03T10:00:00Z");
+    other.tags = vec!["project:shop-aaaaaaaa".into()];
+    bench.insert(vec![other]);
+    assert_eq!(found(&mut bench, "shop"), ["short"]);
+    assert_eq!(found(&mut bench, "shop-1f2e3d4c"), ["whole"]);
+}
+
 type Change<'a> = &'a dyn Fn(&mut MemoryFilter);
 
 #[test]

@@ -12,6 +12,9 @@ use crate::write::dedup_keys::hash_external_id;
 use crate::write::lineage::Lineage;
 use crate::write::prepare;
 
+/// Most versions of a record whose fields are compared with those of a new one.
+const COMPARED_MAX: usize = 64;
+
 /// The records that one call is about to write.
 #[derive(Default)]
 pub(crate) struct RecordBatch {
@@ -24,6 +27,10 @@ pub(crate) struct RecordBatch {
 impl RecordBatch {
     pub(crate) fn get(&self, id: RecordId) -> Option<&MemoryRecord> {
         self.records.get(*self.positions.get(&id)?)
+    }
+
+    pub(crate) fn get_mut(&mut self, id: RecordId) -> Option<&mut MemoryRecord> {
+        self.records.get_mut(*self.positions.get(&id)?)
     }
 
     /// Returns the position of a record in the batch.
@@ -69,8 +76,7 @@ impl Snapshot {
     #[must_use]
     pub fn find_known(&self, new: &NewRecord) -> Option<RecordId> {
         let known = self.find_known_by(new, new.supersedes, None);
-        known
-            .filter(|of| !new.replaces_known_id || self.has_version_with_text(*of, &new.text, None))
+        known.filter(|of| !new.replaces_known_id || self.has_version_that_says(*of, new, None))
     }
 
     /// Returns the live record that was written as this text and has no other external id, or the
@@ -105,9 +111,15 @@ impl Snapshot {
     ) -> Option<WriteOutcome> {
         let batch = Some(batch);
         if let Some(of) = self.find_known_by(new, new.supersedes, batch) {
-            let differs = !self.has_version_with_text(of, &new.text, batch);
+            let differs = !self.has_version_that_says(of, new, batch);
             if !(differs && new.replaces_known_id && new.supersedes.is_none()) {
                 return Some(WriteOutcome::Duplicate { of, differs });
+            }
+            if self.has_version_with_text(of, &new.text, batch) {
+                // Only other fields are new: what it is tagged with stays.
+                let staged = batch.and_then(|batch| Some(batch.get(of)?.tags.clone()));
+                let stored = || Some(self.tags_of(self.live_ordinal(of)?));
+                new.tags.extend(staged.or_else(stored).unwrap_or_default());
             }
             new.supersedes = Some(of);
             if let Some(of) = self.find_known_by(new, new.supersedes, batch) {
@@ -149,6 +161,35 @@ impl Snapshot {
         })
     }
 
+    /// Whether any version of a record says what a new one does: its text, and if its sender named
+    /// it, the other fields that it gives.
+    fn has_version_that_says(
+        &self,
+        id: RecordId,
+        new: &NewRecord,
+        batch: Option<&RecordBatch>,
+    ) -> bool {
+        if !self.has_version_with_text(id, &new.text, batch) {
+            return false;
+        }
+        if !is_named_by_sender(new) {
+            return true;
+        }
+        let (mut next, mut seen) = (Some(id), HashSet::new());
+        while let Some(id) = next.filter(|id| seen.len() < COMPARED_MAX && seen.insert(*id)) {
+            let staged = batch.and_then(|batch| batch.get(id)).cloned();
+            let stored = || self.get_stored(id)?.ok();
+            let Some(version) = staged.or_else(stored) else {
+                return seen.len() == 1;
+            };
+            if adds_nothing(new, &version) {
+                return true;
+            }
+            next = version.supersedes;
+        }
+        false
+    }
+
     /// Whether any version of a record has this text. A forgotten record counts as having it, so
     /// that it stays forgotten.
     fn has_version_with_text(&self, id: RecordId, text: &str, batch: Option<&RecordBatch>) -> bool {
@@ -156,6 +197,24 @@ impl Snapshot {
             versions.is_empty() || versions.has_text(text)
         })
     }
+}
+
+/// Whether a record has the name that its sender gave it in a batch.
+fn is_named_by_sender(new: &NewRecord) -> bool {
+    let mut names = new.external_ids.iter();
+    names.any(|name| name.namespace == ExternalId::BATCH)
+}
+
+/// Whether a stored version has all fields that a new record gives, except for text and tags.
+fn adds_nothing(new: &NewRecord, version: &MemoryRecord) -> bool {
+    let mut metadata = new.metadata.iter();
+    metadata.all(|(key, value)| version.metadata.get(key) == Some(value))
+        && new
+            .confidence
+            .is_none_or(|one| version.confidence == Some(one))
+        && new
+            .quality_score
+            .is_none_or(|one| version.quality_score == Some(one))
 }
 
 /// Whether a new record is nothing but a text, which may have the external id of a request.

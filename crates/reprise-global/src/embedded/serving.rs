@@ -10,7 +10,7 @@ use reprise_types::{RecordId, WriteOutcome};
 use super::keep::{NewVersion, Reader};
 use super::ledger::{LedgerEntry, NamedEntry, read_audit};
 use super::{EmbeddedStore, StoreInner, read_file_stamp};
-use crate::audit::AuditLine;
+use crate::audit::{AuditFilter, AuditLine};
 use crate::caller::Caller;
 use crate::error::{GlobalError, GlobalResult};
 use crate::published::Published;
@@ -205,8 +205,8 @@ impl StoreInner {
     }
 
     fn list_told_audit_lines(&self, caller: &Caller, limit: usize) -> GlobalResult<Vec<AuditLine>> {
-        let org = caller.org.as_ref();
-        read_audit(&self.options.folder, limit, |line| line.is_told_to(org))
+        let told = AuditFilter::new(caller.org.as_ref());
+        read_audit(&self.options.folder, limit, |line| told.admits(line))
     }
 
     fn import(&self, caller: &Caller, all: Vec<Publication>) -> GlobalResult<usize> {

@@ -4,6 +4,7 @@
 //! The values of a closed set exclude each other. Names are no closed set: two names are contrary
 //! only if one text says that something has changed.
 
+mod claims;
 mod kinds;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,6 +14,7 @@ use super::judge::{describes_event, first_clause, is_many_valued, is_verb_of_one
 use super::lexicon::meaning_of;
 use super::tokens::{TextToken, tokenize};
 use crate::values::is_in_words;
+use claims::{Claim, explain_claims, read_claims};
 use kinds::{NAME, STATE, VALUE_WORDS_MAX, read_value_at};
 
 /// Fewest words that two texts share besides their values.
@@ -41,6 +43,8 @@ pub(super) struct SlotText {
     is_event: bool,
     /// Whether it says of a subject what it is or does.
     states: bool,
+    /// What it says in one of the forms that have several wordings.
+    claims: Vec<Claim>,
 }
 
 /// Returns why two texts cannot both hold; `None` if nothing says so.
@@ -62,6 +66,7 @@ pub(super) fn explain_new_value(one: &Facts, other: &Facts) -> Option<String> {
         .or_else(|| states(one, b).or_else(|| states(other, a)))
         .or_else(|| explain_denial(a, b, negated_alike))
         .or_else(|| explain_span(a, b))
+        .or_else(|| explain_claims(&a.claims, &b.claims))
 }
 
 /// Whether two texts are short enough, and have enough words in common, to be about one thing.
@@ -221,6 +226,7 @@ impl SlotText {
             changes: facts.corrects,
             is_event: describes_event(&lower),
             states: has_subject_and_one_value_verb(&lower),
+            claims: read_claims(&tokens),
             ..Self::default()
         };
         let mut rejects = 0_usize;
@@ -238,7 +244,9 @@ impl SlotText {
             }
             let last = at.checked_sub(1).and_then(|at| lower.get(at));
             let passing = last.is_some_and(|last| last == "for");
-            let change = match_change_prefix(rest).filter(|_| !passing);
+            // Who met again has met before.
+            let repeats = part.lower == "again" && text.is_event;
+            let change = match_change_prefix(rest).filter(|_| !passing && !repeats);
             if let Some(taken) = change.or(is_new.then_some(1)) {
                 text.changes = true;
                 at += taken;
@@ -377,7 +385,10 @@ fn match_change_prefix(words: &[String]) -> Option<usize> {
         }
         ("from", _, "on") | ("until", "further", "notice") => Some(3),
         ("after", "all", _) => Some(2),
+        ("has" | "have", "been", done) if done.ends_with("ed") => Some(2),
         ("since", next, _) if next != "it" => Some(2),
+        // A bump of something else, without a value behind it, says nothing of this.
+        ("bumped", "to", _) => Some(1),
         (first, ..) if is_in_words(CHANGED, first) => Some(1),
         _ => None,
     }
@@ -417,12 +428,13 @@ fn is_over(after: &[String]) -> bool {
 }
 
 /// Verbs in the form of several subjects.
-const VERBS: &str = "run go live listen build pay meet send keep take cost last start end stay \
+const VERBS: &str = "run go get live listen build pay meet send keep take cost last start end stay \
     sit stand belong depend deploy store prefer speak open close work begin arrive";
 /// Words which say that something was otherwise before.
 const CHANGED: &str = "now nowadays currently anymore moved postponed rescheduled shifted \
     pushed relocated switched changed migrated raised lowered increased decreased \
-    reduced extended shortened renamed rewritten converted ported upgraded downgraded meanwhile";
+    reduced extended shortened renamed rewritten converted ported upgraded downgraded again \
+    meanwhile";
 /// Words that reject what follows them.
 const REJECTS: &str = "dropped replaced abandoned ditched retired removed closed cancelled canceled \
     discontinued left";

@@ -16,6 +16,7 @@ use super::judge::{Judgement, judge_statements};
 use super::*;
 
 mod changed;
+mod claims;
 mod holding;
 mod marks;
 mod planning;

@@ -27,6 +27,7 @@ struct Phrases {
     openers: Vec<&'static str>,
     openers_alone: Vec<&'static str>,
     german_signs: HashSet<&'static str>,
+    german_alone: HashSet<&'static str>,
     german: HashMap<&'static str, &'static str>,
     /// Participles that stand at the end of a sentence.
     german_changes: HashMap<&'static str, &'static str>,
@@ -51,6 +52,9 @@ static TABLE: LazyLock<Phrases> = LazyLock::new(|| {
         openers: lines("[openers]").collect(),
         openers_alone: lines("[openers alone]").collect(),
         german_signs: lines("[german signs]")
+            .flat_map(str::split_whitespace)
+            .collect(),
+        german_alone: lines("[german alone]")
             .flat_map(str::split_whitespace)
             .collect(),
         german: pairs("[german]").into_iter().collect(),
@@ -149,8 +153,10 @@ fn reword_german(text: &str) -> Option<String> {
     let is_sign = |word: &&str| TABLE.german_signs.contains(word) || is_known(word);
     let begins = ["Der ", "Das ", "Die ", "Wir ", "Ein ", "Eine "];
     let first = usize::from(begins.iter().any(|first| text.starts_with(first)));
-    let signs = text.split_whitespace().map(trim_marks).filter(is_sign);
-    if signs.take(GERMAN_MIN).count() + first < GERMAN_MIN {
+    let trimmed = || text.split_whitespace().map(trim_marks);
+    let signs = trimmed().filter(is_sign).take(GERMAN_MIN).count();
+    let is_told = trimmed().any(|word| TABLE.german_alone.contains(word));
+    if signs + first < GERMAN_MIN && !is_told {
         return None;
     }
     let words: Vec<&str> = text.split_whitespace().collect();

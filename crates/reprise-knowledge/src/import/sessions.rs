@@ -18,6 +18,7 @@ use crate::prelude::*;
 use copies::{CopiedRows, find_imported_elsewhere, put_originals_first};
 use forms::{CODEX_SUBAGENT, CURSOR_TRANSCRIPT, GEMINI_SUBAGENT, HELPER, SessionFormat, Speaker};
 use recorder::{SessionRecorder, SessionSource};
+use reprise_types::limits::IDENTIFIER_BYTES_MAX;
 
 /// Most nested folders that are searched for sessions.
 pub(super) const DEPTH_MAX: u32 = 8;
@@ -27,12 +28,15 @@ const LINES_LOOKED_AT: usize = 20;
 /// Bytes of a file that are read to recognise its kind.
 const LOOKED_AT_BYTES_MAX: u64 = 4 << 20;
 /// The kinds whose files of lines are recognised by their content.
-const OF_LINES: [ImportKind; 4] = [
+const OF_LINES: [ImportKind; 5] = [
     ImportKind::ClaudeCode,
     ImportKind::Codex,
     ImportKind::Gemini,
     ImportKind::Copilot,
+    ImportKind::Cursor,
 ];
+/// Longest name of a session; the names of its rows begin with it.
+const SESSION_NAME_BYTES_MAX: usize = IDENTIFIER_BYTES_MAX / 2;
 /// Name of the file of a session of Copilot CLI, whose folder is named after the session.
 const COPILOT_FILE: &str = "events.jsonl";
 /// Files of a folder whose names are examined to recognise its kind.
@@ -139,7 +143,9 @@ fn recognise_transcript(folder: &Path, file: &Path) -> Option<ImportKind> {
         .filter_map(|line| Some(parse_json_line(&line.ok()?.1.ok()?).objects))
         .flatten();
     let kind = objects.find_map(|object| recognise_object(&object));
-    kind.filter(|kind| OF_LINES.contains(kind))
+    // The prompts of a subagent of Cursor come from its agent.
+    let is_helper = || inside.iter().any(|part| part == "subagents");
+    kind.filter(|kind| OF_LINES.contains(kind) && !(*kind == ImportKind::Cursor && is_helper()))
 }
 
 /// Recognises the kind of a file that is no database, by its beginning.
@@ -165,6 +171,10 @@ pub(super) fn recognise_object(object: &Map<String, Value>) -> Option<ImportKind
     }
     if has("sessionId") && has("type") && (has("uuid") || has("operation")) {
         return Some(ImportKind::ClaudeCode);
+    }
+    let is_turn = matches!(non_blank_text(object, "role"), Some("user" | "assistant"));
+    if object.len() == 2 && is_turn && object.get("message").is_some_and(Value::is_object) {
+        return Some(ImportKind::Cursor);
     }
     if trajectories::is_trajectory(object) {
         return Some(ImportKind::Trajectory);
@@ -345,11 +355,12 @@ fn read_lines(
             if std::mem::take(&mut is_first) {
                 let mut places = form.session.iter();
                 let named = places.find_map(|place| value.pointer(place)?.as_str());
+                let named = named.filter(|name| is_session_name(name));
                 named.unwrap_or(stem).clone_into(&mut recorder.session);
             }
-            if value
-                .pointer("/payload/thread_source")
-                .is_some_and(|from| from == "subagent")
+            let from = value.pointer("/payload/thread_source");
+            if from.is_some_and(|from| from == "subagent")
+                || value.pointer("/payload/source/subagent").is_some()
             {
                 recorder.source.form = &CODEX_SUBAGENT;
             }
@@ -385,6 +396,12 @@ fn find_rewound(file: &Path, form: &SessionFormat) -> Result<HashSet<String>, Im
     Ok(dead)
 }
 
+/// Whether a text can name a session, so that every row of it has a name, too. An odd one would
+/// cost all rows.
+fn is_session_name(text: &str) -> bool {
+    !text.trim().is_empty() && text.len() <= SESSION_NAME_BYTES_MAX
+}
+
 /// Reads a session of Gemini CLI, which may write a message again under its id, rewind to a
 /// message, and replace all messages.
 fn read_gemini(
@@ -399,21 +416,27 @@ fn read_gemini(
         .to_string_lossy()
         .into_owned();
     let (mut session, mut messages) = (stem, Messages::default());
+    let mut is_named = false;
     if file.extension().is_some_and(|ending| ending == "json") {
         // Older versions wrote one document.
         let read: Value = match serde_json::from_slice(&read_whole(file)?) {
             Ok(read) => read,
             Err(error) => return sink.refuse(&name, format!("it is not valid JSON: {error}")),
         };
-        session = read["sessionId"].as_str().map_or(session, str::to_owned);
+        let named = read["sessionId"].as_str();
+        let named = named.filter(|name| is_session_name(name));
+        session = named.map_or(session, str::to_owned);
         messages.replace_all(&read["messages"], 0);
     } else {
         for line in open_lines(file)? {
             let (number, line) = line?;
             for object in sink.read_objects_of_line(&format!("{name}:{number}"), line)? {
                 let value = Value::Object(object);
-                if let Some(named) = value["sessionId"].as_str() {
+                let named = value["sessionId"].as_str();
+                // A later name would be that of another session, or of an odd line.
+                if let Some(named) = named.filter(|name| !is_named && is_session_name(name)) {
                     named.clone_into(&mut session);
+                    is_named = true;
                 }
                 if value["kind"] == "subagent" {
                     source.form = &GEMINI_SUBAGENT;
@@ -443,6 +466,19 @@ fn read_gemini(
     recorder.emit_pending(sink)
 }
 
+/// Whether a part of a message says or does anything: a text, or blocks that do.
+fn has_words(part: &Value) -> bool {
+    match part {
+        Value::String(text) => !text.trim().is_empty(),
+        Value::Array(blocks) => blocks.iter().any(has_words),
+        Value::Object(block) => {
+            let known = ["text", "name", "functionResponse", "functionCall"];
+            known.iter().any(|name| block.contains_key(*name))
+        }
+        _ => false,
+    }
+}
+
 /// Messages of a session in their order, by their ids.
 #[derive(Default)]
 struct Messages {
@@ -456,7 +492,15 @@ impl Messages {
         let next = self.list.len();
         let place = *self.places.entry(id).or_insert(next);
         match self.list.get_mut(place) {
-            Some(slot) => *slot = (number, value),
+            Some(slot) => {
+                let before = std::mem::replace(slot, (number, value)).1;
+                // An older or a damaged state of the message takes nothing away.
+                for name in ["content", "toolCalls"] {
+                    if has_words(&before[name]) && !has_words(&slot.1[name]) {
+                        slot.1[name] = before[name].clone();
+                    }
+                }
+            }
             None => self.list.push((number, value)),
         }
     }

@@ -311,3 +311,35 @@ fn a_text_is_cleaned_once_however_many_it_is_compared_with() {
     assert_eq!(renewal.replaced.len(), 50);
     assert!(calls.get() < 300, "{}", calls.get());
 }
+
+#[test]
+fn a_moved_note_takes_its_memories_along_and_a_copy_does_not() {
+    let mut desk = NotesBench::new();
+    desk.write(
+        "a.md",
+        "# When\n\nDeploy on Thursdays.\n\n# Who\n\nAda does.\n",
+    );
+    desk.write("b.md", "---\nid: b-7\n---\nBob has the pager.\n");
+    assert_eq!(desk.import(), (3, 0, vec![], vec![]));
+    fs::rename(desk.path("a.md"), desk.path("c.md")).unwrap();
+    fs::copy(desk.path("b.md"), desk.path("copy.md")).unwrap();
+    assert_eq!(desk.import(), (1, 2, vec![], vec![]));
+    assert!(
+        desk.live_texts()[0].starts_with('b'),
+        "{:?}",
+        desk.live_texts()
+    );
+    assert!(
+        desk.live_texts()
+            .iter()
+            .any(|text| text.contains("c > When"))
+    );
+    assert_eq!(desk.import(), (0, 0, vec![], vec![]));
+    // Of two notes with one name neither is known by it.
+    fs::remove_file(desk.path("b.md")).unwrap();
+    fs::remove_file(desk.path("copy.md")).unwrap();
+    desk.write("d.md", "---\nid: b-7\n---\nEve has it in winter.\n");
+    let (new, replaced, gone, _) = desk.import();
+    assert_eq!((new, replaced, gone.len()), (1, 0, 2), "{gone:?}");
+    assert_eq!(desk.live_texts().len(), 5);
+}

@@ -125,7 +125,17 @@ fn folders_outside_of_repositories_are_projects_of_their_own() {
     assert!(name("/p6/plain/src").starts_with("src-"));
     assert_ne!(name("/p6/plain/src"), name("/p6/other/src"));
     assert_eq!(name("/p6/plain/src"), name("/p6/plain/src/"));
+    assert_eq!(name("/p6/plain/src"), name("/p6/plain/./other/../src"));
     assert_eq!(name_plain_folder(Path::new("/")), None);
+    let folder = tempfile::tempdir().unwrap();
+    let real = folder.path().join("real/src");
+    fs_err::create_dir_all(&real).unwrap();
+    let link = folder.path().join("link");
+    std::os::unix::fs::symlink(folder.path().join("real"), &link).unwrap();
+    assert_eq!(
+        name_plain_folder(&real),
+        name_plain_folder(&link.join("src"))
+    );
 }
 
 #[test]

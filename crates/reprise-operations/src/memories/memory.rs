@@ -3,7 +3,7 @@
 use reprise_agent::{IntakeOptions, MemoryService};
 use reprise_engine::EngineStats;
 
-use super::{ChangeNotice, MemoryChange};
+use super::{ChangeKind, ChangeNotice, MemoryChange};
 use crate::prelude::*;
 
 /// Most sessions that a message names of those that begin alike.
@@ -171,7 +171,24 @@ impl Memory {
             self.all.told.forget_user(&self.user);
             self.all.taken_back.forget_user(&self.user);
         }
+        let kind = match what {
+            "forgotten" => Some(ChangeKind::Forgotten),
+            "updated" | "retagged" => Some(ChangeKind::Tagged),
+            "linked" => Some(ChangeKind::Linked),
+            "unlinked" => Some(ChangeKind::Unlinked),
+            "consolidated" => Some(ChangeKind::Merged),
+            _ => None,
+        };
+        if let Some(kind) = kind {
+            self.note_change(kind, &ids);
+        }
         self.send_change(what, ids, Map::new());
+    }
+
+    /// Tells listeners what a decision put away.
+    pub(crate) fn announce_decision(&self, ids: Vec<RecordId>) {
+        self.note_change(ChangeKind::Decided, &ids);
+        self.send_change("consolidated", ids, Map::new());
     }
 
     /// Notifies listeners of a change, with the further fields of its event.

@@ -149,8 +149,10 @@ operation! {
         #[arg(long)]
         pub reason: Option<String> as LineText,
     }) -> Forgotten {
-        if let Some(session) = &arguments.session {
-            refuse_session_beginning(memory, session).await?;
+        let mut arguments = arguments;
+        if let Some(session) = &mut arguments.session {
+            // The beginning of a session's name is enough if no other session begins so.
+            memory.resolve_session(session).await?;
         }
         let selectors = arguments.list_selectors(&memory.calendar());
         let mut selectors = selectors.map_err(Problem::invalid)?;
@@ -238,19 +240,6 @@ fn count_earlier_versions(memory: &Snapshot, ids: &[RecordId]) -> Option<NonZero
     NonZeroUsize::new(versions.count())
 }
 
-/// Refuses the beginning of a session's name: what is to be forgotten is named whole.
-async fn refuse_session_beginning(memory: &Memory, name: &str) -> Result<(), Problem> {
-    let mut whole = name.to_owned();
-    memory.resolve_session(&mut whole).await?;
-    if whole == name {
-        return Ok(());
-    }
-    Err(Problem::invalid(format!(
-        "`{name}` is the beginning of a session's name; to forget that session, write its whole \
-         name, `{whole}`"
-    )))
-}
-
 /// Forgets by `forget`, which answers what is gone, and tells of it. To a request that comes again,
 /// because its answer was lost, what it forgot the first time is told.
 async fn forget_and_announce<F>(memory: &Memory, forget: F) -> Result<Forgotten, Problem>
@@ -291,7 +280,7 @@ where
 operation! {
     Spec::for_destroying(
         "delete",
-        "Forget a memory and its earlier versions for good.",
+        "Forget a memory and its earlier versions; no undo.",
     )
     .with_routes(&[(Method::Delete, "/v1/users/{user}/records/{id}")])
     .with_tool("delete", Profile::Default);
@@ -318,6 +307,12 @@ operation! {
     }) -> Forgotten {
         let DeleteArguments { id, ids, reason, dry_run } = arguments;
         let names: Vec<String> = ids.into_iter().chain(id).collect();
+        if names.iter().all(|name| name.trim().is_empty()) {
+            return Err(Problem::invalid(
+                "`id` is missing; give the id of the memory to forget, as `recall` and `list` \
+                 show it",
+            ));
+        }
         let wanted = names.clone();
         if dry_run {
             let preview = move |memory: &Snapshot| {

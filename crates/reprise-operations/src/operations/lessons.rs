@@ -75,9 +75,12 @@ operation! {
     }
 
     fn render_text(learned: &LessonReport) -> Cow<'_, str> {
-        let outcome = match learned.outcome {
-            Novelty::Inserted => "remembered",
-            Novelty::Duplicate => "already remembered",
+        let (outcome, then) = match learned.outcome {
+            Novelty::Inserted => ("remembered", ""),
+            Novelty::Duplicate => (
+                "already remembered",
+                ": no second memory is stored, only that it was said again",
+            ),
         };
         let mut quoted = QuotedMemory::new(system_entropy());
         for warning in &learned.warnings {
@@ -92,13 +95,13 @@ operation! {
                 (Some(why), _) => ("may contradict", why),
                 (None, Some(why)) => ("you have a similar memory,", why),
                 (None, None) => {
-                    quoted.add_line(&format!("already remembered as {id}: "), text);
+                    quoted.add_line(&format!("you have one that says the same, {id}: "), text);
                     continue;
                 }
             };
             quoted.add_line(&format!("{what} {id}: "), &[text, " (", why, ")"].concat());
         }
-        let text = format!("{outcome} as {}\n{}", learned.id, quoted.into_text());
+        let text = format!("{outcome} as {}{then}\n{}", learned.id, quoted.into_text());
         let known = || learned.known.iter();
         let hint = if learned.known.is_empty() {
             ""

@@ -3,6 +3,8 @@
 pub mod graph;
 pub mod landscape;
 
+use std::num::NonZeroUsize;
+
 use crate::operations::records::{get_live_record_id, hide_sensitive};
 use crate::prelude::*;
 
@@ -198,6 +200,9 @@ pub enum Direction {
 pub struct Neighbours {
     /// Nearest first.
     pub related: Vec<NeighbourRecord>,
+    /// Memories that lead to it, if it leads to none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub incoming: Option<NonZeroUsize>,
 }
 
 /// A record that was reached.
@@ -251,16 +256,19 @@ operation! {
         let limit = arguments.limit.unwrap_or(LIMIT_DEFAULT);
         let direction = arguments.direction.unwrap_or_default();
         let relations = normalize_tags(&arguments.relations);
-        let follows = move |relation: &str, outgoing: bool| {
-            let way = match direction {
-                Direction::Out => outgoing,
-                Direction::In => !outgoing,
-                Direction::Both => true,
-            };
-            way && (relations.is_empty() || relations.iter().any(|own| own == relation))
+        let is_wanted = move |relation: &str| {
+            relations.is_empty() || relations.iter().any(|own| own == relation)
         };
         let for_agent = memory.is_for_agent();
-        let related = memory.run_on_snapshot(move |memory| {
+        let found = memory.run_on_snapshot(move |memory| {
+            let follows = |relation: &str, outgoing: bool| {
+                let way = match direction {
+                    Direction::Out => outgoing,
+                    Direction::In => !outgoing,
+                    Direction::Both => true,
+                };
+                way && is_wanted(relation)
+            };
             let related = memory.related_filtered(id, depth, limit, follows).into_iter();
             let named = related.filter_map(|related| {
                 let link = related.link;
@@ -275,10 +283,16 @@ operation! {
                     record_type: Some(record.record_type()),
                 })
             });
-            named.collect()
+            let related: Vec<NeighbourRecord> = named.collect();
+            let leads_here = |relation: &str, outgoing: bool| !outgoing && is_wanted(relation);
+            let incoming = if related.is_empty() && direction == Direction::Out {
+                NonZeroUsize::new(memory.related_filtered(id, 1, limit, leads_here).len())
+            } else {
+                None
+            };
+            Neighbours { related, incoming }
         });
-        let related = related.await?;
-        Ok(Neighbours { related })
+        found.await
     }
 
     fn render_text(found: &Neighbours) -> Cow<'_, str> {
@@ -288,6 +302,10 @@ operation! {
             let label = format!("- {side} {} ", one.id);
             memory.add_line(&label, &[&one.relation, ": ", &one.title].concat());
         }
-        format!("{} related\n{}", found.related.len(), memory.into_text()).into()
+        let hint = found.incoming.map_or_else(String::new, |count| {
+            let count = format_count(count.get(), "memory");
+            format!("{count} lead to it: ask with `direction` `in` or `both`\n")
+        });
+        format!("{} related\n{hint}{}", found.related.len(), memory.into_text()).into()
     }
 }

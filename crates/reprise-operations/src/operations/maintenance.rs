@@ -363,7 +363,7 @@ async fn decide_pair(
         Ok((reviewed, vec![gone]))
     };
     let (reviewed, changed) = memory.run_on_engine(work).await??;
-    memory.announce_change("consolidated", changed);
+    memory.announce_decision(changed);
     Ok(reviewed)
 }
 

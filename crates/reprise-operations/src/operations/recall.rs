@@ -99,18 +99,15 @@ pub async fn recall_answer(
     Ok(answer)
 }
 
-/// What a request finds, and what a prompt of `most` tokens gets of it.
-pub async fn recall_with_context(
+/// What a request with a filter finds.
+pub async fn recall_filtered(
     memory: &Memory,
     mut request: RecallRequest,
     scope: RecallScope,
-    most: usize,
-) -> Result<(RecallResponse, ContextBlock), Problem> {
+) -> Result<RecallResponse, Problem> {
     request.validate().map_err(Problem::invalid)?;
     memory.resolve_filter(&mut request.filter).await?;
-    let recall = memory.recall(request, None, scope).await?;
-    let context = build_context_block(&recall, most, system_entropy());
-    Ok((recall, context))
+    memory.recall(request, None, scope).await
 }
 
 /// What a recall finds, with whole records.

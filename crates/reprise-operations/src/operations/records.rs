@@ -45,6 +45,9 @@ const TOLD: [&str; 9] = [
 pub struct GotRecords {
     /// Each in its export form, with `title` and `links`; `title_derived` where nobody gave it one.
     pub records: Vec<Value>,
+    /// Ids of no memory.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
 }
 
 operation! {
@@ -81,36 +84,35 @@ operation! {
         );
         let as_of = as_of.map_err(Problem::invalid)?;
         let mut records = Vec::with_capacity(names.len());
+        let mut missing = Vec::new();
         for name in &names {
             let found = match as_of {
                 Some(at) => memory.get_record_at(name, at).await,
                 None => memory.get_record(name).await,
             };
-            let record = match found {
-                Err(problem) if problem.kind == ProblemKind::NotFound && as_of.is_none() => {
-                    if let Some(lesson) = memory.find_repository_lesson(name).await {
-                        records.push(json!(ExportLine::new(&lesson)));
-                        continue;
-                    }
-                    records.push(memory.find_published_line(name).await?.ok_or(problem)?);
+            let problem = match found {
+                Ok(record) => {
+                    records.push(describe_record(memory, record).await?);
                     continue;
                 }
-                found => found?,
+                Err(problem) if problem.kind == ProblemKind::NotFound => problem,
+                Err(problem) => return Err(problem),
             };
-            let id = record.id;
-            let beside = move |memory: &Snapshot| (memory.links(id), memory.seen_stats(id));
-            let (links, seen) = memory.run_on_snapshot(beside).await?;
-            let mut line = json!(ExportLine::new(&record));
-            add_fields(&mut line, &RecordByline::of(&record));
-            add_fields(&mut line, &seen);
-            line["title"] = json!(title_or_beginning(&record));
-            if own_title(&record).is_none() {
-                line["title_derived"] = json!(true);
+            let elsewhere = match as_of {
+                Some(_) => None,
+                None => find_elsewhere(memory, name).await?,
+            };
+            match elsewhere {
+                Some(line) => records.push(line),
+                // One wrong name among several costs no other its answer.
+                None if names.len() > 1 => missing.push(name.clone()),
+                None => return Err(problem),
             }
-            line["links"] = json!(links);
-            records.push(line);
         }
-        Ok(GotRecords { records })
+        if records.is_empty() {
+            return Err(no_such_memories_problem(&missing));
+        }
+        Ok(GotRecords { records, missing })
     }
 
     fn render_text(got: &GotRecords) -> Cow<'_, str> {
@@ -133,8 +135,42 @@ operation! {
             }
             quote_fields(record, &mut memory);
         }
+        for name in &got.missing {
+            memory.add_line("no memory with id ", name);
+        }
         memory.into_text().into()
     }
+}
+
+/// A record as `get` answers it: with its title, its links, and how often it was seen.
+async fn describe_record(memory: &Memory, record: MemoryRecord) -> Result<Value, Problem> {
+    let id = record.id;
+    let beside = move |memory: &Snapshot| (memory.links(id), memory.seen_stats(id));
+    let (links, seen) = memory.run_on_snapshot(beside).await?;
+    let mut line = json!(ExportLine::new(&record));
+    add_fields(&mut line, &RecordByline::of(&record));
+    add_fields(&mut line, &seen);
+    line["title"] = json!(title_or_beginning(&record));
+    if own_title(&record).is_none() {
+        line["title_derived"] = json!(true);
+    }
+    line["links"] = json!(links);
+    Ok(line)
+}
+
+/// The lesson of a repository, or what others published, that has this name.
+async fn find_elsewhere(memory: &Memory, name: &str) -> Result<Option<Value>, Problem> {
+    if let Some(lesson) = memory.find_repository_lesson(name).await {
+        return Ok(Some(json!(ExportLine::new(&lesson))));
+    }
+    memory.find_published_line(name).await
+}
+
+/// Says that none of several names is a memory's.
+fn no_such_memories_problem(names: &[String]) -> Problem {
+    let names = names.join("`, `");
+    let detail = format!("no memory with one of the ids `{names}`; `recall` and `list` show ids");
+    Problem::new(ProblemKind::NotFound, detail)
 }
 
 /// What else a record says, a field a line.
@@ -198,7 +234,11 @@ mod tests {
             "id": "B", "text": "Lunch is at noon", "scope": "global", "author": "kim", "version": "2",
         });
         let records = vec![own, theirs];
-        let text = Get::render_text(&GotRecords { records }).into_owned();
+        let text = Get::render_text(&GotRecords {
+            records,
+            missing: Vec::new(),
+        })
+        .into_owned();
         assert!(text.contains("\n[A] (prompt, "), "{text}");
         for part in [
             "ago) Mine\n  to the end\n",
@@ -235,6 +275,15 @@ operation! {
     }
 }
 
+/// A memory in whose place another answers, since a decision or a merge put it away.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ReplacedRecord {
+    /// What it said.
+    pub record: MemoryRecord,
+    /// Since when.
+    pub at: DateTime<Utc>,
+}
+
 /// Every version, without vectors.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Versions {
@@ -242,6 +291,36 @@ pub struct Versions {
     pub present: MemoryRecord,
     /// Those before it, newest first.
     pub earlier: Vec<MemoryRecord>,
+    /// The memory that was asked for, where another one answers in its place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaced: Option<ReplacedRecord>,
+}
+
+/// Finds the memory of this name that was put away for another one, which answers.
+fn find_replaced_record(
+    memory: &Snapshot,
+    name: &str,
+    present: RecordId,
+) -> Option<ReplacedRecord> {
+    let asked: Option<RecordId> = name.parse().ok();
+    if asked == Some(present) {
+        return None;
+    }
+    let retired = memory.retirements().into_iter();
+    let mut retired = retired.filter(|one| one.merged_into.is_some());
+    let is_named = |id| {
+        let record = memory.get_stored(id).and_then(Result::ok);
+        record.is_some_and(|record| record.external_ids.iter().any(|own| own.id == name))
+    };
+    // The name that its own system gave it leads to the one that answers.
+    let found = retired.find(|one| match asked {
+        Some(id) => one.retired == id,
+        None => memory.merged_into(one.retired) == Some(present) && is_named(one.retired),
+    })?;
+    Some(ReplacedRecord {
+        record: memory.get_stored(found.retired)?.ok()?.without_vector(),
+        at: DateTime::from_timestamp_micros(found.at_micros)?,
+    })
 }
 
 operation! {
@@ -253,11 +332,16 @@ operation! {
     }) -> Versions {
         let present = memory.get_record(&arguments.id).await?;
         let id = present.id;
-        let versions = memory.run_on_snapshot(move |memory| memory.version_history(id)).await?;
+        let look = move |memory: &Snapshot| {
+            let replaced = find_replaced_record(memory, &arguments.id, id);
+            (memory.version_history(id), replaced)
+        };
+        let (versions, replaced) = memory.run_on_snapshot(look).await?;
         let plain = MemoryRecord::without_vector;
         Ok(Versions {
             present: plain(present),
             earlier: versions.into_iter().skip(1).map(plain).collect(),
+            replaced,
         })
     }
 }

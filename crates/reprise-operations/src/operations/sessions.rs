@@ -9,6 +9,7 @@ mod prompts;
 use crate::prelude::*;
 
 pub use hook_report::{HOOK_DEADLINE_MS, HookAnswer, HookEvent, HookReport, OPENING_DEADLINE_MS};
+pub use hooks::{PromptPreview, UnaskedReason};
 pub use prompts::{
     FollowingRecord, InjectedBlock, InjectedLine, InjectedPart, LeftOutReason, NotedRecord, Prompt,
     PromptOutcome, PromptPage, PromptRecall, PromptReplay, Prompts, PromptsArguments, ReceivedText,

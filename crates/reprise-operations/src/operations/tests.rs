@@ -95,7 +95,10 @@ fn no_record_leaves_the_frame_of_a_list_or_of_get() {
             "type": "note", "by": other, "tags": [format!("project:{text}")],
             "metadata": {other: text}});
         let records = vec![record.clone(), record];
-        let got = GotRecords { records };
+        let got = GotRecords {
+            records,
+            missing: Vec::new(),
+        };
         let said = Get::render_text(&got);
         assert!(framed(&said, "", "").is_some(), "{seed}: {said}");
         let page = ListedRecords {
@@ -124,7 +127,10 @@ fn no_title_relation_or_tag_leaves_its_frame() {
             via: RecordId::from_u128(2),
             record_type: None,
         }];
-        let found = Neighbours { related };
+        let found = Neighbours {
+            related,
+            incoming: None,
+        };
         let said = Related::render_text(&found);
         let lines = framed(&said, "1 related\n", "").map(|lines| lines.len());
         assert_eq!(lines, Some(1), "{seed}: {said}");

@@ -6,7 +6,7 @@ use crate::prelude::*;
 const LONG: usize = 8;
 
 /// The known name that `given` was meant to be; none where it is one, or far from all.
-pub(crate) fn find_meant_name<'a>(
+pub fn find_meant_name<'a>(
     given: &str,
     known: impl IntoIterator<Item = &'a str> + Clone,
 ) -> Option<&'a str> {

@@ -346,7 +346,7 @@ pub enum RecordFate {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         truncated_from_bytes: Option<usize>,
     },
-    /// Known already; nothing changed.
+    /// Known already; it gains the tags that it never had, and nothing else changes.
     Duplicate {
         /// The record that is the same.
         of: RecordId,

@@ -291,15 +291,15 @@ pub(crate) async fn show_prompt(
 fn render_why_not(prompt_text: &str) -> Markup {
     html! {
         div class="card" {
-            h2 { "Why not this one?" }
+            h2 { "Is a memory missing?" }
             form class="stack" action="/search" {
                 input type="hidden" name="q" value=(prompt_text);
                 div class="fields" {
                     label {
-                        "Id of a memory that should have been found"
+                        "Its id"
                         input name="expected" required autocomplete="off" spellcheck="false";
                     }
-                    button { "Why not?" }
+                    button { "Find out why" }
                 }
             }
         }
@@ -343,7 +343,7 @@ fn render_turn(visit: &PageRequest, turn: &Turn, calendar: &Calendar) -> Markup 
                             p class="why" {
                                 @if prompt.received_memories() {
                                     "None of your memories was added; the text below has what others published."
-                                } @else { (describe_nothing_added(given)) }
+                                } @else { (describe_nothing_added("Nothing was added", given)) }
                             }
                         }
                         div data-prompt {
@@ -468,7 +468,7 @@ pub(crate) async fn show_activity(visit: PageRequest) -> PageResult<Markup> {
             section {
                 h2 { "Recent questions " small { (recalls.len()) } }
                 p class="faint" {
-                    "Questions of the last hour, at most since the daemon started."
+                    "What programs asked in the last hour, as far as this daemon was running."
                 }
                 @if recalls.is_empty() { p class="faint" { "No program asked for anything." } }
                 @else {

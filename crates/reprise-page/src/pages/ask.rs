@@ -1,5 +1,8 @@
-//! The question page: what a prompt would receive, what is only related, and why.
+//! The question page: what matches, why, and what the hook of a prompt with these words would add.
 
+mod preview;
+
+use reprise_engine::judge_relevance;
 use reprise_operations::OutcomeLine;
 use reprise_operations::operations::outcomes;
 use reprise_operations::operations::tags;
@@ -12,15 +15,13 @@ use super::narrow::{render_facets, render_over_time};
 use super::why_not::{self, ResultPosition, TimedRecall, time_recall};
 use crate::prelude::*;
 use crate::rows::RowTime;
+use preview::PreviewInProject;
 
 /// Results that are shown, and that are asked for; the others fill the chart over time.
 const SHOWN: usize = 10;
 const SHOWN_MAX: usize = 50;
 /// Results among which a missing record is looked for.
 const LOOKED: usize = 200;
-/// Default and highest token budget of a prompt.
-const BUDGET: usize = 1_000;
-const BUDGET_MAX: usize = 32_000;
 /// Most days back that can be chosen.
 const BACK_MAX: i64 = 365;
 
@@ -30,7 +31,6 @@ const _: () = assert!(LOOKED <= TOP_K_MAX);
 struct AskForm<'a> {
     query: &'a str,
     shown: usize,
-    budget: usize,
     back: i64,
     /// The id or external id of a memory that should be among the results.
     expected: Option<&'a str>,
@@ -45,10 +45,6 @@ impl<'a> AskForm<'a> {
                 .parse_value("top_k")?
                 .unwrap_or(SHOWN)
                 .clamp(1, SHOWN_MAX),
-            budget: pairs
-                .parse_value("budget")?
-                .unwrap_or(BUDGET)
-                .clamp(50, BUDGET_MAX),
             back: pairs.parse_value("back")?.unwrap_or(0).clamp(0, BACK_MAX),
             expected: pairs.get("expected"),
             scope: pairs.parse_value("scope")?.unwrap_or_default(),
@@ -77,19 +73,20 @@ pub(crate) async fn show(visit: PageRequest, pairs: QueryPairs) -> PageResult<Ma
     let mut position = None;
     if !ask_form.query.is_empty() {
         let request = ask_form.request(&visit.page, &pairs)?;
-        let found = time_recall(&visit, &request, ask_form.scope, ask_form.budget).await?;
+        let found = time_recall(&visit, &request, ask_form.scope).await?;
         if let Some(expected) = ask_form.expected {
             let of = ResultPosition::of(&visit, &request, &found.recall, expected, ask_form.shown);
             position = Some(of.await?);
         }
-        answer = Some(found);
+        let preview = PreviewInProject::load(&visit, &pairs, ask_form.query, &found.recall).await?;
+        answer = Some((found, preview));
     }
     let known = RowContext::load(&visit).await?;
     let results = html! {
         div class="split" id="results" {
             @match &answer {
-                Some(found) => {
-                    (render_results(&visit, &pairs, &ask_form, found, position.as_ref(), &known))
+                Some((found, preview)) => {
+                    (render_results(&visit, &pairs, &ask_form, (found, preview), position.as_ref(), &known))
                 }
                 None => { (render_hints()) }
             }
@@ -106,7 +103,7 @@ pub(crate) async fn show(visit: PageRequest, pairs: QueryPairs) -> PageResult<Ma
         (undo::render_done_toast(&visit, pairs.get("done")))
         (render_ask_form(&pairs, &ask_form))
         @if let Some(known) = known { (render_completions(known)) }
-        @if let Some(found) = &answer {
+        @if let Some((found, _)) = &answer {
             (rows::render_completions(found.recall.results.iter().map(|hit| &hit.record)))
         }
         (results)
@@ -130,7 +127,7 @@ pub(super) fn render_question_field(query: Option<&str>) -> Markup {
 }
 
 fn render_ask_form(pairs: &QueryPairs, ask_form: &AskForm<'_>) -> Markup {
-    let others = ["top_k", "budget", "scope"];
+    let others = ["top_k", "scope"];
     html! {
         form class="stack" role="search" action="/search" data-typing="results" {
             (render_question_field(Some(ask_form.query)))
@@ -158,11 +155,6 @@ fn render_ask_form(pairs: &QueryPairs, ask_form: &AskForm<'_>) -> Markup {
                             "Most results"
                             input type="number" name="top_k" min="1" max=(SHOWN_MAX)
                                 value=(ask_form.shown);
-                        }
-                        label {
-                            "Longest text for the agent (tokens)"
-                            input type="number" name="budget" min="50" max=(BUDGET_MAX)
-                                value=(ask_form.budget);
                         }
                         button { "Apply" }
                     }
@@ -205,47 +197,45 @@ fn render_hints() -> Markup {
     }
 }
 
-/// Score from which a result is likely to answer the question.
-const LIKELY: f32 = 0.45;
+/// How much each result of an answer is worth to an agent, by the judgement that agents are told.
+struct GradedHits<'a> {
+    relevant: Vec<&'a RetrievedMemory>,
+    weak: Vec<&'a RetrievedMemory>,
+    related: Vec<&'a RetrievedMemory>,
+    others: Vec<&'a RetrievedMemory>,
+}
 
-/// Describes an answer by the labels of its results: how many are likely, weak and related.
-fn describe_verdict(
-    recall: &RecallResponse,
-    likely: usize,
-    weak: usize,
-    related: usize,
-) -> (String, String) {
-    let weak_matches = text::pluralize(weak, "weak match", "weak matches");
-    match (recall.verdict, likely, weak) {
-        (RelevanceVerdict::Nothing, ..) => ("No memory is about this.".to_owned(), String::new()),
-        (_, 0, 0) => (
-            "No memory answers this.".to_owned(),
-            match related {
-                0 => String::new(),
-                related => format!(
-                    "{} below.",
-                    text::pluralize(related, "related memory", "related memories")
-                ),
-            },
-        ),
-        (_, 0, _) => (
-            "No memory clearly answers this.".to_owned(),
-            format!("{weak_matches}."),
-        ),
-        (_, _, 0) => (
-            format!(
-                "{} this.",
-                text::pluralize(likely, "memory likely answers", "memories likely answer")
-            ),
-            String::new(),
-        ),
-        _ => (
-            format!(
-                "{} this.",
-                text::pluralize(likely, "memory likely answers", "memories likely answer")
-            ),
-            format!("{weak_matches} below."),
-        ),
+impl<'a> GradedHits<'a> {
+    fn of(recall: &'a RecallResponse, shown: usize) -> Self {
+        let all = recall.results.iter().take(shown);
+        let (answers, rest): (Vec<_>, Vec<_>) = all.partition(|hit| hit.shown);
+        let (related, others) = rest.into_iter().partition(|hit| hit.is_related());
+        let is_relevant = |hit: &&RetrievedMemory| {
+            judge_relevance(hit).min(recall.verdict) == RelevanceVerdict::Relevant
+        };
+        let (relevant, weak) = answers.into_iter().partition(is_relevant);
+        Self {
+            relevant,
+            weak,
+            related,
+            others,
+        }
+    }
+
+    /// Says how many results are relevant, weak and related.
+    fn describe(&self, verdict: RelevanceVerdict) -> String {
+        let weak = || text::pluralize(self.weak.len(), "weak match", "weak matches");
+        let relevant =
+            || text::pluralize(self.relevant.len(), "relevant memory", "relevant memories");
+        let related = || text::pluralize(self.related.len(), "related memory", "related memories");
+        match (self.relevant.len(), self.weak.len(), self.related.len()) {
+            _ if verdict == RelevanceVerdict::Nothing => "No memory is about this.".to_owned(),
+            (0, 0, 0) => "No memory answers this.".to_owned(),
+            (0, 0, _) => format!("No memory answers this, {}.", related()),
+            (0, ..) => format!("Only {}.", weak()),
+            (_, 0, _) => format!("{}.", relevant()),
+            _ => format!("{}, {}.", relevant(), weak()),
+        }
     }
 }
 
@@ -253,24 +243,23 @@ fn render_results(
     visit: &PageRequest,
     pairs: &QueryPairs,
     ask_form: &AskForm<'_>,
-    found: &TimedRecall,
+    (found, preview): (&TimedRecall, &PreviewInProject),
     position: Option<&ResultPosition>,
     context: &RowContext,
 ) -> Markup {
     let recall = &found.recall;
-    let all = recall.results.iter().take(ask_form.shown);
-    let (shown, others): (Vec<_>, Vec<_>) = all.partition(|hit| hit.shown);
-    let (related, weak): (Vec<_>, Vec<_>) = others.into_iter().partition(|hit| hit.is_related());
-    let (likely, doubtful): (Vec<_>, Vec<_>) =
-        shown.into_iter().partition(|hit| hit.sona_score >= LIKELY);
-    let (first, second) = describe_verdict(recall, likely.len(), doubtful.len(), related.len());
-    let count = recall.results.len().min(ask_form.shown);
-    let listed = recall.results.get(..count).unwrap_or_default();
+    let graded = GradedHits::of(recall, ask_form.shown);
+    let matches: Vec<_> = graded
+        .relevant
+        .iter()
+        .chain(&graded.weak)
+        .copied()
+        .collect();
     let is_nothing = recall.verdict == RelevanceVerdict::Nothing;
     html! {
         div data-list {
             p class="say" role="status" data-count {
-                b { (first) } " " (second) " "
+                b { (graded.describe(recall.verdict)) } " "
                 span class="faint" {
                     (text::pluralize(recall.considered as usize, "memory", "memories"))
                     (format!(" searched in {:.0} ms.", found.elapsed_ms.ceil()))
@@ -286,35 +275,24 @@ fn render_results(
             }
             @for note in &recall.notes { (render_note(note)) }
             @if is_nothing { (render_no_answer(visit, pairs, ask_form)) }
-            @if !doubtful.is_empty() || !related.is_empty() || !weak.is_empty() {
-                p class="faint" { (GRADES) }
-            }
-            @if !likely.is_empty() {
-                ol class="hits" {
-                    @for hit in &likely {
-                        (render_hit(visit, ask_form.query, recall.recall_id, hit, context))
-                    }
-                }
-            }
-            @if !doubtful.is_empty() {
-                details class="fold" open[likely.is_empty()] {
-                    summary { "Weak matches " small { (doubtful.len()) } }
-                    ol class="hits" {
-                        @for hit in &doubtful {
-                            (render_hit(visit, ask_form.query, recall.recall_id, hit, context))
+            @if !matches.is_empty() {
+                ol class="hits panel" {
+                    @for (hits, grade) in [(&graded.relevant, RELEVANT), (&graded.weak, WEAK)] {
+                        @for hit in hits {
+                            (render_hit(visit, ask_form.query, recall.recall_id, (hit, grade), context))
                         }
                     }
                 }
             }
-            (render_lower_hits("Related", &related, context, true))
-            (render_lower_hits("Too weak", &weak, context, false))
-            (render_prompt(ask_form, found, is_nothing))
+            (render_lower_hits("Related, not added to prompts", &graded.related, context, true))
+            (render_lower_hits("Too weak", &graded.others, context, false))
+            (preview.render(pairs))
             (why_not::render_section(pairs, ask_form.expected, position, recall, ask_form.shown, &context.calendar))
             (render_exports(visit, pairs, ask_form, found))
         }
         div class="aside" {
-            (render_over_time(pairs, listed, &context.calendar))
-            (render_facets(pairs, listed))
+            (render_over_time(pairs, &matches, &context.calendar))
+            (render_facets(pairs, &matches))
             div id="side" class="side" {}
         }
     }
@@ -339,9 +317,6 @@ fn render_note(note: &str) -> Markup {
         }
     }
 }
-
-/// Says which of the groups of results an agent gets.
-const GRADES: &str = "Agents receive answers and weak matches. Only you see the rest.";
 
 fn render_no_answer(visit: &PageRequest, pairs: &QueryPairs, ask_form: &AskForm<'_>) -> Markup {
     let narrowed = pairs::FILTERS
@@ -373,21 +348,16 @@ fn render_no_answer(visit: &PageRequest, pairs: &QueryPairs, ask_form: &AskForm<
     }
 }
 
-/// Returns a word for how likely a result with this score answers the question.
-fn likelihood(score: f32) -> &'static str {
-    match score {
-        score if score >= 0.75 => "very likely answers",
-        score if score >= LIKELY => "likely answers",
-        _ => "weak match",
-    }
-}
+/// What agents are told of a result.
+const RELEVANT: &str = "relevant";
+const WEAK: &str = "weak match";
 
-/// Renders a result that a prompt would receive: its sentences, the reason, and rating buttons.
-pub(super) fn render_hit(
+/// Renders a result with what agents are told of it: its sentences, the reason, and rating buttons.
+fn render_hit(
     visit: &PageRequest,
     query: &str,
     recall: RecallId,
-    hit: &RetrievedMemory,
+    (hit, grade): (&RetrievedMemory, &str),
     context: &RowContext,
 ) -> Markup {
     let (record, why, calendar) = (&hit.record, &hit.why, &context.calendar);
@@ -396,7 +366,7 @@ pub(super) fn render_hit(
         None => rows::path(record),
     };
     html! {
-        li class="card hit" data-record=(record.id) {
+        li class="hit" data-record=(record.id) {
             div class="meta" {
                 (rows::kind_icon(record))
                 span class="k" { (RecordByline::of(record)) }
@@ -414,8 +384,8 @@ pub(super) fn render_hit(
                     a class="chip warn" href=(format!("/records/{newer}"))
                         title="A newer memory contradicts this one" { "conflicts" }
                 }
-                span class="end" title=(format!("Score {:.2} of 1", hit.sona_score)) {
-                    (likelihood(hit.sona_score)) (format!(" ({:.2})", hit.sona_score))
+                span class="end" title="Score, from 0 to 1" {
+                    (grade) " \u{b7} " (format!("{:.2}", hit.sona_score))
                 }
             }
             p class="x" { a href=(path) { (text::highlight(&record.text, &why.matched_words)) } }
@@ -478,27 +448,6 @@ fn render_lower_hits(
                     @for hit in hits { (rows::render_row(&hit.record, RowTime::Ago, context, &html! {})) }
                 }
             }
-        }
-    }
-}
-
-/// Renders the text that a host with this token budget would receive; the panel is hidden if that
-/// is empty.
-fn render_prompt(ask_form: &AskForm<'_>, found: &TimedRecall, is_nothing: bool) -> Markup {
-    let block = &found.context;
-    let is_empty = is_nothing || block.text.is_empty();
-    html! {
-        section {
-            h2 {
-                "What an agent would receive" @if is_empty { ": nothing" } " "
-                small {
-                    @if !is_empty { (block.tokens) " of " (ask_form.budget) " tokens" }
-                }
-            }
-            pre class="block" data-prompt hidden[is_empty] {
-                @if !is_empty { (text::render(&block.text)) }
-            }
-            p class="faint" { "Hooks, MCP and this page use the same search." }
         }
     }
 }

@@ -1,14 +1,15 @@
 //! The tab Backups: save, schedule, download, restore and import, each after a look at what it
 //! would do.
 
+mod comparison;
+
 use axum::body::Body;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use reprise_engine::EngineStats;
 use reprise_operations::operations::care::Stats;
 
 use crate::backup_files::{
-    BackupFile, BackupInterval, BackupOrigin, BackupSchedule, RestorePreview, SCHEDULED_KEPT_MAX,
-    UploadedImport,
+    BackupFile, BackupInterval, BackupOrigin, BackupSchedule, SCHEDULED_KEPT_MAX, UploadedImport,
 };
 use crate::page::{ByteStream, bad_value};
 use crate::prelude::*;
@@ -399,7 +400,7 @@ async fn render_confirmation(
         (notice)
         section class="card confirm" {
             h2 { "Replace the memory of " (visit.user) " by this backup?" }
-            (render_comparison(visit, file, &preview))
+            (comparison::render_comparison(visit, file, &preview))
             div class="acts" {
                 (form(visit, "/care/restore", &html! {
                     input type="hidden" name="file" value=(file);
@@ -411,51 +412,6 @@ async fn render_confirmation(
         }
     };
     Ok(render_page(visit, BACKUPS, "Restore", &body))
-}
-
-fn render_comparison(visit: &PageRequest, file: &str, preview: &RestorePreview) -> Markup {
-    let calendar = visit.page.calendar();
-    let saved = preview.last_saved;
-    let rows = vec![
-        ("memories now", text::format_count(preview.memories_now)),
-        (
-            "memories in the backup",
-            text::format_count(preview.memories),
-        ),
-        (
-            "sessions in the backup",
-            text::format_count(preview.sessions),
-        ),
-        (
-            "newest memory in it",
-            saved.map_or("none".to_owned(), |at| calendar.format_to_minute(at)),
-        ),
-        ("file", text::plain_line(file, 300)),
-    ];
-    let count = |count: u64, one, many| {
-        text::pluralize(usize::try_from(count).unwrap_or(usize::MAX), one, many)
-    };
-    html! {
-        p { "Every memory in the file was read, and is undamaged." }
-        (figures(&rows))
-        @if preview.only_now > 0 {
-            p {
-                b { (count(preview.only_now, "memory", "memories")) }
-                " of now " (if preview.only_now == 1 { "is" } else { "are" })
-                " not in this backup, and will not be found after the restore."
-            }
-        }
-        @if preview.would_come_back > 0 {
-            p {
-                b { (count(preview.would_come_back, "forgotten memory", "forgotten memories")) }
-                " will be found again."
-            }
-        }
-        p class="why" {
-            "Nothing is lost: the memory of now is kept as a file, and is listed with the backups. \
-             Restore that to go back."
-        }
-    }
 }
 
 /// Returns the state of the memory as a text, which is another one after each change.

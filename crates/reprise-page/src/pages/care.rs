@@ -160,10 +160,7 @@ fn describe_health(audited: &Audited) -> String {
     let found: Vec<String> = problems
         .map(|(count, one, many)| text::pluralize(count, one, many))
         .collect();
-    let mut sentences = vec![format!(
-        "{:.0} % of the memories have no problem.",
-        (100.0 * audited.score).floor()
-    )];
+    let mut sentences = vec![format!("Health: {:.0} %.", (100.0 * audited.score).floor())];
     if !found.is_empty() {
         sentences.push(format!("Problems: {}.", found.join(", ")));
     }

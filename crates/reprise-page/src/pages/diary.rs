@@ -1,4 +1,5 @@
-//! The diary of what was decided and merged, with undo.
+//! What was changed lately and from where: the diary of what was decided and merged, and the
+//! journal of other changes, with undo.
 
 use std::collections::BTreeMap;
 
@@ -6,6 +7,8 @@ use reprise_operations::operations::maintenance::audit::{
     ContradictionState, Diary, DiaryArguments, MaintenanceAction,
 };
 use reprise_operations::operations::maintenance::{Undo, UndoArguments};
+use reprise_operations::operations::records::Versions;
+use reprise_operations::{ChangeKind, ChangeOrigin, JournalEntry};
 
 use super::review::render_undo_button;
 use crate::prelude::*;
@@ -14,8 +17,13 @@ use crate::prelude::*;
 const NAMED: usize = 12;
 /// Most memories of a list whose titles are loaded.
 const TITLES_MAX: usize = 120;
-/// Most actions of the diary.
+/// Most actions of the diary, and most entries of the journal.
 const ACTIONS: usize = 20;
+const CHANGES: usize = 40;
+/// Most memories named for one entry.
+const NAMED_OF_ENTRY: usize = 3;
+/// Seconds within which an entry of the journal belongs to an action of the diary.
+const NEAR: i64 = 2;
 
 /// The titles of memories, by the name that each has in a list.
 pub(super) type TitlesByName = BTreeMap<String, String>;
@@ -55,29 +63,171 @@ pub(super) async fn list_actions(
     Ok((actions, titles))
 }
 
-/// Shows everything that can be undone: changes since the sign-in, and the diary.
+/// Shows what was changed lately, wherever it was changed, with what can be undone.
 pub(crate) async fn show_changes(visit: PageRequest) -> PageResult<Markup> {
-    let acts = undo::render_undo_entries(&visit);
     let (mut tended, titles) = list_actions(&visit).await?;
     tended.retain(|acted| !acted.undone);
+    let journal = visit.memory().list_changes();
+    let mut changes = undo::list_undo_cards(&visit);
+    for entry in journal.iter().take(CHANGES) {
+        changes.extend(render_entry(&visit, entry).await?);
+    }
+    for acted in &tended {
+        let at = acted.at.parse::<DateTime<Utc>>().unwrap_or_default();
+        let from = find_entry(&journal, acted).map(|entry| describe_origin(&entry.origin));
+        changes.push((at, render_action(&visit, acted, &titles, from.as_deref())));
+    }
+    changes.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
+    let calendar = visit.page.calendar();
+    let days = changes.iter().map(|(at, _)| calendar.day_of(*at));
+    let days: Vec<_> = days.collect();
     let body = html! {
         p class="lead" {
-            "Corrections, tags, links, forgetting and publishing can be undone here until you sign \
-             out; decisions and merged duplicates later, too. What was forgotten can come back until \
-             it is erased from disk."
+            "Changes by you and by programs, the newest first. What was changed on this page can be \
+             undone here until you sign out; decisions, merged duplicates and corrections by \
+             programs later, too. What was forgotten can come back until it is erased from disk."
         }
-        @if acts.is_empty() && tended.is_empty() {
-            div class="empty" { h2 { "Nothing was changed yet" } }
-        }
-        @for act in acts { (act) }
-        @if !tended.is_empty() {
-            section {
-                h2 { "Decisions and merged duplicates" }
-                @for acted in &tended { (render_action(&visit, acted, &titles)) }
+        @if changes.is_empty() {
+            div class="panel empty" {
+                h2 { "Nothing was changed yet" }
+                p { "Corrections, decisions, tags, links and what was forgotten are listed here." }
             }
+        }
+        @for (index, (_, change)) in changes.iter().enumerate() {
+            @if index == 0 || days[index] != days[index - 1] {
+                h2 class="day" { (rows::format_day(days[index], &calendar)) }
+            }
+            (change)
         }
     };
     Ok(render_page(&visit, "/done", "Recent changes", &body))
+}
+
+/// Finds what the journal says of an action of the diary.
+fn find_entry<'j>(
+    journal: &'j [JournalEntry],
+    acted: &MaintenanceAction,
+) -> Option<&'j JournalEntry> {
+    let at = acted.at.parse::<DateTime<Utc>>().ok()?;
+    let near = |entry: &&JournalEntry| (entry.at - at).abs() < TimeDelta::seconds(NEAR);
+    let is_of_diary =
+        |entry: &&JournalEntry| matches!(entry.kind, ChangeKind::Decided | ChangeKind::Merged);
+    journal.iter().filter(is_of_diary).find(near)
+}
+
+/// Says where a change came from.
+fn describe_origin(origin: &ChangeOrigin) -> String {
+    match origin {
+        ChangeOrigin::Page => "on this page".to_owned(),
+        ChangeOrigin::Command => "by a command on this machine".to_owned(),
+        ChangeOrigin::Agent => "by an agent".to_owned(),
+        ChangeOrigin::Token(name) => format!("with the token \u{201c}{name}\u{201d}"),
+        ChangeOrigin::Upkeep => "by Reprise itself".to_owned(),
+    }
+}
+
+/// Renders an entry of the journal, with its time; nothing if the diary or the list of what can be
+/// undone says the same.
+async fn render_entry(
+    visit: &PageRequest,
+    entry: &JournalEntry,
+) -> PageResult<Option<(DateTime<Utc>, Markup)>> {
+    let what = match entry.kind {
+        ChangeKind::Decided | ChangeKind::Merged => return Ok(None),
+        ChangeKind::Corrected => "Corrected",
+        ChangeKind::Tagged => "Tags changed",
+        ChangeKind::Linked => "Linked",
+        ChangeKind::Unlinked => "Link removed",
+        ChangeKind::Forgotten => "Forgotten",
+    };
+    if entry.origin == ChangeOrigin::Page && undo::lists_change(visit, entry) {
+        return Ok(None);
+    }
+    let mut named = Vec::new();
+    for id in entry.ids.iter().take(NAMED_OF_ENTRY) {
+        let id = id.to_string();
+        let found = visit
+            .run_optional::<History>(HistoryArguments { id })
+            .await?;
+        named.extend(found.filter(|_| entry.kind != ChangeKind::Forgotten));
+    }
+    let mut versions = named
+        .first()
+        .filter(|_| entry.kind == ChangeKind::Corrected);
+    let is_present = |one: &&Versions| entry.ids.contains(&one.present.id);
+    let before = versions
+        .filter(is_present)
+        .and_then(|one| one.earlier.first());
+    versions = versions.filter(|_| before.is_some());
+    let more = entry.count.saturating_sub(named.len());
+    Ok(Some((
+        entry.at,
+        html! {
+            div class="card change" {
+                (render_meta(visit, entry.at, what, Some(&describe_origin(&entry.origin))))
+                @if let (Some(one), Some(before)) = (versions, before) {
+                    p { (render_link(&one.present.id.to_string(), rows::title(&one.present))) }
+                    @if before.text != one.present.text { p class="why" { "Before: " (text::shorten(&before.text, 200)) } }
+                    @if entry.origin != ChangeOrigin::Page {
+                        div class="acts" { (render_undo_button(visit, &one.present.id.to_string())) }
+                    }
+                } @else {
+                    @for one in &named {
+                        p { (render_link(&one.present.id.to_string(), rows::title(&one.present))) }
+                    }
+                    @if more > 0 && entry.kind == ChangeKind::Forgotten {
+                        p class="why" { (text::pluralize(more, "memory", "memories")) ", earlier versions included" }
+                    } @else if more > 0 {
+                        p class="why" { "and " (text::pluralize(more, "more memory", "more memories")) }
+                    }
+                }
+            }
+        },
+    )))
+}
+
+/// Renders when, what and from where something was changed.
+fn render_meta(visit: &PageRequest, at: DateTime<Utc>, what: &str, from: Option<&str>) -> Markup {
+    let calendar = visit.page.calendar();
+    html! {
+        div class="meta" {
+            b { (what) }
+            @if let Some(from) = from { span { (text::shorten(from, 120)) } }
+            time class="end" datetime=(at.to_rfc3339()) title=(calendar.format_to_minute(at)) {
+                (calendar.format_time_of_day(at))
+            }
+        }
+    }
+}
+
+/// Renders that the memory that was asked for was replaced: by what, when and by whom, with undo.
+pub(super) fn render_replaced_notice(visit: &PageRequest, versions: &Versions) -> Markup {
+    let Some(replaced) = &versions.replaced else {
+        return html! {};
+    };
+    let (old, calendar) = (&replaced.record, visit.page.calendar());
+    let journal = visit.memory().list_changes();
+    let entry = journal.iter().find(|entry| entry.ids.contains(&old.id));
+    let (verb, from) = match entry {
+        Some(entry) if entry.kind == ChangeKind::Decided => ("Decided ", Some(&entry.origin)),
+        Some(entry) if entry.kind == ChangeKind::Merged => ("Merged ", Some(&entry.origin)),
+        _ => ("", None),
+    };
+    html! {
+        div class="notice replaced" role="status" {
+            p {
+                b { "This memory was replaced." } " Agents no longer see it. They see the one below in its place since "
+                time datetime=(replaced.at.to_rfc3339()) { (calendar.format_to_minute(replaced.at)) } ". "
+                @if let Some(from) = from { (verb) (describe_origin(from)) "." }
+            }
+            blockquote { (text::shorten(&old.text, 400)) }
+            (form(visit, "/knowledge/undo", &html! {
+                input type="hidden" name="action" value=(old.id);
+                input type="hidden" name="record" value=(old.id);
+                button { "Undo, and keep both" }
+            }))
+        }
+    }
 }
 
 /// Renders an action of the diary; each of its groups can be undone alone.
@@ -85,15 +235,13 @@ pub(super) fn render_action(
     visit: &PageRequest,
     acted: &MaintenanceAction,
     titles: &TitlesByName,
+    from: Option<&str>,
 ) -> Markup {
-    let at = acted.at.parse::<DateTime<Utc>>();
-    let at = at.map(|at| visit.page.calendar().format_to_minute(at));
+    let at = acted.at.parse::<DateTime<Utc>>().unwrap_or_default();
     html! {
-        div class="card" {
-            div class="meta" {
-                (at.unwrap_or_else(|_| acted.at.clone()))
-                @if acted.undone { span class="chip" { "undone" } }
-            }
+        div class="card change" {
+            (render_meta(visit, at, name_action(acted), from))
+            @if acted.undone { p class="chips" { span class="chip" { "undone" } } }
             @for merge in &acted.merged {
                 p {
                     "Kept " (render_link(&merge.kept, merge.texts.first().map_or("a memory", String::as_str)))
@@ -130,6 +278,19 @@ pub(super) fn render_action(
             }
             @if !acted.undone { div class="acts" { (render_undo_button(visit, &acted.action)) } }
         }
+    }
+}
+
+/// Returns what an action of the diary did, in a word.
+fn name_action(acted: &MaintenanceAction) -> &'static str {
+    if !acted.merged.is_empty() {
+        "Replaced"
+    } else if !acted.purged.is_empty() {
+        "Expired"
+    } else if !acted.distilled.is_empty() {
+        "Summarized"
+    } else {
+        "Contradiction found"
     }
 }
 
@@ -182,5 +343,9 @@ pub(crate) async fn undo_action(posted: Posted) -> PageResult<Redirect> {
         again += done.restored.len();
     }
     visit.page.kept_reviews().remove(&visit.user);
+    // From the page of a memory one comes back to it.
+    if let Ok(id) = posted.text("record").parse::<RecordId>() {
+        return Ok(Redirect::to(&format!("/records/{id}?done=unreplaced")));
+    }
     Ok(Redirect::to(&format!("/knowledge/tidy?again={again}")))
 }

@@ -54,7 +54,7 @@ async fn render_duplicates(visit: &PageRequest) -> PageResult<Markup> {
             h2 { "History" }
             @if actions.is_empty() { p class="faint" { "Nothing was merged or decided yet." } }
             @else { p class="faint" { "You can undo every change below." } }
-            @for acted in &actions { (render_action(visit, acted, &titles)) }
+            @for acted in &actions { (render_action(visit, acted, &titles, None)) }
         }
     })
 }

@@ -11,6 +11,7 @@ use reprise_operations::operations::records::list;
 use reprise_operations::{Memory, Prompt};
 
 use super::ask::render_question_field;
+use super::review::groups::{ReviewQuestion, group_pairs};
 use super::review::{self, PairSort, ReviewState};
 use super::week::{DAYS, PromptGroup, Week};
 use crate::kept_reviews::{FileCheck, KeptReview};
@@ -24,7 +25,7 @@ const GROUPS: usize = 10;
 const RECORDS: usize = 30;
 const ROWS: usize = 7;
 const ROWS_ALONE: usize = 24;
-/// Most pairs that Home offers for a decision, and most possible duplicates among them.
+/// Most questions about contradictions that Home offers, and most possible duplicates after them.
 const NEEDS: usize = 3;
 const DUPLICATES: usize = 1;
 
@@ -372,16 +373,16 @@ pub(crate) async fn show_needs(visit: PageRequest, pairs: QueryPairs) -> PageRes
 async fn render_needs(visit: &PageRequest, found: &KeptReview) -> PageResult<Markup> {
     let calendar = visit.page.calendar();
     let damage = found.file.as_ref().and_then(|check| check.damage.as_ref());
-    let contradictions = found.found.contradictions.iter().take(NEEDS);
+    let contradictions = group_pairs(&found.found.contradictions).into_iter();
+    let contradictions = contradictions.map(|question| (question, PairSort::Contradiction));
     let alike = found.found.review.iter().take(DUPLICATES);
-    let mut cards = Vec::new();
-    for (pair, sort) in contradictions
-        .map(|pair| (pair, PairSort::Contradiction))
-        .chain(alike.map(|pair| (pair, PairSort::Duplicate)))
-    {
-        cards.extend(review::render_pair(visit, pair, sort, "/", false).await?);
+    let alike = alike.map(|pair| (ReviewQuestion::about(pair), PairSort::Duplicate));
+    let (mut cards, mut shown) = (Vec::new(), 0);
+    for (question, sort) in contradictions.take(NEEDS).chain(alike) {
+        shown += question.pairs.len();
+        cards.extend(review::render_question(visit, &question, sort, "/", false).await?);
     }
-    let more = found.count().saturating_sub(cards.len());
+    let more = found.count().saturating_sub(shown);
     Ok(html! {
         @if let Some(damage) = damage {
             div class="need" { b { "Problem" } p { (text::shorten_title(damage, 400)) } }
@@ -389,6 +390,7 @@ async fn render_needs(visit: &PageRequest, found: &KeptReview) -> PageResult<Mar
         div data-total=(found.count()) {
             @if cards.is_empty() && damage.is_none() { p class="faint" { "Nothing to decide." } }
             @for card in &cards { (card) }
+            @if !cards.is_empty() { p class="faint" { (PairSort::Contradiction.describe_fate()) } }
             @if more > 0 {
                 p { a href="/knowledge/review" { "See all " (text::pluralize(found.count(), "pair", "pairs")) } }
             }

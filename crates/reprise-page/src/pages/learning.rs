@@ -8,6 +8,7 @@ use reprise_operations::operations::outcomes::{
     Runs, RunsArguments, RunsFound, WithdrawOutcome, WithdrawOutcomeArguments,
 };
 use reprise_operations::operations::records::list;
+use reprise_operations::operations::sessions::{Prompts, PromptsArguments};
 use reprise_types::limits::LEARNING_RUNS_MIN;
 use reprise_types::{MemorySource, Revision};
 
@@ -46,7 +47,7 @@ pub(crate) async fn show(visit: PageRequest, pairs: QueryPairs) -> PageResult<Ma
             (undo::render_done_toast(&visit, pairs.get("done")))
             p class="lead" { (summarize(report, count_withdrawn(runs))) }
             (render_curve(report))
-            (render_moved(&visit.page, runs))
+            (render_moved(&visit.page, runs, report.records))
             (render_recent(&visit, runs, &names, &calendar))
             (render_switch(&visit, report))
             (render_mechanics(report, &names))
@@ -62,7 +63,7 @@ pub(crate) async fn show(visit: PageRequest, pairs: QueryPairs) -> PageResult<Ma
 pub(super) struct RunTitles(HashMap<String, (String, RecordId)>);
 
 impl RunTitles {
-    /// Loads the names from the summaries that runs leave.
+    /// Loads the names from the prompts that began runs, and from the summaries that runs leave.
     pub(super) async fn load(visit: &PageRequest) -> PageResult<Self> {
         let request = ListRequest {
             filter: MemoryFilter {
@@ -78,7 +79,22 @@ impl RunTitles {
             let run = record.provenance.run_id.clone()?;
             Some((run, (rows::title(&record).to_owned(), record.id)))
         });
-        Ok(Self(named.collect()))
+        let arguments = PromptsArguments {
+            session: None,
+            limit: Some(LOOKED),
+            cursor: None,
+        };
+        let prompts = visit.run_optional::<Prompts>(arguments).await?;
+        let prompts = prompts.into_iter().flat_map(|found| found.prompts);
+        let begun = prompts.filter_map(|prompt| {
+            let recall = prompt.given.as_ref()?.recall_id;
+            let text = prompt.text.lines().next().unwrap_or_default();
+            Some((
+                format!("{PROMPT_RUN}{recall}"),
+                (text.to_owned(), prompt.id),
+            ))
+        });
+        Ok(Self(begun.chain(named).collect()))
     }
 
     fn name(&self, run_id: &str) -> String {
@@ -87,6 +103,7 @@ impl RunTitles {
             (true, None) => "Your rating".to_owned(),
             (true, Some((task, _))) => format!("Your rating: {task}"),
             (false, Some((task, _))) => task.clone(),
+            (false, None) if run_id.starts_with(PROMPT_RUN) => "An earlier prompt".to_owned(),
             (false, None) => run_id.to_owned(),
         }
     }
@@ -178,20 +195,22 @@ fn render_curve(report: &OutcomeLearningReport) -> Markup {
     }
 }
 
-/// Renders the records that runs say most about.
-fn render_moved(page: &WebPage, runs: &RunsFound) -> Markup {
+/// Renders the memories that runs say most about, the best first; runs used `all` memories.
+fn render_moved(page: &WebPage, runs: &RunsFound, all: usize) -> Markup {
     let week = page.now() - TimeDelta::days(7);
     let count_this_week = |id: RecordId| {
         let of_week = runs.runs.iter().filter(|run| run.at >= week);
         of_week.filter(|run| run.used.contains(&id)).count()
     };
+    let mut moved: Vec<_> = runs.moved.iter().collect();
+    moved.sort_by(|a, b| b.better.total_cmp(&a.better));
     html! {
-        @if runs.moved.iter().any(|one| one.better.abs() >= LEAST_SHOWN) {
+        @if !moved.is_empty() {
             section {
-                h2 { "How runs went that used a memory" }
-                @let heads = ["Memory", "#Runs", "#Last 7 days", "#Against expectation"];
-                (table("How runs went that used a memory", &heads,
-                    runs.moved.iter().filter(|one| one.better.abs() >= LEAST_SHOWN).map(|one| html! {
+                h2 { "Memories that runs used " small { (text::format_count(all as u64)) } }
+                @let heads = ["Memory", "#Runs", "#Last 7 days", "#Result against expected"];
+                (table("Memories that runs used", &heads,
+                    moved.iter().map(|one| html! {
                         td {
                             a href=(format!("/records/{}", one.id)) {
                                 (text::shorten(&one.title, 120))
@@ -199,9 +218,15 @@ fn render_moved(page: &WebPage, runs: &RunsFound) -> Markup {
                         }
                         td class="number" { (text::format_count(one.runs as u64)) }
                         td class="number" { (count_this_week(one.id)) }
-                        td class="number" { (text::format_signed(one.better)) }
+                        td class="number" {
+                            @if one.better.abs() < LEAST_SHOWN { "as expected" }
+                            @else { (text::format_signed(one.better)) }
+                        }
                     })
                 ))
+                @if all > moved.len() {
+                    p class="faint" { "and " (text::format_count((all - moved.len()) as u64)) " more" }
+                }
             }
         }
     }

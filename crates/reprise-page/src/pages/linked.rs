@@ -2,7 +2,7 @@
 
 use reprise_operations::operations::links::Neighbours;
 
-use super::record::render_save_buttons;
+use super::wording::render_save_buttons;
 use crate::prelude::*;
 
 /// The choice of a relation that is not in the list.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use reprise_operations::operations::records::list;
 use reprise_operations::operations::tags;
-use reprise_types::RecordPage;
+use reprise_types::{RecordPage, list_names_of_project, short_project_name};
 
 use super::pause::{POLICIES_EXPLAINED, list_pauses, render_policy, render_switched_toast};
 use super::week::DAYS;
@@ -362,11 +362,29 @@ pub(super) fn collect_project_names(known: &tags::Tagged) -> Vec<String> {
     all.into_iter().collect()
 }
 
+/// Leaves out the short names of projects that have a whole one, so that each is listed once.
+fn drop_second_names(names: &[String]) -> Vec<String> {
+    let known = || names.iter().map(String::as_str);
+    let is_second = |name: &String| {
+        let all = list_names_of_project(name, known());
+        name == short_project_name(name) && all.len() > 1
+    };
+    let kept = names.iter().filter(|name| !is_second(name)).cloned();
+    kept.collect()
+}
+
+/// Returns the short name of a project if no other one has it.
+fn label_project<'n>(name: &'n str, all: &[String]) -> &'n str {
+    let short = short_project_name(name);
+    let same = all.iter().filter(|one| short_project_name(one) == short);
+    if same.count() == 1 { short } else { name }
+}
+
 pub(crate) async fn show_projects(visit: PageRequest, pairs: QueryPairs) -> PageResult<Markup> {
     let arguments = tags::TagsArguments::default();
     let known = visit.run_optional::<tags::Tags>(arguments).await?;
     let names = known
-        .map(|known| collect_project_names(&known))
+        .map(|known| drop_second_names(&collect_project_names(&known)))
         .unwrap_or_default();
     let mut projects = Vec::new();
     for name in names.iter().take(PROJECTS_SHOWN) {
@@ -395,9 +413,11 @@ pub(crate) async fn show_projects(visit: PageRequest, pairs: QueryPairs) -> Page
             (table("Projects", &["Project", "#Memories", "Newest", "Latest memory", "Memory"],
                 projects.iter().map(|(name, listed)| html! {
                     td {
+                        @let label = label_project(name, &names);
                         a href=(format!("/timeline?project={}", percent_encode(name))) {
-                            (text::shorten(name, 80))
+                            (text::shorten(label, 80))
                         }
+                        @if label != name.as_str() { " " small { (text::shorten(name, 80)) } }
                     }
                     td class="number" { (text::format_count(listed.considered.into())) }
                     @match listed.records.first() {
@@ -431,6 +451,17 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+
+    #[test]
+    fn a_project_of_two_names_is_listed_once() {
+        let owned = |all: &[&str]| all.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>();
+        let names = drop_second_names(&owned(&["api", "api-1f2e3d4c", "shop"]));
+        assert_eq!(names, ["api-1f2e3d4c", "shop"]);
+        assert_eq!(label_project("api-1f2e3d4c", &names), "api");
+        let three = owned(&["api", "api-1f2e3d4c", "github.com/acme/api"]);
+        assert_eq!(drop_second_names(&three), three, "it may be either");
+        assert_eq!(label_project("api-1f2e3d4c", &three), "api-1f2e3d4c");
+    }
 
     #[test]
     fn a_learning_is_shown_with_its_goal() {

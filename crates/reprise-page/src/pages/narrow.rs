@@ -13,7 +13,7 @@ const MONTHS_MAX: u32 = 60;
 /// Renders the results over time; a bar links to the results of its days.
 pub(super) fn render_over_time(
     pairs: &QueryPairs,
-    hits: &[RetrievedMemory],
+    hits: &[&RetrievedMemory],
     calendar: &Calendar,
 ) -> Markup {
     let days = hits.iter().map(|hit| calendar.day_of(hit.record.timestamp));
@@ -56,17 +56,17 @@ pub(super) fn render_over_time(
     }
     html! {
         section {
-            h2 { "When " small { (drawn_from) " to " (last) } }
-            (chart::render_bars("Results over time", &bars))
+            h2 { "Matches over time " small { (drawn_from) " to " (last) } }
+            (chart::render_bars("Matches over time", &bars))
         }
     }
 }
 
 /// Renders what the results have in common, as links that filter by it.
-pub(super) fn render_facets(pairs: &QueryPairs, hits: &[RetrievedMemory]) -> Markup {
+pub(super) fn render_facets(pairs: &QueryPairs, hits: &[&RetrievedMemory]) -> Markup {
     let count = |of: &dyn Fn(&RetrievedMemory) -> Option<String>| {
         let mut counts: Vec<(String, usize)> = Vec::new();
-        for value in hits.iter().filter_map(of) {
+        for value in hits.iter().filter_map(|hit| of(hit)) {
             match counts.iter_mut().find(|(own, _)| *own == value) {
                 Some((_, count)) => *count += 1,
                 None => counts.push((value, 1)),

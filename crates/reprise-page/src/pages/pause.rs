@@ -47,12 +47,11 @@ pub(super) async fn render_switched_toast(
     let is_project = back == PROJECTS;
     let rules = list_pauses(visit).await?;
     let rule = rules.iter().find(|rule| {
-        let (own, other) = if is_project {
-            (&rule.project, &rule.agent)
+        if is_project {
+            rule.is_for(Some(name), None)
         } else {
-            (&rule.agent, &rule.project)
-        };
-        own.as_deref() == Some(name) && other.is_none()
+            rule.is_for(None, Some(name))
+        }
     });
     let is_paused = rules.iter().any(|rule| rule.is_for(None, None));
     let sentence = describe_switch(rule.map(|rule| rule.mode), is_project);
@@ -97,9 +96,7 @@ pub(super) fn render_policy(
     agent: Option<&str>,
     back: &str,
 ) -> Markup {
-    let rule = rules
-        .iter()
-        .find(|rule| rule.project.as_deref() == project && rule.agent.as_deref() == agent);
+    let rule = rules.iter().find(|rule| rule.is_for(project, agent));
     let chosen = match rule.map(|rule| rule.mode) {
         None => "remember",
         Some(PauseMode::ReadOnly) => "read_only",

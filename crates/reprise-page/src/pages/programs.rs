@@ -112,7 +112,7 @@ pub(crate) async fn show(visit: PageRequest, pairs: QueryPairs) -> PageResult<Ma
         "#Received memories",
         "#Memories given",
         "#Helped",
-        "#95 % within (ms)",
+        "#Answer time, 95 % (ms)",
         "Memory",
     ];
     let body = html! {

@@ -23,6 +23,16 @@ const POLICIES: [(&str, &str); 3] = [
     ("paid", "paying users"),
 ];
 
+/// Returns who can read what was published under a policy.
+fn describe_audience<'a>(visit: &PageRequest, policy: &'a str) -> &'a str {
+    let label = POLICIES.iter().find(|(one, _)| *one == policy);
+    match label {
+        Some(("public", _)) if find_service(visit).is_none() => "the users of this machine",
+        Some((_, label)) => label,
+        None => policy,
+    }
+}
+
 /// Parses the terms of a publication; missing ones stay as they are.
 fn parse_terms<'a>(
     record: RecordId,
@@ -119,10 +129,10 @@ fn render_terms_form(
                 label {
                     "Audience"
                     select name="policy" {
-                        @for (one, label) in POLICIES {
+                        @for (one, _) in POLICIES {
                             @if has_service || policy == one {
                                 option value=(one) selected[policy == one] {
-                                    (if has_service || one != "public" { label } else { "the users of this machine" })
+                                    (describe_audience(visit, one))
                                 }
                             }
                         }
@@ -243,7 +253,7 @@ pub(crate) async fn show(visit: PageRequest, pairs: QueryPairs) -> PageResult<Ma
         section {
             h2 { "History" }
             @if receipts.is_empty() { p class="why" { "Nothing was published yet." } }
-            @else { (render_receipts(&receipts, &load_published_titles(&visit, &published, &receipts).await?)) }
+            @else { (render_receipts(&visit, &receipts, &load_published_titles(&visit, &published, &receipts).await?)) }
         }
         section {
             h2 { "Published by others" }
@@ -266,7 +276,7 @@ fn render_published_row(visit: &PageRequest, row: &PublishedRow, calendar: &Cale
         li class="grouping" aria-label=(row.title) {
             h3 { a href=(format!("/global/{}", row.id)) { (text::shorten(&row.title, 120)) } }
             small {
-                "version " (row.version) " \u{b7} " (text::format_value(&row.policy)) " \u{b7} "
+                "version " (row.version) " \u{b7} " (describe_audience(visit, &text::format_value(&row.policy))) " \u{b7} "
                 (calendar.format_relative(row.published_at)) " \u{b7} "
                 @if uses > 0 {
                     (text::pluralize(uses as usize, "use", "uses")) ", "
@@ -312,7 +322,11 @@ fn describe_version(act: PublicationAct, version: &str) -> String {
     }
 }
 
-fn render_receipts(receipts: &[ReceiptRow], titles: &HashMap<RecordId, String>) -> Markup {
+fn render_receipts(
+    visit: &PageRequest,
+    receipts: &[ReceiptRow],
+    titles: &HashMap<RecordId, String>,
+) -> Markup {
     table(
         "History",
         &["Action", "Memory", "Version", "Audience", "Size"],
@@ -338,7 +352,7 @@ fn render_receipts(receipts: &[ReceiptRow], titles: &HashMap<RecordId, String>) 
                     }
                 }
                 td { (describe_version(line.act, line.version.as_deref().unwrap_or_default())) }
-                td { (line.policy.as_deref().unwrap_or_default()) }
+                td { (describe_audience(visit, line.policy.as_deref().unwrap_or_default())) }
                 td class="number" {
                     @if let Some(bytes) = line.bytes { (text::format_size(bytes as u64)) }
                 }

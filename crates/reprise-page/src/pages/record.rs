@@ -11,9 +11,10 @@ use reprise_operations::operations::sharing;
 use reprise_types::{ExternalId, ReleaseTarget, WithheldReason};
 use similar::ChangeTag;
 
+use super::diary::render_replaced_notice;
 use super::learning::{RunTitles, render_runs_table};
 use super::linked::{render_link_form, render_links};
-use super::wording::{Wording, split_result};
+use super::wording::{Wording, render_save_buttons, split_result};
 use crate::prelude::*;
 use crate::rows::RowGroup;
 
@@ -228,6 +229,7 @@ fn render_article(visit: &PageRequest, details: &RecordDetails, calendar: &Calen
     );
     html! {
         article class="card" data-open=(record.id) aria-label="Memory" {
+            (render_replaced_notice(visit, &details.versions))
             (details.doubts)
             h3 class=(if is_said { "unseen-text" } else { "record-title" }) {
                 (text::shorten(rows::title(record), 120))
@@ -347,16 +349,6 @@ pub(super) fn render_conflict(
         div class="card" {
             h2 { "Your text" }
             (render_edit_form(visit, &rows::path(record), typed))
-        }
-    }
-}
-
-/// Renders the save button and the cancel link of a form.
-pub(super) fn render_save_buttons(label: &str, path: &str) -> Markup {
-    html! {
-        div class="acts" {
-            button class="first" { (label) }
-            a class="button" href=(path) data-cancel { "Cancel" }
         }
     }
 }

@@ -128,8 +128,9 @@ pub(super) fn describe_left_out(why: LeftOutReason) -> [&'static str; 2] {
     }
 }
 
-/// Says why a prompt received nothing, by the reasons for which each memory was left out.
-pub(super) fn describe_nothing_added(given: &PromptRecall) -> String {
+/// Says why a prompt receives nothing, by the reasons for which each memory was left out; `lead` is
+/// how the sentence begins.
+pub(super) fn describe_nothing_added(lead: &str, given: &PromptRecall) -> String {
     let mut reasons: Vec<(LeftOutReason, usize)> = Vec::new();
     for why in given.found.iter().filter_map(|one| one.left_out) {
         match reasons.iter_mut().find(|(own, _)| *own == why) {
@@ -143,13 +144,10 @@ pub(super) fn describe_nothing_added(given: &PromptRecall) -> String {
         several => {
             let each = several.iter();
             let each = each.map(|(why, count)| format!("{count} {}", describe_left_out(*why)[0]));
-            return format!(
-                "Nothing was added. Left out: {}.",
-                each.collect::<Vec<_>>().join(", ")
-            );
+            return format!("{lead}. Left out: {}.", each.collect::<Vec<_>>().join(", "));
         }
     };
-    format!("Nothing was added: {why}.")
+    format!("{lead}: {why}.")
 }
 
 /// Says in a chip and in a sentence why a prompt got nothing.
@@ -215,12 +213,16 @@ impl Turn {
         }
         let answers: Vec<String> = turn.answers().map(str::to_owned).collect();
         let found = turn.replayed.found.iter();
+        let mut received = Vec::new();
         for one in found.filter(|one| one.noted.left_out.is_none()) {
-            if let Some(record) = load_version(visit, one.noted.id).await? {
-                let prompt = &turn.replayed.prompt.text;
-                let words = list_repeated_words(&record.text, prompt, &answers);
-                turn.repeated.insert(one.noted.id, words);
-            }
+            received.extend(load_version(visit, one.noted.id).await?);
+        }
+        let prompt = &turn.replayed.prompt.text;
+        for record in &received {
+            let others = received.iter().filter(|other| other.id != record.id);
+            let others: Vec<&str> = others.map(|other| other.text.as_str()).collect();
+            let words = list_repeated_words(&record.text, prompt, &others, &answers);
+            turn.repeated.insert(record.id, words);
         }
         Ok(turn)
     }
@@ -243,21 +245,69 @@ async fn load_version(visit: &PageRequest, id: RecordId) -> PageResult<Option<Me
     Ok(all.find(|version| version.id == id))
 }
 
-/// Lists the words of a memory that the prompt lacks and an answer has, those with digits first.
-fn list_repeated_words(memory: &str, prompt: &str, answers: &[String]) -> Vec<String> {
+/// Lists the words of a memory that an answer has and that could come from it alone: the prompt
+/// lacks them, and so does each of the other memories that does not say the same. Those with digits
+/// come first.
+fn list_repeated_words(
+    memory: &str,
+    prompt: &str,
+    others: &[&str],
+    answers: &[String],
+) -> Vec<String> {
     let stems = |text: &str| -> Vec<i64> {
         let terms = extract_terms(text).terms.into_iter();
         terms.map(|term| term.hash).collect()
     };
     let said: HashSet<i64> = answers.iter().flat_map(|answer| stems(answer)).collect();
-    let asked: HashSet<i64> = stems(prompt).into_iter().collect();
+    let others = others.iter().filter(|other| !says_the_same(other, memory));
+    let known: Vec<&str> = others.copied().chain([prompt]).collect();
+    let known_stems: HashSet<i64> = known.iter().flat_map(|text| stems(text)).collect();
+    let own_numbers = list_numbers(memory);
     let own = extract_terms(memory).terms.into_iter();
-    let repeated = own.filter(|term| said.contains(&term.hash) && !asked.contains(&term.hash));
-    let mut words: Vec<String> = repeated.map(|term| term.surface).collect();
-    words.sort_by_key(|word| !word.contains(|c: char| c.is_ascii_digit()));
+    let repeated =
+        own.filter(|term| said.contains(&term.hash) && !known_stems.contains(&term.hash));
+    // A number counts as a whole: the 2 of 2.8 is another one.
+    let words = repeated.map(|term| term.surface).filter(|word| {
+        let is_part = word.bytes().all(|byte| byte.is_ascii_digit());
+        !is_part && !own_numbers.contains(word)
+    });
+    let [said, known] = [
+        answers
+            .iter()
+            .flat_map(|it| list_numbers(it))
+            .collect::<HashSet<_>>(),
+        known.iter().flat_map(|it| list_numbers(it)).collect(),
+    ];
+    let mut numbers = own_numbers.clone();
+    numbers.retain(|number| said.contains(number) && !known.contains(number));
+    numbers.dedup();
+    let mut words: Vec<String> = numbers.into_iter().chain(words).collect();
     words.truncate(REPEATED_MAX);
     words
 }
+
+/// Returns whether two texts have the same words in the same order.
+fn says_the_same(one: &str, other: &str) -> bool {
+    let words = |text: &str| -> Vec<String> {
+        let words = text.split(|c: char| !c.is_alphanumeric());
+        let words = words.filter(|word| !word.is_empty());
+        words.map(str::to_lowercase).collect()
+    };
+    words(one) == words(other)
+}
+
+/// Lists the numbers of a text, each with all that belongs to it, such as `2.8` or `2026-11-30`.
+fn list_numbers(text: &str) -> Vec<String> {
+    let runs = text.split(|c: char| !c.is_ascii_digit() && !".,:-/".contains(c));
+    let numbers = runs.map(|run| run.trim_matches(|c: char| !c.is_ascii_digit()));
+    numbers
+        .filter(|run| !run.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Which words of a memory are its own.
+const OWN_WORDS: &str = "Its own words: those that neither the prompt nor another added memory has";
 
 /// Renders what is known of the use of a memory that a prompt received.
 pub(super) fn render_use_chip(turn: &Turn, one: &ReplayedRecord) -> Markup {
@@ -269,12 +319,12 @@ pub(super) fn render_use_chip(turn: &Turn, one: &ReplayedRecord) -> Markup {
         @if is_used { span class="chip good" { "used" } }
         @else if one.is_quoted { span class="chip good" { "quoted" } }
         @else if !repeated.is_empty() {
-            span class="chip" title="Words of this memory that the prompt does not have" {
+            span class="chip" title=(OWN_WORDS) {
                 (text::shorten(&format!("in the answer: {}", repeated.join(", ")), 80))
             }
         }
         @else if turn.answers().next().is_none() { span class="chip" { "no answer stored" } }
-        @else { span class="chip" { "no word of it in the answer" } }
+        @else { span class="chip" title=(OWN_WORDS) { "no word of its own in the answer" } }
     }
 }
 
@@ -348,13 +398,34 @@ mod tests {
     fn an_answer_repeats_what_the_prompt_does_not_have() {
         let memory = "The API rate limit is 250 requests per second";
         let prompt = "what is the API rate limit?";
-        let repeated = |answer: &str| list_repeated_words(memory, prompt, &[answer.to_owned()]);
+        let repeated =
+            |answer: &str| list_repeated_words(memory, prompt, &[], &[answer.to_owned()]);
         assert_eq!(repeated("The documents say 250."), ["250"]);
         assert_eq!(
             repeated("It is 250 requests, then 429."),
             ["250", "requests"]
         );
         assert!(repeated("The rate limit of that API is not known.").is_empty());
-        assert!(list_repeated_words(memory, prompt, &[]).is_empty());
+        assert!(list_repeated_words(memory, prompt, &[], &[]).is_empty());
+    }
+
+    #[test]
+    fn an_answer_repeats_only_what_one_memory_alone_could_have_said() {
+        let [old, new] = ["The upload limit is 20 MB", "The upload limit is 50 MB"];
+        let repeated = |memory: &str, other: &str, answer: &str| {
+            let prompt = "what is the upload limit?";
+            list_repeated_words(memory, prompt, &[other], &[answer.to_owned()])
+        };
+        assert_eq!(repeated(old, new, "It is 20 MB."), ["20"]);
+        assert!(repeated(new, old, "It is 20 MB.").is_empty());
+        let denied = "The upload limit is not 20 MB";
+        assert!(repeated(old, denied, "It is 20 MB.").is_empty());
+        assert!(repeated(denied, old, "It is 20 MB.").is_empty());
+        assert_eq!(
+            repeated(old, "the upload limit is 20 MB.", "20 MB"),
+            ["20", "MB"]
+        );
+        assert!(repeated("Release 2.8 is due", new, "It resets at 2 am").is_empty());
+        assert_eq!(repeated("Release 2.8 is due", new, "It was 2.8."), ["2.8"]);
     }
 }

@@ -4,40 +4,36 @@
 use std::time::Instant;
 
 use reprise_operations::ProblemKind;
-use reprise_operations::operations::recall::recall_with_context;
+use reprise_operations::operations::recall::recall_filtered;
 use reprise_operations::operations::records::list;
-use reprise_types::{ContextBlock, Cursor, RankExplanation};
+use reprise_types::{Cursor, RankExplanation};
 
 use crate::prelude::*;
 
-/// Token budget of a recall whose text is not used.
-const LEAST: usize = 50;
 /// Times that a recall is tried while memory is late.
 const TRIES: usize = 5;
 /// Results of a recall over the records of one moment.
 const ASKED_ALONE: usize = 50;
 
-/// A recall with its text for a prompt and its time.
+/// A recall with its time.
 pub(super) struct TimedRecall {
     pub(super) recall: RecallResponse,
-    pub(super) context: ContextBlock,
     /// Milliseconds that it took.
     pub(super) elapsed_ms: f64,
 }
 
-/// Runs a recall, and builds the text that a prompt with this token budget would receive.
+/// Runs a recall, and waits for a model that is still being loaded.
 pub(super) async fn time_recall(
     visit: &PageRequest,
     request: &RecallRequest,
     scope: RecallScope,
-    budget: usize,
 ) -> PageResult<TimedRecall> {
     let began = Instant::now();
     let memory = visit.memory();
     let mut tries = 0;
-    let (recall, context) = loop {
+    let recall = loop {
         tries += 1;
-        match Box::pin(recall_with_context(&memory, request.clone(), scope, budget)).await {
+        match Box::pin(recall_filtered(&memory, request.clone(), scope)).await {
             // Right after a start the model is still being loaded: a person waits for it.
             Err(problem) if problem.kind == ProblemKind::TimedOut && tries < TRIES => {}
             found => break found?,
@@ -45,7 +41,6 @@ pub(super) async fn time_recall(
     };
     Ok(TimedRecall {
         recall,
-        context,
         elapsed_ms: began.elapsed().as_secs_f64() * 1e3,
     })
 }
@@ -128,7 +123,7 @@ impl ResultPosition {
             },
             ..request.clone()
         };
-        let alone = time_recall(visit, &alone, RecallScope::Local, LEAST).await?;
+        let alone = time_recall(visit, &alone, RecallScope::Local).await?;
         let mut hits = alone.recall.results.into_iter();
         let hit = hits.find(|hit| hit.record.id == record.id);
         Ok(Self::Far(hit.map(Box::new)))
@@ -215,18 +210,18 @@ pub(super) fn render_section(
 ) -> Markup {
     html! {
         details class="fold" open[position.is_some()] {
-            summary { "Why not this one?" }
+            summary { "Is a memory missing?" }
             form class="stack" action="/search" {
                 @for (name, value) in pairs.except(&["expected"]) {
                     input type="hidden" name=(name) value=(value);
                 }
                 div class="fields" {
                     label {
-                        "Id or external id of the memory"
+                        "Its id or external id"
                         input name="expected" value=[expected] autocomplete="off" spellcheck="false"
                             required;
                     }
-                    button { "Why not?" }
+                    button { "Find out why" }
                 }
             }
             @if let Some(position) = position { div class="said" { (render_position(position, found, shown, calendar)) } }

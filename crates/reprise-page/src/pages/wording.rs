@@ -1,9 +1,19 @@
 //! The text of a record as a person edits it: the title and content of a lesson, and the summary of
-//! a session without the line about its result.
+//! a session without the line about its result. Also the buttons of such a form.
 
 use reprise_types::{MemorySource, OutcomeSummary};
 
 use crate::prelude::*;
+
+/// Renders the save button and the cancel link of a form.
+pub(super) fn render_save_buttons(label: &str, path: &str) -> Markup {
+    html! {
+        div class="acts" {
+            button class="first" { (label) }
+            a class="button" href=(path) data-cancel { "Cancel" }
+        }
+    }
+}
 
 /// The editable text of a record: title and content of a lesson, of any other the text.
 #[derive(Debug, Clone, PartialEq, Eq)]

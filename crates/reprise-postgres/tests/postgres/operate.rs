@@ -5,10 +5,10 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use reprise_conformance::{document, member, user, word_vectors};
+use reprise_conformance::{document, member, user, with_policy, word_vectors};
 use reprise_global::{
-    AccessPolicy, AuditLine, GlobalError, GlobalQuery, GlobalStore, KeptToken, Publication,
-    SharedTokens, TakeDown,
+    AccessPolicy, AuditLine, GlobalError, GlobalQuery, GlobalStore, KeptToken,
+    OrganisationSettings, Publication, SharedTokens, SubmissionVerdict, TakeDown,
 };
 use reprise_postgres::{PostgresOptions, PostgresStore};
 use reprise_tests::{seen_if, wait_for_async};
@@ -28,7 +28,7 @@ async fn migrations_are_shown_before_they_are_made_and_bring_older_tables_forwar
         .await
         .unwrap();
     let numbers: Vec<i32> = fresh.iter().map(|step| step.number).collect();
-    assert!(numbers.iter().copied().eq(1..=11), "{numbers:?}");
+    assert!(numbers.iter().copied().eq(1..=12), "{numbers:?}");
     let admin = House::admin(&url).await;
     let there = "SELECT to_regnamespace('reprise_global') IS NOT NULL";
     let is_there = || async { admin.query_one(there, &[]).await.unwrap().get::<_, bool>(0) };
@@ -196,7 +196,7 @@ async fn publish_leaking_things(store: &PostgresStore) -> (RecordId, Publication
     };
     let ann = user("ann");
     let things = (0..39).map(river).collect();
-    assert_eq!(store.import(&ann, things).await.unwrap(), 39);
+    assert_eq!(store.import(&ann, things).await.unwrap().published, 39);
     let thing = document("Leak", &format!("All of {LEAKED}."));
     let id = store.publish(&ann, thing.clone()).await.unwrap().id;
     (id, thing)
@@ -322,6 +322,30 @@ async fn of_a_person_who_was_erased_no_table_has_a_text() {
     assert_eq!(store.list_all_own_published(&bob).await.unwrap().len(), 1);
 }
 
+/// Two names are those of shelves, too; a shelf keeps its own.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_is_named_like_a_shelf_is_erased_too() {
+    let url = database().await;
+    let store = open(options(&url)).await;
+    let bob = user("bob");
+    let thing = document("Newts", "Newts swim.");
+    store.publish(&bob, thing.clone()).await.unwrap();
+    for name in ["public", "paid"] {
+        let odd = user(name);
+        store.publish(&odd, thing.clone()).await.unwrap();
+        store
+            .create_snapshot(&odd, &format!("of-{name}"))
+            .await
+            .unwrap();
+        let erased = store.erase_person(&odd).await.unwrap();
+        assert_eq!(erased.left, 0, "{name}: {erased:?}");
+        assert!(erased.audit_lines >= 2, "{name}: {erased:?}");
+        let audit = store.list_audit_lines(&bob, 100).await.unwrap();
+        assert!(audit.iter().all(|line| line.who != name), "{audit:?}");
+    }
+    assert_eq!(store.list_all_own_published(&bob).await.unwrap().len(), 1);
+}
+
 /// Lists the tables that have a row with a word, read by the administrator, whom no policy holds.
 async fn list_tables_with(admin: &Client, word: &str) -> Vec<String> {
     let tables = "SELECT tablename::text FROM pg_tables WHERE schemaname = 'reprise_global'";
@@ -335,6 +359,27 @@ async fn list_tables_with(admin: &Client, word: &str) -> Vec<String> {
         }
     }
     found
+}
+
+/// Others take a thing down and refuse one, and give her name as the reason.
+async fn name_annabel_in_reasons_of_others(store: &PostgresStore) {
+    let (mia, oda) = (member("mia", "acme"), member("oda", "acme"));
+    let thing = with_policy(AccessPolicy::Org, document("Voles", "Voles dig."));
+    let voles = store.publish(&mia, thing).await.unwrap().id;
+    let order = TakeDown {
+        reason: "ask annabel".to_owned(),
+        leaked: false,
+    };
+    store.take_down(&oda, voles, &order).await.unwrap();
+    let settings = OrganisationSettings { review: true };
+    store.change_organisation(&oda, settings).await.unwrap();
+    let thing = with_policy(AccessPolicy::Org, document("Owls", "Owls fly."));
+    let owls = store.publish(&mia, thing).await.unwrap().id;
+    let verdict = SubmissionVerdict {
+        approve: false,
+        reason: Some("annabel wrote it".to_owned()),
+    };
+    store.review_submission(&oda, owls, &verdict).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -351,14 +396,17 @@ async fn of_a_person_who_was_erased_no_row_has_the_name() {
     };
     store.take_down(&ann, newts, &order).await.unwrap();
     store.create_snapshot(&ann, "annabel").await.unwrap();
+    store.create_snapshot(&ann, "annabel-may").await.unwrap();
+    store.create_snapshot(&bob, "for.annabel").await.unwrap();
+    name_annabel_in_reasons_of_others(&store).await;
     let edit = |all: &mut Vec<KeptToken>| {
         all.push(KeptToken {
-            name: "annabel".to_owned(),
+            name: "annabel-laptop".to_owned(),
             hashes: vec!["hash".to_owned()],
-            entry: "{\"name\":\"annabel\",\"scope\":{\"user\":\"bob\"}}".to_owned(),
+            entry: "{\"name\":\"annabel-laptop\",\"scope\":{\"user\":\"bob\"}}".to_owned(),
             used: None,
         });
-        let name = Some("annabel {\"may\":[]}".to_owned());
+        let name = Some("annabel-laptop {\"may\":[]}".to_owned());
         let line = AuditLine::new(SystemClock.now(), "olga", "grant");
         Some(AuditLine { name, ..line })
     };
@@ -369,7 +417,7 @@ async fn of_a_person_who_was_erased_no_row_has_the_name() {
          INSERT INTO reprise_global.rating VALUES \
          (gen_random_uuid(), gen_random_uuid(), 1, now(), 'by annabel'); \
          ALTER TABLE reprise_global.taken_down ADD COLUMN note text; \
-         UPDATE reprise_global.taken_down SET note = 'for annabel'";
+         UPDATE reprise_global.taken_down SET note = 'for annabel' WHERE author = 'bob'";
     admin.batch_execute(later).await.unwrap();
     let erased = store.erase_person(&ann).await.unwrap();
     assert_eq!(erased.left, 1, "the later column is counted: {erased:?}");
@@ -404,16 +452,16 @@ async fn an_import_embeds_nothing_twice_and_a_changed_text_is_a_new_version() {
         document("Otters", "They dive."),
     );
     let both = vec![newts.clone(), otters.clone()];
-    assert_eq!(store.import(&ann, both).await.unwrap(), 2);
+    assert_eq!(store.import(&ann, both).await.unwrap().published, 2);
     embedded.store(0, Ordering::SeqCst);
     let changed = Publication {
         content: "Newts swim at night.".to_owned(),
         ..newts
     };
     let next = vec![changed.clone(), otters];
-    assert_eq!(store.import(&ann, next.clone()).await.unwrap(), 1);
+    assert_eq!(store.import(&ann, next.clone()).await.unwrap().published, 1);
     assert_eq!(embedded.load(Ordering::SeqCst), 1, "the changed one alone");
-    assert_eq!(store.import(&ann, next).await.unwrap(), 0);
+    assert_eq!(store.import(&ann, next).await.unwrap().published, 0);
     let own = store.list_all_own_published(&ann).await.unwrap();
     let found = own.iter().find(|one| one.publication == changed).unwrap();
     assert_eq!((own.len(), found.version.0), (2, 2));

@@ -4,7 +4,7 @@
 use reprise_conformance::{document, member, user, with_policy};
 use reprise_global::{
     AccessPolicy, Caller, GlobalError, GlobalQuery, GlobalStore, ListPage, OrganisationSettings,
-    Publication, SubmissionVerdict,
+    Publication, SubmissionVerdict, TakeDown,
 };
 use reprise_postgres::PostgresStore;
 use reprise_types::RecordId;
@@ -251,6 +251,48 @@ async fn no_way_leads_past_a_review_and_what_waits_can_be_taken_back() {
         .await
         .unwrap();
     assert_eq!(find_contents(&store, &mia).await.len(), 2);
+}
+
+/// Who imports has looked at it; of what is nearly what was taken down nobody knew.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_import_waits_for_a_review_only_near_to_what_was_taken_down() {
+    let (store, _url) = reviewing_store(false).await;
+    let (ann, mia) = (member("ann", "acme"), member("mia", "acme"));
+    let first = for_members("Otters", &format!("All of {WORD}."));
+    store.import(&ann, vec![first]).await.unwrap();
+    let next = for_members("Otters", &format!("More of {WORD}."));
+    let other = for_members("Newts", &format!("{WORD} of newts."));
+    store.import(&ann, vec![next.clone(), other]).await.unwrap();
+    assert_eq!(count_waiting(&store, &mia).await, 0);
+    let found = find_contents(&store, &mia).await;
+    assert!(
+        found.len() == 2 && found.iter().any(|one| one.1 == next.content),
+        "{found:?}"
+    );
+
+    let text = |more: &str| format!("{WORD} says which of our customers is late {more}");
+    let barred = for_members("Barred", &text("with every bill of the year"));
+    let id = store.publish(&mia, barred).await.unwrap().id;
+    store
+        .review_submission(&ann, id, &approval())
+        .await
+        .unwrap();
+    let request = TakeDown {
+        reason: "names a customer".to_owned(),
+        leaked: false,
+    };
+    store
+        .take_down(&member("olga", "acme"), id, &request)
+        .await
+        .unwrap();
+    let near = [
+        for_members("Near", &text("with each bill of the year")),
+        for_members("Otters", &text("with every bill of a year")),
+        for_members("Voles", &format!("{WORD} of voles.")),
+    ];
+    store.import(&ann, near.to_vec()).await.unwrap();
+    assert_eq!(count_waiting(&store, &mia).await, 2);
+    assert_eq!(find_contents(&store, &mia).await.len(), 3);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

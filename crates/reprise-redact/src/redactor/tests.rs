@@ -20,6 +20,14 @@ fn what_people_say_of_a_place_or_a_key_is_a_password_too() {
             "correct-horse-9-battery",
         ),
         (
+            "ssh key passphrase velvet-Otter-41 unlocks the jump host",
+            "velvet-Otter-41",
+        ),
+        (
+            "the vault password Br0mbeere77 opens the safe",
+            "Br0mbeere77",
+        ),
+        (
             "log in with mysql -u root -p=Tr0ub4dor&3 shop",
             "Tr0ub4dor&3",
         ),
@@ -38,6 +46,8 @@ fn what_people_say_of_a_place_or_a_key_is_a_password_too() {
         "the password in the form is required",
         "the password at the prompt is not shown",
         "an ssh key passphrase protects the key on the disk",
+        "the password dialog of version 2 opens twice",
+        "a passphrase unlocks the key for 8 hours",
         "docker run -p=8080:80 and cargo test -p=core",
     ] {
         assert_eq!(clean(innocent), innocent);

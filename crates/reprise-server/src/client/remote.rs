@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hyper::Uri;
+use hyper::http::uri::Authority;
 use reprise_files::Folder;
 use reprise_operations::{Problem, ProblemKind};
 use reprise_redact::is_plain_http_to_other_machine;
@@ -67,22 +68,8 @@ impl Remote {
         allow_plain_http: bool,
     ) -> Result<Self, Problem> {
         let url = url.trim_end_matches('/');
-        let wrong = |what: &str| {
-            Problem::invalid(format!(
-                "`{url}` is no address of a daemon ({what}); name one such as \
-                 https://memory.example.com"
-            ))
-        };
-        let uri: Uri = url.parse().map_err(|_| wrong("it cannot be read"))?;
-        let is_tls = match uri.scheme_str() {
-            Some("https") => true,
-            Some("http") => false,
-            _ => return Err(wrong("it begins with neither https:// nor http://")),
-        };
-        let authority = uri.authority().ok_or_else(|| wrong("it has no host"))?;
-        if authority.as_str().contains('@') || uri.query().is_some() {
-            return Err(wrong("it has more than host, port and path"));
-        }
+        let (uri, authority) = parse_address(url)?;
+        let is_tls = uri.scheme_str() == Some("https");
         if is_plain_http_to_other_machine(url) && !allow_plain_http {
             return Err(Problem::invalid(format!(
                 "{url} is plain HTTP to another machine, where a token and every text can be read \
@@ -109,6 +96,11 @@ impl Remote {
             known_hosts,
             url: url.to_owned(),
         })
+    }
+
+    /// Refuses what is no address of a daemon, whatever its token.
+    pub fn check_address(url: &str) -> Result<(), Problem> {
+        parse_address(url.trim_end_matches('/')).map(|_| ())
     }
 
     /// Returns the address without the token.
@@ -176,6 +168,26 @@ impl Remote {
         };
         Problem { detail, ..problem }
     }
+}
+
+/// Parses the address of a daemon: a scheme, a host, and perhaps a port and a path.
+fn parse_address(url: &str) -> Result<(Uri, Authority), Problem> {
+    let wrong = |what: &str| {
+        Problem::invalid(format!(
+            "`{url}` is no address of a daemon ({what}); name one such as \
+             https://memory.example.com"
+        ))
+    };
+    let uri: Uri = url.parse().map_err(|_| wrong("it cannot be read"))?;
+    if !matches!(uri.scheme_str(), Some("https" | "http")) {
+        return Err(wrong("it begins with neither https:// nor http://"));
+    }
+    let authority = uri.authority().cloned();
+    let authority = authority.ok_or_else(|| wrong("it has no host"))?;
+    if authority.as_str().contains('@') || uri.query().is_some() {
+        return Err(wrong("it has more than host, port and path"));
+    }
+    Ok((uri, authority))
 }
 
 /// Decides whether a certificate belongs to the daemon.

@@ -15,17 +15,20 @@ use axum::response::{IntoResponse, Response};
 use governor::clock::{Clock as _, DefaultClock};
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 use reprise_global::Caller;
-use reprise_operations::{Problem, ProblemKind};
+use reprise_operations::{Problem, ProblemKind, Right};
 use reprise_types::{Clock as _, SystemClock, system_entropy};
 use serde_json::json;
 use tokio::sync::watch;
 
 use super::admin;
 use super::bodies::drop_body;
-use super::routes::{JOIN, QUERY, ROUTES, Route, ServiceState};
+use super::context::ServiceState;
+use super::operations::{QUERY, ROUTES};
+use super::routes::JOIN;
+use super::service_route::ServiceRoute;
 use crate::http::{OPENS_NOTHING, Refusal, SEND, bearer, wrong_method_problem};
 use crate::issuer::Issuer;
-use crate::tokens::{Right, Scope};
+use crate::tokens::Scope;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// Longest id that is taken over from a caller.
@@ -274,23 +277,26 @@ fn authorise_route(
     state: &ServiceState,
     known: &AuthenticatedCaller,
     request: &Request,
-) -> Result<Option<&'static Route>, Problem> {
+) -> Result<Option<&'static ServiceRoute>, Problem> {
     state.rates.take(&known.name)?;
     let matched = request.extensions().get::<MatchedPath>();
     let matched = matched.map(MatchedPath::as_str);
-    let is_it = |route: &&Route| route.method == *request.method() && Some(route.path) == matched;
+    let method = request.method().as_str();
+    let is_it =
+        |route: &&ServiceRoute| route.method().name() == method && Some(route.path()) == matched;
     let route = ROUTES.iter().find(is_it);
     if matched.is_some() && route.is_none() {
         return Err(wrong_method_problem());
     }
-    if route.is_some_and(|route| !known.may.contains(&route.right)) {
+    let is_open = |right: Option<Right>| right.is_some_and(|right| known.may.contains(&right));
+    if route.is_some_and(|route| !is_open(route.right())) {
         return Err(Problem::new(
             ProblemKind::Forbidden,
             "this token does not open this operation; `reprise global token list` says what it may",
         ));
     }
     let asks = request.uri().query().is_some_and(|query| !query.is_empty());
-    if asks && route.is_some_and(|route| route.action.takes.is_empty()) {
+    if asks && route.is_some_and(|route| !route.has_query) {
         let said = "the route takes no parameters in its address; see /openapi.json";
         return Err(Problem::invalid(said));
     }

@@ -18,7 +18,7 @@ use axum::routing::{get, post};
 use reprise_global::{
     AuditLine, Caller, OrganisationSettings, QuotaChange, SubmissionVerdict, TakeDown,
 };
-use reprise_operations::{Problem, ProblemKind};
+use reprise_operations::{Problem, ProblemKind, Right};
 use reprise_page::{
     ADMIN_ASSETS, AdminPage, build_admin_asset_router, guard_admin_request, is_look_ahead,
     render_admin_page, render_admin_sign_in, send_on_signed_in,
@@ -27,9 +27,9 @@ use reprise_types::{Clock, RecordId, SystemClock, sha256_hex};
 use serde::Deserialize;
 
 use super::access::{AuthenticatedCaller, authenticate};
+use super::context::ServiceState;
 use super::operate::{is_of_organisation, set_quota, token_problem};
-use super::routes::ServiceState;
-use crate::tokens::{Right, Scope, TokenError};
+use crate::tokens::{Scope, TokenError};
 
 /// Begins the addresses of the page.
 const HEALTH: &str = "/admin";

@@ -2,15 +2,13 @@
 
 use std::sync::LazyLock;
 
-use reprise_global::{A_NAME, AUDIT_MAX};
 use reprise_operations::ProblemKind;
-use reprise_types::ID_PATTERN;
-use reprise_types::limits::PAGE_MAX;
 use schemars::SchemaGenerator;
 use serde_json::{Map, Value, json};
 
-use super::bodies::{JoinResponse, LINES_DEFAULT};
-use super::routes::{ROUTES, Route};
+use super::operate::JoinResponse;
+use super::operations::ROUTES;
+use super::service_route::ServiceRoute;
 use crate::http::generators;
 
 /// The `OpenAPI` 3.1 description, made once; it is served without a token.
@@ -19,9 +17,9 @@ pub(super) static DESCRIPTION: LazyLock<Value> = LazyLock::new(description);
 fn description() -> Value {
     let (mut taken, mut given) = generators();
     let mut paths: Map<String, Value> = Map::new();
-    for route in &*ROUTES {
-        let path = paths.entry(route.path).or_insert_with(|| json!({}));
-        path[route.method.as_str().to_ascii_lowercase()] =
+    for route in ROUTES {
+        let path = paths.entry(route.path()).or_insert_with(|| json!({}));
+        path[route.method().name().to_ascii_lowercase()] =
             describe_route(route, &mut taken, &mut given);
     }
     let text = json!({ "text/plain": { "schema": { "type": "string" } } });
@@ -73,66 +71,33 @@ fn description() -> Value {
 }
 
 fn describe_route(
-    route: &Route,
+    route: &ServiceRoute,
     taken: &mut SchemaGenerator,
     given: &mut SchemaGenerator,
 ) -> Value {
-    let right = json!(route.right);
+    let right = json!(route.right());
     let right = right.as_str().unwrap_or_default();
-    let kind = match route.path {
+    let kind = match route.path() {
         "/metrics" => "text/plain",
         _ => "application/json",
     };
-    let mut words = vec![route.method.as_str().to_ascii_lowercase()];
-    let parts = route.path.trim_start_matches("/v1").split('/');
+    let mut words = vec![route.method().name().to_ascii_lowercase()];
+    let parts = route.path().trim_start_matches("/v1").split('/');
     let parts = parts.filter(|part| !part.is_empty());
     words.extend(parts.map(|part| part.trim_matches(['{', '}']).to_owned()));
-    let mut operation = json!({
+    let mut described = json!({
         "operationId": words.join("_"),
-        "summary": route.summary,
+        "summary": route.spec.summary,
         "description": format!("For tokens that may `{right}`."),
         "responses": {
             "200": { "description": "Done",
-                "content": { kind: { "schema": (route.action.answer)(given) } } },
+                "content": { kind: { "schema": (route.describe_answer)(given) } } },
             "4XX": problem_response(),
             "5XX": problem_response(),
         },
     });
-    let mut parameters = Vec::new();
-    for name in ["id", "name"] {
-        if route.path.contains(&format!("{{{name}}}")) {
-            let pattern = match name {
-                "id" => format!("^{ID_PATTERN}$"),
-                _ => A_NAME.to_owned(),
-            };
-            parameters.push(json!({ "name": name, "in": "path", "required": true,
-                "schema": { "type": "string", "pattern": pattern } }));
-        }
-    }
-    for name in route.action.takes {
-        let schema = match (*name, route.path) {
-            ("limit", "/v1/audit") => json!({ "type": "integer", "minimum": 0,
-                "maximum": AUDIT_MAX, "default": LINES_DEFAULT }),
-            ("limit", _) => json!({ "type": "integer", "minimum": 0, "maximum": PAGE_MAX,
-                "default": PAGE_MAX }),
-            ("offset", _) => json!({ "type": "integer", "minimum": 0, "default": 0 }),
-            ("confirm", _) => json!({ "type": "string", "pattern": A_NAME }),
-            _ => json!({ "type": "string", "pattern": "^[1-9][0-9]{0,8}$" }),
-        };
-        let mut parameter = json!({ "name": name, "in": "query", "schema": schema });
-        if *name == "confirm" {
-            parameter["required"] = true.into();
-        }
-        parameters.push(parameter);
-    }
-    if !parameters.is_empty() {
-        operation["parameters"] = json!(parameters);
-    }
-    if let Some(body) = route.action.body {
-        let content = json!({ "application/json": { "schema": body(taken) } });
-        operation["requestBody"] = json!({ "required": true, "content": content });
-    }
-    operation
+    (route.describe_arguments)(&mut described, taken);
+    described
 }
 
 fn problem_response() -> Value {

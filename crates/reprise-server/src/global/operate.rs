@@ -1,30 +1,38 @@
-//! What is more than one operation of the store: the audit log, members and their quotas, the
-//! erasure of a person, the way in by an invitation, whether the store can be asked, and the
-//! metrics.
+//! What is more than one operation of the store: a question within its bounds, the audit log,
+//! members and their quotas, the erasure of a person, the way in by an invitation, and the metrics.
 
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
-use axum::http::header::CONTENT_TYPE;
-use axum::response::{IntoResponse, Response};
 use reprise_global::{
-    AUDIT_MAX, AuditLine, Caller, Erased, GlobalError, GlobalStore, HolderQuota, OrgId, QuotaChange,
+    AuditLine, Caller, Erased, GlobalAnswer, GlobalQuery, HolderQuota, OrgId, QuotaChange,
 };
 use reprise_operations::{Problem, ProblemKind};
 use reprise_types::UserId;
-use serde::Deserialize;
-use tokio::sync::Mutex;
+use reprise_types::limits::{QUERY_BYTES_MAX, TOP_K_MAX};
+use schemars::JsonSchema;
+use serde::Serialize;
 
-use super::bodies::{JoinResponse, LINES_DEFAULT, LimitParameter, RouteCall};
-use super::routes::ServiceState;
+use super::context::{ServiceContext, ServiceState};
 use crate::http::{MetricFamily, Refusal, bearer, write_families};
 use crate::tokens::{Member, Scope, TokenError};
 
-/// So long a look at the store holds.
-const CHECK_LASTS: Duration = Duration::from_secs(1);
+/// Answers a question of which no more than a service reads is left.
+pub(super) async fn answer_query(
+    context: &ServiceContext,
+    mut query: GlobalQuery,
+) -> Result<GlobalAnswer, Refusal> {
+    if query.top_k > TOP_K_MAX {
+        let got = query.top_k;
+        let said = format!("top_k is {got}, the limit is {TOP_K_MAX}; ask for fewer");
+        return Err(Problem::invalid(said).into());
+    }
+    let end = query.text.floor_char_boundary(QUERY_BYTES_MAX);
+    query.text.truncate(end);
+    Ok(context.state.store.query(&context.caller, &query).await?)
+}
 
 /// What the store says of authors, and the token file of who may come in. A line that names another
 /// organisation's shelf is not told.
@@ -41,16 +49,6 @@ pub(super) async fn list_audit(
     }
 }
 
-pub(super) async fn audit(call: RouteCall) -> Result<Vec<AuditLine>, Refusal> {
-    let LimitParameter { limit } = call.parameters()?;
-    let limit = limit.unwrap_or(LINES_DEFAULT);
-    if limit > AUDIT_MAX {
-        let said = format!("limit is {limit}, at most {AUDIT_MAX} lines are told; ask for fewer");
-        return Err(Problem::invalid(said).into());
-    }
-    Ok(list_audit(&call.state, &call.caller, limit).await?)
-}
-
 /// Lists the people of the operator's own organisation who have tokens, and those of none.
 pub(super) async fn list_members(
     state: &ServiceState,
@@ -60,10 +58,6 @@ pub(super) async fn list_members(
     let mut members = listed.map_err(|error| token_problem(&error))?;
     members.retain(|one| one.org.is_none() || is_of_organisation(operator, one.org.as_deref()));
     Ok(members)
-}
-
-pub(super) async fn members(call: RouteCall) -> Result<Vec<Member>, Refusal> {
-    Ok(list_members(&call.state, &call.caller).await?)
 }
 
 /// Returns whether something is of the operator's organisation, or of none as the operator is.
@@ -90,10 +84,6 @@ pub(super) async fn list_quotas(
     Ok(state.store.list_quotas(operator, &users).await?)
 }
 
-pub(super) async fn quotas(call: RouteCall) -> Result<Vec<HolderQuota>, Refusal> {
-    Ok(list_quotas(&call.state, &call.caller).await?)
-}
-
 /// Limits one of those.
 pub(super) async fn set_quota(
     state: &ServiceState,
@@ -111,18 +101,14 @@ pub(super) async fn set_quota(
     Ok(state.store.set_quota(operator, change).await?)
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ErasureParameters {
-    /// Whose everything is to be deleted.
-    confirm: Option<String>,
-}
-
-/// The caller's own, his tokens among it: this one opens nothing any more. It does not come back,
-/// so the request names who is meant.
-pub(super) async fn erase_person(call: RouteCall) -> Result<Erased, Refusal> {
-    let (ErasureParameters { confirm }, caller) = (call.parameters()?, &call.caller);
-    if confirm.as_deref() != Some(caller.user.as_str()) {
+/// Deletes all of the caller's own, his tokens among it: this one opens nothing any more. It does
+/// not come back, so the request names who is meant.
+pub(super) async fn erase_person(
+    context: &ServiceContext,
+    confirm: Option<&str>,
+) -> Result<Erased, Refusal> {
+    let caller = &context.caller;
+    if confirm != Some(caller.user.as_str()) {
         let said = format!(
             "this deletes everything of `{}`, for good; to mean it, send that name as `?confirm=`",
             caller.user
@@ -133,10 +119,18 @@ pub(super) async fn erase_person(call: RouteCall) -> Result<Erased, Refusal> {
         };
         return Err(Problem::new(kind, said).into());
     }
-    let mut erased = call.store().erase_person(caller).await?;
-    let revoked = call.state.tokens.revoke_user(&caller.user);
+    let mut erased = context.state.store.erase_person(caller).await?;
+    let revoked = context.state.tokens.revoke_user(&caller.user);
     erased.tokens += revoked.map_err(|error| token_problem(&error))? as u64;
     Ok(erased)
+}
+
+/// What an invitation gave: the token is shown this once.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct JoinResponse {
+    token: String,
+    user: UserId,
+    org: Option<String>,
 }
 
 /// Gives a token for an invitation, which replaces one here. Who shows another, or the same again,
@@ -170,26 +164,6 @@ pub(super) fn token_problem(error: &TokenError) -> Problem {
     Problem::from_failure(kind, error)
 }
 
-/// The last look at the store, and what came of it. A probe has no token and takes no place:
-/// the store is checked once a second for all of them.
-#[derive(Debug, Default)]
-pub(super) struct Readiness(Mutex<Option<(Instant, Result<(), GlobalError>)>>);
-
-impl Readiness {
-    /// Checks the store; callers that come while a check runs wait for its result.
-    pub(super) async fn check(&self, store: &dyn GlobalStore) -> Result<(), GlobalError> {
-        let mut last = self.0.lock().await;
-        if let Some((at, seen)) = &*last
-            && at.elapsed() < CHECK_LASTS
-        {
-            return seen.clone();
-        }
-        let seen = store.check_ready().await;
-        *last = Some((Instant::now(), seen.clone()));
-        seen
-    }
-}
-
 pub(super) async fn serve_ready(
     State(state): State<ServiceState>,
 ) -> Result<&'static str, Refusal> {
@@ -197,8 +171,8 @@ pub(super) async fn serve_ready(
     Ok("ready\n")
 }
 
-/// What the service counts, and whether the store answers.
-pub(super) async fn render_metrics(state: &ServiceState) -> Response {
+/// What the service counts, and whether the store answers, for Prometheus.
+pub(super) async fn render_metrics(state: &ServiceState) -> Result<String, Refusal> {
     let mut text = String::new();
     let ready = u64::from(state.ready.check(&*state.store).await.is_ok());
     let free = state.places.available_permits() as u64;
@@ -238,5 +212,5 @@ pub(super) async fn render_metrics(state: &ServiceState) -> Response {
     if let Err(error) = written {
         tracing::error!(%error, "the metrics are not whole");
     }
-    ([(CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response()
+    Ok(text)
 }

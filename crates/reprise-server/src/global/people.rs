@@ -5,13 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use reprise_global::{Caller, OrgId, OrgProject, ProjectId};
-use reprise_operations::{Problem, ProblemKind};
+use reprise_operations::{Problem, ProblemKind, Right};
 use reprise_types::Clock;
 use serde::Deserialize;
 
 use super::access::AuthenticatedCaller;
 use crate::issuer::{Fetch, Issuer, IssuerSettings, default_user_claim};
-use crate::tokens::Right;
 
 /// Whose people may come in, and what their groups open.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]

@@ -23,7 +23,8 @@ use reprise_global::AuditLine;
 
 use super::*;
 use crate::issuer::tests::Signer;
-use crate::tokens::{Grant, NewToken, Right, Scope, TokenFile};
+use crate::tokens::{Grant, NewToken, Scope, TokenFile};
+use reprise_operations::Right;
 
 /// The model hangs at a text with this word until it is let go.
 const HANGS: &str = "hangsword";

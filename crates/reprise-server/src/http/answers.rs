@@ -31,7 +31,7 @@ static WORKER_POOL: LazyLock<Option<Runtime>> =
 
 /// A problem as the response to a request: with an `error` member, and seconds until a retry.
 #[derive(Debug)]
-pub(crate) struct Refusal(Problem, Option<Value>, Option<u64>);
+pub struct Refusal(Problem, Option<Value>, Option<u64>);
 
 impl From<Problem> for Refusal {
     fn from(problem: Problem) -> Self {

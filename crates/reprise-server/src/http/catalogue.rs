@@ -42,6 +42,7 @@ pub(super) fn router(catalogue: &Catalogue) -> Router<App> {
             let filter = match method {
                 Method::Get => MethodFilter::GET,
                 Method::Post => MethodFilter::POST,
+                Method::Put => MethodFilter::PUT,
                 Method::Patch => MethodFilter::PATCH,
                 Method::Delete => MethodFilter::DELETE,
             };

@@ -4,19 +4,20 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 use reprise_global::ProjectId;
+use reprise_operations::Right;
 use reprise_types::{Clock, SystemClock, UserId};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::{Right, Scope, ServiceTokens, TokenError};
+use super::{Scope, ServiceTokens, TokenError};
 
 /// A person with tokens or an invitation, as a member of one organisation or of none.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Member {
     pub user: UserId,
     pub org: Option<String>,
     /// Projects of the organisation whose member the person is.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub projects: Vec<ProjectId>,
     pub paid: bool,
     /// All that the person's tokens may do.

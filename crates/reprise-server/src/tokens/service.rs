@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use chrono::{DateTime, TimeDelta, Utc};
 use reprise_agent::run_blocking;
 use reprise_files::Folder;
-use reprise_global::backend::replace_name;
+use reprise_global::backend::{NamedIn, replace_name};
 use reprise_global::{AuditLine, GlobalError, KeptToken, SharedTokens};
 use reprise_types::{Clock, SystemClock, UserId, generate_secret, lock};
 
@@ -344,8 +344,8 @@ impl TokenFile {
         let secret = generate_secret().map_err(TokenError::Random)?;
         let erased_name = format!("erased-{}", secret.get(..16).unwrap_or_default());
         let erased_user: Option<UserId> = erased_name.parse().ok();
-        let replaced = |text: &String| {
-            let replaced = replace_name(text, user.as_str(), &erased_name);
+        let replaced = |text: &String, named_in| {
+            let replaced = replace_name(text, user.as_str(), &erased_name, named_in);
             replaced.unwrap_or_else(|| text.clone())
         };
         let mut kept = Vec::with_capacity(text.len());
@@ -354,9 +354,10 @@ impl TokenFile {
             let Ok(mut line) = serde_json::from_slice::<AuditLine>(line) else {
                 continue;
             };
-            line.who = replaced(&line.who);
-            line.name = line.name.as_ref().map(replaced);
-            line.reason = line.reason.as_ref().map(replaced);
+            line.who = replaced(&line.who, NamedIn::Text);
+            let (name, reason) = (line.name.as_ref(), line.reason.as_ref());
+            line.name = name.map(|name| replaced(name, NamedIn::Label));
+            line.reason = reason.map(|reason| replaced(reason, NamedIn::Text));
             if line.about.as_ref() == Some(user) {
                 line.about.clone_from(&erased_user);
             }

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::Log;
-use super::open::{SUFFIX_PUT_BACK, sibling_path};
-use crate::disk::DiskFile;
+use super::open::SUFFIX_PUT_BACK;
+use crate::disk::{DiskFile, sibling_path};
 use crate::error::{Displacement, StoreError, StoreResult};
 use crate::swap::{link_to_free_name, move_without_replacing};
 

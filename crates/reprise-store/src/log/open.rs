@@ -4,24 +4,18 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
+use super::torn_tail::{SUFFIX_TORN_NEW, keep_torn_tail};
 use super::{Log, OpenedLog};
 use crate::commit::FileFacts;
 use crate::compress::{Compressor, LEVEL_APPEND};
-use crate::disk::{Disk, DiskLock, LockAttempt};
+use crate::disk::{Disk, DiskFile, DiskLock, LockAttempt, sibling_path};
 use crate::error::{StoreError, StoreResult};
 use crate::options::OpenOptions;
 use crate::reader::BlockCache;
-use crate::recover::{encode_new_file, recover_log};
+use crate::recover::{RecoveredLog, encode_new_file, recover_log};
 
 /// Most attempts to lock a file that other processes keep renaming.
 const RENAMES_MAX: u32 = 16;
-
-/// Returns `path` with a suffix, for a file in the same folder.
-pub(crate) fn sibling_path(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    PathBuf::from(name)
-}
 
 pub(crate) const SUFFIX_COMPACT: &str = ".compact";
 const SUFFIX_NEW: &str = ".new";
@@ -54,6 +48,10 @@ impl Log {
             remove_leftovers(&*disk, path);
             // Cuts off a torn tail, or completes the padding of the last commit.
             if size != recovered.end {
+                if size > recovered.end {
+                    let tail = (recovered.end, size);
+                    recovered.report.kept_tail = keep_tail(&*disk, path, &*file, &recovered, tail);
+                }
                 let cut = file.set_size(recovered.end).and_then(|()| file.sync());
                 cut.map_err(StoreError::io("cut the torn tail of", path))?;
             }
@@ -92,6 +90,28 @@ impl Log {
             report: recovered.report,
         })
     }
+}
+
+/// Keeps the torn tail in a file of its own. That this is not possible, on a full disk for one, is
+/// no reason not to open the log, because its whole commits are all there.
+fn keep_tail(
+    disk: &dyn Disk,
+    path: &Path,
+    file: &dyn DiskFile,
+    recovered: &RecoveredLog,
+    (from, size): (u64, u64),
+) -> Option<PathBuf> {
+    let head = encode_new_file(&recovered.facts);
+    let kept = keep_torn_tail(disk, path, file, &head, (from, size));
+    let kept = kept.unwrap_or_else(|error| {
+        tracing::warn!(path = %path.display(), %error, "the torn tail cannot be kept aside");
+        None
+    });
+    if let Some(kept) = &kept {
+        let (path, kept, bytes) = (path.display(), kept.display(), size - from);
+        tracing::warn!(%path, %kept, bytes, "an incomplete commit was cut off and kept aside");
+    }
+    kept
 }
 
 fn missing_error(path: &Path) -> StoreError {
@@ -186,7 +206,7 @@ fn create_locked_file(
 /// Removes the temporary files of a crash. This process has the lock, so no other process writes
 /// them.
 fn remove_leftovers(disk: &dyn Disk, path: &Path) {
-    for suffix in [SUFFIX_NEW, SUFFIX_COMPACT, SUFFIX_PUT_BACK] {
+    for suffix in [SUFFIX_NEW, SUFFIX_COMPACT, SUFFIX_PUT_BACK, SUFFIX_TORN_NEW] {
         let leftover = sibling_path(path, suffix);
         if let Err(error) = disk.remove(&leftover) {
             tracing::warn!(path = %leftover.display(), %error, "cannot remove a leftover file");

@@ -256,3 +256,63 @@ fn inspect_names_every_byte_of_a_file() {
         assert!(segments.iter().any(|s| s.name == name), "{name}");
     }
 }
+
+#[test]
+fn a_tail_that_is_cut_off_is_kept_where_it_was() {
+    let (bytes, _) = sample_file(false);
+    let disk = disk_with(&bytes);
+    let mut log = open(&disk, Verify::Tail).log;
+    let end = log.stats().file_bytes;
+    log.append(&[record(9, &"a memory of some length ".repeat(20))])
+        .unwrap();
+    drop(log);
+    let whole = disk.file_bytes(&testing::log_path()).unwrap();
+    let last = list_segments(&disk, &testing::log_path()).unwrap();
+    let commit = last.last().unwrap();
+    // What of a commit's segment is there, from its first byte on.
+    for there in [1, 70, 200] {
+        let cut = (commit.offset + there) as usize;
+        let disk = disk_with(&whole[..cut]);
+        let mut opened = open(&disk, Verify::Tail);
+        assert_eq!(opened.report.torn_bytes, cut as u64 - end, "{there}");
+        let kept = opened.report.kept_tail.take().expect("it is kept");
+        opened.log.append(&[record(10, "the next write")]).unwrap();
+        drop(opened);
+        let aside = disk.file_bytes(&kept).unwrap();
+        let tail = end as usize..;
+        assert_eq!(
+            aside[tail.clone()],
+            whole[tail][..cut - end as usize],
+            "{there}"
+        );
+        let shown = list_segments(&disk, &kept).unwrap();
+        let shown = shown.last().unwrap();
+        assert!(!shown.whole, "{shown:?}");
+        if there >= 200 {
+            assert!(shown.holds.contains("1 records from"), "{shown:?}");
+        }
+        // Nothing is cut off the second time, and a second tail does not replace the first.
+        assert_eq!(open(&disk, Verify::Tail).report.kept_tail, None);
+        assert_eq!(disk.file_bytes(&kept).unwrap(), aside);
+    }
+}
+
+#[test]
+fn what_can_be_built_again_is_not_kept_aside() {
+    let (bytes, _) = sample_file(true);
+    for added in [vec![0; 700], Vec::new()] {
+        let disk = disk_with(&[bytes.clone(), added].concat());
+        assert_eq!(open(&disk, Verify::Tail).report.kept_tail, None);
+        assert_eq!(disk.file_names(), [testing::log_path()]);
+    }
+    let segments = list_segments(&disk_with(&bytes), &testing::log_path()).unwrap();
+    let part = segments
+        .iter()
+        .rfind(|segment| segment.name == "pages")
+        .unwrap();
+    let cut = (part.offset + part.bytes / 2) as usize;
+    let disk = disk_with(&bytes[..cut]);
+    let opened = open(&disk, Verify::Tail);
+    assert!(opened.report.torn_bytes > 0);
+    assert_eq!(opened.report.kept_tail, None);
+}

@@ -72,7 +72,7 @@ pub(crate) struct RestoreArguments {
     #[arg(long)]
     pub(crate) replace: bool,
     /// Verify the file and show what a restore would replace; nothing is restored.
-    #[arg(long, conflicts_with_all = ["all", "replace"])]
+    #[arg(long)]
     pub(crate) dry_run: bool,
     #[command(flatten)]
     pub(crate) key: KeyArguments,

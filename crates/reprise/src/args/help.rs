@@ -3,6 +3,7 @@
 use clap::{Command, CommandFactory};
 
 use super::Arguments;
+use crate::terminal::Page;
 
 /// Commands in the order in which somebody comes to need them. `help --all` also lists those that
 /// programs call.
@@ -91,11 +92,8 @@ pub(crate) fn build_command() -> Command {
             .filter_map(|name| command.find_subcommand(name));
         listed.extend(named.map(render_command_line));
     }
-    let template = format!(
-        "{{about}}\n\n{{usage-heading}} {{usage}}\n{listed}\n\
-         `reprise COMMAND --help` explains a command. `reprise help --all` also lists the commands \
-         for programs,\nthe global options, and the exit codes."
-    );
+    let more = Page::stdout().fit(MORE_HELP);
+    let template = format!("{{about}}\n\n{{usage-heading}} {{usage}}\n{listed}\n{more}");
     let command = command.help_template(template);
     EXAMPLES.split("\n\n").fold(command, |command, lines| {
         let name = lines.split_whitespace().nth(1).unwrap_or_default();
@@ -104,14 +102,19 @@ pub(crate) fn build_command() -> Command {
     })
 }
 
-/// Renders a command as a line of the list.
+/// What the list of commands ends with.
+const MORE_HELP: &str = "`reprise COMMAND --help` explains a command. `reprise help --all` also \
+lists the commands for programs,\nthe global options, and the exit codes.";
+
+/// Columns before what a command does.
+const ABOUT_FROM: usize = 15;
+
+/// Renders a command as a line of the list; on a narrow terminal it goes on below.
 fn render_command_line(command: &Command) -> String {
     let about = command.get_about().map(ToString::to_string);
-    format!(
-        "  {:<12} {}\n",
-        command.get_name(),
-        about.unwrap_or_default()
-    )
+    let lines = Page::stdout().wrap(&about.unwrap_or_default(), ABOUT_FROM, ABOUT_FROM);
+    let about = lines.join(&format!("\n{:ABOUT_FROM$}", ""));
+    format!("  {:<12} {about}\n", command.get_name())
 }
 
 /// Commands that are typed by a shorter name, too.

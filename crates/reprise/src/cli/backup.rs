@@ -4,8 +4,9 @@
 use std::fmt;
 use std::io::Read;
 
-use reprise_engine::EngineError;
+use reprise_engine::{EngineError, Snapshot};
 use reprise_store::{StoreError, move_to_free_path, replace_file};
+use reprise_types::to_one_line;
 
 use super::atomic_files::{append_ending, create_private};
 use super::copies::CopyForm;
@@ -394,6 +395,17 @@ fn print_restored(
     Ok(())
 }
 
+/// Most memories that a preview names of each sort, and most characters of each.
+const NAMED: usize = 12;
+const NAME_CHARS: usize = 120;
+
+/// Lists how the first of some memories begin.
+fn list_beginnings(memory: &Snapshot, ids: &[RecordId]) -> Vec<String> {
+    let records = ids.iter().filter_map(|id| memory.get(*id)?.ok());
+    let texts = records.map(|record| to_one_line(&record.text).chars().take(NAME_CHARS).collect());
+    texts.take(NAMED).collect()
+}
+
 /// Prints what a restore of this verified copy would replace.
 fn preview_restore(
     context: &Context,
@@ -406,26 +418,38 @@ fn preview_restore(
         .then(|| store::open_for_reading(context, user))
         .transpose()?;
     let (there, now) = (copy.stats(), here.as_ref().map(Engine::stats));
-    let (lost, back) = here.as_ref().map_or((0, 0), |here| {
-        let (here, copy) = (here.snapshot(), copy.snapshot());
-        let gone = here.diff(&copy);
+    let copy = copy.snapshot();
+    let compared = here.as_ref().map(|here| {
+        let here = here.snapshot();
+        let (lost, changed) = here.list_absent_from(&copy);
+        let (gained, _) = copy.list_absent_from(&here);
         let back = here.forgotten_ids_still_in(&copy).len();
-        (gone.missing.len() + gone.removed.len(), back)
+        let texts = [
+            list_beginnings(&here, &lost),
+            list_beginnings(&here, &changed),
+            list_beginnings(&copy, &gained),
+        ];
+        ([lost.len(), changed.len(), gained.len(), back], texts)
     });
+    let ([lost, changed, gained, back], [lost_texts, changed_texts, gained_texts]) =
+        compared.unwrap_or_default();
     let row = json!({
         "user": user, "dry_run": true, "memories": there.live, "sessions": there.sessions,
         "last_saved": there.last_ingest, "memories_now": now.as_ref().map_or(0, |now| now.live),
-        "only_now": lost, "would_come_back": back,
+        "only_now": lost, "other_version": changed, "only_then": gained, "would_come_back": back,
+        "only_now_texts": lost_texts, "other_version_texts": changed_texts,
+        "only_then_texts": gained_texts,
         "may_hold_forgotten": there.forgotten > 0 && there.reclaimable_bytes > 0,
     });
     let count = |count: u64| format_count(count, "memory");
     let line = format!(
-        "{} holds {}; {user} has {} now, and the backup does not have {} of them; {} would come \
-         back",
+        "{} holds {}; {user} has {} now, and the backup does not have {} of them and has another \
+         version of {}; {} would come back",
         from.display(),
         count(there.live.into()),
         count(now.map_or(0, |now| now.live.into())),
         lost,
+        changed,
         format_count(back, "forgotten text"),
     );
     output::line(context, &row, line)?;

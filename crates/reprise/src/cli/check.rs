@@ -5,6 +5,7 @@ use indicatif::ProgressStyle;
 use reprise_engine::{CheckReport, EngineStats, Finding};
 use reprise_knowledge::compare_with_stock;
 use reprise_operations::operations::care::{Compact, Reembed, Reembedded, Stats};
+use reprise_operations::operations::sessions::pausing::Pauses;
 use reprise_operations::operations::sessions::{Prompts, PromptsArguments};
 use reprise_operations::{LeftOutReason, Prompt, PromptResult};
 use reprise_store::{RecoveryReport, SegmentInfo};
@@ -307,15 +308,21 @@ pub(super) fn stats(context: &Context, arguments: &WhoseArguments) -> anyhow::Re
     let newest = output::call::<Prompts>(context, &arguments.user, asked);
     let newest = newest.map(|page| page.prompts).unwrap_or_default();
     let today = TodayReport::of(&newest);
+    let pauses = output::call::<Pauses>(context, &arguments.user, NoArguments {})?;
     let mut row = serde_json::to_value(&stats)?;
     row["today"] = json!(today);
+    row["pauses"] = json!(pauses.pauses);
     output::print(context, &row, |out| {
         let title = format!("memories of {}", arguments.user);
         writeln!(out, "{}", terminal::title(title))?;
-        for (name, fact) in stats_rows(context, &stats) {
-            writeln!(out, "  {name:<13} {fact}")?;
+        let mut rows = stats_rows(context, &stats);
+        rows.push(("today", today.summary()));
+        if !pauses.pauses.is_empty() {
+            rows.push(("paused", Pauses::render_text(&pauses).into_owned()));
         }
-        writeln!(out, "  {:<13} {}", "today", today.summary())?;
+        for (name, fact) in rows {
+            output::write_fact(out, name, &fact)?;
+        }
         Ok(())
     })
 }

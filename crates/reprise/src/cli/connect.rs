@@ -332,5 +332,5 @@ async fn read_version(name: &'static str) -> Option<String> {
 
 fn cannot_change_message(target: &Target) -> String {
     let path = target.path.display();
-    format!("`{path}` was not changed; repair the file, or use `connect generic`")
+    format!("`{path}` was not changed")
 }

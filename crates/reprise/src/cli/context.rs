@@ -36,6 +36,8 @@ pub struct Context {
     pub(crate) patience: Duration,
     /// What is wrong with the configuration, where others are in use in place of it.
     pub(crate) config_fault: Option<String>,
+    /// What is wrong with the environment, where it was passed over.
+    pub(crate) environment_fault: Option<String>,
 }
 
 impl Context {
@@ -50,10 +52,17 @@ impl Context {
     /// Does the same for the moments of an agent's session and for `doctor`, which an error in the
     /// configuration does not stop: its last good form is in use then.
     pub(crate) fn for_moment(common: Common) -> anyhow::Result<Self> {
-        Self::build(common, |places, is_named| {
+        let mut context = Self::build(common, |places, is_named| {
             let MomentConfig { config, fault } = MomentConfig::read(places, is_named);
             Ok((config, fault))
-        })
+        })?;
+        let mut faults: Vec<String> = crate::env::passed_over().into_iter().collect();
+        let remote = context.remote.as_ref();
+        if let Some(Err(problem)) = remote.map(RemoteDaemon::check_address) {
+            faults.push(format!("[remote] url or REPRISE_URL: {}", problem.detail));
+        }
+        context.environment_fault = (!faults.is_empty()).then(|| faults.join("; "));
+        Ok(context)
     }
 
     fn build(
@@ -81,6 +90,7 @@ impl Context {
             no_daemon: common.no_daemon,
             patience: Duration::from_secs(common.daemon_patience.get().into()),
             config_fault,
+            environment_fault: None,
         })
     }
 

@@ -8,6 +8,7 @@ use reprise_embed::{EmbedderFactory, EngineKind, FileState};
 use reprise_knowledge::find_write_obstacle;
 use reprise_operations::PauseStore;
 
+use super::store::torn_tails;
 use super::unsent::UnsentTally;
 use super::{check, endpoint, rebuild};
 use crate::args::{CheckArguments, DoctorArguments, calendar};
@@ -17,6 +18,9 @@ use crate::configured_places;
 
 /// Largest accepted difference between two clocks.
 const CLOCK_SLACK: TimeDelta = TimeDelta::hours(1);
+
+/// Columns before what a finding says.
+const FINDINGS_FROM: usize = 13;
 
 /// Most findings about a user's projections that are printed.
 const FINDINGS_MAX: usize = 3;
@@ -75,13 +79,20 @@ fn run_checks(context: &Context) -> anyhow::Result<Exit> {
         findings
     };
     findings.extend(check_config(context));
+    findings.extend(check_environment(context));
     findings.extend(processes::check_processes());
     let healthy = findings.iter().all(|finding| finding.good);
     let row = json!({ "healthy": healthy, "findings": findings });
     output::print(context, &row, |out| {
         for Finding { good, what, says } in &findings {
             let mark = terminal::title(if *good { "ok " } else { "!! " });
-            writeln!(out, "{mark} {what:<8} {says}")?;
+            let lines = Page::stdout().wrap(says, FINDINGS_FROM, FINDINGS_FROM);
+            for (number, line) in lines.iter().enumerate() {
+                match number {
+                    0 => writeln!(out, "{mark} {what:<8} {line}")?,
+                    _ => writeln!(out, "{:FINDINGS_FROM$}{line}", "")?,
+                }
+            }
         }
         Ok(())
     })?;
@@ -131,6 +142,12 @@ fn check_config(context: &Context) -> Option<Finding> {
     };
     let says = format!("{fault}; until then hooks, and the daemons that they start, use {in_use}");
     Some(Finding::new(false, "config", says))
+}
+
+/// Tells what is wrong with the environment.
+fn check_environment(context: &Context) -> Option<Finding> {
+    let fault = context.environment_fault.as_ref()?;
+    Some(Finding::new(false, "environment", fault.clone()))
 }
 
 fn check_unsent(context: &Context) -> Finding {
@@ -269,6 +286,12 @@ fn check_stores(context: &Context) -> Vec<Finding> {
                     report.recovery.is_whole() && !check::has_no_complete_commit(&report.recovery);
                 findings.extend(find_oddities(&user, &engine));
                 findings.extend(report_torn_bytes(&user, report.recovery.torn_bytes));
+                let kept = torn_tails::list_kept_tails(context, &user).into_iter();
+                findings.extend(kept.map(|tail| {
+                    let says = tail.describe();
+                    let says = format!("{user}: {says}; delete it if no memory is missing");
+                    Finding::new(true, "tail", says)
+                }));
                 let proposal = stats.proposal.filter(|_| context.config.proposes_models());
                 let proposal = proposal.map(|says| format!("{user}: {says}"));
                 findings.extend(proposal.map(|says| Finding::new(true, "language", says)));

@@ -204,13 +204,13 @@ fn print_result(
             print_unreachable_copy(context, file, out)?;
             continue;
         }
-        let (file, remedy) = (file.display(), kind.remedy(file));
+        let (copy, remedy) = (kind.describe(file), kind.remedy(file));
         match records {
             Some(records) => {
                 let held = format_count(*records, "forgotten text");
-                writeln!(out, "{file} still contains {held}: {remedy}")?;
+                writeln!(out, "{copy} still has {held}: {remedy}")?;
             }
-            None => writeln!(out, "{file} cannot be read and may contain them: {remedy}")?,
+            None => writeln!(out, "{copy} cannot be read and may have them: {remedy}")?,
         }
     }
     Ok(())
@@ -228,18 +228,18 @@ fn print_remains(out: &mut Out, context: &Context, user: &UserId) -> anyhow::Res
     for (copy, _) in &away {
         print_unreachable_copy(context, copy, out)?;
     }
-    for (copy, _) in here.iter().take(COPIES_SHOWN) {
-        writeln!(out, "{} may contain it too", copy.display())?;
-    }
-    let more = here.len().saturating_sub(COPIES_SHOWN);
-    if more > 0 {
-        writeln!(out, "and {more} more exports, backups and branches")?;
-    }
     if !here.is_empty() {
         writeln!(
             out,
-            "next time add --verify: it erases the text and looks into each of them"
+            "copies that were made before may have it, too (--verify looks into them):"
         )?;
+    }
+    for (copy, kind) in here.iter().take(COPIES_SHOWN) {
+        writeln!(out, "  {}", kind.describe(copy))?;
+    }
+    let more = here.len().saturating_sub(COPIES_SHOWN);
+    if more > 0 {
+        writeln!(out, "  and {more} more exports, backups and branches")?;
     }
     Ok(())
 }
@@ -357,12 +357,8 @@ fn remove_everything(context: &Context, arguments: &ForgetArguments) -> anyhow::
             if erasure::is_unreachable(copy) {
                 print_unreachable_copy(context, copy, out)?;
             } else if copy.exists() {
-                writeln!(
-                    out,
-                    "{} still contains it: {}",
-                    copy.display(),
-                    kind.remedy(copy)
-                )?;
+                let (copy, remedy) = (kind.describe(copy), kind.remedy(copy));
+                writeln!(out, "{copy} still has it: {remedy}")?;
             }
         }
         Ok(())

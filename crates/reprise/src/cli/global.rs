@@ -173,7 +173,11 @@ fn print_own_submissions(context: &Context, user: &UserId) -> anyhow::Result<Exi
             format!("{id}  version {version} was refused: {reason}")
         } else {
             let title = terminal::one_line(one.title.as_deref().unwrap_or_default(), 60);
-            format!("{id}  version {version} waits for a review  {title}")
+            let why = one.near_taken_down.map(|near| {
+                format!(", because it says nearly the same as {near}, which was taken down")
+            });
+            let why = why.unwrap_or_default();
+            format!("{id}  version {version} waits for a review{why}  {title}")
         }
     })
 }
@@ -280,7 +284,7 @@ fn print_publish_result(
             )?;
             if done.awaits_review {
                 let hint = "`reprise share submissions` shows what became of it";
-                writeln!(out, "  another member has to approve it first; {hint}")?;
+                writeln!(out, "  a reviewer has to approve it first; {hint}")?;
             }
             if !done.overlaps.is_empty() {
                 let others = format_count(done.overlaps.len(), "published memory");

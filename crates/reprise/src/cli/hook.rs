@@ -16,6 +16,9 @@ use crate::cli::prelude::*;
 const INPUT_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// Time that is reserved to hand over an event that could not be sent.
 const KEEPING: Duration = Duration::from_millis(30);
+/// That time where no daemon runs yet: one starts at the same moment, and on a busy machine all
+/// that this process still does takes longer.
+const KEEPING_COLD: Duration = Duration::from_millis(100);
 /// Time that is left if this process saves such an event itself: it may have to load the redactor.
 const SAVING: Duration = Duration::from_secs(1);
 /// Least time to read an event, also where the deadline is shorter: what was not read cannot be
@@ -27,6 +30,11 @@ const STATUS_LINE: Duration = Duration::from_millis(100);
 const STILL: Duration = Duration::from_millis(100);
 
 pub(super) fn run(context: &Context, arguments: &HookArguments) -> Exit {
+    // Once a session; the status line tells it, too.
+    let begins = arguments.event == HookEvent::SessionStart;
+    if let Some(fault) = context.environment_fault.as_ref().filter(|_| begins) {
+        tell!("memory: {fault}");
+    }
     // This runtime does not wait for a pending read of stdin when it ends.
     let Ok(runtime) = runtime::build_single_threaded() else {
         return Exit::Success;
@@ -134,6 +142,10 @@ pub(super) fn print_status_line(context: &Context, whose: &WhoseArguments) -> Ex
     if context.config_fault.is_some() {
         line.push_str("; the configuration has an error, which `reprise doctor` tells");
     }
+    if let Some(fault) = &context.environment_fault {
+        line.push_str("; ");
+        line.push_str(fault);
+    }
     // A closed stdout has no reader to notify.
     let _printed = writeln!(crate::printer::stdout(), "{line}").is_ok();
     Exit::Success
@@ -169,9 +181,18 @@ async fn ask_memory(
     let began = Instant::now();
     let own = arguments.clone();
     let read = tokio::task::spawn_blocking(move || parse_input(&own, &read_input()?));
-    let client: Client = daemon::starting_client(context).ok()?;
+    let client = daemon::starting_client(context);
     let read = tokio::time::timeout_at(until.max(began + READING).into(), read);
     let (report, folder) = read.await.ok()?.ok()??;
+    let client: Client = match client {
+        Ok(client) => client,
+        Err(error) => {
+            tracing::warn!(%error, "this event waits until its daemon can be asked");
+            let unsent = Unsent::for_daemon(context);
+            queue_event(context, arguments, &unsent, report, until, LateEvent::Keep);
+            return None;
+        }
+    };
     let sent = (report, folder.clone());
     let answer = tell_memory(context, arguments, &client, sent, until).await;
     Some((answer?, folder))
@@ -252,9 +273,11 @@ async fn send_event(
         }
     }
     let call = build_call(&arguments.whose, arguments.event, &report)?;
+    let is_cold = context.remote.is_none()
+        && !Client::is_daemon_listening(&context.places.daemon_place()).await;
     let within = until.saturating_duration_since(Instant::now());
-    let asked = client.ask(&call);
-    match tokio::time::timeout(within.saturating_sub(KEEPING), asked).await {
+    let within = within.saturating_sub(time_to_keep(is_cold));
+    match tokio::time::timeout(within, client.ask(&call)).await {
         Ok(Ok(answer)) => Some(answer),
         // A second attempt would be refused, too.
         Ok(Err(problem)) if problem.kind == ProblemKind::Invalid => None,
@@ -265,6 +288,11 @@ async fn send_event(
             None
         }
     }
+}
+
+/// Returns how much of its deadline a hook leaves for handing over what is late.
+const fn time_to_keep(is_cold: bool) -> Duration {
+    if is_cold { KEEPING_COLD } else { KEEPING }
 }
 
 /// Queues an event that could not be sent; if there is no time for it, another process does.

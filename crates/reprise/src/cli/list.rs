@@ -106,11 +106,12 @@ fn print_record(
         facts.push(format!("corrected on {made}"));
     }
     if !part("session_id").is_empty() {
-        facts.push(format!("session {}", part("session_id")));
+        let session = terminal::shorten_session(part("session_id"));
+        facts.push(format!("session {session}"));
     }
-    facts.extend(record["external_id"].as_str().map(str::to_owned));
     facts.extend(tags.map(|tag| format!("#{tag}")));
-    facts.push(part("id").to_owned());
+    let given = record["external_id"].as_str();
+    facts.push(terminal::choose_shown_name(part("id"), given).to_owned());
     for line in page.wrap_items(&facts, " |", INDENT) {
         writeln!(out, "{:INDENT$}{}", "", terminal::faint(line))?;
     }

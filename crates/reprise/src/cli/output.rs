@@ -6,7 +6,7 @@ use std::io::Read;
 
 use anstream::AutoStream;
 use clap::Args;
-use reprise_operations::{Catalogue, describe_redactions, parse_lenient_json};
+use reprise_operations::{Catalogue, describe_redactions, find_meant_name, parse_lenient_json};
 use reprise_types::remove_frame_lines;
 
 use crate::args::{CallArguments, OperationArguments};
@@ -79,9 +79,14 @@ pub(super) fn call_by_name(context: &Context, arguments: &CallArguments) -> anyh
         }
         return Ok(Exit::Success);
     };
-    let entry = catalogue.find_operation(name);
-    let entry =
-        entry.with_context(|| format!("unknown operation `{name}`; `reprise call` lists them"))?;
+    let entry = catalogue.find_operation(name).with_context(|| {
+        let names = catalogue.entries().map(|entry| entry.spec.name);
+        let names: Vec<&str> = names.collect();
+        let similar = find_meant_name(name, names.iter().copied());
+        let similar =
+            similar.map_or_else(String::new, |known| format!(" (did you mean `{known}`?)"));
+        format!("unknown operation `{name}`{similar}; `reprise call` lists them")
+    })?;
     let mut text = arguments.arguments.clone();
     if text == "-" {
         text.clear();
@@ -94,6 +99,22 @@ pub(super) fn call_by_name(context: &Context, arguments: &CallArguments) -> anyh
     let answer = Session::open(context, user, entry.spec.effect)?.run(entry, given)?;
     writeln!(printer::stdout(), "{answer}")?;
     Ok(Exit::Success)
+}
+
+/// Columns before the facts of a list of facts.
+const FACTS_FROM: usize = 16;
+
+/// Writes a fact behind its name; what does not fit into the terminal goes on below it.
+pub(super) fn write_fact(out: &mut Out, name: &str, fact: &str) -> io::Result<()> {
+    let width = FACTS_FROM - 3;
+    let mut name = name;
+    for line in fact.lines() {
+        for line in Page::stdout().wrap(line, FACTS_FROM, FACTS_FROM) {
+            writeln!(out, "  {name:<width$} {line}")?;
+            name = "";
+        }
+    }
+    Ok(())
 }
 
 /// Prints a row to programs, and what `lines` writes to people.

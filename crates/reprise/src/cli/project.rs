@@ -1,9 +1,8 @@
 //! Resolves the project that a command means: by its full name, by a part of it, or by a folder.
 
 use reprise_knowledge::{HistoryTooLongError, HistoryWalkCache, Project};
-use reprise_operations::Filter;
-use reprise_operations::operations::records::list::{self, List};
 use reprise_operations::operations::tags::{self, Tags};
+use reprise_types::short_project_name;
 
 use crate::cli::prelude::*;
 
@@ -123,7 +122,7 @@ fn find_full_name(session: &Session, typed: &str) -> anyhow::Result<String> {
     let word = typed.to_lowercase();
     let meant = names.into_iter();
     let meant: Vec<&str> = meant.filter(|name| is_short_for(&word, name)).collect();
-    if meant.is_empty() || has_records(session, typed)? {
+    if meant.is_empty() || meant.contains(&word.as_str()) {
         return Ok(typed.to_owned());
     }
     match meant.as_slice() {
@@ -136,27 +135,10 @@ fn find_full_name(session: &Session, typed: &str) -> anyhow::Result<String> {
     }
 }
 
-fn has_records(session: &Session, project: &str) -> anyhow::Result<bool> {
-    let own = list::Arguments {
-        filter: Filter {
-            project: Some(project.to_owned()),
-            ..Filter::default()
-        },
-        limit: Some(1),
-        brief: true,
-        ..list::Arguments::default()
-    };
-    Ok(session.call::<List>(own)?.considered > 0)
-}
-
 /// Returns whether a word is a short name, as `api` for `github.com/acme/api` and `api-1f2e3d4c`.
 fn is_short_for(word: &str, name: &str) -> bool {
     let last = name.rsplit('/').next().unwrap_or(name);
-    let local = name.rsplit_once('-').filter(|(_, seed)| {
-        let is_hex = seed.chars().all(|c| c.is_ascii_hexdigit());
-        is_hex && seed.len() == 8
-    });
-    last == word || local.is_some_and(|(before, _)| before == word)
+    last == word || short_project_name(name) == word
 }
 
 #[cfg(test)]

@@ -398,13 +398,11 @@ fn hit_facts(found: &Hit, now: DateTime<Utc>) -> Vec<String> {
     let (newer, until) = (found.why.contradicted_by, found.why.held_until);
     facts.extend(describe_state(found.corrected_at, newer, until, &calendar));
     if !found.session_id.is_empty() {
-        facts.push(format!("session {}", found.session_id));
+        let session = terminal::shorten_session(&found.session_id);
+        facts.push(format!("session {session}"));
     }
-    let own = found.id.to_string();
-    // A person copies it into the next command: the name of a turn of a session has a path in it.
-    let name = found.external_id.clone();
-    let name = name.filter(|name| name.len() <= own.len());
-    facts.push(name.unwrap_or(own));
+    let (own, given) = (found.id.to_string(), found.external_id.as_deref());
+    facts.push(terminal::choose_shown_name(&own, given).to_owned());
     if let Some(quality) = ContributingRun::mean_quality(&found.why.taught_by) {
         let runs = format_count(found.why.taught_by.len(), "run");
         facts.push(format!("quality {quality:.2} in {runs}"));

@@ -97,6 +97,11 @@ impl RemoteDaemon {
         })
     }
 
+    /// Refuses what is no address of a daemon.
+    pub(crate) fn check_address(&self) -> Result<(), Problem> {
+        Remote::check_address(&self.url)
+    }
+
     fn client(&self) -> anyhow::Result<Client> {
         let (known, plain) = (self.known.clone(), self.allow_plain_http);
         let remote = Remote::new(&self.url, &self.token()?, known, plain)?;

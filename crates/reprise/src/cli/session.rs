@@ -10,6 +10,7 @@ use reprise_operations::{
 use super::answer_progress::{IN_PROCESS, show_progress};
 use super::runtime::Runtime;
 use super::serve;
+use super::store::torn_tails;
 use crate::cli::prelude::*;
 
 /// Connection of a command to a user's memory.
@@ -50,7 +51,13 @@ impl Session {
                 (options.read_only, options.create) = (true, false);
             }
             let open = || store::open_engine(chosen, path, &options);
-            store::retry_while_locked(&whose.0, &whose.1, store::TURN, store::lock_holder, open)
+            let (context, user) = &whose;
+            let opened =
+                store::retry_while_locked(context, user, store::TURN, store::lock_holder, open)?;
+            if options.read_only {
+                torn_tails::tell_of_unread_tail(user, path, &opened.1);
+            }
+            Ok(opened)
         });
         let runtime = runtime::build_threaded()?;
         let service = runtime.block_on(MemoryService::start(config, None))?;

@@ -1,6 +1,7 @@
 //! `reprise serve status`, `stop` and `token`, and `reprise open`: the state of the daemon, and
 //! access to it.
 
+use reprise_operations::PauseStore;
 use reprise_server::{Scope, TokenEntry, TokenFile};
 
 use super::daemon;
@@ -15,8 +16,10 @@ const MOMENT: Duration = Duration::from_secs(1);
 pub(super) fn print_daemon_status(context: &Context) -> anyhow::Result<Exit> {
     let Some(daemon) = DaemonConnection::find_without_restart(context)? else {
         let data = context.places.data.display();
-        let line = format!("no daemon runs for {data}");
-        output::line(context, &json!({ "running": false }), line)?;
+        let paused = list_pauses(context);
+        let row = json!({ "running": false, "paused": paused });
+        let lines = [vec![format!("no daemon runs for {data}")], paused].concat();
+        output::line(context, &row, lines.join("\n"))?;
         return Ok(Exit::Refused);
     };
     if let Some(remote) = &context.remote {
@@ -38,6 +41,7 @@ pub(super) fn print_daemon_status(context: &Context) -> anyhow::Result<Exit> {
     if !taken_down.is_empty() {
         status.insert("taken_down".to_owned(), json!(taken_down));
     }
+    status.insert("paused".to_owned(), json!(list_pauses(context)));
     let status = Value::Object(status);
     output::print(context, &status, |out| {
         print_status(out, &status, &endpoints)?;
@@ -56,24 +60,33 @@ fn print_status(out: &mut output::Out, status: &Value, endpoints: &[String]) -> 
     };
     let title = format!("reprise {}, process {}", text("version"), text("pid"));
     writeln!(out, "{}", terminal::title(title))?;
-    writeln!(out, "  serves        {}", text("data_dir"))?;
-    writeln!(out, "  socket        {}", text("socket"))?;
     let http = match text("http").as_str() {
         "none" => {
             "off for programs; `reprise serve --replace --http ADDRESS` turns it on".to_owned()
         }
         address => address.to_owned(),
     };
-    writeln!(out, "  http          {http}")?;
-    writeln!(out, "  running for   {} s", text("uptime_seconds"))?;
     let idle_exit = match text("idle_exit_seconds").as_str() {
         "none" => "never by itself".to_owned(),
         seconds => format!("after {seconds} s without a request"),
     };
-    writeln!(out, "  stops         {idle_exit}")?;
-    writeln!(out, "  requests      {}", text("requests_served"))?;
+    let facts = [
+        ("serves", text("data_dir")),
+        ("socket", text("socket")),
+        ("http", http),
+        ("running for", format!("{} s", text("uptime_seconds"))),
+        ("stops", idle_exit),
+        ("requests", text("requests_served")),
+    ];
+    for (name, fact) in facts {
+        output::write_fact(out, name, &fact)?;
+    }
+    for paused in status["paused"].as_array().into_iter().flatten() {
+        output::write_fact(out, "paused", paused.as_str().unwrap_or_default())?;
+    }
     for url in endpoints {
-        writeln!(out, "  embeddings    by {url}: texts are sent there")?;
+        let fact = format!("by {url}: texts are sent there");
+        output::write_fact(out, "embeddings", &fact)?;
     }
     for one in status["taken_down"].as_array().into_iter().flatten() {
         let text = |name: &str| one[name].as_str().unwrap_or_default();
@@ -94,6 +107,17 @@ fn print_status(out: &mut output::Out, status: &Value, endpoints: &[String]) -> 
         note("its version differs: run `reprise serve --replace`");
     }
     Ok(())
+}
+
+/// Lists for which users memory is paused, in sentences.
+fn list_pauses(context: &Context) -> Vec<String> {
+    let pauses = PauseStore::in_data_dir(&context.places.data);
+    let users = store::list_users(context).unwrap_or_default().into_iter();
+    let paused = users.filter_map(|user| {
+        let says = pauses.describe_rules(&user, SystemClock.now())?;
+        Some(format!("{user}: {says}"))
+    });
+    paused.collect()
 }
 
 /// Returns this user's publications that operators removed; none if published knowledge is not in

@@ -1,5 +1,7 @@
 //! Opens a user's file directly for a command: under its lock, without the memory service.
 
+pub(super) mod torn_tails;
+
 use std::io::Read;
 use std::os::unix::fs::DirBuilderExt;
 
@@ -75,6 +77,9 @@ fn try_open(
     let (engine, report) = found?;
     let advice = format!("; `reprise doctor check --user {user}` says what was lost");
     print_damage(&path, &report, &advice);
+    if access == Access::Read {
+        torn_tails::tell_of_unread_tail(user, &path, &report);
+    }
     Ok((engine, report))
 }
 

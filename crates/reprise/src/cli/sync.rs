@@ -266,16 +266,14 @@ fn merge_files(
 
 /// Sends the events that hooks could not send to the daemon in time.
 fn send_waiting_hook_events(context: &Context, arguments: &SyncArguments) -> anyhow::Result<Exit> {
-    let (client, unsent) = (
-        super::daemon::restarting_client(context)?,
-        Unsent::for_daemon(context),
-    );
+    let unsent = Unsent::for_daemon(context);
     if let Some(late) = arguments.late {
         unsent.push_from(&mut io::stdin().lock())?;
         if late == LateEvent::Keep {
             return Ok(Exit::Success);
         }
     }
+    let client = super::daemon::restarting_client(context)?;
     let before = unsent.count_waiting();
     let sending = unsent.send(&client, Instant::now() + SENDING);
     runtime::build_single_threaded()?.block_on(sending)?;

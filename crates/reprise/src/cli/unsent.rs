@@ -6,6 +6,8 @@
 //! counted.
 
 use std::io::Read;
+#[cfg(target_os = "linux")]
+use std::io::Seek;
 use std::os::unix::process::CommandExt;
 
 use reprise_operations::HookReport;
@@ -13,12 +15,16 @@ use reprise_operations::operations::sessions::{
     HookArguments, Moments, MomentsArguments, MomentsTaken,
 };
 use reprise_types::sha256_hex;
+#[cfg(target_os = "linux")]
+use rustix::fs::MemfdFlags;
 
 use crate::args::LateEvent;
 use crate::cli::prelude::*;
 
 /// Folder of the queues in the program's state.
 const FOLDER: &str = "unsent";
+/// Name of the queue of events whose daemon has an address that is none.
+const UNADDRESSED: &str = "unaddressed";
 /// Most events that wait for one daemon; `BYTES_MAX` is the most bytes.
 const MOMENTS_MAX: usize = 10_000;
 const BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -67,13 +73,36 @@ impl Unsent {
     /// directory.
     pub(super) fn for_daemon(context: &Context) -> Self {
         let name = match &context.remote {
+            Some(remote) if remote.check_address().is_err() => UNADDRESSED.to_owned(),
             Some(remote) => sha256_hex(remote.url.trim_end_matches('/').as_bytes()),
             None => sha256_hex(context.places.data.as_os_str().as_encoded_bytes()),
         };
-        Self {
+        let own = Self {
             folder: context.places.state.join(FOLDER),
             name: name.chars().take(16).collect(),
+        };
+        if let Err(error) = own.adopt_unaddressed() {
+            tracing::debug!(%error, "what waits without an address goes on waiting");
         }
+        own
+    }
+
+    /// Takes over the events that wait because the address of their daemon was none.
+    fn adopt_unaddressed(&self) -> anyhow::Result<()> {
+        let other = Self {
+            folder: self.folder.clone(),
+            name: UNADDRESSED.to_owned(),
+        };
+        if self.name == other.name || other.is_empty() {
+            return Ok(());
+        }
+        let folder = Folder::open_or_create_no_follow(&self.folder)?;
+        let _first = folder.lock(other.file_name("lock"), TURN)?;
+        let _second = folder.lock(self.file_name("lock"), TURN)?;
+        for line in other.read_lines()? {
+            folder.append_line(self.file_name("jsonl"), line.as_bytes())?;
+        }
+        other.write_files(&folder, &[], UnsentTally::default())
     }
 
     /// Returns how many events wait for the daemon, and how many were lost.
@@ -153,13 +182,8 @@ impl Unsent {
             },
         })?;
         let mut command = Self::build_sender(context)?;
-        let child = command
-            .args(["--late", late.name()])
-            .stdin(Stdio::piped())
-            .spawn();
-        let mut child = child.context("no process could be started")?;
-        let mut input = child.stdin.take().context("the process has no stdin")?;
-        Ok(input.write_all(&line)?)
+        command.args(["--late", late.name()]);
+        hand_over(&mut command, &line)
     }
 
     /// Queues an event without its secrets.
@@ -311,6 +335,27 @@ impl Unsent {
         command.process_group(0);
         Ok(command)
     }
+}
+
+/// Starts a process with these bytes as its stdin, and does not wait until it reads them: it may be
+/// late on a busy machine, and a pipe holds only 64 KiB.
+#[cfg(target_os = "linux")]
+fn hand_over(command: &mut Command, bytes: &[u8]) -> anyhow::Result<()> {
+    let memory = rustix::fs::memfd_create("reprise-late-event", MemfdFlags::CLOEXEC)?;
+    let mut file = std::fs::File::from(memory);
+    file.write_all(bytes)?;
+    file.rewind()?;
+    let started = command.stdin(file).spawn();
+    started.map(drop).context("no process could be started")
+}
+
+/// Starts a process with these bytes as its stdin.
+#[cfg(not(target_os = "linux"))]
+fn hand_over(command: &mut Command, bytes: &[u8]) -> anyhow::Result<()> {
+    let child = command.stdin(Stdio::piped()).spawn();
+    let mut child = child.context("no process could be started")?;
+    let mut input = child.stdin.take().context("the process has no stdin")?;
+    Ok(input.write_all(bytes)?)
 }
 
 /// Removes the lines of users whom the daemon has refused.

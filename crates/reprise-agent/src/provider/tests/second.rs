@@ -2,6 +2,7 @@
 //! a recall.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -85,10 +86,7 @@ async fn recall_with(
     reranker: Option<HelperBehaviour>,
 ) -> RecallResponse {
     let mut bench = TestService::new();
-    bench
-        .controls
-        .missing
-        .store(true, std::sync::atomic::Ordering::SeqCst);
+    bench.controls.missing.store(true, Ordering::SeqCst);
     bench.config.expander =
         expander.map(|mood| Arc::new(TestExpander(mood)) as Arc<dyn QueryExpander>);
     bench.config.reranker = reranker.map(|mood| Arc::new(TestReranker(mood)) as Arc<dyn Reranker>);
@@ -120,6 +118,56 @@ async fn recall_with(
         .unwrap();
     assert!(service.shut_down().await.is_clean());
     recall
+}
+
+/// A reranker that counts how often it was asked.
+struct CountingReranker(Arc<AtomicUsize>);
+
+#[async_trait]
+impl Reranker for CountingReranker {
+    async fn score_relevance(
+        &self,
+        _query: &str,
+        texts: &[String],
+    ) -> Result<Vec<f32>, HelperError> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        Ok(vec![0.5; texts.len()])
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_prompt_that_gets_no_line_is_not_judged() {
+    let own = "where waits the crate";
+    let foreign = "hall of the museum with herons, storks, cranes, swans, geese and ducks";
+    let prompt = Duration::from_mins(2);
+    for (query, purposeful, looks) in [
+        (own, prompt, 1),
+        (foreign, prompt, 0),
+        (foreign, Duration::ZERO, 1),
+    ] {
+        let mut bench = TestService::new();
+        bench.controls.missing.store(true, Ordering::SeqCst);
+        let asked = Arc::new(AtomicUsize::new(0));
+        bench.config.reranker = Some(Arc::new(CountingReranker(Arc::clone(&asked))));
+        let limits = &mut bench.config.limits;
+        (limits.recall_budget, limits.rerank_wait) = (Duration::from_mins(1), prompt);
+        (limits.rerank_prompt_wait, limits.purposeful_budget) = (prompt, purposeful);
+        let service = bench.start().await;
+        service
+            .observe(&ada(), NOTES.map(new_user_episode).to_vec())
+            .await
+            .unwrap();
+        let provider = service.provider(&ada());
+        let request = RecallRequest {
+            top_k: 2,
+            ..RecallRequest::new(query)
+        };
+        let recall = provider.execute_recall(request).await.unwrap();
+        assert!(!recall.results.is_empty(), "{query}");
+        assert_eq!(asked.load(Ordering::SeqCst), looks, "{query}: {recall:?}");
+        assert!(!recall.degraded.contains(&DegradedPart::NotReranked));
+        assert!(service.shut_down().await.is_clean());
+    }
 }
 
 fn result_texts(recall: &RecallResponse) -> Vec<&str> {

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use super::super::facts::stem_word;
 use super::super::judge::{is_verb_of_one_value, names_things_by_number};
 use super::super::lexicon::{DAYS, meaning_of};
-use super::SlotToken;
+use super::{SILENT, SlotToken};
 use crate::values::is_in_words;
 
 const VALUES: &str = include_str!("../values.txt");
@@ -20,6 +20,21 @@ const ADDRESS: &str = "address";
 /// Beginning of the kind of a state.
 pub(super) const STATE: &str = "state ";
 
+/// Reads a schedule of several words, such as `every night`, `each Sunday`, `every other Wednesday`
+/// and `twice a week`; returns how many words it takes and its name.
+fn read_schedule(words: [&str; 3]) -> Option<(usize, String)> {
+    let [first, second, third] = words;
+    if matches!(first, "every" | "each") {
+        let other = usize::from(second == "other" || is_number(second));
+        let unit = words[1 + other];
+        let said = [&words[1..=other], &[unit]].concat().join(" ");
+        let is_schedule = is_in_words(SPANS, unit) || is_day(unit);
+        return is_schedule.then(|| (2 + other, canonical_schedule_name(&said)));
+    }
+    let is_schedule = matches!(first, "once" | "twice") && matches!(second, "a" | "per");
+    is_schedule.then(|| (3, [first, third].join(" ")))
+}
+
 /// Returns the value at the beginning of `parts` with its kind, and how many words it takes; `None`
 /// for a word that is none.
 pub(super) fn read_value_at(
@@ -30,22 +45,8 @@ pub(super) fn read_value_at(
     let lower = |at: usize| parts.get(at).map_or("", |part| part.lower.as_str());
     let last = before.last().map_or("", String::as_str);
     let value = |kind: &str, value: &str| Some((kind.to_owned(), value.to_owned()));
-    // A schedule: `every night`, `each Sunday`, `every other Wednesday`.
-    if matches!(lower(0), "every" | "each") {
-        let other = usize::from(lower(1) == "other" || is_number(lower(1)));
-        let unit = lower(1 + other);
-        if is_in_words(SPANS, unit) || is_day(unit) {
-            let said = if other == 0 {
-                unit.to_owned()
-            } else {
-                [lower(1), unit].join(" ")
-            };
-            let said = canonical_schedule_name(&said);
-            return (2 + other, value(TIME, &said));
-        }
-    }
-    if matches!(lower(0), "once" | "twice") && matches!(lower(1), "a" | "per") {
-        return (3, value(TIME, &[lower(0), lower(2)].join(" ")));
+    if let Some((words, schedule)) = read_schedule([lower(0), lower(1), lower(2)]) {
+        return (words, value(TIME, &schedule));
     }
     for count in (1..=VALUE_WORDS_MAX).rev() {
         let words: Vec<&str> = (0..count).map(lower).collect();
@@ -73,7 +74,8 @@ pub(super) fn read_value_at(
     let number = meaning_of(word)
         .number
         .filter(|_| word != "one" || !last.is_empty());
-    if (number.is_some() || is_number(word)) && !names_things_by_number(last) {
+    let is_label = names_things_by_number(last) && !is_where_it_stands(before);
+    if (number.is_some() || is_number(word)) && !is_label {
         let unit = meaning_of(lower(1))
             .unit
             .map_or_else(|| stem_word(lower(1)), str::to_owned);
@@ -82,8 +84,10 @@ pub(super) fn read_value_at(
         if is_unit && lower(1) == "o'clock" {
             return (2, value(TIME, word));
         }
-        // `Node 18`: the word before it names what is counted.
-        let noun = noun.map_or("", String::as_str);
+        // `Node 18`: the word before it names what is counted, also if it is a name.
+        let says = !last.is_empty() && !meaning_of(last).is_function && !is_in_words(SILENT, last);
+        let named = stem_word(last);
+        let noun = noun.filter(|_| !says).unwrap_or(&named);
         let kind = ["number of ", if is_unit { &unit } else { noun }].concat();
         return (
             1 + usize::from(is_unit),
@@ -111,7 +115,12 @@ pub(super) fn read_value_at(
 }
 
 /// Returns the state that a word tells, and which of the two.
-fn find_state(word: &str, before: &str, after: &str, ends: bool) -> Option<(usize, &'static str)> {
+pub(super) fn find_state(
+    word: &str,
+    before: &str,
+    after: &str,
+    ends: bool,
+) -> Option<(usize, &'static str)> {
     if matches!(word, "on" | "off") {
         let is_switch = matches!(
             before,
@@ -130,6 +139,18 @@ fn find_state(word: &str, before: &str, after: &str, ends: bool) -> Option<(usiz
             () if is_in_words(not, word) => not.split(' ').next().map(|not| (state, not)),
             () => None,
         })
+}
+
+/// Returns the word that names a state, and whether this one is it and not its opposite.
+pub(super) fn first_of_state(state: usize, so: &str) -> Option<(&'static str, bool)> {
+    let first = STATES.get(state)?.first()?.split(' ').next()?;
+    Some((first, first == so))
+}
+
+/// Whether a numbered thing is what is said of a subject: `is at revision 41`.
+fn is_where_it_stands(before: &[String]) -> bool {
+    let mut words = before.iter().rev().skip(1).map(String::as_str);
+    matches!(words.next(), Some("at" | "on")) && matches!(words.next(), Some("is" | "are" | "now"))
 }
 
 fn is_day(word: &str) -> bool {
@@ -194,8 +215,10 @@ const SPANS: &str = "second minute hour night day morning evening week month qua
 const ORDINALS: &str = "first second third fourth fifth sixth seventh eighth ninth tenth";
 /// States that exclude each other; the first word names it.
 const STATES: &[[&str; 2]] = &[
-    ["on", "off"],
-    ["enabled", "disabled"],
+    [
+        "on enabled active activated",
+        "off disabled inactive deactivated paused suspended",
+    ],
     [
         "allowed permitted fine ok possible",
         "forbidden banned blocked prohibited disallowed",
@@ -203,11 +226,15 @@ const STATES: &[[&str; 2]] = &[
     ["open", "closed"],
     ["required mandatory need needs", "optional voluntary"],
     ["public", "private"],
-    ["active", "inactive"],
     ["manual manually", "automatic automatically"],
     ["supported", "unsupported deprecated"],
     ["online", "offline"],
     ["green", "red"],
     ["synchronous", "asynchronous"],
     ["encrypted", "unencrypted"],
+    ["works working repaired fixed", "broken"],
+    ["available", "unavailable"],
+    ["full", "empty"],
+    ["locked", "unlocked"],
+    ["healthy", "unhealthy"],
 ];

@@ -2,6 +2,7 @@
 
 use reprise_knowledge::restate_details;
 
+use crate::memories::ChangeKind;
 use crate::operations::tags::refuse_receipt_change;
 use crate::prelude::*;
 use crate::wire::{UndoneReport, parse_record};
@@ -50,6 +51,7 @@ impl Memory {
         let span = operation_span("update_memory", &self.user);
         let id = self.store_new(record).instrument(span.clone()).await?;
         note_records_in_span(&span, 1, Some(id));
+        self.note_change(ChangeKind::Corrected, &[id]);
         Ok((old, self.get_record(&id.to_string()).await?))
     }
 

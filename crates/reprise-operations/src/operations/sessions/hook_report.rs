@@ -102,6 +102,10 @@ arguments! {
         pub text: String as LongText,
         /// The command that ran, for a tool.
         pub command: String as LineText,
+        /// What the command printed. It is not stored: it tells which of two contradicting
+        /// memories the session agrees with.
+        #[serde(skip_serializing_if = "String::is_empty")]
+        pub printed: String as LongText,
         /// Whether the command succeeded, or the answer was finished, where that can be told.
         pub succeeded: Option<bool>,
         /// Files that a tool has changed, from the project's folder on.

@@ -10,40 +10,34 @@ mod injected;
 mod kept_prompts;
 mod notes;
 mod opening;
+mod prompt_block;
 mod statusline;
 
-use reprise_engine::{decide_shown, remove_sensitive};
 use reprise_knowledge::{extract_own_words, hook_request_key, says_enough};
-use reprise_types::{RelevanceVerdict, normalize_tag};
+use reprise_types::normalize_tag;
 use tokio::time::timeout;
 
 use super::hook_report::{HookAnswer, HookEvent, HookReport};
 use super::own_words::says_something;
 use super::pausing::PauseMode;
-use super::prompts::{
-    InjectedBlock, LeftOutReason, NOTED, NotedRecord, PromptRecall, UnansweredReason,
-};
+use super::prompts::{PromptRecall, UnansweredReason};
 use crate::prelude::*;
 use crate::wire::OutcomeReport;
-use injected::{OTHERS, WHOLE, frame_nonce, render_injected, view_hit};
+use injected::{WHOLE, frame_nonce, render_injected};
 use kept_prompts::SeenMemories;
-use notes::{AnsweredPrompt, NextEvent};
-use opening::{OwedOpening, note_excerpts};
+use notes::{AnsweredPrompt, NextEvent, SessionTrace};
+use prompt_block::is_worth_asking;
 
 pub(crate) use budget::TokenDay;
 pub(crate) use notes::{LiveSession, SESSIONS_MAX};
+pub use prompt_block::{PromptPreview, UnaskedReason};
 
-/// Looked at for them: others may belong to other projects, or be this session's own.
-const CANDIDATES: usize = 48;
 /// Longest text that is kept of what was said, in bytes.
 const KEPT_BYTES_MAX: usize = 8 * 1024;
 /// Shares of a hook's deadline in which a prompt waits for what is recalled, and then for its own
 /// keeping: 140 ms and 40 ms of 250 ms. Lessons of checkouts get the rest.
 const RECALL_SHARE: (u32, u32) = (14, 25);
 const KEEPING_SHARE: (u32, u32) = (4, 25);
-/// Most lines of what others published, in addition to those of the user's own memory.
-const PUBLISHED_MAX: usize = 2;
-
 /// Quality of a finished answer, by how its tests went where there were any.
 fn quality_by_tests(passed: Option<bool>) -> f32 {
     match passed {
@@ -199,7 +193,7 @@ impl Memory {
         within: Duration,
         is_stored: bool,
     ) -> Result<HookAnswer, Problem> {
-        if !says_enough(&report.text) || !says_something(&report.text) {
+        if !is_worth_asking(&report.text) {
             return Ok(HookAnswer::default());
         }
         if !self.has_tokens_left().await? {
@@ -219,40 +213,28 @@ impl Memory {
         let owed = timeout(within, self.build_owed_opening(report)).await;
         let owed = owed.ok().and_then(Result::ok).unwrap_or_default();
         seen.extend(&owed.shown.whole);
+        let opening_shown = owed.shown.clone();
         let within = within.saturating_sub(began.elapsed());
-        let recalled = self.recall_for_prompt(report, &seen, within);
-        let (recalled, others) = tokio::join!(recalled, self.recall_published(report, &seen));
-        let asked = recalled.as_ref().ok().map(|(given, hits)| AnsweredPrompt {
+        let found = self.find_for_prompt(report, &seen, owed, within).await;
+        let asked = found.noted.as_ref().map(|given| AnsweredPrompt {
             recall_id: given.recall_id,
             prompt: report.text.clone(),
-            put_in: list_own_ids(hits),
+            put_in: found.own,
         });
-        let given = recalled.iter().flat_map(|(_, hits)| hits).chain(&others);
         let given = SeenMemories {
-            whole: given.map(|hit| hit.record.id).collect(),
+            whole: found.given,
             ..SeenMemories::default()
         };
         self.run_on_session(&report.session, |session| {
             session.note_seen(&given);
-            session.note_seen(&owed.shown);
+            session.note_seen(&opening_shown);
             session.begin_prompt(asked.filter(|_| is_stored));
         });
         let (opening, shortened) = self.run_on_session(&report.session, |session| {
             (session.opening.take(), session.shortened)
         });
         // A model that is still being loaded holds no prompt up: it is kept all the same.
-        let (noted, added) = match recalled {
-            Ok((given, hits)) => (Some(given), Ok(hits)),
-            Err(problem) => (None, Err(problem)),
-        };
-        let answer = match added {
-            Err(problem) if others.is_empty() && owed.lines.is_empty() => Err(problem),
-            added => {
-                let sure = render_sureness(noted.as_ref());
-                let hits = added.unwrap_or_default();
-                Ok(self.render_prompt_block(&report.session, &sure, owed, hits, others))
-            }
-        };
+        let (noted, answer) = (found.noted, found.answer);
         let block = answer.as_ref().ok().and_then(|(_, block)| block.as_ref());
         self.count_tokens(block.map_or(0, |block| block.tokens));
         record.details = Some(PromptRecall::prompt_details(
@@ -286,65 +268,6 @@ impl Memory {
         }
     }
 
-    /// Writes what is added to a prompt: the user's own memories and what others published.
-    fn render_prompt_block(
-        &self,
-        session: &str,
-        sure: &str,
-        owed: OwedOpening,
-        hits: Vec<RetrievedMemory>,
-        others: Vec<RetrievedMemory>,
-    ) -> (HookAnswer, Option<InjectedBlock>) {
-        let calendar = self.calendar();
-        let lines = |hits: Vec<RetrievedMemory>| -> Vec<HitView> {
-            let lines = hits.into_iter().map(|hit| view_hit(hit, &calendar));
-            lines.collect()
-        };
-        let parts = [
-            (owed.head.as_str(), WHOLE, owed.lines),
-            (sure, WHOLE, lines(hits)),
-            (OTHERS, "", lines(others)),
-        ];
-        let (answer, mut block) = render_injected(&parts, frame_nonce(session, &parts), self.now());
-        if let Some(block) = &mut block {
-            note_excerpts(block, &owed.excerpts);
-        }
-        (answer, block)
-    }
-
-    /// What others published that would help with a prompt, where hooks ask for it: of this project
-    /// or of none, and in no prompt of the session yet.
-    async fn recall_published(
-        &self,
-        report: &HookReport,
-        seen: &BTreeSet<RecordId>,
-    ) -> Vec<RetrievedMemory> {
-        let Some(deadline) = self.all.around.sharing.hooks else {
-            return Vec::new();
-        };
-        let request = RecallRequest {
-            top_k: CANDIDATES,
-            ..RecallRequest::new(report.text.as_str())
-        };
-        let asked = async {
-            match self.open_global_tier().await {
-                Ok(tier) => tier.recall_within_deadline(&request, deadline).await,
-                Err(problem) => {
-                    tracing::debug!(%problem, "a hook did not ask for published knowledge");
-                    Vec::new()
-                }
-            }
-        };
-        let mut hits = timeout(deadline, asked).await.unwrap_or_default();
-        let own = project_tag(&report.project);
-        let stays = |hit: &RetrievedMemory| {
-            !seen.contains(&hit.record.id) && !is_foreign(&hit.record, own.as_slice())
-        };
-        hits.retain(stays);
-        hits.truncate(PUBLISHED_MAX);
-        hits
-    }
-
     /// What was recalled for the last prompt and left a trace in what was said and done since
     /// learns from how the work went, unless it was broken off: then nothing is known of it.
     async fn handle_stop(
@@ -353,9 +276,12 @@ impl Memory {
         broken_off: bool,
         at: DateTime<Utc>,
     ) -> Result<(), Problem> {
-        let (asked, judged, said) = self.run_on_session(session, |session| {
-            let said = std::mem::take(&mut session.said);
-            (session.recalled.take(), session.judged.take(), said)
+        let (asked, judged, trace) = self.run_on_session(session, |session| {
+            let trace = SessionTrace {
+                said: std::mem::take(&mut session.said),
+                printed: std::mem::take(&mut session.printed),
+            };
+            (session.recalled.take(), session.judged.take(), trace)
         });
         let Some(asked) = asked.filter(|asked| !asked.put_in.is_empty() && !broken_off) else {
             return Ok(());
@@ -366,7 +292,7 @@ impl Memory {
             ..OutcomeLine::default()
         };
         let learned = self
-            .learn_from_traced(asked.put_in, asked.prompt, said, line, at)
+            .learn_from_traced(asked.put_in, asked.prompt, trace, line, at)
             .await?;
         if learned.is_some() && judged.is_none() {
             let unjudged = Some((format!("recall {}", asked.recall_id), at));
@@ -375,23 +301,24 @@ impl Memory {
         Ok(())
     }
 
-    /// Learns an outcome from those of some records that left a trace in what was `said` after a
-    /// prompt; `None` where none did.
+    /// Learns an outcome from those of some records that left a trace after a prompt; `None` where
+    /// none did. Of two that contradict each other only the one that the trace agrees with counts.
     async fn learn_from_traced(
         &self,
         records: Vec<RecordId>,
         prompt: String,
-        said: String,
+        trace: SessionTrace,
         line: OutcomeLine,
         at: DateTime<Utc>,
     ) -> Result<Option<OutcomeReport>, Problem> {
         let used = self.run_on_snapshot(move |memory| -> Vec<String> {
             let used = records.iter();
-            let used = used.filter(|id| memory.has_evidence_of_use(**id, &prompt, &said));
+            let used = used.filter(|id| memory.has_evidence_of_use(**id, &prompt, &trace.said));
             let used: Vec<RecordId> = used.copied().collect();
+            let told = [trace.said, trace.printed].join("\n");
             let agreeing = used
                 .iter()
-                .filter(|id| memory.agrees_with(**id, &used, &said));
+                .filter(|id| memory.agrees_with(**id, &used, &told));
             agreeing.map(RecordId::to_string).collect()
         });
         let used = used.await?;
@@ -405,78 +332,6 @@ impl Memory {
             ..line
         };
         self.learn_outcome_at(line, at).await.map(Some)
-    }
-
-    /// Recalls what would help, belongs to this project or to none, holds here, and is in no prompt
-    /// of the session yet: neither as its own words nor as injected memory. What is left out for
-    /// that makes nothing else more or less likely. Returns everything that was found, too.
-    async fn recall_for_prompt(
-        &self,
-        report: &HookReport,
-        seen: &BTreeSet<RecordId>,
-        within: Duration,
-    ) -> Result<(PromptRecall, Vec<RetrievedMemory>), Problem> {
-        let own = project_tag(&report.project);
-        let session = &report.session;
-        let request = RecallRequest {
-            top_k: CANDIDATES,
-            ..RecallRequest::new(report.text.as_str())
-        };
-        let asked = request.with_times_from_query(&self.calendar());
-        let began = Instant::now();
-        let recall = async {
-            let recall = self.recall_within(asked.clone(), within).await?;
-            Ok(self.add_repository_hits(&asked, Some(report), recall).await)
-        };
-        let mut recall = self.run_noted_recall(&asked.query, recall).await?;
-        remove_sensitive(&mut recall);
-        let here = [report.project.clone()];
-        let left_out = |found: &RetrievedMemory| {
-            let record = &found.record;
-            if !session.is_empty() && record.session_id == *session {
-                Some(LeftOutReason::SameSession)
-            } else if is_foreign(record, own.as_slice()) {
-                Some(LeftOutReason::OtherProject)
-            } else if seen.contains(&record.id) {
-                Some(LeftOutReason::Seen)
-            } else {
-                (!LessonCard::applies_here(record, &here, &asked.query))
-                    .then_some(LeftOutReason::Weak)
-            }
-        };
-        let mut noted: Vec<NotedRecord> = recall
-            .results
-            .iter()
-            .map(|found| NotedRecord {
-                id: found.record.id,
-                score: found.sona_score,
-                left_out: left_out(found),
-                contradicted_by: found.why.contradicted_by,
-            })
-            .collect();
-        if noted.iter().any(|one| one.left_out.is_some()) {
-            let mut stays = noted.iter().map(|one| one.left_out.is_none());
-            recall.results.retain(|_| stays.next() == Some(true));
-            decide_shown(&mut recall);
-        }
-        let (recall_id, verdict) = (recall.recall_id, recall.verdict);
-        let half_answer = recall.half_answer().map(str::to_owned);
-        let hits: Vec<RetrievedMemory> =
-            recall.results.into_iter().filter(|one| one.shown).collect();
-        let is_in = |id| hits.iter().any(|hit| hit.record.id == id);
-        let mut places = 0..NOTED;
-        noted.retain(|one| places.next().is_some() || is_in(one.id));
-        for one in noted.iter_mut().filter(|one| one.left_out.is_none()) {
-            one.left_out = (!is_in(one.id)).then_some(LeftOutReason::Weak);
-        }
-        let given = PromptRecall {
-            recall_id,
-            verdict,
-            elapsed_ms: u32::try_from(began.elapsed().as_millis()).unwrap_or(u32::MAX),
-            half_answer,
-            found: noted,
-        };
-        Ok((given, hits))
     }
 
     /// Something that an agent did in a session.
@@ -543,34 +398,10 @@ impl Memory {
     }
 }
 
-/// Returns the words before what was found for a prompt: how far it is to be relied on.
-fn render_sureness(given: Option<&PromptRecall>) -> String {
-    let is_sure = given.is_some_and(|given| given.verdict == RelevanceVerdict::Relevant);
-    let half_answer = given.and_then(|given| given.half_answer.as_deref());
-    let sure = if is_sure {
-        "From earlier sessions; "
-    } else {
-        "From earlier sessions, weak matches: check before you rely on one; "
-    };
-    half_answer.map_or(sure.to_owned(), |half| [half, " ", sure].concat())
-}
-
 fn project_tag(project: &str) -> Option<String> {
     (!project.is_empty())
         .then(|| normalize_tag(&format!("project:{project}")))
         .flatten()
-}
-
-/// Whether a record belongs to a project that none of these tags names.
-fn is_foreign(record: &MemoryRecord, own: &[String]) -> bool {
-    let mut tags = record.tags.iter();
-    tags.any(|tag| tag.starts_with("project:") && !own.contains(tag))
-}
-
-/// What a run may give credit to: what others said is not in this memory.
-fn list_own_ids(hits: &[RetrievedMemory]) -> Vec<RecordId> {
-    let own = hits.iter().filter(|hit| hit.published.is_none());
-    own.map(|hit| hit.record.id).collect()
 }
 
 #[cfg(test)]

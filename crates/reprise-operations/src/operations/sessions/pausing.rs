@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use reprise_knowledge::{read_pauses, save_pauses};
+use reprise_types::is_same_project;
 
 use crate::prelude::*;
 
@@ -163,17 +164,20 @@ pub struct PauseRule {
 }
 
 impl PauseRule {
-    /// Returns whether two rules are for the same project and agent.
+    /// Returns whether the rule is for this project, by any of its names, and this agent.
     pub fn is_for(&self, project: Option<&str>, agent: Option<&str>) -> bool {
-        self.project.as_deref() == project && self.agent.as_deref() == agent
+        let is_project = match (self.project.as_deref(), project) {
+            (Some(own), Some(given)) => is_same_project(own, given),
+            (own, given) => own == given,
+        };
+        is_project && self.agent.as_deref() == agent
     }
 
     fn applies_to(&self, project: &str, agent: &str) -> bool {
-        let fits = |own: &Option<String>, given: &str| {
-            own.as_deref()
-                .is_none_or(|own| own.eq_ignore_ascii_case(given))
-        };
-        fits(&self.project, project) && fits(&self.agent, agent)
+        let of_project = self.project.as_deref();
+        let of_agent = self.agent.as_deref();
+        of_project.is_none_or(|own| is_same_project(own, project))
+            && of_agent.is_none_or(|own| own.eq_ignore_ascii_case(agent))
     }
 }
 
@@ -192,6 +196,11 @@ impl PauseStore {
         Self {
             data: Some(data.to_owned()),
         }
+    }
+
+    /// Returns the data directory, where other files of all processes are, too.
+    pub(crate) fn data_dir(&self) -> Option<&PathBuf> {
+        self.data.as_ref()
     }
 
     fn read_rules(&self) -> RulesByUser {
@@ -306,5 +315,29 @@ mod tests {
         assert_eq!(pauses.find_mode(&user, "other", "codex", after), None);
         pauses.save_rules(&user, Vec::new()).unwrap();
         assert_eq!(mode("shop"), None);
+    }
+
+    #[test]
+    fn a_pause_of_a_project_meets_it_under_each_of_its_names() {
+        let folder = tempfile::tempdir().unwrap();
+        let (pauses, user) = (PauseStore::in_data_dir(folder.path()), UserId::default());
+        let now = DateTime::UNIX_EPOCH;
+        for (paused, met, others) in [
+            ("shop", "shop-1f2e3d4c", "shop-web"),
+            ("shop", "github.com/acme/shop", "github.com/shop/api"),
+            ("shop-1f2e3d4c", "shop", "shop-aaaaaaaa"),
+        ] {
+            let rule = PauseRule {
+                project: Some(paused.to_owned()),
+                agent: None,
+                mode: PauseMode::Off,
+                until: None,
+            };
+            assert!(rule.is_for(Some(met), None), "one pause, by either name");
+            pauses.save_rules(&user, vec![rule]).unwrap();
+            let mode = |project: &str| pauses.find_mode(&user, project, "codex", now);
+            assert_eq!(mode(met), Some(PauseMode::Off), "{paused} {met}");
+            assert_eq!(mode(others), None, "{paused} {others}");
+        }
     }
 }

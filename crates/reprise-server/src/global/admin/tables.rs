@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use reprise_global::{AuditLine, ListPage, Quota};
-use reprise_operations::Problem;
+use reprise_operations::{Problem, Right};
 use reprise_page::{AdminAct, AdminField, AdminRow, AdminTable};
 use reprise_types::{RecordId, UserId, format_minute_utc};
 use serde_json::json;
@@ -10,9 +10,9 @@ use serde_json::json;
 use super::{
     APPROVE, ASK_FOR_REVIEWS, Operator, PUT_BACK, REFUSE, REMOVE, REVOKE, SET_QUOTA, TAKE_DOWN,
 };
+use crate::global::context::ServiceState;
 use crate::global::operate::{self, is_of_organisation, token_problem};
-use crate::global::routes::ServiceState;
-use crate::tokens::{Grant, KnownToken, Right, Scope};
+use crate::tokens::{Grant, KnownToken, Scope};
 
 /// Lines of a list on the page.
 const LINES: usize = 200;

@@ -5,13 +5,14 @@ use jsonc_parser::cst::{CstArray, CstInputValue, CstObject, CstRootNode};
 use jsonc_parser::{ParseOptions, parse_to_serde_value};
 use toml_edit::DocumentMut;
 
-use super::entry::{ProgramEntry, SERVER};
+use super::entry::{ProgramEntry, REPAIR, SERVER};
 use crate::cli::prelude::*;
 
 /// Marks around our part of a TOML file.
 pub(super) const TOML: [&str; 2] = ["# >>> reprise >>>", "# <<< reprise <<<"];
 /// Marks around our part of a Markdown file.
 const MARKDOWN: [&str; 2] = ["<!-- >>> reprise >>> -->", "<!-- <<< reprise <<< -->"];
+const NO_OBJECT: &str = "it is not a JSON object; repair the file, or use `connect generic`";
 /// The packaged plugin for `OpenCode`; it calls the `reprise` of the search path.
 const PLUGIN: &str = include_str!("../../../packaging/plugins/opencode/reprise.js");
 /// The line of the plugin that says how it calls us.
@@ -31,12 +32,12 @@ pub(super) fn edit_json(
     if text.trim().is_empty() {
         return Ok(serde_json::to_string_pretty(&file)? + "\n");
     }
-    let root = CstRootNode::parse(text, &FORM).context("it is not a JSON object")?;
+    let root = CstRootNode::parse(text, &FORM).context(NO_OBJECT)?;
     rewrite_object(&root.object_value_or_set(), &before, &file);
     let after = root.to_string();
     ensure!(
         parse_json_object(&after)? == file,
-        "its form is not supported"
+        "its form is not supported; use `connect generic`"
     );
     Ok(after)
 }
@@ -58,7 +59,7 @@ const FORM: ParseOptions = ParseOptions {
 /// Parses a text as a JSON object; an empty text, or only comments, is an empty object.
 pub(super) fn parse_json_object(text: &str) -> anyhow::Result<Map<String, Value>> {
     let read = parse_to_serde_value::<Option<Map<String, Value>>>(text, &FORM);
-    Ok(read.context("it is not a JSON object")?.unwrap_or_default())
+    Ok(read.context(NO_OBJECT)?.unwrap_or_default())
 }
 
 /// Rewrites the differing fields and leaves the rest of the text alone.
@@ -126,7 +127,7 @@ pub(super) fn set_server(
 ) -> anyhow::Result<()> {
     let held = file.entry(outer).or_insert_with(|| json!({}));
     let Value::Object(held) = held else {
-        bail!("its `{outer}` is not an object");
+        bail!("its `{outer}` is not an object; {REPAIR}");
     };
     if held.get(inner).is_some_and(|known| !is_ours(known)) && !entry.replaces {
         bail!(
@@ -193,7 +194,9 @@ fn is_ours(server: &Value) -> bool {
 /// Appends our table between marks to a TOML text.
 pub(super) fn add_toml_server(text: &str, entry: &ProgramEntry) -> anyhow::Result<String> {
     let mut rest = remove_marked_block(text, TOML);
-    let read: DocumentMut = rest.parse().context("it is not TOML")?;
+    let read: DocumentMut = rest
+        .parse()
+        .context("it is not TOML; repair the file, or use `connect generic`")?;
     let servers = read.get("mcp_servers");
     if servers.is_some_and(|servers| servers.get(SERVER).is_some()) {
         bail!("it has an MCP server `{SERVER}` of another program; rename that first");
@@ -247,7 +250,7 @@ pub(super) fn remove_marked_block(text: &str, [from, to]: [&str; 2]) -> String {
 /// Returns the plugin file that calls us; another program's plugin is not overwritten.
 pub(super) fn build_plugin(text: &str, entry: &ProgramEntry) -> anyhow::Result<String> {
     if !text.trim().is_empty() && !is_plugin(text) {
-        bail!("it is another program's plugin");
+        bail!("it is another program's plugin; rename it first");
     }
     if !PLUGIN.contains(CALLED) {
         bail!("this build has no plugin for it");

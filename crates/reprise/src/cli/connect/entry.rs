@@ -8,6 +8,9 @@ use reprise_server::{HOOK_TOOL, HookProgram, HookTrigger};
 
 use crate::cli::prelude::*;
 
+/// What to do about a file that is not what its program reads.
+pub(super) const REPAIR: &str = "repair the file, or use `connect generic`";
+
 /// Our name among a program's MCP servers. It prefixes the tools: `memory.recall` reads well.
 pub(super) const SERVER: &str = "memory";
 
@@ -269,12 +272,12 @@ pub(super) fn add_hooks(
     }
     let hooks = file.entry("hooks").or_insert_with(|| json!({}));
     let Value::Object(hooks) = hooks else {
-        bail!("its `hooks` is not an object");
+        bail!("its `hooks` is not an object; {REPAIR}");
     };
     for moment in form.program.triggers() {
         let list = hooks.entry(moment.name).or_insert_with(|| json!([]));
         let Value::Array(list) = list else {
-            bail!("its `hooks.{}` is not a list", moment.name);
+            bail!("its `hooks.{}` is not a list; {REPAIR}", moment.name);
         };
         list.push(form.hook_json(moment, entry));
     }

@@ -7,8 +7,9 @@ use reprise_files::{OpenMode, open_path};
 use reprise_store::{CommitSeq, Log, StoreEntry};
 
 use super::super::copies::CopyForm;
-use super::super::store::open_log;
+use super::super::store::{open_log, torn_tails};
 use super::super::{global, rebuild};
+use crate::args::calendar;
 use crate::cli::prelude::*;
 use crate::env::MEMORY;
 use search::{Needles, SearchedTexts};
@@ -33,19 +34,40 @@ pub(super) struct KnownCopy {
 pub(super) enum CopyKind {
     /// A branch, a backup, or a file next to the memory's file.
     Memory,
+    /// The end of a commit that was cut off the memory's file.
+    Tail,
     Published,
     Export,
     Projection,
 }
 
 impl CopyKind {
+    /// Says what a copy is, when it was made, and where it is.
+    pub(super) fn describe(self, file: &Path) -> String {
+        let what = match self {
+            Self::Memory if file.file_name().is_some_and(|name| name == MEMORY) => "the branch",
+            Self::Memory => "the backup",
+            Self::Tail => "the end of an incomplete commit",
+            Self::Published => "the publication",
+            Self::Export => "the export",
+            Self::Projection => "the file for another program",
+        };
+        let made = fs_err::metadata(file).and_then(|found| found.modified());
+        let made = made.map_or_else(
+            |_| String::new(),
+            |at| format!(" of {}", calendar().format_to_minute(at.into())),
+        );
+        format!("{what}{made}, {}", file.display())
+    }
+
     /// Returns how to remove the records from such a copy in this file.
     pub(super) fn remedy(self, file: &Path) -> &'static str {
         match self {
             Self::Memory if file.file_name().is_some_and(|name| name == MEMORY) => {
                 "forget it there too, or drop the branch"
             }
-            Self::Memory => "delete this backup, or make a new one",
+            Self::Memory => "delete it; a backup that is made now does not have them",
+            Self::Tail => "delete it",
             Self::Published => "take it back by `reprise share unpublish`",
             Self::Export => "delete it, or export again",
             Self::Projection => "a rebuild does not remove it: edit or delete it",
@@ -143,6 +165,8 @@ impl ForgottenTexts {
         let looked_into = known.map(|(file, kind)| {
             let records = match kind {
                 CopyKind::Memory | CopyKind::Published => self.count_in_memory_file(&file).ok(),
+                // What is in an incomplete commit cannot be read.
+                CopyKind::Tail => None,
                 CopyKind::Export | CopyKind::Projection => {
                     let all = sought.as_ref().zip(needles.as_ref());
                     let all = all.zip(open_path(&file, OpenMode::Read).ok());
@@ -220,6 +244,8 @@ pub(super) fn list_known_copies(context: &Context, user: &UserId) -> Vec<(PathBu
         ending.starts_with(".before-") || ending.starts_with(".rescued")
     });
     copies.extend(beside.map(|other| (folder.join(other), CopyKind::Memory)));
+    let tails = torn_tails::list_kept_tails(context, user).into_iter();
+    copies.extend(tails.map(|tail| (tail.path, CopyKind::Tail)));
     let prefix = format!("{user}+");
     let branches = names(&context.places.data);
     let branches = branches.iter().filter(|name| name.starts_with(&prefix));

@@ -25,6 +25,7 @@ fn context(folder: &Path) -> Context {
         no_daemon: true,
         patience: Duration::ZERO,
         config_fault: None,
+        environment_fault: None,
     }
 }
 

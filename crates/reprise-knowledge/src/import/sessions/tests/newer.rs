@@ -240,3 +240,95 @@ fn the_prompts_of_a_subagent_of_gemini_are_its_agents() {
     let told: Vec<&str> = told.map(|one| one.session_id.as_str()).collect();
     assert_eq!(told, ["d5c7438f"]);
 }
+
+#[test]
+fn a_subagent_of_codex_is_known_by_its_source_too() {
+    for source in [
+        json!({ "subagent": { "thread_spawn": { "parent_thread_id": "p", "depth": 1 } } }),
+        json!({ "subagent": "review" }),
+    ] {
+        let item = |role: &str, kind: &str, text: &str| {
+            json!({ "timestamp": "2026-08-19T10:00:01Z", "type": "response_item",
+                "payload": { "type": "message", "role": role, "id": role,
+                    "content": [{ "type": kind, "text": text }] } })
+        };
+        let meta = json!({ "id": "one", "cwd": "/work/shop", "source": source });
+        let lines = [
+            json!({ "timestamp": "2026-08-19T10:00:00Z", "type": "session_meta", "payload": meta }),
+            item("user", "input_text", "look for the missing fence"),
+            item(
+                "assistant",
+                "output_text",
+                "The fence is missing at the east gate.",
+            ),
+        ];
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("rollout-2026-08-19T10-00-00-one.jsonl");
+        fs_err::write(&file, lines.map(|line| line.to_string()).join("\n")).unwrap();
+        let found = read_all(&file, ImportKind::Codex);
+        assert_eq!(texts(&found), ["The fence is missing at the east gate."]);
+    }
+}
+
+#[test]
+fn an_older_state_of_a_message_of_gemini_takes_no_call_away() {
+    let call = r#"[{"name":"write_file","args":{"file_path":"/work/shop/session.rs"},"status":"success"}]"#;
+    let lines = [
+        r#"{"sessionId":"s","projectHash":"h","startTime":"2026-11-25T00:00:00Z"}"#.to_owned(),
+        format!(r#"{{"id":"1","type":"gemini","content":"","toolCalls":{call}}}"#),
+        r#"{"id":"1","type":"gemini","content":"","thoughts":[]}"#.to_owned(),
+        r#"{"id":"2","type":"user","content":[{"text":"Keep the fence whole."}]}"#.to_owned(),
+        r#"{"id":"2","type":"user","content":[{"te":"Keep"}]}"#.to_owned(),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("session-1.jsonl");
+    fs_err::write(&file, lines.join("\n")).unwrap();
+    let found = read_all(&file, ImportKind::Gemini);
+    let texts = texts(&found);
+    assert!(texts.contains(&"Keep the fence whole."), "{texts:?}");
+    assert_eq!(texts.len(), 2, "{texts:?}");
+}
+
+#[test]
+fn a_transcript_of_cursor_is_known_by_its_lines() {
+    let line = |role: &str, text: &str| {
+        json!({ "role": role, "message": { "content": [{ "type": "text", "text": text }] } })
+            .to_string()
+    };
+    let lines = [
+        line("user", "Keep the fence whole."),
+        line("assistant", "The fence was cut at the east gate."),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("copied/one.jsonl");
+    fs_err::create_dir_all(file.parent().unwrap()).unwrap();
+    fs_err::write(&file, lines.join("\n")).unwrap();
+    for place in [&*file, folder.path()] {
+        assert_eq!(recognise(place).unwrap(), ImportKind::Cursor);
+        let found = read_all(place, ImportKind::Cursor);
+        assert_eq!(texts(&found).len(), 2, "{:?}", texts(&found));
+    }
+}
+
+#[test]
+fn an_odd_name_of_a_session_costs_no_row_of_it() {
+    let long = "9".repeat(600);
+    let folder = tempfile::tempdir().unwrap();
+    let gemini = folder.path().join("session-1.jsonl");
+    let prompt = r#"{"id":"1","type":"user","content":"Keep the fence whole."}"#;
+    let header = r#"{"sessionId":"s","projectHash":"h","startTime":"2026-11-25T00:00:00Z"}"#;
+    let odd = header.replace("\"s\"", &format!("\"{long}\""));
+    fs_err::write(&gemini, [header, &odd, prompt].join("\n")).unwrap();
+    let claude = folder.path().join("one.jsonl");
+    let row = json!({ "type": "user", "uuid": "u-1", "sessionId": long, "cwd": "/work/shop",
+        "message": { "role": "user", "content": "Keep the gate shut." } });
+    fs_err::write(&claude, row.to_string()).unwrap();
+    for (file, kind, text) in [
+        (&gemini, ImportKind::Gemini, "Keep the fence whole."),
+        (&claude, ImportKind::ClaudeCode, "Keep the gate shut."),
+    ] {
+        let found = read_all(file, kind);
+        assert_eq!(texts(&found), [text]);
+        assert!(found.records[0].validate().is_ok(), "{kind}");
+    }
+}

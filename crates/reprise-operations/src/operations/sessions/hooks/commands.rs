@@ -15,6 +15,7 @@ impl Memory {
         let (files, ran) = (&report.files, classify_command(&report.command));
         self.run_on_session(&report.session, |session| {
             session.note_said(&report.command);
+            session.note_printed(&report.printed);
             for file in files {
                 session.note_said(file);
             }

@@ -2,7 +2,7 @@
 //! the memories that the prompt had received and that left a trace learn from that. What was in no
 //! prompt gets no credit: two sessions that edit the same file need not know of each other.
 
-use super::notes::SAID_BYTES_MAX;
+use super::notes::{SAID_BYTES_MAX, SessionTrace};
 use super::quality_by_tests;
 use crate::operations::sessions::prompts::{InjectedBlock, PromptRecall, read_detail};
 use crate::prelude::*;
@@ -81,8 +81,12 @@ impl Memory {
                 quality: quality_by_tests(one.passed),
                 ..OutcomeLine::default()
             };
+            let trace = SessionTrace {
+                said: one.said,
+                ..SessionTrace::default()
+            };
             let told = self
-                .learn_from_traced(one.put_in, one.prompt, one.said, line, one.at)
+                .learn_from_traced(one.put_in, one.prompt, trace, line, one.at)
                 .await?;
             learned += told.map_or(0, |told| told.learned);
         }

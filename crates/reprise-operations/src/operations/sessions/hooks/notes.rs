@@ -31,6 +31,8 @@ pub(crate) struct LiveSession {
     pub(super) recalled: Option<AnsweredPrompt>,
     /// What was said and done since: an answer, commands, files.
     pub(super) said: String,
+    /// What commands printed since. That is no trace of a memory, but says which of two is right.
+    pub(super) printed: String,
     /// The run of its last answer, and when that was finished, where no test judged it: what comes
     /// next tells how it was taken.
     pub(super) unjudged: Option<(String, DateTime<Utc>)>,
@@ -56,6 +58,13 @@ pub(super) struct FrozenOpening {
     pub(super) shown: SeenMemories,
 }
 
+/// What a session did after a prompt: what was said and done, and what commands printed.
+#[derive(Debug, Clone, Default)]
+pub(super) struct SessionTrace {
+    pub(super) said: String,
+    pub(super) printed: String,
+}
+
 /// A prompt that was answered with memory.
 #[derive(Debug, Clone)]
 pub(super) struct AnsweredPrompt {
@@ -70,6 +79,7 @@ impl LiveSession {
     pub(super) fn begin_prompt(&mut self, recalled: Option<AnsweredPrompt>) {
         (self.recalled, self.judged) = (recalled, None);
         self.said.clear();
+        self.printed.clear();
     }
 
     /// Notes that nobody received what it begins with; its prompts say what it has.
@@ -80,10 +90,15 @@ impl LiveSession {
 
     /// Notes what was said or done after a prompt.
     pub(super) fn note_said(&mut self, text: &str) {
-        let room = SAID_BYTES_MAX.saturating_sub(self.said.len());
-        if self.recalled.is_some() && room > 0 {
-            self.said.push('\n');
-            self.said.push_str(&text[..text.floor_char_boundary(room)]);
+        if self.recalled.is_some() {
+            push_line(&mut self.said, text);
+        }
+    }
+
+    /// Notes what a command printed after a prompt.
+    pub(super) fn note_printed(&mut self, text: &str) {
+        if self.recalled.is_some() {
+            push_line(&mut self.printed, text);
         }
     }
 
@@ -110,6 +125,15 @@ impl LiveSession {
     pub(super) fn note_shortened(&mut self, at: DateTime<Utc>) {
         self.forget_seen();
         self.shortened = self.shortened.max(Some(at));
+    }
+}
+
+/// Adds a text on a line of its own, as much as there is room for.
+fn push_line(noted: &mut String, text: &str) {
+    let room = SAID_BYTES_MAX.saturating_sub(noted.len());
+    if room > 0 && !text.is_empty() {
+        noted.push('\n');
+        noted.push_str(&text[..text.floor_char_boundary(room)]);
     }
 }
 

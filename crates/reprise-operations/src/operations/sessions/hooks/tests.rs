@@ -14,7 +14,9 @@ use reprise_tests::{assert_fields, hostile_text, parse_quoted_lines, seen_if, wa
 use reprise_types::{SystemClock, parse_timestamp};
 
 use chrono::TimeDelta;
+use reprise_types::RelevanceVerdict;
 
+use super::injected::OTHERS;
 use super::*;
 use crate::Operation;
 use crate::memories::{MemoryChange, MemorySettings};
@@ -24,7 +26,9 @@ use crate::operations::outcomes::{WithdrawOutcome, WithdrawOutcomeArguments};
 use crate::operations::sessions::pausing::{
     Pause, PauseArguments, PauseStore, Resume, ResumeArguments,
 };
-use crate::operations::sessions::prompts::{list_prompts, replay_prompt};
+use crate::operations::sessions::prompts::{
+    InjectedBlock, LeftOutReason, list_prompts, replay_prompt,
+};
 use crate::testing::{SetClock, memory_config, no_model, start_memories};
 use crate::wire::RecordFate;
 

@@ -32,17 +32,21 @@ fn expected_hooks(form: HookForm) -> Value {
         of_project: false,
         replaces: false,
         // A plugin cannot ask for a version: its page names the one that it needs.
-        tool_callers: vec![HookProgram::ClaudeCode],
+        tool_callers: vec![HookProgram::ClaudeCode, HookProgram::Codex],
     };
     let mut file = Map::new();
     entry::add_hooks(&mut file, form, &entry).unwrap();
     let text = Value::from(file).to_string();
     let text = text.replace("'reprise' --data-dir 'D'", "reprise");
-    // Claude Code names the server of a plugin after both.
-    let text = text.replace(
-        r#""server":"memory""#,
-        r#""server":"plugin:reprise:memory""#,
-    );
+    // Claude Code names the server of a plugin after both, Codex as the plugin does.
+    let text = if form == entry::CLAUDE_CODE {
+        text.replace(
+            r#""server":"memory""#,
+            r#""server":"plugin:reprise:memory""#,
+        )
+    } else {
+        text
+    };
     serde_json::from_str(&text.replace(" --user 'U'", "")).unwrap()
 }
 

@@ -13,6 +13,7 @@ use reprise_server::{
 use reprise_store::RealDisk;
 use reprise_tests::{assert_contains, assert_lacks};
 use reprise_types::{Clock, SystemClock, lock};
+use ureq::http::Method;
 
 use super::*;
 

@@ -1,0 +1,73 @@
+//! Keeps a torn tail in a file of its own before it is cut off: a file that was cut short ends like
+//! an interrupted write, and its bytes may be all that is left of a memory.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::validate::COMMIT_BYTES_MAX;
+use crate::disk::{Disk, DiskFile, read_within, sibling_path};
+use crate::frame::{HEADER_SIZE, decode_header, is_of_checkpoint};
+use crate::swap::link_to_free_name;
+
+/// Ending of the files with kept tails; further ones have a number behind it.
+pub const SUFFIX_TORN: &str = ".torn";
+/// Ending of one that is not complete yet.
+pub(super) const SUFFIX_TORN_NEW: &str = ".torn-new";
+/// Bytes copied at a time.
+const COPIED: usize = 1024 * 1024;
+/// Longest tail that is kept, in bytes: more than this program writes in one commit.
+const TAIL_BYTES_MAX: u64 = 4 * COMMIT_BYTES_MAX as u64;
+
+/// Copies the bytes from `from` to `size` to a file next to the log, at the same offset behind
+/// `head`, so that they can be inspected as they were; returns that file. Returns `None` if the
+/// tail is only zeros, or parts of an index that can be built again.
+pub(super) fn keep_torn_tail(
+    disk: &dyn Disk,
+    path: &Path,
+    file: &dyn DiskFile,
+    head: &[u8],
+    (from, size): (u64, u64),
+) -> io::Result<Option<PathBuf>> {
+    let size = size.min(from.saturating_add(TAIL_BYTES_MAX));
+    let from = skip_index_parts(file, from, size)?;
+    let temporary = sibling_path(path, SUFFIX_TORN_NEW);
+    let (mut to, mut at) = (None, from);
+    let mut bytes = vec![0; COPIED];
+    while at < size {
+        let part = &mut bytes[..(size - at).min(COPIED as u64) as usize];
+        file.read_exact_at(at, part)?;
+        if to.is_none() && part.iter().any(|byte| *byte != 0) {
+            disk.remove(&temporary)?;
+            let kept = disk.open_or_create(&temporary)?;
+            kept.set_size(from)?;
+            if from >= head.len() as u64 {
+                kept.write_all_at(0, head)?;
+            }
+            to = Some(kept);
+        }
+        if let Some(kept) = &to {
+            kept.write_all_at(at, part)?;
+        }
+        at += part.len() as u64;
+    }
+    let Some(kept) = to else { return Ok(None) };
+    kept.sync()?;
+    let name = link_to_free_name(disk, &temporary, path, SUFFIX_TORN)?;
+    disk.remove(&temporary)?;
+    disk.sync_parent_folder(&name)?;
+    Ok(Some(name))
+}
+
+/// Returns the offset behind the segments of a checkpoint, whole or not, with which a tail begins.
+fn skip_index_parts(file: &dyn DiskFile, from: u64, size: u64) -> io::Result<u64> {
+    let mut at = from;
+    while let Some(bytes) = read_within(file, at, HEADER_SIZE as usize, size)? {
+        match decode_header(&bytes, at) {
+            Some(header) if header.canonical && is_of_checkpoint(header.kind) => {
+                at = at.saturating_add(header.segment_size());
+            }
+            _ => break,
+        }
+    }
+    Ok(at.min(size))
+}
