@@ -9,7 +9,7 @@ use reprise_types::limits::RECORDS_MAX;
 use crate::block::{self, BlockSpan, RawEntry, append_blocks};
 use crate::codec::{Outline, decode_outline};
 use crate::compress::Compressor;
-use crate::directory::Slot;
+use crate::directory::slot::Slot;
 use crate::frame::{
     HEADER_SIZE, PREAMBLE_SIZE, SegmentPreamble, TYPE_COMMIT, TYPE_VECTORS, append_segment,
     segment_size,

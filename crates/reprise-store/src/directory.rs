@@ -1,83 +1,25 @@
 //! The directory: the position of every record and vector, built from the log, one slot per
 //! ordinal.
 
+pub(crate) mod slot;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use reprise_types::limits::RECORDS_MAX;
-use reprise_types::{BinaryCodec, ByteReader, ByteWriter, EmbeddingSpace, SmallChunkVec};
+use reprise_types::{EmbeddingSpace, SmallChunkVec};
 
 use crate::block::BLOCK_ENTRIES_MAX;
 use crate::codec::{Outline, VectorMark};
 use crate::commit::{BuiltCommit, CommitHead, FileFacts, LocatedEntry, SEQ_MAX};
 use crate::entry::Tombstone;
 use crate::frame::segment_size;
+use slot::{Slot, SlotState};
 
 /// One in so many bytes of sections is around their pages, and is not freed by a compaction.
 const FRAMING_ONE_IN: u64 = 16;
 /// So many bytes are in segments of pages that are not full.
 const FRAMING_BYTES: u64 = 16 << 10;
-
-/// State of a record; the values are those in the file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SlotState {
-    Live = 1,
-    Forgotten = 2,
-    Lost = 3,
-}
-
-impl BinaryCodec for SlotState {
-    fn encode(&self, out: &mut ByteWriter) {
-        (*self as u8).encode(out);
-    }
-
-    fn decode(r: &mut ByteReader<'_>) -> Option<Self> {
-        let all = [Self::Live, Self::Forgotten, Self::Lost];
-        let number = r.read_u8()?;
-        all.into_iter().find(|state| *state as u8 == number)
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Slot {
-    pub(crate) state: SlotState,
-    /// File offset of the block of a live record, or index of the tombstone of a forgotten one.
-    pub(crate) place: u64,
-    pub(crate) block_size: u32,
-    pub(crate) index: u16,
-    /// One more than the index of the vector's space; 0 without a vector.
-    pub(crate) space: u16,
-    /// File offset of the vector's numbers, or of its block if it has another width than the file;
-    /// 0 without a vector.
-    pub(crate) vector_offset: u64,
-    pub(crate) checksum: u32,
-}
-
-impl Slot {
-    pub(crate) const LOST: Self = Self::new_without_vector(SlotState::Lost, 0, 0, 0);
-
-    /// Creates the slot of a live record without a vector.
-    pub(crate) const fn new_live(place: u64, block_size: u32, index: u16) -> Self {
-        Self::new_without_vector(SlotState::Live, place, block_size, index)
-    }
-
-    const fn new_without_vector(state: SlotState, place: u64, block_size: u32, index: u16) -> Self {
-        Self {
-            state,
-            place,
-            block_size,
-            index,
-            space: 0,
-            vector_offset: 0,
-            checksum: 0,
-        }
-    }
-
-    /// Returns the space of the slot's vector from the spaces of its directory.
-    pub(crate) fn space_of<'s>(&self, spaces: &'s [EmbeddingSpace]) -> Option<&'s EmbeddingSpace> {
-        spaces.get(usize::from(self.space).checked_sub(1)?)
-    }
-}
 
 /// A whole `VEC_SEG` that belongs to a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -17,7 +17,8 @@ use rvf_types::FileIdentity;
 use reprise_types::{ByteReader, ByteWriter, SectionPages, encode_all, impl_binary_codec};
 
 use crate::commit::{FileFacts, SEQ_MAX};
-use crate::directory::{LogDirectory, Slot, VectorSegment};
+use crate::directory::slot::Slot;
+use crate::directory::{LogDirectory, VectorSegment};
 use crate::disk::{DiskFile, read_within};
 use crate::frame::{
     HEADER_SIZE, PREAMBLE_SIZE, SegmentPreamble, TYPE_MANIFEST, TYPE_PAGES, TYPE_SECTIONS,
@@ -41,7 +42,6 @@ const SLOT_BYTES: usize = 29;
 const VECTOR_SEGMENT_BYTES: usize = 16;
 
 impl_binary_codec! {
-    Slot { state, place, block_size, index, space, vector_offset, checksum }
     VectorSegment { offset, payload_size }
 }
 

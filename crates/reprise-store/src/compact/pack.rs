@@ -15,7 +15,8 @@ use crate::codec::{
 };
 use crate::commit::{self, CommitHead, FileFacts};
 use crate::compress::{Compressor, LEVEL_PACK};
-use crate::directory::{LogDirectory, Slot, SlotState};
+use crate::directory::LogDirectory;
+use crate::directory::slot::{Slot, SlotState};
 use crate::disk::{DiskFile, read_within};
 use crate::manifest::load_manifest;
 use crate::reader::LogSnapshot;
