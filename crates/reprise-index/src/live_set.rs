@@ -287,8 +287,11 @@ impl LiveSet {
         let (mut previous, mut next) = (NO_DOCUMENT, NO_DOCUMENT);
         if let Some(stats) = self.session_stats_mut(restored.session) {
             previous = stats.last_live;
-            while previous != NO_DOCUMENT && previous > ordinal {
-                (previous, next) = (self.neighbours(previous).0, previous);
+            while previous != NO_DOCUMENT && previous >= ordinal {
+                if previous > ordinal {
+                    next = previous;
+                }
+                previous = self.neighbours(previous).0;
             }
             if let Some(before) = self.rank_rows.get_mut(previous as usize) {
                 before.next = ordinal;
@@ -383,13 +386,21 @@ impl LiveSet {
         self.session_stats.get_mut(session as usize)
     }
 
-    /// Adds a document to every count, or subtracts it.
+    /// Whether the counts of a file can be those of its bits.
+    pub(crate) fn has_possible_counts(&self) -> bool {
+        let live: u32 = self.live_bits.iter().map(|word| word.count_ones()).sum();
+        self.live == live && self.statistics_documents <= live && self.by_user <= live
+    }
+
+    /// Adds a document to every count, or subtracts it. Counts of a damaged file may be too small.
     fn adjust_counts(&mut self, lexical: LexicalRow, terms: u32, is_added: bool) {
         let adjust_u32 = |count: &mut u32, by: u32| {
-            *count = if is_added { *count + by } else { *count - by };
+            let changed = is_added.then(|| count.saturating_add(by));
+            *count = changed.unwrap_or(count.saturating_sub(by));
         };
         let adjust_u64 = |count: &mut u64, by: u64| {
-            *count = if is_added { *count + by } else { *count - by };
+            let changed = is_added.then(|| count.saturating_add(by));
+            *count = changed.unwrap_or(count.saturating_sub(by));
         };
         adjust_u32(&mut self.live, 1);
         if lexical.bare_prompt {

@@ -5,6 +5,7 @@
 //! log.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::Arc;
 
 use reprise_types::{
@@ -16,7 +17,7 @@ use crate::docs::{Doc, NO_SESSION, SessionNames};
 use crate::error::{IndexError, IndexResult};
 use crate::graph_state::GraphState;
 use crate::lexicon::Lexicon;
-use crate::live_set::{LexicalRow, LiveSet, RankRow, SessionStats};
+use crate::live_set::{LexicalRow, LiveSet, NO_DOCUMENT, RankRow, SessionStats};
 use crate::section_kinds::{
     DOCUMENTS, LEXICAL, LIVE, NAME_ENDS, NAMES, SECTION_CELLS, SECTION_GRAPH, SESSIONS, STALE,
     TOTALS, WORDS, damage_error, find_section,
@@ -217,7 +218,7 @@ impl IndexWriter {
             let expected = dimensions;
             return Err(IndexError::Dimensions { got, expected });
         }
-        let (rows, sessions) = open_columns(sections, &mut live_set)?;
+        let (rows, sessions) = open_columns(sections, documents, &mut live_set)?;
         let vectors = QuantisedVectors::open(sections, dimensions, documents)?;
         let words = sections.range((WORDS, 0)..=(WORDS, u32::MAX));
         let words: Option<Vec<Segment>> = words
@@ -232,6 +233,15 @@ impl IndexWriter {
         if lengths != [documents; 2] || words != documents.div_ceil(64) || has_beyond {
             return Err(damage_error("documents"));
         }
+        // Numbers that others are counted from, or that memory is taken by, are compared with what
+        // is there.
+        let is_known = |ordinal: &u32| (*ordinal as usize) < documents;
+        let stale: Option<Vec<u32>> = find(STALE, "stale")?.read_value();
+        let stale = stale.filter(|stale| stale.iter().all(is_known));
+        let stale = stale.ok_or(damage_error("stale"))?;
+        if !forgotten.iter().all(is_known) || !live_set.has_possible_counts() {
+            return Err(damage_error("totals"));
+        }
         let mut index = Self::from_columns(rows, sessions, vectors, lexicon, live_set);
         index.forgotten = forgotten;
         index.saved = Some(totals.clone());
@@ -245,9 +255,6 @@ impl IndexWriter {
         };
         let cells = own(SECTION_CELLS);
         let cells = cells.and_then(|section| SavedCells::read(&section, dimensions, documents));
-        let stale = find(STALE, "stale")?
-            .read_value()
-            .ok_or(damage_error("stale"))?;
         index.graph = GraphState::from_saved(own(SECTION_GRAPH), cells, stale);
         Ok(index)
     }
@@ -330,10 +337,15 @@ fn decode_totals(r: &mut ByteReader<'_>) -> Option<Totals> {
 /// Opens the columns of the live set, and returns those of the documents and the sessions' names.
 fn open_columns(
     sections: &SavedSections,
+    documents: usize,
     live_set: &mut LiveSet,
 ) -> IndexResult<(CowVec<Doc>, SessionNames)> {
     let find = |tag, part| find_section(sections, (tag, 0), part);
-    let stats = find(SESSIONS, "sessions")?.to_rows(SESSION_BYTES, SessionStats::EMPTY, |_| true);
+    let is_known = move |stats: &SessionStats| {
+        stats.last_live == NO_DOCUMENT || (stats.last_live as usize) < documents
+    };
+    let stats = find(SESSIONS, "sessions")?;
+    let stats = stats.to_rows(SESSION_BYTES, SessionStats::EMPTY, is_known);
     live_set.session_stats = stats.ok_or(damage_error("sessions"))?;
     let live = find(LIVE, "live")?.read_all().ok_or(damage_error("live"))?;
     live_set.live_bits = live
@@ -351,21 +363,31 @@ fn open_columns(
     let is_known = move |row: &LexicalRow| has_name(row.session);
     let lexical = lexical.to_rows(LexicalRow::BYTES, LexicalRow::default(), is_known);
     live_set.lexical_rows = lexical.ok_or(damage_error("lexical"))?;
-    let (rows, ranks) = open_documents(find(DOCUMENTS, "documents")?, has_name)?;
+    let (rows, ranks) = open_documents(find(DOCUMENTS, "documents")?, documents, has_name)?;
     live_set.rank_rows = ranks;
     Ok((rows, sessions))
 }
 
-/// Opens the rows of documents, for their own columns and for those of the ranking. A row whose
-/// session has no name is damaged.
+/// Opens the rows of documents, for their own columns and for those of the ranking. A row is damaged
+/// whose session has no name, or whose neighbours are not on their side of it: a walk from one to
+/// the next would not end.
 fn open_documents(
     section: &SavedSection,
+    documents: usize,
     has_name: impl Fn(u32) -> bool + Copy + Send + Sync + 'static,
 ) -> IndexResult<(CowVec<Doc>, CowVec<RankRow>)> {
-    let is_known = move |row: &(Doc, RankRow)| has_name(row.0.session);
+    let is_sound = move |number: usize, (row, rank): &(Doc, RankRow)| {
+        let is_in = |link: u32, side: Range<usize>| {
+            link == NO_DOCUMENT || side.contains(&(link as usize))
+        };
+        has_name(row.session)
+            && is_in(rank.previous, 0..number)
+            && is_in(rank.next, number + 1..documents)
+    };
     let decode = |damage: SavedSection| {
-        move |bytes: &[u8]| {
-            decode_document(bytes).filter(is_known).unwrap_or_else(|| {
+        move |number: usize, bytes: &[u8]| {
+            let found = decode_document(bytes).filter(|found| is_sound(number, found));
+            found.unwrap_or_else(|| {
                 damage.mark_damaged();
                 let hole = Doc::new_hole(reprise_types::RecordId::from_u128(0));
                 (hole, RankRow::from_row(&hole))
@@ -373,8 +395,10 @@ fn open_documents(
         }
     };
     let (of_rows, of_ranks) = (decode(section.clone()), decode(section.clone()));
-    let rows = section.to_column(DOCUMENT_BYTES, move |bytes| of_rows(bytes).0);
-    let ranks = section.to_column(DOCUMENT_BYTES, move |bytes| of_ranks(bytes).1);
+    let rows = section.to_column(DOCUMENT_BYTES, move |number, bytes| of_rows(number, bytes).0);
+    let ranks = section.to_column(DOCUMENT_BYTES, move |number, bytes| {
+        of_ranks(number, bytes).1
+    });
     rows.zip(ranks).ok_or(damage_error("documents"))
 }
 

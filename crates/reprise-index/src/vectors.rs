@@ -64,8 +64,8 @@ impl QuantisedVectors {
         const PART: &str = "codes";
         let find = |tag| find_section(sections, (tag, 0), PART);
         let words = signs::words_per_chunk(dimensions);
-        let codes = find(CODES)?.to_column(page_bytes(dimensions), |bytes: &[u8]| bytes.into());
-        let signs = find(SIGNS)?.to_column(words * 8, |bytes: &[u8]| {
+        let codes = find(CODES)?.to_column(page_bytes(dimensions), |_, bytes| bytes.into());
+        let signs = find(SIGNS)?.to_column(words * 8, |_, bytes| {
             let words = bytes.as_chunks().0.iter();
             words.map(|word| u64::from_le_bytes(*word)).collect()
         });

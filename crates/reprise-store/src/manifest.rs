@@ -77,11 +77,7 @@ impl SectionsManifest {
             ..LogDirectory::default()
         };
         let sections = Sections(r.read_value()?);
-        let fits = directory.last_commit <= offset
-            && sections
-                .0
-                .values()
-                .all(|section| section.is_whole_before(offset));
+        let fits = directory.last_commit <= offset && sections.are_whole_before(offset);
         (fits && r.is_empty()).then(|| {
             let end = offset + segment_size(payload.len() as u64);
             let seq = preamble.seq;
@@ -132,11 +128,7 @@ pub(crate) fn write_sealed(
     let trailer = facts.preamble(TYPE_PAGES, 0, directory.seq).encode();
     let start = sections.write(file, trailer, at, &directory_pages(directory))?;
     file.sync()?;
-    if !sections
-        .0
-        .values()
-        .all(|section| section.is_whole_before(start))
-    {
+    if !sections.are_whole_before(start) {
         return Err(io::Error::other("a page of a section was never written"));
     }
     directory.add_section_bytes(start - at);

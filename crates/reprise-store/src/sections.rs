@@ -83,13 +83,14 @@ impl Section {
         self.length + u64::from(self.page_count()) * CHECK_BYTES as u64
     }
 
-    /// Whether it has every page, and all of them lie before `end`.
-    pub(crate) fn is_whole_before(&self, end: u64) -> bool {
+    /// Whether it has every page, all of them lie before `end`, and there is room for them.
+    fn is_whole_before(&self, end: u64) -> bool {
         let pages = self.length.div_ceil(u64::from(self.page_bytes.max(1)));
         let is_possible = self.page_bytes > 0
             && self.page_bytes <= PAGE_BYTES_MAX
             && self.length <= LENGTH_MAX
-            && pages <= u64::from(u32::MAX);
+            && pages <= u64::from(u32::MAX)
+            && self.stored_bytes() <= end;
         if !is_possible {
             return false;
         }
@@ -208,6 +209,12 @@ fn section_key(key: u64) -> SectionKey {
 }
 
 impl Sections {
+    /// Whether each has every page, and there is room before `end` for all of them.
+    pub(crate) fn are_whole_before(&self, end: u64) -> bool {
+        let mut sections = self.0.values();
+        sections.all(|section| section.is_whole_before(end)) && self.stored_bytes() <= end
+    }
+
     pub(crate) fn stored_bytes(&self) -> u64 {
         self.0.values().map(Section::stored_bytes).sum()
     }
@@ -384,6 +391,27 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn pages_that_share_a_place_are_damage() {
+        let page = |first: u32, offset| Extent {
+            first,
+            pages: 1,
+            offset,
+        };
+        let section = |length, extents| Section {
+            page_bytes: 100,
+            length,
+            extents,
+        };
+        let apart = (0..60).map(|number| page(number, u64::from(number) * 108));
+        assert!(section(6_000, apart.collect()).is_whole_before(6_480));
+        let shared = || (0..60).map(|number| page(number, 64)).collect();
+        assert!(!section(6_000, shared()).is_whole_before(1_000));
+        let two = section(200, vec![page(0, 0), page(1, 108)]);
+        let all = |count: u64| Sections((0..count).map(|key| (key, two.clone())).collect());
+        assert!(all(1).are_whole_before(216) && !all(2).are_whole_before(300));
+    }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]

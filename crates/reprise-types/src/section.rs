@@ -98,9 +98,10 @@ impl SavedRun {
         }
     }
 
-    /// Opens the section with this number; `None` if it is no run of bytes.
+    /// Opens the section with this number; `None` if it is no run of bytes, or if no number is left
+    /// for the next one.
     pub fn open(number: u32, section: &SavedSection) -> Option<Self> {
-        let bytes = section.to_bytes()?;
+        let bytes = section.to_bytes().filter(|_| number < u32::MAX)?;
         Some(Self {
             saved_pages: AtomicUsize::new(bytes.len().div_ceil(SECTION_PAGE_BYTES)),
             bytes,
@@ -281,20 +282,22 @@ impl SavedSection {
         vec![0; size]
     }
 
-    /// Opens a column of rows of `row_bytes` each, which `decode` decodes; `None` if its pages do
-    /// not fit.
+    /// Opens a column of rows of `row_bytes` each, which `decode` decodes with their numbers; `None`
+    /// if its pages do not fit.
     pub fn to_column<T, const CHUNK: usize, const PAGE: usize>(
         &self,
         row_bytes: usize,
-        decode: impl Fn(&[u8]) -> T + Send + Sync + 'static,
+        decode: impl Fn(usize, &[u8]) -> T + Send + Sync + 'static,
     ) -> Option<CowVec<T, CHUNK, PAGE>> {
         let fits = row_bytes > 0
             && self.page_bytes == PAGE * row_bytes
             && self.length.is_multiple_of(row_bytes);
         let section = self.clone();
         let fetch: PageFetcher<T> = Arc::new(move |pages| {
+            let numbers = pages.start * PAGE..;
             let bytes = section.read_or_zero(pages);
-            bytes.chunks_exact(row_bytes).map(&decode).collect()
+            let rows = numbers.zip(bytes.chunks_exact(row_bytes));
+            rows.map(|(number, row)| decode(number, row)).collect()
         });
         fits.then(|| CowVec::from_fetcher(self.length / row_bytes, &fetch))
     }
@@ -311,7 +314,7 @@ impl SavedSection {
         T: BinaryCodec + Copy + Send + Sync + 'static,
     {
         let damage = Arc::clone(&self.damage);
-        self.to_column(row_bytes, move |bytes| {
+        self.to_column(row_bytes, move |_, bytes| {
             let row = T::decode(&mut ByteReader::with_fixed_layout(bytes));
             row.filter(&is_sound).unwrap_or_else(|| {
                 damage.store(true, Ordering::Relaxed);

@@ -80,14 +80,22 @@ fn collect_answers(snapshot: &IndexSnapshot) -> String {
     all + &format!("{scores:?} {docs:?} {names:?} {open:?}")
 }
 
-/// Opens sections that are in memory with all their pages.
+/// Opens sections that are in memory with all their pages, as those of one file: what is damaged in
+/// one of them is damage of all.
 fn lend(sections: &[SectionPages]) -> SavedSections {
-    let lend = |section: &SectionPages| (section.key, SavedSection::from(section));
+    let damage = Arc::default();
+    let lend = |section: &SectionPages| {
+        let lent = SavedSection::from(section);
+        let damage = Arc::clone(&damage);
+        (section.key, SavedSection { damage, ..lent })
+    };
     sections.iter().map(lend).collect()
 }
 
 fn load(sections: &[SectionPages]) -> IndexResult<Arc<IndexSnapshot>> {
-    open_whole(4, sections).map(|mut writer| writer.publish())
+    let mut writer = IndexWriter::from_sections(4, &lend(sections))?;
+    writer.load()?;
+    Ok(writer.publish())
 }
 
 /// Applies changed pages to saved sections, as a file does.
@@ -105,7 +113,7 @@ fn apply_pages(saved: &mut BTreeMap<SectionKey, SectionPages>, pages: Vec<Sectio
     }
 }
 
-fn push_numbered(writer: &mut IndexWriter, range: std::ops::Range<u32>) {
+fn push_numbered(writer: &mut IndexWriter, range: Range<u32>) {
     for number in range {
         writer.push(&NewDoc {
             id: RecordId::from_parts(100 + u64::from(number), 7),
@@ -206,9 +214,7 @@ fn what_was_saved_answers_the_same_and_grows_on() {
 /// Lends sections of which one page is damaged.
 fn lend_damaged(sections: &[SectionPages], key: SectionKey, page: usize) -> SavedSections {
     let mut lent = lend(sections);
-    let damage = Arc::default();
     for (own, section) in &mut lent {
-        section.damage = Arc::clone(&damage);
         if *own == key {
             let read = Arc::clone(&section.read);
             section.read = Arc::new(move |pages| {
@@ -342,7 +348,82 @@ fn damage_under_a_valid_checksum_never_panics() {
             }
         }
     }
+    println!("{refused} refused");
     assert!(refused > 200, "{refused}");
+}
+
+/// Replaces the bytes at a place of a section's first page.
+fn forge(sections: &[SectionPages], tag: u8, at: usize, bytes: &[u8]) -> Vec<SectionPages> {
+    let mut forged = sections.to_vec();
+    let section = forged.iter_mut().find(|section| section.key.0 == tag);
+    section.unwrap().pages[0].1[at..at + bytes.len()].copy_from_slice(bytes);
+    forged
+}
+
+#[test]
+fn neighbours_that_lead_back_are_damage() {
+    let sections = sample().to_sections();
+    for own in 0..12_u32 {
+        for link in (0..14).chain([NO_DOCUMENT - 1]) {
+            let row = own as usize * DOCUMENT_BYTES + Doc::BYTES;
+            let previous = load(&forge(&sections, DOCUMENTS, row, &link.to_le_bytes()));
+            assert_eq!(previous.is_ok(), link < own, "{own} after {link}");
+            let next = load(&forge(&sections, DOCUMENTS, row + 4, &link.to_le_bytes()));
+            let is_behind = link > own && link < 12;
+            assert_eq!(next.is_ok(), is_behind, "{own} before {link}");
+        }
+    }
+    // A session may name any of its documents as the last live one, even one that comes again.
+    let then = DateTime::from_timestamp(4_000, 0);
+    let of_one = MemoryFilter {
+        session_id: Some("two".into()),
+        ..MemoryFilter::default()
+    };
+    for last in (0..14).chain([NO_DOCUMENT]) {
+        let at = SESSION_BYTES;
+        let Ok(snapshot) = load(&forge(&sections, SESSIONS, at, &last.to_le_bytes())) else {
+            assert!((12..NO_DOCUMENT).contains(&last), "{last}");
+            continue;
+        };
+        assert!(!(12..NO_DOCUMENT).contains(&last), "{last}");
+        let view = snapshot.view(&of_one, then);
+        assert!(view.ordinals().count() <= 12, "{last}");
+        for ordinal in 0..12 {
+            let next = |at: &u32| view.neighbours(*at).1;
+            assert!(std::iter::successors(Some(ordinal), next).take(13).count() <= 12);
+        }
+    }
+}
+
+#[test]
+fn ordinals_and_counts_of_more_than_is_there_are_damage() {
+    let mut writer = sample();
+    let sections = writer.to_sections();
+    let encode = |list: &[u32]| {
+        let out = &mut ByteWriter::default();
+        list.to_vec().encode(out);
+        std::mem::take(&mut out.bytes)
+    };
+    let with = |tag: u8, bytes: &[u8]| {
+        let mut forged = sections.clone();
+        let section = forged.iter_mut().find(|section| section.key.0 == tag);
+        *section.unwrap() = SectionPages::from_bytes((tag, 0), bytes);
+        load(&forged)
+    };
+    assert!(with(STALE, &encode(&[0, 11])).is_ok());
+    assert!(with(STALE, &encode(&[12])).is_err());
+    let totals = &sections.iter().find(|section| section.key.0 == TOTALS);
+    let whole = totals.unwrap().pages[0].1.clone();
+    let front = whole.len() - encode(&[2]).len();
+    let forgotten = |list: &[u32]| [&whole[..front], &encode(list)].concat();
+    assert!(with(TOTALS, &forgotten(&[2])).is_ok());
+    assert!(with(TOTALS, &forgotten(&[2, 1 << 31])).is_err());
+    // The number of live documents, behind version, documents and dimensions.
+    for live in (0..=127).filter(|live| *live != writer.live_set.live as u8) {
+        let mut forged = whole.clone();
+        forged[3] = live;
+        assert!(with(TOTALS, &forged).is_err(), "{live}");
+    }
 }
 
 #[test]
