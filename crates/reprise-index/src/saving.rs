@@ -368,9 +368,9 @@ fn open_columns(
     Ok((rows, sessions))
 }
 
-/// Opens the rows of documents, for their own columns and for those of the ranking. A row is damaged
-/// whose session has no name, or whose neighbours are not on their side of it: a walk from one to
-/// the next would not end.
+/// Opens the rows of documents, for their own columns and for those of the ranking. A row whose
+/// session has no name is damaged, and so is one whose neighbours are not on their side of it: a
+/// walk from one to the next would not end.
 fn open_documents(
     section: &SavedSection,
     documents: usize,

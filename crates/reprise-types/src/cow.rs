@@ -302,25 +302,23 @@ impl PagedBytes {
         if range.is_empty() || range.end > self.len {
             return Cow::Borrowed(&[]);
         }
-        match self.chunks.first().map(|chunk| &**chunk) {
-            Some(Chunk::Lazy(lazy)) if lazy.whole.get().is_none() => {
-                let first = range.start / SECTION_PAGE_BYTES;
-                let last = (range.end - 1) / SECTION_PAGE_BYTES;
-                let from = range.start - first * SECTION_PAGE_BYTES;
-                if first == last {
-                    let page = lazy.page(first).unwrap_or_default();
-                    return Cow::Borrowed(page.get(from..from + range.len()).unwrap_or_default());
-                }
-                let mut bytes = lazy.fetch(first..last + 1);
-                bytes.truncate(from + range.len());
-                bytes.drain(..from);
-                Cow::Owned(bytes)
+        if let Some(Chunk::Lazy(lazy)) = self.chunks.first().map(|chunk| &**chunk)
+            && lazy.whole.get().is_none()
+        {
+            let first = range.start / SECTION_PAGE_BYTES;
+            let last = (range.end - 1) / SECTION_PAGE_BYTES;
+            let from = range.start - first * SECTION_PAGE_BYTES;
+            if first == last {
+                let page = lazy.page(first).unwrap_or_default();
+                return Cow::Borrowed(page.get(from..from + range.len()).unwrap_or_default());
             }
-            _ => {
-                let bytes = self.contiguous_from(range.start);
-                Cow::Borrowed(bytes.get(..range.len()).unwrap_or_default())
-            }
+            let mut bytes = lazy.fetch(first..last + 1);
+            bytes.truncate(from + range.len());
+            bytes.drain(..from);
+            return Cow::Owned(bytes);
         }
+        let bytes = self.contiguous_from(range.start);
+        Cow::Borrowed(bytes.get(..range.len()).unwrap_or_default())
     }
 }
 

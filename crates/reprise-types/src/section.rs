@@ -282,7 +282,7 @@ impl SavedSection {
         vec![0; size]
     }
 
-    /// Opens a column of rows of `row_bytes` each, which `decode` decodes with their numbers; `None`
+    /// Opens a column of rows of `row_bytes` each, which `decode` decodes by their numbers; `None`
     /// if its pages do not fit.
     pub fn to_column<T, const CHUNK: usize, const PAGE: usize>(
         &self,

@@ -15,7 +15,7 @@ const BUDGETS: &[(&str, [usize; 3])] = &[
     ("crates/reprise-agent", [95, 186, 47]),
     ("crates/reprise-embed", [66, 141, 43]),
     // A project is known by its short name too, and a known record gains tags.
-    ("crates/reprise-engine", [60, 335, 76]),
+    ("crates/reprise-engine", [60, 335, 77]),
     ("crates/reprise-files", [11, 62, 11]),
     // What is nearly what was taken down waits for a review; quotas have a command.
     ("crates/reprise-global", [81, 156, 41]),
