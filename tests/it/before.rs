@@ -48,7 +48,11 @@ fn a_memory_of_an_earlier_version_is_left_as_it_is_and_comes_over_by_its_export(
     for user in ["ada", "ada+idea"] {
         let file = data.join(user).join("memory.rvf");
         let before = fs::read(&file).expect("the fixture has it");
-        for command in [&["export"][..], &["recall", "webhooks"], &["doctor", "check"]] {
+        for command in [
+            &["export"][..],
+            &["recall", "webhooks"],
+            &["doctor", "check"],
+        ] {
             let refused = run(&data, &[command, &["--user", user]].concat()).expect_code(2);
             for said in ["format 1", "`reprise export`", "`reprise import`"] {
                 assert_contains!(refused.stderr, said);

@@ -377,9 +377,8 @@ fn open_documents(
     has_name: impl Fn(u32) -> bool + Copy + Send + Sync + 'static,
 ) -> IndexResult<(CowVec<Doc>, CowVec<RankRow>)> {
     let is_sound = move |number: usize, (row, rank): &(Doc, RankRow)| {
-        let is_in = |link: u32, side: Range<usize>| {
-            link == NO_DOCUMENT || side.contains(&(link as usize))
-        };
+        let is_in =
+            |link: u32, side: Range<usize>| link == NO_DOCUMENT || side.contains(&(link as usize));
         has_name(row.session)
             && is_in(rank.previous, 0..number)
             && is_in(rank.next, number + 1..documents)
@@ -395,7 +394,9 @@ fn open_documents(
         }
     };
     let (of_rows, of_ranks) = (decode(section.clone()), decode(section.clone()));
-    let rows = section.to_column(DOCUMENT_BYTES, move |number, bytes| of_rows(number, bytes).0);
+    let rows = section.to_column(DOCUMENT_BYTES, move |number, bytes| {
+        of_rows(number, bytes).0
+    });
     let ranks = section.to_column(DOCUMENT_BYTES, move |number, bytes| {
         of_ranks(number, bytes).1
     });

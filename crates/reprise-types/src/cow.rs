@@ -220,13 +220,14 @@ impl<T, const CHUNK: usize, const PAGE: usize> CowVec<T, CHUNK, PAGE> {
         let chunk = self.chunks.get(index / CHUNK);
         let (elements, at) = match chunk.map(|chunk| &**chunk) {
             Some(Chunk::Owned(elements)) => (elements.as_slice(), index % CHUNK),
-            Some(Chunk::Lazy(lazy)) => match lazy.whole.get() {
-                Some(whole) => (&**whole, index % CHUNK),
-                None => {
+            Some(Chunk::Lazy(lazy)) => {
+                if let Some(whole) = lazy.whole.get() {
+                    (&**whole, index % CHUNK)
+                } else {
                     let page = lazy.page(index % CHUNK / PAGE);
                     (page.unwrap_or_default(), index % PAGE)
                 }
-            },
+            }
             None => (&[][..], 0),
         };
         elements.get(at..).unwrap_or_default()
