@@ -167,9 +167,9 @@ impl EngineState {
     /// Notes that these pages are saved.
     pub(crate) fn mark_saved(&mut self, saved: &[SectionPages]) {
         self.index.mark_saved(saved);
-        saved
-            .iter()
-            .for_each(|section| self.keys.mark_saved(section));
+        for section in saved {
+            self.keys.mark_saved(section);
+        }
     }
 
     /// Notes that nothing is saved.

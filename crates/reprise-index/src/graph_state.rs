@@ -125,9 +125,9 @@ impl GraphState {
             cells: cells.map_or_else(CellState::default, CellState::from_saved),
             ..Self::default()
         };
-        stale
-            .into_iter()
-            .for_each(|ordinal| state.mark_changed(ordinal));
+        for ordinal in stale {
+            state.mark_changed(ordinal);
+        }
         state
     }
 
@@ -225,7 +225,7 @@ impl GraphState {
             if !graph.is_empty() {
                 graph.encode(&mut bytes);
             }
-            let cells = cells.to_bytes(&vectors, graph_faster_from);
+            let cells = cells.encode(&vectors, graph_faster_from);
             let cells = cells.map(|bytes| SectionPages::from_bytes((SECTION_CELLS, 0), &bytes));
             let graph = SectionPages::from_bytes((SECTION_GRAPH, 0), &bytes);
             cells.into_iter().chain([graph]).collect()

@@ -94,9 +94,9 @@ impl Lexicon {
         let mut documents = 0;
         while let Some(before) = from.checked_sub(1).and_then(|at| self.segments.get(at)) {
             let count = before.document_count();
-            let is_first = documents == 0;
             let is_small = count + documents <= SMALL_DOCUMENTS_MAX;
-            if !is_first && !(is_small && count <= documents * SMALL_FACTOR) {
+            let is_merged = is_small && count <= documents * SMALL_FACTOR;
+            if documents > 0 && !is_merged {
                 break;
             }
             documents += count;

@@ -100,24 +100,20 @@ impl QuantisedVectors {
             budget,
         ));
         let pages = take_pages(self.signs.edited_pages(), words, budget).into_iter();
-        let encode = |signs: &Box<[u64]>, out: &mut Vec<u8>| {
-            out.extend(signs.iter().flat_map(|word| word.to_le_bytes()));
-        };
         out.push(SectionPages::from_column(
             (SIGNS, 0),
             &self.signs,
             words,
             pages,
-            encode,
+            |signs, out| out.extend(signs.iter().flat_map(|word| word.to_le_bytes())),
         ));
         let pages = take_pages(self.codes.edited_pages(), page, budget).into_iter();
-        let encode = |codes: &Box<[u8]>, out: &mut Vec<u8>| out.extend_from_slice(codes);
         out.push(SectionPages::from_column(
             (CODES, 0),
             &self.codes,
             page,
             pages,
-            encode,
+            |codes, out| out.extend_from_slice(codes),
         ));
     }
 

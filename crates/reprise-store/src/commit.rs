@@ -145,17 +145,17 @@ pub(crate) fn build_commit(
     mut head: CommitHead,
     facts: &FileFacts,
     base: u64,
-    entries: Vec<RawEntry>,
+    entries: &[RawEntry],
     compressor: &mut Compressor,
 ) -> io::Result<BuiltCommit> {
     let mut bytes = Vec::new();
-    let vectors = encode_vectors(facts, &entries);
+    let vectors = encode_vectors(facts, entries);
     if let Some(payload) = &vectors {
         append_segment(&mut bytes, base, TYPE_VECTORS, payload);
     }
     head.vectors_size = bytes.len() as u64;
     let mut blocks = Vec::new();
-    let places = append_blocks(&mut blocks, &entries, compressor)?;
+    let places = append_blocks(&mut blocks, entries, compressor)?;
     head.entries = entries.len() as u32;
     head.blocks = places.len() as u32;
     let mut payload = Vec::with_capacity(FIXED_SIZE + blocks.len());

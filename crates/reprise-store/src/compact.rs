@@ -297,7 +297,7 @@ fn copy_commit(done: &mut CompactedLog, commit: &ReadCommit) -> io::Result<()> {
         ..commit.head
     };
     let mut compressor = Compressor::new(LEVEL_APPEND, facts.file_id)?;
-    let built = commit::build_commit(head, &facts, done.end, encoded, &mut compressor)?;
+    let built = commit::build_commit(head, &facts, done.end, &encoded, &mut compressor)?;
     done.file.write_all_at(done.end, &built.bytes)?;
     done.end += built.bytes.len() as u64;
     done.directory.apply_written_commit(&facts, built);

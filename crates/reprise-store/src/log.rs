@@ -176,7 +176,7 @@ impl Log {
             ..CommitHead::default()
         };
         let built =
-            commit::build_commit(head, &self.facts, self.end, encoded, &mut self.compressor)
+            commit::build_commit(head, &self.facts, self.end, &encoded, &mut self.compressor)
                 .map_err(StoreError::io("compress a commit for", &self.path))?;
         let written = self.file.write_all_at(self.end, &built.bytes);
         let written = written.and_then(|()| self.file.sync());

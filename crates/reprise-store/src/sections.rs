@@ -89,7 +89,7 @@ impl Section {
         let is_possible = self.page_bytes > 0
             && self.page_bytes <= PAGE_BYTES_MAX
             && self.length <= LENGTH_MAX
-            && pages <= u64::from(u32::MAX)
+            && u32::try_from(pages).is_ok()
             && self.stored_bytes() <= end;
         if !is_possible {
             return false;

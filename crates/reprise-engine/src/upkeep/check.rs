@@ -93,7 +93,7 @@ impl Engine {
         }
         let current = self.state.index.to_sections();
         for fresh in rebuilt.index.to_sections() {
-            let same = current.iter().any(|section| *section == fresh);
+            let same = current.contains(&fresh);
             if is_of_log(fresh.key) && !same {
                 findings.push(Finding::new(
                     &format!("index section {}", fresh.key.0),

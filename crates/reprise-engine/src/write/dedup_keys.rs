@@ -224,7 +224,9 @@ mod tests {
                 let mut pages = Vec::new();
                 keys.collect_pages_to_save(&mut usize::MAX.clone(), &mut pages);
                 saved_bytes += pages.iter().map(SectionPages::size).sum::<usize>();
-                pages.iter().for_each(|section| keys.mark_saved(section));
+                for section in &pages {
+                    keys.mark_saved(section);
+                }
             }
         }
         assert!(keys.runs.len() <= 12, "{}", keys.runs.len());

@@ -89,7 +89,7 @@ fn what_comes_meanwhile_stays_and_what_was_forgotten_leaves_no_trace() {
     let mut writer = writer();
     let before = writer.publish();
     let job = writer.start_purge().unwrap();
-    let beside = std::thread::spawn(move || job());
+    let beside = std::thread::spawn(job);
     go_on(&mut writer);
     assert!(writer.is_purging());
     assert_eq!(writer.advance_graph(99).unwrap(), (0, 0));

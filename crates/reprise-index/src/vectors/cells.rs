@@ -307,7 +307,7 @@ impl CellState {
 
     /// Encodes the section to save, with the crossover that must be known before the rest is read;
     /// `None` without centroids.
-    pub(crate) fn to_bytes(
+    pub(crate) fn encode(
         &mut self,
         vectors: &QuantisedVectors,
         graph_faster_from: u32,
@@ -344,7 +344,9 @@ impl CellState {
         let sampled: Vec<(u32, _)> = places.filter_map(row).collect();
         (sampled.len() as u32).encode(front);
         front.write_items(sampled.iter().map(|one| &one.0));
-        sampled.iter().for_each(|one| encode_code_row(front, one.1));
+        for (_, row) in &sampled {
+            encode_code_row(front, *row);
+        }
         let mut bytes = std::mem::take(&mut front.bytes);
         let size = (bytes.len() as u32).to_le_bytes();
         bytes[..FRONT_SIZE_BYTES].copy_from_slice(&size);

@@ -284,7 +284,8 @@ impl Packer<'_> {
             ..CommitHead::default()
         };
         let pending = std::mem::take(&mut self.pending);
-        let built = commit::build_commit(head, &new.facts, new.end, pending, &mut self.compressor)?;
+        let built =
+            commit::build_commit(head, &new.facts, new.end, &pending, &mut self.compressor)?;
         self.to.write_all_at(new.end, &built.bytes)?;
         new.end += built.bytes.len() as u64;
         new.directory.apply_written_commit(&new.facts, built);

@@ -140,7 +140,7 @@ fn only_pages_that_changed_are_written_again() {
     let disk = SimDisk::new();
     let mut log = open(&disk, Verify::Tail).log;
     log.append(&[record(1, "one")]).unwrap();
-    let mut bytes: Vec<u8> = (0..1_000_000_u32).flat_map(|n| n.to_le_bytes()).collect();
+    let mut bytes: Vec<u8> = (0..1_000_000_u32).flat_map(u32::to_le_bytes).collect();
     let seal = |log: &mut Log, bytes: &[u8]| {
         let before = log.stats().file_bytes;
         log.seal(&[SectionPages::from_bytes((16, 0), bytes)])

@@ -135,7 +135,7 @@ fn readers_of_the_old_file_go_on() {
     let mut log = log.unwrap();
     let old: LogReader = log.reader();
     let done = log.start_compaction().unwrap();
-    let done = std::thread::spawn(move || done()).join().unwrap().unwrap();
+    let done = std::thread::spawn(done).join().unwrap().unwrap();
     log.append(&[record(3, "three")]).unwrap();
     log.finish_compaction(done).unwrap();
     assert_eq!(old.read_record(1).unwrap().text, "two");
