@@ -80,6 +80,6 @@ class Steps:
         self.home.ingest("ada", [{"text": "and on it goes"}])
         assert len(self.home.texts("ada")) == len(after) + 1, f"{when}: it takes nothing more"
         left = {path.name for path in (self.home.data / "ada").iterdir()}
-        left -= {"memory.rvf"}
+        left -= {"memory.rvf", "changes.jsonl"}
         left = [name for name in left if not name.startswith("memory.rvf.before-restore")]
         assert not left, f"{when}: left {left}"

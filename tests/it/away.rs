@@ -224,6 +224,21 @@ fn a_daemon_that_hangs_holds_up_no_hook_and_what_happened_waits_for_it() {
 }
 
 #[test]
+fn the_status_of_a_daemon_elsewhere_says_that_memory_is_paused_there() {
+    let machines = Machines::new();
+    let status = machines.run_json(&["serve", "status", "--json"]);
+    assert_eq!(status["paused"], json!([]));
+    machines.there.run_ok(&["pause", "--user", "ada"]);
+    let status = machines.run(&["serve", "status"]).expect_code(0).stdout;
+    assert_contains!(status, "paused", "ada: memory is paused");
+    let status = machines.run_json(&["serve", "status", "--json"]);
+    assert_contains!(status["paused"].to_string(), "reprise resume");
+    machines.there.run_ok(&["resume", "--user", "ada"]);
+    let status = machines.run(&["serve", "status"]).expect_code(0).stdout;
+    assert!(!status.contains("paused"), "{status}");
+}
+
+#[test]
 fn mcp_on_stdin_speaks_for_the_daemon_elsewhere() {
     let machines = Machines::new();
     let mut server = Mcp::start(&mut machines.command(&["mcp"]));

@@ -9,6 +9,7 @@ use reprise_types::sha256_hex;
 use serde_json::{Value, json};
 
 use crate::home::{Home, kill};
+use crate::together::Mcp;
 
 /// Sessions that end without a word.
 const CLIENTS: usize = 6;
@@ -25,6 +26,21 @@ fn processes_of(home: &Home) -> Vec<String> {
     });
     ours.map(|one| one.file_name().to_string_lossy().into_owned())
         .collect()
+}
+
+/// The ids of the children of a process that have ended, and that it has not reaped.
+#[cfg(target_os = "linux")]
+fn unreaped_children_of(process: u32) -> Vec<String> {
+    let all = fs::read_dir("/proc").expect("it is Linux").flatten();
+    let unreaped = all.filter_map(|one| {
+        let stat = fs::read_to_string(one.path().join("stat")).ok()?;
+        // The name of the program is before it, in brackets.
+        let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+        let (state, parent) = (fields.next()?, fields.next()?);
+        let is_one = state == "Z" && parent == process.to_string();
+        is_one.then(|| one.file_name().to_string_lossy().into_owned())
+    });
+    unreaped.collect()
 }
 
 /// Puts an event into the queue of what could not be sent.
@@ -94,4 +110,45 @@ fn of_clients_that_are_killed_the_daemon_alone_is_left_until_it_is_stopped() {
         let seen = processes_of(&home);
         seen_if(seen.is_empty(), seen)
     });
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_server_of_mcp_reaps_each_process_that_it_starts() {
+    const EVENTS: usize = 3;
+    let home = Home::new();
+    let mut command = home.command(&["mcp", "--user", "ada"]);
+    // Nobody listens there, so that each event is handed over.
+    command
+        .env("REPRISE_URL", "http://127.0.0.1:1")
+        .env("REPRISE_TOKEN", "none");
+    let mut server = Mcp::start(&mut command);
+    for number in 0..EVENTS {
+        let prompt = format!("which of the warehouses has {number} doors at the back?");
+        let event =
+            json!({ "event": "user-prompt", "session_id": "s", "cwd": "/", "prompt": prompt });
+        server.call("hook", &event);
+    }
+    let queue = home.folder().join(".local/state/reprise/unsent");
+    wait_for("the events are queued", || {
+        let files = fs::read_dir(&queue).into_iter().flatten().flatten();
+        let texts = files.filter(|file| file.path().extension().is_some_and(|is| is == "jsonl"));
+        let texts = texts.filter_map(|file| fs::read_to_string(file.path()).ok());
+        let lines: Vec<usize> = texts.map(|text| text.lines().count()).collect();
+        seen_if(lines.iter().sum::<usize>() == EVENTS, lines)
+    });
+    wait_for("no process that has ended is left", || {
+        let unreaped = unreaped_children_of(server.process());
+        seen_if(unreaped.is_empty(), unreaped)
+    });
+    server.end();
+
+    let mut server = Mcp::start(&mut home.command(&["mcp", "--user", "ada"]));
+    server.call("recall", &json!({ "query": "warehouse" }));
+    home.run_ok(&["serve", "stop"]);
+    wait_for("the daemon that it started is reaped", || {
+        let unreaped = unreaped_children_of(server.process());
+        seen_if(unreaped.is_empty(), unreaped)
+    });
+    server.end();
 }

@@ -1,7 +1,11 @@
 //! Sessions of an agent through the real hook, in a repository whose files come and go.
 
 use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use reprise_tests::{
     assert_contains, assert_lacks, parse_quoted_lines, run_git, seen_if, wait_for,
@@ -208,5 +212,51 @@ fn of_two_memories_that_contradict_each_other_the_one_that_a_tools_result_names_
             used.contains(&lesson.expect("it is kept")["id"])
         });
         assert_eq!(got, credited, "{printed}: {told}");
+    }
+}
+
+#[test]
+fn a_hook_connects_to_the_daemon_once() {
+    let home = Home::new();
+    home.place().create_folders().expect("the folders are made");
+    let listener = UnixListener::bind(home.place().socket()).expect("the name is free");
+    // Stands in for a daemon, and counts who comes.
+    let accepted = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&accepted);
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            count.fetch_add(1, Ordering::SeqCst);
+            std::thread::spawn(move || answer_every_request(&stream.expect("a client")));
+        }
+    });
+    let input = json!({ "session_id": "one", "cwd": "/", "prompt": "where does the lift stop?" });
+    let mut hook = home.command(&["hook", "user-prompt", "--text", "--user", "ada"]);
+    hook.args(["--deadline-ms", "60000"]);
+    assert_eq!(run(&mut hook, &input.to_string()), "at the third floor\n");
+    assert_eq!(accepted.load(Ordering::SeqCst), 1);
+}
+
+/// Answers each request of a connection with the same context.
+fn answer_every_request(stream: &UnixStream) {
+    let mut reader = BufReader::new(stream);
+    let mut length = 0;
+    let mut line = String::new();
+    while reader.read_line(&mut line).expect("it is read") > 0 {
+        let header = line.trim_end().to_ascii_lowercase();
+        line.clear();
+        if let Some(bytes) = header.strip_prefix("content-length:") {
+            length = bytes.trim().parse().expect("a number");
+        }
+        if !header.is_empty() {
+            continue;
+        }
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body).expect("the whole body");
+        let body = r#"{"context":"at the third floor"}"#;
+        let size = body.len();
+        let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {size}\r\n\r\n");
+        let mut writer = stream;
+        let answer = [head.as_str(), body].concat();
+        writer.write_all(answer.as_bytes()).expect("it is written");
     }
 }

@@ -169,6 +169,11 @@ impl Mcp {
         answer["result"].clone()
     }
 
+    /// The id of its process.
+    pub(crate) fn process(&self) -> u32 {
+        self.server.id()
+    }
+
     pub(crate) fn end(self) {
         let Self {
             mut server, stdin, ..

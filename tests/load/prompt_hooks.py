@@ -7,7 +7,8 @@ STORE is a folder with records.jsonl and queries.jsonl, as the data sets of `rep
 One memory is filled with their records, again with a number behind them if they are few, up to N (10,000). Then,
 without a second look and with each reranker (`doctor models add NAME`), a daemon of its own is asked by N (200)
 processes of `hook user-prompt`, one after the other, as an agent starts them, each in a session of its own; the first
-twenty warm it up. Printed are p50 and p99 of the whole process, and how many prompts got lines.
+twenty warm it up. Printed are p50 and p99 of the whole process, its own processor time, and how many prompts got
+lines.
 """
 import argparse
 import itertools
@@ -15,6 +16,7 @@ import json
 import os
 import pathlib
 import random
+import resource
 import statistics
 import subprocess
 import tempfile
@@ -42,18 +44,20 @@ def fill(command, stores, count):
 
 
 def measure(command, work, queries, count):
-    """Milliseconds of each prompt's hook, and how many got lines."""
-    times, told = [], 0
+    """Milliseconds of each prompt's hook, those of the processor in its process, and how many got lines."""
+    times, own, told = [], [], 0
     for number, query in zip(range(count + WARM_UP), itertools.cycle(queries)):
         report = {"session_id": f"s{number}-{time.time()}", "cwd": str(work), "hook_event_name": "UserPromptSubmit",
                   "prompt": query}
-        began = time.perf_counter()
+        before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
         given = subprocess.run([*command, "hook", "user-prompt", "--text", "--user", "ada"], input=json.dumps(report),
                                text=True, check=True, capture_output=True).stdout
+        took, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
         if number >= WARM_UP:
-            times.append((time.perf_counter() - began) * 1e3)
+            times.append(took * 1e3)
+            own.append((after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) * 1e3)
             told += bool(given.strip())
-    return sorted(times), told
+    return sorted(times), own, told
 
 
 def main():
@@ -83,9 +87,10 @@ def main():
         try:
             # Each round asks other prompts, so that none was asked before.
             own = queries[number * len(queries) // (1 + len(asked.reranker)):]
-            times, told = measure(command, work, own, asked.prompts)
+            times, used, told = measure(command, work, own, asked.prompts)
             print(f"{asked.records} records, {len(times)} prompts, {reranker or 'no second look'}: "
                   f"p50 {statistics.median(times):.1f} ms, p99 {times[int(len(times) * .99)]:.1f} ms, "
+                  f"processor of the hook {statistics.median(used):.1f} ms, "
                   f"{100 * told / len(times):.0f} % with lines; load {os.getloadavg()[0]:.1f}", flush=True)
         finally:
             subprocess.run([*command, "serve", "stop"], capture_output=True)

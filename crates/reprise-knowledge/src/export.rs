@@ -6,11 +6,14 @@ use crate::prelude::*;
 use crate::projection::ProjectionKind;
 
 pub(crate) mod ai_lessons;
+mod input;
 pub(crate) mod lines;
 pub(crate) mod notes;
 mod skills;
 pub(crate) mod stock;
 
+pub(crate) use input::first_version;
+pub use input::{ExportInput, OutgoingRecord};
 pub use skills::{SUCCESSES_MIN, Skill, propose_skills, write_skills};
 
 /// Writes an export to a path that does not exist yet, in the format of a projection, or without a
@@ -53,59 +56,6 @@ fn create_file(file: &Path, content: &[u8]) -> Result<(), ExportError> {
     let mut out = fs_err::File::create_new(file)?;
     out.write_all(content)?;
     Ok(out.sync_all()?)
-}
-
-/// Everything that an export is written from.
-#[derive(Debug, Clone, Copy)]
-pub struct ExportInput<'a> {
-    pub records: &'a [OutgoingRecord],
-    /// Tag aliases: from a spelling to the tag that is kept.
-    pub aliases: &'a BTreeMap<String, String>,
-}
-
-/// Builds the input from records without aliases.
-#[cfg(test)]
-impl<'a> From<&'a [OutgoingRecord]> for ExportInput<'a> {
-    fn from(records: &'a [OutgoingRecord]) -> Self {
-        static NONE: BTreeMap<String, String> = BTreeMap::new();
-        let aliases = &NONE;
-        Self { records, aliases }
-    }
-}
-
-/// A record to be exported.
-#[derive(Debug, Clone)]
-pub struct OutgoingRecord {
-    pub record: MemoryRecord,
-    /// Its line of an export of our own, `archive` included.
-    pub line: Value,
-    /// Targets of its links, with their relations.
-    pub links: Vec<(RecordId, String)>,
-    /// Its first version, if it has several.
-    pub first: Option<MemoryRecord>,
-    /// Its unit vector, if it has one.
-    pub vector: Option<Vec<f32>>,
-}
-
-impl OutgoingRecord {
-    /// Collects what is exported of a record; `line` is its line of an export of our own.
-    pub fn new(memory: &Snapshot, record: MemoryRecord, line: Value) -> Self {
-        let links = memory.links(record.id).into_iter();
-        let links = links.filter(|link| link.outgoing);
-        Self {
-            line,
-            links: links.map(|link| (link.record, link.relation)).collect(),
-            first: notes::first_version(memory, &record),
-            vector: memory.vector(record.id),
-            record,
-        }
-    }
-
-    /// Returns the id that the record has in a system, or our own id.
-    fn id_in_system(&self, namespace: &str) -> String {
-        let own = self.record.find_external_id(namespace);
-        own.map_or_else(|| self.record.id.to_string(), str::to_owned)
-    }
 }
 
 #[cfg(test)]

@@ -83,7 +83,7 @@ pub use observation::{
     plan_frame_compaction,
 };
 pub use own_words::{extract_own_words, says_enough};
-pub use pauses::{read_changes, read_pauses, save_changes, save_pauses};
+pub use pauses::{append_change, read_changes, read_pauses, save_pauses};
 pub use project::{
     HistoryTooLongError, HistoryWalkCache, Project, may_be_committed, name_plain_folder,
 };

@@ -6,7 +6,8 @@ mod moved;
 
 use std::cell::RefCell;
 
-use crate::export::notes::{first_version, note_file_name};
+use crate::export::first_version;
+use crate::export::notes::note_file_name;
 use crate::import::{ImportItem, ItemContent, NotePath, NoteScope};
 use crate::prelude::*;
 use crate::project::root_of_folder;

@@ -7,8 +7,8 @@
 //!    and `operation!` with its [`Spec`], its arguments, each with its kind of `bounds/kinds.rs`
 //!    (where they are typed, `clap::Args`; the comments of the fields are what callers read), and
 //!    what it does. `operations/care.rs` begins with the shortest.
-//! 2. Add `Entry::of::<NOUN::Name>()` to `operations.rs`; to type it, `Ask<NameArguments>` to the
-//!    commands of the binary.
+//! 2. Add `CatalogueEntry::of::<NOUN::Name>()` to `operations.rs`; to type it, its line to
+//!    `operation_commands!` in `reprise/src/args/`.
 //!
 //! It is then served as `POST /v1/users/{user}/NAME` (or where its `routes` say), described in
 //! `/openapi.json`, and run by `reprise call NAME`. `.tool(..)` makes it a tool of MCP in the

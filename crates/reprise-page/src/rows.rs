@@ -11,9 +11,10 @@ pub(crate) const PAGE_SIZE: usize = 50;
 const TITLE_CHARS: usize = 160;
 /// Characters of a text that opens below its line.
 const MORE_CHARS: usize = 600;
-/// Records that fit on a screen, and the most headings that leave room for them.
+/// Records that fit on a screen, and the most headings that leave room for them: below the line of
+/// numbers of Home, 24 lines fit on a screen of 800 pixels.
 const SCREEN: usize = 18;
-const HEADINGS_MAX: usize = 7;
+const HEADINGS_MAX: usize = 6;
 /// Number of records from which a session of a day gets a heading.
 const HEADED_MIN: usize = 2;
 
@@ -326,8 +327,13 @@ impl<'a> RowGroup<'a> {
         self.name.trim().lines().next() == title(record).trim().lines().next()
     }
 
+    /// Returns whether its records belong to no session.
+    fn is_alone(&self) -> bool {
+        self.group.session.is_empty()
+    }
+
     fn is_headed(&self) -> bool {
-        !self.group.session.is_empty() && self.group.records.len() >= HEADED_MIN
+        !self.is_alone() && self.group.records.len() >= HEADED_MIN
     }
 
     fn path(&self) -> String {
@@ -347,7 +353,9 @@ pub(crate) fn render_groups(all: &[RowGroup<'_>], context: &RowContext) -> Marku
         if records >= SCREEN {
             break;
         }
-        headings += usize::from(is_new(index) || row_group.is_headed());
+        let is_alone_below = index > 0 && all[index - 1].is_headed();
+        let is_headed = row_group.is_headed() || (is_alone_below && row_group.is_alone());
+        headings += usize::from(is_new(index) || is_headed);
         records += row_group.records.len();
     }
     let is_headed = headings <= HEADINGS_MAX;
@@ -364,7 +372,7 @@ pub(crate) fn render_groups(all: &[RowGroup<'_>], context: &RowContext) -> Marku
                 @if own || day.is_some() {
                     (render_heading(day.map(|one| format_day(one, &context.calendar)), own.then_some(row_group)))
                 } @else if is_headed && index > 0 && all[index - 1].is_headed() {
-                    @if row_group.group.session.is_empty() {
+                    @if row_group.is_alone() {
                         li class="grouping" { h3 { (row_group.name) } }
                     } @else { li class="apart" {} }
                 }
@@ -514,6 +522,44 @@ mod tests {
         all[3].name = "Cut a release\nand say so";
         let html = render_groups(&all, &context).into_string();
         assert_eq!(html.matches("Cut a release").count(), 1, "{html}");
+    }
+
+    #[test]
+    fn eighteen_records_fit_on_a_screen_at_every_hour_of_the_day() {
+        let zone = reprise_types::Zone::Utc;
+        let published = HashSet::new();
+        for (hour, apart, alone) in (0..24).flat_map(|hour| {
+            let steps = [(5, 0), (5, 3), (9, 2), (26, 0), (1, 4), (1, 2)];
+            steps.map(|(apart, alone)| (hour, apart, alone))
+        }) {
+            let now = DateTime::UNIX_EPOCH + TimeDelta::days(400) + TimeDelta::hours(hour);
+            let record = |place: i64| {
+                let text = format!("note {place}");
+                let mut body = RecordBody::new(&text, MemorySource::UserInput, MemoryKind::Finding);
+                if alone == 0 || place % 5 < alone {
+                    body.session_id = format!("day-{}", place / 4);
+                }
+                let id = RecordId::from_u128(u128::try_from(place).unwrap());
+                body.into_record(id, now - TimeDelta::hours(apart * place))
+            };
+            let records: Vec<_> = (0..60).map(record).collect();
+            let calendar = Calendar { now, zone };
+            let groups = group_by_session(&records, &calendar, true);
+            let all: Vec<_> = groups
+                .iter()
+                .map(|group| RowGroup::from_group(group, &groups, true))
+                .collect();
+            let context = RowContext {
+                calendar,
+                published: published.clone(),
+            };
+            let html = render_groups(&all, &context).into_string();
+            let lines = html.split("<li class=\"").skip(1);
+            let lines = lines.filter(|line| !line.starts_with("apart")).take(24);
+            let shown = lines.filter(|line| line.starts_with("row")).count();
+            let steps = format!("{hour} h, {apart} h apart, {alone}: {shown}");
+            assert!(shown >= SCREEN, "{steps}");
+        }
     }
 
     #[test]

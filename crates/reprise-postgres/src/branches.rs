@@ -14,14 +14,13 @@ use reprise_types::RecordId;
 use uuid::Uuid;
 
 use super::connect::{Failure, get_connection, literal};
-use super::node::{
-    Node, NodeState, SqlParameters, allow_writes_on, begin_change, begin_read, change, delete, one,
-    record_id, remove, row, rows, uuid, version,
-};
+use super::node::{Node, NodeState, allow_writes_on, begin_change, begin_read, remove};
 use super::publish::{Prepared, PublishAs, PublishedBy, append_audit_entry, insert, publish_in};
-use super::read::decode_publication;
 use super::reviews::{find_review_cause, submit};
 use super::search;
+use super::sql::{
+    SqlParameters, change, decode_publication, delete, one, record_id, row, rows, uuid, version,
+};
 
 /// The drafts of a branch: the id of each, with that of the thing which it is to replace.
 pub(super) type Drafts = HashMap<Uuid, Option<RecordId>>;

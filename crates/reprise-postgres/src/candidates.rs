@@ -14,10 +14,10 @@ use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::connect::Failure;
-use super::node::{NodeState, SqlParameters, rows};
-use super::read::decode_record_row;
+use super::node::NodeState;
 use super::sample::{Cosines, SMALL};
 use super::shelves::QuestionShelves;
+use super::sql::{SqlParameters, decode_record_row, rows};
 use super::statements;
 
 /// Candidates by meaning.

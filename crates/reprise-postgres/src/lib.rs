@@ -21,7 +21,7 @@ mod sample;
 mod schema;
 mod search;
 mod shelves;
-mod sizes;
+mod sql;
 mod statements;
 mod store;
 mod sweep;

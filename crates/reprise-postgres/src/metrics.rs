@@ -3,15 +3,17 @@
 use reprise_global::{GlobalError, StoreMetric};
 
 use super::connect::{Failure, get_connection};
-use super::node::one;
+use super::node::NodeState;
 use super::sample::SMALL;
-use super::sizes::{list_shelf_sizes, list_vector_indexes, vector_index_name};
-use super::store::PostgresStore;
+use super::shelves::{list_shelf_sizes, list_vector_indexes, vector_index_name};
+use super::sql::one;
 
 /// Lists the metrics of the store, as this node sees it; those of its connections alone while all
 /// of these are in use.
-pub(super) async fn list_metrics(store: &PostgresStore) -> Result<Vec<StoreMetric>, Failure> {
-    let (shared, (used, all)) = (&store.0, store.connections());
+pub(super) async fn list_metrics(
+    shared: &NodeState,
+    (used, all): (usize, usize),
+) -> Result<Vec<StoreMetric>, Failure> {
     let node = &shared.node;
     let waiting = node.pool.status().waiting as u64;
     let mut metrics = vec![

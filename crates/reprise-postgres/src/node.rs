@@ -4,18 +4,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use deadpool_postgres::{GenericClient, Object, Pool, Transaction};
+use deadpool_postgres::{Object, Pool, Transaction};
 use reprise_global::backend::run_on_lent_thread;
-use reprise_global::{Caller, GlobalRecord, GlobalResult, Shelf, Version};
+use reprise_global::{Caller, GlobalRecord, GlobalResult, Shelf};
 use reprise_types::{Embedding, RecordId, check_unit_vector, system_entropy};
-use tokio_postgres::types::ToSql;
-use tokio_postgres::{IsolationLevel, Row};
+use tokio_postgres::IsolationLevel;
 use uuid::Uuid;
 
 use super::PostgresOptions;
 use super::connect::{Failure, literal, set_caller};
 use super::reputations::Voices;
 use super::shelves::Shelves;
+use super::sql::{delete, one};
 
 /// How long one statement of a change may take.
 pub(super) const CHANGE_TIME: Duration = Duration::from_secs(20);
@@ -113,60 +113,6 @@ pub(super) async fn begin_change<'c>(
     Ok(begun)
 }
 
-/// What a statement has, in their order.
-pub(super) type SqlParameters<'a> = &'a [&'a (dyn ToSql + Sync)];
-
-/// The rows of a statement, which its connection keeps prepared for good: one whose text is always
-/// the same, and whose plan depends little on what it is given.
-pub(super) async fn rows(
-    client: &impl GenericClient,
-    statement: &str,
-    given: SqlParameters<'_>,
-) -> GlobalResult<Vec<Row>, Failure> {
-    let statement = client.prepare_cached(statement).await?;
-    Ok(client.query(&statement, given).await?)
-}
-
-/// The row of a statement that has one at most.
-pub(super) async fn row(
-    client: &impl GenericClient,
-    statement: &str,
-    given: SqlParameters<'_>,
-) -> GlobalResult<Option<Row>, Failure> {
-    let statement = client.prepare_cached(statement).await?;
-    Ok(client.query_opt(&statement, given).await?)
-}
-
-/// The row of a statement that always has one.
-pub(super) async fn one(
-    client: &impl GenericClient,
-    statement: &str,
-    given: SqlParameters<'_>,
-) -> GlobalResult<Row, Failure> {
-    let statement = client.prepare_cached(statement).await?;
-    Ok(client.query_one(&statement, given).await?)
-}
-
-/// How many rows a statement changes.
-pub(super) async fn change(
-    client: &impl GenericClient,
-    statement: &str,
-    given: SqlParameters<'_>,
-) -> GlobalResult<u64, Failure> {
-    let statement = client.prepare_cached(statement).await?;
-    Ok(client.execute(&statement, given).await?)
-}
-
-/// Deletes `from` a table, as it is narrowed there; how many rows there were.
-pub(super) async fn delete(
-    client: &impl GenericClient,
-    from: &str,
-    given: SqlParameters<'_>,
-) -> GlobalResult<u64, Failure> {
-    let statement = format!("DELETE FROM reprise_global.{from}");
-    change(client, &statement, given).await
-}
-
 /// The shelf that this transaction may write on.
 pub(super) async fn allow_writes_on(
     transaction: &Transaction<'_>,
@@ -202,25 +148,4 @@ pub(super) async fn remove(
 
 pub(super) fn open_shelf_names(caller: &Caller) -> Vec<String> {
     caller.open_shelves().iter().map(Shelf::to_string).collect()
-}
-
-pub(super) fn uuid(id: RecordId) -> Uuid {
-    Uuid::from_u128(id.to_u128())
-}
-
-pub(super) fn record_id(id: Uuid) -> RecordId {
-    RecordId::from_u128(id.as_u128())
-}
-
-pub(super) fn number(version: Version) -> i32 {
-    i32::try_from(version.0).unwrap_or(i32::MAX)
-}
-
-pub(super) fn version(number: i32) -> Version {
-    Version(u32::try_from(number).unwrap_or_default())
-}
-
-/// How many there are, as a column has it.
-pub(super) fn count(all: usize) -> i64 {
-    i64::try_from(all).unwrap_or(i64::MAX)
 }

@@ -8,11 +8,13 @@ use uuid::Uuid;
 
 use super::connect::{Failure, get_connection, literal};
 use super::node::{
-    CHANGE_TIME, Node, NodeState, SqlParameters, allow_writes_on, begin_change, begin_read_within,
-    change, count, delete, one, record_id, remove, rows, version,
+    CHANGE_TIME, Node, NodeState, allow_writes_on, begin_change, begin_read_within, remove,
 };
-use super::read::{AUDIT_COLUMNS, decode_audit_line, decode_publication};
 use super::reputations::contributor;
+use super::sql::{
+    AUDIT_COLUMNS, SqlParameters, change, count, decode_audit_line, decode_publication, delete,
+    one, record_id, rows, version,
+};
 use super::sweep::PERSON;
 use super::takedown::taken_down;
 use reprise_global::backend::{

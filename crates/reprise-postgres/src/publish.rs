@@ -18,13 +18,11 @@ use uuid::Uuid;
 
 use super::branches::delete_replacing_drafts;
 use super::connect::{Failure, get_connection, literal};
-use super::node::{
-    Node, NodeState, SqlParameters, allow_writes_on, begin_change, change, count, delete, one,
-    open_shelf_names, record_id, remove, row, rows, uuid, version,
-};
+use super::node::{Node, NodeState, allow_writes_on, begin_change, open_shelf_names, remove};
 use super::quotas::add_usage;
 use super::reviews;
 use super::search;
+use super::sql::{SqlParameters, change, count, delete, one, record_id, row, rows, uuid, version};
 use super::takedown::find_near_taken_down;
 
 /// Things of one transaction of an import.

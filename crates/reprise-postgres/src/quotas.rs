@@ -8,10 +8,8 @@ use reprise_types::UserId;
 use tokio_postgres::Row;
 
 use super::connect::{Failure, get_connection};
-use super::node::{
-    CHANGE_TIME, Node, NodeState, begin_change, begin_read_within, change, one, rows,
-};
-use super::takedown::append_audit_line;
+use super::node::{CHANGE_TIME, Node, NodeState, begin_change, begin_read_within};
+use super::sql::{append_audit_line, change, one, rows};
 
 /// Reads a set limit from two columns.
 fn decode_quota(row: &Row, [things, bytes]: [usize; 2]) -> Quota {

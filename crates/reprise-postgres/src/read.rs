@@ -1,60 +1,20 @@
 //! Published things by their id, their version or their author.
 
 use deadpool_postgres::Transaction;
-use reprise_global::backend::Reputations;
 use reprise_global::{
-    AuditFilter, AuditLine, Caller, GlobalError, GlobalRecord, ListPage, Publication, Shelf,
-    Version,
+    AuditFilter, AuditLine, Caller, GlobalError, GlobalRecord, ListPage, Version,
 };
 use reprise_types::RecordId;
-use tokio_postgres::Row;
-use uuid::Uuid;
 
 use super::connect::{Failure, get_connection};
-use super::node::{
-    Node, NodeState, SqlParameters, begin_read, count, number, open_shelf_names, record_id, row,
-    rows, uuid, version,
-};
+use super::node::{Node, NodeState, begin_read, open_shelf_names};
 use super::reviews::list_own_review_shelves;
 use super::search::list_common_patterns;
+use super::sql::{
+    AUDIT_COLUMNS, SqlParameters, count, decode_audit_line, decode_record_row, limit_and_offset,
+    number, row, rows, uuid,
+};
 use super::statements;
-
-/// A row as a record without its vector.
-pub(super) fn decode_record_row(
-    row: &Row,
-    standings: &Reputations,
-) -> Result<GlobalRecord, Failure> {
-    let (shelf, id): (&str, Uuid) = (row.try_get(0)?, row.try_get(1)?);
-    let id = record_id(id);
-    let publication = decode_publication(id, row.try_get(4)?)?;
-    let author: &str = row.try_get(3)?;
-    let org = Shelf::parse_organisation(shelf).map(|(org, _)| org);
-    let standing = standings.get(&id).copied().unwrap_or_default();
-    Ok(GlobalRecord {
-        id,
-        embedding: Vec::new(),
-        embedding_space: None,
-        author_id: author
-            .parse()
-            .map_err(|_| damaged_row_error(id, "author"))?,
-        org_id: org,
-        published_at: row.try_get(6)?,
-        version: version(row.try_get(2)?),
-        checksum: row.try_get(5)?,
-        quality_metrics: standing.metrics,
-        publication,
-    })
-}
-
-/// Decodes the publication that a row holds as JSON.
-pub(super) fn decode_publication(id: RecordId, text: &str) -> Result<Publication, GlobalError> {
-    serde_json::from_str(text).map_err(|_| damaged_row_error(id, "publication"))
-}
-
-pub(super) fn damaged_row_error(id: RecordId, what: &str) -> GlobalError {
-    let said = format!("the row of {id} in the database is damaged ({what}); restore it");
-    GlobalError::storage(&said)
-}
 
 pub(super) async fn get(
     shared: &NodeState,
@@ -160,10 +120,6 @@ pub(super) async fn list_own_publications(
         .collect()
 }
 
-pub(super) fn limit_and_offset(page: ListPage) -> [i64; 2] {
-    [page.limit, page.offset].map(count)
-}
-
 pub(super) async fn audit(node: &Node, limit: usize) -> Result<Vec<AuditLine>, Failure> {
     let client = get_connection(&node.pool).await?;
     let statement =
@@ -193,24 +149,4 @@ pub(super) async fn audit_told_to(
     let given: SqlParameters<'_> = &[&org, &project, &own, &own_projects, &count(limit)];
     let rows = rows(&client, &statement, given).await?;
     Ok(rows.iter().map(decode_audit_line).collect())
-}
-
-/// The columns of [`decode_audit_line`].
-pub(super) const AUDIT_COLUMNS: &str = "at, who, what, id, version, shelf, about, reason, checksum";
-
-/// A row of the audit log.
-pub(super) fn decode_audit_line(row: &Row) -> AuditLine {
-    let (id, version): (Option<Uuid>, Option<i32>) = (row.get(3), row.get(4));
-    let about = row.get::<_, Option<&str>>(6);
-    AuditLine {
-        at: row.get(0),
-        who: row.get(1),
-        what: row.get(2),
-        id: id.map(record_id),
-        version: version.and_then(|version| version.try_into().ok()),
-        name: row.get(5),
-        about: about.and_then(|about| about.parse().ok()),
-        reason: row.get(7),
-        checksum: row.get(8),
-    }
 }

@@ -16,9 +16,8 @@ use reprise_types::{RecordId, UserId, lock};
 use uuid::Uuid;
 
 use super::connect::{Failure, get_connection};
-use super::node::{
-    Node, SqlParameters, begin_change, change, one, open_shelf_names, record_id, rows, uuid,
-};
+use super::node::{Node, begin_change, open_shelf_names};
+use super::sql::{SqlParameters, change, one, record_id, rows, uuid};
 
 /// The most uses that one contributor's report counts for.
 const USES_MAX: i32 = 1 << 30;

@@ -22,15 +22,15 @@ use super::branches::{
     Drafts, apply_drafting, delete_draft, delete_draft_text, read_draft_and_published,
 };
 use super::connect::{Failure, get_connection, literal};
-use super::node::{
-    CHANGE_TIME, Node, NodeState, SqlParameters, begin_change, begin_read_within, change, one,
-    record_id, row, rows, uuid, version,
-};
+use super::node::{CHANGE_TIME, Node, NodeState, begin_change, begin_read_within};
 use super::publish::{
     Prepared, PublishAs, PublishedBy, append_audit_entry, is_gone, publish_in, refuse_taken_down,
 };
-use super::read::{damaged_row_error, decode_publication, limit_and_offset};
-use super::takedown::{append_audit_line, find_near_taken_down};
+use super::sql::{
+    SqlParameters, append_audit_line, change, damaged_row_error, decode_publication,
+    limit_and_offset, one, record_id, row, rows, uuid, version,
+};
+use super::takedown::find_near_taken_down;
 
 /// Begins the name of every branch of reviews; no name of a branch has its dot.
 const REVIEW_PREFIX: &str = ".review/";

@@ -10,7 +10,7 @@ use reprise_global::backend::run_on_lent_thread;
 use reprise_types::dot;
 
 use super::connect::Failure;
-use super::node::row;
+use super::sql::row;
 
 /// A shelf of no more things has no index of its own, and no word in it is too common to look for.
 pub(super) const SMALL: u32 = 4_096;

@@ -9,8 +9,8 @@ use tokio_postgres::error::SqlState;
 
 use super::PostgresOptions;
 use super::connect::Failure;
-use super::node::{one, rows};
-use super::role::{ServingRole, ensure_serving_role, rights_error, setup_error};
+use super::role::{ServingRole, TABLES, ensure_serving_role, rights_error, setup_error};
+use super::sql::{one, rows};
 
 /// In their order: the first makes version 1.
 const MIGRATIONS: [&str; 12] = [
@@ -28,33 +28,6 @@ const MIGRATIONS: [&str; 12] = [
     include_str!("migrations/0012.sql"),
 ];
 
-const ADD: &str = "SELECT, INSERT";
-const ALL: &str = "SELECT, INSERT, UPDATE, DELETE";
-/// What they make, each with what the serving role may do there, and whether its rows are for some
-/// callers alone. That role empties no table as a whole, which no policy would hold it from, and
-/// changes no line of the audit log.
-pub(super) const TABLES: [(&str, &str, bool); 20] = [
-    ("thing", ALL, true),
-    ("search", ALL, true),
-    ("posting", ALL, true),
-    ("authored", ALL, true),
-    ("voice", ALL, false),
-    ("rating", ALL, false),
-    ("snapshot", ADD, false),
-    ("audit", ADD, false),
-    ("branch", ALL, true),
-    ("draft", ALL, true),
-    ("retrieved", ALL, false),
-    ("taken_down", ALL, true),
-    ("taken_down_vector", ALL, true),
-    ("organisation", ALL, true),
-    ("usage", ALL, false),
-    ("quota", ALL, false),
-    ("shelf_size", ALL, false),
-    ("token", ALL, false),
-    ("setting", ADD, false),
-    ("schema_version", "SELECT", false),
-];
 /// The oldest server that its makers still mend.
 const SERVER_MIN: i32 = 140_000;
 /// The oldest pgvector without a known fault in its index (0.8.2 to 0.8.4 mended three).

@@ -26,7 +26,8 @@ use super::candidates::{
     Candidate, Key, NEAR, Search, TERMS_MAX, Term, estimate_word_score_spread, weigh_terms,
 };
 use super::connect::{Failure, find_spare_connection, get_connection, join_both};
-use super::node::{NodeState, begin_read, number, open_shelf_names, record_id, row, uuid};
+use super::node::{NodeState, begin_read, open_shelf_names};
+use super::sql::{number, record_id, row, uuid};
 use super::{reviews, statements};
 
 /// How the index is walked: in the order of distance, on until enough is found. The policies make

@@ -6,7 +6,7 @@ use reprise_engine::bm25_parameters;
 use super::connect::literal;
 use super::sample::SMALL;
 
-/// The columns of [`super::read::decode_record_row`].
+/// The columns of [`super::sql::decode_record_row`].
 const COLUMNS: &str = "t.shelf, t.id, t.version, t.author, t.publication, t.checksum, t.since";
 /// The shelves open to the caller, and the one that holds a thing of his own.
 const OPEN_OR_OWN: &str = "/*open*/(t.shelf = ANY($1::text[] || ARRAY( \

@@ -388,7 +388,7 @@ impl GlobalStore for PostgresStore {
     }
 
     async fn list_metrics(&self) -> GlobalResult<Vec<StoreMetric>> {
-        tried!(Safely, metrics::list_metrics(self))
+        tried!(Safely, metrics::list_metrics(&self.0, self.connections()))
     }
 
     async fn check_ready(&self) -> GlobalResult<()> {

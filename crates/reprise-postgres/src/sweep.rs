@@ -8,7 +8,8 @@ use deadpool_postgres::Pool;
 use tokio_postgres::error::SqlState;
 
 use super::connect::{Failure, get_connection};
-use super::node::{Node, one};
+use super::node::Node;
+use super::sql::one;
 use reprise_global::GlobalError;
 
 /// What a thing is found by, and no text: vacuumed with its indexes, where pgvector overwrites a

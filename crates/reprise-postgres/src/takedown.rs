@@ -5,8 +5,7 @@ use chrono::{DateTime, Utc};
 use deadpool_postgres::Transaction;
 use reprise_global::backend::{OVERLAP_FROM, PublishedState, author_as_caller, decide_publish};
 use reprise_global::{
-    AuditLine, Caller, GlobalError, ListPage, Listed, Publication, PutBack, TakeDown, TakeDownDone,
-    TakenDown,
+    Caller, GlobalError, ListPage, Listed, Publication, PutBack, TakeDown, TakeDownDone, TakenDown,
 };
 use reprise_types::RecordId;
 use tokio_postgres::Row;
@@ -14,11 +13,13 @@ use uuid::Uuid;
 
 use super::connect::{Failure, get_connection};
 use super::node::{
-    CHANGE_TIME, Node, NodeState, SqlParameters, begin_change, begin_read_within, change,
-    open_shelf_names, record_id, row, rows, uuid, version,
+    CHANGE_TIME, Node, NodeState, begin_change, begin_read_within, open_shelf_names,
 };
 use super::publish::{Prepared, PublishAs, format_vector, is_gone, publish_in, withdraw};
-use super::read::{damaged_row_error, decode_publication, decode_record_row, limit_and_offset};
+use super::sql::{
+    SqlParameters, append_audit_line, change, damaged_row_error, decode_publication,
+    decode_record_row, limit_and_offset, record_id, row, rows, uuid, version,
+};
 use super::sweep::LEAKED;
 
 pub(super) async fn catalogue(
@@ -162,25 +163,6 @@ pub(super) async fn find_near_taken_down(
     let found = rows(transaction, statement, &[&given, &distance]).await?;
     let ids = found.iter().map(|row| row.get::<_, Option<Uuid>>(0));
     Ok(ids.map(|id| id.map(record_id)).collect())
-}
-
-/// Writes a line of the audit log with all that it says.
-pub(super) async fn append_audit_line(
-    transaction: &Transaction<'_>,
-    line: &AuditLine,
-) -> Result<(), Failure> {
-    let statement = "INSERT INTO reprise_global.audit \
-         (at, who, what, id, version, shelf, about, reason, checksum) \
-         VALUES (clock_timestamp(), $1, $2, $3, $4, $5, $6, $7, $8)";
-    let number = line.version.map(|n| i32::try_from(n).unwrap_or(i32::MAX));
-    let about = line.about.as_ref().map(reprise_types::UserId::as_str);
-    let (id, name) = (line.id.map(uuid), &line.name);
-    let (reason, checksum) = (&line.reason, &line.checksum);
-    let given: SqlParameters<'_> = &[
-        &line.who, &line.what, &id, &number, name, &about, reason, checksum,
-    ];
-    change(transaction, statement, given).await?;
-    Ok(())
 }
 
 const TAKEN_DOWN_COLUMNS: &str = "id, author, origin, shelf, versions, checksum, reason, operator, at, \

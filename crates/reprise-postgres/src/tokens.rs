@@ -8,8 +8,7 @@ use tokio_postgres::Row;
 
 use super::PostgresStore;
 use super::connect::{Failure, get_connection};
-use super::node::{SqlParameters, change, delete, row, rows};
-use super::takedown::append_audit_line;
+use super::sql::{SqlParameters, append_audit_line, change, delete, row, rows};
 
 fn decode_token(row: &Row) -> KeptToken {
     KeptToken {

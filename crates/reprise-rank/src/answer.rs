@@ -11,7 +11,7 @@ pub(crate) mod excerpt;
 pub(crate) mod judgements;
 pub(crate) mod merge_wordings;
 
-use reprise_types::{MemorySource, RecallResponse, RelevanceVerdict, RetrievedMemory};
+use reprise_types::{RecallResponse, RelevanceVerdict, RetrievedMemory};
 
 use crate::candidate::compute_evidence;
 use crate::logits::{logistic, logit, logit_within};
@@ -142,7 +142,7 @@ fn repeats_shown_text(above: &[RetrievedMemory], one: &RetrievedMemory) -> bool 
 
 /// Whether it is the outcome of a run of a session of which enough such outcomes are shown above.
 fn is_crowded_out(above: &[RetrievedMemory], one: &RetrievedMemory) -> bool {
-    let is_outcome = |one: &RetrievedMemory| one.record.source == MemorySource::TrajectoryOutcome;
+    let is_outcome = |one: &RetrievedMemory| one.record.is_run_outcome();
     let of_session = above.iter().filter(|told| {
         told.shown && is_outcome(told) && told.record.session_id == one.record.session_id
     });
@@ -208,7 +208,7 @@ pub fn judge_relevance(one: &RetrievedMemory) -> RelevanceVerdict {
 
 /// Whether a result is the outcome of a run that went well and was asked for something alike.
 fn has_succeeded(one: &RetrievedMemory) -> bool {
-    let is_outcome = one.record.source == MemorySource::TrajectoryOutcome;
+    let is_outcome = one.record.is_run_outcome();
     let went_well = one
         .record
         .quality_score

@@ -66,6 +66,8 @@ pub struct MeasuredCandidate {
     pub dialogue: f32,
     /// Whether it is the user's own words.
     pub by_user: bool,
+    /// Whether it is a prompt that a person gave to an agent.
+    pub is_prompt: bool,
     /// Whether it is a rule or preference that was set for good.
     pub instruction: bool,
     /// Whether its text names a time.

@@ -41,9 +41,10 @@ pub use names::terms::{
 };
 pub use names::{NamedThing, NamesInQuestion, asks_about_named_thing, fold_case, is_filler_word};
 pub use order::contradictions::Contradictions;
-pub use order::leads::{FOLLOWERS_MAX, Leads, lift_answers};
+pub use order::leads::{FOLLOWERS_MAX, Leads, PromptAnswers, lift_answers};
 pub use order::{RankedCandidate, decide_order, order_by_tier};
 pub use question::asked_type::find_asked_type;
+pub use question::prompt_aim::PromptAim;
 pub use question::prompt_parts::{
     AskedParts, merge_question_answers, merge_thing_answers, split_prompt,
 };

@@ -5,6 +5,7 @@
 //! looked up by its words.
 
 pub(crate) mod asked_type;
+pub(crate) mod prompt_aim;
 pub(crate) mod prompt_parts;
 pub(crate) mod required_content;
 pub(crate) mod times;
@@ -30,6 +31,8 @@ pub struct QuestionTraits {
     pub asks_when: bool,
     /// It asks for what the assistant said, not the user.
     pub asks_assistant: bool,
+    /// It asks for what the user said or wanted.
+    pub asks_user: bool,
     /// It asks for earlier questions or prompts.
     pub asks_for_questions: bool,
 }
@@ -40,6 +43,7 @@ impl QuestionTraits {
         Self {
             asks_when: WHEN.as_ref().is_some_and(|p| p.is_match(query)),
             asks_assistant: ASSISTANT.as_ref().is_some_and(|p| p.is_match(query)),
+            asks_user: USER.as_ref().is_some_and(|p| p.is_match(query)),
             asks_for_questions: ASKING.as_ref().is_some_and(|p| p.is_match(query)),
         }
     }
@@ -146,6 +150,16 @@ static ASSISTANT: LazyLock<Option<Regex>> = LazyLock::new(|| {
     ))
 });
 
+static USER: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    compile_pattern(concat!(
+        r"(?i)\b(?:did|have|had|do|does|was|were) (?:i|we) (?:\w+ )?(?:say|said|tell|told|mention",
+        r"|want|ask|prefer|decide|agree|request|insist|instruct|order|write|wrote)(?:ed|d|red)?\b",
+        r"|\b(?:i|we) (?:said|told|mentioned|wanted|asked|preferred|requested|insisted)\b",
+        r"|\bmy (?:own |last |first )?(?:words|prompts?|instructions?|rules?|wish(?:es)?",
+        r"|preferences?|requests?|decisions?|opinion)\b",
+    ))
+});
+
 static ASKING: LazyLock<Option<Regex>> = LazyLock::new(|| {
     // `Whom do I ask about that?` asks for a person and for no question.
     compile_pattern(concat!(
@@ -167,7 +181,7 @@ mod tests {
     #[test]
     fn every_pattern_compiles() {
         assert!(FRAMES.iter().all(Option::is_some));
-        assert!(WHEN.is_some() && ASSISTANT.is_some() && ASKING.is_some());
+        assert!(WHEN.is_some() && ASSISTANT.is_some() && USER.is_some() && ASKING.is_some());
     }
 
     #[test]
@@ -226,13 +240,19 @@ mod tests {
         let asked = |asks_when, asks_assistant| QuestionTraits {
             asks_when,
             asks_assistant,
-            asks_for_questions: false,
+            ..QuestionTraits::default()
         };
         for (query, expected) in [
             ("When did Ann move?", asked(true, false)),
             ("How many days were between the two?", asked(true, false)),
             ("Which library did you recommend?", asked(false, true)),
-            ("What did I tell you?", asked(false, false)),
+            (
+                "What did I tell you?",
+                QuestionTraits {
+                    asks_user: true,
+                    ..QuestionTraits::default()
+                },
+            ),
             ("whenever it rains", asked(false, false)),
         ] {
             assert_eq!(QuestionTraits::from_question(query), expected, "{query}");

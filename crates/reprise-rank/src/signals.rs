@@ -138,9 +138,12 @@ fn session_meaning(_question: SignalContext, candidate: &MeasuredCandidate) -> f
     candidate.dialogue * to_signal(candidate.session_meaning)
 }
 
-/// The user's own words, if there are words of others too.
+/// The user's own words, if there are words of others too. What an agent was told to do is mostly
+/// about that task, so a prompt counts only if the question asks for what the user said.
 fn own_words(question: SignalContext, candidate: &MeasuredCandidate) -> f32 {
-    candidate.dialogue * flag_to_signal(question.has_other_speakers && candidate.by_user)
+    let counts = !candidate.is_prompt || question.traits.asks_user;
+    let is_own = question.has_other_speakers && candidate.by_user;
+    candidate.dialogue * flag_to_signal(is_own && counts)
 }
 
 /// The user's own words, if the question is for the assistant's.

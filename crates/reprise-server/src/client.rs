@@ -33,7 +33,7 @@ use reprise_operations::{Problem, ProblemKind};
 use problems::{broken_connection_problem, is_absent, unreachable_problem};
 use remote::NetStream;
 pub use remote::Remote;
-pub use start::Starter;
+pub use start::{Starter, reap_in_background};
 
 /// Most idle connections that are kept for later requests.
 const IDLE_CONNECTIONS_MAX: usize = 8;
@@ -237,13 +237,6 @@ impl Client {
     pub(crate) async fn listening_process(paths: &DaemonPaths) -> Option<i32> {
         let stream = start::connect_to_daemon(paths).await.ok()?;
         stream.peer_cred().ok()?.pid()
-    }
-
-    /// Starts a daemon now if none runs, ahead of the first request.
-    pub async fn ensure_running(&self) -> Result<(), Problem> {
-        let sender = self.open_connection().await?;
-        self.store_idle_connection(sender);
-        Ok(())
     }
 
     /// Sends a request and returns the body of the response as bytes. If the connection broke or

@@ -37,7 +37,7 @@ mod program;
 mod testing;
 mod tokens;
 
-pub use client::{Call, Client, Remote, Starter};
+pub use client::{Call, Client, Remote, Starter, reap_in_background};
 pub use daemon::{Daemon, DaemonError, DaemonExit, DaemonOptions};
 
 pub use global::{

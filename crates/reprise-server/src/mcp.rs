@@ -3,6 +3,7 @@
 //! Nothing is written to stdout here that is not JSON-RPC.
 
 mod manual;
+mod named_tools;
 mod prompts;
 mod stdio;
 mod tools;
@@ -316,9 +317,11 @@ impl ServerHandler for McpServer {
                 return Err(ErrorData::internal_error("the request was cancelled", None));
             }
         };
+        let is_shown = |name: &str| self.described_tools().iter().any(|tool| tool.name == name);
         let result = match answered {
             Ok(answer) => {
-                let text = vec![ContentBlock::text(answer.text)];
+                let text = named_tools::name_tools_in_answer(answer.text, &is_shown);
+                let text = vec![ContentBlock::text(text)];
                 let mut result = if is_all_rejected(&answer.structured) {
                     CallToolResult::error(text)
                 } else {
@@ -334,7 +337,7 @@ impl ServerHandler for McpServer {
                 } else {
                     ""
                 };
-                let detail = format!("{problem}{again}");
+                let detail = named_tools::name_tools(&problem.to_string(), &is_shown) + again;
                 CallToolResult::error(vec![ContentBlock::text(detail)])
             }
         };

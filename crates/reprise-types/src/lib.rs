@@ -83,8 +83,8 @@ pub use ports::{
     VectorStore,
 };
 pub use quote::{
-    QuotedMemory, is_invisible, is_unsafe_to_display, remove_frame_lines, remove_quoted_memory,
-    to_one_line,
+    QuotedMemory, is_invisible, is_unsafe_to_display, map_outside_frames, remove_frame_lines,
+    remove_quoted_memory, to_one_line,
 };
 pub use recall::{
     ContributingRun, DegradedPart, LearnedAdjustment, MatchedIdentifier, OutcomeSummary,

@@ -117,6 +117,25 @@ pub fn remove_quoted_memory(text: &str) -> String {
     kept
 }
 
+/// Changes what a text says outside of all frames; what is quoted stays as it is.
+pub fn map_outside_frames(text: &str, mut change: impl FnMut(&str) -> String) -> String {
+    let mut changed = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(&format!("<{TAG_PREFIX}")) {
+        let (before, from) = rest.split_at(at);
+        changed.push_str(&change(before));
+        let end = parse_frame_opening(from).map_or(TAG_PREFIX.len() + 1, |(nonce, _)| {
+            let close = format!("</{TAG_PREFIX}{nonce}>");
+            from.find(&close).map_or(from.len(), |at| at + close.len())
+        });
+        let (frame, after) = from.split_at(end);
+        changed.push_str(frame);
+        rest = after;
+    }
+    changed.push_str(&change(rest));
+    changed
+}
+
 /// Removes the lines that open and close frames, for a person at a terminal.
 pub fn remove_frame_lines(text: &str) -> String {
     let opens = |line: &str| parse_frame_opening(line).is_some_and(|(_, rest)| rest.is_empty());

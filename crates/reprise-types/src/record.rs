@@ -160,13 +160,29 @@ impl MemoryRecord {
     /// The `type` in the `details` of a stored prompt.
     pub const PROMPT_TYPE: &str = "prompt";
 
-    /// Whether it is a prompt that somebody gave to an agent and the agent's hook stored.
+    /// Whether it is a prompt that somebody gave to an agent, whether the agent's hook stored it or
+    /// it came in with its session.
     pub fn is_prompt(&self) -> bool {
         let kind = self
             .details
             .as_ref()
             .and_then(|details| details.get("type"));
-        kind.is_some_and(|kind| kind == Self::PROMPT_TYPE)
+        kind.map_or_else(
+            || self.is_prompt_without_mark(),
+            |kind| kind == Self::PROMPT_TYPE,
+        )
+    }
+
+    /// Whether it came in as a person's words to an agent, before those were marked as prompts.
+    fn is_prompt_without_mark(&self) -> bool {
+        let is_persons = self.metadata.get("role").is_some_and(|role| role == "user");
+        let is_programs = |id: &ExternalId| {
+            let mut programs = ExternalId::AGENT_PROGRAMS.iter();
+            programs.any(|program| *program == id.namespace)
+        };
+        is_persons
+            && self.source == MemorySource::UserInput
+            && self.external_ids.iter().any(is_programs)
     }
 
     /// Converts it to a new record: without id, hash and `known_at`.
@@ -357,6 +373,17 @@ impl ExternalId {
     pub const LESSON_PREFIX: &'static str = "lesson ";
     /// Namespace of the id that a merged record had in its branch.
     pub const MERGED: &'static str = "branch-record";
+    /// Namespaces of the turns of programs' sessions, in which a person's words are prompts. In a
+    /// chat people tell things, too.
+    pub const AGENT_PROGRAMS: [&'static str; 7] = [
+        "claude-code",
+        "codex",
+        "copilot",
+        "cursor",
+        "gemini",
+        "opencode",
+        "trajectory",
+    ];
     /// Namespaces in which a caller's id is looked up, in this order.
     pub const CALLER_NAMESPACES: [&'static str; 12] = [
         Self::BATCH,

@@ -137,6 +137,12 @@ impl RecordBody {
         TOOL_KEYS.iter().any(|key| self.metadata.contains_key(*key))
     }
 
+    /// Whether it says how a run went. What a session taught has the source of a run, too, and says
+    /// nothing of one.
+    pub fn is_run_outcome(&self) -> bool {
+        self.source == MemorySource::TrajectoryOutcome && self.record_type() == RecordType::Run
+    }
+
     /// Whether it is the outcome of a run without any steps, so that it has only the question.
     pub fn is_run_without_steps(&self) -> bool {
         let steps = self.details.as_ref().and_then(|it| it["steps"].as_array());

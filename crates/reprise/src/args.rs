@@ -10,6 +10,7 @@ mod files;
 mod global;
 mod health;
 mod help;
+mod operation;
 mod records;
 mod written;
 
@@ -19,7 +20,7 @@ use std::path::PathBuf;
 use chrono::{DateTime, Utc};
 use clap::{Args, Parser, Subcommand};
 use reprise_operations::operations::lessons;
-use reprise_operations::operations::sessions::pausing;
+use reprise_operations::operations::sessions::pausing::{Pause, Resume};
 use reprise_types::{Calendar, Clock, SystemClock, TimeError};
 
 pub(crate) use daemon::{
@@ -44,11 +45,12 @@ pub(crate) use health::{
 pub(crate) use help::{
     build_command, render_other_help, shorten_global_options, with_default_user,
 };
+use operation::operation_commands;
+pub(crate) use operation::{OperationArguments, OperationRunner, WhoseArguments};
 pub(crate) use records::{
     ExplainArguments, ForgetArguments, ImportArguments, IngestArguments, IngestInput,
-    IngestOptions, LearnArguments, ListArguments, OperationArguments, OutcomeArguments,
-    OutcomeCommand, PlotArguments, RecallArguments, ResetArguments, ShowArguments, ShowCommand,
-    SourcesArguments, TagsArguments, TagsCommand, WhoseArguments,
+    IngestOptions, LearnArguments, ListArguments, OutcomeArguments, OutcomeCommand, PlotArguments,
+    RecallArguments, ResetArguments, ShowArguments, SourcesArguments, TagsArguments, TagsCommand,
 };
 pub(crate) use written::{WrittenCommand, parse_written};
 
@@ -165,12 +167,8 @@ pub(crate) enum Command {
     /// Restore memories, as `backup restore` does: scripts call it by this name.
     #[command(hide = true)]
     Restore(RestoreArguments),
-    /// Pause memory: agents get nothing and nothing is stored until `resume`.
-    #[command(hide = true)]
-    Pause(OperationArguments<pausing::PauseArguments>),
-    /// End a pause: agents get memories, and new ones are stored.
-    #[command(hide = true)]
-    Resume(OperationArguments<pausing::ResumeArguments>),
+    #[command(flatten)]
+    Pausing(PauseCommand),
     /// Explain a command; --all lists every command.
     Help {
         /// List every command, with those for programs.
@@ -185,6 +183,17 @@ pub(crate) enum Command {
         /// Command to explain.
         command: Vec<String>,
     },
+}
+
+operation_commands! {
+    PauseCommand {
+        /// Pause memory: agents get nothing and nothing is stored until `resume`.
+        #[command(hide = true)]
+        Pause(Pause),
+        /// End a pause: agents get memories, and new ones are stored.
+        #[command(hide = true)]
+        Resume(Resume),
+    }
 }
 
 /// Returns the calendar of the machine's user.

@@ -48,23 +48,16 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
-use reprise_operations::operations::links;
-use reprise_operations::operations::links::graph;
-use reprise_operations::operations::maintenance::audit;
-use reprise_operations::operations::maintenance::{self, Consolidate};
-use reprise_operations::operations::outcomes::how;
-use reprise_operations::operations::sessions::pausing;
 use reprise_operations::{Problem, ProblemKind};
 
 use crate::args::{
     self, Arguments, BackupCommand, Command, Common, DoctorCommand, ServeCommand, ShareCommand,
-    ShowCommand, TagsArguments, TagsCommand, WrittenCommand,
+    TagsArguments, TagsCommand, WrittenCommand,
 };
 use crate::{printer, trace};
 
 pub use context::Context;
 pub use context::{confirm, note};
-use output::run_from_arguments;
 
 /// Runs one command to its end. Failures of a daemon on another machine have their own exit codes.
 pub(crate) fn run(arguments: Arguments) -> Result<Exit, (Exit, anyhow::Error)> {
@@ -128,12 +121,12 @@ fn dispatch(context: &Context, command: Command) -> anyhow::Result<Exit> {
         Command::Recall(arguments) => recall::run(context, &arguments),
         Command::List(arguments) => list::run(context, &arguments),
         Command::Show(arguments) => match arguments.command {
-            Some(ShowCommand::How(asked)) => run_from_arguments::<how::How>(context, asked),
+            Some(command) => command.run_with(context),
             None => lesson::show(context, arguments),
         },
         Command::Tags(arguments) => run_tags_command(context, arguments),
         Command::Stats(arguments) => check::stats(context, &arguments),
-        Command::Outcome(arguments) => learn::run(context, &arguments),
+        Command::Outcome(arguments) => learn::run(context, arguments),
         Command::Backup(arguments) => match &arguments.command {
             Some(BackupCommand::Restore(asked)) => backup::restore(context, asked),
             None => backup::run(context, &arguments),
@@ -155,8 +148,7 @@ fn dispatch(context: &Context, command: Command) -> anyhow::Result<Exit> {
         Command::Call(arguments) => output::call_by_name(context, &arguments),
         Command::Check(arguments) => run_doctor_command(context, DoctorCommand::Check(arguments)),
         Command::Restore(arguments) => backup::restore(context, &arguments),
-        Command::Pause(asked) => run_from_arguments::<pausing::Pause>(context, asked),
-        Command::Resume(asked) => run_from_arguments::<pausing::Resume>(context, asked),
+        Command::Pausing(command) => command.run_with(context),
         Command::Help {
             man: Some(folder), ..
         } => write_manual(&folder),
@@ -173,8 +165,7 @@ fn run_serve_command(context: &Context, command: ServeCommand) -> anyhow::Result
     match command {
         ServeCommand::Status => status::print_daemon_status(context),
         ServeCommand::Stop => status::stop_daemon(context),
-        ServeCommand::Pause(asked) => run_from_arguments::<pausing::Pause>(context, asked),
-        ServeCommand::Resume(asked) => run_from_arguments::<pausing::Resume>(context, asked),
+        ServeCommand::Pausing(command) => command.run_with(context),
         ServeCommand::Token(command) => status::run_token_command(context, &command),
     }
 }
@@ -183,11 +174,9 @@ fn run_serve_command(context: &Context, command: ServeCommand) -> anyhow::Result
 fn run_doctor_command(context: &Context, command: DoctorCommand) -> anyhow::Result<Exit> {
     match command {
         DoctorCommand::Check(arguments) => check::run(context, &arguments),
-        DoctorCommand::Tidy(asked) => run_from_arguments::<Consolidate>(context, asked),
+        DoctorCommand::Tidying(command) => command.run_with(context),
         DoctorCommand::Review(arguments) => lesson::review(context, arguments),
-        DoctorCommand::Undo(asked) => run_from_arguments::<maintenance::Undo>(context, asked),
-        DoctorCommand::Audit(asked) => run_from_arguments::<audit::Audit>(context, asked),
-        DoctorCommand::Diary(asked) => run_from_arguments::<audit::Diary>(context, asked),
+        DoctorCommand::LookingBack(command) => command.run_with(context),
         DoctorCommand::Compact(arguments) => check::compact(context, &arguments),
         DoctorCommand::Reembed(arguments) => check::reembed(context, &arguments),
         DoctorCommand::Rebuild(arguments) => rebuild::run(context, &arguments),
@@ -200,13 +189,7 @@ fn run_doctor_command(context: &Context, command: DoctorCommand) -> anyhow::Resu
 fn run_tags_command(context: &Context, arguments: TagsArguments) -> anyhow::Result<Exit> {
     match arguments.command {
         None => lesson::tags(context, &arguments),
-        Some(TagsCommand::Link(asked)) => run_from_arguments::<links::Link>(context, asked),
-        Some(TagsCommand::Related(asked)) => run_from_arguments::<links::Related>(context, asked),
-        Some(TagsCommand::Path(asked)) => run_from_arguments::<graph::Path>(context, asked),
-        Some(TagsCommand::Clusters(asked)) => {
-            run_from_arguments::<graph::ClusterOf>(context, asked)
-        }
-        Some(TagsCommand::Bridges(asked)) => run_from_arguments::<graph::BridgesOf>(context, asked),
+        Some(TagsCommand::Links(command)) => command.run_with(context),
         Some(TagsCommand::Sources(arguments)) => lesson::sources(context, arguments),
     }
 }

@@ -6,8 +6,8 @@
 use std::future::Future;
 
 use reprise_types::{
-    MemoryFilter, MemoryKind, MemorySource, QuotedMemory, RecallRequest, RecallResponse,
-    RetrievedMemory, system_entropy,
+    HitStyle, HitView, MemoryFilter, MemoryKind, MemorySource, PublicationOrigin, QuotedMemory,
+    RecallRequest, RecallResponse, RetrievedMemory, system_entropy,
 };
 use tokio::time::timeout;
 
@@ -155,12 +155,13 @@ impl MemoryAnswer {
                 _ => LINE_CHARACTERS_MAX,
             };
             let text: String = words.join(" ").chars().take(most).collect();
-            let (date, kind) = (record.timestamp.format("%Y-%m-%d"), record.kind);
-            let (score, id) = (found.sona_score, record.id);
             let by = found.published.as_ref();
-            let by = by.map(|by| format!(" published by {}, version {}", by.author, by.version));
-            let by = by.unwrap_or_default();
-            memory.add_line(&format!("- [{date} {kind} {score:.2} {id}{by}] "), &text);
+            let view = HitView {
+                score: found.sona_score,
+                published: by.map(PublicationOrigin::describe).unwrap_or_default(),
+                ..HitView::new(record.id, record.timestamp, record.kind.to_string(), text)
+            };
+            memory.add_hit(&view, HitStyle::ToolLine);
         }
         if let Some(note) = self.recall.as_ref().and_then(RecallResponse::chain_note) {
             memory.add_line("- ", note);

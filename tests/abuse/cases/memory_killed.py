@@ -82,7 +82,8 @@ class Kept:
 
     def nothing_left(self, when):
         left = {str(p.relative_to(self.home.data)) for p in self.home.data.rglob("*") if p.is_file()}
-        wanted = {"ada/memory.rvf", ".global/memory.rvf", ".global/ledger.jsonl", ".global/writer.lock"}
+        wanted = {"ada/memory.rvf", "ada/changes.jsonl", ".global/memory.rvf",
+                  ".global/ledger.jsonl", ".global/writer.lock"}
         assert left <= wanted, f"{when}: left {left - wanted}"
 
 

@@ -1,7 +1,7 @@
 //! Finds the leads among the candidates, which only ask, and what followed them.
 
 use reprise_index::DocTraits;
-use reprise_rank::{FOLLOWERS_MAX, Leads};
+use reprise_rank::{FOLLOWERS_MAX, Leads, PromptAim, PromptAnswers};
 
 use super::scene::{RecallCandidate, Scene};
 use crate::snapshot::Snapshot;
@@ -22,6 +22,10 @@ const OTHER_COSINE: f32 = 0.55;
 const ANSWER_COSINE: f32 = 0.35;
 const ANSWER_WORDS: f32 = 0.25;
 
+/// Most records after a stored prompt of which one may be what came of it: between the two are
+/// tests, commits and what the agent said on the way.
+const RUN_MAX: usize = 16;
+
 /// Removes the leads from the candidates, and notes what followed them.
 pub(super) fn extract_leads(scene: &Scene<'_>, candidates: &mut Vec<RecallCandidate>) -> Leads {
     let mut leads = Leads::default();
@@ -33,7 +37,8 @@ pub(super) fn extract_leads(scene: &Scene<'_>, candidates: &mut Vec<RecallCandid
         if is_lead {
             let same = sameness_with_question(scene, candidate);
             leads.add_lead(candidate.ordinal, same, || {
-                list_followers(scene, candidate.ordinal, |traits| traits.bare_prompt)
+                let ends = |traits: &DocTraits| traits.bare_prompt;
+                list_followers(scene, candidate.ordinal, FOLLOWERS_MAX, ends)
             });
         }
         !is_lead
@@ -42,25 +47,34 @@ pub(super) fn extract_leads(scene: &Scene<'_>, candidates: &mut Vec<RecallCandid
     leads
 }
 
-/// Returns what followed a stored prompt and is about the question, if the prompt tells something
-/// and asks.
-pub(super) fn list_answers_to_prompt(scene: &Scene<'_>, prompt: u32) -> Vec<u32> {
+/// Returns what followed a stored prompt and is about the question, if the prompt tells something,
+/// and asks for an answer or for work.
+pub(super) fn list_answers_to_prompt(scene: &Scene<'_>, prompt: u32) -> PromptAnswers {
     let traits = scene.index.doc_traits(prompt, &scene.plan.view);
-    let tells = traits.is_some_and(|traits| traits.informative_prompt);
-    if scene.plan.traits.asks_for_questions || !tells {
-        return Vec::new();
+    let Some(traits) = traits.filter(|traits| traits.informative_prompt) else {
+        return PromptAnswers::default();
+    };
+    if scene.plan.traits.asks_for_questions || scene.plan.traits.asks_user {
+        return PromptAnswers::default();
     }
     let record = scene.snapshot.reader.read_record(prompt).ok();
-    if record.is_none_or(|record| !record.body.text.contains(['?', '\u{ff1f}'])) {
-        return Vec::new();
-    }
+    let aim = record.map(|record| PromptAim::from_prompt(&record.body.text));
+    let comes_first = match aim {
+        Some(PromptAim::Answer) => true,
+        // A rule that was set with the work holds whatever came of that.
+        Some(PromptAim::Work) if !traits.instruction => false,
+        _ => return PromptAnswers::default(),
+    };
     let is_prompt = |one: &DocTraits| one.bare_prompt || one.informative_prompt;
-    let mut followers = list_followers(scene, prompt, is_prompt);
+    let mut followers = list_followers(scene, prompt, RUN_MAX, is_prompt);
     followers.retain(|follower| {
         let cosine = scene.nearness_of(*follower).map_or(0.0, |near| near.cosine);
         cosine >= ANSWER_COSINE || scene.word_share(*follower) >= ANSWER_WORDS
     });
-    followers
+    PromptAnswers {
+        followers,
+        comes_first,
+    }
 }
 
 /// Returns a note if the same was asked before.
@@ -70,11 +84,16 @@ pub(super) fn asked_before_note(snapshot: &Snapshot, leads: &Leads) -> Option<St
     Some(format!("asked before on {day} (record {})", doc.id))
 }
 
-/// Returns the records after one in its session, up to the first that `ends` them.
-fn list_followers(scene: &Scene<'_>, ordinal: u32, ends: impl Fn(&DocTraits) -> bool) -> Vec<u32> {
+/// Returns at most `most` records after one in its session, up to the first that `ends` them.
+fn list_followers(
+    scene: &Scene<'_>,
+    ordinal: u32,
+    most: usize,
+    ends: impl Fn(&DocTraits) -> bool,
+) -> Vec<u32> {
     let view = &scene.plan.view;
     let (mut followers, mut next) = (Vec::new(), view.neighbours(ordinal).1);
-    while let Some(follower) = next.filter(|_| followers.len() < FOLLOWERS_MAX) {
+    while let Some(follower) = next.filter(|_| followers.len() < most) {
         let traits = scene.index.doc_traits(follower, view);
         if traits.is_none_or(|traits| ends(&traits)) {
             break;

@@ -55,6 +55,7 @@ impl Scene<'_> {
             session_words: self.session_words_score(traits.session),
             dialogue: candidate.dialogue_share,
             by_user: traits.by_user,
+            is_prompt: traits.bare_prompt || traits.informative_prompt,
             instruction: traits.instruction,
             dated: traits.dated,
             by_named_speaker: names_speaker.then(|| self.is_named_speaker(speaker)),
@@ -91,6 +92,10 @@ impl Scene<'_> {
             return None;
         }
         let record = self.snapshot.record(ordinal, self.plan.as_of).ok();
+        // What a session taught has no run that went well or badly.
+        if record.as_ref().is_some_and(|one| !one.is_run_outcome()) {
+            return None;
+        }
         Some(OutcomeMeasures {
             quality: record.and_then(|record| record.quality_score),
             cosine: self.nearness_of(ordinal).map_or(0.0, |near| near.cosine),

@@ -168,7 +168,8 @@ impl Snapshot {
 
     /// Returns the names under which live records know a project. Of all names only those that
     /// share its short one have their records read.
-    fn list_project_names(&self, project: &str) -> Vec<String> {
+    #[must_use]
+    pub fn list_project_names(&self, project: &str) -> Vec<String> {
         let view = self.index.view(&MemoryFilter::default(), None);
         let short = short_project_name(project);
         let is_alike = |name: &&str| short_project_name(name).eq_ignore_ascii_case(short);

@@ -242,3 +242,100 @@ pub(super) fn the_cause_stands_above_the_prompt_that_asked_for_it() {
     let answer = bench.ask("am I on Flask", 0);
     assert_eq!(EngineBench::ids(&answer)[0], "asked");
 }
+
+/// A prompt to an agent, and what was said then, at other distances from the question.
+fn told_and_answered(prompt: &str, answer: &str, distances: [f32; 2]) -> Vec<NewRecord> {
+    let near = |nudge| Some(Embedding::new(space(), vector(0, nudge)));
+    let mut asked = record("asked", prompt, 0, "one");
+    asked.details = Some(json!({"type": "prompt"}));
+    asked.embedding = near(distances[0]);
+    let mut told = record("told", answer, 0, "one");
+    told.source = MemorySource::WorkerResult;
+    told.embedding = near(distances[1]);
+    let notes = (0..20).map(|n| {
+        let text = format!("note {n} on the roof");
+        record(&format!("other-{n}"), &text, 3, "wiki")
+    });
+    notes.chain([asked, told]).collect()
+}
+
+#[test]
+pub(super) fn what_came_of_a_task_stands_with_the_prompt_that_gave_it() {
+    let fix = "We run three pods. The rate limiter lets through twice the quota, fix it";
+    let task = "We run three pods. Put the rate limiter behind the gateway of the pods";
+    let rule = "From now on we keep the rate limiter of the pods in the gateway";
+    let came = "The limiter kept its counter in process memory; I moved the counter to Redis.";
+    for (prompt, expected) in [
+        // Who asks about what went wrong wants what it was, and not that it was asked.
+        (fix, &["told", "asked"][..]),
+        (task, &["asked", "told"]),
+        (rule, &["asked"]),
+    ] {
+        let mut bench = EngineBench::new();
+        bench.insert(told_and_answered(prompt, came, [0.6, 1.3]));
+        let answer = bench.ask("rate limiter of the pods", 0);
+        let ids = EngineBench::ids(&answer);
+        assert_eq!(&ids[..expected.len()], expected, "{prompt}: {answer:?}");
+        if let [first, second, ..] = &answer.results[..]
+            && expected.len() == 2
+        {
+            assert!((first.score - second.score).abs() < 0.01, "{prompt}");
+        }
+    }
+}
+
+#[test]
+pub(super) fn a_prompt_gains_as_the_persons_words_only_where_those_are_asked_for() {
+    let prompt = "We deploy the shop with Argo since May";
+    let said_by_person = |question: &str| {
+        let mut bench = EngineBench::new();
+        bench.insert(told_and_answered(prompt, "It is deployed.", [0.4, 2.0]));
+        let answer = bench.ask(question, 0);
+        let mut found = answer.results.iter();
+        let asked = found.find(|one| one.record.text == prompt).unwrap();
+        let mut signals = asked.why.signals.iter();
+        let own = signals.find(|signal| signal.name == "own_words").unwrap();
+        own.contribution
+    };
+    for question in [
+        "what did I say about deploying the shop",
+        "how did I want the shop deployed",
+        "what did we tell you about the deploy",
+        "what was my decision on deploying the shop",
+    ] {
+        assert!(said_by_person(question) > 0.0, "{question}");
+    }
+    for question in [
+        "how is the shop deployed",
+        "what was the fix for the deploy of the shop",
+        "what did you say about the deploy",
+    ] {
+        assert!(said_by_person(question) <= 0.0, "{question}");
+    }
+}
+
+#[test]
+pub(super) fn a_prompt_that_came_in_without_its_mark_is_one() {
+    let question = "fix the staging deploy that hangs at the migration step";
+    let told = |namespace: &str, role: &str| {
+        let came = "A long query holds a lock on the users table of staging.";
+        let mut records = told_and_answered(question, came, [0.0, 0.9]);
+        for one in records.iter_mut().filter(|one| one.session_id == "one") {
+            if one.details.take().is_some() {
+                one.metadata.insert("role".to_owned(), json!(role));
+                let name = ExternalId::new(namespace, "one/1/prompt");
+                one.external_ids.push(name);
+            }
+        }
+        let mut bench = EngineBench::new();
+        bench.insert(records);
+        let answer = bench.ask("staging deploy migration", 0);
+        EngineBench::ids(&answer)[0].to_owned()
+    };
+    for program in ExternalId::AGENT_PROGRAMS {
+        assert_eq!(told(program, "user"), "told", "{program}");
+    }
+    // In a chat people tell things, too; and not all that came from a program was said to it.
+    assert_eq!(told("chatgpt", "user"), "asked");
+    assert_eq!(told("codex", "tool"), "asked");
+}

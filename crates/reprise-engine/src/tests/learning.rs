@@ -168,6 +168,32 @@ fn one_outcome_moves_the_very_next_recall_by_the_adapter_and_says_so() {
     }
 }
 
+#[test]
+fn what_a_session_taught_says_of_no_run_that_it_failed_or_worked() {
+    let ask = |quality: Option<f32>| {
+        let mut bench = EngineBench::new();
+        bench.insert(week());
+        let mut lesson = record("lesson", "the root cause was a stale cookie", 0, "tue");
+        (lesson.source, lesson.quality_score) = (MemorySource::TrajectoryOutcome, quality);
+        lesson.details = Some(serde_json::json!({ "type": "learning", "category": "failure" }));
+        bench.insert(vec![lesson]);
+        let mut request = RecallRequest::new("what was the root cause");
+        request.now = Some(bench.now + Duration::days(2));
+        let answer = bench.ask_with(&request, Some(0));
+        let mut results = answer.results.into_iter();
+        results
+            .find(|one| one.record.text.starts_with("the root"))
+            .unwrap()
+    };
+    let plain = ask(None);
+    for quality in [0.0, 1.0] {
+        let lesson = ask(Some(quality));
+        assert_eq!(lesson.why.reason, plain.why.reason);
+        assert_eq!(lesson.score.to_bits(), plain.score.to_bits(), "{lesson:?}");
+        assert_eq!(lesson.sona_score.to_bits(), plain.sona_score.to_bits());
+    }
+}
+
 /// A learner for which everything about axis 4 helps.
 struct MovingLearner {
     helps: Vec<RecordId>,

@@ -118,12 +118,6 @@ pub(crate) fn file_name_part(text: &str, chars: usize) -> String {
     plain.take(chars).collect()
 }
 
-/// Returns the first version of a record that is still stored; `None` if it has only one.
-pub(crate) fn first_version(memory: &Snapshot, record: &MemoryRecord) -> Option<MemoryRecord> {
-    record.supersedes?;
-    memory.version_history(record.id).pop()
-}
-
 pub(crate) fn cut_headline(text: &str) -> &str {
     let first = text
         .lines()

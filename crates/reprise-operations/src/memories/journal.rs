@@ -1,10 +1,10 @@
 //! The journal of changes that people and programs made: what was changed, when and from where.
 //! What a change did is in the memory itself; the journal adds where it came from, and holds ids
-//! alone. It is a file of the data directory, so that the terminal and the daemon share it.
+//! alone. It is a file in the user's folder, which the terminal and the daemon append to.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use reprise_knowledge::{read_changes, save_changes};
+use reprise_knowledge::{append_change, read_changes};
 
 use crate::prelude::*;
 
@@ -58,44 +58,40 @@ pub struct JournalEntry {
     pub count: usize,
 }
 
-type EntriesByUser = BTreeMap<String, Vec<JournalEntry>>;
-
-/// One writer at a time in this process.
-static WRITING: Mutex<()> = Mutex::new(());
-
-/// The journal of all users.
+/// The journal of a user, in the user's folder; without one nothing is noted.
 #[derive(Debug)]
-struct Journal<'a>(Option<&'a Path>);
+struct Journal(Option<PathBuf>);
 
-impl Journal<'_> {
-    fn read(&self) -> EntriesByUser {
-        let text = self.0.and_then(read_changes);
-        let entries = text.and_then(|text| serde_json::from_str(&text).ok());
-        entries.unwrap_or_default()
+impl Journal {
+    fn of_user(data: Option<&PathBuf>, user: &UserId) -> Self {
+        Self(data.map(|data| data.join(user.as_str())))
+    }
+
+    /// Lists the entries that are held, the oldest first; a line that is none stays out.
+    fn list(&self) -> Vec<JournalEntry> {
+        let lines = self.0.as_deref().map(read_changes).unwrap_or_default();
+        let newest = &lines[lines.len().saturating_sub(HELD_MAX)..];
+        let entries = newest.iter().map(|line| serde_json::from_str(line));
+        entries.filter_map(Result::ok).collect()
     }
 
     /// Adds an entry. A journal that cannot be written loses where a change came from, and nothing
     /// else: the change itself is made.
-    fn add(&self, user: &UserId, entry: JournalEntry) {
-        let Some(data) = self.0 else { return };
-        let _alone = lock(&WRITING);
-        let mut all = self.read();
-        let own = all.entry(user.to_string()).or_default();
-        own.push(entry);
-        let over = own.len().saturating_sub(HELD_MAX);
-        own.drain(..over);
-        let text = serde_json::to_string(&all).map_err(|error| error.to_string());
-        let saved =
-            text.and_then(|text| save_changes(data, &text).map_err(|error| error.to_string()));
-        if let Err(error) = saved {
+    fn add(&self, entry: &JournalEntry) {
+        let Some(folder) = &self.0 else { return };
+        let line = serde_json::to_string(entry).map_err(|error| error.to_string());
+        let added = line.and_then(|line| {
+            append_change(folder, &line, HELD_MAX).map_err(|error| error.to_string())
+        });
+        if let Err(error) = added {
             tracing::warn!(error, "the journal of changes could not be written");
         }
     }
 }
 
 impl Memory {
-    fn journal(&self) -> Journal<'_> {
-        Journal(self.pause_store().data_dir().map(PathBuf::as_path))
+    fn journal(&self) -> Journal {
+        Journal::of_user(self.pause_store().data_dir(), &self.user)
     }
 
     /// Returns where a change by this caller comes from.
@@ -119,13 +115,12 @@ impl Memory {
             ids: ids.iter().take(NAMED_MAX).copied().collect(),
             count: ids.len(),
         };
-        self.journal().add(&self.user, entry);
+        self.journal().add(&entry);
     }
 
     /// Lists the changes that the journal holds, the newest first.
     pub fn list_changes(&self) -> Vec<JournalEntry> {
-        let own = self.journal().read().remove(self.user.as_str());
-        let mut entries = own.unwrap_or_default();
+        let mut entries = self.journal().list();
         entries.reverse();
         entries
     }
@@ -138,8 +133,11 @@ mod tests {
     #[test]
     fn the_newest_changes_are_held_and_each_user_has_own_ones() {
         let folder = tempfile::tempdir().unwrap();
-        let journal = Journal(Some(folder.path()));
-        let [ada, bob] = ["ada", "bob"].map(|name| name.parse::<UserId>().unwrap());
+        let data = folder.path().to_owned();
+        let [ada, bob] = ["ada", "bob"].map(|name| {
+            let user = name.parse::<UserId>().unwrap();
+            Journal::of_user(Some(&data), &user)
+        });
         let entry = |number: u64| JournalEntry {
             at: DateTime::UNIX_EPOCH,
             kind: ChangeKind::Corrected,
@@ -147,15 +145,39 @@ mod tests {
             ids: vec![RecordId::from_parts(number, 0)],
             count: 1,
         };
-        for number in 0..=HELD_MAX as u64 {
-            journal.add(&ada, entry(number));
+        let count = HELD_MAX as u64 + 1;
+        for number in 0..count {
+            ada.add(&entry(number));
         }
-        journal.add(&bob, entry(7));
-        let all = journal.read();
-        assert_eq!(all["ada"].len(), HELD_MAX);
-        assert_eq!(all["ada"][0], entry(1), "the oldest made room");
-        assert_eq!(all["bob"], [entry(7)]);
-        Journal(None).add(&ada, entry(0));
-        assert!(Journal(None).read().is_empty());
+        bob.add(&entry(7));
+        let held = ada.list();
+        assert_eq!(held.len(), HELD_MAX);
+        assert_eq!(held.first(), Some(&entry(1)), "the oldest made room");
+        assert_eq!(bob.list(), [entry(7)]);
+        Journal(None).add(&entry(0));
+        assert!(Journal(None).list().is_empty());
+    }
+
+    #[test]
+    fn programs_that_change_a_memory_at_once_lose_no_entry() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path().to_owned();
+        let user = "ada".parse::<UserId>().unwrap();
+        let entry = |number: u64| JournalEntry {
+            at: DateTime::UNIX_EPOCH,
+            kind: ChangeKind::Tagged,
+            origin: ChangeOrigin::Command,
+            ids: vec![RecordId::from_parts(number, 0)],
+            count: 1,
+        };
+        std::thread::scope(|scope| {
+            for writer in 0..4 {
+                let journal = Journal::of_user(Some(&data), &user);
+                let entry = &entry;
+                scope.spawn(move || (0..20).for_each(|n| journal.add(&entry(writer * 20 + n))));
+            }
+        });
+        let journal = Journal::of_user(Some(&data), &user);
+        assert_eq!(journal.list().len(), 80);
     }
 }

@@ -4,7 +4,7 @@
 //! weights are; evidence that did not count is left out.
 
 use chrono::{DateTime, Utc};
-use reprise_types::{Calendar, ContributingRun, MemoryRecord, MemorySource, RankExplanation, Zone};
+use reprise_types::{Calendar, ContributingRun, MemoryRecord, RankExplanation, Zone};
 
 use super::{ExplainedQuestion, ResultFacts, WeighedWord};
 use crate::candidate::Nearness;
@@ -90,7 +90,7 @@ pub(super) fn render_reason(
 
 /// Renders how the run of an outcome record went, and how long ago; `None` for any other record.
 pub(super) fn render_outcome(record: &MemoryRecord, now: Option<DateTime<Utc>>) -> Option<String> {
-    if record.source != MemorySource::TrajectoryOutcome {
+    if !record.is_run_outcome() {
         return None;
     }
     let how = match record.quality_score? {

@@ -1,7 +1,7 @@
 //! Leads are records that only ask: a stored prompt, a request that was made before, and a turn
 //! that says nothing beyond the question. They are no answers and lower no answer's probability;
 //! the records that followed them gain. A stored prompt that also tells something is a candidate,
-//! and ranks below what followed it.
+//! and what came of it stands with it: above it if it asks, directly below if it only orders.
 
 use crate::fuse::scored::{Lift, ScoredCandidate, select_best};
 
@@ -16,9 +16,9 @@ const LEAST: f32 = 0.2;
 /// Sameness with the question from which on an explanation names the lead.
 const SAID: f32 = 0.9;
 
-/// Number of the best results among which a stored prompt ranks below what followed it.
+/// Number of the best results among which what followed a stored prompt stands with it.
 const PROMPTS_MAX: usize = 10;
-/// Distance of what followed a prompt above the prompt, as a logit.
+/// Distance of what followed a prompt from the prompt, as a logit.
 const STEP: f32 = 0.01;
 
 /// The leads among the candidates, and the records that followed them.
@@ -83,20 +83,28 @@ impl Leads {
     }
 }
 
-/// Lifts what followed a stored prompt that tells something and asks above the prompt: who asks
-/// about the same now wants what came of it. `followers_of` returns what followed a prompt and is
-/// about the question.
-pub fn lift_answers(ranked: &mut [ScoredCandidate], followers_of: impl Fn(u32) -> Vec<u32>) {
+/// What followed a stored prompt and is about the question.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PromptAnswers {
+    pub followers: Vec<u32>,
+    /// Whether the best of them comes before the prompt, which asks for it, and not directly after.
+    pub comes_first: bool,
+}
+
+/// Lifts the best of what followed a stored prompt that tells something, too, to the prompt: who
+/// asks about the same now wants what came of it. `answers_to` returns what followed a prompt.
+pub fn lift_answers(ranked: &mut [ScoredCandidate], answers_to: impl Fn(u32) -> PromptAnswers) {
     let best = select_best(ranked, PROMPTS_MAX).iter();
     let best: Vec<(u32, f32)> = best.map(|one| (one.ordinal, one.logit)).collect();
     for (prompt, logit) in best {
-        let followers = followers_of(prompt);
+        let answers = answers_to(prompt);
         let near = ranked.iter_mut();
-        let near = near.filter(|one| followers.contains(&one.ordinal));
+        let near = near.filter(|one| answers.followers.contains(&one.ordinal));
         let Some(best) = near.max_by(|a, b| a.logit.total_cmp(&b.logit)) else {
             continue;
         };
-        let lift = logit + STEP - best.logit;
+        let step = if answers.comes_first { STEP } else { -STEP };
+        let lift = logit + step - best.logit;
         if lift > 0.0 {
             best.lift(Lift::AskedBefore, lift);
         }

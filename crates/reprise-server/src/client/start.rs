@@ -2,15 +2,18 @@
 
 use std::ffi::OsString;
 use std::fs::TryLockError;
+use std::io::ErrorKind;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use hyper::header::HOST;
 use hyper::http::request::Builder;
 use tokio::net::UnixStream;
+use tokio::sync::oneshot;
 
+use super::{Client, perform_handshake};
 use crate::daemon::MODEL_HEADER;
 use crate::place::{DaemonPaths, LOG, START_LOCK};
 use reprise_files::{Folder, OpenMode};
@@ -65,6 +68,32 @@ fn is_own_daemon(stream: &UnixStream) -> bool {
     peer.map_or(true, |peer| peer.uid() == own || peer.uid() == 0)
 }
 
+impl Client {
+    /// Starts a daemon now if none runs, ahead of the first request.
+    pub async fn ensure_running(&self) -> Result<(), Problem> {
+        let sender = self.open_connection().await?;
+        self.store_idle_connection(sender);
+        Ok(())
+    }
+
+    /// Connects to the daemon if one runs, and keeps the connection for the next request. Returns
+    /// whether one runs, even if its queue of waiting clients is full.
+    pub async fn connect_to_running(&self) -> bool {
+        if let Some(kept) = self.pop_idle_connection() {
+            self.store_idle_connection(kept);
+            return true;
+        }
+        let stream = match self.connect().await {
+            Ok(stream) => stream,
+            Err(error) => return error.kind() == ErrorKind::WouldBlock,
+        };
+        if let Ok(sender) = perform_handshake(stream).await {
+            self.store_idle_connection(sender);
+        }
+        true
+    }
+}
+
 /// Starts a daemon, unless another client does so at the moment, and connects to it.
 pub(super) async fn start_daemon(
     paths: &DaemonPaths,
@@ -104,14 +133,14 @@ pub(super) async fn start_daemon(
     if let Ok(stream) = connect_to_daemon(paths).await {
         return Ok(stream);
     }
-    let mut child = spawn_daemon(paths, &own, starter).map_err(|error| failed(&error))?;
+    let child = spawn_daemon(paths, &own, starter).map_err(|error| failed(&error))?;
+    // A client that does not wait to the end has it reaped all the same.
+    let mut ended = reap_in_background(child);
     loop {
         if let Ok(stream) = connect_to_daemon(paths).await {
-            // Reaped whenever it ends, which may be long after this client needs it.
-            std::thread::spawn(move || child.wait());
             return Ok(stream);
         }
-        if let Ok(Some(status)) = child.try_wait() {
+        if let Ok(status) = ended.try_recv() {
             return Err(failed(&status));
         }
         if since.elapsed() > START_TIMEOUT {
@@ -121,12 +150,25 @@ pub(super) async fn start_daemon(
     }
 }
 
+/// Reaps a process whenever it ends, which may be long after this one needs it, and tells how it
+/// ended. Of a process that goes on, such as `reprise mcp`, each child stays in the system's table
+/// until it is reaped.
+pub fn reap_in_background(mut child: Child) -> oneshot::Receiver<ExitStatus> {
+    let (sender, ended) = oneshot::channel();
+    let reap = move || {
+        if let Ok(status) = child.wait() {
+            // Most callers do not ask.
+            let _told = sender.send(status).is_ok();
+        }
+    };
+    if let Err(error) = std::thread::Builder::new().spawn(reap) {
+        tracing::debug!(%error, "a process is reaped when this one ends");
+    }
+    ended
+}
+
 /// Spawns the daemon in a process group of its own, so that it outlives its client.
-fn spawn_daemon(
-    paths: &DaemonPaths,
-    own: &Folder,
-    starter: &Starter,
-) -> std::io::Result<std::process::Child> {
+fn spawn_daemon(paths: &DaemonPaths, own: &Folder, starter: &Starter) -> std::io::Result<Child> {
     let log = own.open_file(LOG, OpenMode::Append)?;
     if log.metadata()?.len() > LOG_BYTES_MAX {
         log.set_len(0)?;

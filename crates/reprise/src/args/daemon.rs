@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
-use reprise_operations::operations::sessions::pausing;
+use reprise_operations::operations::sessions::pausing::{Pause, Resume};
 use reprise_operations::{HookEvent, Profile};
 use reprise_server::HookProgram;
 use reprise_types::UserId;
 use serde::Serialize;
 
-use super::{OperationArguments, WhoseArguments};
+use super::{WhoseArguments, operation_commands};
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -48,13 +48,20 @@ pub(crate) enum ServeCommand {
     Status,
     /// Stop the daemon after it has finished its work.
     Stop,
-    /// Pause memory everywhere, or for one project or agent; `reprise pause` is the same.
-    Pause(OperationArguments<pausing::PauseArguments>),
-    /// End a pause; `reprise resume` is the same.
-    Resume(OperationArguments<pausing::ResumeArguments>),
+    #[command(flatten)]
+    Pausing(ServePauseCommand),
     /// Create, list and revoke tokens for HTTP.
     #[command(subcommand)]
     Token(TokenCommand),
+}
+
+operation_commands! {
+    ServePauseCommand {
+        /// Pause memory everywhere, or for one project or agent; `reprise pause` is the same.
+        Pause(Pause),
+        /// End a pause; `reprise resume` is the same.
+        Resume(Resume),
+    }
 }
 
 #[derive(Debug, Subcommand)]

@@ -3,12 +3,11 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use reprise_operations::NoArguments;
-use reprise_operations::operations::maintenance::audit;
-use reprise_operations::operations::maintenance::{self, PairVerdict};
+use reprise_operations::operations::maintenance::audit::{Audit, Diary};
+use reprise_operations::operations::maintenance::{Consolidate, PairVerdict, Undo};
 use reprise_types::UserId;
 
-use super::{OperationArguments, RebuildArguments, WhoseArguments};
+use super::{RebuildArguments, WhoseArguments, operation_commands};
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -26,16 +25,12 @@ pub(crate) struct DoctorArguments {
 pub(crate) enum DoctorCommand {
     /// Verify the memory file.
     Check(CheckArguments),
-    /// Merge duplicates, expire old memories, report contradictions.
-    Tidy(OperationArguments<maintenance::ConsolidateArguments>),
+    #[command(flatten)]
+    Tidying(TidyCommand),
     /// List the pairs that need your decision, or decide one.
     Review(ReviewArguments),
-    /// Undo the latest merge or expiry; with a memory's id, its last correction.
-    Undo(OperationArguments<maintenance::UndoArguments>),
-    /// Report duplicates, contradictions, old memories, secrets and recent changes.
-    Audit(OperationArguments<NoArguments>),
-    /// List what tidying up did, newest first.
-    Diary(OperationArguments<audit::DiaryArguments>),
+    #[command(flatten)]
+    LookingBack(LookBackCommand),
     /// Shrink the file and erase forgotten texts from disk; cannot be undone.
     Compact(WhoseArguments),
     /// Compute missing embeddings.
@@ -47,6 +42,24 @@ pub(crate) enum DoctorCommand {
     /// Install, choose, list and verify models.
     #[command(subcommand)]
     Models(ModelsCommand),
+}
+
+operation_commands! {
+    TidyCommand {
+        /// Merge duplicates, expire old memories, report contradictions.
+        Tidy(Consolidate),
+    }
+}
+
+operation_commands! {
+    LookBackCommand {
+        /// Undo the latest merge or expiry; with a memory's id, its last correction.
+        Undo(Undo),
+        /// Report duplicates, contradictions, old memories, secrets and recent changes.
+        Audit(Audit),
+        /// List what tidying up did, newest first.
+        Diary(Diary),
+    }
 }
 
 #[derive(Debug, Args)]

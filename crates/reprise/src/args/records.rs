@@ -7,27 +7,13 @@ use clap::builder::{PossibleValue, PossibleValuesParser, RangedI64ValueParser, T
 use clap::{Args, Subcommand};
 use reprise_knowledge::ImportKind;
 use reprise_operations::operations::links::graph;
-use reprise_operations::operations::outcomes::WithdrawOutcomeArguments;
+use reprise_operations::operations::outcomes::WithdrawOutcome;
 use reprise_operations::operations::outcomes::how;
 use reprise_operations::operations::records::list;
 use reprise_operations::operations::{forgetting, links, recall, records};
 use reprise_operations::{Filter, Lesson};
-use reprise_types::UserId;
 
-#[derive(Debug, Clone, Args)]
-pub(crate) struct WhoseArguments {
-    /// User whose memories are used.
-    #[arg(long, env = crate::env::USER, default_value_t)]
-    pub(crate) user: UserId,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct OperationArguments<A: Args> {
-    #[command(flatten)]
-    pub(crate) asked: A,
-    #[command(flatten)]
-    pub(crate) whose: WhoseArguments,
-}
+use super::operation::{WhoseArguments, operation_commands};
 
 /// How records from outside are stored.
 #[derive(Debug, Clone, Copy, Args)]
@@ -182,18 +168,25 @@ pub(crate) struct TagsArguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TagsCommand {
-    /// Link two memories.
-    Link(OperationArguments<links::LinkArguments>),
-    /// List the memories that links lead to from one.
-    Related(OperationArguments<links::RelatedArguments>),
-    /// Show how two memories are connected, link by link.
-    Path(OperationArguments<graph::PathArguments>),
-    /// List groups of linked memories, or what is linked to one.
-    Clusters(OperationArguments<graph::ClusterArguments>),
-    /// List the memories that connect two tags, or that hold all memories together.
-    Bridges(OperationArguments<graph::BridgesArguments>),
+    #[command(flatten)]
+    Links(LinksCommand),
     /// List the kinds of evidence; define and merge them.
     Sources(SourcesArguments),
+}
+
+operation_commands! {
+    LinksCommand {
+        /// Link two memories.
+        Link(links::Link),
+        /// List the memories that links lead to from one.
+        Related(links::Related),
+        /// Show how two memories are connected, link by link.
+        Path(graph::Path),
+        /// List groups of linked memories, or what is linked to one.
+        Clusters(graph::ClusterOf),
+        /// List the memories that connect two tags, or that hold all memories together.
+        Bridges(graph::BridgesOf),
+    }
 }
 
 #[derive(Debug, Args)]
@@ -210,7 +203,7 @@ pub(crate) struct LearnArguments {
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct ShowArguments {
     #[command(subcommand)]
-    pub(crate) command: Option<ShowCommand>,
+    pub(crate) command: Option<HowCommand>,
     #[command(flatten)]
     pub(crate) asked: records::GetArguments,
     /// Also show the memories that are linked to it.
@@ -220,10 +213,11 @@ pub(crate) struct ShowArguments {
     pub(crate) whose: WhoseArguments,
 }
 
-#[derive(Debug, Subcommand)]
-pub(crate) enum ShowCommand {
-    /// Show how a run like this one was done before.
-    How(OperationArguments<how::Arguments>),
+operation_commands! {
+    HowCommand {
+        /// Show how a run like this one was done before.
+        How(how::How),
+    }
 }
 
 #[derive(Debug, Args)]
@@ -348,14 +342,21 @@ pub(crate) enum OutcomeCommand {
     Replay(WhoseArguments),
     /// Delete everything that was learned, and the outcomes; no memory is deleted.
     Reset(ResetArguments),
-    /// Withdraw the outcome of one run, so that nothing is learned from it.
-    Withdraw(OperationArguments<WithdrawOutcomeArguments>),
+    #[command(flatten)]
+    Withdrawing(WithdrawCommand),
     /// Stop adjusting scores; outcomes are still recorded.
     Off(WhoseArguments),
     /// Adjust scores again.
     On(WhoseArguments),
     /// Draw the quality of runs over time as SVG.
     Plot(PlotArguments),
+}
+
+operation_commands! {
+    WithdrawCommand {
+        /// Withdraw the outcome of one run, so that nothing is learned from it.
+        Withdraw(WithdrawOutcome),
+    }
 }
 
 #[derive(Debug, Args)]

@@ -22,8 +22,8 @@ const KEEPING_COLD: Duration = Duration::from_millis(100);
 /// Time that is left if this process saves such an event itself: it may have to load the redactor.
 const SAVING: Duration = Duration::from_secs(1);
 /// Least time to read an event, also where the deadline is shorter: what was not read cannot be
-/// queued.
-const READING: Duration = Duration::from_millis(250);
+/// queued. A program writes it at once; on a busy machine its bytes may come later than it began.
+const READING: Duration = Duration::from_secs(2);
 /// Longest wait for the line of a status bar.
 const STATUS_LINE: Duration = Duration::from_millis(100);
 /// Longest check whether the files that an answer names still exist.
@@ -206,11 +206,12 @@ async fn tell_memory(
     (mut report, folder): (HookReport, Option<PathBuf>),
     until: Instant,
 ) -> Option<HookAnswer> {
+    let at = SystemClock.now();
     if let Some(project) = find_project_name(context, folder, until).await {
         report.project = project;
     }
     let unsent = Unsent::for_daemon(context);
-    send_event(context, arguments, client, &unsent, report, until).await
+    send_event(context, arguments, client, &unsent, (report, at), until).await
 }
 
 /// Returns the name of the project of a folder, if it is found in time.
@@ -245,16 +246,20 @@ fn build_call(whose: &WhoseArguments, event: HookEvent, report: &HookReport) -> 
     Some(Call::post(path, &serde_json::to_value(report).ok()?))
 }
 
-/// Sends the event to the daemon, after the events that wait; an event that cannot be sent in time
-/// is queued.
+/// Sends an event to the daemon, after the events that wait; one that cannot be sent in time is
+/// queued, with the time that its request names.
 async fn send_event(
     context: &Context,
     arguments: &HookArguments,
     client: &Client,
     unsent: &Unsent,
-    report: HookReport,
+    (report, at): (HookReport, DateTime<Utc>),
     until: Instant,
 ) -> Option<HookAnswer> {
+    let late = HookReport {
+        at: Some(at),
+        ..report.clone()
+    };
     let now = Instant::now();
     let half = now + until.saturating_duration_since(now) / 2;
     match unsent.send(client, half).await {
@@ -265,7 +270,7 @@ async fn send_event(
                 context,
                 arguments,
                 unsent,
-                report,
+                late,
                 until,
                 LateEvent::if_near(is_near),
             );
@@ -273,8 +278,8 @@ async fn send_event(
         }
     }
     let call = build_call(&arguments.whose, arguments.event, &report)?;
-    let is_cold = context.remote.is_none()
-        && !Client::is_daemon_listening(&context.places.daemon_place()).await;
+    let call = call.with_idempotency_key(report.request_key(arguments.event, at));
+    let is_cold = context.remote.is_none() && !client.connect_to_running().await;
     let within = until.saturating_duration_since(Instant::now());
     let within = within.saturating_sub(time_to_keep(is_cold));
     match tokio::time::timeout(within, client.ask(&call)).await {
@@ -283,8 +288,8 @@ async fn send_event(
         Ok(Err(problem)) if problem.kind == ProblemKind::Invalid => None,
         _ => {
             // A daemon of this machine has started by then, and takes it.
-            let late = LateEvent::if_near(context.remote.is_none());
-            queue_event(context, arguments, unsent, report, until, late);
+            let sending = LateEvent::if_near(context.remote.is_none());
+            queue_event(context, arguments, unsent, late, until, sending);
             None
         }
     }
@@ -308,14 +313,18 @@ fn queue_event(
     // have begun with.
     let (user, event) = (&arguments.whose.user, arguments.event.address_name());
     let left = until.saturating_duration_since(Instant::now());
-    if left < SAVING {
+    let save = |report: HookReport| {
+        let saved = unsent.push(user, event, report);
+        saved.inspect_err(|error| tracing::warn!(%error, "the hook could not save its event"))
+    };
+    if left < SAVING || save(report.clone()).is_err() {
         match Unsent::spawn_keeper(context, user, event, report.clone(), late) {
             Ok(()) => return,
             Err(error) => tracing::debug!(%error, "the hook saves its event itself"),
         }
-    }
-    if let Err(error) = unsent.push(user, event, report) {
-        tracing::warn!(%error, "this event is lost");
+        if save(report).is_err() {
+            tracing::warn!("this event is lost");
+        }
     }
     if late == LateEvent::Send && !unsent.is_empty() {
         let aside = Unsent::spawn_sender(context);

@@ -2,9 +2,7 @@
 //! score changes, and turns learning on or off.
 
 use reprise_engine::embed_question;
-use reprise_operations::operations::outcomes::{
-    self, Learning, LearningAction, Outcome, WithdrawOutcome,
-};
+use reprise_operations::operations::outcomes::{self, Learning, LearningAction, Outcome};
 use reprise_operations::{OutcomeLine, OutcomeReport, parse_lenient_json};
 use reprise_types::RunPattern;
 use reprise_types::limits::LEARNING_RUNS_MIN;
@@ -24,25 +22,23 @@ const EDGE: f32 = 40.0;
 /// Number of runs in the running mean.
 const WINDOW: usize = 25;
 
-pub(super) fn run(context: &Context, arguments: &OutcomeArguments) -> anyhow::Result<Exit> {
-    let Some(command) = &arguments.command else {
-        return report_outcomes(context, arguments);
+pub(super) fn run(context: &Context, arguments: OutcomeArguments) -> anyhow::Result<Exit> {
+    let Some(command) = arguments.command else {
+        return report_outcomes(context, &arguments);
     };
     match command {
-        OutcomeCommand::Status(arguments) => print_status(context, arguments),
-        OutcomeCommand::Explain(arguments) => explain(context, arguments),
-        OutcomeCommand::Replay(arguments) => replay_runs(context, arguments),
-        OutcomeCommand::Reset(arguments) => reset(context, arguments),
-        OutcomeCommand::Withdraw(asked) => {
-            output::run::<WithdrawOutcome>(context, &asked.whose, asked.asked.clone())
-        }
+        OutcomeCommand::Status(arguments) => print_status(context, &arguments),
+        OutcomeCommand::Explain(arguments) => explain(context, &arguments),
+        OutcomeCommand::Replay(arguments) => replay_runs(context, &arguments),
+        OutcomeCommand::Reset(arguments) => reset(context, &arguments),
+        OutcomeCommand::Withdrawing(command) => command.run_with(context),
         OutcomeCommand::Off(arguments) => {
-            apply_learning_action(context, arguments, LearningAction::Off)
+            apply_learning_action(context, &arguments, LearningAction::Off)
         }
         OutcomeCommand::On(arguments) => {
-            apply_learning_action(context, arguments, LearningAction::On)
+            apply_learning_action(context, &arguments, LearningAction::On)
         }
-        OutcomeCommand::Plot(arguments) => plot_quality(context, arguments),
+        OutcomeCommand::Plot(arguments) => plot_quality(context, &arguments),
     }
 }
 

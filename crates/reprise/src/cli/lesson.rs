@@ -11,7 +11,7 @@ use reprise_operations::operations::maintenance::{self, Review};
 use reprise_operations::operations::{forgetting, lessons, records, tags};
 use reprise_types::{Evidence, remove_frame_lines};
 
-use super::output::{call, print, run, run_from_arguments};
+use super::output::{call, print, run};
 use crate::args::{
     LearnArguments, OperationArguments, ReviewArguments, ShowArguments, SourcesArguments,
     TagsArguments,
@@ -75,7 +75,7 @@ pub(super) fn edit(
         asked.asked.lesson != Lesson::default(),
         "nothing to change: give a new text, or an option such as --tags"
     );
-    run_from_arguments::<lessons::Update>(context, asked)
+    run::<lessons::Update>(context, &asked.whose, asked.asked)
 }
 
 /// Asks a person at a terminal before one memory with its earlier versions is forgotten, if there

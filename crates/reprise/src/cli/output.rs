@@ -9,22 +9,23 @@ use clap::Args;
 use reprise_operations::{Catalogue, describe_redactions, find_meant_name, parse_lenient_json};
 use reprise_types::remove_frame_lines;
 
-use crate::args::{CallArguments, OperationArguments};
+use crate::args::{CallArguments, OperationArguments, OperationRunner};
 use crate::cli::prelude::*;
 use crate::printer::{self, Printer};
 
 /// Standard output.
 pub type Out = Printer<AutoStream<io::StdoutLock<'static>>>;
 
-/// Runs an operation as it was typed, and prints its answer.
-pub(super) fn run_from_arguments<O>(
-    context: &Context,
-    ask: OperationArguments<O::Arguments>,
-) -> anyhow::Result<Exit>
-where
-    O: Operation<Arguments: Args>,
-{
-    run::<O>(context, &ask.whose, ask.asked)
+impl OperationRunner for Context {
+    type Done = anyhow::Result<Exit>;
+
+    /// Runs an operation as it was typed, and prints its answer.
+    fn run_operation<O>(&self, asked: OperationArguments<O::Arguments>) -> anyhow::Result<Exit>
+    where
+        O: Operation<Arguments: Args>,
+    {
+        run::<O>(self, &asked.whose, asked.asked)
+    }
 }
 
 /// Runs one operation and prints its answer.

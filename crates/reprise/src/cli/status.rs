@@ -2,6 +2,7 @@
 //! access to it.
 
 use reprise_operations::PauseStore;
+use reprise_operations::operations::sessions::pausing::{PauseReport, Pauses};
 use reprise_server::{Scope, TokenEntry, TokenFile};
 
 use super::daemon;
@@ -120,14 +121,30 @@ fn list_pauses(context: &Context) -> Vec<String> {
     paused.collect()
 }
 
+/// Returns the user for whom commands of this machine work that name none.
+fn find_own_user(context: &Context) -> UserId {
+    let user = std::env::var(crate::env::USER).ok();
+    let user = user.and_then(|user| user.parse().ok());
+    user.or_else(|| context.config.user.clone())
+        .unwrap_or_default()
+}
+
+/// Lists this user's pauses at a remote daemon, in sentences; none if it does not answer in time.
+fn list_remote_pauses(context: &Context, daemon: &DaemonConnection) -> Vec<String> {
+    let user = find_own_user(context);
+    let Ok(call) = Call::for_operation::<Pauses>(&user, &NoArguments {}) else {
+        return Vec::new();
+    };
+    let asked = daemon.ask_within::<PauseReport>(&call, MOMENT);
+    let paused = asked.filter(|report| !report.pauses.is_empty());
+    let paused = paused.map(|report| format!("{user}: {}", Pauses::render_text(&report)));
+    Vec::from_iter(paused)
+}
+
 /// Returns this user's publications that operators removed; none if published knowledge is not in
 /// use or its store does not answer in time.
 fn list_taken_down(context: &Context, daemon: &DaemonConnection) -> Vec<Value> {
-    let user = std::env::var(crate::env::USER).ok();
-    let user = user.and_then(|user| user.parse().ok());
-    let user = user
-        .or_else(|| context.config.user.clone())
-        .unwrap_or_default();
+    let user = find_own_user(context);
     let is_used =
         context.config.global_service(&user).is_some() || super::global::folder(context).exists();
     if !is_used {
@@ -139,7 +156,8 @@ fn list_taken_down(context: &Context, daemon: &DaemonConnection) -> Vec<Value> {
     rows["taken_down"].as_array().cloned().unwrap_or_default()
 }
 
-/// Prints whether the remote daemon accepts us, its round trip, and the events that wait for it.
+/// Prints whether the remote daemon accepts us, its round trip, whether memory is paused there, and
+/// the events that wait for it.
 fn print_remote_status(
     context: &Context,
     url: &str,
@@ -150,11 +168,17 @@ fn print_remote_status(
     let (version, ms) = met.as_ref().map_or((None, None), |(version, took)| {
         (version.clone(), Some(took.as_secs_f64() * 1e3))
     });
+    let paused = if met.is_ok() {
+        list_remote_pauses(context, daemon)
+    } else {
+        Vec::new()
+    };
     let mut row = json!({
         "running": met.is_ok(),
         "url": url,
         "version": version,
         "round_trip_ms": ms,
+        "paused": paused,
     });
     for (name, value) in unsent_fields(&unsent) {
         row[name] = value;
@@ -165,6 +189,9 @@ fn print_remote_status(
             let version = version.as_deref().unwrap_or("of an older one");
             writeln!(out, "  version       {version}")?;
             writeln!(out, "  round trip    {ms:.1} ms")?;
+        }
+        for paused in &paused {
+            output::write_fact(out, "paused", paused)?;
         }
         Ok(print_unsent(out, &unsent)?)
     })?;

@@ -14,6 +14,7 @@ use reprise_operations::HookReport;
 use reprise_operations::operations::sessions::{
     HookArguments, Moments, MomentsArguments, MomentsTaken,
 };
+use reprise_server::reap_in_background;
 use reprise_types::sha256_hex;
 #[cfg(target_os = "linux")]
 use rustix::fs::MemfdFlags;
@@ -38,6 +39,9 @@ const BATCH: usize = 64;
 const BATCH_BYTES_MAX: usize = 256 * 1024;
 /// Longest wait for another process that changes the file.
 const TURN: Duration = Duration::from_secs(1);
+/// That wait of a process that only has this to do, and for which nobody waits: what it does not
+/// save is lost.
+const LATE_TURN: Duration = Duration::from_mins(2);
 /// Longest time that a command sends waiting events before its own request.
 const COMMAND: Duration = Duration::from_secs(20);
 const TALLY_BYTES_MAX: u64 = 4_096;
@@ -161,7 +165,7 @@ impl Unsent {
         input.take(LATE_BYTES_MAX).read_to_string(&mut line)?;
         let UnsentLine { user, moment } = serde_json::from_str(&line)
             .context("no event of a hook came on stdin; only a hook uses --late")?;
-        self.push(&user, &moment.event, moment.report)
+        self.push_within(LATE_TURN, &user, &moment.event, moment.report)
     }
 
     /// Starts a separate process that queues an event, so that the hook waits neither for the
@@ -191,6 +195,17 @@ impl Unsent {
         &self,
         user: &UserId,
         event: &str,
+        report: HookReport,
+    ) -> anyhow::Result<()> {
+        self.push_within(TURN, user, event, report)
+    }
+
+    /// Queues an event as [`Self::push`] does, and waits this long for another process.
+    fn push_within(
+        &self,
+        patience: Duration,
+        user: &UserId,
+        event: &str,
         mut report: HookReport,
     ) -> anyhow::Result<()> {
         let redactor = Redactor::new();
@@ -207,7 +222,7 @@ impl Unsent {
             },
         })?;
         let folder = Folder::open_or_create_no_follow(&self.folder)?;
-        let _alone = folder.lock(self.file_name("lock"), TURN)?;
+        let _alone = folder.lock(self.file_name("lock"), patience)?;
         if self.file_size(&folder)? as usize >= MOMENTS_MAX * MOMENT_BYTES_MIN {
             let mut lines = self.read_lines()?;
             let (before, bytes) = (lines.len(), |line: &String| line.len() + 1);
@@ -317,7 +332,8 @@ impl Unsent {
     /// Starts a separate process that sends the rest, so that no hook waits for it.
     pub(super) fn spawn_sender(context: &Context) -> anyhow::Result<()> {
         let started = Self::build_sender(context)?.stdin(Stdio::null()).spawn();
-        started.map(drop).context("no process could be started")
+        reap_in_background(started.context("no process could be started")?);
+        Ok(())
     }
 
     /// Builds the command that sends what waits.
@@ -346,7 +362,8 @@ fn hand_over(command: &mut Command, bytes: &[u8]) -> anyhow::Result<()> {
     file.write_all(bytes)?;
     file.rewind()?;
     let started = command.stdin(file).spawn();
-    started.map(drop).context("no process could be started")
+    reap_in_background(started.context("no process could be started")?);
+    Ok(())
 }
 
 /// Starts a process with these bytes as its stdin.
@@ -355,6 +372,7 @@ fn hand_over(command: &mut Command, bytes: &[u8]) -> anyhow::Result<()> {
     let child = command.stdin(Stdio::piped()).spawn();
     let mut child = child.context("no process could be started")?;
     let mut input = child.stdin.take().context("the process has no stdin")?;
+    reap_in_background(child);
     Ok(input.write_all(bytes)?)
 }
 

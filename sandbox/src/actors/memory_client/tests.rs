@@ -59,7 +59,7 @@ fn a_line_is_cut_between_characters() {
     let block = block.unwrap();
     let lines = parse_quoted_lines(block.strip_prefix("Head:\n").unwrap()).unwrap();
     assert!(
-        lines[0].starts_with("- [2026-02-02 finding 0.50 0"),
+        lines[0].starts_with("- 2026-02-02 0.50 [0") && lines[0].contains("] (finding) caf\u{e9}"),
         "{block}"
     );
     assert!(lines[0].chars().count() < LINE_CHARACTERS_MAX + 80);

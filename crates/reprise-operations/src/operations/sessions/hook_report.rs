@@ -1,6 +1,11 @@
 //! What is reported of a moment in a session of an agent's program, and what is answered.
 
+use reprise_types::sha256_hex;
+
 use crate::prelude::*;
+
+/// Digits of a hash that make the key of a request: 128 bits.
+const KEY_DIGITS: usize = 32;
 
 /// The moments of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -125,6 +130,16 @@ impl HookReport {
     pub(crate) fn deadline(&self) -> Duration {
         let deadline_ms = self.deadline_ms.unwrap_or(HOOK_DEADLINE_MS);
         Duration::from_millis(deadline_ms.into())
+    }
+
+    /// Returns the key of the request that tells of an event at once. An event that is told later
+    /// has the same one, by its time: so it is known that its program goes on without the answer.
+    #[must_use]
+    pub fn request_key(&self, event: HookEvent, at: DateTime<Utc>) -> String {
+        let named = [&self.session, event.address_name(), &at.to_rfc3339()].join("\n");
+        let mut key = sha256_hex(named.as_bytes());
+        key.truncate(KEY_DIGITS);
+        key
     }
 }
 

@@ -24,7 +24,6 @@ use super::prompts::{PromptRecall, UnansweredReason};
 use crate::prelude::*;
 use crate::wire::OutcomeReport;
 use injected::{WHOLE, frame_nonce, render_injected};
-use kept_prompts::SeenMemories;
 use notes::{AnsweredPrompt, NextEvent, SessionTrace};
 use prompt_block::is_worth_asking;
 
@@ -90,19 +89,24 @@ impl Memory {
         match event {
             // Told later, both would answer nobody: what was not put into a prompt teaches nothing.
             HookEvent::SessionStart if report.at.is_some() => {
+                self.note_late(event, &report);
                 self.run_on_session(session, LiveSession::owe_opening);
             }
             HookEvent::StatusLine => return self.build_status_line(session).await,
             HookEvent::UserPrompt if report.at.is_some() => {
                 self.revise_last_answer(session, NextEvent::Prompt, at)
                     .await?;
+                self.note_late(event, &report);
                 self.run_on_session(session, |session| session.begin_prompt(None));
                 self.store_unanswered_prompt(&report, UnansweredReason::Late)
                     .await?;
             }
             HookEvent::SessionStart => {
                 self.notify_loaded_aside(&report.project);
-                return self.build_opening(session, &report.project, true).await;
+                let opening = self.build_opening(session, &report.project, true).await;
+                let request = self.request_key();
+                self.run_on_session(session, |session| session.owe_late_opening(request));
+                return opening;
             }
             HookEvent::UserPrompt => {
                 let (memory, session) = (self.clone(), session.to_owned());
@@ -149,6 +153,14 @@ impl Memory {
             }
         }
         Ok(HookAnswer::default())
+    }
+
+    /// Notes that the program of an event that is told later went on without the answer.
+    fn note_late(&self, event: HookEvent, report: &HookReport) {
+        if let Some(at) = report.at {
+            let request = report.request_key(event, at);
+            self.run_on_session(&report.session, |session| session.note_late(request));
+        }
     }
 
     /// Tells listeners what is known in a project; no session waits for them.
@@ -213,7 +225,7 @@ impl Memory {
         let owed = timeout(within, self.build_owed_opening(report)).await;
         let owed = owed.ok().and_then(Result::ok).unwrap_or_default();
         seen.extend(&owed.shown.whole);
-        let opening_shown = owed.shown.clone();
+        let (mut given, with_opening) = (owed.shown.clone(), !owed.lines.is_empty());
         let within = within.saturating_sub(began.elapsed());
         let found = self.find_for_prompt(report, &seen, owed, within).await;
         let asked = found.noted.as_ref().map(|given| AnsweredPrompt {
@@ -221,14 +233,10 @@ impl Memory {
             prompt: report.text.clone(),
             put_in: found.own,
         });
-        let given = SeenMemories {
-            whole: found.given,
-            ..SeenMemories::default()
-        };
+        given.whole.extend(found.given);
         self.run_on_session(&report.session, |session| {
-            session.note_seen(&given);
-            session.note_seen(&opening_shown);
-            session.begin_prompt(asked.filter(|_| is_stored));
+            let is_read = session.note_answer(self.request_key(), given, with_opening);
+            session.begin_prompt(asked.filter(|_| is_stored && is_read));
         });
         let (opening, shortened) = self.run_on_session(&report.session, |session| {
             (session.opening.take(), session.shortened)

@@ -88,3 +88,21 @@ async fn the_skill_is_listed_with_the_digest_of_what_is_read() {
     drop(session);
     running.end().await;
 }
+
+#[tokio::test]
+async fn an_answer_names_tools_and_no_command_that_does_the_same() {
+    let running = run().await;
+    let full = session(&running, Profile::Full).await;
+    let nobody = call(&full, "how", json!({"query": "walk geese"})).await;
+    assert_contains!(nobody.unwrap_err(), "add one with `learn`");
+    let lesson = json!({"title": "Geese", "content": "Geese fly south in autumn."});
+    call(&full, "learn", lesson).await.unwrap();
+    let nothing = call(&full, "undo", json!({})).await.unwrap_err();
+    assert!(nothing.contains("`undo` (`ID`)"), "{nothing}");
+    let (none, _) = call_for_text_and_json(&full, "how", json!({"query": "walk geese"})).await;
+    assert!(none.contains("`outcome`"), "{none}");
+    for said in [nothing, none] {
+        assert!(!said.contains("`reprise "), "{said}");
+    }
+    running.end().await;
+}

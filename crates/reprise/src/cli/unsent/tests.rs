@@ -100,3 +100,20 @@ fn a_line_that_was_cut_within_a_letter_keeps_no_other_back() {
     let taken = |from: usize| next_batch(&lines[from..], 8).1.len();
     assert_eq!((lines.len(), [0, 1, 2].map(taken)), (3, [1, 0, 1]));
 }
+
+#[test]
+fn an_event_that_a_hook_handed_over_waits_for_its_turn() {
+    let (folder, unsent, ada) = empty_queue();
+    unsent.push(&ada, "Stop", report("one")).unwrap();
+    let line = fs_err::read(folder.path().join("unsent/a.jsonl")).unwrap();
+    let others = Folder::open_or_create_no_follow(&folder.path().join("unsent")).unwrap();
+    let turn = others.lock(unsent.file_name("lock"), TURN).unwrap();
+    std::thread::scope(|scope| {
+        let pushed = scope.spawn(|| unsent.push_from(&mut line.as_slice()));
+        // Another process has the file for longer than a hook would wait.
+        std::thread::sleep(TURN * 2);
+        drop(turn);
+        pushed.join().unwrap().unwrap();
+    });
+    assert_eq!(unsent.count_waiting(), 2);
+}

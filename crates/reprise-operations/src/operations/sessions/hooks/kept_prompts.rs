@@ -2,7 +2,7 @@
 //! has.
 
 use crate::operations::sessions::prompts::{
-    BLOCKS, InjectedBlock, SHORTENED, UNANSWERED, UnansweredReason, prompt_filter, read_detail,
+    BLOCKS, InjectedBlock, SHORTENED, prompt_filter, read_detail,
 };
 use crate::prelude::*;
 
@@ -21,18 +21,21 @@ impl SeenMemories {
         self.whole.contains(id) || self.in_part.contains(id)
     }
 
+    /// Removes what others have.
+    pub(super) fn remove(&mut self, other: &Self) {
+        self.whole.retain(|id| !other.whole.contains(id));
+        self.in_part.retain(|id| !other.in_part.contains(id));
+    }
+
     /// Counts the memories of which anything is in it.
     pub(super) fn count(&self) -> usize {
         self.whole.union(&self.in_part).count()
     }
 }
 
-/// How long before a prompt is read its program may have told that it goes on without an answer: a
-/// daemon that just starts reads what came meanwhile.
-const TOLD_BEFORE: TimeDelta = TimeDelta::seconds(10);
-
 impl Memory {
-    /// Stores a prompt. One that is said again and receives something is a prompt of its own.
+    /// Stores a prompt. One that is said again and receives something is a prompt of its own,
+    /// unless its program went on without the answer and has told of it already.
     pub(super) async fn store_prompt(&self, record: NewRecord) -> Result<(), Problem> {
         if !self.may_be_stored(&record).await? {
             return Ok(());
@@ -42,25 +45,14 @@ impl Memory {
         let (Some(again), RecordFate::Duplicate { .. }) = (again, fate) else {
             return Ok(());
         };
-        let (session, words, at) = (
-            again.session_id.clone(),
-            again.text.clone(),
-            again.timestamp,
-        );
-        let said = self.run_on_snapshot(move |memory| {
-            let prompts = list_session_prompts(memory, &session);
-            // Its program went on without the answer, and has told of it already.
-            let is_told = |one: &MemoryRecord| {
-                let is_late = read_detail(one, UNANSWERED) == Some(UnansweredReason::Late);
-                let is_now = at.is_some_and(|at| one.timestamp + TOLD_BEFORE >= at);
-                one.text == words && is_late && is_now
-            };
-            (!prompts.iter().any(is_told)).then_some(prompts.len())
-        });
-        let Some(said) = said.await? else {
+        let session = again.session_id.clone();
+        if self.run_on_session(&session, |session| session.is_late(self.request_key())) {
             return Ok(());
-        };
-        self.store_words_again(again, said + 1).await.map(drop)
+        }
+        let said = self.run_on_snapshot(move |memory| list_session_prompts(memory, &session).len());
+        self.store_words_again(again, said.await? + 1)
+            .await
+            .map(drop)
     }
 }
 

@@ -1,6 +1,7 @@
 //! What is known of the sessions under way; and how an answer was taken that no test judged: by the
 //! time to the next prompt, and by whether the session went on.
 
+use std::collections::VecDeque;
 use std::num::NonZeroUsize;
 
 use super::kept_prompts::{SeenMemories, list_received};
@@ -44,6 +45,22 @@ pub(crate) struct LiveSession {
     pub(super) shortened: Option<DateTime<Utc>>,
     /// Files edited since its agent last answered.
     pub(super) edited: BTreeSet<String>,
+    /// Requests whose programs went on without the answer, by their keys; the oldest first.
+    late: VecDeque<String>,
+    /// What its last prompt was answered with, for a program that went on without it.
+    answered: Option<GivenAnswer>,
+}
+
+/// Requests of a session that are remembered as late.
+const LATE_MAX: usize = 64;
+
+/// What a prompt was answered with, and the key of its request.
+#[derive(Debug, Clone)]
+struct GivenAnswer {
+    request: String,
+    given: SeenMemories,
+    /// Whether it had what the session should have begun with.
+    with_opening: bool,
 }
 
 /// The text that a session began with. It is repeated byte for byte while its memories hold, so
@@ -86,6 +103,55 @@ impl LiveSession {
     pub(super) fn owe_opening(&mut self) {
         (self.frozen, self.opening, self.seen) = (None, None, None);
         self.owes_opening = true;
+    }
+
+    /// Returns whether the program that sent a request went on without the answer.
+    pub(super) fn is_late(&self, request: Option<&str>) -> bool {
+        request.is_some_and(|request| self.late.iter().any(|late| late == request))
+    }
+
+    /// Notes that a program went on without the answer to a request: what that had, or will have,
+    /// is not in the conversation.
+    pub(super) fn note_late(&mut self, request: String) {
+        let is_it = |one: &mut GivenAnswer| one.request == request;
+        if let Some(answered) = self.answered.take_if(is_it) {
+            if let Some(seen) = &mut self.seen {
+                seen.remove(&answered.given);
+            }
+            self.owes_opening |= answered.with_opening;
+        }
+        if self.late.len() >= LATE_MAX {
+            self.late.pop_front();
+        }
+        self.late.push_back(request);
+    }
+
+    /// Notes that nobody received what it begins with, if the answer to this request is late.
+    pub(super) fn owe_late_opening(&mut self, request: Option<&str>) {
+        if self.is_late(request) {
+            self.owe_opening();
+        }
+    }
+
+    /// Notes what a prompt was answered with, unless its program went on without the answer;
+    /// returns whether it did not.
+    pub(super) fn note_answer(
+        &mut self,
+        request: Option<&str>,
+        given: SeenMemories,
+        with_opening: bool,
+    ) -> bool {
+        if self.is_late(request) {
+            self.owes_opening |= with_opening;
+            return false;
+        }
+        self.note_seen(&given);
+        self.answered = request.map(|request| GivenAnswer {
+            request: request.to_owned(),
+            given,
+            with_opening,
+        });
+        true
     }
 
     /// Notes what was said or done after a prompt.

@@ -198,13 +198,32 @@ impl Memory {
             }
         };
         let mut hits = timeout(deadline, asked).await.unwrap_or_default();
-        let own = project_tag(&report.project);
+        if hits.is_empty() {
+            return hits;
+        }
+        let own = self.list_project_tags(&report.project, deadline).await;
         let stays = |hit: &RetrievedMemory| {
-            !seen.contains(&hit.record.id) && !is_foreign(&hit.record, own.as_slice())
+            !seen.contains(&hit.record.id) && !is_foreign(&hit.record, &own)
         };
         hits.retain(stays);
         hits.truncate(PUBLISHED_MAX);
         hits
+    }
+
+    /// Lists the tags of a project under each of its names, or under this one if the others are
+    /// not known `within` so long.
+    async fn list_project_tags(&self, project: &str, within: Duration) -> Vec<String> {
+        let own = Vec::from_iter(project_tag(project));
+        if own.is_empty() || !self.exists() {
+            return own;
+        }
+        let name = project.to_owned();
+        let names = self.run_on_snapshot(move |memory| memory.list_project_names(&name));
+        let names = timeout(within, names).await.ok().and_then(Result::ok);
+        names.map_or(own, |names| {
+            let tags = names.iter().filter_map(|name| project_tag(name));
+            tags.collect()
+        })
     }
 
     /// Recalls what would help, belongs to this project or to none, holds here, and is in no prompt
@@ -216,7 +235,6 @@ impl Memory {
         seen: &BTreeSet<RecordId>,
         within: Duration,
     ) -> Result<(PromptRecall, Vec<RetrievedMemory>), Problem> {
-        let own = project_tag(&report.project);
         let session = &report.session;
         let request = RecallRequest {
             top_k: CANDIDATES,
@@ -230,12 +248,13 @@ impl Memory {
         };
         let mut recall = self.run_noted_recall(&asked.query, recall).await?;
         remove_sensitive(&mut recall);
+        let own = self.list_project_tags(&report.project, within).await;
         let here = [report.project.clone()];
         let left_out = |found: &RetrievedMemory| {
             let record = &found.record;
             if !session.is_empty() && record.session_id == *session {
                 Some(LeftOutReason::SameSession)
-            } else if is_foreign(record, own.as_slice()) {
+            } else if is_foreign(record, &own) {
                 Some(LeftOutReason::OtherProject)
             } else if seen.contains(&record.id) {
                 Some(LeftOutReason::Seen)

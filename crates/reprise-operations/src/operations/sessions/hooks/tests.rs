@@ -27,7 +27,7 @@ use crate::operations::sessions::pausing::{
     Pause, PauseArguments, PauseStore, Resume, ResumeArguments,
 };
 use crate::operations::sessions::prompts::{
-    InjectedBlock, LeftOutReason, list_prompts, replay_prompt,
+    LeftOutReason, list_prompts, replay_prompt,
 };
 use crate::testing::{SetClock, memory_config, no_model, start_memories};
 use crate::wire::RecordFate;

@@ -180,7 +180,7 @@ async fn a_model_gets_memory_in_its_context_and_its_plan_is_read() {
         assert_contains!(
             requests,
             "Relevant history:\\n<reprise-memory-000000000007>\\n",
-            "\\n- [2026-02-02 finding 0.60"
+            "\\n- 2026-02-02 0.60 ["
         );
         assert!(requests.contains("make a clock") && requests.contains("m-1"));
     }

@@ -34,48 +34,97 @@ async fn a_prompt_that_is_told_later_is_a_prompt_and_of_a_long_one_the_beginning
     memories.shut_down().await;
 }
 
-#[tokio::test]
-async fn a_prompt_that_its_program_told_of_since_is_not_stored_a_second_time() {
-    let folder = tempfile::tempdir().unwrap();
+/// A memory with the lesson, on a clock that is set.
+async fn with_lesson(folder: &Path) -> (Memories, Memory, Arc<SetClock>) {
     let clock = SetClock::starting_at("2026-02-02T09:00:00Z");
-    let config = memory_config(folder.path(), 384, Arc::new(|| Err(no_model())));
+    let config = memory_config(folder, 384, Arc::new(|| Err(no_model())));
     let memories = start_memories(config, clock.clone()).await;
     let memory = memories.user_memory(&"ada".parse().unwrap());
     let fact = NewRecord::new(LESSON, MemorySource::UserInput, MemoryKind::Finding);
     memory.store_one(fact).await.unwrap();
+    (memories, memory, clock)
+}
+
+/// The memory as the request of an event reaches it, and the event as it is told when its hook has
+/// gone on.
+fn sent_and_told(memory: &Memory, event: HookEvent, report: HookReport) -> (Memory, HookReport) {
     let told = HookReport {
         at: Some(memory.now()),
+        ..report
+    };
+    let request = told.request_key(event, memory.now());
+    (memory.clone().with_request_key(Some(request)), told)
+}
+
+async fn ask(memory: &Memory, report: HookReport) -> String {
+    let answered = memory.handle_hook(HookEvent::UserPrompt, report).await;
+    answered.unwrap().context
+}
+
+async fn count_prompts(memory: &Memory) -> usize {
+    let count = memory.run_on_snapshot(|memory| list_prompts(memory, None, 10, None).0.len());
+    count.await.unwrap()
+}
+
+#[tokio::test]
+async fn a_prompt_that_its_program_told_of_is_stored_once_however_late_its_answer_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let (memories, memory, clock) = with_lesson(folder.path()).await;
+    let (sending, told) = sent_and_told(&memory, HookEvent::UserPrompt, prompt("now"));
+    // A daemon that takes long to start reads it when its program has gone on already.
+    clock.advance(TimeDelta::seconds(40));
+    assert_eq!(ask(&memory, told).await, "");
+    let late = ask(&sending, prompt("now")).await;
+    assert!(late.contains("rounding"), "{late}");
+    assert_eq!(count_prompts(&memory).await, 1);
+    // Said again at once, it is another prompt, and it receives what none has received.
+    clock.advance(TimeDelta::seconds(5));
+    let (sending, _) = sent_and_told(&memory, HookEvent::UserPrompt, prompt("now"));
+    let again = ask(&sending, prompt("now")).await;
+    assert!(again.contains("rounding"), "{again}");
+    assert_eq!(count_prompts(&memory).await, 2);
+    memories.shut_down().await;
+}
+
+#[tokio::test]
+async fn what_a_late_answer_had_is_given_to_the_next_prompt_and_then_to_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let (memories, memory, clock) = with_lesson(folder.path()).await;
+    let (sending, told) = sent_and_told(&memory, HookEvent::UserPrompt, prompt("now"));
+    clock.advance(TimeDelta::milliseconds(260));
+    // The answer is ready when its program has just gone on, which tells of it then.
+    let late = ask(&sending, prompt("now")).await;
+    assert!(late.contains("rounding"), "{late}");
+    ask(&memory, told).await;
+    for is_given in [true, false] {
+        clock.advance(TimeDelta::seconds(20));
+        let (sending, _) = sent_and_told(&memory, HookEvent::UserPrompt, prompt("now"));
+        let answer = ask(&sending, prompt("now")).await;
+        assert_eq!(answer.contains("rounding"), is_given, "{answer}");
+    }
+    memories.shut_down().await;
+}
+
+#[tokio::test]
+async fn what_a_session_did_not_begin_with_in_time_its_first_prompt_has() {
+    let folder = tempfile::tempdir().unwrap();
+    let memories = memories(folder.path(), Arc::new(|| Err(no_model()))).await;
+    let memory = memories.user_memory(&"ada".parse().unwrap());
+    let own = json!({
+        "text": "Geese fly south in autumn.", "kind": "finding",
+        "tags": ["project:shop"], "details": { "type": "decision" },
+    });
+    memory.ingest(vec![own]).await.unwrap();
+    let begun = HookReport {
+        project: "shop".to_owned(),
         ..prompt("now")
     };
-    // A daemon that starts reads it when its program has gone on already.
-    clock.advance(TimeDelta::milliseconds(120));
-    let mut live = memory.words_record(&prompt("now"), &prompt("").text, MemorySource::UserInput);
-    let block = InjectedBlock {
-        at: memory.now(),
-        tokens: 1,
-        nonce: "1".to_owned(),
-        parts: Vec::new(),
-    };
-    live.details = Some(json!({ "type": MemoryRecord::PROMPT_TYPE, "block": block }));
-    let again = live.clone();
-    clock.advance(TimeDelta::seconds(1));
-    memory
-        .handle_hook(HookEvent::UserPrompt, told)
-        .await
-        .unwrap();
-    memory.store_prompt(live).await.unwrap();
-    let count = async || {
-        let count = memory.run_on_snapshot(|memory| list_prompts(memory, None, 10, None).0.len());
-        count.await.unwrap()
-    };
-    assert_eq!(count().await, 1);
-    // Said again an hour later it is another prompt.
-    clock.advance(TimeDelta::hours(1));
-    let again = NewRecord {
-        timestamp: Some(memory.now()),
-        ..again
-    };
-    memory.store_prompt(again).await.unwrap();
-    assert_eq!(count().await, 2);
+    let event = HookEvent::SessionStart;
+    let (sending, told) = sent_and_told(&memory, event, begun.clone());
+    memory.handle_hook(event, told).await.unwrap();
+    let late = sending.handle_hook(event, begun.clone()).await.unwrap();
+    assert!(late.context.contains("Geese"), "{late:?}");
+    let first = ask(&memory, begun).await;
+    assert!(first.contains("Geese"), "{first}");
     memories.shut_down().await;
 }

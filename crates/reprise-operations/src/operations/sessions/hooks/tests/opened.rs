@@ -182,3 +182,37 @@ async fn what_was_forgotten_does_not_come_back_in_another_session() {
     assert_eq!(list().await, []);
     memories.shut_down().await;
 }
+
+#[tokio::test]
+async fn a_prompt_gets_what_is_tagged_with_any_name_of_its_project_and_with_no_other() {
+    let whole = "github.com/acme/shop";
+    for (tagged, others, here, is_of_it) in [
+        ("shop", None, whole, true),
+        (whole, None, "shop", true),
+        (whole, None, whole, true),
+        (whole, None, "github.com/other/shop", false),
+        // With a second one, the short name may mean either.
+        ("shop", Some("github.com/other/shop"), whole, false),
+        ("till", None, whole, false),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let memories = memories(folder.path(), Arc::new(|| Err(no_model()))).await;
+        let memory = memories.user_memory(&"ada".parse().unwrap());
+        let line = |text: &str, project: &str| {
+            let tag = format!("project:{project}");
+            json!({ "text": text, "kind": "finding", "tags": [tag] })
+        };
+        let other = others.map(|name| line("Geese fly south in autumn.", name));
+        let lines = [line(LESSON, tagged)].into_iter().chain(other).collect();
+        memory.ingest(lines).await.unwrap();
+        let report = HookReport {
+            project: here.to_owned(),
+            ..prompt("now")
+        };
+        let told = memory.handle_hook(HookEvent::UserPrompt, report).await;
+        let told = told.unwrap().context;
+        let of_it = told.contains("rounding");
+        assert_eq!(of_it, is_of_it, "{tagged} in {here}: {told}");
+        memories.shut_down().await;
+    }
+}
