@@ -1,18 +1,22 @@
-//! A data directory that the binary of commit 8192413 wrote (`tests/fixtures/home-8192413`): it
-//! opens, checks sound, and answers what it answered.
+//! A data directory that the binary of commit 8192413 wrote (`tests/fixtures/home-8192413`): its
+//! memories are refused, and their export answers what they answered; its tree is a workspace.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use reprise_tests::assert_fields;
+use reprise_tests::{assert_contains, assert_fields};
 use serde_json::Value;
 
 use crate::global::{run, run_json};
 
+fn fixture(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/home-8192413");
+    folder.join(name)
+}
+
 fn unpacked(into: &Path) {
-    let archive =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/home-8192413/data.tar.gz");
+    let archive = fixture("data.tar.gz");
     let mut command = Command::new("tar");
     command.arg("xzf").arg(archive).arg("-C").arg(into);
     assert!(command.status().expect("tar runs").success());
@@ -37,20 +41,38 @@ fn records(text: &str) -> Vec<Value> {
 }
 
 #[test]
-fn a_memory_of_an_earlier_version_opens_and_answers_the_same() {
+fn a_memory_of_an_earlier_version_is_left_as_it_is_and_comes_over_by_its_export() {
     let folder = tempfile::tempdir().expect("a temporary directory");
     unpacked(folder.path());
     let data = folder.path().join("home");
     for user in ["ada", "ada+idea"] {
-        assert_eq!(
-            run_json(&data, &["doctor", "check", "--user", user])["sound"],
-            true,
-            "{user}"
-        );
+        let file = data.join(user).join("memory.rvf");
+        let before = fs::read(&file).expect("the fixture has it");
+        for command in [
+            &["export"][..],
+            &["recall", "webhooks"],
+            &["doctor", "check"],
+        ] {
+            let refused = run(&data, &[command, &["--user", user]].concat()).expect_code(2);
+            for said in ["format 1", "`reprise export`", "`reprise import`"] {
+                assert_contains!(refused.stderr, said);
+            }
+        }
+        assert_eq!(fs::read(&file).expect("it is there"), before, "{user}");
     }
+    let export = fixture("export.jsonl");
+    let exported = fs::read_to_string(&export).expect("the fixture has it");
     let kept = fs::read_to_string(folder.path().join("records.jsonl")).expect("the fixture has it");
-    let exported = run(&data, &["export", "--user", "ada"]);
-    assert_eq!(records(&exported.stdout), records(&kept));
+    assert_eq!(records(&exported), records(&kept));
+
+    let data = folder.path().join("new");
+    let export = export.to_string_lossy().into_owned();
+    let imported = run(&data, &["import", "--user", "ada", &export]);
+    imported.expect_code(0);
+    let check = run_json(&data, &["doctor", "check", "--user", "ada"]);
+    assert_eq!(check["sound"], true);
+    let again = run(&data, &["export", "--user", "ada"]);
+    assert_eq!(again.stdout, exported, "nothing is lost on the way");
 
     let answer = run_json(
         &data,
@@ -73,17 +95,8 @@ fn a_memory_of_an_earlier_version_opens_and_answers_the_same() {
     let linked = run_json(&data, &["show", "n1", "--user", "ada"]);
     assert_eq!(linked["records"][0]["links"][0]["relation"], "caused_by");
     run(&data, &["show", "n37", "--user", "ada"]).expect_code(2);
-
     let learned = run_json(&data, &["outcome", "status", "--user", "ada"]);
     assert_fields!(learned["status"], "runs": 8, "records": 1);
-    assert_eq!(
-        learned["sona_json"], "old",
-        "nobody forged what an earlier learner wrote"
-    );
-    let diff = run_json(&data, &["branch", "diff", "idea", "--user", "ada"]);
-    assert_eq!(diff["added"].as_array().map(Vec::len), Some(1));
-    let published = run_json(&data, &["share", "list", "--user", "ada"]);
-    assert_eq!(published["published"][0]["title"], "Lock first");
 }
 
 #[test]

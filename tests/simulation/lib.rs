@@ -9,7 +9,7 @@ mod workload;
 pub use disk::{Crash, SimDisk};
 pub use heard::{DiskCall, ObservedDisk};
 pub use workload::{
-    DERIVED_TAG, DIMENSIONS, LogModel, WIDER_DIMENSIONS, WorkloadStep, apply_step, derived_blobs,
+    DIMENSIONS, LogModel, SECTION_TAG, WIDER_DIMENSIONS, WorkloadStep, apply_step, check_sections,
     embedding_space, generate_workload, log_path, make_record, mix_hash, open_log, open_options,
-    unit_vector,
+    section_pages, unit_vector, write_checkpoint,
 };

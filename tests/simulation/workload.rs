@@ -7,12 +7,12 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use reprise_types::{
     Annotation, ContentHash, Embedding, EmbeddingSpace, ExternalId, LearningEvent, MemoryKind,
-    MemoryRecord, MemorySource, RecordBody, RecordId, VectorStore, next_splitmix64, normalize,
+    MemoryRecord, MemorySource, RecordBody, RecordId, SectionPages, VectorStore, next_splitmix64,
+    normalize,
 };
 
 use reprise_store::{
-    CheckpointStep, CommitSeq, Disk, LateCheckpoint, Log, OpenOptions, OpenedLog, StoreEntry,
-    StoreError, Tombstone, Verify,
+    CommitSeq, Disk, Log, OpenOptions, OpenedLog, StoreEntry, StoreError, Tombstone, Verify,
 };
 
 type Result<T, E = StoreError> = std::result::Result<T, E>;
@@ -21,8 +21,8 @@ type Result<T, E = StoreError> = std::result::Result<T, E>;
 pub const DIMENSIONS: u16 = 4;
 /// Dimensions of vectors of another model, which are in the same file.
 pub const WIDER_DIMENSIONS: u16 = 6;
-/// The tag under which [`apply`] writes a derived blob.
-pub const DERIVED_TAG: u8 = 0x41;
+/// The kind of the sections that [`apply_step`] writes.
+pub const SECTION_TAG: u8 = 16;
 
 pub fn log_path() -> PathBuf {
     PathBuf::from("data/memory.rvf")
@@ -37,7 +37,6 @@ pub fn open_options(verify: Verify) -> OpenOptions {
         create: true,
         read_only: false,
         verify,
-        leave_unread: &[],
     }
 }
 
@@ -101,8 +100,8 @@ pub fn make_record(seed: u64, text: &str, dimensions: u16, embedded: bool) -> Me
 pub enum WorkloadStep {
     Commit(Vec<StoreEntry>),
     Checkpoint,
-    /// A checkpoint whose blobs are as of before this commit.
-    LateCheckpoint(Vec<StoreEntry>),
+    /// A checkpoint with this commit between its pages and its manifest.
+    SteppedCheckpoint(Vec<StoreEntry>),
     /// The manifest alone, as a close writes it that has little to save.
     Manifest,
     /// Compacts, with one commit between run and finish.
@@ -212,20 +211,16 @@ fn annotation(dice: u64, other: Option<u32>) -> Annotation {
 pub fn apply_step(log: &mut Log, step: &WorkloadStep) -> Result<()> {
     match step {
         WorkloadStep::Commit(entries) => log.append(entries).map(drop),
-        WorkloadStep::Checkpoint => log.write_checkpoint(&derived_blobs(log.seq())),
-        WorkloadStep::LateCheckpoint(entries) => {
-            let derived = derived_blobs(log.seq());
-            // The commit comes between two pieces of its blob.
-            let mut late = LateCheckpoint::new(log.reader(), derived, 100)?;
-            log.advance_checkpoint(&mut late)?;
+        WorkloadStep::Checkpoint => write_checkpoint(log),
+        WorkloadStep::SteppedCheckpoint(entries) => {
+            log.write_pages(&section_pages(log.seq()))?;
             log.append(entries)?;
-            while log.advance_checkpoint(&mut late)? == CheckpointStep::MoreToWrite {}
-            Ok(())
+            write_checkpoint(log)
         }
         WorkloadStep::Manifest => log.write_manifest(),
         WorkloadStep::Compact(entries) => {
-            let derived = derived_blobs(log.seq());
-            let done = log.start_compaction()?.run(&derived)?;
+            log.seal(&section_pages(log.seq()))?;
+            let done = log.start_compaction()?()?;
             log.append(entries)?;
             log.finish_compaction(done).map(drop)
         }
@@ -233,9 +228,41 @@ pub fn apply_step(log: &mut Log, step: &WorkloadStep) -> Result<()> {
     }
 }
 
-/// The derived blobs that [`apply`] writes as of a commit.
-pub fn derived_blobs(seq: CommitSeq) -> Vec<(u8, Vec<u8>)> {
-    vec![(DERIVED_TAG, seq.0.to_le_bytes().repeat(20))]
+/// Seals the sections of the last commit, and makes the file readable for rvf-runtime.
+pub fn write_checkpoint(log: &mut Log) -> Result<()> {
+    log.seal(&section_pages(log.seq()))?;
+    log.write_manifest()
+}
+
+/// The sections that [`apply_step`] writes as of a commit: one that changes as a whole, and one
+/// that grows and keeps its first pages.
+pub fn section_pages(seq: CommitSeq) -> Vec<SectionPages> {
+    let growing: Vec<u8> = (0..=seq.0.min(1_000))
+        .flat_map(|seq| [seq as u8; 90])
+        .collect();
+    vec![
+        SectionPages::from_bytes((SECTION_TAG, 0), &seq.0.to_le_bytes().repeat(20)),
+        SectionPages::from_bytes((SECTION_TAG, 7), &growing),
+    ]
+}
+
+/// Compares the sections of an open log with those of the commit that they cover.
+pub fn check_sections(log: &Log) -> Result<Option<CommitSeq>, String> {
+    let Some((seq, sections)) = log.open_sections() else {
+        return Ok(None);
+    };
+    for (key, section) in &sections {
+        let expected = section_pages(seq)
+            .into_iter()
+            .find(|pages| pages.key == *key);
+        let expected: Vec<u8> = expected
+            .map(|pages| pages.pages.into_iter().flat_map(|page| page.1).collect())
+            .unwrap_or_default();
+        if section.read_all() != Some(expected) {
+            return Err(format!("section {key:?} is not as of {seq}"));
+        }
+    }
+    Ok(Some(seq))
 }
 
 /// The state that a log must serve.
@@ -304,7 +331,7 @@ impl LogModel {
     /// Applies an acknowledged step.
     pub fn apply(&mut self, step: &WorkloadStep) {
         if let WorkloadStep::Commit(entries)
-        | WorkloadStep::LateCheckpoint(entries)
+        | WorkloadStep::SteppedCheckpoint(entries)
         | WorkloadStep::Compact(entries) = step
         {
             for entry in entries {

@@ -33,9 +33,6 @@ pub struct Engine {
     pub(crate) snapshot: Arc<Snapshot>,
     /// The last commit that the newest checkpoint covers.
     pub(crate) checkpointed_seq: CommitSeq,
-    /// Number of times that checkpoint jobs under way became invalid; a job of an older generation
-    /// is dropped.
-    pub(crate) checkpoint_generation: u64,
     /// Records that the graph still lacks.
     pub(crate) graph_pending: usize,
     /// Number of records when the search routes were compared last; 0 before the first comparison.
@@ -102,11 +99,9 @@ impl Engine {
     /// Returns work for another thread that reads ahead what [`Self::load`] would read here; `None`
     /// if nothing is left in the file.
     pub fn loader(&self) -> Option<impl FnOnce() + Send + use<>> {
-        let (index, keys) = (self.state.index.preload_job(), self.state.keys.loader());
-        (index.is_some() || keys.is_some()).then_some(move || {
-            if let Some(keys) = keys {
-                keys();
-            }
+        let (index, keys) = (self.state.index.preload_job(), self.state.keys.clone());
+        (index.is_some() || !keys.is_loaded()).then_some(move || {
+            keys.load();
             if let Some(index) = index {
                 index();
             }
@@ -116,6 +111,7 @@ impl Engine {
     /// Reads what opening left in the file, for this engine and all its snapshots. If it is
     /// damaged, folds the log again, as opening would have done.
     pub fn load(&mut self) -> Result<(), EngineError> {
+        self.log.verify_places()?;
         match self.state.index.load() {
             Ok(()) => self.ensure_keys_loaded(),
             Err(_) => self.rebuild(),
@@ -125,10 +121,11 @@ impl Engine {
     /// Reads the keys of external ids, which every write needs; folds the log again if they are
     /// damaged.
     pub(crate) fn ensure_keys_loaded(&mut self) -> Result<(), EngineError> {
-        if self.state.keys.is_sound() {
-            Ok(())
-        } else {
+        self.state.keys.load();
+        if self.state.index.is_damaged() {
             self.rebuild()
+        } else {
+            Ok(())
         }
     }
 
@@ -147,11 +144,10 @@ impl Engine {
         self.flush_vectors();
         if self.is_save_due(true) || self.state.entries_since_checkpoint() >= CLOSED_TAIL_MAX {
             self.save_checkpoint()?;
-        } else {
-            self.log.write_manifest()?;
         }
+        self.log.write_manifest()?;
         if self.is_compaction_due_at_close()
-            && let Err(error) = self.compact()
+            && let Err(error) = self.compact().and_then(|_| Ok(self.log.write_manifest()?))
         {
             // Everything is safe in the file; the next closing tries again.
             tracing::warn!(%error, "the file could not be rewritten at closing");

@@ -67,13 +67,13 @@ pub use reprise_rank::{
     merge_question_answers, merge_thing_answers, merge_wordings, order_by_tier, question_subject,
     remove_sensitive, sentence_ranges, split_prompt, texts_to_judge,
 };
-pub use reprise_store::CheckpointStep;
+pub use reprise_store::CompactedLog;
 pub use snapshot::Snapshot;
 pub use snapshot::similarity::SimilarityScratch;
 pub use snapshot::stats::{EngineStats, LanguageCount, OtherSpace, SpaceStats};
 pub use upkeep::check::{CheckReport, Finding};
-pub use upkeep::checkpoint::{CheckpointJob, CheckpointOutcome, CheckpointParts};
-pub use upkeep::compact::{CompactionCopy, CompactionJob, CompactionOutcome};
+pub use upkeep::checkpoint::CheckpointOutcome;
+pub use upkeep::compact::CompactionOutcome;
 pub use write::forget::{ForgetSelector, ForgottenRecord};
 pub use write::learning::AdapterFitJob;
 pub use write::retire::{ActionChanges, Contradiction, Retirement};

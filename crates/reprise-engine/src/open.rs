@@ -5,10 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use reprise_index::{
-    CELLS_THRESHOLD, GRAPH_THRESHOLD, PART_CELLS, PART_CODES, PART_DOCUMENTS, PART_GRAPH,
-    PART_NEWEST_GRAPH, PART_WORDS,
-};
+use reprise_index::{CELLS_THRESHOLD, GRAPH_THRESHOLD};
 use reprise_learn::LearnSettings;
 use reprise_store::{CommitSeq, Disk, Log, OpenOptions, OpenedLog, RecoveryReport, Verify};
 use reprise_types::limits::TEXT_BYTES_MAX;
@@ -21,20 +18,8 @@ use crate::snapshot::Snapshot;
 use crate::snapshot::owner::check_user;
 use crate::snapshot::second_store::vectors_path;
 use crate::state::EngineState;
-use crate::write::dedup_keys::KEYS_TAG;
 use crate::write::id_source::IdSource;
 use crate::write::lineage::LineageCache;
-
-/// Parts of a checkpoint that are opened lazily: read in place, or when they are first needed.
-const LAZY_PARTS: [u8; 7] = [
-    PART_CELLS,
-    PART_CODES,
-    PART_WORDS,
-    PART_DOCUMENTS,
-    PART_GRAPH,
-    PART_NEWEST_GRAPH,
-    KEYS_TAG,
-];
 
 /// Options for opening a memory.
 #[derive(Debug, Clone)]
@@ -128,7 +113,6 @@ impl Engine {
             create: options.create,
             read_only: options.read_only,
             verify: options.verify,
-            leave_unread: &LAZY_PARTS,
         };
         let vectors = vectors_path(path);
         let is_there = disk.identity(&vectors);
@@ -136,19 +120,14 @@ impl Engine {
             path: vectors,
             why: error.to_string(),
         })?;
-        let OpenedLog {
-            log,
-            derived,
-            report,
-        } = Log::open(disk, path, &open)?;
+        let OpenedLog { log, report } = Log::open(disk, path, &open)?;
         if let Some(user) = &options.user {
             check_user(&log, user)?;
         }
-        let ready = derived.and_then(|set| {
-            let covers = set.covered_seq;
+        let ready = log.open_sections().and_then(|(covers, sections)| {
             let space = options.space.as_ref();
             let reader = log.reader();
-            let state = EngineState::from_parts(options.learn, space, set, &reader)?;
+            let state = EngineState::from_sections(options.learn, space, &sections, &reader)?;
             Some((state.replay(&log, covers).ok()?, covers))
         });
         let (mut state, checkpointed, origin) = if let Some((state, covers)) = ready {
@@ -179,7 +158,6 @@ impl Engine {
             lineages,
             snapshot,
             checkpointed_seq: checkpointed,
-            checkpoint_generation: 0,
             graph_pending: 0,
             crossover_measured_records: 0,
             text_bytes_max: options.text_bytes_max,

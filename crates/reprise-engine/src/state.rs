@@ -2,26 +2,27 @@
 //! here, once, for opening, writing and checking alike.
 
 use std::collections::{BTreeSet, HashSet};
-use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use reprise_index::{IndexCopy, IndexSnapshot, IndexWriter, LazyPart, MergedSegments, NewDoc};
+use reprise_index::{IndexSnapshot, IndexWriter, NewDoc};
 use reprise_learn::{LearnSettings, OutcomeLearning};
 use reprise_rank::lookup_terms;
-use reprise_store::{
-    CommitSeq, DerivedBlobReader, DerivedSet, Log, LogReader, StoreEntry, Tombstone,
-};
+use reprise_store::{CommitSeq, Log, LogReader, StoreEntry, Tombstone};
 use reprise_types::{
-    Annotation, EmbeddingSpace, ExternalId, MemoryRecord, MemorySource, RecordId, VectorStore as _,
+    Annotation, ByteReader, ByteWriter, EmbeddingSpace, ExternalId, MemoryRecord, MemorySource,
+    RecordId, SavedSections, SectionKey, SectionPages, VectorStore as _, encode_all,
 };
 
 use crate::error::EngineError;
-use crate::snapshot::annotation_index::{AnnotationIndex, MARKS_TAG, is_retirement};
+use crate::snapshot::annotation_index::{AnnotationIndex, is_retirement};
 use crate::snapshot::other_spaces::{OtherSpaces, most_common_space};
-use crate::write::dedup_keys::{DedupKeys, KEYS_TAG, KeysHeader, SavedKeys, hash_external_id};
+use crate::write::dedup_keys::{DedupKeys, hash_external_id};
 
-/// Tag of the checkpoint's part that holds what was learned.
-pub(crate) const LEARNING_TAG: u8 = 0x45;
+/// Kinds of the engine's own sections: the last instant and the configured space, what was learned,
+/// and tags and links.
+const FACTS: u8 = 40;
+pub(crate) const LEARNING: u8 = 41;
+pub(crate) const MARKS: u8 = 42;
 
 /// Everything that can be rebuilt from the log.
 #[derive(Debug)]
@@ -44,47 +45,10 @@ pub(crate) struct EngineState {
     pub(crate) entries_applied: u64,
     /// Number of log entries that the newest checkpoint holds.
     pub(crate) entries_saved: u64,
-    /// Number of records added to the graph since the newest checkpoint.
+    /// Number of records added to the graph since it was saved, and how many of these are in what
+    /// is encoded of it.
     pub(crate) graph_unsaved: u64,
-}
-
-/// What a checkpoint stores as of one moment; any thread can encode it.
-#[derive(Debug)]
-pub(crate) struct StateCopy {
-    index: IndexCopy,
-    head: KeysHeader,
-    keys: DedupKeys,
-    learning: OutcomeLearning,
-    marks: AnnotationIndex,
-    entries: u64,
-    graph: u64,
-}
-
-/// What encoding a checkpoint produced that the state can use, and how much the checkpoint holds.
-#[derive(Debug)]
-pub(crate) struct SavedState {
-    words: MergedSegments,
-    keys: SavedKeys,
-    entries: u64,
-    graph: u64,
-}
-
-impl StateCopy {
-    /// Encodes the parts of the checkpoint, each with its tag.
-    pub(crate) fn into_parts(self) -> (Vec<(u8, Vec<u8>)>, SavedState) {
-        let (mut parts, words) = self.index.into_parts();
-        let (part, keys) = self.keys.into_part(&self.head);
-        parts.push((KEYS_TAG, part));
-        parts.push((LEARNING_TAG, self.learning.to_bytes()));
-        parts.push((MARKS_TAG, self.marks.to_part()));
-        let saved_state = SavedState {
-            words,
-            keys,
-            entries: self.entries,
-            graph: self.graph,
-        };
-        (parts, saved_state)
-    }
+    pub(crate) graph_encoded: u64,
 }
 
 impl EngineState {
@@ -109,6 +73,7 @@ impl EngineState {
             entries_applied: 0,
             entries_saved: 0,
             graph_unsaved: 0,
+            graph_encoded: 0,
         }
     }
 
@@ -138,34 +103,35 @@ impl EngineState {
             OtherSpaces::from_log(&self.index.publish(), reader, self.space.as_ref());
     }
 
-    /// Decodes the state at a checkpoint. Returns `None` if a part is missing or unreadable, or
-    /// holds vectors that the model in use cannot read.
-    pub(crate) fn from_parts(
+    /// Opens the state that the sections of a file hold. Returns `None` if one is missing or
+    /// unreadable, or holds vectors that the model in use cannot read.
+    pub(crate) fn from_sections(
         learn: LearnSettings,
         configured: Option<&EmbeddingSpace>,
-        set: DerivedSet,
+        sections: &SavedSections,
         log: &LogReader,
     ) -> Option<Self> {
-        let left: Vec<(u8, LazyPart)> = set.unread.into_iter().map(lazy_part).collect();
-        let keys = left.iter().find(|part| part.0 == KEYS_TAG)?;
-        let (keys, head) = DedupKeys::from_part(keys.1.clone())?;
-        let in_force = configured.or(head.space.as_ref()).cloned();
+        let (known_at, space): (Option<DateTime<Utc>>, Option<EmbeddingSpace>) = {
+            let bytes = sections.get(&(FACTS, 0))?.read_all()?;
+            let r = &mut ByteReader::new(&bytes);
+            (r.read_value()?, r.read_value()?)
+        };
+        let in_force = configured.or(space.as_ref()).cloned();
         let in_force = in_force.or_else(|| most_common_space(log));
         let dimensions = dimensions_of(in_force.as_ref(), log);
-        let learning = set.blobs.iter().find(|part| part.0 == LEARNING_TAG)?;
-        let learning = OutcomeLearning::from_bytes(dimensions, learn, &learning.1)?;
-        let marks = set.blobs.iter().find(|part| part.0 == MARKS_TAG)?;
-        let marks = AnnotationIndex::from_part(&marks.1)?;
-        let mut index = IndexWriter::from_lazy_parts(dimensions, &left).ok()?;
+        let learning = sections.get(&(LEARNING, 0))?.read_all()?;
+        let learning = OutcomeLearning::from_bytes(dimensions, learn, &learning)?;
+        let marks = AnnotationIndex::from_bytes(&sections.get(&(MARKS, 0))?.read_all()?)?;
+        let mut index = IndexWriter::from_sections(dimensions, sections).ok()?;
         let last = || index.last().map_or(DateTime::<Utc>::MIN_UTC, |last| last.1);
-        let known_at = head.known_at.unwrap_or_else(last);
-        if let Some(space) = configured
-            && head.space.as_ref() != Some(space)
-            && (head.space.is_some() || has_vectors_of_other_spaces(&index.publish(), log, space))
+        let known_at = known_at.unwrap_or_else(last);
+        if let Some(configured) = configured
+            && space.as_ref() != Some(configured)
+            && (space.is_some() || has_vectors_of_other_spaces(&index.publish(), log, configured))
         {
             return None;
         }
-        let (configured, space) = (configured.cloned().or(head.space), in_force);
+        let (configured, space) = (configured.cloned().or(space), in_force);
         if configured.is_none()
             && let Some(space) = &space
             && has_vectors_of_other_spaces(&index.publish(), log, space)
@@ -173,36 +139,51 @@ impl EngineState {
             return None;
         }
         Some(Self {
-            keys,
+            keys: DedupKeys::open(sections)?,
             known_at,
             marks,
             ..Self::new(index, learning, configured, space)
         })
     }
 
-    /// Copies what a checkpoint stores as of now; the copy is cheap, and later writes do not change
-    /// it.
-    pub(crate) fn copy(&mut self) -> StateCopy {
-        StateCopy {
-            index: self.index.copy(),
-            head: KeysHeader {
-                known_at: (self.known_at > DateTime::<Utc>::MIN_UTC).then_some(self.known_at),
-                space: self.configured_space.clone(),
-            },
-            keys: self.keys.copy(),
-            learning: self.learning.clone(),
-            marks: self.marks.clone(),
-            entries: self.entries_applied,
-            graph: self.graph_unsaved,
+    /// Returns pages that changed since they were saved, as
+    /// [`IndexWriter::pages_to_save`] does.
+    pub(crate) fn pages_to_save(&mut self, budget: &mut usize) -> Vec<SectionPages> {
+        let mut all = self.index.pages_to_save(budget);
+        self.keys.collect_pages_to_save(budget, &mut all);
+        if *budget > 0 {
+            let known_at = Some(self.known_at).filter(|at| *at > DateTime::<Utc>::MIN_UTC);
+            let facts = &mut ByteWriter::default();
+            encode_all!(facts, known_at, self.configured_space);
+            all.extend([
+                SectionPages::from_bytes((FACTS, 0), &facts.bytes),
+                SectionPages::from_bytes((LEARNING, 0), &self.learning.to_bytes()),
+                SectionPages::from_bytes((MARKS, 0), &self.marks.to_bytes()),
+            ]);
+        }
+        all
+    }
+
+    /// Notes that these pages are saved.
+    pub(crate) fn mark_saved(&mut self, saved: &[SectionPages]) {
+        self.index.mark_saved(saved);
+        for section in saved {
+            self.keys.mark_saved(section);
         }
     }
 
-    /// Adopts what was produced for a checkpoint that is in the file now, as far as it still fits.
-    pub(crate) fn adopt_saved(&mut self, saved_state: SavedState) {
-        self.entries_saved = saved_state.entries;
-        self.graph_unsaved = self.graph_unsaved.saturating_sub(saved_state.graph);
-        self.index.install_merged(saved_state.words);
-        self.keys.adopt_saved(saved_state.keys);
+    /// Notes that nothing is saved.
+    pub(crate) fn mark_unsaved(&mut self) {
+        self.index.mark_unsaved();
+        self.keys.mark_unsaved();
+    }
+
+    /// Whether a saved section holds some of the state.
+    pub(crate) fn is_in_use(&self, key: SectionKey) -> bool {
+        match key.0 {
+            FACTS | LEARNING | MARKS => true,
+            _ => self.keys.is_in_use(key) || self.index.is_in_use(key),
+        }
     }
 
     /// Returns the number of entries after the newest checkpoint, which the next opening has to
@@ -380,15 +361,6 @@ const OLDEST_SECONDS: i64 = 1_767_225_600;
 /// Returns the width of the vectors in use: the file's own width while there are none.
 fn dimensions_of(space: Option<&EmbeddingSpace>, log: &LogReader) -> usize {
     space.map_or(log.dimensions(), |space| usize::from(space.dimensions))
-}
-
-/// Wraps a part that was left in the file, for the index to read.
-fn lazy_part((tag, part): (u8, DerivedBlobReader)) -> (u8, LazyPart) {
-    let left = LazyPart {
-        size: part.size(),
-        read: Arc::new(move |at, out| part.read_at(at, out)),
-    };
-    (tag, left)
 }
 
 /// Whether an index holds vectors of another space.

@@ -17,7 +17,7 @@ use std::time::Instant;
 
 use chrono::DateTime;
 use reprise_index::{IndexWriter, LexicalScratch, NewDoc};
-use reprise_types::{MemoryFilter, MemoryKind, MemorySource, RecordId};
+use reprise_types::{MemoryFilter, MemoryKind, MemorySource, RecordId, SavedSection, SectionPages};
 
 const BEST: usize = 128;
 const ROUNDS: usize = 7;
@@ -49,14 +49,16 @@ fn main() {
         });
     }
     // Reload, so that the words are in few segments in memory, as in an opened store.
-    let parts = writer.to_parts();
-    let mut writer = IndexWriter::from_parts(4, &parts).expect("parts");
+    let sections = writer.to_sections();
+    let lend = |section: &SectionPages| (section.key, SavedSection::from(section));
+    let saved = sections.iter().map(lend).collect();
+    let mut writer = IndexWriter::from_sections(4, &saved).expect("sections");
     let snapshot = writer.publish();
     eprintln!(
         "{} texts in {:.1} s, {:.1} B of words each",
         texts.lines().count(),
         started.elapsed().as_secs_f64(),
-        parts.iter().map(|(_, bytes)| bytes.len()).sum::<usize>() as f64
+        sections.iter().map(SectionPages::size).sum::<usize>() as f64
             / texts.lines().count() as f64
     );
     let view = snapshot.view(&MemoryFilter::default(), None);

@@ -5,6 +5,7 @@
 use std::sync::LazyLock;
 
 use regex::Regex;
+use reprise_types::{BinaryCodec, ByteReader, ByteWriter};
 
 const SCANNED_BYTES_MAX: usize = 1500;
 
@@ -22,6 +23,16 @@ const INFORMATIVE_PROMPT: u8 = 16;
 /// The cues of one text, one bit each, as stored in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Cues(u8);
+
+impl BinaryCodec for Cues {
+    fn encode(&self, out: &mut ByteWriter) {
+        self.0.encode(out);
+    }
+
+    fn decode(r: &mut ByteReader<'_>) -> Option<Self> {
+        Self::from_bits(r.read_u8()?)
+    }
+}
 
 impl Cues {
     /// Detects the cues of a text. `is_prompt` means that a person sent it to an agent.
@@ -57,13 +68,9 @@ impl Cues {
     }
 
     /// Returns the cues of stored bits; `None` for unknown bits.
-    pub(crate) fn from_bits(bits: u8) -> Option<Self> {
+    fn from_bits(bits: u8) -> Option<Self> {
         (bits & !(DATED | INSTRUCTION | ONLY_ASKS | BARE_PROMPT | INFORMATIVE_PROMPT) == 0)
             .then_some(Self(bits))
-    }
-
-    pub(crate) fn bits(self) -> u8 {
-        self.0
     }
 
     pub(crate) fn is_dated(self) -> bool {
@@ -330,7 +337,7 @@ mod tests {
     #[test]
     fn only_bits_with_a_meaning_are_read_back() {
         let cues = Cues::from_text("From now on we meet on Monday", false);
-        assert_eq!(Cues::from_bits(cues.bits()), Some(cues));
+        assert_eq!(Cues::from_bits(cues.0), Some(cues));
         assert!(cues.is_dated() && cues.is_instruction());
         assert_eq!(Cues::from_bits(32), None);
     }

@@ -5,10 +5,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use chrono::{DateTime, Utc};
-use reprise_types::{CowVec, MemoryKind, MemorySource, RecordId};
+use reprise_types::{CowVec, MemoryKind, MemorySource, RecordId, impl_binary_codec};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::codec::{SharedBytes, append_u32};
 use crate::cues::Cues;
 
 /// Instant of an end that has not happened.
@@ -39,7 +38,17 @@ pub struct Doc {
     pub hole: bool,
 }
 
+impl_binary_codec! {
+    Doc {
+        id, timestamp, known_at, forgotten_at, superseded_at, terms, session, speaker, head_terms,
+        kind, source, cues, hole
+    }
+}
+
 impl Doc {
+    /// Bytes of the saved columns.
+    pub(crate) const BYTES: usize = 16 + 4 * 8 + 3 * 4 + 5;
+
     /// Creates the row of a record whose content is erased.
     pub(crate) fn new_hole(id: RecordId) -> Self {
         Self {
@@ -154,8 +163,8 @@ pub(crate) struct SessionNames {
 /// Names stored end to end, and the end offset of each (u32).
 #[derive(Debug, Clone)]
 struct SavedNames {
-    ends: SharedBytes,
-    names: SharedBytes,
+    ends: Arc<[u8]>,
+    names: Arc<[u8]>,
     /// Hashes and numbers of the names, ascending; built at the first lookup.
     numbers: Arc<OnceLock<Vec<(u64, u32)>>>,
 }
@@ -197,16 +206,32 @@ impl SavedNames {
 }
 
 impl SessionNames {
-    /// Wraps the names of a saved part; `ends` are ascending.
-    pub(crate) fn from_saved(ends: SharedBytes, names: SharedBytes) -> Self {
-        Self {
+    /// Wraps saved names; `None` if they are none.
+    pub(crate) fn from_saved(ends: Vec<u8>, names: Vec<u8>) -> Option<Self> {
+        let (numbers, rest) = ends.as_chunks::<4>();
+        let numbers = || numbers.iter().map(|end| u32::from_le_bytes(*end) as usize);
+        let is_sound = rest.is_empty()
+            && numbers().is_sorted()
+            && numbers().next_back().unwrap_or(0) == names.len()
+            && std::str::from_utf8(&names).is_ok();
+        is_sound.then(|| Self {
             saved: Some(SavedNames {
-                ends,
-                names,
+                ends: ends.into(),
+                names: names.into(),
                 numbers: Arc::default(),
             }),
             recent: CowVec::default(),
+        })
+    }
+
+    /// Returns the end of each name (u32), and the names end to end.
+    pub(crate) fn to_bytes(&self) -> (Vec<u8>, Vec<u8>) {
+        let (mut ends, mut names) = (Vec::new(), Vec::new());
+        for name in self.iter() {
+            names.extend_from_slice(name.as_bytes());
+            ends.extend_from_slice(&(names.len() as u32).to_le_bytes());
         }
+        (ends, names)
     }
 
     /// Returns how many sessions have a name.
@@ -227,7 +252,7 @@ impl SessionNames {
                     let name = saved.get(number as usize).unwrap_or_default();
                     names.extend_from_slice(name.as_bytes());
                 }
-                append_u32(&mut ends, names.len() as u32);
+                ends.extend_from_slice(&(names.len() as u32).to_le_bytes());
             }
             self.saved = Some(SavedNames {
                 ends: ends.into(),

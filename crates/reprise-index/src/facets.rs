@@ -104,9 +104,8 @@ impl Facets {
         let documents = rows.len();
         let blocks = documents.div_ceil(BLOCK_DOCUMENTS);
         let rows = rows.clone();
-        let build_page: PageFetcher<FacetBlock> = Arc::new(move |page| {
-            let first = page * PAGE_BLOCKS;
-            let numbers = first..blocks.min(first + PAGE_BLOCKS);
+        let build_page: PageFetcher<FacetBlock> = Arc::new(move |pages| {
+            let numbers = pages.start * PAGE_BLOCKS..blocks.min(pages.end * PAGE_BLOCKS);
             numbers
                 .map(|number| FacetBlock::from_rows(&rows, number))
                 .collect()

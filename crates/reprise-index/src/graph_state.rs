@@ -4,27 +4,17 @@
 use std::sync::{Arc, OnceLock, Weak};
 
 use reprise_hnsw::{GraphScratch, HnswGraph};
+use reprise_types::{SavedSection, SectionPages, take_pages};
 
-use crate::codec::{PartReader, begin_part, seal_part};
-use crate::pages::LazyPart;
+use crate::section_kinds::{SECTION_CELLS, SECTION_GRAPH};
 use crate::vectors::{CellState, QuantisedVectors, SavedCells};
-
-/// Segment type of a graph over the newest documents.
-pub const PART_NEWEST_GRAPH: u8 = 0x42;
-
-/// Segment type of a graph over all documents.
-pub const PART_GRAPH: u8 = 0x43;
-
-/// Segment type of the cells.
-pub const PART_CELLS: u8 = 0x4c;
 
 /// Store size from which a graph is grown, so that it is complete when it becomes faster than the
 /// scan. For ten results that is a third later, as `benches/search` measures (ADR 0007).
 pub const GRAPH_THRESHOLD: usize = 100_000;
 
 /// Version of a saved graph.
-const VERSION: u8 = 1;
-const GRAPH: &str = "graph";
+const VERSION: u8 = 2;
 
 /// Structures that a vector query may use in addition to the codes.
 #[derive(Debug, Clone, Default)]
@@ -42,10 +32,20 @@ pub(crate) struct SearchLayers {
 #[derive(Debug)]
 pub(crate) struct GraphState {
     graph: HnswGraph,
-    /// The saved graph, if it is not in use yet.
-    saved: Option<Arc<SavedGraph>>,
-    /// Documents whose vector changed since the graph was saved or lent.
+    /// The saved graph, if it is not in use yet; it is decoded once, on any thread.
+    saved: Option<(SavedSection, Arc<OnceLock<HnswGraph>>)>,
+    /// Documents whose vector changed since the graph was lent, or before the saved one is in use.
     changed: Vec<u32>,
+    /// Documents whose vector changed since graph and cells were saved.
+    stale: Vec<u32>,
+    /// How many of these the encoded graph and cells know.
+    stale_encoded: usize,
+    /// Whether there are saved ones to which `stale` refers.
+    is_saved: bool,
+    /// Whether they are being encoded or written.
+    is_saving: bool,
+    /// What is encoded and not saved yet.
+    pub(crate) pending: Vec<SectionPages>,
     /// Alive as long as a purge holds the graph.
     lease: Weak<()>,
     pub(crate) threshold: usize,
@@ -61,27 +61,17 @@ impl Default for GraphState {
             graph: HnswGraph::default(),
             saved: None,
             changed: Vec::new(),
+            stale: Vec::new(),
+            stale_encoded: 0,
+            is_saved: false,
+            is_saving: false,
+            pending: Vec::new(),
             lease: Weak::new(),
             threshold: GRAPH_THRESHOLD,
             cells: CellState::default(),
             graph_faster_from: None,
             scratch: GraphScratch::default(),
         }
-    }
-}
-
-/// A graph in its saved part, which is read at first use.
-#[derive(Debug)]
-pub(crate) struct SavedGraph {
-    part: LazyPart,
-    graph: OnceLock<HnswGraph>,
-}
-
-impl SavedGraph {
-    /// Returns the graph; an empty one if it is damaged, so that it is grown again.
-    fn graph(&self, documents: u32) -> &HnswGraph {
-        let read = || read_graph(&self.part, documents).unwrap_or_default();
-        self.graph.get_or_init(read)
     }
 }
 
@@ -121,25 +111,54 @@ impl GraphState {
         self.graph.searchable_count()
     }
 
-    pub(crate) fn from_saved(part: Option<LazyPart>, cells: Option<SavedCells>) -> Self {
+    /// Wraps a saved graph and cells; the vectors of `stale` changed after they were saved.
+    pub(crate) fn from_saved(
+        graph: Option<SavedSection>,
+        cells: Option<SavedCells>,
+        stale: Vec<u32>,
+    ) -> Self {
         let measured = cells.as_ref().map(|cells| cells.graph_faster_from);
-        Self {
-            saved: part.map(|part| {
-                let graph = OnceLock::new();
-                Arc::new(SavedGraph { part, graph })
-            }),
+        let mut state = Self {
+            is_saved: graph.is_some(),
+            saved: graph.map(|section| (section, Arc::default())),
             graph_faster_from: measured.filter(|documents| *documents > 0),
             cells: cells.map_or_else(CellState::default, CellState::from_saved),
             ..Self::default()
+        };
+        for ordinal in stale {
+            state.mark_changed(ordinal);
         }
+        state
     }
 
     pub(crate) fn mark_changed(&mut self, ordinal: u32) {
         if self.saved.is_some() || self.is_lent() {
             self.changed.push(ordinal);
         }
+        if self.is_saved || self.is_saving {
+            self.stale.push(ordinal);
+        }
         self.graph.mark_stale(ordinal);
         self.cells.mark_changed(ordinal);
+    }
+
+    /// Whether saved graph and cells count, or are among the pages to save.
+    pub(crate) fn is_saved(&self) -> bool {
+        self.is_saved || !self.pending.is_empty()
+    }
+
+    /// Returns the documents whose vector changed since graph and cells were saved, which includes
+    /// what is encoded.
+    pub(crate) fn stale_documents(&self) -> Vec<u32> {
+        let known = if self.pending.is_empty() {
+            0
+        } else {
+            self.stale_encoded
+        };
+        let mut stale = self.stale[known..].to_vec();
+        stale.sort_unstable();
+        stale.dedup();
+        stale
     }
 
     /// Removes the documents for which `gone` returns true, while their codes still exist. A lent
@@ -189,29 +208,74 @@ impl GraphState {
         }
     }
 
-    /// Copies the state as of now, to be saved by another thread.
-    pub(crate) fn copy(&self) -> Self {
-        Self {
-            graph: self.graph.clone(),
-            saved: self.saved.clone(),
-            changed: self.changed.clone(),
-            cells: self.cells.copy(),
-            graph_faster_from: self.graph_faster_from,
-            ..Self::default()
+    /// Returns work for any thread that encodes graph and cells as of now; `None` if there is
+    /// neither.
+    pub(crate) fn start_saving(
+        &mut self,
+        vectors: &QuantisedVectors,
+    ) -> Option<impl FnOnce() -> Vec<SectionPages> + Send + use<>> {
+        self.load_saved(vectors.len() as u32);
+        self.stale_encoded = self.stale.len();
+        let (graph, mut cells, vectors) = (self.graph.clone(), self.cells.copy(), vectors.clone());
+        let graph_faster_from = self.graph_faster_from.unwrap_or(0);
+        let is_there = !graph.is_empty() || cells.has_centroids();
+        self.is_saving = is_there;
+        is_there.then_some(move || {
+            let mut bytes = vec![VERSION];
+            if !graph.is_empty() {
+                graph.encode(&mut bytes);
+            }
+            let cells = cells.encode(&vectors, graph_faster_from);
+            let cells = cells.map(|bytes| SectionPages::from_bytes((SECTION_CELLS, 0), &bytes));
+            let graph = SectionPages::from_bytes((SECTION_GRAPH, 0), &bytes);
+            cells.into_iter().chain([graph]).collect()
+        })
+    }
+
+    /// Collects encoded pages that are not saved yet, as many as the budget allows.
+    pub(crate) fn collect_pages_to_save(&self, budget: &mut usize, out: &mut Vec<SectionPages>) {
+        for section in &self.pending {
+            let pages = take_pages(0..section.pages.len(), section.page_bytes, budget);
+            out.push(SectionPages {
+                pages: section.pages[..pages.len()].to_vec(),
+                ..*section
+            });
         }
+    }
+
+    /// Notes that the first pages of an encoded section are saved.
+    pub(crate) fn mark_saved(&mut self, saved: &SectionPages) {
+        if let Some(section) = self.pending.iter_mut().find(|one| one.key == saved.key) {
+            section.pages.drain(..saved.pages.len());
+        }
+        let is_done = self.pending.iter().all(|section| section.pages.is_empty());
+        if is_done && !self.pending.is_empty() {
+            self.pending.clear();
+            self.stale.drain(..self.stale_encoded);
+            self.stale_encoded = 0;
+            (self.is_saved, self.is_saving) = (true, false);
+        }
+    }
+
+    /// Notes that nothing is saved.
+    pub(crate) fn mark_unsaved(&mut self) {
+        self.pending.clear();
+        self.stale_encoded = 0;
+        (self.is_saved, self.is_saving) = (false, false);
     }
 
     /// Returns a job for another thread that reads in advance what [`Self::load_saved`] needs;
     /// `None` if everything is in memory.
     pub(crate) fn preload_job(&self, documents: u32) -> Option<impl FnOnce() + Send + use<>> {
-        let graph = self.saved.clone().filter(|one| one.graph.get().is_none());
+        let graph = self.saved.clone();
+        let graph = graph.filter(|(_, decoded)| decoded.get().is_none());
         let cells = self
             .cells
             .saved_cells()
             .filter(|cells| !cells.has_assignments());
         (graph.is_some() || cells.is_some()).then_some(move || {
-            if let Some(saved) = graph {
-                saved.graph(documents);
+            if let Some((section, decoded)) = graph {
+                decoded.get_or_init(|| read_graph(&section, documents).unwrap_or_default());
             }
             if let Some(cells) = cells {
                 cells.cell_assignments();
@@ -221,37 +285,22 @@ impl GraphState {
 
     /// Starts using the saved graph, if any. A damaged one is discarded and grown again.
     fn load_saved(&mut self, documents: u32) {
-        if let Some(saved) = self.saved.take() {
-            self.graph = saved.graph(documents).clone();
+        if let Some((section, decoded)) = self.saved.take() {
+            let decoded =
+                decoded.get_or_init(|| read_graph(&section, documents).unwrap_or_default());
+            self.graph = decoded.clone();
             for ordinal in std::mem::take(&mut self.changed) {
                 self.graph.mark_stale(ordinal);
             }
         }
     }
-
-    /// Encodes the parts to save, with their tags.
-    pub(crate) fn encode_parts(&mut self, vectors: &QuantisedVectors) -> Vec<(u8, Vec<u8>)> {
-        self.load_saved(vectors.len() as u32);
-        let cells = self
-            .cells
-            .encode_part(vectors, self.graph_faster_from.unwrap_or(0));
-        let mut parts: Vec<_> = cells.map(|bytes| (PART_CELLS, bytes)).into_iter().collect();
-        if !self.graph.is_empty() {
-            let whole = self.graph.covered_range().start == 0;
-            let tag = if whole { PART_GRAPH } else { PART_NEWEST_GRAPH };
-            let mut bytes = begin_part(VERSION, 64);
-            self.graph.encode(&mut bytes);
-            parts.push((tag, seal_part(bytes)));
-        }
-        parts
-    }
 }
 
-fn read_graph(part: &LazyPart, documents: u32) -> Option<HnswGraph> {
-    let bytes = part.read_all()?;
-    let mut reader = PartReader::new(GRAPH, &bytes, VERSION).ok()?;
-    let content = reader.read_bytes(reader.remaining()).ok()?;
-    HnswGraph::decode(content, documents).ok()
+fn read_graph(section: &SavedSection, documents: u32) -> Option<HnswGraph> {
+    let bytes = section.read_all()?;
+    let (version, graph) = bytes.split_first()?;
+    let is_known = *version == VERSION && !graph.is_empty();
+    is_known.then(|| HnswGraph::decode(graph, documents).ok())?
 }
 
 #[cfg(test)]

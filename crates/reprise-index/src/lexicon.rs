@@ -5,8 +5,9 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 use std::sync::Arc;
+
+use reprise_types::{SavedRun, SectionPages};
 
 use crate::purge_set::PurgeSet;
 use crate::segment::{Posting, PostingList, Segment, SegmentBuilder, merge_segments};
@@ -16,8 +17,10 @@ use crate::words::{AnalyserConfig, HEAD_TERMS, Language, TermRole, for_each_term
 /// Segments of one size that are merged into one of the next size.
 const MERGE_FACTOR: usize = 8;
 
-/// Most segments of a saved store: each query looks up its terms in every one.
-const SAVED_SEGMENTS_MAX: usize = 3;
+/// Most documents of segments that are merged when they are saved, which takes some milliseconds.
+const SMALL_DOCUMENTS_MAX: u32 = 4_096;
+/// How many times as large as all after it a segment is that is merged with them then.
+const SMALL_FACTOR: u32 = 4;
 
 /// Prefix of exact terms, which are looked up as a whole. No word begins with it, and such terms
 /// sort before all words.
@@ -32,16 +35,10 @@ pub(crate) struct Lexicon {
     segments: Vec<Arc<Segment>>,
 }
 
-/// Adjacent segments and the one segment that was merged from them.
-#[derive(Debug)]
-pub(crate) struct MergedSegment {
-    inputs: Vec<Arc<Segment>>,
-    output: Arc<Segment>,
-}
-
 impl Lexicon {
     /// Wraps segments from a file; `None` if they are not adjacent from 0 to `end`.
-    pub(crate) fn from_segments(segments: Vec<Segment>, end: u32) -> Option<Self> {
+    pub(crate) fn from_segments(mut segments: Vec<Segment>, end: u32) -> Option<Self> {
+        segments.sort_by_key(|segment| segment.first);
         let mut next = 0;
         for segment in &segments {
             if segment.first != next {
@@ -74,47 +71,51 @@ impl Lexicon {
         }
     }
 
-    /// Merges adjacent segments, smallest result first, until few are left. Returns the merges, for
-    /// [`Self::install_merged`].
-    pub(crate) fn merge_for_saving(&mut self) -> Vec<MergedSegment> {
-        let mut runs: Vec<Range<usize>> = (0..self.segments.len()).map(|at| at..at + 1).collect();
-        while runs.len() > SAVED_SEGMENTS_MAX {
-            let documents = |at: &usize| {
-                let (first, last) = (runs[at - 1].start, runs[*at].end - 1);
-                self.segments[last].end - self.segments[first].first
-            };
-            let Some(at) = (1..runs.len()).min_by_key(documents) else {
-                break;
-            };
-            runs[at - 1].end = runs.remove(at).end;
-        }
-        let mut merged = Vec::new();
-        let settled = runs.into_iter().map(|run| match &self.segments[run] {
-            [one] => Arc::clone(one),
-            several => {
-                let output = Arc::new(merge_segments(several, |_| true));
-                merged.push(MergedSegment {
-                    inputs: several.to_vec(),
-                    output: Arc::clone(&output),
-                });
-                output
-            }
-        });
-        self.segments = settled.collect();
-        merged
+    /// Collects pages of segments that are not saved yet, as many as the budget allows.
+    pub(crate) fn collect_pages_to_save(
+        &mut self,
+        tag: u8,
+        budget: &mut usize,
+        out: &mut Vec<SectionPages>,
+    ) {
+        self.merge_small_segments();
+        SavedRun::collect_pages_to_save(tag, self.runs(), budget, out);
     }
 
-    /// Swaps in segments that a clone merged, if their inputs are still present.
-    pub(crate) fn install_merged(&mut self, merged: Vec<MergedSegment>) {
-        for MergedSegment { inputs, output } in merged {
-            let here = self.segments.windows(inputs.len()).position(|here| {
-                let mut pairs = here.iter().zip(&inputs);
-                pairs.all(|(own, other)| Arc::ptr_eq(own, other))
-            });
-            if let Some(at) = here {
-                drop(self.segments.splice(at..at + inputs.len(), [output]));
+    /// Returns the bytes of the segments.
+    pub(crate) fn runs(&self) -> impl Iterator<Item = &SavedRun> + Clone {
+        self.segments.iter().map(|segment| &segment.run)
+    }
+
+    /// Merges the newest segments, as long as they are small and none is much larger than those
+    /// after it: a query looks its terms up in every one.
+    fn merge_small_segments(&mut self) {
+        let mut from = self.segments.len();
+        let mut documents = 0;
+        while let Some(before) = from.checked_sub(1).and_then(|at| self.segments.get(at)) {
+            let count = before.document_count();
+            let is_small = count + documents <= SMALL_DOCUMENTS_MAX;
+            let is_merged = is_small && count <= documents * SMALL_FACTOR;
+            if documents > 0 && !is_merged {
+                break;
             }
+            documents += count;
+            from -= 1;
         }
+        if self.segments.len() - from > 1 {
+            let tail = self.segments.split_off(from);
+            self.segments
+                .push(Arc::new(merge_segments(&tail, |_| true)));
+        }
+    }
+
+    pub(crate) fn is_loaded(&self) -> bool {
+        self.runs().all(|run| run.bytes.is_loaded())
+    }
+
+    /// Reads the segments that are still in the file.
+    pub(crate) fn load(&self) {
+        self.runs().for_each(|run| run.bytes.load());
     }
 
     /// Replaces the first segment of each pair by the second. Purges other segments that contain a

@@ -32,7 +32,6 @@
 //! ```
 
 mod bits;
-mod codec;
 mod cues;
 mod docs;
 mod error;
@@ -43,10 +42,10 @@ mod lexical;
 mod lexicon;
 mod live_set;
 mod other_model;
-mod pages;
-mod parts;
 mod purge;
 mod purge_set;
+mod saving;
+mod section_kinds;
 mod segment;
 mod snapshot;
 mod spread;
@@ -58,13 +57,12 @@ mod writer;
 
 pub use docs::{Doc, DocTraits};
 pub use error::IndexError;
-pub use graph_state::{GRAPH_THRESHOLD, PART_CELLS, PART_GRAPH, PART_NEWEST_GRAPH};
+pub use graph_state::GRAPH_THRESHOLD;
 pub use join::find_similar_pairs;
 pub use lexical::{LexicalScratch, LexicalSignals, MASK_TERMS, TermSignal};
 pub use other_model::OtherModelVectors;
-pub use pages::{LazyPart, PartReadFn};
-pub use parts::{IndexCopy, MergedSegments, PART_CODES, PART_DOCUMENTS, PART_WORDS};
-pub use purge::{PurgeJob, PurgeResult};
+pub use purge::PurgeResult;
+pub use section_kinds::{CODES, SECTION_CELLS, SECTION_GRAPH, SIGNS, is_of_log};
 pub use snapshot::IndexSnapshot;
 pub use spread::Spread;
 pub use terms::{

@@ -3,7 +3,9 @@
 //! The writer maintains the live set of the present. An as-of query builds its own, so that it
 //! returns what a store stopped at that instant would have returned.
 
-use reprise_types::{CowVec, MemorySource};
+use reprise_types::{
+    BinaryCodec, ByteReader, ByteWriter, CowVec, MemorySource, encode_all, impl_binary_codec,
+};
 
 use crate::bits::iter_bits;
 use crate::cues::Cues;
@@ -27,7 +29,7 @@ pub(crate) fn linked_document(ordinal: u32) -> Option<u32> {
 }
 
 /// The columns of a document that the lexical pass reads.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct LexicalRow {
     pub(crate) session: u32,
     pub(crate) head_terms: u8,
@@ -38,7 +40,35 @@ pub(crate) struct LexicalRow {
     pub(crate) bare_prompt: bool,
 }
 
+const FLAG_LIVE: u8 = 1;
+const FLAG_BY_USER: u8 = 2;
+const FLAG_BARE_PROMPT: u8 = 4;
+
+impl BinaryCodec for LexicalRow {
+    fn encode(&self, out: &mut ByteWriter) {
+        let flag = |holds: bool, flag: u8| if holds { flag } else { 0 };
+        let flags = flag(self.live, FLAG_LIVE)
+            | flag(self.by_user, FLAG_BY_USER)
+            | flag(self.bare_prompt, FLAG_BARE_PROMPT);
+        encode_all!(out, self.session, self.head_terms, flags);
+    }
+
+    fn decode(r: &mut ByteReader<'_>) -> Option<Self> {
+        let (session, head_terms, flags) = (r.read_value()?, r.read_u8()?, r.read_u8()?);
+        (usize::from(head_terms) <= HEAD_TERMS).then_some(Self {
+            session,
+            head_terms,
+            by_user: flags & FLAG_BY_USER != 0,
+            live: flags & FLAG_LIVE != 0,
+            bare_prompt: flags & FLAG_BARE_PROMPT != 0,
+        })
+    }
+}
+
 impl LexicalRow {
+    /// Bytes of the saved columns.
+    pub(crate) const BYTES: usize = 6;
+
     fn new(row: &Doc, live: bool) -> Self {
         Self {
             session: row.session,
@@ -89,10 +119,13 @@ impl RankRow {
     }
 }
 
+/// Lexical rows in one page: every query reads many of them.
+const LEXICAL_PAGE: usize = 1024;
+
 /// Liveness and neighbours of every document at one instant.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LiveSet {
-    pub(crate) lexical_rows: CowVec<LexicalRow>,
+    pub(crate) lexical_rows: CowVec<LexicalRow, LEXICAL_PAGE, LEXICAL_PAGE>,
     pub(crate) rank_rows: CowVec<RankRow>,
     /// Statistics of each session, by session number.
     pub(crate) session_stats: CowVec<SessionStats>,
@@ -119,6 +152,10 @@ pub(crate) struct SessionStats {
     pub(crate) documents: u32,
     /// Analysed terms of the whole texts.
     pub(crate) terms: u64,
+}
+
+impl_binary_codec! {
+    SessionStats { last_live, documents, terms }
 }
 
 impl SessionStats {
@@ -250,8 +287,11 @@ impl LiveSet {
         let (mut previous, mut next) = (NO_DOCUMENT, NO_DOCUMENT);
         if let Some(stats) = self.session_stats_mut(restored.session) {
             previous = stats.last_live;
-            while previous != NO_DOCUMENT && previous > ordinal {
-                (previous, next) = (self.neighbours(previous).0, previous);
+            while previous != NO_DOCUMENT && previous >= ordinal {
+                if previous > ordinal {
+                    next = previous;
+                }
+                previous = self.neighbours(previous).0;
             }
             if let Some(before) = self.rank_rows.get_mut(previous as usize) {
                 before.next = ordinal;
@@ -346,13 +386,21 @@ impl LiveSet {
         self.session_stats.get_mut(session as usize)
     }
 
-    /// Adds a document to every count, or subtracts it.
+    /// Whether the counts of a file can be those of its bits.
+    pub(crate) fn has_possible_counts(&self) -> bool {
+        let live: u32 = self.live_bits.iter().map(|word| word.count_ones()).sum();
+        self.live == live && self.statistics_documents <= live && self.by_user <= live
+    }
+
+    /// Adds a document to every count, or subtracts it. Counts of a damaged file may be too small.
     fn adjust_counts(&mut self, lexical: LexicalRow, terms: u32, is_added: bool) {
         let adjust_u32 = |count: &mut u32, by: u32| {
-            *count = if is_added { *count + by } else { *count - by };
+            let changed = is_added.then(|| count.saturating_add(by));
+            *count = changed.unwrap_or(count.saturating_sub(by));
         };
         let adjust_u64 = |count: &mut u64, by: u64| {
-            *count = if is_added { *count + by } else { *count - by };
+            let changed = is_added.then(|| count.saturating_add(by));
+            *count = changed.unwrap_or(count.saturating_sub(by));
         };
         adjust_u32(&mut self.live, 1);
         if lexical.bare_prompt {

@@ -11,81 +11,32 @@ use crate::facets::BLOCK_DOCUMENTS;
 use crate::lexicon::purge_segment;
 use crate::purge_set::PurgeSet;
 use crate::segment::Segment;
-use crate::vectors::QuantisedVectors;
 use crate::writer::IndexWriter;
 
-/// The part of a purge that runs on any thread.
-#[derive(Debug)]
-pub struct PurgeJob {
-    gone: PurgeSet,
-    segments: Vec<Arc<Segment>>,
-    graph: HnswGraph,
-    vectors: QuantisedVectors,
-    lease: Arc<()>,
-}
-
-impl PurgeJob {
-    pub fn run(self) -> PurgeResult {
-        let Self {
-            gone,
-            segments,
-            mut graph,
-            vectors,
-            lease,
-        } = self;
-        let touched = segments.into_iter();
-        let touched = touched.filter(|old| gone.has_any_in(old.first..old.end));
-        let segments = touched.map(|old| {
-            let new = Arc::new(purge_segment(&old, &gone));
-            (old, new)
-        });
-        let segments = segments.collect();
-        graph.remove_nodes(
-            &vectors,
-            |node| vectors.has(node),
-            |node| gone.contains(node),
-        );
-        PurgeResult {
-            gone,
-            rebuilt: Some(RebuiltParts {
-                segments,
-                graph,
-                lease,
-            }),
-            purged_count: 0,
-        }
-    }
-}
-
-/// The result of a [`PurgeJob`], which the writer applies.
+/// What a purge removes, and what was rebuilt without it; the writer applies it.
 #[derive(Debug)]
 pub struct PurgeResult {
     gone: PurgeSet,
-    /// Rebuilt segments and graph, until the writer installs them.
-    rebuilt: Option<RebuiltParts>,
+    /// Segments of words and what replaces each, until the writer installs them.
+    segments: Vec<(Arc<Segment>, Arc<Segment>)>,
+    /// The graph that was lent, with its token, until the writer takes it back.
+    graph: Option<(HnswGraph, Arc<()>)>,
     /// Number of documents that are already holes.
     purged_count: usize,
 }
 
-#[derive(Debug)]
-struct RebuiltParts {
-    segments: Vec<(Arc<Segment>, Arc<Segment>)>,
-    graph: HnswGraph,
-    lease: Arc<()>,
-}
-
 impl IndexWriter {
-    /// Turns forgotten documents into holes: later snapshots and [`Self::to_parts`] contain none of
-    /// their words, codes or session names.
+    /// Turns forgotten documents into holes: later snapshots and [`Self::to_sections`] contain none
+    /// of their words, codes or session names.
     pub fn purge(&mut self) {
         if let Some(job) = self.start_purge() {
-            self.apply_purge(&mut job.run(), usize::MAX);
+            self.apply_purge(&mut job(), usize::MAX);
         }
     }
 
-    /// Starts a purge in steps; `None` if there is nothing to purge. The graph does not grow until
-    /// the job's result is applied or dropped.
-    pub fn start_purge(&mut self) -> Option<PurgeJob> {
+    /// Starts a purge in steps: returns the rebuilding as work for any thread; `None` if there is
+    /// nothing to purge. The graph does not grow until the result is applied or dropped.
+    pub fn start_purge(&mut self) -> Option<impl FnOnce() -> PurgeResult + Send + use<>> {
         self.move_pending_to_segment();
         let rows = &self.rows;
         let has_content = |ordinal: &u32| rows.get(*ordinal as usize).is_some_and(|row| !row.hole);
@@ -94,27 +45,36 @@ impl IndexWriter {
         if self.forgotten.is_empty() {
             return None;
         }
-        let (graph, lease) = self.graph.lend(self.rows.len() as u32);
-        Some(PurgeJob {
-            gone: PurgeSet::from_ascending(self.forgotten.clone()),
-            segments: self.lexicon.segments().to_vec(),
-            graph,
-            vectors: self.vectors.clone(),
-            lease,
+        let gone = PurgeSet::from_ascending(self.forgotten.clone());
+        let (mut graph, lease) = self.graph.lend(self.rows.len() as u32);
+        let (all, vectors) = (self.lexicon.segments().to_vec(), self.vectors.clone());
+        Some(move || {
+            let touched = all.into_iter();
+            let touched = touched.filter(|old| gone.has_any_in(old.first..old.end));
+            let segments = touched.map(|old| {
+                let new = Arc::new(purge_segment(&old, &gone));
+                (old, new)
+            });
+            let segments = segments.collect();
+            let has_vector = |node| vectors.has(node);
+            graph.remove_nodes(&vectors, has_vector, |node| gone.contains(node));
+            PurgeResult {
+                gone,
+                segments,
+                graph: Some((graph, lease)),
+                purged_count: 0,
+            }
         })
     }
 
-    /// Installs what a job rebuilt and turns up to `most` documents into holes; `true` once all of
+    /// Installs what was rebuilt and turns up to `most` documents into holes; `true` once all of
     /// them are. Readers see the result after [`Self::publish`].
     pub fn apply_purge(&mut self, purged: &mut PurgeResult, most: usize) -> bool {
         let gone = &purged.gone;
-        if let Some(RebuiltParts {
-            segments,
-            graph,
-            lease,
-        }) = purged.rebuilt.take()
-        {
-            self.lexicon.replace_purged(&segments, gone);
+        if let Some((graph, lease)) = purged.graph.take() {
+            self.lexicon.replace_purged(&purged.segments, gone);
+            purged.segments.clear();
+            self.graph.mark_unsaved();
             if !self.graph.return_graph(graph, &lease) {
                 self.graph
                     .remove(&self.vectors, |ordinal| gone.contains(ordinal));

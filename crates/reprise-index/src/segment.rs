@@ -22,13 +22,11 @@
 mod list;
 
 use std::borrow::Cow;
-use std::ops::Range;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use reprise_hnsw::append_varint;
+use reprise_types::SavedRun;
 
-use crate::codec::{SharedBytes, append_u32};
-use crate::pages::PartPages;
 use crate::words::Language;
 pub(crate) use list::PostingList;
 use list::{BLOCK_LEN, BlockHeader, pack_bits};
@@ -47,51 +45,10 @@ pub(crate) struct Posting {
     pub(crate) length: u8,
 }
 
-#[derive(Debug, Clone)]
-pub(crate) enum SegmentBytes {
-    InMemory(SharedBytes),
-    /// In a range of a saved part, read on demand.
-    InFile(Arc<PartPages>, Range<usize>),
-}
-
-impl From<SharedBytes> for SegmentBytes {
-    fn from(bytes: SharedBytes) -> Self {
-        Self::InMemory(bytes)
-    }
-}
-
-impl SegmentBytes {
-    pub(crate) fn len(&self) -> usize {
-        match self {
-            Self::InMemory(bytes) => bytes.len(),
-            Self::InFile(_, range) => range.len(),
-        }
-    }
-
-    /// Returns the bytes `from..to`; empty if they are damaged or missing.
-    fn get(&self, from: usize, to: usize) -> Cow<'_, [u8]> {
-        match self {
-            Self::InMemory(bytes) => Cow::Borrowed(bytes.get(from..to).unwrap_or_default()),
-            Self::InFile(pages, range) => {
-                let offset = |at: usize| range.start.saturating_add(at);
-                if offset(to) > range.end {
-                    return Cow::Borrowed(&[]);
-                }
-                pages.bytes(offset(from), offset(to))
-            }
-        }
-    }
-
-    fn u32_at(&self, at: usize) -> Option<u32> {
-        let four = self.get(at, at.checked_add(4)?);
-        Some(u32::from_le_bytes(*four.first_chunk()?))
-    }
-}
-
 /// The terms and postings of documents `first..end`.
 #[derive(Debug)]
 pub(crate) struct Segment {
-    bytes: SegmentBytes,
+    pub(crate) run: SavedRun,
     pub(crate) first: u32,
     pub(crate) end: u32,
     terms: usize,
@@ -103,15 +60,15 @@ pub(crate) struct Segment {
 
 impl Segment {
     /// Opens bytes that [`SegmentBuilder::finish`] wrote; `None` if the lengths do not match.
-    pub(crate) fn open(bytes: SegmentBytes) -> Option<Self> {
-        let number = |at: usize| bytes.u32_at(at);
+    pub(crate) fn open(run: SavedRun) -> Option<Self> {
+        let number = |at: usize| u32_at(&run, at);
         let (first, end, terms) = (number(0)?, number(4)?, number(8)? as usize);
         let (dictionary_bytes, posting_bytes) = (number(12)? as usize, number(16)? as usize);
         let dictionary = terms.checked_mul(ENTRY_BYTES)?.checked_add(HEADER_BYTES)?;
         let postings = dictionary.checked_add(dictionary_bytes)?;
         let whole = postings.checked_add(posting_bytes)?;
-        (first <= end && whole == bytes.len()).then_some(Self {
-            bytes,
+        (first <= end && whole == run.bytes.len()).then_some(Self {
+            run,
             first,
             end,
             terms,
@@ -121,13 +78,8 @@ impl Segment {
         })
     }
 
-    /// Returns all bytes; empty if some are damaged.
-    pub(crate) fn bytes(&self) -> Cow<'_, [u8]> {
-        self.bytes.get(0, self.bytes.len())
-    }
-
     pub(crate) fn size(&self) -> usize {
-        self.bytes.len()
+        self.run.bytes.len()
     }
 
     pub(crate) fn document_count(&self) -> u32 {
@@ -176,7 +128,7 @@ impl Segment {
     }
 
     fn list_at(&self, index: usize) -> PostingList<'_> {
-        let bytes = self.entry_bytes(index, 4, self.postings, self.bytes.len());
+        let bytes = self.entry_bytes(index, 4, self.postings, self.size());
         PostingList::new(bytes, self.first, self.end)
     }
 
@@ -187,9 +139,7 @@ impl Segment {
             if index >= self.terms {
                 return None;
             }
-            let end = self
-                .bytes
-                .u32_at(HEADER_BYTES + index * ENTRY_BYTES + column)?;
+            let end = u32_at(&self.run, HEADER_BYTES + index * ENTRY_BYTES + column)?;
             from.checked_add(end as usize).filter(|end| *end <= to)
         };
         let start = match index {
@@ -197,36 +147,30 @@ impl Segment {
             _ => end_of(index - 1),
         };
         match (start, end_of(index)) {
-            (Some(start), Some(end)) => self.bytes.get(start, end),
+            (Some(start), Some(end)) => self.run.bytes.bytes(start..end),
             _ => Cow::Borrowed(&[]),
         }
     }
 
-    /// Returns the segment in memory, for sequential reading.
-    fn to_memory(&self) -> Cow<'_, Self> {
-        match &self.bytes {
-            SegmentBytes::InMemory(_) => Cow::Borrowed(self),
-            SegmentBytes::InFile(..) => {
-                let bytes = SharedBytes::from(self.bytes().into_owned());
-                let whole = Self::open(bytes.into());
-                // Damaged bytes contain no term; loading the rest reports them, and the index is
-                // rebuilt.
-                Cow::Owned(
-                    whole.unwrap_or_else(|| SegmentBuilder::new(self.first, self.end).finish()),
-                )
-            }
+    /// Returns a copy in memory, for sequential reading, if it is still in the file.
+    fn to_memory(&self) -> Option<Self> {
+        if self.run.bytes.is_loaded() {
+            return None;
         }
+        let bytes = self.run.bytes.bytes(0..self.size()).into_owned();
+        // Damaged bytes contain no term; loading the rest reports them, and the index is rebuilt.
+        let whole = Self::open(SavedRun::new(bytes));
+        Some(whole.unwrap_or_else(|| SegmentBuilder::new(self.first, self.end).finish()))
     }
 }
 
-impl Clone for Segment {
-    fn clone(&self) -> Self {
-        Self {
-            bytes: self.bytes.clone(),
-            languages: self.languages.clone(),
-            ..*self
-        }
-    }
+fn u32_at(run: &SavedRun, at: usize) -> Option<u32> {
+    let four = run.bytes.bytes(at..at.checked_add(4)?);
+    Some(u32::from_le_bytes(*four.first_chunk()?))
+}
+
+fn append_u32(bytes: &mut Vec<u8>, value: u32) {
+    bytes.extend_from_slice(&value.to_le_bytes());
 }
 
 /// Builds a segment term by term, in order.
@@ -334,7 +278,7 @@ impl SegmentBuilder {
         bytes.extend_from_slice(&self.dictionary);
         bytes.extend_from_slice(&self.postings);
         Segment {
-            bytes: SegmentBytes::InMemory(bytes.into()),
+            run: SavedRun::new(bytes),
             first: self.first,
             end: self.end,
             terms,
@@ -371,8 +315,10 @@ pub(crate) fn merge_segments(
     let first = segments.first().map_or(0, |s| s.as_ref().first);
     let end = segments.last().map_or(first, |s| s.as_ref().end);
     let mut builder = SegmentBuilder::new(first, end);
-    let whole: Vec<Cow<'_, Segment>> = segments.iter().map(|s| s.as_ref().to_memory()).collect();
-    let mut cursors: Vec<(&Segment, usize)> = whole.iter().map(|s| (&**s, 0)).collect();
+    let copies: Vec<_> = segments.iter().map(|s| s.as_ref().to_memory()).collect();
+    let whole = segments.iter().zip(&copies);
+    let whole = whole.map(|(segment, copy)| copy.as_ref().unwrap_or(segment.as_ref()));
+    let mut cursors: Vec<(&Segment, usize)> = whole.map(|segment| (segment, 0)).collect();
     while let Some(term) = cursors
         .iter()
         .filter(|(segment, at)| *at < segment.terms)

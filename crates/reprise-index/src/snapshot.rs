@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use reprise_hnsw::Metric as _;
-use reprise_types::{CowVec, ListOrder, MemoryFilter, MemorySource, RecordId};
+use reprise_types::{CowVec, ListOrder, MemoryFilter, MemorySource, RecordId, SavedSection};
 
 use crate::bits::iter_bits;
 use crate::docs::{Doc, DocTraits, NEVER, NO_SESSION, SessionNames, micros_from_instant};
@@ -16,7 +16,6 @@ use crate::graph_state::SearchLayers;
 use crate::lexical::{LexicalScratch, LexicalSignals, score_lexical};
 use crate::lexicon::{Lexicon, PostingLists};
 use crate::live_set::{LiveSet, linked_document};
-use crate::pages::DamageFlag;
 use crate::vectors::{QuantisedVectors, QueryCodes, VectorScratch};
 use crate::view::IndexView;
 use crate::words::spelling::SpellingMatcher;
@@ -33,13 +32,14 @@ pub struct IndexSnapshot {
     pub(crate) live_set: Arc<LiveSet>,
     pub(crate) facets: Facets,
     pub(crate) languages: OnceLock<Vec<Language>>,
-    pub(crate) damage: DamageFlag,
+    /// A section of the file that it was opened from, which knows what was found damaged there.
+    pub(crate) saved: Option<SavedSection>,
 }
 
 impl IndexSnapshot {
     /// Whether a lazily read page was damaged: results lack its content until the index is rebuilt.
     pub fn is_damaged(&self) -> bool {
-        self.damage.is_set()
+        self.saved.as_ref().is_some_and(SavedSection::is_damaged)
     }
 
     /// Returns the number of documents, including forgotten ones: ordinals are `0..len()`.

@@ -6,106 +6,42 @@ mod kernels;
 mod query;
 mod query_codes;
 mod sampling;
-mod saved;
 mod signs;
 
-use std::sync::Arc;
+use std::ops::Range;
 
 pub use cells::{CELLS_THRESHOLD, SPREAD_SAMPLE};
 pub(crate) use cells::{CellState, SavedCells};
 pub use query::VectorScratch;
 pub use query_codes::QueryCodes;
-use saved::SavedCodes;
-pub(crate) use saved::{encode_vectors, open_vectors};
+
+use reprise_hnsw::Metric;
+use reprise_types::{CowVec, SavedSections, SectionPages, take_pages};
 
 use crate::error::IndexResult;
-use reprise_hnsw::Metric;
+use crate::section_kinds::{CODES, PRESENT, SIGNS, damage_error, find_section};
 
-/// Documents per shared chunk of codes. It is small because an append copies one chunk.
+/// Documents whose signs are stored together, by word and not by document.
 pub(crate) const CHUNK_DOCUMENTS: usize = 256;
 
-/// Content of a chunk: in memory, or still in the saved part.
-#[derive(Debug, Clone)]
-enum ChunkContent {
-    InMemory {
-        codes: Vec<i8>,
-        /// 0 for a document without a vector.
-        scales: Vec<f32>,
-        signs: Vec<u64>,
-    },
-    InFile(Arc<SavedCodes>),
-}
+/// Documents in one page of codes.
+const PAGE_DOCUMENTS: usize = 4;
+/// Bytes of a row after its codes: the scale, 0 for a document without a vector.
+const SCALE_BYTES: usize = 4;
+const CODES_PER_CHUNK: usize = CHUNK_DOCUMENTS / PAGE_DOCUMENTS;
+/// Words of the bits of documents with a vector that are in one page.
+const PRESENT_PAGE: usize = 512;
 
-#[derive(Debug, Clone)]
-struct Chunk {
-    content: ChunkContent,
-    /// One bit for each document that has a vector.
-    present: [u64; CHUNK_DOCUMENTS / 64],
-}
-
-impl Chunk {
-    fn new(dimensions: usize) -> Self {
-        Self {
-            content: ChunkContent::InMemory {
-                codes: Vec::with_capacity(CHUNK_DOCUMENTS * dimensions),
-                scales: Vec::with_capacity(CHUNK_DOCUMENTS),
-                signs: vec![0; signs::words_per_chunk(dimensions)],
-            },
-            present: [0; CHUNK_DOCUMENTS / 64],
-        }
-    }
-
-    /// Whether its content is still in the saved part.
-    fn is_in_file(&self) -> bool {
-        matches!(self.content, ChunkContent::InFile(_))
-    }
-
-    /// Returns the signs of this chunk, whose number is `number`; they are read into `spare` if
-    /// they are still in the file, and `None` if they are damaged there.
-    fn signs<'a>(&'a self, number: usize, spare: &'a mut Vec<u64>) -> Option<&'a [u64]> {
-        match &self.content {
-            ChunkContent::InMemory { signs, .. } => Some(signs),
-            ChunkContent::InFile(saved) => saved.signs(number, spare),
-        }
-    }
-
-    /// Stores the codes of `vector` (zeros for `None`) as document `place`.
-    fn store_vector(&mut self, place: usize, dimensions: usize, vector: Option<&[f32]>) {
-        let ChunkContent::InMemory {
-            codes,
-            scales,
-            signs,
-        } = &mut self.content
-        else {
-            return;
-        };
-        let range = place * dimensions..(place + 1) * dimensions;
-        if scales.len() <= place {
-            codes.resize(range.end, 0);
-            scales.resize(place + 1, 0.0);
-        }
-        let (Some(codes), Some(scale)) = (codes.get_mut(range), scales.get_mut(place)) else {
-            return;
-        };
-        codes.fill(0);
-        *scale = vector.map_or(0.0, |vector| quantise(vector, codes));
-        signs::store_signs(signs, place, codes);
-        let bit = 1 << (place % 64);
-        self.present[place / 64] &= !bit;
-        if *scale != 0.0 {
-            self.present[place / 64] |= bit;
-        }
-    }
-}
-
-/// Codes, signs and scales of every document.
+/// Codes, signs and scales of every document, as they are in the file.
 #[derive(Debug, Clone)]
 pub(crate) struct QuantisedVectors {
     dimensions: usize,
     documents: usize,
-    chunks: Vec<Arc<Chunk>>,
-    /// The saved part, for chunks not read yet.
-    saved: Option<Arc<SavedCodes>>,
+    /// For each document its codes (i8) and their scale (f32).
+    codes: CowVec<Box<[u8]>, CODES_PER_CHUNK, 1>,
+    signs: CowVec<Box<[u64]>, 1, 1>,
+    /// One bit for each document that has a vector.
+    present: CowVec<u64, PRESENT_PAGE, PRESENT_PAGE>,
 }
 
 impl QuantisedVectors {
@@ -113,9 +49,87 @@ impl QuantisedVectors {
         Self {
             dimensions,
             documents: 0,
-            chunks: Vec::new(),
-            saved: None,
+            codes: CowVec::default(),
+            signs: CowVec::default(),
+            present: CowVec::default(),
         }
+    }
+
+    /// Opens the saved vectors of so many documents.
+    pub(crate) fn open(
+        sections: &SavedSections,
+        dimensions: usize,
+        documents: usize,
+    ) -> IndexResult<Self> {
+        const PART: &str = "codes";
+        let find = |tag| find_section(sections, (tag, 0), PART);
+        let words = signs::words_per_chunk(dimensions);
+        let codes = find(CODES)?.to_column(page_bytes(dimensions), |_, bytes| bytes.into());
+        let signs = find(SIGNS)?.to_column(words * 8, |_, bytes| {
+            let words = bytes.as_chunks().0.iter();
+            words.map(|word| u64::from_le_bytes(*word)).collect()
+        });
+        let present = find(PRESENT)?.to_rows(8, 0, |_| true);
+        let opened = codes
+            .zip(signs)
+            .zip(present)
+            .map(|((codes, signs), present)| Self {
+                dimensions,
+                documents,
+                codes,
+                signs,
+                present,
+            });
+        let fits = |opened: &Self| {
+            let lengths = [opened.codes.len(), opened.signs.len(), opened.present.len()];
+            lengths == [PAGE_DOCUMENTS, CHUNK_DOCUMENTS, 64].map(|each| documents.div_ceil(each))
+        };
+        opened.filter(fits).ok_or(damage_error(PART))
+    }
+
+    /// Collects changed pages, as many as the budget allows.
+    pub(crate) fn collect_pages_to_save(&self, budget: &mut usize, out: &mut Vec<SectionPages>) {
+        let (page, words) = (
+            page_bytes(self.dimensions),
+            signs::words_per_chunk(self.dimensions) * 8,
+        );
+        out.push(SectionPages::from_edited(
+            (PRESENT, 0),
+            &self.present,
+            8,
+            budget,
+        ));
+        let pages = take_pages(self.signs.edited_pages(), words, budget).into_iter();
+        out.push(SectionPages::from_column(
+            (SIGNS, 0),
+            &self.signs,
+            words,
+            pages,
+            |signs, out| out.extend(signs.iter().flat_map(|word| word.to_le_bytes())),
+        ));
+        let pages = take_pages(self.codes.edited_pages(), page, budget).into_iter();
+        out.push(SectionPages::from_column(
+            (CODES, 0),
+            &self.codes,
+            page,
+            pages,
+            |codes, out| out.extend_from_slice(codes),
+        ));
+    }
+
+    pub(crate) fn mark_saved(&mut self, tag: u8, pages: impl Iterator<Item = usize>) {
+        match tag {
+            PRESENT => self.present.clear_edited(pages),
+            SIGNS => self.signs.clear_edited(pages),
+            CODES => self.codes.clear_edited(pages),
+            _ => {}
+        }
+    }
+
+    pub(crate) fn mark_unsaved(&mut self) {
+        self.present.mark_all_edited();
+        self.signs.mark_all_edited();
+        self.codes.mark_all_edited();
     }
 
     pub(crate) fn dimensions(&self) -> usize {
@@ -135,88 +149,107 @@ impl QuantisedVectors {
 
     /// Adds a document. A vector that cannot be quantised counts as none.
     pub(crate) fn push(&mut self, vector: Option<&[f32]>) {
-        let place = self.len() % CHUNK_DOCUMENTS;
-        if place == 0 {
-            self.chunks.push(Arc::new(Chunk::new(self.dimensions)));
+        let (ordinal, dimensions) = (self.documents, self.dimensions);
+        if ordinal.is_multiple_of(PAGE_DOCUMENTS) {
+            self.codes.push(vec![0; page_bytes(dimensions)].into());
         }
-        let vector = vector.filter(|vector| self.is_usable(vector));
-        let number = self.len() / CHUNK_DOCUMENTS;
-        if let Some(chunk) = self.chunks.last_mut() {
-            make_writable(chunk, number, self.dimensions).store_vector(
-                place,
-                self.dimensions,
-                vector,
-            );
-            self.documents += 1;
+        if ordinal.is_multiple_of(CHUNK_DOCUMENTS) {
+            self.signs
+                .push(vec![0; signs::words_per_chunk(dimensions)].into());
         }
+        if ordinal.is_multiple_of(64) {
+            self.present.push(0);
+        }
+        self.documents += 1;
+        self.set(ordinal as u32, vector);
     }
 
     /// Replaces a document's vector; `None`, or one that cannot be quantised, removes it.
     pub(crate) fn set(&mut self, ordinal: u32, vector: Option<&[f32]>) {
-        let index = ordinal as usize;
+        let (index, dimensions) = (ordinal as usize, self.dimensions);
         let vector = vector.filter(|vector| self.is_usable(vector));
-        if let Some(chunk) = self.chunks.get_mut(index / CHUNK_DOCUMENTS)
-            && index < self.documents
-        {
-            let (number, place) = (index / CHUNK_DOCUMENTS, index % CHUNK_DOCUMENTS);
-            make_writable(chunk, number, self.dimensions).store_vector(
-                place,
-                self.dimensions,
-                vector,
-            );
+        let range = row_range(index, dimensions);
+        let (Some(page), Some(signs), Some(present)) = (
+            self.codes.get_mut(index / PAGE_DOCUMENTS),
+            self.signs.get_mut(index / CHUNK_DOCUMENTS),
+            self.present.get_mut(index / 64),
+        ) else {
+            return;
+        };
+        let row = page.get_mut(range).and_then(<[u8]>::split_last_chunk_mut);
+        if let Some((codes, scale)) = row.filter(|_| index < self.documents) {
+            let codes: &mut [i8] = bytemuck::cast_slice_mut(codes);
+            codes.fill(0);
+            let found = vector.map_or(0.0, |vector| quantise(vector, codes));
+            *scale = found.to_le_bytes();
+            signs::store_signs(signs, index % CHUNK_DOCUMENTS, codes);
+            let bit = 1 << (index % 64);
+            *present = *present & !bit | if found == 0.0 { 0 } else { bit };
         }
     }
 
     pub(crate) fn has(&self, ordinal: u32) -> bool {
-        let (number, place) = (
-            ordinal as usize / CHUNK_DOCUMENTS,
-            ordinal as usize % CHUNK_DOCUMENTS,
-        );
-        let chunk = self.chunks.get(number);
-        chunk.is_some_and(|chunk| chunk.present[place / 64] >> (place % 64) & 1 == 1)
+        self.present_word(ordinal as usize / 64) >> (ordinal % 64) & 1 == 1
+    }
+
+    /// Returns the bits of 64 documents, by the number of their word.
+    fn present_word(&self, word: usize) -> u64 {
+        self.present.get(word).copied().unwrap_or(0)
     }
 
     pub(crate) fn vector_count(&self) -> u32 {
-        let words = self.chunks.iter().flat_map(|chunk| chunk.present);
-        words.map(u64::count_ones).sum()
+        self.present.iter().map(|word| word.count_ones()).sum()
     }
 
     /// Returns codes and scale of one document, zeros if it has no vector; `None` if they are
     /// damaged in the file.
     fn row(&self, ordinal: u32) -> Option<(&[i8], f32)> {
         let index = ordinal as usize;
-        match &self.chunks.get(index / CHUNK_DOCUMENTS)?.content {
-            ChunkContent::InMemory { codes, scales, .. } => {
-                let place = index % CHUNK_DOCUMENTS;
-                let from = place * self.dimensions;
-                let codes = codes.get(from..from + self.dimensions)?;
-                Some((codes, *scales.get(place)?))
-            }
-            ChunkContent::InFile(saved) => saved.row(ordinal),
-        }
+        let page = self.codes.get(index / PAGE_DOCUMENTS)?;
+        let (codes, scale) = page
+            .get(row_range(index, self.dimensions))?
+            .split_last_chunk()?;
+        let scale = f32::from_le_bytes(*scale);
+        (scale.is_finite() && scale >= 0.0).then_some((bytemuck::cast_slice(codes), scale))
+    }
+
+    /// Returns the signs of a chunk.
+    fn signs(&self, chunk: usize) -> Option<&[u64]> {
+        self.signs.get(chunk).map(|signs| &**signs)
     }
 
     /// Whether a document's codes are still in the file.
     fn is_unread_at(&self, ordinal: u32) -> bool {
-        let chunk = self.chunks.get(ordinal as usize / CHUNK_DOCUMENTS);
-        chunk.is_some_and(|chunk| chunk.is_in_file())
+        !self.codes.is_loaded_at(ordinal as usize / PAGE_DOCUMENTS)
     }
 
     /// Whether some codes are still in the file.
     pub(crate) fn has_unread(&self) -> bool {
-        self.saved.as_ref().is_some_and(|saved| !saved.is_loaded())
+        !(self.codes.is_loaded() && self.signs.is_loaded() && self.present.is_loaded())
     }
 
     /// Reads the codes still in the file, for every snapshot that shares them.
-    pub(crate) fn load(&self) -> IndexResult<()> {
-        self.saved.as_ref().map_or(Ok(()), |saved| saved.load())
+    pub(crate) fn load(&self) {
+        self.present.load();
+        self.signs.load();
+        self.codes.load();
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        let codes = self.chunks.len() * CHUNK_DOCUMENTS * self.dimensions;
+        let codes = self.codes.len() * page_bytes(self.dimensions);
         // The signs take an eighth of the codes.
-        codes + codes / 8 + self.documents * size_of::<f32>()
+        codes + codes / 8
     }
+}
+
+fn page_bytes(dimensions: usize) -> usize {
+    PAGE_DOCUMENTS * (dimensions + SCALE_BYTES)
+}
+
+/// Returns the range of a document's row in its page.
+fn row_range(index: usize, dimensions: usize) -> Range<usize> {
+    let (at, bytes) = (index % PAGE_DOCUMENTS, dimensions + SCALE_BYTES);
+    at * bytes..(at + 1) * bytes
 }
 
 impl Metric for QuantisedVectors {
@@ -229,51 +262,6 @@ impl Metric for QuantisedVectors {
             _ => 0.0,
         }
     }
-}
-
-/// Returns chunk `number` for writing: unshared, in memory, with full capacity.
-fn make_writable(chunk: &mut Arc<Chunk>, number: usize, dimensions: usize) -> &mut Chunk {
-    let is_own = Arc::get_mut(chunk)
-        .is_some_and(|chunk| matches!(chunk.content, ChunkContent::InMemory { .. }));
-    if !is_own {
-        let mut all = Vec::with_capacity(CHUNK_DOCUMENTS * dimensions);
-        let mut factors = Vec::with_capacity(CHUNK_DOCUMENTS);
-        let mut words = Vec::new();
-        match &chunk.content {
-            ChunkContent::InMemory {
-                codes,
-                scales,
-                signs,
-            } => {
-                all.extend_from_slice(codes);
-                factors.extend_from_slice(scales);
-                words.clone_from(signs);
-            }
-            ChunkContent::InFile(saved) => {
-                let first = (number * CHUNK_DOCUMENTS) as u32;
-                for ordinal in (first..saved.len()).take(CHUNK_DOCUMENTS) {
-                    // Damaged rows count as zeros here; loading the rest reports the damage and
-                    // rebuilds the index.
-                    let (codes, scale) = saved.row(ordinal).unwrap_or_default();
-                    all.extend_from_slice(codes);
-                    all.resize((factors.len() + 1) * dimensions, 0);
-                    factors.push(scale);
-                }
-                let mut spare = Vec::new();
-                words.extend_from_slice(saved.signs(number, &mut spare).unwrap_or_default());
-                words.resize(signs::words_per_chunk(dimensions), 0);
-            }
-        }
-        *chunk = Arc::new(Chunk {
-            content: ChunkContent::InMemory {
-                codes: all,
-                scales: factors,
-                signs: words,
-            },
-            present: chunk.present,
-        });
-    }
-    Arc::make_mut(chunk)
 }
 
 /// Writes `round(x / scale)`, half to even, with `scale = max |x| / 127`; returns the scale.

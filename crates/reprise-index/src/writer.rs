@@ -4,7 +4,7 @@
 use std::sync::{Arc, OnceLock};
 
 use chrono::{DateTime, Utc};
-use reprise_types::{CowVec, MemoryKind, MemorySource, RecordId};
+use reprise_types::{CowVec, MemoryKind, MemorySource, RecordId, SavedSection};
 
 use crate::cues::Cues;
 use crate::docs::{self, Doc, NEVER, SessionInterner, SessionNames, micros_from_instant};
@@ -13,7 +13,6 @@ use crate::facets::Facets;
 use crate::graph_state::GraphState;
 use crate::lexicon::{Lexicon, PendingSegment};
 use crate::live_set::LiveSet;
-use crate::pages::{DamageFlag, LazyPages};
 use crate::snapshot::IndexSnapshot;
 use crate::vectors::QuantisedVectors;
 use crate::words;
@@ -57,8 +56,8 @@ pub struct IndexWriter {
     pub(crate) facets: Facets,
     /// Forgotten documents, some of which may not be holes yet.
     pub(crate) forgotten: Vec<u32>,
-    pub(crate) damage: DamageFlag,
-    pub(crate) lazy_pages: Option<LazyPages>,
+    /// A section of the file that it was opened from.
+    pub(crate) saved: Option<SavedSection>,
     pub(crate) interner: SessionInterner,
     pending: PendingSegment,
 }
@@ -88,8 +87,7 @@ impl IndexWriter {
             live_set,
             facets: Facets::from_rows(&rows),
             forgotten: Vec::new(),
-            damage: DamageFlag::default(),
-            lazy_pages: None,
+            saved: None,
             pending: PendingSegment::new(rows.len() as u32),
             rows,
             sessions,
@@ -230,7 +228,7 @@ impl IndexWriter {
             live_set: Arc::new(self.live_set.clone()),
             facets: self.facets.clone(),
             languages: OnceLock::new(),
-            damage: self.damage.clone(),
+            saved: self.saved.clone(),
         })
     }
 

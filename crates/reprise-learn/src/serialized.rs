@@ -99,7 +99,8 @@ fn weight_bits(settings: LearnSettings) -> [u32; 2] {
 fn decode_learner(r: &mut ByteReader<'_>, learner: &mut Learner) -> Option<()> {
     (learner.enabled, learner.open_streak) = (r.read_value()?, r.read_value()?);
     (learner.evidence_gate, learner.adapter_gate) = (r.read_value()?, r.read_value()?);
-    learner.journal.runs = CowQueue::starting_at(r.read_value()?);
+    let first = r.read_u64()?;
+    learner.journal.runs = CowQueue::starting_at(u32::try_from(first).ok()?.into());
     for _ in 0..r.read_count()? {
         let run = decode_run(r, learner.dimensions)?;
         learner.journal.restore(run);

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use reprise_simulation::{make_record, mix_hash, unit_vector};
 use reprise_store::{CommitSeq, Log, OpenOptions, OpenedLog, RealDisk, StoreEntry, Verify};
-use reprise_types::VectorStore;
+use reprise_types::{SectionPages, VectorStore};
 use rvf_runtime::options::DistanceMetric;
 use rvf_runtime::{RvfOptions, RvfStore};
 
@@ -73,7 +73,6 @@ fn open(path: &Path, verify: Verify) -> OpenedLog {
         create: true,
         read_only: false,
         verify,
-        leave_unread: &[],
     };
     Log::open(Arc::new(RealDisk), path, &options).unwrap()
 }
@@ -120,7 +119,7 @@ fn time_opens(path: &Path, what: &str) {
             let opened = open(path, verify);
             times.push(start.elapsed());
             cores.push(thread_cpu_time().saturating_sub(core));
-            assert!(opened.report.is_whole() && opened.derived.is_some());
+            assert!(opened.report.is_whole() && opened.log.open_sections().is_some());
         }
         print_row(&format!("open {what}, {name}"), &mut times);
         print_row(&format!("open {what}, {name}, on core"), &mut cores);
@@ -175,6 +174,22 @@ fn time_reads(log: &Log, records: u64, what: &str) {
     print_row(&format!("take a reader, {what}"), &mut snapshots);
 }
 
+/// Compacts a log, and returns its bytes from then on.
+fn time_compaction(log: &mut Log) -> u64 {
+    let start = Instant::now();
+    let done = log.start_compaction().unwrap()().unwrap();
+    let ran = start.elapsed();
+    let start = Instant::now();
+    let report = log.finish_compaction(done).unwrap();
+    println!(
+        "{:<34} run {:.2} s, finish {:.0} ms",
+        "compaction",
+        ran.as_secs_f64(),
+        start.elapsed().as_secs_f64() * 1e3
+    );
+    report.bytes_after
+}
+
 fn main() {
     let asked = std::env::args().skip(1).find_map(|arg| arg.parse().ok());
     let records: u64 = asked.unwrap_or(100_000);
@@ -213,9 +228,12 @@ fn main() {
             .flat_map(|i| mix_hash(i).to_le_bytes())
             .collect()
     };
-    let derived = vec![(0x41, blob(390 * records)), (0x44, blob(90 * records))];
+    let derived = [
+        SectionPages::from_bytes((16, 0), &blob(390 * records)),
+        SectionPages::from_bytes((17, 0), &blob(90 * records)),
+    ];
     let start = Instant::now();
-    log.write_checkpoint(&derived).unwrap();
+    log.seal(&derived).unwrap();
     println!(
         "{:<34} {:.1} ms",
         "checkpoint",
@@ -232,18 +250,7 @@ fn main() {
     time_opens(&path, "singles");
 
     let mut log = open(&path, Verify::Tail).log;
-    let start = Instant::now();
-    let done = log.start_compaction().unwrap().run(&derived).unwrap();
-    let ran = start.elapsed();
-    let start = Instant::now();
-    let report = log.finish_compaction(done).unwrap();
-    println!(
-        "{:<34} run {:.2} s, finish {:.0} ms",
-        "compaction",
-        ran.as_secs_f64(),
-        start.elapsed().as_secs_f64() * 1e3
-    );
-    let weight = report.bytes_after as f64 / records as f64;
+    let weight = time_compaction(&mut log) as f64 / records as f64;
     println!(
         "{:<34} {weight:.0} bytes/record",
         "compacted, derived included"

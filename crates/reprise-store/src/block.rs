@@ -27,6 +27,8 @@ const BLOCK_RAW_MAX: usize = 64 * 1024 * 1024;
 pub(crate) struct RawEntry {
     pub(crate) kind: u8,
     pub(crate) body: Vec<u8>,
+    /// What goes to the `VEC_SEG` with an entry to write: rvf's id, and the bytes of the numbers.
+    pub(crate) vector: Option<(u64, Vec<u8>)>,
 }
 
 /// Position and length of a block within a byte string.
@@ -148,7 +150,11 @@ pub(crate) fn decode_entries(raw: &[u8]) -> Option<Vec<RawEntry>> {
     while !reader.is_empty() {
         let kind = reader.read_u8()?;
         let body = reader.read_bytes()?.to_vec();
-        entries.push(RawEntry { kind, body });
+        entries.push(RawEntry {
+            kind,
+            body,
+            vector: None,
+        });
     }
     Some(entries)
 }
@@ -174,6 +180,7 @@ mod tests {
             .map(|i| RawEntry {
                 kind: 1,
                 body: vec![i; 40 + usize::from(i)],
+                vector: None,
             })
             .collect()
     }

@@ -1,4 +1,4 @@
-//! The bytes of an entry (format 1): kind numbers, field order, flags. `docs/FORMAT.md` draws them.
+//! The bytes of an entry: kind numbers, field order, flags. `docs/FORMAT.md` draws them.
 //!
 //! A number in this file never changes its meaning.
 
@@ -112,31 +112,13 @@ pub(crate) fn decode_vector(bytes: &[u8]) -> Vec<f32> {
     numbers.iter().map(|n| f32::from_le_bytes(*n)).collect()
 }
 
-/// An entry to write, with its vector for the `VEC_SEG`.
-pub(crate) struct EncodedEntry {
-    pub(crate) raw: RawEntry,
-    /// The rvf id and the bytes of the numbers.
-    pub(crate) vector: Option<(u64, Vec<u8>)>,
-}
-
-impl EncodedEntry {
-    pub(crate) fn without_vector(raw: RawEntry) -> Self {
-        Self { raw, vector: None }
-    }
-
-    /// Returns the bytes that it adds to a commit, before compression.
-    pub(crate) fn size(&self) -> usize {
-        self.raw.body.len() + self.vector.as_ref().map_or(0, |vector| vector.1.len())
-    }
-}
-
 /// Encodes a record's vector as the entry after the record; returns `None` if the vector is as wide
 /// as the file and is therefore stored in the `VEC_SEG`. `ordinal` is that of the record.
 pub(crate) fn encode_separate_vector(
     entry: &StoreEntry,
     ordinal: u32,
     dimensions: u16,
-) -> Option<EncodedEntry> {
+) -> Option<RawEntry> {
     let StoreEntry::Record(record) = entry else {
         return None;
     };
@@ -159,7 +141,7 @@ fn mark_vector(space: &EmbeddingSpace, vector: &[f32]) -> (VectorMark, Vec<u8>) 
 
 /// Encodes a checked entry for a file whose `VEC_SEG`s are `dimensions` wide; a record gets the
 /// ordinal `next`. Returns `None` for `StoreEntry::Lost`, which no caller may write.
-pub(crate) fn encode_entry(entry: &StoreEntry, next: u32, dimensions: u16) -> Option<EncodedEntry> {
+pub(crate) fn encode_entry(entry: &StoreEntry, next: u32, dimensions: u16) -> Option<RawEntry> {
     let mut vector = None;
     let mut out = ByteWriter::default();
     let kind = match entry {
@@ -206,16 +188,23 @@ pub(crate) fn encode_entry(entry: &StoreEntry, next: u32, dimensions: u16) -> Op
         StoreEntry::Lost { .. } => return None,
     };
     let body = out.bytes;
-    let raw = RawEntry { kind, body };
-    Some(EncodedEntry { raw, vector })
+    Some(RawEntry { kind, body, vector })
 }
 
 impl RawEntry {
     pub(crate) fn new(kind: u8, put: impl FnOnce(&mut ByteWriter)) -> Self {
         let mut out = ByteWriter::default();
         put(&mut out);
-        let body = out.bytes;
-        Self { kind, body }
+        Self {
+            kind,
+            body: out.bytes,
+            vector: None,
+        }
+    }
+
+    /// Returns the bytes that it adds to a commit, before compression.
+    pub(crate) fn size(&self) -> usize {
+        self.body.len() + self.vector.as_ref().map_or(0, |vector| vector.1.len())
     }
 
     /// Whether the entry gets an ordinal of its own. Kinds of later versions never do.
@@ -233,23 +222,19 @@ impl RawEntry {
 }
 
 /// Builds the entry of a vector that was computed after its record, for the `VEC_SEG`.
-pub(crate) fn late_vector_entry(ordinal: u32, mark: &VectorMark, vector: Vec<u8>) -> EncodedEntry {
-    EncodedEntry {
-        raw: RawEntry::new(KIND_EMBEDDED, |out| encode_all!(out, ordinal, *mark)),
+pub(crate) fn late_vector_entry(ordinal: u32, mark: &VectorMark, vector: Vec<u8>) -> RawEntry {
+    RawEntry {
         vector: Some((u64::from(ordinal), vector)),
+        ..RawEntry::new(KIND_EMBEDDED, |out| encode_all!(out, ordinal, *mark))
     }
 }
 
 /// Builds the entry of a vector that is as wide as the mark's space but not as the file.
-pub(crate) fn separate_vector_entry(
-    ordinal: u32,
-    mark: &VectorMark,
-    vector: &[u8],
-) -> EncodedEntry {
-    EncodedEntry::without_vector(RawEntry::new(KIND_SEPARATE_VECTOR, |out| {
+pub(crate) fn separate_vector_entry(ordinal: u32, mark: &VectorMark, vector: &[u8]) -> RawEntry {
+    RawEntry::new(KIND_SEPARATE_VECTOR, |out| {
         encode_all!(out, ordinal, *mark);
         out.write_raw(vector);
-    }))
+    })
 }
 
 /// Decodes an entry of [`separate_vector_entry`] to the record's ordinal, the mark and the vector's

@@ -7,8 +7,9 @@ use reprise_types::ByteReader;
 use reprise_types::limits::RECORDS_MAX;
 
 use crate::block::{self, BlockSpan, RawEntry, append_blocks};
-use crate::codec::{EncodedEntry, Outline, decode_outline};
+use crate::codec::{Outline, decode_outline};
 use crate::compress::Compressor;
+use crate::directory::slot::Slot;
 use crate::frame::{
     HEADER_SIZE, PREAMBLE_SIZE, SegmentPreamble, TYPE_COMMIT, TYPE_VECTORS, append_segment,
     segment_size,
@@ -126,15 +127,8 @@ impl CommitHead {
     }
 }
 
-/// An entry of a commit, with its outline and the position of its block.
-#[derive(Debug)]
-pub(crate) struct EntryLocation {
-    pub(crate) outline: Outline,
-    /// File offset of the entry's block.
-    pub(crate) block: u64,
-    pub(crate) block_size: u32,
-    pub(crate) index: u16,
-}
+/// An entry's outline, and the slot that a record of that place has.
+pub(crate) type LocatedEntry = (Outline, Slot);
 
 /// A commit that is ready to be written at the offset for which it was built.
 #[derive(Debug)]
@@ -143,7 +137,7 @@ pub(crate) struct BuiltCommit {
     pub(crate) head: CommitHead,
     /// Where the commit segment begins.
     pub(crate) offset: u64,
-    pub(crate) locations: Vec<EntryLocation>,
+    pub(crate) locations: Vec<LocatedEntry>,
 }
 
 /// Builds a commit for file offset `base`; fills in the counts and sizes of `head`.
@@ -151,26 +145,25 @@ pub(crate) fn build_commit(
     mut head: CommitHead,
     facts: &FileFacts,
     base: u64,
-    entries: Vec<EncodedEntry>,
+    entries: &[RawEntry],
     compressor: &mut Compressor,
 ) -> io::Result<BuiltCommit> {
     let mut bytes = Vec::new();
-    let vectors = encode_vectors(facts, &entries);
+    let vectors = encode_vectors(facts, entries);
     if let Some(payload) = &vectors {
         append_segment(&mut bytes, base, TYPE_VECTORS, payload);
     }
     head.vectors_size = bytes.len() as u64;
-    let raw: Vec<RawEntry> = entries.into_iter().map(|entry| entry.raw).collect();
     let mut blocks = Vec::new();
-    let places = append_blocks(&mut blocks, &raw, compressor)?;
-    head.entries = raw.len() as u32;
+    let places = append_blocks(&mut blocks, entries, compressor)?;
+    head.entries = entries.len() as u32;
     head.blocks = places.len() as u32;
     let mut payload = Vec::with_capacity(FIXED_SIZE + blocks.len());
     head.encode(&mut payload, facts);
     payload.extend_from_slice(&blocks);
     let offset = append_segment(&mut bytes, base, TYPE_COMMIT, &payload);
     // An entry that was encoded just now can be decoded.
-    let outlines = raw
+    let outlines = entries
         .iter()
         .map(|raw| decode_outline(raw).unwrap_or(Outline::Unknown));
     let placed = locate_entries(offset, &places, outlines);
@@ -186,23 +179,18 @@ fn locate_entries(
     commit: u64,
     places: &[BlockSpan],
     outlines: impl IntoIterator<Item = Outline>,
-) -> Vec<EntryLocation> {
+) -> Vec<LocatedEntry> {
     let slots = places.iter().flat_map(|place| {
         let block = commit + HEADER_SIZE + (FIXED_SIZE + place.start) as u64;
         (0..place.entry_count).map(move |index| (block, place.size, index))
     });
     slots
         .zip(outlines)
-        .map(|((block, block_size, index), outline)| EntryLocation {
-            outline,
-            block,
-            block_size,
-            index,
-        })
+        .map(|((block, size, index), outline)| (outline, Slot::new_live(block, size, index)))
         .collect()
 }
 
-fn encode_vectors(facts: &FileFacts, entries: &[EncodedEntry]) -> Option<Vec<u8>> {
+fn encode_vectors(facts: &FileFacts, entries: &[RawEntry]) -> Option<Vec<u8>> {
     let vectors = || entries.iter().filter_map(|entry| entry.vector.as_ref());
     let count = vectors().count();
     let mut payload = facts.dimensions.to_le_bytes().to_vec();
@@ -248,7 +236,7 @@ impl ReadCommit {
     }
 
     /// Locates the commit's entries for the directory; returns `None` if one of them is malformed.
-    pub(crate) fn entry_locations(&self, file_id: u128) -> Option<Vec<EntryLocation>> {
+    pub(crate) fn entry_locations(&self, file_id: u128) -> Option<Vec<LocatedEntry>> {
         let entries = self.decode_raw_entries(file_id)?;
         let outlines: Vec<Outline> = entries.iter().map(decode_outline).collect::<Option<_>>()?;
         let ordinals = entries.iter().filter(|raw| raw.has_ordinal()).count();

@@ -9,31 +9,25 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::checkpoint::{self, SealedCheckpoint};
+use reprise_types::SectionKey;
+
+use crate::block::RawEntry;
 use crate::codec::{
-    EncodedEntry, Outline, decode_outline, decode_separate_vector, late_vector_entry,
-    remark_record, separate_vector_entry,
+    Outline, decode_outline, decode_separate_vector, late_vector_entry, remark_record,
+    separate_vector_entry,
 };
 use crate::commit::{self, CommitHead, FileFacts, ReadCommit};
 use crate::compress::{Compressor, LEVEL_APPEND};
 use crate::directory::LogDirectory;
 use crate::disk::{Disk, DiskFile, LockAttempt, sibling_path};
-use crate::entry::CommitSeq;
 use crate::error::{StoreError, StoreResult};
-use crate::log::{Log, SUFFIX_COMPACT, check_derived_tags};
+use crate::frame::TYPE_PAGES;
+use crate::log::{Log, SUFFIX_COMPACT};
+use crate::manifest::{self, CALLERS_FIRST, SectionsManifest};
 use crate::options::CompactionReport;
 use crate::reader::{BlockCache, LogReader};
 use crate::scan::{ScanItem, SegmentScanner};
-
-/// A compaction of the log as of one commit, which can run on any thread.
-#[derive(Debug)]
-pub struct LogCompaction {
-    disk: Arc<dyn Disk>,
-    source: LogReader,
-    directory: LogDirectory,
-    /// Dropping it permits the next compaction.
-    token: Arc<()>,
-}
+use crate::sections::Sections;
 
 /// The new file, which is complete up to the commit at which the compaction started.
 #[derive(Debug)]
@@ -46,10 +40,10 @@ pub struct CompactedLog {
     facts: FileFacts,
     directory: LogDirectory,
     end: u64,
-    /// The checkpoint of the commit at which the compaction started.
-    checkpoint: SealedCheckpoint,
-    /// Whether something of the source could not be read; then no derived blob is in the new file.
-    has_holes: bool,
+    /// The sections of the commit at which the compaction started.
+    manifest: SectionsManifest,
+    /// The manifest of the source that names the copied sections.
+    source_seal: u64,
     /// Whether commits were copied since the last sync.
     is_ahead_of_sync: bool,
     _token: Arc<()>,
@@ -61,9 +55,14 @@ impl Log {
         self.compacting.strong_count() > 0
     }
 
-    /// Prepares a compaction of everything up to the last commit. Cheap, because no data is copied
-    /// yet.
-    pub fn start_compaction(&mut self) -> StoreResult<LogCompaction> {
+    /// Prepares a compaction of everything up to the last commit, and returns the copying as work
+    /// for any thread: it writes and syncs the new file next to the old one, with the sections of
+    /// that commit, if a manifest covers it and nothing of the log or of them is damaged. It takes
+    /// as long as reading the log, which can be read and appended to meanwhile.
+    pub fn start_compaction(
+        &mut self,
+    ) -> StoreResult<impl FnOnce() -> StoreResult<CompactedLog> + Send + use<>> {
+        self.verify_places()?;
         self.make_ready()?;
         self.check_path()?;
         if self.is_compacting() {
@@ -72,11 +71,40 @@ impl Log {
         }
         let token = Arc::new(());
         self.compacting = Arc::downgrade(&token);
-        Ok(LogCompaction {
-            disk: Arc::clone(&self.disk),
-            source: self.reader(),
-            directory: self.directory.clone(),
-            token,
+        let sealed = self.manifest.as_ref();
+        let sealed = sealed.filter(|sealed| sealed.seq == self.directory.seq);
+        let sections = sealed
+            .map(|sealed| sealed.sections.clone())
+            .unwrap_or_default();
+        let (disk, source, old) = (
+            Arc::clone(&self.disk),
+            self.reader(),
+            self.directory.clone(),
+        );
+        Ok(move || {
+            let temporary = sibling_path(source.path(), SUFFIX_COMPACT);
+            match write_packed_file(&*disk, &temporary, (&source, &old, &sections)) {
+                Ok((file, new, manifest)) => Ok(CompactedLog {
+                    source_end: source.snapshot.end,
+                    source,
+                    source_seal: old.seal,
+                    temporary,
+                    file,
+                    facts: new.facts,
+                    manifest,
+                    directory: new.directory,
+                    end: new.end,
+                    is_ahead_of_sync: false,
+                    _token: token,
+                }),
+                Err(error) => {
+                    if let Err(error) = disk.remove(&temporary) {
+                        let path = temporary.display();
+                        tracing::warn!(%path, %error, "cannot remove a failed compaction");
+                    }
+                    Err(StoreError::io("compact", source.path())(error))
+                }
+            }
         })
     }
 
@@ -85,8 +113,11 @@ impl Log {
     pub fn salvage_to(&self, to: &Path) -> StoreResult<CompactionReport> {
         let io = StoreError::io("write what can be read into", to);
         let source = self.reader();
+        let refolded = self.refold_if_damaged()?;
+        let directory = refolded.as_ref().unwrap_or(&self.directory);
         let packed = || {
-            let (_, new) = write_packed_file(&*self.disk, to, (&source, &self.directory), &[])?;
+            let none = Sections::default();
+            let (_, new, _) = write_packed_file(&*self.disk, to, (&source, directory, &none))?;
             self.disk.sync_parent_folder(to)?;
             Ok(self.compaction_report(&new.directory, new.end))
         };
@@ -147,10 +178,16 @@ impl Log {
         self.file = done.file;
         self.facts = done.facts;
         self.lock = Some(lock);
+        self.sections = done.manifest.sections.clone();
+        if done.source_seal != self.directory.seal {
+            // Pages were saved meanwhile that are not in the new file.
+            self.sections.retain(|key| key.0 < CALLERS_FIRST);
+        }
         self.directory = done.directory;
         self.end = end;
         self.unsealed_bytes = 0;
-        self.checkpoint = Some(done.checkpoint);
+        self.manifest = Some(done.manifest);
+        self.damage = Arc::default();
         self.block_cache = Arc::new(BlockCache::default());
         if let Err(source) = self.disk.sync_parent_folder(&self.path) {
             // The rename may not survive a power loss, and later commits would be lost with it.
@@ -168,16 +205,6 @@ impl CompactedLog {
             self.copy_until(to.snapshot.end)?;
         }
         Ok(())
-    }
-
-    pub fn covered_seq(&self) -> CommitSeq {
-        CommitSeq(self.checkpoint.seq)
-    }
-
-    /// Whether something of the log could not be read. What was derived from the log then tells of
-    /// more than the new file holds, so it is not in there and is to be derived again.
-    pub fn has_holes(&self) -> bool {
-        self.has_holes
     }
 
     /// Returns the bytes of the log, up to a snapshot of it, that are not yet in the new file.
@@ -244,7 +271,7 @@ fn copy_commit(done: &mut CompactedLog, commit: &ReadCommit) -> io::Result<()> {
         match (outline, vector) {
             (Outline::Record(Some(mark)), Some((_, vector))) if !same_width => {
                 let raw = remark_record(&raw.body, None).ok_or_else(nonsense)?;
-                encoded.push(EncodedEntry::without_vector(raw));
+                encoded.push(raw);
                 encoded.push(separate_vector_entry(next, &mark, vector));
             }
             (Outline::Embedded { ordinal, mark }, Some((_, vector))) if !same_width => {
@@ -258,7 +285,7 @@ fn copy_commit(done: &mut CompactedLog, commit: &ReadCommit) -> io::Result<()> {
             }
             (_, vector) => {
                 let vector = vector.map(|(id, vector)| (u64::from_le_bytes(*id), vector.to_vec()));
-                encoded.push(EncodedEntry { raw, vector });
+                encoded.push(RawEntry { vector, ..raw });
             }
         }
         next += u32::from(takes);
@@ -270,58 +297,39 @@ fn copy_commit(done: &mut CompactedLog, commit: &ReadCommit) -> io::Result<()> {
         ..commit.head
     };
     let mut compressor = Compressor::new(LEVEL_APPEND, facts.file_id)?;
-    let built = commit::build_commit(head, &facts, done.end, encoded, &mut compressor)?;
+    let built = commit::build_commit(head, &facts, done.end, &encoded, &mut compressor)?;
     done.file.write_all_at(done.end, &built.bytes)?;
     done.end += built.bytes.len() as u64;
     done.directory.apply_written_commit(&facts, built);
     Ok(())
 }
 
-impl LogCompaction {
-    /// Writes and syncs the new file next to the old one, with a checkpoint of the caller's blobs
-    /// as of the commit at which it was prepared, unless the log has holes. Takes as long as
-    /// reading the log; the log can be read and appended to meanwhile.
-    pub fn run(self, derived: &[(u8, Vec<u8>)]) -> StoreResult<CompactedLog> {
-        check_derived_tags(derived)?;
-        let temporary = sibling_path(self.source.path(), SUFFIX_COMPACT);
-        let from = (&self.source, &self.directory);
-        match write_packed_file(&*self.disk, &temporary, from, derived) {
-            Ok((file, new)) => Ok(CompactedLog {
-                source_end: self.source.snapshot.end,
-                source: self.source,
-                temporary,
-                file,
-                facts: new.facts,
-                checkpoint: SealedCheckpoint::new(&new.directory, new.end),
-                has_holes: new.has_holes,
-                directory: new.directory,
-                end: new.end,
-                is_ahead_of_sync: false,
-                _token: self.token,
-            }),
-            Err(source) => {
-                if let Err(error) = self.disk.remove(&temporary) {
-                    let path = temporary.display();
-                    tracing::warn!(%path, %error, "cannot remove a failed compaction");
-                }
-                Err(StoreError::io("compact", self.source.path())(source))
-            }
-        }
-    }
-}
-
-/// Writes a new file at `to`, with a checkpoint, and syncs it.
+/// Writes a new file at `to` with the caller's sections and a manifest, and syncs it.
 fn write_packed_file(
     disk: &dyn Disk,
     to: &Path,
-    (source, old): (&LogReader, &LogDirectory),
-    derived: &[(u8, Vec<u8>)],
-) -> io::Result<(Arc<dyn DiskFile>, pack::PackedFile)> {
+    (source, old, sections): (&LogReader, &LogDirectory, &Sections),
+) -> io::Result<(Arc<dyn DiskFile>, pack::PackedFile, SectionsManifest)> {
     disk.remove(to)?;
     let file = disk.open_or_create(to)?;
     let mut new = pack::pack_log(&source.snapshot, old, &*file)?;
-    let derived = if new.has_holes { &[] } else { derived };
-    new.end =
-        checkpoint::write_checkpoint(&*file, &new.facts, &mut new.directory, new.end, derived)?;
-    Ok((file, new))
+    let from = &*source.snapshot.file;
+    let mut copied = Sections::default();
+    let start = new.end;
+    if !new.has_holes {
+        let trailer = new
+            .facts
+            .preamble(TYPE_PAGES, 0, new.directory.seq)
+            .encode();
+        let keep = |key: SectionKey| key.0 >= CALLERS_FIRST;
+        match copied.copy((from, sections), &*file, trailer, start, keep)? {
+            Some(end) => new.end = end,
+            None => copied = Sections::default(),
+        }
+    }
+    new.directory.add_section_bytes(new.end - start);
+    let manifest =
+        manifest::write_sealed(&*file, &new.facts, &mut new.directory, &copied, new.end)?;
+    new.end = manifest.end;
+    Ok((file, new, manifest))
 }

@@ -45,12 +45,6 @@ impl Compressor {
     }
 }
 
-/// Returns the encoding and the bytes to store of a body that is read in place and is therefore not
-/// compressed.
-pub(crate) fn mask_uncompressed(raw: Vec<u8>, file_id: u128) -> (u8, Vec<u8>) {
-    mask_if_needed(0, raw, &file_id.to_le_bytes())
-}
-
 fn mask_if_needed(mut encoding: u8, mut bytes: Vec<u8>, mask: &[u8; 16]) -> (u8, Vec<u8>) {
     if bytes.windows(4).any(|window| window == SEGMENT_MAGIC_BYTES) {
         encoding |= MASKED;

@@ -1,62 +1,25 @@
 //! The directory: the position of every record and vector, built from the log, one slot per
 //! ordinal.
 
-mod codec;
+pub(crate) mod slot;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use reprise_types::limits::RECORDS_MAX;
 use reprise_types::{EmbeddingSpace, SmallChunkVec};
 
 use crate::block::BLOCK_ENTRIES_MAX;
 use crate::codec::{Outline, VectorMark};
-use crate::commit::{BuiltCommit, CommitHead, EntryLocation, FileFacts};
+use crate::commit::{BuiltCommit, CommitHead, FileFacts, LocatedEntry, SEQ_MAX};
 use crate::entry::Tombstone;
 use crate::frame::segment_size;
+use slot::{Slot, SlotState};
 
-/// State of a record; the values are those in the file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SlotState {
-    Live = 1,
-    Forgotten = 2,
-    Lost = 3,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Slot {
-    pub(crate) state: SlotState,
-    /// File offset of the block of a live record, or index of the tombstone of a forgotten one.
-    pub(crate) place: u64,
-    pub(crate) block_size: u32,
-    pub(crate) index: u16,
-    /// One more than the index of the vector's space; 0 without a vector.
-    pub(crate) space: u16,
-    /// File offset of the vector's numbers, or of its block if it has another width than the file;
-    /// 0 without a vector.
-    pub(crate) vector_offset: u64,
-    pub(crate) checksum: u32,
-}
-
-impl Slot {
-    const LOST: Self = Self::new_without_vector(SlotState::Lost, 0, 0, 0);
-
-    const fn new_without_vector(state: SlotState, place: u64, block_size: u32, index: u16) -> Self {
-        Self {
-            state,
-            place,
-            block_size,
-            index,
-            space: 0,
-            vector_offset: 0,
-            checksum: 0,
-        }
-    }
-
-    /// Returns the space of the slot's vector from the spaces of its directory.
-    pub(crate) fn space_of<'s>(&self, spaces: &'s [EmbeddingSpace]) -> Option<&'s EmbeddingSpace> {
-        spaces.get(usize::from(self.space).checked_sub(1)?)
-    }
-}
+/// One in so many bytes of sections is around their pages, and is not freed by a compaction.
+const FRAMING_ONE_IN: u64 = 16;
+/// So many bytes are in segments of pages that are not full.
+const FRAMING_BYTES: u64 = 16 << 10;
 
 /// A whole `VEC_SEG` that belongs to a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -73,13 +36,13 @@ pub(crate) struct LogDirectory {
     pub(crate) horizon: u64,
     /// Offset of the last commit segment; 0 without commits.
     pub(crate) last_commit: u64,
-    /// Offset of the newest seal; 0 without a checkpoint.
+    /// Offset of the newest manifest of sections; 0 without one.
     pub(crate) seal: u64,
     /// The last commit that a manifest makes visible to rvf-runtime.
-    pub(crate) manifest_seq: u64,
-    /// Bytes of the newest checkpoint, which are dead once the next one is written.
-    pub(crate) checkpoint_bytes: u64,
-    /// Bytes that a compaction would drop.
+    pub(crate) manifest_seq: Option<u64>,
+    /// Bytes of all sections and manifests in the file, in use or not.
+    pub(crate) section_bytes: u64,
+    /// Other bytes that a compaction would drop.
     pub(crate) dead_bytes: u64,
     pub(crate) forgotten: u32,
     pub(crate) lost: u32,
@@ -111,7 +74,7 @@ impl LogDirectory {
         facts: &FileFacts,
         head: &CommitHead,
         offset: u64,
-        placed: Vec<EntryLocation>,
+        placed: Vec<LocatedEntry>,
         damaged: Option<&[bool]>,
     ) {
         while self.record_count() < head.first_ordinal {
@@ -119,15 +82,15 @@ impl LogDirectory {
         }
         let vectors_offset = offset.saturating_sub(head.vectors_size);
         let mut vector_index = 0usize;
-        for placed in placed {
+        for (outline, slot) in placed {
             let mut vector = None;
-            if placed.outline.has_vector() {
+            if outline.has_vector() {
                 let damaged = damaged.is_some_and(|d| d.get(vector_index) != Some(&false));
                 vector =
                     (!damaged).then(|| facts.vector_offset(vectors_offset, vector_index as u64));
                 vector_index += 1;
             }
-            self.apply_entry(placed, vector);
+            self.apply_entry(outline, slot, vector);
         }
         if vector_index > 0 && damaged.is_none() {
             self.vectors.push(VectorSegment {
@@ -142,12 +105,10 @@ impl LogDirectory {
         }
     }
 
-    fn apply_entry(&mut self, placed: EntryLocation, vector: Option<u64>) {
-        let (place, size, index) = (placed.block, placed.block_size, placed.index);
-        match placed.outline {
+    fn apply_entry(&mut self, outline: Outline, slot: Slot, vector: Option<u64>) {
+        match outline {
             Outline::Record(mark) => {
                 let ordinal = self.slots.len();
-                let slot = Slot::new_without_vector(SlotState::Live, place, size, index);
                 self.slots.push(slot);
                 if let (Some(mark), Some(vector)) = (mark, vector) {
                     self.set_vector(ordinal, &mark, vector);
@@ -166,7 +127,7 @@ impl LogDirectory {
                 }
             }
             Outline::SeparateVector { ordinal, mark } => {
-                self.set_live_vector(ordinal, &mark, place);
+                self.set_live_vector(ordinal, &mark, slot.place);
             }
             Outline::Forgotten { ordinal, tombstone } => self.forget(ordinal, tombstone),
             Outline::Cursor { stream, seq } => {
@@ -338,12 +299,21 @@ impl LogDirectory {
         self.seq = later.seq;
     }
 
-    /// Applies a complete checkpoint, which extends from `start` to `end`, the end of its seal.
-    pub(crate) fn apply_seal(&mut self, seal: u64, start: u64, end: u64) {
-        self.add_dead_bytes(self.checkpoint_bytes);
-        self.checkpoint_bytes = end.saturating_sub(start);
+    /// Applies a manifest of sections.
+    pub(crate) fn apply_seal(&mut self, seal: u64, end: u64) {
+        self.add_section_bytes(end - seal);
         self.seal = seal;
-        self.manifest_seq = self.seq;
+    }
+
+    pub(crate) fn add_section_bytes(&mut self, bytes: u64) {
+        self.section_bytes = self.section_bytes.saturating_add(bytes);
+    }
+
+    /// Whether its counts are ones that a log can have.
+    pub(crate) fn has_possible_counts(&self) -> bool {
+        let gone = u64::from(self.forgotten) + u64::from(self.lost);
+        let records = self.slots.len() as u64;
+        gone <= records && records <= u64::from(RECORDS_MAX) && self.seq <= SEQ_MAX
     }
 
     /// Adds to a count that a file states, which may be any number.
@@ -354,7 +324,7 @@ impl LogDirectory {
     /// Applies a manifest of `size` bytes after the newest commit.
     pub(crate) fn apply_manifest(&mut self, size: u64) {
         self.add_dead_bytes(size);
-        self.manifest_seq = self.seq;
+        self.manifest_seq = Some(self.seq);
     }
 
     /// Returns the ids of vectors in a listed `VEC_SEG` that are deleted, or that have another
@@ -373,8 +343,14 @@ impl LogDirectory {
     }
 
     /// Returns the approximate bytes that a compaction frees, without the bytes that it writes.
-    pub(crate) fn reclaimable_bytes(&self) -> u64 {
+    /// `live_sections` are the bytes of the sections in use.
+    pub(crate) fn reclaimable_bytes(&self, live_sections: u64) -> u64 {
         let framing = segment_size(0) * (self.vectors.len() as u64).saturating_sub(1);
-        self.dead_bytes.saturating_add(framing)
+        // The segments around the pages in use take some bytes, too.
+        let in_use = live_sections + live_sections / FRAMING_ONE_IN + FRAMING_BYTES;
+        let sections = self.section_bytes.saturating_sub(in_use);
+        self.dead_bytes
+            .saturating_add(framing)
+            .saturating_add(sections)
     }
 }

@@ -40,6 +40,13 @@ pub enum StoreError {
         found: u16,
         supported: u16,
     },
+    /// An earlier version wrote the file; it was not touched.
+    #[error(
+        "{} was written by an earlier Reprise (format {found}), which this version does not read; \
+         with that version `reprise export` it, then `reprise import` it here",
+        .path.display()
+    )]
+    OlderFormat { path: PathBuf, found: u16 },
     #[error(
         "{} is in use by {holder}; try again when that has ended (a daemon: `reprise serve stop`)",
         .path.display()
@@ -167,6 +174,7 @@ impl StoreError {
             | Self::Missing { .. }
             | Self::NotAStore { .. }
             | Self::NewerFormat { .. }
+            | Self::OlderFormat { .. }
             | Self::Poisoned { .. }
             | Self::Displaced { .. }
             | Self::DamagedRecord { .. }

@@ -15,13 +15,10 @@ pub(crate) const HEADER_SIZE: u64 = SEGMENT_HEADER_SIZE as u64;
 pub(crate) const TYPE_VECTORS: u8 = 0x01;
 pub(crate) const TYPE_MANIFEST: u8 = 0x05;
 pub(crate) const TYPE_COMMIT: u8 = 0x40;
-pub(crate) const TYPE_DERIVED_FIRST: u8 = 0x41;
-pub(crate) const TYPE_DERIVED_LAST: u8 = 0x47;
-/// Another derived type; its number is not contiguous because 0x48 to 0x4a were in use already.
-pub(crate) const TYPE_DERIVED_MARKS: u8 = 0x4b;
-pub(crate) const TYPE_DERIVED_CELLS: u8 = 0x4c;
-pub(crate) const TYPE_DIRECTORY: u8 = 0x48;
-pub(crate) const TYPE_SEAL: u8 = 0x49;
+/// Pages of saved sections.
+pub(crate) const TYPE_PAGES: u8 = 0x41;
+/// The manifest that names the saved sections.
+pub(crate) const TYPE_SECTIONS: u8 = 0x49;
 pub(crate) const TYPE_FILE: u8 = 0x4a;
 
 /// RVF's number of XXH3-128, its default checksum.
@@ -116,8 +113,8 @@ pub(crate) fn padding_size(payload_size: u64) -> usize {
     (segment_size(payload_size) - HEADER_SIZE - payload_size) as usize
 }
 
-/// The preamble of each of our segments, at the start of its payload. Derived segments have it at
-/// the end, so that a large blob is read without being moved.
+/// The preamble of each of our segments, at the start of its payload. Segments of
+/// pages have it at the end.
 ///
 /// ```text
 /// type u8 | layout u8 | dimensions u16 | flags u32 | commit seq u64 | file id u128
@@ -162,13 +159,12 @@ impl SegmentPreamble {
 
 /// Whether segments of this type have their preamble at the end.
 pub(crate) fn is_derived(kind: u8) -> bool {
-    (TYPE_DERIVED_FIRST..=TYPE_DERIVED_LAST).contains(&kind)
-        || matches!(kind, TYPE_DERIVED_MARKS | TYPE_DERIVED_CELLS)
+    kind == TYPE_PAGES
 }
 
 /// Whether segments of this type belong to a checkpoint, which can be written again.
 pub(crate) fn is_of_checkpoint(kind: u8) -> bool {
-    is_derived(kind) || matches!(kind, TYPE_DIRECTORY | TYPE_SEAL | TYPE_MANIFEST)
+    is_derived(kind) || matches!(kind, TYPE_SECTIONS | TYPE_MANIFEST)
 }
 
 pub(crate) fn type_name(kind: u8) -> &'static str {
@@ -180,17 +176,8 @@ pub(crate) fn type_name(kind: u8) -> &'static str {
         0x07 => "rvf-meta",
         0x0a => "rvf-witness",
         TYPE_COMMIT => "commit",
-        0x41 => "derived-codes",
-        0x42 => "derived-graph-b",
-        0x43 => "derived-graph-c",
-        0x44 => "derived-words",
-        0x45 => "derived-learner",
-        0x46 => "derived-documents",
-        TYPE_DERIVED_LAST => "derived-keys",
-        TYPE_DERIVED_MARKS => "derived-marks",
-        TYPE_DERIVED_CELLS => "derived-cells",
-        TYPE_DIRECTORY => "directory",
-        TYPE_SEAL => "seal",
+        TYPE_PAGES => "pages",
+        TYPE_SECTIONS => "sections",
         TYPE_FILE => "file",
         _ => "foreign",
     }
@@ -236,7 +223,7 @@ mod tests {
     #[test]
     fn a_preamble_comes_back() {
         let preamble = SegmentPreamble {
-            kind: TYPE_SEAL,
+            kind: TYPE_SECTIONS,
             dimensions: 384,
             flags: 1,
             seq: 2,

@@ -1,18 +1,21 @@
 //! Lists the segments of a file, and whether each is whole.
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::checkpoint::Seal;
+use reprise_types::SectionKey;
+
 use crate::commit::{CommitHead, FIXED_SIZE};
 use crate::disk::{Disk, DiskFile, read_within};
 use crate::error::{StoreError, StoreResult};
 use crate::frame::{
-    HEADER_SIZE, TYPE_COMMIT, TYPE_SEAL, TYPE_VECTORS, decode_header, segment_size, type_name,
+    HEADER_SIZE, TYPE_COMMIT, TYPE_SECTIONS, TYPE_VECTORS, decode_header, segment_size, type_name,
 };
+use crate::manifest::{SectionsManifest, load_manifest};
 use crate::options::DamagedRange;
 use crate::reader::LogReader;
-use crate::recover::read_file_facts;
+use crate::recover::{find_newest_manifest, read_file_facts};
 use crate::scan::{ScanItem, SegmentScanner};
 
 /// Bytes read at a time to pass over zeros.
@@ -65,6 +68,28 @@ pub fn list_segments(disk: &dyn Disk, path: &Path) -> StoreResult<Vec<SegmentInf
     collect_segments(&file, size, facts.file_id).map_err(StoreError::io("read", path))
 }
 
+/// Returns the byte ranges of a section's pages and checks in the file at `path`, as its newest
+/// manifest names them, without a lock; none if there is no such section.
+pub fn locate_section(
+    disk: &dyn Disk,
+    path: &Path,
+    key: SectionKey,
+) -> StoreResult<Vec<Range<u64>>> {
+    let io = StoreError::io("read", path);
+    let file = disk
+        .open(path, false)
+        .map_err(StoreError::io("open", path))?;
+    let size = file.size().map_err(&io)?;
+    let (facts, _) = read_file_facts(&file, path, size)?;
+    let damage = Arc::default();
+    let newest = find_newest_manifest(&file, &facts, size).map_err(&io)?;
+    let loaded = match newest {
+        Some(offset) => load_manifest(&file, &facts, offset, size, &damage).map_err(&io)?,
+        None => None,
+    };
+    Ok(loaded.map_or_else(Vec::new, |(manifest, _)| manifest.sections.locate(key)))
+}
+
 fn collect_segments(
     file: &Arc<dyn DiskFile>,
     end: u64,
@@ -80,11 +105,12 @@ fn collect_segments(
             }
             ScanItem::Seal { offset, payload } => {
                 let size = segment_size(payload.len() as u64);
-                let holds = Seal::decode(&payload).map_or_else(String::new, |seal| {
-                    let parts = seal.parts.len();
-                    format!("checkpoint of commit {}, {parts} derived parts", seal.seq)
+                let decoded = SectionsManifest::decode(&payload, offset);
+                let holds = decoded.map_or_else(String::new, |(manifest, _)| {
+                    let sections = manifest.sections.0.len();
+                    format!("checkpoint of commit {}, {sections} sections", manifest.seq)
                 });
-                SegmentInfo::new_whole(offset, size, TYPE_SEAL, holds)
+                SegmentInfo::new_whole(offset, size, TYPE_SECTIONS, holds)
             }
             ScanItem::Own {
                 offset,

@@ -18,7 +18,6 @@
 //!     create: true,
 //!     read_only: false,
 //!     verify: Verify::Tail,
-//!     leave_unread: &[],
 //! };
 //! let mut log = Log::open(Arc::new(RealDisk), &folder.path().join("memory.rvf"), &options)?.log;
 //! let at = DateTime::UNIX_EPOCH;
@@ -30,7 +29,6 @@
 //! ```
 
 mod block;
-mod checkpoint;
 mod codec;
 mod commit;
 mod compact;
@@ -41,25 +39,24 @@ mod entry;
 mod error;
 mod frame;
 mod inspect;
-mod late_checkpoint;
 mod log;
+mod manifest;
 mod options;
 mod reader;
 mod recover;
 mod replay;
 mod scan;
+mod sections;
 mod swap;
 
-pub use compact::{CompactedLog, LogCompaction};
+pub use compact::CompactedLog;
 pub use disk::{Disk, DiskFile, DiskLock, FileIdentity, LockAttempt, RealDisk};
 pub use entry::{CommitReceipt, CommitSeq, StoreEntry, Tombstone};
 pub use error::{Displacement, StoreError};
-pub use inspect::{SegmentInfo, list_segments};
-pub use late_checkpoint::{CheckpointStep, LateCheckpoint};
+pub use inspect::{SegmentInfo, list_segments, locate_section};
 pub use log::{Log, OpenedLog, SUFFIX_TORN};
 pub use options::{
-    CompactionReport, DamagedRange, DerivedBlobReader, DerivedSet, LogStats, OpenOptions,
-    RecoveryReport, ReplayReport, Verify,
+    CompactionReport, DamagedRange, LogStats, OpenOptions, RecoveryReport, ReplayReport, Verify,
 };
 pub use reader::LogReader;
 pub use swap::{move_to_free_path, replace_file};

@@ -8,22 +8,26 @@ mod validate;
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Weak};
 
 use chrono::DateTime;
-use reprise_types::EmbeddingSpace;
+use reprise_types::{EmbeddingSpace, SavedSections, SectionKey, SectionPages};
 
-use crate::checkpoint::{self, SealedCheckpoint};
-use crate::codec::{EncodedEntry, encode_entry, encode_separate_vector};
+use crate::block::RawEntry;
+use crate::codec::{encode_entry, encode_separate_vector};
 use crate::commit::{self, CommitHead, FileFacts};
 use crate::compress::Compressor;
 use crate::directory::LogDirectory;
 use crate::disk::{Disk, DiskFile, DiskLock};
 use crate::entry::{CommitReceipt, CommitSeq, StoreEntry};
 use crate::error::{Displacement, StoreError, StoreResult};
-use crate::frame::is_derived;
-use crate::options::{DerivedSet, LogStats, RecoveryReport};
+use crate::frame::TYPE_PAGES;
+use crate::manifest::{self, CALLERS_FIRST, SectionsManifest};
+use crate::options::{LogStats, RecoveryReport, Verify};
 use crate::reader::{BlockCache, LogReader, LogSnapshot};
+use crate::recover::recover_log;
+use crate::sections::Sections;
 
 use validate::{
     COMMIT_BYTES_MAX, COMMIT_ENTRIES_MAX, EntryChecks, PART_BYTES_MAX, too_large_error,
@@ -36,13 +40,11 @@ pub use torn_tail::SUFFIX_TORN;
 #[derive(Debug)]
 pub struct OpenedLog {
     pub log: Log,
-    /// The derived blobs of the newest checkpoint; `None` if one of them is damaged.
-    pub derived: Option<DerivedSet>,
     pub report: RecoveryReport,
 }
 
 /// An open log, with one writer and any number of readers. Dropping it releases the lock without
-/// writing a checkpoint; call [`Log::checkpoint`] first to make the next open fast.
+/// writing anything; call [`Log::seal`] first to make the next open fast.
 #[derive(Debug)]
 pub struct Log {
     pub(crate) disk: Arc<dyn Disk>,
@@ -54,10 +56,15 @@ pub struct Log {
     pub(crate) directory: LogDirectory,
     /// File offset of the next segment.
     pub(crate) end: u64,
-    /// Bytes before `end` of a checkpoint without a seal, which readers and compactions ignore.
+    /// Bytes before `end` of pages without a manifest, which readers and compactions ignore.
     pub(crate) unsealed_bytes: u64,
-    /// The newest checkpoint, if there is one.
-    pub(crate) checkpoint: Option<SealedCheckpoint>,
+    /// The newest manifest of sections, if there is one.
+    pub(crate) manifest: Option<SectionsManifest>,
+    /// The places of all pages, sealed or not.
+    pub(crate) sections: Sections,
+    /// Set when a page is found damaged.
+    pub(crate) damage: Arc<AtomicBool>,
+    pub(crate) has_verified_places: bool,
     /// The error of the last write if it failed; the next write first cuts off its bytes.
     pub(crate) poisoned: Option<String>,
     /// Set once another file has replaced this one; nothing more is written then.
@@ -131,16 +138,15 @@ impl Log {
             checks.check_next(index, entry)?;
             if let Some(one) = encode_entry(entry, next, self.facts.dimensions) {
                 let separate_vector = encode_separate_vector(entry, next, self.facts.dimensions);
-                let bytes = staged.bytes
-                    + one.size()
-                    + separate_vector.as_ref().map_or(0, EncodedEntry::size);
+                let bytes =
+                    staged.bytes + one.size() + separate_vector.as_ref().map_or(0, RawEntry::size);
                 if bytes > bytes_max && index > 0 {
                     break;
                 }
                 if bytes > COMMIT_BYTES_MAX {
                     return Err(too_large_error(&entries[..1], self.facts.dimensions));
                 }
-                next += u32::from(one.raw.has_ordinal());
+                next += u32::from(one.has_ordinal());
                 staged.bytes = bytes;
                 staged.encoded.push(one);
                 staged.encoded.extend(separate_vector);
@@ -159,7 +165,7 @@ impl Log {
             return Ok(CommitReceipt { seq, first_ordinal });
         }
         self.check_path_for_commit()?;
-        let ordinals = encoded.iter().filter(|e| e.raw.has_ordinal()).count();
+        let ordinals = encoded.iter().filter(|e| e.has_ordinal()).count();
         let head = CommitHead {
             seq: self.directory.seq + 1,
             packed: false,
@@ -170,7 +176,7 @@ impl Log {
             ..CommitHead::default()
         };
         let built =
-            commit::build_commit(head, &self.facts, self.end, encoded, &mut self.compressor)
+            commit::build_commit(head, &self.facts, self.end, &encoded, &mut self.compressor)
                 .map_err(StoreError::io("compress a commit for", &self.path))?;
         let written = self.file.write_all_at(self.end, &built.bytes);
         let written = written.and_then(|()| self.file.sync());
@@ -234,45 +240,123 @@ impl Log {
         LogReader { snapshot }
     }
 
-    /// Writes the directory, the caller's derived blobs (tags 0x41 to 0x47, 0x4b, 0x4c) as of the
-    /// last commit, and rvf-runtime's manifest. The file then opens fast, and also in stock
-    /// rvf-runtime.
-    pub fn write_checkpoint(&mut self, derived: &[(u8, Vec<u8>)]) -> StoreResult<()> {
+    /// Writes and syncs pages, as far as they differ from the saved ones. They count once
+    /// [`Self::seal`] has named them. After an error nothing counts that was not sealed.
+    pub fn write_pages(&mut self, pages: &[SectionPages]) -> StoreResult<()> {
         self.make_ready()?;
         self.check_path()?;
-        check_derived_tags(derived)?;
-        let mut directory = self.directory.clone();
-        let written = checkpoint::write_checkpoint(
-            &*self.file,
-            &self.facts,
-            &mut directory,
-            self.end,
-            derived,
-        );
-        let end =
-            written.map_err(|source| self.record_failed_write("write a checkpoint to", source))?;
-        self.install_checkpoint(directory, end);
+        let written = self.try_write_pages(pages);
+        written.map_err(|source| self.discard_unsealed_pages(source))
+    }
+
+    /// Writes pages as [`Self::write_pages`] does, the places of the records, and the manifest that
+    /// makes all sections count: they cover the last commit. The next open then starts from here.
+    pub fn seal(&mut self, pages: &[SectionPages]) -> StoreResult<()> {
+        self.verify_places()?;
+        self.make_ready()?;
+        self.check_path()?;
+        let sealed = self.try_seal(pages);
+        sealed.map_err(|source| self.discard_unsealed_pages(source))
+    }
+
+    fn try_write_pages(&mut self, pages: &[SectionPages]) -> io::Result<()> {
+        let mut sections = self.sections.clone();
+        let trailer = self.facts.preamble(TYPE_PAGES, 0, self.directory.seq);
+        let end = sections.write(&*self.file, trailer.encode(), self.end, pages)?;
+        if end > self.end {
+            self.file.sync()?;
+        }
+        self.directory.add_section_bytes(end - self.end);
+        self.unsealed_bytes += end - self.end;
+        self.end = end;
+        self.sections = sections;
         Ok(())
     }
 
-    /// Installs a checkpoint that was written: the directory with its seal, and its end.
-    pub(crate) fn install_checkpoint(&mut self, directory: LogDirectory, end: u64) {
-        self.end = end;
+    fn try_seal(&mut self, pages: &[SectionPages]) -> io::Result<()> {
+        self.try_write_pages(pages)?;
+        let sealed = manifest::write_sealed(
+            &*self.file,
+            &self.facts,
+            &mut self.directory,
+            &self.sections,
+            self.end,
+        )?;
+        self.end = sealed.end;
         self.unsealed_bytes = 0;
-        self.checkpoint = Some(SealedCheckpoint::new(&directory, end));
-        self.directory = directory;
+        self.sections = sealed.sections.clone();
+        self.manifest = Some(sealed);
+        Ok(())
     }
 
-    /// Writes rvf-runtime's manifest without a checkpoint, unless the last commit already has one.
-    /// The file then opens in rvf-runtime; the speed of an open here depends on the commits after
-    /// the newest checkpoint.
+    /// Forgets the pages since the newest manifest, and cuts off those at the end of the file,
+    /// because commits need their space on a full disk.
+    fn discard_unsealed_pages(&mut self, source: io::Error) -> StoreError {
+        self.sections = self
+            .manifest
+            .as_ref()
+            .map(|sealed| sealed.sections.clone())
+            .unwrap_or_default();
+        self.end -= self.unsealed_bytes;
+        let discarded = std::mem::take(&mut self.unsealed_bytes);
+        let section_bytes = &mut self.directory.section_bytes;
+        *section_bytes = section_bytes.saturating_sub(discarded);
+        self.record_failed_write("write a checkpoint to", source)
+    }
+
+    /// Drops a section; the next manifest does not name it.
+    pub fn drop_section(&mut self, key: SectionKey) {
+        self.sections.remove(key);
+    }
+
+    /// Returns the keys of the caller's sections.
+    pub fn section_keys(&self) -> impl Iterator<Item = SectionKey> {
+        self.sections.keys().filter(|key| key.0 >= CALLERS_FIRST)
+    }
+
+    /// Opens the caller's sections that the newest manifest names, and returns the commit that they
+    /// cover; `None` without a manifest.
+    pub fn open_sections(&self) -> Option<(CommitSeq, SavedSections)> {
+        let sealed = self.manifest.as_ref()?;
+        let open = |key| Some((key, sealed.sections.open(key, &self.file, &self.damage)?));
+        let keys = sealed.sections.keys().filter(|key| key.0 >= CALLERS_FIRST);
+        Some((CommitSeq(sealed.seq), keys.filter_map(open).collect()))
+    }
+
+    /// Reads the directory from the commits where the saved places of records are damaged.
+    pub(crate) fn refold_if_damaged(&self) -> StoreResult<Option<LogDirectory>> {
+        let sealed = self.manifest.as_ref();
+        let is_sound = sealed.is_none_or(|sealed| {
+            manifest::are_places_sound(&sealed.sections, &self.file, &self.damage)
+        });
+        if is_sound {
+            return Ok(None);
+        }
+        let all = recover_log(&self.file, &self.path, self.end, Verify::Everything)?;
+        Ok(Some(all.directory))
+    }
+
+    /// Checks the places of all records once; where they are damaged, finds them again in the
+    /// commits.
+    pub fn verify_places(&mut self) -> StoreResult<()> {
+        if !self.has_verified_places
+            && let Some(directory) = self.refold_if_damaged()?
+        {
+            self.directory = directory;
+        }
+        self.has_verified_places = true;
+        Ok(())
+    }
+
+    /// Writes rvf-runtime's manifest, unless the last commit already has one. The file then opens
+    /// in rvf-runtime; the speed of an open here depends on the commits after the newest seal.
     pub fn write_manifest(&mut self) -> StoreResult<()> {
-        if self.directory.manifest_seq == self.directory.seq {
+        if self.directory.manifest_seq == Some(self.directory.seq) {
             return Ok(());
         }
         self.make_ready()?;
         self.check_path()?;
-        let bytes = checkpoint::encode_manifest_segment(&self.facts, &self.directory, self.end);
+        let bytes = manifest::encode_manifest_segment(&self.facts, &self.directory, self.end);
         let written = self.file.write_all_at(self.end, &bytes);
         let written = written.and_then(|()| self.file.sync());
         written.map_err(|source| self.record_failed_write("write a manifest to", source))?;
@@ -290,7 +374,7 @@ impl Log {
             forgotten: directory.forgotten,
             lost: directory.lost,
             commits: directory.seq,
-            bytes_reclaimable: directory.reclaimable_bytes(),
+            bytes_reclaimable: directory.reclaimable_bytes(self.sections.stored_bytes()),
             compacted_to: directory.horizon,
             created_at: DateTime::from_timestamp_millis(self.facts.created_ms).unwrap_or_default(),
         }
@@ -373,23 +457,10 @@ impl Log {
 /// The entries of one commit, checked and encoded.
 #[derive(Default)]
 struct StagedCommit {
-    encoded: Vec<EncodedEntry>,
+    encoded: Vec<RawEntry>,
     bytes: usize,
     /// Count of the caller's entries that are staged.
     entry_count: usize,
-}
-
-pub(crate) fn check_derived_tags(derived: &[(u8, Vec<u8>)]) -> StoreResult<()> {
-    let mut seen = Vec::new();
-    for (index, (tag, _)) in derived.iter().enumerate() {
-        if !is_derived(*tag) || seen.contains(tag) {
-            let why =
-                format!("derived tag {tag:#x} is outside 0x41..=0x47, 0x4b, 0x4c or there twice");
-            return Err(StoreError::BadEntry { index, why });
-        }
-        seen.push(*tag);
-    }
-    Ok(())
 }
 
 #[cfg(test)]

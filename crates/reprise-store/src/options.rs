@@ -2,11 +2,9 @@
 
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 
-use crate::disk::DiskFile;
 use crate::entry::CommitSeq;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,8 +21,6 @@ pub struct OpenOptions {
     pub read_only: bool,
     /// How much of an existing file is hashed before the call returns.
     pub verify: Verify,
-    /// Tags of derived blobs that are not read now; they are returned as [`DerivedSet::unread`].
-    pub leave_unread: &'static [u8],
 }
 
 /// How much of an existing file is verified at open. Every read is verified in any case, because
@@ -35,98 +31,6 @@ pub enum Verify {
     Everything,
     /// The newest checkpoint and everything after it; `LogReader::scrub` does the rest.
     Tail,
-}
-
-/// Reads a derived blob that was left in the file. Its hash was not verified, so the blob's own
-/// format must have checks. It stays readable after further commits, after a compaction and after
-/// the log is closed.
-#[derive(Debug, Clone)]
-pub struct DerivedBlobReader {
-    file: Arc<dyn DiskFile>,
-    /// Pieces in blob order, without gaps.
-    pieces: Vec<BlobPiece>,
-    size: u64,
-}
-
-/// Bytes of a blob that are contiguous in the file.
-#[derive(Debug, Clone, Copy)]
-struct BlobPiece {
-    /// Offset of the first byte in the blob.
-    blob_offset: u64,
-    /// Offset of the first byte in the file.
-    file_offset: u64,
-    size: u64,
-}
-
-impl DerivedBlobReader {
-    pub(crate) fn new(file: Arc<dyn DiskFile>, offset: u64, size: u64) -> Self {
-        let piece = BlobPiece {
-            blob_offset: 0,
-            file_offset: offset,
-            size,
-        };
-        Self {
-            file,
-            pieces: vec![piece],
-            size,
-        }
-    }
-
-    /// Appends the pieces that follow in the blob.
-    pub(crate) fn append(&mut self, more: Self) {
-        for piece in more.pieces {
-            let blob_offset = self.size;
-            self.size += piece.size;
-            self.pieces.push(BlobPiece {
-                blob_offset,
-                ..piece
-            });
-        }
-    }
-
-    pub fn size(&self) -> u64 {
-        self.size
-    }
-
-    /// Fills `out` from byte `at` of the blob; returns `false` if the blob ends earlier or the disk
-    /// fails.
-    pub fn read_at(&self, mut at: u64, mut out: &mut [u8]) -> bool {
-        let end = at.checked_add(out.len() as u64);
-        if end.is_none_or(|end| end > self.size) {
-            return false;
-        }
-        let first = self.pieces.partition_point(|piece| piece.blob_offset <= at);
-        for piece in self.pieces.iter().skip(first.saturating_sub(1)) {
-            if out.is_empty() {
-                break;
-            }
-            let skipped = at - piece.blob_offset;
-            let count = piece.size.saturating_sub(skipped).min(out.len() as u64);
-            let (now, later) = std::mem::take(&mut out).split_at_mut(count as usize);
-            if self
-                .file
-                .read_exact_at(piece.file_offset + skipped, now)
-                .is_err()
-            {
-                return false;
-            }
-            at += count;
-            out = later;
-        }
-        true
-    }
-}
-
-/// The caller's derived blobs as of one commit.
-#[derive(Debug, Clone)]
-pub struct DerivedSet {
-    /// The last commit that the blobs cover. It may precede the checkpoint's commit; replay starts
-    /// after it.
-    pub covered_seq: CommitSeq,
-    /// Tag (0x41..=0x47, 0x4b, 0x4c) and bytes of each blob, as passed to `checkpoint`.
-    pub blobs: Vec<(u8, Vec<u8>)>,
-    /// Blobs that were left in the file, each with its tag.
-    pub unread: Vec<(u8, DerivedBlobReader)>,
 }
 
 /// The result of recovery. Empty lists and zero bytes for an undamaged file.

@@ -11,7 +11,7 @@ use reprise_types::{
 use crate::block;
 use crate::codec::{KIND_RECORD, decode_record, find_separate_vector, vector_checksum};
 use crate::commit::FileFacts;
-use crate::directory::{Slot, SlotState};
+use crate::directory::slot::{Slot, SlotState};
 use crate::disk::{DiskFile, read_within};
 use crate::entry::{CommitSeq, Tombstone};
 use crate::error::{StoreError, StoreResult};

@@ -4,25 +4,26 @@
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use reprise_types::ByteReader;
 
-use crate::checkpoint::{self, Seal, SealedCheckpoint};
 use crate::codec::vector_checksum;
-use crate::commit::{CommitHead, EntryLocation, FileFacts, ReadCommit, vector_segment_size};
+use crate::commit::{CommitHead, FileFacts, LocatedEntry, ReadCommit, vector_segment_size};
 use crate::directory::LogDirectory;
 use crate::disk::{DiskFile, read_within};
 use crate::entry::CommitSeq;
 use crate::error::{StoreError, StoreResult};
 use crate::frame::{
-    HEADER_SIZE, PREAMBLE_SIZE, SegmentPreamble, TYPE_FILE, TYPE_MANIFEST, TYPE_SEAL,
-    append_segment, content_hash, decode_header, is_derived, segment_size,
+    HEADER_SIZE, PREAMBLE_SIZE, SegmentPreamble, TYPE_FILE, TYPE_MANIFEST, TYPE_PAGES,
+    TYPE_SECTIONS, append_segment, content_hash, decode_header, segment_size,
 };
-use crate::options::{DamagedRange, DerivedSet, RecoveryReport, Verify};
+use crate::manifest::{SectionsManifest, load_manifest};
+use crate::options::{DamagedRange, RecoveryReport, Verify};
 use crate::scan::{ScanItem, SegmentScanner, find_first_commit, find_last_commit_or_seal};
 
-/// The newest format that this build reads, and the one that it writes.
-pub(crate) const FORMAT_VERSION: u16 = 1;
+/// The format that this build reads and writes.
+pub(crate) const FORMAT_VERSION: u16 = 2;
 
 /// Encodes a new file, which has a header and no commits.
 ///
@@ -63,6 +64,12 @@ pub(crate) fn read_file_facts(
         if let (Some(preamble), Some(version)) = (preamble, reader.read_u16()) {
             if version > FORMAT_VERSION {
                 return newer_format(path, version);
+            }
+            if version < FORMAT_VERSION {
+                return Err(StoreError::OlderFormat {
+                    path: path.to_path_buf(),
+                    found: version,
+                });
             }
             if let Some(created_ms) = reader.read_i64() {
                 let facts = FileFacts {
@@ -112,9 +119,10 @@ pub(crate) struct RecoveredLog {
     pub(crate) directory: LogDirectory,
     /// Offset for the next commit: the end of the last valid segment.
     pub(crate) end: u64,
-    /// The newest checkpoint, if there is one.
-    pub(crate) checkpoint: Option<SealedCheckpoint>,
-    pub(crate) derived: Option<DerivedSet>,
+    /// The newest manifest of sections, if there is one.
+    pub(crate) manifest: Option<SectionsManifest>,
+    /// Set when a page of a section is found damaged.
+    pub(crate) damage: Arc<AtomicBool>,
     pub(crate) report: RecoveryReport,
 }
 
@@ -124,10 +132,9 @@ pub(crate) fn recover_log(
     path: &Path,
     size: u64,
     verify: Verify,
-    leave: &[u8],
 ) -> StoreResult<RecoveredLog> {
     let (facts, damage) = read_file_facts(file, path, size)?;
-    let recovered = fold_log(file, facts, size, verify, leave);
+    let recovered = fold_log(file, facts, size, verify);
     let mut recovered = recovered.map_err(StoreError::io("read", path))?;
     if let Some(damage) = damage.filter(|damage| !recovered.report.has_damage_at(damage)) {
         recovered.report.damage.insert(0, damage);
@@ -140,30 +147,27 @@ fn fold_log(
     facts: FileFacts,
     size: u64,
     verify: Verify,
-    leave: &[u8],
 ) -> io::Result<RecoveredLog> {
     let mut fold = RecoveryFold::new(file, facts, size);
     let mut from = 0;
     if verify == Verify::Tail
-        && let Some(offset) = find_newest_seal(file, &facts, size)?
-        && let Some((seal, directory)) = checkpoint::load_checkpoint(&**file, &facts, offset, size)?
+        && let Some(offset) = find_newest_manifest(file, &facts, size)?
+        && let Some((manifest, directory)) =
+            load_manifest(file, &facts, offset, size, &fold.damage)?
     {
-        from = seal_end(&seal, offset);
-        fold.seal = Some((seal, SealedCheckpoint::new(&directory, from)));
+        from = manifest.end;
         fold.directory = directory;
+        fold.directory.add_section_bytes(from - offset);
+        fold.manifest = Some(manifest);
         fold.valid_end = from;
         fold.report.from_checkpoint = true;
     }
     fold.apply_segments(from)?;
-    fold.finish(leave)
+    Ok(fold.finish())
 }
 
-fn seal_end(seal: &Seal, offset: u64) -> u64 {
-    offset + segment_size(seal.payload_size())
-}
-
-/// Finds the offset of the newest seal from the last commit or seal of the file.
-fn find_newest_seal(
+/// Finds the offset of the newest manifest from the last commit or manifest of the file.
+pub(crate) fn find_newest_manifest(
     file: &Arc<dyn DiskFile>,
     facts: &FileFacts,
     size: u64,
@@ -171,7 +175,7 @@ fn find_newest_seal(
     let Some((offset, kind)) = find_last_commit_or_seal(file, size, facts.file_id)? else {
         return Ok(None);
     };
-    if kind == TYPE_SEAL {
+    if kind == TYPE_SECTIONS {
         return Ok(Some(offset));
     }
     let found = SegmentScanner::new(Arc::clone(file), offset, size, facts.file_id).next_item()?;
@@ -188,11 +192,12 @@ struct RecoveryFold<'a> {
     size: u64,
     directory: LogDirectory,
     report: RecoveryReport,
-    seal: Option<(Seal, SealedCheckpoint)>,
+    manifest: Option<SectionsManifest>,
+    damage: Arc<AtomicBool>,
     /// End of the last valid segment.
     valid_end: u64,
-    /// End of the derived blobs directly after `valid_end`, which a seal may still follow.
-    blobs_end: u64,
+    /// End of the pages directly after `valid_end`, which a manifest may still follow.
+    pages_end: u64,
     /// A commit whose vectors are not whole. It is torn if it is the last one in the file, because
     /// its sync may not have completed. It is damaged if anything follows, which was written after
     /// its sync.
@@ -207,9 +212,10 @@ impl<'a> RecoveryFold<'a> {
             size,
             directory: LogDirectory::default(),
             report: RecoveryReport::default(),
-            seal: None,
+            manifest: None,
+            damage: Arc::default(),
             valid_end: 0,
-            blobs_end: 0,
+            pages_end: 0,
             doubtful: None,
         }
     }
@@ -241,8 +247,11 @@ impl<'a> RecoveryFold<'a> {
                         self.valid_end = self.valid_end.max(offset + size);
                     } else if kind == TYPE_MANIFEST {
                         self.apply_manifest(offset, size, seq)?;
-                    } else if is_derived(kind) && offset == self.next_segment_offset() {
-                        self.blobs_end = offset + size;
+                    } else if kind == TYPE_PAGES {
+                        self.directory.add_section_bytes(size);
+                        if offset == self.next_segment_offset() {
+                            self.pages_end = offset + size;
+                        }
                     }
                 }
                 ScanItem::Foreign { offset, size, .. } => {
@@ -259,11 +268,11 @@ impl<'a> RecoveryFold<'a> {
     fn next_segment_offset(&self) -> u64 {
         let behind = self.doubtful.as_deref();
         let behind = behind.map_or(self.valid_end, |commit| commit.offset + commit.size());
-        behind.max(self.blobs_end)
+        behind.max(self.pages_end)
     }
 
-    /// Applies a manifest directly after its commit, or after the blobs of an abandoned checkpoint.
-    /// A manifest further on belongs to a checkpoint, which only its seal makes valid.
+    /// Applies a manifest of rvf-runtime directly after its commit or checkpoint, or after pages
+    /// that no manifest names.
     fn apply_manifest(&mut self, offset: u64, size: u64, seq: u64) -> io::Result<()> {
         if offset == self.next_segment_offset() {
             self.apply_doubtful_commit()?;
@@ -306,7 +315,7 @@ impl<'a> RecoveryFold<'a> {
         }
         let placed = commit.entry_locations(self.facts.file_id);
         let vectors = placed.as_ref().map_or(0, |placed| {
-            placed.iter().filter(|p| p.outline.has_vector()).count() as u64
+            placed.iter().filter(|p| p.0.has_vector()).count() as u64
         });
         let fits = vector_segment_size(&self.facts, vectors) == head.vectors_size;
         let Some(placed) = placed.filter(|_| fits) else {
@@ -349,10 +358,10 @@ impl<'a> RecoveryFold<'a> {
     fn find_damaged_vectors(
         &self,
         commit: &ReadCommit,
-        placed: &[EntryLocation],
+        placed: &[LocatedEntry],
     ) -> io::Result<Vec<bool>> {
         let mut bytes = vec![0; 4 * usize::from(self.facts.dimensions)];
-        let marks = placed.iter().filter_map(|p| p.outline.vector_mark());
+        let marks = placed.iter().filter_map(|p| p.0.vector_mark());
         marks
             .enumerate()
             .map(|(vector_index, mark)| {
@@ -380,56 +389,44 @@ impl<'a> RecoveryFold<'a> {
     }
 
     fn apply_seal(&mut self, offset: u64, payload: &[u8]) -> io::Result<()> {
-        let Some(seal) = Seal::decode(payload) else {
-            return Ok(());
-        };
-        let end = seal_end(&seal, offset);
+        let end = offset + segment_size(payload.len() as u64);
         self.valid_end = end;
-        if !seal.fits_at(offset) {
-            let what = "the seal of a checkpoint is in another place than it was written for";
+        let Some((manifest, _)) = SectionsManifest::decode(payload, offset) else {
+            let what = "a manifest whose pages are missing";
             let damage = DamagedRange::new(offset, end - offset, what);
             if !self.report.has_damage_at(&damage) {
                 self.report.damage.push(damage);
             }
             return Ok(());
-        }
-        if seal.seq > self.directory.seq {
-            // Commits before the seal are missing, but its directory has the record count, the
+        };
+        if manifest.seq > self.directory.seq {
+            // Commits before the manifest are missing, but its sections have the record count, the
             // forgotten records and the cursors.
-            self.note_missing_commits(seal.seq);
-            if let Some((_, known)) =
-                checkpoint::load_checkpoint(&**self.file, &self.facts, offset, self.size)?
-            {
+            self.note_missing_commits(manifest.seq);
+            let (file, damage) = (self.file, &Arc::default());
+            if let Some((_, known)) = load_manifest(file, &self.facts, offset, self.size, damage)? {
                 self.note_missing_records(known.record_count());
                 self.directory.mark_gap_lost_keep_forgotten(&known);
             }
         }
-        self.directory.apply_seal(offset, seal.start, end);
-        self.seal = Some((seal, SealedCheckpoint::new(&self.directory, end)));
+        self.directory.apply_seal(offset, end);
+        self.manifest = Some(manifest);
         Ok(())
     }
 
-    fn finish(mut self, leave: &[u8]) -> io::Result<RecoveredLog> {
+    fn finish(mut self) -> RecoveredLog {
         let valid_end = self.valid_end;
         self.report.torn_bytes = self.size.saturating_sub(valid_end);
         self.report
             .damage
             .retain(|damage| damage.offset < valid_end);
-        let mut derived = None;
-        if let Some((seal, _)) = &self.seal {
-            match checkpoint::load_derived_blobs(self.file, &self.facts, seal, self.size, leave)? {
-                Ok(set) => derived = Some(set),
-                Err(damage) if self.report.has_damage_at(&damage) => {}
-                Err(damage) => self.report.damage.push(damage),
-            }
-        }
-        Ok(RecoveredLog {
+        RecoveredLog {
             facts: self.facts,
             directory: self.directory,
             end: valid_end,
-            checkpoint: self.seal.map(|(_, sealed)| sealed),
-            derived,
+            manifest: self.manifest,
+            damage: self.damage,
             report: self.report,
-        })
+        }
     }
 }

@@ -12,10 +12,6 @@ use crate::log::Log;
 use crate::options::ReplayReport;
 use crate::scan::{ScanItem, SegmentScanner};
 
-/// Most commits between a checkpoint and the commit that its blobs cover; if there are more, the
-/// file is read from its start.
-const BACK_MAX: usize = 8_192;
-
 impl Log {
     /// Passes every entry after commit `after` to `visit`, in log order. Records, stubs of
     /// forgotten records and lost records come with their ordinal, other entries with `None`.
@@ -38,27 +34,15 @@ impl Log {
         after: u64,
         visit: &mut dyn FnMut(Option<u32>, StoreEntry),
     ) -> io::Result<ReplayReport> {
-        let sealed = self.checkpoint.filter(|_| after > 0);
-        let first = match sealed {
-            Some(sealed) if sealed.seq > after => {
-                self.find_commits_after(after, sealed.last_commit)?
-            }
-            sealed => sealed.map(|_| Vec::new()),
-        };
-        // The checkpoint's own bytes are skipped.
-        let first = first.zip(sealed).map(|(first, sealed)| (first, sealed.end));
-        let (first, from) = first.unwrap_or_default();
+        // The sections that a manifest names cover its commit.
+        let sealed = self.manifest.as_ref().filter(|sealed| sealed.seq == after);
+        let from = sealed.map_or(0, |sealed| sealed.end);
         let mut walk = Replay {
             log: self,
             visit,
             next: (from == 0).then_some(0),
             report: ReplayReport::default(),
         };
-        for at in first {
-            if let Some(commit) = self.read_commit_at(at)? {
-                walk.visit_commit(&commit)?;
-            }
-        }
         let mut scan = self.scan_from(from);
         while let Some(found) = scan.next_item()? {
             match found {
@@ -79,35 +63,6 @@ impl Log {
         }
         walk.visit_lost_until(self.record_count());
         Ok(walk.report)
-    }
-
-    /// Finds the offsets of the commits after `after`, from the one at `newest` backwards, and
-    /// returns them oldest first. Returns `None` if there are too many or one of them is not whole.
-    fn find_commits_after(&self, after: u64, newest: u64) -> io::Result<Option<Vec<u64>>> {
-        let (mut at, mut commits) = (newest, Vec::new());
-        while at > 0 && commits.len() < BACK_MAX {
-            let Some(commit) = self.read_commit_at(at)? else {
-                return Ok(None);
-            };
-            if commit.head.seq <= after {
-                commits.reverse();
-                return Ok(Some(commits));
-            }
-            if commit.head.previous >= at {
-                return Ok(None);
-            }
-            commits.push(at);
-            at = commit.head.previous;
-        }
-        Ok(None)
-    }
-
-    /// Reads the commit segment at `at`, if it is whole.
-    fn read_commit_at(&self, at: u64) -> io::Result<Option<Box<ReadCommit>>> {
-        Ok(match self.scan_from(at).next_item()? {
-            Some(ScanItem::Commit(commit, _)) => Some(commit),
-            _ => None,
-        })
     }
 
     fn scan_from(&self, from: u64) -> SegmentScanner {

@@ -9,7 +9,7 @@ use crate::commit::{CommitHead, ReadCommit};
 use crate::disk::DiskFile;
 use crate::frame::{
     HEADER_SIZE, PREAMBLE_SIZE, SegmentHeader, SegmentPreamble, TYPE_COMMIT, TYPE_FILE,
-    TYPE_MANIFEST, TYPE_SEAL, TYPE_VECTORS, align_up, content_hash, decode_header, is_derived,
+    TYPE_MANIFEST, TYPE_SECTIONS, TYPE_VECTORS, align_up, content_hash, decode_header, is_derived,
     padding_size,
 };
 use crate::options::DamagedRange;
@@ -113,7 +113,7 @@ impl SegmentScanner {
             }
             _ if own.is_none() && !plain => ScanItem::Foreign { offset, kind, size },
             TYPE_COMMIT => self.read_commit(offset, &header)?,
-            TYPE_SEAL => {
+            TYPE_SECTIONS => {
                 let payload = self.read_payload(offset, &header)?;
                 ScanItem::Seal { offset, payload }
             }
@@ -312,7 +312,7 @@ pub(crate) fn find_last_commit_or_seal(
         for (index, bytes) in part.chunks_exact(HEADER_SIZE as usize).enumerate().rev() {
             let at = low + index as u64 * HEADER_SIZE;
             let candidate = decode_header(bytes, at)
-                .is_some_and(|h| h.canonical && matches!(h.kind, TYPE_COMMIT | TYPE_SEAL));
+                .is_some_and(|h| h.canonical && matches!(h.kind, TYPE_COMMIT | TYPE_SECTIONS));
             if candidate
                 && let Some(header) = read_whole_header(&mut window, at)?
                 && read_preamble(&mut window, at, &header)?.is_some_and(|p| p.file_id == file_id)

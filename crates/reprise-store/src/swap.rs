@@ -126,7 +126,6 @@ mod tests {
             create: true,
             read_only: false,
             verify: Verify::Tail,
-            leave_unread: &[],
         };
         let path: &Path = &folder.path().join("memory.rvf");
         let log = Log::open(Arc::new(RealDisk), path, &options).unwrap().log;

@@ -1,12 +1,16 @@
 //! A copy-on-write vector of shared chunks: a clone costs a counter per chunk, a change copies one
-//! chunk. Saved chunks can stay in their file until one of their elements is read.
+//! chunk. Saved chunks can stay in their file until one of their elements is read, and the vector
+//! knows which of its pages changed since it was saved.
 
+use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::fmt;
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-/// A function that fetches one page of elements (the last may be shorter). It replaces unreadable
-/// elements by a placeholder, so that every other one keeps its index.
-pub type PageFetcher<T> = Arc<dyn Fn(usize) -> Vec<T> + Send + Sync>;
+/// A function that fetches the elements of some pages (the last page may be shorter). It replaces
+/// unreadable elements by a placeholder, so that every other one keeps its index.
+pub type PageFetcher<T> = Arc<dyn Fn(Range<usize>) -> Vec<T> + Send + Sync>;
 
 /// Elements of a chunk, and of a page, of a [`SmallChunkVec`].
 pub const SMALL_CHUNK_LEN: usize = 256;
@@ -53,28 +57,21 @@ impl<T, const PAGE: usize> Chunk<T, PAGE> {
             },
         }
     }
-
-    /// Returns the elements of one page.
-    fn page(&self, number: usize) -> Option<&[T]> {
-        match self {
-            Self::Owned(elements) => elements.chunks(PAGE).nth(number),
-            Self::Lazy(lazy) => match lazy.whole.get() {
-                Some(whole) => whole.chunks(PAGE).nth(number),
-                None => lazy.page(number),
-            },
-        }
-    }
 }
 
 impl<T, const PAGE: usize> LazyChunk<T, PAGE> {
     fn page(&self, number: usize) -> Option<&[T]> {
-        let fetch = || (self.fetch)(self.first_page + number).into_boxed_slice();
+        let fetch = || self.fetch(number..number + 1).into_boxed_slice();
         Some(self.pages.get(number)?.get_or_init(fetch))
     }
 
+    fn fetch(&self, pages: Range<usize>) -> Vec<T> {
+        (self.fetch)(self.first_page + pages.start..self.first_page + pages.end)
+    }
+
     fn load(&self) {
-        let pages = (0..self.pages.len()).flat_map(|page| (self.fetch)(self.first_page + page));
-        self.whole.get_or_init(|| pages.collect());
+        self.whole
+            .get_or_init(|| self.fetch(0..self.pages.len()).into());
     }
 }
 
@@ -85,13 +82,22 @@ impl<T, const PAGE: usize> LazyChunk<T, PAGE> {
 pub struct CowVec<T, const CHUNK: usize = 1024, const PAGE: usize = 32> {
     chunks: Vec<Arc<Chunk<T, PAGE>>>,
     len: usize,
+    /// Pages that changed since they were saved; a clone, which nobody saves, has none.
+    edited: BTreeSet<u32>,
 }
+
+/// Bytes that are contiguous once they are in memory, and are read page by page before that.
+pub type PagedBytes = CowVec<u8, { 1 << 48 }, SECTION_PAGE_BYTES>;
+
+/// Bytes of a page of [`PagedBytes`].
+pub const SECTION_PAGE_BYTES: usize = 4096;
 
 impl<T, const CHUNK: usize, const PAGE: usize> Default for CowVec<T, CHUNK, PAGE> {
     fn default() -> Self {
         Self {
             chunks: Vec::new(),
             len: 0,
+            edited: BTreeSet::new(),
         }
     }
 }
@@ -101,6 +107,7 @@ impl<T, const CHUNK: usize, const PAGE: usize> Clone for CowVec<T, CHUNK, PAGE> 
         Self {
             chunks: self.chunks.clone(),
             len: self.len,
+            edited: BTreeSet::new(),
         }
     }
 }
@@ -121,7 +128,66 @@ impl<T, const CHUNK: usize, const PAGE: usize> CowVec<T, CHUNK, PAGE> {
         Self {
             chunks: (0..len).step_by(CHUNK).map(chunk).collect(),
             len,
+            edited: BTreeSet::new(),
         }
+    }
+
+    /// Builds a vector of one chunk, at most `CHUNK` elements, without moving them.
+    pub fn from_chunk(elements: Vec<T>) -> Self {
+        let len = elements.len();
+        debug_assert!(len <= CHUNK, "{len} elements are more than one chunk");
+        let mut all = Self {
+            chunks: vec![Arc::new(Chunk::Owned(elements))],
+            len,
+            edited: BTreeSet::new(),
+        };
+        all.mark_all_edited();
+        all
+    }
+
+    /// Returns the pages that changed since [`Self::clear_edited`], ascending.
+    pub fn edited_pages(&self) -> impl Iterator<Item = usize> {
+        self.edited.iter().map(|page| *page as usize)
+    }
+
+    /// Marks pages as saved.
+    pub fn clear_edited(&mut self, pages: impl IntoIterator<Item = usize>) {
+        for page in pages {
+            self.edited.remove(&(page as u32));
+        }
+    }
+
+    /// Marks every page as saved.
+    pub fn mark_saved(&mut self) {
+        self.edited.clear();
+    }
+
+    /// Marks every page as changed.
+    pub fn mark_all_edited(&mut self) {
+        self.edited = (0..self.len.div_ceil(PAGE) as u32).collect();
+    }
+
+    /// Returns the elements of one page; none beyond the last.
+    pub fn page(&self, number: usize) -> &[T] {
+        let elements = self.contiguous_from(number * PAGE);
+        elements.get(..PAGE).unwrap_or(elements)
+    }
+
+    /// Whether all elements are in memory.
+    pub fn is_loaded(&self) -> bool {
+        self.chunks.iter().all(|chunk| match &**chunk {
+            Chunk::Owned(_) => true,
+            Chunk::Lazy(lazy) => lazy.whole.get().is_some(),
+        })
+    }
+
+    /// Whether the chunk of an element was read as a whole or written.
+    pub fn is_loaded_at(&self, index: usize) -> bool {
+        let chunk = self.chunks.get(index / CHUNK);
+        chunk.is_some_and(|chunk| match &**chunk {
+            Chunk::Owned(_) => true,
+            Chunk::Lazy(lazy) => lazy.whole.get().is_some(),
+        })
     }
 
     /// Fetches all elements that are still in the file, for every clone, so that reading one takes
@@ -154,9 +220,13 @@ impl<T, const CHUNK: usize, const PAGE: usize> CowVec<T, CHUNK, PAGE> {
         let chunk = self.chunks.get(index / CHUNK);
         let (elements, at) = match chunk.map(|chunk| &**chunk) {
             Some(Chunk::Owned(elements)) => (elements.as_slice(), index % CHUNK),
-            Some(chunk) => {
-                let page = chunk.page(index % CHUNK / PAGE);
-                (page.unwrap_or_default(), index % PAGE)
+            Some(Chunk::Lazy(lazy)) => {
+                if let Some(whole) = lazy.whole.get() {
+                    (&**whole, index % CHUNK)
+                } else {
+                    let page = lazy.page(index % CHUNK / PAGE);
+                    (page.unwrap_or_default(), index % PAGE)
+                }
             }
             None => (&[][..], 0),
         };
@@ -168,14 +238,6 @@ impl<T, const CHUNK: usize, const PAGE: usize> CowVec<T, CHUNK, PAGE> {
         self.chunks
             .iter()
             .flat_map(move |chunk| elements(chunk).filter_map(|offset| chunk.get(offset)))
-    }
-
-    /// Iterates over the elements page by page, in order.
-    pub fn pages(&self) -> impl Iterator<Item = &[T]> {
-        self.chunks.iter().flat_map(|chunk| {
-            let pages = 0..chunk.len().div_ceil(PAGE);
-            pages.filter_map(|number| chunk.page(number))
-        })
     }
 
     /// Removes the oldest chunk, unless it is the only one. Returns how many elements it had.
@@ -190,14 +252,16 @@ impl<T, const CHUNK: usize, const PAGE: usize> CowVec<T, CHUNK, PAGE> {
 
     /// Bytes of heap that the elements use, shared or not.
     pub fn memory_bytes(&self) -> usize {
-        self.chunks.len() * CHUNK * size_of::<T>()
+        self.len * size_of::<T>()
     }
 }
 
 impl<T: Clone, const CHUNK: usize, const PAGE: usize> CowVec<T, CHUNK, PAGE> {
     pub fn get_mut(&mut self, index: usize) -> Option<&mut T> {
         let chunk = self.chunks.get_mut(index / CHUNK)?;
-        make_owned(chunk, CHUNK).get_mut(index % CHUNK)
+        let element = make_owned(chunk, CHUNK).get_mut(index % CHUNK)?;
+        self.edited.insert((index / PAGE) as u32);
+        Some(element)
     }
 
     pub fn push(&mut self, value: T) {
@@ -207,6 +271,7 @@ impl<T: Clone, const CHUNK: usize, const PAGE: usize> CowVec<T, CHUNK, PAGE> {
         }
         if let Some(chunk) = self.chunks.last_mut() {
             make_owned(chunk, CHUNK).push(value);
+            self.edited.insert((self.len / PAGE) as u32);
             self.len += 1;
         }
     }
@@ -222,11 +287,39 @@ impl<T, const CHUNK: usize, const PAGE: usize> FromIterator<T> for CowVec<T, CHU
             let mut chunk = Vec::with_capacity(CHUNK);
             chunk.extend(values.by_ref().take(CHUNK));
             if chunk.is_empty() {
+                all.mark_all_edited();
                 return all;
             }
             all.len += chunk.len();
             all.chunks.push(Arc::new(Chunk::Owned(chunk)));
         }
+    }
+}
+
+impl PagedBytes {
+    /// Returns the bytes of a range, from the file if they are in several pages there; empty if the
+    /// range ends beyond the last.
+    pub fn bytes(&self, range: Range<usize>) -> Cow<'_, [u8]> {
+        if range.is_empty() || range.end > self.len {
+            return Cow::Borrowed(&[]);
+        }
+        if let Some(Chunk::Lazy(lazy)) = self.chunks.first().map(|chunk| &**chunk)
+            && lazy.whole.get().is_none()
+        {
+            let first = range.start / SECTION_PAGE_BYTES;
+            let last = (range.end - 1) / SECTION_PAGE_BYTES;
+            let from = range.start - first * SECTION_PAGE_BYTES;
+            if first == last {
+                let page = lazy.page(first).unwrap_or_default();
+                return Cow::Borrowed(page.get(from..from + range.len()).unwrap_or_default());
+            }
+            let mut bytes = lazy.fetch(first..last + 1);
+            bytes.truncate(from + range.len());
+            bytes.drain(..from);
+            return Cow::Owned(bytes);
+        }
+        let bytes = self.contiguous_from(range.start);
+        Cow::Borrowed(bytes.get(..range.len()).unwrap_or_default())
     }
 }
 
@@ -280,10 +373,9 @@ mod tests {
     fn what_was_left_is_fetched_page_by_page_once() {
         let fetched = Arc::new(Mutex::new(Vec::new()));
         let fetch_log = Arc::clone(&fetched);
-        let fetch: PageFetcher<u32> = Arc::new(move |page| {
-            fetch_log.lock().unwrap().push(page);
-            let first = page as u32 * 32;
-            (first..2_500.min(first + 32)).collect()
+        let fetch: PageFetcher<u32> = Arc::new(move |pages| {
+            fetch_log.lock().unwrap().push(pages.start);
+            (pages.start as u32 * 32..2_500.min(pages.end as u32 * 32)).collect()
         });
         let mut live: CowVec<u32> = CowVec::from_fetcher(2_500, &fetch);
         assert_eq!((live.len(), live.get(2_500)), (2_500, None));
@@ -295,12 +387,29 @@ mod tests {
         live.load();
         let so_far = fetched.lock().unwrap().len();
         before.load();
-        assert!(before.pages().flatten().copied().eq(0..2_500));
+        assert!(
+            (0..79)
+                .flat_map(|page| before.page(page))
+                .copied()
+                .eq(0..2_500)
+        );
         assert_eq!(fetched.lock().unwrap().len(), so_far);
+        assert!(
+            live.edited_pages().next().is_none(),
+            "reading changes nothing"
+        );
         live.push(2_500);
         *live.get_mut(3).unwrap() = 9;
+        assert_eq!(live.edited_pages().collect::<Vec<_>>(), [0, 78]);
+        live.clear_edited([78]);
+        assert_eq!(live.edited_pages().collect::<Vec<_>>(), [0]);
         assert!(before.iter().copied().eq(0..2_500));
-        assert!(before.pages().flatten().copied().eq(0..2_500));
+        assert!(
+            (0..79)
+                .flat_map(|page| before.page(page))
+                .copied()
+                .eq(0..2_500)
+        );
         assert_eq!(
             live.iter().copied().sum::<u32>(),
             (0..=2_500).sum::<u32>() + 6

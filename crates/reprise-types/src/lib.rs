@@ -41,6 +41,7 @@ mod record;
 mod record_type;
 mod restart;
 mod run;
+mod section;
 mod spoken;
 mod time;
 mod time_argument;
@@ -54,7 +55,9 @@ pub use annotation::{
 pub use bytes::{BinaryCodec, ByteReader, ByteWriter, TailCodec, append_signed, append_varint};
 pub use calendar::{Calendar, TimeError, TimeSpan, Zone};
 pub use context::{ContextBlock, TokenUnit};
-pub use cow::{CowVec, PageFetcher, SMALL_CHUNK_LEN, SmallChunkVec};
+pub use cow::{
+    CowVec, PageFetcher, PagedBytes, SECTION_PAGE_BYTES, SMALL_CHUNK_LEN, SmallChunkVec,
+};
 pub use debug_and_panics::{lock, panic_message, spawn_or_return};
 pub use embedding::{
     Embedding, EmbeddingSpace, REFERENCE_MODEL, UnrelatedCosines, VectorError, check_unit_vector,
@@ -96,6 +99,9 @@ pub use restart::RestartBudget;
 pub use run::{
     AdapterFit, AdapterWeights, ChainStep, EndedRun, LearningEvent, OutcomePrediction,
     RecallReceipt, RunBeginning, RunEnding, RunOutcome, RunPattern, RunStep,
+};
+pub use section::{
+    SavedRun, SavedSection, SavedSections, SectionKey, SectionPages, encode_row, take_pages,
 };
 pub use spoken::{EventMention, TimeMention, TimeRelation};
 pub use time::{SystemClock, TimestampError, format_minute_utc, parse_timestamp};

@@ -23,7 +23,7 @@ const CROWDED: &[(&str, usize)] = &[
     ("crates/reprise-redact/src", 14),
     ("crates/reprise-server/src", 14),
     ("crates/reprise-store/src", 21),
-    ("crates/reprise-types/src", 30),
+    ("crates/reprise-types/src", 31),
     ("crates/reprise-workspace/src", 32),
     ("crates/reprise/src", 15),
     ("crates/reprise/src/cli", 42),

@@ -1,14 +1,12 @@
 //! Compaction of one memory's file, automatic and on request, and its checkpoints.
 //!
-//! Both run off the writer's thread, which continues to commit; it appends a checkpoint's bytes in
-//! steps. One of both runs per memory at a time.
+//! The writer appends a checkpoint in steps, between which it commits; a compaction copies on
+//! another thread. One of both runs per memory at a time.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use reprise_engine::{
-    CheckpointOutcome, CheckpointStep, CompactionCopy, CompactionOutcome, Engine, EngineError,
-};
+use reprise_engine::{CheckpointOutcome, CompactedLog, CompactionOutcome, Engine, EngineError};
 use reprise_types::{MemoryError, lock};
 use tokio::sync::Semaphore;
 
@@ -73,13 +71,17 @@ pub(super) async fn compact(handle: MemoryHandle) -> Result<CompactionOutcome, M
     if let Err(error) = purge_forgotten(&handle).await? {
         return Ok(Err(error));
     }
-    let job = match handle.run_on_engine(Engine::start_compaction).await? {
-        Ok(job) => job,
+    // In steps: what is left to save when the compaction starts is little.
+    if let Err(error) = advance_checkpoint(&handle).await? {
+        return Ok(Err(error));
+    }
+    let compaction = match handle.run_on_engine(Engine::start_compaction).await? {
+        Ok(compaction) => compaction,
         Err(error) => return Ok(Err(error)),
     };
     let reader = handle.clone();
     let copying = handle.run_blocking("a compaction", move || {
-        copy_new_commits(job.run()?, &reader)
+        copy_new_commits(compaction()?, &reader)
     });
     match copying.await? {
         Ok(done) => {
@@ -99,7 +101,7 @@ async fn purge_forgotten(handle: &MemoryHandle) -> Result<Result<(), EngineError
             Ok(None) => break,
             Err(error) => return Ok(Err(error)),
         };
-        let mut purge = handle.run_blocking("a purge", move || job.run()).await?;
+        let mut purge = handle.run_blocking("a purge", job).await?;
         loop {
             let step = move |engine: &mut Engine| (engine.finish_purge(&mut purge), purge);
             let (is_done, rest) = handle.run_on_engine(step).await?;
@@ -114,17 +116,17 @@ async fn purge_forgotten(handle: &MemoryHandle) -> Result<Result<(), EngineError
 
 /// Copies what was committed meanwhile, until little of it is left.
 fn copy_new_commits(
-    mut done: CompactionCopy,
+    mut done: CompactedLog,
     handle: &MemoryHandle,
-) -> Result<CompactionCopy, EngineError> {
+) -> Result<CompactedLog, EngineError> {
     for _ in 0..CATCH_UPS_MAX {
         let Some(newest) = handle.newest_snapshot() else {
             break;
         };
-        if done.remaining_bytes(&newest) <= UNCOPIED_BYTES_MAX {
+        if done.bytes_behind(newest.log_reader()) <= UNCOPIED_BYTES_MAX {
             break;
         }
-        done.catch_up(&newest)?;
+        done.copy_new_commits(newest.log_reader())?;
     }
     Ok(done)
 }
@@ -136,7 +138,7 @@ pub(super) async fn checkpoint_if_due(handle: MemoryHandle) {
     if !matches!(due.await, Ok(true)) {
         return;
     }
-    match write_checkpoint(&handle).await {
+    match advance_checkpoint(&handle).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => {
             tracing::warn!(user = %handle.user(), %error, "a checkpoint failed");
@@ -145,34 +147,36 @@ pub(super) async fn checkpoint_if_due(handle: MemoryHandle) {
     }
 }
 
-/// Writes a checkpoint if anything is new. It waits for a running compaction, which writes one of
-/// its own, and after which no bytes copied earlier may follow.
+/// Writes a checkpoint if anything is new, and rvf-runtime's manifest. It waits for a running
+/// compaction, which writes a checkpoint of its own.
 pub(super) async fn checkpoint(handle: MemoryHandle) -> Result<CheckpointOutcome, MemoryError> {
     let _turn = handle.compaction_lock().lock().await;
-    write_checkpoint(&handle).await
+    let is_new = |engine: &mut Engine| engine.has_unsaved_changes();
+    if handle.run_on_engine(is_new).await?
+        && let Err(error) = advance_checkpoint(&handle).await?
+    {
+        return Ok(Err(error));
+    }
+    handle.run_on_engine(Engine::write_manifest).await
 }
 
-/// Writes a checkpoint if anything is new; the caller must hold the compaction lock.
-async fn write_checkpoint(handle: &MemoryHandle) -> Result<CheckpointOutcome, MemoryError> {
+/// Writes a checkpoint; the caller must hold the compaction lock.
+async fn advance_checkpoint(handle: &MemoryHandle) -> Result<CheckpointOutcome, MemoryError> {
     load_deferred(handle).await;
-    let job = match handle.run_on_engine(Engine::start_checkpoint).await? {
-        Ok(Some(job)) => job,
-        Ok(None) => return Ok(Ok(())),
+    let encode = match handle.run_on_engine(Engine::graph_to_save).await? {
+        Ok(encode) => encode,
         Err(error) => return Ok(Err(error)),
     };
-    let mut writing = match handle
-        .run_blocking("a checkpoint", move || job.run())
-        .await?
-    {
-        Ok(writing) => writing,
-        Err(error) => return Ok(Err(error)),
-    };
+    if let Some(encode) = encode {
+        let encoded = handle.run_blocking("encoding a graph", encode).await?;
+        handle
+            .run_on_engine(move |engine: &mut Engine| engine.put_graph(encoded))
+            .await?;
+    }
     loop {
-        let step = move |engine: &mut Engine| (engine.advance_checkpoint(&mut writing), writing);
-        let (step, rest) = handle.run_on_engine(step).await?;
-        match step {
-            Ok(CheckpointStep::MoreToWrite) => writing = rest,
-            Ok(CheckpointStep::Complete | CheckpointStep::Superseded) => return Ok(Ok(())),
+        match handle.run_on_engine(Engine::advance_checkpoint).await? {
+            Ok(false) => {}
+            Ok(true) => return Ok(Ok(())),
             Err(error) => return Ok(Err(error)),
         }
     }

@@ -1,7 +1,7 @@
 //! An index of annotations: tags and links, each with the time from which and until which it held,
 //! so that a question about the past sees what was there.
 //!
-//! A fold of the log and a derived part of the file (tag 0x4b), with lookups by ordinal.
+//! A fold of the log and a section of the file, with lookups by ordinal.
 
 mod part;
 
@@ -12,8 +12,6 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use reprise_types::{Annotation, SmallChunkVec};
-
-pub(crate) use part::MARKS_TAG;
 
 /// The instant that never comes; instants here are microseconds since the Unix epoch.
 const NEVER: i64 = i64::MAX;
@@ -511,6 +509,6 @@ impl LinkSpan {
 #[cfg(test)]
 impl PartialEq for AnnotationIndex {
     fn eq(&self, other: &Self) -> bool {
-        self.to_part() == other.to_part()
+        self.to_bytes() == other.to_bytes()
     }
 }

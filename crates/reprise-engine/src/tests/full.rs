@@ -10,7 +10,7 @@ use reprise_simulation::SimDisk;
 use reprise_types::{Credit, RecordId, Revision, RunBeginning, RunEnding, parse_timestamp};
 
 use super::{DIMENSIONS, inserted_ids, record, space, vector};
-use crate::{CheckpointJob, CheckpointStep, Engine, EngineError, EngineOptions, ForgetSelector};
+use crate::{Engine, EngineError, EngineOptions, ForgetSelector};
 
 /// A memory with something of everything to write on.
 struct WriteBench {
@@ -132,11 +132,7 @@ const WRITES: [(&str, Write); 19] = [
     ("reset", |desk| desk.engine.reset_learning(desk.now)),
     ("checkpoint", |desk| desk.engine.checkpoint()),
     ("checkpoint in steps", |desk| {
-        let job = desk.engine.start_checkpoint()?;
-        let Some(mut parts) = job.map(CheckpointJob::run).transpose()? else {
-            return Ok(());
-        };
-        while desk.engine.advance_checkpoint(&mut parts)? == CheckpointStep::MoreToWrite {}
+        while !desk.engine.advance_checkpoint()? {}
         Ok(())
     }),
     ("compact", |desk| desk.engine.compact().map(drop)),

@@ -1,11 +1,11 @@
 //! Restarts: from a checkpoint, from the bare log, after compaction; and the clock going backwards.
 
 use super::*;
-use crate::snapshot::annotation_index::MARKS_TAG;
-use crate::write::dedup_keys::KEYS_TAG;
+use crate::state::MARKS;
 use crate::{IndexOrigin, RecallCall};
-use reprise_store::{SegmentInfo, Verify};
+use reprise_store::Verify;
 use reprise_types::DegradedPart;
+use reprise_types::{SectionKey, SectionPages};
 
 pub(super) fn origin_of(bench: &mut EngineBench) -> IndexOrigin {
     drop(bench.engine.take());
@@ -70,11 +70,9 @@ pub(super) fn nothing_is_made_anew_for_what_is_written_and_all_for_damage_and_an
     bench.engine().load().unwrap();
     bench.engine().checkpoint().unwrap();
     same(&mut bench, IndexOrigin::Checkpoint);
-    let segments = reprise_store::list_segments(&RealDisk, &bench.path()).unwrap();
-    let of_marks = |segment: &&SegmentInfo| segment.segment_type == MARKS_TAG;
-    let newest = segments.iter().rfind(of_marks).unwrap().offset;
+    let newest = section_start(&bench, (MARKS, 0));
     let mut bytes = std::fs::read(bench.path()).unwrap();
-    bytes[usize::try_from(newest).unwrap() + 64] ^= 1;
+    bytes[newest] ^= 1;
     std::fs::write(bench.path(), bytes).unwrap();
     same(&mut bench, IndexOrigin::Rebuilt);
 
@@ -82,11 +80,17 @@ pub(super) fn nothing_is_made_anew_for_what_is_written_and_all_for_damage_and_an
     bench.engine().checkpoint().unwrap();
     same(&mut bench, IndexOrigin::Checkpoint);
     bench.engine().rebuild().unwrap();
-    let mut parts = bench.engine().state.copy().into_parts().0;
-    let (_, keys) = parts.iter_mut().find(|(tag, _)| *tag == KEYS_TAG).unwrap();
-    keys[0] += 1;
-    bench.engine().log.write_checkpoint(&parts).unwrap();
+    let mut marks = bench.engine().state.marks.to_bytes();
+    marks[0] += 1;
+    let forged = SectionPages::from_bytes((MARKS, 0), &marks);
+    bench.engine().log.seal(&[forged]).unwrap();
     same(&mut bench, IndexOrigin::Rebuilt);
+}
+
+/// Returns where the first page of a section is in the file.
+fn section_start(bench: &EngineBench, key: SectionKey) -> usize {
+    let places = reprise_store::locate_section(&RealDisk, &bench.path(), key).unwrap();
+    usize::try_from(places[0].start).unwrap()
 }
 
 #[test]
@@ -226,15 +230,9 @@ pub(super) fn damaged_codes_are_left_out_and_then_made_anew() {
     let expected = bench.ask("fix the bug in the auth module", 0);
     bench.engine().checkpoint().unwrap();
     drop(bench.engine.take());
-    // After the segment's header, at the end of the part: 7 rows of 8 codes and a scale, then the
-    // preamble of 32 bytes.
-    let segments = reprise_store::list_segments(&RealDisk, &bench.path()).unwrap();
-    let codes = |segment: &&SegmentInfo| segment.segment_type == reprise_index::PART_CODES;
-    let header = usize::try_from(segments.iter().find(codes).unwrap().offset).unwrap();
+    let codes = section_start(&bench, (reprise_index::CODES, 0));
     let mut bytes = std::fs::read(bench.path()).unwrap();
-    let payload = u64::from_le_bytes(*bytes[header + 16..].first_chunk().unwrap());
-    let rows = header + 64 + usize::try_from(payload).unwrap() - 32 - 7 * 12;
-    bytes[rows + 3] ^= 8;
+    bytes[codes + 3] ^= 8;
     std::fs::write(bench.path(), bytes).unwrap();
     assert_eq!(origin_of(&mut bench), IndexOrigin::Checkpoint);
     let found = bench.ask("fix the bug in the auth module", 0);
@@ -347,7 +345,7 @@ pub(super) fn a_memory_that_is_never_quiet_is_due_for_a_rewrite_which_leaves_a_c
     assert!(bench.engine().is_compaction_due());
     let job = bench.engine().start_compaction().unwrap();
     bench.insert(texts(16_400..16_410));
-    let copied = job.run().unwrap();
+    let copied = job().unwrap();
     bench.engine().finish_compaction(copied).unwrap();
     assert!(!bench.engine().is_compaction_due());
     assert_eq!(bench.engine().state.entries_since_checkpoint(), 10);

@@ -1,13 +1,15 @@
 //! Checks a memory: hashes the whole file, then rebuilds the index from the log and compares it
 //! with the one in use. The index is a projection; this proves it.
 
+use std::sync::Arc;
+
+use reprise_index::is_of_log;
 use reprise_store::{CommitSeq, StoreEntry};
 
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::snapshot::Snapshot;
 use crate::state::EngineState;
-use crate::state::LEARNING_TAG;
 
 /// One defect that a check found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,9 +60,7 @@ impl Engine {
             .iter()
             .map(|damage| Finding::new("file", &damage.to_string()))
             .collect();
-        if !self.state.keys.is_sound() {
-            findings.push(Finding::new("index", "the saved keys are damaged"));
-        }
+        self.state.keys.load();
         if let Err(error) = self.state.index.load() {
             findings.push(Finding::new("index", &error.to_string()));
         }
@@ -85,15 +85,18 @@ impl Engine {
                 "it differs from what the log teaches",
             ));
         }
-        let (current_parts, _) = self.state.copy().into_parts();
-        for (tag, fresh) in rebuilt.copy().into_parts().0 {
-            let same = current_parts
-                .iter()
-                .any(|part| part.0 == tag && part.1 == fresh);
-            // The learning part also holds receipts, which are in no log.
-            if tag != LEARNING_TAG && !same {
+        if self.state.keys.all() != rebuilt.keys.all() {
+            findings.push(Finding::new("keys", "they differ from what the log gives"));
+        }
+        if self.state.marks.to_bytes() != rebuilt.marks.to_bytes() {
+            findings.push(Finding::new("marks", "they differ from what the log gives"));
+        }
+        let current = self.state.index.to_sections();
+        for fresh in rebuilt.index.to_sections() {
+            let same = current.contains(&fresh);
+            if is_of_log(fresh.key) && !same {
                 findings.push(Finding::new(
-                    &format!("index part {tag:#04x}"),
+                    &format!("index section {}", fresh.key.0),
                     "it differs from what the log gives",
                 ));
             }
@@ -135,7 +138,7 @@ impl Engine {
             .set_cells_threshold(self.state.index.cells_threshold());
         fresh.space = fresh.space.or(self.state.space.take());
         self.state = fresh;
-        self.invalidate_checkpoint_jobs();
+        self.lineages = Arc::default();
         self.checkpointed_seq = CommitSeq(0);
         self.publish();
         self.reopen_vectors()

@@ -1,61 +1,36 @@
-//! Checkpoints, written in one go or while the store is in use. For the latter a job encodes the
-//! bytes on any thread, and they are appended in steps between commits.
+//! Checkpoints: what changed since the last one is appended to the file, in steps between commits.
 
-use std::sync::Arc;
-
-use reprise_store::{CheckpointStep, CommitSeq, LateCheckpoint, LogReader};
+use reprise_types::SectionPages;
 
 use crate::engine::Engine;
 use crate::error::EngineError;
-use crate::state::{SavedState, StateCopy};
 
 /// The result of writing a checkpoint.
 pub type CheckpointOutcome = Result<(), EngineError>;
 
-/// A checkpoint is due once one record in so many is new in the log or in a complete graph, because
-/// it costs some bytes for every record.
+/// A checkpoint is due once one entry in so many is new in the log.
 const TAIL_ONE_IN: u64 = 64;
+/// So many new entries make a checkpoint due: the next opening would have to fold them.
+const TAIL_MAX: u64 = 2_048;
+/// The graph is saved as a whole, so it is due once one record in so many is new in it.
+const GRAPH_ONE_IN: u64 = 16;
 
-/// Bytes appended in one step, for which a commit may wait. The last step writes the directory,
-/// some bytes for each record.
-const STEP_BYTES: usize = 4 << 20;
-
-/// The state to be saved, as of one moment.
-#[derive(Debug)]
-pub struct CheckpointJob {
-    log_reader: LogReader,
-    state: StateCopy,
-    generation: u64,
-}
-
-/// The bytes to be appended, as of that moment.
-#[derive(Debug)]
-pub struct CheckpointParts {
-    late: LateCheckpoint,
-    saved: Option<SavedState>,
-    generation: u64,
-}
-
-impl CheckpointJob {
-    /// Encodes the bytes. The store serves and writes meanwhile.
-    pub fn run(self) -> Result<CheckpointParts, EngineError> {
-        let (parts, saved_state) = self.state.into_parts();
-        Ok(CheckpointParts {
-            late: LateCheckpoint::new(self.log_reader, parts, STEP_BYTES)?,
-            saved: Some(saved_state),
-            generation: self.generation,
-        })
-    }
-}
+/// Bytes appended in one step, for which a commit may wait.
+const STEP_BYTES: usize = 1 << 20;
 
 impl Engine {
-    /// Writes the derived parts and the manifest that other RVF readers understand, so that the
+    /// Saves what changed and writes the manifest that other RVF readers understand, so that the
     /// next opening is quick.
     pub fn checkpoint(&mut self) -> CheckpointOutcome {
         if self.has_unsaved_changes() {
             self.save_checkpoint()?;
         }
-        Ok(())
+        self.write_manifest()
+    }
+
+    /// Writes the manifest of rvf-runtime, unless the last commit has one.
+    pub fn write_manifest(&mut self) -> CheckpointOutcome {
+        Ok(self.log.write_manifest()?)
     }
 
     /// Writes a checkpoint if it is worth its bytes: not for a few entries that the next opening
@@ -72,73 +47,84 @@ impl Engine {
         self.is_save_due(self.graph_pending == 0)
     }
 
-    /// Starts a checkpoint of what is on disk now; `None` if nothing is new.
-    pub fn start_checkpoint(&mut self) -> Result<Option<CheckpointJob>, EngineError> {
-        if !self.has_unsaved_changes() {
+    /// Returns work for any thread that encodes the search graph, for [`Self::put_graph`]; `None`
+    /// if too little of it is new.
+    pub fn graph_to_save(
+        &mut self,
+    ) -> Result<Option<impl FnOnce() -> Vec<SectionPages> + Send + use<>>, EngineError> {
+        self.load()?;
+        let grown = self.state.graph_unsaved.saturating_mul(GRAPH_ONE_IN);
+        let is_due = grown > 0 && grown >= u64::from(self.log.record_count());
+        if self.state.index.is_graph_saved() && !is_due {
             return Ok(None);
         }
+        self.state.graph_encoded = self.state.graph_unsaved;
+        Ok(self.state.index.graph_to_save())
+    }
+
+    /// Takes the encoded graph, which the next checkpoint saves.
+    pub fn put_graph(&mut self, encoded: Vec<SectionPages>) {
+        self.state.index.put_graph(encoded);
+    }
+
+    /// Appends some of what changed since the last checkpoint; `true` once all of it is in the file
+    /// and counts. Call it between commits, as often as it returns `false`.
+    pub fn advance_checkpoint(&mut self) -> Result<bool, EngineError> {
         self.load()?;
-        self.invalidate_checkpoint_jobs();
-        Ok(Some(CheckpointJob {
-            log_reader: self.log.reader(),
-            state: self.state.copy(),
-            generation: self.checkpoint_generation,
-        }))
-    }
-
-    /// Appends some of what the job encoded. Call it between commits until it returns something
-    /// other than `Begun`. It returns `Overtaken` after a later checkpoint, a compaction or a
-    /// rebuild, whose result the old checkpoint would undo.
-    pub fn advance_checkpoint(
-        &mut self,
-        parts: &mut CheckpointParts,
-    ) -> Result<CheckpointStep, EngineError> {
-        if parts.generation != self.checkpoint_generation {
-            return Ok(CheckpointStep::Superseded);
+        let budget = &mut STEP_BYTES.clone();
+        let pages = self.state.pages_to_save(budget);
+        let is_last = *budget > 0;
+        let written = if is_last {
+            self.drop_unused_sections();
+            self.log.seal(&pages)
+        } else {
+            self.log.write_pages(&pages)
+        };
+        if let Err(error) = written {
+            self.state.mark_unsaved();
+            return Err(error.into());
         }
-        let step = self.log.advance_checkpoint(&mut parts.late)?;
-        if step == CheckpointStep::Complete
-            && let Some(saved_state) = parts.saved.take()
-        {
-            self.adopt_saved_checkpoint(parts.late.covered_seq(), saved_state);
+        self.state.mark_saved(&pages);
+        if is_last {
+            self.checkpointed_seq = self.log.seq();
+            self.state.entries_saved = self.state.entries_applied;
+            let encoded = std::mem::take(&mut self.state.graph_encoded);
+            self.state.graph_unsaved = self.state.graph_unsaved.saturating_sub(encoded);
+            // Saving merges small segments of words: readers look each term up in fewer of them.
+            self.publish();
         }
-        Ok(step)
+        Ok(is_last)
     }
 
-    /// Adopts what was encoded for a checkpoint, once that is in the file.
-    pub(crate) fn adopt_saved_checkpoint(&mut self, covers: CommitSeq, saved_state: SavedState) {
-        self.checkpointed_seq = covers;
-        self.state.adopt_saved(saved_state);
-        // Saving merged the words' segments: readers now look each term up in fewer of them.
-        self.publish();
+    fn drop_unused_sections(&mut self) {
+        let unused = self
+            .log
+            .section_keys()
+            .filter(|key| !self.state.is_in_use(*key));
+        for key in unused.collect::<Vec<_>>() {
+            self.log.drop_section(key);
+        }
     }
 
-    /// Ensures that no checkpoint under way is finished.
-    pub(crate) fn invalidate_checkpoint_jobs(&mut self) {
-        self.lineages = Arc::default();
-        self.checkpoint_generation += 1;
-    }
-
-    fn has_unsaved_changes(&self) -> bool {
+    /// Whether anything is new since the last checkpoint.
+    pub fn has_unsaved_changes(&self) -> bool {
         self.log.seq() > self.checkpointed_seq || self.state.graph_unsaved > 0
     }
 
     pub(crate) fn is_save_due(&self, with_graph: bool) -> bool {
-        let grown = if with_graph {
-            self.state.graph_unsaved
-        } else {
-            0
-        };
-        let new = self.state.entries_since_checkpoint().max(grown);
-        new > 0 && new.saturating_mul(TAIL_ONE_IN) >= u64::from(self.log.record_count())
+        let records = u64::from(self.log.record_count());
+        let new = self.state.entries_since_checkpoint();
+        let grown = self.state.graph_unsaved.saturating_mul(GRAPH_ONE_IN);
+        new > 0 && (new >= TAIL_MAX || new.saturating_mul(TAIL_ONE_IN) >= records)
+            || with_graph && grown > 0 && grown >= records
     }
 
+    /// Writes a whole checkpoint.
     pub(crate) fn save_checkpoint(&mut self) -> Result<(), EngineError> {
-        self.load()?;
-        self.invalidate_checkpoint_jobs();
-        let (parts, saved_state) = self.state.copy().into_parts();
-        self.log.write_checkpoint(&parts)?;
-        self.adopt_saved_checkpoint(self.log.seq(), saved_state);
+        if let Some(encode) = self.graph_to_save()? {
+            self.put_graph(encode());
+        }
+        while !self.advance_checkpoint()? {}
         Ok(())
     }
 }

@@ -3,14 +3,11 @@
 
 use std::sync::Arc;
 
-use reprise_index::{PurgeJob, PurgeResult};
-use reprise_store::{CompactedLog, CompactionReport, LogCompaction, LogStats, StoreError};
-use reprise_types::VectorStore;
+use reprise_index::PurgeResult;
+use reprise_store::{CompactedLog, CompactionReport, LogStats, StoreError};
 
 use crate::engine::Engine;
 use crate::error::EngineError;
-use crate::snapshot::Snapshot;
-use crate::state::{SavedState, StateCopy};
 
 /// The result of a compaction.
 pub type CompactionOutcome = Result<CompactionReport, EngineError>;
@@ -38,48 +35,6 @@ const TAIL_ONE_IN: u64 = 4;
 /// Forgotten records that leave main memory together: each may cost copies of two hundred
 /// kilobytes.
 const PURGE_BATCH_RECORDS: usize = 256;
-
-/// The copying, to be run off the writer.
-#[derive(Debug)]
-pub struct CompactionJob {
-    copying: LogCompaction,
-    state: StateCopy,
-    second_store: Option<Arc<dyn VectorStore>>,
-}
-
-impl CompactionJob {
-    /// Writes the new file next to the old one. The store serves and writes meanwhile.
-    pub fn run(self) -> Result<CompactionCopy, EngineError> {
-        let (parts, saved_state) = self.state.into_parts();
-        if let Some(Err(error)) = self.second_store.map(|store| store.compact()) {
-            // What was forgotten stays in its file until the next time.
-            tracing::warn!(%error, "the second store of vectors could not be rewritten");
-        }
-        Ok(CompactionCopy {
-            copied: self.copying.run(&parts)?,
-            saved: saved_state,
-        })
-    }
-}
-
-/// The new file, up to the last commit that was copied.
-#[derive(Debug)]
-pub struct CompactionCopy {
-    copied: CompactedLog,
-    saved: SavedState,
-}
-
-impl CompactionCopy {
-    /// Copies what was committed up to a newer moment; runs on any thread.
-    pub fn catch_up(&mut self, newest: &Snapshot) -> Result<(), EngineError> {
-        Ok(self.copied.copy_new_commits(newest.log_reader())?)
-    }
-
-    /// Returns the bytes of the log that are still to be copied.
-    pub fn remaining_bytes(&self, newest: &Snapshot) -> u64 {
-        self.copied.bytes_behind(newest.log_reader())
-    }
-}
 
 impl Engine {
     /// Whether so much of the file is dead, or after its checkpoint, that it is worth compacting,
@@ -113,14 +68,16 @@ impl Engine {
             && !self.log.is_compacting()
     }
 
-    /// Starts to remove the words and codes of forgotten records from main memory by a job for
+    /// Starts to remove the words and codes of forgotten records from main memory: returns work for
     /// another thread; `None` if there are none. A compaction that follows has less to do.
-    pub fn start_purge(&mut self) -> Result<Option<PurgeJob>, EngineError> {
+    pub fn start_purge(
+        &mut self,
+    ) -> Result<Option<impl FnOnce() -> PurgeResult + Send + use<>>, EngineError> {
         self.load()?;
         Ok(self.state.index.start_purge())
     }
 
-    /// Adopts the job's result, some records at a time; returns `true` once that is complete.
+    /// Adopts its result, some records at a time; returns `true` once that is complete.
     pub fn finish_purge(&mut self, purged: &mut PurgeResult) -> bool {
         let is_done = self.state.index.apply_purge(purged, PURGE_BATCH_RECORDS);
         if is_done {
@@ -129,45 +86,46 @@ impl Engine {
         is_done
     }
 
-    /// Starts a compaction of what is on disk now, with the derived parts as of now. First removes
-    /// the words and codes of forgotten records from them, unless a purge did.
-    pub fn start_compaction(&mut self) -> Result<CompactionJob, EngineError> {
+    /// Starts a compaction of what is on disk now. First removes the words and codes of forgotten
+    /// records from main memory, unless a purge did, and saves what changed. Returns the copying as
+    /// work for any thread; the store serves and writes meanwhile.
+    pub fn start_compaction(
+        &mut self,
+    ) -> Result<impl FnOnce() -> Result<CompactedLog, EngineError> + Send + use<>, EngineError>
+    {
         if self.log.is_compacting() {
             let path = self.log.path().to_path_buf();
             return Err(StoreError::CompactionUnderWay { path }.into());
         }
         self.load()?;
         self.state.index.purge();
-        self.publish();
-        Ok(CompactionJob {
-            copying: self.log.start_compaction()?,
-            state: self.state.copy(),
-            second_store: self.second_store.clone(),
+        self.save_checkpoint()?;
+        let (compaction, second_store) = (self.log.start_compaction()?, self.second_store.clone());
+        Ok(move || {
+            if let Some(Err(error)) = second_store.map(|store| store.compact()) {
+                // What was forgotten stays in its file until the next time.
+                tracing::warn!(%error, "the second store of vectors could not be rewritten");
+            }
+            Ok(compaction()?)
         })
     }
 
     /// Puts the new file in use. Readers of older snapshots continue with the old one. Where the
     /// old file had holes, everything derived is made anew from what is left.
-    pub fn finish_compaction(&mut self, copy: CompactionCopy) -> CompactionOutcome {
-        let CompactionCopy {
-            copied,
-            saved: saved_state,
-        } = copy;
-        let (covers, has_holes) = (copied.covered_seq(), copied.has_holes());
+    pub fn finish_compaction(&mut self, copied: CompactedLog) -> CompactionOutcome {
         let report = self.log.finish_compaction(copied)?;
-        self.invalidate_checkpoint_jobs();
-        if has_holes {
+        self.lineages = Arc::default();
+        if self.log.section_keys().next().is_none() {
             self.rebuild()?;
             self.save_checkpoint()?;
-        } else {
-            self.adopt_saved_checkpoint(covers, saved_state);
         }
+        self.publish();
         Ok(report)
     }
 
     /// Compacts in one call, for a command line that has nothing else to do.
     pub fn compact(&mut self) -> CompactionOutcome {
-        let copy = self.start_compaction()?.run()?;
-        self.finish_compaction(copy)
+        let copied = self.start_compaction()?()?;
+        self.finish_compaction(copied)
     }
 }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use reprise_engine::{CheckpointStep, Engine, EngineError};
+use reprise_engine::{Engine, EngineError};
 use reprise_simulation::{Crash, SimDisk};
 use reprise_types::SearchRoute;
 
@@ -85,19 +85,19 @@ fn write_everything(disk: &SimDisk, acknowledged: &mut Acknowledged) -> Result<(
     acknowledged.forget_session(&mut engine, 17)?;
     let job = engine.start_compaction()?;
     acknowledged.insert_entries(&mut engine, 2_000..2_010)?;
-    engine.finish_compaction(job.run()?)?;
+    engine.finish_compaction(job()?)?;
     acknowledged.insert_entries(&mut engine, 2_010..2_020)?;
     grow_fully(&mut engine)?;
-    // The same happens while a checkpoint is encoded and written, which then covers none of it.
-    let job = engine.start_checkpoint()?;
+    // The same happens between the steps of a checkpoint.
     acknowledged.insert_entries(&mut engine, 2_020..2_030)?;
-    acknowledged.forget_session(&mut engine, 21)?;
-    if let Some(job) = job {
-        let mut parts = job.run()?;
-        engine.advance_checkpoint(&mut parts)?;
-        acknowledged.insert_entries(&mut engine, 2_030..2_040)?;
-        while engine.advance_checkpoint(&mut parts)? == CheckpointStep::MoreToWrite {}
+    if let Some(encode) = engine.graph_to_save()? {
+        let encoded = encode();
+        acknowledged.forget_session(&mut engine, 21)?;
+        engine.put_graph(encoded);
     }
+    engine.advance_checkpoint()?;
+    acknowledged.insert_entries(&mut engine, 2_030..2_040)?;
+    while !engine.advance_checkpoint()? {}
     acknowledged.insert_entries(&mut engine, 2_040..2_050)?;
     engine.close()
 }

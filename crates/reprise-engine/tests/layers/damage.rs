@@ -5,24 +5,20 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
-use reprise_index::{PART_CELLS, PART_CODES, PART_GRAPH};
+use reprise_index::{CODES, SECTION_CELLS, SECTION_GRAPH, SIGNS};
 use reprise_simulation::SimDisk;
-use reprise_store::list_segments;
+use reprise_store::locate_section;
 use reprise_tests::SeededRng;
 use reprise_types::SearchRoute;
 
 use crate::{
-    Answers, FILE, LEFT_MAX, NUMBERS, RECORDS, SESSION, ask_questions, assert_route, entry_numbers,
+    Answers, FILE, LEFT_MAX, RECORDS, SESSION, ask_questions, assert_route, entry_numbers,
     forget_session, grow_fully, insert_entries, is_sound, open_on, scan_answers, share_found,
 };
 
 /// The codes, from which the layers are built, and the layers.
-const PARTS: [u8; 3] = [PART_CODES, PART_GRAPH, PART_CELLS];
-/// Bytes of a segment's header.
-const HEADER: usize = 64;
-/// Bytes after a segment's content.
-const TRAILER: usize = 32;
-/// Documents whose signs share one page.
+const PARTS: [u8; 3] = [CODES, SECTION_GRAPH, SECTION_CELLS];
+/// Distance of the bytes that are changed, less than a page.
 const CHUNK: usize = 256;
 /// The session that is forgotten.
 const FORGOTTEN_SESSION: usize = 7;
@@ -50,12 +46,13 @@ fn changed_disk(change: impl FnOnce(&mut Vec<u8>)) -> SimDisk {
     disk
 }
 
-/// Finds the newest part with this tag in a file.
+/// Finds the longest run of a section's pages in a file.
 fn find_part(disk: &SimDisk, tag: u8) -> Option<Range<usize>> {
-    let segments = list_segments(disk, Path::new(FILE)).unwrap();
-    let found = segments.iter().rfind(|part| part.segment_type == tag)?;
-    let from = found.offset as usize;
-    Some(from..from + found.bytes as usize)
+    let places = locate_section(disk, Path::new(FILE), (tag, 0)).unwrap();
+    let longest = places
+        .into_iter()
+        .max_by_key(|place| place.end - place.start)?;
+    Some(longest.start as usize..longest.end as usize)
 }
 
 fn part_range(tag: u8) -> Range<usize> {
@@ -115,10 +112,10 @@ fn whatever_byte_of_a_layer_rots_is_noticed_and_the_layer_is_made_anew() {
     let mut seeded = SeededRng::new(0x5eed_0007);
     for tag in PARTS {
         let part = part_range(tag);
-        let within = (part.len() - HEADER - TRAILER) as u64;
-        // In the header, the version, the front, and anywhere.
-        let mut places = vec![8, HEADER, HEADER + 20];
-        places.extend((0..5).map(|_| HEADER + seeded.draw_below(within) as usize));
+        let within = part.len() as u64;
+        // In the version, the front, and anywhere.
+        let mut places = vec![0, 20];
+        places.extend((0..5).map(|_| seeded.draw_below(within) as usize));
         for (turn, at) in places.into_iter().enumerate() {
             let place = format!("part {tag:#x}, byte {at} of {}", part.len());
             let disk = changed_disk(|bytes| bytes[part.start + at] ^= 1 << (turn % 8));
@@ -132,7 +129,7 @@ fn whatever_byte_of_a_layer_rots_is_noticed_and_the_layer_is_made_anew() {
 fn a_file_that_ends_within_a_layer_gives_all_records_and_grows_it_again() {
     for tag in PARTS {
         let part = part_range(tag);
-        let places = [part.start + HEADER + 20, part.start.midpoint(part.end)];
+        let places = [part.start + 20, part.start.midpoint(part.end)];
         for (turn, at) in places.into_iter().enumerate() {
             let disk = changed_disk(|bytes| bytes.truncate(at));
             assert_heals(
@@ -146,14 +143,9 @@ fn a_file_that_ends_within_a_layer_gives_all_records_and_grows_it_again() {
 
 #[test]
 fn the_cells_answer_from_the_file_where_the_signs_beside_the_codes_are_rotten() {
-    let codes = part_range(PART_CODES);
+    let signs = part_range(SIGNS);
     let disk = changed_disk(|bytes| {
-        let sizes = bytes[codes.start + 16..].first_chunk().unwrap();
-        let end = codes.start + HEADER + u64::from_le_bytes(*sizes) as usize - TRAILER;
-        // The rows, each with its scale, are at the end, and the signs before them.
-        let rows = end - RECORDS * (NUMBERS + 4);
-        let signs = rows - RECORDS.div_ceil(CHUNK) * CHUNK * NUMBERS / 8;
-        for byte in bytes[signs..rows].iter_mut().step_by(CHUNK) {
+        for byte in bytes[signs].iter_mut().step_by(CHUNK) {
             *byte ^= 1;
         }
     });

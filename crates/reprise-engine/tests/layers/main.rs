@@ -110,7 +110,7 @@ fn grow_fully(engine: &mut Engine) -> Result<(), EngineError> {
 
 fn purge_fully(engine: &mut Engine) -> Result<(), EngineError> {
     if let Some(job) = engine.start_purge()? {
-        let mut purged = job.run();
+        let mut purged = job();
         while !engine.finish_purge(&mut purged) {}
     }
     Ok(())

@@ -18,8 +18,10 @@ use std::time::{Duration, Instant};
 
 use chrono::DateTime;
 use data::{BenchRandom, DIMENSIONS};
-use reprise_index::{IndexSnapshot, IndexWriter, LazyPart, LexicalScratch, NewDoc, VectorScratch};
-use reprise_types::{MemoryFilter, MemoryKind, MemorySource, RecordId};
+use reprise_index::{IndexSnapshot, IndexWriter, LexicalScratch, NewDoc, VectorScratch};
+use reprise_types::{
+    MemoryFilter, MemoryKind, MemorySource, RecordId, SavedSection, SavedSections, SectionPages,
+};
 
 /// Number of results that a recall requests.
 const K: usize = 128;
@@ -172,12 +174,8 @@ fn bench_vectors(name: &str, vectors: &[Vec<f32>], queries: &[Vec<f32>]) {
         "  crossover {crossover:?} records; growing {:.3} ms a record",
         all.as_secs_f64() * 1e3 / vectors.len() as f64
     );
-    let parts = writer.to_parts();
-    let left: Vec<_> = parts
-        .into_iter()
-        .map(|(tag, bytes)| (tag, LazyPart::from(bytes)))
-        .collect();
-    let mut opened = IndexWriter::from_lazy_parts(DIMENSIONS, &left).unwrap();
+    let saved = lend(&writer.to_sections());
+    let mut opened = IndexWriter::from_sections(DIMENSIONS, &saved).unwrap();
     opened.set_graph_threshold(vectors.len() / 2);
     ask("opened", &opened.publish());
 }
@@ -287,40 +285,41 @@ fn print_report(name: &str, snapshot: &IndexSnapshot, vector: &[f32]) {
     println!("{name:<22} {scan:>16} {lexical:>16} {both:>16} {postings:>9}");
 }
 
+/// Opens sections that are in memory.
+fn lend(sections: &[SectionPages]) -> SavedSections {
+    let lend = |section: &SectionPages| (section.key, SavedSection::from(section));
+    sections.iter().map(lend).collect()
+}
+
 fn bench_load() {
     let count = 100_000;
     let (mut writer, _) = build_filled_writer(count, 512);
-    let parts = writer.to_parts();
-    let lent: Vec<(u8, LazyPart)> = parts
-        .iter()
-        .map(|(tag, bytes)| (*tag, LazyPart::from(bytes.clone())))
-        .collect();
+    let sections = writer.to_sections();
+    let saved = lend(&sections);
     let (mut left, mut whole) = (Vec::new(), Vec::new());
     for _ in 0..9 {
         measure(&mut left, || {
-            IndexWriter::from_lazy_parts(DIMENSIONS, &lent).unwrap()
+            IndexWriter::from_sections(DIMENSIONS, &saved).unwrap()
         });
         measure(&mut whole, || {
-            IndexWriter::from_lazy_parts(DIMENSIONS, &lent)
+            IndexWriter::from_sections(DIMENSIONS, &saved)
                 .unwrap()
                 .load()
                 .unwrap();
         });
     }
     println!("\nload at 100K, ms: median (best)");
-    println!("  from_lazy_parts {}", Times::of(left));
+    println!("  from_sections {}", Times::of(left));
     println!("  and everything loaded and verified {}", Times::of(whole));
-    for (tag, bytes) in &parts {
-        println!(
-            "  part {tag:#x}: {:.1} B/record",
-            bytes.len() as f64 / count as f64
-        );
+    for section in &sections {
+        let bytes = section.size() as f64 / count as f64;
+        println!("  section {:?}: {bytes:.1} B/record", section.key);
     }
     let mut save = Vec::new();
-    measure(&mut save, || writer.to_parts());
+    measure(&mut save, || writer.to_sections());
     let snapshot = writer.publish();
     println!(
-        "  to_parts {} ms, memory {:.1} MB",
+        "  to_sections {} ms, memory {:.1} MB",
         Times::of(save),
         snapshot.memory_bytes() as f64 / 1e6
     );

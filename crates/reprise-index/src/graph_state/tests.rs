@@ -4,6 +4,7 @@ use chrono::DateTime;
 use reprise_types::{MemoryFilter, MemoryKind, MemorySource, RecordId};
 
 use super::*;
+use crate::saving::open_whole;
 use crate::vectors::VectorScratch;
 use crate::writer::IndexWriter;
 use crate::writer::NewDoc;
@@ -69,12 +70,11 @@ fn it_grows_from_a_size_on_and_published_states_stay_as_they_are() {
 
 #[test]
 fn it_is_saved_by_layer_and_goes_on_where_it_was() {
-    for (budget, tag) in [(60, PART_NEWEST_GRAPH), (999, PART_GRAPH)] {
+    for budget in [60, 999] {
         let mut before = writer(300);
         before.advance_graph(budget).unwrap();
-        let parts = before.to_parts();
-        assert!(parts.iter().any(|part| part.0 == tag), "{tag:#x}");
-        let mut back = IndexWriter::from_parts(DIMENSIONS, &parts).unwrap();
+        let parts = before.to_sections();
+        let mut back = open_whole(DIMENSIONS, &parts).unwrap();
         back.set_graph_threshold(100);
         // The saved graph is not read for the first query, ...
         assert!(back.publish().layers.graph.is_empty());
@@ -86,7 +86,7 @@ fn it_is_saved_by_layer_and_goes_on_where_it_was() {
             writer.advance_graph(1).unwrap();
             writer.advance_graph(999).unwrap();
         }
-        assert_eq!(back.to_parts(), before.to_parts());
+        assert_eq!(back.to_sections(), before.to_sections());
         let snapshot = back.publish();
         let view = snapshot.view(&MemoryFilter::default(), None);
         let mut scratch = VectorScratch::default();
@@ -102,21 +102,21 @@ fn it_is_saved_by_layer_and_goes_on_where_it_was() {
 fn a_damaged_graph_is_grown_anew_and_a_purge_keeps_it() {
     let mut writer = writer(200);
     writer.advance_graph(999).unwrap();
-    let whole = writer.to_parts();
+    let whole = writer.to_sections();
     let mut damaged = whole.clone();
-    for (tag, bytes) in &mut damaged {
-        if *tag == PART_GRAPH {
-            let middle = bytes.len() / 2;
-            bytes[middle] ^= 1;
+    for section in &mut damaged {
+        if section.key.0 == SECTION_GRAPH {
+            let middle = section.pages[0].1.len() / 2;
+            section.pages[0].1[middle] ^= 1;
         }
     }
-    let mut back = IndexWriter::from_parts(DIMENSIONS, &damaged).unwrap();
+    let mut back = open_whole(DIMENSIONS, &damaged).unwrap();
     back.set_graph_threshold(100);
     assert_eq!(back.advance_graph(20).unwrap().1, 180);
     back.advance_graph(999).unwrap();
     assert_eq!(back.publish().layers.graph.covered_range(), 0..200);
     // A purge leaves the other documents in the graph, also if the graph is still in its file.
-    let mut read = IndexWriter::from_parts(DIMENSIONS, &whole).unwrap();
+    let mut read = open_whole(DIMENSIONS, &whole).unwrap();
     for writer in [&mut writer, &mut read] {
         writer.set_graph_threshold(100);
         writer.forget(5, DateTime::UNIX_EPOCH);
@@ -132,5 +132,5 @@ fn a_damaged_graph_is_grown_anew_and_a_purge_keeps_it() {
     }
     writer.advance_graph(9).unwrap();
     read.advance_graph(9).unwrap();
-    assert_eq!(read.to_parts(), writer.to_parts());
+    assert_eq!(read.to_sections(), writer.to_sections());
 }

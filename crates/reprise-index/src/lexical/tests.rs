@@ -359,7 +359,7 @@ proptest! {
         // The result is bit for bit the same however the documents were batched.
         let (mut at_once, _) = replay(&ops, false);
         prop_assert_eq!(&measure_signals(&at_once.publish(), &query, as_of), &got);
-        let mut reloaded = IndexWriter::from_parts(4, &writer.to_parts()).unwrap();
+        let mut reloaded = crate::saving::open_whole(4, &writer.to_sections()).unwrap();
         prop_assert_eq!(&measure_signals(&reloaded.publish(), &query, as_of), &got);
         // Purging does not change answers about the present.
         writer.purge();

@@ -1,10 +1,11 @@
 //! A purge on another thread gives what a purge in place would, whatever is written meanwhile.
 
 use chrono::{DateTime, Utc};
-use reprise_types::{MemoryFilter, MemoryKind, MemorySource, RecordId};
+use reprise_types::{MemoryFilter, MemoryKind, MemorySource, RecordId, SectionPages};
 
 use super::*;
-use crate::parts::{PART_CODES, PART_DOCUMENTS, PART_WORDS};
+use crate::saving::open_whole;
+use crate::section_kinds::is_of_log;
 use crate::vectors::VectorScratch;
 use crate::writer::NewDoc;
 
@@ -73,14 +74,14 @@ fn writer() -> IndexWriter {
 fn go_on(writer: &mut IndexWriter) {
     push(writer, DOCUMENTS, &session(0));
     writer.set_vector(300, &vector(7_000));
-    writer.to_parts();
+    writer.to_sections();
     writer.forget(200, at(1_001));
     writer.publish();
 }
 
-fn holds(parts: &[(u8, Vec<u8>)], word: &str) -> bool {
-    let mut parts = parts.iter();
-    parts.any(|(_, bytes)| bytes.windows(word.len()).any(|run| run == word.as_bytes()))
+fn holds(sections: &[SectionPages], word: &str) -> bool {
+    let mut pages = sections.iter().flat_map(|section| &section.pages);
+    pages.any(|(_, bytes)| bytes.windows(word.len()).any(|run| run == word.as_bytes()))
 }
 
 #[test]
@@ -88,7 +89,7 @@ fn what_comes_meanwhile_stays_and_what_was_forgotten_leaves_no_trace() {
     let mut writer = writer();
     let before = writer.publish();
     let job = writer.start_purge().unwrap();
-    let beside = std::thread::spawn(move || job.run());
+    let beside = std::thread::spawn(job);
     go_on(&mut writer);
     assert!(writer.is_purging());
     assert_eq!(writer.advance_graph(99).unwrap(), (0, 0));
@@ -99,7 +100,7 @@ fn what_comes_meanwhile_stays_and_what_was_forgotten_leaves_no_trace() {
     }
     assert_eq!((steps, writer.is_purging()), (3, false));
 
-    let parts = writer.to_parts();
+    let parts = writer.to_sections();
     for number in (0..8).chain([101]) {
         assert!(!holds(&parts, &word(number)), "{number}");
     }
@@ -130,16 +131,15 @@ fn what_comes_meanwhile_stays_and_what_was_forgotten_leaves_no_trace() {
     // The next purge takes the document forgotten meanwhile; the result is that of a single purge.
     writer.purge();
     assert!(writer.start_purge().is_none());
-    assert!(!holds(&writer.to_parts(), &word(200)));
+    assert!(!holds(&writer.to_sections(), &word(200)));
     let mut at_once = self::writer();
     go_on(&mut at_once);
     for index in [&mut writer, &mut at_once] {
         index.canonicalise();
     }
-    let of_log = |(tag, _): &(u8, _)| [PART_CODES, PART_WORDS, PART_DOCUMENTS].contains(tag);
     let [purged, at_once] = [writer, at_once].map(|mut index| {
-        let mut parts = index.to_parts();
-        parts.retain(of_log);
+        let mut parts = index.to_sections();
+        parts.retain(|section| is_of_log(section.key));
         parts
     });
     assert!(purged == at_once);
@@ -158,19 +158,19 @@ fn what_holds_nothing_forgotten_is_not_made_anew() {
     let mut pairs = settled.iter().zip(writer.lexicon.segments());
     assert!(pairs.all(|(old, new)| Arc::ptr_eq(old, new)));
     // Holes of the file need no purge; documents forgotten in the file do.
-    let mut back = IndexWriter::from_parts(DIMENSIONS, &writer.to_parts()).unwrap();
+    let mut back = open_whole(DIMENSIONS, &writer.to_sections()).unwrap();
     assert!(back.start_purge().is_none());
     assert_eq!(back.publish().session_count(), DOCUMENTS / 4 - 2);
     back.forget(50, at(1_002));
-    let mut back = IndexWriter::from_parts(DIMENSIONS, &back.to_parts()).unwrap();
+    let mut back = open_whole(DIMENSIONS, &back.to_sections()).unwrap();
     back.purge();
-    assert!(!holds(&back.to_parts(), &word(50)));
+    assert!(!holds(&back.to_sections(), &word(50)));
 }
 
 #[test]
 fn a_purge_that_nobody_finishes_holds_nothing_up() {
     let mut writer = writer();
-    drop(writer.start_purge().unwrap().run());
+    drop(writer.start_purge().unwrap()());
     assert!(!writer.is_purging());
     writer.set_vector(300, &vector(7_000));
     assert_eq!(writer.advance_graph(9).unwrap(), (1, 0));
@@ -178,7 +178,7 @@ fn a_purge_that_nobody_finishes_holds_nothing_up() {
     let late = writer.start_purge().unwrap();
     writer.purge();
     writer.set_vector(301, &vector(7_001));
-    assert!(writer.apply_purge(&mut late.run(), usize::MAX));
+    assert!(writer.apply_purge(&mut late(), usize::MAX));
     assert_eq!(writer.advance_graph(99).unwrap().1, 0);
     let snapshot = writer.publish();
     let all = snapshot.view(&MemoryFilter::default(), None);
@@ -186,14 +186,14 @@ fn a_purge_that_nobody_finishes_holds_nothing_up() {
     let query = snapshot.encode_query(&vector(7_001)).unwrap();
     let best = snapshot.search_vectors(&query, 1, &all, &mut scratch);
     assert_eq!(best[0].0, 301);
-    assert!(!holds(&writer.to_parts(), &word(3)));
+    assert!(!holds(&writer.to_sections(), &word(3)));
 }
 
 #[test]
 fn a_session_that_a_step_leaves_empty_has_no_name_though_no_other_step_comes() {
     let mut writer = writer();
-    let mut purged = writer.start_purge().unwrap().run();
+    let mut purged = writer.start_purge().unwrap()();
     assert!(!writer.apply_purge(&mut purged, 8));
     drop(purged);
-    assert!(!holds(&writer.to_parts(), &session(1)));
+    assert!(!holds(&writer.to_sections(), &session(1)));
 }

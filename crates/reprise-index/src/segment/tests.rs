@@ -63,7 +63,7 @@ proptest! {
     fn what_goes_in_comes_out(plain in plain_strategy(), cut in 0_u32..1_000) {
         let whole = build_segment(0, 1_000, &plain);
         prop_assert_eq!(&read_segment(&whole, &plain), &plain);
-        let reopened = Segment::open(SharedBytes::from(whole.bytes().to_vec()).into()).unwrap();
+        let reopened = Segment::open(SavedRun::new(whole.run.bytes.bytes(0..whole.size()).to_vec())).unwrap();
         prop_assert_eq!(&read_segment(&reopened, &plain), &plain);
         prop_assert_eq!(whole.find(b"never a term").iter().count(), 0);
         // Seeking single documents, near or far, gives the same postings.
@@ -84,20 +84,23 @@ proptest! {
         // Two merged halves equal one build byte for byte.
         let halves = [Arc::new(build_segment(0, cut, &plain)), Arc::new(build_segment(cut, 1_000, &plain))];
         let merged = merge_segments(&halves, |_| true);
-        prop_assert_eq!(merged.bytes(), whole.bytes());
+        prop_assert_eq!(merged.run.bytes.bytes(0..merged.size()), whole.run.bytes.bytes(0..whole.size()));
     }
 
     #[test]
     fn damage_never_panics(
         plain in plain_strategy(), at in any::<prop::sample::Index>(), bit in 0..8_u8, cut in any::<bool>(),
     ) {
-        let mut bytes = build_segment(0, 1_000, &plain).bytes().to_vec();
+        let mut bytes = {
+        let segment = build_segment(0, 1_000, &plain);
+        segment.run.bytes.bytes(0..segment.size()).to_vec()
+    };
         let at = at.index(bytes.len());
         bytes[at] ^= 1 << bit;
         if cut {
             bytes.truncate(at);
         }
-        if let Some(segment) = Segment::open(SharedBytes::from(bytes).into()) {
+        if let Some(segment) = Segment::open(SavedRun::new(bytes)) {
             for term in plain.keys() {
                 let sound = |p: Posting| p.ordinal < segment.end && p.head <= 64 && p.length <= 64;
                 prop_assert!(segment.find(term).iter().all(sound));
@@ -126,7 +129,14 @@ fn a_dropped_document_leaves_no_word_behind() {
     let merged = merge_segments(&[Arc::new(build_segment(0, 9, &plain))], |ordinal| {
         ordinal != 3
     });
-    assert!(!merged.bytes().windows(6).any(|w| w == b"secret"));
+    assert!(
+        !merged
+            .run
+            .bytes
+            .bytes(0..merged.size())
+            .windows(6)
+            .any(|w| w == b"secret")
+    );
     assert_eq!(
         merged
             .find(b"shared")

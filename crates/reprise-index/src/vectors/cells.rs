@@ -5,33 +5,28 @@
 //! a time. Readers use only the saved form, until the rest is in memory.
 //!
 //! ```text
-//! front: u32 dimensions | u32 documents | u32 even at | u32 cells
-//!   | per cell i8 codes, f32 scale | per list u32 documents | per list u64 check
+//! u32 bytes of the front | front: u8 version | u32 dimensions | u32 documents | u32 even at
+//!   | u32 cells | per cell i8 codes, f32 scale | per list u32 documents
 //!   | u32 sampled | per sampled u32 ordinal | per sampled i8 codes, f32 scale
 //! per list: u64 words of signs, in groups of 8 documents as in a chunk | u32 ordinals | padding
 //! ```
 //! The last list has the documents without a cell; it is always read. The spread of a query's
 //! cosines is computed from the sample, because reading those rows would take as many reads.
-//! Version 1 has no sample.
 
 use std::sync::{Arc, OnceLock};
 
 use reprise_hnsw::rank_key;
-use xxhash_rust::xxh3::xxh3_64;
+use reprise_types::{BinaryCodec as _, ByteReader, ByteWriter, SavedSection, encode_all};
 
 use super::kernels::{LANES, dot};
 use super::query_codes::QueryCodes;
 use super::sampling::sample_ordinals;
 use super::{CHUNK_DOCUMENTS, QuantisedVectors, quantise, signs};
-use crate::codec::{PartReader, append_u32};
-use crate::error::IndexResult;
-use crate::pages::{self, LazyPart};
 
 /// Number of documents with a vector from which cells are learned, once the store is large enough
 /// for a graph: fewer are scanned in less than a millisecond.
 pub const CELLS_THRESHOLD: usize = 4_096;
-const CELLS: &str = "cells";
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 /// Number of documents from which the spread of a query's cosines over a large store is estimated.
 /// The front contains so many, for [`crate::IndexSnapshot::sample_cosines`].
 pub const SPREAD_SAMPLE: usize = 512;
@@ -69,18 +64,18 @@ impl CodeRows {
     }
 
     /// Decodes `count` rows of a front.
-    fn decode(reader: &mut PartReader<'_>, count: usize, dimensions: usize) -> IndexResult<Self> {
+    fn decode(r: &mut ByteReader<'_>, count: usize, dimensions: usize) -> Option<Self> {
         let mut rows = Self {
             dimensions,
-            codes: Vec::with_capacity(count * dimensions),
-            scales: Vec::with_capacity(count),
+            codes: Vec::new(),
+            scales: Vec::new(),
         };
         for _ in 0..count {
-            let codes = reader.read_bytes(dimensions)?;
-            rows.codes.extend_from_slice(bytemuck::cast_slice(codes));
-            rows.scales.push(f32::from_bits(reader.read_u32()?));
+            rows.codes
+                .extend_from_slice(bytemuck::cast_slice(r.read_raw(dimensions)?));
+            rows.scales.push(r.read_f32()?);
         }
-        Ok(rows)
+        Some(rows)
     }
 
     /// Finds the centroid nearest to a document's codes.
@@ -238,6 +233,11 @@ impl CellState {
         }
     }
 
+    /// Whether there is something to save.
+    pub(crate) fn has_centroids(&self) -> bool {
+        self.centroids.is_some() || self.saved.is_some()
+    }
+
     /// Returns the saved cells for readers, as long as they are not loaded.
     pub(crate) fn saved_cells(&self) -> Option<SavedCells> {
         self.saved.clone()
@@ -305,9 +305,9 @@ impl CellState {
         true
     }
 
-    /// Encodes the part to save, with the crossover that must be known before the rest is read;
+    /// Encodes the section to save, with the crossover that must be known before the rest is read;
     /// `None` without centroids.
-    pub(crate) fn encode_part(
+    pub(crate) fn encode(
         &mut self,
         vectors: &QuantisedVectors,
         graph_faster_from: u32,
@@ -323,50 +323,46 @@ impl CellState {
             let list = cell.map_or(centroids.len(), |cell| usize::from(*cell));
             lists.get_mut(list)?.push(ordinal);
         }
-        let mut front = Vec::new();
+        let front = &mut ByteWriter::with_fixed_layout(vec![0; FRONT_SIZE_BYTES]);
         let [dimensions, documents] = [centroids.dimensions, vectors.len()].map(|n| n as u32);
-        for number in [
-            dimensions,
-            documents,
-            graph_faster_from,
-            centroids.len() as u32,
-        ] {
-            append_u32(&mut front, number);
-        }
-        for row in centroids.iter() {
-            append_row(&mut front, row);
-        }
-        for list in &lists {
-            append_u32(&mut front, list.len() as u32);
-        }
-        let mut paged = Vec::new();
-        for list in &lists {
-            let from = paged.len();
-            append_list(&mut paged, list, vectors);
-            let check = xxh3_64(paged.get(from..)?);
-            front.extend_from_slice(&check.to_le_bytes());
-        }
+        encode_all!(front, VERSION, dimensions, documents, graph_faster_from);
+        (centroids.len() as u32).encode(front);
+        centroids.iter().for_each(|row| encode_code_row(front, row));
+        front.write_items(
+            lists
+                .iter()
+                .map(|list| list.len() as u32)
+                .collect::<Vec<_>>()
+                .iter(),
+        );
         let places = sample_ordinals(
             vectors.len(),
             SPREAD_SAMPLE,
             vectors.vector_count() as usize,
         );
         let row = |at| Some((at, vectors.row(at).filter(|row| row.1 != 0.0)?));
-        let sampled: Vec<_> = places.filter_map(row).collect();
-        append_u32(&mut front, sampled.len() as u32);
-        for (ordinal, _) in &sampled {
-            append_u32(&mut front, *ordinal);
+        let sampled: Vec<(u32, _)> = places.filter_map(row).collect();
+        (sampled.len() as u32).encode(front);
+        front.write_items(sampled.iter().map(|one| &one.0));
+        for (_, row) in &sampled {
+            encode_code_row(front, *row);
         }
-        for (_, row) in sampled {
-            append_row(&mut front, row);
+        let mut bytes = std::mem::take(&mut front.bytes);
+        let size = (bytes.len() as u32).to_le_bytes();
+        bytes[..FRONT_SIZE_BYTES].copy_from_slice(&size);
+        for list in &lists {
+            append_list(&mut bytes, list, vectors);
         }
-        Some(pages::encode_part(VERSION, &front, &[&paged]))
+        Some(bytes)
     }
 }
 
-fn append_row(out: &mut Vec<u8>, (codes, scale): (&[i8], f32)) {
-    out.extend_from_slice(bytemuck::cast_slice(codes));
-    out.extend_from_slice(&scale.to_le_bytes());
+/// Bytes of the number that a saved layer begins with.
+const FRONT_SIZE_BYTES: usize = 4;
+
+fn encode_code_row(out: &mut ByteWriter, (codes, scale): (&[i8], f32)) {
+    out.write_raw(bytemuck::cast_slice(codes));
+    scale.encode(out);
 }
 
 /// Returns the number of words of the signs, and of the whole list, for so many documents.
@@ -379,14 +375,12 @@ fn append_list(out: &mut Vec<u8>, ordinals: &[u32], vectors: &QuantisedVectors) 
     let words = signs::words_per_vector(vectors.dimensions());
     let (of_signs, all) = list_word_counts(ordinals.len(), vectors.dimensions());
     let mut list = vec![0_u64; all];
-    let mut spare = Vec::new();
     for (place, ordinal) in ordinals.iter().enumerate() {
         let (number, own) = (
             *ordinal as usize / CHUNK_DOCUMENTS,
             *ordinal as usize % CHUNK_DOCUMENTS,
         );
-        let chunk = vectors.chunks.get(number);
-        let chunk = chunk.and_then(|chunk| chunk.signs(number, &mut spare));
+        let chunk = vectors.signs(number);
         let at = |place: usize, word| (place / LANES * words + word) * LANES + place % LANES;
         for word in 0..words {
             let signs = chunk.and_then(|chunk| chunk.get(at(own, word)));
@@ -403,22 +397,21 @@ pub(crate) struct SavedCells {
     centroids: Arc<CodeRows>,
     /// Documents when it was saved.
     documents: usize,
-    /// Store size from which the graph is faster, as passed to [`CellState::encode_part`].
+    /// Store size from which the graph is faster, as passed to [`CellState::to_bytes`].
     pub(crate) graph_faster_from: u32,
     lists: Arc<[ListPosition]>,
-    /// Ordinals and rows of evenly spaced documents; empty in a part of version 1.
+    /// Ordinals and rows of evenly spaced documents.
     sampled: Arc<(Vec<u32>, CodeRows)>,
-    part: LazyPart,
+    section: SavedSection,
     /// The cell of each document, filled when all lists are first read.
     assignments: Arc<OnceLock<Box<[u16]>>>,
 }
 
-/// Offset, size and checksum of a list in the part.
+/// Offset and size of a list in the section.
 #[derive(Debug, Clone, Copy)]
 struct ListPosition {
-    at: u64,
+    at: usize,
     documents: usize,
-    check: u64,
 }
 
 /// A list in memory.
@@ -439,52 +432,43 @@ impl CellList<'_> {
 }
 
 impl SavedCells {
-    /// Reads the front; the lists stay in the file.
-    pub(crate) fn read(part: &LazyPart, dimensions: usize, documents: usize) -> IndexResult<Self> {
-        let front = part.read_front(CELLS, VERSION)?;
-        let mut reader = pages::open_front(CELLS, &front, VERSION)?;
-        let [got, held] = [reader.read_u32()?, reader.read_u32()?].map(|number| number as usize);
-        let [graph_faster_from, count] = [reader.read_u32()?, reader.read_u32()?];
+    /// Reads the front; the lists stay in the file. `None` if it is damaged.
+    pub(crate) fn read(
+        section: &SavedSection,
+        dimensions: usize,
+        documents: usize,
+    ) -> Option<Self> {
+        let size = section.read_bytes(0..FRONT_SIZE_BYTES)?;
+        let size = u32::from_le_bytes(*size.first_chunk()?) as usize;
+        let front = section.read_bytes(FRONT_SIZE_BYTES..size)?;
+        let r = &mut ByteReader::with_fixed_layout(&front);
+        if r.read_u8()? != VERSION {
+            return None;
+        }
+        let [got, held] = [r.read_u32()?, r.read_u32()?].map(|number| number as usize);
+        let [graph_faster_from, count] = [r.read_u32()?, r.read_u32()?];
         let count = count as usize;
         if got != dimensions || held > documents || count > CELLS_MAX {
-            return Err(reader.damage_error("a count does not fit"));
+            return None;
         }
-        let centroids = CodeRows::decode(&mut reader, count, dimensions)?;
-        let sizes: &[[u8; 4]] = reader.read_arrays(count + 1)?;
-        let checks: &[[u8; 8]] = reader.read_arrays(count + 1)?;
-        let sampled = reader.read_u32()? as usize;
-        if sampled > held {
-            return Err(reader.damage_error("a count does not fit"));
-        }
-        let ordinals: &[[u8; 4]] = reader.read_arrays(sampled)?;
-        let ordinals = ordinals.iter().map(|bytes| u32::from_le_bytes(*bytes));
-        let sampled = (
-            ordinals.collect(),
-            CodeRows::decode(&mut reader, sampled, dimensions)?,
-        );
-        reader.expect_end()?;
-        let mut at = front.len() as u64;
+        let centroids = CodeRows::decode(r, count, dimensions)?;
+        let mut at = size;
         let mut lists = Vec::with_capacity(count + 1);
-        for (size, check) in sizes.iter().zip(checks) {
-            let documents = u32::from_le_bytes(*size) as usize;
-            let check = u64::from_le_bytes(*check);
-            lists.push(ListPosition {
-                at,
-                documents,
-                check,
-            });
-            at += 8 * list_word_counts(documents, dimensions).1 as u64;
+        for _ in 0..=count {
+            let documents = r.read_u32()? as usize;
+            lists.push(ListPosition { at, documents });
+            at += 8 * list_word_counts(documents, dimensions).1;
         }
-        if at != part.size {
-            return Err(reader.damage_error("its length does not fit its counts"));
-        }
-        Ok(Self {
+        let sampled = r.read_u32().filter(|sampled| *sampled as usize <= held)? as usize;
+        let ordinals: Option<Vec<u32>> = (0..sampled).map(|_| r.read_u32()).collect();
+        let sampled = (ordinals?, CodeRows::decode(r, sampled, dimensions)?);
+        (at == section.length && r.is_empty()).then(|| Self {
             centroids: Arc::new(centroids),
             documents: held,
             graph_faster_from,
             lists: lists.into(),
             sampled: Arc::new(sampled),
-            part: part.clone(),
+            section: section.clone(),
             assignments: Arc::default(),
         })
     }
@@ -523,15 +507,15 @@ impl SavedCells {
     fn read_list<'b>(&self, number: usize, buffer: &'b mut Vec<u64>) -> Option<CellList<'b>> {
         let place = self.lists.get(number)?;
         let (of_signs, all) = list_word_counts(place.documents, self.centroids.dimensions);
+        let bytes = self.section.read_bytes(place.at..place.at + 8 * all)?;
         buffer.clear();
-        buffer.resize(all, 0);
-        let bytes: &mut [u8] = bytemuck::cast_slice_mut(buffer);
-        if !(self.part.read)(place.at, bytes) || xxh3_64(bytes) != place.check {
-            return None;
-        }
-        for word in buffer.iter_mut() {
-            *word = u64::from_le(*word);
-        }
+        buffer.extend(
+            bytes
+                .as_chunks()
+                .0
+                .iter()
+                .map(|word| u64::from_le_bytes(*word)),
+        );
         let (signs, ordinals) = buffer.split_at(of_signs);
         Some(CellList {
             documents: place.documents,

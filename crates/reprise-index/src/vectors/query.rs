@@ -302,9 +302,9 @@ impl QuantisedVectors {
         among: impl Fn(usize) -> u64,
         scratch: &mut VectorScratch,
     ) {
-        let VectorScratch { closest, signs, .. } = scratch;
+        let closest = &mut scratch.closest;
         closest.reset(wanted, query.planes.distance_max());
-        self.scan_signs(query, view, among, closest, signs);
+        self.scan_signs(query, view, among, closest);
         self.score_closest(query, scratch);
     }
 
@@ -330,7 +330,7 @@ impl QuantisedVectors {
                 u64::MAX
             }
         };
-        self.scan_signs(query, view, among, closest, signs);
+        self.scan_signs(query, view, among, closest);
         if let Some(cells) = &layers.cells {
             cells.search_nearest(query, signs, |ordinal, distance| {
                 if view.contains(ordinal) && self.has(ordinal) && self.is_unread_at(ordinal) {
@@ -361,23 +361,22 @@ impl QuantisedVectors {
         view: &IndexView,
         among: impl Fn(usize) -> u64,
         closest: &mut ClosestDocs,
-        spare: &mut Vec<u64>,
     ) {
         let mut distances = [[0; LANES]; GROUPS];
         let mut close_bits = [0; CHUNK_DOCUMENTS / 64];
         let admitted = view.bits();
-        for (number, chunk) in self.chunks.iter().enumerate() {
+        for number in 0..self.signs.len() {
             const WORDS: usize = CHUNK_DOCUMENTS / 64;
             let first = (number * CHUNK_DOCUMENTS) as u32;
             let scanned: [u64; WORDS] = std::array::from_fn(|part| {
                 let word = number * WORDS + part;
                 let admitted = admitted.get(word).copied().unwrap_or(0);
-                chunk.present[part] & admitted & among(word)
+                self.present_word(word) & admitted & among(word)
             });
             if scanned == [0; WORDS] {
                 continue;
             }
-            let Some(signs) = chunk.signs(number, spare) else {
+            let Some(signs) = self.signs(number) else {
                 continue;
             };
             query.planes.compute_distances(signs, &mut distances);

@@ -128,7 +128,11 @@ pub(crate) fn replace_vector_mark(body: &[u8], mark: Option<&VectorMark>) -> Opt
     }
     out.write_raw(r.read_raw(r.remaining())?);
     let (kind, body) = (KIND_RECORD, out.bytes);
-    Some(RawEntry { kind, body })
+    Some(RawEntry {
+        kind,
+        body,
+        vector: None,
+    })
 }
 
 /// Decodes a record's body without its vector; `embedding` stays empty and `embedding_space` unset.

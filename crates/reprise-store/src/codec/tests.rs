@@ -96,15 +96,15 @@ proptest! {
         let entry = StoreEntry::Record(Box::new(record));
         let encoded = encode_entry(&entry, 0, 3).unwrap();
         let vector = encoded.vector.as_ref().map(|one| decode_vector(&one.1));
-        let outline = decode_outline(&encoded.raw).unwrap();
-        prop_assert_eq!(decode_entry(&encoded.raw, outline, Some(7), vector), Some(entry));
+        let outline = decode_outline(&encoded).unwrap();
+        prop_assert_eq!(decode_entry(&encoded, outline, Some(7), vector), Some(entry));
     }
 
     #[test]
     fn a_record_that_is_cut_or_changed_never_panics(
         record in any_record(), cut in 0usize..400, flip in any::<(u16, u8)>()
     ) {
-        let mut raw = encode_entry(&StoreEntry::Record(Box::new(record)), 0, 3).unwrap().raw;
+        let mut raw = encode_entry(&StoreEntry::Record(Box::new(record)), 0, 3).unwrap();
         let whole = decode_record(&raw.body);
         let short = &raw.body[..cut.min(raw.body.len() - 1)];
         prop_assert_ne!(decode_record(short), whole);
@@ -119,7 +119,7 @@ proptest! {
             checksum: 5,
             space: EmbeddingSpace { model: "m".into(), version: "2".into(), dimensions: 3 },
         };
-        let raw = encode_entry(&StoreEntry::Record(Box::new(record)), 0, 3).unwrap().raw;
+        let raw = encode_entry(&StoreEntry::Record(Box::new(record)), 0, 3).unwrap();
         let marked = remark_record(&raw.body, Some(&mark)).unwrap();
         prop_assert_eq!(decode_outline(&marked), Some(Outline::Record(Some(mark))));
         prop_assert_eq!(decode_record(&marked.body), decode_record(&raw.body));
@@ -159,11 +159,8 @@ fn the_other_kinds_come_back() {
     ] {
         let encoded = encode_entry(&entry, 0, 2).unwrap();
         let vector = encoded.vector.as_ref().map(|one| decode_vector(&one.1));
-        let outline = decode_outline(&encoded.raw).unwrap();
-        assert_eq!(
-            decode_entry(&encoded.raw, outline, None, vector),
-            Some(entry)
-        );
+        let outline = decode_outline(&encoded).unwrap();
+        assert_eq!(decode_entry(&encoded, outline, None, vector), Some(entry));
     }
     assert!(encode_entry(&StoreEntry::Lost { ordinal: 0 }, 0, 2).is_none());
 }
@@ -181,15 +178,15 @@ fn a_vector_of_another_width_stands_in_its_entry_and_is_proved_there() {
         vector: vec![0.6, 0.8],
     };
     let encoded = encode_entry(&entry, 0, 3).unwrap();
-    let whole = decode_outline(&encoded.raw).unwrap();
+    let whole = decode_outline(&encoded).unwrap();
     assert!(encoded.vector.is_none() && !whole.has_vector());
-    assert_eq!(decode_entry(&encoded.raw, whole, None, None), Some(entry));
-    for at in 0..encoded.raw.body.len() {
-        let mut cut = encoded.raw.clone();
+    assert_eq!(decode_entry(&encoded, whole, None, None), Some(entry));
+    for at in 0..encoded.body.len() {
+        let mut cut = encoded.clone();
         cut.body.truncate(at);
         assert_eq!(decode_outline(&cut), None, "cut to {at}");
     }
-    let mut changed = encoded.raw;
+    let mut changed = encoded;
     *changed.body.last_mut().unwrap() ^= 1;
     assert_eq!(decode_outline(&changed), None);
 }
@@ -197,6 +194,7 @@ fn a_vector_of_another_width_stands_in_its_entry_and_is_proved_there() {
 #[test]
 fn a_later_kind_is_unknown_and_takes_no_ordinal() {
     let raw = RawEntry {
+        vector: None,
         kind: 77,
         body: vec![1, 2, 3],
     };

@@ -9,15 +9,16 @@ use std::io;
 use std::sync::Arc;
 
 use crate::block::{self, RawEntry};
-use crate::checkpoint;
 use crate::codec::{
-    EncodedEntry, KIND_LOST, KIND_RECORD, Outline, VectorMark, decode_outline, remark_record,
+    KIND_LOST, KIND_RECORD, Outline, VectorMark, decode_outline, remark_record,
     separate_vector_entry, vector_checksum,
 };
 use crate::commit::{self, CommitHead, FileFacts};
 use crate::compress::{Compressor, LEVEL_PACK};
-use crate::directory::{LogDirectory, Slot, SlotState};
+use crate::directory::LogDirectory;
+use crate::directory::slot::{Slot, SlotState};
 use crate::disk::{DiskFile, read_within};
+use crate::manifest::load_manifest;
 use crate::reader::LogSnapshot;
 use crate::recover::encode_new_file;
 use crate::scan::{ScanItem, SegmentScanner};
@@ -127,8 +128,8 @@ impl CommitChain {
                 self.is_in_doubt = false;
             }
             ScanItem::Seal { offset, .. } if self.is_in_doubt => {
-                let (file, facts) = (&*source.file, &source.facts);
-                let sealed = checkpoint::load_checkpoint(file, facts, *offset, source.end)?;
+                let (file, facts) = (&source.file, &source.facts);
+                let sealed = load_manifest(file, facts, *offset, source.end, &Arc::default())?;
                 self.has_holes |= sealed.is_none_or(|(_, known)| !self.ends_with(&known));
                 self.is_in_doubt = false;
             }
@@ -155,7 +156,7 @@ struct Packer<'a> {
     compressor: Compressor,
     first_ordinal: u32,
     next: u32,
-    pending: Vec<EncodedEntry>,
+    pending: Vec<RawEntry>,
     bytes: usize,
 }
 
@@ -207,7 +208,7 @@ impl Packer<'_> {
         let ordinal = self.next;
         self.append(raw, vector.map(|vector| (u64::from(ordinal), vector)))?;
         if let Some((mark, vector)) = other {
-            self.append(separate_vector_entry(ordinal, &mark, &vector).raw, None)?;
+            self.append(separate_vector_entry(ordinal, &mark, &vector), None)?;
         }
         Ok(true)
     }
@@ -263,7 +264,7 @@ impl Packer<'_> {
 
     fn append(&mut self, raw: RawEntry, vector: Option<(u64, Vec<u8>)>) -> io::Result<()> {
         self.next += u32::from(raw.has_ordinal());
-        let entry = EncodedEntry { raw, vector };
+        let entry = RawEntry { vector, ..raw };
         self.bytes += entry.size();
         self.pending.push(entry);
         if self.pending.len() >= PACK_ENTRIES || self.bytes >= PACK_BYTES {
@@ -283,7 +284,8 @@ impl Packer<'_> {
             ..CommitHead::default()
         };
         let pending = std::mem::take(&mut self.pending);
-        let built = commit::build_commit(head, &new.facts, new.end, pending, &mut self.compressor)?;
+        let built =
+            commit::build_commit(head, &new.facts, new.end, &pending, &mut self.compressor)?;
         self.to.write_all_at(new.end, &built.bytes)?;
         new.end += built.bytes.len() as u64;
         new.directory.apply_written_commit(&new.facts, built);

@@ -42,7 +42,7 @@ impl Log {
                 _ => StoreError::io("open", path)(source),
             })?;
         let size = file.size().map_err(StoreError::io("read", path))?;
-        let mut recovered = recover_log(&file, path, size, options.verify, options.leave_unread)?;
+        let mut recovered = recover_log(&file, path, size, options.verify)?;
         recovered.report.created = created;
         if lock.is_some() {
             remove_leftovers(&*disk, path);
@@ -72,7 +72,14 @@ impl Log {
             directory: recovered.directory,
             end,
             unsealed_bytes: 0,
-            checkpoint: recovered.checkpoint,
+            sections: recovered
+                .manifest
+                .as_ref()
+                .map(|sealed| sealed.sections.clone())
+                .unwrap_or_default(),
+            manifest: recovered.manifest,
+            damage: recovered.damage,
+            has_verified_places: false,
             poisoned: None,
             displaced: None,
             block_cache: Arc::new(BlockCache::default()),
@@ -80,7 +87,6 @@ impl Log {
         };
         Ok(OpenedLog {
             log,
-            derived: recovered.derived,
             report: recovered.report,
         })
     }

@@ -6,7 +6,6 @@ use chrono::DateTime;
 use reprise_types::LearningEvent;
 
 use crate::block::RawEntry;
-use crate::codec::EncodedEntry;
 use crate::commit::ReadCommit;
 use crate::disk::RealDisk;
 use crate::entry::{CommitSeq, StoreEntry};
@@ -14,9 +13,12 @@ use crate::log::{Log, StagedCommit};
 use crate::options::{OpenOptions, Verify};
 use crate::scan::{ScanItem, SegmentScanner};
 
-fn later(number: u8) -> EncodedEntry {
-    let body = vec![number; 30];
-    EncodedEntry::without_vector(RawEntry { kind: 77, body })
+fn later(number: u8) -> RawEntry {
+    RawEntry {
+        kind: 77,
+        body: vec![number; 30],
+        vector: None,
+    }
 }
 
 fn raw_entries(log: &Log) -> Vec<RawEntry> {
@@ -40,7 +42,6 @@ fn open(folder: &tempfile::TempDir, verify: Verify) -> Log {
         create: true,
         read_only: false,
         verify,
-        leave_unread: &[],
     };
     let opened = Log::open(Arc::new(RealDisk), &folder.path().join("x.rvf"), &options);
     opened.unwrap().log
@@ -66,7 +67,7 @@ fn a_later_kind_survives_everything() {
         before.iter().map(|raw| raw.kind).collect::<Vec<_>>(),
         [77, 15, 77, 15, 77, 15]
     );
-    let done = log.start_compaction().unwrap().run(&[]).unwrap();
+    let done = log.start_compaction().unwrap()().unwrap();
     log.finish_compaction(done).unwrap();
     assert_eq!(raw_entries(&log), before);
     drop(log);

@@ -6,7 +6,8 @@ use reprise_types::limits::{EXTERNAL_IDS_MAX, IDENTIFIER_BYTES_MAX, LIST_ITEMS_M
 use reprise_types::{Annotation, check_unit_vector};
 
 use crate::codec::encode_entry;
-use crate::directory::{LogDirectory, SlotState};
+use crate::directory::LogDirectory;
+use crate::directory::slot::SlotState;
 use crate::entry::StoreEntry;
 use crate::error::{StoreError, StoreResult};
 

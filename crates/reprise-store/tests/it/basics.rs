@@ -4,11 +4,8 @@ use std::sync::Arc;
 
 use reprise_simulation as testing;
 use reprise_simulation::{DIMENSIONS, LogModel, SimDisk, WorkloadStep};
-use reprise_store::{
-    CheckpointStep, CommitSeq, LateCheckpoint, Log, OpenOptions, OpenedLog, StoreEntry, StoreError,
-    Verify,
-};
-use reprise_types::VectorStore;
+use reprise_store::{CommitSeq, Log, StoreEntry, StoreError, Verify};
+use reprise_types::{SavedSection, SectionKey, SectionPages, VectorStore};
 
 use crate::{open, record, run_steps};
 
@@ -92,7 +89,7 @@ fn replay_begins_behind_the_commit_asked_for() {
     for seed in 0..6 {
         log.append(&[record(seed, "text")]).unwrap();
         if seed == 3 {
-            log.write_checkpoint(&[]).unwrap();
+            log.seal(&[]).unwrap();
         }
     }
     for after in 0..=6 {
@@ -107,156 +104,184 @@ fn replay_begins_behind_the_commit_asked_for() {
     }
 }
 
+/// Reads all sections that the newest manifest names, with the commit that they cover.
+fn read_sections(log: &Log) -> (CommitSeq, Vec<(SectionKey, Vec<u8>)>) {
+    let (seq, sections) = log.open_sections().unwrap();
+    let read = |(key, section): (SectionKey, SavedSection)| (key, section.read_all().unwrap());
+    (seq, sections.into_iter().map(read).collect())
+}
+
 #[test]
-fn derived_blobs_come_back_with_the_commit_they_cover() {
+fn sections_come_back_with_the_commit_they_cover() {
     let disk = SimDisk::new();
     let mut log = open(&disk, Verify::Tail).log;
     log.append(&[record(1, "one")]).unwrap();
-    let parts = vec![
-        (0x41, vec![1u8; 5000]),
-        (0x44, Vec::new()),
-        (0x47, vec![7; 64]),
+    let sections = [
+        ((16, 0), vec![1u8; 5000]),
+        ((16, 3), Vec::new()),
+        ((77, 0), vec![7; 64]),
     ];
-    log.write_checkpoint(&parts).unwrap();
+    let pages = |(key, bytes): &(SectionKey, Vec<u8>)| SectionPages::from_bytes(*key, bytes);
+    log.seal(&sections.each_ref().map(pages)).unwrap();
     log.append(&[record(2, "two")]).unwrap();
     drop(log);
     for verify in [Verify::Tail, Verify::Everything] {
         let opened = open(&disk, verify);
-        let derived = opened.derived.unwrap();
-        assert_eq!(
-            (derived.covered_seq, &derived.blobs),
-            (CommitSeq(1), &parts)
-        );
+        let found = read_sections(&opened.log);
+        assert_eq!(found, (CommitSeq(1), sections.to_vec()));
         assert_eq!(opened.report.from_checkpoint, verify == Verify::Tail);
         let expected = if verify == Verify::Tail { 1 } else { 2 };
         assert_eq!(opened.report.commits_read, expected);
     }
-    let mut log = open(&disk, Verify::Tail).log;
-    for tag in [0x40, 0x48, 0x01] {
-        assert!(
-            log.write_checkpoint(&[(tag, vec![])]).is_err(),
-            "tag {tag:#x}"
-        );
-    }
 }
 
-/// Builds a disk with two checkpoints, of which the second one's blobs cover the first; there are
-/// commits before, between its pieces and after.
-fn with_a_late_checkpoint(parts: &[(u8, Vec<u8>)]) -> SimDisk {
+#[test]
+fn only_pages_that_changed_are_written_again() {
     let disk = SimDisk::new();
     let mut log = open(&disk, Verify::Tail).log;
-    for seed in 0..3 {
-        log.append(&[record(seed, "before")]).unwrap();
-    }
-    log.write_checkpoint(&[(0x41, vec![9; 70])]).unwrap();
-    let mut late = LateCheckpoint::new(log.reader(), parts.to_vec(), 2000).unwrap();
-    for seed in 3..6 {
-        log.append(&[record(seed, "meanwhile")]).unwrap();
-        if seed == 4 {
-            let step = log.advance_checkpoint(&mut late).unwrap();
-            assert_eq!(step, CheckpointStep::MoreToWrite);
-        }
-    }
-    while log.advance_checkpoint(&mut late).unwrap() == CheckpointStep::MoreToWrite {}
-    log.append(&[record(6, "after")]).unwrap();
-    let dead = log.stats().bytes_reclaimable;
-    drop(log);
-    let log = open(&disk, Verify::Tail).log;
-    assert_eq!(log.stats().bytes_reclaimable, dead);
-    disk
-}
-
-/// Opens the log with the first blob left in the file.
-fn open_leaving(disk: &SimDisk) -> OpenedLog {
-    let options = OpenOptions {
-        leave_unread: &[0x41],
-        ..testing::open_options(Verify::Tail)
+    log.append(&[record(1, "one")]).unwrap();
+    let mut bytes: Vec<u8> = (0..1_000_000_u32).flat_map(u32::to_le_bytes).collect();
+    let seal = |log: &mut Log, bytes: &[u8]| {
+        let before = log.stats().file_bytes;
+        log.seal(&[SectionPages::from_bytes((16, 0), bytes)])
+            .unwrap();
+        log.stats().file_bytes - before
     };
-    Log::open(Arc::new(disk.clone()), &testing::log_path(), &options).unwrap()
-}
-
-#[test]
-fn blobs_may_cover_an_earlier_commit_than_their_checkpoint_and_stand_in_pieces() {
-    let blob: Vec<u8> = (0..5000).map(|i| (i % 251) as u8).collect();
-    let parts = vec![(0x41, blob.clone()), (0x44, Vec::new())];
-    let disk = with_a_late_checkpoint(&parts);
+    assert!(seal(&mut log, &bytes) > 4_000_000);
+    let idle = seal(&mut log, &bytes);
+    for at in [7, 2_000_000, 2_000_001, 3_999_999] {
+        bytes[at] ^= 1;
+    }
+    let three = seal(&mut log, &bytes);
+    assert!(three < idle + 4 * 4_200, "{three} after {idle}");
+    bytes.truncate(2_000_100);
+    seal(&mut log, &bytes);
+    bytes.extend([5; 9_000]);
+    seal(&mut log, &bytes);
+    let dead = log.stats().bytes_reclaimable;
+    assert!((1_800_000..2_050_000).contains(&dead), "{dead}");
+    drop(log);
     for verify in [Verify::Tail, Verify::Everything] {
-        let opened = open(&disk, verify);
-        assert!(opened.report.is_whole(), "{:?}", opened.report);
-        if verify == Verify::Tail {
-            // Its directory covers the last commit before it.
-            assert_eq!(opened.report.commits_read, 1);
+        let log = open(&disk, verify).log;
+        assert_eq!(read_sections(&log).1, [((16, 0), bytes.clone())]);
+        assert_eq!(log.stats().bytes_reclaimable, dead);
+        let (_, sections) = log.open_sections().unwrap();
+        let section = &sections[&(16, 0)];
+        for (at, size) in [
+            (0, 5000),
+            (1990, 2500),
+            (2_000_000, 9_100),
+            (4095, 2),
+            (9, 0),
+        ] {
+            let read = section.read_bytes(at..at + size);
+            assert_eq!(
+                read.as_deref(),
+                Some(&bytes[at..at + size]),
+                "{size} from {at}"
+            );
         }
-        let derived = opened.derived.unwrap();
-        assert_eq!(
-            (derived.covered_seq, &derived.blobs),
-            (CommitSeq(3), &parts)
-        );
-        let mut seen = Vec::new();
-        let visit = &mut |ordinal, _| seen.extend(ordinal);
-        opened.log.replay(derived.covered_seq, visit).unwrap();
-        assert_eq!(seen, [3, 4, 5, 6]);
+        assert_eq!(section.read_bytes(2_009_099..2_009_101), None);
+        assert!(section.is_sound() && !section.is_damaged());
     }
-    let derived = open_leaving(&disk).derived.unwrap();
-    assert_eq!(
-        (derived.covered_seq, derived.unread.len()),
-        (CommitSeq(3), 1)
-    );
-    let left = &derived.unread[0].1;
-    assert_eq!(left.size(), 5000);
-    for (at, size) in [(0, 5000), (1990, 2500), (2000, 10), (3999, 1), (5000, 0)] {
-        let mut read = vec![0; size];
-        assert!(left.read_at(at as u64, &mut read), "{size} from {at}");
-        assert_eq!(read, blob[at..at + size], "{size} from {at}");
-    }
-    assert!(!left.read_at(4999, &mut [0; 2]));
 }
 
 #[test]
-fn a_replay_passes_over_the_blobs() {
-    let disk = with_a_late_checkpoint(&[(0x41, vec![0xee; 5000]), (0x44, vec![2; 50])]);
+fn a_damaged_page_is_noticed_and_the_others_are_read() {
+    let disk = SimDisk::new();
+    let mut log = open(&disk, Verify::Tail).log;
+    log.append(&[record(1, "one")]).unwrap();
+    log.seal(&[
+        SectionPages::from_bytes((16, 0), &[0xee; 10_000]),
+        SectionPages::from_bytes((16, 1), &[0xdd; 50]),
+    ])
+    .unwrap();
+    log.append(&[record(2, "two")]).unwrap();
+    drop(log);
     let mut bytes = disk.file_bytes(&testing::log_path()).unwrap();
     let mut windows = bytes.windows(100);
     let at = windows.position(|window| window == [0xee_u8; 100]).unwrap();
-    bytes[at] ^= 1;
+    bytes[at + 4096 + 8] ^= 1;
     disk.create_file(&testing::log_path(), bytes);
-    let opened = open_leaving(&disk);
+    let opened = open(&disk, Verify::Tail);
+    let (seq, sections) = opened.log.open_sections().unwrap();
+    let section = &sections[&(16, 0)];
+    assert!(section.read_bytes(0..4096).is_some() && section.read_bytes(8192..10_000).is_some());
+    assert!(!section.is_damaged());
+    assert!(section.read_bytes(4000..4200).is_none() && section.is_damaged());
+    assert_eq!(sections[&(16, 1)].read_all(), Some(vec![0xdd; 50]));
+    let bytes = section.to_bytes().unwrap();
+    assert_eq!(&*bytes.bytes(0..4096), [0xee; 4096]);
+    assert_eq!(&*bytes.bytes(4096..4100), [0; 4]);
     let mut seen = Vec::new();
     let visit = &mut |ordinal, _| seen.extend(ordinal);
-    let report = opened.log.replay(CommitSeq(3), visit).unwrap();
+    let report = opened.log.replay(seq, visit).unwrap();
     assert!(report.damage.is_empty(), "{:?}", report.damage);
-    assert_eq!(seen, [3, 4, 5, 6]);
+    assert_eq!(seen, [1]);
 }
 
 #[test]
-fn blobs_of_different_commits_are_no_checkpoint() {
-    let disk = with_a_late_checkpoint(&[(0x41, vec![1; 50]), (0x44, vec![2; 50])]);
-    let mut bytes = disk.file_bytes(&testing::log_path()).unwrap();
-    // The end of a blob, whose hash is not compared if it is left in the file.
-    let trailer = [0x41, 1, DIMENSIONS as u8, 0, 0, 0, 0, 0, 3];
-    let mut windows = bytes.windows(trailer.len());
-    let at = windows.rposition(|window| window == trailer).unwrap();
-    bytes[at + 8] = 2;
-    disk.create_file(&testing::log_path(), bytes);
-    let opened = open_leaving(&disk);
-    assert!(opened.derived.is_none());
-    assert_eq!(opened.report.damage.len(), 1, "{:?}", opened.report);
-    assert_eq!(opened.log.record_count(), 7);
-}
-
-#[test]
-fn blobs_made_before_a_compaction_are_not_written_behind_it() {
+fn damaged_places_are_found_again_before_they_are_saved() {
     let disk = SimDisk::new();
     let mut log = open(&disk, Verify::Tail).log;
-    log.append(&[record(1, "one"), record(2, "two")]).unwrap();
-    let mut late = LateCheckpoint::new(log.reader(), vec![(0x41, vec![1; 50])], 30).unwrap();
-    log.advance_checkpoint(&mut late).unwrap();
-    let done = log.start_compaction().unwrap().run(&[]).unwrap();
-    log.finish_compaction(done).unwrap();
-    let before = disk.file_bytes(&testing::log_path());
-    let step = log.advance_checkpoint(&mut late).unwrap();
-    assert_eq!(step, CheckpointStep::Superseded);
-    assert_eq!(disk.file_bytes(&testing::log_path()), before);
+    for seed in 0..20 {
+        log.append(&[record(seed, "text")]).unwrap();
+    }
+    log.seal(&[]).unwrap();
+    let sealed = log.stats().file_bytes;
+    drop(log);
+    let whole = disk.file_bytes(&testing::log_path()).unwrap();
+    let pages = reprise_store::list_segments(&disk, &testing::log_path()).unwrap();
+    let pages = pages
+        .iter()
+        .rfind(|segment| segment.name == "pages")
+        .unwrap();
+    let mut bytes = whole.clone();
+    bytes[pages.offset as usize + 64 + 40] ^= 1;
+    disk.create_file(&testing::log_path(), bytes);
+    let mut log = open(&disk, Verify::Tail).log;
+    assert!(log.reader().read_record(3).is_err());
+    log.append(&[record(99, "later")]).unwrap();
+    log.seal(&[]).unwrap();
+    assert!(log.stats().file_bytes > sealed);
+    drop(log);
+    let log = open(&disk, Verify::Tail).log;
+    for ordinal in 0..21 {
+        log.reader().read_record(ordinal).unwrap();
+    }
+}
+
+#[test]
+fn pages_are_written_in_steps_with_commits_between_them() {
+    let disk = SimDisk::new();
+    let mut log = open(&disk, Verify::Tail).log;
+    log.append(&[record(1, "one")]).unwrap();
+    let section = |number, byte| SectionPages::from_bytes((16, number), &[byte; 9_000]);
+    log.seal(&[section(0, 1), section(1, 1)]).unwrap();
+    log.write_pages(&[section(0, 2)]).unwrap();
+    log.append(&[record(2, "two")]).unwrap();
+    log.write_pages(&[section(1, 2)]).unwrap();
+    let before = |number| ((16, number), vec![1; 9_000]);
+    assert_eq!(
+        read_sections(&log),
+        (CommitSeq(1), vec![before(0), before(1)])
+    );
+    log.append(&[record(3, "three")]).unwrap();
+    let killed = disk.crash_process();
+    let opened = open(&killed, Verify::Tail);
+    assert!(opened.report.is_whole(), "{:?}", opened.report);
+    assert_eq!(
+        read_sections(&opened.log),
+        (CommitSeq(1), vec![before(0), before(1)])
+    );
+    assert_eq!(opened.report.commits_read, 2);
+    log.drop_section((16, 1));
+    log.seal(&[SectionPages::from_bytes((16, 5), &[3])])
+        .unwrap();
+    drop(log);
+    let opened = open(&disk, Verify::Tail);
+    let expected = vec![((16, 0), vec![2; 9_000]), ((16, 5), vec![3])];
+    assert_eq!(read_sections(&opened.log), (CommitSeq(3), expected));
 }
 
 #[test]
@@ -264,30 +289,29 @@ fn a_checkpoint_for_which_there_is_no_room_takes_none() {
     let disk = SimDisk::new();
     let mut log = open(&disk, Verify::Tail).log;
     log.append(&[record(1, "one")]).unwrap();
+    log.seal(&[SectionPages::from_bytes((16, 0), &[1; 900])])
+        .unwrap();
+    log.append(&[record(2, "two")]).unwrap();
     let before = log.stats();
-    let blobs = vec![(0x41, vec![1; 90])];
-    let mut late = LateCheckpoint::new(log.reader(), blobs.clone(), 45).unwrap();
-    // After one of its pieces, and after both.
-    for steps in 1..3 {
-        for _ in 0..steps {
-            let step = log.advance_checkpoint(&mut late).unwrap();
-            assert_eq!(step, CheckpointStep::MoreToWrite);
+    let pages = |byte| [SectionPages::from_bytes((16, 0), &[byte; 900])];
+    for steps in 0..3 {
+        for step in 0..steps {
+            log.write_pages(&pages(step)).unwrap();
         }
         disk.set_full(true);
-        assert!(log.advance_checkpoint(&mut late).is_err());
+        assert!(log.seal(&pages(9)).is_err());
         assert_eq!(log.stats(), before);
         let bytes = disk.file_bytes(&testing::log_path()).unwrap();
         assert_eq!(bytes.len() as u64, before.file_bytes);
         disk.set_full(false);
     }
-    log.append(&[record(2, "two")]).unwrap();
-    // A retry starts again.
-    while log.advance_checkpoint(&mut late).unwrap() == CheckpointStep::MoreToWrite {}
+    log.append(&[record(3, "three")]).unwrap();
+    log.seal(&pages(9)).unwrap();
     drop(log);
     let opened = open(&disk, Verify::Tail);
     assert!(opened.report.is_whole(), "{:?}", opened.report);
-    assert_eq!(opened.derived.unwrap().blobs, blobs);
-    assert_eq!(opened.log.record_count(), 2);
+    assert_eq!(read_sections(&opened.log).1, [((16, 0), vec![9; 900])]);
+    assert_eq!(opened.log.record_count(), 3);
 }
 
 #[test]
@@ -295,11 +319,10 @@ fn a_commit_is_carried_over_that_stands_where_a_checkpoint_was_given_up() {
     let disk = SimDisk::new();
     let mut log = open(&disk, Verify::Tail).log;
     log.append(&[record(1, "one")]).unwrap();
-    let mut late = LateCheckpoint::new(log.reader(), vec![(0x41, vec![1; 90])], 45).unwrap();
-    log.advance_checkpoint(&mut late).unwrap();
-    let done = log.start_compaction().unwrap().run(&[]).unwrap();
+    log.write_pages(&testing::section_pages(log.seq())).unwrap();
+    let done = log.start_compaction().unwrap()().unwrap();
     disk.set_full(true);
-    assert!(log.advance_checkpoint(&mut late).is_err());
+    assert!(log.seal(&testing::section_pages(CommitSeq(5))).is_err());
     disk.set_full(false);
     log.append(&[record(2, "two")]).unwrap();
     log.finish_compaction(done).unwrap();
@@ -308,15 +331,39 @@ fn a_commit_is_carried_over_that_stands_where_a_checkpoint_was_given_up() {
 }
 
 #[test]
-fn a_piece_of_a_blob_may_begin_with_anything() {
+fn sections_that_were_saved_while_the_file_was_compacted_are_to_be_saved_again() {
+    for is_saved_meanwhile in [false, true] {
+        let disk = SimDisk::new();
+        let mut log = open(&disk, Verify::Tail).log;
+        log.append(&[record(1, "one")]).unwrap();
+        testing::write_checkpoint(&mut log).unwrap();
+        let done = log.start_compaction().unwrap()().unwrap();
+        if is_saved_meanwhile {
+            log.append(&[record(2, "two")]).unwrap();
+            testing::write_checkpoint(&mut log).unwrap();
+        }
+        log.finish_compaction(done).unwrap();
+        assert_eq!(log.section_keys().next().is_none(), is_saved_meanwhile);
+        assert_eq!(testing::check_sections(&log), Ok(Some(CommitSeq(1))));
+        testing::write_checkpoint(&mut log).unwrap();
+        let seq = log.seq();
+        drop(log);
+        let log = open(&disk, Verify::Everything).log;
+        assert_eq!(testing::check_sections(&log), Ok(Some(seq)));
+    }
+}
+
+#[test]
+fn pages_may_begin_with_anything() {
     let disk = SimDisk::new();
     let mut log = open(&disk, Verify::Tail).log;
     log.append(&[record(1, "one")]).unwrap();
-    // The second piece begins with the bytes of a seal.
-    let mut blob = vec![0; 60];
-    blob[30..32].copy_from_slice(&[0x49, 1]);
-    let mut late = LateCheckpoint::new(log.reader(), vec![(0x4b, blob)], 30).unwrap();
-    while log.advance_checkpoint(&mut late).unwrap() == CheckpointStep::MoreToWrite {}
+    // The first page begins with the bytes of a manifest.
+    let mut bytes = vec![0; 60];
+    bytes[..2].copy_from_slice(&[0x49, 1]);
+    log.write_pages(&[SectionPages::from_bytes((16, 0), &bytes)])
+        .unwrap();
+    log.seal(&[]).unwrap();
     drop(log);
     let report = open(&disk, Verify::Everything).report;
     assert!(report.is_whole(), "{report:?}");
@@ -330,9 +377,7 @@ fn what_was_begun_of_a_checkpoint_is_cut_off_or_left_behind() {
         let mut log = open(&disk, Verify::Tail).log;
         log.append(&[record(1, "one")]).unwrap();
         let committed = log.stats().file_bytes;
-        let blobs = vec![(0x41, vec![1; 50])];
-        let mut late = LateCheckpoint::new(log.reader(), blobs, 30).unwrap();
-        log.advance_checkpoint(&mut late).unwrap();
+        log.write_pages(&testing::section_pages(log.seq())).unwrap();
         let begun = log.stats().file_bytes;
         assert!(begun > committed);
         // A copy for a backup has no torn bytes.

@@ -31,7 +31,7 @@ fn a_forgotten_text_is_gone_from_the_file() {
     let step = WorkloadStep::Commit(vec![model.forget_entry(20)]);
     testing::apply_step(&mut log, &step).unwrap();
     model.apply(&step);
-    let done = log.start_compaction().unwrap().run(&[]).unwrap();
+    let done = log.start_compaction().unwrap()().unwrap();
     let report = log.finish_compaction(done).unwrap();
     assert_eq!((report.records, report.forgotten), (50, 1));
     assert!(report.bytes_after < report.bytes_before);
@@ -59,8 +59,7 @@ fn a_file_with_a_hole_is_compacted_without_what_was_derived_from_it() {
     for i in 0..6 {
         log.append(&[record(i, "a text")]).unwrap();
     }
-    log.write_checkpoint(&testing::derived_blobs(log.seq()))
-        .unwrap();
+    testing::write_checkpoint(&mut log).unwrap();
     drop(log);
     let path = testing::log_path();
     let whole = disk.file_bytes(&path).unwrap();
@@ -72,26 +71,27 @@ fn a_file_with_a_hole_is_compacted_without_what_was_derived_from_it() {
             .collect()
     };
     let commits: Vec<_> = find("entries");
-    let derived: Vec<_> = find("as of commit");
-    for (damaged, has_hole) in [(commits[2], true), (commits[5], true), (derived[0], false)] {
+    let pages: Vec<_> = find("as of commit");
+    for damaged in [commits[2], commits[5], pages[0]] {
         let mut bytes = whole.clone();
         bytes[damaged.offset as usize + 80] ^= 1;
         let disk = SimDisk::new();
         disk.create_file(&path, bytes);
         let mut log = open(&disk, Verify::Everything).log;
-        let parts = testing::derived_blobs(log.seq());
-        let done = log.start_compaction().unwrap().run(&parts).unwrap();
-        assert_eq!(done.has_holes(), has_hole, "{damaged:?}");
+        let done = log.start_compaction().unwrap()().unwrap();
         log.finish_compaction(done).unwrap();
         drop(log);
         let opened = open(&disk, Verify::Everything);
         assert!(opened.report.is_whole(), "{:?}", opened.report);
-        let kept = opened.derived.map_or(0, |set| set.blobs.len());
-        assert_eq!(kept == 0, has_hole, "{damaged:?}: {kept} blobs");
-        // What was lost is known to be, and is no hole the second time.
         let mut log = opened.log;
-        let done = log.start_compaction().unwrap().run(&parts).unwrap();
-        assert!(!done.has_holes(), "{damaged:?}");
+        let kept = log.section_keys().count();
+        // Sections with a damaged page are not copied either.
+        assert_eq!(kept, 0, "{damaged:?}: {kept} sections");
+        // What was lost is known to be, and is no hole the second time.
+        testing::write_checkpoint(&mut log).unwrap();
+        let done = log.start_compaction().unwrap()().unwrap();
+        log.finish_compaction(done).unwrap();
+        assert_eq!(log.section_keys().count(), 2, "{damaged:?}");
     }
 }
 
@@ -105,8 +105,8 @@ fn compaction_packs_singles_together() {
         testing::apply_step(&mut log, &step).unwrap();
         model.apply(&step);
     }
-    let derived = testing::derived_blobs(log.seq());
-    let done = log.start_compaction().unwrap().run(&derived).unwrap();
+    testing::write_checkpoint(&mut log).unwrap();
+    let done = log.start_compaction().unwrap()().unwrap();
     let report = log.finish_compaction(done).unwrap();
     assert!(report.bytes_after * 3 < report.bytes_before, "{report:?}");
     let segments = list_segments(&disk, &testing::log_path()).unwrap();
@@ -115,7 +115,10 @@ fn compaction_packs_singles_together() {
     for verify in [Verify::Tail, Verify::Everything] {
         let opened = open(&disk, verify);
         model.compare(&opened.log).unwrap();
-        assert_eq!(opened.derived.unwrap().covered_seq, CommitSeq(500));
+        assert_eq!(
+            testing::check_sections(&opened.log),
+            Ok(Some(CommitSeq(500)))
+        );
     }
 }
 
@@ -132,10 +135,7 @@ fn readers_of_the_old_file_go_on() {
     let mut log = log.unwrap();
     let old: LogReader = log.reader();
     let done = log.start_compaction().unwrap();
-    let done = std::thread::spawn(move || done.run(&[]))
-        .join()
-        .unwrap()
-        .unwrap();
+    let done = std::thread::spawn(done).join().unwrap().unwrap();
     log.append(&[record(3, "three")]).unwrap();
     log.finish_compaction(done).unwrap();
     assert_eq!(old.read_record(1).unwrap().text, "two");
@@ -150,15 +150,15 @@ fn only_one_compaction_at_a_time_and_only_of_this_file() {
     let mut log = open(&disk, Verify::Tail).log;
     log.append(&[record(1, "one")]).unwrap();
     let first = log.start_compaction().unwrap();
-    let second = log.start_compaction().unwrap_err();
+    let second = log.start_compaction().err().unwrap();
     assert!(matches!(second, StoreError::CompactionUnderWay { .. }));
     drop(first);
-    let done = log.start_compaction().unwrap().run(&[]).unwrap();
+    let done = log.start_compaction().unwrap()().unwrap();
     let other = SimDisk::new();
     let mut stranger = open(&other, Verify::Tail).log;
     let error = stranger.finish_compaction(done).unwrap_err();
     assert!(matches!(error, StoreError::StaleCompaction { .. }));
-    let done = log.start_compaction().unwrap().run(&[]).unwrap();
+    let done = log.start_compaction().unwrap()().unwrap();
     log.finish_compaction(done).unwrap();
     assert_eq!(disk.file_names(), [testing::log_path()]);
 }
@@ -168,7 +168,7 @@ fn a_new_file_that_lost_its_name_is_not_put_in_place() {
     let disk = SimDisk::new();
     let mut log = open(&disk, Verify::Tail).log;
     log.append(&[record(1, "one")]).unwrap();
-    let done = log.start_compaction().unwrap().run(&[]).unwrap();
+    let done = log.start_compaction().unwrap()().unwrap();
     let name = disk
         .file_names()
         .into_iter()
@@ -188,7 +188,7 @@ fn a_killed_compaction_leaves_a_file_that_the_next_opening_removes() {
     let disk = SimDisk::new();
     let mut log = open(&disk, Verify::Tail).log;
     log.append(&[record(1, "one")]).unwrap();
-    let done = log.start_compaction().unwrap().run(&[]).unwrap();
+    let done = log.start_compaction().unwrap()().unwrap();
     assert_eq!(disk.file_names().len(), 2);
     let killed = disk.crash_process();
     drop(done);
@@ -206,7 +206,7 @@ fn replay_from_the_middle_of_what_was_merged_is_refused() {
     for i in 0..4 {
         log.append(&[record(i, "text")]).unwrap();
     }
-    let done = log.start_compaction().unwrap().run(&[]).unwrap();
+    let done = log.start_compaction().unwrap()().unwrap();
     log.append(&[record(9, "meanwhile")]).unwrap();
     log.finish_compaction(done).unwrap();
     let error = log.replay(CommitSeq(2), &mut |_, _| {}).unwrap_err();
@@ -231,14 +231,14 @@ fn replay_from_the_middle_of_what_was_merged_is_refused() {
 fn an_empty_log_and_one_of_cursors_only_survive() {
     let disk = SimDisk::new();
     let mut log = open(&disk, Verify::Tail).log;
-    let done = log.start_compaction().unwrap().run(&[]).unwrap();
+    let done = log.start_compaction().unwrap()().unwrap();
     log.finish_compaction(done).unwrap();
     let cursor = StoreEntry::Cursor {
         stream: "events".into(),
         seq: 5,
     };
     log.append(&[cursor]).unwrap();
-    let done = log.start_compaction().unwrap().run(&[]).unwrap();
+    let done = log.start_compaction().unwrap()().unwrap();
     log.finish_compaction(done).unwrap();
     drop(log);
     let opened = open(&disk, Verify::Everything);
@@ -267,7 +267,7 @@ fn readers_on_other_threads_see_whole_records_all_the_while() {
             });
         }
         for i in 0..3 {
-            let done = log.start_compaction().unwrap().run(&[]).unwrap();
+            let done = log.start_compaction().unwrap()().unwrap();
             log.append(&[record(300 + i, "meanwhile")]).unwrap();
             log.finish_compaction(done).unwrap();
         }

@@ -249,10 +249,9 @@ fn inspect_names_every_byte_of_a_file() {
         "file",
         "vectors",
         "commit",
-        "derived-codes",
-        "directory",
+        "pages",
         "rvf-manifest",
-        "seal",
+        "sections",
     ] {
         assert!(segments.iter().any(|s| s.name == name), "{name}");
     }
@@ -307,10 +306,9 @@ fn what_can_be_built_again_is_not_kept_aside() {
         assert_eq!(disk.file_names(), [testing::log_path()]);
     }
     let segments = list_segments(&disk_with(&bytes), &testing::log_path()).unwrap();
-    let is_index = |name: &str| name.starts_with("derived");
     let part = segments
         .iter()
-        .rfind(|segment| is_index(segment.name))
+        .rfind(|segment| segment.name == "pages")
         .unwrap();
     let cut = (part.offset + part.bytes / 2) as usize;
     let disk = disk_with(&bytes[..cut]);

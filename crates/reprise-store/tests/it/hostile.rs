@@ -121,14 +121,14 @@ fn segments_in_other_places_cause_no_panic_and_are_told() {
 }
 
 #[test]
-fn a_seal_in_another_place_is_told_and_a_compaction_removes_it() {
+fn a_manifest_in_another_place_is_told_and_a_compaction_removes_it() {
     let (bytes, model) = sample_file(true);
     let tail = &bytes[bytes.len() - 256..];
     let disk = disk_with(&[&bytes[..128], tail, &bytes[128..]].concat());
     let mut opened = testing::open_log(&disk, Verify::Everything).unwrap();
     assert!(!opened.report.is_whole());
     assert_eq!(
-        count_true_records(&opened.log, &model, "a seal in front"),
+        count_true_records(&opened.log, &model, "a manifest in front"),
         0
     );
     testing::apply_step(&mut opened.log, &WorkloadStep::Compact(Vec::new())).unwrap();
@@ -199,10 +199,9 @@ fn wrong_numbers_under_right_checksums_cause_no_panic() {
         "file",
         "vectors",
         "commit",
-        "derived-codes",
-        "directory",
+        "pages",
         "rvf-manifest",
-        "seal",
+        "sections",
     ] {
         let segment = segments.iter().rfind(|s| s.name == name).unwrap();
         panics.extend(find_panics(renumbered_files(&bytes, segment).into_iter()));

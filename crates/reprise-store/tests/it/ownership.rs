@@ -39,7 +39,7 @@ fn the_lock_follows_the_file_through_a_compaction() {
     let mut log = open_real(&path).unwrap();
     log.append(&[record(1, "one")]).unwrap();
     let before = log.reader();
-    let done = log.start_compaction().unwrap().run(&[]).unwrap();
+    let done = log.start_compaction().unwrap()().unwrap();
     log.finish_compaction(done).unwrap();
     assert!(matches!(open_real(&path), Err(StoreError::Locked { .. })));
     log.append(&[record(2, "two")]).unwrap();
@@ -107,7 +107,7 @@ fn a_newer_file_is_refused_and_left_as_it_is() {
     let disk = SimDisk::new();
     drop(open(&disk, Verify::Tail));
     let bytes = disk.file_bytes(&testing::log_path()).unwrap();
-    for (at, value, version) in [(32, 2, 2), (1, 9, 9)] {
+    for (at, value, version) in [(32, 3, 3), (1, 9, 9)] {
         let mut payload = bytes[64..64 + 42].to_vec();
         payload[at] = value;
         let newer = rvf_wire::write_segment(0x4a, &payload, SegmentFlags::empty(), 1);

@@ -151,7 +151,7 @@ fn a_file_put_in_its_place_is_not_touched_and_the_old_one_is_saved() {
     for keeps_a_name in [false, true] {
         let disk = SimDisk::new();
         let (mut log, model) = log_with_three_commits(&disk);
-        let compacted = log.start_compaction().unwrap().run(&[]).unwrap();
+        let compacted = log.start_compaction().unwrap()().unwrap();
         if keeps_a_name {
             disk.rename(&testing::log_path(), &other_path()).unwrap();
         }

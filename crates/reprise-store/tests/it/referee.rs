@@ -64,8 +64,7 @@ fn stock_rvf_runtime_sees_the_same_memory_after_every_close() {
             testing::apply_step(&mut log, step).unwrap();
             model.apply(step);
             if number % 3 == 0 {
-                log.write_checkpoint(&testing::derived_blobs(log.seq()))
-                    .unwrap();
+                testing::write_checkpoint(&mut log).unwrap();
             } else {
                 log.write_manifest().unwrap();
             }
@@ -98,7 +97,7 @@ fn a_text_that_forges_a_manifest_does_not_fool_it_either() {
         testing::apply_step(&mut log, &step).unwrap();
         model.apply(&step);
     }
-    log.write_checkpoint(&[]).unwrap();
+    testing::write_checkpoint(&mut log).unwrap();
     drop(log);
     check_with_rvf_runtime(&path, &model, testing::DIMENSIONS, "forged");
 }

@@ -291,7 +291,6 @@ pub(super) fn open_log(path: &Path) -> anyhow::Result<Log> {
         create: false,
         read_only: true,
         verify: Verify::Tail,
-        leave_unread: &[],
     };
     Ok(Log::open(Arc::new(RealDisk), path, &options)?.log)
 }

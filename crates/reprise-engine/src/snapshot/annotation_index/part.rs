@@ -4,22 +4,17 @@ use reprise_types::{BinaryCodec as _, ByteReader, ByteWriter, encode_all};
 
 use super::{AnnotationIndex, LinkSpan, NEVER, TagSpan, TagSpans};
 
-/// Tag of the part in the file.
-pub(crate) const MARKS_TAG: u8 = 0x4b;
-const VERSION: u8 = 1;
-/// Version of a part that ends with how often records were stated.
-const VERSION_WITH_SEEN: u8 = 2;
+const VERSION: u8 = 3;
 
 impl AnnotationIndex {
-    /// Encodes the part.
-    pub(crate) fn to_part(&self) -> Vec<u8> {
+    /// Encodes the section.
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let seen = || {
             let records = self.records.values().flat_map(|chunk| chunk.iter());
             records.filter_map(|(ordinal, places)| Some((*ordinal, places.seen_stats?)))
         };
-        let has_seen = seen().next().is_some();
         let out = &mut ByteWriter::default();
-        out.write_raw(&[if has_seen { VERSION_WITH_SEEN } else { VERSION }]);
+        out.write_raw(&[VERSION]);
         let tags: Vec<(&TagSpans, usize)> = self
             .tag_numbers
             .values()
@@ -57,19 +52,17 @@ impl AnnotationIndex {
         };
         out.write_count(edited().count());
         out.write_items(edited().map(|(ordinal, _)| ordinal));
-        if has_seen {
-            out.write_count(seen().count());
-            for (ordinal, (count, at)) in seen() {
-                encode_all!(out, ordinal, count, at);
-            }
+        out.write_count(seen().count());
+        for (ordinal, (count, at)) in seen() {
+            encode_all!(out, ordinal, count, at);
         }
         std::mem::take(&mut out.bytes)
     }
 
-    /// Decodes a part; `None` for any other bytes, and the caller rebuilds.
-    pub(crate) fn from_part(bytes: &[u8]) -> Option<Self> {
+    /// Decodes a section; `None` for any other bytes, and the caller rebuilds.
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (version, rest) = bytes.split_first()?;
-        if ![VERSION, VERSION_WITH_SEEN].contains(version) {
+        if *version != VERSION {
             return None;
         }
         let r = &mut ByteReader::new(rest);
@@ -103,11 +96,9 @@ impl AnnotationIndex {
         for _ in 0..r.read_count()? {
             marks.annotations_mut(r.read_value()?).edited = true;
         }
-        if *version == VERSION_WITH_SEEN {
-            for _ in 0..r.read_count()? {
-                let (ordinal, count, at) = (r.read_value()?, r.read_value()?, r.read_value()?);
-                marks.annotations_mut(ordinal).seen_stats = Some((count, at));
-            }
+        for _ in 0..r.read_count()? {
+            let (ordinal, count, at) = (r.read_value()?, r.read_value()?, r.read_value()?);
+            marks.annotations_mut(ordinal).seen_stats = Some((count, at));
         }
         r.is_empty().then_some(marks)
     }

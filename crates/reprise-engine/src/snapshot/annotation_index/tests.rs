@@ -110,15 +110,15 @@ proptest! {
             let expected = held.links.iter().filter(|(a, b, _)| *a == ordinal || *b == ordinal);
             prop_assert_eq!(links.collect::<BTreeSet<_>>(), expected.cloned().collect());
         }
-        prop_assert_eq!(AnnotationIndex::from_part(&marks.to_part()), Some(marks));
+        prop_assert_eq!(AnnotationIndex::from_bytes(&marks.to_bytes()), Some(marks));
     }
 
     #[test]
     fn any_bytes_are_read_without_a_panic(bytes: Vec<u8>) {
-        AnnotationIndex::from_part(&bytes);
+        AnnotationIndex::from_bytes(&bytes);
         let mut led = vec![1];
         led.extend(bytes);
-        AnnotationIndex::from_part(&led);
+        AnnotationIndex::from_bytes(&led);
     }
 }
 

@@ -4,12 +4,15 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use chrono::DateTime;
-use reprise_types::{MemoryFilter, MemoryKind, MemorySource, RecordId, SearchRoute, normalize};
+use reprise_types::{
+    MemoryFilter, MemoryKind, MemorySource, RecordId, SearchRoute, SectionPages, normalize,
+};
 
 use super::super::VectorScratch;
 use super::super::tests::SeededRandom;
 use super::*;
-use crate::graph_state::PART_CELLS;
+use crate::saving::open_whole;
+use crate::section_kinds::SECTION_CELLS;
 use crate::snapshot::IndexSnapshot;
 use crate::view::IndexView;
 use crate::writer::{IndexWriter, NewDoc};
@@ -46,7 +49,7 @@ fn push(writer: &mut IndexWriter, vector: &[f32]) {
 }
 
 /// A memory large enough for a graph, saved.
-static SAVED: LazyLock<Vec<(u8, Vec<u8>)>> = LazyLock::new(|| {
+static SAVED: LazyLock<Vec<SectionPages>> = LazyLock::new(|| {
     let mut random = SeededRandom(31);
     let mut writer = IndexWriter::new(NUMBERS);
     writer.set_graph_threshold(3_000);
@@ -54,26 +57,26 @@ static SAVED: LazyLock<Vec<(u8, Vec<u8>)>> = LazyLock::new(|| {
         push(&mut writer, &point(&mut random));
     }
     while writer.advance_graph(512).unwrap().1 > 0 {}
-    writer.to_parts()
+    writer.to_sections()
 });
 
-/// Opens the parts lazily and counts the bytes that are read.
-fn open_lazily(parts: &[(u8, Vec<u8>)]) -> (IndexWriter, Arc<AtomicU64>) {
-    let read = Arc::new(AtomicU64::new(0));
-    let statistics_documents = |(tag, bytes): &(u8, Vec<u8>)| {
-        let (part, read) = (LazyPart::from(bytes.clone()), Arc::clone(&read));
-        let counting = move |at, out: &mut [u8]| {
-            read.fetch_add(out.len() as u64, Ordering::Relaxed);
-            (part.read)(at, out)
-        };
-        let size = bytes.len() as u64;
-        let read = Arc::new(counting);
-        (*tag, LazyPart { size, read })
+/// Opens the sections lazily and counts the bytes that are read.
+fn open_lazily(sections: &[SectionPages]) -> (IndexWriter, Arc<AtomicU64>) {
+    let counter = Arc::new(AtomicU64::new(0));
+    let lend = |section: &SectionPages| {
+        let mut lent = SavedSection::from(section);
+        let (read, counter) = (Arc::clone(&lent.read), Arc::clone(&counter));
+        lent.read = Arc::new(move |pages| {
+            let bytes = read(pages)?;
+            counter.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+            Some(bytes)
+        });
+        (section.key, lent)
     };
-    let parts: Vec<_> = parts.iter().map(statistics_documents).collect();
-    let mut writer = IndexWriter::from_lazy_parts(NUMBERS, &parts).unwrap();
+    let lent = sections.iter().map(lend).collect();
+    let mut writer = IndexWriter::from_sections(NUMBERS, &lent).unwrap();
     writer.set_graph_threshold(3_000);
-    (writer, read)
+    (writer, counter)
 }
 
 /// Returns the share of the best ten that are found, and the route used.
@@ -95,7 +98,7 @@ fn recall(snapshot: &IndexSnapshot, whole: &IndexSnapshot) -> (f64, SearchRoute)
 #[test]
 fn the_first_answer_reads_little_and_finds_most() {
     let parts = &*SAVED;
-    let mut whole = IndexWriter::from_parts(NUMBERS, parts).unwrap();
+    let mut whole = open_whole(NUMBERS, parts).unwrap();
     let (mut writer, read) = open_lazily(parts);
     let opened = read.load(Ordering::Relaxed);
     let snapshot = writer.publish();
@@ -108,9 +111,10 @@ fn the_first_answer_reads_little_and_finds_most() {
         .search_vectors(&query, 10, &view, &mut scratch)
         .len();
     assert_eq!((one, scratch.route()), (10, SearchRoute::Cells));
-    // The signs of all documents would be 96 KB, and each of 256 pages of codes is 272 bytes.
+    // The codes of all documents would be 816 KB; each of 256 pages of them is 272 bytes, and each
+    // of some forty lists of so few numbers takes a page or two.
     let of_question = read.load(Ordering::Relaxed) - opened;
-    assert!(of_question < 60_000 + 256 * 272, "{of_question}");
+    assert!(of_question < 40 * 2 * 4_096 + 256 * 272, "{of_question}");
     let (found, route) = recall(&snapshot, &whole.publish());
     assert!(
         found >= 0.85 && route == SearchRoute::Cells,
@@ -130,7 +134,7 @@ fn the_first_answer_reads_little_and_finds_most() {
 
 #[test]
 fn the_sample_stands_in_front_and_is_the_one_that_the_whole_gives() {
-    let mut whole = IndexWriter::from_parts(NUMBERS, &SAVED).unwrap();
+    let mut whole = open_whole(NUMBERS, &SAVED).unwrap();
     let expected = sampled(&whole.publish());
     assert!((450..=550).contains(&expected.len()), "{}", expected.len());
     let (mut writer, read) = open_lazily(&SAVED);
@@ -141,7 +145,9 @@ fn the_sample_stands_in_front_and_is_the_one_that_the_whole_gives() {
         snapshot.sample_cosines(&query, SPREAD_SAMPLE, &view),
         expected
     );
-    assert_eq!(read.load(Ordering::Relaxed), before, "nothing is read");
+    // Only which documents count is read; the codes of so many would be 139 KB.
+    let of_sample = read.load(Ordering::Relaxed) - before;
+    assert!(of_sample < 100_000, "{of_sample}");
     // A changed vector counts as it is now, and a forgotten document does not count.
     let [moved, gone] = [expected[3].0, expected[9].0];
     writer.set_vector(moved, &point(&mut SeededRandom(42)));
@@ -192,15 +198,17 @@ fn it_is_saved_again_as_it_was_with_what_came_since_in_its_cell() {
     let parts = &*SAVED;
     let (mut back, _) = open_lazily(parts);
     back.advance_graph(0).unwrap();
-    assert_eq!(back.to_parts(), *parts);
+    assert_eq!(back.to_sections(), *parts);
     // A document without a cell is in the last list until it gets one.
     push(&mut back, &point(&mut SeededRandom(44)));
     back.set_vector(5, &point(&mut SeededRandom(45)));
     for steps in 0..2 {
-        let parts = back.to_parts();
-        let (_, part) = parts.iter().find(|part| part.0 == PART_CELLS).unwrap();
-        let part = LazyPart::from(part.clone());
-        let cells = SavedCells::read(&part, NUMBERS, DOCUMENTS + 1).unwrap();
+        let parts = back.to_sections();
+        let section = parts
+            .iter()
+            .find(|part| part.key.0 == SECTION_CELLS)
+            .unwrap();
+        let cells = SavedCells::read(&section.into(), NUMBERS, DOCUMENTS + 1).unwrap();
         let mut buffer = Vec::new();
         let last = cells.read_list(cells.centroids.len(), &mut buffer).unwrap();
         let expected: &[u32] = if steps == 0 {
@@ -218,33 +226,45 @@ fn it_is_saved_again_as_it_was_with_what_came_since_in_its_cell() {
 #[test]
 fn damage_costs_the_list_or_the_layer_and_never_a_panic() {
     let parts = &*SAVED;
-    let damaged = |at: usize| {
-        let mut parts = parts.clone();
-        for (_, bytes) in parts.iter_mut().filter(|part| part.0 == PART_CELLS) {
-            let at = at % bytes.len();
-            bytes[at] ^= 0x40;
-        }
-        parts
-    };
-    let whole = IndexWriter::from_parts(NUMBERS, parts).unwrap().publish();
-    let size = parts
+    let of_cells = parts
         .iter()
-        .find(|part| part.0 == PART_CELLS)
-        .unwrap()
-        .1
-        .len();
-    // Three bytes are in the front, without which everything is scanned, and two in lists.
-    for at in [3, 40, 4_000, size / 2, size - 3] {
-        let (mut writer, _) = open_lazily(&damaged(at));
+        .find(|part| part.key.0 == SECTION_CELLS)
+        .unwrap();
+    // One page that does not match its check.
+    let damaged = |page: usize| {
+        let lend = |section: &SectionPages| {
+            let mut lent = SavedSection::from(section);
+            if section.key.0 == SECTION_CELLS {
+                let read = Arc::clone(&lent.read);
+                lent.read = Arc::new(move |pages| {
+                    let is_hit = pages.contains(&page);
+                    if is_hit { None } else { read(pages) }
+                });
+            }
+            (section.key, lent)
+        };
+        let lent = parts.iter().map(lend).collect();
+        let mut writer = IndexWriter::from_sections(NUMBERS, &lent).unwrap();
+        writer.set_graph_threshold(3_000);
+        writer
+    };
+    let whole = open_whole(NUMBERS, parts).unwrap().publish();
+    let pages = of_cells.pages.len();
+    // Two pages are of the front, without which everything is scanned, and two of lists.
+    for page in [0, 1, pages / 2, pages - 2] {
+        let mut writer = damaged(page);
         let (found, route) = recall(&writer.publish(), &whole);
-        let is_front = at <= 4_000;
+        let is_front = page <= 1;
         let expected = if is_front {
             SearchRoute::Scan
         } else {
             SearchRoute::Cells
         };
-        assert!(found >= 0.8 && route == expected, "{at}: {found} {route:?}");
+        assert!(
+            found >= 0.8 && route == expected,
+            "{page}: {found} {route:?}"
+        );
         while writer.advance_graph(512).unwrap().1 > 0 {}
-        assert_eq!(writer.to_parts().len(), parts.len());
+        assert_eq!(writer.to_sections().len(), parts.len());
     }
 }

@@ -61,10 +61,10 @@ fn the_close_are_those_that_a_full_sort_finds() {
     let vectors: Vec<Vec<f32>> = (0..2_500).map(|_| random.vector(6)).collect();
     let index = build_index(&vectors, 6);
     let codes = index.encode_query(&random.vector(6)).unwrap();
-    let (mut sorted, mut spare): (Vec<(u32, u32)>, _) = (Vec::new(), Vec::new());
-    for (number, chunk) in index.chunks.iter().enumerate() {
+    let mut sorted: Vec<(u32, u32)> = Vec::new();
+    for number in 0..index.signs.len() {
         let mut distances = [[0; LANES]; GROUPS];
-        let signs = chunk.signs(number, &mut spare).unwrap();
+        let signs = index.signs(number).unwrap();
         codes.planes.compute_distances(signs, &mut distances);
         let first = number * CHUNK_DOCUMENTS;
         let known = distances.as_flattened().iter().zip(first as u32..2_500);
@@ -75,7 +75,7 @@ fn the_close_are_those_that_a_full_sort_finds() {
         let mut closest = ClosestDocs::default();
         closest.reset(wanted, codes.planes.distance_max());
         let all = unfiltered_view(2_500);
-        index.scan_signs(&codes, &all, |_| u64::MAX, &mut closest, &mut spare);
+        index.scan_signs(&codes, &all, |_| u64::MAX, &mut closest);
         closest.trim();
         let got: Vec<u32> = closest.documents.iter().map(|found| found.0).collect();
         let mut expected: Vec<u32> = sorted.iter().take(wanted).map(|s| s.1).collect();

@@ -1,0 +1,424 @@
+//! The saved form of the index: columns, whose pages are written again when they change, words, a
+//! section for each segment, and graph and cells, which are saved as a whole.
+//!
+//! A damaged page sets a flag that all sections share; the caller then rebuilds the index from the
+//! log.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+use reprise_types::{
+    BinaryCodec as _, ByteReader, ByteWriter, CowVec, SavedRun, SavedSection, SavedSections,
+    SectionKey, SectionPages, encode_all, take_pages,
+};
+
+use crate::docs::{Doc, NO_SESSION, SessionNames};
+use crate::error::{IndexError, IndexResult};
+use crate::graph_state::GraphState;
+use crate::lexicon::Lexicon;
+use crate::live_set::{LexicalRow, LiveSet, NO_DOCUMENT, RankRow, SessionStats};
+use crate::section_kinds::{
+    DOCUMENTS, LEXICAL, LIVE, NAME_ENDS, NAMES, SECTION_CELLS, SECTION_GRAPH, SESSIONS, STALE,
+    TOTALS, WORDS, damage_error, find_section,
+};
+use crate::segment::Segment;
+use crate::vectors::{QuantisedVectors, SavedCells};
+use crate::writer::IndexWriter;
+
+/// Version of all sections but graph and cells, which have their own. It also covers the analyser's
+/// rules: change it when a text would give other terms or cues.
+const VERSION: u8 = 13;
+/// Bytes of a row of documents: the columns of the document, and its neighbours.
+const DOCUMENT_BYTES: usize = Doc::BYTES + 8;
+const SESSION_BYTES: usize = 16;
+
+impl IndexWriter {
+    /// Returns pages that changed since they were saved, of about as many bytes as the budget
+    /// allows; what is left of it is 0 if there are more. The pages that are few and change each
+    /// time are in the last part only. [`Self::mark_saved`] says that they are saved. Forgotten
+    /// documents are in them unless [`Self::purge`] came first.
+    pub fn pages_to_save(&mut self, budget: &mut usize) -> Vec<SectionPages> {
+        self.move_pending_to_segment();
+        let mut all = self.column_pages(budget);
+        self.lexicon.collect_pages_to_save(WORDS, budget, &mut all);
+        self.graph.collect_pages_to_save(budget, &mut all);
+        if *budget > 0 {
+            all.extend(self.small_sections());
+        }
+        all
+    }
+
+    /// Notes that pages which [`Self::pages_to_save`] returned are saved; nothing has changed the
+    /// index since.
+    pub fn mark_saved(&mut self, saved: &[SectionPages]) {
+        for section in saved {
+            let pages = section.pages.iter().map(|page| page.0);
+            match section.key.0 {
+                DOCUMENTS => {
+                    self.rows.clear_edited(pages.clone());
+                    self.live_set.rank_rows.clear_edited(pages);
+                }
+                LEXICAL => self.live_set.lexical_rows.clear_edited(pages),
+                SESSIONS => self.live_set.session_stats.clear_edited(pages),
+                WORDS => self.lexicon.runs().for_each(|run| run.mark_saved(section)),
+                SECTION_GRAPH | SECTION_CELLS => self.graph.mark_saved(section),
+                tag => self.vectors.mark_saved(tag, pages),
+            }
+        }
+    }
+
+    /// Notes that nothing of the index is saved.
+    pub fn mark_unsaved(&mut self) {
+        self.rows.mark_all_edited();
+        self.live_set.lexical_rows.mark_all_edited();
+        self.live_set.session_stats.mark_all_edited();
+        self.vectors.mark_unsaved();
+        self.lexicon.runs().for_each(SavedRun::mark_unsaved);
+        self.graph.mark_unsaved();
+    }
+
+    /// Whether a saved section belongs to what the index holds now.
+    pub fn is_in_use(&self, key: SectionKey) -> bool {
+        match key.0 {
+            WORDS => self.lexicon.runs().any(|run| run.has_number(key.1)),
+            SECTION_GRAPH | SECTION_CELLS => self.graph.is_saved(),
+            TOTALS..=STALE => true,
+            _ => false,
+        }
+    }
+
+    /// Returns work for any thread that encodes the graph and the cells as of now, for
+    /// [`Self::put_graph`]; `None` if there is neither.
+    pub fn graph_to_save(&mut self) -> Option<impl FnOnce() -> Vec<SectionPages> + Send + use<>> {
+        self.graph.start_saving(&self.vectors)
+    }
+
+    /// Whether graph and cells are saved, though records may have been added since.
+    pub fn is_graph_saved(&self) -> bool {
+        self.graph.is_saved()
+    }
+
+    /// Takes the encoded graph and cells, which are then among the pages to save.
+    pub fn put_graph(&mut self, encoded: Vec<SectionPages>) {
+        self.graph.pending = encoded;
+    }
+
+    /// Returns the whole index as sections, as if nothing were saved.
+    pub fn to_sections(&mut self) -> Vec<SectionPages> {
+        self.mark_unsaved();
+        if let Some(encode) = self.graph_to_save() {
+            self.put_graph(encode());
+        }
+        self.pages_to_save(&mut usize::MAX.clone())
+    }
+
+    fn column_pages(&self, budget: &mut usize) -> Vec<SectionPages> {
+        let LiveSet {
+            lexical_rows,
+            rank_rows,
+            session_stats,
+            ..
+        } = &self.live_set;
+        let edited: BTreeSet<usize> = self
+            .rows
+            .edited_pages()
+            .chain(rank_rows.edited_pages())
+            .collect();
+        let documents = |page: usize| {
+            let mut out = ByteWriter::with_fixed_layout(Vec::new());
+            for (row, rank) in self.rows.page(page).iter().zip(rank_rows.page(page)) {
+                encode_all!(&mut out, *row, rank.previous, rank.next);
+            }
+            (page, out.bytes)
+        };
+        let mut all = vec![SectionPages {
+            key: (DOCUMENTS, 0),
+            page_bytes: PAGE_ROWS * DOCUMENT_BYTES,
+            length: self.rows.len() * DOCUMENT_BYTES,
+            pages: take_pages(edited.into_iter(), PAGE_ROWS * DOCUMENT_BYTES, budget)
+                .into_iter()
+                .map(documents)
+                .collect(),
+        }];
+        all.push(SectionPages::from_edited(
+            (LEXICAL, 0),
+            lexical_rows,
+            LexicalRow::BYTES,
+            budget,
+        ));
+        all.push(SectionPages::from_edited(
+            (SESSIONS, 0),
+            session_stats,
+            SESSION_BYTES,
+            budget,
+        ));
+        self.vectors.collect_pages_to_save(budget, &mut all);
+        all
+    }
+
+    /// Returns the sections that are saved as a whole each time.
+    fn small_sections(&self) -> Vec<SectionPages> {
+        let live_set = &self.live_set;
+        let out = &mut ByteWriter::default();
+        encode_all!(out, VERSION, self.rows.len(), self.vectors.dimensions());
+        encode_all!(
+            out,
+            live_set.live,
+            live_set.statistics_documents,
+            live_set.by_user
+        );
+        encode_all!(
+            out,
+            live_set.live_sessions,
+            live_set.head_terms,
+            live_set.session_terms
+        );
+        let has_content = |ordinal: &&u32| {
+            let row = self.rows.get(**ordinal as usize);
+            row.is_some_and(|row| !row.hole)
+        };
+        let forgotten: Vec<u32> = self.forgotten.iter().filter(has_content).copied().collect();
+        forgotten.encode(out);
+        let stale = &mut ByteWriter::default();
+        self.graph.stale_documents().encode(stale);
+        let (ends, names) = self.sessions.to_bytes();
+        let live: Vec<u8> = live_set
+            .live_bits
+            .iter()
+            .flat_map(|word| word.to_le_bytes())
+            .collect();
+        vec![
+            SectionPages::from_bytes((TOTALS, 0), &out.bytes),
+            SectionPages::from_bytes((STALE, 0), &stale.bytes),
+            SectionPages::from_bytes((NAME_ENDS, 0), &ends),
+            SectionPages::from_bytes((NAMES, 0), &names),
+            SectionPages::from_bytes((LIVE, 0), &live),
+        ]
+    }
+
+    /// Opens a saved index. Most of it stays in its file and is read and checked page by page on
+    /// demand, until [`Self::load`].
+    pub fn from_sections(dimensions: usize, sections: &SavedSections) -> IndexResult<Self> {
+        let find = |tag, part| find_section(sections, (tag, 0), part);
+        let totals = find(TOTALS, "totals")?;
+        let bytes = totals.read_all().ok_or(damage_error("totals"))?;
+        let r = &mut ByteReader::new(&bytes);
+        if let Some(got) = bytes.first().copied().filter(|got| *got != VERSION) {
+            let (part, expected) = ("totals", VERSION);
+            return Err(IndexError::Version {
+                part,
+                got,
+                expected,
+            });
+        }
+        let (mut live_set, documents, got, forgotten) =
+            decode_totals(r).ok_or(damage_error("totals"))?;
+        if got != dimensions {
+            let expected = dimensions;
+            return Err(IndexError::Dimensions { got, expected });
+        }
+        let (rows, sessions) = open_columns(sections, documents, &mut live_set)?;
+        let vectors = QuantisedVectors::open(sections, dimensions, documents)?;
+        let words = sections.range((WORDS, 0)..=(WORDS, u32::MAX));
+        let words: Option<Vec<Segment>> = words
+            .map(|(key, section)| Segment::open(SavedRun::open(key.1, section)?))
+            .collect();
+        let lexicon = Lexicon::from_segments(words.ok_or(damage_error("words"))?, documents as u32);
+        let lexicon = lexicon.ok_or(damage_error("words"))?;
+        let lengths = [rows.len(), live_set.lexical_rows.len()];
+        let words = live_set.live_bits.len();
+        let last = live_set.live_bits.last().copied().unwrap_or(0);
+        let has_beyond = !documents.is_multiple_of(64) && last >> (documents % 64) != 0;
+        if lengths != [documents; 2] || words != documents.div_ceil(64) || has_beyond {
+            return Err(damage_error("documents"));
+        }
+        // Numbers that others are counted from, or that memory is taken by, are compared with what
+        // is there.
+        let is_known = |ordinal: &u32| (*ordinal as usize) < documents;
+        let stale: Option<Vec<u32>> = find(STALE, "stale")?.read_value();
+        let stale = stale.filter(|stale| stale.iter().all(is_known));
+        let stale = stale.ok_or(damage_error("stale"))?;
+        if !forgotten.iter().all(is_known) || !live_set.has_possible_counts() {
+            return Err(damage_error("totals"));
+        }
+        let mut index = Self::from_columns(rows, sessions, vectors, lexicon, live_set);
+        index.forgotten = forgotten;
+        index.saved = Some(totals.clone());
+        // Damaged cells are learned again, and a damaged graph is grown again.
+        let own = |tag| {
+            let section = sections.get(&(tag, 0)).cloned();
+            section.map(|section| SavedSection {
+                damage: Arc::default(),
+                ..section
+            })
+        };
+        let cells = own(SECTION_CELLS);
+        let cells = cells.and_then(|section| SavedCells::read(&section, dimensions, documents));
+        index.graph = GraphState::from_saved(own(SECTION_GRAPH), cells, stale);
+        Ok(index)
+    }
+
+    /// Returns a job for another thread that reads in advance what [`Self::load`] and the graph's
+    /// growth need. `None` if everything is in memory.
+    pub fn preload_job(&self) -> Option<impl FnOnce() + Send + use<>> {
+        let graph = self.graph.preload_job(self.rows.len() as u32);
+        let is_unread = graph.is_some() || !self.is_loaded();
+        let (vectors, lexicon) = is_unread.then(|| (self.vectors.clone(), self.lexicon.clone()))?;
+        let (rank_rows, lexical_rows) = (
+            self.live_set.rank_rows.clone(),
+            self.live_set.lexical_rows.clone(),
+        );
+        Some(move || {
+            vectors.load();
+            rank_rows.load();
+            lexical_rows.load();
+            lexicon.load();
+            if let Some(graph) = graph {
+                graph();
+            }
+        })
+    }
+
+    fn is_loaded(&self) -> bool {
+        !self.vectors.has_unread()
+            && self.lexicon.is_loaded()
+            && self.live_set.rank_rows.is_loaded()
+            && self.live_set.lexical_rows.is_loaded()
+            && self.live_set.session_stats.is_loaded()
+    }
+
+    /// Reads and checks what [`Self::from_sections`] left in the file, for this writer and every
+    /// snapshot of it. On an error the caller rebuilds the index from the log.
+    pub fn load(&self) -> IndexResult<()> {
+        if !self.is_loaded() {
+            self.vectors.load();
+            self.lexicon.load();
+            self.live_set.rank_rows.load();
+            self.live_set.lexical_rows.load();
+            self.live_set.session_stats.load();
+        }
+        if self.is_damaged() {
+            return Err(damage_error("index"));
+        }
+        Ok(())
+    }
+
+    /// Whether something of the file that it was opened from was found damaged.
+    pub fn is_damaged(&self) -> bool {
+        self.saved.as_ref().is_some_and(SavedSection::is_damaged)
+    }
+}
+
+/// Rows of documents in one page.
+const PAGE_ROWS: usize = 32;
+
+type Totals = (LiveSet, usize, usize, Vec<u32>);
+
+/// Decodes the counts of the live set, the number of documents, the dimensions and the
+/// forgotten documents.
+fn decode_totals(r: &mut ByteReader<'_>) -> Option<Totals> {
+    r.read_u8()?;
+    let (documents, dimensions) = (r.read_value()?, r.read_value()?);
+    let live_set = LiveSet {
+        live: r.read_value()?,
+        statistics_documents: r.read_value()?,
+        by_user: r.read_value()?,
+        live_sessions: r.read_value()?,
+        head_terms: r.read_value()?,
+        session_terms: r.read_value()?,
+        ..LiveSet::default()
+    };
+    let forgotten = r.read_value()?;
+    r.is_empty()
+        .then_some((live_set, documents, dimensions, forgotten))
+}
+
+/// Opens the columns of the live set, and returns those of the documents and the sessions' names.
+fn open_columns(
+    sections: &SavedSections,
+    documents: usize,
+    live_set: &mut LiveSet,
+) -> IndexResult<(CowVec<Doc>, SessionNames)> {
+    let find = |tag, part| find_section(sections, (tag, 0), part);
+    let is_known = move |stats: &SessionStats| {
+        stats.last_live == NO_DOCUMENT || (stats.last_live as usize) < documents
+    };
+    let stats = find(SESSIONS, "sessions")?;
+    let stats = stats.to_rows(SESSION_BYTES, SessionStats::EMPTY, is_known);
+    live_set.session_stats = stats.ok_or(damage_error("sessions"))?;
+    let live = find(LIVE, "live")?.read_all().ok_or(damage_error("live"))?;
+    live_set.live_bits = live
+        .as_chunks()
+        .0
+        .iter()
+        .map(|word| u64::from_le_bytes(*word))
+        .collect();
+    let read_names = |tag| find(tag, "names")?.read_all().ok_or(damage_error("names"));
+    let sessions = SessionNames::from_saved(read_names(NAME_ENDS)?, read_names(NAMES)?);
+    let sessions = sessions.ok_or(damage_error("names"))?;
+    let session_count = sessions.len();
+    let has_name = move |session: u32| session == NO_SESSION || (session as usize) < session_count;
+    let lexical = find(LEXICAL, "lexical")?;
+    let is_known = move |row: &LexicalRow| has_name(row.session);
+    let lexical = lexical.to_rows(LexicalRow::BYTES, LexicalRow::default(), is_known);
+    live_set.lexical_rows = lexical.ok_or(damage_error("lexical"))?;
+    let (rows, ranks) = open_documents(find(DOCUMENTS, "documents")?, documents, has_name)?;
+    live_set.rank_rows = ranks;
+    Ok((rows, sessions))
+}
+
+/// Opens the rows of documents, for their own columns and for those of the ranking. A row whose
+/// session has no name is damaged, and so is one whose neighbours are not on their side of it: a
+/// walk from one to the next would not end.
+fn open_documents(
+    section: &SavedSection,
+    documents: usize,
+    has_name: impl Fn(u32) -> bool + Copy + Send + Sync + 'static,
+) -> IndexResult<(CowVec<Doc>, CowVec<RankRow>)> {
+    let is_sound = move |number: usize, (row, rank): &(Doc, RankRow)| {
+        let is_in =
+            |link: u32, side: Range<usize>| link == NO_DOCUMENT || side.contains(&(link as usize));
+        has_name(row.session)
+            && is_in(rank.previous, 0..number)
+            && is_in(rank.next, number + 1..documents)
+    };
+    let decode = |damage: SavedSection| {
+        move |number: usize, bytes: &[u8]| {
+            let found = decode_document(bytes).filter(|found| is_sound(number, found));
+            found.unwrap_or_else(|| {
+                damage.mark_damaged();
+                let hole = Doc::new_hole(reprise_types::RecordId::from_u128(0));
+                (hole, RankRow::from_row(&hole))
+            })
+        }
+    };
+    let (of_rows, of_ranks) = (decode(section.clone()), decode(section.clone()));
+    let rows = section.to_column(DOCUMENT_BYTES, move |number, bytes| {
+        of_rows(number, bytes).0
+    });
+    let ranks = section.to_column(DOCUMENT_BYTES, move |number, bytes| {
+        of_ranks(number, bytes).1
+    });
+    rows.zip(ranks).ok_or(damage_error("documents"))
+}
+
+fn decode_document(bytes: &[u8]) -> Option<(Doc, RankRow)> {
+    let r = &mut ByteReader::with_fixed_layout(bytes);
+    let row = Doc::decode(r)?;
+    let mut rank = RankRow::from_row(&row);
+    (rank.previous, rank.next) = (r.read_u32()?, r.read_u32()?);
+    Some((row, rank))
+}
+
+/// Opens sections that are in memory with all their pages, and loads them.
+#[cfg(test)]
+pub(crate) fn open_whole(dimensions: usize, sections: &[SectionPages]) -> IndexResult<IndexWriter> {
+    let lend = |section: &SectionPages| (section.key, SavedSection::from(section));
+    let writer = IndexWriter::from_sections(dimensions, &sections.iter().map(lend).collect())?;
+    writer.load()?;
+    Ok(writer)
+}
+
+#[cfg(test)]
+mod tests;

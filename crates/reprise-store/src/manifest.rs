@@ -1,0 +1,255 @@
+//! The manifests: our own, which names the saved sections and what else an open needs to know of
+//! the log, and that of rvf-runtime.
+//!
+//! ```text
+//! pages 0x41 ... | sync | manifest 0x49 | sync
+//! 0x49: preamble | created i64 | horizon | last commit | dead bytes | section bytes | forgotten
+//!       | lost | spaces | cursors | sections
+//! ```
+//! A manifest is written after all that it names is on disk, so a whole one proves that.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use rvf_types::FileIdentity;
+
+use reprise_types::{ByteReader, ByteWriter, SectionPages, encode_all, impl_binary_codec};
+
+use crate::commit::{FileFacts, SEQ_MAX};
+use crate::directory::slot::Slot;
+use crate::directory::{LogDirectory, VectorSegment};
+use crate::disk::{DiskFile, read_within};
+use crate::frame::{
+    HEADER_SIZE, PREAMBLE_SIZE, SegmentPreamble, TYPE_MANIFEST, TYPE_PAGES, TYPE_SECTIONS,
+    TYPE_VECTORS, append_segment, content_hash, decode_header, segment_size,
+};
+use crate::sections::Sections;
+
+/// Number of the inner-product metric in rvf-runtime.
+const METRIC_INNER_PRODUCT: u8 = 1;
+/// Marker of the file identity in rvf-runtime's manifest.
+const IDENTITY_MARKER: u32 = 0x4649_4449;
+
+/// Sections of the log itself: the places of records, the `VEC_SEG`s, and the tombstones.
+const SLOTS: u8 = 1;
+const VECTOR_SEGMENTS: u8 = 2;
+const TOMBSTONES: u8 = 3;
+/// The first kind of a section that belongs to the caller.
+pub(crate) const CALLERS_FIRST: u8 = 16;
+
+const SLOT_BYTES: usize = 29;
+const VECTOR_SEGMENT_BYTES: usize = 16;
+
+impl_binary_codec! {
+    VectorSegment { offset, payload_size }
+}
+
+/// A manifest in the file, and where it ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SectionsManifest {
+    pub(crate) seq: u64,
+    pub(crate) end: u64,
+    pub(crate) sections: Sections,
+}
+
+impl SectionsManifest {
+    /// Decodes the manifest at `offset` from a payload whose hash was verified, with the numbers
+    /// of the log; `None` if it names something beyond its own place.
+    pub(crate) fn decode(payload: &[u8], offset: u64) -> Option<(Self, LogDirectory)> {
+        let preamble = SegmentPreamble::decode(payload)?;
+        if preamble.kind != TYPE_SECTIONS || preamble.seq > SEQ_MAX {
+            return None;
+        }
+        let r = &mut ByteReader::new(payload.get(PREAMBLE_SIZE..)?);
+        r.read_i64()?;
+        let directory = LogDirectory {
+            seq: preamble.seq,
+            seal: offset,
+            horizon: r.read_value()?,
+            last_commit: r.read_value()?,
+            dead_bytes: r.read_value()?,
+            section_bytes: r.read_value()?,
+            forgotten: r.read_value()?,
+            lost: r.read_value()?,
+            spaces: r.read_value::<Vec<_>>()?.into(),
+            cursors: r.read_value()?,
+            ..LogDirectory::default()
+        };
+        let sections = Sections(r.read_value()?);
+        let fits = directory.last_commit <= offset && sections.are_whole_before(offset);
+        (fits && r.is_empty()).then(|| {
+            let end = offset + segment_size(payload.len() as u64);
+            let seq = preamble.seq;
+            (Self { seq, end, sections }, directory)
+        })
+    }
+}
+
+/// Encodes the segment of a manifest for file offset `at`.
+pub(crate) fn encode_sections_manifest(
+    facts: &FileFacts,
+    directory: &LogDirectory,
+    sections: &Sections,
+    at: u64,
+) -> Vec<u8> {
+    let out = &mut ByteWriter::default();
+    out.write_raw(&facts.preamble(TYPE_SECTIONS, 0, directory.seq).encode());
+    out.write_raw(&facts.created_ms.to_le_bytes());
+    encode_all!(
+        out,
+        directory.horizon,
+        directory.last_commit,
+        directory.dead_bytes
+    );
+    encode_all!(
+        out,
+        directory.section_bytes,
+        directory.forgotten,
+        directory.lost
+    );
+    out.write_list(directory.spaces.iter());
+    encode_all!(out, directory.cursors, sections.0);
+    let mut bytes = Vec::new();
+    append_segment(&mut bytes, at, TYPE_SECTIONS, &out.bytes);
+    bytes
+}
+
+/// Writes the log's own sections at `at`, then the manifest, each with a sync, and applies it to
+/// the directory.
+pub(crate) fn write_sealed(
+    file: &dyn DiskFile,
+    facts: &FileFacts,
+    directory: &mut LogDirectory,
+    sections: &Sections,
+    at: u64,
+) -> io::Result<SectionsManifest> {
+    let mut sections = sections.clone();
+    let trailer = facts.preamble(TYPE_PAGES, 0, directory.seq).encode();
+    let start = sections.write(file, trailer, at, &directory_pages(directory))?;
+    file.sync()?;
+    if !sections.are_whole_before(start) {
+        return Err(io::Error::other("a page of a section was never written"));
+    }
+    directory.add_section_bytes(start - at);
+    let bytes = encode_sections_manifest(facts, directory, &sections, start);
+    file.write_all_at(start, &bytes)?;
+    file.sync()?;
+    let end = start + bytes.len() as u64;
+    directory.apply_seal(start, end);
+    directory.slots.mark_saved();
+    directory.vectors.mark_saved();
+    let seq = directory.seq;
+    Ok(SectionsManifest { seq, end, sections })
+}
+
+/// Loads the manifest at `offset` and the directory that it describes; `None` if something of it
+/// is not whole. The places of records are read and checked later.
+pub(crate) fn load_manifest(
+    file: &Arc<dyn DiskFile>,
+    facts: &FileFacts,
+    offset: u64,
+    end: u64,
+    damage: &Arc<AtomicBool>,
+) -> io::Result<Option<(SectionsManifest, LogDirectory)>> {
+    let head = read_within(&**file, offset, HEADER_SIZE as usize, end)?;
+    let header = head.and_then(|head| decode_header(&head, offset));
+    let header = header.filter(|header| header.canonical && header.kind == TYPE_SECTIONS);
+    let Some(header) = header.filter(|h| h.payload_size <= end - offset) else {
+        return Ok(None);
+    };
+    let start = offset + HEADER_SIZE;
+    let payload = read_within(&**file, start, header.payload_size as usize, end)?;
+    let payload = payload.filter(|payload| content_hash(payload) == header.hash);
+    let own = |payload: &Vec<u8>| {
+        let preamble = SegmentPreamble::decode(payload);
+        preamble.is_some_and(|preamble| preamble.file_id == facts.file_id)
+    };
+    Ok(payload.filter(own).and_then(|payload| {
+        let (manifest, mut directory) = SectionsManifest::decode(&payload, offset)?;
+        let open = |tag| manifest.sections.open((tag, 0), file, damage);
+        directory.slots = open(SLOTS)?.to_rows(SLOT_BYTES, Slot::LOST, |_| true)?;
+        let none = VectorSegment::default();
+        directory.vectors = open(VECTOR_SEGMENTS)?.to_rows(VECTOR_SEGMENT_BYTES, none, |_| true)?;
+        let tombstones: Option<Vec<_>> = open(TOMBSTONES)?.read_value();
+        directory.tombstones = tombstones?.into_iter().collect();
+        directory
+            .has_possible_counts()
+            .then_some((manifest, directory))
+    }))
+}
+
+/// Whether the places of all records match their checks.
+pub(crate) fn are_places_sound(
+    sections: &Sections,
+    file: &Arc<dyn DiskFile>,
+    damage: &Arc<AtomicBool>,
+) -> bool {
+    [SLOTS, VECTOR_SEGMENTS].iter().all(|tag| {
+        let section = sections.open((*tag, 0), file, damage);
+        section.is_some_and(|section| section.is_sound())
+    })
+}
+
+/// Returns the pages of the log's own sections that may differ from the saved ones.
+pub(crate) fn directory_pages(directory: &LogDirectory) -> Vec<SectionPages> {
+    let mut tombstones = ByteWriter::default();
+    tombstones.write_count(directory.tombstones.len());
+    tombstones.write_items(directory.tombstones.iter());
+    let all = &mut usize::MAX.clone();
+    vec![
+        SectionPages::from_edited((SLOTS, 0), &directory.slots, SLOT_BYTES, all),
+        SectionPages::from_edited(
+            (VECTOR_SEGMENTS, 0),
+            &directory.vectors,
+            VECTOR_SEGMENT_BYTES,
+            all,
+        ),
+        SectionPages::from_bytes((TOMBSTONES, 0), &tombstones.bytes),
+    ]
+}
+
+/// Encodes the segment of a manifest without a checkpoint, for file offset `at`.
+pub(crate) fn encode_manifest_segment(
+    facts: &FileFacts,
+    directory: &LogDirectory,
+    at: u64,
+) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let payload = encode_manifest(facts, directory);
+    append_segment(&mut bytes, at, TYPE_MANIFEST, &payload);
+    bytes
+}
+
+/// Encodes the manifest of rvf-runtime 0.5: head, segment list, deleted ids, file identity.
+fn encode_manifest(facts: &FileFacts, directory: &LogDirectory) -> Vec<u8> {
+    let deleted = directory.deleted_ids(facts.dimensions);
+    let segments = directory.vectors.len();
+    let live = directory
+        .slots
+        .iter()
+        .filter(|slot| slot.vector_offset != 0)
+        .count()
+        - deleted.len();
+    let mut out = Vec::with_capacity(22 + segments * 25 + 4 + deleted.len() * 8 + 72);
+    out.extend_from_slice(&(directory.seq as u32).to_le_bytes());
+    out.extend_from_slice(&facts.dimensions.to_le_bytes());
+    out.extend_from_slice(&(live as u64).to_le_bytes());
+    out.extend_from_slice(&(segments as u32).to_le_bytes());
+    out.extend_from_slice(&[0, METRIC_INNER_PRODUCT, 0, 0]);
+    for segment in directory.vectors.iter() {
+        // The segment id, as `frame::encode_header` derives it from the offset.
+        out.extend_from_slice(&(segment.offset / HEADER_SIZE + 1).to_le_bytes());
+        out.extend_from_slice(&segment.offset.to_le_bytes());
+        out.extend_from_slice(&segment.payload_size.to_le_bytes());
+        out.push(TYPE_VECTORS);
+    }
+    out.extend_from_slice(&(deleted.len() as u32).to_le_bytes());
+    for id in deleted {
+        out.extend_from_slice(&id.to_le_bytes());
+    }
+    out.extend_from_slice(&IDENTITY_MARKER.to_le_bytes());
+    let identity = FileIdentity::new_root(facts.file_id.to_le_bytes());
+    out.extend_from_slice(&identity.to_bytes());
+    out
+}
