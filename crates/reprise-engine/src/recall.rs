@@ -169,6 +169,9 @@ impl Snapshot {
                 ..RecallResponse::empty(call.id)
             };
             decide_shown(&mut recall);
+            if plan.when.is_filter {
+                recall.only_times.clone_from(&plan.when.phrases);
+            }
             recall.notes = notes::collect_notes(self, request, &plan, &names);
             recall.notes.extend(asked_before_note(self, &leads));
             if plan.as_of.is_none() {

@@ -123,6 +123,9 @@ pub struct RecallResponse {
     /// Hints for a reader: how the query or the filter was understood, if that may surprise.
     #[serde(default)]
     pub notes: Vec<String>,
+    /// The words of the query that were read as times: only memories of these times were searched.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub only_times: Vec<String>,
 }
 
 impl RecallResponse {
@@ -156,6 +159,7 @@ impl RecallResponse {
             nothing_relevant: true,
             verdict: RelevanceVerdict::Nothing,
             notes: Vec::new(),
+            only_times: Vec::new(),
         }
     }
 }

@@ -3,6 +3,7 @@
 //!
 //! What each moment of a session does.
 
+mod asked_times;
 mod budget;
 mod commands;
 mod ending;

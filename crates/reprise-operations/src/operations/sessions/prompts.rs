@@ -96,13 +96,16 @@ pub enum LeftOutReason {
 }
 
 /// A record that came up.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Noted")]
 pub struct NotedRecord {
     /// Which.
     pub id: RecordId,
     /// How likely it was to answer, 0..1.
     pub score: f32,
+    /// Why it was found, in the words of that time; empty in a prompt that is older than this note.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
     /// Why it was not put into the prompt; nothing where it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_out: Option<LeftOutReason>,
@@ -136,6 +139,10 @@ pub struct PromptRecall {
     /// Milliseconds that the recall took.
     #[serde(default)]
     pub elapsed_ms: u32,
+    /// The words of the prompt that were read as times: only memories of these times were searched.
+    /// `None` in a prompt that is older than this note.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub only_times: Option<Vec<String>>,
     /// Best first.
     pub found: Vec<NotedRecord>,
 }
@@ -507,7 +514,7 @@ pub(crate) fn replay_prompt(memory: &Snapshot, record: &MemoryRecord) -> PromptR
         let title = title.or_else(|| current().as_ref().map(title_or_beginning));
         let text = held.map(|record| record.body.text).unwrap_or_default();
         ReplayedRecord {
-            noted: *noted,
+            noted: noted.clone(),
             title,
             is_quoted: said.iter().any(|said| quotes_record(said, noted.id, &text)),
         }

@@ -36,6 +36,7 @@ fn recall(results: Vec<RetrievedMemory>) -> RecallResponse {
         nothing_relevant: false,
         verdict: RelevanceVerdict::Relevant,
         notes: Vec::new(),
+        only_times: Vec::new(),
     }
 }
 

@@ -3,9 +3,10 @@
 
 use reprise_engine::{decide_shown, remove_sensitive};
 use reprise_knowledge::{SessionTurn, extract_own_words};
-use reprise_types::RelevanceVerdict;
+use reprise_types::{RecallResponse, RelevanceVerdict};
 use tokio::time::timeout;
 
+use super::asked_times::restrict_to_asked_times;
 use super::injected::{OTHERS, WHOLE, frame_nonce, render_injected, view_hit};
 use super::opening::{OwedOpening, note_excerpts};
 use super::{PauseMode, project_tag};
@@ -19,6 +20,8 @@ use crate::prelude::*;
 const CANDIDATES: usize = 48;
 /// Most lines of what others published, in addition to those of the user's own memory.
 const PUBLISHED_MAX: usize = 2;
+/// Characters of the note why a memory was found.
+const REASON_CHARS: usize = 200;
 
 /// What was found for a prompt, and the text that is added to it.
 pub(super) struct FoundForPrompt {
@@ -234,51 +237,35 @@ impl Memory {
         seen: &BTreeSet<RecordId>,
         within: Duration,
     ) -> Result<(PromptRecall, Vec<RetrievedMemory>), Problem> {
-        let session = &report.session;
+        let (began, text) = (Instant::now(), report.text.as_str());
         let request = RecallRequest {
             top_k: CANDIDATES,
-            ..RecallRequest::new(report.text.as_str())
+            now: Some(self.now()),
+            ..RecallRequest::new(text)
         };
-        let asked = request.with_times_from_query(&self.calendar());
-        let began = Instant::now();
+        let timed = restrict_to_asked_times(request.clone(), &self.calendar());
+        let mut noted = Vec::new();
         let recall = async {
-            let recall = self.recall_within(asked.clone(), within).await?;
-            Ok(self.add_repository_hits(&asked, Some(report), recall).await)
-        };
-        let mut recall = self.run_noted_recall(&asked.query, recall).await?;
-        remove_sensitive(&mut recall);
-        let own = self.list_project_tags(&report.project, within).await;
-        let here = [report.project.clone()];
-        let left_out = |found: &RetrievedMemory| {
-            let record = &found.record;
-            if !session.is_empty() && record.session_id == *session {
-                Some(LeftOutReason::SameSession)
-            } else if is_foreign(record, &own) {
-                Some(LeftOutReason::OtherProject)
-            } else if seen.contains(&record.id) {
-                Some(LeftOutReason::Seen)
-            } else {
-                (!LessonCard::applies_here(record, &here, &asked.query))
-                    .then_some(LeftOutReason::Weak)
+            let own = self.list_project_tags(&report.project, within).await;
+            if !timed.query_times.is_empty() {
+                let found = self.search_for_prompt(report, timed, within).await?;
+                let (found, notes) = leave_out(found, report, seen, &own);
+                if found.results.iter().any(|one| one.shown) {
+                    noted = notes;
+                    return Ok(found);
+                }
             }
+            // What helps may be older than the time that a prompt names.
+            let within = within.saturating_sub(began.elapsed());
+            let found = self.search_for_prompt(report, request, within).await?;
+            let (found, notes) = leave_out(found, report, seen, &own);
+            noted = notes;
+            Ok(found)
         };
-        let mut noted: Vec<NotedRecord> = recall
-            .results
-            .iter()
-            .map(|found| NotedRecord {
-                id: found.record.id,
-                score: found.sona_score,
-                left_out: left_out(found),
-                contradicted_by: found.why.contradicted_by,
-            })
-            .collect();
-        if noted.iter().any(|one| one.left_out.is_some()) {
-            let mut stays = noted.iter().map(|one| one.left_out.is_none());
-            recall.results.retain(|_| stays.next() == Some(true));
-            decide_shown(&mut recall);
-        }
+        let recall = self.run_noted_recall(text, recall).await?;
         let (recall_id, verdict) = (recall.recall_id, recall.verdict);
         let half_answer = recall.half_answer().map(str::to_owned);
+        let only_times = Some(recall.only_times);
         let hits: Vec<RetrievedMemory> =
             recall.results.into_iter().filter(|one| one.shown).collect();
         let is_in = |id| hits.iter().any(|hit| hit.record.id == id);
@@ -292,10 +279,66 @@ impl Memory {
             verdict,
             elapsed_ms: u32::try_from(began.elapsed().as_millis()).unwrap_or(u32::MAX),
             half_answer,
+            only_times,
             found: noted,
         };
         Ok((given, hits))
     }
+
+    /// Searches the user's own memory and trusted checkouts for a prompt.
+    async fn search_for_prompt(
+        &self,
+        report: &HookReport,
+        request: RecallRequest,
+        within: Duration,
+    ) -> Result<RecallResponse, Problem> {
+        let recall = self.recall_within(request.clone(), within).await?;
+        let mut recall = self
+            .add_repository_hits(&request, Some(report), recall)
+            .await;
+        remove_sensitive(&mut recall);
+        Ok(recall)
+    }
+}
+
+/// Leaves out what a prompt must not receive, and decides anew what it does; returns a note of
+/// each memory that was found, too.
+fn leave_out(
+    mut recall: RecallResponse,
+    report: &HookReport,
+    seen: &BTreeSet<RecordId>,
+    own: &[String],
+) -> (RecallResponse, Vec<NotedRecord>) {
+    let (session, here) = (&report.session, [report.project.clone()]);
+    let left_out = |found: &RetrievedMemory| {
+        let record = &found.record;
+        if !session.is_empty() && record.session_id == *session {
+            Some(LeftOutReason::SameSession)
+        } else if is_foreign(record, own) {
+            Some(LeftOutReason::OtherProject)
+        } else if seen.contains(&record.id) {
+            Some(LeftOutReason::Seen)
+        } else {
+            (!LessonCard::applies_here(record, &here, &report.text)).then_some(LeftOutReason::Weak)
+        }
+    };
+    let noted: Vec<NotedRecord> = recall
+        .results
+        .iter()
+        .map(|found| NotedRecord {
+            id: found.record.id,
+            score: found.sona_score,
+            reason: found.why.reason.chars().take(REASON_CHARS).collect(),
+            left_out: left_out(found),
+            contradicted_by: found.why.contradicted_by,
+        })
+        .collect();
+    if noted.iter().any(|one| one.left_out.is_some()) {
+        let mut stays = noted.iter().map(|one| one.left_out.is_none());
+        recall.results.retain(|_| stays.next() == Some(true));
+        decide_shown(&mut recall);
+    }
+    (recall, noted)
 }
 
 /// Returns the words before what was found for a prompt: how far it is to be relied on.

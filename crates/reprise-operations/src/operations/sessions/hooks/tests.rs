@@ -5,6 +5,7 @@ mod credited;
 mod imported;
 mod kept;
 mod left;
+mod named_times;
 mod opened;
 
 use std::path::Path;
