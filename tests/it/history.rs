@@ -10,6 +10,7 @@ use reprise_tests::{seen_if, wait_for};
 use serde_json::{Value, json};
 
 use crate::home::Home;
+use crate::models::ConfiguredMemory;
 
 const TRANSCRIPT: &str = "e8f91fe5-2e92-473f-861a-44c5cc8086cc.jsonl";
 
@@ -192,4 +193,57 @@ fn connect_says_what_there_is_to_bring_in() {
         assert!(done.stderr.contains(&offered), "{}", done.stderr);
         assert!(done.stderr.contains("--dry-run"), "{}", done.stderr);
     }
+}
+
+/// A session of Claude Code with a question and its cause, in a folder of its own.
+fn staging(home: &Home) -> PathBuf {
+    let answer = "It turned out that a long-running analytics query holds an ACCESS SHARE lock on \
+                  users. The fix is to end it before the migration.";
+    let ask = json!("why does the staging deploy hang at the migration step");
+    let told = json!([{"type": "text", "text": answer}]);
+    let lines = [
+        line("1", "", "2026-11-26T10:00:01Z", "user", &ask),
+        line("2", "1", "2026-11-26T10:00:02Z", "assistant", &told),
+    ];
+    home.write(".claude/projects/-work-shop/s.jsonl", &lines.concat());
+    home.folder().join(".claude/projects")
+}
+
+#[test]
+fn what_came_in_answers_with_the_cause_and_not_with_the_question() {
+    let home = Home::new();
+    let projects = staging(&home);
+    import(&home, &projects, &[]);
+    for question in [
+        "staging deploy migration",
+        "why did staging hang",
+        "why does staging hang?",
+    ] {
+        let asked = ["--no-daemon", "recall", question, "--user", "ada"];
+        let answer = home.run_json(&asked);
+        let first = answer["results"][0]["text"].as_str();
+        let is_cause = first.is_some_and(|text| text.starts_with("It turned out"));
+        assert!(is_cause, "{question}: {answer}");
+        assert!(
+            !answer.to_string().contains("why does the staging deploy"),
+            "{answer}"
+        );
+    }
+}
+
+#[test]
+fn the_lessons_of_an_import_have_their_embeddings_unless_it_is_for_later() {
+    let desk = ConfiguredMemory::new();
+    fs::write(desk.path("config.toml"), "[memory]\nmodel = \"int8\"\n").expect("written");
+    let home = Home::new();
+    let projects = staging(&home).to_string_lossy().into_owned();
+    let waiting = |user: &str, more: &[&str]| {
+        let import = ["import", &projects, "--user", user];
+        let done = desk.run(&[&import[..], more].concat()).expect_code(0);
+        let report = format!("{}{}", done.stdout, done.stderr);
+        assert!(report.contains("new: 2 lessons"), "{report}");
+        desk.json(&["stats", "--user", user, "--json"])["unembedded"].as_u64()
+    };
+    assert_eq!(waiting("ada", &[]), Some(0));
+    assert_eq!(waiting("bob", &["--later"]), Some(4));
 }

@@ -126,6 +126,31 @@ fn one_command_connects_what_is_there_and_brings_in_the_last_weeks() {
 }
 
 #[test]
+fn what_is_asked_first_is_what_was_decided_and_no_prompt() {
+    let home = machine();
+    session(
+        &home,
+        "money",
+        5,
+        "the cart total is off by one cent, can you find out why",
+        "The discount was rounded for each line. We decided to keep money as integer cents in all \
+         of the shop.",
+    );
+    session(
+        &home,
+        "last",
+        1,
+        "add a stripe webhook handler for refunds",
+        "The handler answers refund events now.",
+    );
+    let done = setup(&home, &["setup", "--yes", "--user", "ada"]).expect_code(0);
+    let asked = "For example: reprise recall \"what did we decide about money as integer cents\"";
+    assert_contains!(done.stdout, asked);
+    assert_contains!(done.stdout, "We decided to keep money as integer cents");
+    assert_lacks!(done.stdout, "stripe webhook");
+}
+
+#[test]
 fn nothing_is_written_for_who_only_looks_or_is_not_asked() {
     let home = machine();
     let shown = setup(&home, &["setup", "--show"]).expect_code(0);

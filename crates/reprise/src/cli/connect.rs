@@ -6,6 +6,7 @@
 mod apply;
 mod edit;
 mod entry;
+mod first_question;
 mod plan;
 mod setup;
 #[cfg(test)]

@@ -334,6 +334,7 @@ impl ImportSource<'_> {
                 self.context,
                 &self.arguments.whose.user,
                 new,
+                how.later,
                 &mut counted,
             )?;
             report.history = Some(counted);

@@ -1,18 +1,15 @@
 //! `reprise setup`: finds the programs of agents on this machine, connects those that are chosen,
 //! brings in their sessions of the last 30 days in the background, and asks one question of what
-//! came in.
+//! came in, which it answers.
 
 use std::io::{BufRead, IsTerminal};
 use std::os::unix::process::CommandExt;
 
 use clap::ValueEnum;
 use reprise_operations::operations::care::Stats;
-use reprise_operations::operations::recall::{Recall, RecallArguments, Recalled};
-use reprise_operations::operations::records::list::{Arguments as ListArguments, List};
-use reprise_operations::{Filter, RecallAnswer};
-use reprise_types::{RecordType, RelevanceVerdict};
 
 use super::apply::SettingsChange;
+use super::first_question::{AskedExample, find_example};
 use super::{apply, build_entry, describe_connection, plan, plan_connection, show_or_apply};
 use crate::args::{ConnectScope, HostProgram, SetupArguments};
 use crate::cli::import::find_histories;
@@ -21,14 +18,9 @@ use crate::cli::recall;
 
 /// Age of the oldest sessions that are brought in. Claude Code deletes older ones by default.
 const SESSION_DAYS: i64 = 30;
-/// Longest wait for the first memory that the imports bring in.
+/// Longest wait for the first memory that answers a question.
 const FIRST_MEMORY: Duration = Duration::from_secs(20);
 const POLL: Duration = Duration::from_millis(200);
-/// Results that the question prints, and of how many they are chosen.
-const RESULTS: usize = 3;
-const CANDIDATES: usize = 12;
-/// Characters of the question.
-const QUESTION_CHARS: usize = 200;
 /// File with the output of the imports, in the folder of our own files.
 const LOG: &str = "setup.log";
 
@@ -81,11 +73,8 @@ pub(in crate::cli) fn run(context: &Context, arguments: &SetupArguments) -> anyh
     let results = connect_programs(found, &chosen, &home);
     let user = &arguments.whose.user;
     let sources = start_session_imports(context, user, &results, &home)?;
-    let question = wait_for_newest_question(context, user, !sources.is_empty())?;
-    let answer = question
-        .as_ref()
-        .and_then(|question| ask_question(context, user, question));
-    let arrivals = match answer {
+    let example = wait_for_example(context, user, !sources.is_empty())?;
+    let arrivals = match example {
         Some(_) => None,
         None => describe_arrivals(context, user),
     };
@@ -94,13 +83,11 @@ pub(in crate::cli) fn run(context: &Context, arguments: &SetupArguments) -> anyh
     let row = json!({
         "programs": results,
         "sources": sources,
-        "question": question,
+        "question": example.as_ref().map(|example| &example.question),
         "seconds": seconds,
     });
     output::print(context, &row, |out| {
-        if let Some(question) = &question {
-            print_example(out, question, answer.as_ref(), arrivals.as_deref())?;
-        }
+        print_example(out, example.as_ref(), arrivals.as_deref())?;
         if let Some(summary) = summarize_results(&results, seconds) {
             writeln!(out, "{summary}")?;
         }
@@ -346,13 +333,12 @@ fn spawn_in_background(context: &Context, mut command: Command) -> anyhow::Resul
         .context("no import could be started")
 }
 
-/// Waits until a memory is there, and returns what the newest prompt asked: the question that is
-/// most likely to come again.
-fn wait_for_newest_question(
+/// Waits until what came in answers a question.
+fn wait_for_example(
     context: &Context,
     user: &UserId,
     comes_in: bool,
-) -> anyhow::Result<Option<String>> {
+) -> anyhow::Result<Option<AskedExample>> {
     let until = Instant::now()
         + if comes_in {
             FIRST_MEMORY
@@ -364,56 +350,14 @@ fn wait_for_newest_question(
             let stats = output::call::<Stats>(context, user, NoArguments {});
             stats.is_ok_and(|stats| stats.live > 0)
         };
-        if is_there {
-            break;
+        if is_there && let Some(example) = find_example(context, user) {
+            return Ok(Some(example));
         }
         if Instant::now() >= until {
             return Ok(None);
         }
         std::thread::sleep(POLL);
     }
-    let newest = output::call::<List>(
-        context,
-        user,
-        ListArguments {
-            filter: Filter {
-                record_type: vec![RecordType::Prompt],
-                ..Filter::default()
-            },
-            limit: Some(1),
-            ..ListArguments::default()
-        },
-    )?;
-    let text = newest
-        .records
-        .first()
-        .and_then(|record| record["text"].as_str());
-    Ok(text.map(|text| terminal::one_line(text, QUESTION_CHARS)))
-}
-
-/// Asks memory a question as a person would; returns what answers it, if anything does: a question
-/// that was asked before is no answer.
-fn ask_question(context: &Context, user: &UserId, question: &str) -> Option<RecallAnswer> {
-    let asked = RecallArguments {
-        query: question.to_owned(),
-        limit: Some(CANDIDATES),
-        ..RecallArguments::default()
-    };
-    match output::call::<Recall>(context, user, asked) {
-        Ok(Recalled::Answer(answer)) if answer.verdict != RelevanceVerdict::Nothing => {
-            leave_answers(*answer)
-        }
-        _ => None,
-    }
-}
-
-/// Leaves of the results those that say something, and no prompt; `None` if that is none.
-fn leave_answers(mut answer: RecallAnswer) -> Option<RecallAnswer> {
-    answer
-        .results
-        .retain(|hit| hit.shown && hit.about.record_type != RecordType::Prompt);
-    answer.results.truncate(RESULTS);
-    (!answer.results.is_empty()).then_some(answer)
 }
 
 /// Says how much came in so far.
@@ -427,22 +371,21 @@ fn describe_arrivals(context: &Context, user: &UserId) -> Option<String> {
     })
 }
 
-/// Prints a question with its answer as an example, or else what came in and what to type.
+/// Prints a question with its answer as an example, or else what came in.
 fn print_example(
     out: &mut impl Write,
-    question: &str,
-    answer: Option<&RecallAnswer>,
+    example: Option<&AskedExample>,
     arrivals: Option<&str>,
 ) -> io::Result<()> {
-    let command = format!("reprise recall \"{question}\"");
-    if let Some(answer) = answer {
+    if let Some(AskedExample { question, answer }) = example {
+        let command = format!("reprise recall \"{question}\"");
         writeln!(out, "{} {command}", terminal::title("For example:"))?;
         return recall::print_answer(out, answer, SystemClock.now(), Page::stdout(), false);
     }
     if let Some(arrivals) = arrivals {
         writeln!(out, "{arrivals}")?;
     }
-    writeln!(out, "Try it: {command}")
+    Ok(())
 }
 
 #[cfg(test)]
@@ -493,36 +436,12 @@ mod tests {
     }
 
     #[test]
-    fn a_question_is_no_answer_to_itself() {
-        let hit = |what: &str, shown: bool| {
-            json!({ "id": "01ARZ3NDEKTSV4RRFFQ69G5FAV", "type": what, "external_id": null,
-                "session_id": "s", "text": "why is the total wrong", "score": 0.97,
-                "sona_score": 0.97, "kind": "episode", "source": "user_input",
-                "timestamp": "2026-02-02T09:00:00Z", "shown": shown,
-                "why": reprise_types::RankExplanation::default() })
-        };
-        let leave = |hits: Vec<Value>| {
-            let answer = json!({ "query_id": null, "recall_id": "01ARZ3NDEKTSV4RRFFQ69G5FAV",
-                "degraded": [], "elapsed_ms": 1.0, "nothing_relevant": false, "results": hits });
-            let answer = serde_json::from_value(answer).expect("an answer");
-            leave_answers(answer).map(|left| left.results.len())
-        };
-        assert_eq!(leave(vec![hit("prompt", true)]), None);
-        assert_eq!(leave(vec![hit("answer", false)]), None);
-        assert_eq!(
-            leave(vec![hit("prompt", true), hit("answer", true)]),
-            Some(1)
-        );
-    }
-
-    #[test]
-    fn a_question_without_an_answer_is_only_proposed() {
+    fn without_an_example_only_what_came_in_is_told() {
         let mut out = Vec::new();
-        print_example(&mut out, "why", None, None).expect("printed");
-        assert_eq!(out, b"Try it: reprise recall \"why\"\n");
-        out.clear();
+        print_example(&mut out, None, None).expect("printed");
+        assert_eq!(out, b"");
         let arrivals = Some("7 memories of 2 sessions came in so far.");
-        print_example(&mut out, "why", None, arrivals).expect("printed");
-        assert!(out.starts_with(b"7 memories of 2 sessions came in so far.\nTry it: "));
+        print_example(&mut out, None, arrivals).expect("printed");
+        assert_eq!(out, b"7 memories of 2 sessions came in so far.\n");
     }
 }

@@ -5,6 +5,7 @@ use chrono::NaiveDate;
 use reprise_knowledge::{
     ImportItem, ImportKind, ItemContent, default_session_locations, read_source,
 };
+use reprise_operations::operations::care::Reembed;
 use reprise_operations::operations::lessons::{ExtractLearnings, ExtractLearningsArguments};
 
 use crate::cli::prelude::*;
@@ -161,7 +162,7 @@ impl HistoryCounts {
         format!(
             "{}; new: {}, {} of tests",
             self.scope_summary(),
-            format_count(self.learnings, "learning"),
+            format_count(self.learnings, "lesson"),
             format_count(self.outcomes, "outcome"),
         )
     }
@@ -201,11 +202,13 @@ impl SessionHistory {
     }
 }
 
-/// Stores the learnings that the sessions state, and learns from the outcomes of their tests.
+/// Stores the lessons that the sessions state, and learns from the outcomes of their tests. The new
+/// lessons get their embeddings unless that is left for `later`; a daemon does it by itself.
 pub(super) fn learn_from_sessions(
     context: &Context,
     user: &UserId,
     sessions: BTreeSet<String>,
+    later: bool,
     counted: &mut HistoryCounts,
 ) -> anyhow::Result<()> {
     if sessions.is_empty() {
@@ -220,6 +223,10 @@ pub(super) fn learn_from_sessions(
         })?;
         counted.learnings += done.ids.len() as u64;
         counted.outcomes += done.outcomes;
+    }
+    let is_own = matches!(open, Session::InProcess(..));
+    if is_own && !later && counted.learnings > 0 && context.model().is_some() {
+        while open.call::<Reembed>(NoArguments {})?.goes_on {}
     }
     Ok(())
 }
