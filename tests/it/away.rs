@@ -233,6 +233,8 @@ fn the_status_of_a_daemon_elsewhere_says_that_memory_is_paused_there() {
     assert_contains!(status, "paused", "ada: memory is paused");
     let status = machines.run_json(&["serve", "status", "--json"]);
     assert_contains!(status["paused"].to_string(), "reprise resume");
+    let checked = machines.run(&["doctor"]).expect_code(0).stdout;
+    assert_contains!(checked, "ok  paused", "ada: memory is paused");
     machines.there.run_ok(&["resume", "--user", "ada"]);
     let status = machines.run(&["serve", "status"]).expect_code(0).stdout;
     assert!(!status.contains("paused"), "{status}");

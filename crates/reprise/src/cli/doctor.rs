@@ -10,7 +10,7 @@ use reprise_operations::PauseStore;
 
 use super::store::torn_tails;
 use super::unsent::UnsentTally;
-use super::{check, endpoint, rebuild};
+use super::{check, endpoint, rebuild, status};
 use crate::args::{CheckArguments, DoctorArguments, calendar};
 use crate::cli::prelude::*;
 use crate::config::last_good;
@@ -64,10 +64,9 @@ pub(super) fn run(context: &Context, arguments: &DoctorArguments) -> anyhow::Res
 
 fn run_checks(context: &Context) -> anyhow::Result<Exit> {
     let mut findings = if let Some(remote) = &context.remote {
-        vec![
-            check_remote_daemon(context, &remote.url),
-            check_unsent(context),
-        ]
+        let mut findings = check_remote_daemon(context, &remote.url);
+        findings.push(check_unsent(context));
+        findings
     } else {
         let mut findings = vec![check_data_folder(context)];
         findings.extend(check_model_files(context));
@@ -117,19 +116,26 @@ fn check_global_store(context: &Context) -> Option<Finding> {
     Some(Finding::new(good, "service", says))
 }
 
-/// Checks the daemon of another machine with our token.
-fn check_remote_daemon(context: &Context, url: &str) -> Finding {
-    let asked = || -> anyhow::Result<String> {
+/// Checks the daemon of another machine with our token, and tells what is paused there.
+fn check_remote_daemon(context: &Context, url: &str) -> Vec<Finding> {
+    let mut paused = Vec::new();
+    let mut ask = || -> anyhow::Result<String> {
         let daemon =
             DaemonConnection::find_without_restart(context)?.context("it is left alone")?;
         let (version, took) = daemon.round_trip()?;
+        paused = status::list_remote_pauses(context, &daemon);
         let version = version.unwrap_or_else(|| "an older version".to_owned());
         let ms = took.as_secs_f64() * 1e3;
         Ok(format!(
             "{url} ({version}) answers in {ms:.1} ms; memory is there, none is here"
         ))
     };
-    Finding::from_result("daemon", asked().map_err(|error| format!("{error:#}")))
+    let asked = ask().map_err(|error| format!("{error:#}"));
+    let paused = paused.into_iter();
+    let paused = paused.map(|says| Finding::new(true, "paused", says));
+    std::iter::once(Finding::from_result("daemon", asked))
+        .chain(paused)
+        .collect()
 }
 
 /// Tells what is wrong with the configuration, and what is in use meanwhile.

@@ -130,7 +130,7 @@ fn find_own_user(context: &Context) -> UserId {
 }
 
 /// Lists this user's pauses at a remote daemon, in sentences; none if it does not answer in time.
-fn list_remote_pauses(context: &Context, daemon: &DaemonConnection) -> Vec<String> {
+pub(super) fn list_remote_pauses(context: &Context, daemon: &DaemonConnection) -> Vec<String> {
     let user = find_own_user(context);
     let Ok(call) = Call::for_operation::<Pauses>(&user, &NoArguments {}) else {
         return Vec::new();
