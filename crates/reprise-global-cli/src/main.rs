@@ -7,7 +7,6 @@ mod grant;
 mod invite;
 mod open;
 mod operate;
-mod pending;
 mod prelude;
 mod review;
 mod serve;

@@ -2,7 +2,8 @@
 
 use reprise_files::OpenMode;
 use reprise_global::{
-    Caller, EmbeddedStore, GlobalError, GlobalQuery, GlobalStore, Hold, Quota, Quotas, SharedTokens,
+    AwaitedHandle, Caller, EmbeddedStore, GlobalError, GlobalQuery, GlobalResult, GlobalStore,
+    Hold, Quota, Quotas, SharedTokens,
 };
 use reprise_postgres::{PostgresOptions, PostgresStore};
 use reprise_server::{
@@ -11,7 +12,6 @@ use reprise_server::{
 
 use crate::args::{GlobalServeArguments, QuotaArguments, WhichStore};
 use crate::database::database_options;
-use crate::pending::PendingStore;
 use crate::prelude::*;
 use crate::token;
 
@@ -26,27 +26,32 @@ const MAINTAIN: Duration = Duration::from_mins(10);
 
 pub(crate) fn run(context: &Context, arguments: &GlobalServeArguments) -> anyhow::Result<Exit> {
     runtime::build_threaded()?.block_on(async {
-        let mut database: Option<Arc<dyn SharedTokens>> = None;
-        let mut awaited = None;
-        let store: Arc<dyn GlobalStore> = if let Some(url) = &arguments.which.database_url {
+        let store: AwaitedHandle<dyn GlobalStore> = AwaitedHandle::default();
+        let (mut database, mut awaited) = (None, None);
+        if let Some(url) = &arguments.which.database_url {
             let mut options = database_options(context, &arguments.which, url);
             options.quotas = quotas(&arguments.quotas);
-            let store = PendingStore::default();
-            if open_if_there(&store, &options).await? {
-                tokio::spawn(warm_up(Arc::new(store.clone())));
-            } else {
-                awaited = Some((store.clone(), options));
+            let pending = AwaitedDatabase {
+                options,
+                store: store.clone(),
+                tokens: AwaitedHandle::default(),
+            };
+            database = Some(pending.tokens.clone());
+            match pending.open().await {
+                Err(error @ GlobalError::Unavailable { .. }) => {
+                    note(&format!("waiting for the database: {error}"));
+                    awaited = Some(pending);
+                }
+                opened => opened?,
             }
-            database = Some(Arc::new(store.clone()));
-            Arc::new(store)
         } else {
             if let Err(none) = ensure_store_exists(&arguments.which) {
                 note(&format!("{none}; the first publication makes it"));
             }
-            let store = Arc::new(open_embedded(context, &arguments.which));
-            tokio::spawn(warm_up(Arc::clone(&store) as Arc<dyn GlobalStore>));
-            store
-        };
+            let embedded = Arc::new(open_embedded(context, &arguments.which));
+            tokio::spawn(warm_up(embedded.clone()));
+            store.set(embedded);
+        }
         let file = Arc::new(TokenFile::new(token::ensure_token_file_folder(context)?));
         let tokens = ServiceTokens::new(file, database);
         if awaited.is_none() && tokens.list().await?.is_empty() {
@@ -146,43 +151,38 @@ fn access_log(file: PathBuf) -> anyhow::Result<AccessLog> {
     }))
 }
 
-/// Opens the database if it is there, and looks after it; the error is one that waiting does not
-/// mend.
-async fn open_if_there(store: &PendingStore, options: &PostgresOptions) -> anyhow::Result<bool> {
-    match PostgresStore::open(options.clone()).await {
-        Ok(opened) => {
-            tokio::spawn(maintain_forever(opened.clone()));
-            store.set(opened);
-            Ok(true)
-        }
-        Err(error @ GlobalError::Unavailable { .. }) => {
-            note(&format!("waiting for the database: {error}"));
-            Ok(false)
-        }
-        Err(error) => Err(error.into()),
+/// A database that the service may start before: a machine starts its services in any order.
+struct AwaitedDatabase {
+    options: PostgresOptions,
+    store: AwaitedHandle<dyn GlobalStore>,
+    tokens: AwaitedHandle<dyn SharedTokens>,
+}
+
+impl AwaitedDatabase {
+    /// Opens the database if it is there, and looks after it.
+    async fn open(&self) -> GlobalResult<()> {
+        let opened = PostgresStore::open(self.options.clone()).await?;
+        tokio::spawn(maintain_forever(opened.clone()));
+        tokio::spawn(warm_up(Arc::new(opened.clone())));
+        self.tokens.set(Arc::new(opened.clone()));
+        self.store.set(Arc::new(opened));
+        Ok(())
     }
 }
 
-/// Waits for a database that is not there yet: a machine starts its services in any order. Ends
-/// only with an error that waiting does not mend.
-async fn wait_for_database(awaited: Option<(PendingStore, PostgresOptions)>) -> anyhow::Error {
-    let Some((store, options)) = awaited else {
-        return std::future::pending().await;
-    };
-    loop {
-        tokio::time::sleep(AGAIN).await;
-        match PostgresStore::open(options.clone()).await {
-            Ok(opened) => {
-                tokio::spawn(maintain_forever(opened.clone()));
-                store.set(opened);
-                note("connected to the database");
-                warm_up(Arc::new(store)).await;
-                return std::future::pending().await;
+/// Waits for a database that is not there yet. Ends only with an error that waiting does not mend.
+async fn wait_for_database(awaited: Option<AwaitedDatabase>) -> anyhow::Error {
+    if let Some(database) = awaited {
+        loop {
+            tokio::time::sleep(AGAIN).await;
+            match database.open().await {
+                Ok(()) => break note("connected to the database"),
+                Err(GlobalError::Unavailable { .. }) => {}
+                Err(error) => return error.into(),
             }
-            Err(GlobalError::Unavailable { .. }) => {}
-            Err(error) => return error.into(),
         }
     }
+    std::future::pending().await
 }
 
 async fn maintain_forever(store: PostgresStore) {

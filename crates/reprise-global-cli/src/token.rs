@@ -5,7 +5,7 @@ use std::num::NonZeroU16;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use reprise::plugin::make_folder;
-use reprise_global::{ProjectId, SharedTokens};
+use reprise_global::{AwaitedHandle, ProjectId, SharedTokens};
 use reprise_server::{KnownToken, Right, Scope, ServiceTokens, TokenFile};
 use reprise_types::format_minute_utc;
 
@@ -57,10 +57,11 @@ pub(crate) async fn open_tokens_of(
     context: &Context,
     which: &WhichStore,
 ) -> anyhow::Result<ServiceTokens> {
-    let database: Option<Arc<dyn SharedTokens>> = match &which.database_url {
-        Some(url) => Some(Arc::new(
-            database::open_database(context, which, url).await?,
-        )),
+    let database: Option<AwaitedHandle<dyn SharedTokens>> = match &which.database_url {
+        Some(url) => {
+            let database = database::open_database(context, which, url).await?;
+            Some(AwaitedHandle::from_value(Arc::new(database)))
+        }
         None => None,
     };
     let file = Arc::new(TokenFile::new(file_path(context)));

@@ -59,8 +59,9 @@ pub use record::{
 };
 pub use review::{OrganisationSettings, OwnSubmission, ReviewDone, Submission, SubmissionVerdict};
 pub use store::{
-    A_NAME, Branch, Fate, GlobalAnswer, GlobalHit, GlobalQuery, GlobalStore, ListPage, Merged,
-    REPORTS_MAX, StoreMetric, TextVectors, Unpublished, UsageReport, check_name, check_publication,
+    A_NAME, AwaitedHandle, Branch, Fate, GlobalAnswer, GlobalHit, GlobalQuery, GlobalStore,
+    ListPage, Merged, REPORTS_MAX, StoreMetric, TextVectors, Unpublished, UsageReport, check_name,
+    check_publication, read_limit,
 };
 pub use takedown::{Erased, Listed, PersonLine, PutBack, TakeDown, TakeDownDone, TakenDown};
 pub use tier::{GlobalTier, TierOptions, score_run};

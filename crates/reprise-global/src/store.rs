@@ -1,12 +1,15 @@
 //! What every global store does: its trait, questions and answers, and what they may hold.
 
+mod awaited;
+mod page;
+
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use reprise_redact::clean_text;
 use reprise_types::limits::{
-    IDENTIFIER_BYTES_MAX, LIST_ITEMS_MAX, PAGE_MAX, TEXT_BYTES_MAX, TOP_K_DEFAULT, TOP_K_MAX,
+    IDENTIFIER_BYTES_MAX, LIST_ITEMS_MAX, TEXT_BYTES_MAX, TOP_K_DEFAULT, TOP_K_MAX,
     USER_ID_BYTES_MAX,
 };
 use reprise_types::{DegradedPart, Embedding, RankExplanation, RecordId, UserId};
@@ -27,6 +30,10 @@ use crate::review::{
     OrganisationSettings, OwnSubmission, ReviewDone, Submission, SubmissionVerdict,
 };
 use crate::takedown::{Erased, Listed, PersonLine, PutBack, TakeDown, TakeDownDone, TakenDown};
+
+pub use awaited::AwaitedHandle;
+use page::collect_all_pages;
+pub use page::{ListPage, read_limit};
 
 /// Longest text that a thing is found by, in bytes.
 pub(crate) const SEARCH_TEXT_BYTES_MAX: usize = TITLE_BYTES_MAX + "\n\n".len() + CONTENT_BYTES_MAX;
@@ -245,43 +252,6 @@ pub struct StoreMetric {
     /// What it counts, as a sentence.
     pub help: &'static str,
     pub value: u64,
-}
-
-async fn collect_all_pages<Page: Future<Output = GlobalResult<Vec<GlobalRecord>>>>(
-    page_of: impl Fn(ListPage) -> Page,
-) -> GlobalResult<Vec<GlobalRecord>> {
-    let mut all = Vec::new();
-    loop {
-        let page = ListPage::after(all.len());
-        let found = page_of(page).await?;
-        let is_last = found.len() < page.limit;
-        all.extend(found);
-        if is_last {
-            return Ok(all);
-        }
-    }
-}
-
-/// A part of a list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ListPage {
-    /// How many entries come before it.
-    pub offset: usize,
-    /// Most of it, at most [`PAGE_MAX`].
-    pub limit: usize,
-}
-
-impl ListPage {
-    /// The largest page after so many.
-    pub fn after(offset: usize) -> Self {
-        let limit = PAGE_MAX;
-        Self { offset, limit }
-    }
-
-    /// Cuts this page out of a whole list.
-    pub fn slice_list<T>(self, all: Vec<T>) -> Vec<T> {
-        all.into_iter().skip(self.offset).take(self.limit).collect()
-    }
 }
 
 /// A branch of the catalogue: copy-on-write, so it holds what was published on it and nothing else.

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper_util::server::graceful::GracefulShutdown;
-use reprise_global::GlobalStore;
+use reprise_global::{AwaitedHandle, GlobalStore};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
@@ -30,11 +30,10 @@ use crate::daemon::{
 };
 use crate::http::{Metrics, Rates};
 use crate::tokens::ServiceTokens;
-use access::MinuteQuotas;
-pub use access::{AccessLog, DEADLINE_HEADER};
-pub use context::ServiceContext;
+pub use access::DEADLINE_HEADER;
 use context::ServiceState;
-use limit::QuestionLimit;
+pub use context::{AccessLog, ServiceContext};
+use limit::{MinuteQuotas, QuestionLimit};
 pub use people::{People, PeopleSettings};
 
 /// A connection may be idle for so long: a person's next question finds it open, and does not pay
@@ -44,7 +43,7 @@ const IDLE: Duration = Duration::from_secs(75);
 /// What a service starts from.
 #[derive(Clone)]
 pub struct GlobalServiceOptions {
-    pub store: Arc<dyn GlobalStore>,
+    pub store: AwaitedHandle<dyn GlobalStore>,
     pub tokens: ServiceTokens,
     /// People who bring tokens of an issuer's.
     pub people: Option<People>,

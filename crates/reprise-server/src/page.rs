@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 use tokio_stream::StreamExt as _;
 
 use crate::daemon::{CallerId, DaemonState};
-use crate::http::{NewListener, bind_loopback, stream_with_slot};
+use crate::http::{NewListener, bind_loopback, run_blocking, stream_with_slot};
 use crate::tokens::{NewToken, Scope, TokenError, TokenFile};
 
 /// The daemon as the host of its page.
@@ -240,15 +240,4 @@ impl PageHost for DaemonPageHost {
     async fn wait_for_end(&self) {
         self.daemon.wait_for_shutdown().await;
     }
-}
-
-/// Runs work that waits for the disk on a thread for such work.
-pub(crate) async fn run_blocking<T: Send + 'static>(
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, Problem> {
-    let done = reprise_agent::run_blocking(work).await;
-    done.map_err(|error| {
-        let detail = format!("work on the disk broke off ({error}); report this");
-        Problem::new(ProblemKind::Internal, detail)
-    })
 }

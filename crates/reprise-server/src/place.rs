@@ -29,8 +29,6 @@ const LOCK_BYTES_MAX: u64 = 4_096;
 pub(crate) const OWN_FOLDER: &str = ".reprise";
 /// File in that folder which lists the backups and exports that were written elsewhere.
 pub const BACKUP_LIST_FILE: &str = "backups.jsonl";
-/// Longest list of backups that is read, in bytes.
-pub const BACKUP_LIST_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
 /// Paths of the daemon of one data directory.
 #[derive(Debug, Clone, PartialEq, Eq)]

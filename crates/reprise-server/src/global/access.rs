@@ -4,17 +4,12 @@
 //! A line names the route and never its path, no text, no body; a request has an id that its answer
 //! carries, so that a user's complaint leads to its line.
 
-use std::num::NonZeroU32;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use governor::clock::{Clock as _, DefaultClock};
-use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
-use reprise_global::Caller;
 use reprise_operations::{Problem, ProblemKind, Right};
 use reprise_types::{Clock as _, SystemClock, system_entropy};
 use serde_json::json;
@@ -22,20 +17,15 @@ use tokio::sync::watch;
 
 use super::admin;
 use super::bodies::drop_body;
-use super::context::ServiceState;
-use super::operations::{QUERY, ROUTES};
-use super::routes::JOIN;
+use super::context::{AccessLog, ServiceState};
+use super::operations::{JOIN, QUERY, ROUTES};
+use super::people::AuthenticatedCaller;
 use super::service_route::ServiceRoute;
-use crate::http::{OPENS_NOTHING, Refusal, SEND, bearer, wrong_method_problem};
-use crate::issuer::Issuer;
-use crate::tokens::Scope;
+use crate::http::{Refusal, bearer, wrong_method_problem};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// Longest id that is taken over from a caller.
 const ID_BYTES_MAX: usize = 64;
-
-/// Where lines of the access log go.
-pub type AccessLog = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// The id that a caller gave, where it is one, else a new one.
 fn request_id_or_new(headers: &HeaderMap) -> String {
@@ -192,7 +182,7 @@ pub(super) async fn admit(
     }
     // The body is not read yet: nothing waits for it before the token is checked.
     let token = bearer(request.headers()).map(str::to_owned);
-    let admitted = match authenticate(&state, token.as_deref()).await {
+    let admitted = match state.authenticate(token.as_deref()).await {
         Ok(known) => authorise_route(&state, &known, &request).map(|route| (known, route)),
         Err(problem) => Err(problem),
     };
@@ -230,48 +220,6 @@ pub(super) async fn admit(
     response
 }
 
-/// What a token opens at this moment; within this process an answer says whose it is.
-#[derive(Clone)]
-pub(super) struct AuthenticatedCaller {
-    /// Of the token.
-    pub(super) name: String,
-    pub(super) caller: Caller,
-    pub(super) may: Vec<Right>,
-}
-
-pub(super) async fn authenticate(
-    state: &ServiceState,
-    token: Option<&str>,
-) -> Result<AuthenticatedCaller, Problem> {
-    let refused = |why: &str| {
-        let detail = format!("{why}; `reprise global token add NAME` makes a token");
-        Problem::new(ProblemKind::Unauthorized, detail)
-    };
-    let token = token.ok_or_else(|| refused(SEND))?;
-    if let Some(people) = state.people.as_ref().filter(|_| Issuer::is_jwt(token)) {
-        return people.authenticate(token).await;
-    }
-    let entry = state.tokens.recognise(token).await?;
-    let entry = entry.ok_or_else(|| refused(OPENS_NOTHING))?;
-    let (Scope::User(user), Some(grant)) = (entry.scope, entry.grant) else {
-        return Err(Problem::new(
-            ProblemKind::Forbidden,
-            "this token is no user's; make one with `reprise global token add NAME --user USER`",
-        ));
-    };
-    let org = grant.org.map(|org| org.parse()).transpose();
-    Ok(AuthenticatedCaller {
-        name: entry.name,
-        caller: Caller {
-            user,
-            org: org.map_err(Problem::invalid)?,
-            projects: grant.projects,
-            paid: grant.paid,
-        },
-        may: grant.may,
-    })
-}
-
 /// By which route it is asked; by none where there is no such path.
 fn authorise_route(
     state: &ServiceState,
@@ -303,68 +251,9 @@ fn authorise_route(
     Ok(route)
 }
 
-/// Requests a minute of each user and of each organisation, over all of their tokens.
-#[derive(Debug, Default)]
-pub(super) struct MinuteQuotas {
-    user: Option<DefaultKeyedRateLimiter<String>>,
-    org: Option<DefaultKeyedRateLimiter<String>>,
-}
-
-impl MinuteQuotas {
-    pub(super) fn new(user: Option<NonZeroU32>, org: Option<NonZeroU32>) -> Self {
-        let limiter = |limit: NonZeroU32| RateLimiter::keyed(Quota::per_minute(limit));
-        Self {
-            user: user.map(limiter),
-            org: org.map(limiter),
-        }
-    }
-
-    /// Takes one of each; the refusal says in how many seconds there is another.
-    pub(super) fn take(&self, caller: &Caller) -> Result<(), Refusal> {
-        let user = Some(("user", caller.user.to_string()));
-        let org = caller
-            .org
-            .as_ref()
-            .map(|org| ("organisation", org.to_string()));
-        for (limits, holder) in [(&self.user, user), (&self.org, org)] {
-            let Some((limits, (what, name))) = limits.as_ref().zip(holder) else {
-                continue;
-            };
-            if let Err(until) = limits.check_key(&name) {
-                let wait = until.wait_time_from(DefaultClock::default().now());
-                let seconds = wait.as_secs() + 1;
-                let said = format!(
-                    "{what} `{name}` asks more often than its quota of requests a minute; ask again \
-                     in {seconds} s"
-                );
-                let problem = Problem::new(ProblemKind::Overloaded, said);
-                return Err(Refusal::from(problem).after(seconds));
-            }
-        }
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_quota_is_of_a_user_and_of_an_organisation_over_all_tokens() {
-        let of = |user: &str, org: Option<&str>| Caller {
-            org: org.map(|org| org.parse().unwrap()),
-            ..Caller::new(user.parse().unwrap())
-        };
-        let minutes = MinuteQuotas::new(NonZeroU32::new(2), NonZeroU32::new(3));
-        let (ann, bob) = (of("ann", Some("acme")), of("bob", Some("acme")));
-        assert!(minutes.take(&ann).is_ok() && minutes.take(&ann).is_ok());
-        assert!(minutes.take(&ann).is_err(), "ann's own");
-        assert!(minutes.take(&bob).is_ok());
-        assert!(minutes.take(&bob).is_err(), "that of acme");
-        assert!(minutes.take(&of("cid", None)).is_ok());
-        let free = MinuteQuotas::default();
-        assert!((0..100).all(|_| free.take(&ann).is_ok()));
-    }
 
     #[test]
     fn an_id_is_taken_over_where_it_is_one() {

@@ -26,9 +26,9 @@ use reprise_page::{
 use reprise_types::{Clock, RecordId, SystemClock, sha256_hex};
 use serde::Deserialize;
 
-use super::access::{AuthenticatedCaller, authenticate};
 use super::context::ServiceState;
 use super::operate::{is_of_organisation, set_quota, token_problem};
+use super::people::AuthenticatedCaller;
 use crate::tokens::{Scope, TokenError};
 
 /// Begins the addresses of the page.
@@ -112,7 +112,7 @@ fn form_token(token: &str) -> String {
 }
 
 async fn authenticate_operator(state: &ServiceState, token: &str) -> Result<Operator, Problem> {
-    let known = authenticate(state, Some(token)).await?;
+    let known = state.authenticate(Some(token)).await?;
     state.rates.take(&known.name)?;
     if !known.may.contains(&Right::Operate) {
         return Err(Problem::new(
@@ -355,7 +355,7 @@ async fn carry_out(
     act: &str,
     form: &ChangeForm,
 ) -> Result<(), Problem> {
-    let (store, caller) = (&state.store, &operator.known.caller);
+    let (store, caller) = (|| state.store.get(), &operator.known.caller);
     let id = || form.subject.parse::<RecordId>().map_err(Problem::invalid);
     match act {
         REVOKE => revoke(state, caller, |name, _| name == form.subject).await,
@@ -369,9 +369,9 @@ async fn carry_out(
                 reason: form.reason.clone(),
                 leaked: false,
             };
-            Ok(store.take_down(caller, id()?, &order).await.map(drop)?)
+            Ok(store()?.take_down(caller, id()?, &order).await.map(drop)?)
         }
-        PUT_BACK => Ok(store.put_back(caller, id()?).await.map(drop)?),
+        PUT_BACK => Ok(store()?.put_back(caller, id()?).await.map(drop)?),
         APPROVE | REFUSE => {
             if !operator.known.may.contains(&Right::Review) {
                 let said = "This token may not review. Ask for one with the right `review`.";
@@ -382,14 +382,14 @@ async fn carry_out(
                 reason: Some(form.reason.clone()).filter(|reason| !reason.is_empty()),
             };
             verdict.check()?;
-            let done = store.review_submission(caller, id()?, &verdict).await;
+            let done = store()?.review_submission(caller, id()?, &verdict).await;
             Ok(done.map(drop)?)
         }
         ASK_FOR_REVIEWS => {
             let settings = OrganisationSettings {
                 review: form.subject == "on",
             };
-            Ok(store
+            Ok(store()?
                 .change_organisation(caller, settings)
                 .await
                 .map(drop)?)

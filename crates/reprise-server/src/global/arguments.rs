@@ -7,15 +7,14 @@ use axum::http::Uri;
 use reprise_global::{
     A_NAME, AUDIT_MAX, GlobalError, GlobalQuery, GlobalResult, ListPage, OrganisationSettings,
     Publication, QuotaChange, REPORTS_MAX, SubmissionVerdict, TakeDown, UsageReport, Version,
-    check_name, check_publication,
+    check_name, check_publication, read_limit,
 };
 use reprise_operations::{Method, Operation, Problem};
 use reprise_redact::{OutboundBody, clean_text};
-use reprise_types::limits::PAGE_MAX;
 use reprise_types::{ID_PATTERN, RecordId};
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::bodies::parse_body;
@@ -169,7 +168,7 @@ macro_rules! in_query {
     )+};
 }
 
-in_query! { PageFields VersionField AuditFields ConfirmField }
+in_query! { ListPage VersionField AuditFields ConfirmField }
 
 fn read_query<T: DeserializeOwned>(uri: &Uri) -> Result<T, Problem> {
     let read = Query::try_from_uri(uri);
@@ -270,43 +269,6 @@ fn encode_query(query: &GlobalQuery) -> GlobalResult<OutboundBody> {
 fn encode_verdict(verdict: &SubmissionVerdict) -> GlobalResult<OutboundBody> {
     verdict.check()?;
     encode_body(verdict)
-}
-
-/// A part of a list.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct PageFields {
-    #[serde(default)]
-    offset: usize,
-    #[serde(default = "page_max", deserialize_with = "read_limit::<PAGE_MAX, _>")]
-    #[schemars(range(max = PAGE_MAX))]
-    limit: usize,
-}
-
-fn page_max() -> usize {
-    PAGE_MAX
-}
-
-/// Reads how much is asked for at once.
-fn read_limit<'de, const MAX: usize, D: Deserializer<'de>>(from: D) -> Result<usize, D::Error> {
-    let limit = usize::deserialize(from)?;
-    if limit > MAX {
-        let said = format!("limit is {limit}, at most {MAX} are told at once; ask for fewer");
-        return Err(serde::de::Error::custom(said));
-    }
-    Ok(limit)
-}
-
-impl From<ListPage> for PageFields {
-    fn from(ListPage { offset, limit }: ListPage) -> Self {
-        Self { offset, limit }
-    }
-}
-
-impl From<PageFields> for ListPage {
-    fn from(PageFields { offset, limit }: PageFields) -> Self {
-        Self { offset, limit }
-    }
 }
 
 /// Which version, if not the newest.

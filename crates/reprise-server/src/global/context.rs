@@ -3,23 +3,26 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use reprise_global::{Caller, GlobalError, GlobalStore};
-use reprise_operations::OperationContext;
+use reprise_global::{AwaitedHandle, Caller, GlobalError, GlobalStore};
+use reprise_operations::{OperationContext, Problem, ProblemKind};
 use tokio::sync::{Mutex, Semaphore};
 
-use super::access::{AccessLog, MinuteQuotas};
-use super::limit::QuestionLimit;
-use super::people::People;
-use crate::http::{Metrics, Rates, Refusal};
-use crate::tokens::ServiceTokens;
+use super::limit::{MinuteQuotas, QuestionLimit};
+use super::people::{AuthenticatedCaller, People};
+use crate::http::{Metrics, OPENS_NOTHING, Rates, Refusal, SEND};
+use crate::issuer::Issuer;
+use crate::tokens::{Scope, ServiceTokens};
 
 /// So long a look at the store holds.
 const CHECK_LASTS: Duration = Duration::from_secs(1);
 
+/// Where lines of the access log go.
+pub type AccessLog = Arc<dyn Fn(&str) + Send + Sync>;
+
 /// What every handler can reach.
 #[derive(Clone)]
 pub(super) struct ServiceState {
-    pub(super) store: Arc<dyn GlobalStore>,
+    pub(super) store: AwaitedHandle<dyn GlobalStore>,
     pub(super) tokens: ServiceTokens,
     pub(super) people: Option<People>,
     pub(super) minutes: Arc<MinuteQuotas>,
@@ -32,6 +35,42 @@ pub(super) struct ServiceState {
 }
 
 reprise_types::show_fields!(ServiceState {});
+
+impl ServiceState {
+    /// Finds who asks with this token; the error says how to get one.
+    pub(super) async fn authenticate(
+        &self,
+        token: Option<&str>,
+    ) -> Result<AuthenticatedCaller, Problem> {
+        let refused = |why: &str| {
+            let detail = format!("{why}; `reprise global token add NAME` makes a token");
+            Problem::new(ProblemKind::Unauthorized, detail)
+        };
+        let token = token.ok_or_else(|| refused(SEND))?;
+        if let Some(people) = self.people.as_ref().filter(|_| Issuer::is_jwt(token)) {
+            return people.authenticate(token).await;
+        }
+        let entry = self.tokens.recognise(token).await?;
+        let entry = entry.ok_or_else(|| refused(OPENS_NOTHING))?;
+        let (Scope::User(user), Some(grant)) = (entry.scope, entry.grant) else {
+            return Err(Problem::new(
+                ProblemKind::Forbidden,
+                "this token is no user's; make one with `reprise global token add NAME --user USER`",
+            ));
+        };
+        let org = grant.org.map(|org| org.parse()).transpose();
+        Ok(AuthenticatedCaller {
+            name: entry.name,
+            caller: Caller {
+                user,
+                org: org.map_err(Problem::invalid)?,
+                projects: grant.projects,
+                paid: grant.paid,
+            },
+            may: grant.may,
+        })
+    }
+}
 
 /// Who asks an operation of the service, which is what the token says: no body and no header can
 /// say otherwise.
@@ -52,14 +91,20 @@ pub(super) struct Readiness(Mutex<Option<(Instant, Result<(), GlobalError>)>>);
 
 impl Readiness {
     /// Checks the store; callers that come while a check runs wait for its result.
-    pub(super) async fn check(&self, store: &dyn GlobalStore) -> Result<(), GlobalError> {
+    pub(super) async fn check(
+        &self,
+        store: &AwaitedHandle<dyn GlobalStore>,
+    ) -> Result<(), GlobalError> {
         let mut last = self.0.lock().await;
         if let Some((at, seen)) = &*last
             && at.elapsed() < CHECK_LASTS
         {
             return seen.clone();
         }
-        let seen = store.check_ready().await;
+        let seen = match store.get() {
+            Ok(store) => store.check_ready().await,
+            Err(error) => Err(error),
+        };
         *last = Some((Instant::now(), seen.clone()));
         seen
     }

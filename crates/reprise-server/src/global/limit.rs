@@ -1,13 +1,21 @@
 //! How many questions are let in at once: so many as are answered while their callers still wait.
+//! And how many requests a user and an organisation may make in a minute.
 //!
 //! An answer that took a large part of its caller's time lowers the number at once, by a share;
 //! each quick one raises it a little. A question that would probably be late is refused before the
 //! store is asked, so that no work is for a caller who has left.
 
+use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use governor::clock::{Clock as _, DefaultClock};
+use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
+use reprise_global::Caller;
+use reprise_operations::{Problem, ProblemKind};
 use reprise_types::lock;
+
+use crate::http::Refusal;
 
 /// For how long a caller waits who does not say.
 const PATIENCE: Duration = Duration::from_secs(4);
@@ -150,11 +158,70 @@ impl Drop for AdmittedQuestion {
     }
 }
 
+/// Requests a minute of each user and of each organisation, over all of their tokens.
+#[derive(Debug, Default)]
+pub(super) struct MinuteQuotas {
+    user: Option<DefaultKeyedRateLimiter<String>>,
+    org: Option<DefaultKeyedRateLimiter<String>>,
+}
+
+impl MinuteQuotas {
+    pub(super) fn new(user: Option<NonZeroU32>, org: Option<NonZeroU32>) -> Self {
+        let limiter = |limit: NonZeroU32| RateLimiter::keyed(Quota::per_minute(limit));
+        Self {
+            user: user.map(limiter),
+            org: org.map(limiter),
+        }
+    }
+
+    /// Takes one of each; the refusal says in how many seconds there is another.
+    pub(super) fn take(&self, caller: &Caller) -> Result<(), Refusal> {
+        let user = Some(("user", caller.user.to_string()));
+        let org = caller
+            .org
+            .as_ref()
+            .map(|org| ("organisation", org.to_string()));
+        for (limits, holder) in [(&self.user, user), (&self.org, org)] {
+            let Some((limits, (what, name))) = limits.as_ref().zip(holder) else {
+                continue;
+            };
+            if let Err(until) = limits.check_key(&name) {
+                let wait = until.wait_time_from(DefaultClock::default().now());
+                let seconds = wait.as_secs() + 1;
+                let said = format!(
+                    "{what} `{name}` asks more often than its quota of requests a minute; ask again \
+                     in {seconds} s"
+                );
+                let problem = Problem::new(ProblemKind::Overloaded, said);
+                return Err(Refusal::from(problem).after(seconds));
+            }
+        }
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::mem::ManuallyDrop;
 
     use super::*;
+
+    #[test]
+    fn a_quota_is_of_a_user_and_of_an_organisation_over_all_tokens() {
+        let of = |user: &str, org: Option<&str>| Caller {
+            org: org.map(|org| org.parse().unwrap()),
+            ..Caller::new(user.parse().unwrap())
+        };
+        let minutes = MinuteQuotas::new(NonZeroU32::new(2), NonZeroU32::new(3));
+        let (ann, bob) = (of("ann", Some("acme")), of("bob", Some("acme")));
+        assert!(minutes.take(&ann).is_ok() && minutes.take(&ann).is_ok());
+        assert!(minutes.take(&ann).is_err(), "ann's own");
+        assert!(minutes.take(&bob).is_ok());
+        assert!(minutes.take(&bob).is_err(), "that of acme");
+        assert!(minutes.take(&of("cid", None)).is_ok());
+        let free = MinuteQuotas::default();
+        assert!((0..100).all(|_| free.take(&ann).is_ok()));
+    }
 
     const SECOND: Duration = Duration::from_secs(1);
 

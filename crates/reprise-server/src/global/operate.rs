@@ -7,7 +7,8 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use reprise_global::{
-    AuditLine, Caller, Erased, GlobalAnswer, GlobalQuery, HolderQuota, OrgId, QuotaChange,
+    AuditLine, Caller, Erased, GlobalAnswer, GlobalQuery, GlobalResult, HolderQuota, OrgId,
+    QuotaChange, StoreMetric,
 };
 use reprise_operations::{Problem, ProblemKind};
 use reprise_types::UserId;
@@ -31,7 +32,12 @@ pub(super) async fn answer_query(
     }
     let end = query.text.floor_char_boundary(QUERY_BYTES_MAX);
     query.text.truncate(end);
-    Ok(context.state.store.query(&context.caller, &query).await?)
+    Ok(context
+        .state
+        .store
+        .get()?
+        .query(&context.caller, &query)
+        .await?)
 }
 
 /// What the store says of authors, and the token file of who may come in. A line that names another
@@ -41,7 +47,11 @@ pub(super) async fn list_audit(
     caller: &Caller,
     limit: usize,
 ) -> Result<Vec<AuditLine>, Problem> {
-    let told = state.store.list_told_audit_lines(caller, limit).await?;
+    let told = state
+        .store
+        .get()?
+        .list_told_audit_lines(caller, limit)
+        .await?;
     let tokens = state.tokens.clone();
     match tokio::task::spawn_blocking(move || tokens.file().merge_audit(told, limit)).await {
         Ok(told) => told.map_err(|error| Problem::from_failure(ProblemKind::Internal, &error)),
@@ -81,7 +91,7 @@ pub(super) async fn list_quotas(
     operator: &Caller,
 ) -> Result<Vec<HolderQuota>, Problem> {
     let users: Vec<UserId> = list_own_users(state, operator).await?.into_iter().collect();
-    Ok(state.store.list_quotas(operator, &users).await?)
+    Ok(state.store.get()?.list_quotas(operator, &users).await?)
 }
 
 /// Limits one of those.
@@ -98,7 +108,7 @@ pub(super) async fn set_quota(
         );
         return Err(Problem::new(ProblemKind::NotFound, said));
     }
-    Ok(state.store.set_quota(operator, change).await?)
+    Ok(state.store.get()?.set_quota(operator, change).await?)
 }
 
 /// Deletes all of the caller's own, his tokens among it: this one opens nothing any more. It does
@@ -119,7 +129,7 @@ pub(super) async fn erase_person(
         };
         return Err(Problem::new(kind, said).into());
     }
-    let mut erased = context.state.store.erase_person(caller).await?;
+    let mut erased = context.state.store.get()?.erase_person(caller).await?;
     let revoked = context.state.tokens.revoke_user(&caller.user);
     erased.tokens += revoked.map_err(|error| token_problem(&error))? as u64;
     Ok(erased)
@@ -167,14 +177,18 @@ pub(super) fn token_problem(error: &TokenError) -> Problem {
 pub(super) async fn serve_ready(
     State(state): State<ServiceState>,
 ) -> Result<&'static str, Refusal> {
-    state.ready.check(&*state.store).await?;
+    state.ready.check(&state.store).await?;
     Ok("ready\n")
+}
+
+pub(super) async fn list_metrics(state: &ServiceState) -> GlobalResult<Vec<StoreMetric>> {
+    state.store.get()?.list_metrics().await
 }
 
 /// What the service counts, and whether the store answers, for Prometheus.
 pub(super) async fn render_metrics(state: &ServiceState) -> Result<String, Refusal> {
     let mut text = String::new();
-    let ready = u64::from(state.ready.check(&*state.store).await.is_ok());
+    let ready = u64::from(state.ready.check(&state.store).await.is_ok());
     let free = state.places.available_permits() as u64;
     let own = [
         ("global_ready", "Whether the store answers.", ready),
@@ -191,7 +205,7 @@ pub(super) async fn render_metrics(state: &ServiceState) -> Result<String, Refus
     ];
     let written = state.metrics.requests(&mut text);
     let written = written.and_then(|()| write_families(&mut text, &own));
-    let of_store = match state.store.list_metrics().await {
+    let of_store = match list_metrics(state).await {
         Ok(of_store) => of_store,
         // `global_ready` says so.
         Err(error) => {

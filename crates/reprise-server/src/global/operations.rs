@@ -5,24 +5,24 @@
 use chrono::{DateTime, Utc};
 use reprise_global::{
     AuditLine, Branch, Erased, Fate, GlobalAnswer, GlobalError, GlobalQuery, GlobalRecord,
-    HolderQuota, Listed, Merged, OrganisationSettings, OwnSubmission, PersonLine, ProjectId,
-    Publication, Published, PutBack, QuotaChange, ReviewDone, Submission, SubmissionVerdict,
-    TakeDown, TakeDownDone, TakenDown, Unpublished,
+    HolderQuota, ListPage, Listed, Merged, OrganisationSettings, OwnSubmission, PersonLine,
+    ProjectId, Publication, Published, PutBack, QuotaChange, ReviewDone, Submission,
+    SubmissionVerdict, TakeDown, TakeDownDone, TakenDown, Unpublished,
 };
 use reprise_operations::{Callers, Method, Operation, OperationRoute, Right, Spec};
 use reprise_types::RecordId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::arguments::{
-    AuditFields, ConfirmField, PageFields, RatingBody, ReportsRequest, VersionField,
-};
+use super::arguments::{AuditFields, ConfirmField, RatingBody, ReportsRequest, VersionField};
 use super::context::ServiceContext;
 use super::operate;
 use super::service_route::ServiceRoute;
 use crate::http::Refusal;
 use crate::tokens::Member;
 
+/// Where an invitation becomes a token.
+pub(super) const JOIN: &str = "/v1/invitations";
 /// Where questions are asked.
 pub(super) const QUERY: &str = "/v1/query";
 
@@ -68,7 +68,7 @@ macro_rules! do_operation {
         $done
     }};
     ($context:ident; $method:ident($($given:expr),*)) => {
-        $context.state.store.$method(&$context.caller $(, $given)*)
+        $context.state.store.get()?.$method(&$context.caller $(, $given)*)
     };
 }
 
@@ -93,8 +93,8 @@ service_operations! {
     }
 
     Read, "What the caller has published, newest first, a page of it", Get "/v1/publications";
-    ListOwnThings(page: PageFields) -> Vec<GlobalRecord> {
-        list_own_published_page(page.into())
+    ListOwnThings(page: ListPage) -> Vec<GlobalRecord> {
+        list_own_published_page(page)
     }
 
     Read, "A thing, in its newest version or `?version=`", Get "/v1/publications/{id}";
@@ -109,14 +109,14 @@ service_operations! {
 
     Read, "The versions of a thing, newest first, a page of them",
         Get "/v1/publications/{id}/versions";
-    ListThingVersions(id: RecordId, page: PageFields) -> Vec<GlobalRecord> {
-        list_versions_page(id, page.into())
+    ListThingVersions(id: RecordId, page: ListPage) -> Vec<GlobalRecord> {
+        list_versions_page(id, page)
     }
 
     Write, "What a reader gives it, 0..1", Put "/v1/publications/{id}/rating";
     RateThing(id: RecordId, given: RatingBody) -> EmptyResponse {
         |context| async {
-            let rated = context.state.store.rate(&context.caller, id, given.rating);
+            let rated = context.state.store.get()?.rate(&context.caller, id, given.rating);
             rated.await.map(|()| EmptyResponse {})
         }
     }
@@ -129,7 +129,7 @@ service_operations! {
     Write, "How runs went that used published things", Post "/v1/outcomes";
     ReportUsage(reports: ReportsRequest) -> FatesResponse {
         |context| async {
-            let fates = context.state.store.report_usage(&context.caller, &reports.reports);
+            let fates = context.state.store.get()?.report_usage(&context.caller, &reports.reports);
             fates.await.map(|fates| FatesResponse { fates })
         }
     }
@@ -137,7 +137,7 @@ service_operations! {
     Operate, "Name this moment, to be asked of later", Put "/v1/snapshots/{name}";
     CreateSnapshot(name: String) -> NamedSnapshot {
         |context| async {
-            let at = context.state.store.create_snapshot(&context.caller, &name).await?;
+            let at = context.state.store.get()?.create_snapshot(&context.caller, &name).await?;
             Ok::<_, GlobalError>(NamedSnapshot { name, at })
         }
     }
@@ -181,8 +181,8 @@ service_operations! {
 
     Review, "What waits for a review in the caller's organisation, oldest first, a page of it",
         Get "/v1/reviews";
-    ListSubmissions(page: PageFields) -> Vec<Submission> {
-        list_submissions_page(page.into())
+    ListSubmissions(page: ListPage) -> Vec<Submission> {
+        list_submissions_page(page)
     }
 
     Review, "Approve or refuse what another member has submitted", Post "/v1/reviews/{id}";
@@ -225,8 +225,8 @@ service_operations! {
 
     Operate, "Everything on the shelves open to the operator, newest first, a page of it",
         Get "/v1/catalogue";
-    ListCatalogue(page: PageFields) -> Vec<Listed> {
-        list_catalogue_page(page.into())
+    ListCatalogue(page: ListPage) -> Vec<Listed> {
+        list_catalogue_page(page)
     }
 
     Operate,

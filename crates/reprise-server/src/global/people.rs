@@ -9,8 +9,16 @@ use reprise_operations::{Problem, ProblemKind, Right};
 use reprise_types::Clock;
 use serde::Deserialize;
 
-use super::access::AuthenticatedCaller;
 use crate::issuer::{Fetch, Issuer, IssuerSettings, default_user_claim};
+
+/// What a token opens at this moment; within this process an answer says whose it is.
+#[derive(Clone)]
+pub(super) struct AuthenticatedCaller {
+    /// Of the token.
+    pub(super) name: String,
+    pub(super) caller: Caller,
+    pub(super) may: Vec<Right>,
+}
 
 /// Whose people may come in, and what their groups open.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]

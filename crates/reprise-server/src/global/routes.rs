@@ -12,15 +12,12 @@ use axum::{Json, Router};
 use reprise_global::Caller;
 
 use super::context::{ServiceContext, ServiceState};
-use super::operations::ROUTES;
+use super::operations::{JOIN, ROUTES};
 use super::service_route::ServiceRoute;
 use super::{access, admin, openapi, operate};
 use crate::http::{
     Refusal, no_method, no_route, serve_on_worker_thread as on_worker_thread, watch,
 };
-
-/// Where an invitation becomes a token.
-pub(super) const JOIN: &str = "/v1/invitations";
 
 pub(super) fn router(state: &ServiceState) -> Router {
     let open: Router<ServiceState> = Router::new()

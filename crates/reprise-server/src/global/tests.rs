@@ -7,7 +7,8 @@ use std::time::Duration;
 use reprise_conformance::{DIMENSIONS, document, user, with_policy};
 use reprise_engine::Engine;
 use reprise_global::{
-    CoordinationSettings, EmbeddedOptions, EmbeddedStore, GlobalStore, Hold, Publication,
+    AwaitedHandle, CoordinationSettings, EmbeddedOptions, EmbeddedStore, GlobalStore, Hold,
+    Publication,
 };
 use reprise_store::RealDisk;
 use reprise_tests::{seen_if, wait_for_async};
@@ -81,7 +82,7 @@ async fn start_service_with_log(
 ) -> SocketAddr {
     let tokens = Arc::new(TokenFile::new(folder.path().join("tokens.json")));
     let service = GlobalService::start(GlobalServiceOptions {
-        store: Arc::new(store(folder, opened)),
+        store: AwaitedHandle::from_value(Arc::new(store(folder, opened))),
         tokens: ServiceTokens::new(tokens, None),
         people,
         user_requests_a_minute: None,

@@ -100,3 +100,14 @@ pub(crate) async fn serve_on_worker_thread(request: Request, next: Next) -> Resp
         Refusal::from(Problem::new(ProblemKind::Internal, detail)).into_response()
     })
 }
+
+/// Runs work that waits for the disk on a thread for such work.
+pub(crate) async fn run_blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Problem> {
+    let done = reprise_agent::run_blocking(work).await;
+    done.map_err(|error| {
+        let detail = format!("work on the disk broke off ({error}); report this");
+        Problem::new(ProblemKind::Internal, detail)
+    })
+}

@@ -1,24 +1,89 @@
-//! Extracting checked values from a request: its user, its parameters, its body.
+//! Extracting checked values from a request: who asks, its user, its parameters, its body.
+
+use std::net::IpAddr;
 
 use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Query, RawPathParams, Request};
 use axum::http::HeaderMap;
 use axum::http::request::Parts;
+use chrono::{DateTime, Utc};
 use reprise_types::UserId;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::App;
 use super::answers::Refusal;
-use super::guard::Identity;
 use crate::daemon::CallerId;
-use crate::tokens::Scope;
+use crate::tokens::{Scope, TokenEntry};
 use reprise_operations::{Memory, Problem, ProblemKind, Room, parse_lenient_json};
 
 /// Longest argument in an address, in characters; percent-encoded it still fits into an address.
 pub(super) const ADDRESS_CHARS_MAX: usize = 4_096;
 /// Longest idempotency key, in bytes.
 const KEY_BYTES_MAX: usize = 128;
+
+/// The caller of a request, as far as it is known.
+#[derive(Debug, Clone)]
+pub(super) struct Identity {
+    /// The memories that it may open; `None` means none at all.
+    pub(super) scope: Option<Scope>,
+    /// The caller whose slots the request takes.
+    pub(super) caller: CallerId,
+    /// The token that was sent over TCP.
+    pub(super) token: Option<TokenEntry>,
+    /// When its token expires.
+    pub(super) ends: Option<DateTime<Utc>>,
+    /// User of a request that names none; `default` if `None`.
+    pub(super) user: Option<UserId>,
+}
+
+impl Identity {
+    pub(super) fn local() -> Self {
+        Self {
+            scope: Some(Scope::All),
+            caller: CallerId::Machine,
+            token: None,
+            ends: None,
+            user: None,
+        }
+    }
+
+    /// Returns the identity of a probe, which reaches no user's memory; no token has an empty name.
+    pub(super) fn anonymous() -> Self {
+        Self {
+            scope: None,
+            caller: CallerId::Token(String::new()),
+            ..Self::local()
+        }
+    }
+
+    /// Returns whether it may open this user's memory.
+    pub(super) fn admits(&self, user: &UserId) -> bool {
+        let scope = self.scope.as_ref();
+        scope.is_some_and(|scope| scope.admits(user))
+    }
+
+    /// Fails with the message for a request over TCP.
+    pub(super) fn require_local(&self, detail: &str) -> Result<(), Problem> {
+        let refused = || Problem::new(ProblemKind::Forbidden, detail);
+        let is_here = self.caller == CallerId::Machine;
+        is_here.then_some(()).ok_or_else(refused)
+    }
+
+    pub(super) fn from_token(token: TokenEntry) -> Self {
+        Self {
+            scope: Some(token.scope.clone()),
+            caller: CallerId::Token(token.name.clone()),
+            ends: token.expires,
+            token: Some(token),
+            user: None,
+        }
+    }
+}
+
+/// Who asks, as far as an address says it; unspecified for a process of this machine.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ClientAddress(pub(super) IpAddr);
 
 /// The user in a request's path, whose memory the caller may open.
 #[derive(Debug, Clone)]

@@ -14,18 +14,17 @@ use axum::http::uri::Authority;
 use axum::http::{HeaderMap, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use chrono::{DateTime, Utc};
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 
 use super::App;
-use super::answers::Refusal;
+use super::answers::{Refusal, run_blocking};
+use super::extract::{ClientAddress, Identity};
 use super::oauth;
 use crate::daemon::{CallerId, DaemonState, MODEL_HEADER, PeerAddress};
 use crate::issuer::Issuer;
-use crate::page::run_blocking;
-use crate::tokens::{Scope, TokenEntry};
+use crate::tokens::Scope;
 use reprise_operations::{Problem, ProblemKind};
-use reprise_types::{Clock as _, SystemClock, UserId};
+use reprise_types::{Clock as _, SystemClock};
 
 /// Message to a client that sent no token.
 pub(crate) const SEND: &str = "send `Authorization: Bearer TOKEN`";
@@ -38,65 +37,6 @@ pub(crate) enum EntryPoint {
     /// The Unix socket, which file permissions guard.
     Socket,
     Tcp(SocketAddr),
-}
-
-/// The caller of a request, as far as it is known.
-#[derive(Debug, Clone)]
-pub(super) struct Identity {
-    /// The memories that it may open; `None` means none at all.
-    pub(super) scope: Option<Scope>,
-    /// The caller whose slots the request takes.
-    pub(super) caller: CallerId,
-    /// The token that was sent over TCP.
-    pub(super) token: Option<TokenEntry>,
-    /// When its token expires.
-    pub(super) ends: Option<DateTime<Utc>>,
-    /// User of a request that names none; `default` if `None`.
-    pub(super) user: Option<UserId>,
-}
-
-impl Identity {
-    fn local() -> Self {
-        Self {
-            scope: Some(Scope::All),
-            caller: CallerId::Machine,
-            token: None,
-            ends: None,
-            user: None,
-        }
-    }
-
-    /// Returns the identity of a probe, which reaches no user's memory; no token has an empty name.
-    fn anonymous() -> Self {
-        Self {
-            scope: None,
-            caller: CallerId::Token(String::new()),
-            ..Self::local()
-        }
-    }
-
-    /// Returns whether it may open this user's memory.
-    pub(super) fn admits(&self, user: &UserId) -> bool {
-        let scope = self.scope.as_ref();
-        scope.is_some_and(|scope| scope.admits(user))
-    }
-
-    /// Fails with the message for a request over TCP.
-    pub(super) fn require_local(&self, detail: &str) -> Result<(), Problem> {
-        let refused = || Problem::new(ProblemKind::Forbidden, detail);
-        let is_here = self.caller == CallerId::Machine;
-        is_here.then_some(()).ok_or_else(refused)
-    }
-
-    fn from_token(token: TokenEntry) -> Self {
-        Self {
-            scope: Some(token.scope.clone()),
-            caller: CallerId::Token(token.name.clone()),
-            ends: token.expires,
-            token: Some(token),
-            user: None,
-        }
-    }
 }
 
 pub(super) async fn authenticate(
@@ -304,10 +244,6 @@ impl Rates {
         })
     }
 }
-
-/// Who asks, as far as an address says it; unspecified for a process of this machine.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct ClientAddress(pub(super) IpAddr);
 
 /// Returns the address of a request's client. A proxy on this machine names it last.
 fn client_address(request: &Request) -> IpAddr {

@@ -13,7 +13,7 @@ use http_body_util::BodyExt;
 use tokio::time::timeout;
 
 use super::answers::Refusal;
-use super::guard::Identity;
+use super::extract::Identity;
 use super::{App, BODY_BYTES_MAX};
 use crate::daemon::{CallerId, QuotaSlot};
 use reprise_operations::{Problem, ProblemKind};

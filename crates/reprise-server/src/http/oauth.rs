@@ -23,14 +23,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::App;
-use super::answers::Refusal;
-use super::extract::read_json_object;
-use super::guard::{ClientAddress, Identity};
+use super::answers::{Refusal, run_blocking};
+use super::extract::{ClientAddress, Identity, read_json_object};
 use crate::oauth::{
     AuthorizeRequest, CONFIRM_WITHIN, GRANTS, Oauth, OauthError, Registration, SCOPE,
     SignInProgress, TokenRequest,
 };
-use crate::page::run_blocking;
 use crate::tokens::Scope;
 
 const RESOURCE_METADATA_PATH: &str = "/.well-known/oauth-protected-resource";

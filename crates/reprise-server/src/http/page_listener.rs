@@ -16,8 +16,8 @@ use tokio::sync::{Mutex, mpsc};
 
 use super::App;
 use super::answers::Refusal;
-use super::extract::read_json_object;
-use super::guard::{Identity, serve_with_slot};
+use super::extract::{Identity, read_json_object};
+use super::guard::serve_with_slot;
 use crate::daemon::{CallerId, DaemonState};
 use crate::page::DaemonPageHost;
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::App;
 use super::answers::Refusal;
-use super::guard::Identity;
+use super::extract::Identity;
 use crate::client::VERSION_HEADER;
 use reprise_operations::{Problem, ProblemKind};
 

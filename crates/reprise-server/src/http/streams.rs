@@ -22,8 +22,7 @@ use tokio_stream::{Stream, StreamExt};
 
 use super::App;
 use super::answers::Refusal;
-use super::extract::PathUser;
-use super::guard::Identity;
+use super::extract::{Identity, PathUser};
 use crate::daemon::QuotaSlot;
 
 /// Most changes that wait for one listener.

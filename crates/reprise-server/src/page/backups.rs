@@ -2,6 +2,7 @@
 //! the import of an uploaded file. The work on the files is done by our own program, as in a
 //! terminal.
 
+mod copy_entry;
 mod schedule;
 
 use std::collections::BTreeSet;
@@ -17,14 +18,14 @@ use reprise_page::{
     UploadedImport,
 };
 use reprise_types::UserId;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::daemon::DaemonState;
-use crate::page::run_blocking;
-use crate::place::{BACKUP_LIST_BYTES_MAX, BACKUP_LIST_FILE, DaemonPaths, OWN_FOLDER};
+use crate::http::run_blocking;
+use crate::place::{DaemonPaths, OWN_FOLDER};
 use crate::program::PrintedReport;
 
+pub use copy_entry::{CopyEntry, CopyForm, FileStamp};
 pub(crate) use schedule::run_scheduled_backups;
 pub(super) use schedule::{find_schedule, save_schedule};
 
@@ -49,15 +50,6 @@ const PREFIXES: [(BackupOrigin, &str); 3] = [
 
 /// Numbers the uploads of this process.
 static UPLOAD_NUMBER: AtomicU64 = AtomicU64::new(0);
-
-#[derive(Serialize, Deserialize)]
-struct BackupListEntry {
-    user: String,
-    file: PathBuf,
-    /// `export` or a derived file; backups have none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    form: Option<Value>,
-}
 
 fn file_problem(error: &FileError) -> Problem {
     Problem::new(ProblemKind::Internal, error.to_string())
@@ -107,16 +99,17 @@ fn list_names(folder: &Path) -> Vec<String> {
 /// Lists the backups, exports and derived files of a user, the newest first.
 pub(super) fn list_backups(place: &DaemonPaths, user: &UserId) -> Vec<BackupFile> {
     let own = Folder::find_no_follow(&own_folder(place)).ok().flatten();
-    let list = own.and_then(|own| {
-        own.read_text(BACKUP_LIST_FILE, BACKUP_LIST_BYTES_MAX)
-            .ok()?
-    });
-    let list = list.unwrap_or_default();
-    let listed = list.lines();
-    let listed = listed.filter_map(|line| serde_json::from_str::<BackupListEntry>(line).ok());
+    let listed = own.and_then(|own| CopyEntry::read_list(&own).ok());
+    let listed = listed.unwrap_or_default().into_iter();
     let (own, home) = (backup_folder(place, user), place.data().join(user.as_str()));
-    let listed = listed.filter(|one| one.user == user.as_str() && !one.file.starts_with(&own));
-    let listed = listed.map(|one| (one.file, one.form.is_none(), BackupOrigin::Command));
+    let listed = listed.filter(|one| one.user == *user && !one.file.starts_with(&own));
+    let listed = listed.map(|one| {
+        (
+            one.file,
+            one.form == CopyForm::Backup,
+            BackupOrigin::Command,
+        )
+    });
     let saved = list_names(&own).into_iter().filter_map(|name| {
         let (origin, _) = parse_backup_name(&name)?;
         Some((own.join(name), true, origin))
@@ -228,18 +221,18 @@ impl DaemonState {
         let file = upload.folder().join(upload.name());
         self.restore(user, &file, "--dry-run").await?;
         let path = backup_folder(&self.place, user).join(backup_name(BackupOrigin::Upload, now));
-        let entry = BackupListEntry {
-            user: user.to_string(),
+        let entry = CopyEntry {
+            user: user.clone(),
             file: path.clone(),
-            form: None,
+            form: CopyForm::Backup,
+            stamp: None,
         };
-        let line = serde_json::to_vec(&entry).map_err(Problem::invalid)?;
         let (place, owner, kept) = (self.place.clone(), user.clone(), path.clone());
         let keep = move || -> Result<ChangeOutcome, FileError> {
             create_backup_folder(&place, &owner)?;
             let own = Folder::open_or_create_no_follow(&own_folder(&place))?;
             // It is listed first, so that no copy is unknown when something is forgotten.
-            own.append_line(BACKUP_LIST_FILE, &line)?;
+            entry.append_to_list(&own)?;
             let below = |path: &Path| path.strip_prefix(own.path()).map(Path::to_owned);
             match (below(&file), below(&kept)) {
                 (Ok(from), Ok(to)) => own.move_if_unchanged(from, to, None),

@@ -9,7 +9,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use reprise_agent::run_blocking;
 use reprise_files::Folder;
 use reprise_global::backend::{NamedIn, replace_name};
-use reprise_global::{AuditLine, GlobalError, KeptToken, SharedTokens};
+use reprise_global::{AuditLine, AwaitedHandle, GlobalError, KeptToken, SharedTokens};
 use reprise_types::{Clock, SystemClock, UserId, generate_secret, lock};
 
 use super::changes::{self, InvitationKind, NewToken};
@@ -29,7 +29,7 @@ const USED_EVERY: TimeDelta = TimeDelta::minutes(1);
 #[derive(Debug, Clone)]
 pub struct ServiceTokens {
     file: Arc<TokenFile>,
-    database: Option<Arc<dyn SharedTokens>>,
+    database: Option<AwaitedHandle<dyn SharedTokens>>,
     used: Arc<Mutex<Used>>,
 }
 
@@ -50,7 +50,7 @@ pub struct KnownToken {
 
 impl ServiceTokens {
     /// New tokens are made in the database where there is one.
-    pub fn new(file: Arc<TokenFile>, database: Option<Arc<dyn SharedTokens>>) -> Self {
+    pub fn new(file: Arc<TokenFile>, database: Option<AwaitedHandle<dyn SharedTokens>>) -> Self {
         Self {
             file,
             database,
@@ -75,7 +75,7 @@ impl ServiceTokens {
             return Ok(None);
         };
         let hash = hash(token);
-        let kept = database.find_token_and_note_use(&hash).await?;
+        let kept = database.get()?.find_token_and_note_use(&hash).await?;
         let entry = kept.and_then(|kept| decode_stored(&kept));
         Ok(entry.filter(|entry| changes::opens(entry, &hash, now)))
     }
@@ -113,7 +113,7 @@ impl ServiceTokens {
             })
             .collect();
         if let Some(database) = &self.database {
-            let shared = database.list_tokens().await?;
+            let shared = database.get()?.list_tokens().await?;
             known.extend(shared.iter().filter_map(|kept| {
                 Some(KnownToken {
                     entry: decode_stored(kept)?,
@@ -129,7 +129,7 @@ impl ServiceTokens {
     pub async fn add(&self, new: NewToken, line: AuditLine) -> Result<String, TokenError> {
         let (token, now) = (generate_token(PREFIX)?, line.at);
         let made = |entries: &mut Vec<TokenEntry>| changes::add(entries, new, &token, now);
-        self.change_in(self.database.as_deref(), line, made).await?;
+        self.change_in(self.database.as_ref(), line, made).await?;
         Ok(token)
     }
 
@@ -156,7 +156,7 @@ impl ServiceTokens {
     ) -> Result<String, TokenError> {
         let (code, now) = (generate_token(INVITATION)?, line.at);
         let made = |entries: &mut Vec<TokenEntry>| changes::invite(entries, new, &code, now);
-        self.change_in(self.database.as_deref(), line, made).await?;
+        self.change_in(self.database.as_ref(), line, made).await?;
         Ok(code)
     }
 
@@ -212,7 +212,7 @@ impl ServiceTokens {
         line.name = Some(entry.name);
         let made =
             |entries: &mut Vec<TokenEntry>| changes::accept(entries, (kind, code), &token, now);
-        let entry = self.change_in(self.database.as_deref(), line, made).await?;
+        let entry = self.change_in(self.database.as_ref(), line, made).await?;
         Ok((token, entry))
     }
 
@@ -258,19 +258,19 @@ impl ServiceTokens {
         let known = self.list().await?;
         let known = known.iter().find(|known| known.entry.name == name);
         let known = known.ok_or_else(|| unknown_error(name))?;
-        let database = self.database.as_deref().filter(|_| known.is_shared);
+        let database = self.database.as_ref().filter(|_| known.is_shared);
         self.change_in(database, line, edit).await
     }
 
     /// Changes the tokens of this database, or of the file.
     async fn change_in<T: Send>(
         &self,
-        database: Option<&dyn SharedTokens>,
+        database: Option<&AwaitedHandle<dyn SharedTokens>>,
         line: AuditLine,
         edit: impl FnOnce(&mut Vec<TokenEntry>) -> Result<T, TokenError> + Send,
     ) -> Result<T, TokenError> {
         if let Some(database) = database {
-            return change_in_database(database, line, edit).await;
+            return change_in_database(database.get()?, line, edit).await;
         }
         let done = self.file.change(edit)?;
         self.file.audit(&line)?;

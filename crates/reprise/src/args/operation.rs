@@ -20,7 +20,7 @@ pub(crate) struct OperationArguments<A: Args> {
     pub(crate) whose: WhoseArguments,
 }
 
-/// Whoever carries out the operation that was typed.
+/// What carries out the operation that was typed.
 pub(crate) trait OperationRunner {
     type Done;
 

@@ -5,11 +5,11 @@ use std::fmt;
 use std::io::Read;
 
 use reprise_engine::{EngineError, Snapshot};
+use reprise_server::CopyForm;
 use reprise_store::{StoreError, move_to_free_path, replace_file};
 use reprise_types::to_one_line;
 
 use super::atomic_files::{append_ending, create_private};
-use super::copies::CopyForm;
 use crate::args::{BackupArguments, RestoreArguments, SealArguments};
 use crate::cli::prelude::*;
 

@@ -1,67 +1,10 @@
 //! List of the copies of memories outside their folders, kept in the data directory, so that
 //! `forget --verify` knows where to look.
 
-use std::os::unix::fs::MetadataExt;
-
 use reprise_operations::ConfiguredProjection;
-use reprise_server::{BACKUP_LIST_BYTES_MAX, BACKUP_LIST_FILE};
+use reprise_server::{BACKUP_LIST_FILE, CopyEntry, CopyForm, FileStamp};
 
 use crate::cli::prelude::*;
-
-/// One copy of something in a memory, as a line of the list.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(super) struct CopyEntry {
-    pub(super) user: UserId,
-    /// File or folder.
-    pub(super) file: PathBuf,
-    #[serde(default, skip_serializing_if = "CopyForm::is_backup")]
-    pub(super) form: CopyForm,
-    /// Stamp of the file when it was written, if only an unchanged file may be overwritten.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    stamp: Option<FileStamp>,
-}
-
-/// Size and time by which a written file is recognized.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-struct FileStamp {
-    bytes: u64,
-    /// Seconds and nanoseconds since 1970.
-    modified: (i64, i64),
-}
-
-impl FileStamp {
-    /// Returns the stamp of a file; `None` for anything else.
-    fn from_path(path: &Path) -> Option<Self> {
-        let found = fs_err::symlink_metadata(path).ok()?;
-        found.is_file().then(|| Self {
-            bytes: found.len(),
-            modified: (found.mtime(), found.mtime_nsec()),
-        })
-    }
-}
-
-/// Contents of a copy.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum CopyForm {
-    /// A memory's file as it was.
-    #[default]
-    Backup,
-    /// What `export` wrote.
-    Export,
-    /// What another program reads, and `rebuild` writes anew.
-    Projection {
-        kind: String,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        project: Option<String>,
-    },
-}
-
-impl CopyForm {
-    fn is_backup(&self) -> bool {
-        *self == Self::Backup
-    }
-}
 
 /// Returns the path of the list.
 pub(super) fn copies_list_path(context: &Context) -> PathBuf {
@@ -87,12 +30,8 @@ pub(super) fn record_copy(
         if read_entries(context).any(|known| known == made) {
             return Ok(());
         }
-        // One write, so that two processes do not mix their lines.
-        let line = serde_json::to_vec(&made)?;
-        Ok(
-            Folder::open_or_create_no_follow(&context.places.own_folder())?
-                .append_line(BACKUP_LIST_FILE, &line)?,
-        )
+        let own = Folder::open_or_create_no_follow(&context.places.own_folder())?;
+        Ok(made.append_to_list(&own)?)
     });
     if let Err(error) = noted {
         tell!(
@@ -151,17 +90,12 @@ pub(super) fn list_copies(context: &Context, user: &UserId) -> BTreeSet<CopyEntr
 
 fn read_entries(context: &Context) -> impl Iterator<Item = CopyEntry> + use<> {
     let found = Folder::find_no_follow(&context.places.own_folder()).and_then(|own| match own {
-        Some(own) => own.read_text(BACKUP_LIST_FILE, BACKUP_LIST_BYTES_MAX),
-        None => Ok(None),
+        Some(own) => CopyEntry::read_list(&own),
+        None => Ok(Vec::new()),
     });
     let list = found.unwrap_or_else(|error| {
         tell!("warning: {error}; what was written elsewhere is not known");
-        None
+        Vec::new()
     });
-    let list = list.unwrap_or_default();
-    let lines: Vec<CopyEntry> = list
-        .lines()
-        .filter_map(|line| serde_json::from_str(line).ok())
-        .collect();
-    lines.into_iter()
+    list.into_iter()
 }

@@ -9,9 +9,9 @@ use reprise_knowledge::{
     write_skills,
 };
 use reprise_operations::{ExportLine, is_sensitive};
+use reprise_server::CopyForm;
 use reprise_types::format_minute_utc;
 
-use super::copies::CopyForm;
 use crate::args::{ExportArguments, ExportFormat};
 use crate::cli::prelude::*;
 use crate::printer::{self, Printer};

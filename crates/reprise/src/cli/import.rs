@@ -12,6 +12,7 @@ use reprise_knowledge::{
 };
 use reprise_operations::operations::links::NamedLink;
 use reprise_operations::read_line;
+use reprise_server::CopyForm;
 use reprise_types::limits::TEXT_BYTES_MAX;
 
 use super::ingest;
@@ -381,7 +382,7 @@ impl ImportSource<'_> {
         };
         let backup = back_up(&self.arguments.path, self.kind, &home, &clean)?;
         if let Some(backup) = &backup {
-            copies::record_copy(self.context, user, backup, copies::CopyForm::Export, None);
+            copies::record_copy(self.context, user, backup, CopyForm::Export, None);
         }
         Ok(backup)
     }

@@ -4,8 +4,8 @@
 use reprise_knowledge::ProjectionKind;
 use reprise_operations::operations::care::{self, ProjectionRequest};
 use reprise_operations::{ConfiguredProjection, compare_with_memory};
+use reprise_server::CopyForm;
 
-use super::copies::CopyForm;
 use crate::args::RebuildArguments;
 use crate::cli::prelude::*;
 

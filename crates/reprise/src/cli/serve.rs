@@ -7,7 +7,9 @@ use std::sync::Weak;
 
 use reprise_agent::{EmbedderOpener, MemoryConfig, OtherModels};
 use reprise_engine::EngineOptions;
-use reprise_operations::Catalogue;
+use reprise_operations::{
+    Catalogue, ConfiguredProjection, Memories, MemorySettings, PauseStore, Repositories, Sharing,
+};
 use reprise_redact::is_plain_http_to_other_machine;
 use reprise_sandbox::follow_jsonl;
 use reprise_server::{
@@ -20,7 +22,7 @@ use super::global::sharing;
 use super::hook::ToolHooks;
 use super::model::EmbedderSource;
 use super::project::COMMITS_MAX;
-use super::{connect, daemon, session, workspace};
+use super::{connect, daemon, workspace};
 use crate::args::{ConnectScope, McpArguments, ServeArguments};
 use crate::cli::prelude::*;
 use crate::config::{OauthTable, last_good};
@@ -144,7 +146,7 @@ pub(super) fn run_mcp(context: &Context, arguments: &McpArguments) -> anyhow::Re
         }
         let service = MemoryService::start(config(context)?, None).await?;
         let (projections, sharing) = (context.config.projections(&user), sharing(context, false));
-        let memories = session::memories(context, service, projections, sharing);
+        let memories = memories(context, service, projections, sharing);
         let kept = memories.clone();
         let keeping = tokio::spawn(async move { kept.run_background_tasks().await });
         let server =
@@ -185,6 +187,26 @@ pub(super) fn base_memory_config(context: &Context, open: EmbedderOpener) -> Mem
     config.space = context.space();
     config.others = find_other_models(context);
     config
+}
+
+/// Returns the memories of a process that opens them itself, with the configured settings.
+pub(super) fn memories(
+    context: &Context,
+    service: MemoryService,
+    projections: Vec<ConfiguredProjection>,
+    sharing: Sharing,
+) -> Memories {
+    copies::record_projections(context, &projections);
+    Memories::new(service, Arc::new(SystemClock)).with_settings(MemorySettings {
+        tags: context.config.tag_rules(),
+        workspaces: context.config.workspaces.clone(),
+        trees: Some(workspace::tree_host()),
+        sharing,
+        repositories: Repositories::in_data_dir(&context.places.data),
+        projections,
+        pauses: PauseStore::in_data_dir(&context.places.data),
+        prompt_tokens_per_day: context.config.memory.prompt_tokens_per_day,
+    })
 }
 
 /// Returns the memory configuration of a daemon, or of a command without one.

@@ -2,10 +2,7 @@
 //! operations in this process. Reading operations need no lock and work next to a writer; the
 //! others hold the lock.
 
-use reprise_operations::{
-    CatalogueEntry, ConfiguredProjection, Memories, MemorySettings, OperationOutcome, PauseStore,
-    Repositories, Sharing, describe_redactions,
-};
+use reprise_operations::{CatalogueEntry, Memories, OperationOutcome, describe_redactions};
 
 use super::answer_progress::{IN_PROCESS, show_progress};
 use super::runtime::Runtime;
@@ -67,7 +64,7 @@ impl Session {
             _ => context.config.projections(user),
         };
         let sharing = super::global::sharing(context, true);
-        let memories = memories(context, service, projections, sharing);
+        let memories = serve::memories(context, service, projections, sharing);
         Ok(Self::InProcess(runtime, Box::new(memories), user.clone()))
     }
 
@@ -146,26 +143,6 @@ impl Drop for Session {
             }
         }
     }
-}
-
-/// Returns the memories of a process that opens them itself, with the configured settings.
-pub(super) fn memories(
-    context: &Context,
-    service: MemoryService,
-    projections: Vec<ConfiguredProjection>,
-    sharing: Sharing,
-) -> Memories {
-    copies::record_projections(context, &projections);
-    Memories::new(service, Arc::new(SystemClock)).with_settings(MemorySettings {
-        tags: context.config.tag_rules(),
-        workspaces: context.config.workspaces.clone(),
-        trees: Some(super::workspace::tree_host()),
-        sharing,
-        repositories: Repositories::in_data_dir(&context.places.data),
-        projections,
-        pauses: PauseStore::in_data_dir(&context.places.data),
-        prompt_tokens_per_day: context.config.memory.prompt_tokens_per_day,
-    })
 }
 
 #[cfg(test)]

@@ -1,16 +1,21 @@
 //! Governed workspaces: the program `reprise-workspace` serves them, and is started for the first
 //! request (ADR 0054).
 
+use std::collections::HashMap;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex};
+
 use async_trait::async_trait;
 use reprise_operations::TreeHost;
+use reprise_types::lock;
 use reprise_workspace_types::{
     NumberedAnswer, NumberedRequest, TreeError, TreeErrorKind, TreeRequest,
 };
+use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::cli::prelude::{Arc, HashMap, Mutex, Stdio, Value, lock};
 use crate::plugin::{self, WORKSPACE};
 
 /// Most requests that the program works on at once.

@@ -11,7 +11,7 @@ use super::{
     APPROVE, ASK_FOR_REVIEWS, Operator, PUT_BACK, REFUSE, REMOVE, REVOKE, SET_QUOTA, TAKE_DOWN,
 };
 use crate::global::context::ServiceState;
-use crate::global::operate::{self, is_of_organisation, token_problem};
+use crate::global::operate::{self, is_of_organisation, list_metrics, token_problem};
 use crate::tokens::{Grant, KnownToken, Scope};
 
 /// Lines of a list on the page.
@@ -25,7 +25,7 @@ fn row<const CELLS: usize>(cells: [String; CELLS]) -> AdminRow {
 }
 
 pub(super) async fn list_health(state: &ServiceState) -> Vec<AdminTable> {
-    let ready = state.ready.check(&*state.store).await;
+    let ready = state.ready.check(&state.store).await;
     let ready = ready.map_or_else(|error| error.to_string(), |()| "yes".to_owned());
     let mut rows = vec![
         row(["The store answers".to_owned(), ready]),
@@ -39,7 +39,7 @@ pub(super) async fn list_health(state: &ServiceState) -> Vec<AdminTable> {
             state.questions.limit_now().to_string(),
         ]),
     ];
-    let metrics = state.store.list_metrics().await.unwrap_or_default();
+    let metrics = list_metrics(state).await.unwrap_or_default();
     rows.extend(
         metrics
             .iter()
@@ -161,6 +161,7 @@ pub(super) async fn list_published(
     };
     let listed = state
         .store
+        .get()?
         .list_catalogue_page(&operator.known.caller, page);
     let rows = listed.await?.into_iter().map(|one| AdminRow {
         cells: vec![
@@ -193,7 +194,7 @@ pub(super) async fn list_reviews(
     operator: &Operator,
 ) -> Result<Vec<AdminTable>, Problem> {
     let caller = &operator.known.caller;
-    let settings = state.store.read_organisation(caller).await?;
+    let settings = state.store.get()?.read_organisation(caller).await?;
     let (now, label, next) = if settings.review {
         ("asks for reviews", "Stop asking for reviews", "off")
     } else {
@@ -225,7 +226,11 @@ pub(super) async fn list_reviews(
         offset: 0,
         limit: LINES,
     };
-    let waiting = state.store.list_submissions_page(caller, page).await?;
+    let waiting = state
+        .store
+        .get()?
+        .list_submissions_page(caller, page)
+        .await?;
     let act = |label, address, id: RecordId, asks| AdminAct {
         label,
         about: id.to_string(),

@@ -12,7 +12,7 @@ use reprise_types::{Clock, UserId, lock};
 
 use super::{backup_folder, file_problem, list_names, own_folder, parse_backup_name};
 use crate::daemon::DaemonState;
-use crate::page::run_blocking;
+use crate::http::run_blocking;
 use crate::place::DaemonPaths;
 
 /// File with the schedule of each user.

@@ -4,9 +4,9 @@
 mod search;
 
 use reprise_files::{OpenMode, open_path};
+use reprise_server::CopyForm;
 use reprise_store::{CommitSeq, Log, StoreEntry};
 
-use super::super::copies::CopyForm;
 use super::super::store::{open_log, torn_tails};
 use super::super::{global, rebuild};
 use crate::args::calendar;

@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use reprise_conformance::{DIMENSIONS, document, member, user, word_space, word_vectors};
 use reprise_engine::Engine;
-use reprise_global::{AccessPolicy, CoordinationSettings, EmbeddedOptions, EmbeddedStore, Hold};
+use reprise_global::{
+    AccessPolicy, AwaitedHandle, CoordinationSettings, EmbeddedOptions, EmbeddedStore, Hold,
+};
 use reprise_server::{
     GlobalService, GlobalServiceOptions, Grant, Right, Scope, ServiceTokens, TokenFile,
 };
@@ -44,7 +46,7 @@ impl House {
         });
         let tokens = Arc::new(TokenFile::new(folder.path().join("tokens.json")));
         let service = GlobalService::start(GlobalServiceOptions {
-            store: Arc::new(store),
+            store: AwaitedHandle::from_value(Arc::new(store)),
             tokens: ServiceTokens::new(Arc::clone(&tokens), None),
             people: None,
             user_requests_a_minute: None,
