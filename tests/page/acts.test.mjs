@@ -92,7 +92,7 @@ const TASKS = {
     await tab.waitForSelector("#needs [data-pair]");
     const pair = tab.locator("#needs [data-pair]:has-text('timeout')");
     assert.match(await pair.innerText(), /Older[\s\S]*1 Feb[\s\S]*Newer[\s\S]*Today/);
-    await click(pair.locator("button.first"), leads);
+    await click(pair.locator("button[value=newer]"), leads);
     await says(/Kept the newer/);
     assert.equal(new URL(tab.url()).pathname, "/", "one stays where one answered");
   }],

@@ -27,7 +27,7 @@ test("memories that contradict each other are one question, one choice settles i
   assert.equal(await tab.locator("[data-pair]").count(), 1);
   assert.match(await body(tab), /Contradictions 3 pairs in 1 question/);
   assert.deepEqual(await tab.locator("[data-pair] mark").allInnerTexts(), ["30", "60", "90"]);
-  assert.equal(await tab.locator("[data-pair] button.first").count(), 1);
+  assert.equal(await tab.locator("[data-pair] button.first").count(), 0, "the page suggests no answer");
   assert.deepEqual(await violations(tab), []);
   await tab.focus("[data-pair]");
   await leads(tab, () => tab.keyboard.press("2"));

@@ -36,7 +36,7 @@ for (const [user, javaScriptEnabled] of [["ada", true], ["bob", false]]) {
     assert.match(await tab.locator(".toast").innerText(), /Published/);
     const seen = await tab.locator("main").innerText();
     assert.match(seen, /others can find version 1/);
-    assert.doesNotMatch(seen, /Only me/);
+    assert.doesNotMatch(seen, /Private/);
 
     const other = await house.tab("eve", { javaScriptEnabled });
     await other.goto(`${other.origin}/search?scope=global&q=Rounding+by+${user}+invoices`);

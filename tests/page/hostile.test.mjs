@@ -56,7 +56,7 @@ test("no stored text acts in any room", async () => {
     assert.ok(pages >= least, `${first}: ${pages}`);
   }
   // What a form answers is a page as well.
-  for (const [room, button] of [["/care/access", "Create token"], ["/care", "Erase forgotten texts"]]) {
+  for (const [room, button] of [["/care/access", "Create token"], ["/erase", "Erase"]]) {
     await tab.goto(tab.origin + room);
     if (button === "Create token") await tab.fill("input[name=name]:visible", "</code><img/src=x/onerror=ran=1>");
     await tab.click(`button:has-text('${button}')`);

@@ -48,6 +48,7 @@ export const ROOMS = {
   "GET /records/{id}/forget": (lived) => [`/records/${lived.told[0].id}/forget`],
   "GET /records/{id}/publish": (lived) => [`/records/${lived.told[0].id}/publish?title=${encodeURIComponent(lived.say(3))}`],
   "GET /forgotten/{number}": (lived) => lived.forgotten ? [lived.forgotten] : [],
+  "GET /erase": () => ["/erase"],
   "GET /done": () => ["/done"],
   "GET /knowledge/review": () => ["/knowledge/review"],
   "GET /knowledge/tidy": () => ["/knowledge/tidy"],

@@ -88,7 +88,7 @@ const TASKS = {
     await tab.keyboard.press("j");
     assert.match(await tab.evaluate(() => document.activeElement.textContent), /Tuesdays/);
     await send(tab, ".hit button[value=yes]");
-    await says(tab, /Reprise learns from it/);
+    await says(tab, /Marked as helpful/);
     return tab;
   },
   // Find, and correct.
@@ -209,8 +209,10 @@ const TASKS = {
     const { tab, user, found } = await somebody();
     await house.reprise("forget", (await found("staging")).id, "--user", user);
     await tab.goto(`${tab.origin}/care`);
+    await send(tab, "main a[href='/erase']");
+    await says(tab, /1 forgotten text will be erased[\s\S]*staging database/);
     await send(tab, button("/erase"));
-    await says(tab, /The file had/);
+    await says(tab, /the forgotten text is not in it[\s\S]*The file had/);
     return tab;
   },
   "/knowledge/merge": async () => {
@@ -378,7 +380,7 @@ test("a screen reader's tree has the names of all that the tasks need", async ()
     }
   };
   await tab.waitForSelector("#needs [data-pair]");
-  await roles(["searchbox", "Question"], ["navigation", "Main"], ["button", /This is true: the (newer|second)/], ["link", /Tuesdays/], ["checkbox", /Select/]);
+  await roles(["searchbox", "Question"], ["navigation", "Main"], ["button", /Keep this: the (newer|second)/], ["link", /Tuesdays/], ["checkbox", /Select/]);
   await open("Tuesdays");
   await roles(["article", "Memory"], ["link", /Publish/], ["link", /Forget/]);
   await tab.click("#edit > summary");

@@ -44,9 +44,20 @@ function moveCursorTo(row) {
   row.scrollIntoView({ block: "nearest" });
 }
 
+/** Gives the next question to decide the focus, with which its keys count. @param {number} step */
+function moveToPair(step) {
+  const pairs = [...document.querySelectorAll("[data-pair]")];
+  const at = pairs.findIndex((pair) => pair.contains(document.activeElement));
+  const next = pairs[at < 0 ? 0 : Math.min(Math.max(at + step, 0), pairs.length - 1)];
+  if (!(next instanceof HTMLElement)) return;
+  next.focus({ preventScroll: true });
+  next.scrollIntoView({ block: "nearest" });
+}
+
 /** @param {number} step */
 function move(step) {
   const all = rows();
+  if (!all.length) return moveToPair(step);
   const at = all.findIndex((row) => row.classList.contains("on"));
   const next = all[at < 0 ? (step > 0 ? 0 : all.length - 1) : Math.min(Math.max(at + step, 0), all.length - 1)];
   if (!(next instanceof HTMLElement)) return;

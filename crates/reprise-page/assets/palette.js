@@ -18,11 +18,11 @@ const SYNONYMS = {
   Duplicates: "merge tidy clean up same", "To decide": "review contradictions conflict review pairs", Backups: "save copy restore import export move machine",
   "Tokens and HTTP": "access token http network invite", Storage: "size compact disk", Configuration: "settings options", Activity: "lately log",
   "Connect an agent": "hooks mcp claude codex cursor", "New lesson": "add write memory learn create", Health: "audit check", "Recent changes (undo)": "your changes history",
-  "Pause for an hour": "stop off", "Learned this week": "digest lessons new",
+  "Pause for an hour": "stop off", Home: "cost tokens week helped", Agents: "cost tokens", "Learned this week": "digest lessons new",
 };
 /** Groups in their order, by the hint of a command. */
 /** @type {Record<string, string>} */
-const GROUPS = { answer: "Memories", memory: "This memory", here: "On this page", go: "Go to", ask: "Ask" };
+const GROUPS = { answer: "Memories", memory: "This memory", go: "Go to", here: "On this page", ask: "Ask" };
 /** The icon of each group, and the keys that do the same as a command. */
 /** @type {Record<string, string>} */
 const ICONS = { answer: "document", memory: "note", here: "command", go: "go", ask: "search" };
@@ -54,6 +54,8 @@ function commands() {
   for (const one of document.querySelectorAll("[data-command]")) {
     // Commands for selected memories are offered once some are selected.
     if (!(one instanceof HTMLElement) || one.closest(".many") && !one.getClientRects().length) continue;
+    // A pair is decided where it is read: its answers are offered once it has the focus.
+    if (one.dataset.answer && !one.closest("[data-pair]")?.contains(document.activeElement)) continue;
     const name = one.dataset.command ?? "";
     if (all.some((other) => other.name === name)) continue;
     all.push({ name, hint: "here", run: () => act(one) });
@@ -65,6 +67,13 @@ function commands() {
   }
   for (const [path, name] of PAGES) {
     if (!all.some((other) => other.name === name)) all.push({ name, hint: "go", run: go(path) });
+  }
+  const themes = document.querySelector("[data-theme-choice]");
+  if (themes instanceof HTMLSelectElement) for (const one of themes.options) {
+    all.push({ name: `Theme: ${one.text}`, hint: "here", run: () => {
+      themes.value = one.value;
+      themes.dispatchEvent(new Event("change", { bubbles: true }));
+    } });
   }
   const out = document.querySelector(".top form[action='/sign-out'] button");
   if (out instanceof HTMLElement) all.push({ name: "Sign out", hint: "go", run: () => out.click() });

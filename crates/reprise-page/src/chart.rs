@@ -1,7 +1,7 @@
 //! Charts as SVG, drawn on the server; each has a table or a list with the same content.
 
 use maud::{Markup, html};
-use reprise_types::{RankExplanation, RankSignal};
+use reprise_types::{RankExplanation, RankSignal, RelevanceVerdict};
 
 use crate::text;
 
@@ -134,6 +134,9 @@ const GROUPS: [(&[&str], &str, &str); 3] = [
         "How well the rest of its session fits the question",
     ),
 ];
+/// What the row of the score means.
+const TOGETHER: &str = "All of them, and a start that is the same for every memory, make a score \
+    from 0 to 1; results are sorted by it";
 /// What the row of learning means.
 const LEARNING_MEANING: &str = "What the results of earlier runs changed in the score";
 
@@ -156,9 +159,9 @@ fn has_effect(signal: &RankSignal) -> bool {
     !is_same_for_all && signal.contribution.abs() >= LEAST_SHOWN
 }
 
-/// Renders what each group of signals adds to a score, what learning added, and in a fold each
-/// signal.
-pub(crate) fn render_signals(why: &RankExplanation) -> Markup {
+/// Renders what each group of signals adds to a score, what learning added, the score, and in a
+/// fold each signal.
+pub(crate) fn render_signals(why: &RankExplanation, score: f32) -> Markup {
     let signals = &why.signals;
     let sum = |name: &str| {
         let own = signals
@@ -177,7 +180,8 @@ pub(crate) fn render_signals(why: &RankExplanation) -> Markup {
         let (name, meaning) = name_and_meaning(&signal.name);
         (name, meaning, signal.contribution)
     });
-    let sums: Vec<(String, String, f32)> = groups.chain([learning]).chain(alone).collect();
+    let mut sums: Vec<(String, String, f32)> = groups.chain([learning]).chain(alone).collect();
+    sums.retain(|(.., sum)| sum.abs() >= LEAST_SHOWN);
     let most = sums.iter().map(|(.., sum)| sum.abs());
     let most = most.fold(0.001, f32::max);
     html! {
@@ -189,6 +193,13 @@ pub(crate) fn render_signals(why: &RankExplanation) -> Markup {
                         td class="bar-cell" { (render_bar(sum / most)) }
                         td class="number" { (text::format_signed(sum)) }
                     }
+                }
+                tr class="together" {
+                    th scope="row" title=(TOGETHER) { "together" }
+                    td class="bar-cell" {
+                        "weak below " (format!("{:.2}", RelevanceVerdict::WEAK_BELOW))
+                    }
+                    td class="number" { (format!("{score:.2}")) }
                 }
             }
         }
@@ -316,7 +327,7 @@ mod tests {
             )),
             ..RankExplanation::default()
         };
-        let table = render_signals(&why).into_string();
+        let table = render_signals(&why, 0.5).into_string();
         let (_, row) = table.split_once(">learning<").unwrap();
         let (row, _) = row.split_once("</tr>").unwrap();
         assert!(row.contains("+0.05"), "{row}");
@@ -344,7 +355,7 @@ mod tests {
             ],
             ..RankExplanation::default()
         };
-        let table = render_signals(&why).into_string();
+        let table = render_signals(&why, 0.64).into_string();
         let (table, _) = table.split_once("</table>").unwrap();
         let row = |name: &str| {
             let (_, row) = table.split_once(&format!(">{name}<")).unwrap();
@@ -352,8 +363,9 @@ mod tests {
         };
         assert!(row("length").contains("+0.40"), "{table}");
         assert!(row("session").contains("+0.30"), "{table}");
-        assert!(row("no conversation").contains("+6.30"), "{table}");
-        assert!(row("words").contains("0.00"), "{table}");
+        assert!(row("a statement, not talk").contains("+6.30"), "{table}");
+        assert!(!table.contains(">words<"), "it adds nothing: {table}");
+        assert!(row("together").contains("0.64"), "{table}");
         assert!(!table.contains("time"), "nothing of time is in it: {table}");
         assert!(!table.contains("starting"), "{table}");
         let groups = GROUPS.iter().flat_map(|(signals, ..)| signals.iter());
@@ -384,7 +396,7 @@ mod tests {
         assert_eq!(group_of("speaker"), None);
         assert_eq!(group_of("named"), Some("words"));
         let (name, meaning) = name_and_meaning("unknown_context");
-        assert_eq!(name, "no conversation");
+        assert_eq!(name, "a statement, not talk");
         assert!(table.contains("title="), "{meaning}: {table}");
     }
 }

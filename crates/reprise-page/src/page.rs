@@ -246,6 +246,13 @@ impl WebPage {
         &*self.0.host
     }
 
+    /// Returns whether the daemon was started without a model.
+    pub(crate) fn runs_without_model(&self) -> bool {
+        let settings = self.host().settings();
+        let model = settings.iter().find(|one| one.name == "model");
+        model.is_some_and(|model| model.value.starts_with("none"))
+    }
+
     pub(crate) fn now(&self) -> DateTime<Utc> {
         self.0.clock.now()
     }

@@ -56,7 +56,7 @@ fn router() -> Router<WebPage> {
         .route("/projects", get(memory::show_projects))
         .route("/new", get(add::show).post(add::save))
         .route("/search", get(ask::show))
-        .route("/search/judge", post(ask::judge_result))
+        .route("/search/judge", post(ask::ratings::judge_result))
         .route("/prompts", get(agents::show))
         .route("/prompts/{id}", get(agents::show_prompt))
         .route("/agents", get(programs::show))
@@ -83,7 +83,10 @@ fn router() -> Router<WebPage> {
         )
         .route("/many", post(change::change_selected))
         .route("/forgotten/{number}", get(change::show_forget_proof))
-        .route("/erase", post(change::erase))
+        .route(
+            "/erase",
+            get(change::erasure::confirm_erase).post(change::erasure::erase),
+        )
         .route("/undo", post(undo::undo))
         .route("/done", get(diary::show_changes))
         .route("/knowledge/review", get(review::show))

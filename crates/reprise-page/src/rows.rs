@@ -1,25 +1,22 @@
 //! Lists of records: one line for each record, in groups by day and session.
 
+mod groups;
+
 use std::collections::{BTreeSet, HashSet};
 
-use chrono::{Datelike as _, NaiveDate};
+use reprise_types::short_project_name;
 
 use crate::prelude::*;
+
+pub(crate) use groups::{
+    RowGroup, SessionGroup, format_day, group_by_session, name_session, render_groups,
+};
 
 /// Records of one page of a list.
 pub(crate) const PAGE_SIZE: usize = 50;
 const TITLE_CHARS: usize = 160;
 /// Characters of a text that opens below its line.
 const MORE_CHARS: usize = 600;
-/// Records that fit on a screen, and the most headings that leave room for them: below the line of
-/// numbers of Home, 24 lines fit on a screen of 800 pixels.
-const SCREEN: usize = 18;
-const HEADINGS_MAX: usize = 6;
-/// Number of records from which a session of a day gets a heading.
-const HEADED_MIN: usize = 2;
-
-/// The beginning of a session id that is only a number.
-const NUMBERED_SESSION: &str = "run:";
 
 /// How a row shows its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,16 +36,35 @@ pub(crate) struct RowContext {
     pub(crate) calendar: Calendar,
     /// Records that are published.
     pub(crate) published: HashSet<RecordId>,
+    /// Names of the records of contradictions that wait for a decision.
+    pub(crate) contradicted: HashSet<String>,
 }
 
 impl RowContext {
     pub(crate) async fn load(visit: &PageRequest) -> PageResult<Self> {
         let published = visit.memory().list_published_records().await;
+        let kept = visit.page.kept_reviews().get(&visit.user);
+        let doubted = kept.iter().flat_map(|kept| &kept.found.contradictions);
         Ok(Self {
+            contradicted: doubted.flat_map(|one| one.pair.clone()).collect(),
             calendar: visit.page.calendar(),
             published: none_if_missing(published.map_err(Into::into))?.unwrap_or_default(),
         })
     }
+}
+
+impl RowContext {
+    /// Returns whether a record is a side of a contradiction that waits for a decision.
+    pub(crate) fn is_contradicted(&self, record: &MemoryRecord) -> bool {
+        let mut names = self.contradicted.iter();
+        names.any(|name| has_name(record, name))
+    }
+}
+
+/// Returns whether a pair means this record: it names one by its external id, if it has one.
+pub(crate) fn has_name(record: &MemoryRecord, name: &str) -> bool {
+    let mut external = record.external_ids.iter();
+    external.any(|one| one.id == name) || record.id.to_string() == name
 }
 
 /// Returns the title of a record, or its first line. A piece of a note has the title of the whole
@@ -60,6 +76,11 @@ pub(crate) fn title(record: &MemoryRecord) -> &str {
     let own = own.filter(|title| !title.trim().is_empty());
     let first = || record.text.lines().find(|line| !line.trim().is_empty());
     own.or_else(first).unwrap_or("(empty)")
+}
+
+/// Returns whether a record says which files a session edited.
+pub(crate) fn is_edit(record: &MemoryRecord) -> bool {
+    record.record_type() == RecordType::Document && record.text.starts_with("Edited ")
 }
 
 /// Returns whether a record defines a word that others use, such as a kind of evidence: it is kept
@@ -74,6 +95,16 @@ pub(crate) fn path(record: &MemoryRecord) -> String {
     format!("/records/{}", record.id)
 }
 
+/// Returns what people are told of a record: its project without the fingerprint that tells folders
+/// of one name apart.
+pub(crate) fn byline(record: &MemoryRecord) -> RecordByline {
+    let about = RecordByline::of(record);
+    let project = about
+        .project
+        .map(|name| short_project_name(&name).to_owned());
+    RecordByline { project, ..about }
+}
+
 /// Renders one line of a list, on which keys and the palette act; `aside` is on its right side.
 pub(crate) fn render_row(
     record: &MemoryRecord,
@@ -81,8 +112,19 @@ pub(crate) fn render_row(
     context: &RowContext,
     aside: &Markup,
 ) -> Markup {
+    render_row_below(record, when, context, None, aside)
+}
+
+/// Renders one line of a list below a heading that names a project, which the line does not repeat.
+fn render_row_below(
+    record: &MemoryRecord,
+    when: RowTime,
+    context: &RowContext,
+    named: Option<&str>,
+    aside: &Markup,
+) -> Markup {
     let calendar = &context.calendar;
-    let about = RecordByline::of(record);
+    let about = byline(record);
     let title = title(record);
     let at = match when {
         RowTime::Stored => record.known_at,
@@ -114,10 +156,12 @@ pub(crate) fn render_row(
                     span class="chip" { "in project files" }
                 }
                 (aside)
-                @if let Some(project) = &about.project {
-                    span class="project" { (text::shorten(project, 24)) }
+                @if let Some(project) = about.project.as_ref().filter(|own| named != Some(own.as_str())) {
+                    span class="project" title=[RecordByline::of(record).project.filter(|name| name != project)] {
+                        (text::shorten(project, 24))
+                    }
                 }
-                time datetime=(at.to_rfc3339()) title=(calendar.format_to_minute(at)) {
+                time class=[(when != RowTime::Clock).then_some("ago")] datetime=(at.to_rfc3339()) title=(calendar.format_to_minute(at)) {
                     (match when {
                         RowTime::Clock => calendar.format_time_of_day(at),
                         RowTime::Ago | RowTime::Stored => calendar.format_relative(at),
@@ -152,7 +196,7 @@ pub(crate) fn render_link_row(record: &MemoryRecord, title: &str, calendar: &Cal
 }
 
 fn kind_class(record: &MemoryRecord) -> String {
-    match category(record).and_then(category_class) {
+    match own_category(record).and_then(category_class) {
         Some(class) => format!("k category {class}"),
         None => "k".to_owned(),
     }
@@ -160,7 +204,7 @@ fn kind_class(record: &MemoryRecord) -> String {
 
 /// Returns the tooltip that explains the coloured dot in front of a type.
 fn category_tooltip(record: &MemoryRecord) -> Option<String> {
-    let category = category(record).filter(|category| category_class(category).is_some());
+    let category = own_category(record).filter(|category| category_class(category).is_some());
     category.map(|category| format!("The dot shows the category: {category}"))
 }
 
@@ -200,6 +244,11 @@ fn category(record: &MemoryRecord) -> Option<&str> {
     named.as_str()
 }
 
+/// Returns the category of a record if that says more than its type.
+fn own_category(record: &MemoryRecord) -> Option<&str> {
+    category(record).filter(|category| *category != record.record_type().name())
+}
+
 /// Returns the style class of a category's colour.
 fn category_class(category: &str) -> Option<String> {
     const COLOURED: [&str; 7] = [
@@ -232,195 +281,6 @@ pub(crate) fn render_completions<'a>(records: impl Iterator<Item = &'a MemoryRec
     }
 }
 
-/// Records of one session of one day, the newest first.
-pub(crate) struct SessionGroup<'a> {
-    pub(crate) day: NaiveDate,
-    pub(crate) session: &'a str,
-    pub(crate) records: Vec<&'a MemoryRecord>,
-}
-
-impl SessionGroup<'_> {
-    /// Returns the title of the oldest prompt among its records.
-    pub(crate) fn prompt(&self) -> Option<&str> {
-        let mut oldest = self.records.iter().rev();
-        let found = oldest.find(|record| record.record_type() == RecordType::Prompt);
-        found.map(|record| title(record))
-    }
-
-    pub(crate) fn name(&self) -> &str {
-        match (self.prompt(), self.session) {
-            (Some(prompt), _) => prompt,
-            (None, "") => "No session",
-            // What a program named by a number is called by its first memory.
-            (None, session) if session.starts_with(NUMBERED_SESSION) => {
-                self.records.last().map_or(session, |record| title(record))
-            }
-            (None, session) => session,
-        }
-    }
-}
-
-/// Groups records by day and session; with `apart`, parts of a session with others in between are
-/// separate groups, as in a timeline. Records without a session never pass one that is newer.
-pub(crate) fn group_by_session<'a>(
-    records: &'a [MemoryRecord],
-    calendar: &Calendar,
-    apart: bool,
-) -> Vec<SessionGroup<'a>> {
-    let mut groups: Vec<SessionGroup<'a>> = Vec::new();
-    for record in records {
-        let day = calendar.day_of(record.timestamp);
-        let session = record.session_id.as_str();
-        let is_its = |group: &&mut SessionGroup<'_>| group.day == day && group.session == session;
-        let found = if apart || session.is_empty() {
-            groups.last_mut().filter(is_its)
-        } else {
-            groups.iter_mut().find(is_its)
-        };
-        match found {
-            Some(group) => group.records.push(record),
-            None => groups.push(SessionGroup {
-                day,
-                session,
-                records: vec![record],
-            }),
-        }
-    }
-    groups
-}
-
-/// A group with the texts and the rows that a list shows of it.
-pub(crate) struct RowGroup<'a> {
-    pub(crate) group: &'a SessionGroup<'a>,
-    pub(crate) name: &'a str,
-    pub(crate) summary: String,
-    /// Shown at the right end of its heading.
-    pub(crate) end: Markup,
-    pub(crate) records: Vec<&'a MemoryRecord>,
-}
-
-impl<'a> RowGroup<'a> {
-    /// Shows one of `groups`; unless it is all of its session, it says how many records are shown.
-    pub(crate) fn from_group(
-        group: &'a SessionGroup<'a>,
-        groups: &[SessionGroup<'_>],
-        is_whole: bool,
-    ) -> Self {
-        let count = group.records.len();
-        let parts = groups.iter().filter(|one| one.session == group.session);
-        let is_whole = is_whole && parts.count() == 1;
-        Self {
-            group,
-            name: group.name(),
-            summary: if is_whole {
-                text::pluralize(count, "memory", "memories")
-            } else {
-                text::pluralize(count, "memory shown", "memories shown")
-            },
-            end: html! {},
-            records: group.records.clone(),
-        }
-    }
-
-    /// Returns whether a record is what its session is called by.
-    fn is_called_by(&self, record: &MemoryRecord) -> bool {
-        self.name.trim().lines().next() == title(record).trim().lines().next()
-    }
-
-    /// Returns whether its records belong to no session.
-    fn is_alone(&self) -> bool {
-        self.group.session.is_empty()
-    }
-
-    fn is_headed(&self) -> bool {
-        !self.is_alone() && self.group.records.len() >= HEADED_MIN
-    }
-
-    fn path(&self) -> String {
-        format!("/timeline?session={}", percent_encode(self.group.session))
-    }
-}
-
-/// Renders groups one below the other. Days and longer sessions have headings. If headings would
-/// leave too few records on a screen, each row has its day and session instead.
-pub(crate) fn render_groups(all: &[RowGroup<'_>], context: &RowContext) -> Markup {
-    let is_new = |index: usize| {
-        let before = index.checked_sub(1).and_then(|before| all.get(before));
-        before.is_none_or(|before| before.group.day != all[index].group.day)
-    };
-    let (mut records, mut headings) = (0, 0);
-    for (index, row_group) in all.iter().enumerate() {
-        if records >= SCREEN {
-            break;
-        }
-        let is_alone_below = index > 0 && all[index - 1].is_headed();
-        let is_headed = row_group.is_headed() || (is_alone_below && row_group.is_alone());
-        headings += usize::from(is_new(index) || is_headed);
-        records += row_group.records.len();
-    }
-    let is_headed = headings <= HEADINGS_MAX;
-    let when = if is_headed {
-        RowTime::Clock
-    } else {
-        RowTime::Day
-    };
-    html! {
-        ol class="rows" {
-            @for (index, row_group) in all.iter().enumerate() {
-                @let own = is_headed && row_group.is_headed();
-                @let day = (is_headed && is_new(index)).then_some(row_group.group.day);
-                @if own || day.is_some() {
-                    (render_heading(day.map(|one| format_day(one, &context.calendar)), own.then_some(row_group)))
-                } @else if is_headed && index > 0 && all[index - 1].is_headed() {
-                    @if row_group.is_alone() {
-                        li class="grouping" { h3 { (row_group.name) } }
-                    } @else { li class="apart" {} }
-                }
-                @let is_named = !own && !row_group.group.session.is_empty();
-                @for (index, record) in row_group.records.iter().enumerate() {
-                    (render_row(record, when, context, &html! {
-                        @if is_named && index == 0 {
-                            a class="session" href=(row_group.path()) {
-                                // Its one prompt is the row itself.
-                                @if row_group.is_called_by(record) { "session" }
-                                @else { (text::shorten(row_group.name, 32)) }
-                            }
-                        }
-                    }))
-                }
-            }
-        }
-    }
-}
-
-/// Renders the heading of a day, of a session, or of both.
-fn render_heading(day: Option<String>, row_group: Option<&RowGroup<'_>>) -> Markup {
-    html! {
-        li class="grouping" {
-            @if let Some(day) = day { h2 { (day) } }
-            @if let Some(row_group) = row_group {
-                h3 { a href=(row_group.path()) { (text::shorten(row_group.name, 120)) } }
-                small { (row_group.summary) }
-                (row_group.end)
-            }
-        }
-    }
-}
-
-/// Formats a day for people: "Today", "Yesterday", or a date.
-pub(crate) fn format_day(day: NaiveDate, calendar: &Calendar) -> String {
-    let today = calendar.today();
-    if day == today {
-        "Today".to_owned()
-    } else if Some(day) == today.pred_opt() {
-        "Yesterday".to_owned()
-    } else if day.year() == today.year() {
-        day.format("%a %-d %b").to_string()
-    } else {
-        day.format("%-d %b %Y").to_string()
-    }
-}
-
 /// Renders a list with the actions on selected records.
 pub(crate) fn render_list(visit: &PageRequest, rows: &Markup) -> Markup {
     html! {
@@ -445,20 +305,22 @@ pub(crate) const HELPFUL: [&str; 2] = ["Helpful", "Not helpful"];
 /// Labels of the two buttons for a memory that was left out.
 pub(crate) const MISSED: [&str; 2] = ["Should have been given", "Rightly left out"];
 
-/// Renders the two buttons by which a reader rates a result.
+/// Renders the two buttons by which a reader rates a result; one is pressed if it has that rating.
 pub(crate) fn render_judge_buttons(
     visit: &PageRequest,
     [good, bad]: [&str; 2],
     fields: &[(&str, &str)],
+    rating: Option<bool>,
 ) -> Markup {
+    let pressed = |helped| (rating == Some(helped)).to_string();
     form(
         visit,
         "/search/judge",
         &html! {
             @for (name, value) in fields { input type="hidden" name=(name) value=(value); }
-            button class="quiet" name="helped" value="yes" data-command=(good)
+            button class="quiet" name="helped" value="yes" data-command=(good) aria-pressed=(pressed(true))
                 title="Ranks it higher for similar questions" { (good) }
-            button class="quiet" name="helped" value="no" data-command=(bad)
+            button class="quiet" name="helped" value="no" data-command=(bad) aria-pressed=(pressed(false))
                 title="Ranks it lower for similar questions" { (bad) }
         },
     )
@@ -489,91 +351,19 @@ mod tests {
     }
 
     #[test]
-    fn rows_go_by_time_and_a_session_in_parts_counts_what_is_shown() {
-        let record = |hours: u128, session: &str, text: &str| {
-            let mut body = RecordBody::new(text, MemorySource::UserInput, MemoryKind::Finding);
-            body.session_id = session.to_owned();
-            let at = DateTime::UNIX_EPOCH + TimeDelta::hours(i64::try_from(hours).unwrap());
-            body.into_record(RecordId::from_u128(hours), at)
-        };
-        let records = [
-            record(31, "", "newest lesson"),
-            record(30, "s1", "third of s1"),
-            record(29, "", "older lesson"),
-            record(28, "s1", "second of s1"),
-            record(27, "one", "Cut a release"),
-            record(2, "s1", "first of s1"),
-        ];
-        let (now, zone) = (records[0].timestamp, reprise_types::Zone::Utc);
-        let (calendar, published) = (Calendar { now, zone }, HashSet::new());
-        let context = RowContext {
-            calendar,
-            published,
-        };
-        let groups = group_by_session(&records, &context.calendar, false);
-        let sessions: Vec<_> = groups.iter().map(|group| group.session).collect();
-        assert_eq!(sessions, ["", "s1", "", "one", "s1"]);
-        let mut all: Vec<_> = groups
-            .iter()
-            .map(|group| RowGroup::from_group(group, &groups, true))
-            .collect();
-        assert_eq!(all[1].summary, "2 memories shown");
-        assert_eq!(all[3].summary, "1 memory");
-        all[3].name = "Cut a release\nand say so";
-        let html = render_groups(&all, &context).into_string();
-        assert_eq!(html.matches("Cut a release").count(), 1, "{html}");
-    }
-
-    #[test]
-    fn eighteen_records_fit_on_a_screen_at_every_hour_of_the_day() {
-        let zone = reprise_types::Zone::Utc;
-        let published = HashSet::new();
-        for (hour, apart, alone) in (0..24).flat_map(|hour| {
-            let steps = [(5, 0), (5, 3), (9, 2), (26, 0), (1, 4), (1, 2)];
-            steps.map(|(apart, alone)| (hour, apart, alone))
-        }) {
-            let now = DateTime::UNIX_EPOCH + TimeDelta::days(400) + TimeDelta::hours(hour);
-            let record = |place: i64| {
-                let text = format!("note {place}");
-                let mut body = RecordBody::new(&text, MemorySource::UserInput, MemoryKind::Finding);
-                if alone == 0 || place % 5 < alone {
-                    body.session_id = format!("day-{}", place / 4);
-                }
-                let id = RecordId::from_u128(u128::try_from(place).unwrap());
-                body.into_record(id, now - TimeDelta::hours(apart * place))
-            };
-            let records: Vec<_> = (0..60).map(record).collect();
-            let calendar = Calendar { now, zone };
-            let groups = group_by_session(&records, &calendar, true);
-            let all: Vec<_> = groups
-                .iter()
-                .map(|group| RowGroup::from_group(group, &groups, true))
-                .collect();
-            let context = RowContext {
-                calendar,
-                published: published.clone(),
-            };
-            let html = render_groups(&all, &context).into_string();
-            let lines = html.split("<li class=\"").skip(1);
-            let lines = lines.filter(|line| !line.starts_with("apart")).take(24);
-            let shown = lines.filter(|line| line.starts_with("row")).count();
-            let steps = format!("{hour} h, {apart} h apart, {alone}: {shown}");
-            assert!(shown >= SCREEN, "{steps}");
-        }
-    }
-
-    #[test]
     fn the_dot_before_a_kind_says_what_it_stands_for() {
         let summary = |details| {
             let mut body = RecordBody::new("a", MemorySource::UserInput, MemoryKind::Finding);
             body.details = details;
             category_tooltip(&body.into_record(RecordId::from_parts(1, 1), DateTime::UNIX_EPOCH))
         };
-        let decision = "The dot shows the category: decision";
+        let pattern = "The dot shows the category: pattern";
         assert_eq!(
-            summary(Some(json!({ "type": "decision" }))).as_deref(),
-            Some(decision)
+            summary(Some(json!({ "type": "learning", "category": "pattern" }))).as_deref(),
+            Some(pattern)
         );
+        let decision = summary(Some(json!({ "type": "decision" })));
+        assert_eq!(decision, None, "the type says so");
         assert_eq!(summary(Some(json!({ "type": "lesson" }))), None);
         assert_eq!(summary(None), None);
     }

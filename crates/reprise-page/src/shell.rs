@@ -170,7 +170,7 @@ fn render_named_page(
                 (body)
             }
             footer class="foot" {
-                "Served by the daemon on this machine. " (describe_leaving(visit))
+                "Your memory is on this machine. " (describe_leaving(visit))
             }
         },
     )
@@ -266,6 +266,7 @@ fn render_header(visit: &PageRequest, place: &str) -> Markup {
             }
             nav class="places" aria-label="Main" { (render_places(place)) }
             div class="right" {
+                @if visit.read_only { span class="chip read-only" { "Read only" } }
                 (render_pause_switch(visit))
                 @if !visit.read_only {
                     a class="button quiet new-button" href="/new" data-key="c" { "New lesson" }
@@ -288,7 +289,7 @@ fn render_header(visit: &PageRequest, place: &str) -> Markup {
                         label class="says theme" hidden {
                             "Theme"
                             select data-theme-choice {
-                                @for (value, name) in [("", "as the system"), ("light", "light"), ("dark", "dark")] {
+                                @for (value, name) in [("", "System"), ("light", "Light"), ("dark", "Dark")] {
                                     option value=(value) { (name) }
                                 }
                             }
@@ -513,13 +514,17 @@ pub(crate) fn figures(rows: &[(&str, String)]) -> Markup {
     }
 }
 
-/// Renders a table; a head that begins with `#` marks a column of numbers.
+/// Renders a table. A head that begins with `#` marks a column of numbers; one that begins with `!`
+/// a column of actions, which say themselves what they do.
 pub(crate) fn table(label: &str, heads: &[&str], rows: impl Iterator<Item = Markup>) -> Markup {
     html! {
         table class="wide panel" aria-label=(label) {
             thead { tr { @for head in heads {
-                @let number = head.strip_prefix('#');
-                th scope="col" class=[number.map(|_| "number")] { (number.unwrap_or(head)) }
+                @let (number, acts) = (head.strip_prefix('#'), head.strip_prefix('!'));
+                th scope="col" class=[number.map(|_| "number")] {
+                    @if let Some(acts) = acts { span class="unseen-text" { (acts) } }
+                    @else { (number.unwrap_or(head)) }
+                }
             } } }
             tbody { @for row in rows { tr { (PreEscaped(label_cells(row, heads))) } } }
         }
@@ -532,6 +537,10 @@ fn label_cells(row: Markup, heads: &[&str]) -> String {
     let mut cells = row.split("<td");
     let mut labelled = cells.next().unwrap_or_default().to_owned();
     for (cell, head) in cells.zip(heads) {
+        if head.starts_with('!') {
+            labelled.extend(["<td", cell]);
+            continue;
+        }
         let head = head.strip_prefix('#').unwrap_or(head);
         labelled.extend(["<td data-label=\"", head, "\"", cell]);
     }

@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 
 use reprise_operations::operations::links::graph::ClusterLink;
+use reprise_operations::operations::outcomes::{WithdrawOutcome, WithdrawOutcomeArguments};
 use reprise_operations::operations::sharing;
 use reprise_operations::operations::{forgetting, lessons, links, records};
 use reprise_operations::{JournalEntry, Lesson};
@@ -36,6 +37,11 @@ pub(crate) enum InverseAction {
     },
     Link(ClusterLink),
     Unlink(ClusterLink),
+    /// Takes back a rating of a record.
+    WithdrawRating {
+        record: RecordId,
+        run: String,
+    },
     /// Stores the record again, and its links.
     Unforget {
         record: Box<MemoryRecord>,
@@ -157,11 +163,12 @@ pub(crate) fn render_done_toast(visit: &PageRequest, number: Option<&str>) -> Ma
              link whose other end is gone."
         }
         Some("unreplaced") => "Undone. Agents see both memories again.",
-        Some("judged") => "Rating saved. Reprise learns from it.",
+        Some("unrated") => "Rating removed.",
         Some("withdrawn") => "Withdrawn. Nothing is learned from that run any more.",
         Some("same") => "Nothing was changed.",
         Some("linked") => "These two memories are already linked.",
         Some("tidied") => "Merged. You can undo it below.",
+        Some("applied") => "Done. You can undo it below.",
         Some("added") => "Saved. Your agents can find it now.",
         Some("paused") => "Memory is paused: agents get nothing, and nothing is stored.",
         Some("read_only") => "Memory is read only: agents get memories, and nothing new is stored.",
@@ -319,6 +326,10 @@ async fn apply_inverse(
             replace_tags(visit, present.id, tags).await?;
             present.id
         }
+        InverseAction::WithdrawRating { record, run } => {
+            withdraw_rating(visit, run).await?;
+            record
+        }
         InverseAction::Unlink(link) => {
             remove_link(visit, &link).await?;
             link.from
@@ -350,6 +361,12 @@ async fn apply_inverse(
         }
     };
     Ok((record, true))
+}
+
+/// Takes a rating back.
+pub(crate) async fn withdraw_rating(visit: &PageRequest, run_id: String) -> PageResult<()> {
+    let arguments = WithdrawOutcomeArguments { run_id };
+    visit.run::<WithdrawOutcome>(arguments).await.map(drop)
 }
 
 /// Takes back what one version changed; what later ones changed elsewhere stays. Returns the id of

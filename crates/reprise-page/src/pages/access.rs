@@ -46,7 +46,14 @@ pub(crate) async fn show(visit: PageRequest, pairs: QueryPairs) -> PageResult<Ma
 
 fn render_tokens(visit: &PageRequest, tokens: &[Token], is_http_on: bool) -> Markup {
     let calendar = visit.page.calendar();
-    let heads = ["Name", "Opens", "Created", "Expires", "Last used", "Revoke"];
+    let heads = [
+        "Name",
+        "Opens",
+        "Created",
+        "Expires",
+        "Last used",
+        "!Revoke",
+    ];
     html! {
         section {
             h2 { "Tokens" }

@@ -1,7 +1,7 @@
 //! The pages of Agents: each session's prompts with what memory added and what was used, and what
 //! programs asked in the last hour.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use chrono::NaiveDate;
 use reprise_operations::operations::records::list;
@@ -9,11 +9,13 @@ use reprise_operations::operations::sessions::{Prompts, PromptsArguments};
 use reprise_operations::{
     ChangeNotice, Prompt, PromptRecall, PromptResult, ReceivedText, ReplayedRecord,
 };
-use reprise_types::RelevanceVerdict;
+use reprise_types::{RecallId, RelevanceVerdict, short_project_name};
 
+use super::ask::ratings::Ratings;
 use super::week::{
-    PromptGroup, Turn, Week, describe_left_out, describe_nothing_added, describe_result,
-    describe_unanswered, render_outcome_chips, render_use_chip,
+    PromptGroup, Turn, Week, describe_asked_times, describe_left_out, describe_match,
+    describe_nothing_added, describe_result, describe_unanswered, render_outcome_chips,
+    render_use_chip,
 };
 use crate::prelude::*;
 use crate::rows::RowTime;
@@ -35,8 +37,10 @@ pub(crate) async fn show(visit: PageRequest, pairs: QueryPairs) -> PageResult<Ma
         return show_session(&visit, &pairs, session).await;
     }
     let shown = pairs.get("show").and_then(PromptGroup::from_name);
+    let mut totals = None;
     let (prompts, next, is_cut) = if let Some(group) = shown {
         let mut week = Week::load(&visit).await?;
+        totals = Some(count_by_session(&week.prompts));
         week.prompts.retain(|one| group.contains(one));
         (week.prompts, None, week.is_cut)
     } else {
@@ -63,7 +67,8 @@ pub(crate) async fn show(visit: PageRequest, pairs: QueryPairs) -> PageResult<Ma
                 None => { (render_no_prompts(&visit)) }
             }
         }
-        (render_prompt_list(&prompts, &calendar))
+        @let totals = totals.unwrap_or_else(|| count_by_session(&prompts));
+        (render_prompt_list(&prompts, &totals, &calendar))
         @if is_cut { p class="faint" { "Only the newest prompts of the week are shown." } }
         (pairs::render_page_links(&pairs, "/prompts", next))
     };
@@ -122,11 +127,8 @@ async fn show_session(
         }
         div class="bar" {
             @if let Some(first) = first { span class="faint" { (describe_prompt(first, &calendar)) } }
-            span class="f set" {
-                "session " b { (text::shorten(session, 80)) }
-                a href="/prompts" aria-label="Show all sessions" { "\u{d7}" }
-            }
             a href=(format!("/timeline?session={}", percent_encode(session))) { "All memories of this session" }
+            a href="/prompts" { "All sessions" }
         }
         @if prompts.is_empty() { p class="faint" { "This session has no prompts." } }
         (list)
@@ -152,6 +154,7 @@ fn describe_prompt(prompt: &Prompt, calendar: &Calendar) -> String {
 fn project_of(prompt: &Prompt) -> Option<&str> {
     let mut tags = prompt.tags.iter();
     tags.find_map(|tag| tag.strip_prefix("project:"))
+        .map(short_project_name)
 }
 
 /// Prompts of one session of one day, the newest first.
@@ -181,8 +184,22 @@ fn group_prompts<'a>(prompts: &'a [Prompt], calendar: &Calendar) -> Vec<SessionD
     groups
 }
 
-/// Renders prompts below a heading for each day, and for each session with more than one of them.
-fn render_prompt_list(prompts: &[Prompt], calendar: &Calendar) -> Markup {
+/// Counts the prompts of each session.
+fn count_by_session(prompts: &[Prompt]) -> HashMap<String, usize> {
+    let mut counts = HashMap::new();
+    for prompt in prompts {
+        *counts.entry(prompt.session.clone()).or_default() += 1;
+    }
+    counts
+}
+
+/// Renders prompts below a heading for each day and each session, of which `totals` has the number
+/// of its prompts before any were filtered out.
+fn render_prompt_list(
+    prompts: &[Prompt],
+    totals: &HashMap<String, usize>,
+    calendar: &Calendar,
+) -> Markup {
     let groups = group_prompts(prompts, calendar);
     html! {
         div class="list" data-list {
@@ -190,43 +207,40 @@ fn render_prompt_list(prompts: &[Prompt], calendar: &Calendar) -> Markup {
             ol class="rows" {
                 @for (index, group) in groups.iter().enumerate() {
                     @let before = index.checked_sub(1).map(|before| &groups[before]);
-                    @let is_headed = group.prompts.len() > 1;
                     @let is_new = before.is_none_or(|before| before.day != group.day);
-                    @if is_headed || is_new {
-                        li class="grouping" {
-                            @if is_new { h2 { (rows::format_day(group.day, calendar)) } }
-                            @if is_headed { (render_session_title(group)) }
-                        }
-                    } @else if before.is_some_and(|before| before.prompts.len() > 1) {
-                        li class="apart" {}
+                    @let total = totals.get(group.session).copied().unwrap_or_default();
+                    li class="grouping" {
+                        @if is_new { h2 { (rows::format_day(group.day, calendar)) } }
+                        (render_session_title(group, total))
                     }
-                    @for prompt in &group.prompts { (render_prompt_row(prompt, is_headed, calendar)) }
+                    @for prompt in &group.prompts { (render_prompt_row(prompt, calendar)) }
                 }
             }
         }
     }
 }
 
-fn render_session_title(group: &SessionDay<'_>) -> Markup {
+/// Renders the heading of a session: its project and agent, and how many of its prompts follow.
+fn render_session_title(group: &SessionDay<'_>, total: usize) -> Markup {
+    let first = group.prompts.last();
+    let project = first.and_then(|one| project_of(one));
+    let agent = first.and_then(|one| one.agent.as_deref());
+    let shown = group.prompts.len();
     html! {
         h3 {
             a href=(format!("/prompts?session={}", percent_encode(group.session))) {
-                @match group.prompts.last() {
-                    Some(first) => (text::shorten(&first.text, 120)),
-                    None => (text::shorten(group.session, 80)),
-                }
+                (text::shorten(project.or(agent).unwrap_or("Session"), 40))
             }
         }
         small {
-            @if let Some(project) = group.prompts.last().and_then(|one| project_of(one)) {
-                (text::shorten(project, 24)) " \u{b7} "
-            }
-            (text::pluralize(group.prompts.len(), "prompt", "prompts"))
+            @if let Some(agent) = agent.filter(|_| project.is_some()) { (text::shorten(agent, 20)) " \u{b7} " }
+            @if shown < total { (shown) " of " }
+            (text::pluralize(total.max(shown), "prompt", "prompts"))
         }
     }
 }
 
-fn render_prompt_row(prompt: &Prompt, is_headed: bool, calendar: &Calendar) -> Markup {
+fn render_prompt_row(prompt: &Prompt, calendar: &Calendar) -> Markup {
     html! {
         li class="row" data-record=(prompt.id) data-at=(format!("/prompts/{}", prompt.id)) {
             span {} span class="prompt" { (icon("prompt")) }
@@ -234,12 +248,6 @@ fn render_prompt_row(prompt: &Prompt, is_headed: bool, calendar: &Calendar) -> M
             a class="x" href=(format!("/prompts/{}", prompt.id)) { (text::shorten(&prompt.text, 160)) }
             span class="w" {
                 (render_outcome_chips(prompt))
-                @if !is_headed {
-                    @if let Some(project) = project_of(prompt) {
-                        span class="project" { "in " (text::shorten(project, 24)) }
-                    }
-                }
-                @if let Some(agent) = &prompt.agent { span class="project" { "by " (text::shorten(agent, 20)) } }
             }
         }
     }
@@ -252,9 +260,10 @@ async fn render_conversation(
     calendar: &Calendar,
 ) -> PageResult<Markup> {
     let mut turns = Vec::new();
+    let ratings = Ratings::load(visit).await?;
     for prompt in prompts.iter().rev() {
         let turn = Turn::load(visit, prompt.id).await?;
-        turns.push(render_turn(visit, &turn, calendar));
+        turns.push(render_turn(visit, &turn, &ratings, calendar));
     }
     Ok(html! { @for turn in turns { (turn) } })
 }
@@ -265,8 +274,9 @@ pub(crate) async fn show_prompt(
     pairs: QueryPairs,
 ) -> PageResult<Markup> {
     let turn = Turn::load(&visit, id).await?;
+    let ratings = Ratings::load(&visit).await?;
     let (prompt, calendar) = (&turn.replayed.prompt, visit.page.calendar());
-    let again: String = prompt.text.chars().take(ASKED).collect();
+    let again = first_characters(&prompt.text);
     let body = html! {
         (undo::render_done_toast(&visit, pairs.get("done")))
         div class="bar" {
@@ -276,7 +286,7 @@ pub(crate) async fn show_prompt(
             a href=(format!("/search?q={}", percent_encode(&again))) { "Ask again" }
             a href=(format!("/records/{}", prompt.id)) { "Open as a memory" }
         }
-        (render_turn(&visit, &turn, &calendar))
+        (render_turn(&visit, &turn, &ratings, &calendar))
         (render_why_not(&again))
     };
     Ok(render_page_about(
@@ -307,7 +317,7 @@ fn render_why_not(prompt_text: &str) -> Markup {
 }
 
 /// Renders a prompt, what memory added, what of that was used, and what followed.
-fn render_turn(visit: &PageRequest, turn: &Turn, calendar: &Calendar) -> Markup {
+fn render_turn(visit: &PageRequest, turn: &Turn, ratings: &Ratings, calendar: &Calendar) -> Markup {
     let replayed = &turn.replayed;
     let prompt = &replayed.prompt;
     let (put, left): (Vec<_>, Vec<_>) = replayed
@@ -320,7 +330,6 @@ fn render_turn(visit: &PageRequest, turn: &Turn, calendar: &Calendar) -> Markup 
             article class="turn opening" aria-label="Session start" {
                 div class="meta" {
                     span class="k" { "session start" } (calendar.format_to_minute(opening.at))
-                    span class="end" { (text::pluralize(opening.tokens, "token", "tokens")) }
                 }
                 (render_received("The text that the session began with", opening))
             }
@@ -346,8 +355,14 @@ fn render_turn(visit: &PageRequest, turn: &Turn, calendar: &Calendar) -> Markup 
                                 } @else { (describe_nothing_added("Nothing was added", given)) }
                             }
                         }
+                        @if let Some(times) = describe_asked_times(given) {
+                            p class="notice" data-times {
+                                (times) " "
+                                a href=(format!("/search?times=all&q={}", percent_encode(&first_characters(&prompt.text)))) { "Search all" }
+                            }
+                        }
                         div data-prompt {
-                            @for one in &put { (render_quoted(visit, turn, given, one)) }
+                            @for one in &put { (render_quoted(visit, (turn, ratings), given, one)) }
                         }
                         @if let Some(block) = &replayed.block {
                             (render_received("The text that the agent received", block))
@@ -355,7 +370,7 @@ fn render_turn(visit: &PageRequest, turn: &Turn, calendar: &Calendar) -> Markup 
                         @if !left.is_empty() {
                             details class="fold" {
                                 summary { "Found but left out " small { (left.len()) } }
-                                @for one in &left { (render_quoted(visit, turn, given, one)) }
+                                @for one in &left { (render_quoted(visit, (turn, ratings), given, one)) }
                             }
                         }
                     }
@@ -385,6 +400,11 @@ fn render_turn(visit: &PageRequest, turn: &Turn, calendar: &Calendar) -> Markup 
     }
 }
 
+/// Returns the part of a prompt that is asked again.
+fn first_characters(prompt_text: &str) -> String {
+    prompt_text.chars().take(ASKED).collect()
+}
+
 /// Drops what has the title of one before it, as a duplicate has that was merged since.
 fn drop_repeated_titles(mut found: Vec<&ReplayedRecord>) -> Vec<&ReplayedRecord> {
     let mut titles = HashSet::new();
@@ -404,13 +424,13 @@ fn render_received(name: &str, received: &ReceivedText) -> Markup {
 
 fn render_quoted(
     visit: &PageRequest,
-    turn: &Turn,
+    (turn, ratings): (&Turn, &Ratings),
     given: &PromptRecall,
     one: &ReplayedRecord,
 ) -> Markup {
     let prompt = &turn.replayed.prompt;
     let (id, is_in) = (one.noted.id, one.noted.left_out.is_none());
-    let question: String = prompt.text.chars().take(ASKED).collect();
+    let question = first_characters(&prompt.text);
     html! {
         div class="put" {
             span {
@@ -421,7 +441,9 @@ fn render_quoted(
                     None => { span class="faint" { "forgotten since" } }
                 }
                 " " span class="faint" {
-                    @if let Some(why) = one.noted.left_out { "left out: " (describe_left_out(why)[0]) }
+                    @if let Some(why) = one.noted.left_out { "left out: " (describe_left_out(why)[0]) ". " }
+                    @if let Some(why) = describe_match(one) { span data-why { (text::shorten(&why, 160)) } " " }
+                    span title="How likely it was to help, of 1" { (format!("{:.2}", one.noted.score)) }
                 }
             }
             span {
@@ -434,7 +456,7 @@ fn render_quoted(
                     (rows::render_judge_buttons(visit, labels, &[
                         ("recall", &given.recall_id.to_string()), ("query", &question),
                         ("record", &id.to_string()), ("prompt", &prompt.id.to_string()),
-                    ]))
+                    ], ratings.find(&question, id)))
                 }
             }
         }
@@ -463,22 +485,30 @@ pub(crate) async fn show_activity(visit: PageRequest) -> PageResult<Markup> {
         .filter(|record| record.known_at >= hour)
         .collect();
     let known = RowContext::load(&visit).await?;
+    let of_recall = map_recalls_to_prompts(&visit).await?;
     let body = html! {
         div data-live="activity" {
             section {
                 h2 { "Recent questions " small { (recalls.len()) } }
                 p class="faint" {
-                    "What programs asked in the last hour, as far as this daemon was running."
+                    "What programs asked in the last hour, since the daemon started and since you last forgot a memory."
                 }
-                @if recalls.is_empty() { p class="faint" { "No program asked for anything." } }
+                @if recalls.is_empty() {
+                    p class="faint" {
+                        @if of_recall.is_empty() { "No program asked for anything." }
+                        @else { "No question is listed any more; " a href="/prompts" { "Prompts" } " has what each prompt received." }
+                    }
+                }
                 @else {
-                    (table("Recent questions", &["When", "Question", "#Memories", "#Time (ms)"],
+                    (table("Recent questions", &["When", "Question", "#Given", "#Time (ms)"],
                         recalls.iter().take(LIMIT).map(|one| html! {
                             td { (calendar.format_time_of_day(one.at)) }
                             td {
-                                a href=(format!("/search?q={}", percent_encode(&one.query))) {
-                                    (text::shorten(&one.query, 120))
-                                }
+                                @let path = match of_recall.get(&one.recall_id) {
+                                    Some(prompt) => format!("/prompts/{prompt}"),
+                                    None => format!("/search?q={}", percent_encode(&one.query)),
+                                };
+                                a href=(path) { (text::shorten(&one.query, 120)) }
                             }
                             td class="number" {
                                 @if one.verdict == RelevanceVerdict::Nothing { "none" }
@@ -519,6 +549,19 @@ pub(crate) async fn show_activity(visit: PageRequest) -> PageResult<Markup> {
         }
     };
     Ok(render_page(&visit, "/activity", "Activity", &body))
+}
+
+/// Maps the recalls of the newest prompts to these prompts.
+async fn map_recalls_to_prompts(visit: &PageRequest) -> PageResult<HashMap<RecallId, RecordId>> {
+    let arguments = PromptsArguments {
+        session: None,
+        limit: Some(LIMIT),
+        cursor: None,
+    };
+    let found = visit.run_optional::<Prompts>(arguments).await?;
+    let prompts = found.into_iter().flat_map(|found| found.prompts);
+    let recalled = prompts.filter_map(|one| Some((one.given?.recall_id, one.id)));
+    Ok(recalled.collect())
 }
 
 /// Renders what there was when an agent started.

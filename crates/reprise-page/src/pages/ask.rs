@@ -1,21 +1,22 @@
 //! The question page: what matches, why, and what the hook of a prompt with these words would add.
 
 mod preview;
+pub(super) mod ratings;
 
 use reprise_engine::judge_relevance;
-use reprise_operations::OutcomeLine;
-use reprise_operations::operations::outcomes;
+use reprise_operations::operations::outcomes::RATING;
 use reprise_operations::operations::tags;
 use reprise_types::limits::TOP_K_MAX;
 use reprise_types::{DegradedPart, RecallId, RelevanceVerdict};
 
-use super::learning::{PROMPT_RUN, RATING};
+use super::learning::PROMPT_RUN;
 use super::memory::render_completions;
 use super::narrow::{render_facets, render_over_time};
 use super::why_not::{self, ResultPosition, TimedRecall, time_recall};
 use crate::prelude::*;
 use crate::rows::RowTime;
 use preview::PreviewInProject;
+use ratings::Ratings;
 
 /// Results that are shown, and that are asked for; the others fill the chart over time.
 const SHOWN: usize = 10;
@@ -35,6 +36,8 @@ struct AskForm<'a> {
     /// The id or external id of a memory that should be among the results.
     expected: Option<&'a str>,
     scope: RecallScope,
+    /// Whether memories of all times are searched, whatever times the question names.
+    all_times: bool,
 }
 
 impl<'a> AskForm<'a> {
@@ -48,6 +51,7 @@ impl<'a> AskForm<'a> {
             back: pairs.parse_value("back")?.unwrap_or(0).clamp(0, BACK_MAX),
             expected: pairs.get("expected"),
             scope: pairs.parse_value("scope")?.unwrap_or_default(),
+            all_times: pairs.get("times") == Some("all"),
         })
     }
 
@@ -61,9 +65,14 @@ impl<'a> AskForm<'a> {
             },
             filter: pairs.filter(&calendar)?,
             as_of: (self.back > 0).then(|| page.now() - TimeDelta::days(self.back)),
+            now: Some(page.now()),
             ..RecallRequest::new(self.query)
         };
-        Ok(request.with_times_from_query(&calendar))
+        Ok(if self.all_times {
+            request
+        } else {
+            request.with_times_from_query(&calendar)
+        })
     }
 }
 
@@ -79,14 +88,14 @@ pub(crate) async fn show(visit: PageRequest, pairs: QueryPairs) -> PageResult<Ma
             position = Some(of.await?);
         }
         let preview = PreviewInProject::load(&visit, &pairs, ask_form.query, &found.recall).await?;
-        answer = Some((found, preview));
+        answer = Some((found, preview, Ratings::load(&visit).await?));
     }
     let known = RowContext::load(&visit).await?;
     let results = html! {
         div class="split" id="results" {
             @match &answer {
-                Some((found, preview)) => {
-                    (render_results(&visit, &pairs, &ask_form, (found, preview), position.as_ref(), &known))
+                Some((found, preview, ratings)) => {
+                    (render_results(&visit, &pairs, &ask_form, (found, preview, ratings), position.as_ref(), &known))
                 }
                 None => { (render_hints()) }
             }
@@ -103,7 +112,7 @@ pub(crate) async fn show(visit: PageRequest, pairs: QueryPairs) -> PageResult<Ma
         (undo::render_done_toast(&visit, pairs.get("done")))
         (render_ask_form(&pairs, &ask_form))
         @if let Some(known) = known { (render_completions(known)) }
-        @if let Some((found, _)) = &answer {
+        @if let Some((found, ..)) = &answer {
             (rows::render_completions(found.recall.results.iter().map(|hit| &hit.record)))
         }
         (results)
@@ -185,22 +194,29 @@ fn scope_label(scope: RecallScope) -> &'static str {
 fn render_hints() -> Markup {
     html! {
         div class="empty" {
-            h2 { "See what an agent would be given" }
-            p { "Ask a question. The answer is the text that an agent would receive, with the reasons." }
-            ul {
-                li { "\u{201c}what did we decide this week\u{201d}" }
-                li { "\u{201c}which tests failed yesterday\u{201d}" }
-                li { "\u{201c}what should I know before a release\u{201d}" }
+            h2 { "See what an agent would receive" }
+            p { "Ask as an agent would. You see which memories match, why, and the text that the agent gets." }
+            p class="examples" {
+                @for question in EXAMPLES {
+                    a class="button" href=(format!("/search?q={}", percent_encode(question))) { (question) }
+                }
             }
         }
-        div {}
     }
 }
 
-/// How much each result of an answer is worth to an agent, by the judgement that agents are told.
+/// Questions to begin with.
+const EXAMPLES: [&str; 3] = [
+    "what did we decide this week",
+    "which tests failed yesterday",
+    "what should I know before a release",
+];
+
+/// How much each result of an answer is worth to an agent, by the judgement that agents are told;
+/// each list in the order of the answer.
 struct GradedHits<'a> {
-    relevant: Vec<&'a RetrievedMemory>,
-    weak: Vec<&'a RetrievedMemory>,
+    /// What an agent would see, each with whether it is relevant; the others are weak.
+    matches: Vec<(&'a RetrievedMemory, bool)>,
     related: Vec<&'a RetrievedMemory>,
     others: Vec<&'a RetrievedMemory>,
 }
@@ -213,10 +229,9 @@ impl<'a> GradedHits<'a> {
         let is_relevant = |hit: &&RetrievedMemory| {
             judge_relevance(hit).min(recall.verdict) == RelevanceVerdict::Relevant
         };
-        let (relevant, weak) = answers.into_iter().partition(is_relevant);
+        let graded = answers.into_iter().map(|hit| (hit, is_relevant(&hit)));
         Self {
-            relevant,
-            weak,
+            matches: graded.collect(),
             related,
             others,
         }
@@ -224,11 +239,12 @@ impl<'a> GradedHits<'a> {
 
     /// Says how many results are relevant, weak and related.
     fn describe(&self, verdict: RelevanceVerdict) -> String {
-        let weak = || text::pluralize(self.weak.len(), "weak match", "weak matches");
-        let relevant =
-            || text::pluralize(self.relevant.len(), "relevant memory", "relevant memories");
+        let relevant_count = self.matches.iter().filter(|(_, is)| *is).count();
+        let weak_count = self.matches.len() - relevant_count;
+        let weak = || text::pluralize(weak_count, "weak match", "weak matches");
+        let relevant = || text::pluralize(relevant_count, "relevant memory", "relevant memories");
         let related = || text::pluralize(self.related.len(), "related memory", "related memories");
-        match (self.relevant.len(), self.weak.len(), self.related.len()) {
+        match (relevant_count, weak_count, self.related.len()) {
             _ if verdict == RelevanceVerdict::Nothing => "No memory is about this.".to_owned(),
             (0, 0, 0) => "No memory answers this.".to_owned(),
             (0, 0, _) => format!("No memory answers this, {}.", related()),
@@ -243,18 +259,13 @@ fn render_results(
     visit: &PageRequest,
     pairs: &QueryPairs,
     ask_form: &AskForm<'_>,
-    (found, preview): (&TimedRecall, &PreviewInProject),
+    (found, preview, ratings): (&TimedRecall, &PreviewInProject, &Ratings),
     position: Option<&ResultPosition>,
     context: &RowContext,
 ) -> Markup {
     let recall = &found.recall;
     let graded = GradedHits::of(recall, ask_form.shown);
-    let matches: Vec<_> = graded
-        .relevant
-        .iter()
-        .chain(&graded.weak)
-        .copied()
-        .collect();
+    let matches: Vec<_> = graded.matches.iter().map(|(hit, _)| *hit).collect();
     let is_nothing = recall.verdict == RelevanceVerdict::Nothing;
     html! {
         div data-list {
@@ -265,7 +276,9 @@ fn render_results(
                     (format!(" searched in {:.0} ms.", found.elapsed_ms.ceil()))
                 }
             }
-            @for degraded in &recall.degraded {
+            @let by_words = visit.page.runs_without_model();
+            @if by_words { p class="faint" { (WITHOUT_MODEL) } }
+            @for degraded in recall.degraded.iter().filter(|one| !by_words || !is_for_want_of_model(**one)) {
                 p class="notice" {
                     @if *degraded == DegradedPart::EmbedderLate {
                         "Searched by words only; the model was busy. "
@@ -273,14 +286,20 @@ fn render_results(
                     } @else { (text::shorten_title(&text::to_sentence(degraded.message()), 300)) }
                 }
             }
+            @if !recall.only_times.is_empty() { (render_only_times(pairs, &recall.only_times)) }
+            @if ask_form.all_times {
+                p class="faint" {
+                    "Memories of all times were searched. "
+                    a href=(format!("/search?{}", pairs.to_query_with(&[("times", "")]))) { "Only those of the time in the question" }
+                }
+            }
             @for note in &recall.notes { (render_note(note)) }
             @if is_nothing { (render_no_answer(visit, pairs, ask_form)) }
             @if !matches.is_empty() {
                 ol class="hits panel" {
-                    @for (hits, grade) in [(&graded.relevant, RELEVANT), (&graded.weak, WEAK)] {
-                        @for hit in hits {
-                            (render_hit(visit, ask_form.query, recall.recall_id, (hit, grade), context))
-                        }
+                    @for (hit, is_relevant) in &graded.matches {
+                        @let grade = if *is_relevant { RELEVANT } else { WEAK };
+                        (render_hit(visit, (ask_form.query, ratings), recall.recall_id, (hit, grade), context))
                     }
                 }
             }
@@ -298,19 +317,52 @@ fn render_results(
     }
 }
 
+/// What a daemon without a model cannot do.
+pub(super) const WITHOUT_MODEL: &str = "The daemon was started with --no-model: memories are found by words and time, not by meaning. \
+    To use the model again, stop the daemon and start it without that option.";
+
+/// Returns whether only a model could do this part.
+fn is_for_want_of_model(part: DegradedPart) -> bool {
+    matches!(
+        part,
+        DegradedPart::NoQueryVector | DegradedPart::UnembeddedRecords
+    )
+}
+
+/// Says which words of the question were read as times, outside of which no memory was searched.
+fn render_only_times(pairs: &QueryPairs, times: &[String]) -> Markup {
+    let quoted = times.iter();
+    let quoted = quoted.map(|time| format!("\u{201c}{}\u{201d}", text::plain_line(time, 80)));
+    let quoted: Vec<String> = quoted.collect();
+    html! {
+        p class="notice" data-times {
+            "Only memories of that time were searched, because " (quoted.join(", "))
+            " was read as a time. "
+            a href=(format!("/search?{}", pairs.to_query_with(&[("times", "all")]))) { "Search all" }
+        }
+    }
+}
+
 /// Renders a note on the answer; a record in it becomes a link.
 fn render_note(note: &str) -> Markup {
     let named = note.split_once(" (record ");
     let named = named.and_then(|(says, id)| Some((says, id.strip_suffix(')')?)));
+    let event = note.split_once(", the time of record ");
     html! {
         p class="faint" {
             @match named {
                 Some((says, id)) => {
                     @match says.strip_prefix("asked before on ") {
-                        Some(day) => { "You asked this on " (text::shorten(day, 20)) ". " }
+                        Some(day) => { "Asked before on " (text::shorten(day, 20)) ". " }
                         None => { (text::shorten(&text::to_sentence(says), 200)) " " }
                     }
                     a href=(format!("/records/{}", percent_encode(id))) { "See that question" }
+                }
+                None if event.is_some() => {
+                    @if let Some((says, id)) = event {
+                        (text::shorten_title(says, 200)) ", the time of "
+                        a href=(format!("/records/{}", percent_encode(id))) { "this memory" } ". Only memories of that time were searched."
+                    }
                 }
                 None => (text::shorten_title(&text::to_sentence(note), 400)),
             }
@@ -355,7 +407,7 @@ const WEAK: &str = "weak match";
 /// Renders a result with what agents are told of it: its sentences, the reason, and rating buttons.
 fn render_hit(
     visit: &PageRequest,
-    query: &str,
+    (query, ratings): (&str, &Ratings),
     recall: RecallId,
     (hit, grade): (&RetrievedMemory, &str),
     context: &RowContext,
@@ -369,7 +421,7 @@ fn render_hit(
         li class="hit" data-record=(record.id) {
             div class="meta" {
                 (rows::kind_icon(record))
-                span class="k" { (RecordByline::of(record)) }
+                span class="k" { (rows::byline(record)) }
                 span title=(calendar.format_to_minute(record.timestamp)) {
                     (calendar.format_relative(record.timestamp))
                 }
@@ -383,9 +435,14 @@ fn render_hit(
                 @if let Some(newer) = why.contradicted_by {
                     a class="chip warn" href=(format!("/records/{newer}"))
                         title="A newer memory contradicts this one" { "conflicts" }
+                } @else if context.is_contradicted(record) {
+                    a class="chip warn" href="/knowledge/review"
+                        title="Another memory contradicts this one. Decide which one is true" { "conflicts" }
                 }
-                span class="end" title="Score, from 0 to 1" {
-                    (grade) " \u{b7} " (format!("{:.2}", hit.sona_score))
+                @let score = format!("Score {:.2} of 1; results are sorted by it", hit.sona_score);
+                span class="end" title=(score) {
+                    (grade) " "
+                    meter class="score" min="0" max="1" value=(format!("{:.2}", hit.sona_score)) aria-label=(score) {}
                 }
             }
             p class="x" { a href=(path) { (text::highlight(&record.text, &why.matched_words)) } }
@@ -395,13 +452,13 @@ fn render_hit(
                     (rows::render_judge_buttons(visit, rows::HELPFUL, &[
                         ("recall", &recall.to_string()), ("query", query),
                         ("record", &record.id.to_string()),
-                    ]))
+                    ], ratings.find(query, record.id)))
                     @if hit.published.is_none() && !visit.read_only {
                         a class="button quiet" href=(format!("{}#edit", rows::path(record))) { "Edit" }
                     }
                     details class="act" {
                         summary class="button quiet" { "Why" }
-                        (chart::render_signals(why))
+                        (chart::render_signals(why, hit.sona_score))
                         (render_learned(hit))
                     }
                 }
@@ -496,7 +553,10 @@ fn render_exports(
     let forms = [
         ("As a command", visit.command(&to_command(pairs, ask_form))),
         ("As Markdown", lines.collect::<Vec<_>>().join("\n")),
-        ("As JSON", Value::Array(json.collect()).to_string()),
+        (
+            "As JSON",
+            format!("{:#}", Value::Array(json.collect::<Vec<_>>())),
+        ),
     ];
     html! {
         details class="fold" {
@@ -507,35 +567,4 @@ fn render_exports(
             }
         }
     }
-}
-
-/// Saves a reader's rating of a result.
-pub(crate) async fn judge_result(posted: Posted) -> PageResult<Redirect> {
-    let query = posted.text("query").to_owned();
-    let back = match posted.text("prompt") {
-        "" => format!("/search?q={}&done=judged", percent_encode(&query)),
-        _ => format!(
-            "/prompts/{}?done=judged",
-            posted.parse_value::<RecordId>("prompt")?
-        ),
-    };
-    let (recall, record): (RecallId, RecordId) =
-        (posted.parse_value("recall")?, posted.parse_value("record")?);
-    let line = OutcomeLine {
-        query_id: None,
-        recall_id: Some(recall),
-        query: Some(query),
-        used: vec![record.to_string()],
-        quality: if posted.text("helped") == "yes" {
-            1.0
-        } else {
-            0.0
-        },
-        // A second rating of the same result changes nothing.
-        run_id: Some(format!("{RATING}{recall} {record}")),
-        failure_kind: None,
-        credit: None,
-    };
-    posted.visit.run::<outcomes::Outcome>(line).await?;
-    Ok(Redirect::to(&back))
 }

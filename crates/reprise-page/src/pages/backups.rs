@@ -50,17 +50,17 @@ pub(crate) async fn show(visit: PageRequest, pairs: QueryPairs) -> PageResult<Ma
                     }
                     (render_backups(&visit, &backups))
                 }
+                @if !visit.read_only { (render_schedule(&visit, schedule)) }
+                (render_move(&visit))
                 (render_derived_files(&visit, &derived))
             }
             div class="aside" {
                 @if visit.read_only { (render_read_only_notice(&visit)) }
                 @else {
-                    (render_schedule(&visit, schedule))
                     (render_restore_form(&visit))
                     (render_import_form(&visit))
                 }
                 (render_export(&visit))
-                (render_move(&visit))
             }
         }
     };
@@ -87,7 +87,7 @@ fn render_backups(visit: &PageRequest, backups: &[BackupFile]) -> Markup {
                 "There is no backup yet. Save one now, or choose a schedule."
             }
         } @else {
-            (table("Backups", &["Saved", "How", "#Size", "File", "Restore"], rows))
+            (table("Backups", &["Saved", "How", "#Size", "File", "!Restore"], rows))
         }
         @if gone > 0 {
             p class="faint" {
@@ -240,8 +240,8 @@ fn render_schedule(visit: &PageRequest, schedule: Option<BackupSchedule>) -> Mar
         section class="card" {
             h2 { "Schedule" }
             p class="why" {
-                "A backup is saved if the memory has changed since the last one. The oldest \
-                 scheduled backups are removed; no other file is."
+                "Saved only if the memory has changed. The oldest scheduled backups make room; no \
+                 other file is removed."
             }
             (form(visit, "/care/schedule", &html! {
                 div class="fields" {
@@ -289,7 +289,7 @@ fn render_restore_form(visit: &PageRequest) -> Markup {
         section class="card" {
             h2 { "Restore from a file" }
             p class="why" {
-                "The file is checked first. Nothing is replaced before you have seen what would be."
+                "You see what would change before anything is replaced."
             }
             (render_upload_form(visit, "/care/upload", "Backup file", Some(".rvf"), "Check the backup"))
         }
@@ -301,8 +301,8 @@ fn render_import_form(visit: &PageRequest) -> Markup {
         section class="card" id="import" {
             h2 { "Import" }
             p class="why" {
-                "Adds memories, and replaces none: JSON lines, Markdown notes, the export of ChatGPT \
-                 or claude.ai, sessions of Claude Code, Codex and others. Secrets are removed."
+                "JSON lines, Markdown notes, exports of ChatGPT and claude.ai, sessions of Claude \
+                 Code, Codex and others. Memories are added, none is replaced; secrets are removed."
             }
             (render_upload_form(visit, "/care/import", "File to import", None, "Import the file"))
             p class="faint" { "For a folder:" }
@@ -316,7 +316,7 @@ fn render_export(visit: &PageRequest) -> Markup {
         section class="card" {
             h2 { "Export" }
             div class="acts" {
-                a class="button" href="/care/export" download { "Download all memories as JSON lines" }
+                a class="button" href="/care/export" download { "Download as JSON lines" }
             }
             p class="faint" { "As Markdown notes:" }
             pre class="block" data-copy {
@@ -330,11 +330,11 @@ fn render_move(visit: &PageRequest) -> Markup {
     html! {
         section class="card" {
             h2 { "To another machine" }
-            p class="why" { "Make a backup here and copy it over:" }
+            p class="why" { "Save a backup here and copy it:" }
             pre class="block" data-copy {
                 (visit.command("reprise backup memory.rvf")) " && scp memory.rvf OTHER:"
             }
-            p class="why" { "Then restore it there:" }
+            p class="why" { "Restore it there:" }
             pre class="block" data-copy { (visit.command("reprise backup restore memory.rvf")) }
         }
     }

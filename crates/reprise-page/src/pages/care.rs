@@ -5,6 +5,7 @@ use reprise_engine::EngineStats;
 use reprise_operations::operations::care::Stats;
 use reprise_operations::operations::maintenance::audit::{Audit, Audited};
 
+use super::change::erasure::render_erase_link;
 use super::diary::render_record_chips;
 use super::home;
 use crate::chart::ChartLine;
@@ -27,11 +28,11 @@ pub(crate) async fn show_storage(visit: PageRequest, pairs: QueryPairs) -> PageR
                     div {
                         section class="card" {
                             h2 { "Storage" }
-                            (figures(&list_storage_figures(stats, &calendar)))
+                            (figures(&list_storage_figures(&visit, stats, &calendar)))
                             div class="acts" {
                                 a class="button" href="/care/backup" download { "Download a backup" }
                             }
-                            (render_erase_form(&visit, stats))
+                            (render_erase(&visit, stats))
                         }
                     }
                     div class="aside" {
@@ -39,9 +40,9 @@ pub(crate) async fn show_storage(visit: PageRequest, pairs: QueryPairs) -> PageR
                             h2 { "Health" }
                             p class="why" {
                                 "Duplicates, contradictions, expired memories and possible secrets, \
-                                 with a history by day."
+                                 day by day."
                             }
-                            p { a class="button" href="/care/audit" { "Check health" } }
+                            p class="acts" { a class="button" href="/care/audit" { "Check health" } }
                         }
                     }
                 }
@@ -52,7 +53,7 @@ pub(crate) async fn show_storage(visit: PageRequest, pairs: QueryPairs) -> PageR
 }
 
 /// Offers to erase the texts of forgotten memories, if the file may have any.
-fn render_erase_form(visit: &PageRequest, stats: &EngineStats) -> Markup {
+fn render_erase(visit: &PageRequest, stats: &EngineStats) -> Markup {
     let forgotten = if stats.reclaimable_bytes > 0 {
         stats.forgotten as usize
     } else {
@@ -60,24 +61,22 @@ fn render_erase_form(visit: &PageRequest, stats: &EngineStats) -> Markup {
     };
     html! {
         @if !visit.read_only && forgotten > 0 {
-            div class="acts" {
-                (form(visit, "/erase", &html! {
-                    button class="danger" data-command="Erase forgotten texts" {
-                        "Erase forgotten texts"
-                    }
-                }))
-            }
             p class="faint" {
                 "The file may still have texts of the "
                 (text::pluralize(forgotten, "forgotten version", "forgotten versions"))
-                ", where nothing reads them. Erasing them cannot be undone. It does not change \
-                 backups and exports, which may have them too."
+                ", where nothing reads them. Backups and exports may have them too; erasing does not \
+                 change those."
             }
+            (render_erase_link(visit))
         }
     }
 }
 
-fn list_storage_figures(stats: &EngineStats, calendar: &Calendar) -> Vec<(&'static str, String)> {
+fn list_storage_figures(
+    visit: &PageRequest,
+    stats: &EngineStats,
+    calendar: &Calendar,
+) -> Vec<(&'static str, String)> {
     let model = stats.space.clone().unwrap_or_else(|| "none".to_owned());
     let mut rows = vec![
         ("file size", text::format_size(stats.file_bytes)),
@@ -95,7 +94,14 @@ fn list_storage_figures(stats: &EngineStats, calendar: &Calendar) -> Vec<(&'stat
     ];
     let last = stats.last_ingest.map(|at| calendar.format_relative(at));
     rows.extend(last.map(|last| ("last saved", last)));
-    rows.push(("model", model));
+    if visit.page.runs_without_model() {
+        rows.push((
+            "vectors from",
+            format!("{model}, not in use now (--no-model)"),
+        ));
+    } else {
+        rows.push(("model", model));
+    }
     rows
 }
 
@@ -129,9 +135,14 @@ async fn render_health(visit: &PageRequest) -> PageResult<Markup> {
             div class="aside" { section class="card" {
                 h2 { "Numbers" }
                 (figures(&list_audit_figures(audited)))
+                p class="faint" { "Memories that were never used, or have no embedding, are no problem." }
                 div class="acts" {
-                    a class="button" href="/knowledge/review" { "Review pairs" }
-                    a class="button" href="/knowledge/tidy" { "See duplicates" }
+                    @if audited.duplicates > 0 {
+                        a class="button" href="/knowledge/tidy" { "Merge duplicates" }
+                    }
+                    @if !audited.contradictions.is_empty() || audited.review > 0 {
+                        a class="button" href="/knowledge/review" { "Decide" }
+                    }
                 }
             } }
         }
@@ -160,17 +171,12 @@ fn describe_health(audited: &Audited) -> String {
     let found: Vec<String> = problems
         .map(|(count, one, many)| text::pluralize(count, one, many))
         .collect();
-    let mut sentences = vec![format!("Health: {:.0} %.", (100.0 * audited.score).floor())];
-    if !found.is_empty() {
-        sentences.push(format!("Problems: {}.", found.join(", ")));
+    let share = format!("Health {:.0} %", (100.0 * audited.score).floor());
+    if found.is_empty() {
+        format!("{share}. No problem was found.")
+    } else {
+        format!("{share}: {}.", found.join(", "))
     }
-    if audited.never_used > 0 {
-        sentences.push(format!(
-            "Not counted as problems: {} never used.",
-            text::format_count(audited.never_used as u64)
-        ));
-    }
-    sentences.join(" ")
 }
 
 fn list_audit_figures(audited: &Audited) -> Vec<(&'static str, String)> {

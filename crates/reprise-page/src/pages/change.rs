@@ -1,10 +1,12 @@
 //! Changes by a person: correcting, tagging, linking, pinning, forgetting one or many with a proof,
 //! and erasing from the file.
 
+pub(super) mod erasure;
+
 use reprise_operations::operations::links::graph::ClusterLink;
 use reprise_operations::operations::records::{Get, GetArguments, ShowArguments};
 use reprise_operations::operations::sharing;
-use reprise_operations::operations::{care, forgetting, lessons};
+use reprise_operations::operations::{forgetting, lessons};
 use reprise_operations::{Lesson, describe_redactions};
 use reprise_types::RecordLink;
 use reprise_types::limits::TEXT_BYTES_MAX;
@@ -17,8 +19,8 @@ use super::wording::{Wording, with_result};
 use crate::page::bad_field;
 use crate::prelude::*;
 use crate::undo::{
-    InverseAction, UndoEntry, UndoList, UserAction, add_link, push_action, push_and_redirect,
-    remove_link, replace_tags, revise_record,
+    InverseAction, UndoEntry, UserAction, add_link, push_action, push_and_redirect, remove_link,
+    replace_tags, revise_record,
 };
 
 const REASON: &str = "asked for on the page";
@@ -37,6 +39,51 @@ async fn load_present_version(visit: &PageRequest, id: &str) -> PageResult<(Memo
     Ok((versions.present, versions.earlier.len() + 1))
 }
 
+/// Refuses a text that cannot be stored.
+pub(super) fn check_text(text: &str) -> PageResult<()> {
+    if text.trim().is_empty() {
+        return Err(PageError::invalid(
+            "The text is empty. Go back and write something.",
+        ));
+    }
+    let bytes = text.len();
+    if bytes > TEXT_BYTES_MAX {
+        return Err(PageError::invalid(format!(
+            "The text has {bytes} bytes; the limit is {TEXT_BYTES_MAX}. Shorten it and save again."
+        )));
+    }
+    Ok(())
+}
+
+/// Gives a memory another text and returns the id of its new version; its title stays.
+pub(super) async fn correct_text(
+    visit: &PageRequest,
+    id: &str,
+    text: &str,
+) -> PageResult<RecordId> {
+    let (old, _) = load_present_version(visit, id).await?;
+    let text = text.replace("\r\n", "\n");
+    let Wording {
+        title,
+        text: before,
+        result,
+    } = Wording::of(&old);
+    if text == before {
+        return Ok(old.id);
+    }
+    let lesson = Lesson {
+        title,
+        text: Some(with_result(&text, result.as_deref())),
+        ..Lesson::default()
+    };
+    let arguments = lessons::UpdateArguments {
+        expected: None,
+        id: old.id.to_string(),
+        lesson,
+    };
+    Ok(visit.run::<lessons::Update>(arguments).await?.id)
+}
+
 pub(crate) async fn correct(
     PathParameter(id): PathParameter<RecordId>,
     posted: Posted,
@@ -51,17 +98,7 @@ pub(crate) async fn correct(
         text: posted.text("text").replace("\r\n", "\n"),
         result: before.result.clone(),
     };
-    if wording.text.trim().is_empty() {
-        return Err(PageError::invalid(
-            "The text is empty. Go back and write something.",
-        ));
-    }
-    let bytes = wording.text.len();
-    if bytes > TEXT_BYTES_MAX {
-        return Err(PageError::invalid(format!(
-            "The text has {bytes} bytes; the limit is {TEXT_BYTES_MAX}. Shorten it and save again."
-        )));
-    }
+    check_text(&wording.text)?;
     let text = before.text.replace("\r\n", "\n");
     let result = before.result.clone();
     if wording == (Wording { text, ..before }) {
@@ -241,7 +278,7 @@ fn render_forget_form(
     fields: &Markup,
 ) -> Markup {
     let versions: usize = records.iter().map(|one| one.versions).sum();
-    html! {
+    html! { div class="page-column" {
         (render_read_only_notice(visit))
         p class="lead" {
             (text::pluralize(records.len(), "memory", "memories")) " will be forgotten, with "
@@ -254,7 +291,7 @@ fn render_forget_form(
         }
         @for one in records {
             div class="card" {
-                div class="said" { (text::render(&one.record.text)) }
+                div class="said" { (markdown::render(&one.record.text)) }
                 @if let Some(thing) = one.published { (publish::render_still_published(visit, thing)) }
             }
         }
@@ -268,7 +305,7 @@ fn render_forget_form(
                 } @else { a class="button" href="/timeline" { "Keep them" } }
             }
         })) }
-    }
+    } }
 }
 
 pub(crate) async fn confirm_forget(
@@ -417,15 +454,9 @@ pub(crate) async fn show_forget_proof(
             h2 { "Erasure from disk" }
             p class="why" {
                 "The text is still in the memory file, where nothing reads it. Erasing rewrites this \
-                 file without it. This cannot be undone."
+                 file without it, and without all other forgotten texts."
             }
-            div class="acts" {
-                (form(&visit, "/erase", &html! {
-                    button class="danger first" data-command="Erase from disk" {
-                        "Erase from disk"
-                    }
-                }))
-            }
+            (erasure::render_erase_link(&visit))
         }
         div class="card" {
             h2 { "Backups and exports" }
@@ -454,34 +485,4 @@ fn forgotten_title(done: &UndoEntry, id: RecordId) -> Markup {
             None => { span class="faint" { "an earlier version " } }
         }
     }
-}
-
-/// Compacts the file; afterwards no forgetting can be undone.
-pub(crate) async fn erase(posted: Posted) -> PageResult<Markup> {
-    let visit = &posted.visit;
-    // Afterwards the memory no longer tells a backup that has them from one that has not.
-    let copies = list_copies_with_forgotten(visit, None).await?;
-    let done = visit.run::<care::Compact>(NoArguments {}).await?;
-    visit.with_undo(UndoList::drop_forgotten);
-    let (before, after) = (
-        text::format_size(done.bytes_before),
-        text::format_size(done.bytes_after),
-    );
-    let body = html! {
-        div class="card" {
-            p role="status" {
-                @if done.forgotten == 0 { "No memory was forgotten, so there was no text to erase. " }
-                @else { "The texts of all forgotten memories are gone from this file. " }
-                "The file had " (before) " and now has " (after) "."
-            }
-            p class="why" { "To verify the file, run " code { "reprise doctor check" } "." }
-        }
-        @if done.forgotten > 0 {
-            div class="card" {
-                h2 { "Backups and exports" }
-                (render_copies_with_forgotten(visit, &copies))
-            }
-        }
-    };
-    Ok(render_page(visit, "/care", "Erased", &body))
 }

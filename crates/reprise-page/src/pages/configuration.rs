@@ -6,7 +6,7 @@ use crate::prelude::*;
 const BUILDERS_SETTINGS: &str = "eval.";
 
 /// What each setting does, in a line.
-const SETTING_MEANINGS: [(&str, &str); 38] = [
+const SETTING_MEANINGS: [(&str, &str); 43] = [
     ("version", "The version of Reprise."),
     ("process", "The process id of the daemon."),
     ("running for", "The time since the daemon started."),
@@ -49,6 +49,18 @@ const SETTING_MEANINGS: [(&str, &str); 38] = [
         "Where new memories keep their vectors: in their own file, or in one of `rvf-runtime`.",
     ),
     ("memory.models", "Single users with another model."),
+    (
+        "memory.prompt_tokens_per_day",
+        "Maximum number of tokens that hooks add to the prompts of a day.",
+    ),
+    (
+        "memory.language",
+        "Whether a model for more languages is proposed if most memories are not in English.",
+    ),
+    (
+        "memory.redact",
+        "Kinds of secrets that are redacted besides the usual ones.",
+    ),
     (
         "memory.passivate_after_seconds",
         "Seconds without a request after which a memory is closed.",
@@ -102,6 +114,14 @@ const SETTING_MEANINGS: [(&str, &str); 38] = [
         "The number of tags that are preferred to new ones.",
     ),
     ("global.url", "The service for published knowledge."),
+    (
+        "global.scope",
+        "Where a question is searched if it does not say where.",
+    ),
+    (
+        "global.deadline_ms",
+        "Maximum time that a question waits for published knowledge, in milliseconds.",
+    ),
     (
         "global.hooks",
         "Whether prompts also get what others published.",

@@ -8,7 +8,7 @@ use reprise_operations::operations::maintenance::audit::{
 };
 use reprise_operations::operations::maintenance::{Undo, UndoArguments};
 use reprise_operations::operations::records::Versions;
-use reprise_operations::{ChangeKind, ChangeOrigin, JournalEntry};
+use reprise_operations::{ChangeKind, ChangeOrigin, JournalEntry, MergedSet};
 
 use super::review::render_undo_button;
 use crate::prelude::*;
@@ -83,9 +83,9 @@ pub(crate) async fn show_changes(visit: PageRequest) -> PageResult<Markup> {
     let days: Vec<_> = days.collect();
     let body = html! {
         p class="lead" {
-            "Changes by you and by programs, the newest first. What was changed on this page can be \
-             undone here until you sign out; decisions, merged duplicates and corrections by \
-             programs later, too. What was forgotten can come back until it is erased from disk."
+            "Changes by you and by programs, the newest first. Corrections, decisions and merged \
+             duplicates can be undone at any time; tags, links and what you forgot here, until you \
+             sign out."
         }
         @if changes.is_empty() {
             div class="panel empty" {
@@ -159,6 +159,10 @@ async fn render_entry(
         .filter(is_present)
         .and_then(|one| one.earlier.first());
     versions = versions.filter(|_| before.is_some());
+    // The undo of a correction is a correction, which says again what was said before.
+    let is_undo = versions.and_then(|one| Some((one, one.earlier.get(1)?)));
+    let is_undo = is_undo.is_some_and(|(one, earlier)| one.present.text == earlier.text);
+    let what = if is_undo { "Correction undone" } else { what };
     let more = entry.count.saturating_sub(named.len());
     Ok(Some((
         entry.at,
@@ -168,7 +172,7 @@ async fn render_entry(
                 @if let (Some(one), Some(before)) = (versions, before) {
                     p { (render_link(&one.present.id.to_string(), rows::title(&one.present))) }
                     @if before.text != one.present.text { p class="why" { "Before: " (text::shorten(&before.text, 200)) } }
-                    @if entry.origin != ChangeOrigin::Page {
+                    @if !is_undo {
                         div class="acts" { (render_undo_button(visit, &one.present.id.to_string())) }
                     }
                 } @else {
@@ -241,16 +245,20 @@ pub(super) fn render_action(
     html! {
         div class="card change" {
             (render_meta(visit, at, name_action(acted), from))
-            @if acted.undone { p class="chips" { span class="chip" { "undone" } } }
+            @if acted.undone { p class="why" { (describe_undone(acted)) } }
             @for merge in &acted.merged {
                 p {
-                    "Kept " (render_link(&merge.kept, merge.texts.first().map_or("a memory", String::as_str)))
+                    "Kept " q { (render_link(&merge.kept, merge.texts.first().map_or("a memory", String::as_str))) }
                     @for (index, gone) in merge.gone.iter().take(3).enumerate() {
-                        (if index == 0 { "; agents no longer see " } else { ", " })
-                        (render_link(gone, merge.texts.get(index + 1).map_or("a copy of it", String::as_str)))
+                        @if index > 0 { ", " }
+                        @else {
+                            @if !merge.texts.first().is_some_and(|text| is_sentence(text)) { "." }
+                            (if acted.undone { " Agents see again " } else { " Agents no longer see " })
+                        }
+                        q { (render_link(gone, merge.texts.get(index + 1).map_or("a copy of it", String::as_str))) }
                     }
                     @if merge.gone.len() > 3 { " and " (merge.gone.len() - 3) " more" }
-                    "."
+                    @if !ends_with_stop(merge) { "." }
                     @if !acted.undone && acted.merged.len() > 1 {
                         " " (form(visit, "/knowledge/undo", &html! {
                             @for gone in &merge.gone { input type="hidden" name="action" value=(gone); }
@@ -276,9 +284,54 @@ pub(super) fn render_action(
             @if acted.contradictions.len() > NAMED {
                 p class="faint" { "and " (acted.contradictions.len() - NAMED) " more" }
             }
-            @if !acted.undone { div class="acts" { (render_undo_button(visit, &acted.action)) } }
+            @if !acted.undone {
+                div class="acts" {
+                    @if is_contradiction(acted) { (render_not_contradiction(visit, &acted.action)) }
+                    @else { (render_undo_button(visit, &acted.action)) }
+                }
+            }
         }
     }
+}
+
+/// Returns whether a text ends as a sentence does, so that no full stop follows it.
+fn is_sentence(text: &str) -> bool {
+    text.trim_end().ends_with(['.', '!', '?'])
+}
+
+/// Returns whether the last text that is quoted of a group ends as a sentence does.
+fn ends_with_stop(merge: &MergedSet) -> bool {
+    let is_cut = merge.gone.len() > 3;
+    !is_cut
+        && merge
+            .texts
+            .get(merge.gone.len())
+            .is_some_and(|text| is_sentence(text))
+}
+
+/// Returns whether an action of the diary only noted contradictions.
+fn is_contradiction(acted: &MaintenanceAction) -> bool {
+    acted.merged.is_empty() && acted.purged.is_empty() && acted.distilled.is_empty()
+}
+
+/// Says what is so again after an action of the diary was undone.
+fn describe_undone(acted: &MaintenanceAction) -> &'static str {
+    if is_contradiction(acted) {
+        "Undone: this is no contradiction any more."
+    } else if acted.merged.is_empty() {
+        "Undone."
+    } else {
+        "Undone: all of these are seen again."
+    }
+}
+
+/// Renders the button that takes back what the diary noted as contradictions.
+fn render_not_contradiction(visit: &PageRequest, action: &str) -> Markup {
+    form(
+        visit,
+        "/knowledge/undo",
+        &html! { input type="hidden" name="action" value=(action); button { "Not a contradiction" } },
+    )
 }
 
 /// Returns what an action of the diary did, in a word.
@@ -307,8 +360,8 @@ fn describe_contradiction(state: &ContradictionState, calendar: &Calendar) -> St
     let until = until.and_then(|at| at.parse::<DateTime<Utc>>().ok());
     match (state.is_recalled, until) {
         ([true, true], Some(at)) => format!(
-            "Agents see both, the older one marked \u{201c}held until {}\u{201d}.",
-            calendar.day_of(at)
+            "Agents see both; the older one is marked as true until {}.",
+            rows::format_day(calendar.day_of(at), calendar)
         ),
         ([true, true], None) => "Agents see both as true.".to_owned(),
         ([false, true], _) => "Agents no longer see the older.".to_owned(),

@@ -6,14 +6,14 @@ use reprise_operations::operations::maintenance::{
     Consolidate, ConsolidateArguments, Consolidated,
 };
 
-use super::diary::{
-    TitlesByName, list_actions, load_titles, render_action, render_chips, render_link,
-};
+use super::diary::{TitlesByName, list_actions, load_titles, render_action, render_chips};
 use crate::prelude::*;
 use crate::shell::{PageFrame, stream_page};
 
 /// Most groups of duplicates on the page at once.
 const GROUPS: usize = 60;
+/// Groups that are shown at once; the others are in a fold.
+const SHOWN: usize = 10;
 /// Most copies of a group that are named.
 const COPIES: usize = 12;
 
@@ -42,25 +42,67 @@ pub(crate) async fn show(visit: PageRequest, pairs: QueryPairs) -> PageResult<Re
 async fn render_duplicates(visit: &PageRequest) -> PageResult<Markup> {
     let arguments = ConsolidateArguments {
         dry_run: true,
-        groups: None,
+        ..ConsolidateArguments::default()
     };
     let plan = visit.run_optional::<Consolidate>(arguments).await?;
     let (actions, titles) = list_actions(visit).await?;
     let purged = plan.iter().flat_map(|plan| &plan.purged);
     let expired = load_titles(visit, purged).await?;
+    let mut groups = Vec::new();
+    for merge in plan.iter().flat_map(|plan| plan.merged.iter().take(GROUPS)) {
+        groups.push(load_group(visit, merge).await?);
+    }
     Ok(html! {
-        @if let Some(plan) = &plan { (render_plan(visit, plan, &expired)) }
+        @if let Some(plan) = &plan { (render_plan(visit, plan, &groups, &expired)) }
         section {
             h2 { "History" }
             @if actions.is_empty() { p class="faint" { "Nothing was merged or decided yet." } }
-            @else { p class="faint" { "You can undo every change below." } }
+            @else { p class="faint" { "Changes that are not undone yet can be." } }
             @for acted in &actions { (render_action(visit, acted, &titles, None)) }
         }
     })
 }
 
-fn render_plan(visit: &PageRequest, plan: &Consolidated, expired: &TitlesByName) -> Markup {
-    let copies: usize = plan.merged.iter().map(|merge| merge.gone.len()).sum();
+/// A group of duplicates with its first copies as they are stored, the one first that is kept if
+/// nobody chooses another.
+struct DuplicateGroup<'a> {
+    merge: &'a MergedSet,
+    copies: Vec<(&'a str, MemoryRecord)>,
+}
+
+async fn load_group<'a>(
+    visit: &PageRequest,
+    merge: &'a MergedSet,
+) -> PageResult<DuplicateGroup<'a>> {
+    let mut copies = Vec::new();
+    for name in [&merge.kept].into_iter().chain(&merge.gone).take(COPIES) {
+        let id = name.clone();
+        let found = visit
+            .run_optional::<History>(HistoryArguments { id })
+            .await?;
+        copies.extend(found.map(|found| (name.as_str(), found.present)));
+    }
+    Ok(DuplicateGroup { merge, copies })
+}
+
+/// Renders the groups as a checklist, all but the first in a fold.
+fn render_groups(visit: &PageRequest, groups: &[DuplicateGroup<'_>]) -> Markup {
+    let (shown, folded) = groups.split_at(groups.len().min(SHOWN));
+    let list = |groups: &[DuplicateGroup<'_>]| {
+        html! { ul class="checklist" { @for group in groups { (render_group(visit, group)) } } }
+    };
+    html! {
+        (list(shown))
+        (fold("More groups", folded.len(), &list(folded)))
+    }
+}
+
+fn render_plan(
+    visit: &PageRequest,
+    plan: &Consolidated,
+    groups: &[DuplicateGroup<'_>],
+    expired: &TitlesByName,
+) -> Markup {
     let others = plan.purged.len() + plan.distilled.len();
     let doubtful = plan.review.len() + plan.review_more;
     html! {
@@ -81,13 +123,12 @@ fn render_plan(visit: &PageRequest, plan: &Consolidated, expired: &TitlesByName)
             @if plan.merged.is_empty() {
                 @if doubtful == 0 { p class="why" { "No duplicates were found." } }
             } @else {
-                p class="why" { "One memory of each group is kept. The others are merged into it." }
+                p class="why" {
+                    "One memory of each group is kept; open a group to choose which. The others are \
+                     merged into it. You can undo that."
+                }
                 (form(visit, "/knowledge/consolidate", &html! {
-                    ul class="checklist" {
-                        @for merge in plan.merged.iter().take(GROUPS) {
-                            (render_group(merge, visit.read_only))
-                        }
-                    }
+                    (render_groups(visit, groups))
                     div class="acts" {
                         button class="first" name="what" value="groups"
                             data-command="Merge the selected duplicates" {
@@ -95,11 +136,7 @@ fn render_plan(visit: &PageRequest, plan: &Consolidated, expired: &TitlesByName)
                         }
                     }
                 }))
-                @if visit.read_only {
-                    ul class="checklist" {
-                        @for merge in plan.merged.iter().take(GROUPS) { (render_group(merge, true)) }
-                    }
-                }
+                @if visit.read_only { (render_groups(visit, groups)) }
                 @if plan.merged.len() > GROUPS {
                     p class="faint" {
                         "and " (plan.merged.len() - GROUPS) " more, once these are merged"
@@ -120,12 +157,10 @@ fn render_plan(visit: &PageRequest, plan: &Consolidated, expired: &TitlesByName)
                 }
                 (form(visit, "/knowledge/consolidate", &html! {
                     div class="acts" {
-                        button data-command="Apply all changes" name="what" value="all" {
-                            "Apply all"
-                            @if copies > 0 {
-                                ", and merge " (text::pluralize(copies, "copy", "copies"))
-                            }
+                        button data-command="Apply these changes" name="what" value="others" {
+                            "Apply these changes"
                         }
+                        span class="faint" { "This merges no duplicates." }
                     }
                 }))
             }
@@ -133,47 +168,74 @@ fn render_plan(visit: &PageRequest, plan: &Consolidated, expired: &TitlesByName)
     }
 }
 
-/// Renders a group with its box, the text that is kept, and its copies in a fold.
-fn render_group(merge: &MergedSet, read_only: bool) -> Markup {
+/// Renders a group with its box, the text that is kept, and in a fold its copies to choose from.
+fn render_group(visit: &PageRequest, group: &DuplicateGroup<'_>) -> Markup {
+    let DuplicateGroup { merge, copies } = group;
     let kept = merge
         .texts
         .first()
         .map_or(merge.kept.as_str(), String::as_str);
+    let (all, choice) = (merge.gone.len() + 1, format!("{KEEP}{}", merge.kept));
     html! {
         li {
             label class="choice" {
-                @if !read_only {
+                @if !visit.read_only {
                     input type="checkbox" name="group" value=(merge.kept) checked;
                 }
                 span { (text::shorten_title(kept, 140)) }
-                small { "would keep 1, merge " (merge.gone.len()) }
+                small { (text::pluralize(all, "copy", "copies")) }
             }
             details class="fold" {
-                summary { "Show all " (merge.gone.len() + 1) }
-                ul {
-                    li { (render_link(&merge.kept, "keep")) ": " (text::shorten_title(kept, 300)) }
-                    @for (index, gone) in merge.gone.iter().take(COPIES).enumerate() {
-                        li {
-                            (render_link(gone, "merge"))
-                            @if let Some(text) = merge.texts.get(index + 1) {
-                                ": " (text::shorten_title(text, 300))
-                            }
-                        }
+                summary { @if visit.read_only { "Show all " (all) } @else { "Choose which of " (all) " stays" } }
+                ul class="copies" {
+                    @for (place, (name, record)) in copies.iter().enumerate() {
+                        li { (render_copy(visit, (name, record), &choice, place == 0)) }
                     }
-                    @if merge.gone.len() > COPIES {
-                        li class="faint" { "and " (merge.gone.len() - COPIES) " more" }
-                    }
+                    @if all > copies.len() { li class="faint" { "and " (all - copies.len()) " more" } }
                 }
             }
         }
     }
 }
 
-/// Merges the selected groups, or does all that was planned.
+/// Renders a copy with its date, project and session, and the button that lets it stay.
+fn render_copy(
+    visit: &PageRequest,
+    (name, record): (&str, &MemoryRecord),
+    choice: &str,
+    is_kept: bool,
+) -> Markup {
+    let calendar = visit.page.calendar();
+    let session = rows::name_session(&record.session_id, None);
+    html! {
+        label class="choice" {
+            @if !visit.read_only {
+                input type="radio" name=(choice) value=(name) checked[is_kept];
+                span class="keep" { "Keep this" }
+            }
+            span class="x" { (text::shorten_title(&record.text, 300)) }
+            small {
+                (calendar.format_to_minute(record.timestamp))
+                @if let Some(project) = rows::byline(record).project { " \u{b7} " (text::shorten(&project, 24)) }
+                @if !session.is_empty() { " \u{b7} " (text::shorten(session, 40)) }
+            }
+        }
+        a href=(rows::path(record)) { "Open" }
+    }
+}
+
+/// How the field begins that names the copy of a group that stays.
+const KEEP: &str = "keep ";
+
+/// Merges the selected groups into the copies that were chosen, or does what else was planned.
 pub(crate) async fn consolidate(posted: Posted) -> PageResult<Redirect> {
-    let is_all = posted.text("what") == "all";
-    let groups: Vec<String> = posted.values("group").map(str::to_owned).collect();
-    if !is_all && groups.is_empty() {
+    let skip_groups = posted.text("what") == "others";
+    let chosen = posted.values("group").map(|group| {
+        let copy = posted.raw_value(&format!("{KEEP}{group}"));
+        copy.unwrap_or(group).to_owned()
+    });
+    let groups: Vec<String> = chosen.collect();
+    if !skip_groups && groups.is_empty() {
         return Err(PageError::invalid(
             "No group was selected. Go back and select one.",
         ));
@@ -181,9 +243,11 @@ pub(crate) async fn consolidate(posted: Posted) -> PageResult<Redirect> {
     let visit = &posted.visit;
     let arguments = ConsolidateArguments {
         dry_run: false,
-        groups: (!is_all).then_some(groups),
+        groups: (!skip_groups).then_some(groups),
+        skip_groups,
     };
     visit.run::<Consolidate>(arguments).await?;
     visit.page.kept_reviews().remove(&visit.user);
-    Ok(Redirect::to("/knowledge/tidy?done=tidied"))
+    let done = if skip_groups { "applied" } else { "tidied" };
+    Ok(Redirect::to(&format!("/knowledge/tidy?done={done}")))
 }

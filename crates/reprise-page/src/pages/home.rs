@@ -10,7 +10,7 @@ use reprise_operations::operations::care;
 use reprise_operations::operations::records::list;
 use reprise_operations::{Memory, Prompt};
 
-use super::ask::render_question_field;
+use super::ask::{WITHOUT_MODEL, render_question_field};
 use super::review::groups::{ReviewQuestion, group_pairs};
 use super::review::{self, PairSort, ReviewState};
 use super::week::{DAYS, PromptGroup, Week};
@@ -81,7 +81,7 @@ pub(crate) async fn show(visit: PageRequest, pairs: QueryPairs) -> PageResult<Ma
                 }
             }
             div class="aside" {
-                @for problem in list_problems(&stats, &memory) {
+                @for problem in list_problems(&visit, &stats, &memory) {
                     div class="need" { b { "Problem" } p { (text::shorten_title(&problem, 400)) } }
                 }
                 section class="decide" {
@@ -92,6 +92,7 @@ pub(crate) async fn show(visit: PageRequest, pairs: QueryPairs) -> PageResult<Ma
                             None => { (review::render_waiting("Comparing your memories \u{2026}")) }
                         }
                     }
+                    @if visit.page.runs_without_model() { p class="faint" { (WITHOUT_MODEL) } }
                 }
             }
         }
@@ -110,7 +111,7 @@ async fn render_strip(
     let calendar = visit.page.calendar();
     let asked = week.prompts.iter().filter(|one| one.given.is_some());
     let agent = asked
-        .map(|one| (one.agent.as_deref().unwrap_or("an agent"), one.at))
+        .map(|one| (one.agent.as_deref().unwrap_or("unnamed agent"), one.at))
         .next();
     let agents = if let Some((name, at)) = agent {
         html! {
@@ -131,12 +132,24 @@ async fn render_strip(
                         title=[group.describe()] {
                         @let count = week.count(*group);
                         @let is_one = *group == PromptGroup::All && count == "1";
-                        b { (count) } span { (if is_one { "prompt" } else { name }) }
+                        b { (count) }
+                        span {
+                            (if is_one { "prompt" } else { name })
+                            @let confirmed = week.count_confirmed();
+                            @if *group == PromptGroup::Helped && confirmed > 0 {
+                                " (" (text::format_count(confirmed as u64)) " confirmed)"
+                            }
+                        }
                     }
                 }
-                a href="/prompts?show=week" {
-                    b { (week.tokens_per_session().map_or("\u{2013}".to_owned(), |tokens| format!("~{}", text::format_count(tokens)))) }
-                    span { "tokens per session" }
+                a href="/agents#tokens" {
+                    b { (text::format_count(week.count_tokens())) }
+                    span {
+                        "tokens"
+                        @if let Some(mean) = week.tokens_per_session() {
+                            " (" (text::format_count(mean)) " per session)"
+                        }
+                    }
                 }
                 a href="/knowledge?show=week" {
                     b { (learned) }
@@ -253,7 +266,7 @@ fn display_rank(record: &MemoryRecord) -> u8 {
 
 /// Describes a group by project, author and time.
 fn describe_group(group: &SessionGroup<'_>, calendar: &Calendar) -> String {
-    let about = group.records.iter().map(|record| RecordByline::of(record));
+    let about = group.records.iter().map(|record| rows::byline(record));
     let (mut project, mut by) = (None, None);
     for one in about {
         project = project.or(one.project);
@@ -287,7 +300,11 @@ fn render_test_chip(group: &SessionGroup<'_>) -> Markup {
 }
 
 /// Lists the problems of a memory, as sentences.
-fn list_problems(stats: &EngineStats, memory: &Memory) -> Vec<String> {
+fn list_problems(visit: &PageRequest, stats: &EngineStats, memory: &Memory) -> Vec<String> {
+    // Without a model no memory has an embedding, and somebody chose that.
+    if visit.page.runs_without_model() {
+        return Vec::new();
+    }
     let failed = memory.all_memories().service().stats().pool.failed;
     let by_words = stats.unembedded.saturating_sub(stats.foreign_vectors);
     let mut problems = Vec::new();
@@ -330,7 +347,7 @@ pub(super) async fn describe_damage(visit: &PageRequest) -> Option<String> {
 }
 
 /// Renders the first steps of a memory: what fills it by itself, what is there already, a try.
-fn render_first_steps(visit: &PageRequest) -> Markup {
+pub(super) fn render_first_steps(visit: &PageRequest) -> Markup {
     html! {
         section class="empty" data-live="digest" {
             h2 { "No memories yet" }

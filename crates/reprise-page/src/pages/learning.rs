@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use reprise_operations::operations::outcomes::{
     LearnedRun, Learning, LearningAction, LearningArguments, LearningReport, OutcomeLearningReport,
-    Runs, RunsArguments, RunsFound, WithdrawOutcome, WithdrawOutcomeArguments,
+    RATING, Runs, RunsArguments, RunsFound, WithdrawOutcome, WithdrawOutcomeArguments,
 };
 use reprise_operations::operations::records::list;
 use reprise_operations::operations::sessions::{Prompts, PromptsArguments};
@@ -23,8 +23,6 @@ const SHOWN: usize = 25;
 const LOOKED: usize = 200;
 /// Smallest difference that is not shown as 0.00.
 const LEAST_SHOWN: f32 = 0.005;
-/// The beginning of the id under which a rating on the page is reported.
-pub(super) const RATING: &str = "page ";
 /// The beginning of the id of the run that a prompt began.
 pub(super) const PROMPT_RUN: &str = "recall ";
 /// Records named for each run.
@@ -160,19 +158,18 @@ fn summarize(report: &OutcomeLearningReport, withdrawn: usize) -> String {
             cap = report.cap
         );
     }
-    match u64::from(LEARNING_RUNS_MIN).saturating_sub(report.runs) {
-        0 => format!(
-            "After {runs}, the memories that were used did no better or worse than expected, so \
-             their scores are unchanged. Only the scores of run summaries change, by at most \
-             {:.2}: up after a good result, down after a bad one.",
-            report.cap
-        ),
-        more => format!(
-            "Learning starts after about {} ({} of {LEARNING_RUNS_MIN}).",
-            text::pluralize(more as usize, "more run", "more runs"),
+    if report.runs < u64::from(LEARNING_RUNS_MIN) {
+        return format!(
+            "Learning needs at least {LEARNING_RUNS_MIN} runs and often more; {} reported so far. \
+             Until it is sure, no score changes.",
             report.runs
-        ),
+        );
     }
+    format!(
+        "After {runs}: memories that were used did no better or worse than expected, so their \
+         scores stay. Only summaries of runs move, by at most {:.2}.",
+        report.cap
+    )
 }
 
 fn render_curve(report: &OutcomeLearningReport) -> Markup {
@@ -279,7 +276,7 @@ pub(super) fn render_runs_table<'a>(
             "#Result",
             "#Expected",
             "Used",
-            "Withdraw",
+            "!Withdraw",
         ],
         runs.map(|run| {
             html! {
@@ -458,7 +455,7 @@ mod tests {
             (
                 11,
                 0.0,
-                "Learning starts after about 4 more runs (11 of 15).",
+                "Learning needs at least 15 runs and often more; 11 reported so far.",
             ),
             (40, 0.0, "no better or worse than expected"),
             (

@@ -17,12 +17,14 @@ const RELATIONS: [(&str, &str, &str); 5] = [
 ];
 /// The relation that only Reprise makes.
 const OWN_RELATION: &str = "distilled_from";
+/// Most links that are shown without a click.
+const OPEN_MAX: usize = 10;
 
 /// Renders the form that links the record to another one.
 pub(super) fn render_link_form(visit: &PageRequest, path: &str) -> Markup {
     html! {
         details class="act" id="link" {
-            summary class="button" data-command="Link this memory" { "Add link" }
+            summary class="button quiet" data-command="Link this memory" { "Link" }
             div class="stack" { (form(visit, &format!("{path}/link"), &html! {
                 label {
                     "Id of the other memory"
@@ -51,7 +53,8 @@ pub(super) fn render_link_form(visit: &PageRequest, path: &str) -> Markup {
 pub(super) fn render_links(visit: &PageRequest, around: &Neighbours, path: &str) -> Markup {
     let related = &around.related;
     html! {
-        (fold("Links", related.len(), &html! {
+        @if !related.is_empty() { details class="fold" open[related.len() <= OPEN_MAX] {
+            summary { "Links " small { (related.len()) } }
             ul class="linked" {
                 @for one in related {
                     li class="put" {
@@ -74,7 +77,7 @@ pub(super) fn render_links(visit: &PageRequest, around: &Neighbours, path: &str)
                     }
                 }
             }
-        }))
+        } }
     }
 }
 

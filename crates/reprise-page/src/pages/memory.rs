@@ -57,7 +57,9 @@ pub(crate) async fn show_timeline(visit: PageRequest, pairs: QueryPairs) -> Page
         @if let Some(tagged) = tagged { (render_completions(tagged)) }
         (rows::render_completions(listed.records.iter()))
         (render_split(&visit, &html! {
-            @if listed.records.is_empty() {
+            @if listed.records.is_empty() && pairs.except(&["after"]).next().is_none() {
+                (super::home::render_first_steps(&visit))
+            } @else if listed.records.is_empty() {
                 div class="panel empty" {
                     h2 { "No memory matches" }
                     p { "Remove a filter, or " a href="/search" { "ask a question" } "." }
@@ -476,6 +478,7 @@ mod tests {
             let known = RowContext {
                 calendar,
                 published,
+                contradicted: HashSet::new(),
             };
             render_learned(&records, &known).into_string()
         };

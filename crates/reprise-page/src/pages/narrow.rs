@@ -9,6 +9,8 @@ use crate::prelude::*;
 const DAYS_MAX: i64 = 45;
 /// Most bars by month; of a longer time the newest are drawn.
 const MONTHS_MAX: u32 = 60;
+/// Fewest results that a chart tells more about than their dates do.
+const HITS_MIN: usize = 3;
 
 /// Renders the results over time; a bar links to the results of its days.
 pub(super) fn render_over_time(
@@ -18,6 +20,9 @@ pub(super) fn render_over_time(
 ) -> Markup {
     let days = hits.iter().map(|hit| calendar.day_of(hit.record.timestamp));
     let days: Vec<NaiveDate> = days.collect();
+    if days.len() < HITS_MIN {
+        return html! {};
+    }
     let (Some(first), Some(last)) = (days.iter().min(), days.iter().max()) else {
         return html! {};
     };

@@ -1,5 +1,7 @@
 //! Connected agents with their last prompt and what memory did for them, and how to connect more.
 
+mod tokens;
+
 use super::pause::{POLICIES_EXPLAINED, list_pauses, render_policy, render_switched_toast};
 use super::week::{PromptGroup, Week};
 use crate::page::AgentProgram;
@@ -87,7 +89,7 @@ fn describe_hooks(agent: &AgentRow, programs: &[AgentProgram]) -> &'static str {
     {
         Some(program) if program.has_hooks => "present",
         Some(program) if program.is_connected => "none, tools only",
-        _ => "not in its settings here",
+        _ => "not found here",
     }
 }
 
@@ -112,13 +114,13 @@ pub(crate) async fn show(visit: PageRequest, pairs: QueryPairs) -> PageResult<Ma
         "#Received memories",
         "#Memories given",
         "#Helped",
-        "#Answer time, 95 % (ms)",
+        "#Time, 95 % (ms)",
         "Memory",
     ];
     let body = html! {
         (switched)
         section {
-            h2 { "Agents " small { "last 7 days" } }
+            h2 { "Last 7 days" }
             @if agents.is_empty() {
                 p class="why" {
                     "No agent sent a prompt through its hooks in the last 7 days. Connect one below."
@@ -154,6 +156,7 @@ pub(crate) async fn show(visit: PageRequest, pairs: QueryPairs) -> PageResult<Ma
                 })))
             }
         }
+        (tokens::render_tokens(&visit, &week))
         (render_connect(&visit, &programs))
     };
     Ok(render_page(&visit, "/agents", "Agents", &body))
@@ -172,16 +175,18 @@ fn render_connect(visit: &PageRequest, programs: &[AgentProgram]) -> Markup {
         section class="card" id="connect" {
             h2 { "Connect an agent" }
             p class="why" {
-                "The command adds hooks and the memory server to the program's settings. It changes \
-                 them at once; add " code { "--show" } " to see the changes first, "
-                code { "--undo" } " to take them back."
+                "One command adds the hooks and the memory server to the program's settings. Add "
+                code { "--show" } " to see the changes first, " code { "--undo" } " to take them back."
             }
-            @for (label, name) in PROGRAMS {
-                details class="fold" {
-                    summary { "Connect " (label) " " small { (describe_program(programs, name)) } }
-                    pre class="block" data-copy { (visit.command(&format!("reprise connect {name}"))) }
+            ul class="programs" { @for (label, name) in PROGRAMS {
+                @let state = programs.iter().find(|program| program.name == name);
+                li {
+                    span class=(if state.is_some_and(|one| one.is_connected) { "light on" } else { "light" }) {}
+                    b { (label) }
+                    small { (describe_program(state)) }
+                    code data-copy { (visit.command(&format!("reprise connect {name}"))) }
                 }
-            }
+            } }
             details class="fold" {
                 summary { "Connect another program by MCP" }
                 pre class="block" data-copy { (servers) }
@@ -195,11 +200,11 @@ fn render_connect(visit: &PageRequest, programs: &[AgentProgram]) -> Markup {
 }
 
 /// Says whether a program is on this machine, and connected.
-fn describe_program(programs: &[AgentProgram], name: &str) -> &'static str {
-    match programs.iter().find(|program| program.name == name) {
+fn describe_program(program: Option<&AgentProgram>) -> &'static str {
+    match program {
         Some(program) if program.is_connected => "connected",
-        Some(_) => "found on this machine, not connected",
-        None => "",
+        Some(_) => "found, not connected",
+        None => "not found here",
     }
 }
 

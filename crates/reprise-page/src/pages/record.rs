@@ -1,6 +1,8 @@
 //! One record at the side of its list: its text and its actions, and in folds its origin, its
 //! links, the prompts that received it, and its effect on runs.
 
+mod settings;
+
 use reprise_operations::Prompt;
 use reprise_operations::operations::links::{Direction, Neighbours, Related, RelatedArguments};
 use reprise_operations::operations::outcomes::{Runs, RunsArguments, RunsFound};
@@ -17,63 +19,20 @@ use super::linked::{render_link_form, render_links};
 use super::wording::{Wording, render_save_buttons, split_result};
 use crate::prelude::*;
 use crate::rows::RowGroup;
+use settings::render_settings_form;
+
+pub(super) use settings::{RecordSettings, SEEN};
 
 /// Steps over links, and most linked records.
 const DEPTH: usize = 2;
 const RELATED_MAX: usize = 60;
 const RUNS_SHOWN: usize = 25;
+/// Fewest runs that say something about a memory.
+const RUNS_MIN: usize = 5;
 /// Newest prompts that are searched for it.
 const PROMPTS: usize = 100;
 /// Records of the same session next to it.
 const NEARBY_MAX: usize = 40;
-
-/// Whether a record is pinned, and who may see it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct RecordSettings {
-    /// Whether tidying up never removes it.
-    pub(super) is_pinned: bool,
-    /// The owner's choice of who may see it, if any.
-    pub(super) seen: Option<Visibility>,
-}
-
-/// The choices of who may see a record: value, form value and label.
-pub(super) const SEEN: [(Option<Visibility>, &str, &str); 3] = [
-    (None, "owner", "Only me; may be published"),
-    (
-        Some(Visibility::Private),
-        "private",
-        "Only me; never published",
-    ),
-    (
-        Some(Visibility::Workspace),
-        "workspace",
-        "Also in files that are written for a project; may be published",
-    ),
-];
-
-impl RecordSettings {
-    pub(super) fn of(record: &MemoryRecord) -> Self {
-        let seen = if record.visibility == Visibility::Workspace {
-            Some(Visibility::Workspace)
-        } else {
-            let is_private =
-                record.check_release(ReleaseTarget::Publication) == Err(WithheldReason::Private);
-            is_private.then_some(Visibility::Private)
-        };
-        let is_pinned = record.retention == Retention::Pinned;
-        Self { is_pinned, seen }
-    }
-
-    pub(super) fn describe(self) -> String {
-        let seen = SEEN.iter().find(|one| one.0 == self.seen);
-        let pinned = if self.is_pinned {
-            "pinned"
-        } else {
-            "not pinned"
-        };
-        format!("{} \u{b7} {pinned}", seen.map_or("", |one| one.2))
-    }
-}
 
 /// A record with its versions, links, runs and prompts.
 struct RecordDetails {
@@ -86,6 +45,15 @@ struct RecordDetails {
     doubts: Markup,
 }
 
+impl RecordDetails {
+    /// Returns the first of the loaded prompts of its session.
+    fn session_title(&self) -> Option<&str> {
+        let session = &self.versions.present.session_id;
+        let of_session = self.prompts.iter().filter(|one| one.session == *session);
+        of_session.last().map(|prompt| prompt.text.as_str())
+    }
+}
+
 async fn load_details(visit: &PageRequest, name: &str) -> PageResult<RecordDetails> {
     let arguments = HistoryArguments {
         id: name.to_owned(),
@@ -93,7 +61,7 @@ async fn load_details(visit: &PageRequest, name: &str) -> PageResult<RecordDetai
     let versions = visit.run_optional::<History>(arguments).await?;
     let versions = versions.ok_or_else(PageError::missing_memory)?;
     let id = versions.present.id.to_string();
-    let doubts = render_contradictions(visit, &id).await?;
+    let doubts = render_contradictions(visit, &versions.present).await?;
     let around = RelatedArguments {
         id: id.clone(),
         depth: Some(DEPTH),
@@ -135,7 +103,10 @@ pub(crate) async fn show(
 ) -> PageResult<Markup> {
     let details = load_details(&visit, &name).await?;
     let (record, calendar) = (&details.versions.present, visit.page.calendar());
-    let article = render_article(&visit, &details, &calendar);
+    let article = html! {
+        (render_older_address_notice(&details.versions, &name, &calendar))
+        (render_article(&visit, &details, &calendar))
+    };
     if pairs.get("part").is_some() {
         return Ok(article);
     }
@@ -171,6 +142,22 @@ pub(crate) async fn show(
     ))
 }
 
+/// Says that an address names a version which another one replaced, as a link from a prompt may.
+fn render_older_address_notice(versions: &Versions, name: &str, calendar: &Calendar) -> Markup {
+    let mut earlier = versions.earlier.iter();
+    let named = earlier.find(|one| one.id.to_string() == name);
+    html! {
+        @if let Some(older) = named {
+            p class="notice" role="status" {
+                "You opened an older version, of " (calendar.format_to_minute(older.known_at))
+                ": it was corrected since. This is the current text, saved "
+                (calendar.format_to_minute(versions.present.known_at)) "; \u{201c}Versions\u{201d} \
+                 below shows what changed."
+            }
+        }
+    }
+}
+
 /// Lists the records of its session, or before it; and whether the session is complete.
 async fn list_nearby(
     visit: &PageRequest,
@@ -197,17 +184,21 @@ async fn list_nearby(
 }
 
 /// Renders the memories that contradict one, of the pairs that were found to wait for a decision.
-async fn render_contradictions(visit: &PageRequest, id: &str) -> PageResult<Markup> {
+async fn render_contradictions(visit: &PageRequest, record: &MemoryRecord) -> PageResult<Markup> {
     let kept = visit.page.kept_reviews().get(&visit.user);
     let doubted = kept.iter().flat_map(|kept| &kept.found.contradictions);
     let pairs = doubted.map(|one| &one.pair);
     let mut others = Vec::new();
-    for [older, newer] in pairs.filter(|pair| pair.iter().any(|it| it == id)) {
-        let other = if older == id { newer } else { older };
+    for [older, newer] in pairs.filter(|pair| pair.iter().any(|it| rows::has_name(record, it))) {
+        let other = if rows::has_name(record, older) {
+            newer
+        } else {
+            older
+        };
         let arguments = HistoryArguments { id: other.clone() };
         let found = visit.run_optional::<History>(arguments).await?;
         let present = found.map(|found| found.present);
-        others.extend(present.filter(|it| it.id.to_string() == *other));
+        others.extend(present.filter(|it| rows::has_name(it, other)));
     }
     Ok(html! { @for other in &others {
         p class="why" {
@@ -236,7 +227,7 @@ fn render_article(visit: &PageRequest, details: &RecordDetails, calendar: &Calen
             }
             div class="meta" {
                 (rows::kind_icon(record))
-                span class="k" { (RecordByline::of(record)) }
+                span class="k" { (rows::byline(record)) }
                 span title=(calendar.format_to_minute(record.timestamp)) {
                     (calendar.format_relative(record.timestamp))
                 }
@@ -282,7 +273,7 @@ fn render_actions(visit: &PageRequest, details: &RecordDetails, path: &str) -> M
                 (render_settings_form(visit, record, path))
             }
             details class="act" id="asked" {
-                summary class="button" data-command="Check whether a question finds this memory" {
+                summary class="button quiet" data-command="Check whether a question finds this memory" {
                     "Why not found?"
                 }
                 form class="stack" action="/search" {
@@ -296,10 +287,10 @@ fn render_actions(visit: &PageRequest, details: &RecordDetails, path: &str) -> M
             }
             @if !visit.read_only {
                 @if may_leave {
-                    a class="button" href=(format!("{path}/publish"))
+                    a class="button quiet" href=(format!("{path}/publish"))
                         data-command="Publish this memory" { "Publish\u{2026}" }
                 }
-                a class="button danger" href=(format!("{path}/forget"))
+                a class="button quiet danger" href=(format!("{path}/forget"))
                     data-command="Forget this memory" { "Forget\u{2026}" }
             }
         }
@@ -356,40 +347,12 @@ pub(super) fn render_conflict(
 fn render_tag_form(visit: &PageRequest, record: &MemoryRecord, path: &str) -> Markup {
     html! {
         details class="act" id="tag" {
-            summary class="button" data-command="Tag this memory" { "Edit tags" }
+            summary class="button quiet" data-command="Tag this memory" { "Tags" }
             div class="stack" { (form(visit, &format!("{path}/tags"), &html! {
                 label {
                     "Tags, separated by commas" input name="tags" value=(record.tags.join(", "));
                 }
                 (render_save_buttons("Save tags", path))
-            })) }
-        }
-    }
-}
-
-fn render_settings_form(visit: &PageRequest, record: &MemoryRecord, path: &str) -> Markup {
-    let settings = RecordSettings::of(record);
-    html! {
-        details class="act" id="standing" {
-            summary class="button" data-command="Visibility and pin of this memory" {
-                "Visibility and pin"
-            }
-            div class="stack" { (form(visit, &format!("{path}/standing"), &html! {
-                fieldset {
-                    legend class="unseen-text" { "Who can see it" }
-                    @for (one, word, label) in SEEN {
-                        label class="choice" {
-                            input type="radio" name="seen" value=(word)
-                                checked[one == settings.seen];
-                            (label)
-                        }
-                    }
-                }
-                label class="choice" {
-                    input type="checkbox" name="pinned" value="yes" checked[settings.is_pinned];
-                    "Pinned: it is never merged or removed by itself"
-                }
-                (render_save_buttons("Save", path))
             })) }
         }
     }
@@ -402,13 +365,15 @@ fn render_facts(details: &RecordDetails, calendar: &Calendar) -> Markup {
     let is_former = details.seen.is_former;
     html! {
         dl class="facts" {
-            dt { "Happened" } dd { (calendar.format_to_minute(record.timestamp)) }
-            dt { "Saved" } dd { (calendar.format_to_minute(record.known_at)) }
+            @let happened = calendar.format_to_minute(record.timestamp);
+            @let saved = calendar.format_to_minute(record.known_at);
+            @if happened != saved { dt { "Happened" } dd { (happened) } }
+            dt { "Saved" } dd { (saved) }
             @if !record.session_id.is_empty() {
                 dt { "Session" }
                 dd {
                     a href=(format!("/timeline?session={}", percent_encode(&record.session_id))) {
-                        (text::shorten(&record.session_id, 80))
+                        (text::shorten(rows::name_session(&record.session_id, details.session_title()), 80))
                     }
                 }
             }
@@ -454,11 +419,11 @@ fn render_use(visit: &PageRequest, details: &RecordDetails, calendar: &Calendar)
                 @for prompt in &prompts {
                     li class="row" {
                         span {} span class="prompt" { (icon("prompt")) }
-                        span class="k" { (calendar.format_relative(prompt.at)) }
+                        span class="k" { "prompt" }
                         a class="x" href=(format!("/prompts/{}", prompt.id)) {
                             (text::shorten(&prompt.text, 120))
                         }
-                        span class="w" {}
+                        span class="w" { time class="ago" { (calendar.format_relative(prompt.at)) } }
                     }
                 }
             }
@@ -467,7 +432,7 @@ fn render_use(visit: &PageRequest, details: &RecordDetails, calendar: &Calendar)
         (fold("Effect on runs", runs.all, &html! {
             p class="why" {
                 @let better = better / runs.runs.len().max(1) as f32;
-                (describe_effect(better))
+                (describe_effect(better, runs.runs.len()))
             }
             (render_runs_table(visit, runs, &details.names, runs.runs.iter(), calendar))
         }))
@@ -475,15 +440,25 @@ fn render_use(visit: &PageRequest, details: &RecordDetails, calendar: &Calendar)
 }
 
 /// Compares the runs that used a memory with what was expected, in a sentence.
-fn describe_effect(better: f32) -> String {
+fn describe_effect(better: f32, runs: usize) -> String {
+    if runs == 1 {
+        let how = if better < 0.0 { "worse" } else { "no worse" };
+        return format!("One run used this; it went {how} than usual. Too few to tell.");
+    }
     let size = if better.abs() < 0.25 { "slightly " } else { "" };
     let how = match better {
         better if better.abs() < 0.005 => "as usual".to_owned(),
         better if better > 0.0 => format!("{size}better than usual"),
         _ => format!("{size}worse than usual"),
     };
+    let few = if runs < RUNS_MIN {
+        " Too few to tell."
+    } else {
+        ""
+    };
     format!(
-        "Runs that used this went {how} ({}).",
+        "{} that used this went {how} ({}).{few}",
+        text::pluralize(runs, "run", "runs"),
         text::format_signed(better)
     )
 }
@@ -576,7 +551,8 @@ fn render_provenance(record: &MemoryRecord) -> Markup {
     let rests = provenance.source_refs.iter();
     facts.extend(rests.map(|it| ("source", it.clone())));
     html! {
-        (fold("Origin", facts.len() + record.metadata.len(), &html! {
+        details class="fold" {
+            summary { "Origin" }
             dl class="facts" {
                 @for (name, value) in &facts { dt { (name) } dd { (text::shorten(value, 200)) } }
                 @for (name, value) in &record.metadata {
@@ -584,6 +560,6 @@ fn render_provenance(record: &MemoryRecord) -> Markup {
                     dd { (text::shorten(&text::format_value(value), 200)) }
                 }
             }
-        }))
+        }
     }
 }

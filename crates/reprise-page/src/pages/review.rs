@@ -10,6 +10,7 @@ use reprise_engine::EngineStats;
 use reprise_operations::operations::care::Stats;
 use reprise_operations::operations::maintenance::{PairVerdict, Review, ReviewArguments};
 
+use super::change::{check_text, correct_text};
 use crate::kept_reviews::{KeptReview, MemoryVersion};
 use crate::prelude::*;
 use crate::shell::{PageFrame, stream_page};
@@ -21,6 +22,8 @@ pub(super) use cards::{PairSort, render_question};
 const SHOWN: usize = 12;
 /// The page of all questions.
 const REVIEW: &str = "/knowledge/review";
+/// The answer that a text which was written takes the place of both sides.
+const NEITHER: &str = "neither";
 /// Pages on which a question can be answered.
 const BACK: [&str; 2] = ["/", REVIEW];
 
@@ -142,7 +145,13 @@ async fn render_pairs(visit: &PageRequest, is_next: bool) -> PageResult<Markup> 
         let all = more + of.len();
         sorts.push((sort, none, cards, all, all.saturating_sub(shown)));
     }
+    let is_asked = sorts.iter().any(|(_, _, cards, ..)| !cards.is_empty());
     Ok(html! {
+        @if is_asked && !visit.read_only {
+            p class="faint keys-hint" {
+                kbd { "j" } " " kbd { "k" } " choose a question; the keys of its answers are shown then."
+            }
+        }
         @for (sort, none, cards, all, more) in &sorts {
             section class="pairs" {
                 h2 { (sort.heading()) " " small { (count_pairs(*all, cards.len() + more)) } }
@@ -189,6 +198,7 @@ fn describe_answer(answer: &str) -> &'static str {
         "second" => "Kept the second. Agents no longer see the first.",
         "first" => "Kept the first. Agents no longer see the second.",
         "one" => "Kept one. Agents no longer see the others.",
+        NEITHER => "Saved your text. Agents no longer see the two.",
         _ => "Merged into one.",
     }
 }
@@ -245,6 +255,8 @@ fn read_answers(posted: &Posted) -> PageResult<Vec<PairAnswer>> {
             Ok(answers)
         };
     }
+    // The text that was written becomes a new version of the newer one.
+    let answer = if answer == NEITHER { "newer" } else { answer };
     let verdict: PairVerdict = serde_json::from_value(json!(answer)).map_err(|_| unknown())?;
     let answers = pairs.map(|pair| PairAnswer { pair, verdict });
     Ok(answers.collect())
@@ -253,6 +265,11 @@ fn read_answers(posted: &Posted) -> PageResult<Vec<PairAnswer>> {
 pub(crate) async fn answer_pair(posted: Posted) -> PageResult<Redirect> {
     let visit = &posted.visit;
     let answers = read_answers(&posted)?;
+    let is_rewritten = posted.text("answer") == NEITHER;
+    if is_rewritten {
+        check_text(posted.text("text"))?;
+    }
+    let newer = posted.text("other").to_owned();
     let (mut actions, mut gone) = (Vec::new(), Vec::<String>::new());
     for PairAnswer { pair, verdict } in answers {
         // What an earlier pair of this answer put away is decided.
@@ -271,6 +288,11 @@ pub(crate) async fn answer_pair(posted: Posted) -> PageResult<Redirect> {
         });
         actions.extend(decided.action);
         visit.page.kept_reviews().remove_pair(&visit.user, &pair);
+    }
+    if is_rewritten {
+        // The correction is undone before the decision.
+        let text = posted.text("text");
+        actions.insert(0, correct_text(visit, &newer, text).await?.to_string());
     }
     visit
         .page

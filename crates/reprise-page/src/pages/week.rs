@@ -12,6 +12,7 @@ use reprise_operations::{
     UnansweredReason,
 };
 
+use super::why_not::describe_parts;
 use crate::prelude::*;
 
 pub(super) const DAYS: i64 = 7;
@@ -87,16 +88,25 @@ pub(super) fn render_outcome_chips(prompt: &Prompt) -> Markup {
     html! {
         @if has_conflict(prompt) { span class="chip warn" { "conflicts" } }
         @if prompt.given.is_none() {
-            span class="chip" { (describe_unanswered(prompt)[0]) }
+            span class="faint" { (describe_unanswered(prompt)[0]) }
         } @else if received > 0 {
             span class="chip" {
                 (text::pluralize(received, "memory added", "memories added"))
                 @if used > 0 { ", " (used) " used" }
             }
+            @if used == 0 { span class="chip faint" title=(OWN_WORDS) { "not used" } }
         } @else if prompt.received_memories() {
             span class="chip" { "published memories added" }
-        } @else { span class="chip" { "nothing added" } }
+        } @else {
+            span class="faint" {
+                "nothing added"
+                @if let Some(why) = main_reason(prompt) { ": " (describe_left_out(why)[0]) }
+            }
+        }
         @match prompt.result_with_memory() {
+            Some(PromptResult::Helped) if !is_confirmed(prompt) => {
+                span class="chip" title=(UNCONFIRMED) { "done without a test" }
+            }
             Some(PromptResult::Helped) => {
                 span class="chip good" title=[PromptGroup::Helped.describe()] { "helped" }
             }
@@ -106,6 +116,26 @@ pub(super) fn render_outcome_chips(prompt: &Prompt) -> Markup {
             None => {}
         }
     }
+}
+
+/// What is known of work that ended without a test and without a report.
+const UNCONFIRMED: &str = "The agent used a memory that it received and came to an end; no test says \
+     that the work is right.";
+
+/// Returns whether it is known that the work of a prompt went well.
+fn is_confirmed(prompt: &Prompt) -> bool {
+    prompt
+        .outcome
+        .as_ref()
+        .is_some_and(PromptOutcome::is_confirmed)
+}
+
+/// Returns the reason for which most of what was found for a prompt was left out.
+fn main_reason(prompt: &Prompt) -> Option<LeftOutReason> {
+    let found = prompt.given.iter().flat_map(|given| &given.found);
+    let reasons: Vec<LeftOutReason> = found.filter_map(|one| one.left_out).collect();
+    let count = |why: &LeftOutReason| reasons.iter().filter(|one| *one == why).count();
+    reasons.iter().copied().max_by_key(count)
 }
 
 /// What is said of each reason: after a number of memories, and of all that were found.
@@ -177,12 +207,14 @@ pub(super) fn describe_result(outcome: &PromptOutcome) -> String {
     let PromptOutcome {
         quality, expected, ..
     } = outcome;
-    let how = if outcome.went_well() {
-        "went well"
+    let how = if outcome.is_confirmed() {
+        "Done, and confirmed by a test or a report"
+    } else if outcome.went_well() {
+        "Done without a test"
     } else {
-        "failed"
+        "Failed"
     };
-    format!("The work {how}: {quality:.2} of 1, where {expected:.2} was expected.")
+    format!("{how} ({quality:.2}; similar prompts: {expected:.2}).")
 }
 
 /// Most words that an answer has of a memory which are named.
@@ -211,6 +243,9 @@ impl Turn {
             turn.followed
                 .extend(record.map(|record| (one.title.clone(), record)));
         }
+        // What was edited is stored at the end of a turn, and happened before its answer.
+        turn.followed
+            .sort_by_key(|(_, record)| !rows::is_edit(record));
         let answers: Vec<String> = turn.answers().map(str::to_owned).collect();
         let found = turn.replayed.found.iter();
         let mut received = Vec::new();
@@ -286,6 +321,25 @@ fn list_repeated_words(
     words
 }
 
+/// Says why a memory was found for a prompt, as it was noted then; a prompt that is older than
+/// these notes says nothing.
+pub(super) fn describe_match(one: &ReplayedRecord) -> Option<String> {
+    let reason = &one.noted.reason;
+    (!reason.is_empty()).then(|| describe_parts(reason, None))
+}
+
+/// Says which words of a prompt were read as times, outside of which no memory was searched.
+pub(super) fn describe_asked_times(given: &PromptRecall) -> Option<String> {
+    let times = given.only_times.as_deref().unwrap_or_default();
+    let quoted = times.iter();
+    let quoted = quoted.map(|time| format!("\u{201c}{}\u{201d}", text::plain_line(time, 80)));
+    let quoted: Vec<String> = quoted.collect();
+    (!quoted.is_empty()).then(|| {
+        let times = quoted.join(", ");
+        format!("Only memories of these times were searched, as the prompt says: {times}.")
+    })
+}
+
 /// Returns whether two texts have the same words in the same order.
 fn says_the_same(one: &str, other: &str) -> bool {
     let words = |text: &str| -> Vec<String> {
@@ -306,8 +360,11 @@ fn list_numbers(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Which words of a memory are its own.
-const OWN_WORDS: &str = "Its own words: those that neither the prompt nor another added memory has";
+/// Why a memory counts as not used.
+const OWN_WORDS: &str = "No word of a memory that the prompt did not have came back in the answer";
+/// Why a memory counts as maybe used.
+const CAME_BACK: &str =
+    "These words of this memory, which the prompt did not have, are in the answer";
 
 /// Renders what is known of the use of a memory that a prompt received.
 pub(super) fn render_use_chip(turn: &Turn, one: &ReplayedRecord) -> Markup {
@@ -319,12 +376,12 @@ pub(super) fn render_use_chip(turn: &Turn, one: &ReplayedRecord) -> Markup {
         @if is_used { span class="chip good" { "used" } }
         @else if one.is_quoted { span class="chip good" { "quoted" } }
         @else if !repeated.is_empty() {
-            span class="chip" title=(OWN_WORDS) {
-                (text::shorten(&format!("in the answer: {}", repeated.join(", ")), 80))
+            span class="chip" title=(CAME_BACK) {
+                (text::shorten(&format!("maybe used ({})", repeated.join(", ")), 80))
             }
         }
-        @else if turn.answers().next().is_none() { span class="chip" { "no answer stored" } }
-        @else { span class="chip" title=(OWN_WORDS) { "no word of its own in the answer" } }
+        @else if turn.answers().next().is_none() { span class="faint" { "no answer stored" } }
+        @else { span class="faint" title=(OWN_WORDS) { "not used" } }
     }
 }
 
@@ -375,6 +432,22 @@ impl Week {
             .count();
         let more = if self.is_cut { "+" } else { "" };
         format!("{}{more}", text::format_count(counted as u64))
+    }
+
+    /// Counts the prompts that memory helped for certain: a test passed, or the agent reported it.
+    pub(super) fn count_confirmed(&self) -> usize {
+        let helped = self
+            .prompts
+            .iter()
+            .filter(|one| PromptGroup::Helped.contains(one));
+        helped.filter(|one| is_confirmed(one)).count()
+    }
+
+    /// Counts the tokens that memory added.
+    pub(super) fn count_tokens(&self) -> u64 {
+        let tokens = self.prompts.iter();
+        let tokens = tokens.map(|one| (one.tokens + one.opening_tokens) as u64);
+        tokens.sum()
     }
 
     /// Returns the mean number of tokens that memory added to a session.

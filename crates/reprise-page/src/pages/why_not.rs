@@ -290,18 +290,25 @@ fn render_position(
         }
         @if let Some(hit) = hit {
             p class="why" { (text::shorten(&hit.why.reason, 400)) }
-            (chart::render_signals(&hit.why))
+            (chart::render_signals(&hit.why, hit.sona_score))
         }
     }
 }
 
-/// Says in sentences why a result was found. The engine says it in parts, for prompts. What
-/// learning changed by less than is shown is left out.
+/// Says in sentences why a result was found. What learning changed by less than is shown is left
+/// out.
 pub(super) fn describe_reason(why: &RankExplanation) -> String {
     let learned = why.learning.map_or(0.0, |learned| learned.adjustment);
     let runs = why.taught_by.len();
+    describe_parts(&why.reason, describe_learned(learned, runs))
+}
+
+/// Says the parts of a reason in sentences. The engine says it in parts, for prompts; `learned`
+/// takes the place of what it says of learning.
+pub(super) fn describe_parts(reason: &str, learned: Option<String>) -> String {
     let (mut matched, mut sentences) = (Vec::new(), Vec::new());
-    for part in why.reason.split(" \u{b7} ") {
+    let mut learned = learned;
+    for part in reason.split(" \u{b7} ").filter(|part| !part.is_empty()) {
         if let Some(words) = part.strip_prefix("same words: ") {
             matched.extend(words.split(", ").map(quote_word));
         } else if part == "close in meaning" {
@@ -309,7 +316,7 @@ pub(super) fn describe_reason(why: &RankExplanation) -> String {
         } else if part.starts_with("contradicted by ") {
             sentences.push("A newer memory contradicts it.".to_owned());
         } else if LEARNED.iter().any(|start| part.starts_with(start)) {
-            sentences.extend(describe_learned(learned, runs));
+            sentences.extend(learned.take());
         } else {
             sentences.push(text::to_sentence(part));
         }

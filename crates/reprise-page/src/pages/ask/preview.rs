@@ -1,6 +1,7 @@
 //! What the hook of a prompt with the words of a question would add, as the hook itself writes it.
 
 use reprise_operations::{PromptPreview, UnaskedReason};
+use reprise_types::RelevanceVerdict;
 
 use crate::pages::week::describe_nothing_added;
 use crate::prelude::*;
@@ -9,6 +10,8 @@ use crate::prelude::*;
 pub(super) struct PreviewInProject {
     preview: PromptPreview,
     project: String,
+    /// Whether no memory of any project is about the question.
+    is_nothing: bool,
 }
 
 impl PreviewInProject {
@@ -27,12 +30,14 @@ impl PreviewInProject {
         Ok(Self {
             preview,
             project: project.to_owned(),
+            is_nothing: recall.verdict == RelevanceVerdict::Nothing,
         })
     }
 
     /// Says why the hook would add nothing.
     fn describe_nothing(&self) -> String {
         let sentence = match &self.preview.found {
+            Ok(_) if self.is_nothing => "Nothing would be added: no memory is about this.",
             Ok(given) => return describe_nothing_added("Nothing would be added", given),
             Err(UnaskedReason::Paused) => "Memory is paused there: agents get nothing.",
             Err(UnaskedReason::NoTokensLeft) => "The tokens for today are used up.",
@@ -44,7 +49,9 @@ impl PreviewInProject {
 
     /// Renders the text that the hook would add; its panel is hidden if there is none.
     pub(super) fn render(&self, pairs: &QueryPairs) -> Markup {
-        let Self { preview, project } = self;
+        let Self {
+            preview, project, ..
+        } = self;
         let is_empty = preview.text.is_empty();
         let filters = pairs::FILTERS.iter().map(|(name, _)| *name);
         let mut options = filters.chain(["back", "scope"]);

@@ -3,8 +3,9 @@
 use reprise_operations::DoubtfulPair;
 use similar::ChangeTag;
 
-use super::difference;
 use super::groups::{self, ReviewQuestion};
+use super::{NEITHER, difference};
+use crate::pages::wording::Wording;
 use crate::prelude::*;
 
 /// What a pair may be.
@@ -32,7 +33,7 @@ impl PairSort {
     /// Returns the label of the button that keeps one side only.
     fn choice(self) -> &'static str {
         match self {
-            Self::Contradiction => "This is true",
+            Self::Contradiction => "Keep this",
             Self::Duplicate => "Keep only this",
         }
     }
@@ -50,11 +51,11 @@ impl PairSort {
     pub(in crate::pages) fn describe_fate(self) -> &'static str {
         match self {
             Self::Contradiction => {
-                "Agents then see only the memory that you choose. You can undo every answer except \
+                "Agents will see only the one you keep. Every answer can be undone, except \
                  \u{201c}Both are true\u{201d}."
             }
             Self::Duplicate => {
-                "Agents then see only the memory that you choose. You can undo every answer except \
+                "Agents will see only the one you keep. Every answer can be undone, except \
                  \u{201c}Keep both\u{201d}."
             }
         }
@@ -228,7 +229,6 @@ fn render_sides(loaded: &LoadedQuestion<'_>, calendar: &Calendar, buttons: bool)
     let texts: Vec<&str> = sides.iter().map(|side| side.text).collect();
     let marked = difference::mark_differences(&texts);
     let (names, keys) = (side_names(days), side_keys(days));
-    let last = sides.len() - 1;
     html! {
         ol class="choices" {
             @for (place, (side, said)) in sides.iter().zip(&marked).enumerate() {
@@ -242,7 +242,7 @@ fn render_sides(loaded: &LoadedQuestion<'_>, calendar: &Calendar, buttons: bool)
                                     (days[place])
                                 }
                             }
-                            @if let Some(project) = RecordByline::of(record).project {
+                            @if let Some(project) = rows::byline(record).project {
                                 span class="project" { (text::shorten(&project, 24)) }
                             }
                         }
@@ -252,12 +252,11 @@ fn render_sides(loaded: &LoadedQuestion<'_>, calendar: &Calendar, buttons: bool)
                     }
                     div class="said" { bdi class="text" dir="auto" { (said) } }
                     @if buttons {
-                        @let is_first = place == last && *sort == PairSort::Contradiction;
                         @let answer = format_choice(loaded.pairs.len(), place);
-                        @let about = format!("{}: the {}, {}", sort.choice(), names[place].to_lowercase(), days[place]);
+                        @let about = format!("{}: the {}, {}: {}", sort.choice(), names[place].to_lowercase(), days[place], text::plain_line(side.text, 60));
                         button name="answer" value=(answer) data-answer=(keys[place])
                             data-command=(about) aria-label=(about)
-                            class=(if is_first { "first" } else { "choose" }) {
+                            class="choose" {
                             (sort.choice()) " " kbd { (keys[place]) }
                         }
                     }
@@ -301,13 +300,31 @@ fn render_choices(visit: &PageRequest, loaded: &LoadedQuestion<'_>, back: &str) 
                 data-command=(sort.keep_all(sides.len())) {
                 (sort.keep_all(sides.len())) " " kbd { "d" }
             }
-            @if is_pair {
+            // Two texts that exclude each other cannot be merged, but both may be wrong.
+            @if is_pair && *sort == PairSort::Contradiction { (render_rewrite(sides)) }
+            @if is_pair && *sort == PairSort::Duplicate {
                 @let stays = side_names(days)[1].to_lowercase();
                 @let label = format!("Merge into one (the {stays} text stays)");
                 button name="answer" value="same" data-answer="s" class="quiet" data-command=(label) {
                     (label) " " kbd { "s" }
                 }
             }
+        }
+    }
+}
+
+/// Renders the field for a text that takes the place of both, which begins as the newer.
+fn render_rewrite(sides: &[QuestionSide<'_>]) -> Markup {
+    let newer = sides.last().and_then(|side| side.records.first());
+    let text = newer.map(|record| Wording::of(record).text);
+    html! {
+        details class="act rewrite" {
+            summary class="button quiet" { "Neither: write the right one\u{2026}" }
+            label {
+                "The right text"
+                textarea name="text" rows="3" { (text.unwrap_or_default()) }
+            }
+            button name="answer" value=(NEITHER) { "Save this text" }
         }
     }
 }
