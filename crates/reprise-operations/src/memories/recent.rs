@@ -44,6 +44,8 @@ pub struct PastRecall {
     pub at: DateTime<Utc>,
     /// The beginning of the question.
     pub query: String,
+    /// Its id, which the prompt has that asked.
+    pub recall_id: RecallId,
     /// Results that were good enough to be shown.
     pub shown: usize,
     pub verdict: RelevanceVerdict,
@@ -61,6 +63,7 @@ impl PastRecall {
         Self {
             at,
             query: query.chars().take(QUERY_CHARS).collect(),
+            recall_id: recall.recall_id,
             shown: recall.results.iter().filter(|hit| hit.shown).count(),
             verdict: recall.verdict,
             elapsed_ms,

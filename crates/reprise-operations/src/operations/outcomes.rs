@@ -71,6 +71,9 @@ operation! {
     }
 }
 
+/// How the name of an outcome begins that is a person's rating of one memory.
+pub const RATING: &str = "page ";
+
 /// The report, the records that a run used, and the one that it left.
 type LearnedOutcome = (OutcomeReport, Vec<RecordId>, Option<RecordId>);
 
@@ -103,8 +106,9 @@ impl Memory {
             || fresh_run_id(line.query_id.as_deref(), self.unix_ms(), system_entropy()),
             |key| format!("request {key}"),
         );
-        // A run with a name of its own leaves a record.
-        let is_named = line.run_id.is_some();
+        // A run with a name of its own leaves a record; a rating is no run.
+        let is_rating = |name: &String| name.starts_with(RATING);
+        let is_named = line.run_id.as_ref().is_some_and(|name| !is_rating(name));
         let asked = line.query.as_ref();
         let asked = asked.map(|asked| Redactor::new().redact_text(asked).text);
         let learn = move |engine: &mut Engine| -> Result<LearnedOutcome, Problem> {

@@ -7,6 +7,9 @@ use crate::{NotedRecord, Prompt, PromptOutcome};
 
 /// Quality from which work went well.
 const WENT_WELL: f32 = 0.5;
+/// Quality from which it is known that work went well: that of a passed test, and what agents
+/// report. What only came to an end has less.
+const CONFIRMED: f32 = 0.85;
 
 /// How the work of a prompt went that used a memory which the prompt received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +57,11 @@ impl PromptOutcome {
     /// Returns whether the work went well.
     pub fn went_well(&self) -> bool {
         self.quality >= WENT_WELL
+    }
+
+    /// Returns whether a test passed, or the agent itself reported that it went well.
+    pub fn is_confirmed(&self) -> bool {
+        self.quality >= CONFIRMED
     }
 }
 
