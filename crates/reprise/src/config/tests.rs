@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use reprise_agent::MaintenancePlanner;
+use reprise_embed::Variant;
 use reprise_engine::Engine;
 use reprise_store::RealDisk;
 use reprise_tests::{assert_contains, assert_lacks};
