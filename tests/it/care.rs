@@ -299,6 +299,22 @@ fn doctor_says_that_memory_is_paused() {
     assert!(!is_said());
 }
 
+#[test]
+fn a_pause_of_a_folder_is_of_its_project_and_is_ended_by_the_folder() {
+    let home = Home::new();
+    let folder = home.path("shop");
+    fs::create_dir_all(&folder).expect("a folder");
+    let run = |arguments: &[&str]| home.run(&[&["--no-daemon", "--json"], arguments].concat());
+    let paused = run(&["pause", "--project", &folder]).expect_code(0);
+    assert_contains!(paused.stderr, "using project `shop-");
+    let told: Value = serde_json::from_str(&paused.stdout).expect("JSON");
+    let name = told["pauses"][0]["project"].as_str().expect("a project");
+    assert!(name.starts_with("shop-"), "{name}");
+    let resumed = run(&["serve", "resume", "--project", &folder]);
+    let told: Value = serde_json::from_str(&resumed.expect_code(0).stdout).expect("JSON");
+    assert_eq!((&told["ended"], &told["pauses"]), (&json!(1), &json!([])));
+}
+
 /// Returns what of this home's files was kept aside for `user`.
 fn kept_tails(home: &Home, user: &str) -> Vec<String> {
     let entries = fs::read_dir(home.data().join(user)).expect("it has a memory");

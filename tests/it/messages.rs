@@ -35,7 +35,12 @@ fn another_word_for_a_command_leads_to_that_command_and_to_no_other() {
         ("log", "list"),
         ("version", "--version"),
         ("disconnect", "connect AGENT --undo"),
+        ("uninstall", "connect AGENT --undo"),
+        ("sessions", "list"),
+        ("login", "setup"),
     ] {
+        let help = home.run(&["help", word]).expect_code(2).stderr;
+        assert_contains!(help, &format!("use `reprise {command}`"));
         let said = home.run(&[word]).expect_code(2).stderr;
         assert_contains!(said, &format!("use `reprise {command}`"));
     }
@@ -44,6 +49,8 @@ fn another_word_for_a_command_leads_to_that_command_and_to_no_other() {
     assert_contains!(said, "unknown command `config`", "lists the commands");
     assert_lacks!(said, "tip:");
     let said = home.run(&["recal", "x"]).expect_code(2).stderr;
+    assert_contains!(said, "did you mean `recall`?");
+    let said = home.run(&["help", "recal"]).expect_code(2).stderr;
     assert_contains!(said, "did you mean `recall`?");
     let said = home.run(&["tags", "list"]).expect_code(2).stderr;
     assert_contains!(said, "`reprise tags` alone lists the tags");
@@ -120,6 +127,35 @@ fn a_selector_that_means_nothing_says_so() {
         (
             &["list", "--limit", "x"],
             "`x` is no value for `--limit <N>`; give a whole number",
+        ),
+        (
+            &["recall", "heron", "--limit", "-1"],
+            "`-1` is no value for `--limit`; give a number that is not negative",
+        ),
+        (
+            &["pause", "--minutes", "-5"],
+            "`-5` is no value for `--minutes`",
+        ),
+        (
+            &["--user", "ada", "list"],
+            "write `--user` after the command: `reprise list --user ada`",
+        ),
+        (&["connect"], "`connect` needs the name of an agent"),
+        (
+            &["pause", "--project", "nowhere"],
+            "no memory is of a project `nowhere`",
+        ),
+        (
+            &["pause", "--project", "./nowhere"],
+            "there is no folder `./nowhere`",
+        ),
+        (
+            &["resume", "--project", "nowhere"],
+            "no memory is of a project",
+        ),
+        (
+            &["pause", "--agent", "clade"],
+            "(did you mean `claude-code`?)",
         ),
         (
             &["serve", "--http", "foo"],

@@ -26,6 +26,7 @@ mod list;
 pub mod model;
 mod models;
 pub mod output;
+mod pause;
 mod prelude;
 mod project;
 mod rebuild;
@@ -48,7 +49,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
-use reprise_operations::{Problem, ProblemKind};
+use reprise_operations::{Problem, ProblemKind, find_meant_name};
 
 use crate::args::{
     self, Arguments, BackupCommand, Command, Common, DoctorCommand, ServeCommand, ShareCommand,
@@ -148,7 +149,7 @@ fn dispatch(context: &Context, command: Command) -> anyhow::Result<Exit> {
         Command::Call(arguments) => output::call_by_name(context, &arguments),
         Command::Check(arguments) => run_doctor_command(context, DoctorCommand::Check(arguments)),
         Command::Restore(arguments) => backup::restore(context, &arguments),
-        Command::Pausing(command) => command.run_with(context),
+        Command::Pausing(command) => command.run_with(&pause::FolderRunner(context)),
         Command::Help {
             man: Some(folder), ..
         } => write_manual(&folder),
@@ -160,12 +161,18 @@ fn dispatch(context: &Context, command: Command) -> anyhow::Result<Exit> {
     }
 }
 
+/// Lists the agents on this machine by the names that `connect` takes.
+pub(crate) fn list_agents_here() -> Vec<String> {
+    let here = connect::list_agent_programs().into_iter();
+    here.map(|agent| agent.name).collect()
+}
+
 /// Runs a command of `serve`.
 fn run_serve_command(context: &Context, command: ServeCommand) -> anyhow::Result<Exit> {
     match command {
         ServeCommand::Status => status::print_daemon_status(context),
         ServeCommand::Stop => status::stop_daemon(context),
-        ServeCommand::Pausing(command) => command.run_with(context),
+        ServeCommand::Pausing(command) => command.run_with(&pause::FolderRunner(context)),
         ServeCommand::Token(command) => status::run_token_command(context, &command),
     }
 }
@@ -249,9 +256,14 @@ fn print_help(all: bool, names: &[String]) -> anyhow::Result<Exit> {
     command.build();
     let mut asked = &mut command;
     for name in names {
+        let known = asked.get_subcommands().map(|sub| sub.get_name().to_owned());
+        let known: Vec<String> = known.collect();
         asked = match asked.find_subcommand_mut(name) {
             Some(found) => found,
-            None => anyhow::bail!("unknown command `{name}`; `reprise help --all` lists them"),
+            None => {
+                let similar = find_meant_name(name, known.iter().map(String::as_str));
+                anyhow::bail!(crate::start::explain_unknown_command(name, similar))
+            }
         };
     }
     let mut text = asked.render_long_help().ansi().to_string();

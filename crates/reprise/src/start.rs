@@ -150,8 +150,8 @@ const OTHER_WORDS: [(&str, &[&str]); 28] = [
     ("reprise edit", &["update", "correct"]),
     ("reprise show", &["get", "view"]),
     ("reprise show ID", &["history", "versions"]),
-    ("reprise list", &["ls", "log"]),
-    ("reprise setup", &["init", "install"]),
+    ("reprise list", &["ls", "log", "sessions"]),
+    ("reprise setup", &["init", "install", "login", "signup"]),
     ("reprise serve status", &["status"]),
     ("reprise serve stop", &["stop"]),
     ("reprise serve", &["start", "daemon", "server"]),
@@ -166,7 +166,7 @@ const OTHER_WORDS: [(&str, &[&str]); 28] = [
     ("reprise branch sync", &["sync"]),
     ("reprise branch fork", &["fork"]),
     ("reprise tags link", &["link"]),
-    ("reprise connect AGENT --undo", &["disconnect"]),
+    ("reprise connect AGENT --undo", &["disconnect", "uninstall"]),
     ("reprise --version", &["version"]),
     ("reprise doctor check", &["verify"]),
     ("reprise doctor --repair", &["repair"]),
@@ -175,18 +175,13 @@ const OTHER_WORDS: [(&str, &[&str]); 28] = [
 
 /// Returns what to type for an unknown command. A command that is only spelled alike is named if it
 /// begins with the same letter: `merge` is not `forget`.
-fn explain_unknown_command(word: &str, error: &clap::Error) -> String {
+pub(crate) fn explain_unknown_command(word: &str, similar: Option<&str>) -> String {
     let meant = |(_, words): &&(&str, &[&str])| words.contains(&word);
     if let Some((command, _)) = OTHER_WORDS.iter().find(meant) {
         return format!("unknown command `{word}`; use `{command}`");
     }
-    let similar = match error.get(ContextKind::SuggestedSubcommand) {
-        Some(ContextValue::Strings(names)) => names.iter().rev().find(|name| {
-            let begins = |text: &str| text.chars().next();
-            begins(name) == begins(word)
-        }),
-        _ => None,
-    };
+    let begins = |text: &str| text.chars().next();
+    let similar = similar.filter(|name| begins(name) == begins(word));
     let similar = similar.map_or_else(String::new, |name| format!(" (did you mean `{name}`?)"));
     format!("unknown command `{word}`{similar}; `reprise help` lists the commands")
 }
@@ -199,6 +194,45 @@ fn describe_expected_value(refusal: &str) -> Option<&'static str> {
         "invalid socket address syntax" => "give an address and a port, such as 127.0.0.1:7341",
         _ => return None,
     })
+}
+
+/// Names the agents that can be connected, those of this machine first.
+fn explain_missing_agent() -> anyhow::Error {
+    let here = cli::list_agents_here();
+    if here.is_empty() {
+        return anyhow::anyhow!(
+            "`connect` needs the name of an agent, and none is found here; `reprise connect \
+             --help` lists all that can be connected"
+        );
+    }
+    anyhow::anyhow!(
+        "`connect` needs the name of an agent; on this machine are {}, and `reprise setup` connects \
+         all of them",
+        here.join(", ")
+    )
+}
+
+/// Explains a negative number in the place of a value, and an option of a command before its name.
+fn explain_misplaced_word(word: &str, typed: Option<&str>) -> Option<anyhow::Error> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let at = words.iter().position(|other| other == word);
+    let before = words.get(at.and_then(|at| at.checked_sub(1)).unwrap_or(usize::MAX));
+    if word.parse::<i64>().is_ok()
+        && let Some(option) = before.filter(|before| before.starts_with("--"))
+    {
+        return Some(anyhow::anyhow!(
+            "`{word}` is no value for `{option}`; give a number that is not negative"
+        ));
+    }
+    let (at, long) = (at.filter(|_| typed.is_none())?, word.strip_prefix("--")?);
+    let tree = args::build_command();
+    let after = words.iter().enumerate().skip(at + 1);
+    let mut commands = after.filter_map(|(place, name)| Some((place, tree.find_subcommand(name)?)));
+    let (place, command) = commands.next()?;
+    let mut known = command.get_arguments();
+    let is_known = known.any(|argument| argument.get_long() == Some(long));
+    let (name, option) = (command.get_name(), words.get(at..place)?.join(" "));
+    is_known.then(|| anyhow::anyhow!("write `{word}` after the command: `reprise {name} {option}`"))
 }
 
 /// Lists the commands below a command.
@@ -219,7 +253,15 @@ fn hint(error: &clap::Error, typed: Option<&str>) -> Option<anyhow::Error> {
     };
     if error.kind() == ErrorKind::InvalidSubcommand && typed.is_none() {
         let word = text_of(ContextKind::InvalidSubcommand)?;
-        return Some(anyhow::anyhow!(explain_unknown_command(word, error)));
+        let similar = match error.get(ContextKind::SuggestedSubcommand) {
+            Some(ContextValue::Strings(names)) => {
+                let begins = |name: &&String| name.chars().next() == word.chars().next();
+                names.iter().rev().find(begins)
+            }
+            _ => None,
+        };
+        let similar = similar.map(String::as_str);
+        return Some(anyhow::anyhow!(explain_unknown_command(word, similar)));
     }
     if error.kind() == ErrorKind::InvalidSubcommand
         && typed == Some("tags")
@@ -246,8 +288,16 @@ fn hint(error: &clap::Error, typed: Option<&str>) -> Option<anyhow::Error> {
             name_subcommands("outcome")
         ));
     }
+    if error.kind() == ErrorKind::MissingRequiredArgument && typed == Some("connect") {
+        return Some(explain_missing_agent());
+    }
     let is_text = matches!(typed, Some("recall" | "learn"));
     let word = text_of(ContextKind::InvalidArg)?;
+    if error.kind() == ErrorKind::UnknownArgument
+        && let Some(hint) = explain_misplaced_word(word, typed)
+    {
+        return Some(hint);
+    }
     if error.kind() == ErrorKind::ValueValidation {
         let value = text_of(ContextKind::InvalidValue)?;
         let expected = describe_expected_value(&error.source()?.to_string())?;

@@ -13,8 +13,8 @@ use crate::prelude::*;
 /// One line of a queries file.
 #[derive(Debug, Deserialize)]
 pub struct QueryLine {
-    /// Given back with the answer.
-    pub query_id: String,
+    /// Given back with the answer; the number of the line by default.
+    pub query_id: Option<String>,
     /// The question.
     pub query: String,
     embedding: Option<Vec<f32>>,

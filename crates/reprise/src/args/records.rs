@@ -209,6 +209,9 @@ pub(crate) struct ShowArguments {
     /// Also show the memories that are linked to it.
     #[arg(long)]
     pub(crate) around: bool,
+    /// Also show what only programs need.
+    #[arg(long)]
+    pub(crate) all: bool,
     #[command(flatten)]
     pub(crate) whose: WhoseArguments,
 }
@@ -230,7 +233,7 @@ pub(crate) struct RecallArguments {
     pub(crate) text: Vec<String>,
     #[command(flatten)]
     pub(crate) whose: WhoseArguments,
-    /// Read {"query_id","query"} lines and print an answer per line; `-` reads stdin.
+    /// Read {"query": "...", "query_id": "..."} lines and print an answer per line; `-` reads stdin.
     #[arg(long, value_name = "FILE", conflicts_with = "max_tokens")]
     pub(crate) queries: Option<PathBuf>,
     /// Show what each score is made of.

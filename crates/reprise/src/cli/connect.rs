@@ -138,11 +138,14 @@ fn plan_connection(
 ) -> anyhow::Result<Vec<SettingsChange>> {
     plan_changes(program, home, |target, before| {
         let after = target.with(before, entry)?;
-        // A file without us is as its owner has it: an older copy is out of date.
-        let without = target.without(before);
-        let is_owners = without.is_ok_and(|without| without == before);
+        // A file without us is as its owner has it: an older copy is out of date. A file with
+        // nothing but ours was made by us, and is nobody's.
+        let without = target.without(before).ok();
+        let is_owners = without.as_deref() == Some(before);
+        let is_all_ours = without.is_some_and(|without| is_blank(&without));
         let foreign = !before.is_empty() && !target.is_ours() && before != after;
-        let is_due = foreign && (is_owners || apply::read_backup(&target.path).is_none());
+        let is_first = !is_all_ours && apply::read_backup(&target.path).is_none();
+        let is_due = foreign && (is_owners || is_first);
         let backup = if is_due {
             BackupAction::Made
         } else {
@@ -158,7 +161,12 @@ fn plan_disconnection(program: HostProgram, home: &Path) -> anyhow::Result<Vec<S
         let copied = apply::read_backup(&target.path);
         let after = target.without(before)?;
         let after = target.restore_server(&after, copied.as_deref())?;
-        Ok((restore_original_form(after, copied), BackupAction::Dropped))
+        // A copy that has ours in it is not how the owner had the file.
+        let original = copied.filter(|copied| !target.has_ours(copied));
+        Ok((
+            restore_original_form(after, original),
+            BackupAction::Dropped,
+        ))
     })
 }
 
@@ -168,9 +176,14 @@ fn restore_original_form(after: String, copied: Option<String>) -> String {
     let read = |text: &str| edit::parse_json_object(text).ok();
     match copied {
         Some(copied) if read(&copied).is_some() && read(&copied) == read(&after) => copied,
-        None if ["", "{}"].contains(&after.trim()) => String::new(),
+        None if is_blank(&after) => String::new(),
         _ => after,
     }
+}
+
+/// Returns whether a file with this text says nothing.
+fn is_blank(text: &str) -> bool {
+    ["", "{}"].contains(&text.trim())
 }
 
 /// Prints the changes, or applies them.

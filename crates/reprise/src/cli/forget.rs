@@ -140,7 +140,12 @@ fn preview(context: &Context, arguments: &ForgetArguments) -> anyhow::Result<Exi
         session.call::<Forget>(build_request(context, arguments, &session)?)?
     };
     drop(session);
+    let is_none = would.forgotten.is_empty();
     output::print(context, &would, |out| {
+        if is_none {
+            writeln!(out, "{}", describe_no_match(&arguments.asked))?;
+            return Ok(());
+        }
         writeln!(out, "{}", Forget::render_text(&would))?;
         for (id, text) in would.forgotten.iter().zip(&would.texts) {
             writeln!(out, "{id}  {}", terminal::one_line(text, 70))?;
@@ -150,7 +155,8 @@ fn preview(context: &Context, arguments: &ForgetArguments) -> anyhow::Result<Exi
             writeln!(out, "and {more} more")?;
         }
         Ok(())
-    })
+    })?;
+    Ok(output::exit(!is_none))
 }
 
 fn print_result(

@@ -59,7 +59,13 @@ pub(super) fn show(context: &Context, arguments: ShowArguments) -> anyhow::Resul
         id: arguments.asked.id.clone().filter(|_| arguments.around),
         ..graph::ClusterArguments::default()
     };
-    let shown = run::<records::Get>(context, &arguments.whose, arguments.asked)?;
+    let shown = if arguments.all && !context.json {
+        let got = call::<records::Get>(context, &arguments.whose.user, arguments.asked)?;
+        let text = remove_frame_lines(&records::render_records(&got, true));
+        output::line(context, &got, Page::stdout().fit(&text))?
+    } else {
+        run::<records::Get>(context, &arguments.whose, arguments.asked)?
+    };
     if around.id.is_none() {
         return Ok(shown);
     }

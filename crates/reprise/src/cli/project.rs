@@ -1,8 +1,7 @@
 //! Resolves the project that a command means: by its full name, by a part of it, or by a folder.
 
-use reprise_knowledge::{HistoryTooLongError, HistoryWalkCache, Project};
-use reprise_operations::operations::tags::{self, Tags};
-use reprise_types::short_project_name;
+use reprise_knowledge::{HistoryTooLongError, HistoryWalkCache, Project, name_plain_folder};
+use reprise_operations::operations::tags::{Tags, TagsArguments, find_meant_project};
 
 use crate::cli::prelude::*;
 
@@ -52,9 +51,6 @@ pub(super) fn own_folder(context: &Context) -> anyhow::Result<Folder> {
     Ok(Folder::open_or_create_no_follow(&own_files_path(context))?)
 }
 
-/// Prefix of a project's tag.
-const TAG: &str = "project:";
-
 /// Resolves a typed project to its full name, and prints a name that differs. A folder begins with
 /// `.` or `/`; a name without records may be a project's last part, otherwise it stays as it is.
 pub(super) fn resolve_project_name(
@@ -70,7 +66,7 @@ pub(super) fn resolve_project_name(
     } else {
         find_full_name(session, typed)?
     };
-    if name != typed {
+    if !name.eq_ignore_ascii_case(typed) {
         tell!("using project `{name}`");
     }
     Ok(Some(name))
@@ -84,7 +80,7 @@ pub(super) fn resolve_full_name(
 ) -> anyhow::Result<Option<String>> {
     if let Some(typed) = typed.filter(|typed| !is_folder_name(typed)) {
         let name = find_full_name(session, typed)?;
-        if name != typed {
+        if !name.eq_ignore_ascii_case(typed) {
             bail!(
                 "no memory belongs to a project `{typed}`; write the full name `{name}` to \
                 forget it"
@@ -94,67 +90,30 @@ pub(super) fn resolve_full_name(
     resolve_project_name(context, session, typed)
 }
 
-fn is_folder_name(typed: &str) -> bool {
+/// Returns whether a project is named by a folder.
+pub(super) fn is_folder_name(typed: &str) -> bool {
     typed.starts_with(['.', '/'])
 }
 
-fn project_name_of_folder(context: &Context, typed: &str) -> anyhow::Result<String> {
+/// Returns the name of the project that a folder belongs to, as hooks name it.
+pub(super) fn project_name_of_folder(context: &Context, typed: &str) -> anyhow::Result<String> {
     let folder = Path::new(typed);
     if !folder.is_dir() {
         bail!("there is no folder `{typed}`; name a folder of the project, or the project");
     }
-    let found = find_project(context, folder, COMMITS_MAX).with_context(|| {
-        format!("`{typed}` belongs to no repository; name the project as `reprise tags` lists it")
-    })?;
-    Ok(found
-        .with_context(|| format!("`{typed}` has no name"))?
-        .name()
-        .to_owned())
+    match find_project(context, folder, COMMITS_MAX) {
+        Some(found) => Ok(found
+            .with_context(|| format!("`{typed}` has no name"))?
+            .name()
+            .to_owned()),
+        // Outside of any repository it is the folder itself, by its whole path.
+        None => name_plain_folder(&fs_err::canonicalize(folder)?)
+            .with_context(|| format!("`{typed}` is no project; name a folder below it")),
+    }
 }
 
 fn find_full_name(session: &Session, typed: &str) -> anyhow::Result<String> {
-    let used = session.call::<Tags>(tags::TagsArguments::default())?;
-    let tagged = used.tags.iter();
-    let tagged = tagged.filter_map(|one| one.tag.strip_prefix(TAG));
-    let names: BTreeSet<&str> = tagged
-        .chain(used.projects.iter().map(String::as_str))
-        .collect();
-    let word = typed.to_lowercase();
-    let meant = names.into_iter();
-    let meant: Vec<&str> = meant.filter(|name| is_short_for(&word, name)).collect();
-    if meant.is_empty() || meant.contains(&word.as_str()) {
-        return Ok(typed.to_owned());
-    }
-    match meant.as_slice() {
-        [name] => Ok((*name).to_owned()),
-        several => {
-            let several: Vec<String> = several.iter().map(|name| format!("`{name}`")).collect();
-            let several = several.join(" or ");
-            bail!("`{typed}` may be {several}; name the one that is meant")
-        }
-    }
-}
-
-/// Returns whether a word is a short name, as `api` for `github.com/acme/api` and `api-1f2e3d4c`.
-fn is_short_for(word: &str, name: &str) -> bool {
-    let last = name.rsplit('/').next().unwrap_or(name);
-    last == word || short_project_name(name) == word
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_short_name_is_the_last_part_of_a_whole_one() {
-        for (word, name, expected) in [
-            ("api", "github.com/acme/api", true),
-            ("api", "api-1f2e3d4c", true),
-            ("api", "api-gateway", false),
-            ("api", "github.com/api/shop", false),
-            ("my-api", "my-api-1f2e3d4c", true),
-        ] {
-            assert_eq!(is_short_for(word, name), expected, "{word} {name}");
-        }
-    }
+    let used = session.call::<Tags>(TagsArguments::default())?;
+    let found = find_meant_project(typed, &used.project_names())?;
+    Ok(found.unwrap_or_else(|| typed.to_owned()))
 }

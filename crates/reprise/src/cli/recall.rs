@@ -138,7 +138,7 @@ fn answer_questions(
                 let Recalled::Answer(mut answer) = ask(line.query, vector)? else {
                     bail!("memory answered with a text; report this");
                 };
-                answer.query_id = Some(line.query_id);
+                answer.query_id = line.query_id.or_else(|| Some(number.to_string()));
                 has_found |= !answer.results.is_empty();
                 serde_json::to_writer(&mut out, &answer)?;
                 out.write_all(b"\n")?;
@@ -165,13 +165,14 @@ pub(super) fn print_answer(
     if let Some(said) = verdict_headline(answer.verdict, answer.results.is_empty()) {
         print_wrapped(out, page, 0, said, ToOwned::to_owned)?;
     }
-    let results = (1..).zip(&answer.results);
     let (whole, folded) = if why {
-        (results.collect(), Vec::new())
+        (answer.results.iter().collect(), Vec::new())
     } else {
-        split_related(answer, results.collect())
+        split_related(answer)
     };
-    for (rank, found) in whole {
+    // They are numbered as they are printed.
+    let first_folded = whole.len() + 1;
+    for (rank, found) in (1..).zip(whole) {
         if rank > 1 && page.is_terminal() {
             writeln!(out)?;
         }
@@ -189,7 +190,7 @@ pub(super) fn print_answer(
             |line| terminal::faint(line),
         )?;
     }
-    for (rank, found) in folded {
+    for (rank, found) in (first_folded..).zip(folded) {
         let text = terminal::one_line(&found.text, FOLDED_CHARS);
         let ago = Calendar::in_machine_zone(now).format_relative(found.timestamp);
         let caption = format!("{}, {ago}", found.about.record_type);
@@ -210,21 +211,15 @@ pub(super) fn print_answer(
     Ok(())
 }
 
-/// Results with their ranks, from 1.
-type RankedHits<'a> = Vec<(usize, &'a Hit)>;
-
 /// Splits results into those printed in full and those that are only related, a line each. If none
 /// would go into a prompt, the related ones are printed in full.
-fn split_related<'a>(
-    answer: &RecallAnswer,
-    results: RankedHits<'a>,
-) -> (RankedHits<'a>, RankedHits<'a>) {
+fn split_related(answer: &RecallAnswer) -> (Vec<&Hit>, Vec<&Hit>) {
     if answer.verdict == RelevanceVerdict::Nothing {
         return (Vec::new(), Vec::new());
     }
     let related = |found: &Hit| found.shown || found.why.is_related(found.score);
-    let related = results.into_iter().filter(|(_, found)| related(found));
-    let (whole, folded): (Vec<_>, Vec<_>) = related.partition(|(_, found)| found.shown);
+    let related = answer.results.iter().filter(|found| related(found));
+    let (whole, folded): (Vec<_>, Vec<_>) = related.partition(|found| found.shown);
     if whole.is_empty() {
         (folded, whole)
     } else {

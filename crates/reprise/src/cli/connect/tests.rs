@@ -125,6 +125,48 @@ fn a_folder_that_was_made_for_ours_goes_with_it() {
 }
 
 #[test]
+fn what_was_connected_twice_is_as_it_was_after_one_undo() {
+    let newer = ProgramEntry {
+        program: "/usr/bin/reprise".to_owned(),
+        of_project: true,
+        tool_callers: vec![HookProgram::ClaudeCode, HookProgram::Codex],
+        ..build_entry()
+    };
+    for program in HostProgram::value_variants().iter().copied() {
+        for text in [None, Some("{}"), Some("{\n  \"theme\": 1\n}\n")] {
+            let home = tempfile::tempdir().unwrap();
+            let path = |target: &Target| target.path.clone();
+            let files: Vec<PathBuf> = plan::targets(program, home.path())
+                .iter()
+                .map(path)
+                .collect();
+            let json = |file: &&PathBuf| file.extension().is_some_and(|end| end == "json");
+            for file in files.iter().filter(json) {
+                fs_err::create_dir_all(file.parent().unwrap()).unwrap();
+                if let Some(text) = text {
+                    fs_err::write(file, text).unwrap();
+                }
+            }
+            let read = || -> Vec<String> {
+                let texts = files.iter().map(|file| apply::read_settings(file).unwrap());
+                texts.collect()
+            };
+            let before = read();
+            for entry in [build_entry(), newer.clone(), build_entry()] {
+                let changes = plan_connection(program, home.path(), &entry).unwrap();
+                apply(&changes, &mut |_| Ok(())).unwrap();
+            }
+            let changes = plan_disconnection(program, home.path()).unwrap();
+            apply(&changes, &mut |_| Ok(())).unwrap();
+            assert_eq!(read(), before, "{program:?} {text:?}");
+            let left = files.iter().filter(|file| file.exists()).count();
+            let there = files.iter().filter(json).count() * usize::from(text.is_some());
+            assert_eq!(left, there, "{program:?} {text:?}");
+        }
+    }
+}
+
+#[test]
 fn a_process_killed_at_any_step_is_undone_by_disconnect() {
     let steps = {
         let mut steps = 0;

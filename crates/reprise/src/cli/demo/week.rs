@@ -44,7 +44,7 @@ fn ensure_programs_compile() -> anyhow::Result<()> {
         command.env_clear().envs(env::command_environment());
         let output = command.arg("--version").output();
         let output = output.with_context(|| {
-            format!("`demo week` compiles Rust programs and needs `{program}`; install Rust first")
+            format!("`demo week` compiles Rust programs and needs `{program}`: install Rust (https://rustup.rs), then run it again")
         })?;
         let said = String::from_utf8_lossy(&output.stderr);
         ensure!(

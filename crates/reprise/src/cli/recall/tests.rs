@@ -63,6 +63,29 @@ fn render_hits(results: Vec<Hit>, page: Page) -> String {
 }
 
 #[test]
+fn results_are_numbered_as_they_are_printed() {
+    let hit = |text: &str, shown: bool| Hit {
+        shown,
+        ..print_hit(text, &[])
+    };
+    let results = vec![
+        hit("the first answer", true),
+        hit("something related", false),
+        hit("the second answer", true),
+        hit("more of that", false),
+    ];
+    let printed = render_hits(results, Page::of(160));
+    let place = |text: &str| {
+        printed
+            .find(text)
+            .unwrap_or_else(|| panic!("{text}: {printed}"))
+    };
+    assert!(place("the second answer") < place("3. "), "{printed}");
+    assert!(place("3. ") < place("something related"), "{printed}");
+    assert!(place("4. ") < place("more of that"), "{printed}");
+}
+
+#[test]
 fn a_hit_has_an_id_that_a_person_can_copy() {
     let printed = |external: &str| {
         let named = Hit {
