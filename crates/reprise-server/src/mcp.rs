@@ -37,6 +37,9 @@ use crate::client::{Call, Client};
 use crate::hooks::{HOOK_TOOL, HookCall, HookResponder};
 use crate::http::{apply_caller_rights, requested_user};
 
+/// Methods that a client may call.
+const METHODS: &str = "tools/list, tools/call, resources/list, resources/templates/list, \
+resources/read, prompts/list, prompts/get, completion/complete and ping";
 /// Instructions for agents, under a kilobyte, since every session pays for them.
 const INSTRUCTIONS: &str = "Long-term memory of this user. Before you begin a task, `recall` it in \
 the user's own words: each result is light, `get` gives the whole. Take the verdict `nothing` for \
@@ -304,8 +307,12 @@ impl ServerHandler for McpServer {
         if self.described_tools().iter().all(|tool| tool.name != name) {
             let tools = self.described_tools();
             let names = tools.iter().map(|tool| tool.name.as_ref());
-            let meant =
-                find_meant_name(name, names).map(|meant| format!("; did you mean `{meant}`?"));
+            let mut all = self.catalogue.entries().filter_map(|entry| entry.spec.tool);
+            let other = all.find(|tool| tool.aliases.contains(&name));
+            let other = other.map(|tool| tool.name);
+            let other = other.filter(|other| names.clone().any(|shown| shown == *other));
+            let meant = other.or_else(|| find_meant_name(name, names));
+            let meant = meant.map(|meant| format!("; did you mean `{meant}`?"));
             let then = meant.unwrap_or_else(|| "; list the tools first".to_owned());
             let detail = format!("there is no tool `{name:.64}` in this profile{then}");
             return Err(ErrorData::invalid_params(detail, None));
@@ -355,7 +362,7 @@ impl ServerHandler for McpServer {
             return Err(unfit);
         }
         let method = request.method;
-        let detail = format!("there is no method `{method:.64}`; `tools/list` names what there is");
+        let detail = format!("there is no method `{method:.64}`; the methods are {METHODS}");
         Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, detail, None))
     }
 

@@ -171,7 +171,7 @@ operation! {
     Update(memory, arguments: UpdateArguments {
         /// Its id, as `recall` shows it.
         pub id | "lesson_id": String as RecordKey,
-        /// Id of the version that you read: the change is refused if there is a newer one.
+        /// Id of the version that you read; a newer one refuses the change.
         #[arg(long, value_name = "ID")]
         pub expected: Option<RecordId>,
         /// What is new.

@@ -6,6 +6,7 @@ mod newer;
 mod tool;
 
 use reprise_operations::HookAnswer;
+use reprise_operations::operations::sessions::pausing::HOOK_AGENTS;
 use serde_json::{Map, Value, json};
 
 use super::fields::read_last_answer;
@@ -363,6 +364,7 @@ fn every_program_is_answered_in_its_own_form_and_only_where_it_listens() {
     let plain = HookProgram::Opencode.answer(prompt, &answer);
     assert_eq!(plain.as_deref(), Some("known"));
     for (program, name) in HookProgram::ALL {
+        assert!(HOOK_AGENTS.contains(&name), "{name} cannot be paused");
         assert_eq!(name.parse(), Ok(program));
         assert_eq!(program.name(), name);
         assert_eq!(program.answer(prompt, &HookAnswer::default()), None);

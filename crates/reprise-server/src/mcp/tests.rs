@@ -202,13 +202,19 @@ async fn a_wrong_call_is_answered_with_what_to_do_and_the_session_goes_on() {
         // Not in this profile.
         ("delete", json!({"id": "x"}), "no tool"),
         ("../stats", json!({}), "no tool"),
+        ("remember", json!({"text": "x"}), "did you mean `learn`?"),
+        ("recall", json!({"q": "a"}), "there is no field `q`"),
     ] {
         let error = call(&session, tool, arguments).await.unwrap_err();
         assert!(error.contains(expected), "{tool}: {error}");
     }
     let strange = ClientRequest::CustomRequest(CustomRequest::new("foo/bar", None));
     let strange = session.send_request(strange).await.unwrap_err();
-    assert_contains!(strange.to_string(), "no method `foo/bar`");
+    assert_contains!(
+        strange.to_string(),
+        "no method `foo/bar`",
+        "tools/list, tools/call"
+    );
     let tools = session.list_all_tools().await.unwrap();
     assert_eq!(tools.len(), 4);
     drop(session);
@@ -263,6 +269,15 @@ fn what_every_session_pays_for_is_small() {
         assert_eq!(tools.len(), count);
         for tool in &tools {
             assert!(tool.output_schema.is_some() && tool.annotations.is_some());
+        }
+        let required = |name: &str| {
+            let tool = tools.iter().find(|tool| tool.name == name);
+            tool.map(|tool| tool.input_schema.get("required").cloned())
+        };
+        assert_eq!(required("learn"), Some(Some(json!(["text"]))));
+        if profile == Profile::Default {
+            assert_eq!(required("delete"), Some(Some(json!(["id"]))));
+            assert_eq!(required("get"), Some(None), "one or several");
         }
         // Four bytes of the whole list count as a token; titles are for people and reach no model.
         let mut shown = json!(tools);

@@ -11,6 +11,9 @@ use serde_json::{Value, json};
 /// Marks an argument that only the full profile shows; every profile accepts it.
 const RARE_MARK: &str = "x-rare";
 
+/// Argument that a model should always give, where a program may give another in its place.
+const USUAL: [(&str, &str); 1] = [("learn", "text")];
+
 /// Bounds that are not shown, since every count has them.
 const USUAL_BOUNDS: [Option<f64>; 2] = [Some(0.0), Some(1e9)];
 
@@ -42,7 +45,7 @@ fn describe_tool(entry: &CatalogueEntry, name: &'static str, profile: Profile) -
     Tool::new(
         name,
         entry.spec.summary,
-        input_schema(&input.into(), profile),
+        input_schema(&input.into(), entry.spec.name, profile),
     )
     .with_title(title_of(name))
     .with_raw_output_schema(output_schema(&output.into(), profile))
@@ -63,7 +66,7 @@ fn into_object(value: Value) -> Arc<JsonObject> {
 }
 
 /// Returns the schema of the arguments: names, types, descriptions.
-fn input_schema(schema: &Value, profile: Profile) -> Arc<JsonObject> {
+fn input_schema(schema: &Value, name: &str, profile: Profile) -> Arc<JsonObject> {
     let properties = schema["properties"].as_object().into_iter().flatten();
     let shown =
         properties.filter(|(_, one)| profile == Profile::Full || one.get(RARE_MARK).is_none());
@@ -71,10 +74,32 @@ fn input_schema(schema: &Value, profile: Profile) -> Arc<JsonObject> {
         .map(|(name, one)| (name.clone(), simplify_property(one)))
         .collect();
     let mut input = json!({ "type": "object", "properties": shown });
-    if let Some(required) = schema.get("required") {
-        input["required"] = required.clone();
+    let required = find_required_arguments(schema, name, &input["properties"]);
+    if !required.is_empty() {
+        input["required"] = json!(required);
     }
     into_object(input)
+}
+
+/// Returns what a model has to give: also the one of several ways that its profile shows.
+fn find_required_arguments<'a>(schema: &'a Value, name: &str, shown: &Value) -> Vec<&'a str> {
+    let names = |list: &'a Value| {
+        list.as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+    };
+    let always: Vec<&str> = names(&schema["required"]).collect();
+    if !always.is_empty() {
+        return always;
+    }
+    let ways = schema["anyOf"].as_array().into_iter().flatten();
+    let ways = ways.flat_map(|way| names(&way["required"]));
+    let ways: Vec<&str> = ways.filter(|way| shown.get(*way).is_some()).collect();
+    let is_usual = |way: &&str| USUAL.iter().any(|(of, usual)| *of == name && usual == way);
+    let usual = ways.iter().copied().filter(is_usual);
+    let usual: Vec<&str> = usual.collect();
+    if ways.len() == 1 { ways } else { usual }
 }
 
 /// Returns the schema of the answer: its required fields, and in the full profile their types.

@@ -29,7 +29,7 @@ arguments! {
         #[serde(skip)]
         #[arg(id = "TEXT", conflicts_with = "lesson_text")]
         pub typed: Vec<String> as DescribedElsewhere,
-        /// Short words that group it with others.
+        /// Words that group it with others.
         #[arg(
             long,
             visible_alias = "tag",
@@ -41,7 +41,7 @@ arguments! {
         #[schemars(extend("x-rare" = true))]
         #[arg(long, value_delimiter = ',')]
         pub keywords: Option<Vec<String>> as LineText,
-        /// Where it applies, such as a language, tool or project.
+        /// Where it applies: language, tool, project.
         #[arg(long = "context")]
         pub contexts: Option<Vec<String>> as LineText,
         /// Where it does not apply.
