@@ -26,9 +26,7 @@ use crate::operations::outcomes::{WithdrawOutcome, WithdrawOutcomeArguments};
 use crate::operations::sessions::pausing::{
     Pause, PauseArguments, PauseStore, Resume, ResumeArguments,
 };
-use crate::operations::sessions::prompts::{
-    LeftOutReason, list_prompts, replay_prompt,
-};
+use crate::operations::sessions::prompts::{LeftOutReason, list_prompts, replay_prompt};
 use crate::testing::{SetClock, memory_config, no_model, start_memories};
 use crate::wire::RecordFate;
 
@@ -320,6 +318,7 @@ async fn a_paused_project_stores_nothing_and_a_read_only_one_still_answers() {
     let pause = async |mode| {
         let arguments = PauseArguments {
             project: Some("shop".to_owned()),
+            new: true,
             mode: Some(mode),
             ..PauseArguments::default()
         };
@@ -345,9 +344,10 @@ async fn a_paused_project_stores_nothing_and_a_read_only_one_still_answers() {
         project: Some("shop".to_owned()),
         ..ResumeArguments::default()
     };
-    let report = Resume::run(&memory, arguments.clone()).await.unwrap();
-    assert_eq!((report.pauses, report.ended), (vec![], Some(1)));
     let report = Resume::run(&memory, arguments).await.unwrap();
+    assert_eq!((report.pauses, report.ended), (vec![], Some(1)));
+    let everywhere = ResumeArguments::default();
+    let report = Resume::run(&memory, everywhere).await.unwrap();
     let said = Resume::render_text(&report);
     assert!(said.starts_with("there was no such pause; "), "{said}");
     assert_eq!(ask("four", "shop").await, (true, 2));
