@@ -2,7 +2,7 @@
 
 use reprise_engine::SimilarityScratch;
 
-use super::entry::ComparisonEntry;
+use super::entry::{ComparisonEntry, Decidable};
 use super::judge::{Judgement, judge_statements};
 use crate::prelude::*;
 
@@ -51,10 +51,6 @@ pub(super) enum PairRelation {
     Contradiction(RelatedPair),
 }
 
-/// Types of records that tell how something ended once: one that failed and one that passed later
-/// are both true, and nobody has to decide.
-const RESULTS: [&str; 2] = ["test", "command"];
-
 /// Compares two entries; `None` if they are unrelated, or somebody marked them as distinct.
 pub(super) fn compare_entries(
     memory: &Snapshot,
@@ -70,13 +66,18 @@ pub(super) fn compare_entries(
         judge_statements(&one.facts, &other.facts)
     };
     let pair = |why: &str| RelatedPair::of(one, other, why);
-    let are_results = RESULTS.contains(&one.knowledge_type.as_str());
+    let either = |decidable| one.decidable == decidable || other.decidable == decidable;
+    let is_undecidable = either(Decidable::Nothing);
     let related = match judgement {
         Judgement::Unrelated => return None,
-        Judgement::Contradiction(_) | Judgement::Doubt(_) if are_results => return None,
+        Judgement::Contradiction(_) | Judgement::Doubt(_) if is_undecidable => return None,
+        Judgement::Doubt(_) if either(Decidable::Said) => return None,
         Judgement::Contradiction(why) => PairRelation::Contradiction(pair(&why)),
         Judgement::Doubt(why) => PairRelation::Doubt(pair(&why)),
         Judgement::Same if !one.is_tagged_like(other) => {
+            if is_undecidable || either(Decidable::Said) {
+                return None;
+            }
             PairRelation::Doubt(pair("they say the same under different tags"))
         }
         Judgement::Same => PairRelation::Same,

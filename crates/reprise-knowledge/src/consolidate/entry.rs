@@ -3,7 +3,7 @@
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
 use reprise_engine::find_similar_pairs;
-use reprise_types::Retention;
+use reprise_types::{RecordType, Retention};
 
 use super::distil::is_distilled;
 use super::facts::Facts;
@@ -33,6 +33,67 @@ pub(super) struct ComparisonEntry {
     /// How much it holds besides its text; of two duplicates the heavier is kept.
     pub(super) weight: usize,
     pub(super) hash: u128,
+    pub(super) decidable: Decidable,
+}
+
+/// What a person can decide about a record next to another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Decidable {
+    /// Whether it is true, and whether it says the same.
+    Statement,
+    /// Whether it is true. What a person said to an agent is no second copy of what is known.
+    Said,
+    /// Nothing: a request is neither true nor false, and the output of a command was true once.
+    Nothing,
+}
+
+impl Decidable {
+    fn of(record: &MemoryRecord) -> Self {
+        let is_said =
+            record.source == MemorySource::UserInput && record.kind == MemoryKind::Episode;
+        match record.record_type() {
+            RecordType::Test | RecordType::Command | RecordType::Run => Self::Nothing,
+            _ if is_output_of_command(&record.text) => Self::Nothing,
+            _ if is_said && is_request(&record.text) => Self::Nothing,
+            RecordType::Prompt => Self::Said,
+            _ => Self::Statement,
+        }
+    }
+}
+
+/// First words of a request for one piece of work.
+const ORDER_VERBS: &str = "add apply backport build bump change check clean commit continue create \
+    debug delete deploy document draft drop explain extend extract find finish fix generate \
+    implement improve inline install investigate list look make merge migrate move open port \
+    prepare publish push rebase refactor release remove rename replace rerun restart revert \
+    review rewrite run search set show split summarise summarize test try update upgrade write";
+/// Words of a rule that holds for more than one piece of work.
+const RULE_WORDS: &str = "always never only every each must should before after when whenever until \
+    unless instead not";
+/// Words before the verb of a request.
+const POLITE_WORDS: &str = "please now then also can could would you let us let's kindly";
+
+/// Returns whether a text asks for one piece of work: `write the changelog entry`. An order that
+/// holds for all work, such as `run the tests before a merge`, is a rule and says something.
+fn is_request(text: &str) -> bool {
+    let lower = text.to_lowercase();
+    let words = lower.split(|c: char| !c.is_alphanumeric() && c != '\'');
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    let is_one_of = |word: &str, all: &str| all.split(' ').any(|known| known == word);
+    let mut behind = words
+        .iter()
+        .skip_while(|word| is_one_of(word, POLITE_WORDS));
+    let orders = behind
+        .next()
+        .is_some_and(|word| is_one_of(word, ORDER_VERBS));
+    let is_question = text.trim_end().ends_with('?');
+    is_question || orders && !words.iter().any(|word| is_one_of(word, RULE_WORDS))
+}
+
+/// Returns whether a text is a command line, as of a shell, with or without what it printed.
+fn is_output_of_command(text: &str) -> bool {
+    let text = text.trim_start();
+    text.starts_with("$ ") || text.starts_with("# $ ") || text.starts_with("> $ ")
 }
 
 impl ComparisonEntry {
@@ -65,6 +126,7 @@ impl ComparisonEntry {
                 + usize::from(record.confidence.is_some())
                 + record.tags.len(),
             hash: record.content_hash.0,
+            decidable: Decidable::of(&record),
             text: record.body.text,
         })
     }

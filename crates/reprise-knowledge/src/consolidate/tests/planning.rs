@@ -359,3 +359,64 @@ fn nobody_is_asked_which_of_two_results_of_a_test_is_true() {
     bench.observe(vec![result(failed, None), result(passed, None)]);
     assert_eq!(asked(&bench), 1, "what a person says of it is a statement");
 }
+
+#[test]
+fn nobody_is_asked_to_decide_about_requests_and_outputs_of_commands() {
+    for pair in [
+        [
+            "Write the changelog entry for dark mode flashes white at start",
+            "dark mode flashes white at start",
+        ],
+        [
+            "deploy version 0.4 to staging again",
+            "deploy version 0.4 to production",
+        ],
+        [
+            "$ cargo test -p pay\n31 passed; 0 failed",
+            "$ cargo test -p basket\n58 passed; 0 failed",
+        ],
+        [
+            "Please set the upload limit of the gateway to 20 MB",
+            "Please set the upload limit of the gateway to 50 MB",
+        ],
+        [
+            "Is the upload limit of the gateway 20 MB?",
+            "Is the upload limit of the gateway 50 MB?",
+        ],
+    ] {
+        let mut bench = Bench::new();
+        let said = pair.map(|text| {
+            let mut record = NewRecord::new(text, MemorySource::UserInput, MemoryKind::Episode);
+            record.session_id = "s".to_owned();
+            record
+        });
+        bench.observe(said.to_vec());
+        let plan = plan_consolidation(&bench.engine.snapshot(), bench.now);
+        assert_eq!(
+            (plan.review, plan.contradictions),
+            (vec![], vec![]),
+            "{pair:?}"
+        );
+    }
+}
+
+#[test]
+fn rules_and_what_a_person_says_of_the_world_are_still_decided() {
+    for pair in [
+        [
+            "Run the long tests of the gateway before every merge",
+            "Never run the long tests of the gateway before a merge",
+        ],
+        [
+            "The upload limit of the gateway is 20 MB",
+            "The upload limit of the gateway is 50 MB",
+        ],
+    ] {
+        let mut bench = Bench::new();
+        let said =
+            pair.map(|text| NewRecord::new(text, MemorySource::UserInput, MemoryKind::Episode));
+        bench.observe(said.to_vec());
+        let plan = plan_consolidation(&bench.engine.snapshot(), bench.now);
+        assert_eq!(plan.review.len() + plan.contradictions.len(), 1, "{pair:?}");
+    }
+}
