@@ -170,6 +170,7 @@ fn new_recall(results: Vec<RetrievedMemory>) -> RecallResponse {
         considered: 1,
         nothing_relevant: false,
         verdict: RelevanceVerdict::Relevant,
+        only_times: Vec::new(),
         notes: Vec::new(),
     }
 }
