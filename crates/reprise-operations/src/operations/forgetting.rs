@@ -1,5 +1,7 @@
 //! What goes, and what of it comes back.
 
+mod erasure;
+
 use std::num::NonZeroUsize;
 
 use reprise_engine::ForgetSelector;

@@ -3,9 +3,11 @@
 pub mod audit;
 mod plans;
 
-use reprise_knowledge::{Distillate, Plan, are_related, execute_plan, list_actions, undo_action};
+use reprise_knowledge::{
+    Distillate, Merge, Plan, are_related, execute_plan, list_actions, undo_action,
+};
 
-use crate::operations::records::get_live_record_id;
+use crate::operations::records::{get_live_record_id, get_named_record_id};
 use crate::prelude::*;
 use crate::wire::UndoneReport;
 use plans::maintenance_report;
@@ -40,6 +42,22 @@ pub struct Consolidated {
     pub summaries: Vec<String>,
 }
 
+/// Lets the first of these memories that is in a group stay in place of the others; returns whether
+/// one is.
+fn choose_kept(merge: &mut Merge, chosen: &[String], names: &RecordNames<'_>) -> bool {
+    let is_chosen = |id: &RecordId| chosen.contains(&names.record_name(*id));
+    if is_chosen(&merge.kept) {
+        return true;
+    }
+    match merge.gone.iter_mut().find(|gone| is_chosen(gone)) {
+        Some(gone) => {
+            std::mem::swap(gone, &mut merge.kept);
+            true
+        }
+        None => false,
+    }
+}
+
 operation! {
     Spec::for_destroying(
         "consolidate",
@@ -52,13 +70,17 @@ operation! {
         /// Show what would be done; change nothing.
         #[arg(long)]
         pub dry_run: bool,
-        /// Merge only the groups that keep these memories, and change nothing else.
+        /// Merge only the groups with these memories, keep these, and change nothing else.
         #[schemars(extend("x-rare" = true))]
         #[arg(long = "group", value_name = "ID")]
         pub groups: Option<Vec<String>> as RecordKeys,
+        /// Merge no duplicates: only put away what expired, and write summaries.
+        #[schemars(extend("x-rare" = true))]
+        #[arg(long, conflicts_with = "groups")]
+        pub skip_groups: bool,
     }) -> Consolidated {
         let (dry_run, for_agent) = (arguments.dry_run, memory.is_for_agent());
-        let groups = arguments.groups;
+        let (groups, skip_groups) = (arguments.groups, arguments.skip_groups);
         for name in groups.iter().flatten() {
             memory.get_record(name).await?;
         }
@@ -66,9 +88,12 @@ operation! {
             .run_on_plan(move |memory, mut plan| {
                 let names = RecordNames { memory, for_agent };
                 if let Some(groups) = &groups {
-                    plan.merged.retain(|merge| groups.contains(&names.record_name(merge.kept)));
+                    plan.merged.retain_mut(|merge| choose_kept(merge, groups, &names));
                     plan.purged.clear();
                     plan.distilled.clear();
+                }
+                if skip_groups {
+                    plan.merged.clear();
                 }
                 let done = build_plan_answer(&names, &plan, dry_run);
                 (plan, done)
@@ -390,7 +415,8 @@ operation! {
                 None => get_newest_undoable_action(&engine.snapshot())?,
             };
             // A record may be named as its own system names it.
-            let named = find_record_id(&engine.snapshot(), &action).map(|id| id.to_string());
+            let named = get_named_record_id(&engine.snapshot(), &action);
+            let named = named.ok().map(|id| id.to_string());
             let undone = undo_action(engine, named.as_deref().unwrap_or(&action), now)?;
             if undone.is_empty() {
                 return Ok(Err(action));
