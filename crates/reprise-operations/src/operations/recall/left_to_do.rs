@@ -18,7 +18,7 @@ const SIGNAL: &str = "asked_type";
 /// Digits of the hash at the end of a project's name.
 const HASH_DIGITS: usize = 8;
 /// Phrases of a question for what is left to do.
-const ASKING: [&str; 18] = [
+const ASKING: [&str; 22] = [
     " left to do ",
     " left to be done ",
     " left to finish ",
@@ -34,10 +34,16 @@ const ASKING: [&str; 18] = [
     " still to do ",
     " still to be done ",
     " still open ",
+    " still fails ",
+    " still fail ",
+    " still failing ",
+    " still broken ",
     " next steps ",
     " not done yet ",
     " todos ",
 ];
+/// Words that begin a question for something else: a cause, or a way.
+const OTHERS: [&str; 4] = ["why", "how", "since", "when"];
 /// Questions that ask for nothing else.
 const WHOLE: [&str; 5] = [
     " what is left ",
@@ -51,7 +57,11 @@ const WHOLE: [&str; 5] = [
 pub(super) fn asks_what_is_left(question: &str) -> bool {
     let words = list_words(question);
     let folded = format!(" {} ", words.join(" "));
+    let is_other = words
+        .first()
+        .is_some_and(|first| OTHERS.contains(&first.as_str()));
     words.len() <= WORDS_MAX
+        && !is_other
         && (ASKING.iter().any(|phrase| folded.contains(phrase)) || WHOLE.contains(&folded.as_str()))
 }
 
@@ -196,6 +206,7 @@ mod tests {
             "what's next?",
             "which tests are still open in shop",
             "is anything not done yet",
+            "which test still fails",
         ] {
             assert!(asks_what_is_left(question), "{question}");
         }
@@ -204,6 +215,7 @@ mod tests {
             "what is left of the budget for the summer",
             "which port is next to the proxy's",
             "what does the next request wait for",
+            "why does the login test still fail",
         ] {
             assert!(!asks_what_is_left(question), "{question}");
         }

@@ -21,6 +21,8 @@ const SESSION_DAYS: i64 = 30;
 /// Longest wait for the first memory that answers a question.
 const FIRST_MEMORY: Duration = Duration::from_secs(20);
 const POLL: Duration = Duration::from_millis(200);
+/// Longest wait from then on for the others, while more come in.
+const OTHERS: Duration = Duration::from_secs(3);
 /// File with the output of the imports, in the folder of our own files.
 const LOG: &str = "setup.log";
 
@@ -345,13 +347,22 @@ fn wait_for_example(
         } else {
             Duration::ZERO
         };
+    let (mut known, mut first) = (0, None);
     loop {
-        let is_there = store::exists(context, user)? && {
+        let live = if store::exists(context, user)? {
             let stats = output::call::<Stats>(context, user, NoArguments {});
-            stats.is_ok_and(|stats| stats.live > 0)
+            stats.map_or(0, |stats| stats.live)
+        } else {
+            0
         };
-        if is_there && let Some(example) = find_example(context, user) {
-            return Ok(Some(example));
+        let comes_more = std::mem::replace(&mut known, live) != live;
+        if live > 0 {
+            let waits = first.get_or_insert_with(Instant::now).elapsed() < OTHERS;
+            if !(comes_in && comes_more && waits)
+                && let Some(example) = find_example(context, user)
+            {
+                return Ok(Some(example));
+            }
         }
         if Instant::now() >= until {
             return Ok(None);

@@ -95,6 +95,7 @@ async fn who_asks_what_is_left_to_do_is_told_it_first() {
     hook(HookEvent::Stop, other).await;
     for (question, first, next) in [
         ("what is left to do in shop", left, "cargo test carts"),
+        ("which test still fails in shop", left, "cargo test carts"),
         ("what's left in mail?", "The footer is still missing", ""),
         ("what is next?", "The footer is still missing", ""),
     ] {
