@@ -14,8 +14,9 @@ const BUDGETS: &[(&str, [usize; 3])] = &[
     // A prompt that gets no line is not judged a second time.
     ("crates/reprise-agent", [95, 186, 47]),
     ("crates/reprise-embed", [66, 141, 43]),
-    // A project is known by its short name too, and a known record gains tags.
-    ("crates/reprise-engine", [60, 335, 77]),
+    // A project is known by its short name too, a known record gains tags, and a prompt has its
+    // answers by what it was for.
+    ("crates/reprise-engine", [60, 336, 77]),
     ("crates/reprise-files", [11, 62, 11]),
     // A handle to a store that is there later, in place of a store that hands on each method.
     ("crates/reprise-global", [82, 161, 41]),
@@ -23,8 +24,9 @@ const BUDGETS: &[(&str, [usize; 3])] = &[
     ("crates/reprise-hnsw", [9, 29, 7]),
     // Standing rules in the languages that people type; exact terms without their documents.
     ("crates/reprise-index", [54, 342, 62]),
-    // Claims in several wordings, renamed notes, odd rows of sessions.
-    ("crates/reprise-knowledge", [107, 398, 150]),
+    // Claims in several wordings, renamed notes, odd rows of sessions, and a turn of a session by
+    // one function for hooks and imports.
+    ("crates/reprise-knowledge", [109, 403, 151]),
     ("crates/reprise-learn", [26, 119, 24]),
     // The preview of a hook in Ask, and the journal of changes from anywhere.
     ("crates/reprise-operations", [231, 373, 137]),
@@ -33,8 +35,8 @@ const BUDGETS: &[(&str, [usize; 3])] = &[
     ("crates/reprise-page", [61, 268, 95]),
     // As in reprise-global.
     ("crates/reprise-postgres", [25, 151, 50]),
-    // Ask shows the judgement that a prompt is given.
-    ("crates/reprise-rank", [31, 120, 34]),
+    // Ask shows the judgement that a prompt is given; what a prompt is for, and what came of it.
+    ("crates/reprise-rank", [33, 121, 34]),
     ("crates/reprise-redact", [19, 50, 24]),
     ("crates/reprise-rvf", [1, 2, 4]),
     ("crates/reprise-sandbox-workspace", [1, 2, 1]),
@@ -44,8 +46,9 @@ const BUDGETS: &[(&str, [usize; 3])] = &[
     // Places of pages in place of parts; a torn tail is kept aside, and inspect says what it is
     // the beginning of.
     ("crates/reprise-store", [51, 167, 49]),
-    // Sections are what log, index and engine exchange; whole and short names of projects.
-    ("crates/reprise-types", [103, 225, 51]),
+    // Sections are what log, index and engine exchange; whole and short names of projects;
+    // the outcome of a run is told from what a session taught.
+    ("crates/reprise-types", [103, 226, 51]),
     ("crates/reprise-workspace", [65, 266, 75]),
     ("crates/reprise-workspace-cli", [7, 5, 8]),
     ("crates/reprise-workspace-types", [29, 27, 5]),
