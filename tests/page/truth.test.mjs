@@ -132,7 +132,7 @@ test("Storage and health: the file, and its problems", async () => {
 test("Learning: the runs that reported", async () => {
   const report = await call("learning_report");
   await tab.goto(`${tab.origin}/learning`);
-  assert.match(await tab.locator("p.lead").innerText(), new RegExp(`\\(${report.runs} of 15\\)`));
+  assert.match(await tab.locator("p.lead").innerText(), new RegExp(`at least 15 runs and often more; ${report.runs} reported`));
   isClean(tab);
 });
 
@@ -240,7 +240,7 @@ test("Duplicates and decisions: nothing is denied that is asked elsewhere, and n
   await open("/done");
   const found = (await ofBea("recall", { query: "timeout of the login page" })).results;
   assert.ok(found.some((one) => one.text.includes("30 seconds") && one.why.held_until));
-  assert.match(await noted(), /90 seconds[\s\S]*30 seconds[\s\S]*held until/);
+  assert.match(await noted(), /90 seconds[\s\S]*30 seconds[\s\S]*marked as true until/);
   assert.doesNotMatch(await noted(), /Both are kept/);
   const { contradictions } = await ofBea("audit");
   const texts = (await house.list(BEA)).filter((one) => one.text.includes("timeout")).map((one) => one.id);

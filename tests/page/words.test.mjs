@@ -2,7 +2,7 @@
 import assert from "node:assert";
 import { after, before, test } from "node:test";
 
-import { House, isClean } from "./house.mjs";
+import { House, isClean, violations } from "./house.mjs";
 
 let house;
 before(async () => (house = await House.start()));
@@ -113,4 +113,13 @@ test("the palette begins with places, and decides nothing that is not read", asy
   assert.equal(await tab.evaluate(() => document.activeElement?.matches("[data-pair]")), true);
   assert.ok(await tab.locator("[data-pair] kbd").first().isVisible());
   isClean(tab);
+});
+
+test("the key of an answer is shown with the focus, and belongs to the button's name", async () => {
+  const tab = await house.tab("bob", { viewport: { width: 390, height: 844 } });
+  await tab.goto(`${tab.origin}/knowledge/review`);
+  await tab.waitForSelector("[data-pair]");
+  await tab.focus("[data-pair]");
+  assert.ok(await tab.locator("[data-pair] kbd").first().isVisible());
+  assert.deepEqual(await violations(tab), []);
 });
