@@ -267,7 +267,7 @@ for (const javaScriptEnabled of [true, false]) {
     await tab.goto(`${tab.origin}/knowledge/review`);
     const pair = tab.locator("[data-pair]").first();
     assert.match(await pair.innerText(), /Older[\s\S]*1 Feb[\s\S]*30 seconds[\s\S]*Keep this[\s\S]*Newer[\s\S]*2 Feb[\s\S]*90 seconds[\s\S]*Keep this[\s\S]*Both are true/);
-    assert.match(await pair.locator("button[value=newer]").getAttribute("aria-label"), /^Keep this: the newer, .*2 Feb/);
+    assert.match(await pair.locator("button[value=newer]").getAttribute("aria-label"), /^Keep this n: the newer, .*2 Feb/);
     assert.match(await tab.locator("main").innerText(), /Agents will see only the one you keep/);
     assert.doesNotMatch(await pair.innerText(), /differ in/, "what is marked is not said again");
     await pair.locator("button[value=newer]").click();

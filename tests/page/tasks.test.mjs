@@ -189,7 +189,6 @@ const TASKS = {
     await write(tab, "input[name=other]", other.id);
     await send(tab, button("/link"));
     await says(tab, /Linked/);
-    await press(tab, ".fold:has(.linked) > summary");
     await send(tab, button("/unlink"));
     await says(tab, /Link removed/);
     await send(tab, button("/undo"));
@@ -380,7 +379,7 @@ test("a screen reader's tree has the names of all that the tasks need", async ()
     }
   };
   await tab.waitForSelector("#needs [data-pair]");
-  await roles(["searchbox", "Question"], ["navigation", "Main"], ["button", /Keep this: the (newer|second)/], ["link", /Tuesdays/], ["checkbox", /Select/]);
+  await roles(["searchbox", "Question"], ["navigation", "Main"], ["button", /Keep this \w: the (newer|second)/], ["link", /Tuesdays/], ["checkbox", /Select/]);
   await open("Tuesdays");
   await roles(["article", "Memory"], ["link", /Publish/], ["link", /Forget/]);
   await tab.click("#edit > summary");

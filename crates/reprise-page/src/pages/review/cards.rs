@@ -253,9 +253,12 @@ fn render_sides(loaded: &LoadedQuestion<'_>, calendar: &Calendar, buttons: bool)
                     div class="said" { bdi class="text" dir="auto" { (said) } }
                     @if buttons {
                         @let answer = format_choice(loaded.pairs.len(), place);
-                        @let about = format!("{}: the {}, {}: {}", sort.choice(), names[place].to_lowercase(), days[place], text::plain_line(side.text, 60));
+                        @let side = format!("the {}, {}: {}", names[place].to_lowercase(), days[place], text::plain_line(side.text, 60));
+                        @let about = format!("{}: {side}", sort.choice());
+                        // It begins with all that is to be seen, the key included.
+                        @let label = format!("{} {}: {side}", sort.choice(), keys[place]);
                         button name="answer" value=(answer) data-answer=(keys[place])
-                            data-command=(about) aria-label=(about)
+                            data-command=(about) aria-label=(label)
                             class="choose" {
                             (sort.choice()) " " kbd { (keys[place]) }
                         }
