@@ -220,7 +220,7 @@ fn a_hook_connects_to_the_daemon_once() {
     let home = Home::new();
     home.place().create_folders().expect("the folders are made");
     let listener = UnixListener::bind(home.place().socket()).expect("the name is free");
-    // Stands in for a daemon, and counts who comes.
+    // In place of a daemon it counts the connections.
     let accepted = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&accepted);
     std::thread::spawn(move || {

@@ -31,8 +31,8 @@ pub(crate) use markdown::split_front_matter;
 pub use markdown::{find_plain_texts, is_plain_text, read_notes_state};
 pub use own::read_archive;
 pub use recognise::{recognise, recognise_all};
-pub use sessions::{SessionTurn, default_session_locations};
 pub(crate) use sessions::visit_files;
+pub use sessions::{SessionTurn, default_session_locations};
 
 /// Copies the files of a Sunwell import below the folder of the memory, because Sunwell's own
 /// programs may go on writing to them. Every text passes `clean`. Returns the folder of the copies,

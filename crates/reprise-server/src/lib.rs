@@ -48,7 +48,7 @@ pub use hooks::{HOOK_TOOL, HookCall, HookProgram, HookResponder, HookTrigger};
 pub use issuer::{Claims, Fetch, Issuer, IssuerSettings, TokenRefused};
 pub use mcp::{McpServer, SKILL};
 pub use oauth::OauthOptions;
-pub use page::backups::{CopyEntry, CopyForm, FileStamp};
+pub use page::backups::{CopyEntry, CopyForm, CopyStamp};
 pub use place::{BACKUP_LIST_FILE, DaemonPaths, DaemonPathsError};
 pub use program::ProgramCommand;
 pub use reprise_operations::Right;

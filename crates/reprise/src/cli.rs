@@ -26,7 +26,6 @@ mod list;
 pub mod model;
 mod models;
 pub mod output;
-mod pause;
 mod prelude;
 mod project;
 mod rebuild;
@@ -149,7 +148,7 @@ fn dispatch(context: &Context, command: Command) -> anyhow::Result<Exit> {
         Command::Call(arguments) => output::call_by_name(context, &arguments),
         Command::Check(arguments) => run_doctor_command(context, DoctorCommand::Check(arguments)),
         Command::Restore(arguments) => backup::restore(context, &arguments),
-        Command::Pausing(command) => command.run_with(&pause::FolderRunner(context)),
+        Command::Pausing(command) => command.run_with(&project::FolderRunner(context)),
         Command::Help {
             man: Some(folder), ..
         } => write_manual(&folder),
@@ -172,7 +171,7 @@ fn run_serve_command(context: &Context, command: ServeCommand) -> anyhow::Result
     match command {
         ServeCommand::Status => status::print_daemon_status(context),
         ServeCommand::Stop => status::stop_daemon(context),
-        ServeCommand::Pausing(command) => command.run_with(&pause::FolderRunner(context)),
+        ServeCommand::Pausing(command) => command.run_with(&project::FolderRunner(context)),
         ServeCommand::Token(command) => status::run_token_command(context, &command),
     }
 }

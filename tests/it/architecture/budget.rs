@@ -9,8 +9,9 @@ use reprise_tests::SourceFile;
 /// A crate's folder, and the most types, functions and thousands of tokens it may have. A type or
 /// a function counts if another file may use it; tests and comments do not count.
 const BUDGETS: &[(&str, [usize; 3])] = &[
-    // Kept tails, facts that wrap on narrow terminals, names that were nearly meant.
-    ("crates/reprise", [136, 407, 153]),
+    // Kept tails, facts that wrap on narrow terminals, names that were nearly meant; a folder for
+    // a pause, the question of setup, and the settings that were missing from the list.
+    ("crates/reprise", [137, 413, 156]),
     // A prompt that gets no line is not judged a second time.
     ("crates/reprise-agent", [95, 186, 47]),
     ("crates/reprise-embed", [66, 141, 43]),
@@ -28,11 +29,12 @@ const BUDGETS: &[(&str, [usize; 3])] = &[
     // one function for hooks and imports.
     ("crates/reprise-knowledge", [109, 403, 151]),
     ("crates/reprise-learn", [26, 119, 24]),
-    // The preview of a hook in Ask, and the journal of changes from anywhere.
-    ("crates/reprise-operations", [231, 373, 137]),
+    // The preview of a hook in Ask, the journal of changes from anywhere, what is left to do, the
+    // reason of each memory that a prompt was given, and beginnings of ids.
+    ("crates/reprise-operations", [232, 391, 143]),
     // Contradictions of several memories as one question, a look before a restore, the bar of
-    // phones, and changes from anywhere.
-    ("crates/reprise-page", [61, 268, 95]),
+    // phones, changes from anywhere; tokens by day, ratings, reasons, and a question before erasing.
+    ("crates/reprise-page", [62, 289, 102]),
     // As in reprise-global.
     ("crates/reprise-postgres", [25, 151, 50]),
     // Ask shows the judgement that a prompt is given; what a prompt is for, and what came of it.

@@ -19,8 +19,8 @@ use crate::prelude::*;
 use copies::{CopiedRows, find_imported_elsewhere, put_originals_first};
 use forms::{CODEX_SUBAGENT, CURSOR_TRANSCRIPT, GEMINI_SUBAGENT, HELPER, SessionFormat, Speaker};
 use recorder::{SessionRecorder, SessionSource};
-pub use turn::SessionTurn;
 use reprise_types::limits::IDENTIFIER_BYTES_MAX;
+pub use turn::SessionTurn;
 
 /// Most nested folders that are searched for sessions.
 pub(super) const DEPTH_MAX: u32 = 8;

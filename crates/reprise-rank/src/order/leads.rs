@@ -1,7 +1,7 @@
 //! Leads are records that only ask: a stored prompt, a request that was made before, and a turn
 //! that says nothing beyond the question. They are no answers and lower no answer's probability;
 //! the records that followed them gain. A stored prompt that also tells something is a candidate,
-//! and what came of it stands with it: above it if it asks, directly below if it only orders.
+//! and what came of it is shown with it: above it if it asks, directly below if it only orders.
 
 use crate::fuse::scored::{Lift, ScoredCandidate, select_best};
 
@@ -16,7 +16,7 @@ const LEAST: f32 = 0.2;
 /// Sameness with the question from which on an explanation names the lead.
 const SAID: f32 = 0.9;
 
-/// Number of the best results among which what followed a stored prompt stands with it.
+/// Number of the best results among which what followed a stored prompt is shown with it.
 const PROMPTS_MAX: usize = 10;
 /// Distance of what followed a prompt from the prompt, as a logit.
 const STEP: f32 = 0.01;

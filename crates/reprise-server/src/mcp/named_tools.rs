@@ -32,8 +32,8 @@ const TOOLS: [(&str, &str); 19] = [
 ];
 /// Commands of a governed workspace, whose tools have their names.
 const WORKSPACE: (&str, &str) = ("workspace ", "workspace_");
-/// What stands before or after a command that only a person may run: the tool of its name would not
-/// do what is said.
+/// Words before or after a command that only a person may run: the tool of its name would not do
+/// what is said.
 const PERSON_BEFORE: &str = "the user adds it with ";
 const PERSON_AFTER: &str = " shows what they say";
 

@@ -25,7 +25,7 @@ use crate::http::run_blocking;
 use crate::place::{DaemonPaths, OWN_FOLDER};
 use crate::program::PrintedReport;
 
-pub use copy_entry::{CopyEntry, CopyForm, FileStamp};
+pub use copy_entry::{CopyEntry, CopyForm, CopyStamp};
 pub(crate) use schedule::run_scheduled_backups;
 pub(super) use schedule::{find_schedule, save_schedule};
 

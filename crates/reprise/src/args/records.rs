@@ -233,7 +233,7 @@ pub(crate) struct RecallArguments {
     pub(crate) text: Vec<String>,
     #[command(flatten)]
     pub(crate) whose: WhoseArguments,
-    /// Read {"query": "...", "query_id": "..."} lines and print an answer per line; `-` reads stdin.
+    /// Read {"query": "...", "query_id": "..."} lines and answer each; `-` reads stdin.
     #[arg(long, value_name = "FILE", conflicts_with = "max_tokens")]
     pub(crate) queries: Option<PathBuf>,
     /// Show what each score is made of.

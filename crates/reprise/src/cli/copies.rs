@@ -2,7 +2,7 @@
 //! `forget --verify` knows where to look.
 
 use reprise_operations::ConfiguredProjection;
-use reprise_server::{BACKUP_LIST_FILE, CopyEntry, CopyForm, FileStamp};
+use reprise_server::{BACKUP_LIST_FILE, CopyEntry, CopyForm, CopyStamp};
 
 use crate::cli::prelude::*;
 
@@ -25,7 +25,7 @@ pub(super) fn record_copy(
             user: user.clone(),
             file,
             form,
-            stamp: temporary.and_then(FileStamp::from_path),
+            stamp: temporary.and_then(CopyStamp::from_path),
         };
         if read_entries(context).any(|known| known == made) {
             return Ok(());
@@ -54,7 +54,7 @@ pub(super) fn ensure_may_write(
         user: user.clone(),
         file: std::path::absolute(to)?,
         form: form.clone(),
-        stamp: FileStamp::from_path(to),
+        stamp: CopyStamp::from_path(to),
     };
     let is_own = || made.stamp.is_some() && read_entries(context).any(|known| known == made);
     if !to.is_dir() && (is_forced || is_own()) {

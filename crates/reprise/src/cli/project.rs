@@ -1,8 +1,11 @@
 //! Resolves the project that a command means: by its full name, by a part of it, or by a folder.
 
+use clap::Args;
 use reprise_knowledge::{HistoryTooLongError, HistoryWalkCache, Project, name_plain_folder};
+use reprise_operations::operations::sessions::pausing::Pause;
 use reprise_operations::operations::tags::{Tags, TagsArguments, find_meant_project};
 
+use crate::args::{OperationArguments, OperationRunner};
 use crate::cli::prelude::*;
 
 /// File in the data directory that saves how far back repositories were walked.
@@ -116,4 +119,30 @@ fn find_full_name(session: &Session, typed: &str) -> anyhow::Result<String> {
     let used = session.call::<Tags>(TagsArguments::default())?;
     let found = find_meant_project(typed, &used.project_names())?;
     Ok(found.unwrap_or_else(|| typed.to_owned()))
+}
+
+/// Runs an operation on the project of the folder that was typed, which it could not see itself.
+pub(super) struct FolderRunner<'a>(pub(super) &'a Context);
+
+impl OperationRunner for FolderRunner<'_> {
+    type Done = anyhow::Result<Exit>;
+
+    fn run_operation<O>(&self, asked: OperationArguments<O::Arguments>) -> anyhow::Result<Exit>
+    where
+        O: Operation<Arguments: Args>,
+    {
+        let mut given = serde_json::to_value(&asked.asked)?;
+        let typed = given["project"].as_str();
+        let folder = typed.filter(|typed| is_folder_name(typed));
+        let found = folder.map(|folder| project_name_of_folder(self.0, folder));
+        if let Some(name) = found.transpose()? {
+            tell!("using project `{name}`");
+            given["project"] = name.into();
+            if O::SPEC.name == <Pause as Operation>::SPEC.name {
+                // The folder is there, even if no memory is of it yet.
+                given["new"] = true.into();
+            }
+        }
+        output::run::<O>(self.0, &asked.whose, serde_json::from_value(given)?)
+    }
 }

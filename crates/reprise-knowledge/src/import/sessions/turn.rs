@@ -1,5 +1,5 @@
-//! The one form in which a session is stored: hooks keep it while it goes on, an import brings it in
-//! later, and both are the same memory.
+//! The one form in which a session is stored: hooks keep it while it goes on, an import brings it
+//! in later, and both are the same memory.
 
 use reprise_types::RecordType;
 

@@ -22,12 +22,12 @@ pub struct CopyEntry {
     pub form: CopyForm,
     /// Stamp of the file when it was written, if only an unchanged file may be overwritten.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stamp: Option<FileStamp>,
+    pub stamp: Option<CopyStamp>,
 }
 
 /// Size and time by which a written file is recognized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct FileStamp {
+pub struct CopyStamp {
     bytes: u64,
     /// Seconds and nanoseconds since 1970.
     modified: (i64, i64),
@@ -53,7 +53,7 @@ impl CopyEntry {
     }
 }
 
-impl FileStamp {
+impl CopyStamp {
     /// Returns the stamp of a file; `None` for anything else.
     pub fn from_path(path: &Path) -> Option<Self> {
         let found = fs_err::symlink_metadata(path).ok()?;

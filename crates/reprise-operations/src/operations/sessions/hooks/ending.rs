@@ -4,7 +4,7 @@ use reprise_knowledge::says_something;
 
 /// Words of a sentence that says how something ended.
 const WORDS_MIN: usize = 5;
-/// Words of a sentence that says what is left: `TODO: verify the signature`.
+/// Words of a sentence that says what is left: `next: verify the signature`.
 const LEFT_WORDS_MIN: usize = 4;
 /// Words at the beginning of a sentence among which it says who did something.
 const DOER_WORDS: usize = 6;

@@ -110,7 +110,7 @@ async fn what_comes_in_is_what_hooks_would_have_kept() {
         assert!(matches!(fate, RecordFate::Inserted { .. }), "{fate:?}");
     }
     assert_eq!(list_parts(&import).await, list_parts(&hooks).await);
-    // Both are one session, whoever was first.
+    // Both are one session, in either order.
     for record in imported {
         let fate = hooks.store_one(record).await.unwrap();
         assert!(matches!(fate, RecordFate::Duplicate { .. }), "{fate:?}");
