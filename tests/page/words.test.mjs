@@ -31,6 +31,7 @@ test("both sides of a contradiction that the review found have a chip in Ask tha
   await tab.goto(`${tab.origin}/search?q=timeout+of+the+login+page`);
   const chips = await tab.locator(".hit").evaluateAll((all) => all.map((hit) => [/timeout/.test(hit.querySelector(".x").textContent), /conflicts/.test(hit.querySelector(".meta").textContent)]));
   assert.ok(chips.filter(([is]) => is).length === 2 && chips.every(([is, has]) => is === has), JSON.stringify(chips));
+  assert.deepEqual(await violations(tab), [], "the chip leaves the title its room");
   await tab.locator(".hit a.chip.warn").first().click();
   await tab.waitForSelector("[data-pair]");
   isClean(tab);
