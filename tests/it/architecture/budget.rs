@@ -33,7 +33,7 @@ const BUDGETS: &[(&str, [usize; 3])] = &[
     // reason of each memory that a prompt was given, and beginnings of ids.
     ("crates/reprise-operations", [232, 391, 143]),
     // Contradictions of several memories as one question, a look before a restore, the bar of
-    // phones, changes from anywhere; tokens by day, ratings, reasons, and a question before erasing.
+    // phones, changes from anywhere; tokens by day, ratings, reasons, a question before erasing.
     ("crates/reprise-page", [62, 289, 102]),
     // As in reprise-global.
     ("crates/reprise-postgres", [25, 151, 50]),
