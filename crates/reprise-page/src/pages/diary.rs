@@ -162,7 +162,14 @@ async fn render_entry(
     // The undo of a correction is a correction, which says again what was said before.
     let is_undo = versions.and_then(|one| Some((one, one.earlier.get(1)?)));
     let is_undo = is_undo.is_some_and(|(one, earlier)| one.present.text == earlier.text);
-    let what = if is_undo { "Correction undone" } else { what };
+    let is_undone = named
+        .first()
+        .is_some_and(|one| is_taken_back(one, &entry.ids));
+    let what = match entry.kind {
+        ChangeKind::Corrected if is_undo => "Correction undone",
+        ChangeKind::Corrected if is_undone => "Corrected, and undone",
+        _ => what,
+    };
     let more = entry.count.saturating_sub(named.len());
     Ok(Some((
         entry.at,
@@ -188,6 +195,14 @@ async fn render_entry(
             }
         },
     )))
+}
+
+/// Returns whether one of these earlier versions was replaced by the text that it had replaced.
+fn is_taken_back(versions: &Versions, ids: &[RecordId]) -> bool {
+    let all = std::iter::once(&versions.present).chain(&versions.earlier);
+    let all: Vec<&MemoryRecord> = all.collect();
+    let mut threes = all.windows(3);
+    threes.any(|three| ids.contains(&three[1].id) && three[0].text == three[2].text)
 }
 
 /// Renders when, what and from where something was changed.
