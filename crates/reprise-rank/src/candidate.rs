@@ -36,6 +36,10 @@ pub struct OutcomeMeasures {
 
 /// One candidate, measured.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a measure of its own"
+)]
 pub struct MeasuredCandidate {
     pub ordinal: u32,
     /// Of two records with the same score, the one with the higher value comes first.

@@ -26,6 +26,10 @@ const FRAMED_BYTES_MAX: usize = 1024;
 
 /// What a question asks for in addition to its subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "a question may ask for several of them"
+)]
 pub struct QuestionTraits {
     /// It asks for a point or a stretch of time.
     pub asks_when: bool,

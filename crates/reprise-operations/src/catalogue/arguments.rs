@@ -50,7 +50,7 @@ pub(super) fn parse_arguments<T: DeserializeOwned + JsonSchema + 'static>(
         .into_iter()
         .find(|name| !fields.contains(&name.as_str()))
     {
-        said += &format!("; there is no field `{unknown}`");
+        said = format!("{said}; there is no field `{unknown}`");
     }
     Err(misfit_problem(name, &said))
 }

@@ -160,7 +160,7 @@ fn plan_disconnection(program: HostProgram, home: &Path) -> anyhow::Result<Vec<S
     plan_changes(program, home, |target, before| {
         let copied = apply::read_backup(&target.path);
         let after = target.without(before)?;
-        let after = target.restore_server(&after, copied.as_deref())?;
+        let after = target.restore_replaced(&after, copied.as_deref())?;
         // A copy that has ours in it is not how the owner had the file.
         let original = copied.filter(|copied| !target.has_ours(copied));
         Ok((

@@ -8,9 +8,7 @@ impl Memory {
     /// Lists the texts of forgotten records that the file still has, the newest first. The whole
     /// file is read for that, so after a compaction an empty list proves that none is in it.
     pub async fn list_forgotten_texts(&self) -> Result<Vec<String>, Problem> {
-        Ok(self
-            .run_on_engine(|engine| find_forgotten(engine))
-            .await??)
+        Ok(self.run_on_engine(find_forgotten).await??)
     }
 }
 
@@ -47,7 +45,6 @@ mod tests {
     use reprise_types::{MemoryKind, MemorySource, NewRecord};
     use serde_json::json;
 
-    use super::*;
     use crate::testing::Ada;
 
     #[tokio::test]

@@ -312,6 +312,18 @@ pub(super) fn remove_hooks(file: &mut Map<String, Value>, form: HookForm) {
     }
 }
 
+/// Removes the version that came with our hooks, if the file had none before them.
+pub(super) fn remove_added_version(
+    file: &mut Map<String, Value>,
+    form: HookForm,
+    copied: &Map<String, Value>,
+) {
+    let is_added = form.version.is_some() && !copied.contains_key("version");
+    if is_added && !file.contains_key("hooks") {
+        file.remove("version");
+    }
+}
+
 /// The name of the status line in Claude Code's settings.
 const STATUS_LINE: &str = "statusLine";
 

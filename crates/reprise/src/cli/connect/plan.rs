@@ -235,8 +235,9 @@ impl Target {
         forms.try_fold(text.to_owned(), |text, form| form.with(&text, entry))
     }
 
-    /// Returns the text with the server that ours had replaced.
-    pub(super) fn restore_server(
+    /// Returns the text with the server that ours had replaced, and without the version that the
+    /// form of our hooks needed.
+    pub(super) fn restore_replaced(
         &self,
         text: &str,
         copied: Option<&str>,
@@ -245,6 +246,13 @@ impl Target {
         forms.try_fold(text.to_owned(), |text, form| match (form, copied) {
             (SettingsPart::Servers(outer, _), Some(copied)) => {
                 edit::restore_server(&text, copied, [outer, SERVER])
+            }
+            (SettingsPart::Hooks(form), Some(copied)) => {
+                let copied = edit::parse_json_object(copied).unwrap_or_default();
+                edit::edit_json(&text, |file| {
+                    entry::remove_added_version(file, *form, &copied);
+                    Ok(())
+                })
             }
             _ => Ok(text),
         })

@@ -314,11 +314,14 @@ fn another_programs_server_of_our_name_makes_way_only_where_that_is_wanted_and_c
         let after = target.with(&before, &replacing).unwrap();
         assert_contains!(after, "here/reprise");
         let without = target.without(&after).unwrap();
-        let back = target.restore_server(&without, Some(&before)).unwrap();
+        let back = target.restore_replaced(&without, Some(&before)).unwrap();
         assert_eq!(parse_json_object(&back), theirs);
         // Not ours to take out, nor to bring back where somebody has put another there.
         assert_eq!(target.without(&before).unwrap(), before);
-        assert_eq!(target.restore_server(&before, Some("{}")).unwrap(), before);
+        assert_eq!(
+            target.restore_replaced(&before, Some("{}")).unwrap(),
+            before
+        );
     }
 }
 
