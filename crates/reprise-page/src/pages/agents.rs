@@ -7,7 +7,7 @@ use chrono::NaiveDate;
 use reprise_operations::operations::records::list;
 use reprise_operations::operations::sessions::{Prompts, PromptsArguments};
 use reprise_operations::{
-    ChangeNotice, Prompt, PromptRecall, PromptResult, ReceivedText, ReplayedRecord,
+    ChangeNotice, PastRecall, Prompt, PromptRecall, PromptResult, ReceivedText, ReplayedRecord,
 };
 use reprise_types::{RecallId, RelevanceVerdict, short_project_name};
 
@@ -463,6 +463,47 @@ fn render_quoted(
     }
 }
 
+/// Renders what programs asked lately, each with the prompt that it was asked for.
+fn render_recent_questions(
+    calendar: &Calendar,
+    recalls: &[PastRecall],
+    of_recall: &HashMap<RecallId, RecordId>,
+) -> Markup {
+    html! {
+        section {
+            h2 { "Recent questions " small { (recalls.len()) } }
+            p class="faint" {
+                "What programs asked in the last hour, since the daemon started and since you last forgot a memory."
+            }
+            @if recalls.is_empty() {
+                p class="faint" {
+                    @if of_recall.is_empty() { "No program asked for anything." }
+                    @else { "No question is listed any more; " a href="/prompts" { "Prompts" } " has what each prompt received." }
+                }
+            }
+            @else {
+                (table("Recent questions", &["When", "Question", "#Given", "#Time (ms)"],
+                    recalls.iter().take(LIMIT).map(|one| html! {
+                        td { (calendar.format_time_of_day(one.at)) }
+                        td {
+                            @let path = match of_recall.get(&one.recall_id) {
+                                Some(prompt) => format!("/prompts/{prompt}"),
+                                None => format!("/search?q={}", percent_encode(&one.query)),
+                            };
+                            a href=(path) { (text::shorten(&one.query, 120)) }
+                        }
+                        td class="number" {
+                            @if one.verdict == RelevanceVerdict::Nothing { "none" }
+                            @else { (one.shown) }
+                        }
+                        td class="number" { (format!("{:.1}", one.elapsed_ms)) }
+                    })
+                ))
+            }
+        }
+    }
+}
+
 /// Shows what programs asked in the last hour, and what was stored in it.
 pub(crate) async fn show_activity(visit: PageRequest) -> PageResult<Markup> {
     let (hour, calendar) = (
@@ -488,37 +529,7 @@ pub(crate) async fn show_activity(visit: PageRequest) -> PageResult<Markup> {
     let of_recall = map_recalls_to_prompts(&visit).await?;
     let body = html! {
         div data-live="activity" {
-            section {
-                h2 { "Recent questions " small { (recalls.len()) } }
-                p class="faint" {
-                    "What programs asked in the last hour, since the daemon started and since you last forgot a memory."
-                }
-                @if recalls.is_empty() {
-                    p class="faint" {
-                        @if of_recall.is_empty() { "No program asked for anything." }
-                        @else { "No question is listed any more; " a href="/prompts" { "Prompts" } " has what each prompt received." }
-                    }
-                }
-                @else {
-                    (table("Recent questions", &["When", "Question", "#Given", "#Time (ms)"],
-                        recalls.iter().take(LIMIT).map(|one| html! {
-                            td { (calendar.format_time_of_day(one.at)) }
-                            td {
-                                @let path = match of_recall.get(&one.recall_id) {
-                                    Some(prompt) => format!("/prompts/{prompt}"),
-                                    None => format!("/search?q={}", percent_encode(&one.query)),
-                                };
-                                a href=(path) { (text::shorten(&one.query, 120)) }
-                            }
-                            td class="number" {
-                                @if one.verdict == RelevanceVerdict::Nothing { "none" }
-                                @else { (one.shown) }
-                            }
-                            td class="number" { (format!("{:.1}", one.elapsed_ms)) }
-                        })
-                    ))
-                }
-            }
+            (render_recent_questions(&calendar, &recalls, &of_recall))
             section {
                 h2 {
                     "Memories stored in the last hour "

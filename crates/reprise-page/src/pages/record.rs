@@ -49,8 +49,8 @@ impl RecordDetails {
     /// Returns the first of the loaded prompts of its session.
     fn session_title(&self) -> Option<&str> {
         let session = &self.versions.present.session_id;
-        let of_session = self.prompts.iter().filter(|one| one.session == *session);
-        of_session.last().map(|prompt| prompt.text.as_str())
+        let mut of_session = self.prompts.iter().filter(|one| one.session == *session);
+        of_session.next_back().map(|prompt| prompt.text.as_str())
     }
 }
 

@@ -54,11 +54,11 @@ pub(super) async fn connect_to_daemon(paths: &DaemonPaths) -> std::io::Result<Un
         match UnixStream::connect(socket).await {
             // Another user may have put a socket where ours is missing.
             Ok(stream) if !paths.has_short_socket() || is_own_daemon(&stream) => return Ok(stream),
-            Ok(_) => refused = refused.or(Some(std::io::ErrorKind::PermissionDenied.into())),
+            Ok(_) => refused = refused.or(Some(ErrorKind::PermissionDenied.into())),
             Err(error) => refused = refused.or(Some(error)),
         }
     }
-    Err(refused.unwrap_or_else(|| std::io::ErrorKind::NotFound.into()))
+    Err(refused.unwrap_or_else(|| ErrorKind::NotFound.into()))
 }
 
 /// Returns whether a process of this user or of root listens at the other end.
