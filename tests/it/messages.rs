@@ -105,6 +105,11 @@ fn a_selector_that_means_nothing_says_so() {
     assert_contains!(said, "no memory with id `nope`");
     let said = home.run_ok(&["show", "a", "--around"]);
     assert_contains!(said, "is not linked to anything");
+}
+
+#[test]
+fn a_value_that_means_nothing_says_what_to_give() {
+    let home = home_with_two_memories();
     for (command, expected) in [
         (&["edit", "a"][..], "nothing to change: give a new text"),
         (&["learn"], "nothing to remember: type"),

@@ -257,13 +257,11 @@ fn print_help(all: bool, names: &[String]) -> anyhow::Result<Exit> {
     for name in names {
         let known = asked.get_subcommands().map(|sub| sub.get_name().to_owned());
         let known: Vec<String> = known.collect();
-        asked = match asked.find_subcommand_mut(name) {
-            Some(found) => found,
-            None => {
-                let similar = find_meant_name(name, known.iter().map(String::as_str));
-                anyhow::bail!(crate::start::explain_unknown_command(name, similar))
-            }
+        let Some(found) = asked.find_subcommand_mut(name) else {
+            let similar = find_meant_name(name, known.iter().map(String::as_str));
+            anyhow::bail!(crate::start::explain_unknown_command(name, similar))
         };
+        asked = found;
     }
     let mut text = asked.render_long_help().ansi().to_string();
     if all && names.is_empty() {

@@ -249,7 +249,8 @@ fn find_topic(text: &str) -> Option<String> {
         if bare.contains(|c: char| !(c.is_alphanumeric() || "-_./'".contains(c))) {
             break;
         }
-        if !bare.is_empty() && !(topic.is_empty() && is_plain(bare)) {
+        let opens = topic.is_empty() && is_plain(bare);
+        if !bare.is_empty() && !opens {
             topic.push(bare);
             says += usize::from(!is_plain(bare));
         }
