@@ -250,11 +250,13 @@ impl<'a> RecoveryFold<'a> {
                     } else if kind == TYPE_PAGES {
                         self.directory.add_section_bytes(size);
                         if offset == self.next_segment_offset() {
+                            self.apply_doubtful_commit()?;
                             self.pages_end = offset + size;
                         }
                     }
                 }
                 ScanItem::Foreign { offset, size, .. } => {
+                    self.apply_doubtful_commit()?;
                     self.report.foreign_segments += 1;
                     self.valid_end = self.valid_end.max(offset + size);
                 }

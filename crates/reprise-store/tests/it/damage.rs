@@ -1,9 +1,11 @@
 //! Tests of damage: every byte of a small file is changed, and the file is cut to every length.
 //! Damage is noticed or harmless, and never causes a panic or a wrong record.
 
+use std::sync::Arc;
+
 use reprise_simulation as testing;
 use reprise_simulation::{LogModel, SimDisk, WorkloadStep};
-use reprise_store::{Log, StoreError, Verify, list_segments};
+use reprise_store::{Log, OpenOptions, StoreError, Verify, list_segments};
 use reprise_types::VectorStore;
 
 use crate::{open, open_readonly, record, run_steps};
@@ -216,6 +218,48 @@ fn a_damaged_vector_costs_the_vector_not_the_record() {
         (record.body.text.as_str(), record.embedding_space),
         ("text 1", None)
     );
+}
+
+#[test]
+fn a_last_commit_with_a_damaged_vector_stays_whatever_follows_it() {
+    let file_of = |options: &OpenOptions| {
+        let disk = SimDisk::new();
+        let opened = Log::open(Arc::new(disk.clone()), &testing::log_path(), options);
+        let mut log = opened.unwrap().log;
+        for i in 0..3 {
+            log.append(&[record(i, &format!("text {i}"))]).unwrap();
+        }
+        testing::apply_step(&mut log, &WorkloadStep::Checkpoint).unwrap();
+        drop(log);
+        disk
+    };
+    let options = testing::open_options(Verify::Tail);
+    let disk = file_of(&options);
+    let theirs = file_of(&OpenOptions {
+        file_id: 99,
+        ..options
+    });
+    let segments = list_segments(&disk, &testing::log_path()).unwrap();
+    let pages = segments.iter().find(|s| s.name == "pages").unwrap();
+    let of_pages = pages.offset as usize..(pages.offset + pages.bytes) as usize;
+    let last = segments.iter().rfind(|s| s.name == "vectors").unwrap();
+    let mut with_pages = disk.file_bytes(&testing::log_path()).unwrap();
+    with_pages.truncate(of_pages.end);
+    with_pages[last.offset as usize + 64 + 6 + 8] ^= 1;
+    let foreign = theirs.file_bytes(&testing::log_path()).unwrap();
+    let mut bytes = with_pages[..of_pages.start].to_vec();
+    bytes.extend_from_slice(&foreign[of_pages]);
+    for bytes in [bytes, with_pages] {
+        let disk = disk_with(&bytes);
+        let mut opened = open(&disk, Verify::Everything);
+        assert_eq!(opened.log.record_count(), 3, "{:?}", opened.report);
+        opened.log.append(&[record(7, "the next")]).unwrap();
+        drop(opened);
+        let log = open(&disk, Verify::Everything).log;
+        let texts = (0..4).map(|i| log.reader().read_record(i).unwrap().body.text.clone());
+        let texts: Vec<String> = texts.collect();
+        assert_eq!(texts, ["text 0", "text 1", "text 2", "the next"]);
+    }
 }
 
 #[test]
