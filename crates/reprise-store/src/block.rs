@@ -143,11 +143,15 @@ pub(crate) fn unpack_block(block: &[u8], file_id: u128) -> Option<Vec<u8>> {
     decompress(encoding, reader.read_raw(stored_size)?, raw_size, file_id)
 }
 
-/// Decodes the entries of an unpacked block.
+/// Decodes the entries of an unpacked block; returns `None` if they are malformed or more than a
+/// block may have.
 pub(crate) fn decode_entries(raw: &[u8]) -> Option<Vec<RawEntry>> {
     let mut reader = ByteReader::new(raw);
     let mut entries = Vec::new();
     while !reader.is_empty() {
+        if entries.len() == BLOCK_ENTRIES_MAX {
+            return None;
+        }
         let kind = reader.read_u8()?;
         let body = reader.read_bytes()?.to_vec();
         entries.push(RawEntry {
@@ -173,6 +177,17 @@ pub(crate) fn find_body(raw: &[u8], index: u16, wanted_kind: u8) -> Option<&[u8]
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_block_with_more_entries_than_one_may_have_is_malformed() {
+        let entry = [7, 0];
+        let full = entry.repeat(BLOCK_ENTRIES_MAX);
+        assert_eq!(
+            decode_entries(&full).map(|all| all.len()),
+            Some(BLOCK_ENTRIES_MAX)
+        );
+        assert_eq!(decode_entries(&entry.repeat(BLOCK_ENTRIES_MAX + 1)), None);
+    }
     use crate::compress::LEVEL_PACK;
 
     fn make_entries(count: u8) -> Vec<RawEntry> {
