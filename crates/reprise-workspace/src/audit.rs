@@ -16,7 +16,7 @@ use reprise_workspace_types::{AuditAction, AuditEntry, AuditQuery, RepoPath, TRA
 use crate::error::Result;
 use crate::files;
 use crate::git::{Blob, Git, LINK};
-use crate::transaction::Changes;
+use crate::stage::Changes;
 
 /// Where lines wait for a commit; git does not keep it.
 const PENDING: &str = ".sdlc_ide/logs/pending";

@@ -2,6 +2,7 @@
 //!
 //! Nothing is forced, stashed or rewritten.
 
+pub(crate) mod blob;
 pub(crate) mod hooks;
 pub(crate) mod index;
 pub(crate) mod reference;
@@ -17,17 +18,11 @@ use git2::{
 use reprise_workspace_types::{Actor, PathError, RepoPath};
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::blob::{Blob, EXECUTABLE, FILE, LINK, blob_id, blob_id_of_file};
 use crate::error::{Result, WorkspaceError, allow_missing, folder_name, invalid_error};
-use crate::files;
 use crate::stage::StagingFolder;
 use crate::sync_queue::SyncQueue;
 
-/// A regular file's mode in a tree.
-pub(crate) const FILE: i32 = 0o100_644;
-/// An executable file's mode in a tree.
-pub(crate) const EXECUTABLE: i32 = 0o100_755;
-/// A symbolic link's mode in a tree.
-pub(crate) const LINK: i32 = 0o120_000;
 /// A folder's mode in a tree.
 const FOLDER: i32 = 0o040_000;
 
@@ -53,28 +48,6 @@ impl Head {
         self.reference
             .strip_prefix("refs/heads/")
             .unwrap_or(&self.reference)
-    }
-}
-
-/// A file in a tree.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Blob {
-    pub(crate) id: Oid,
-    pub(crate) mode: i32,
-}
-
-/// Returns the hash that a file with these bytes has.
-pub(crate) fn blob_id(bytes: &[u8]) -> Result<Oid> {
-    Oid::hash_object(ObjectType::Blob, bytes).map_err(WorkspaceError::git("hash a file"))
-}
-
-/// Returns the hash of a file on the disk, or `None` if it is missing.
-pub(crate) fn blob_id_of_file(path: &Path) -> Result<Option<Oid>> {
-    match files::find_metadata(path)? {
-        Some(found) if found.is_file() => Oid::hash_file(ObjectType::Blob, path)
-            .map(Some)
-            .map_err(WorkspaceError::git("hash a file")),
-        _ => Ok(None),
     }
 }
 
@@ -503,4 +476,12 @@ pub(crate) fn signature(author: &Actor, at: DateTime<Utc>) -> Result<Signature<'
     let email = format!("{}@{kind}.reprise.invalid", name.to_ascii_lowercase());
     Signature::new(name, &email, &Time::new(at.timestamp(), 0))
         .map_err(WorkspaceError::git("name the author"))
+}
+
+/// Returns the value of the trailer `name` of a commit.
+pub(crate) fn trailer(commit: &Commit<'_>, name: &str) -> Option<String> {
+    let message = String::from_utf8_lossy(commit.message_bytes()).into_owned();
+    let trailer = message.trim_end().rsplit("\n\n").next().unwrap_or_default();
+    let mut named = trailer.lines().filter_map(|line| line.strip_prefix(name));
+    named.next().map(|value| value.trim().to_owned())
 }

@@ -16,9 +16,9 @@ use reprise_workspace_types::{Actor, Class, RepoPath};
 use serde::Serialize;
 use serde_json::json;
 
+use crate::cache::get_or_make;
 use crate::error::{Result, WorkspaceError};
 use crate::graph::Upstream;
-use crate::rules::get_or_make;
 
 /// How long all rules together may take over one path.
 const EVALUATION_MAX: Duration = Duration::from_millis(500);

@@ -31,13 +31,13 @@
 mod actors;
 mod answer;
 mod audit;
+mod cache;
 mod checkpoint;
 mod combine;
 mod error;
 mod event;
 mod files;
 mod git;
-mod git_commits;
 mod governor;
 mod graph;
 mod layout;
@@ -71,7 +71,6 @@ pub use actors::{
 pub use answer::TreeServer;
 pub use combine::{CombinedFile, MergeSides, combine};
 pub use error::{Result, WorkspaceError};
-pub use layout::InitReport;
 pub use maintenance::{MaintenanceState, PrunePolicy, PruneReport};
 pub use project::{EmbeddingSpaces, RecordProjection};
 pub use reprise_workspace_types::{
@@ -82,5 +81,4 @@ pub use reprise_workspace_types::{
 pub use schema::ARTIFACT_BYTES_MAX;
 pub use snapshot::SnapshotManifest;
 pub use start::StartReport;
-pub use transaction::{TransactionStep, Watcher};
-pub use workspace::{Workspace, WriteRequest};
+pub use workspace::{InitReport, TransactionStep, Watcher, Workspace, WriteRequest};

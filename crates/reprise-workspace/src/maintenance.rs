@@ -18,7 +18,8 @@ use crate::event::EVENTS;
 use crate::files;
 use crate::git::Git;
 use crate::schema;
-use crate::transaction::{Changes, Draft};
+use crate::stage::Changes;
+use crate::transaction::Draft;
 use crate::workspace::Workspace;
 
 /// Largest file of scratch that is looked into for entries to keep.

@@ -20,8 +20,8 @@ use crate::git::index::contains_commit;
 use crate::governor::PathAction;
 use crate::layout::CONFLICTS;
 use crate::schema;
-use crate::stage::StagingFolder;
-use crate::transaction::{Changes, Draft, TransactionAttempt};
+use crate::stage::{Changes, StagingFolder};
+use crate::transaction::{Draft, TransactionAttempt};
 use crate::workspace::{Workspace, validate_message};
 
 /// Where reports of conflicts are; derived artifacts are versioned.

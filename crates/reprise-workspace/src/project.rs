@@ -15,7 +15,8 @@ use sha2::{Digest, Sha256};
 
 use crate::combine::LogLines;
 use crate::error::{Result, invalid_error};
-use crate::transaction::{Changes, Draft};
+use crate::stage::Changes;
+use crate::transaction::Draft;
 use crate::workspace::{Workspace, WriteRequest};
 
 const CONTRADICTIONS: &str = "memory/contradiction_history.jsonl";

@@ -4,17 +4,14 @@
 //! Every transaction on the shared branch names them in its commit's trailer. What plain git
 //! changed since is not in force until a person approves it.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Mutex;
+use std::collections::BTreeSet;
 
 use git2::{BranchType, Commit, Oid};
-use reprise_types::lock;
 use reprise_workspace_types::RepoPath;
 
 use crate::audit;
 use crate::error::{Result, WorkspaceError, refused_error};
-use crate::git::{Git, shared_branch_name};
-use crate::git_commits::trailer;
+use crate::git::{Git, shared_branch_name, trailer};
 use crate::governor::{Governor, POLICIES};
 
 /// Where the project's own schemas are.
@@ -158,24 +155,4 @@ pub(crate) fn pending_rules_error(actor: &crate::Actor, path: &RepoPath) -> Work
     let why = "plain git changed the project's rules and nobody has approved that; a person does \
                with `reprise workspace approve --human NAME BRANCH`";
     refused_error("project-rules", actor, "change", path.as_str(), why)
-}
-
-/// Returns the cached value of a key, or makes and caches it, because reading a rule takes longer
-/// than all the rest of a decision. At most `cache_max` values are kept.
-pub(crate) fn get_or_make<K: Ord, V: Clone>(
-    cache: &Mutex<BTreeMap<K, V>>,
-    cache_max: usize,
-    key: K,
-    make: impl FnOnce(&K) -> Result<V>,
-) -> Result<V> {
-    if let Some(made) = lock(cache).get(&key) {
-        return Ok(made.clone());
-    }
-    let made = make(&key)?;
-    let mut cache = lock(cache);
-    if cache.len() >= cache_max {
-        cache.clear();
-    }
-    cache.insert(key, made.clone());
-    Ok(made)
 }

@@ -11,8 +11,8 @@ use jsonschema::error::ValidationErrorKind;
 use reprise_workspace_types::{Class, MergeRule, RepoPath};
 use serde_json::Value;
 
+use crate::cache::get_or_make;
 use crate::error::{Result, WorkspaceError, invalid_error};
-use crate::rules::get_or_make;
 
 /// Largest file that git is given, in bytes.
 pub const ARTIFACT_BYTES_MAX: u64 = 10 * 1024 * 1024;

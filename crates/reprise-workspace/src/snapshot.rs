@@ -22,8 +22,8 @@ use crate::files;
 use crate::git::{Git, Tag, shared_branch_name};
 use crate::merge::is_approved;
 use crate::rules;
-use crate::stage::StagingFolder;
-use crate::transaction::{Changes, Draft, TransactionAttempt};
+use crate::stage::{Changes, StagingFolder};
+use crate::transaction::{Draft, TransactionAttempt};
 use crate::workspace::Workspace;
 
 const ARCHIVE_END: &str = ".tar.gz";

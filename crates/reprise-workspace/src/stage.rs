@@ -9,16 +9,20 @@ use git2::Oid;
 use reprise_files::{ChangeOutcome, FileFingerprint};
 
 use crate::error::{Result, WorkspaceError};
+use crate::files;
+use crate::git::blob::blob_id;
 use crate::layout;
 use crate::lock::{self, LockGuard};
 use crate::sync_queue::SyncQueue;
-use crate::{files, git};
 use reprise_workspace_types::RepoPath;
 
 /// Below the workspace's root.
 pub(crate) const STAGES: &str = ".sdlc_ide/tmp";
 /// The beginning of a transaction's folder.
 const PREFIX: &str = "tx-";
+
+/// What is to become of paths: new content, or `None` for their end.
+pub(crate) type Changes = BTreeMap<RepoPath, Option<Vec<u8>>>;
 
 /// The folder of a living transaction; it goes with this value.
 #[derive(Debug)]
@@ -61,7 +65,7 @@ impl StagingFolder {
             self.files.remove(path);
             return Ok(None);
         };
-        let id = git::blob_id(bytes)?;
+        let id = blob_id(bytes)?;
         if self.files.get(path).is_some_and(|(_, there)| *there == id) {
             return Ok(Some(id));
         }
@@ -95,7 +99,7 @@ impl StagingFolder {
             }
             (None, Some(before)) => {
                 // By a name of its own: onto another link of the same file nothing is moved.
-                let aside = format!("removed-{}", git::blob_id(path.as_str().as_bytes())?);
+                let aside = format!("removed-{}", blob_id(path.as_str().as_bytes())?);
                 files::move_aside(root, &to, &self.folder.join(aside), before)
             }
             (None, None) => Ok(ChangeOutcome::Applied),

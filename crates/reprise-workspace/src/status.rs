@@ -11,8 +11,7 @@ use reprise_workspace_types::{
 };
 
 use crate::error::{Result, WorkspaceError, unknown_error};
-use crate::git::{Git, shared_branch_name};
-use crate::git_commits::trailer;
+use crate::git::{Git, shared_branch_name, trailer};
 use crate::graph::Artifacts;
 use crate::merge::resolve_commit;
 use crate::rules;

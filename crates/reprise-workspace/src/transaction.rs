@@ -6,12 +6,12 @@
 //! git ends a person's command where the index is locked or the branch moves under it, and never
 //! tries again: so once somebody's git was here transactions leave it room.
 
+pub(crate) mod git_commits;
 mod records;
 mod run;
 
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -26,8 +26,8 @@ use crate::files;
 use crate::git::{Git, Head, Tag, shared_branch_name};
 use crate::governor::PathAction;
 use crate::rules::{self, ActiveRules};
-use crate::stage::StagingFolder;
-use crate::workspace::Workspace;
+use crate::stage::{Changes, StagingFolder};
+use crate::workspace::{TransactionStep, Workspace};
 
 /// How often a transaction begins again because its branch has moved under it.
 const ATTEMPTS_MAX: usize = 64;
@@ -198,51 +198,6 @@ impl Workspace {
         written.map_err(WorkspaceError::io("cannot write", &opened.path))
     }
 }
-
-/// What is to become of paths: new content, or `None` for their end.
-pub(crate) type Changes = BTreeMap<RepoPath, Option<Vec<u8>>>;
-
-/// The moments of a transaction, for those who watch one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum TransactionStep {
-    /// New content waits in the transaction's folder.
-    Staged,
-    Locked,
-    Validated,
-    /// The WAL says `begin`, on disk.
-    Begun,
-    /// The branch has moved: from here on it has happened.
-    Committed,
-    /// The first of the files is in its place.
-    Placing,
-    /// All files do.
-    Placed,
-    /// The git index is up to date.
-    Indexed,
-    /// The event is written down.
-    Recorded,
-    /// The WAL says `commit`, on disk.
-    Ended,
-}
-
-impl TransactionStep {
-    /// All, in order.
-    pub const ALL: [Self; 10] = [
-        Self::Staged,
-        Self::Locked,
-        Self::Validated,
-        Self::Begun,
-        Self::Committed,
-        Self::Placing,
-        Self::Placed,
-        Self::Indexed,
-        Self::Recorded,
-        Self::Ended,
-    ];
-}
-
-/// Called at each step of each transaction.
-pub type Watcher = Arc<dyn Fn(TransactionStep) + Send + Sync>;
 
 /// A transaction as its maker means it, against one state of the branch.
 #[derive(Debug, Clone)]

@@ -12,12 +12,12 @@ use crate::error::{Result, WorkspaceError, invalid_error, refused_error};
 use crate::files;
 use crate::git::index::refuse_unindexable_name;
 use crate::git::{Git, blob_id, blob_id_of_file};
-use crate::git_commits;
 use crate::governor::{PathAction, PermissionRequest};
 use crate::graph::{Artifacts, Upstream, is_hash_of, source_ids};
 use crate::rules;
 use crate::schema;
-use crate::transaction::{Changes, Draft, TransactionAttempt};
+use crate::stage::Changes;
+use crate::transaction::{Draft, TransactionAttempt, git_commits};
 
 /// Where it is kept that a PRD has moved on under a TSD.
 const DRIFT: &str = "memory/long_term/drift_history.jsonl";

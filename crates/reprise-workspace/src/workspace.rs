@@ -1,34 +1,30 @@
 //! A workspace: where it is, and what may be asked of it.
 
+mod init;
+mod write;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use git2::Repository;
+use git2::{BranchType, Repository};
 use reprise_types::{Clock, system_entropy};
-use reprise_workspace_types::{
-    Actor, AuditAction, AuditEntry, AuditQuery, Receipt, RepoPath, WorkspaceEvent,
-};
+use reprise_workspace_types::{AuditEntry, AuditQuery, TRAIL, WorkspaceEvent};
 use ulid::Ulid;
 
+pub use self::init::InitReport;
+pub use self::write::WriteRequest;
+pub(crate) use self::write::validate_message;
 use crate::audit;
-use crate::error::{Result, WorkspaceError, invalid_error};
+use crate::error::{Result, WorkspaceError};
 use crate::event;
 use crate::files;
-use crate::git::Git;
-use crate::governor::PathAction;
-use crate::layout::{self, SDLC};
+use crate::git::{Git, shared_branch_name};
+use crate::layout::{self, FOLDERS, SDLC};
 use crate::lock::{self, LockGuard};
-use crate::schema;
-use crate::stage::StagingFolder;
-use crate::transaction::{Changes, Draft, TransactionStep, Watcher};
 
 /// Where the locks of artifacts are.
 pub(crate) const LOCKS: &str = ".sdlc_ide/tmp/locks";
-/// Longest message, in bytes.
-const MESSAGE_BYTES_MAX: usize = 4096;
-/// Most paths of one write.
-const PATHS_MAX: usize = 1_000;
 
 /// A version-controlled tree that agents and people change (ADR-008).
 #[derive(Clone)]
@@ -40,16 +36,6 @@ pub struct Workspace {
 }
 
 reprise_types::show_fields!(Workspace { root });
-
-/// A write as its author means it.
-#[derive(Debug, Clone)]
-pub struct WriteRequest {
-    pub actor: Actor,
-    /// New content; `None` takes the file away.
-    pub changes: Vec<(RepoPath, Option<Vec<u8>>)>,
-    /// Why, in the actor's words.
-    pub message: Option<String>,
-}
 
 impl Workspace {
     /// Opens the workspace that `dir` is in.
@@ -66,7 +52,7 @@ impl Workspace {
         if !files::find_metadata(&root.join(SDLC))?.is_some_and(|found| found.is_dir()) {
             return Err(none());
         }
-        if !layout::is_initialized(&Git::open(&root)?)? {
+        if !is_initialized(&Git::open(&root)?)? {
             return Err(WorkspaceError::repository(format!(
                 "`{}` was never made a workspace to the end; run `reprise workspace init` there",
                 root.display()
@@ -145,51 +131,16 @@ impl Workspace {
         lock::lock_folder(&self.root.join(SDLC), "the workspace")
     }
 
-    /// Writes artifacts, all or none.
-    pub fn write(&self, request: &WriteRequest) -> Result<Receipt> {
-        let mut changes = Changes::new();
-        for (path, content) in &request.changes {
-            if changes.insert(path.clone(), content.clone()).is_some() {
-                let why = "it is named twice in one write";
-                return Err(invalid_error("path", path.as_str(), why));
+    /// Makes the folders that are not there: git keeps no empty ones. A folder
+    /// of the people that a file or link blocks is left to the next write there.
+    pub(crate) fn make_folders(&self) -> Result<()> {
+        layout::refuse_detours(self.root())?;
+        for folder in FOLDERS {
+            if files::refuse_detours_to(self.root(), folder, folder).is_ok() {
+                files::make_folder(&self.root().join(folder))?;
             }
         }
-        if changes.is_empty() || changes.len() > PATHS_MAX {
-            let why = "a write names one path at least and 1000 at most";
-            return Err(invalid_error("path", "", why));
-        }
-        let message = validate_message(request.message.as_deref())?;
-        self.make_folders()?;
-        let too_large = changes.iter().find_map(|(path, content)| {
-            let bytes = content.as_ref().map_or(0, Vec::len) as u64;
-            (bytes > schema::ARTIFACT_BYTES_MAX).then_some((path, bytes))
-        });
-        if let Some((path, bytes)) = too_large {
-            let why = schema::too_large(bytes);
-            let refusal = || invalid_error("artifact-size", path.as_str(), why.as_str());
-            return self.refuse(&request.actor, &refusal);
-        }
-        let tx = self.new_id();
-        let _artifacts = lock::lock_artifacts(&self.root.join(LOCKS), changes.keys())?;
-        let mut stage = StagingFolder::new(&self.root, &tx)?;
-        for (path, content) in &changes {
-            stage.write_content(path, content.as_deref())?;
-        }
-        self.notify_step(TransactionStep::Staged);
-        let title = match (&message, changes.keys().next()) {
-            (text, _) if !text.is_empty() => text.lines().next().unwrap_or_default().to_owned(),
-            (_, Some(path)) if changes.len() == 1 => format!("Write {path}"),
-            _ => format!("Write {} files", changes.len()),
-        };
-        self.transact(&mut stage, &tx, &request.actor, &mut |_| {
-            Ok(Draft {
-                act: Some(PathAction::Write),
-                changes: changes.clone(),
-                title: title.clone(),
-                message: message.clone(),
-                ..Draft::new(&request.actor, AuditAction::Write)
-            })
-        })
+        Ok(())
     }
 
     /// Lines of the audit trail, newest last, and the numbers of those that are none.
@@ -209,12 +160,60 @@ impl Workspace {
     }
 }
 
-/// Validates a message for a commit.
-pub(crate) fn validate_message(text: Option<&str>) -> Result<String> {
-    let text = text.unwrap_or_default().trim();
-    if text.len() > MESSAGE_BYTES_MAX || text.contains('\0') {
-        let why = "a message has 4096 bytes at most, and no NUL";
-        return Err(invalid_error("message", "--message", why));
+/// Returns whether the tree has been made to its end: its trail is on this branch, or on the shared
+/// one.
+fn is_initialized(git: &Git) -> Result<bool> {
+    let holds = |tree| git.is_file_at(tree, TRAIL).map(|found| found == Some(true));
+    // A detached HEAD has a tree all the same.
+    let head = git.repo.head().and_then(|head| head.peel_to_tree());
+    if holds(head.ok().map(|tree| tree.id()))? {
+        return Ok(true);
     }
-    Ok(text.to_owned())
+    let main = git
+        .repo
+        .find_branch(&shared_branch_name(git), BranchType::Local);
+    let main = main.and_then(|branch| branch.get().peel_to_tree());
+    holds(main.ok().map(|tree| tree.id()))
 }
+
+/// The moments of a transaction, for those who watch one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TransactionStep {
+    /// New content waits in the transaction's folder.
+    Staged,
+    Locked,
+    Validated,
+    /// The WAL says `begin`, on disk.
+    Begun,
+    /// The branch has moved: from here on it has happened.
+    Committed,
+    /// The first of the files is in its place.
+    Placing,
+    /// All files do.
+    Placed,
+    /// The git index is up to date.
+    Indexed,
+    /// The event is written down.
+    Recorded,
+    /// The WAL says `commit`, on disk.
+    Ended,
+}
+
+impl TransactionStep {
+    /// All, in order.
+    pub const ALL: [Self; 10] = [
+        Self::Staged,
+        Self::Locked,
+        Self::Validated,
+        Self::Begun,
+        Self::Committed,
+        Self::Placing,
+        Self::Placed,
+        Self::Indexed,
+        Self::Recorded,
+        Self::Ended,
+    ];
+}
+
+/// Called at each step of each transaction.
+pub type Watcher = Arc<dyn Fn(TransactionStep) + Send + Sync>;

@@ -51,7 +51,8 @@ const BUDGETS: &[(&str, [usize; 3])] = &[
     // Sections are what log, index and engine exchange; whole and short names of projects;
     // the outcome of a run is told from what a session taught.
     ("crates/reprise-types", [103, 226, 51]),
-    ("crates/reprise-workspace", [65, 266, 75]),
+    // Imports of files of their own, so that none is in a circle.
+    ("crates/reprise-workspace", [65, 266, 76]),
     ("crates/reprise-workspace-cli", [7, 5, 8]),
     ("crates/reprise-workspace-types", [29, 27, 5]),
     ("sandbox", [101, 123, 40]),

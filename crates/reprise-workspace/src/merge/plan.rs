@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::combine::{MergeSides, combine};
 use crate::error::{Result, WorkspaceError};
 use crate::git::{Blob, Git};
-use crate::transaction::Changes;
+use crate::stage::Changes;
 
 /// Longest excerpt of one conflict in a report, in characters.
 const EXCERPT_MAX: usize = 4_000;

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 
 use git2::Oid;
 
-use super::{Changes, Draft, TransactionAttempt};
+use super::{Draft, TransactionAttempt, git_commits};
+
 use crate::audit;
 use crate::error::{Result, refused_error};
 use crate::event;
 use crate::files;
-use crate::git_commits;
-use crate::stage::StagingFolder;
+use crate::stage::{Changes, StagingFolder};
 use crate::trail;
 use reprise_workspace_types::{
     Actor, AuditAction, AuditEntry, Class, RepoPath, TRAIL, WorkspaceEvent,

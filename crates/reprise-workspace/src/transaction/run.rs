@@ -6,7 +6,7 @@ use git2::Oid;
 use reprise_files::{ChangeOutcome, FileFingerprint};
 
 use super::records::HOOK_RULE;
-use super::{ACTOR, Changes, Draft, Receipt, TRAILER, TransactionAttempt, TransactionStep};
+use super::{ACTOR, Draft, Receipt, TRAILER, TransactionAttempt, TransactionStep};
 use crate::audit;
 use crate::error::{Result, WorkspaceError};
 use crate::event;
@@ -15,7 +15,7 @@ use crate::git::index::{IndexLock, NewIndex};
 use crate::git::{Blob, FILE, WrittenObjects, signature};
 use crate::layout;
 use crate::rules::Rules;
-use crate::stage::StagingFolder;
+use crate::stage::{Changes, StagingFolder};
 use crate::validate;
 use crate::wal::{self, Hashes, WalEntry};
 use reprise_workspace_types::{Actor, AuditAction, AuditEntry, Class, RepoPath, WorkspaceEvent};

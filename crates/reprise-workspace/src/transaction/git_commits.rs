@@ -12,13 +12,13 @@ use reprise_workspace_types::{
 use serde_json::json;
 use ulid::Ulid;
 
+use super::{TRAILER, TransactionAttempt};
 use crate::combine::{LogLines, MergeSides, combine};
 use crate::error::Result;
 use crate::event;
-use crate::git::Git;
+use crate::git::{Git, trailer};
 use crate::governor::{PathAction, PermissionRequest};
 use crate::graph::{Artifacts, Upstream};
-use crate::transaction::{TRAILER, TransactionAttempt};
 
 /// Most commits that are looked at: who brings a long history tells it in one line.
 const COMMITS_MAX: usize = 256;
@@ -109,14 +109,6 @@ fn derive_event_id(commit: &Commit<'_>) -> String {
         .fold(0, |bits, byte| bits << 8 | u128::from(*byte));
     let seconds = u64::try_from(commit.time().seconds()).unwrap_or_default();
     Ulid::from_parts(seconds.saturating_mul(1000), random).to_string()
-}
-
-/// Returns the value of the trailer `name` of a commit.
-pub(crate) fn trailer(commit: &Commit<'_>, name: &str) -> Option<String> {
-    let message = String::from_utf8_lossy(commit.message_bytes()).into_owned();
-    let trailer = message.trim_end().rsplit("\n\n").next().unwrap_or_default();
-    let mut named = trailer.lines().filter_map(|line| line.strip_prefix(name));
-    named.next().map(|value| value.trim().to_owned())
 }
 
 /// Returns the audit entry of a commit, and the paths that it changed.
