@@ -30,12 +30,15 @@ pub(crate) const EXPIRED: &str = "over since";
 pub(crate) const DISTINCT: &str = "apart from";
 /// Relation from a record to a newer one that contradicts it.
 pub(crate) const CONTRADICTED: &str = "contradicted by";
+/// Relation from a prompt to itself: its program went on before what memory had for it was there.
+pub(crate) const UNDELIVERED: &str = "went on without";
 /// Relation from a record to one that it was distilled from. Readers see it.
 pub(crate) const DISTILLED: &str = "distilled from";
 
 /// Whether a relation is hidden from readers.
 pub(crate) fn is_reserved(relation: &str) -> bool {
-    [RETIRED, EXPIRED, DISTINCT, CONTRADICTED].contains(&relation)
+    let hidden = [RETIRED, EXPIRED, DISTINCT, CONTRADICTED, UNDELIVERED];
+    hidden.contains(&relation)
 }
 
 /// Whether a link of this relation retires its record.

@@ -1,6 +1,7 @@
 //! What a prompt asks: a stored prompt that asks ranks below what followed it, and each part of a
 //! prompt has its best answer.
 
+use reprise_tests::SeededRng;
 use reprise_types::{MemorySource, NewRecord, RelevanceVerdict};
 use serde_json::json;
 
@@ -338,4 +339,54 @@ pub(super) fn a_prompt_that_came_in_without_its_mark_is_one() {
     // In a chat people tell things, too; and not all that came from a program was said to it.
     assert_eq!(told("chatgpt", "user"), "asked");
     assert_eq!(told("codex", "tool"), "asked");
+}
+
+/// What is found must not vanish because more is asked for.
+#[test]
+pub(super) fn the_first_results_of_a_larger_limit_are_those_of_a_smaller_one() {
+    const WORDS: [&str; 16] = [
+        "login", "cookie", "retry", "queue", "deploy", "cache", "roof", "lease", "coupon", "tax",
+        "signal", "mutex", "backup", "index", "port", "proxy",
+    ];
+    let mut rng = SeededRng::new(11);
+    let mut draw = |bound: usize| usize::try_from(rng.draw_below(bound as u64)).unwrap();
+    for _ in 0..4 {
+        let mut bench = EngineBench::new();
+        let told = (0..60).map(|number| {
+            let words: Vec<&str> = (0..2 + draw(6)).map(|_| WORDS[draw(WORDS.len())]).collect();
+            let text = format!("{number} {}", words.join(" "));
+            let (axis, session) = (draw(DIMENSIONS), format!("s{}", draw(9)));
+            let mut told = record(&format!("r{number}"), &text, axis, &session);
+            if draw(5) == 0 {
+                told.details = Some(json!({ "type": "prompt" }));
+            }
+            told
+        });
+        let told: Vec<NewRecord> = told.collect();
+        bench.insert(told);
+        for _ in 0..12 {
+            let words: Vec<&str> = (0..1 + draw(4)).map(|_| WORDS[draw(WORDS.len())]).collect();
+            let strange = ["", "what about ", "zanzibar ", "is there a "][draw(4)];
+            let request = RecallRequest::new([strange, &words.join(" "), "?"].concat());
+            let axis = Some(draw(DIMENSIONS)).filter(|axis| *axis > 0);
+            let (mut before, mut verdict) = (Vec::new(), RelevanceVerdict::Nothing);
+            for limit in 1..=20 {
+                let request = RecallRequest {
+                    top_k: limit,
+                    ..request.clone()
+                };
+                let answer = bench.ask_with(&request, axis);
+                let ids: Vec<String> = EngineBench::ids(&answer)
+                    .into_iter()
+                    .map(str::to_owned)
+                    .collect();
+                assert!(ids.starts_with(&before), "{request:?}: {before:?} {ids:?}");
+                assert!(answer.verdict >= verdict, "{request:?}");
+                let shows = answer.results.iter().any(|found| found.shown);
+                let pays = answer.verdict != RelevanceVerdict::Nothing;
+                assert!(pays || !shows, "{request:?}");
+                (before, verdict) = (ids, answer.verdict);
+            }
+        }
+    }
 }

@@ -11,7 +11,7 @@ use reprise_types::{
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::snapshot::Snapshot;
-use crate::snapshot::annotation_index::{LinkSpan, is_reserved};
+use crate::snapshot::annotation_index::{LinkSpan, UNDELIVERED, is_reserved};
 
 const DEPTH_MAX: usize = 16;
 
@@ -174,6 +174,22 @@ impl Engine {
         Ok(true)
     }
 
+    /// Notes that the program of a prompt went on before what memory had for it was there. Returns
+    /// whether that is new.
+    pub fn mark_undelivered(
+        &mut self,
+        prompt: RecordId,
+        now: DateTime<Utc>,
+    ) -> Result<bool, EngineError> {
+        let to = self.live_ordinal(prompt)?;
+        if self.snapshot.is_undelivered(prompt) {
+            return Ok(false);
+        }
+        let relation = UNDELIVERED.to_owned();
+        self.annotate_all(vec![(to, Annotation::Linked { to, relation })], now)?;
+        Ok(true)
+    }
+
     /// Returns the ordinal of a live record, or an error.
     pub(crate) fn live_ordinal(&self, id: RecordId) -> Result<u32, EngineError> {
         let found = self.snapshot.live_ordinal(id);
@@ -182,6 +198,12 @@ impl Engine {
 }
 
 impl Snapshot {
+    /// Returns whether the program of a prompt went on before what memory had for it was there.
+    pub fn is_undelivered(&self, prompt: RecordId) -> bool {
+        let ordinal = self.index.find(prompt);
+        ordinal.is_some_and(|one| self.marks.find_open_link(one, one, UNDELIVERED).is_some())
+    }
+
     /// Returns every tag that a live record has, with the number of such records, by name.
     pub fn tag_counts(&self) -> Vec<(String, usize)> {
         let view = self.view(&MemoryFilter::default(), None);

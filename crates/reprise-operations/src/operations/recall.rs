@@ -122,9 +122,10 @@ pub async fn recall_records(
     let vector = question_vector(asked.embedding_space.as_ref(), asked.embedding.as_ref());
     let vector = vector.map_err(Problem::conflict)?;
     let scope = asked.scope.unwrap_or(memory.default_recall_scope());
-    if left_to_do::asks_what_is_left(&asked.query) && scope != RecallScope::Global {
+    let work = left_to_do::WorkQuestion::parse(&asked.query);
+    if let Some(work) = work.filter(|_| scope != RecallScope::Global) {
         let recall = memory.recall(request.clone(), vector, scope).await?;
-        return memory.put_open_work_first(&request, recall).await;
+        return memory.put_open_work_first(&request, work, recall).await;
     }
     if !asked.applying {
         return memory.recall(request, vector, scope).await;

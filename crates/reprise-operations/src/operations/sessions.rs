@@ -8,8 +8,8 @@ mod prompts;
 use crate::prelude::*;
 
 pub use hook_report::{HOOK_DEADLINE_MS, HookAnswer, HookEvent, HookReport, OPENING_DEADLINE_MS};
-pub(in crate::operations) use hooks::list_open_work;
 pub use hooks::{PromptPreview, UnaskedReason};
+pub(in crate::operations) use hooks::{WorkPart, list_work};
 pub use prompts::{
     FollowingRecord, InjectedBlock, InjectedLine, InjectedPart, LeftOutReason, NotedRecord, Prompt,
     PromptOutcome, PromptPage, PromptRecall, PromptReplay, Prompts, PromptsArguments, ReceivedText,

@@ -1,84 +1,34 @@
 //! Answers what is left to do: what a project's last session left, and what is open there, come
 //! first. No word of the question is in those memories.
 
+mod asking;
+
 use reprise_engine::decide_shown;
 use reprise_types::{RankExplanation, RankSignal, RecallResponse};
 
-use crate::operations::sessions::list_open_work;
+use crate::operations::sessions::{WorkPart, list_work};
 use crate::prelude::*;
+pub(super) use asking::WorkQuestion;
+use asking::{AskedWork, list_words};
 
 /// Newest memories whose projects are known by name, and most of those that one answer tells of.
 const LOOKED_AT: usize = 200;
 const PROJECTS_MAX: usize = 3;
-/// Longest question, in words: a longer one asks for something else, too.
-const WORDS_MAX: usize = 14;
 /// Score of what was plainly asked for: nine in ten, with the signal that makes it so.
 const SCORE: f32 = 0.9;
 const SIGNAL: &str = "asked_type";
 /// Digits of the hash at the end of a project's name.
 const HASH_DIGITS: usize = 8;
-/// Phrases of a question for what is left to do.
-const ASKING: [&str; 22] = [
-    " left to do ",
-    " left to be done ",
-    " left to finish ",
-    " left undone ",
-    " left open ",
-    " what is left in ",
-    " what is left for ",
-    " what is left on ",
-    " what's left in ",
-    " what's left for ",
-    " what's left on ",
-    " remains to be done ",
-    " still to do ",
-    " still to be done ",
-    " still open ",
-    " still fails ",
-    " still fail ",
-    " still failing ",
-    " still broken ",
-    " next steps ",
-    " not done yet ",
-    " todos ",
-];
-/// Words that begin a question for something else: a cause, or a way.
-const OTHERS: [&str; 4] = ["why", "how", "since", "when"];
-/// Questions that ask for nothing else.
-const WHOLE: [&str; 5] = [
-    " what is left ",
-    " what's left ",
-    " what is next ",
-    " what's next ",
-    " what remains ",
-];
-
-/// Whether a question asks for what is left to do.
-pub(super) fn asks_what_is_left(question: &str) -> bool {
-    let words = list_words(question);
-    let folded = format!(" {} ", words.join(" "));
-    let is_other = words
-        .first()
-        .is_some_and(|first| OTHERS.contains(&first.as_str()));
-    words.len() <= WORDS_MAX
-        && !is_other
-        && (ASKING.iter().any(|phrase| folded.contains(phrase)) || WHOLE.contains(&folded.as_str()))
-}
-
-fn list_words(question: &str) -> Vec<String> {
-    let folded = question.to_lowercase().replace('\u{2019}', "'");
-    let is_inside = |c: char| c.is_alphanumeric() || "'-_/.".contains(c);
-    let words = folded.split(|c| !is_inside(c));
-    let words = words.map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()));
-    let words = words.filter(|word| !word.is_empty());
-    words.map(str::to_owned).collect()
-}
+/// Why a result of each kind is in the answer.
+const IS_OPEN: &str = "it was left to do, or is open, where the project was left";
+const WAS_LAST: &str = "it is what the last session in the project did";
 
 impl Memory {
     /// Puts what is left to do before the other results.
     pub(super) async fn put_open_work_first(
         &self,
         request: &RecallRequest,
+        asked: WorkQuestion,
         mut recall: RecallResponse,
     ) -> Result<RecallResponse, Problem> {
         let plain = MemoryFilter {
@@ -88,16 +38,18 @@ impl Memory {
         if request.as_of.is_some() || request.filter != plain || !self.exists() {
             return Ok(recall);
         }
-        let (calendar, question) = (self.calendar(), request.query.clone());
+        let calendar = self.calendar();
         let found = self.run_on_snapshot(move |memory| {
             let projects = match plain.project {
                 Some(project) => vec![project],
-                None => find_projects(memory, &question, &calendar),
+                None => find_projects(memory, &asked, &calendar),
             };
+            let is_asked = |part: &WorkPart| part.is_open || asked.work == AskedWork::LeftOff;
             let work = projects
                 .iter()
-                .flat_map(|project| list_open_work(memory, project, &calendar));
-            let found = work.filter_map(|(id, part)| Some((memory.get(id)?.ok()?, part)));
+                .flat_map(|project| list_work(memory, project, &calendar))
+                .filter(|part| is_asked(part));
+            let found = work.filter_map(|part| Some((memory.get(part.id)?.ok()?, part)));
             found.collect::<Vec<_>>()
         });
         let mut first: Vec<RetrievedMemory> = Vec::new();
@@ -123,7 +75,7 @@ impl Memory {
 fn to_certain_result(
     known: Option<RetrievedMemory>,
     record: MemoryRecord,
-    part: &str,
+    part: &WorkPart,
 ) -> RetrievedMemory {
     let mut result = known.unwrap_or_else(|| RetrievedMemory {
         record,
@@ -144,16 +96,17 @@ fn to_certain_result(
         });
         (result.score, result.sona_score) = (SCORE, SCORE);
     }
-    let words = list_words(part).into_iter();
+    let words = list_words(&part.text).into_iter();
     result.why.matched_words = words.filter(|word| word.len() > 3).collect();
     result.why.is_certain = true;
-    result.why.lacks = None;
-    "it was left to do, or is open, where the project was left".clone_into(&mut result.why.reason);
+    (result.why.lacks, result.why.lacks_all) = (None, false);
+    let reason = if part.is_open { IS_OPEN } else { WAS_LAST };
+    reason.clone_into(&mut result.why.reason);
     result
 }
 
 /// Finds the projects that a question names, or else the one that was worked on last.
-fn find_projects(memory: &Snapshot, question: &str, calendar: &Calendar) -> Vec<String> {
+fn find_projects(memory: &Snapshot, asked: &WorkQuestion, calendar: &Calendar) -> Vec<String> {
     let page = memory.list(&ListRequest {
         filter: MemoryFilter {
             until: Some(calendar.now),
@@ -170,17 +123,26 @@ fn find_projects(memory: &Snapshot, question: &str, calendar: &Calendar) -> Vec<
             projects.push(project.to_owned());
         }
     }
-    let words = list_words(question);
+    let said = [" ", &asked.words.join(" "), " "].concat();
     let is_named = |project: &&String| {
-        let name = short_project_name(project);
-        words.iter().any(|word| word == name || *word == **project)
+        let names = [short_project_name(project), project.as_str()];
+        names.iter().any(|name| says_name(&said, name))
     };
     let named: Vec<String> = projects.iter().filter(is_named).cloned().collect();
     if named.is_empty() {
-        projects.truncate(1);
+        projects.truncate(usize::from(!asked.needs_project));
         return projects;
     }
     named.into_iter().take(PROJECTS_MAX).collect()
+}
+
+/// Whether a question, its words between blanks, says a project's name, as it is written or with
+/// blanks in it.
+fn says_name(said: &str, name: &str) -> bool {
+    let name = list_words(name).join(" ");
+    let spaced = name.replace(['-', '_'], " ");
+    let says = |name: &str| !name.is_empty() && said.contains(&[" ", name, " "].concat());
+    says(&name) || says(&spaced)
 }
 
 /// Returns the last part of a project's name, without its hash.
@@ -196,29 +158,31 @@ fn short_project_name(project: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use reprise_types::RelevanceVerdict;
+
     use super::*;
 
     #[test]
-    fn what_is_left_to_do_is_told_from_what_else_is_left() {
-        for question in [
-            "what is left to do in shop",
-            "What's left in the shop?",
-            "what's next?",
-            "which tests are still open in shop",
-            "is anything not done yet",
-            "which test still fails",
-        ] {
-            assert!(asks_what_is_left(question), "{question}");
-        }
-        for question in [
-            "who left the company",
-            "what is left of the budget for the summer",
-            "which port is next to the proxy's",
-            "what does the next request wait for",
-            "why does the login test still fail",
-        ] {
-            assert!(!asks_what_is_left(question), "{question}");
-        }
+    fn what_was_plainly_asked_for_answers_though_no_word_of_the_question_is_in_it() {
+        let text = "The signature test still fails.";
+        let body = RecordBody::new(text, MemorySource::WorkerResult, MemoryKind::Episode);
+        let record = body.into_record(RecordId::from_u128(1), DateTime::UNIX_EPOCH);
+        let part = WorkPart {
+            id: record.id,
+            text: text.to_owned(),
+            is_open: true,
+        };
+        let mut known = to_certain_result(None, record.clone(), &part);
+        known.why.lacks_all = true;
+        known.why.lacks = Some("does not mention `billing`".to_owned());
+        (known.score, known.sona_score) = (0.2, 0.2);
+        let result = to_certain_result(Some(known), record, &part);
+        assert!(!result.why.lacks_all, "{result:?}");
+        let mut recall = RecallResponse::empty(RecallId::from_u128(1));
+        recall.results.push(result);
+        decide_shown(&mut recall);
+        assert_eq!(recall.verdict, RelevanceVerdict::Relevant);
+        assert!(recall.results[0].shown, "{recall:?}");
     }
 
     #[test]
@@ -229,6 +193,18 @@ mod tests {
             ("web-shop", "web-shop"),
         ] {
             assert_eq!(short_project_name(project), name);
+        }
+    }
+
+    #[test]
+    fn a_question_says_a_name_as_it_is_written_or_in_words() {
+        for (said, name, is_said) in [
+            (" what is left in web-shop ", "web-shop", true),
+            (" what is left in web shop ", "Web_Shop", true),
+            (" what is left in webshop ", "shop", false),
+            (" what is left ", "", false),
+        ] {
+            assert_eq!(says_name(said, name), is_said, "{said} {name}");
         }
     }
 }

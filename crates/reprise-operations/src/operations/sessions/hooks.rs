@@ -32,7 +32,7 @@ use prompt_block::is_worth_asking;
 
 pub(crate) use budget::TokenDay;
 pub(crate) use notes::{LiveSession, SESSIONS_MAX};
-pub(in crate::operations) use opening::list_open_work;
+pub(in crate::operations) use opening::{WorkPart, list_work};
 pub use prompt_block::{PromptPreview, UnaskedReason};
 
 /// Longest text that is kept of what was said, in bytes.
@@ -104,6 +104,7 @@ impl Memory {
                 self.run_on_session(session, |session| session.begin_prompt(None));
                 self.store_unanswered_prompt(&report, UnansweredReason::Late)
                     .await?;
+                self.note_undelivered(&report).await?;
             }
             HookEvent::SessionStart => {
                 self.notify_loaded_aside(&report.project);
@@ -238,16 +239,20 @@ impl Memory {
             put_in: found.own,
         });
         given.whole.extend(found.given);
-        self.run_on_session(&report.session, |session| {
-            let is_read = session.note_answer(self.request_key(), given, with_opening);
+        let request = self.request_key();
+        let is_over = began.elapsed() >= report.deadline();
+        let (is_read, opening, shortened) = self.run_on_session(&report.session, |session| {
+            if let Some(request) = request.filter(|_| is_over) {
+                session.note_late(request.to_owned());
+            }
+            let is_read = session.note_answer(request, given, with_opening);
             session.begin_prompt(asked.filter(|_| is_stored && is_read));
-        });
-        let (opening, shortened) = self.run_on_session(&report.session, |session| {
-            (session.opening.take(), session.shortened)
+            (is_read, session.opening.take(), session.shortened)
         });
         // A model that is still being loaded holds no prompt up: it is kept all the same.
-        let (noted, answer) = (found.noted, found.answer);
+        let (noted, answer) = (found.noted.filter(|_| is_read), found.answer);
         let block = answer.as_ref().ok().and_then(|(_, block)| block.as_ref());
+        let block = block.filter(|_| is_read);
         self.count_tokens(block.map_or(0, |block| block.tokens));
         record.details = Some(PromptRecall::prompt_details(
             noted.as_ref().ok_or(UnansweredReason::Late),

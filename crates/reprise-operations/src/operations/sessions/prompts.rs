@@ -260,6 +260,16 @@ pub(super) fn read_detail<T: DeserializeOwned>(record: &MemoryRecord, name: &str
     serde_json::from_value(details.get(name)?.clone()).ok()
 }
 
+/// Reads a text that a prompt's agent received: what was ready too late, it did not.
+pub(super) fn received_block(
+    memory: &Snapshot,
+    record: &MemoryRecord,
+    name: &str,
+) -> Option<InjectedBlock> {
+    let is_late = name == BLOCKS[0] && memory.is_undelivered(record.id);
+    read_detail(record, name).filter(|_| !is_late)
+}
+
 /// What is shown in place of a memory that was forgotten, or was never in this memory.
 const GONE: &str = "(this memory is not here any more)";
 
@@ -431,7 +441,7 @@ pub(crate) fn list_prompts(
         for record in &page.records {
             after = Some(Cursor::of(record));
             if !record.session_id.is_empty() && is_to_an_agent(record) {
-                prompts.push(prompt_from_record(record));
+                prompts.push(prompt_from_record(memory, record));
             }
             if prompts.len() == limit {
                 break 'pages;
@@ -451,8 +461,11 @@ fn is_to_an_agent(record: &MemoryRecord) -> bool {
     record.record_type() == RecordType::Prompt
 }
 
-fn prompt_from_record(record: &MemoryRecord) -> Prompt {
-    let tokens = |name| read_detail::<InjectedBlock>(record, name).map_or(0, |block| block.tokens);
+fn prompt_from_record(memory: &Snapshot, record: &MemoryRecord) -> Prompt {
+    let tokens = |name| received_block(memory, record, name).map_or(0, |block| block.tokens);
+    let is_late = memory.is_undelivered(record.id);
+    let given = PromptRecall::of(record).filter(|_| !is_late);
+    let unanswered = UnansweredReason::of(record);
     Prompt {
         agent: record.provenance.actor_id.clone(),
         tokens: tokens("block"),
@@ -462,8 +475,8 @@ fn prompt_from_record(record: &MemoryRecord) -> Prompt {
         text: record.text.clone(),
         session: record.session_id.clone(),
         tags: record.tags.clone(),
-        given: PromptRecall::of(record),
-        unanswered: UnansweredReason::of(record),
+        given,
+        unanswered: unanswered.or(is_late.then_some(UnansweredReason::Late)),
         outcome: None,
     }
 }
@@ -496,7 +509,7 @@ fn attach_outcomes(memory: &Snapshot, prompts: &mut [Prompt]) {
 
 /// One prompt with what was found for it and what followed.
 pub(crate) fn replay_prompt(memory: &Snapshot, record: &MemoryRecord) -> PromptReplay {
-    let mut prompts = [prompt_from_record(record)];
+    let mut prompts = [prompt_from_record(memory, record)];
     attach_outcomes(memory, &mut prompts);
     let [prompt] = prompts;
     let followed = list_following_records(memory, record);
@@ -519,7 +532,7 @@ pub(crate) fn replay_prompt(memory: &Snapshot, record: &MemoryRecord) -> PromptR
             is_quoted: said.iter().any(|said| quotes_record(said, noted.id, &text)),
         }
     });
-    let block = |name| read_detail::<InjectedBlock>(record, name).map(|block| block.render(memory));
+    let block = |name| received_block(memory, record, name).map(|block| block.render(memory));
     PromptReplay {
         opening: block("opening"),
         block: block("block"),

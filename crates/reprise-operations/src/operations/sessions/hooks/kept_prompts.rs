@@ -1,8 +1,9 @@
 //! Keeping a prompt, with what it received: after a restart that alone says what its conversation
 //! has.
 
+use crate::operations::sessions::HookReport;
 use crate::operations::sessions::prompts::{
-    BLOCKS, InjectedBlock, SHORTENED, prompt_filter, read_detail,
+    BLOCKS, SHORTENED, prompt_filter, read_detail, received_block,
 };
 use crate::prelude::*;
 
@@ -33,7 +34,38 @@ impl SeenMemories {
     }
 }
 
+/// Longest time between a program's prompt and its record.
+const KEPT_WITHIN: TimeDelta = TimeDelta::seconds(5);
+
 impl Memory {
+    /// Notes of a prompt whose program went on without the answer, if it is stored as answered,
+    /// that nothing of that was received.
+    pub(super) async fn note_undelivered(&self, report: &HookReport) -> Result<(), Problem> {
+        let Some(at) = report
+            .at
+            .filter(|_| !report.session.is_empty() && self.exists())
+        else {
+            return Ok(());
+        };
+        let session = report.session.clone();
+        let find = move |memory: &Snapshot| {
+            let prompts = list_session_prompts(memory, &session);
+            let answered = prompts.iter().filter(|prompt| {
+                received_block(memory, prompt, BLOCKS[0]).is_some()
+                    && (prompt.timestamp - at).abs() <= KEPT_WITHIN
+            });
+            let nearest = answered.min_by_key(|prompt| (prompt.timestamp - at).abs());
+            nearest.map(|prompt| prompt.id)
+        };
+        let Some(prompt) = self.run_on_snapshot(find).await? else {
+            return Ok(());
+        };
+        let now = self.now();
+        let mark = move |engine: &mut Engine| engine.mark_undelivered(prompt, now);
+        self.run_on_engine(mark).await??;
+        Ok(())
+    }
+
     /// Stores a prompt. One that is said again and receives something is a prompt of its own,
     /// unless its program went on without the answer and has told of it already.
     pub(super) async fn store_prompt(&self, record: NewRecord) -> Result<(), Problem> {
@@ -80,7 +112,7 @@ pub(super) fn list_received(
     let shortened: Option<DateTime<Utc>> = noted.chain(shortened).max();
     let blocks = prompts.iter().flat_map(|prompt| {
         let names = BLOCKS.into_iter();
-        names.filter_map(|name| read_detail::<InjectedBlock>(prompt, name))
+        names.filter_map(|name| received_block(memory, prompt, name))
     });
     let mut seen = SeenMemories::default();
     for block in blocks.filter(|block| shortened.is_none_or(|at| block.at > at)) {

@@ -348,18 +348,34 @@ fn list_newest(
     records.filter(stays).collect()
 }
 
-/// Lists what the last session of a project left to do and what is open there: each memory with the
-/// part of its text that says so.
-pub(in crate::operations) fn list_open_work(
+/// A memory that says how the work in a project was left.
+#[derive(Debug, Clone)]
+pub(in crate::operations) struct WorkPart {
+    pub(in crate::operations) id: RecordId,
+    /// The part of its text that says so.
+    pub(in crate::operations) text: String,
+    /// Whether it is left to do, or is open; else it is what the last session did.
+    pub(in crate::operations) is_open: bool,
+}
+
+/// Lists what the last session of a project left to do, what is open there, and then what that
+/// session did.
+pub(in crate::operations) fn list_work(
     memory: &Snapshot,
     project: &str,
     calendar: &Calendar,
-) -> Vec<(RecordId, String)> {
+) -> Vec<WorkPart> {
+    let turns = [LEFT, OPEN, LAST];
+    let turn_of = |line: &OpeningLine| turns.iter().position(|mark| *mark == line.view.mark);
     let mut lines = list_project_lines(memory, "", project, calendar);
-    lines.retain(|line| [LEFT, OPEN].contains(&line.view.mark));
-    lines.sort_by_key(|line| line.view.mark == OPEN);
-    let work = lines.into_iter();
-    work.map(|line| (line.view.id, line.view.text)).collect()
+    lines.retain(|line| turn_of(line).is_some());
+    lines.sort_by_key(turn_of);
+    let work = lines.into_iter().map(|line| WorkPart {
+        id: line.view.id,
+        is_open: line.view.mark != LAST,
+        text: line.view.text,
+    });
+    work.collect()
 }
 
 /// The lines of a project for a session that begins or goes on in it.

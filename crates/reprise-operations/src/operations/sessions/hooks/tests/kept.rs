@@ -1,6 +1,7 @@
 //! What is kept of a prompt that memory gave nothing to.
 
 use super::*;
+use crate::operations::sessions::hooks::kept_prompts::list_received;
 
 #[tokio::test]
 async fn a_prompt_that_is_told_later_is_a_prompt_and_of_a_long_one_the_beginning_is_kept() {
@@ -62,6 +63,12 @@ async fn ask(memory: &Memory, report: HookReport) -> String {
     answered.unwrap().context
 }
 
+/// The newest prompts as the counts of a day and the page read them.
+async fn list_kept(memory: &Memory) -> Vec<crate::Prompt> {
+    let kept = memory.run_on_snapshot(|memory| list_prompts(memory, None, 10, None).0);
+    kept.await.unwrap()
+}
+
 async fn count_prompts(memory: &Memory) -> usize {
     let count = memory.run_on_snapshot(|memory| list_prompts(memory, None, 10, None).0.len());
     count.await.unwrap()
@@ -78,12 +85,16 @@ async fn a_prompt_that_its_program_told_of_is_stored_once_however_late_its_answe
     let late = ask(&sending, prompt("now")).await;
     assert!(late.contains("rounding"), "{late}");
     assert_eq!(count_prompts(&memory).await, 1);
+    assert!(!list_kept(&memory).await[0].received_memories());
     // Said again at once, it is another prompt, and it receives what none has received.
     clock.advance(TimeDelta::seconds(5));
     let (sending, _) = sent_and_told(&memory, HookEvent::UserPrompt, prompt("now"));
     let again = ask(&sending, prompt("now")).await;
     assert!(again.contains("rounding"), "{again}");
     assert_eq!(count_prompts(&memory).await, 2);
+    let kept = list_kept(&memory).await;
+    let received: Vec<bool> = kept.iter().map(crate::Prompt::received_memories).collect();
+    assert_eq!(received, [true, false]);
     memories.shut_down().await;
 }
 
@@ -96,7 +107,15 @@ async fn what_a_late_answer_had_is_given_to_the_next_prompt_and_then_to_none() {
     // The answer is ready when its program has just gone on, which tells of it then.
     let late = ask(&sending, prompt("now")).await;
     assert!(late.contains("rounding"), "{late}");
+    assert!(list_kept(&memory).await[0].received_memories());
     ask(&memory, told).await;
+    let kept = list_kept(&memory).await;
+    assert!(!kept[0].received_memories(), "{kept:?}");
+    assert_eq!(kept[0].unanswered, Some(UnansweredReason::Late));
+    assert_eq!((kept.len(), kept[0].tokens), (1, 0));
+    // Whoever did not see it, such as a daemon that began anew, knows it from what is stored.
+    let received = memory.run_on_snapshot(|memory| list_received(memory, "now", None).count());
+    assert_eq!(received.await.unwrap(), 0);
     for is_given in [true, false] {
         clock.advance(TimeDelta::seconds(20));
         let (sending, _) = sent_and_told(&memory, HookEvent::UserPrompt, prompt("now"));

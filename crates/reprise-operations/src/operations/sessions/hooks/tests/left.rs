@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::operations::recall::{RecallArguments, recall_answer};
+use crate::testing::Ada;
 
 fn report(session: &str, text: &str) -> HookReport {
     HookReport {
@@ -114,6 +115,96 @@ async fn who_asks_what_is_left_to_do_is_told_it_first() {
         assert_eq!(answer.verdict, RelevanceVerdict::Relevant, "{question}");
     }
     memories.shut_down().await;
+}
+
+#[tokio::test]
+async fn what_is_left_is_told_first_whatever_the_limit() {
+    let ada = Ada::new().await;
+    let memory = ada.memory();
+    let left = "test_refund_signature still fails: Flask re-serialises each body.";
+    let answer = HookReport {
+        project: "acme-billing".to_owned(),
+        ..report(
+            "before",
+            &["I wrote a handler for refunds.", left].join(" "),
+        )
+    };
+    memory.handle_hook(HookEvent::Stop, answer).await.unwrap();
+    for number in 0..24 {
+        let text = format!("Warehouse {number} keeps stock files under data/{number}.csv");
+        ada.call("learn", json!({ "text": text })).await;
+    }
+    for question in [
+        "what is left to do in acme-billing",
+        "what is left to do in acme billing?",
+        "which test still fails in acme-billing",
+        "what is open in acme-billing",
+        "what should I do next",
+        "where did I leave off in acme-billing",
+        "where did we leave off",
+        "was ist in acme-billing noch offen",
+        "wo habe ich aufgeh\u{f6}rt",
+    ] {
+        let mut before: Vec<String> = Vec::new();
+        for limit in 1..=20 {
+            let asked = RecallArguments {
+                query: question.to_owned(),
+                limit: Some(limit),
+                ..RecallArguments::default()
+            };
+            let answer = recall_answer(&memory, &asked).await.unwrap();
+            let first = &answer.results[0];
+            assert!(first.text.contains(left), "{question} {limit}: {answer:?}");
+            assert!(first.shown, "{question} {limit}: {answer:?}");
+            assert_eq!(
+                answer.verdict,
+                RelevanceVerdict::Relevant,
+                "{question} {limit}"
+            );
+            let ids: Vec<String> = answer
+                .results
+                .iter()
+                .map(|hit| hit.id.to_string())
+                .collect();
+            assert!(ids.starts_with(&before), "{question} {limit}");
+            before = ids;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_place_that_is_no_project_says_that_something_else_is_asked() {
+    let ada = Ada::new().await;
+    let memory = ada.memory();
+    let left = "The signature of the refunds is not done yet for Flask.";
+    memory
+        .handle_hook(HookEvent::Stop, report("before", left))
+        .await
+        .unwrap();
+    let asked = RecallArguments {
+        query: "what is open in settings".to_owned(),
+        ..RecallArguments::default()
+    };
+    let answer = recall_answer(&memory, &asked).await.unwrap();
+    assert_ne!(answer.verdict, RelevanceVerdict::Relevant, "{answer:?}");
+}
+
+#[tokio::test]
+async fn where_the_work_was_left_is_told_where_nothing_is_left_to_do() {
+    let ada = Ada::new().await;
+    let memory = ada.memory();
+    let done = "I moved the counter to Redis, and all three pods share it now.";
+    memory
+        .handle_hook(HookEvent::Stop, report("before", done))
+        .await
+        .unwrap();
+    let asked = RecallArguments {
+        query: "where did I leave off in shop".to_owned(),
+        ..RecallArguments::default()
+    };
+    let answer = recall_answer(&memory, &asked).await.unwrap();
+    assert_eq!(answer.results[0].text, done);
+    assert!(answer.results[0].shown, "{answer:?}");
 }
 
 #[tokio::test]
