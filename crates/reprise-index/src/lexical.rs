@@ -262,7 +262,7 @@ impl LexicalScratch {
             .iter()
             .any(|(_, lists)| lists.posting_count() <= documents_max);
         let live = live_set.statistics_documents;
-        for (position, (term, lists)) in (0_u32..).zip(&found) {
+        for (position, (term, lists)) in (0_u32..).zip(found) {
             let start = self.postings.len();
             let stem = term.stem.as_bytes();
             if some_are_rare && lists.posting_count() > documents_max {

@@ -22,6 +22,7 @@
 mod list;
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use reprise_hnsw::append_varint;
@@ -124,17 +125,18 @@ impl Segment {
     }
 
     fn term(&self, index: usize) -> Cow<'_, [u8]> {
-        self.entry_bytes(index, 0, self.dictionary, self.postings)
+        let range = self.entry_range(index, 0, self.dictionary, self.postings);
+        self.run.bytes.bytes(range)
     }
 
     fn list_at(&self, index: usize) -> PostingList<'_> {
-        let bytes = self.entry_bytes(index, 4, self.postings, self.size());
-        PostingList::new(bytes, self.first, self.end)
+        let range = self.entry_range(index, 4, self.postings, self.size());
+        PostingList::new(&self.run.bytes, range, self.first, self.end)
     }
 
     /// Returns the range of `from..to` that entry `index` of the table column at byte `column`
-    /// gives.
-    fn entry_bytes(&self, index: usize, column: usize, from: usize, to: usize) -> Cow<'_, [u8]> {
+    /// gives; an empty one if there is no such entry.
+    fn entry_range(&self, index: usize, column: usize, from: usize, to: usize) -> Range<usize> {
         let end_of = |index: usize| {
             if index >= self.terms {
                 return None;
@@ -147,8 +149,8 @@ impl Segment {
             _ => end_of(index - 1),
         };
         match (start, end_of(index)) {
-            (Some(start), Some(end)) => self.run.bytes.bytes(start..end),
-            _ => Cow::Borrowed(&[]),
+            (Some(start), Some(end)) => start..end,
+            _ => 0..0,
         }
     }
 

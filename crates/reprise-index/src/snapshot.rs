@@ -434,9 +434,9 @@ impl IndexSnapshot {
         };
         let mut terms: Vec<PostingLists<'_>> = terms.map(lists).collect();
         terms.sort_by_cached_key(PostingLists::posting_count);
-        let (rarest, others) = terms.split_first()?;
-        let mut found = rarest.ordinals();
-        for lists in others {
+        let mut terms = terms.into_iter();
+        let mut found = terms.next()?.ordinals();
+        for lists in terms {
             if found.len() <= enough {
                 break;
             }

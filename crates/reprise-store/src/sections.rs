@@ -164,27 +164,32 @@ impl Section {
 
     /// Reads pages and compares their checks; `None` if one of them is damaged.
     fn read(&self, file: &dyn DiskFile, key: SectionKey, pages: Range<u32>) -> Option<Vec<u8>> {
-        let mut all = Vec::new();
+        let stored = |pages: Range<u32>| -> usize {
+            pages.map(|page| self.page_len(page) + CHECK_BYTES).sum()
+        };
+        let mut all = Vec::with_capacity(stored(pages.clone()));
         let mut next = pages.start;
         while next < pages.end {
             let extent = self.find_extent(next)?;
             let end = extent.end().min(pages.end);
-            let bytes: usize = (next..end)
-                .map(|page| self.page_len(page) + CHECK_BYTES)
-                .sum();
-            let mut stored = vec![0; bytes];
-            file.read_exact_at(self.find_page(next)?, &mut stored)
+            // The checks are taken out in place, so that a page is in memory once.
+            let mut kept = all.len();
+            let mut at = kept;
+            all.resize(at + stored(next..end), 0);
+            file.read_exact_at(self.find_page(next)?, all.get_mut(at..)?)
                 .ok()?;
-            let mut rest = stored.as_slice();
             for page in next..end {
-                let (bytes, behind) = rest.split_at_checked(self.page_len(page))?;
-                let (check, behind) = behind.split_first_chunk()?;
-                if u64::from_le_bytes(*check) != page_check(key, page, bytes) {
+                let length = self.page_len(page);
+                let (bytes, behind) = all.get(at..)?.split_at_checked(length)?;
+                let check = u64::from_le_bytes(*behind.first_chunk()?);
+                if check != page_check(key, page, bytes) {
                     return None;
                 }
-                all.extend_from_slice(bytes);
-                rest = behind;
+                all.copy_within(at..at + length, kept);
+                kept += length;
+                at += length + CHECK_BYTES;
             }
+            all.truncate(kept);
             next = end;
         }
         Some(all)

@@ -1,8 +1,11 @@
 //! Decodes the postings of one term in order, and packs a block of them.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
+use std::ops::Range;
 
 use reprise_hnsw::read_varint;
+use reprise_types::PagedBytes;
 
 use super::Posting;
 use crate::words::HEAD_TERMS;
@@ -10,37 +13,49 @@ use crate::words::HEAD_TERMS;
 /// Number of documents in a block.
 pub(super) const BLOCK_LEN: usize = 128;
 const BLOCK_HEADER_BYTES: usize = 3;
+/// Bytes of two varints at most.
+const COUNTS_BYTES_MAX: usize = 20;
 
-/// The posting list of one term, still encoded.
+/// The posting list of one term, still encoded. Its bytes are read from the segment once they are
+/// walked; the counts need only the first of them.
 #[derive(Debug, Clone)]
 pub(crate) struct PostingList<'a> {
-    bytes: Cow<'a, [u8]>,
+    segment: &'a PagedBytes,
+    range: Range<usize>,
+    bytes: OnceCell<Cow<'a, [u8]>>,
     first: u32,
     end: u32,
 }
 
 impl<'a> PostingList<'a> {
-    pub(super) fn new(bytes: Cow<'a, [u8]>, first: u32, end: u32) -> Self {
-        Self { bytes, first, end }
+    pub(super) fn new(segment: &'a PagedBytes, range: Range<usize>, first: u32, end: u32) -> Self {
+        Self {
+            segment,
+            range,
+            bytes: OnceCell::new(),
+            first,
+            end,
+        }
     }
 
     /// Returns the number of documents in the list, and of those that have the term in their head.
     pub(crate) fn counts(&self) -> (usize, usize) {
-        let (documents, heads, _) = self.header();
-        (documents, heads)
+        let end = self.range.end.min(self.range.start + COUNTS_BYTES_MAX);
+        self.read_counts(&mut &*self.segment.bytes(self.range.start..end))
     }
 
-    fn header(&self) -> (usize, usize, &[u8]) {
-        let mut rest = &*self.bytes;
-        let mut count = || read_varint(&mut rest).unwrap_or(0);
+    fn read_counts(&self, bytes: &mut &[u8]) -> (usize, usize) {
+        let mut count = || read_varint(bytes).unwrap_or(0);
         let (documents, heads) = (count(), count());
         // A posting takes at least two bytes: in a block its gap may need no bit.
-        let most = |count: u64| (count as usize).min(self.bytes.len() / 2);
-        (most(documents), most(heads), rest)
+        let most = |count: u64| (count as usize).min(self.range.len() / 2);
+        (most(documents), most(heads))
     }
 
     pub(crate) fn iter(&self) -> PostingIter<'_> {
-        let (documents, _, rest) = self.header();
+        let read = || self.segment.bytes(self.range.clone());
+        let mut rest = &**self.bytes.get_or_init(read);
+        let (documents, _) = self.read_counts(&mut rest);
         let rows = documents / BLOCK_LEN * BLOCK_HEADER_BYTES;
         let (rows, blocks) = rest.split_at_checked(rows).unwrap_or_default();
         PostingIter {
