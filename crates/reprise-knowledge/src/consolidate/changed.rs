@@ -1,9 +1,9 @@
 //! Finds texts which say that something has changed: `since May`, `moved to July`, another day of
 //! the same event. Such a text contradicts the older one, even if it says more.
 
-use super::facts::{FactWord, Facts, WordClass, stem_word};
-use super::judge::{describes_event, split_lower_words};
-use super::lexicon::DAYS;
+use super::facts::{FactWord, Facts, WordClass};
+use super::lexicon::{DAYS, describes_event};
+use super::tokens::{split_lower_words, stem_word};
 use crate::values::is_in_words;
 
 /// Longest time after `since`, in words.
@@ -132,7 +132,7 @@ fn is_placed_elsewhere(whole: &[String], subject: &[&FactWord], target: &[String
     let goes_on = |word: &&String| {
         !matches!(
             word.as_str(),
-            "last" | "this" | "yesterday" | "today" | "for" | "because"
+            "last" | "this" | "yesterday" | "today" | "now" | "for" | "because"
         )
     };
     let place: Vec<&String> = place.iter().skip(1).take_while(goes_on).collect();
@@ -144,7 +144,7 @@ fn is_placed_elsewhere(whole: &[String], subject: &[&FactWord], target: &[String
         && !place.is_empty()
         && !is_time(&place)
         && !is_time(&target)
-        && place != target
+        && !target.iter().all(|word| place.contains(word))
 }
 
 /// Returns the two dates of texts that agree in everything except weekday, day and month.

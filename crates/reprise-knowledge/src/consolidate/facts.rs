@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
 use super::lexicon::{DAYS, Meaning, SPELLINGS, STOPS, canonical_stem, meaning_of};
+use super::marks;
 use super::slots::SlotText;
+use super::tokens::{stem_word, tokenize};
 use super::wording::reword_for_comparison;
-use super::{marks, tokens};
 use crate::values::is_in_words;
 
 /// A word of a text, prepared for comparison.
@@ -100,7 +101,7 @@ impl Facts {
         let mut first = true;
         let mut before = String::new();
         let (mut rejects, mut owned) = (false, false);
-        let tokens = tokens::tokenize(&wording);
+        let tokens = tokenize(&wording);
         for (at, token) in tokens.iter().enumerate() {
             let written = token.written.as_str();
             let whole = written.to_lowercase();
@@ -167,7 +168,8 @@ impl Facts {
 
     /// Returns its values and other words.
     pub(super) fn slots(&self) -> &SlotText {
-        self.slots.get_or_init(|| SlotText::of(self))
+        self.slots
+            .get_or_init(|| SlotText::of(&self.wording, self.corrects))
     }
 
     /// Adds the negation, tense, degree and relation of a word.
@@ -290,37 +292,6 @@ fn classify_word(written: &str, whole: &str, first: bool) -> WordClass {
         return WordClass::Name;
     }
     WordClass::Content
-}
-
-/// Returns a plain stem, so that `tests`, `tested` and `testing` are equal and different words are
-/// not.
-pub(super) fn stem_word(lower: &str) -> String {
-    for (ending, instead) in [
-        ("ies", "y"),
-        ("sses", "ss"),
-        ("ing", ""),
-        ("ed", ""),
-        ("es", ""),
-        ("s", ""),
-    ] {
-        if let Some(base) = lower.strip_suffix(ending)
-            && base.len() >= 3
-            && !(ending == "s" && base.ends_with(['s', 'u', 'i']))
-        {
-            let mut base = base.to_owned() + instead;
-            // `running`, `stopped`: the doubled letter goes.
-            let mut last = base.chars().rev();
-            if let (Some(a), Some(b)) = (last.next(), last.next())
-                && a == b
-                && matches!(ending, "ing" | "ed")
-                && !matches!(a, 'l' | 's' | 'z')
-            {
-                base.pop();
-            }
-            return base.trim_end_matches('e').to_owned();
-        }
-    }
-    lower.trim_end_matches('e').to_owned()
 }
 
 /// Returns one spelling of a stem that has two.

@@ -2,10 +2,10 @@
 //! careful: it returns a doubt if it cannot tell, because a wrong merge hides a record.
 
 use super::changed;
-use super::facts::{FactWord, Facts, WordClass, stem_word};
-use super::lexicon::meaning_of;
+use super::facts::{FactWord, Facts, WordClass};
+use super::lexicon::{describes_event, is_verb_of_one_value, meaning_of, names_things_by_number};
 use super::slots::explain_new_value;
-use crate::values::is_in_words;
+use super::tokens::{first_clause, split_lower_words, stem_word};
 
 /// How two texts are related.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,36 +93,6 @@ fn explain_denied_head(one: (&str, &Facts), other: (&str, &Facts)) -> Option<Str
 /// What a clause that denies something has.
 const DENIALS: &[&str] = &[" not ", "n't ", " no ", " never ", "cannot "];
 
-/// Returns the first clause of a text that goes on behind it.
-pub(super) fn first_clause(text: &str) -> Option<&str> {
-    let ends = [
-        ", ",
-        "; ",
-        ". ",
-        " until ",
-        " because ",
-        " since ",
-        " but ",
-        " as long ",
-    ];
-    let end = ends.iter().filter_map(|end| text.find(end)).min()?;
-    text.get(..end)
-}
-
-pub(super) fn is_verb_of_one_value(word: &str) -> bool {
-    is_in_words(TAKES_ONE, word)
-}
-
-/// Whether the number after a noun is a name and no value.
-pub(super) fn names_things_by_number(noun: &str) -> bool {
-    is_in_words(LABELS, noun)
-}
-
-/// Whether what a verb says may be true of several things at once.
-pub(super) fn is_many_valued(verb: &str) -> bool {
-    is_in_words(MANY_VALUES, verb)
-}
-
 fn judge_as_written(one: (&str, &Facts), other: (&str, &Facts)) -> Judgement {
     let ((text_a, a), (text_b, b)) = (one, other);
     let (count_a, count_b) = (a.words().count(), b.words().count());
@@ -148,7 +118,9 @@ fn judge_as_written(one: (&str, &Facts), other: (&str, &Facts)) -> Judgement {
         let rejected_word = facts
             .words()
             .find(|word| more.rejected.contains(&word.stem));
-        if let Some(word) = rejected_word.filter(|_| less.is_empty() && facts.rejected.is_empty()) {
+        if let Some(word) =
+            rejected_word.filter(|_| less.is_empty() && facts.rejected.is_empty() && !facts.negated)
+        {
             return Judgement::Contradiction(format!("they disagree about `{}`", word.written));
         }
     }
@@ -161,6 +133,8 @@ fn judge_as_written(one: (&str, &Facts), other: (&str, &Facts)) -> Judgement {
         && a.degrees == b.degrees
         && a.negated == b.negated
         && !a.asks
+        && !only_a.is_empty()
+        && !only_b.is_empty()
         && give_different_values(text_a, text_b)
     {
         return Judgement::Contradiction(why);
@@ -302,7 +276,7 @@ fn give_different_values(a: &str, b: &str) -> bool {
         return false;
     };
     let first = |span: &[String]| span.first().cloned().unwrap_or_default();
-    let labels = |word: &str| is_in_words(LABELS, word) || word.starts_with('#');
+    let labels = |word: &str| names_things_by_number(word) || word.starts_with('#');
     // A label alone is a value: `from the branch release`.
     let labelled = |span: &&[String]| {
         let names = |word: &String| labels(word) && (span.len() > 1 || word.starts_with('#'));
@@ -362,7 +336,7 @@ fn find_verb(head: &[String], value_follows: bool, from: usize) -> Option<usize>
     let has_subject = |at: &usize| head.iter().take(*at).any(|word| is_subject(word));
     let takes_one = |at: &usize| {
         let word = head.get(*at).map_or("", String::as_str);
-        is_in_words(TAKES_ONE, word) && has_subject(at)
+        is_verb_of_one_value(word) && has_subject(at)
     };
     let says = |at: &usize| {
         let word = head.get(*at).map_or("", String::as_str);
@@ -385,25 +359,6 @@ fn states_measure(tokens: &[String], before: usize, after: usize) -> bool {
     rest.len() == after + 1 && is_plain && is_of && subjects > 1 && !describes_event(tokens)
 }
 
-/// Whether a text describes a past event, and not a state.
-pub(super) fn describes_event(tokens: &[String]) -> bool {
-    let mut before = "";
-    tokens.iter().any(|word| {
-        let state = matches!(before, "is" | "are" | "be" | "being" | "gets" | "a" | "the");
-        before = word;
-        let past = word.len() > 4 && word.ends_with("ed");
-        !state && (past || PAST_FORMS.contains(&word.as_str()))
-    })
-}
-
-pub(super) fn split_lower_words(text: &str) -> Vec<String> {
-    let tokens = text.split_whitespace().map(|token| {
-        let around: &[char] = &['.', ',', ';', ':', '!', '?', '"', '\'', '`', '(', ')'];
-        token.trim_matches(around).to_lowercase()
-    });
-    tokens.filter(|token| !token.is_empty()).collect()
-}
-
 fn are_antonyms(x: &FactWord, y: &FactWord) -> bool {
     let plain = |word: &FactWord| {
         let lower = word.written.to_lowercase();
@@ -414,14 +369,6 @@ fn are_antonyms(x: &FactWord, y: &FactWord) -> bool {
     let mut pairs = pairs.flat_map(|(a, b)| [(a, b), (b, a)]);
     pairs.any(|(a, b)| is(x, a) && is(y, b))
 }
-
-/// Irregular past forms.
-const PAST_FORMS: &[&str] = &[
-    "was", "were", "had", "did", "took", "ran", "went", "made", "got", "sent", "came", "saw",
-    "found", "left", "lost", "gave", "fell", "rose", "grew", "spent", "began", "broke", "told",
-    "paid", "met", "won", "held", "kept", "slept", "drove", "rode", "flew", "swam", "ate", "drank",
-    "wrote", "read", "bought", "sold", "hit", "cut", "shut", "stood", "sat", "threw", "caught",
-];
 
 const ARTICLES: &[&str] = &["the", "our", "its", "this", "that", "their", "and"];
 
@@ -437,29 +384,11 @@ const SLOTS: &[&str] = &[
     "license", "licence", "model", "registry", "bucket", "queue", "schema", "channel",
 ];
 
-/// Words that are followed by a single value.
-const TAKES_ONE: &str = "\
-    is are be equals = defaults default set listens lives live located stored hosted \
-    deployed written owned maintained meets named called prefers prefer expires takes costs \
-    lasts starts ends runs uses use has have requires require needs need allows allow pinned \
-    limited keeps keep must should times retries holds targets points";
-
-/// Words of [`TAKES_ONE`] that may have several values.
+/// Words of one value that may have several values.
 const TAKES_MANY: &[&str] = &[
     "uses", "use", "has", "have", "requires", "require", "needs", "need", "allows", "allow",
     "keeps", "keep", "must", "should", "runs", "holds",
 ];
-
-/// Verbs that are true of several values at once.
-const MANY_VALUES: &str = "\
-    supports reads writes calls talks works connects includes covers exports imports likes tests \
-    fails knows helps visits";
-
-/// Nouns whose number is a name and no value, such as `issue 12`.
-const LABELS: &str = "\
-    pr prs issue ticket bug commit build job run step user order case test chapter page line \
-    task story sprint iteration room item invoice customer release request merge pull patch \
-    record row episode session revision experiment milestone adr rfc";
 
 /// Pairs of stems that exclude each other.
 const ANTONYMS: &[(&str, &str)] = &[

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
+use crate::values::is_in_words;
+
 /// What a word contributes to the meaning of a text.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Meaning {
@@ -60,6 +62,32 @@ pub(super) fn canonical_stem(stem: &str) -> Option<&'static str> {
         pairs.collect()
     });
     TABLE.get(stem).copied()
+}
+
+/// Whether a single value follows a word.
+pub(super) fn is_verb_of_one_value(word: &str) -> bool {
+    is_in_words(TAKES_ONE, word)
+}
+
+/// Whether the number after a noun is a name and no value.
+pub(super) fn names_things_by_number(noun: &str) -> bool {
+    is_in_words(LABELS, noun)
+}
+
+/// Whether what a verb says may be true of several things at once.
+pub(super) fn is_many_valued(verb: &str) -> bool {
+    is_in_words(MANY_VALUES, verb)
+}
+
+/// Whether a text describes a past event, and not a state.
+pub(super) fn describes_event(tokens: &[String]) -> bool {
+    let mut before = "";
+    tokens.iter().any(|word| {
+        let state = matches!(before, "is" | "are" | "be" | "being" | "gets" | "a" | "the");
+        before = word;
+        let past = word.len() > 4 && word.ends_with("ed");
+        !state && (past || PAST_FORMS.contains(&word.as_str()))
+    })
 }
 
 /// Words that negate a statement.
@@ -176,3 +204,29 @@ const SYNONYMS: &[&[&str]] = &[
     &["prefer", "lik", "favor", "favour"],
     &["liv", "locat", "stor", "keep", "resid"],
 ];
+
+/// Irregular past forms.
+const PAST_FORMS: &[&str] = &[
+    "was", "were", "had", "did", "took", "ran", "went", "made", "got", "sent", "came", "saw",
+    "found", "left", "lost", "gave", "fell", "rose", "grew", "spent", "began", "broke", "told",
+    "paid", "met", "won", "held", "kept", "slept", "drove", "rode", "flew", "swam", "ate", "drank",
+    "wrote", "read", "bought", "sold", "hit", "cut", "shut", "stood", "sat", "threw", "caught",
+];
+
+/// Words that are followed by a single value.
+const TAKES_ONE: &str = "\
+    is are be equals = defaults default set listens lives live located stored hosted \
+    deployed written owned maintained meets named called prefers prefer expires takes costs \
+    lasts starts ends runs uses use has have requires require needs need allows allow pinned \
+    limited keeps keep must should times retries holds targets points";
+
+/// Verbs that are true of several values at once.
+const MANY_VALUES: &str = "\
+    supports reads writes calls talks works connects includes covers exports imports likes tests \
+    fails knows helps visits";
+
+/// Nouns whose number is a name and no value, such as `issue 12`.
+const LABELS: &str = "\
+    pr prs issue ticket bug commit build job run step user order case test chapter page line \
+    task story sprint iteration room item invoice customer release request merge pull patch \
+    record row episode session revision experiment milestone adr rfc";

@@ -116,3 +116,59 @@ fn parse_time_of_day(written: &str, half: Option<u32>) -> Option<String> {
     };
     (minute < 60).then(|| format!("{hour:02}:{minute:02}"))
 }
+
+/// Returns the first clause of a text that goes on behind it.
+pub(super) fn first_clause(text: &str) -> Option<&str> {
+    let ends = [
+        ", ",
+        "; ",
+        ". ",
+        " until ",
+        " because ",
+        " since ",
+        " but ",
+        " as long ",
+    ];
+    let end = ends.iter().filter_map(|end| text.find(end)).min()?;
+    text.get(..end)
+}
+
+/// Splits a text into its words in lower case, without the marks around them.
+pub(super) fn split_lower_words(text: &str) -> Vec<String> {
+    let tokens = text.split_whitespace().map(|token| {
+        let around: &[char] = &['.', ',', ';', ':', '!', '?', '"', '\'', '`', '(', ')'];
+        token.trim_matches(around).to_lowercase()
+    });
+    tokens.filter(|token| !token.is_empty()).collect()
+}
+
+/// Returns a plain stem, so that `tests`, `tested` and `testing` are equal and different words are
+/// not.
+pub(super) fn stem_word(lower: &str) -> String {
+    for (ending, instead) in [
+        ("ies", "y"),
+        ("sses", "ss"),
+        ("ing", ""),
+        ("ed", ""),
+        ("es", ""),
+        ("s", ""),
+    ] {
+        if let Some(base) = lower.strip_suffix(ending)
+            && base.len() >= 3
+            && !(ending == "s" && base.ends_with(['s', 'u', 'i']))
+        {
+            let mut base = base.to_owned() + instead;
+            // `running`, `stopped`: the doubled letter goes.
+            let mut last = base.chars().rev();
+            if let (Some(a), Some(b)) = (last.next(), last.next())
+                && a == b
+                && matches!(ending, "ing" | "ed")
+                && !matches!(a, 'l' | 's' | 'z')
+            {
+                base.pop();
+            }
+            return base.trim_end_matches('e').to_owned();
+        }
+    }
+    lower.trim_end_matches('e').to_owned()
+}

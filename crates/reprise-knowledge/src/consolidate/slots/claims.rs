@@ -5,9 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
-use super::super::facts::stem_word;
 use super::super::lexicon::{DAYS, meaning_of};
-use super::super::tokens::TextToken;
+use super::super::tokens::{TextToken, stem_word};
 use super::kinds::find_state;
 use crate::values::is_in_words;
 

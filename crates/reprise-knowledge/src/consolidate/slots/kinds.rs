@@ -4,9 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use super::super::facts::stem_word;
-use super::super::judge::{is_verb_of_one_value, names_things_by_number};
-use super::super::lexicon::{DAYS, meaning_of};
+use super::super::lexicon::{DAYS, is_verb_of_one_value, meaning_of, names_things_by_number};
+use super::super::tokens::stem_word;
 use super::{SILENT, SlotToken};
 use crate::values::is_in_words;
 
