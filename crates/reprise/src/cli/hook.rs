@@ -16,8 +16,8 @@ use crate::cli::prelude::*;
 const INPUT_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// Time that is reserved to hand over an event that could not be sent.
 const KEEPING: Duration = Duration::from_millis(30);
-/// That time where no daemon runs yet: one starts at the same moment, and on a busy machine all
-/// that this process still does takes longer.
+/// Most of that time where no daemon runs yet: as long as its start took so far, for on a busy
+/// machine all that this process still does takes longer, too.
 const KEEPING_COLD: Duration = Duration::from_millis(100);
 /// Time that is left if this process saves such an event itself: it may have to load the redactor.
 const SAVING: Duration = Duration::from_secs(1);
@@ -26,6 +26,9 @@ const SAVING: Duration = Duration::from_secs(1);
 const READING: Duration = Duration::from_secs(2);
 /// Longest wait for the line of a status bar.
 const STATUS_LINE: Duration = Duration::from_millis(100);
+/// Share of what is left for the answer of a daemon that has just started that it may use: it is
+/// slow in its first moments.
+const COLD_SHARE: (u32, u32) = (7, 8);
 /// Longest check whether the files that an answer names still exist.
 const STILL: Duration = Duration::from_millis(100);
 
@@ -41,7 +44,9 @@ pub(super) fn run(context: &Context, arguments: &HookArguments) -> Exit {
     };
     let answer = runtime.block_on(async {
         let began = Instant::now();
-        let deadline = arguments.deadline();
+        // The agent has waited since it started this process, which takes long on a busy machine.
+        let whole = arguments.deadline();
+        let deadline = whole - read_process_age().unwrap_or_default().min(whole / 2);
         let (answer, folder) = ask_memory(context, arguments, began + deadline).await?;
         let left = deadline.saturating_sub(began.elapsed()).min(STILL);
         Some(mark_missing_names(answer, folder, left).await)
@@ -51,6 +56,25 @@ pub(super) fn run(context: &Context, arguments: &HookArguments) -> Exit {
         let _printed = writeln!(crate::printer::stdout(), "{text}").is_ok();
     }
     Exit::Success
+}
+
+/// Returns how long ago this process was started, in steps of 10 ms; `None` where the system does
+/// not tell.
+fn read_process_age() -> Option<Duration> {
+    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+    let uptime = std::fs::read_to_string("/proc/uptime").ok()?;
+    compute_process_age(&stat, &uptime)
+}
+
+/// Returns the age of the process of a `stat` file of Linux, whose hundredths of a second count
+/// from the start of the machine as those of `uptime` do.
+fn compute_process_age(stat: &str, uptime: &str) -> Option<Duration> {
+    // The name of the program, in brackets, may contain anything.
+    let (_, fields) = stat.rsplit_once(')')?;
+    let started: u64 = fields.split_whitespace().nth(19)?.parse().ok()?;
+    let (seconds, rest) = uptime.split_whitespace().next()?.split_once('.')?;
+    let now = seconds.parse::<u64>().ok()? * 100 + rest.parse::<u64>().ok()?;
+    Some(Duration::from_millis(now.saturating_sub(started) * 10))
 }
 
 /// Formats what the program reads; `None` if there is nothing for it.
@@ -277,11 +301,24 @@ async fn send_event(
             return None;
         }
     }
-    let call = build_call(&arguments.whose, arguments.event, &report)?;
-    let call = call.with_idempotency_key(report.request_key(arguments.event, at));
+    let left = || until.saturating_duration_since(Instant::now());
     let is_cold = context.remote.is_none() && !client.connect_to_running().await;
-    let within = until.saturating_duration_since(Instant::now());
-    let within = within.saturating_sub(time_to_keep(is_cold));
+    let mut sent = report.clone();
+    let mut within = left().saturating_sub(KEEPING);
+    if is_cold {
+        let starting = client.ensure_running();
+        let started = tokio::time::timeout(left().saturating_sub(KEEPING_COLD), starting).await;
+        let spent = arguments.deadline().saturating_sub(left());
+        within = match started {
+            Ok(Ok(())) => left().saturating_sub(time_to_keep_cold(spent)),
+            _ => Duration::ZERO,
+        };
+        // The daemon, which is of this version, has only the rest of the time.
+        let told = within * COLD_SHARE.0 / COLD_SHARE.1;
+        sent.deadline_ms = u32::try_from(told.as_millis()).ok();
+    }
+    let call = build_call(&arguments.whose, arguments.event, &sent)?;
+    let call = call.with_idempotency_key(report.request_key(arguments.event, at));
     match tokio::time::timeout(within, client.ask(&call)).await {
         Ok(Ok(answer)) => Some(answer),
         // A second attempt would be refused, too.
@@ -295,9 +332,10 @@ async fn send_event(
     }
 }
 
-/// Returns how much of its deadline a hook leaves for handing over what is late.
-const fn time_to_keep(is_cold: bool) -> Duration {
-    if is_cold { KEEPING_COLD } else { KEEPING }
+/// Returns how much of its deadline a hook whose daemon has just started leaves for handing over
+/// what is late, after it `spent` so much.
+fn time_to_keep_cold(spent: Duration) -> Duration {
+    spent.clamp(KEEPING, KEEPING_COLD)
 }
 
 /// Queues an event that could not be sent; if there is no time for it, another process does.
@@ -349,5 +387,28 @@ async fn mark_missing_names(
     match tokio::time::timeout(within, looked).await {
         Ok(Ok(context)) => HookAnswer { context },
         _ => answer,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_that_a_hook_took_to_start_is_told_by_the_system() {
+        let stat = "71 (a ) b) S 1 71 71 0 -1 4 9 0 0 0 1 2 0 0 20 0 1 0 4210 1 2 3";
+        let age = |uptime| compute_process_age(stat, uptime);
+        assert_eq!(age("42.27 80.01"), Some(Duration::from_millis(170)));
+        assert_eq!(age("42.05 80.01"), Some(Duration::ZERO));
+        assert_eq!(age(""), None);
+        assert_eq!(compute_process_age("", "42.27 80.01"), None);
+    }
+
+    #[test]
+    fn a_hook_leaves_more_time_for_handing_over_the_longer_its_daemon_took_to_start() {
+        for (spent_ms, kept_ms) in [(5, 30), (40, 40), (90, 90), (170, 100)] {
+            let kept = time_to_keep_cold(Duration::from_millis(spent_ms));
+            assert_eq!(kept, Duration::from_millis(kept_ms), "{spent_ms}");
+        }
     }
 }
