@@ -20,6 +20,8 @@ use crate::cli::prelude::*;
 const TITLE_CHARS: usize = 100;
 /// Characters that are printed of a result that is only related.
 const FOLDED_CHARS: usize = 100;
+/// Most results that are printed where none is likely to answer.
+const PERHAPS_MAX: usize = 3;
 const NOTHING: &str = "found nothing";
 /// Column at which every line but the first begins.
 const INDENT: usize = 4;
@@ -162,14 +164,14 @@ pub(super) fn print_answer(
     page: Page,
     why: bool,
 ) -> io::Result<()> {
-    if let Some(said) = verdict_headline(answer.verdict, answer.results.is_empty()) {
-        print_wrapped(out, page, 0, said, ToOwned::to_owned)?;
-    }
     let (whole, folded) = if why {
         (answer.results.iter().collect(), Vec::new())
     } else {
         split_related(answer)
     };
+    if let Some(said) = verdict_headline(answer, !folded.is_empty()) {
+        print_wrapped(out, page, 0, said, ToOwned::to_owned)?;
+    }
     // They are numbered as they are printed.
     let first_folded = whole.len() + 1;
     for (rank, found) in (1..).zip(whole) {
@@ -181,7 +183,7 @@ pub(super) fn print_answer(
             signals::print_signals(out, found)?;
         }
     }
-    if !folded.is_empty() {
+    if !folded.is_empty() && answer.verdict != RelevanceVerdict::Nothing {
         print_wrapped(
             out,
             page,
@@ -212,10 +214,12 @@ pub(super) fn print_answer(
 }
 
 /// Splits results into those printed in full and those that are only related, a line each. If none
-/// would go into a prompt, the related ones are printed in full.
+/// would go into a prompt, the related ones are printed in full. Of those among which none is likely
+/// to answer, the first that are near are a line each.
 fn split_related(answer: &RecallAnswer) -> (Vec<&Hit>, Vec<&Hit>) {
     if answer.verdict == RelevanceVerdict::Nothing {
-        return (Vec::new(), Vec::new());
+        let near = answer.results.iter().filter(|found| found.why.is_near());
+        return (Vec::new(), near.take(PERHAPS_MAX).collect());
     }
     let related = |found: &Hit| found.shown || found.why.is_related(found.score);
     let related = answer.results.iter().filter(|found| related(found));
@@ -227,10 +231,14 @@ fn split_related(answer: &RecallAnswer) -> (Vec<&Hit>, Vec<&Hit>) {
     }
 }
 
-/// Returns the headline of an answer that is not simply good.
-fn verdict_headline(verdict: RelevanceVerdict, empty: bool) -> Option<&'static str> {
-    match verdict {
-        _ if empty => Some(NOTHING),
+/// Returns the headline of an answer that is not simply good; `has_folded` says whether lines of
+/// less likely results follow.
+fn verdict_headline(answer: &RecallAnswer, has_folded: bool) -> Option<&'static str> {
+    match answer.verdict {
+        _ if answer.results.is_empty() => Some(NOTHING),
+        RelevanceVerdict::Nothing if has_folded => {
+            Some("nothing here is likely to answer this; perhaps one of these does:")
+        }
         RelevanceVerdict::Nothing => Some(
             "nothing here is likely to answer this; --why shows the closest \
             matches",

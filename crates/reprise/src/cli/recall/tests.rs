@@ -43,6 +43,10 @@ fn print_hit(text: &str, words: &[&str]) -> Hit {
 }
 
 fn render_hits(results: Vec<Hit>, page: Page) -> String {
+    render_answer(results, RelevanceVerdict::Relevant, page)
+}
+
+fn render_answer(results: Vec<Hit>, verdict: RelevanceVerdict, page: Page) -> String {
     let answer = RecallAnswer {
         query_id: None,
         recall_id: RecallId::from_u128(1),
@@ -50,7 +54,7 @@ fn render_hits(results: Vec<Hit>, page: Page) -> String {
         notes: Vec::new(),
         elapsed_ms: 1.0,
         nothing_relevant: false,
-        verdict: RelevanceVerdict::Relevant,
+        verdict,
         considered: 1,
         route: SearchRoute::None,
         results,
@@ -196,4 +200,25 @@ fn what_is_only_related_is_folded_and_what_is_unlikely_is_not_there() {
     // If nothing would go into a prompt, related results are printed in full.
     let text = render_hits(vec![related, unlikely], Page::of(100));
     assert_eq!(text.lines().count(), 3, "{text}");
+}
+
+#[test]
+fn where_nothing_is_likely_to_answer_what_is_near_is_marked_as_perhaps() {
+    let at = |text: &str, cosine: f32| {
+        let mut hit = print_hit(text, &[]);
+        (hit.shown, hit.score, hit.why.raw_distance) = (false, 0.01, Some(1.0 - cosine));
+        hit
+    };
+    let near = [0.27, 0.4, 0.3, 0.35].map(|cosine| at("we always use pnpm", cosine));
+    let far = at("A walk in the park", 0.1);
+    let mut results = vec![far.clone()];
+    results.extend(near);
+    let text = render_answer(results, RelevanceVerdict::Nothing, Page::of(100));
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].ends_with("perhaps one of these does:"), "{text}");
+    assert_eq!(lines[1], "1. lesson, 3 days ago: we always use pnpm");
+    assert_eq!(lines.len(), 4, "{text}");
+    assert!(!text.contains("park"), "{text}");
+    let text = render_answer(vec![far], RelevanceVerdict::Nothing, Page::of(100));
+    assert_eq!(text.lines().count(), 1, "{text}");
 }
