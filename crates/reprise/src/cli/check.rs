@@ -7,7 +7,7 @@ use reprise_knowledge::compare_with_stock;
 use reprise_operations::operations::care::{Compact, Reembed, Reembedded, Stats};
 use reprise_operations::operations::sessions::pausing::Pauses;
 use reprise_operations::operations::sessions::{Prompts, PromptsArguments};
-use reprise_operations::{LeftOutReason, Prompt, PromptResult};
+use reprise_operations::{LeftOutReason, Prompt, PromptResult, UnansweredReason};
 use reprise_store::{RecoveryReport, SegmentInfo};
 
 use super::rebuild;
@@ -360,24 +360,16 @@ impl TodayReport {
         self.tokens += prompt.tokens + prompt.opening_tokens;
         let is_helped = prompt.result_with_memory() == Some(PromptResult::Helped);
         self.helped += usize::from(is_helped);
-        let Some(given) = &prompt.given else {
-            *self
-                .missed
-                .entry("memory was late or not asked")
-                .or_default() += 1;
-            return;
-        };
         if prompt.received_memories() {
             self.with_memory += 1;
             return;
         }
-        let why = match given.found.first().and_then(|found| found.left_out) {
-            None => "nothing was found",
-            Some(LeftOutReason::Weak) => "nothing was likely to help",
-            Some(LeftOutReason::OtherProject) => "it belongs to another project",
-            Some(LeftOutReason::SameSession) => "the session itself had said it",
-            Some(LeftOutReason::Seen) => "the session had received it",
-            Some(LeftOutReason::NoRoom) => "there was no room",
+        let found = prompt.given.as_ref().map(|given| given.found.first());
+        let why = match (found, prompt.unanswered) {
+            (None, Some(UnansweredReason::Late)) => "memory was late",
+            (None, Some(UnansweredReason::NoTokensLeft)) => "the tokens of the day were used up",
+            (None, None) => "memory was not asked, for it came in later",
+            (Some(found), _) => describe_left_out(found.and_then(|found| found.left_out)),
         };
         *self.missed.entry(why).or_default() += 1;
     }
@@ -396,6 +388,18 @@ impl TodayReport {
             parts.push(format!("{count} got none: {why}"));
         }
         parts.join(", ")
+    }
+}
+
+/// Says why the best of what was found was not put into a prompt that received nothing.
+const fn describe_left_out(best: Option<LeftOutReason>) -> &'static str {
+    match best {
+        None => "nothing was found",
+        Some(LeftOutReason::Weak) => "nothing was likely to help",
+        Some(LeftOutReason::OtherProject) => "it belongs to another project",
+        Some(LeftOutReason::SameSession) => "the session itself had said it",
+        Some(LeftOutReason::Seen) => "the session had received it",
+        Some(LeftOutReason::NoRoom) => "there was no room",
     }
 }
 
@@ -475,4 +479,50 @@ fn describe_compaction(stats: &EngineStats) -> String {
         "`reprise doctor compact` does it"
     };
     format!("{percent} % of the file ({bytes}) can be freed; {next}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prompt_that_received_nothing_is_counted_by_the_reason() {
+        let id = "01M8P2B4KVCYKA0YM7HG4XQY7B";
+        let given = |left_out: &[&str]| {
+            let found: Vec<Value> = left_out
+                .iter()
+                .map(|why| json!({ "id": id, "score": 0.1, "left_out": why }))
+                .collect();
+            json!({ "recall_id": id, "verdict": "nothing", "found": found })
+        };
+        let mut report = TodayReport::default();
+        for (given, unanswered, tokens) in [
+            (Value::Null, json!("late"), 0),
+            (Value::Null, json!("no_tokens_left"), 0),
+            (Value::Null, Value::Null, 0),
+            (given(&[]), Value::Null, 0),
+            (given(&["weak"]), Value::Null, 0),
+            (given(&["seen", "weak"]), Value::Null, 0),
+            (given(&["weak"]), Value::Null, 40),
+            // What others published came, though the user's own memory was late.
+            (Value::Null, json!("late"), 20),
+        ] {
+            let prompt = json!({
+                "id": id, "at": "2026-11-28T10:00:00Z", "text": "why", "session": "s", "tags": [],
+                "given": given, "unanswered": unanswered, "tokens": tokens,
+            });
+            report.add(&serde_json::from_value(prompt).expect("a prompt"));
+        }
+        assert_eq!((report.prompts, report.with_memory), (8, 2));
+        assert_eq!(report.tokens, 60);
+        let missed = [
+            ("memory was late", 1),
+            ("memory was not asked, for it came in later", 1),
+            ("nothing was found", 1),
+            ("nothing was likely to help", 1),
+            ("the session had received it", 1),
+            ("the tokens of the day were used up", 1),
+        ];
+        assert_eq!(report.missed, BTreeMap::from(missed));
+    }
 }
