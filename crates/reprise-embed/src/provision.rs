@@ -4,6 +4,7 @@
 //! hub or a folder. No unverified file is installed, and no installed file is fetched again.
 
 mod added;
+mod card;
 mod carrier;
 mod command;
 mod disk;
@@ -15,7 +16,8 @@ mod named;
 mod request;
 mod store;
 
-pub use added::{AddSource, AddedModel, PinnedFile};
+pub use added::AddSource;
+pub use card::{AddedModel, PinnedFile};
 pub use error::ProvisionError;
 pub use inspection::{FileState, InstalledModel, ModelFile};
 pub use named::NamedModel;

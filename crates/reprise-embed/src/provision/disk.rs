@@ -10,6 +10,8 @@ use sha2::{Digest, Sha256};
 
 use super::error::ProvisionError;
 
+/// The lock of a models directory.
+pub(super) const LOCK_FILE: &str = ".lock";
 /// Bytes hashed at a time.
 const CHUNK_BYTES: usize = 256 * 1024;
 

@@ -8,13 +8,12 @@ use reprise_types::EmbedError;
 use serde::Serialize;
 use serde_json::json;
 
-use super::added::{PinnedFile, TOKENIZER_FILE, check_file};
+use super::card::{PinnedFile, TOKENIZER_FILE, check_file};
 use super::carrier::Carrier;
-use super::disk::{acquire_lock, rename_durably, write_atomically};
+use super::disk::{LOCK_FILE, acquire_lock, rename_durably, write_atomically};
 use super::error::ProvisionError;
 use super::fetch::Fetcher;
 use super::inspection::InstallStamp;
-use super::install::LOCK_FILE;
 use super::request::{Patience, PullProgress};
 use super::store::{ModelStore, load_manifest};
 use crate::architecture::{Architecture, MODEL_FILE};
