@@ -1,5 +1,6 @@
 //! A data directory that the binary of commit 8192413 wrote (`tests/fixtures/home-8192413`): its
-//! memories are refused, and their export answers what they answered; its tree is a workspace.
+//! memories and what is published are refused, and their exports answer what they answered; its tree
+//! is a workspace.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -97,6 +98,32 @@ fn a_memory_of_an_earlier_version_is_left_as_it_is_and_comes_over_by_its_export(
     run(&data, &["show", "n37", "--user", "ada"]).expect_code(2);
     let learned = run_json(&data, &["outcome", "status", "--user", "ada"]);
     assert_fields!(learned["status"], "runs": 8, "records": 1);
+}
+
+#[test]
+fn what_an_earlier_version_published_is_left_as_it_is_and_comes_over_by_its_export() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    unpacked(folder.path());
+    let data = folder.path().join("home");
+    let file = data.join(".global").join("memory.rvf");
+    let before = fs::read(&file).expect("the fixture has it");
+    let search = ["recall", "--user", "bob", "--scope", "global", "lock"];
+    for command in [&["share", "list", "--user", "ada"][..], &search] {
+        let refused = run(&data, command).expect_code(2);
+        for said in [".global", "--user store > store.jsonl", "import --user store"] {
+            assert_contains!(refused.stderr, said);
+        }
+    }
+    assert_eq!(fs::read(&file).expect("it is there"), before);
+
+    let new = folder.path().join("new");
+    let export = fixture("store.jsonl").to_string_lossy().into_owned();
+    run(&new, &["import", "--user", "store", &export]).expect_code(0);
+    fs::copy(new.join("store").join("memory.rvf"), &file).expect("it can be put in its place");
+    let listed = run(&data, &["share", "list", "--user", "ada"]).expect_code(0);
+    assert_contains!(listed.stdout, "Lock first");
+    let found = run(&data, &search).expect_code(0);
+    assert_contains!(found.stdout, "published by ada, version 1");
 }
 
 #[test]

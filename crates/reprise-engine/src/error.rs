@@ -88,6 +88,11 @@ pub enum EngineError {
 }
 
 impl EngineError {
+    /// Whether an earlier version wrote the file, in a format that this one does not read.
+    pub fn is_older_format(&self) -> bool {
+        matches!(self, Self::Store(StoreError::OlderFormat { .. }))
+    }
+
     /// Whether another writer has the file open.
     pub fn is_locked(&self) -> bool {
         matches!(self, Self::Store(StoreError::Locked { .. }))

@@ -4,7 +4,8 @@
 use std::fs::File;
 use std::path::Path;
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, unlinkat};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags, openat, renameat_with, unlinkat};
+use rustix::io::Errno;
 
 use crate::error::{FileError, FileResult};
 use crate::folder::{OpenMode, ensure_regular_file, none_if_missing, read_all};
@@ -52,6 +53,16 @@ pub fn clone_path(from: &Path, to: &Path) -> FileResult<bool> {
         unlinkat(CWD, to, AtFlags::empty()).map_err(FileError::from_open("remove", to))?;
     }
     Ok(cloned)
+}
+
+/// Renames `from` to `to`, which must not exist, in one step. Returns `false`, and changes nothing,
+/// if the file system cannot do that.
+pub fn move_path_to_free(from: &Path, to: &Path) -> FileResult<bool> {
+    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        Ok(()) => Ok(true),
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => Ok(false),
+        Err(errno) => Err(FileError::from_io("create", to)(errno)),
+    }
 }
 
 #[cfg(target_os = "linux")]

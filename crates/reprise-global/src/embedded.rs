@@ -178,7 +178,7 @@ impl StoreInner {
         self.options.clock.now()
     }
 
-    fn open_engine(&self, read_only: bool) -> GlobalResult<Engine, EngineError> {
+    fn open_engine(&self, read_only: bool) -> GlobalResult<Engine> {
         let entropy = reprise_types::system_entropy();
         let mut options = EngineOptions::new(self.options.dimensions, entropy, self.now());
         options.space.clone_from(&self.options.space);
@@ -186,7 +186,19 @@ impl StoreInner {
         options.text_bytes_max = SEARCH_TEXT_BYTES_MAX;
         options.prefer_oldest = true;
         options.create = !read_only;
-        Ok((self.options.open)(&self.file_path(), &options)?.0)
+        match (self.options.open)(&self.file_path(), &options) {
+            Ok((engine, _)) => Ok(engine),
+            Err(error) if error.is_older_format() => {
+                let folder = self.options.folder.display();
+                Err(GlobalError::storage(&format!(
+                    "the published memories in {folder} were written by an earlier Reprise; copy \
+                     {FILE_NAME} from there to OLD/store, run that version's `reprise --data-dir OLD \
+                     export --user store > store.jsonl`, then here `reprise --data-dir NEW import \
+                     --user store store.jsonl`, and put NEW/store/{FILE_NAME} in its place"
+                )))
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Opens the store as it is now; `None` if nothing was ever published.

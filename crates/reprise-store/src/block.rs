@@ -10,6 +10,7 @@ use std::io;
 
 use reprise_types::{ByteReader, append_varint};
 
+use crate::commit::UNPACKED_BYTES_MAX;
 use crate::compress::{Compressor, decompress};
 use crate::disk::{DiskFile, read_within};
 
@@ -19,8 +20,6 @@ pub(crate) const BLOCK_HEAD: usize = 20;
 pub(crate) const BLOCK_ENTRIES_MAX: usize = 32;
 /// Bytes before compression at which a block is complete.
 const BLOCK_RAW_TARGET: usize = 16 * 1024;
-/// No block of ours unpacks to more bytes; a larger claim is damage.
-const BLOCK_RAW_MAX: usize = 64 * 1024 * 1024;
 
 /// An entry as a block stores it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,6 +92,12 @@ fn packed_size(head: &[u8]) -> Option<usize> {
     Some(BLOCK_HEAD + reader.read_u32()? as usize)
 }
 
+/// Returns the size to which a block claims to unpack, in bytes.
+pub(crate) fn unpacked_size(block: &[u8]) -> Option<usize> {
+    let mut reader = ByteReader::new(block.get(12..)?);
+    Some(reader.read_u32()? as usize)
+}
+
 /// Reads the packed bytes of the block at `at`; returns `None` if it does not end by `end`.
 pub(crate) fn read_block(file: &dyn DiskFile, at: u64, end: u64) -> io::Result<Option<Vec<u8>>> {
     let head = read_within(file, at, BLOCK_HEAD, end)?;
@@ -137,7 +142,7 @@ pub(crate) fn unpack_block(block: &[u8], file_id: u128) -> Option<Vec<u8>> {
     reader.read_u16()?;
     let encoding = reader.read_u8()?;
     reader.read_u8()?;
-    if raw_size > BLOCK_RAW_MAX || reader.remaining() != stored_size {
+    if raw_size > UNPACKED_BYTES_MAX || reader.remaining() != stored_size {
         return None;
     }
     decompress(encoding, reader.read_raw(stored_size)?, raw_size, file_id)

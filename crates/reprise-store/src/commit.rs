@@ -20,6 +20,11 @@ use crate::frame::{
 pub(crate) const FLAG_PACKED: u32 = 1;
 /// Most commits of a file; a larger number in a file is damage, and one more never overflows.
 pub(crate) const SEQ_MAX: u64 = 1 << 56;
+/// Most bytes of the entries of one commit before compression, vectors included.
+pub(crate) const COMMIT_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// A commit, or a block of one, that claims to unpack to more is damage. A compaction joins small
+/// entries with the largest one that may be written, and adds marks of vectors.
+pub(crate) const UNPACKED_BYTES_MAX: usize = 2 * COMMIT_BYTES_MAX;
 /// Bytes of a commit payload before the first block.
 pub(crate) const FIXED_SIZE: usize = PREAMBLE_SIZE + 48;
 /// Bytes before the first vector of a `VEC_SEG` payload: dimensions u16, count u32.
@@ -222,17 +227,27 @@ impl ReadCommit {
         self.offset.saturating_sub(self.head.vectors_size)
     }
 
-    /// Decodes every entry; returns `None` if a block cannot be decoded.
+    /// Decodes every entry; returns `None` if a block cannot be decoded, or the commit would unpack
+    /// to more than one may hold.
     pub(crate) fn decode_raw_entries(&self, file_id: u128) -> Option<Vec<RawEntry>> {
         let body = self.payload.get(FIXED_SIZE..)?;
-        let mut all = Vec::with_capacity(self.head.entries.min(65_536) as usize);
-        for place in block::locate_blocks(body)? {
+        let (mut all, mut unpacked) = (Vec::new(), 0);
+        let places = block::locate_blocks(body)?;
+        for place in &places {
             let block = body.get(place.start..place.start + place.size as usize)?;
-            all.extend(block::decode_entries(&block::unpack_block(
-                block, file_id,
-            )?)?);
+            unpacked += block::unpacked_size(block)?;
+            if unpacked > UNPACKED_BYTES_MAX {
+                return None;
+            }
+            let entries = block::decode_entries(&block::unpack_block(block, file_id)?)?;
+            if entries.len() != usize::from(place.entry_count) {
+                return None;
+            }
+            all.extend(entries);
         }
-        (all.len() == self.head.entries as usize).then_some(all)
+        let is_complete = places.len() == self.head.blocks as usize
+            && all.len() == self.head.entries as usize;
+        is_complete.then_some(all)
     }
 
     /// Locates the commit's entries for the directory; returns `None` if one of them is malformed.
@@ -252,5 +267,51 @@ pub(crate) fn vector_segment_size(facts: &FileFacts, count: u64) -> u64 {
         0
     } else {
         segment_size(VECTORS_HEAD + facts.vector_stride() * count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compress::LEVEL_APPEND;
+
+    /// Returns a commit of so many blocks, each of which unpacks to 4 MiB.
+    fn commit_of_blocks(count: usize) -> ReadCommit {
+        let mut compressor = Compressor::new(LEVEL_APPEND, 7).unwrap();
+        let entry = RawEntry {
+            kind: 77,
+            body: vec![0; 4 << 20],
+            vector: None,
+        };
+        let mut block = Vec::new();
+        append_blocks(&mut block, &[entry], &mut compressor).unwrap();
+        let head = CommitHead {
+            entries: count as u32,
+            blocks: count as u32,
+            ..CommitHead::default()
+        };
+        ReadCommit {
+            offset: 0,
+            head,
+            payload: [vec![0; FIXED_SIZE], block.repeat(count)].concat(),
+        }
+    }
+
+    #[test]
+    fn a_commit_that_unpacks_to_more_than_one_may_hold_is_malformed() {
+        let whole = commit_of_blocks(15).decode_raw_entries(7);
+        assert_eq!(whole.map(|entries| entries.len()), Some(15));
+        assert_eq!(commit_of_blocks(60).decode_raw_entries(7), None);
+    }
+
+    #[test]
+    fn a_block_that_states_another_count_of_entries_is_malformed() {
+        let mut commit = commit_of_blocks(2);
+        let at = FIXED_SIZE + 16;
+        commit.payload[at] += 1;
+        let end = FIXED_SIZE + (commit.payload.len() - FIXED_SIZE) / 2;
+        let check = xxhash_rust::xxh3::xxh3_64(&commit.payload[FIXED_SIZE + 8..end]);
+        commit.payload[FIXED_SIZE..FIXED_SIZE + 8].copy_from_slice(&check.to_le_bytes());
+        assert_eq!(commit.decode_raw_entries(7), None);
     }
 }

@@ -42,8 +42,8 @@ pub struct CompactedLog {
     end: u64,
     /// The sections of the commit at which the compaction started.
     manifest: SectionsManifest,
-    /// The manifest of the source that names the copied sections.
-    source_seal: u64,
+    /// The sections of the source that were copied.
+    source_sections: Sections,
     /// Whether commits were copied since the last sync.
     is_ahead_of_sync: bool,
     _token: Arc<()>,
@@ -87,7 +87,7 @@ impl Log {
                 Ok((file, new, manifest)) => Ok(CompactedLog {
                     source_end: source.snapshot.end,
                     source,
-                    source_seal: old.seal,
+                    source_sections: sections,
                     temporary,
                     file,
                     facts: new.facts,
@@ -178,10 +178,12 @@ impl Log {
         self.file = done.file;
         self.facts = done.facts;
         self.lock = Some(lock);
+        // Pages that were written meanwhile are not in the new file, though their writer counts them
+        // as saved, whether a manifest names them already or not.
+        let is_as_copied = self.sections.are_same(&done.source_sections, is_of_caller);
         self.sections = done.manifest.sections.clone();
-        if done.source_seal != self.directory.seal {
-            // Pages were saved meanwhile that are not in the new file.
-            self.sections.retain(|key| key.0 < CALLERS_FIRST);
+        if !is_as_copied {
+            self.sections.retain(|key| !is_of_caller(key));
         }
         self.directory = done.directory;
         self.end = end;
@@ -304,6 +306,10 @@ fn copy_commit(done: &mut CompactedLog, commit: &ReadCommit) -> io::Result<()> {
     Ok(())
 }
 
+fn is_of_caller(key: SectionKey) -> bool {
+    key.0 >= CALLERS_FIRST
+}
+
 /// Writes a new file at `to` with the caller's sections and a manifest, and syncs it.
 fn write_packed_file(
     disk: &dyn Disk,
@@ -321,8 +327,7 @@ fn write_packed_file(
             .facts
             .preamble(TYPE_PAGES, 0, new.directory.seq)
             .encode();
-        let keep = |key: SectionKey| key.0 >= CALLERS_FIRST;
-        match copied.copy((from, sections), &*file, trailer, start, keep)? {
+        match copied.copy((from, sections), &*file, trailer, start, is_of_caller)? {
             Some(end) => new.end = end,
             None => copied = Sections::default(),
         }

@@ -278,25 +278,40 @@ impl LogDirectory {
     }
 
     /// Merges a later directory to make up for missing commits: their records are lost, but the
-    /// records that they forgot stay forgotten.
-    pub(crate) fn mark_gap_lost_keep_forgotten(&mut self, later: &Self) {
+    /// records that they forgot stay forgotten. A record of which the later one knows no more than
+    /// that it is not live is lost as well. Returns the ordinals of these.
+    pub(crate) fn merge_later(&mut self, later: &Self) -> Vec<u32> {
+        let mut lost = Vec::new();
         for (ordinal, slot) in later.slots.iter().enumerate() {
             if ordinal == self.slots.len() {
                 self.push_lost();
             }
-            if slot.state == SlotState::Forgotten
-                && let Some(tombstone) = later.tombstones.get(slot.place as usize)
-                && self
-                    .slots
-                    .get(ordinal)
-                    .is_some_and(|s| s.state != SlotState::Forgotten)
-            {
-                let place = self.push_tombstone(tombstone.clone());
-                self.mark_forgotten(ordinal, place);
+            let own = self.slots.get(ordinal).map(|own| own.state);
+            let tombstone = (slot.state == SlotState::Forgotten)
+                .then(|| later.tombstones.get(slot.place as usize))
+                .flatten();
+            match (slot.state, tombstone) {
+                _ if own == Some(SlotState::Forgotten) => {}
+                (SlotState::Live, _) => {}
+                (_, Some(tombstone)) => {
+                    let place = self.push_tombstone(tombstone.clone());
+                    self.mark_forgotten(ordinal, place);
+                }
+                (_, None) if own == Some(SlotState::Live) => {
+                    if let Some(own) = self.slots.get_mut(ordinal) {
+                        own.state = SlotState::Lost;
+                        self.lost += 1;
+                        lost.push(ordinal as u32);
+                    }
+                }
+                (_, None) => {}
             }
         }
-        self.cursors.clone_from(&later.cursors);
-        self.seq = later.seq;
+        if later.seq > self.seq {
+            self.cursors.clone_from(&later.cursors);
+            self.seq = later.seq;
+        }
+        lost
     }
 
     /// Applies a manifest of sections.
@@ -332,7 +347,7 @@ impl LogDirectory {
     pub(crate) fn deleted_ids(&self, dimensions: u16) -> Vec<u64> {
         let deleted = |(_, slot): &(usize, &Slot)| {
             slot.vector_offset != 0
-                && (slot.state == SlotState::Forgotten
+                && (slot.state != SlotState::Live
                     || self.vector_width(slot) != Some(dimensions))
         };
         let slots = self.slots.iter().enumerate();

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fs_err::File;
-use reprise_files::{OpenMode, clone_path, open_path};
+use reprise_files::{OpenMode, clone_path, move_path_to_free, open_path};
 
 /// Returns `path` with a suffix, for a file in the same folder.
 pub(crate) fn sibling_path(path: &Path, suffix: &str) -> PathBuf {
@@ -45,6 +45,13 @@ pub trait Disk: Debug + Send + Sync {
 
     /// Creates a hard link; fails with `AlreadyExists` if `to` exists.
     fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
+
+    /// Renames to a name that must be free; fails with `AlreadyExists` if `to` exists. Where this is
+    /// two steps, a crash between them leaves both names.
+    fn move_to_free(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.link(from, to)?;
+        self.remove(from)
+    }
 
     /// Creates `to`, which must not exist, as a copy-on-write clone of `from`. Returns `false` and
     /// creates nothing if the file system does not support clones.
@@ -173,6 +180,15 @@ impl Disk for RealDisk {
 
     fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
         fs_err::hard_link(from, to)
+    }
+
+    fn move_to_free(&self, from: &Path, to: &Path) -> io::Result<()> {
+        if move_path_to_free(from, to)? {
+            return Ok(());
+        }
+        // Not every file system can do it in one step.
+        self.link(from, to)?;
+        self.remove(from)
     }
 
     fn clone_file(&self, from: &Path, to: &Path) -> io::Result<bool> {

@@ -16,7 +16,7 @@ use reprise_types::{EmbeddingSpace, SavedSections, SectionKey, SectionPages};
 
 use crate::block::RawEntry;
 use crate::codec::{encode_entry, encode_separate_vector};
-use crate::commit::{self, CommitHead, FileFacts};
+use crate::commit::{self, COMMIT_BYTES_MAX, CommitHead, FileFacts};
 use crate::compress::Compressor;
 use crate::directory::LogDirectory;
 use crate::disk::{Disk, DiskFile, DiskLock};
@@ -29,9 +29,7 @@ use crate::reader::{BlockCache, LogReader, LogSnapshot};
 use crate::recover::recover_log;
 use crate::sections::Sections;
 
-use validate::{
-    COMMIT_BYTES_MAX, COMMIT_ENTRIES_MAX, EntryChecks, PART_BYTES_MAX, too_large_error,
-};
+use validate::{COMMIT_ENTRIES_MAX, EntryChecks, PART_BYTES_MAX, too_large_error};
 
 pub(crate) use open::SUFFIX_COMPACT;
 pub use torn_tail::SUFFIX_TORN;
@@ -333,6 +331,8 @@ impl Log {
             return Ok(None);
         }
         let all = recover_log(&self.file, &self.path, self.end, Verify::Everything)?;
+        let (path, report) = (self.path.display(), &all.report);
+        tracing::warn!(%path, ?report, "places of records are damaged; they were found again");
         Ok(Some(all.directory))
     }
 
@@ -354,6 +354,8 @@ impl Log {
         if self.directory.manifest_seq == Some(self.directory.seq) {
             return Ok(());
         }
+        // It lists the vectors of forgotten records by their places.
+        self.verify_places()?;
         self.make_ready()?;
         self.check_path()?;
         let bytes = manifest::encode_manifest_segment(&self.facts, &self.directory, self.end);

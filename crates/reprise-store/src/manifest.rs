@@ -152,6 +152,46 @@ pub(crate) fn load_manifest(
     end: u64,
     damage: &Arc<AtomicBool>,
 ) -> io::Result<Option<(SectionsManifest, LogDirectory)>> {
+    let read = read_manifest(file, facts, offset, end)?;
+    Ok(read.and_then(|(manifest, mut directory)| {
+        let open = |tag| manifest.sections.open((tag, 0), file, damage);
+        directory.slots = open(SLOTS)?.to_rows(SLOT_BYTES, Slot::LOST, |_| true)?;
+        let none = VectorSegment::default();
+        directory.vectors = open(VECTOR_SEGMENTS)?.to_rows(VECTOR_SEGMENT_BYTES, none, |_| true)?;
+        let tombstones: Option<Vec<_>> = open(TOMBSTONES)?.read_value();
+        directory.tombstones = tombstones?.into_iter().collect();
+        directory
+            .has_possible_counts()
+            .then_some((manifest, directory))
+    }))
+}
+
+/// Loads what the manifest at `offset` still knows of the state of records, though pages of it may
+/// be damaged: a record whose place cannot be read is lost in it, and one whose tombstone cannot be
+/// read has none.
+pub(crate) fn load_record_states(
+    file: &Arc<dyn DiskFile>,
+    facts: &FileFacts,
+    offset: u64,
+    end: u64,
+) -> io::Result<Option<LogDirectory>> {
+    let read = read_manifest(file, facts, offset, end)?;
+    Ok(read.and_then(|(manifest, mut directory)| {
+        let open = |tag| manifest.sections.open((tag, 0), file, &Arc::default());
+        directory.slots = open(SLOTS)?.to_rows(SLOT_BYTES, Slot::LOST, |_| true)?;
+        let tombstones: Option<Vec<_>> = open(TOMBSTONES).and_then(|all| all.read_value());
+        directory.tombstones = tombstones.unwrap_or_default().into_iter().collect();
+        directory.has_possible_counts().then_some(directory)
+    }))
+}
+
+/// Reads the manifest at `offset` and the numbers of the log in it; `None` if it is not whole.
+fn read_manifest(
+    file: &Arc<dyn DiskFile>,
+    facts: &FileFacts,
+    offset: u64,
+    end: u64,
+) -> io::Result<Option<(SectionsManifest, LogDirectory)>> {
     let head = read_within(&**file, offset, HEADER_SIZE as usize, end)?;
     let header = head.and_then(|head| decode_header(&head, offset));
     let header = header.filter(|header| header.canonical && header.kind == TYPE_SECTIONS);
@@ -165,18 +205,8 @@ pub(crate) fn load_manifest(
         let preamble = SegmentPreamble::decode(payload);
         preamble.is_some_and(|preamble| preamble.file_id == facts.file_id)
     };
-    Ok(payload.filter(own).and_then(|payload| {
-        let (manifest, mut directory) = SectionsManifest::decode(&payload, offset)?;
-        let open = |tag| manifest.sections.open((tag, 0), file, damage);
-        directory.slots = open(SLOTS)?.to_rows(SLOT_BYTES, Slot::LOST, |_| true)?;
-        let none = VectorSegment::default();
-        directory.vectors = open(VECTOR_SEGMENTS)?.to_rows(VECTOR_SEGMENT_BYTES, none, |_| true)?;
-        let tombstones: Option<Vec<_>> = open(TOMBSTONES)?.read_value();
-        directory.tombstones = tombstones?.into_iter().collect();
-        directory
-            .has_possible_counts()
-            .then_some((manifest, directory))
-    }))
+    let decode = |payload: Vec<u8>| SectionsManifest::decode(&payload, offset);
+    Ok(payload.filter(own).and_then(decode))
 }
 
 /// Whether the places of all records match their checks.

@@ -18,7 +18,7 @@ use crate::frame::{
     HEADER_SIZE, PREAMBLE_SIZE, SegmentPreamble, TYPE_FILE, TYPE_MANIFEST, TYPE_PAGES,
     TYPE_SECTIONS, append_segment, content_hash, decode_header, segment_size,
 };
-use crate::manifest::{SectionsManifest, load_manifest};
+use crate::manifest::{SectionsManifest, load_manifest, load_record_states};
 use crate::options::{DamagedRange, RecoveryReport, Verify};
 use crate::scan::{ScanItem, SegmentScanner, find_first_commit, find_last_commit_or_seal};
 
@@ -401,18 +401,34 @@ impl<'a> RecoveryFold<'a> {
             }
             return Ok(());
         };
-        if manifest.seq > self.directory.seq {
+        if manifest.seq > self.directory.seq || !self.report.missing_commits.is_empty() {
             // Commits before the manifest are missing, but its sections have the record count, the
             // forgotten records and the cursors.
             self.note_missing_commits(manifest.seq);
-            let (file, damage) = (self.file, &Arc::default());
-            if let Some((_, known)) = load_manifest(file, &self.facts, offset, self.size, damage)? {
-                self.note_missing_records(known.record_count());
-                self.directory.mark_gap_lost_keep_forgotten(&known);
-            }
+            self.merge_record_states(offset)?;
         }
         self.directory.apply_seal(offset, end);
         self.manifest = Some(manifest);
+        Ok(())
+    }
+
+    /// Takes over what the manifest at `offset` knows of the records of missing commits, and of those
+    /// that they forgot. Where a page of it cannot be read, none of its records can be told from a
+    /// forgotten one, so they are lost.
+    fn merge_record_states(&mut self, offset: u64) -> io::Result<()> {
+        let known = load_record_states(self.file, &self.facts, offset, self.size)?;
+        let Some(known) = known else {
+            let what = "a manifest that does not tell which records are forgotten";
+            self.report.damage.push(DamagedRange::new(offset, 0, what));
+            return Ok(());
+        };
+        self.note_missing_records(known.record_count());
+        for ordinal in self.directory.merge_later(&known) {
+            match self.report.missing_records.last_mut() {
+                Some((_, last)) if last.checked_add(1) == Some(ordinal) => *last = ordinal,
+                _ => self.report.missing_records.push((ordinal, ordinal)),
+            }
+        }
         Ok(())
     }
 

@@ -1,11 +1,13 @@
 //! Replays the log's entries in order, with their vectors.
 
+use std::collections::HashSet;
 use std::io;
 use std::sync::Arc;
 
 use crate::block::RawEntry;
 use crate::codec::{Outline, decode_entry, decode_outline, decode_vector, vector_checksum};
 use crate::commit::{CommitHead, ReadCommit};
+use crate::directory::slot::SlotState;
 use crate::entry::{CommitSeq, StoreEntry};
 use crate::error::{StoreError, StoreResult};
 use crate::log::Log;
@@ -41,6 +43,7 @@ impl Log {
             log: self,
             visit,
             next: (from == 0).then_some(0),
+            forgotten: HashSet::new(),
             report: ReplayReport::default(),
         };
         let mut scan = self.scan_from(from);
@@ -62,6 +65,9 @@ impl Log {
             }
         }
         walk.visit_lost_until(self.record_count());
+        if from == 0 && after == 0 {
+            walk.visit_forgotten_by_missing_commits();
+        }
         Ok(walk.report)
     }
 
@@ -75,6 +81,8 @@ struct Replay<'a> {
     visit: &'a mut dyn FnMut(Option<u32>, StoreEntry),
     /// The next ordinal; `None` before the first commit if the scan does not begin at the start.
     next: Option<u32>,
+    /// Records that the entries so far forget.
+    forgotten: HashSet<u32>,
     report: ReplayReport,
 }
 
@@ -119,6 +127,9 @@ impl Replay<'_> {
         match decode_entry(raw, outline, ordinal, vector) {
             Some(entry) => {
                 self.report.entries += 1;
+                if let StoreEntry::Forgotten { ordinal, .. } = &entry {
+                    self.forgotten.insert(*ordinal);
+                }
                 (self.visit)(ordinal, entry);
             }
             None => match ordinal {
@@ -140,6 +151,23 @@ impl Replay<'_> {
             self.log.file.read_exact_at(start, &mut bytes)?;
         }
         Ok(bytes)
+    }
+
+    /// Passes on what a manifest alone knows: the records that missing commits forgot.
+    fn visit_forgotten_by_missing_commits(&mut self) {
+        let directory = &self.log.directory;
+        if self.forgotten.len() >= directory.forgotten as usize {
+            return;
+        }
+        for (ordinal, slot) in (0..).zip(directory.slots.iter()) {
+            if slot.state == SlotState::Forgotten
+                && !self.forgotten.contains(&ordinal)
+                && let Some(tombstone) = directory.tombstones.get(slot.place as usize)
+            {
+                let tombstone = tombstone.clone();
+                (self.visit)(None, StoreEntry::Forgotten { ordinal, tombstone });
+            }
+        }
     }
 
     fn visit_lost_until(&mut self, until: u32) {

@@ -16,6 +16,10 @@ use crate::options::DamagedRange;
 
 /// Payloads up to this size are read at once; larger ones are hashed piece by piece.
 const WHOLE_MAX: u64 = 16 << 20;
+/// So many times the file, and so many bytes, are hashed for segments that are not whole after all.
+/// Damaged ones lie beside each other, so they are far fewer; forged ones may lie within each other.
+const VAIN_TIMES_MAX: u64 = 4;
+const VAIN_BYTES_MIN: u64 = 64 << 20;
 
 /// What a scan finds at an offset of the file.
 #[derive(Debug)]
@@ -219,11 +223,16 @@ fn read_whole_header(window: &mut Window, offset: u64) -> io::Result<Option<Segm
     } else {
         None
     };
-    Ok((hash == Some(header.hash)).then_some(header))
+    if hash == Some(header.hash) {
+        return Ok(Some(header));
+    }
+    if hash.is_some() {
+        window.count_vain_hash(header.payload_size)?;
+    }
+    Ok(None)
 }
 
-/// Reads the preamble of a whole segment, at the start or the end of the payload, depending on its
-/// type.
+/// Reads the preamble of a segment, at the start or the end of the payload, depending on its type.
 fn read_preamble(
     window: &mut Window,
     offset: u64,
@@ -234,16 +243,26 @@ fn read_preamble(
         return Ok(None);
     }
     let start = offset + HEADER_SIZE;
-    let front = window.read(start, size)?.and_then(SegmentPreamble::decode);
+    let front = window.peek(start)?;
+    let front = front.as_ref().and_then(|bytes| SegmentPreamble::decode(bytes));
     let front = front.filter(|p| is_own_type(p.kind) && !is_derived(p.kind));
-    // A piece of a blob can begin with any bytes, even with those of a preamble.
+    // A page can begin with any bytes, even with those of a preamble.
     if front.is_some() && !is_derived(header.kind) {
         return Ok(front);
     }
-    let back = window
-        .read(start + header.payload_size - size, size)?
-        .and_then(SegmentPreamble::decode);
+    let back = window.peek(start.saturating_add(header.payload_size - size))?;
+    let back = back.as_ref().and_then(|bytes| SegmentPreamble::decode(bytes));
     Ok(back.filter(|p| is_derived(p.kind)).or(front))
+}
+
+fn is_of_file(
+    window: &mut Window,
+    offset: u64,
+    header: &SegmentHeader,
+    file_id: u128,
+) -> io::Result<bool> {
+    let preamble = read_preamble(window, offset, header)?;
+    Ok(preamble.is_some_and(|preamble| preamble.file_id == file_id))
 }
 
 /// Finds the first whole segment with our file id after `from`, and returns its offset or that of
@@ -251,17 +270,12 @@ fn read_preamble(
 fn find_own_segment(window: &mut Window, from: u64, file_id: u128) -> io::Result<Option<u64>> {
     let mut at = align_up(from + 1);
     while let Some(bytes) = window.read(at, HEADER_SIZE)? {
-        // One that is in another place than it was written for is ours too.
-        if decode_header(bytes, at).is_none() {
-            at += HEADER_SIZE;
-            continue;
-        }
-        let Some(header) = read_whole_header(window, at)? else {
-            at += HEADER_SIZE;
-            continue;
-        };
-        let own = read_preamble(window, at, &header)?.is_some_and(|p| p.file_id == file_id);
-        if own {
+        // One that is in another place than it was written for is ours too. Its file id is compared
+        // first: only who knows it can make us hash a segment.
+        if let Some(header) = decode_header(bytes, at)
+            && is_of_file(window, at, &header, file_id)?
+            && read_whole_header(window, at)?.is_some()
+        {
             return resume_offset(window, from, at, &header).map(Some);
         }
         at += HEADER_SIZE;
@@ -311,11 +325,11 @@ pub(crate) fn find_last_commit_or_seal(
         file.read_exact_at(low, part)?;
         for (index, bytes) in part.chunks_exact(HEADER_SIZE as usize).enumerate().rev() {
             let at = low + index as u64 * HEADER_SIZE;
-            let candidate = decode_header(bytes, at)
-                .is_some_and(|h| h.canonical && matches!(h.kind, TYPE_COMMIT | TYPE_SECTIONS));
-            if candidate
-                && let Some(header) = read_whole_header(&mut window, at)?
-                && read_preamble(&mut window, at, &header)?.is_some_and(|p| p.file_id == file_id)
+            let header = decode_header(bytes, at)
+                .filter(|h| h.canonical && matches!(h.kind, TYPE_COMMIT | TYPE_SECTIONS));
+            if let Some(header) = header
+                && is_of_file(&mut window, at, &header, file_id)?
+                && read_whole_header(&mut window, at)?.is_some()
             {
                 return Ok(Some((at, header.kind)));
             }
@@ -362,6 +376,8 @@ struct Window {
     start: u64,
     bytes: Vec<u8>,
     ahead: u64,
+    /// Bytes hashed for segments that are not whole.
+    hashed_in_vain: u64,
 }
 
 impl Window {
@@ -373,7 +389,38 @@ impl Window {
             bytes: Vec::new(),
             // It grows with use, so that reading a short tail does not cost a megabyte.
             ahead: 4096,
+            hashed_in_vain: 0,
         }
+    }
+
+    /// Counts a hash that did not match; fails if these are more than damage causes.
+    fn count_vain_hash(&mut self, bytes: u64) -> io::Result<()> {
+        self.hashed_in_vain = self.hashed_in_vain.saturating_add(bytes);
+        let most = self.end.saturating_mul(VAIN_TIMES_MAX).max(VAIN_BYTES_MIN);
+        if self.hashed_in_vain <= most {
+            return Ok(());
+        }
+        Err(io::Error::other(
+            "it claims more segments than fit into it, so another program forged it; restore it \
+             from a backup",
+        ))
+    }
+
+    /// Returns the bytes of a preamble at `offset`, without reading ahead; `None` if the view ends
+    /// before them.
+    fn peek(&self, offset: u64) -> io::Result<Option<[u8; PREAMBLE_SIZE]>> {
+        let end = offset.saturating_add(PREAMBLE_SIZE as u64);
+        if end > self.end {
+            return Ok(None);
+        }
+        let at = offset.checked_sub(self.start).unwrap_or(u64::MAX);
+        let known = usize::try_from(at).ok().and_then(|at| self.bytes.get(at..));
+        if let Some(known) = known.and_then(<[u8]>::first_chunk) {
+            return Ok(Some(*known));
+        }
+        let mut bytes = [0; PREAMBLE_SIZE];
+        self.file.read_exact_at(offset, &mut bytes)?;
+        Ok(Some(bytes))
     }
 
     fn end(&self) -> u64 {

@@ -228,7 +228,14 @@ impl Sections {
         self.0.remove(&map_key(key));
     }
 
-    /// Removes all sections of the caller, or those of the log.
+    /// Whether some of the sections have the same pages at the same places.
+    pub(crate) fn are_same(&self, other: &Self, compared: impl Fn(SectionKey) -> bool) -> bool {
+        let compared = |(key, _): &(&u64, &Section)| compared(section_key(**key));
+        let (own, others) = (self.0.iter().filter(compared), other.0.iter().filter(compared));
+        own.eq(others)
+    }
+
+    /// Keeps some of the sections.
     pub(crate) fn retain(&mut self, keep: impl Fn(SectionKey) -> bool) {
         self.0.retain(|key, _| keep(section_key(*key)));
     }

@@ -64,11 +64,9 @@ pub(crate) fn link_to_free_name(
     ))
 }
 
-/// Renames a file without replacing another one, by a link. A crash before the end leaves both
-/// names.
+/// Renames a file durably, without replacing another one.
 pub(crate) fn move_without_replacing(disk: &dyn Disk, from: &Path, to: &Path) -> io::Result<()> {
-    disk.link(from, to)?;
-    disk.remove(from)?;
+    disk.move_to_free(from, to)?;
     disk.sync_parent_folder(to)
 }
 

@@ -13,6 +13,7 @@ use crate::error::{StoreError, StoreResult};
 use crate::options::OpenOptions;
 use crate::reader::BlockCache;
 use crate::recover::{RecoveredLog, encode_new_file, recover_log};
+use crate::swap::move_without_replacing;
 
 /// Most attempts to lock a file that other processes keep renaming.
 const RENAMES_MAX: u32 = 16;
@@ -50,7 +51,7 @@ impl Log {
             if size != recovered.end {
                 if size > recovered.end {
                     let tail = (recovered.end, size);
-                    recovered.report.kept_tail = keep_tail(&*disk, path, &*file, &recovered, tail);
+                    recovered.report.kept_tail = keep_tail(&*disk, path, &*file, &recovered, tail)?;
                 }
                 let cut = file.set_size(recovered.end).and_then(|()| file.sync());
                 cut.map_err(StoreError::io("cut the torn tail of", path))?;
@@ -92,26 +93,23 @@ impl Log {
     }
 }
 
-/// Keeps the torn tail in a file of its own. That this is not possible, on a full disk for one, is
-/// no reason not to open the log, because its whole commits are all there.
+/// Keeps the torn tail in a file of its own. Where that is not possible, on a full disk for one, the
+/// log is not opened: cutting off the tail could destroy all that is left of a memory.
 fn keep_tail(
     disk: &dyn Disk,
     path: &Path,
     file: &dyn DiskFile,
     recovered: &RecoveredLog,
     (from, size): (u64, u64),
-) -> Option<PathBuf> {
+) -> StoreResult<Option<PathBuf>> {
     let head = encode_new_file(&recovered.facts);
-    let kept = keep_torn_tail(disk, path, file, &head, (from, size));
-    let kept = kept.unwrap_or_else(|error| {
-        tracing::warn!(path = %path.display(), %error, "the torn tail cannot be kept aside");
-        None
-    });
+    let kept = keep_torn_tail(disk, path, file, &head, (from, size))
+        .map_err(StoreError::io("keep aside the incomplete end of", path))?;
     if let Some(kept) = &kept {
         let (path, kept, bytes) = (path.display(), kept.display(), size - from);
         tracing::warn!(%path, %kept, bytes, "an incomplete commit was cut off and kept aside");
     }
-    kept
+    Ok(kept)
 }
 
 fn missing_error(path: &Path) -> StoreError {
@@ -159,8 +157,9 @@ fn acquire_lock(
     Err(locked_error(path, None))
 }
 
-/// Creates and locks the file under a temporary name, then renames it; returns `None` if another
-/// process was faster.
+/// Creates and locks the file under a temporary name, then moves it to its own; returns `None` if
+/// another process was faster. A file that another one has put there meanwhile, as a restore does,
+/// is not replaced, and the caller opens it.
 fn create_locked_file(
     disk: &dyn Disk,
     path: &Path,
@@ -185,7 +184,9 @@ fn create_locked_file(
     if !ours {
         return Ok(None);
     }
-    if disk.identity(path).map_err(&io)?.is_some() {
+    // A crash while a file was moved left it a second name; its content is not to be overwritten.
+    let has_other_name = file.link_count().map_err(&io)? > 1;
+    if has_other_name || disk.identity(path).map_err(&io)?.is_some() {
         disk.remove(&temporary).map_err(&io)?;
         return Ok(None);
     }
@@ -198,9 +199,14 @@ fn create_locked_file(
     file.write_all_at(0, &encode_new_file(&facts))
         .map_err(&io)?;
     file.sync().map_err(&io)?;
-    disk.rename(&temporary, path).map_err(&io)?;
-    disk.sync_parent_folder(path).map_err(&io)?;
-    Ok(Some(lock))
+    match move_without_replacing(disk, &temporary, path) {
+        Ok(()) => Ok(Some(lock)),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            disk.remove(&temporary).map_err(&io)?;
+            Ok(None)
+        }
+        Err(error) => Err(io(error)),
+    }
 }
 
 /// Removes the temporary files of a crash. This process has the lock, so no other process writes

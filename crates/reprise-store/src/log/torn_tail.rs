@@ -3,8 +3,8 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use super::validate::COMMIT_BYTES_MAX;
 use crate::disk::{Disk, DiskFile, read_within, sibling_path};
 use crate::frame::{HEADER_SIZE, decode_header, is_of_checkpoint};
 use crate::swap::link_to_free_name;
@@ -15,12 +15,10 @@ pub const SUFFIX_TORN: &str = ".torn";
 pub(super) const SUFFIX_TORN_NEW: &str = ".torn-new";
 /// Bytes copied at a time.
 const COPIED: usize = 1024 * 1024;
-/// Longest tail that is kept, in bytes: more than this program writes in one commit.
-const TAIL_BYTES_MAX: u64 = 4 * COMMIT_BYTES_MAX as u64;
 
 /// Copies the bytes from `from` to `size` to a file next to the log, at the same offset behind
 /// `head`, so that they can be inspected as they were; returns that file. Returns `None` if the
-/// tail is only zeros, or parts of an index that can be built again.
+/// tail is only zeros, or pages of a checkpoint, which can be written again.
 pub(super) fn keep_torn_tail(
     disk: &dyn Disk,
     path: &Path,
@@ -28,25 +26,20 @@ pub(super) fn keep_torn_tail(
     head: &[u8],
     (from, size): (u64, u64),
 ) -> io::Result<Option<PathBuf>> {
-    let size = size.min(from.saturating_add(TAIL_BYTES_MAX));
-    let from = skip_index_parts(file, from, size)?;
+    let from = skip_checkpoint(file, from, size)?;
     let temporary = sibling_path(path, SUFFIX_TORN_NEW);
     let (mut to, mut at) = (None, from);
     let mut bytes = vec![0; COPIED];
     while at < size {
         let part = &mut bytes[..(size - at).min(COPIED as u64) as usize];
         file.read_exact_at(at, part)?;
-        if to.is_none() && part.iter().any(|byte| *byte != 0) {
-            disk.remove(&temporary)?;
-            let kept = disk.open_or_create(&temporary)?;
-            kept.set_size(from)?;
-            if from >= head.len() as u64 {
-                kept.write_all_at(0, head)?;
-            }
-            to = Some(kept);
-        }
-        if let Some(kept) = &to {
+        if part.iter().any(|byte| *byte != 0) {
+            let kept = match to.take() {
+                Some(kept) => kept,
+                None => begin_copy(disk, &temporary, head, (from, size))?,
+            };
             kept.write_all_at(at, part)?;
+            to = Some(kept);
         }
         at += part.len() as u64;
     }
@@ -58,8 +51,24 @@ pub(super) fn keep_torn_tail(
     Ok(Some(name))
 }
 
+/// Creates the file that takes the bytes from `from` to `size`; until then it has only zeros there.
+fn begin_copy(
+    disk: &dyn Disk,
+    path: &Path,
+    head: &[u8],
+    (from, size): (u64, u64),
+) -> io::Result<Arc<dyn DiskFile>> {
+    disk.remove(path)?;
+    let kept = disk.open_or_create(path)?;
+    kept.set_size(size)?;
+    if from >= head.len() as u64 {
+        kept.write_all_at(0, head)?;
+    }
+    Ok(kept)
+}
+
 /// Returns the offset behind the segments of a checkpoint, whole or not, with which a tail begins.
-fn skip_index_parts(file: &dyn DiskFile, from: u64, size: u64) -> io::Result<u64> {
+fn skip_checkpoint(file: &dyn DiskFile, from: u64, size: u64) -> io::Result<u64> {
     let mut at = from;
     while let Some(bytes) = read_within(file, at, HEADER_SIZE as usize, size)? {
         match decode_header(&bytes, at) {

@@ -6,6 +6,7 @@ use reprise_types::limits::{EXTERNAL_IDS_MAX, IDENTIFIER_BYTES_MAX, LIST_ITEMS_M
 use reprise_types::{Annotation, check_unit_vector};
 
 use crate::codec::encode_entry;
+use crate::commit::COMMIT_BYTES_MAX;
 use crate::directory::LogDirectory;
 use crate::directory::slot::SlotState;
 use crate::entry::StoreEntry;
@@ -14,8 +15,6 @@ use crate::error::{StoreError, StoreResult};
 /// Most entries of one commit, which keeps a `VEC_SEG` far below the 256 MiB that rvf-runtime
 /// reads.
 pub(super) const COMMIT_ENTRIES_MAX: usize = 16_384;
-/// Most bytes of one commit before compression, vectors included.
-pub(super) const COMMIT_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Most bytes of a commit if a request is split over several; other writers wait for one of them at
 /// most.
 pub(super) const PART_BYTES_MAX: usize = 8 * 1024 * 1024;

@@ -443,3 +443,22 @@ fn a_forgotten_vector_of_another_width_is_gone_from_the_bytes() {
     })
     .unwrap();
 }
+
+#[test]
+fn pages_that_were_written_while_the_file_was_compacted_are_to_be_saved_again() {
+    let disk = SimDisk::new();
+    let mut log = open(&disk, Verify::Tail).log;
+    log.append(&[record(1, "one")]).unwrap();
+    testing::write_checkpoint(&mut log).unwrap();
+    let done = log.start_compaction().unwrap()().unwrap();
+    log.append(&[record(2, "two")]).unwrap();
+    // A checkpoint was begun: its caller counts these pages as saved.
+    let seq = log.seq();
+    log.write_pages(&testing::section_pages(seq)).unwrap();
+    log.finish_compaction(done).unwrap();
+    assert!(log.section_keys().next().is_none(), "they are not in the new file");
+    testing::write_checkpoint(&mut log).unwrap();
+    drop(log);
+    let log = open(&disk, Verify::Everything).log;
+    assert_eq!(testing::check_sections(&log), Ok(Some(seq)));
+}

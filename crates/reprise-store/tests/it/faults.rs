@@ -1,11 +1,12 @@
 //! Tests of disk errors: full, failing, read-only.
 
 use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use reprise_simulation as testing;
 use reprise_simulation::{SimDisk, WorkloadStep};
-use reprise_store::{Log, RealDisk, StoreError, Verify};
+use reprise_store::{Log, RealDisk, SUFFIX_TORN, StoreError, Verify};
 
 use crate::{open, record, run_steps};
 
@@ -93,7 +94,7 @@ fn a_read_only_folder_is_a_typed_error() {
 
     // Root may write anywhere, so a folder without permission proves nothing; /proc refuses root
     // too.
-    let path = std::path::Path::new("/proc/memory.rvf");
+    let path = Path::new("/proc/memory.rvf");
     let error = Log::open(Arc::new(RealDisk), path, &options).unwrap_err();
     assert!(matches!(error, StoreError::Io { .. }), "{error}");
 }
@@ -114,4 +115,84 @@ fn a_read_only_log_takes_no_lock_and_writes_nothing() {
         assert!(matches!(refused, Some(StoreError::ReadOnly { .. })));
     }
     assert_eq!(disk.write_count(), writes);
+}
+
+/// Returns a file of two commits, the second cut short, and the bytes of what is whole.
+fn torn_file() -> (Vec<u8>, usize) {
+    let disk = SimDisk::new();
+    let mut log = open(&disk, Verify::Tail).log;
+    log.append(&[record(1, "one")]).unwrap();
+    let whole = log.stats().file_bytes as usize;
+    log.append(&[record(2, &"a text of some length ".repeat(40))])
+        .unwrap();
+    drop(log);
+    let mut bytes = disk.file_bytes(&testing::log_path()).unwrap();
+    bytes.truncate(bytes.len() - 64);
+    (bytes, whole)
+}
+
+fn with_ending(path: &Path, ending: &str) -> PathBuf {
+    PathBuf::from(format!("{}{ending}", path.display()))
+}
+
+#[test]
+fn a_tail_that_cannot_be_kept_aside_is_not_cut_off() {
+    let (bytes, whole) = torn_file();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("memory.rvf");
+    std::fs::write(&path, &bytes).unwrap();
+    // A folder has the name of the copy, so that not even root can write it.
+    let in_the_way = with_ending(&path, ".torn-new");
+    std::fs::create_dir_all(in_the_way.join("a folder")).unwrap();
+    let open_real = || {
+        let options = testing::open_options(Verify::Tail);
+        Log::open(Arc::new(RealDisk), &path, &options)
+    };
+    let error = open_real().unwrap_err();
+    assert!(matches!(error, StoreError::Io { .. }), "{error}");
+    assert!(error.to_string().contains("keep aside"), "{error}");
+    assert_eq!(std::fs::read(&path).unwrap(), bytes);
+    std::fs::remove_dir_all(in_the_way).unwrap();
+    let mut opened = open_real().unwrap();
+    opened.log.append(&[record(3, "three")]).unwrap();
+    let kept = std::fs::read(opened.report.kept_tail.unwrap()).unwrap();
+    assert_eq!(kept[whole..], bytes[whole..]);
+}
+
+#[test]
+fn a_tail_is_cut_off_once_all_of_it_is_kept() {
+    let (bytes, whole) = torn_file();
+    let torn = || {
+        let disk = SimDisk::new();
+        disk.create_file(&testing::log_path(), bytes.clone());
+        disk
+    };
+    let dry = torn();
+    drop(open(&dry, Verify::Tail));
+    let (writes, syncs) = (dry.write_count(), dry.sync_count());
+    assert!(writes > 1 && syncs > 2);
+    let full = torn();
+    full.set_full(true);
+    let failing = (0..writes).map(|write| {
+        let disk = torn();
+        disk.fail_write(write, ErrorKind::StorageFull);
+        disk
+    });
+    let unsynced = (0..syncs).map(|sync| {
+        let disk = torn();
+        disk.fail_sync(sync, ErrorKind::Other);
+        disk
+    });
+    let mut untouched = 0;
+    for disk in [full].into_iter().chain(failing).chain(unsynced) {
+        testing::open_log(&disk, Verify::Tail).unwrap_err();
+        let now = disk.file_bytes(&testing::log_path()).unwrap();
+        if now == bytes {
+            untouched += 1;
+            continue;
+        }
+        let kept = disk.file_bytes(&with_ending(&testing::log_path(), SUFFIX_TORN));
+        assert_eq!(kept.unwrap()[whole..], bytes[whole..]);
+    }
+    assert!(untouched as u64 > writes);
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use reprise_simulation as testing;
-use reprise_simulation::{LogModel, SimDisk, WorkloadStep};
+use reprise_simulation::{DiskCall, LogModel, ObservedDisk, SimDisk, WorkloadStep};
 use reprise_store::{Log, OpenOptions, RealDisk, StoreError, Verify};
 use rvf_types::SegmentFlags;
 
@@ -72,6 +72,44 @@ fn two_threads_creating_one_file_get_one_writer() {
         let refused = opened.iter().filter_map(|log| log.as_ref().err());
         refused.for_each(|error| assert!(matches!(error, StoreError::Locked { .. }), "{error}"));
     }
+}
+
+#[test]
+fn a_memory_that_is_restored_while_one_is_made_is_opened_and_not_replaced() {
+    let restored = SimDisk::new();
+    let mut log = open(&restored, Verify::Tail).log;
+    log.append(&[record(1, "restored")]).unwrap();
+    drop(log);
+    let bytes = restored.file_bytes(&testing::log_path()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("memory.rvf");
+    let (place, content) = (path.clone(), bytes.clone());
+    // The new file is synced once before it gets its name.
+    let disk = ObservedDisk::new(move |call| {
+        if call == DiskCall::Sync && !place.exists() {
+            std::fs::write(&place, &content).unwrap();
+        }
+    });
+    let opened = Log::open(Arc::new(disk), &path, &testing::open_options(Verify::Tail)).unwrap();
+    assert!(!opened.report.created);
+    assert_eq!(opened.log.reader().read_record(0).unwrap().text, "restored");
+    assert_eq!(std::fs::read(&path).unwrap(), bytes);
+    assert_eq!(fs_err_names(folder.path()), ["memory.rvf"]);
+}
+
+#[test]
+fn a_second_name_that_a_crash_left_does_not_cost_the_file_its_content() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("memory.rvf");
+    let mut log = open_real(&path).unwrap();
+    log.append(&[record(1, "one")]).unwrap();
+    drop(log);
+    let (new, moved) = (folder.path().join("memory.rvf.new"), folder.path().join("moved"));
+    std::fs::hard_link(&path, &new).unwrap();
+    std::fs::rename(&path, &moved).unwrap();
+    let before = std::fs::read(&moved).unwrap();
+    assert_eq!(open_real(&path).unwrap().record_count(), 0);
+    assert_eq!(std::fs::read(&moved).unwrap(), before);
 }
 
 #[test]
