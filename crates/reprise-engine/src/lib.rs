@@ -76,5 +76,5 @@ pub use upkeep::checkpoint::CheckpointOutcome;
 pub use upkeep::compact::CompactionOutcome;
 pub use write::forget::{ForgetSelector, ForgottenRecord};
 pub use write::learning::AdapterFitJob;
-pub use write::retire::{ActionChanges, Contradiction, Retirement};
+pub use write::retire::{ActionChanges, Contradiction, Distinction, Retirement};
 pub use write::{InferredUse, LinkEnd, NewLink, RunAction, RunWrite, WriteBatch, WriteBatchReport};

@@ -287,11 +287,12 @@ impl AnnotationIndex {
         hidden.map(|link| (link, (link.until != NEVER).then_some(link.until)))
     }
 
-    /// Returns the records that were restored or got other tags since an instant, which is
-    /// included, with the last such instant of each.
+    /// Returns the records that were restored, got other tags or are no longer marked as different
+    /// from another one since an instant, which is included, with the last such instant of each.
     pub(crate) fn changes_since(&self, at: i64) -> BTreeMap<u32, i64> {
         let hidden = self.reserved_links();
-        let back = hidden.filter(|(link, _)| is_retirement(&link.relation));
+        let is_told = |relation: &str| is_retirement(relation) || relation == DISTINCT;
+        let back = hidden.filter(|(link, _)| is_told(&link.relation));
         let back = back.filter_map(|(link, until)| Some((link.from, until?)));
         let records = self.records.values().flat_map(|chunk| chunk.iter());
         let edited = records.filter(|(_, places)| places.edited);

@@ -38,9 +38,9 @@ impl Snapshot {
         Some(self.index.doc(self.index.find(id)?)?.timestamp())
     }
 
-    /// Returns the records that were restored or got other tags since an instant, which is
-    /// included, in microseconds since the Unix epoch: the last such instant of each and its
-    /// ordinal, ascending.
+    /// Returns the records that were restored, got other tags or are no longer marked as different
+    /// from another one since an instant, which is included, in microseconds since the Unix epoch:
+    /// the last such instant of each and its ordinal, ascending.
     pub fn changes_since(&self, at: i64) -> Vec<(i64, u32)> {
         let changes = self.marks.changes_since(at).into_iter();
         let mut changes: Vec<(i64, u32)> = changes.map(|(place, at)| (at, place)).collect();

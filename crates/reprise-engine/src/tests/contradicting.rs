@@ -198,6 +198,49 @@ pub(super) fn who_says_that_two_are_different_is_heeded_at_once_and_later() {
 }
 
 #[test]
+fn that_two_are_different_is_taken_back_with_the_contradiction_that_it_ended_and_stays_so() {
+    let now = parse_timestamp("2026-02-16T09:00:00Z").unwrap();
+    let (disk, path) = (SimDisk::new(), Path::new("/m/memory.rvf"));
+    let options = EngineOptions::new(DIMENSIONS as u16, 42, now);
+    let open = || {
+        let opened = Engine::open(Arc::new(disk.clone()), path, &options);
+        opened.unwrap().0
+    };
+    let mut engine = open();
+    let ids = inserted_ids(&engine.observe(week(), None, now).unwrap());
+    let pair = [ids[0], ids[1]];
+    let state = |engine: &Engine| {
+        let memory = engine.snapshot();
+        let held = memory.contradictions().into_iter();
+        let held = held.filter(|one| one.undone_micros.is_none()).count();
+        (memory.are_distinct(pair[0], pair[1]), held)
+    };
+    let noted = engine.mark_contradictions(&[(pair[0], pair[1])], now);
+    assert_eq!(noted.unwrap().1, 1);
+    for round in 0..2 {
+        assert!(engine.mark_distinct(pair[1], pair[0], now).unwrap());
+        assert_eq!(state(&engine), (true, 0), "{round}");
+        let marked = engine.snapshot().distinctions();
+        let last = marked.last().unwrap();
+        assert_eq!((marked.len(), last.undone_micros), (round + 1, None));
+        let at = last.at_micros;
+        let syncs = disk.sync_count();
+        let back = engine.unmark_distinct(at, now).unwrap();
+        assert_eq!((back.len(), disk.sync_count() - syncs), (1, 1));
+        assert_eq!(state(&engine), (false, 1), "{round}");
+        // What is compared at the next tending includes them.
+        let changes = engine.snapshot().changes_since(at);
+        assert!(!changes.is_empty());
+        // A second time does nothing, and neither does another instant.
+        assert!(engine.unmark_distinct(at, now).unwrap().is_empty());
+        assert!(engine.unmark_distinct(at + 7, now).unwrap().is_empty());
+        drop(engine);
+        engine = open();
+        assert_eq!(state(&engine), (false, 1), "{round}");
+    }
+}
+
+#[test]
 pub(super) fn what_contradicts_an_answer_pushes_nothing_out_of_the_first_ten() {
     let mut bench = EngineBench::new();
     let mut kept = vec![record(

@@ -53,6 +53,16 @@ pub struct Contradiction {
     pub undone_micros: Option<i64>,
 }
 
+/// Two records that were marked as different, or one, given twice, that does not expire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Distinction {
+    pub pair: [RecordId; 2],
+    /// When they were marked, in microseconds since the Unix epoch.
+    pub at_micros: i64,
+    /// When that was taken back, if it was.
+    pub undone_micros: Option<i64>,
+}
+
 /// What one action changes in a memory.
 #[derive(Debug, Clone, Default)]
 pub struct ActionChanges {
@@ -189,8 +199,46 @@ impl Engine {
                 annotations.push((older, Annotation::Unlinked { to, relation }));
             }
         }
-        self.annotate_all(annotations, now)?;
+        let at = self.advance_clock_past_last(now);
+        self.annotate_all(annotations, at)?;
         Ok(new)
+    }
+
+    /// Takes back that records were marked as different, at an instant of
+    /// [`Snapshot::distinctions`]. The same commit notes again the contradictions that the mark
+    /// had ended. Returns the pairs.
+    pub fn unmark_distinct(
+        &mut self,
+        at_micros: i64,
+        now: DateTime<Utc>,
+    ) -> Result<Vec<[RecordId; 2]>, EngineError> {
+        let memory = self.snapshot();
+        let (mut pairs, mut annotations) = (Vec::new(), Vec::new());
+        let marked = memory.distinctions().into_iter();
+        for one in marked.filter(|one| one.undone_micros.is_none() && one.at_micros == at_micros) {
+            let ends = one.pair.map(|id| memory.index.find(id));
+            let [Some(from), Some(to)] = ends else {
+                continue;
+            };
+            let relation = DISTINCT.to_owned();
+            annotations.push((from, Annotation::Unlinked { to, relation }));
+            let ended = memory.contradictions().into_iter().filter(|noted| {
+                noted.undone_micros == Some(at_micros)
+                    && (one.pair == [noted.older, noted.newer]
+                        || one.pair == [noted.newer, noted.older])
+            });
+            for noted in ended {
+                let ends = memory.live_ordinal(noted.older);
+                if let Some((older, to)) = ends.zip(memory.live_ordinal(noted.newer)) {
+                    let relation = CONTRADICTED.to_owned();
+                    annotations.push((older, Annotation::Linked { to, relation }));
+                }
+            }
+            pairs.push(one.pair);
+        }
+        let at = self.advance_clock_past_last(now);
+        self.annotate_all(annotations, at)?;
+        Ok(pairs)
     }
 
     /// Notes that live records contradict each other, a pair (older, newer) each, in one commit.
@@ -354,6 +402,21 @@ impl Snapshot {
             })
         });
         noted.collect()
+    }
+
+    /// Returns every pair that was marked as different, including those of which that was taken
+    /// back, in the order in which they were marked, of records that are not forgotten.
+    pub fn distinctions(&self) -> Vec<Distinction> {
+        let links = self.marks.reserved_links();
+        let links = links.filter(|(link, _)| &*link.relation == DISTINCT);
+        let marked = links.filter_map(|(link, undone_micros)| {
+            Some(Distinction {
+                pair: [self.index.doc(link.from)?.id, self.index.doc(link.to)?.id],
+                at_micros: link.since,
+                undone_micros,
+            })
+        });
+        marked.collect()
     }
 
     /// Returns the stored records that a live record was distilled from.
