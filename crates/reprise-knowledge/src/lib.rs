@@ -56,7 +56,7 @@ pub use archive::{
 };
 pub use command_exit::{
     CommandExit, CommandPurpose, CommandRun, RunScope, classify_command, extract_commit_line,
-    extract_failure_lines, hook_request_key,
+    extract_failure_lines, find_test_verdict, hook_request_key,
 };
 pub use consolidate::{
     ConsolidationAction, ConsolidationReport, DayScore, Distillate, KnownMatch, Merge, Plan,
