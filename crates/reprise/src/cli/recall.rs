@@ -214,21 +214,22 @@ pub(super) fn print_answer(
 }
 
 /// Splits results into those printed in full and those that are only related, a line each. If none
-/// would go into a prompt, the related ones are printed in full. Of those among which none is likely
-/// to answer, the first that are near are a line each.
+/// would go into a prompt, the related ones are printed in full, and the first that are near are a
+/// line each; these alone where none is likely to answer.
 fn split_related(answer: &RecallAnswer) -> (Vec<&Hit>, Vec<&Hit>) {
     if answer.verdict == RelevanceVerdict::Nothing {
         let near = answer.results.iter().filter(|found| found.why.is_near());
         return (Vec::new(), near.take(PERHAPS_MAX).collect());
     }
-    let related = |found: &Hit| found.shown || found.why.is_related(found.score);
-    let related = answer.results.iter().filter(|found| related(found));
-    let (whole, folded): (Vec<_>, Vec<_>) = related.partition(|found| found.shown);
-    if whole.is_empty() {
-        (folded, whole)
-    } else {
-        (whole, folded)
+    let is_related = |found: &Hit| found.shown || found.why.is_related(found.score);
+    let (related, others): (Vec<_>, Vec<_>) =
+        answer.results.iter().partition(|found| is_related(found));
+    let (whole, folded): (Vec<_>, Vec<_>) = related.into_iter().partition(|found| found.shown);
+    if !whole.is_empty() {
+        return (whole, folded);
     }
+    let near = others.into_iter().filter(|found| found.why.is_near());
+    (folded, near.take(PERHAPS_MAX).collect())
 }
 
 /// Returns the headline of an answer that is not simply good; `has_folded` says whether lines of
