@@ -106,6 +106,6 @@ pub use still::annotate_missing_names;
 pub use sunwell::{
     LearningCategory, LearningQuery, SCOPES, SOURCE_TYPES, StoreCounts, SunwellDecision,
     SunwellFailure, SunwellLearning, SunwellMemory, SunwellStats, TYPESCRIPT, check_word,
-    extract_learnings, list_branch_names, to_studio,
+    extract_learnings, list_branch_names, states_rule, to_studio,
 };
 pub use values::{hex_id, parse_yaml};

@@ -6,6 +6,7 @@ mod artifacts;
 mod contract;
 mod extract;
 mod memory;
+mod rules;
 mod views;
 
 use chrono::SecondsFormat;
@@ -18,6 +19,7 @@ pub use contract::{TYPESCRIPT, check_word};
 pub use extract::extract_learnings;
 pub(crate) use memory::{LEGACY, is_replaced};
 pub use memory::{LearningQuery, SunwellMemory, SunwellStats};
+pub use rules::states_rule;
 pub use views::{StoreCounts, list_branch_names, to_studio};
 
 words! {

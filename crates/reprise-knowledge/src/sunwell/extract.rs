@@ -2,6 +2,7 @@
 
 use reprise_types::RecordType;
 
+use super::rules::is_rule;
 use super::{LearningCategory, SunwellLearning};
 use crate::prelude::*;
 use crate::values::is_in_words;
@@ -183,6 +184,9 @@ fn makes_rule(cue: &str, lower: &str, by: SpokenBy) -> bool {
 }
 
 fn classify_sentence(sentence: &str, by: SpokenBy) -> Option<LearningCategory> {
+    if by == SpokenBy::Person && is_rule(sentence) {
+        return Some(LearningCategory::Pattern);
+    }
     let length = sentence.chars().count();
     // Questions, wishes and code are no learnings.
     let plain = SENTENCE.contains(&length) && !sentence.ends_with('?') && !sentence.contains("```");
@@ -212,7 +216,7 @@ fn classify_sentence(sentence: &str, by: SpokenBy) -> Option<LearningCategory> {
 }
 
 /// Splits a text into sentences, without list markers and without code between fences.
-fn split_sentences(text: &str) -> impl Iterator<Item = &str> {
+pub(super) fn split_sentences(text: &str) -> impl Iterator<Item = &str> {
     let mut in_code = false;
     let lines = text.lines().filter(move |line| {
         let is_fence = line.trim_start().starts_with("```");

@@ -16,7 +16,7 @@ mod prompt_block;
 mod statusline;
 
 use reprise_knowledge::{
-    SessionTurn, extract_own_words, hook_request_key, says_enough, says_something,
+    SessionTurn, extract_own_words, hook_request_key, says_enough, says_something, states_rule,
 };
 use reprise_types::normalize_tag;
 use tokio::time::timeout;
@@ -200,7 +200,17 @@ impl Memory {
         let shortened = self.run_on_session(&report.session, |session| session.shortened);
         let given = Err(reason);
         said.details = Some(PromptRecall::prompt_details(given, None, None, shortened));
-        self.store_words_record(said).await
+        self.store_words_record(said).await?;
+        self.learn_stated_rules(&report.session, &report.text).await
+    }
+
+    /// Learns what a session told so far if a prompt of it sets a rule: the next session in the
+    /// project needs that, and this one may never end.
+    async fn learn_stated_rules(&self, session: &str, prompt: &str) -> Result<(), Problem> {
+        if !session.is_empty() && states_rule(prompt) {
+            self.extract_and_store_learnings(session, false).await?;
+        }
+        Ok(())
     }
 
     /// A prompt is answered with what is known `within` so long, and kept in any case.
@@ -276,7 +286,12 @@ impl Memory {
     ) -> Result<(), Problem> {
         let memory = self.clone();
         let keeping = tokio::spawn(async move {
-            let kept = memory.store_prompt(record).await;
+            let (session, text) = (record.session_id.clone(), record.text.clone());
+            let kept = async {
+                memory.store_prompt(record).await?;
+                memory.learn_stated_rules(&session, &text).await
+            };
+            let kept = kept.await;
             kept.inspect_err(|problem| tracing::warn!(%problem, "a prompt was not kept"))
         });
         match timeout(patience, keeping).await {

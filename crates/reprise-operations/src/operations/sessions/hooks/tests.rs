@@ -7,6 +7,7 @@ mod kept;
 mod left;
 mod named_times;
 mod opened;
+mod ruled;
 
 use std::path::Path;
 use std::sync::mpsc::channel;
