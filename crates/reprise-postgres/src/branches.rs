@@ -6,102 +6,18 @@ use std::collections::HashMap;
 use chrono::{DateTime, Utc};
 use deadpool_postgres::Transaction;
 use reprise_global::backend::{
-    DraftState, Drafting, PublishedState, branch_changed_error, build_published_report,
-    decide_branch, decide_draft, decide_merge, name_taken_error, no_branch_error,
+    DraftState, PublishedState, branch_changed_error, decide_branch, decide_draft, decide_merge,
+    name_taken_error, no_branch_error,
 };
 use reprise_global::{Branch, Caller, Merged, Published};
-use reprise_types::RecordId;
 use uuid::Uuid;
 
-use super::connect::{Failure, get_connection, literal};
-use super::node::{Node, NodeState, allow_writes_on, begin_change, begin_read, remove};
-use super::publish::{Prepared, PublishAs, PublishedBy, append_audit_entry, insert, publish_in};
-use super::reviews::{find_review_cause, submit};
-use super::search;
-use super::sql::{
-    SqlParameters, change, decode_publication, delete, one, record_id, row, rows, uuid, version,
-};
-
-/// The drafts of a branch: the id of each, with that of the thing which it is to replace.
-pub(super) type Drafts = HashMap<Uuid, Option<RecordId>>;
-
-/// The moment of this statement.
-const MOMENT: &str = "SELECT clock_timestamp()";
-
-/// Returns the setting that opens the shelves of branches to the questions of a transaction.
-pub(super) fn open_branches_setting(caller: &Caller, names: &[String]) -> String {
-    let shelves = names
-        .iter()
-        .map(|name| caller.branch_shelf(name).to_string());
-    let shelves: Vec<String> = shelves.collect();
-    format!(
-        "SET LOCAL reprise.branch = {};",
-        literal(&shelves.join(","))
-    )
-}
-
-/// What a question that names a branch finds there in the place of what is published.
-pub(super) async fn list_drafts(
-    transaction: &Transaction<'_>,
-    caller: &Caller,
-    name: &str,
-) -> Result<Drafts, Failure> {
-    let author = caller.user.as_str();
-    let statement = "SELECT d.id, d.replaces FROM reprise_global.branch b \
-         LEFT JOIN reprise_global.draft d ON d.author = b.author AND d.branch = b.name \
-         WHERE b.author = $1 AND b.name = $2";
-    let rows = rows(transaction, statement, &[&author, &name]).await?;
-    if rows.is_empty() {
-        return Err(no_branch_error(name).into());
-    }
-    let drafts = rows.iter().filter_map(|row| {
-        let replaces = row.get::<_, Option<Uuid>>(1);
-        Some((row.get::<_, Option<Uuid>>(0)?, replaces.map(record_id)))
-    });
-    Ok(drafts.collect())
-}
-
-/// Deletes one draft from a branch; returns what it was found by.
-pub(super) async fn delete_draft(
-    transaction: &Transaction<'_>,
-    caller: &Caller,
-    branch: &str,
-    id: Uuid,
-) -> Result<Vec<i64>, Failure> {
-    let tokens = delete_draft_text(transaction, caller, branch, id).await?;
-    let draft = "draft WHERE author = $1 AND branch = $2 AND id = $3";
-    let author = caller.user.as_str();
-    delete(transaction, draft, &[&author, &branch, &id]).await?;
-    Ok(tokens)
-}
-
-/// Deletes the text of a draft with all that it is found by, which is returned.
-pub(super) async fn delete_draft_text(
-    transaction: &Transaction<'_>,
-    caller: &Caller,
-    branch: &str,
-    id: Uuid,
-) -> Result<Vec<i64>, Failure> {
-    let shelf = caller.branch_shelf(branch).to_string();
-    allow_writes_on(transaction, &shelf).await?;
-    let (_, tokens) = remove(transaction, &shelf, &[id]).await?;
-    Ok(tokens)
-}
-
-/// What is to replace a thing that is taken back says nearly the same.
-pub(super) async fn delete_replacing_drafts(
-    transaction: &Transaction<'_>,
-    caller: &Caller,
-    thing: Uuid,
-) -> Result<(), Failure> {
-    let author = caller.user.as_str();
-    let statement =
-        "SELECT branch, id FROM reprise_global.draft WHERE author = $1 AND replaces = $2";
-    for row in rows(transaction, statement, &[&author, &thing]).await? {
-        delete_draft(transaction, caller, row.get(0), row.get(1)).await?;
-    }
-    Ok(())
-}
+use super::connect::{Failure, get_connection};
+use super::drafts::{list_drafts, open_branches_setting, read_draft_and_published};
+use super::node::{Node, NodeState, allow_writes_on, begin_change, begin_read};
+use super::reviews::{PublishedBy, find_review_cause, submit};
+use super::sql::{decode_publication, delete, one, record_id, row, rows, version};
+use super::things::{MOMENT, Prepared, PublishAs, append_audit_entry, apply_drafting, publish_in};
 
 /// Locks a branch until the end of the transaction, and returns when it was opened.
 async fn lock_branch(
@@ -154,34 +70,6 @@ pub(super) async fn branches(node: &Node, caller: &Caller) -> Result<Vec<Branch>
     Ok(rows.iter().map(branch).collect())
 }
 
-/// Reads the draft of one origin on a branch, and what is published of it.
-pub(super) async fn read_draft_and_published(
-    transaction: &Transaction<'_>,
-    caller: &Caller,
-    branch: &str,
-    origin: &str,
-) -> Result<(Option<DraftState>, Option<PublishedState>), Failure> {
-    let author = caller.user.as_str();
-    let draft = "SELECT id, checksum, base FROM reprise_global.draft \
-         WHERE author = $1 AND branch = $2 AND origin = $3";
-    let draft = row(transaction, draft, &[&author, &branch, &origin]).await?;
-    let published = "SELECT id, shelf, version, checksum FROM reprise_global.authored \
-         WHERE author = $1 AND origin = $2";
-    let published = row(transaction, published, &[&author, &origin]).await?;
-    let drafted = draft.map(|row| DraftState {
-        id: record_id(row.get(0)),
-        checksum: row.get(1),
-        base: version(row.get(2)).0,
-    });
-    let standing = published.map(|row| PublishedState {
-        id: record_id(row.get(0)),
-        shelf: row.get(1),
-        version: version(row.get(2)).0,
-        checksum: row.get(3),
-    });
-    Ok((drafted, standing))
-}
-
 /// `prepared` is on the shelf where it is to stand after the merge.
 pub(super) async fn draft(
     shared: &NodeState,
@@ -208,56 +96,6 @@ pub(super) async fn draft(
     let drafts = (before, standing, decided);
     let published = apply_drafting(shared, &transaction, caller, branch, prepared, drafts).await?;
     transaction.commit().await.map_err(Failure::Commit)?;
-    Ok(published)
-}
-
-/// Carries out, as a part of a transaction, what was decided of a draft.
-pub(super) async fn apply_drafting(
-    shared: &NodeState,
-    transaction: &Transaction<'_>,
-    caller: &Caller,
-    branch: &str,
-    prepared: &Prepared,
-    (before, standing, decided): (Option<DraftState>, Option<PublishedState>, Drafting),
-) -> Result<Published, Failure> {
-    let (publication, checksum) = (&prepared.publication, prepared.publication.checksum());
-    let next = match decided {
-        Drafting::Withdrawn(id, version) => {
-            if let Some(before) = &before {
-                delete_draft(transaction, caller, branch, uuid(before.id)).await?;
-            }
-            return Ok(build_published_report(id, version, publication, true));
-        }
-        Drafting::Unchanged(id, version) => {
-            return Ok(build_published_report(id, version, publication, true));
-        }
-        Drafting::Replace(_, version) => version,
-    };
-    if let Some(before) = &before {
-        delete_draft(transaction, caller, branch, uuid(before.id)).await?;
-    }
-    let fresh = shared.node.fresh_id();
-    let id = uuid(before.map_or(fresh, |before| before.id));
-    let thing = standing.map(|standing| uuid(standing.id));
-    let base = i32::try_from(next.0).unwrap_or(i32::MAX) - 1;
-    let author = caller.user.as_str();
-    let statement = "INSERT INTO reprise_global.draft \
-         (author, branch, origin, id, replaces, base, checksum) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7)";
-    let origin = &publication.origin;
-    let given: SqlParameters<'_> = &[&author, &branch, origin, &id, &thing, &base, &checksum];
-    change(transaction, statement, given).await?;
-    let row = one(transaction, MOMENT, &[]).await?;
-    let shelf = caller.branch_shelf(branch).to_string();
-    allow_writes_on(transaction, &shelf).await?;
-    let draft = (id, base + 1, prepared);
-    insert(transaction, caller, (&shelf, row.get(0)), &[draft]).await?;
-    let mut published =
-        build_published_report(record_id(thing.unwrap_or(id)), next, publication, false);
-    if let Some(vector) = &prepared.vector {
-        let own = thing.unwrap_or(id);
-        published.overlaps = search::overlaps(shared, transaction, caller, vector, own).await?;
-    }
     Ok(published)
 }
 

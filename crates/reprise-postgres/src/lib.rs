@@ -5,9 +5,8 @@
 //! shelves alone, and policies of the tables hold them to it once more (ADR 0021).
 
 mod branches;
-mod candidates;
 mod connect;
-mod metrics;
+mod drafts;
 mod node;
 mod options;
 mod person;
@@ -26,6 +25,7 @@ mod statements;
 mod store;
 mod sweep;
 mod takedown;
+mod things;
 mod tokens;
 
 pub use options::PostgresOptions;

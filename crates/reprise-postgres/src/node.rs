@@ -1,6 +1,8 @@
 //! One node before the database: its connections, what every operation of it begins with, and how a
 //! thing leaves all rows of a shelf.
 
+mod state;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,10 +13,9 @@ use reprise_types::{Embedding, RecordId, check_unit_vector, system_entropy};
 use tokio_postgres::IsolationLevel;
 use uuid::Uuid;
 
+pub(super) use self::state::NodeState;
 use super::PostgresOptions;
 use super::connect::{Failure, literal, set_caller};
-use super::reputations::Voices;
-use super::shelves::Shelves;
 use super::sql::{delete, one};
 
 /// How long one statement of a change may take.
@@ -29,14 +30,6 @@ pub(super) struct Node {
     pub(super) keeper: Option<Pool>,
     /// Makes the hashes of contributors this database's own.
     pub(super) salt: String,
-}
-
-/// A node with what it knows without asking.
-#[derive(Debug)]
-pub(super) struct NodeState {
-    pub(super) node: Arc<Node>,
-    pub(super) shelves: Arc<Shelves>,
-    pub(super) voices: Voices,
 }
 
 impl Node {

@@ -7,8 +7,8 @@ use reprise_global::{
 use reprise_types::RecordId;
 
 use super::connect::{Failure, get_connection};
+use super::drafts::list_own_review_shelves;
 use super::node::{Node, NodeState, begin_read, open_shelf_names};
-use super::reviews::list_own_review_shelves;
 use super::search::list_common_patterns;
 use super::sql::{
     AUDIT_COLUMNS, SqlParameters, count, decode_audit_line, decode_record_row, limit_and_offset,

@@ -2,8 +2,6 @@
 //! what says nearly the same as what was taken down, is a draft on a branch that no author can
 //! name, until somebody else to whom its shelf is open approves or refuses it.
 
-use std::collections::BTreeSet;
-
 use deadpool_postgres::{Object, Transaction};
 use reprise_global::backend::{
     Drafting, PublishedState, ReviewCause, author_as_caller, check_reviewer,
@@ -18,54 +16,27 @@ use reprise_types::RecordId;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-use super::branches::{
-    Drafts, apply_drafting, delete_draft, delete_draft_text, read_draft_and_published,
-};
 use super::connect::{Failure, get_connection, literal};
-use super::node::{CHANGE_TIME, Node, NodeState, begin_change, begin_read_within};
-use super::publish::{
-    Prepared, PublishAs, PublishedBy, append_audit_entry, is_gone, publish_in, refuse_taken_down,
+use super::drafts::{
+    REVIEW_PREFIX, delete_draft, delete_draft_text, list_review_branches, read_draft_and_published,
+    review_branch, reviewed_shelf,
 };
+use super::node::{CHANGE_TIME, Node, NodeState, begin_change, begin_read_within};
 use super::sql::{
     SqlParameters, append_audit_line, change, damaged_row_error, decode_publication,
     limit_and_offset, one, record_id, row, rows, uuid, version,
 };
-use super::takedown::find_near_taken_down;
+use super::things::{
+    Prepared, PublishAs, append_audit_entry, apply_drafting, find_near_taken_down, is_gone,
+    publish_in, refuse_taken_down,
+};
 
-/// Begins the name of every branch of reviews; no name of a branch has its dot.
-const REVIEW_PREFIX: &str = ".review/";
-
-/// Returns the name of the branches on which publications for a shelf wait.
-fn review_branch(shelf: &Shelf) -> String {
-    format!("{REVIEW_PREFIX}{shelf}")
-}
-
-/// Returns the names of the branches on which publications for the caller's shelves wait.
-pub(super) fn list_review_branches(caller: &Caller) -> Vec<String> {
-    caller.open_shelves().iter().map(review_branch).collect()
-}
-
-/// Returns the shelf for which publications on a branch of reviews wait.
-fn reviewed_shelf(branch: &str) -> &str {
-    branch.strip_prefix(REVIEW_PREFIX).unwrap_or(branch)
-}
-
-/// Lists what of the caller's waits for a review, for a question, and the shelves that it is on.
-pub(super) async fn list_waiting(
-    transaction: &Transaction<'_>,
-    caller: &Caller,
-) -> Result<(Drafts, BTreeSet<String>), Failure> {
-    let statement = "SELECT id, replaces, branch FROM reprise_global.draft \
-         WHERE author = $1 AND branch = ANY($2) AND refused IS NULL";
-    let (author, branches) = (caller.user.as_str(), list_review_branches(caller));
-    let waiting = rows(transaction, statement, &[&author, &branches]).await?;
-    let (mut drafts, mut shelves) = (Drafts::new(), BTreeSet::new());
-    for row in waiting {
-        let replaces: Option<Uuid> = row.get(1);
-        drafts.insert(row.get(0), replaces.map(record_id));
-        shelves.insert(caller.branch_shelf(row.get(2)).to_string());
-    }
-    Ok((drafts, shelves))
+/// Who publishes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PublishedBy {
+    Author,
+    /// An operator, whom no organisation asks for a review.
+    Import,
 }
 
 async fn read_settings(
@@ -421,12 +392,4 @@ fn new_review_line(
         checksum: Some(submission.checksum.clone()),
         ..AuditLine::new(node.options.clock.now(), reviewer.user.as_str(), what)
     }
-}
-
-/// Returns the shelves of the caller's own submissions, which an id may be on.
-pub(super) fn list_own_review_shelves(caller: &Caller) -> Vec<String> {
-    let branches = list_review_branches(caller).into_iter();
-    branches
-        .map(|branch| caller.branch_shelf(&branch).to_string())
-        .collect()
 }

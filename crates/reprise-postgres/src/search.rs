@@ -4,6 +4,8 @@
 //! Of a shelf of up to `exact_max` things every vector is compared; of a larger one its own index
 //! is walked.
 
+mod candidates;
+
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -21,14 +23,13 @@ use reprise_types::limits::TOP_K_MAX;
 use reprise_types::{DegradedPart, RankExplanation, RecordId};
 use uuid::Uuid;
 
-use super::branches;
-use super::candidates::{
+use self::candidates::{
     Candidate, Key, NEAR, Search, TERMS_MAX, Term, estimate_word_score_spread, weigh_terms,
 };
 use super::connect::{Failure, find_spare_connection, get_connection, join_both};
 use super::node::{NodeState, begin_read, open_shelf_names};
 use super::sql::{number, record_id, row, uuid};
-use super::{reviews, statements};
+use super::{drafts, statements};
 
 /// How the index is walked: in the order of distance, on until enough is found. The policies make
 /// the planner believe that few rows of a shelf are open, and that sorting them is cheaper. A plan
@@ -71,10 +72,10 @@ pub(super) async fn query(
     let shows_waiting = query.snapshot.is_none() && query.branch.is_none();
     let opened = match &query.branch {
         Some(branch) => vec![branch.clone()],
-        None if shows_waiting => reviews::list_review_branches(caller),
+        None if shows_waiting => drafts::list_review_branches(caller),
         None => Vec::new(),
     };
-    setting.push_str(&branches::open_branches_setting(caller, &opened));
+    setting.push_str(&drafts::open_branches_setting(caller, &opened));
     let begun = begin_read(&shared.node, &mut client, caller, &setting);
     let (transaction, other) = match &mut spare {
         None => (begun.await?, None),
@@ -84,12 +85,12 @@ pub(super) async fn query(
             (begun?, other.ok())
         }
     };
-    let (mut shelves, mut tried) = (open_shelf_names(caller), branches::Drafts::new());
+    let (mut shelves, mut tried) = (open_shelf_names(caller), drafts::Drafts::new());
     if let Some(branch) = &query.branch {
-        tried = branches::list_drafts(&transaction, caller, branch).await?;
+        tried = drafts::list_drafts(&transaction, caller, branch).await?;
         shelves.push(caller.branch_shelf(branch).to_string());
     } else if shows_waiting {
-        let (waiting, on_shelves) = reviews::list_waiting(&transaction, caller).await?;
+        let (waiting, on_shelves) = drafts::list_waiting(&transaction, caller).await?;
         tried = waiting;
         shelves.extend(on_shelves);
     }

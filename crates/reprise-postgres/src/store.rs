@@ -1,5 +1,7 @@
 //! The store itself: how it is opened, and each operation as one transaction.
 
+mod metrics;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,8 +26,8 @@ use super::options::PostgresOptions;
 use super::reputations::Voices;
 use super::schema::Migration;
 use super::{
-    branches, connect, metrics, person, publish, quotas, read, reputations, reviews, sample,
-    schema, search, shelves, statements, takedown,
+    branches, connect, person, publish, quotas, read, reputations, reviews, sample, schema, search,
+    shelves, statements, takedown, things,
 };
 
 /// A global store in a database. Cheap to clone.
@@ -148,8 +150,8 @@ macro_rules! tried {
 impl GlobalStore for PostgresStore {
     async fn publish(&self, caller: &Caller, publication: Publication) -> GlobalResult<Published> {
         check_publication(&publication)?;
-        let prepared = publish::Prepared::new(&self.0.node, caller, publication).await?;
-        let by = publish::PublishedBy::Author;
+        let prepared = things::Prepared::new(&self.0.node, caller, publication).await?;
+        let by = reviews::PublishedBy::Author;
         tried!(Safely, publish::publish(&self.0, caller, &prepared, by))
     }
 
@@ -261,7 +263,7 @@ impl GlobalStore for PostgresStore {
     ) -> GlobalResult<Published> {
         check_branch_name(branch)?;
         check_publication(&publication)?;
-        let prepared = publish::Prepared::new(&self.0.node, caller, publication).await?;
+        let prepared = things::Prepared::new(&self.0.node, caller, publication).await?;
         tried!(Safely, branches::draft(&self.0, caller, branch, &prepared))
     }
 

@@ -2,8 +2,7 @@
 //! policies hold an operator to that one thing; whether it is his to take down his shelves say.
 
 use chrono::{DateTime, Utc};
-use deadpool_postgres::Transaction;
-use reprise_global::backend::{OVERLAP_FROM, PublishedState, author_as_caller, decide_publish};
+use reprise_global::backend::{PublishedState, author_as_caller, decide_publish};
 use reprise_global::{
     Caller, GlobalError, ListPage, Listed, Publication, PutBack, TakeDown, TakeDownDone, TakenDown,
 };
@@ -15,12 +14,12 @@ use super::connect::{Failure, get_connection};
 use super::node::{
     CHANGE_TIME, Node, NodeState, begin_change, begin_read_within, open_shelf_names,
 };
-use super::publish::{Prepared, PublishAs, format_vector, is_gone, publish_in, withdraw};
 use super::sql::{
     SqlParameters, append_audit_line, change, damaged_row_error, decode_publication,
     decode_record_row, limit_and_offset, record_id, row, rows, uuid, version,
 };
 use super::sweep::LEAKED;
+use super::things::{COMPARING, Prepared, PublishAs, is_gone, publish_in, withdraw};
 
 pub(super) async fn catalogue(
     shared: &NodeState,
@@ -141,28 +140,6 @@ pub(super) async fn take_down(
         taken,
         verified,
     })
-}
-
-/// Opens the vectors of what was taken down to a transaction.
-const COMPARING: &str = "SET LOCAL reprise.near = 'on'";
-
-/// Finds for each vector what was taken down and says nearly the same, the nearest.
-pub(super) async fn find_near_taken_down(
-    transaction: &Transaction<'_>,
-    vectors: &[Option<&[f32]>],
-) -> Result<Vec<Option<RecordId>>, Failure> {
-    transaction.batch_execute(COMPARING).await?;
-    let statement = "SELECT (SELECT t.id FROM reprise_global.taken_down_vector t \
-         WHERE (t.embedding <=> x.vector) <= $2 ORDER BY t.embedding <=> x.vector LIMIT 1) \
-         FROM (SELECT u.place, u.vector::halfvec AS vector \
-         FROM unnest($1::text[]) WITH ORDINALITY AS u(vector, place) OFFSET 0) x \
-         ORDER BY x.place";
-    let given = vectors.iter().map(|vector| vector.map(format_vector));
-    let given: Vec<Option<String>> = given.collect();
-    let distance = f64::from(1.0 - OVERLAP_FROM);
-    let found = rows(transaction, statement, &[&given, &distance]).await?;
-    let ids = found.iter().map(|row| row.get::<_, Option<Uuid>>(0));
-    Ok(ids.map(|id| id.map(record_id)).collect())
 }
 
 const TAKEN_DOWN_COLUMNS: &str = "id, author, origin, shelf, versions, checksum, reason, operator, at, \

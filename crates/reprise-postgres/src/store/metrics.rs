@@ -2,11 +2,11 @@
 
 use reprise_global::{GlobalError, StoreMetric};
 
-use super::connect::{Failure, get_connection};
-use super::node::NodeState;
-use super::sample::SMALL;
-use super::shelves::{list_shelf_sizes, list_vector_indexes, vector_index_name};
-use super::sql::one;
+use super::super::connect::{Failure, get_connection};
+use super::super::node::NodeState;
+use super::super::sample::SMALL;
+use super::super::shelves::{list_shelf_sizes, list_vector_indexes, vector_index_name};
+use super::super::sql::one;
 
 /// Lists the metrics of the store, as this node sees it; those of its connections alone while all
 /// of these are in use.

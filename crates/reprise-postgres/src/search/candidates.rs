@@ -13,12 +13,12 @@ use reprise_types::RecordId;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-use super::connect::Failure;
-use super::node::NodeState;
-use super::sample::{Cosines, SMALL};
-use super::shelves::QuestionShelves;
-use super::sql::{SqlParameters, decode_record_row, rows};
-use super::statements;
+use super::super::connect::Failure;
+use super::super::node::NodeState;
+use super::super::sample::{Cosines, SMALL};
+use super::super::shelves::QuestionShelves;
+use super::super::sql::{SqlParameters, decode_record_row, rows};
+use super::super::statements;
 
 /// Candidates by meaning.
 pub(super) const NEAR: usize = 64;
