@@ -14,7 +14,8 @@ const BUDGETS: &[(&str, [usize; 3])] = &[
     ("crates/reprise", [137, 414, 156]),
     // A prompt that gets no line is not judged a second time.
     ("crates/reprise-agent", [95, 186, 47]),
-    ("crates/reprise-embed", [66, 141, 43]),
+    // Cards of models are read in a file of their own, so that none is in a circle.
+    ("crates/reprise-embed", [66, 144, 44]),
     // A project is known by its short name too, a known record gains tags, and a prompt has its
     // answers by what it was for.
     ("crates/reprise-engine", [60, 336, 77]),
@@ -35,8 +36,8 @@ const BUDGETS: &[(&str, [usize; 3])] = &[
     // Contradictions of several memories as one question, a look before a restore, the bar of
     // phones, changes from anywhere; tokens by day, ratings, reasons, a question before erasing.
     ("crates/reprise-page", [62, 289, 102]),
-    // As in reprise-global.
-    ("crates/reprise-postgres", [25, 151, 50]),
+    // As in reprise-global; drafts and rows of things have files below those that use them.
+    ("crates/reprise-postgres", [25, 154, 50]),
     // Ask shows the judgement that a prompt is given; what a prompt is for, and what came of it.
     ("crates/reprise-rank", [33, 121, 34]),
     ("crates/reprise-redact", [19, 50, 24]),
