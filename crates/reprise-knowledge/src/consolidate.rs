@@ -19,11 +19,13 @@ mod tokens;
 mod wording;
 
 use chrono::TimeDelta;
-use reprise_engine::{ActionChanges, Engine, EngineError, Retirement};
+use reprise_engine::{ActionChanges, Distinction, Engine, EngineError, Retirement};
 
 use crate::prelude::*;
 
-pub use compare::{KnownMatch, RelatedPair, find_contradictions, find_known_matches};
+pub use compare::{
+    KnownMatch, RelatedPair, find_contradictions, find_known_matches, list_open_contradictions,
+};
 pub use distil::Distillate;
 pub use plan::{DayScore, Merge, Plan, compute_day_scores};
 pub use planner::{Planner, plan_consolidation};
@@ -31,6 +33,8 @@ pub use planner::{Planner, plan_consolidation};
 /// How long an expired record can be restored before it is forgotten.
 const GRACE: TimeDelta = TimeDelta::days(7);
 
+/// Longest time, in microseconds, after which an undo marks what it restored as different.
+const UNDO_MICROS: i64 = 1_000_000;
 /// When an undo splits a set of duplicates, each record is marked as distinct from at most this
 /// many others.
 const SIBLINGS_MAX: usize = 32;
@@ -145,11 +149,63 @@ pub fn undo_action(
         Some(at) => engine.undo_contradictions(at, now)?,
         None => Vec::new(),
     };
+    // Who takes back nothing but contradictions says that they are none.
+    if restored.is_empty() && withdrawn.is_empty() {
+        for [older, newer] in &contradictions {
+            if memory.is_live(*older) && memory.is_live(*newer) {
+                engine.mark_distinct(*older, *newer, now)?;
+            }
+        }
+    }
+    let marked = memory.distinctions().into_iter().map(|one| one.at_micros);
+    let mut marked = marked.filter(|at| action_name(*at) == action);
+    let rejoined = match marked.next() {
+        Some(at) => engine.unmark_distinct(at, now)?,
+        None => Vec::new(),
+    };
     Ok(UndoReport {
         restored,
         withdrawn,
         contradictions,
+        rejoined,
     })
+}
+
+/// Returns the name of the action by which somebody said that two records are different, for
+/// [`undo_action`]; `None` if nobody did.
+pub fn name_distinction(memory: &Snapshot, one: RecordId, other: RecordId) -> Option<String> {
+    let mut marked = memory.distinctions().into_iter().rev();
+    let is_pair = |pair: [RecordId; 2]| pair == [one, other] || pair == [other, one];
+    let found = marked.find(|marked| is_pair(marked.pair) && marked.undone_micros.is_none());
+    found.map(|found| action_name(found.at_micros))
+}
+
+/// Collects the pairs of which a person said that both stay. Those that an undo of something else
+/// marked, at once after it, are none.
+fn collect_kept_apart(memory: &Snapshot) -> Vec<Distinction> {
+    let mut undone: BTreeMap<RecordId, Vec<i64>> = BTreeMap::new();
+    for one in memory.list_all_retirements() {
+        undone
+            .entry(one.retired)
+            .or_default()
+            .extend(one.undone_micros);
+    }
+    for one in memory.contradictions() {
+        // The commit that marks two as different ends a contradiction itself.
+        undone
+            .entry(one.older)
+            .or_default()
+            .extend(one.undone_micros);
+    }
+    let follows_undo = |one: &Distinction| {
+        let times = one.pair.iter().filter_map(|id| undone.get(id)).flatten();
+        times
+            .into_iter()
+            .any(|at| (1..UNDO_MICROS).contains(&(one.at_micros - at)))
+    };
+    let mut marked = memory.distinctions();
+    marked.retain(|one| one.pair[0] != one.pair[1] && !follows_undo(one));
+    marked
 }
 
 /// Reports what an [`undo`] did.
@@ -159,14 +215,17 @@ pub struct UndoReport {
     pub restored: Vec<RecordId>,
     /// Summaries of the action, which are no longer live.
     pub withdrawn: Vec<RecordId>,
-    /// Pairs whose newer record no longer ranks above the older one; they still wait for a review.
+    /// Pairs whose newer record no longer ranks above the older one. If the action did more than
+    /// note them, they still wait for a review.
     pub contradictions: Vec<[RecordId; 2]>,
+    /// Pairs that were said to be different, and wait for a review again.
+    pub rejoined: Vec<[RecordId; 2]>,
 }
 
 impl UndoReport {
     /// Whether nothing was undone.
     pub fn is_empty(&self) -> bool {
-        let pairs = self.contradictions.is_empty();
+        let pairs = self.contradictions.is_empty() && self.rejoined.is_empty();
         pairs && self.restored.is_empty() && self.withdrawn.is_empty()
     }
 }
@@ -185,6 +244,8 @@ pub struct ConsolidationAction {
     pub distilled: Vec<RecordId>,
     /// Pairs whose newer record ranks above the older one.
     pub contradictions: Vec<[RecordId; 2]>,
+    /// Pairs of which both stay.
+    pub apart: Vec<[RecordId; 2]>,
     /// Whether everything was undone.
     pub undone: bool,
 }
@@ -232,6 +293,12 @@ pub fn list_actions(memory: &Snapshot) -> Vec<ConsolidationAction> {
         act(one.at_micros, &|action| {
             action.undone &= one.undone_micros.is_some();
             action.contradictions.push([one.older, one.newer]);
+        });
+    }
+    for one in collect_kept_apart(memory) {
+        act(one.at_micros, &|action| {
+            action.undone &= one.undone_micros.is_some();
+            action.apart.push(one.pair);
         });
     }
     acted.into_values().collect()

@@ -45,6 +45,7 @@ mod record_for_tests;
 mod referee;
 mod reference;
 mod repository;
+mod requests;
 mod restate;
 mod still;
 mod sunwell;
@@ -61,7 +62,8 @@ pub use command_exit::{
 pub use consolidate::{
     ConsolidationAction, ConsolidationReport, DayScore, Distillate, KnownMatch, Merge, Plan,
     Planner, RelatedPair, UndoReport, are_related, compute_day_scores, execute_plan,
-    find_contradictions, find_known_matches, list_actions, plan_consolidation, undo_action,
+    find_contradictions, find_known_matches, list_actions, list_open_contradictions,
+    name_distinction, plan_consolidation, undo_action,
 };
 pub use error::{ExportError, ImportError};
 pub use export::{
@@ -101,6 +103,7 @@ pub use repository::{
     CleanFn, SHARED_FOLDER, SharedLessons, SharedState, TrustedCheckout, read_shared_lessons,
     read_shared_state, read_trusted_checkouts, trusted_list_path, write_shared_lesson,
 };
+pub use requests::asks_for_work;
 pub use restate::restate_details;
 pub use still::annotate_missing_names;
 pub use sunwell::{

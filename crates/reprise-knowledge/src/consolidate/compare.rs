@@ -175,6 +175,43 @@ pub fn find_contradictions(memory: &Snapshot, id: RecordId) -> Vec<(RecordId, Re
     contrary.collect()
 }
 
+/// Lists the contradictions that are noted and that nobody has decided: of one record, or of all.
+/// Both records are live, and nobody marked them as different.
+pub fn list_open_contradictions(memory: &Snapshot, of: Option<RecordId>) -> Vec<RelatedPair> {
+    let noted = memory.contradictions().into_iter();
+    let is_of = |pair: &[RecordId; 2]| of.is_none_or(|id| pair.contains(&id));
+    let open = noted.filter(|one| {
+        let pair = [one.older, one.newer];
+        one.undone_micros.is_none()
+            && is_of(&pair)
+            && pair.iter().all(|id| memory.is_live(*id))
+            && !memory.are_distinct(one.older, one.newer)
+    });
+    let mut entries: BTreeMap<RecordId, Option<ComparisonEntry>> = BTreeMap::new();
+    let mut pairs = Vec::new();
+    for one in open {
+        let pair = [one.older, one.newer];
+        for id in pair {
+            let read = || ComparisonEntry::of(memory.get(id)?.ok()?);
+            entries.entry(id).or_insert_with(read);
+        }
+        let entry = |id: &RecordId| entries.get(id)?.as_ref();
+        let judged = entry(&pair[0])
+            .zip(entry(&pair[1]))
+            .map(|(one, other)| judge_statements(&one.facts, &other.facts));
+        let why = match judged {
+            Some(Judgement::Contradiction(why)) => why,
+            _ => "they were noted as a contradiction".to_owned(),
+        };
+        pairs.push(RelatedPair {
+            pair,
+            newest: one.newer,
+            why,
+        });
+    }
+    pairs
+}
+
 /// Finds the records with the most similar words, best first.
 pub(super) fn find_similar_entries(
     memory: &Snapshot,

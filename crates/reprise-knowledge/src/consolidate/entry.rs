@@ -9,6 +9,7 @@ use super::distil::is_distilled;
 use super::facts::Facts;
 use super::judge::ALIKE_MIN;
 use crate::prelude::*;
+use crate::requests::asks_for_work;
 
 /// Longest text that is compared word by word; longer texts are duplicates only byte by byte.
 const COMPARED_BYTES_MAX: usize = 2_000;
@@ -54,40 +55,11 @@ impl Decidable {
         match record.record_type() {
             RecordType::Test | RecordType::Command | RecordType::Run => Self::Nothing,
             _ if is_output_of_command(&record.text) => Self::Nothing,
-            _ if is_said && is_request(&record.text) => Self::Nothing,
+            _ if is_said && asks_for_work(&record.text) => Self::Nothing,
             RecordType::Prompt => Self::Said,
             _ => Self::Statement,
         }
     }
-}
-
-/// First words of a request for one piece of work.
-const ORDER_VERBS: &str = "add apply backport build bump change check clean commit continue create \
-    debug delete deploy document draft drop explain extend extract find finish fix generate \
-    implement improve inline install investigate list look make merge migrate move open port \
-    prepare publish push rebase refactor release remove rename replace rerun restart revert \
-    review rewrite run search set show split summarise summarize test try update upgrade write";
-/// Words of a rule that holds for more than one piece of work.
-const RULE_WORDS: &str = "always never only every each must should before after when whenever until \
-    unless instead not";
-/// Words before the verb of a request.
-const POLITE_WORDS: &str = "please now then also can could would you let us let's kindly";
-
-/// Returns whether a text asks for one piece of work: `write the changelog entry`. An order that
-/// holds for all work, such as `run the tests before a merge`, is a rule and says something.
-fn is_request(text: &str) -> bool {
-    let lower = text.to_lowercase();
-    let words = lower.split(|c: char| !c.is_alphanumeric() && c != '\'');
-    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
-    let is_one_of = |word: &str, all: &str| all.split(' ').any(|known| known == word);
-    let mut behind = words
-        .iter()
-        .skip_while(|word| is_one_of(word, POLITE_WORDS));
-    let orders = behind
-        .next()
-        .is_some_and(|word| is_one_of(word, ORDER_VERBS));
-    let is_question = text.trim_end().ends_with('?');
-    is_question || orders && !words.iter().any(|word| is_one_of(word, RULE_WORDS))
 }
 
 /// Returns whether a text is a command line, as of a shell, with or without what it printed.

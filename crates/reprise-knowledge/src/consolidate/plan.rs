@@ -3,7 +3,7 @@
 
 use super::compare::{PairMap, RelatedPair, have_similar_meaning};
 use super::distil::{DistilSource, Distillate};
-use super::entry::ComparisonEntry;
+use super::entry::{ComparisonEntry, Decidable};
 use crate::prelude::*;
 
 /// Most doubtful pairs that are listed; the others are counted.
@@ -125,6 +125,10 @@ fn distil_repetitions(
     }
     let distilled = merged.iter().filter_map(|merge| {
         let kept = places.get(&merge.kept)?;
+        // What is asked for again and again is no lesson.
+        if kept.decidable == Decidable::Nothing {
+            return None;
+        }
         let mut repetitions: Vec<DistilSource> = Vec::new();
         for id in merge.gone.iter().chain([&merge.kept]) {
             let entry = places.get(id)?;

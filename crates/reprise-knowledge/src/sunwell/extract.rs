@@ -2,9 +2,10 @@
 
 use reprise_types::RecordType;
 
-use super::rules::is_rule;
+use super::rules::{is_rule, split_sentences};
 use super::{LearningCategory, SunwellLearning};
 use crate::prelude::*;
+use crate::requests::asks_for_work;
 use crate::values::is_in_words;
 
 /// Words that begin a sentence worth keeping, with the category of that sentence.
@@ -167,6 +168,26 @@ const ON_PURPOSE: &str = "\
     use uses used using prefer take takes call calls set write run read keep pass store send choose \
     chose pick build do";
 
+/// How a sentence begins that offers or announces work.
+const OFFERS: [&str; 16] = [
+    "please ",
+    "let me",
+    "let us",
+    "let's",
+    "i will",
+    "i'll",
+    "i can ",
+    "i could ",
+    "i would ",
+    "i'm going to",
+    "i am going to",
+    "we can ",
+    "next ",
+    "next, ",
+    "if you like",
+    "if you want",
+];
+
 /// Whether a cue in a sentence makes a rule of it. In a prompt a rule begins with its cue, or with
 /// what is done on purpose.
 fn makes_rule(cue: &str, lower: &str, by: SpokenBy) -> bool {
@@ -188,18 +209,11 @@ fn classify_sentence(sentence: &str, by: SpokenBy) -> Option<LearningCategory> {
         return Some(LearningCategory::Pattern);
     }
     let length = sentence.chars().count();
-    // Questions, wishes and code are no learnings.
-    let plain = SENTENCE.contains(&length) && !sentence.ends_with('?') && !sentence.contains("```");
+    // Questions, orders, offers and code are no learnings.
+    let plain = SENTENCE.contains(&length) && !sentence.contains("```");
     let lower = sentence.to_lowercase();
-    let asks = [
-        "can you",
-        "could you",
-        "please ",
-        "let me",
-        "i will",
-        "i'll",
-    ];
-    if !plain || asks.iter().any(|ask| lower.starts_with(ask)) {
+    let offers = OFFERS.iter().any(|offer| lower.starts_with(offer));
+    if !plain || offers || asks_for_work(sentence) {
         return None;
     }
     let starts = |cue: &&str| {
@@ -213,22 +227,6 @@ fn classify_sentence(sentence: &str, by: SpokenBy) -> Option<LearningCategory> {
     let is_cue = |cue: &&str| starts(cue) && makes_rule(cue, &lower, by);
     let found = CUES.iter().find(|(_, cues)| cues.iter().any(is_cue));
     found.map(|(category, _)| *category)
-}
-
-/// Splits a text into sentences, without list markers and without code between fences.
-pub(super) fn split_sentences(text: &str) -> impl Iterator<Item = &str> {
-    let mut in_code = false;
-    let lines = text.lines().filter(move |line| {
-        let is_fence = line.trim_start().starts_with("```");
-        in_code ^= is_fence;
-        !is_fence && !in_code
-    });
-    lines.flat_map(|line| {
-        let line = line.trim().trim_start_matches(['-', '*', '#', '>', ' ']);
-        line.split_inclusive(". ")
-            .map(str::trim)
-            .filter(|part| !part.is_empty())
-    })
 }
 
 #[cfg(test)]
@@ -291,6 +289,68 @@ mod tests {
             let found = classify_sentence(sentence, by);
             assert_eq!(found.is_some(), is_lesson, "{by:?}: {sentence}");
         }
+    }
+
+    #[test]
+    fn a_question_an_order_and_an_offer_teach_nothing_though_they_have_the_words_of_a_lesson() {
+        use SpokenBy::{Agent, Person};
+        for (by, sentence) in [
+            (
+                Person,
+                "Can you make sure that the login works on every browser",
+            ),
+            (Person, "Should we always run the tests on Windows as well"),
+            (
+                Person,
+                "Could the root cause be the cookie in the session store",
+            ),
+            (
+                Person,
+                "Make sure the login test is green on the build server.",
+            ),
+            (Person, "Now please make sure the tests pass on Windows."),
+            (
+                Person,
+                "I want you to make sure the header is set on the answer",
+            ),
+            (
+                Person,
+                "Rename the module, note that the tests use its old name",
+            ),
+            (
+                Agent,
+                "I can make sure that the tests run on the build server.",
+            ),
+            (
+                Agent,
+                "Would you like me to always run the tests on Windows",
+            ),
+            (
+                Agent,
+                "Shall I make sure that the header is set on the answer",
+            ),
+            (
+                Agent,
+                "If you like, I make sure that the tests are run nightly.",
+            ),
+            (
+                Agent,
+                "Next I make sure that the header is set on the answer.",
+            ),
+        ] {
+            let found = classify_sentence(sentence, by);
+            assert!(found.is_none(), "{by:?}: {sentence}: {found:?}");
+        }
+        let asked = "Can you fix the login? It turned out that the cookie is stale after an hour.";
+        let mut record = NewRecord::new(asked, MemorySource::UserInput, MemoryKind::Episode);
+        record.session_id = "s1".to_owned();
+        let record = record_from_new(record, 1);
+        let found = extract_learnings([&record]);
+        let texts: Vec<&str> = found.iter().map(|(_, one)| one.text.as_str()).collect();
+        assert_eq!(
+            texts,
+            ["It turned out that the cookie is stale after an hour."]
+        );
     }
 
     #[test]

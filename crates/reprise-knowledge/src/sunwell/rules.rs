@@ -1,6 +1,5 @@
 //! Tells whether a person's sentence sets a rule for all work to come: "we always use pnpm here".
 
-use super::extract::split_sentences;
 use crate::values::is_in_words;
 
 /// Length of a rule, in characters, and the fewest words of one.
@@ -145,6 +144,27 @@ fn is_lasting_order(words: &[&str]) -> bool {
     let orders = is_in_words("use prefer keep", first)
         || is_in_words(WHO, first) && is_in_words("use prefer keep", second);
     begins || orders && told.any(|word| lasts(&word))
+}
+
+/// Splits a text into sentences, without list markers and without code between fences.
+pub(super) fn split_sentences(text: &str) -> impl Iterator<Item = &str> {
+    let mut in_code = false;
+    let lines = text.lines().filter(move |line| {
+        let is_fence = line.trim_start().starts_with("```");
+        in_code ^= is_fence;
+        !is_fence && !in_code
+    });
+    lines.flat_map(|line| {
+        let line = line.trim().trim_start_matches(['-', '*', '#', '>', ' ']);
+        let mut last = ' ';
+        let is_end = move |c: char| {
+            let before = std::mem::replace(&mut last, c);
+            c == ' ' && matches!(before, '.' | '?' | '!')
+        };
+        line.split_inclusive(is_end)
+            .map(str::trim)
+            .filter(|part| !part.is_empty())
+    })
 }
 
 #[cfg(test)]

@@ -160,3 +160,36 @@ fn what_changed_is_seen_in_the_words_of_its_language() {
     let alarms: Vec<_> = alarms.collect();
     assert!(alarms.is_empty(), "{alarms:#?}");
 }
+
+/// Plain sentences, and answers as agents give them. The first line of each two was looked at while
+/// the rules were written, the second never.
+const SAID_AGAIN: &[&str] = &[
+    include_str!("../../../tests/fixtures/holds/said_again.tsv"),
+    include_str!("../../../tests/fixtures/holds/answers.tsv"),
+];
+
+/// Share of the corrections, in percent, that are seen as such.
+const CORRECTED: usize = 85;
+
+#[test]
+fn what_only_says_it_again_is_no_contradiction_and_what_corrects_it_is_one() {
+    let pairs = SAID_AGAIN.iter().flat_map(|list| list.lines());
+    let pairs = pairs.map(|line| {
+        let mut fields = line.split('\t');
+        std::array::from_fn(|_| fields.next().unwrap())
+    });
+    let (again, corrected): (Vec<[&str; 3]>, Vec<_>) = pairs.partition(|pair| pair[0] == "again");
+    assert_eq!((again.len(), corrected.len()), (40, 40));
+    let is_seen = |pair: &&[&str; 3]| is_contrary(pair[1], pair[2]);
+    let alarms: Vec<_> = again.iter().filter(is_seen).collect();
+    assert!(alarms.is_empty(), "{alarms:#?}");
+    let held = corrected.iter().filter(is_seen).count();
+    assert!(held * 100 >= corrected.len() * CORRECTED, "{held} of 40");
+    let moved = "The cart moved from Redis to Postgres.";
+    for again in [
+        "The cart is in Postgres, no longer in Redis.",
+        "The cart lives in Postgres now.",
+    ] {
+        assert!(!is_contrary(moved, again), "{again}");
+    }
+}

@@ -1,0 +1,215 @@
+//! Tells whether a text asks for one piece of work, or asks a question: it is neither true nor
+//! false, and teaches nothing. The words are of English, German, French and Spanish.
+
+use crate::values::is_in_words;
+
+/// Verbs that begin a request for one piece of work.
+const ORDER_VERBS: &str = "\
+    add apply backport build bump change check clean commit continue create debug delete deploy \
+    document draft drop explain extend extract find finish fix generate implement improve \
+    inline install investigate list look make merge migrate move open port prepare publish push \
+    rebase refactor release remove rename replace rerun restart revert review rewrite run search \
+    set show split summarise summarize tell test try undo update upgrade write \
+    f\u{fc}hre f\u{fc}hr starte mach mache l\u{f6}sche benenne schreib schreibe f\u{fc}ge \u{e4}ndere \
+    behebe repariere pr\u{fc}fe teste erstelle baue zeig zeige erkl\u{e4}re aktualisiere entferne \
+    installiere verschiebe ersetze suche lies such schau \
+    lance lancez ex\u{e9}cute ex\u{e9}cutez corrige corrigez renomme renommez supprime supprimez \
+    ajoute ajoutez montre montrez explique expliquez cr\u{e9}e cr\u{e9}ez teste testez v\u{e9}rifie \
+    v\u{e9}rifiez \u{e9}cris \u{e9}crivez modifie modifiez fais faites mets mettez cherche cherchez \
+    ejecuta ejecute arregla arregle corrige corrija renombra renombre borra borre elimina \
+    a\u{f1}ade agrega muestra muestre explica explique crea prueba pruebe revisa revise escribe \
+    cambia cambie haz busca mueve";
+/// A verb behind a word of [`ORDER_VERBS`] makes a noun of it: `test results are kept`.
+const VERBS_OF_NOUNS: &str = "\
+    is are was were has have go goes live lives take takes must should runs need needs";
+/// Words between such a noun and its verb.
+const NOUN_WORDS_MAX: usize = 6;
+/// What an order is about begins with one of these, and a noun of several words does not.
+const DETERMINERS: &str = "the a an this that these those it them all my our your me us sure";
+/// Words of a rule that holds for more than one piece of work.
+const RULE_WORDS: &str = "\
+    always never only every each must should before after when whenever until unless instead not \
+    immer nie niemals nur jede jeden jedes jedem vor nach bevor nachdem sobald wenn statt nicht \
+    toujours jamais chaque avant apr\u{e8}s quand seulement \
+    siempre nunca jam\u{e1}s cada antes despu\u{e9}s cuando solo";
+/// Words before the verb of a request.
+const POLITE_WORDS: &str = "\
+    please now then also can could would you let us let's kindly thanks thank ok okay yes and so \
+    bitte jetzt dann danke und por favor ahora luego gracias y merci maintenant puis et";
+/// Verbs that begin a question before [`ASKED_SUBJECTS`].
+const ASKING_VERBS: &str = "\
+    can could would will should shall do does did is are were \
+    kann k\u{f6}nnen k\u{f6}nnten k\u{f6}nnte soll sollen sollte sollten ist sind hat haben wird \
+    werden darf d\u{fc}rfen muss m\u{fc}ssen";
+const ASKED_SUBJECTS: &str = "\
+    you we i it this that the they there he she somebody anyone my our your these those \
+    du ihr wir ich man es das der die mir jemand";
+/// Verbs in a form that only asks.
+const ASKING_FORMS: &str = "\
+    kannst k\u{f6}nntest k\u{f6}nnt k\u{f6}nntet w\u{fc}rdest willst magst \
+    peux-tu peut-on pouvez-vous pourrais-tu pourriez-vous est-ce faut-il dois-je as-tu avez-vous \
+    sais-tu savez-vous puedes podr\u{ed}as pod\u{e9}is podemos deber\u{ed}amos";
+/// Words that ask and never only connect.
+const ASKING_WORDS: &str = "\
+    warum wieso weshalb why pourquoi qu\u{e9} c\u{f3}mo d\u{f3}nde cu\u{e1}ndo cu\u{e1}l qui\u{e9}n";
+/// Words that ask where a verb follows them, and may connect clauses else: `how we deploy`.
+const QUESTION_WORDS: &str = "\
+    what how where who when whose was wie wo wer wann welche welcher welches quel quelle o\u{f9}";
+const VERBS_OF_QUESTIONS: &str = "\
+    is are was were do does did can could should would will has have had \
+    ist sind hat haben kann k\u{f6}nnen muss soll sollen wird werden macht geht heisst hei\u{df}t \
+    est sont faire peut puis dois";
+/// Beginnings of a wish: what is wanted is still to be done.
+const WISHES: [&str; 16] = [
+    "i want you to ",
+    "i need you to ",
+    "i'd like you to ",
+    "i would like you to ",
+    "i want to ",
+    "i'd like to ",
+    "we need you to ",
+    "go ahead ",
+    "ich m\u{f6}chte, dass du ",
+    "ich will, dass du ",
+    "je veux que tu ",
+    "j'aimerais que ",
+    "merci de ",
+    "s'il te pla\u{ee}t",
+    "quiero que ",
+    "necesito que ",
+];
+
+/// Returns whether a text asks for one piece of work: `write the changelog entry`, or asks a
+/// question. An order that holds for all work, such as `run the tests before a merge`, is a rule
+/// and says something.
+pub fn asks_for_work(text: &str) -> bool {
+    let lower = text.trim().to_lowercase().replace('\u{2019}', "'");
+    let lower = lower.trim_start_matches(['\u{bf}', '\u{a1}']);
+    let words = lower.split(|c: char| !c.is_alphanumeric() && c != '\'' && c != '-');
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    lower.ends_with(['?', '\u{ff1f}', '\u{61f}'])
+        || asks_question(&words)
+        || WISHES.iter().any(|wish| lower.starts_with(wish))
+        || orders_work(&words)
+}
+
+/// Whether a text without a question mark begins as a question.
+fn asks_question(words: &[&str]) -> bool {
+    let word = |at: usize| words.get(at).copied().unwrap_or_default();
+    let is_por_que = word(0) == "por" && word(1) == "qu\u{e9}";
+    is_in_words(ASKING_FORMS, word(0))
+        || is_in_words(ASKING_WORDS, word(0))
+        || is_por_que
+        || is_in_words(ASKING_VERBS, word(0)) && is_in_words(ASKED_SUBJECTS, word(1))
+        || is_in_words(QUESTION_WORDS, word(0)) && is_in_words(VERBS_OF_QUESTIONS, word(1))
+}
+
+/// Whether a text orders something to be done, once.
+fn orders_work(words: &[&str]) -> bool {
+    let polite = words
+        .iter()
+        .take_while(|word| is_in_words(POLITE_WORDS, word));
+    let at = polite.count();
+    let word = |at: usize| words.get(at).copied().unwrap_or_default();
+    // `Bitte die Tests ausf\u{fc}hren`: what follows is an order in any form.
+    let is_asked = words.first().is_some_and(|word| *word == "bitte") && at < words.len();
+    let mut behind = (at + 1..=at + NOUN_WORDS_MAX).map(word);
+    let is_noun = at == 0
+        && !is_in_words(DETERMINERS, word(1))
+        && behind.any(|word| is_in_words(VERBS_OF_NOUNS, word));
+    let is_order = is_in_words(ORDER_VERBS, word(at)) && !is_noun;
+    let holds_always = words.iter().any(|word| is_in_words(RULE_WORDS, word));
+    (is_order || is_asked) && !holds_always
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn questions_and_orders_are_told_from_rules_and_statements_in_four_languages() {
+        let asking = [
+            // English
+            "can you fix the login?",
+            "Can you fix the login",
+            "please run the tests",
+            "rename this",
+            "Now please make sure the tests pass on Windows.",
+            "Make sure the login test is green",
+            "could the root cause be the cookie in the session store",
+            "Should we always run the tests on Windows, too",
+            "how do I deploy the shop",
+            "what is the port of the gateway",
+            "why does the build never finish",
+            "I want you to make sure the header is set",
+            "I'd like you to rename the module",
+            "go ahead and merge it",
+            "thanks, now run the tests again",
+            // German
+            "Kannst du den Login reparieren?",
+            "kannst du bitte immer so kommentieren",
+            "Bitte f\u{fc}hre die Tests aus",
+            "F\u{fc}hre bitte die Tests aus.",
+            "Benenne das um",
+            "L\u{f6}sche die alte Tabelle",
+            "Warum schl\u{e4}gt der Build fehl",
+            "Wie kann ich den Shop ausrollen",
+            "Mach weiter mit dem Parser",
+            // French
+            "Peux-tu corriger la connexion ?",
+            "peux-tu corriger la connexion",
+            "Lance les tests, s'il te pla\u{ee}t",
+            "Renomme cette fonction",
+            "Pourquoi le build \u{e9}choue",
+            "Est-ce que le port est 8080",
+            "Merci de corriger le test de connexion",
+            // Spanish
+            "\u{bf}Puedes arreglar el inicio de sesi\u{f3}n?",
+            "puedes arreglar el inicio de sesi\u{f3}n",
+            "Por favor, ejecuta las pruebas",
+            "Renombra esto",
+            "\u{bf}Por qu\u{e9} falla la compilaci\u{f3}n?",
+            "por qu\u{e9} falla la compilaci\u{f3}n",
+        ];
+        let missed = asking.iter().filter(|text| !asks_for_work(text));
+        let missed: Vec<_> = missed.collect();
+        let telling = [
+            "We use pnpm in this repository.",
+            "Always clear the cookie jar between two logins.",
+            "Run the tests before every merge.",
+            "Never push to main.",
+            "What we use is pnpm, not npm.",
+            "When the build hangs, the cache is full.",
+            "Can be fixed by clearing the cache.",
+            "Does not work because the clock is frozen.",
+            "How we deploy is written in docs/deploy.md.",
+            "The question is whether the port is free.",
+            "Please never use tabs.",
+            "Test results are kept for 30 days.",
+            "Build logs go to S3.",
+            "Test coverage of the shop is 80 %.",
+            "Go 1.22 is required.",
+            "Has a retry limit of 3.",
+            "Wir nutzen pnpm in diesem Projekt.",
+            "Immer zuerst die Tests ausf\u{fc}hren.",
+            "Bitte nie am Freitag ausrollen.",
+            "Wie besprochen bleibt der Warenkorb in Redis.",
+            "Was wir nutzen, ist pnpm.",
+            "Kann durch Leeren des Caches behoben werden.",
+            "Nous utilisons pnpm dans ce projet.",
+            "Ne jamais d\u{e9}ployer le vendredi.",
+            "Lance toujours les tests avant une fusion.",
+            "Quand le cache est plein, le build \u{e9}choue.",
+            "Usamos pnpm en este proyecto.",
+            "Nunca desplegar los viernes.",
+            "Ejecuta siempre las pruebas antes de fusionar.",
+            "Puede fallar cuando la cach\u{e9} est\u{e1} llena.",
+        ];
+        let alarms = telling.iter().filter(|text| asks_for_work(text));
+        let alarms: Vec<_> = alarms.collect();
+        assert!(
+            missed.is_empty() && alarms.is_empty(),
+            "{missed:#?} {alarms:#?}"
+        );
+    }
+}
