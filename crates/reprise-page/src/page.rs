@@ -30,9 +30,10 @@ use crate::backup_files::{
 use crate::compress::accepts_gzip;
 use crate::guard::{is_from_own_page, secure_response};
 use crate::kept_reviews::KeptReviews;
+use crate::shell::{FORM_TOKEN, SIGN_OUT, SWITCH, render_standalone};
 use crate::sign_in::{PageGrant, PageSessions, SignInLink, Visitor};
 use crate::undo::UndoList;
-use crate::{assets, shell, text};
+use crate::{assets, text};
 
 /// Bytes of the longest form: a text of which each byte is escaped, and room for the rest.
 const BODY_BYTES_MAX: usize = 4 * TEXT_BYTES_MAX;
@@ -343,7 +344,7 @@ impl IntoResponse for PageError {
             StatusCode::UNAUTHORIZED => (SIGNED_OUT_TITLE, &*self.sentence),
             _ => self.split_sentence(),
         };
-        (self.status, shell::render_standalone(title, rest)).into_response()
+        (self.status, render_standalone(title, rest)).into_response()
     }
 }
 
@@ -376,7 +377,7 @@ async fn guard_request(State(page): State<WebPage>, mut request: Request, next: 
             }
             None if open => next.run(request).await,
             None => {
-                let signed_out = shell::render_standalone(SIGNED_OUT_TITLE, SIGNED_OUT);
+                let signed_out = render_standalone(SIGNED_OUT_TITLE, SIGNED_OUT);
                 (StatusCode::UNAUTHORIZED, signed_out).into_response()
             }
         },
@@ -531,7 +532,7 @@ impl FromRequest<WebPage> for Posted {
     async fn from_request(request: Request, page: &WebPage) -> PageResult<Self> {
         let (mut parts, body) = request.into_parts();
         let visit = PageRequest::from_request_parts(&mut parts, page).await?;
-        let leads_on = [shell::SIGN_OUT, shell::SWITCH].contains(&parts.uri.path());
+        let leads_on = [SIGN_OUT, SWITCH].contains(&parts.uri.path());
         if visit.read_only && !leads_on {
             return Err(PageError::new(StatusCode::FORBIDDEN, READ_ONLY));
         }
@@ -541,7 +542,7 @@ impl FromRequest<WebPage> for Posted {
             PageError::invalid(format!("The form cannot be read ({error}). Send it again."))
         })?;
         let posted = Self { visit, fields };
-        if posted.text(shell::FORM_TOKEN) != posted.visit.form_token {
+        if posted.text(FORM_TOKEN) != posted.visit.form_token {
             return Err(PageError::new(StatusCode::FORBIDDEN, WRONG_FORM));
         }
         Ok(posted)

@@ -1,5 +1,7 @@
 //! The parts of every page: header, navigation, menus, forms, toasts, tables.
 
+mod document;
+
 use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -8,31 +10,23 @@ use axum::body::Body;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse as _, Response};
 use chrono::{DateTime, Utc};
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, PreEscaped, html};
 use reprise_operations::{PauseMode, PauseRule};
 use reprise_types::Calendar;
 use tokio::sync::mpsc;
 use tokio_stream::StreamExt as _;
 use tokio_stream::wrappers::ReceiverStream;
 
+pub(crate) use self::document::{
+    FORM_TOKEN, SIGN_OUT, SWITCH, render_document_without_events, render_standalone,
+};
+use self::document::{SENTENCE_CHARS, SUBJECT_CHARS, render_document};
 use crate::page::{PageRequest, PageResult, READ_ONLY};
 use crate::{assets, text};
-
-/// Name of the field by which every form says which sign-in it belongs to.
-pub(crate) const FORM_TOKEN: &str = "form_token";
-
-/// Address that ends a sign-in.
-pub(crate) const SIGN_OUT: &str = "/sign-out";
-
-/// Address that switches to another user's memory.
-pub(crate) const SWITCH: &str = "/switch";
 
 /// Pages that begin with the question field, without a visible title.
 const HOME: &str = "/";
 const ASK: &str = "/search";
-
-/// Most characters of the sentence of an error.
-const SENTENCE_CHARS: usize = 600;
 
 type Tabs = &'static [(&'static str, &'static str)];
 
@@ -105,9 +99,6 @@ pub(crate) fn render_page_with_bar(
     };
     render_named_page(visit, tab, &name, bar, body)
 }
-
-/// Most characters of a subject in the title of a browser's tab.
-const SUBJECT_CHARS: usize = 80;
 
 /// Renders a whole page about one thing, whose first line is the title of the browser's tab.
 pub(crate) fn render_page_about(
@@ -406,56 +397,6 @@ fn render_places(place: &str) -> Markup {
         @for (path, name, picture, _) in PLACES {
             a href=(path) data-place=(name.to_lowercase())
                 aria-current=[(place == path).then_some("page")] { (icon(picture)) (name) }
-        }
-    }
-}
-
-/// Renders a page without navigation, for visitors who are not signed in and for errors.
-pub(crate) fn render_standalone(title: &str, sentence: &str) -> Markup {
-    render_document(
-        &text::plain_line(title, SUBJECT_CHARS),
-        &html! {
-            main id="main" class="alone" tabindex="-1" {
-                h1 { (text::shorten_title(title, SENTENCE_CHARS)) }
-                @if !sentence.is_empty() { p { (text::shorten_title(sentence, SENTENCE_CHARS)) } }
-                p class="acts" {
-                    button type="button" data-back hidden { "Back" }
-                    a class="button" href="/" { "Home" }
-                }
-            }
-        },
-    )
-}
-
-fn render_document(title: &str, body: &Markup) -> Markup {
-    render_document_with(title, body, true)
-}
-
-/// Renders a document that asks for no news of a memory.
-pub(crate) fn render_document_without_events(title: &str, body: &Markup) -> Markup {
-    render_document_with(title, body, false)
-}
-
-fn render_document_with(title: &str, body: &Markup, has_events: bool) -> Markup {
-    html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                title { (title) " - Reprise" }
-                link rel="stylesheet" href=(assets::asset_path("page.css"));
-                // It runs before the page is drawn, so that the theme does not flicker.
-                script src=(assets::asset_path("theme.js")) {}
-                link rel="icon" type="image/svg+xml" href=(assets::asset_path("icon.svg"));
-                @if has_events { script type="module" src=(assets::asset_path("page.js")) {} }
-            }
-            body {
-                a class="skip" href="#main" { "Skip to the content" }
-                (body)
-                p id="said" class="unseen-text" role="status" {}
-            }
         }
     }
 }

@@ -23,7 +23,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use crate::http::{self, App, EntryPoint, Metrics, NewListener, PageLauncher, Rates};
+use crate::http::{self, App, EntryPoint, Metrics, PageLauncher, Rates};
 use crate::oauth::{Oauth, OauthOptions};
 use crate::page::backups;
 use crate::place::{DaemonPaths, DaemonPathsError};
@@ -36,7 +36,9 @@ use reprise_operations::{
 use reprise_page::{AgentProgram, Setting};
 use reprise_types::UserId;
 
-pub(crate) use accept::{ConnectionAcceptor, PeerAddress, connections_max, drain_connections};
+pub(crate) use accept::{
+    ConnectionAcceptor, NewListener, PeerAddress, bind_loopback, connections_max, drain_connections,
+};
 pub use life::DaemonExit;
 pub(crate) use life::{DaemonState, MODEL_HEADER};
 use lock::DaemonLock;

@@ -43,7 +43,7 @@ pub(crate) use extract::{apply_caller_rights, requested_user};
 pub(crate) use guard::{EntryPoint, OPENS_NOTHING, OpenRates, Rates, SEND, bearer};
 pub(crate) use metrics::{MetricFamily, Metrics, watch, write_families};
 pub(crate) use openapi::generators;
-pub(crate) use page_listener::{NewListener, PageLauncher, bind_loopback};
+pub(crate) use page_listener::PageLauncher;
 pub(crate) use service::{no_method, no_route, wrong_method_problem};
 pub(crate) use streams::stream_with_slot;
 

@@ -15,8 +15,8 @@ use reprise_types::{Clock, UserId};
 use tokio::sync::mpsc;
 use tokio_stream::StreamExt as _;
 
-use crate::daemon::{CallerId, DaemonState};
-use crate::http::{NewListener, bind_loopback, run_blocking, stream_with_slot};
+use crate::daemon::{CallerId, DaemonState, NewListener, bind_loopback};
+use crate::http::{run_blocking, stream_with_slot};
 use crate::tokens::{NewToken, Scope, TokenError, TokenFile};
 
 /// The daemon as the host of its page.

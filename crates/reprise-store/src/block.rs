@@ -10,10 +10,14 @@ use std::io;
 
 use reprise_types::{ByteReader, append_varint};
 
-use crate::commit::UNPACKED_BYTES_MAX;
 use crate::compress::{Compressor, decompress};
 use crate::disk::{DiskFile, read_within};
 
+/// Most bytes of the entries of one commit before compression, vectors included.
+pub(crate) const COMMIT_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// A commit, or a block of one, that claims to unpack to more is damage. A compaction joins small
+/// entries with the largest one that may be written, and adds marks of vectors.
+pub(crate) const UNPACKED_BYTES_MAX: usize = 2 * COMMIT_BYTES_MAX;
 /// Bytes of a block before its content.
 pub(crate) const BLOCK_HEAD: usize = 20;
 /// Most entries of a block, because one random read unpacks them all.

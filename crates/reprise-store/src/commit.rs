@@ -6,7 +6,7 @@ use std::io;
 use reprise_types::ByteReader;
 use reprise_types::limits::RECORDS_MAX;
 
-use crate::block::{self, BlockSpan, RawEntry, append_blocks};
+use crate::block::{self, BlockSpan, RawEntry, UNPACKED_BYTES_MAX, append_blocks};
 use crate::codec::{Outline, decode_outline};
 use crate::compress::Compressor;
 use crate::directory::slot::Slot;
@@ -20,11 +20,6 @@ use crate::frame::{
 pub(crate) const FLAG_PACKED: u32 = 1;
 /// Most commits of a file; a larger number in a file is damage, and one more never overflows.
 pub(crate) const SEQ_MAX: u64 = 1 << 56;
-/// Most bytes of the entries of one commit before compression, vectors included.
-pub(crate) const COMMIT_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// A commit, or a block of one, that claims to unpack to more is damage. A compaction joins small
-/// entries with the largest one that may be written, and adds marks of vectors.
-pub(crate) const UNPACKED_BYTES_MAX: usize = 2 * COMMIT_BYTES_MAX;
 /// Bytes of a commit payload before the first block.
 pub(crate) const FIXED_SIZE: usize = PREAMBLE_SIZE + 48;
 /// Bytes before the first vector of a `VEC_SEG` payload: dimensions u16, count u32.
@@ -245,8 +240,8 @@ impl ReadCommit {
             }
             all.extend(entries);
         }
-        let is_complete = places.len() == self.head.blocks as usize
-            && all.len() == self.head.entries as usize;
+        let is_complete =
+            places.len() == self.head.blocks as usize && all.len() == self.head.entries as usize;
         is_complete.then_some(all)
     }
 

@@ -14,9 +14,10 @@ use std::sync::{Arc, Weak};
 use chrono::DateTime;
 use reprise_types::{EmbeddingSpace, SavedSections, SectionKey, SectionPages};
 
+use crate::block::COMMIT_BYTES_MAX;
 use crate::block::RawEntry;
 use crate::codec::{encode_entry, encode_separate_vector};
-use crate::commit::{self, COMMIT_BYTES_MAX, CommitHead, FileFacts};
+use crate::commit::{self, CommitHead, FileFacts};
 use crate::compress::Compressor;
 use crate::directory::LogDirectory;
 use crate::disk::{Disk, DiskFile, DiskLock};

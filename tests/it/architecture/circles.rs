@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use reprise_tests::SourceFile;
 
 /// Most files that may be in a circle; lower it when a circle is undone.
-pub(super) const FILES_IN_CIRCLES_MAX: usize = 12;
+pub(super) const FILES_IN_CIRCLES_MAX: usize = 0;
 
 type Uses = BTreeMap<String, Vec<String>>;
 

@@ -10,7 +10,6 @@ use reprise_operations::operations::maintenance::{Undo, UndoArguments};
 use reprise_operations::operations::records::Versions;
 use reprise_operations::{ChangeKind, ChangeOrigin, JournalEntry, MergedSet};
 
-use super::review::render_undo_button;
 use crate::prelude::*;
 
 /// Most records named for one action.
@@ -416,4 +415,13 @@ pub(crate) async fn undo_action(posted: Posted) -> PageResult<Redirect> {
         return Ok(Redirect::to(&format!("/records/{id}?done=unreplaced")));
     }
     Ok(Redirect::to(&format!("/knowledge/tidy?again={again}")))
+}
+
+/// Renders the button that undoes an action of the diary.
+fn render_undo_button(visit: &PageRequest, action: &str) -> Markup {
+    form(
+        visit,
+        "/knowledge/undo",
+        &html! { input type="hidden" name="action" value=(action); button { "Undo" } },
+    )
 }

@@ -215,15 +215,6 @@ fn render_undo_buttons(visit: &PageRequest, actions: &str) -> Markup {
     )
 }
 
-/// Renders the button that undoes an action of the diary.
-pub(super) fn render_undo_button(visit: &PageRequest, action: &str) -> Markup {
-    form(
-        visit,
-        "/knowledge/undo",
-        &html! { input type="hidden" name="action" value=(action); button { "Undo" } },
-    )
-}
-
 /// What an answer says of one pair.
 struct PairAnswer {
     pair: [String; 2],

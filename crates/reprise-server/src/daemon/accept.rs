@@ -3,7 +3,7 @@
 //! other.
 
 use std::convert::Infallible;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::unix::fs::MetadataExt as _;
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,6 +43,19 @@ const LOCAL_WRITE_TIMEOUT: Duration = Duration::from_mins(10);
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 /// Wait after an accept that failed (out of descriptors, for example).
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
+
+/// A listener to accept on, and the router of the page that it serves; without one it serves HTTP
+/// for programs with a token.
+pub(crate) struct NewListener(pub(crate) TcpListener, pub(crate) Option<Router>);
+
+/// Binds this port of the loopback address, or a free one if it is taken.
+pub(crate) async fn bind_loopback(port: u16) -> std::io::Result<TcpListener> {
+    let first = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
+    match first {
+        Ok(listener) => Ok(listener),
+        Err(_) => TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await,
+    }
+}
 
 /// Raises the limit of file descriptors to the system's maximum and returns how many connections
 /// each entry point may hold; half of the descriptors are left for files.

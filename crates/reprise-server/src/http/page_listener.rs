@@ -1,32 +1,27 @@
 //! The listener of the page: a loopback address that is opened with the first link.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 
+use axum::Json;
 use axum::extract::{Extension, Request, State};
 use axum::middleware::{self, Next};
 use axum::response::Response;
-use axum::{Json, Router};
 use reprise_operations::{Bounds, Problem, ProblemKind};
 use reprise_page::{PageGrant, WebPage};
 use reprise_types::Clock;
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
 use tokio::sync::{Mutex, mpsc};
 
 use super::App;
 use super::answers::Refusal;
 use super::extract::{Identity, read_json_object};
 use super::guard::serve_with_slot;
-use crate::daemon::{CallerId, DaemonState};
+use crate::daemon::{CallerId, DaemonState, NewListener, bind_loopback};
 use crate::page::DaemonPageHost;
 
 /// Port that is tried first, so that a bookmark stays valid; else a free one is taken.
 pub(super) const PREFERRED_PORT: u16 = 7340;
-
-/// A listener to accept on, and the router of the page that it serves; without one it serves HTTP
-/// for programs with a token.
-pub(crate) struct NewListener(pub(crate) TcpListener, pub(crate) Option<Router>);
 
 /// Opens the page when it is first asked for.
 pub(crate) struct PageLauncher {
@@ -104,15 +99,6 @@ pub(super) async fn create_page_link(
     })?;
     let url = format!("http://{address}{}", link.path);
     Ok(Json(json!({ "url": url, "seconds": link.seconds })))
-}
-
-/// Binds this port of the loopback address, or a free one if it is taken.
-pub(crate) async fn bind_loopback(port: u16) -> std::io::Result<TcpListener> {
-    let first = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
-    match first {
-        Ok(listener) => Ok(listener),
-        Err(_) => TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await,
-    }
 }
 
 /// Serves a browser's request with a slot of this machine's side.

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use reprise_types::limits::{EXTERNAL_IDS_MAX, IDENTIFIER_BYTES_MAX, LIST_ITEMS_MAX, RECORDS_MAX};
 use reprise_types::{Annotation, check_unit_vector};
 
+use crate::block::COMMIT_BYTES_MAX;
 use crate::codec::encode_entry;
-use crate::commit::COMMIT_BYTES_MAX;
 use crate::directory::LogDirectory;
 use crate::directory::slot::SlotState;
 use crate::entry::StoreEntry;
