@@ -57,13 +57,15 @@ pub use record::{
     AccessPolicy, GlobalContentType, GlobalRecord, PATTERN_AUTHORS_MIN, Publication,
     QualityMetrics, Version,
 };
-pub use review::{OrganisationSettings, OwnSubmission, ReviewDone, Submission, SubmissionVerdict};
+pub use review::{
+    DecisionReport, OrganisationSettings, OwnSubmission, Submission, SubmissionVerdict,
+};
 pub use store::{
     A_NAME, AwaitedHandle, Branch, Fate, GlobalAnswer, GlobalHit, GlobalQuery, GlobalStore,
     ListPage, Merged, REPORTS_MAX, StoreMetric, TextVectors, Unpublished, UsageReport, check_name,
     check_publication, read_limit,
 };
-pub use takedown::{Erased, Listed, PersonLine, PutBack, TakeDown, TakeDownDone, TakenDown};
+pub use takedown::{Erased, Listed, PersonLine, TakeDown, TakeDownDone, TakenDown};
 pub use tier::{GlobalTier, TierOptions, score_run};
 pub use tokens::{KeptToken, SharedTokens, TokenEdit};
 pub use two_tier::TwoTierMemory;

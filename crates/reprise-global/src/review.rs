@@ -103,12 +103,14 @@ impl ReviewCause {
     }
 }
 
-/// What became of a review.
+/// What became of a thing on which a reviewer or an operator decided.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ReviewDone {
+pub struct DecisionReport {
+    /// What it was called before.
     pub id: RecordId,
     pub author: UserId,
-    /// Its report as it is published now; `None` if it was refused.
+    /// Its report as it is published now; `None` if it was refused, or if nothing was held of what
+    /// was taken down, so that its author may publish it again.
     pub published: Option<Published>,
 }
 

@@ -27,9 +27,9 @@ use crate::record::{
     SUMMARY_BYTES_MAX, TITLE_BYTES_MAX, Version,
 };
 use crate::review::{
-    OrganisationSettings, OwnSubmission, ReviewDone, Submission, SubmissionVerdict,
+    DecisionReport, OrganisationSettings, OwnSubmission, Submission, SubmissionVerdict,
 };
-use crate::takedown::{Erased, Listed, PersonLine, PutBack, TakeDown, TakeDownDone, TakenDown};
+use crate::takedown::{Erased, Listed, PersonLine, TakeDown, TakeDownDone, TakenDown};
 
 pub use awaited::AwaitedHandle;
 use page::collect_all_pages;
@@ -144,7 +144,7 @@ pub trait GlobalStore: Send + Sync {
     }
 
     /// Takes that back: its newest version is published anew for its author where it was held.
-    async fn put_back(&self, _: &Caller, _: RecordId) -> GlobalResult<PutBack> {
+    async fn put_back(&self, _: &Caller, _: RecordId) -> GlobalResult<DecisionReport> {
         Err(GlobalError::needs_database("take-downs"))
     }
 
@@ -199,7 +199,7 @@ pub trait GlobalStore: Send + Sync {
         _: &Caller,
         _: RecordId,
         _: &SubmissionVerdict,
-    ) -> GlobalResult<ReviewDone> {
+    ) -> GlobalResult<DecisionReport> {
         Err(GlobalError::needs_database("reviews"))
     }
 

@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 use crate::audit::AuditLine;
 use crate::caller::{Caller, Shelf};
 use crate::error::{GlobalError, GlobalResult};
-use crate::published::Published;
 use crate::record::{GlobalContentType, GlobalRecord, Publication, Version};
 
 /// Longest reason, in bytes.
@@ -130,17 +129,6 @@ pub struct TakeDownDone {
     /// It leaked, and no page of the store holds its text any more: the file was compacted, or the
     /// tables were written anew. The write-ahead log of PostgreSQL has it until it is recycled.
     pub swept: bool,
-}
-
-/// What taking a take-down back gives.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct PutBack {
-    /// What it was called before it was taken down.
-    pub id: RecordId,
-    pub author: UserId,
-    /// Its report as it is published now; `None` if nothing was held, so that its author may
-    /// publish it again.
-    pub published: Option<Published>,
 }
 
 /// Returns a thing's author as the caller of its take-down, which touches his things only.

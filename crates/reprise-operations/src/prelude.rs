@@ -41,6 +41,6 @@ pub(crate) use crate::operations::sharing::PublishedCopy;
 pub(crate) use crate::problem::{Problem, ProblemKind};
 pub(crate) use crate::schema_rules;
 pub(crate) use crate::wire::{
-    ExportLine, Filter, LessonCard, ListWindow, NoArguments, OutcomeLine, PageArguments,
-    RecordFate, format_count, format_instant, parse_time,
+    ExportLine, Filter, LessonCard, NoArguments, OutcomeLine, PageArguments, RecordFate, cut_page,
+    format_count, format_instant, list_page, parse_time,
 };

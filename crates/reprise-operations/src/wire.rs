@@ -26,7 +26,7 @@ pub use counts::{format_count, format_size};
 pub(crate) use fields::{add_fields, question_vector, refuse_misspelled_fields};
 pub use fields::{add_hint, find_meant_name, parse_lenient_json};
 pub use filter::{Filter, PageArguments};
-pub(crate) use filter::{ListWindow, parse_time};
+pub(crate) use filter::{cut_page, list_page, parse_time};
 pub use record::{
     ExportLine, IngestLine, RecordFate, WriteReport, external_id_of, is_sensitive, parse_record,
     read_line, read_records, to_ingest_line,

@@ -9,8 +9,8 @@ use reprise_global::backend::{
     submission_changed_error,
 };
 use reprise_global::{
-    AuditLine, Caller, GlobalError, ListPage, OrganisationSettings, OwnSubmission, Published,
-    ReviewDone, Shelf, Submission, SubmissionVerdict, Unpublished,
+    AuditLine, Caller, DecisionReport, GlobalError, ListPage, OrganisationSettings, OwnSubmission,
+    Published, Shelf, Submission, SubmissionVerdict, Unpublished,
 };
 use reprise_types::RecordId;
 use tokio_postgres::Row;
@@ -310,7 +310,7 @@ pub(super) async fn review(
     reviewer: &Caller,
     id: RecordId,
     verdict: &SubmissionVerdict,
-) -> Result<ReviewDone, Failure> {
+) -> Result<DecisionReport, Failure> {
     let node = &shared.node;
     let waiting = find_submission(node, reviewer, id).await?;
     let (draft, branch, submission) = (waiting.draft, waiting.branch, waiting.submission);
@@ -352,7 +352,7 @@ pub(super) async fn review(
     append_audit_line(&transaction, &line).await?;
     transaction.commit().await.map_err(Failure::Commit)?;
     shared.shelves.note_change(&shelf);
-    Ok(ReviewDone {
+    Ok(DecisionReport {
         id,
         author: author.user,
         published,

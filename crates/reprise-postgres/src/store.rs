@@ -10,9 +10,9 @@ use chrono::{DateTime, Utc};
 use deadpool_postgres::{Object, Pool};
 use reprise_global::backend::{RETRIEVED_AFTER, check_branch_name, check_rating, check_reports};
 use reprise_global::{
-    AuditLine, Branch, Caller, Erased, Fate, GlobalAnswer, GlobalError, GlobalQuery, GlobalRecord,
-    GlobalResult, GlobalStore, HolderQuota, ListPage, Listed, Merged, OrganisationSettings,
-    OwnSubmission, PersonLine, Publication, Published, PutBack, QuotaChange, ReviewDone,
+    AuditLine, Branch, Caller, DecisionReport, Erased, Fate, GlobalAnswer, GlobalError,
+    GlobalQuery, GlobalRecord, GlobalResult, GlobalStore, HolderQuota, ListPage, Listed, Merged,
+    OrganisationSettings, OwnSubmission, PersonLine, Publication, Published, QuotaChange,
     StoreMetric, Submission, SubmissionVerdict, TakeDown, TakeDownDone, TakenDown, Unpublished,
     UsageReport, Version, check_name, check_publication,
 };
@@ -302,7 +302,7 @@ impl GlobalStore for PostgresStore {
         )
     }
 
-    async fn put_back(&self, operator: &Caller, id: RecordId) -> GlobalResult<PutBack> {
+    async fn put_back(&self, operator: &Caller, id: RecordId) -> GlobalResult<DecisionReport> {
         tried!(BeforeCommit, takedown::put_back(&self.0, operator, id))
     }
 
@@ -357,7 +357,7 @@ impl GlobalStore for PostgresStore {
         reviewer: &Caller,
         id: RecordId,
         verdict: &SubmissionVerdict,
-    ) -> GlobalResult<ReviewDone> {
+    ) -> GlobalResult<DecisionReport> {
         verdict.check()?;
         tried!(
             BeforeCommit,

@@ -4,7 +4,8 @@
 use chrono::{DateTime, Utc};
 use reprise_global::backend::{PublishedState, author_as_caller, decide_publish};
 use reprise_global::{
-    Caller, GlobalError, ListPage, Listed, Publication, PutBack, TakeDown, TakeDownDone, TakenDown,
+    Caller, DecisionReport, GlobalError, ListPage, Listed, Publication, TakeDown, TakeDownDone,
+    TakenDown,
 };
 use reprise_types::RecordId;
 use tokio_postgres::Row;
@@ -182,7 +183,7 @@ pub(super) async fn put_back(
     shared: &NodeState,
     operator: &Caller,
     id: RecordId,
-) -> Result<PutBack, Failure> {
+) -> Result<DecisionReport, Failure> {
     let (node, key) = (&shared.node, uuid(id));
     let none = || GlobalError::NotFound { id };
     // The audit log says whose it was: the row is its author's alone.
@@ -232,7 +233,7 @@ pub(super) async fn put_back(
     }
     transaction.commit().await.map_err(Failure::Commit)?;
     shared.shelves.note_change(&shelf);
-    Ok(PutBack {
+    Ok(DecisionReport {
         id,
         author: author.user,
         published,

@@ -28,12 +28,12 @@ pub(crate) use daemon::{
     OpenArguments, ServeArguments, ServeCommand, SetupArguments, TokenCommand,
 };
 pub(crate) use files::{
-    BackupArguments, BackupCommand, BranchCommand, BranchTarget, DemoArguments, DemoCommand,
-    ExportArguments, ExportFormat, KeptDemo, KeyArguments, LateEvent, RebuildArguments,
-    RestoreArguments, SealArguments, SyncArguments,
+    BackupArguments, BackupCommand, BranchCommand, DemoArguments, DemoCommand, ExportArguments,
+    ExportFormat, KeptDemo, KeyArguments, LateEvent, RebuildArguments, RestoreArguments,
+    SealArguments, SyncArguments,
 };
 pub use global::CatalogueCommand;
-pub(crate) use global::GlobalBranchCommand;
+pub(crate) use global::{BranchArguments, GlobalBranchCommand};
 pub(crate) use global::{
     PublishArguments, RateArguments, ShareCommand, ShareRepositoryArguments, TrustArguments,
     UnpublishArguments,

@@ -21,7 +21,7 @@ use crate::store::{
     Branch, Fate, GlobalAnswer, GlobalHit, GlobalQuery, GlobalStore, ListPage, Merged, Unpublished,
     UsageReport,
 };
-use crate::takedown::{Erased, Listed, PersonLine, PutBack, TakeDown, TakeDownDone, TakenDown};
+use crate::takedown::{Erased, Listed, PersonLine, TakeDown, TakeDownDone, TakenDown};
 use crate::tier::{COMPLETED, TierOptions};
 
 const ASKED_MAX: usize = 16;
@@ -164,7 +164,7 @@ asked_alone! {
         drop_branch(&str) -> Branch;
         list_catalogue_page(ListPage) -> Vec<Listed>;
         take_down(RecordId, &TakeDown) -> TakeDownDone;
-        put_back(RecordId) -> PutBack;
+        put_back(RecordId) -> crate::review::DecisionReport;
         list_own_taken_down() -> Vec<TakenDown>;
         list_person_lines() -> Vec<PersonLine>;
         erase_person() -> Erased;

@@ -46,10 +46,10 @@ operation! {
     ]);
     Episodes(memory, asked: PageArguments) -> EpisodePage {
         // It reads every record once.
-        let part = ListWindow::from_request(asked.offset, asked.limit);
+        let page = list_page(asked.offset, asked.limit);
         let mut episodes = memory.run_on_snapshot(gather_episodes).await?;
         episodes.sort_by(|a, b| b.ended_at.cmp(&a.ended_at).then(a.id.cmp(&b.id)));
-        let (episodes, next) = part.cut_page(episodes);
+        let (episodes, next) = cut_page(page, episodes);
         Ok(EpisodePage { episodes, next })
     }
 }

@@ -256,10 +256,10 @@ operation! {
         .with_routes(&[(Method::Get, "/v1/users/{user}/published")])
         .with_tool("published", Profile::Full);
     PublishedList(memory, asked: PageArguments) -> PublishedRows {
-        let ListWindow { offset, limit } = ListWindow::from_request(asked.offset, asked.limit);
+        let first @ ListPage { offset, limit } = list_page(asked.offset, asked.limit);
         let tier = memory.open_global_tier().await?;
         let page = |page| tier.store().list_own_published_page(tier.caller(), page);
-        let records = page(ListPage { offset, limit }).await?;
+        let records = page(first).await?;
         let next = offset.saturating_add(limit);
         let after = ListPage {
             offset: next,

@@ -11,7 +11,6 @@ use crate::prelude::*;
 pub use evidence::{
     ConfidenceMeaning, DefineEvidence, DefineEvidenceArguments, DefinedEvidence, EvidenceArguments,
     EvidenceKind, EvidenceKinds, EvidenceReport, MergeEvidence, MergeEvidenceArguments,
-    MergedEvidence,
 };
 pub use projects::find_meant_project;
 use rules::find_alike_pairs;
@@ -122,12 +121,12 @@ fn list_tag_relations(memory: &Snapshot) -> Vec<RelatedTags> {
 
 /// What was changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct MergedTags {
-    /// Records that had the tag.
+pub struct NameMergeReport {
+    /// Records that had the name, of a tag or a kind of evidence.
     pub merged: usize,
-    /// The tag that they had.
+    /// The name that they had.
     pub from: String,
-    /// The tag that they have now.
+    /// The name that they have now.
     pub into: String,
 }
 
@@ -145,7 +144,7 @@ operation! {
         /// The tag to keep.
         #[schemars(regex(pattern = r"\S"))]
         pub into: String as LineText,
-    }) -> MergedTags {
+    }) -> NameMergeReport {
         let MergeTagsArguments { from, into } = asked;
         let now = memory.now();
         let tags = [from.clone(), into.clone()];
@@ -155,11 +154,11 @@ operation! {
         if merged > 0 {
             memory.announce_change("retagged", Vec::new());
         }
-        Ok(MergedTags { merged, from, into })
+        Ok(NameMergeReport { merged, from, into })
     }
 
-    fn render_text(done: &MergedTags) -> Cow<'_, str> {
-        let MergedTags { merged, from, into } = done;
+    fn render_text(done: &NameMergeReport) -> Cow<'_, str> {
+        let NameMergeReport { merged, from, into } = done;
         if *merged == 0 {
             return format!("no memory has tag `{from}`; nothing was changed").into();
         }

@@ -12,7 +12,7 @@ use super::records::KnownRecord;
 use super::records::list::{List, ListedRecords};
 use super::records::{Get, GotRecords};
 use super::tags::AlikeTags;
-use super::tags::{MergeTags, MergedTags};
+use super::tags::{MergeTags, NameMergeReport};
 use super::tags::{TagCount, Tagged, Tags};
 use crate::catalogue::Operation;
 use crate::testing::Ada;
@@ -186,7 +186,7 @@ fn a_resource_is_json_without_a_bracket() {
 
 #[test]
 fn one_record_is_told_as_one() {
-    let tags = MergedTags {
+    let tags = NameMergeReport {
         merged: 1,
         from: "kube".to_owned(),
         into: "k8s".to_owned(),

@@ -1,5 +1,6 @@
 //! Which records are meant: the same words wherever records are chosen.
 
+use reprise_global::ListPage;
 use reprise_types::TimeError;
 use serde::Deserializer;
 use serde::de::Error as _;
@@ -154,27 +155,17 @@ arguments! {
     }
 }
 
-/// A part of a list that is made whole.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ListWindow {
-    pub(crate) offset: usize,
-    pub(crate) limit: usize,
+/// Returns the page of a list that a request asks for.
+pub(crate) fn list_page(offset: Option<usize>, limit: Option<usize>) -> ListPage {
+    ListPage {
+        offset: offset.unwrap_or_default(),
+        limit: limit.unwrap_or(PAGE_DEFAULT).min(PAGE_MAX),
+    }
 }
 
-impl ListWindow {
-    /// What a request says of it.
-    pub(crate) fn from_request(offset: Option<usize>, limit: Option<usize>) -> Self {
-        Self {
-            offset: offset.unwrap_or_default(),
-            limit: limit.unwrap_or(PAGE_DEFAULT).min(PAGE_MAX),
-        }
-    }
-
-    /// The part, and where the next one begins; `None` on the last.
-    pub(crate) fn cut_page<T>(self, all: Vec<T>) -> (Vec<T>, Option<usize>) {
-        let end = self.offset.saturating_add(self.limit);
-        let next = (end < all.len()).then_some(end);
-        let part = all.into_iter().skip(self.offset).take(self.limit);
-        (part.collect(), next)
-    }
+/// Returns a page of a whole list, and where the next one begins; `None` on the last.
+pub(crate) fn cut_page<T>(page: ListPage, all: Vec<T>) -> (Vec<T>, Option<usize>) {
+    let end = page.offset.saturating_add(page.limit);
+    let next = (end < all.len()).then_some(end);
+    (page.slice_list(all), next)
 }

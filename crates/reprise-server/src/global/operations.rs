@@ -4,10 +4,10 @@
 
 use chrono::{DateTime, Utc};
 use reprise_global::{
-    AuditLine, Branch, Erased, Fate, GlobalAnswer, GlobalError, GlobalQuery, GlobalRecord,
-    HolderQuota, ListPage, Listed, Merged, OrganisationSettings, OwnSubmission, PersonLine,
-    ProjectId, Publication, Published, PutBack, QuotaChange, ReviewDone, Submission,
-    SubmissionVerdict, TakeDown, TakeDownDone, TakenDown, Unpublished,
+    AuditLine, Branch, DecisionReport, Erased, Fate, GlobalAnswer, GlobalError, GlobalQuery,
+    GlobalRecord, HolderQuota, ListPage, Listed, Merged, OrganisationSettings, OwnSubmission,
+    PersonLine, ProjectId, Publication, Published, QuotaChange, Submission, SubmissionVerdict,
+    TakeDown, TakeDownDone, TakenDown, Unpublished,
 };
 use reprise_operations::{Callers, Method, Operation, OperationRoute, Right, Spec};
 use reprise_types::RecordId;
@@ -186,7 +186,7 @@ service_operations! {
     }
 
     Review, "Approve or refuse what another member has submitted", Post "/v1/reviews/{id}";
-    ReviewSubmission(id: RecordId, verdict: SubmissionVerdict) -> ReviewDone {
+    ReviewSubmission(id: RecordId, verdict: SubmissionVerdict) -> DecisionReport {
         review_submission(id, &verdict)
     }
 
@@ -256,7 +256,7 @@ service_operations! {
     }
 
     Operate, "Take a take-down back", Delete "/v1/publications/{id}/takedown";
-    PutThingBack(id: RecordId) -> PutBack {
+    PutThingBack(id: RecordId) -> DecisionReport {
         put_back(id)
     }
 

@@ -9,6 +9,7 @@ use reprise_knowledge::ProjectionKind;
 use reprise_types::UserId;
 
 use super::WhoseArguments;
+use super::global::BranchArguments;
 
 /// For whom a file is encrypted.
 #[derive(Debug, Clone, Default, Args)]
@@ -132,7 +133,7 @@ pub(crate) enum BranchCommand {
     /// Copy a user's memories into a branch; use it as `--user USER+NAME`.
     Fork {
         #[command(flatten)]
-        target: BranchTarget,
+        target: BranchArguments,
         /// Copy the memories as they were at this time.
         #[arg(long, value_name = "TIME", value_parser = super::until)]
         as_of: Option<DateTime<Utc>>,
@@ -140,22 +141,13 @@ pub(crate) enum BranchCommand {
     /// List a user's branches.
     List(WhoseArguments),
     /// Show how a branch and the user's memories differ.
-    Diff(BranchTarget),
+    Diff(BranchArguments),
     /// Add what is only in the branch to the user's memories.
-    Merge(BranchTarget),
+    Merge(BranchArguments),
     /// Delete a branch and everything in it.
-    Drop(BranchTarget),
+    Drop(BranchArguments),
     /// Merge two memory files of one user, or those of several machines through a folder.
     Sync(SyncArguments),
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct BranchTarget {
-    /// Name of the branch.
-    pub(crate) name: String,
-    /// User whose memories are used.
-    #[arg(long, env = crate::env::USER, default_value_t)]
-    pub(crate) user: UserId,
 }
 
 #[derive(Debug, Args)]

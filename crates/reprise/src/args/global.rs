@@ -154,7 +154,7 @@ pub enum GlobalBranchCommand {
     Drop(BranchArguments),
 }
 
-/// A branch, by its name and its author.
+/// A branch of a memory or of the catalogue.
 #[derive(Debug, Args)]
 pub struct BranchArguments {
     /// Name of the branch.

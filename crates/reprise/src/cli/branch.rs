@@ -4,7 +4,7 @@
 use reprise_engine::{BranchDiff, EngineStats};
 use reprise_operations::operations::care::{self, Merge};
 
-use crate::args::{BranchCommand, BranchTarget};
+use crate::args::{BranchArguments, BranchCommand};
 use crate::cli::prelude::*;
 
 /// Most records of one kind of difference that are printed.
@@ -22,14 +22,14 @@ pub(super) fn run(context: &Context, command: &BranchCommand) -> anyhow::Result<
 }
 
 /// Returns the user id of a branch.
-fn branch_user_id(target: &BranchTarget) -> anyhow::Result<UserId> {
+fn branch_user_id(target: &BranchArguments) -> anyhow::Result<UserId> {
     let id = format!("{}+{}", target.user, target.name);
     id.parse()
         .with_context(|| format!("`{}` is not a valid branch name", target.name))
 }
 
 /// Opens a branch; a memory that is not a branch of this user is an error.
-fn open_branch(context: &Context, target: &BranchTarget) -> anyhow::Result<Engine> {
+fn open_branch(context: &Context, target: &BranchArguments) -> anyhow::Result<Engine> {
     let branch = branch_user_id(target)?;
     let (user, name) = (&target.user, &target.name);
     if !store::exists(context, &branch)? {
@@ -50,7 +50,7 @@ fn open_branch(context: &Context, target: &BranchTarget) -> anyhow::Result<Engin
 
 fn fork(
     context: &Context,
-    target: &BranchTarget,
+    target: &BranchArguments,
     as_of: Option<DateTime<Utc>>,
 ) -> anyhow::Result<Exit> {
     let parent = store::open_for_reading(context, &target.user)?;
@@ -107,7 +107,7 @@ pub(super) fn collect_nested_branch_ids(
             Some((parent, name)) => (format!("{user}+{parent}").parse()?, name.to_owned()),
             None => (user.clone(), name),
         };
-        let target = BranchTarget { name, user: parent };
+        let target = BranchArguments { name, user: parent };
         if open_branch(context, &target).is_ok() {
             branches.push(branch_user_id(&target)?);
         }
@@ -119,7 +119,7 @@ fn list(context: &Context, user: &UserId) -> anyhow::Result<Exit> {
     let mut branches = Vec::new();
     for name in list_branch_candidates(context, user)? {
         let user = user.clone();
-        let target = BranchTarget { name, user };
+        let target = BranchArguments { name, user };
         if let Ok(engine) = open_branch(context, &target) {
             branches.push((target.name, engine.stats()));
         }
@@ -133,7 +133,7 @@ fn list(context: &Context, user: &UserId) -> anyhow::Result<Exit> {
     })
 }
 
-fn diff(context: &Context, target: &BranchTarget) -> anyhow::Result<Exit> {
+fn diff(context: &Context, target: &BranchArguments) -> anyhow::Result<Exit> {
     let parent = store::open_for_reading(context, &target.user)?;
     let branch = open_branch(context, target)?;
     let (parent, branch) = (parent.snapshot(), branch.snapshot());
@@ -183,7 +183,7 @@ fn write_diff_section(
     Ok(())
 }
 
-fn merge(context: &Context, target: &BranchTarget) -> anyhow::Result<Exit> {
+fn merge(context: &Context, target: &BranchArguments) -> anyhow::Result<Exit> {
     open_branch(context, target)?;
     let branch = branch_user_id(target)?;
     let merged = output::call::<Merge>(context, &target.user, care::MergeArguments { branch })?;
@@ -203,7 +203,7 @@ fn merge(context: &Context, target: &BranchTarget) -> anyhow::Result<Exit> {
     Ok(output::exit(merged.rejected.is_empty()))
 }
 
-fn remove(context: &Context, target: &BranchTarget) -> anyhow::Result<Exit> {
+fn remove(context: &Context, target: &BranchArguments) -> anyhow::Result<Exit> {
     drop(open_branch(context, target)?);
     store::remove(context, &branch_user_id(target)?)?;
     let name = &target.name;

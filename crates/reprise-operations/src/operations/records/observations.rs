@@ -2,6 +2,7 @@
 
 pub mod compact;
 
+use reprise_global::ListPage;
 use reprise_knowledge::{
     Observation, ObservationQuery, ObservationType, Observations, build_frame, count_frame_tokens,
 };
@@ -246,7 +247,7 @@ struct ObservationSelection {
     until: Option<DateTime<Utc>>,
     known_at: Option<DateTime<Utc>>,
     tags: Vec<String>,
-    part: ListWindow,
+    page: ListPage,
 }
 
 impl ObservationSelection {
@@ -263,7 +264,7 @@ impl ObservationSelection {
             until: at(&given.until, Calendar::parse_until)?,
             known_at: at(&given.known_at, Calendar::parse_until)?,
             tags: normalize_tags(&given.tags),
-            part: ListWindow::from_request(given.offset, given.limit),
+            page: list_page(given.offset, given.limit),
             given,
         })
     }
@@ -359,7 +360,7 @@ impl ObservationSelection {
         is_degraded: bool,
     ) -> Observed {
         let total_count = found.len();
-        let (found, _) = self.part.cut_page(found);
+        let (found, _) = cut_page(self.page, found);
         let (mut observations, mut token_count, mut truncated) = (Vec::new(), 0, false);
         for record in found {
             let tokens = count_frame_tokens(&record.text);

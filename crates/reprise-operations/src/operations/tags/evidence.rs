@@ -5,6 +5,7 @@ use reprise_knowledge::{
     EVIDENCE_FIELD, guess_evidence, meaning_of_confidence, meaning_of_evidence, normalize_evidence,
 };
 
+use super::NameMergeReport;
 use crate::operations::records::list_tagged;
 use crate::prelude::*;
 
@@ -172,18 +173,6 @@ async fn store_definition(
     memory.store_new(record).await
 }
 
-/// What was changed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "Merged")]
-pub struct MergedEvidence {
-    /// Records that rested on it.
-    pub merged: usize,
-    /// The kind that they had.
-    pub from: String,
-    /// The kind that they have now.
-    pub into: String,
-}
-
 operation! {
     Spec::for_destroying(
         "merge_evidence",
@@ -197,7 +186,7 @@ operation! {
         /// The kind to keep.
         #[schemars(regex(pattern = r"\S"))]
         pub into: String as LineText,
-    }) -> MergedEvidence {
+    }) -> NameMergeReport {
         let word = |given: &str| {
             let none = || Problem::invalid("a kind of evidence is a word; name two");
             normalize_evidence(given).ok_or_else(none)
@@ -230,11 +219,11 @@ operation! {
         let mut changes = Map::new();
         changes.insert(EVIDENCE_FIELD.to_owned(), json!(into));
         let merged = memory.revise_all(&resting, &changes).await?;
-        Ok(MergedEvidence { merged, from, into })
+        Ok(NameMergeReport { merged, from, into })
     }
 
-    fn render_text(done: &MergedEvidence) -> Cow<'_, str> {
-        let MergedEvidence { merged, from, into } = done;
+    fn render_text(done: &NameMergeReport) -> Cow<'_, str> {
+        let NameMergeReport { merged, from, into } = done;
         let merged = format_count(*merged, "memory");
         format!("{merged} resting on `{into}` now, and `{from}` means that").into()
     }

@@ -2,11 +2,11 @@
 
 use async_trait::async_trait;
 use reprise_global::{
-    AuditLine, Branch, Caller, Erased, Fate, GlobalAnswer, GlobalError, GlobalQuery, GlobalRecord,
-    GlobalResult, GlobalStore, HolderQuota, ListPage, Listed, Merged, OrganisationSettings,
-    OwnSubmission, PersonLine, ProjectId, Publication, Published, PutBack, QuotaChange, ReviewDone,
-    Submission, SubmissionVerdict, TakeDown, TakeDownDone, TakenDown, Unpublished, UsageReport,
-    Version,
+    AuditLine, Branch, Caller, DecisionReport, Erased, Fate, GlobalAnswer, GlobalError,
+    GlobalQuery, GlobalRecord, GlobalResult, GlobalStore, HolderQuota, ListPage, Listed, Merged,
+    OrganisationSettings, OwnSubmission, PersonLine, ProjectId, Publication, Published,
+    QuotaChange, Submission, SubmissionVerdict, TakeDown, TakeDownDone, TakenDown, Unpublished,
+    UsageReport, Version,
 };
 use reprise_operations::Method;
 use reprise_redact::{OutboundBody, OutboundError, clean_text};
@@ -250,7 +250,7 @@ ask_service! {
         merge_branch(branch: &str) -> Vec<Merged> = MergeBranch;
         drop_branch(branch: &str) -> Branch = DropBranch;
         list_catalogue_page(page: ListPage) -> Vec<Listed> = ListCatalogue;
-        put_back(id: RecordId) -> PutBack = PutThingBack;
+        put_back(id: RecordId) -> DecisionReport = PutThingBack;
         list_own_taken_down() -> Vec<TakenDown> = ListOwnTakenDown;
         list_projects() -> Vec<ProjectId> = ListProjects;
         set_quota(change: &QuotaChange) -> HolderQuota = SetQuota;
@@ -258,7 +258,7 @@ ask_service! {
         change_organisation(settings: OrganisationSettings) -> OrganisationSettings
             = ChangeOrganisation;
         list_submissions_page(page: ListPage) -> Vec<Submission> = ListSubmissions;
-        review_submission(id: RecordId, verdict: &SubmissionVerdict) -> ReviewDone
+        review_submission(id: RecordId, verdict: &SubmissionVerdict) -> DecisionReport
             = ReviewSubmission;
         list_own_submissions() -> Vec<OwnSubmission> = ListOwnSubmissions;
         list_person_lines() -> Vec<PersonLine> = ListPersonLines;
