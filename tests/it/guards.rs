@@ -233,13 +233,15 @@ fn an_answer_to_a_pair_compares_no_others() {
         "{listed}"
     );
     let said = home.run_ok(&["doctor", "review", "p-260", "p-480", "--answer", "d"]);
-    assert_eq!(
-        said,
-        "p-260 and p-480 both stay, and are not asked about again\n"
-    );
+    let says = "p-260 and p-480 both stay, and are not asked about again; undo with `reprise doctor undo a";
+    assert!(said.starts_with(says), "{said}");
     assert!(!home.run_ok(&["doctor", "review"]).contains("PR 260"));
     let told = home.run_ok(&["doctor", "diary"]);
-    assert!(told.starts_with("0 actions"), "{told}");
+    assert!(told.starts_with("1 action\n"), "{told}");
+    assert_contains!(told, "kept both of 1 pair; undo with");
+    // The latest decision is taken back, and the pair waits again.
+    home.run_ok(&["doctor", "undo"]);
+    assert_contains!(home.run_ok(&["doctor", "review"]), "PR 260");
 }
 
 #[test]

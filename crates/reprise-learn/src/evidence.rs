@@ -17,7 +17,7 @@ const DECAY: f32 = 0.8;
 /// Most uses stored per record; older ones have no weight left.
 const USES_MAX: usize = 64;
 /// Runs that the baseline covers.
-const BASELINE_RUNS: usize = 768;
+pub(crate) const BASELINE_RUNS: usize = 768;
 /// Weight of the overall mean in a baseline.
 const BASELINE_SHRINK: f32 = 1.0;
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use reprise_types::{ChainStep, RecordId, Revision};
+use reprise_types::{ChainStep, OutcomeSummary, RecordId, Revision};
 
 use crate::adapter::RANK;
 use crate::cow::{CowMap, CowQueue};
@@ -44,6 +44,16 @@ impl FinishedRun {
     /// Whether its outcome was withdrawn.
     pub(crate) fn is_withdrawn(&self) -> bool {
         self.revision == Some(Revision::Withdrawn)
+    }
+
+    /// Whether it is a person's rating of one memory, and no run.
+    pub(crate) fn is_rating(&self) -> bool {
+        self.id.starts_with(OutcomeSummary::RATING_PREFIX)
+    }
+
+    /// Whether it counts as a run, with what came of it.
+    pub(crate) fn is_counted(&self) -> bool {
+        !self.is_withdrawn() && !self.is_rating()
     }
 
     /// Returns its quality minus the baseline, -1..1.

@@ -92,7 +92,7 @@ impl Learner {
         let pattern = pattern.or_else(|| self.find_pattern_of_runs(runs))?;
         let centre = dequantize_direction(&pattern.centre);
         let near = self.journal.runs.iter_last(COUNTED_RUNS).filter(|run| {
-            let is_known = run.query.scale() > 0.0 && !run.is_withdrawn();
+            let is_known = run.query.scale() > 0.0 && run.is_counted();
             is_known && dot(&centre, &run.query.to_vector()) >= NEAR
         });
         let (mut tried, mut worked) = (0, 0);
@@ -121,7 +121,7 @@ impl Learner {
             .journal
             .runs
             .iter_last(RUNS_MAX)
-            .filter(|run| run.quality >= SUCCESS && run.query.scale() > 0.0 && !run.is_withdrawn())
+            .filter(|run| run.quality >= SUCCESS && run.query.scale() > 0.0 && run.is_counted())
             .map(|run| Trajectory::new(run, vector))
             .collect();
         let mut centres = seed_centres(&runs);

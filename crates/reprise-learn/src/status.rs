@@ -1,21 +1,24 @@
 //! Status of learning, and explanations of adjustments.
 
+use std::sync::Arc;
+
 use chrono::{DateTime, Utc};
 use reprise_types::{
     LearnedAdjustment, LearningEngine as _, OutcomeSummary, RecordId, Revision, dot,
 };
 use serde::Serialize;
 
+use crate::evidence::BASELINE_RUNS;
 use crate::gate::PredictionGate;
 use crate::journal::FinishedRun;
 use crate::learner::{ADAPTER_WORTH, EVIDENCE_WORTH, Learner, adapter_sample, evidence_sample};
 use crate::learning::OutcomeLearning;
-use crate::quantized::QuantizedVector;
+use crate::quantized::{QuantizedVector, similarity_kernel};
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LearningStatus {
     pub on: bool,
-    /// Finished runs that were learned from since the last reset.
+    /// Finished runs that were learned from since the last reset, without ratings.
     pub runs: u64,
     pub open_runs: usize,
     /// Records used by any run.
@@ -84,6 +87,8 @@ pub struct RunResult<'a> {
     pub expected: f32,
     /// The revision that set the quality, if any.
     pub revision: Option<Revision>,
+    /// Whether it is a person's rating of one memory, and no run.
+    pub is_rating: bool,
 }
 
 impl OutcomeLearning {
@@ -108,6 +113,7 @@ impl<'a> RunResult<'a> {
             quality: run.quality,
             expected: (run.baseline + run.evidence + run.adapter).clamp(0.0, 1.0),
             revision: run.revision,
+            is_rating: run.is_rating(),
         }
     }
 }
@@ -117,7 +123,7 @@ impl Learner {
     pub fn status(&self, open_runs: usize) -> LearningStatus {
         LearningStatus {
             on: self.enabled,
-            runs: self.evidence_gate.runs.into(),
+            runs: u64::from(self.evidence_gate.runs).saturating_sub(self.count_ratings()),
             open_runs,
             records: self.evidence.uses.len(),
             cap: self.current_cap(),
@@ -127,6 +133,13 @@ impl Learner {
             adapter_gate: self.adapter_gate.openness(),
             fitted_runs: self.adapter.weights().runs,
         }
+    }
+
+    /// Counts the ratings in the journal that were not taken back.
+    fn count_ratings(&self) -> u64 {
+        let runs = self.journal.runs.iter();
+        let ratings = runs.filter(|run| run.is_rating() && !run.is_withdrawn());
+        ratings.count() as u64
     }
 
     /// Explains why `record` is adjusted for `query`; `vector` is the record's. Both are unit
@@ -178,10 +191,25 @@ impl Learner {
         runs.map(|run| RunResult::from_run(run))
     }
 
+    /// Counts the runs with a similar query, before an ended run, on which its expected quality
+    /// rests; 0 if the journal no longer has it.
+    pub fn count_similar_before(&self, run_id: &str) -> usize {
+        let mut runs = self.journal.runs.iter().rev();
+        let Some(own) = runs.find(|run| run.id == run_id) else {
+            return 0;
+        };
+        let before = runs.take(BASELINE_RUNS);
+        let is_similar = |run: &&Arc<FinishedRun>| {
+            run.is_counted() && similarity_kernel(own.query.dot(&run.query)) > 0.0
+        };
+        before.filter(is_similar).count()
+    }
+
     /// Returns the count and mean quality of the runs that used a record; `None` without any.
     pub fn record_outcomes(&self, record: RecordId) -> Option<OutcomeSummary> {
         let numbers = self.evidence.uses.get(record)?.iter();
         let runs = numbers.filter_map(|number| self.journal.runs.get(*number));
+        let runs = runs.filter(|run| !run.is_rating());
         let (runs, sum) = runs.fold((0, 0.0), |(count, sum), run| (count + 1, sum + run.quality));
         (runs > 0).then(|| OutcomeSummary {
             runs,
@@ -192,7 +220,7 @@ impl Learner {
     /// Iterates over quality and expected quality of the runs in the journal, oldest first, for
     /// `learn plot`.
     pub fn quality_curve(&self) -> impl Iterator<Item = (f32, f32)> {
-        let runs = self.journal.runs.iter().filter(|run| !run.is_withdrawn());
+        let runs = self.journal.runs.iter().filter(|run| run.is_counted());
         runs.map(|run| (run.quality, RunResult::from_run(run).expected))
     }
 
@@ -203,7 +231,7 @@ impl Learner {
         self.journal
             .runs
             .iter()
-            .filter(|run| !run.is_withdrawn())
+            .filter(|run| run.is_counted())
             .scan(shut, |(evidence, adapter), run| {
                 evidence.add_run(evidence_sample(run));
                 adapter.add_run(adapter_sample(run));

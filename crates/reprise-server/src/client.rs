@@ -66,6 +66,9 @@ pub struct Client {
     idle_connections: Mutex<Vec<HttpSender>>,
 }
 
+/// The header with the percent-encoded name of the agent's program.
+pub(crate) const AGENT_HEADER: &str = "reprise-agent";
+
 #[derive(Debug, Clone)]
 pub struct Call {
     method: Method,
@@ -73,6 +76,7 @@ pub struct Call {
     body: Bytes,
     media_type: &'static str,
     idempotency_key: Option<String>,
+    agent: Option<String>,
 }
 
 impl Call {
@@ -84,7 +88,15 @@ impl Call {
             body: Bytes::new(),
             media_type: "application/json",
             idempotency_key: None,
+            agent: None,
         }
+    }
+
+    /// Names the agent's program for which the request is made.
+    #[must_use]
+    pub fn with_agent(self, agent: Option<&str>) -> Self {
+        let agent = agent.map(percent_encode);
+        Self { agent, ..self }
     }
 
     /// Appends a percent-encoded query string to the path.
@@ -176,6 +188,9 @@ impl Call {
         };
         if let Some(key) = &self.idempotency_key {
             request = request.header("idempotency-key", key);
+        }
+        if let Some(agent) = &self.agent {
+            request = request.header(AGENT_HEADER, agent);
         }
         let body = Full::new(self.body.clone());
         request.body(body).map_err(Problem::invalid)

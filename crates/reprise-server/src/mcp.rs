@@ -224,6 +224,8 @@ impl McpServer {
         name: &str,
         arguments: Map<String, Value>,
     ) -> Result<ToolAnswer, Problem> {
+        let client = context.peer.peer_info();
+        let agent = client.as_ref().map(|client| client.client_info.name.as_str());
         match &self.backend {
             Backend::InProcess(memories) => {
                 let tool = self.catalogue.find_tool(name);
@@ -234,12 +236,13 @@ impl McpServer {
                     Some(parts) => apply_caller_rights(parts, memory),
                     None => memory.with_machine_caller(),
                 };
+                let memory = memory.with_agent_name(agent.unwrap_or_default());
                 tool.call_tool(memory, arguments).await
             }
             Backend::Remote(client) => {
                 let path = Call::path_of(user, &["tools", name]);
                 client
-                    .ask(&Call::post(path, &Value::Object(arguments)))
+                    .ask(&Call::post(path, &Value::Object(arguments)).with_agent(agent))
                     .await
             }
         }

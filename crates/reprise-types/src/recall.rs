@@ -459,6 +459,12 @@ pub struct OutcomeSummary {
     pub quality: f32,
 }
 
+impl OutcomeSummary {
+    /// How the name of an outcome begins that is a person's rating of one memory. The learner
+    /// learns from it as from any other, and no count or mean of runs includes it.
+    pub const RATING_PREFIX: &str = "page ";
+}
+
 /// The words for a good, a middling and a bad result.
 const RESULT_WORDS: [&str; 3] = ["worked well", "worked in part", "went badly"];
 

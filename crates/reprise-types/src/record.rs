@@ -177,8 +177,8 @@ impl MemoryRecord {
     fn is_prompt_without_mark(&self) -> bool {
         let is_persons = self.metadata.get("role").is_some_and(|role| role == "user");
         let is_programs = |id: &ExternalId| {
-            let mut programs = ExternalId::AGENT_PROGRAMS.iter();
-            programs.any(|program| *program == id.namespace)
+            let namespace = id.namespace.as_str();
+            namespace == ExternalId::TRAJECTORY || ExternalId::AGENT_PROGRAMS.contains(&namespace)
         };
         is_persons
             && self.source == MemorySource::UserInput
@@ -373,8 +373,9 @@ impl ExternalId {
     pub const LESSON_PREFIX: &'static str = "lesson ";
     /// Namespace of the id that a merged record had in its branch.
     pub const MERGED: &'static str = "branch-record";
-    /// Namespaces of the turns of programs' sessions, in which a person's words are prompts. In a
-    /// chat people tell things, too.
+    /// The programs of agents, under the names that their hooks report: also the namespaces of the
+    /// turns of their sessions, in which a person's words are prompts. In a chat people tell
+    /// things, too.
     pub const AGENT_PROGRAMS: [&'static str; 7] = [
         "claude-code",
         "codex",
@@ -382,8 +383,10 @@ impl ExternalId {
         "cursor",
         "gemini",
         "opencode",
-        "trajectory",
+        "windsurf",
     ];
+    /// Namespace of the turns of a recorded trajectory.
+    pub const TRAJECTORY: &'static str = "trajectory";
     /// Namespaces in which a caller's id is looked up, in this order.
     pub const CALLER_NAMESPACES: [&'static str; 12] = [
         Self::BATCH,

@@ -189,11 +189,13 @@ impl Engine {
 }
 
 impl Snapshot {
-    /// Iterates over the runs that were not withdrawn, newest first, each with the live records
+    /// Iterates over the runs that were not withdrawn, without ratings, newest first, each with the live records
     /// that it used, in their present versions.
     pub fn valid_runs(&self) -> impl Iterator<Item = (RunResult<'_>, Vec<RecordId>)> {
         let runs = self.learner.runs_newest_first();
-        let standing = runs.filter(|run| run.revision != Some(Revision::Withdrawn));
+        let is_valid =
+            |run: &RunResult<'_>| run.revision != Some(Revision::Withdrawn) && !run.is_rating;
+        let standing = runs.filter(is_valid);
         standing.map(|run| {
             let used = run.used.iter().filter_map(|id| self.current_version(*id));
             let used: BTreeSet<RecordId> = used.collect();

@@ -122,10 +122,8 @@ fn judge_line(line: &str) -> Option<bool> {
     let is_passed_test = begins_with_any(line, &PASSED_TEST_MARKS)
         || bare.ends_with(" PASSED")
         || NO_FAILURE_TEXTS.iter().any(|text| line.contains(text));
-    if is_passed_test {
-        return None;
-    }
-    judge_findings(bare).or_else(|| judge_counts(bare))
+    let counted = judge_findings(bare).or_else(|| judge_counts(bare));
+    counted.filter(|passed| *passed || !is_passed_test)
 }
 
 /// Whether a line is of a make below another: `make[1]: *** [Makefile:3: all] Error 1`.

@@ -487,26 +487,6 @@ fn what_recurs_in_sessions_is_told_once_and_taken_back_with_its_action() {
 }
 
 #[test]
-fn what_is_asked_for_in_many_sessions_is_no_lesson() {
-    let mut bench = Bench::new();
-    let asked = [
-        "can you fix the login?",
-        "please run the tests again",
-        "benenne das alles um",
-    ];
-    for text in asked {
-        let said = ["mon", "tue", "wed"].map(|session| {
-            let mut record = NewRecord::new(text, MemorySource::UserInput, MemoryKind::Episode);
-            record.session_id = session.to_owned();
-            record.metadata.insert("role".to_owned(), json!("user"));
-            record
-        });
-        bench.observe(said.into());
-    }
-    assert!(bench.consolidate().distilled.is_empty());
-}
-
-#[test]
 fn two_projects_or_people_may_say_the_same_and_mean_their_own() {
     let mut bench = Bench::new();
     let of = |key: &str, value: &str| {

@@ -52,6 +52,9 @@ pub struct JournalEntry {
     pub at: DateTime<Utc>,
     pub kind: ChangeKind,
     pub origin: ChangeOrigin,
+    /// The agent that made it, as its program names itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
     /// The memories that were changed, at most fifty; of a correction its new version.
     pub ids: Vec<RecordId>,
     /// How many there were.
@@ -112,6 +115,7 @@ impl Memory {
             at: self.now(),
             kind,
             origin: self.change_origin(),
+            agent: self.agent.clone().filter(|_| self.is_agent),
             ids: ids.iter().take(NAMED_MAX).copied().collect(),
             count: ids.len(),
         };
@@ -142,6 +146,7 @@ mod tests {
             at: DateTime::UNIX_EPOCH,
             kind: ChangeKind::Corrected,
             origin: ChangeOrigin::Token("laptop".to_owned()),
+            agent: None,
             ids: vec![RecordId::from_parts(number, 0)],
             count: 1,
         };
@@ -167,6 +172,7 @@ mod tests {
             at: DateTime::UNIX_EPOCH,
             kind: ChangeKind::Tagged,
             origin: ChangeOrigin::Command,
+            agent: None,
             ids: vec![RecordId::from_parts(number, 0)],
             count: 1,
         };

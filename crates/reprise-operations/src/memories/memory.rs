@@ -33,6 +33,9 @@ pub(crate) struct WriteOptions {
     pub(crate) stands_for: Vec<RecordId>,
 }
 
+/// Longest name of an agent's program that is kept, in characters.
+const AGENT_NAME_CHARS: usize = 64;
+
 /// What operations run over. Cheap to clone.
 #[derive(Clone)]
 pub struct Memory {
@@ -41,6 +44,8 @@ pub struct Memory {
     pub(crate) options: WriteOptions,
     pub(crate) is_on_machine: bool,
     pub(crate) is_agent: bool,
+    /// The agent's program, as it names itself.
+    pub(crate) agent: Option<String>,
     pub(crate) asker: Option<String>,
     pub(crate) is_noted: bool,
 }
@@ -56,6 +61,7 @@ impl Memories {
             options: WriteOptions::default(),
             is_on_machine: false,
             is_agent: false,
+            agent: None,
             asker: None,
             is_noted: true,
         }
@@ -95,6 +101,16 @@ impl Memory {
     /// Marks the caller as an agent, not a person.
     pub(crate) fn with_agent_caller(mut self) -> Self {
         self.is_agent = true;
+        self
+    }
+
+    /// Sets the name that the agent's program says of itself, on one line and without secrets; what
+    /// it stores and changes keeps it.
+    #[must_use]
+    pub fn with_agent_name(mut self, name: &str) -> Self {
+        let name = Redactor::new().redact_text(&to_one_line(name)).text;
+        let name: String = name.trim().chars().take(AGENT_NAME_CHARS).collect();
+        self.agent = Some(name).filter(|name| !name.is_empty());
         self
     }
 

@@ -4,7 +4,7 @@ pub mod audit;
 mod plans;
 
 use reprise_knowledge::{
-    Distillate, Merge, Plan, are_related, execute_plan, list_actions, undo_action,
+    Distillate, Merge, Plan, are_related, execute_plan, list_actions, name_distinction, undo_action,
 };
 
 use crate::operations::records::{get_live_record_id, get_named_record_id};
@@ -217,7 +217,7 @@ pub struct Reviewed {
     /// Such pairs that are not listed.
     #[serde(default)]
     pub contradictions_more: usize,
-    /// Of an answer: for `undo`; null where both stay.
+    /// Of an answer: for `undo`.
     #[serde(default)]
     pub action: Option<String>,
     /// Of an answer: the record that answers for both.
@@ -270,6 +270,11 @@ operation! {
                     let gone = if kept == older { newer } else { older };
                     format!("merged {gone} into {kept}; undo with `reprise doctor undo {action}`").into()
                 }
+                (_, Some(action)) => format!(
+                    "{older} and {newer} both stay, and are not asked about again; undo with \
+                     `reprise doctor undo {action}`"
+                )
+                .into(),
                 _ => format!("{older} and {newer} both stay, and are not asked about again").into(),
             };
         }
@@ -369,6 +374,7 @@ async fn decide_pair(
             PairVerdict::Different => {
                 engine.mark_distinct(one, other, now)?;
                 let reviewed = Reviewed {
+                    action: name_distinction(&engine.snapshot(), one, other),
                     apart: true,
                     pair,
                     ..Reviewed::default()
@@ -430,10 +436,12 @@ operation! {
                 restored: names.record_names(&undone.restored),
                 withdrawn: names.record_names(&undone.withdrawn),
                 contradictions: names.pair_names(&undone.contradictions),
+                rejoined: names.pair_names(&undone.rejoined),
                 reverted: Vec::new(),
             };
             of.note_undo(said.clone());
-            Ok(Ok((said, [undone.restored, undone.withdrawn].concat())))
+            let changed = [undone.restored, undone.withdrawn, undone.rejoined.concat()];
+            Ok(Ok((said, changed.concat())))
         };
         match memory.run_on_engine(work).await?? {
             Ok((said, changed)) => {
@@ -462,6 +470,10 @@ operation! {
         if !done.contradictions.is_empty() {
             let pairs = format_count(done.contradictions.len(), "pair");
             parts.push(format!("{pairs} no longer marked as a contradiction"));
+        }
+        if !done.rejoined.is_empty() {
+            let pairs = format_count(done.rejoined.len(), "pair");
+            parts.push(format!("{pairs} to decide again with `reprise doctor review`"));
         }
         ["undone: ", &parts.join("; ")].concat().into()
     }

@@ -4,7 +4,7 @@ pub mod how;
 mod learning;
 
 use reprise_engine::{LearnError, RunAction, RunWrite};
-use reprise_types::{FailKind, RunBeginning, RunEnding, RunOutcome};
+use reprise_types::{FailKind, OutcomeSummary, RunBeginning, RunEnding, RunOutcome};
 
 use crate::operations::records::get_named_record_id;
 use crate::prelude::*;
@@ -72,7 +72,7 @@ operation! {
 }
 
 /// How the name of an outcome begins that is a person's rating of one memory.
-pub const RATING: &str = "page ";
+pub const RATING: &str = OutcomeSummary::RATING_PREFIX;
 
 /// The report, the records that a run used, and the one that it left.
 type LearnedOutcome = (OutcomeReport, Vec<RecordId>, Option<RecordId>);

@@ -198,8 +198,7 @@ fn one_record_is_told_as_one() {
     let undone = UndoneReport {
         restored: vec!["a".to_owned()],
         contradictions: vec![["a".to_owned(), "b".to_owned()]],
-        withdrawn: Vec::new(),
-        reverted: Vec::new(),
+        ..UndoneReport::default()
     };
     let said = Undo::render_text(&undone);
     assert_eq!(

@@ -17,6 +17,9 @@ pub struct UndoneReport {
     /// Pairs that were marked as contradictions; the newer no longer ranks above the older.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub contradictions: Vec<[String; 2]>,
+    /// Pairs of which both stayed; a person is asked about them again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rejoined: Vec<[String; 2]>,
     /// Records that are again as they were before their last correction, or have their tags again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reverted: Vec<String>,

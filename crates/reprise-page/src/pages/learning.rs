@@ -32,6 +32,7 @@ pub(crate) async fn show(visit: PageRequest, pairs: QueryPairs) -> PageResult<Ma
     let arguments = RunsArguments {
         record: None,
         limit: Some(LOOKED),
+        ratings: false,
     };
     let (report, runs) = tokio::join!(
         visit.run_optional::<LearningReport>(NoArguments {}),

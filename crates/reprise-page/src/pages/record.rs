@@ -3,6 +3,8 @@
 
 mod settings;
 
+use std::collections::BTreeSet;
+
 use reprise_operations::Prompt;
 use reprise_operations::operations::links::{Direction, Neighbours, Related, RelatedArguments};
 use reprise_operations::operations::outcomes::{Runs, RunsArguments, RunsFound};
@@ -72,6 +74,7 @@ async fn load_details(visit: &PageRequest, name: &str) -> PageResult<RecordDetai
     let runs = RunsArguments {
         record: Some(id.clone()),
         limit: Some(RUNS_SHOWN),
+        ratings: false,
     };
     let prompts = PromptsArguments {
         limit: Some(PROMPTS),
@@ -183,11 +186,14 @@ async fn list_nearby(
     Ok((found.records, false))
 }
 
-/// Renders the memories that contradict one, of the pairs that were found to wait for a decision.
+/// Renders the memories that contradict one: those that are noted, and of the pairs that were found
+/// to wait for a decision.
 async fn render_contradictions(visit: &PageRequest, record: &MemoryRecord) -> PageResult<Markup> {
+    let noted = visit.memory().list_contradictions_of(record.id).await?;
     let kept = visit.page.kept_reviews().get(&visit.user);
     let doubted = kept.iter().flat_map(|kept| &kept.found.contradictions);
-    let pairs = doubted.map(|one| &one.pair);
+    let pairs: BTreeSet<&[String; 2]> = noted.iter().chain(doubted).map(|one| &one.pair).collect();
+    let pairs = pairs.into_iter();
     let mut others = Vec::new();
     for [older, newer] in pairs.filter(|pair| pair.iter().any(|it| rows::has_name(record, it))) {
         let other = if rows::has_name(record, older) {

@@ -4,12 +4,13 @@
 use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, Query, RawPathParams, Request, State};
-use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, on};
 use axum::{Json, Router};
+use percent_encoding::percent_decode;
 use reprise_operations::{
     Catalogue, CatalogueEntry, Memory, Method, Problem, ToolAnswer, parse_query_pairs,
 };
@@ -23,6 +24,7 @@ use super::extract::{
     self, ADDRESS_CHARS_MAX, PathUser, apply_caller_rights, authorize_user, idempotency_key,
     requested_user,
 };
+use crate::client::AGENT_HEADER;
 
 type Fields = Map<String, Value>;
 
@@ -64,7 +66,11 @@ pub(super) async fn run_tool(
 ) -> Result<Json<ToolAnswer>, Refusal> {
     let (mut parts, body) = request.into_parts();
     let name = extract::path_parameter(&mut parts, &app, "tool").await?;
-    let memory = memory_for_request(&app, &user, &parts)?;
+    let mut memory = memory_for_request(&app, &user, &parts)?;
+    let agent = parts.headers.get(AGENT_HEADER).map(HeaderValue::as_bytes);
+    if let Some(agent) = agent {
+        memory = memory.with_agent_name(&percent_decode(agent).decode_utf8_lossy());
+    }
     let tool = app.catalogue.find_tool(&name).ok_or_else(|| {
         Problem::not_found(format!(
             "there is no tool `{name:.64}`; list the tools first"

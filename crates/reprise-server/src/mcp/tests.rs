@@ -106,6 +106,9 @@ async fn a_lesson_is_learned_found_linked_corrected_and_forgotten() {
     // What an agent learns is not a person's word.
     let kept = call(&session, "get", json!({"id": first})).await.unwrap();
     assert_eq!(kept["records"][0]["source"], "worker_result");
+    // Its program is named as it named itself.
+    let by = &kept["records"][0]["provenance"]["actor_id"];
+    assert_eq!(*by, "rmcp", "{kept}");
     assert_eq!(hit["confidence"], "high");
     assert_eq!(hit["anti_contexts"][0], "Jira server 7");
 
@@ -443,7 +446,7 @@ async fn a_recall_says_in_its_text_what_it_is_called_and_why_each_is_there() {
         .position(|line| line.starts_with("- 20"))
         .unwrap();
     let named = format!(
-        " [{}] (lesson, just now) [high] Redis evicts silently",
+        " [{}] (lesson by rmcp, just now) [high] Redis evicts silently",
         id.as_str().unwrap()
     );
     assert!(lines[place].ends_with(&named), "{text}");

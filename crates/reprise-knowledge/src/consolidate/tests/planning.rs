@@ -420,3 +420,23 @@ fn rules_and_what_a_person_says_of_the_world_are_still_decided() {
         assert_eq!(plan.review.len() + plan.contradictions.len(), 1, "{pair:?}");
     }
 }
+
+#[test]
+fn what_is_asked_for_in_many_sessions_is_no_lesson() {
+    let mut bench = Bench::new();
+    let asked = [
+        "can you fix the login?",
+        "please run the tests again",
+        "benenne das alles um",
+    ];
+    for text in asked {
+        let said = ["mon", "tue", "wed"].map(|session| {
+            let mut record = NewRecord::new(text, MemorySource::UserInput, MemoryKind::Episode);
+            record.session_id = session.to_owned();
+            record.metadata.insert("role".to_owned(), json!("user"));
+            record
+        });
+        bench.observe(said.into());
+    }
+    assert!(bench.consolidate().distilled.is_empty());
+}

@@ -70,3 +70,26 @@ fn a_run_that_is_taken_back_teaches_nothing_and_stays_so() {
         OutcomeLearning::from_bytes(usize::from(SIDE), LearnSettings::default(), &part).unwrap();
     assert_eq!(back.digest(), wrong.digest());
 }
+
+#[test]
+fn a_rating_teaches_and_is_counted_in_no_number_of_runs() {
+    let mut plain = OutcomeLearning::new(usize::from(SIDE));
+    teach_runs(&mut plain, "a", 0..4, 60);
+    let mut rated = plain.clone();
+    let query = question(1, 3);
+    for number in 0..4 {
+        let rating = outcome(&format!("page {number}"), query.clone(), &[12], 1.0);
+        let events = with_context(100 + number, |p| rated.plan_outcome(&rating, p));
+        apply_events(&mut rated, events);
+    }
+    assert_eq!(rated.status().runs, plain.status().runs);
+    let (rated, plain) = (rated.learner(), plain.learner());
+    assert_eq!(rated.record_outcomes(id(12)), plain.record_outcomes(id(12)));
+    assert_eq!(rated.quality_curve().count(), plain.quality_curve().count());
+    assert_eq!(rated.gate_curve().count(), plain.gate_curve().count());
+    let ratings = rated.runs_newest_first().filter(|run| run.is_rating);
+    assert_eq!(ratings.count(), 4);
+    // The evidence for the memory is that of an outcome.
+    let moved = |learner: &Learner| adjustments_of(learner, &query.vector, &[id(12)])[0];
+    assert!(moved(&rated) > moved(&plain));
+}

@@ -283,6 +283,13 @@ pub(crate) fn list_learnings(
     SunwellMemory::of(&own)
 }
 
+/// Returns whether a memory holds what a new lesson says, word for word: as a lesson, or as an
+/// answer that says nothing else. A prompt is no memory of that kind.
+fn is_kept_already(memory: &Snapshot, lesson: &NewRecord) -> bool {
+    let known = memory.find_same_text(&lesson.text);
+    known.is_some_and(|known| known.record_type() != RecordType::Prompt)
+}
+
 impl Memory {
     /// Keeps the sentences of a session that say what was learned in it, each once. Each is linked
     /// to the record that contains it, so that forgetting that record forgets it too.
@@ -307,10 +314,11 @@ impl Memory {
             let mut said = memory.list_matching_records(&of_session);
             said.sort_by_key(|record| (record.timestamp, record.id));
             let found = extract_learnings(&said).into_iter();
-            found.map(|(from, new)| (from.id, new)).collect::<Vec<_>>()
+            let found = found.map(|(from, new)| (from.id, is_kept_already(memory, &new), new));
+            found.collect::<Vec<_>>()
         });
-        let found = found.await?;
-        let learnings = found.iter().map(|(_, new)| {
+        let mut found = found.await?;
+        let learnings = found.iter().map(|(.., new)| {
             let record = new
                 .body
                 .clone()
@@ -318,6 +326,7 @@ impl Memory {
             json!(SunwellLearning::of(&record))
         });
         let learnings = learnings.collect();
+        found.retain(|(_, is_kept, _)| !is_kept);
         if dry_run || found.is_empty() {
             return Ok(Extracted {
                 learnings,
@@ -327,7 +336,7 @@ impl Memory {
         let now = self.now();
         let keep = move |engine: &mut Engine| -> Result<Vec<RecordId>, Problem> {
             let mut batch = WriteBatch::default();
-            for (from, new) in found {
+            for (from, _, new) in found {
                 let made = LinkEnd::New(batch.records.len());
                 let link = NewLink::distilled_from(made, LinkEnd::Stored(from));
                 batch.records.push(new);

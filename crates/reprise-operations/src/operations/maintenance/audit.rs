@@ -243,8 +243,19 @@ pub struct MaintenanceAction {
     /// What became of each of these pairs, in the same order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub contradiction_states: Vec<ContradictionState>,
+    /// Pairs of which a person said that both stay.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub apart: Vec<KeptPair>,
     /// Whether all of it was taken back.
     pub undone: bool,
+}
+
+/// Two memories that both stay.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct KeptPair {
+    pub pair: [String; 2],
+    /// How the two begin.
+    pub texts: [String; 2],
 }
 
 /// What agents see of two memories that contradict each other.
@@ -285,6 +296,7 @@ impl MaintenanceAction {
             ("put away ", self.purged.len(), "expired memory"),
             ("made ", self.distilled.len(), "summary"),
             ("found ", self.contradictions.len(), "contradiction"),
+            ("kept both of ", self.apart.len(), "pair"),
         ];
         let done = all.into_iter().filter(|(_, count, _)| *count > 0);
         let done = done.map(|(verb, count, what)| [verb, &format_count(count, what)].concat());
@@ -308,6 +320,14 @@ impl MaintenanceAction {
             .collect()
     }
 
+    fn list_kept_pairs(names: &RecordNames<'_>, pairs: &[[RecordId; 2]]) -> Vec<KeptPair> {
+        let pairs = pairs.iter().map(|pair| KeptPair {
+            pair: pair.map(|id| names.record_name(id)),
+            texts: pair.map(|id| names.text_beginning(id)),
+        });
+        pairs.collect()
+    }
+
     pub(super) fn of(names: &RecordNames<'_>, action: ConsolidationAction) -> Self {
         let mut sets: Vec<Vec<RecordId>> = Vec::new();
         for (gone, kept) in action.merged {
@@ -324,6 +344,7 @@ impl MaintenanceAction {
             distilled: names.record_names(&action.distilled),
             contradictions: names.pair_names(&action.contradictions),
             contradiction_states: Self::list_states(names, &action.contradictions),
+            apart: Self::list_kept_pairs(names, &action.apart),
             undone: action.undone,
         }
     }

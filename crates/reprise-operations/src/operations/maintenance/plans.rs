@@ -6,7 +6,9 @@
 use std::num::NonZeroUsize;
 
 use reprise_agent::{MaintenanceFactory, MaintenancePlan, MaintenancePlanner, MaintenanceReport};
-use reprise_knowledge::{ConsolidationReport, Plan, Planner, RelatedPair, execute_plan};
+use reprise_knowledge::{
+    ConsolidationReport, Plan, Planner, RelatedPair, execute_plan, list_open_contradictions,
+};
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::prelude::*;
@@ -67,8 +69,9 @@ impl Memory {
         // Read once the planner is free, so that the memory is never older than its last look.
         let mut planner = self.planner().lock_owned().await;
         let look = move |memory: &Snapshot| {
-            let plan = planner.plan(memory, now, &|| true);
+            let mut plan = planner.plan(memory, now, &|| true);
             drop(planner);
+            add_noted_contradictions(memory, &mut plan);
             read(memory, plan)
         };
         self.run_on_snapshot(look).await
@@ -77,6 +80,34 @@ impl Memory {
     fn planner(&self) -> SharedPlanner {
         let mut all = lock(&self.all.planners);
         Arc::clone(all.get_or_insert_ref(&self.user, Arc::default))
+    }
+}
+
+/// Adds the contradictions that are noted and open to those that a comparison finds, so that every
+/// list of them is the same: a note is made across types and tags, as soon as a memory is stored.
+fn add_noted_contradictions(memory: &Snapshot, plan: &mut Plan) {
+    let mut known: BTreeSet<[RecordId; 2]> = BTreeSet::new();
+    let sorted = |[one, other]: [RecordId; 2]| [one.min(other), one.max(other)];
+    known.extend(plan.contradictions.iter().map(|found| sorted(found.pair)));
+    for noted in list_open_contradictions(memory, None) {
+        if known.insert(sorted(noted.pair)) {
+            plan.contradictions.push(noted);
+        }
+    }
+}
+
+impl Memory {
+    /// Lists the open contradictions of one memory that are noted.
+    pub async fn list_contradictions_of(&self, id: RecordId) -> Result<Vec<DoubtfulPair>, Problem> {
+        if !self.exists() {
+            return Ok(Vec::new());
+        }
+        let for_agent = self.is_for_agent();
+        self.run_on_snapshot(move |memory| {
+            let names = RecordNames { memory, for_agent };
+            names.describe_pairs(&list_open_contradictions(memory, Some(id)), true)
+        })
+        .await
     }
 }
 

@@ -49,3 +49,63 @@ async fn a_request_that_is_sent_again_takes_nothing_more_back() {
     let snapshot = ada.memory().snapshot().await.unwrap();
     assert!(!snapshot.is_live(one.parse().unwrap()));
 }
+
+#[tokio::test]
+async fn that_both_stay_is_taken_back_and_every_list_has_the_same_contradictions() {
+    let ada = Ada::new().await;
+    for text in [
+        "The timeout of the login page is 30 seconds",
+        "The timeout of the login page is 90 seconds",
+    ] {
+        ada.advance_seconds(5);
+        ada.call("learn", json!({ "text": text })).await;
+    }
+    let memory = ada.memory();
+    // To decide, and what a memory says of itself.
+    let open = async || -> (usize, usize) {
+        let listed = ada.call("review", json!({})).await;
+        let pairs = listed["contradictions"].as_array().unwrap().clone();
+        let snapshot = memory.snapshot().await.unwrap();
+        let noted = snapshot.contradictions();
+        let own = memory.list_contradictions_of(noted[0].older).await.unwrap();
+        (pairs.len(), own.len())
+    };
+    assert_eq!(open().await, (1, 1));
+    let pair = ada.call("review", json!({})).await["contradictions"][0]["pair"].clone();
+    for round in 0..2 {
+        ada.advance_seconds(5);
+        let asked = json!({ "pair": pair, "answer": "different" });
+        let said = ada.call("review", asked).await;
+        assert_eq!(said["apart"], true);
+        assert_eq!(open().await, (0, 0), "{round}");
+        let action = said["action"].as_str().unwrap().to_owned();
+        let diary = ada.call("diary", json!({})).await;
+        let last = &diary["actions"][0];
+        assert_eq!(
+            (last["action"].as_str(), &last["undone"]),
+            (Some(action.as_str()), &json!(false))
+        );
+        let texts = last["apart"][0]["texts"].as_array().unwrap();
+        assert!(texts[0].as_str().unwrap().contains("login page"), "{diary}");
+        ada.advance_seconds(5);
+        let undone = ada.call("undo", json!({ "action": action })).await;
+        assert_eq!(undone["rejoined"].as_array().unwrap().len(), 1, "{undone}");
+        assert_eq!(open().await, (1, 1), "{round}");
+        let again = Undo::run(
+            &memory,
+            UndoArguments {
+                action: Some(action),
+            },
+        )
+        .await;
+        assert_eq!(again.unwrap_err().kind, ProblemKind::NotFound);
+    }
+    // Who says that it is no contradiction is not asked about it again.
+    let diary = ada.call("diary", json!({})).await;
+    let noted = diary["actions"].as_array().unwrap().iter();
+    let mut noted = noted.filter(|one| one["undone"] == false && one["contradictions"].is_array());
+    let action = noted.next().unwrap()["action"].clone();
+    ada.advance_seconds(5);
+    ada.call("undo", json!({ "action": action })).await;
+    assert_eq!(open().await, (0, 0));
+}

@@ -219,18 +219,23 @@ operation! {
         pub record: Option<String> as RecordKey,
         /// Maximum number of runs [default: 20; at most 1000].
         pub limit: Option<usize> as LimitCount,
+        /// List a person's ratings of memories, and no runs.
+        pub ratings: bool,
     }) -> RunsFound {
         let limit = arguments.limit.unwrap_or(LIMIT_DEFAULT).clamp(1, LIMIT_MAX);
         let record = match &arguments.record {
             Some(name) => Some(memory.get_record(name).await?.id),
             None => None,
         };
-        let found = memory.run_on_snapshot(move |snapshot| match record {
-            Some(id) => list_runs(snapshot, limit, &list_versions(snapshot, id)),
-            None => RunsFound {
-                moved: list_record_effects(snapshot),
-                ..list_runs(snapshot, limit, &[])
-            },
+        let ratings = arguments.ratings;
+        let found = memory.run_on_snapshot(move |snapshot| {
+            let of = record.map_or_else(Vec::new, |id| list_versions(snapshot, id));
+            let moved = match record {
+                Some(_) => Vec::new(),
+                None => list_record_effects(snapshot),
+            };
+            let selection = RunSelection { limit, of: &of, ratings };
+            RunsFound { moved, ..list_runs(snapshot, &selection) }
         });
         found.await
     }
@@ -242,10 +247,23 @@ fn list_versions(snapshot: &Snapshot, id: RecordId) -> Vec<RecordId> {
     versions.map(|one| one.id).chain([id]).collect()
 }
 
-/// Runs that used one of these, or any where none is named.
-fn list_runs(snapshot: &Snapshot, limit: usize, of: &[RecordId]) -> RunsFound {
+/// Which runs are listed.
+struct RunSelection<'a> {
+    limit: usize,
+    /// Those that used one of these; all if there is none.
+    of: &'a [RecordId],
+    /// Ratings, and no runs.
+    ratings: bool,
+}
+
+fn list_runs(snapshot: &Snapshot, selection: &RunSelection<'_>) -> RunsFound {
+    let RunSelection { limit, of, ratings } = *selection;
     let mut found = RunsFound::default();
-    for run in snapshot.learner().runs_newest_first() {
+    let learner = snapshot.learner();
+    for run in learner
+        .runs_newest_first()
+        .filter(|run| run.is_rating == ratings)
+    {
         if !of.is_empty() && !run.used.iter().any(|used| of.contains(used)) {
             continue;
         }

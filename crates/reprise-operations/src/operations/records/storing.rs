@@ -66,6 +66,9 @@ impl Memory {
                         record: place as u64 + 1,
                     }));
                     record.replaces_known_id |= self.options.updates;
+                    if self.is_agent && record.provenance.actor_id.is_none() {
+                        record.provenance.actor_id.clone_from(&self.agent);
+                    }
                     names.extend(self.name_within_request(&place.to_string()));
                     fates.push(Ok(taken.truncated_from_bytes));
                     good.push(record);

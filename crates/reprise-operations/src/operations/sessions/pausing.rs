@@ -165,15 +165,7 @@ const RULES_MAX: usize = 200;
 const PROMPTS_READ: usize = 1_000;
 
 /// Agents whose hooks ask memory, under the names that their hooks report.
-pub const HOOK_AGENTS: [&str; 7] = [
-    "claude-code",
-    "codex",
-    "copilot",
-    "cursor",
-    "gemini",
-    "opencode",
-    "windsurf",
-];
+pub const HOOK_AGENTS: [&str; 7] = ExternalId::AGENT_PROGRAMS;
 /// Other names of agents: of their programs, and of the hooks that they share.
 const AGENT_ALIASES: [(&str, &str); 2] = [("claude", "claude-code"), ("vscode", "copilot")];
 

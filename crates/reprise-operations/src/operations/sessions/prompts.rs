@@ -367,6 +367,9 @@ pub struct PromptOutcome {
     pub quality: f32,
     /// What was expected, 0..1.
     pub expected: f32,
+    /// How many runs of similar prompts, before it, that rests on.
+    #[serde(default)]
+    pub similar: usize,
     /// What it gave credit to.
     pub used: Vec<RecordId>,
 }
@@ -489,7 +492,8 @@ fn attach_outcomes(memory: &Snapshot, prompts: &mut [Prompt]) {
         .enumerate()
         .filter_map(|(place, prompt)| Some((run(prompt)?, place)))
         .collect();
-    for ended in memory.learner().runs_newest_first() {
+    let learner = memory.learner();
+    for ended in learner.runs_newest_first() {
         if wanted.is_empty() {
             break;
         }
@@ -501,6 +505,7 @@ fn attach_outcomes(memory: &Snapshot, prompts: &mut [Prompt]) {
                 at: ended.at,
                 quality: ended.quality,
                 expected: ended.expected,
+                similar: learner.count_similar_before(ended.run_id),
                 used: ended.used.to_vec(),
             });
         }

@@ -28,6 +28,7 @@ impl Ratings {
         let arguments = RunsArguments {
             record: None,
             limit: Some(LOOKED),
+            ratings: true,
         };
         let found = visit.run_optional::<Runs>(arguments).await?;
         let mut ratings = Self::default();

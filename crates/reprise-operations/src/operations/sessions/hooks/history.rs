@@ -2,13 +2,12 @@
 //! the memories that the prompt had received and that left a trace learn from that. What was in no
 //! prompt gets no credit: two sessions that edit the same file need not know of each other.
 
+use reprise_knowledge::find_test_verdict;
+
 use super::notes::{SAID_BYTES_MAX, SessionTrace};
 use super::quality_by_tests;
 use crate::operations::sessions::prompts::{InjectedBlock, PromptRecall, read_detail};
 use crate::prelude::*;
-
-/// How a passed run's record ends.
-const PASSED: &str = "` passed";
 
 /// A prompt that received memories, what was said and done after it, and how its last test went.
 #[derive(Debug, Clone)]
@@ -48,8 +47,8 @@ fn judge_prompts(turns: Vec<MemoryRecord>) -> Vec<JudgedPrompt> {
             continue;
         }
         let Some(last) = &mut last else { continue };
-        if what == RecordType::Test {
-            (last.passed, last.at) = (Some(turn.text.ends_with(PASSED)), turn.timestamp);
+        if let Some(passed) = find_test_verdict(&turn) {
+            (last.passed, last.at) = (Some(passed), turn.timestamp);
         }
         if last.said.len() + turn.text.len() < SAID_BYTES_MAX {
             last.said.push_str(&["\n", &turn.text].concat());

@@ -148,3 +148,36 @@ async fn what_a_session_did_not_begin_with_in_time_its_first_prompt_has() {
     assert!(first.contains("Geese"), "{first}");
     memories.shut_down().await;
 }
+
+#[tokio::test]
+async fn an_answer_that_is_kept_has_no_twin_among_the_lessons() {
+    let folder = tempfile::tempdir().unwrap();
+    let memories = memories(folder.path(), Arc::new(|| Err(no_model()))).await;
+    let memory = memories.user_memory(&"ada".parse().unwrap());
+    let kept = "The root cause was a stale cookie in the session store.";
+    let part = "It turned out that the proxy strips the header of each request.";
+    for (event, text) in [
+        (HookEvent::Stop, kept.to_owned()),
+        (
+            HookEvent::Stop,
+            format!("I ran the tests on both machines. {part}"),
+        ),
+        (HookEvent::SessionEnd, String::new()),
+    ] {
+        let report = HookReport {
+            text,
+            ..prompt("one")
+        };
+        memory.handle_hook(event, report).await.unwrap();
+    }
+    let lessons = memory.run_on_snapshot(|memory| {
+        let filter = MemoryFilter {
+            types: Some(vec![RecordType::Lesson]),
+            ..MemoryFilter::default()
+        };
+        let lessons = memory.list_matching_records(&filter).into_iter();
+        lessons.map(|lesson| lesson.body.text).collect::<Vec<_>>()
+    });
+    assert_eq!(lessons.await.unwrap(), [part]);
+    memories.shut_down().await;
+}
