@@ -21,6 +21,12 @@ const PROGRAMS: [(&str, &str); 10] = [
     ("Kiro", "kiro"),
 ];
 
+/// Returns the label of an agent's program, or the name that it says of itself.
+pub(super) fn label_of(name: &str) -> &str {
+    let known = PROGRAMS.iter().find(|(_, known)| *known == name);
+    known.map_or(name, |(label, _)| *label)
+}
+
 /// Programs that say no name; no switch can name them.
 const UNNAMED: &str = "unnamed program";
 

@@ -198,6 +198,7 @@ fn describe_answer(answer: &str) -> &'static str {
         "second" => "Kept the second. Agents no longer see the first.",
         "first" => "Kept the first. Agents no longer see the second.",
         "one" => "Kept one. Agents no longer see the others.",
+        "different" => "Kept both. You will not be asked about them again.",
         NEITHER => "Saved your text. Agents no longer see the two.",
         _ => "Merged into one.",
     }
