@@ -77,7 +77,16 @@ test("what was changed at the terminal and by an agent is among the changes, wit
   const tab = await house.tab("far");
   await tab.goto(`${tab.origin}/done`);
   const change = tab.locator(".change:has-text('Corrected')");
-  assert.match(await change.innerText(), /Corrected\s+by a command on this machine[\s\S]*reset at three[\s\S]*Before: The staging database is reset every night/);
+  assert.match(await change.innerText(), /Corrected\s+by a command on this machine[\s\S]*reset[\s\S]*Undo/);
+  // The old text is struck out and the new one marked, and the button stands beside them, also on a phone.
+  assert.match(await change.locator("del").last().innerText(), /two/);
+  assert.match(await change.locator("ins").last().innerText(), /three/);
+  for (const width of [1280, 390]) {
+    await tab.setViewportSize({ width, height: 800 });
+    const [text, button] = [await change.locator(".what").boundingBox(), await change.locator("button").boundingBox()];
+    assert.ok(button.x >= text.x + text.width - 1 && button.y < text.y + text.height, `${width}: beside`);
+    assert.ok(await tab.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${width}: no wider than the window`);
+  }
   await leads(tab, () => change.locator("button:has-text('Undo')").click());
   assert.deepEqual(await held("far", "staging"), ["The staging database is reset every night at two."]);
   isClean(tab);

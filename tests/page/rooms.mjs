@@ -4,7 +4,8 @@ import fs from "node:fs";
 import path from "node:path";
 
 const source = fs.readFileSync(new URL("../../crates/reprise-page/src/pages.rs", import.meta.url), "utf8");
-const shell = fs.readFileSync(new URL("../../crates/reprise-page/src/shell.rs", import.meta.url), "utf8");
+const shell = ["shell.rs", "shell/document.rs"].map((file) => new URL(`../../crates/reprise-page/src/${file}`, import.meta.url))
+  .filter((file) => fs.existsSync(file)).map((file) => fs.readFileSync(file, "utf8")).join("\n");
 
 /** The routes of the router: `GET /timeline`. */
 export function routes() {

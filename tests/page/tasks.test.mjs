@@ -323,6 +323,27 @@ const TASKS = {
     assert.ok(await found("Drain node 7"));
     return tab;
   },
+  "/care/delete": async () => {
+    const { user, tab } = await somebody();
+    const file = path.join(house.folder, `${user}-old.rvf`);
+    await house.reprise("backup", "--user", user, file);
+    await tab.goto(`${tab.origin}/care/backups`);
+    await press(tab, "summary[aria-label^='Delete']");
+    await send(tab, button("/care/delete"));
+    await says(tab, /Backup deleted/);
+    assert.equal(fs.existsSync(file), false);
+    return tab;
+  },
+  "/care/configuration": async () => {
+    const { tab } = await somebody();
+    await tab.goto(`${tab.origin}/care/configuration`);
+    await write(tab, "#memory-prompt_tokens_per_day input[type=number]", "5000");
+    await send(tab, "#memory-prompt_tokens_per_day button");
+    await says(tab, /Saved. It holds from the next start/);
+    await says(tab, /needs a restart[\s\S]*Now: no limit, from the next start: 5000/);
+    assert.match(fs.readFileSync(path.join(house.folder, "reprise", "config.toml"), "utf8"), /\[memory\]\s+prompt_tokens_per_day = 5000/);
+    return tab;
+  },
   "/care/tokens": async () => {
     const { tab } = await somebody();
     await tab.goto(`${tab.origin}/care/access`);

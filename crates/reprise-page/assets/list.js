@@ -11,7 +11,7 @@ export const KEYS = [
   ["e", "edit it; Ctrl Enter saves"],
   ["x", "select it"],
   ["/", "ask a question"],
-  ["c", "write a new lesson"],
+  ["c", "add a memory"],
   ["n o s d", "decide the selected pair: n newer, o older (2 and 1 if both are of one minute), s merge, d both"],
   ["Ctrl K", "show all commands"],
   ["Esc", "close what is open"],

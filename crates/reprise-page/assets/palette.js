@@ -4,11 +4,11 @@
 import { KEYS, current, keysAreOn } from "./list.js";
 import { fetchPage } from "./page.js";
 
-/** @typedef {{ name: string, hint: string, run: () => void }} Command */
+/** @typedef {{ name: string, hint: string, run: () => void, detail?: string, icon?: string }} Command */
 
 /** Pages that have no link on every page. */
 const PAGES = [["/timeline", "Timeline"], ["/knowledge", "Knowledge"], ["/knowledge?show=week", "Learned this week"], ["/projects", "Projects"],
-  ["/prompts", "Prompts"], ["/agents", "Connect an agent"], ["/activity", "Activity"], ["/learning", "Learning"], ["/global", "Published"],
+  ["/prompts", "Prompts"], ["/agents#connect", "Connect an agent"], ["/activity", "Activity"], ["/learning", "Learning"], ["/global", "Published"],
   ["/knowledge/review", "To decide"], ["/knowledge/tidy", "Duplicates"], ["/care/audit", "Health"], ["/done", "Recent changes (undo)"],
   ["/care", "Storage"], ["/care/backups", "Backups"], ["/care/access", "Tokens and HTTP"], ["/care/configuration", "Configuration"]];
 
@@ -17,8 +17,8 @@ const PAGES = [["/timeline", "Timeline"], ["/knowledge", "Knowledge"], ["/knowle
 const SYNONYMS = {
   Duplicates: "merge tidy clean up same", "To decide": "review contradictions conflict review pairs", Backups: "save copy restore import export move machine",
   "Tokens and HTTP": "access token http network invite", Storage: "size compact disk", Configuration: "settings options", Activity: "lately log",
-  "Connect an agent": "hooks mcp claude codex cursor", "New lesson": "add write memory learn create", Health: "audit check", "Recent changes (undo)": "your changes history",
-  "Pause for an hour": "stop off", Home: "cost tokens week helped", Agents: "cost tokens", "Learned this week": "digest lessons new",
+  "Connect an agent": "hooks mcp claude codex cursor", "Add a memory": "new lesson write learn create", Health: "audit check", "Recent changes (undo)": "your changes history",
+  "Pause for an hour": "stop off", "Save a backup": "copy export", "Undo the last change": "revert back", Home: "cost tokens week helped", Agents: "cost tokens", "Learned this week": "digest lessons new",
 };
 /** Groups in their order, by the hint of a command. */
 /** @type {Record<string, string>} */
@@ -27,7 +27,7 @@ const GROUPS = { answer: "Memories", memory: "This memory", go: "Go to", here: "
 /** @type {Record<string, string>} */
 const ICONS = { answer: "document", memory: "note", here: "command", go: "go", ask: "search" };
 /** @type {Record<string, string>} */
-const SHORTCUTS = { "Edit this memory": "e", "New lesson": "c", "Ask": "/" };
+const SHORTCUTS = { "Edit this memory": "e", "Add a memory": "c", "Ask": "/" };
 const SVG = "http://www.w3.org/2000/svg";
 /** Answers that are shown while a person types. */
 const ANSWERS = 3;
@@ -75,9 +75,28 @@ function commands() {
       themes.dispatchEvent(new Event("change", { bubbles: true }));
     } });
   }
+  const top = document.querySelector(".top:not([data-read-only])");
+  if (top instanceof HTMLElement) {
+    all.push({ name: "Save a backup", hint: "here", run: () => post("/care/backups", {}) });
+    const number = top.dataset.undo;
+    all.push({ name: "Undo the last change", hint: "here", run: number ? () => post("/undo", { number }) : go("/done") });
+  }
   const out = document.querySelector(".top form[action='/sign-out'] button");
   if (out instanceof HTMLElement) all.push({ name: "Sign out", hint: "go", run: () => out.click() });
   return all;
+}
+
+/**
+ * Sends what a command does, with the token of this sign-in.
+ * @param {string} path @param {Record<string, string>} fields
+ */
+function post(path, fields) {
+  const token = document.querySelector(".top form[action='/sign-out'] input[type=hidden]");
+  const form = /** @type {HTMLFormElement} */ (element("form", { method: "post", action: path }));
+  if (token) form.append(token.cloneNode());
+  for (const [name, value] of Object.entries(fields)) form.append(element("input", { type: "hidden", name, value }));
+  document.body.append(form);
+  form.submit();
 }
 
 /** @param {HTMLElement} one */
@@ -102,7 +121,7 @@ function iconOf(one) {
   const [svg, use] = ["svg", "use"].map((tag) => document.createElementNS(SVG, tag));
   svg.setAttribute("class", "i");
   svg.setAttribute("aria-hidden", "true");
-  use.setAttribute("href", `${sprite}#${ICONS[one.hint] ?? "command"}`);
+  use.setAttribute("href", `${sprite}#${one.icon ?? ICONS[one.hint] ?? "command"}`);
   svg.append(use);
   return svg;
 }
@@ -149,8 +168,13 @@ function show() {
     if (asked !== question) return;
     const { page } = await fetchPage(`/search?q=${encodeURIComponent(question)}&part=1`);
     if (asked !== question || !page) return;
-    const found = [...page.querySelectorAll(".hits .x a")].slice(0, ANSWERS);
-    answers = found.map((link) => ({ name: link.textContent?.trim().slice(0, 90) ?? "", hint: "answer", run: go(link.getAttribute("href") ?? "/search") }));
+    answers = [...page.querySelectorAll(".hits .hit")].slice(0, ANSWERS).map((hit) => {
+      const link = hit.querySelector(".x a");
+      // What it is, of which project, and when.
+      const about = [".meta .k", ".meta .k + span"].map((part) => hit.querySelector(part)?.textContent?.trim()).filter(Boolean);
+      return { name: link?.textContent?.trim().replace(/\s*\n\s*/g, " \u2013 ").slice(0, 90) ?? "", hint: "answer", detail: about.join(" \u00b7 "), run: go(link?.getAttribute("href") ?? "/search"),
+        icon: hit.querySelector(".meta use")?.getAttribute("href")?.split("#")[1] };
+    });
     draw();
   }
   function draw() {
@@ -161,7 +185,12 @@ function show() {
     };
     const question = field.value.trim();
     const order = Object.keys(GROUPS);
-    shown = all.filter(fits).sort((one, other) => order.indexOf(one.hint) - order.indexOf(other.hint));
+    // What is called by the typed words comes before what only means the same.
+    const rank = (/** @type {Command} */ one) => {
+      const name = one.name.toLowerCase();
+      return !words.length || name.startsWith(question.toLowerCase()) ? 0 : words.every((word) => name.includes(word)) ? 1 : 2;
+    };
+    shown = all.filter(fits).sort((one, other) => rank(one) - rank(other) || order.indexOf(one.hint) - order.indexOf(other.hint));
     if (question) shown.push({ name: `Ask: ${question}`, hint: "ask", run: go(`/search?q=${encodeURIComponent(question)}`) });
     shown.push(...answers);
     at = Math.min(at, Math.max(shown.length - 1, 0));
@@ -169,7 +198,7 @@ function show() {
       const isFirst = place === 0 || shown[place - 1].hint !== one.hint;
       const group = isFirst ? GROUPS[one.hint] ?? one.hint : "";
       const line = element("li", { role: "option", id: `command-${place}`, "aria-selected": String(place === at) },
-        iconOf(one), element("span", {}, one.name), element("small", {}, group));
+        iconOf(one), element("span", {}, one.name, ...(one.detail ? [element("small", { class: "detail" }, one.detail)] : [])), element("small", {}, group));
       if (SHORTCUTS[one.name] && keysAreOn()) line.append(element("kbd", {}, SHORTCUTS[one.name]));
       line.addEventListener("click", () => run(place));
       return line;

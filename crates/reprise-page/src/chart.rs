@@ -265,26 +265,61 @@ pub(crate) struct ChartBar {
     pub(crate) path: Option<String>,
 }
 
-/// Renders a row of bars; a bar with a path is a link with its number.
-pub(crate) fn render_bars(label: &str, bars: &[ChartBar]) -> Markup {
+/// Renders a row of bars over their axis, in this unit; a bar with a path is a link with its number.
+pub(crate) fn render_bars(label: &str, unit: &str, bars: &[ChartBar]) -> Markup {
     let most = bars.iter().map(|bar| bar.count).max().unwrap_or(0).max(1);
+    let ends = [bars.first(), bars.last()].map(|bar| bar.map_or("", |bar| &bar.name));
     html! {
-        div class="spark" role="group" aria-label=(label) {
-            @for bar in bars {
-                @let height = 100.0 * bar.count as f64 / most as f64;
-                @let picture = html! {
-                    svg viewBox="0 0 10 100" preserveAspectRatio="none" aria-hidden="true" {
-                        rect x="0" width="10" y=(format!("{:.1}", 100.0 - height))
-                            height=(format!("{height:.1}")) rx="1" {}
-                    }
-                };
-                @match &bar.path {
-                    Some(path) if bar.count > 0 => {
-                        a href=(path) title=(format!("{}: {}", bar.name, bar.count))
-                            aria-label=(format!("{}: {}", bar.name, bar.count)) { (picture) }
-                    }
-                    _ => { span title=(format!("{}: {}", bar.name, bar.count)) { (picture) } }
+        figure class="chart" {
+            div class="plot bars" {
+                div class="ticks" aria-hidden="true" {
+                    span { (text::format_count(most as u64)) } span { "0" }
                 }
+                div class="spark" role="group" aria-label=(label) {
+                    @for bar in bars { (render_column(bar, most, unit)) }
+                }
+                span {}
+                div class="ends" { @for end in ends { span { (end) } } }
+            }
+            figcaption { (label) " (" (unit) ")" }
+        }
+    }
+}
+
+fn render_column(bar: &ChartBar, most: usize, unit: &str) -> Markup {
+    let height = 100.0 * bar.count as f64 / most as f64;
+    let said = format!(
+        "{}: {} {unit}",
+        bar.name,
+        text::format_count(bar.count as u64)
+    );
+    let picture = html! {
+        svg viewBox="0 0 10 100" preserveAspectRatio="none" aria-hidden="true" {
+            rect x="0" width="10" y=(format!("{:.1}", 100.0 - height))
+                height=(format!("{height:.1}")) rx="1" {}
+        }
+    };
+    html! {
+        @match &bar.path {
+            Some(path) if bar.count > 0 => {
+                a href=(path) title=(said) aria-label=(said) { (picture) }
+            }
+            _ => { span title=(said) { (picture) } }
+        }
+    }
+}
+
+/// Renders a few bars in a line of text, for a trend beside a number; `label` says all of it.
+pub(crate) fn render_trend(label: &str, counts: &[usize]) -> Markup {
+    let most = counts.iter().copied().max().unwrap_or(0).max(1);
+    html! {
+        svg class="trend" role="img" aria-label=(label)
+            viewBox=(format!("0 0 {} 20", counts.len() * 8)) {
+            title { (label) }
+            @for (index, count) in counts.iter().enumerate() {
+                @let height = (18.0 * *count as f64 / most as f64).max(1.0);
+                rect x=(index * 8) width="6" y=(format!("{:.1}", 20.0 - height))
+                    height=(format!("{height:.1}")) rx="1" {}
             }
         }
     }

@@ -4,6 +4,7 @@
 //! memory by operations of the catalogue, as the signed-in user. What no operation offers, such as
 //! settings and backups, comes from the process that serves the page ([`PageHost`]).
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::net::SocketAddr;
 use std::ops::Deref;
@@ -177,6 +178,13 @@ pub trait PageHost: fmt::Debug + Send + Sync {
     async fn agent_programs(&self) -> Result<Vec<AgentProgram>, Problem>;
     /// Lets programs with a token in over HTTP on this machine, until the process ends.
     async fn turn_http_on(&self) -> Result<(), Problem>;
+    /// Saves a setting in the configuration file; it holds from the next start of the process. An
+    /// empty value removes it.
+    async fn save_setting(&self, name: &str, value: &str) -> Result<(), Problem>;
+    /// Lists the settings that were saved since the process started, which do not hold yet.
+    fn saved_settings(&self) -> BTreeMap<String, String>;
+    /// Deletes the file of a listed backup.
+    async fn delete_backup(&self, user: &UserId, file: &str) -> Result<(), Problem>;
     /// Waits until the process ends, so that no open tab keeps it running.
     async fn wait_for_end(&self);
 }

@@ -62,10 +62,7 @@ fn router() -> Router<WebPage> {
         .route("/agents", get(programs::show))
         .route("/pause", post(pause::set_pause))
         .route("/activity", get(agents::show_activity))
-        .route(
-            "/learning",
-            get(learning::show).post(learning::set_learning),
-        )
+        .route("/learning", get(learning::show).post(learning::switch))
         .route("/learning/withdraw", post(learning::withdraw_outcome))
         .route("/records/{id}", get(record::show))
         .route("/records/{id}/correct", post(change::correct))
@@ -108,11 +105,12 @@ fn router() -> Router<WebPage> {
             "/care/restore",
             get(backups::confirm_restore).post(backups::restore),
         )
+        .route("/care/delete", post(backups::delete))
         .route("/care/import", post(backups::import).layer(file_form()))
         .route("/care/access", get(access::show))
         .route(
             "/care/configuration",
-            get(configuration::show_configuration),
+            get(configuration::show).post(configuration::save),
         )
         .route("/care/audit", get(care::show_health))
         .route("/care/backup", get(backups::download))

@@ -15,7 +15,7 @@ pub(crate) const FILTERS: [(&str, &str); 9] = [
     ("project", "Project"),
     ("tag", "Tag"),
     ("session", "Session"),
-    ("author", "Author"),
+    ("author", "Agent or author"),
     ("since", "From"),
     ("until", "To"),
     ("kind", "Kind"),
@@ -117,15 +117,44 @@ pub(crate) fn percent_encode(text: &str) -> PercentEncode<'_> {
     utf8_percent_encode(text, UNRESERVED)
 }
 
-/// Renders the chips of a filter inside its form: a set one can be removed, the others open over
-/// their field, which completes from the datalist of its name.
-pub(crate) fn render_chips(pairs: &QueryPairs, path: &str) -> Markup {
+/// What the filters of a list offer: values, each with its label.
+#[derive(Debug, Default)]
+pub(crate) struct FilterChoices {
+    pub(crate) projects: Vec<(String, String)>,
+    pub(crate) authors: Vec<(String, String)>,
+    pub(crate) sessions: Vec<(String, String)>,
+    /// There may be very many, so a field completes from them.
+    pub(crate) tags: Vec<String>,
+}
+
+impl FilterChoices {
+    fn of(&self, name: &str) -> &[(String, String)] {
+        match name {
+            "project" => &self.projects,
+            "author" => &self.authors,
+            "session" => &self.sessions,
+            _ => &[],
+        }
+    }
+
+    /// Returns what people call a value.
+    fn label<'a>(&'a self, name: &str, value: &'a str) -> &'a str {
+        let mut all = self.of(name).iter();
+        let found = all.find(|(own, _)| own == value);
+        found.map_or(value, |(_, label)| label)
+    }
+}
+
+/// Renders the chips of a filter inside its form: a set one can be removed, the others open over a
+/// list to choose from, or over a field if there is none.
+pub(crate) fn render_chips(pairs: &QueryPairs, path: &str, choices: &FilterChoices) -> Markup {
     html! {
+        datalist id="known-tag" { @for tag in &choices.tags { option value=(tag) {} } }
         @for (name, label) in FILTERS {
             @match pairs.get(name) {
                 Some(value) => {
                     span class="f set" {
-                        (label) " " b { (text::shorten(value, 80)) }
+                        (label) " " b title=(value) { (text::shorten(choices.label(name, value), 80)) }
                         input type="hidden" name=(name) value=(value);
                         a href=(format!("{path}?{}", pairs.to_query_with(&[(name, ""), ("after", "")])))
                             aria-label=(format!("Remove the {name} filter")) { "\u{d7}" }
@@ -135,7 +164,7 @@ pub(crate) fn render_chips(pairs: &QueryPairs, path: &str) -> Markup {
                 None => {
                     details class="f" {
                         summary { (label) }
-                        div class="pop" { (render_filter_field(name, label)) button { "Apply" } }
+                        div class="pop" { (render_filter_field(name, label, choices)) button { "Apply" } }
                     }
                 }
             }
@@ -162,7 +191,7 @@ pub(crate) fn render_page_links(
     }
 }
 
-fn render_filter_field(name: &str, label: &str) -> Markup {
+fn render_filter_field(name: &str, label: &str, choices: &FilterChoices) -> Markup {
     html! {
         label {
             (label)
@@ -176,20 +205,19 @@ fn render_filter_field(name: &str, label: &str) -> Markup {
                     }
                 }
                 "since" | "until" => { input type="date" name=(name); }
+                _ if !choices.of(name).is_empty() => {
+                    select name=(name) {
+                        option value="" { "any" }
+                        @for (value, label) in choices.of(name) {
+                            option value=(value) { (text::plain_line(label, 80)) }
+                        }
+                    }
+                }
                 _ => {
-                    input name=(name) list=(format!("known-{name}")) autocomplete="off"
-                        spellcheck="false";
+                    input name=(name) list=[(name == "tag").then_some("known-tag")]
+                        autocomplete="off" spellcheck="false";
                 }
             }
-        }
-    }
-}
-
-/// Renders the values from which the field of a chip completes.
-pub(crate) fn render_datalist(name: &str, values: impl Iterator<Item = String>) -> Markup {
-    html! {
-        datalist id=(format!("known-{name}")) {
-            @for value in values { option value=(value) {} }
         }
     }
 }

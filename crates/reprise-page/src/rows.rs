@@ -2,8 +2,9 @@
 
 mod groups;
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 
+use reprise_operations::find_test_verdict;
 use reprise_types::short_project_name;
 
 use crate::prelude::*;
@@ -24,8 +25,6 @@ pub(crate) enum RowTime {
     /// The time of day, below the heading of its day.
     Clock,
     Ago,
-    /// The day, without a heading above it.
-    Day,
     /// How long ago it was stored; other times are when it happened.
     Stored,
 }
@@ -112,15 +111,26 @@ pub(crate) fn render_row(
     context: &RowContext,
     aside: &Markup,
 ) -> Markup {
-    render_row_below(record, when, context, None, aside)
+    render_row_below(record, when, context, &RowPlace::default(), aside)
 }
 
-/// Renders one line of a list below a heading that names a project, which the line does not repeat.
+/// Where a row is in a list with headings.
+#[derive(Debug, Default)]
+struct RowPlace<'a> {
+    /// The project in the heading above it, which the row does not repeat.
+    project: Option<&'a str>,
+    /// Whether it belongs to the heading above it.
+    is_below: bool,
+    /// Whether it is the first after a session to which it does not belong.
+    is_apart: bool,
+}
+
+/// Renders one line of a list below a heading.
 fn render_row_below(
     record: &MemoryRecord,
     when: RowTime,
     context: &RowContext,
-    named: Option<&str>,
+    place: &RowPlace<'_>,
     aside: &Markup,
 ) -> Markup {
     let calendar = &context.calendar;
@@ -128,14 +138,15 @@ fn render_row_below(
     let title = title(record);
     let at = match when {
         RowTime::Stored => record.known_at,
-        RowTime::Clock | RowTime::Ago | RowTime::Day => record.timestamp,
+        RowTime::Clock | RowTime::Ago => record.timestamp,
     };
     // The text below the line leaves out its title.
     let whole = record.text.trim();
     let rest = whole.strip_prefix(title.trim()).map_or(whole, str::trim);
     let more: String = rest.chars().take(MORE_CHARS).collect();
     html! {
-        li class="row" data-record=(record.id) {
+        li class={ "row" @if place.is_below { " below" } @if place.is_apart { " apart" } }
+            data-record=(record.id) {
             input type="checkbox" name="id" value=(record.id) form="many"
                 aria-label="Select this memory";
             (kind_icon(record))
@@ -145,7 +156,7 @@ fn render_row_below(
             a class="x" href=(path(record)) {
                 (text::shorten_title(title, TITLE_CHARS))
                 @if shows_first_sentence(record) && !rest.is_empty() {
-                    " " span class="rest" { (text::shorten(text::first_sentence(rest), TITLE_CHARS)) }
+                    span class="rest" { " \u{2013} " (text::shorten(text::first_sentence(rest), TITLE_CHARS)) }
                 }
             }
             span class="w" {
@@ -156,7 +167,7 @@ fn render_row_below(
                     span class="chip" { "in project files" }
                 }
                 (aside)
-                @if let Some(project) = about.project.as_ref().filter(|own| named != Some(own.as_str())) {
+                @if let Some(project) = about.project.as_ref().filter(|own| place.project != Some(own.as_str())) {
                     span class="project" title=[RecordByline::of(record).project.filter(|name| name != project)] {
                         (text::shorten(project, 24))
                     }
@@ -165,7 +176,6 @@ fn render_row_below(
                     (match when {
                         RowTime::Clock => calendar.format_time_of_day(at),
                         RowTime::Ago | RowTime::Stored => calendar.format_relative(at),
-                        RowTime::Day => format_day(calendar.day_of(at), calendar),
                     })
                 }
             }
@@ -211,30 +221,10 @@ fn category_tooltip(record: &MemoryRecord) -> Option<String> {
 /// Renders the icon of a record's type, in its colour; a failed test has an icon of its own.
 pub(crate) fn kind_icon(record: &MemoryRecord) -> Markup {
     let kind = record.record_type();
-    if kind == RecordType::Test && test_passed(record) == Some(false) {
+    if find_test_verdict(record) == Some(false) {
         return html! { span class="test bad" { (icon("test-bad")) } };
     }
     html! { span class=(kind.name()) { (icon(kind.name())) } }
-}
-
-/// Returns whether a test record passed, by its details or its text; `None` for other records.
-pub(crate) fn test_passed(record: &MemoryRecord) -> Option<bool> {
-    if record.record_type() != RecordType::Test {
-        return None;
-    }
-    let details = record.details.as_ref();
-    let detail = |key: &str| details.and_then(|it| it.get(key));
-    let ended = detail("passed").and_then(Value::as_bool);
-    let code = || Some(detail("exit_code")?.as_i64()? == 0);
-    let quality = || Some(record.quality_score? >= 0.5);
-    let text = || record.text.to_lowercase();
-    let words = || match text() {
-        text if text.contains(" 0 failed") => Some(true),
-        text if text.contains("fail") => Some(false),
-        text if text.contains("pass") || text.contains("ok") => Some(true),
-        _ => None,
-    };
-    ended.or_else(code).or_else(quality).or_else(words)
 }
 
 /// Returns the category in a record's details, or the type there.
@@ -265,20 +255,6 @@ fn category_class(category: &str) -> Option<String> {
         other => COLOURED.into_iter().find(|one| *one == other),
     };
     coloured.map(|name| format!("category-{name}"))
-}
-
-/// Renders the sessions and authors of records, from which filter fields complete.
-pub(crate) fn render_completions<'a>(records: impl Iterator<Item = &'a MemoryRecord>) -> Markup {
-    let (mut sessions, mut people) = (BTreeSet::new(), BTreeSet::new());
-    for record in records {
-        sessions.insert(record.session_id.clone());
-        people.extend(RecordByline::of(record).by);
-    }
-    sessions.remove("");
-    html! {
-        (pairs::render_datalist("session", sessions.into_iter()))
-        (pairs::render_datalist("author", people.into_iter()))
-    }
 }
 
 /// Renders a list with the actions on selected records.

@@ -251,7 +251,8 @@ pub(crate) fn stream_page(
 
 fn render_header(visit: &PageRequest, place: &str) -> Markup {
     html! {
-        header class="top" data-read-only[visit.read_only] {
+        header class="top" data-read-only[visit.read_only]
+            data-undo=[visit.with_undo(|list| list.newest_number()).flatten()] {
             a class="brand" href="/" {
                 img src=(assets::asset_path("icon.svg")) alt="" width="22" height="22"; "Reprise"
             }
@@ -260,7 +261,7 @@ fn render_header(visit: &PageRequest, place: &str) -> Markup {
                 @if visit.read_only { span class="chip read-only" { "Read only" } }
                 (render_pause_switch(visit))
                 @if !visit.read_only {
-                    a class="button quiet new-button" href="/new" data-key="c" { "New lesson" }
+                    a class="button quiet new-button" href="/new" data-key="c" { "Add a memory" }
                 }
                 button type="button" class="quiet palette-button" data-palette hidden {
                     span { "Commands" } kbd { "Ctrl K" }
@@ -270,7 +271,7 @@ fn render_header(visit: &PageRequest, place: &str) -> Markup {
                         span class="user" { (visit.user) } (icon("down"))
                     }
                     div class="pop" {
-                        @if !visit.read_only { a class="only-narrow" href="/new" { "New lesson" } }
+                        @if !visit.read_only { a class="only-narrow" href="/new" { "Add a memory" } }
                         p class="says" {
                             "User: " b { (visit.user) }
                             @if visit.read_only { " (may only read)" }

@@ -141,11 +141,23 @@ pub(crate) fn first_sentence(text: &str) -> &str {
     })
 }
 
+/// Joins the words of a text; a dash stands where a line ended without a stop, as a title does.
 fn one_line(text: &str, chars: usize) -> String {
     let mut line = String::new();
-    for word in text.split_whitespace() {
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    let words = lines.enumerate().flat_map(|(index, line)| {
+        let words = line.split_whitespace().enumerate();
+        words.map(move |(at, word)| (index > 0 && at == 0, word))
+    });
+    for (is_next_line, word) in words {
         if !line.is_empty() {
-            line.push(' ');
+            let is_open = line.ends_with(|c: char| c.is_alphanumeric() || "`)\"'".contains(c));
+            let is_text = word.starts_with(|c: char| c.is_alphanumeric() || "`(\"'".contains(c));
+            line.push_str(if is_next_line && is_open && is_text {
+                " \u{2013} "
+            } else {
+                " "
+            });
         }
         line.push_str(word);
         if line.chars().count() > chars {
@@ -301,7 +313,11 @@ mod tests {
                 (ChangeTag::Equal, " cores"),
             ]
         );
-        assert_eq!(plain_line("a\u{202e}b\nc", 80), "ab c");
+        assert_eq!(plain_line("a\u{202e}b\nc", 80), "ab \u{2013} c");
+        assert_eq!(
+            plain_line("cents\n\nAmounts are\n- whole.\nAlways", 80),
+            "cents \u{2013} Amounts are - whole. Always"
+        );
     }
 
     #[test]

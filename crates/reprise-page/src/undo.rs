@@ -1,6 +1,8 @@
 //! Undoing what was done since the sign-in: the actions that can be undone, the toast that offers
 //! it, the list of all of them, and the inverse of each.
 
+mod line;
+
 use std::collections::VecDeque;
 
 use reprise_operations::operations::links::graph::ClusterLink;
@@ -11,6 +13,8 @@ use reprise_operations::{JournalEntry, Lesson};
 use reprise_types::RecordLink;
 
 use crate::prelude::*;
+
+pub(crate) use line::{ChangeLine, render_difference};
 
 /// Number of actions that can be undone; a new one replaces the oldest.
 const HELD_MAX: usize = 32;
@@ -146,6 +150,11 @@ impl UndoList {
             .retain(|entry| entry.action.forgotten.is_empty());
     }
 
+    /// Returns the number of the newest action.
+    pub(crate) fn newest_number(&self) -> Option<u64> {
+        self.entries.back().map(|entry| entry.number)
+    }
+
     /// Returns all actions, the newest first.
     pub(crate) fn list(&self) -> Vec<UndoEntry> {
         self.entries.iter().rev().cloned().collect()
@@ -175,6 +184,8 @@ pub(crate) fn render_done_toast(visit: &PageRequest, number: Option<&str>) -> Ma
         Some("resumed") => "Memory is on: agents get memories and store new ones.",
         Some("http") => "HTTP is on. Programs with a token reach this memory now.",
         Some("saved") => "Backup saved, and every memory in it checked.",
+        Some("setting") => "Saved. It holds from the next start of the daemon.",
+        Some("deleted") => "Backup deleted. The file is gone from the disk.",
         Some("scheduled") => "Schedule saved.",
         Some("unscheduled") => "Schedule off. The backups that were saved stay.",
         Some("restored") => "Restored. The memory that was here before is listed below.",
@@ -227,34 +238,64 @@ pub(crate) fn push_action(visit: &PageRequest, action: UserAction) -> u64 {
 }
 
 /// Renders every action that can be undone, each with its time, the newest first.
-pub(crate) fn list_undo_cards(visit: &PageRequest) -> Vec<(DateTime<Utc>, Markup)> {
+pub(crate) async fn list_undo_lines(
+    visit: &PageRequest,
+) -> PageResult<Vec<(DateTime<Utc>, Markup)>> {
     let all = visit.with_undo(|list| list.list()).unwrap_or_default();
     let calendar = visit.page.calendar();
-    let shown = all.iter().map(|entry| {
-        let card = html! {
-            div class="card change" {
-                div class="meta" {
-                    b { (entry.action.message) } span { "on this page" }
-                    time class="end" datetime=(entry.at.to_rfc3339()) title=(calendar.format_to_minute(entry.at)) {
-                        (calendar.format_time_of_day(entry.at))
-                    }
-                }
-                p {
-                    @if entry.action.forgotten.is_empty() {
-                        a href=(format!("/records/{}", entry.action.record)) { "Open the memory" }
-                    } @else {
-                        a href=(format!("/forgotten/{}", entry.number)) { "See what was forgotten" }
-                    }
-                    @if let [InverseAction::Unforget { record, .. }] = entry.action.inverse.as_slice() {
-                        ": " (text::shorten(rows::title(record), 100))
-                    }
-                }
-                div class="acts" { (render_undo_button(visit, entry)) }
-            }
+    let mut lines = Vec::new();
+    for entry in &all {
+        let line = ChangeLine {
+            at: entry.at,
+            what: entry.action.message.trim_end_matches('.'),
+            from: Some("by you on this page"),
+            body: render_undone_part(visit, entry).await?,
+            undo: render_undo_button(visit, entry),
         };
-        (entry.at, card)
-    });
-    shown.collect()
+        lines.push((entry.at, line.render(&calendar)));
+    }
+    Ok(lines)
+}
+
+/// Renders what an action changed: the difference of a text or of tags, or the memory itself.
+async fn render_undone_part(visit: &PageRequest, entry: &UndoEntry) -> PageResult<Markup> {
+    let action = &entry.action;
+    let path = format!("/records/{}", action.record);
+    let id = action.record.to_string();
+    let found = visit
+        .run_optional::<History>(HistoryArguments { id })
+        .await?;
+    let present = found.as_ref().map(|found| &found.present);
+    let title = present.map_or("Open the memory", rows::title);
+    Ok(html! {
+        @match action.inverse.as_slice() {
+            [InverseAction::Unforget { record, .. }] => {
+                p { a href=(format!("/forgotten/{}", entry.number)) { del { (text::shorten(rows::title(record), 100)) } } }
+            }
+            _ if !action.forgotten.is_empty() => {
+                p { a href=(format!("/forgotten/{}", entry.number)) { "See what was forgotten" } }
+            }
+            [InverseAction::Revise { old, new }] => {
+                @let made = found.as_ref().and_then(|found| find_version(found, *new));
+                @let made = made.filter(|made| made.text != old.text);
+                p { a href=(path) {
+                    @if let Some(made) = made { (render_difference(&old.text, &made.text)) }
+                    @else { (text::shorten_title(rows::title(old), 100)) }
+                } }
+            }
+            [InverseAction::Tag { before, after, .. }] => {
+                p { a href=(path) { (text::shorten_title(title, 100)) } }
+                p class="why" { "Tags: " (render_difference(&before.join(", "), &after.join(", "))) }
+            }
+            _ => { p { a href=(path) { (text::shorten_title(title, 100)) } } }
+        }
+    })
+}
+
+/// Finds one of the versions of a memory.
+pub(crate) fn find_version(versions: &records::Versions, id: RecordId) -> Option<&MemoryRecord> {
+    let mut all = std::iter::once(&versions.present).chain(&versions.earlier);
+    all.find(|version| version.id == id)
 }
 
 /// Returns whether a change of the journal is one that can be undone here.

@@ -11,7 +11,7 @@ mod shares;
 
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -43,6 +43,10 @@ pub use life::DaemonExit;
 pub(crate) use life::{DaemonState, MODEL_HEADER};
 use lock::DaemonLock;
 pub(crate) use shares::{CallerId, QuotaSlot};
+
+/// Saves a setting in the configuration file for the next start: file, name and value. Its error is
+/// a sentence for people.
+pub type SaveSetting = fn(&Path, &str, &str) -> Result<(), String>;
 
 /// The daemon, or the service of published knowledge, could not run.
 #[derive(Debug, thiserror::Error)]
@@ -122,6 +126,8 @@ pub struct DaemonOptions {
     pub settings: Vec<Setting>,
     /// Lists the programs that run agents on this machine, for display.
     pub agent_programs: fn() -> Vec<AgentProgram>,
+    /// Saves a setting that was changed on the page.
+    pub save_setting: SaveSetting,
     /// How the program is started for the page's work on files: backups, restores and imports.
     pub program_command: ProgramCommand,
 }

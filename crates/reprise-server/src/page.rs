@@ -2,6 +2,8 @@
 
 pub(crate) mod backups;
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -11,7 +13,7 @@ use reprise_page::{
     AgentProgram, BackupFile, BackupOrigin, BackupSchedule, ByteStream, PageHost, RestorePreview,
     RestoredBackup, Setting, Token, UploadFile, UploadedImport, UserFile,
 };
-use reprise_types::{Clock, UserId};
+use reprise_types::{Clock, UserId, lock};
 use tokio::sync::mpsc;
 use tokio_stream::StreamExt as _;
 
@@ -32,6 +34,8 @@ const STREAMS_FULL: &str =
     "as many exports and backups as may be are under way; try again in a moment";
 /// Port that is tried first for HTTP that is turned on at the page.
 const HTTP_PORT: u16 = 7341;
+/// The setting with the path of the configuration file.
+const CONFIGURATION_SETTING: &str = "configuration";
 /// The setting with the address of HTTP.
 const HTTP_SETTING: &str = "serve.http";
 
@@ -235,6 +239,33 @@ impl PageHost for DaemonPageHost {
         sent.map_err(|_| Problem::new(ProblemKind::Unavailable, "the daemon is ending"))?;
         self.daemon.http.get_or_init(|| address);
         Ok(())
+    }
+
+    async fn save_setting(&self, name: &str, value: &str) -> Result<(), Problem> {
+        let settings = self.daemon.settings.iter();
+        let mut settings = settings.filter(|one| one.name == CONFIGURATION_SETTING);
+        let file = settings.next().map(|one| PathBuf::from(&one.value));
+        let file = file.ok_or_else(|| {
+            let detail = "this daemon has no configuration file; start it with --config";
+            Problem::new(ProblemKind::Conflict, detail)
+        })?;
+        let save = self.daemon.save_setting;
+        let (name, value) = (name.to_owned(), value.trim().to_owned());
+        let saved = {
+            let (name, value) = (name.clone(), value.clone());
+            run_blocking(move || save(&file, &name, &value)).await?
+        };
+        saved.map_err(|detail| Problem::new(ProblemKind::Invalid, detail))?;
+        lock(&self.daemon.saved_settings).insert(name, value);
+        Ok(())
+    }
+
+    fn saved_settings(&self) -> BTreeMap<String, String> {
+        lock(&self.daemon.saved_settings).clone()
+    }
+
+    async fn delete_backup(&self, user: &UserId, file: &str) -> Result<(), Problem> {
+        self.daemon.delete_backup(user, file).await
     }
 
     async fn wait_for_end(&self) {

@@ -90,6 +90,7 @@ pub(crate) fn options(place: &DaemonPaths) -> DaemonOptions {
         user: None,
         settings: Vec::new(),
         agent_programs: Vec::new,
+        save_setting: |_, _, _| Ok(()),
         program_command: ProgramCommand {
             program: PathBuf::from("false"),
             arguments: Vec::new(),

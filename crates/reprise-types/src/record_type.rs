@@ -18,6 +18,12 @@ const TOOL_KEYS: [&str; 3] = ["tool", "tool_name", "command"];
 /// Most characters of a name.
 const NAME_CHARS: usize = 40;
 
+impl RecordType {
+    /// The beginning of a tag that names the type of a record whose program stores no other name
+    /// of it.
+    pub const TAG_PREFIX: &str = "type:";
+}
+
 /// Type, author and project of a record, which a reader sees in addition to its text and times.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "About")]
@@ -85,8 +91,11 @@ impl RecordBody {
     pub fn record_type(&self) -> RecordType {
         let typed = self.details.as_ref().and_then(type_from_details);
         let by_metadata = || self.metadata.get("type")?.as_str()?.parse().ok();
+        let mut tags = self.tags.iter();
+        let by_tag = || tags.find_map(|tag| tag.strip_prefix(RecordType::TAG_PREFIX)?.parse().ok());
         typed
             .or_else(by_metadata)
+            .or_else(by_tag)
             .unwrap_or_else(|| self.type_from_source())
     }
 

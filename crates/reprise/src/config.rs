@@ -7,6 +7,7 @@ pub(crate) mod last_good;
 mod listed_settings;
 mod model;
 mod remote_table;
+mod saved_setting;
 mod serve_table;
 
 use std::collections::BTreeMap;
@@ -35,6 +36,7 @@ pub(crate) use last_good::MomentConfig;
 use model::LanguageProposal;
 pub(crate) use model::{EvalModels, ModelName, ModelTable, VectorsChoice};
 pub(crate) use remote_table::RemoteTable;
+pub(crate) use saved_setting::save_setting;
 pub(crate) use serve_table::{OauthTable, ServeTable};
 
 /// How long a hook waits for published knowledge: its program waits a quarter of a second in all.

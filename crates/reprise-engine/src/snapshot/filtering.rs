@@ -12,7 +12,7 @@ use reprise_rank::{
 use reprise_types::limits::PAGE_MAX;
 use reprise_types::{
     Cursor, ListOrder, ListRequest, MemoryFilter, MemoryRecord, RecordBody, RecordId, RecordPage,
-    format_minute_utc, list_names_of_project, normalize_tag, short_project_name,
+    RecordType, format_minute_utc, list_names_of_project, normalize_tag, short_project_name,
 };
 
 use crate::snapshot::Snapshot;
@@ -70,7 +70,12 @@ impl Snapshot {
             let holders = types
                 .iter()
                 .map(|one| self.index.find_exact_term(&type_term(*one)));
-            view = view.restrict_to(holders.flatten());
+            // Programs that store no type name it by a tag.
+            let tagged = types.iter().flat_map(|one| {
+                let tag = format!("{}{}", RecordType::TAG_PREFIX, one.name());
+                self.marks.iter_with_tag(&tag, at).collect::<Vec<_>>()
+            });
+            view = view.restrict_to(holders.flatten().chain(tagged));
         }
         if let Some(project) = &filter.project {
             let names = self.list_project_names(project).into_iter();

@@ -1,4 +1,4 @@
-//! Writing a lesson by hand.
+//! Adding a memory by hand: it is stored as a lesson.
 
 use reprise_operations::Lesson;
 use reprise_operations::operations::lessons::Learn;
@@ -28,13 +28,13 @@ pub(crate) async fn show(visit: PageRequest) -> Markup {
                     input name="tags" maxlength="400" autocomplete="off" spellcheck="false";
                 }
                 div class="acts" {
-                    button class="first" { "Save lesson" }
+                    button class="first" { "Save memory" }
                     a class="button" href="/timeline" { "Cancel" }
                 }
             })) }
         }
     };
-    render_page(&visit, "/timeline", "New lesson", &body)
+    render_page(&visit, "/timeline", "Add a memory", &body)
 }
 
 /// Stores what was typed as a lesson.
@@ -42,7 +42,7 @@ pub(crate) async fn save(posted: Posted) -> PageResult<Redirect> {
     let text = posted.text("text").replace("\r\n", "\n");
     if text.trim().is_empty() {
         return Err(PageError::invalid(
-            "The lesson has no text. Go back and write one.",
+            "The memory has no text. Go back and write one.",
         ));
     }
     if text.len() > TEXT_BYTES_MAX {

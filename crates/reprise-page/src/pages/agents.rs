@@ -304,10 +304,10 @@ fn render_why_not(prompt_text: &str) -> Markup {
             h2 { "Is a memory missing?" }
             form class="stack" action="/search" {
                 input type="hidden" name="q" value=(prompt_text);
-                div class="fields" {
+                div class="fields missing" {
                     label {
-                        "Its id"
-                        input name="expected" required autocomplete="off" spellcheck="false";
+                        (super::why_not::EXPECTED_LABEL)
+                        input name="expected" required autocomplete="off";
                     }
                     button { "Find out why" }
                 }
@@ -473,7 +473,7 @@ fn render_recent_questions(
         section {
             h2 { "Recent questions " small { (recalls.len()) } }
             p class="faint" {
-                "What programs asked in the last hour, since the daemon started and since you last forgot a memory."
+                "What programs asked in the last hour. The list begins anew when the daemon starts and when you forget a memory."
             }
             @if recalls.is_empty() {
                 p class="faint" {
@@ -482,7 +482,7 @@ fn render_recent_questions(
                 }
             }
             @else {
-                (table("Recent questions", &["When", "Question", "#Given", "#Time (ms)"],
+                (table("Recent questions", &["When", "Question", "#Memories given", "#Time (ms)"],
                     recalls.iter().take(LIMIT).map(|one| html! {
                         td { (calendar.format_time_of_day(one.at)) }
                         td {
@@ -493,7 +493,7 @@ fn render_recent_questions(
                             a href=(path) { (text::shorten(&one.query, 120)) }
                         }
                         td class="number" {
-                            @if one.verdict == RelevanceVerdict::Nothing { "none" }
+                            @if one.verdict == RelevanceVerdict::Nothing { "0" }
                             @else { (one.shown) }
                         }
                         td class="number" { (format!("{:.1}", one.elapsed_ms)) }

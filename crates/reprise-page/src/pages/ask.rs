@@ -5,14 +5,14 @@ pub(super) mod ratings;
 
 use reprise_engine::judge_relevance;
 use reprise_operations::operations::outcomes::RATING;
-use reprise_operations::operations::tags;
 use reprise_types::limits::TOP_K_MAX;
 use reprise_types::{DegradedPart, RecallId, RelevanceVerdict};
 
 use super::learning::PROMPT_RUN;
-use super::memory::render_completions;
+use super::memory::load_choices;
 use super::narrow::{render_facets, render_over_time};
 use super::why_not::{self, ResultPosition, TimedRecall, time_recall};
+use crate::pairs::FilterChoices;
 use crate::prelude::*;
 use crate::rows::RowTime;
 use preview::PreviewInProject;
@@ -79,11 +79,14 @@ impl<'a> AskForm<'a> {
 pub(crate) async fn show(visit: PageRequest, pairs: QueryPairs) -> PageResult<Markup> {
     let ask_form = AskForm::from_pairs(&pairs)?;
     let mut answer = None;
-    let mut position = None;
+    let (mut position, mut meant) = (None, None);
     if !ask_form.query.is_empty() {
         let request = ask_form.request(&visit.page, &pairs)?;
         let found = time_recall(&visit, &request, ask_form.scope).await?;
         if let Some(expected) = ask_form.expected {
+            meant = why_not::find_expected(&visit, expected).await?;
+            let id = meant.as_ref().map(|meant| meant.id.to_string());
+            let expected = id.as_deref().unwrap_or(expected);
             let of = ResultPosition::of(&visit, &request, &found.recall, expected, ask_form.shown);
             position = Some(of.await?);
         }
@@ -95,7 +98,7 @@ pub(crate) async fn show(visit: PageRequest, pairs: QueryPairs) -> PageResult<Ma
         div class="split" id="results" {
             @match &answer {
                 Some((found, preview, ratings)) => {
-                    (render_results(&visit, &pairs, &ask_form, (found, preview, ratings), position.as_ref(), &known))
+                    (render_results(&visit, &pairs, &ask_form, (found, preview, ratings), (position.as_ref(), meant.as_ref()), &known))
                 }
                 None => { (render_hints()) }
             }
@@ -104,17 +107,12 @@ pub(crate) async fn show(visit: PageRequest, pairs: QueryPairs) -> PageResult<Ma
     if pairs.get("part").is_some() {
         return Ok(results);
     }
-    // Tags and projects for completion are loaded once, and not with each key.
-    let known = visit
-        .run_optional::<tags::Tags>(tags::TagsArguments::default())
-        .await?;
+    // What the filters offer is loaded once, and not with each key.
+    let records = answer.iter().flat_map(|(found, ..)| &found.recall.results);
+    let choices = load_choices(&visit, records.map(|hit| &hit.record)).await?;
     let body = html! {
         (undo::render_done_toast(&visit, pairs.get("done")))
-        (render_ask_form(&pairs, &ask_form))
-        @if let Some(known) = known { (render_completions(known)) }
-        @if let Some((found, ..)) = &answer {
-            (rows::render_completions(found.recall.results.iter().map(|hit| &hit.record)))
-        }
+        (render_ask_form(&pairs, &ask_form, &choices))
         (results)
     };
     Ok(render_page(&visit, "/search", "Ask", &body))
@@ -135,13 +133,13 @@ pub(super) fn render_question_field(query: Option<&str>) -> Markup {
     }
 }
 
-fn render_ask_form(pairs: &QueryPairs, ask_form: &AskForm<'_>) -> Markup {
+fn render_ask_form(pairs: &QueryPairs, ask_form: &AskForm<'_>, choices: &FilterChoices) -> Markup {
     let others = ["top_k", "scope"];
     html! {
         form class="stack" role="search" action="/search" data-typing="results" {
             (render_question_field(Some(ask_form.query)))
             div class="bar" {
-                (pairs::render_chips(pairs, "/search"))
+                (pairs::render_chips(pairs, "/search", choices))
                 details class="f" {
                     summary { "More options" }
                     div class="pop" {
@@ -260,7 +258,7 @@ fn render_results(
     pairs: &QueryPairs,
     ask_form: &AskForm<'_>,
     (found, preview, ratings): (&TimedRecall, &PreviewInProject, &Ratings),
-    position: Option<&ResultPosition>,
+    (position, meant): (Option<&ResultPosition>, Option<&MemoryRecord>),
     context: &RowContext,
 ) -> Markup {
     let recall = &found.recall;
@@ -303,10 +301,10 @@ fn render_results(
                     }
                 }
             }
-            (render_lower_hits("Related, not added to prompts", &graded.related, context, true))
-            (render_lower_hits("Too weak", &graded.others, context, false))
+            (render_lower_hits("Related, but not given to agents", &graded.related, context, true))
+            (render_lower_hits("Found, but too weak to be given", &graded.others, context, false))
             (preview.render(pairs))
-            (why_not::render_section(pairs, ask_form.expected, position, recall, ask_form.shown, &context.calendar))
+            (why_not::render_section(pairs, (ask_form.expected, meant), position, recall, ask_form.shown, &context.calendar))
             (render_exports(visit, pairs, ask_form, found))
         }
         div class="aside" {
@@ -353,7 +351,7 @@ fn render_note(note: &str) -> Markup {
             @match named {
                 Some((says, id)) => {
                     @match says.strip_prefix("asked before on ") {
-                        Some(day) => { "Asked before on " (text::shorten(day, 20)) ". " }
+                        Some(day) => { "You asked this before, on " (text::shorten(day, 20)) ". " }
                         None => { (text::shorten(&text::to_sentence(says), 200)) " " }
                     }
                     a href=(format!("/records/{}", percent_encode(id))) { "See that question" }
@@ -394,7 +392,7 @@ fn render_no_answer(visit: &PageRequest, pairs: &QueryPairs, ask_form: &AskForm<
                     }
                 }
                 li { a href="/timeline" { "Browse the timeline" } }
-                @if !visit.read_only { li { a href="/new" { "Write a lesson about it" } } }
+                @if !visit.read_only { li { a href="/new" { "Add a memory about it" } } }
             }
         }
     }

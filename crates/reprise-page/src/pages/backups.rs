@@ -77,7 +77,7 @@ fn render_backups(visit: &PageRequest, backups: &[BackupFile]) -> Markup {
             td { (describe_origin(one.origin)) }
             td class="number" { (text::format_size(bytes)) }
             td class="file" { (render_file_name(&one.file)) }
-            td { (render_restore_link(visit, &one.file)) }
+            td { (render_restore_link(visit, &one.file)) (render_delete_form(visit, &one.file)) }
         }
     });
     let gone = backups.iter().filter(|one| one.there.is_none()).count();
@@ -87,7 +87,7 @@ fn render_backups(visit: &PageRequest, backups: &[BackupFile]) -> Markup {
                 "There is no backup yet. Save one now, or choose a schedule."
             }
         } @else {
-            (table("Backups", &["Saved", "How", "#Size", "File", "!Restore"], rows))
+            (table("Backups", &["Saved", "How", "#Size", "File", "!Restore or delete"], rows))
         }
         @if gone > 0 {
             p class="faint" {
@@ -122,6 +122,32 @@ fn render_restore_link(visit: &PageRequest, file: &str) -> Markup {
                 aria-label=(format!("Restore {}", text::plain_line(file, 200))) { "Restore\u{2026}" }
         }
     }
+}
+
+/// Renders the form that deletes the file of a backup, after a question.
+fn render_delete_form(visit: &PageRequest, file: &str) -> Markup {
+    html! {
+        @if !visit.read_only {
+            details class="f" {
+                summary aria-label=(format!("Delete {}", text::plain_line(file, 200))) { "Delete\u{2026}" }
+                div class="pop" {
+                    p class="why" { "The file is deleted from the disk. This cannot be undone. Your memory stays as it is." }
+                    (form(visit, "/care/delete", &html! {
+                        input type="hidden" name="file" value=(file);
+                        button class="danger first" { "Delete this backup" }
+                    }))
+                }
+            }
+        }
+    }
+}
+
+/// Deletes a listed backup.
+pub(crate) async fn delete(posted: Posted) -> PageResult<Redirect> {
+    let visit = &posted.visit;
+    let host = visit.page.host();
+    host.delete_backup(&visit.user, posted.text("file")).await?;
+    Ok(Redirect::to(&format!("{BACKUPS}?done=deleted")))
 }
 
 /// A file of this machine that has, or may have, texts that the user forgot.

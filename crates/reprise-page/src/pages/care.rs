@@ -96,11 +96,11 @@ fn list_storage_figures(
     rows.extend(last.map(|last| ("last saved", last)));
     if visit.page.runs_without_model() {
         rows.push((
-            "vectors from",
+            "model for meaning",
             format!("{model}, not in use now (--no-model)"),
         ));
     } else {
-        rows.push(("model", model));
+        rows.push(("model for meaning", model));
     }
     rows
 }
@@ -141,7 +141,7 @@ async fn render_health(visit: &PageRequest) -> PageResult<Markup> {
                         a class="button" href="/knowledge/tidy" { "Merge duplicates" }
                     }
                     @if !audited.contradictions.is_empty() || audited.review > 0 {
-                        a class="button" href="/knowledge/review" { "Decide" }
+                        a class="button" href="/knowledge/review" { "See what is to decide" }
                     }
                 }
             } }
@@ -171,11 +171,14 @@ fn describe_health(audited: &Audited) -> String {
     let found: Vec<String> = problems
         .map(|(count, one, many)| text::pluralize(count, one, many))
         .collect();
-    let share = format!("Health {:.0} %", (100.0 * audited.score).floor());
+    let share = (100.0 * audited.score).floor();
     if found.is_empty() {
-        format!("{share}. No problem was found.")
+        format!("Health {share:.0} %: no problem was found.")
     } else {
-        format!("{share}: {}.", found.join(", "))
+        format!(
+            "Health {share:.0} %, the share of memories without a problem. Found: {}.",
+            found.join(", ")
+        )
     }
 }
 

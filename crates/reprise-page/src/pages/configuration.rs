@@ -1,6 +1,12 @@
-//! The configuration page: every setting that is in force, where it comes from, and what it does.
+//! The configuration page: the settings that people change most, as forms; and every setting that
+//! is in force, where it comes from, and what it does.
 
+use crate::page::bad_value;
 use crate::prelude::*;
+
+/// The addresses to which a saved setting comes back.
+const CONFIGURATION: &str = "/care/configuration";
+const AGENTS: &str = "/agents";
 
 /// The beginning of the settings that only the builders of Reprise need.
 const BUILDERS_SETTINGS: &str = "eval.";
@@ -149,8 +155,191 @@ const SETTING_MEANINGS: [(&str, &str); 43] = [
     ),
 ];
 
-/// Shows every setting that is in force, and where it comes from.
-pub(crate) async fn show_configuration(visit: PageRequest) -> Markup {
+/// How the value of a setting is chosen.
+enum SettingChoice {
+    /// A whole number up to this one; nothing stands for `none`.
+    Number { most: u32, none: &'static str },
+    /// One of these values, each with its label.
+    OneOf(&'static [(&'static str, &'static str)]),
+}
+
+/// A setting that can be changed here.
+struct EditableSetting {
+    name: &'static str,
+    label: &'static str,
+    meaning: &'static str,
+    choice: SettingChoice,
+}
+
+const ON_OR_OFF: &[(&str, &str)] = &[("true", "yes"), ("false", "no")];
+
+/// The settings that people change most.
+const EDITABLE_SETTINGS: [EditableSetting; 6] = [
+    EditableSetting {
+        name: "memory.prompt_tokens_per_day",
+        label: "Tokens a day",
+        meaning: "Most tokens that memory adds to your agents' prompts on one day. After that, \
+                  prompts get nothing until midnight.",
+        choice: SettingChoice::Number {
+            most: 100_000_000,
+            none: "no limit",
+        },
+    },
+    EditableSetting {
+        name: "memory.tend",
+        label: "Tidy up by itself",
+        meaning: "Merge duplicates and remove expired memories while nobody uses the daemon. What \
+                  it merged can be undone.",
+        choice: SettingChoice::OneOf(ON_OR_OFF),
+    },
+    EditableSetting {
+        name: "global.hooks",
+        label: "Published knowledge in prompts",
+        meaning: "Prompts also get what other users published.",
+        choice: SettingChoice::OneOf(ON_OR_OFF),
+    },
+    EditableSetting {
+        name: "global.scope",
+        label: "Questions search in",
+        meaning: "Where a question is searched if it does not say where.",
+        choice: SettingChoice::OneOf(&[
+            ("local", "your memory"),
+            ("local+global", "your memory and what others published"),
+            ("global", "what others published"),
+        ]),
+    },
+    EditableSetting {
+        name: "memory.language",
+        label: "Model for other languages",
+        meaning: "Propose a model for more languages if most memories are not in English.",
+        choice: SettingChoice::OneOf(&[("auto", "propose it"), ("any", "never propose it")]),
+    },
+    EditableSetting {
+        name: "serve.idle_exit_seconds",
+        label: "Stop when unused",
+        meaning: "Seconds without a request after which the daemon stops. It starts again by itself.",
+        choice: SettingChoice::Number {
+            most: 31_000_000,
+            none: "never",
+        },
+    },
+];
+
+/// What holds before a saved setting does.
+const RESTART: &str = "Each change is saved in the configuration file and holds from the next start \
+    of the daemon:";
+
+/// Renders one setting that can be changed, where a page is about it; saving comes back to `path`.
+pub(super) fn render_setting_card(visit: &PageRequest, name: &str, path: &str) -> Markup {
+    let found = EDITABLE_SETTINGS.iter().find(|one| one.name == name);
+    html! {
+        @if let Some(setting) = found {
+            div class="card settings" {
+                (render_editable_setting(visit, setting, path))
+                p class="faint" { (RESTART) " " code { "reprise serve --replace" } }
+            }
+        }
+    }
+}
+
+/// Renders the form of a setting, with what it does and what holds now.
+fn render_editable_setting(visit: &PageRequest, setting: &EditableSetting, path: &str) -> Markup {
+    let host = visit.page.host();
+    let settings = host.settings();
+    let Some(now) = settings.iter().find(|one| one.name == setting.name) else {
+        return html! {};
+    };
+    let saved = host.saved_settings();
+    let saved = saved.get(setting.name);
+    // A flag or a variable of the environment is stronger than the file.
+    let is_fixed = ["flag", "environment"].contains(&now.from.as_str());
+    let chosen = saved.map_or(now.value.as_str(), |value| value.as_str());
+    html! {
+        div class="setting" id=(setting.name.replace('.', "-")) {
+            div {
+                h3 { (setting.label) }
+                p class="why" { (setting.meaning) }
+                @if saved.is_some() {
+                    p class="waits" {
+                        span class="chip warn" { "needs a restart" }
+                        " Now: " (text::shorten(setting.choice.describe(&now.value), 60))
+                        ", from the next start: " (text::shorten(setting.choice.describe(chosen), 60)) "."
+                    }
+                }
+            }
+            @if is_fixed {
+                p class="faint" { "Set by a " (now.from) ": " b { (text::shorten(&now.value, 60)) } }
+            } @else if visit.read_only {
+                p { b { (text::shorten(setting.choice.describe(&now.value), 60)) } }
+            } @else {
+                (form(visit, "/care/configuration", &html! {
+                    input type="hidden" name="name" value=(setting.name);
+                    input type="hidden" name="path" value=(path);
+                    div class="fields" {
+                        (setting.choice.render(setting.label, chosen))
+                        button aria-label=(format!("Save: {}", setting.label)) { "Save" }
+                    }
+                }))
+            }
+        }
+    }
+}
+
+impl SettingChoice {
+    /// Returns what people call a value.
+    fn describe<'v>(&self, value: &'v str) -> &'v str
+    where
+        Self: 'static,
+    {
+        match self {
+            Self::Number { none, .. } if value.is_empty() => none,
+            Self::Number { .. } => value,
+            Self::OneOf(all) => all
+                .iter()
+                .find(|(own, _)| *own == value)
+                .map_or(value, |(_, label)| label),
+        }
+    }
+
+    fn render(&self, label: &str, chosen: &str) -> Markup {
+        html! {
+            @match self {
+                Self::Number { most, none } => {
+                    input type="number" name="value" min="0" max=(most) aria-label=(label)
+                        value=(if chosen.parse::<u32>().is_ok() { chosen } else { "" })
+                        placeholder=(none);
+                }
+                Self::OneOf(all) => {
+                    select name="value" aria-label=(label) {
+                        @for (value, name) in *all {
+                            option value=(value) selected[*value == chosen] { (name) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Saves one of the settings that can be changed here.
+pub(crate) async fn save(posted: Posted) -> PageResult<Redirect> {
+    let name = posted.text("name");
+    let found = EDITABLE_SETTINGS.iter().find(|one| one.name == name);
+    let setting = found.ok_or_else(|| PageError::invalid(bad_value("setting", name)))?;
+    let host = posted.visit.page.host();
+    host.save_setting(setting.name, posted.text("value"))
+        .await?;
+    // Only addresses of this page are named here.
+    let path = match posted.text("path") {
+        AGENTS => AGENTS,
+        _ => CONFIGURATION,
+    };
+    let place = setting.name.replace('.', "-");
+    Ok(Redirect::to(&format!("{path}?done=setting#{place}")))
+}
+
+/// Shows the settings that people change most, and every setting that is in force.
+pub(crate) async fn show(visit: PageRequest, pairs: QueryPairs) -> Markup {
     let settings = visit.page.host().settings();
     let file = settings.iter().find(|one| one.name == "configuration");
     let listed = table(
@@ -161,21 +350,30 @@ pub(crate) async fn show_configuration(visit: PageRequest) -> Markup {
             .filter(|one| !one.name.starts_with(BUILDERS_SETTINGS))
             .map(|one| {
                 html! {
-                    td { (one.name) } td { (text::shorten(&one.value, 300)) }
+                    td { code { (one.name) } } td { (text::shorten(&one.value, 300)) }
                     td class="faint nowrap" { (one.from) }
-                    td class="faint" { (explain_setting(&one.name)) }
+                    td class="faint" { (text::shorten_title(explain_setting(&one.name), 300)) }
                 }
             }),
     );
     let body = html! {
-        p class="why" {
-            "To change a setting, edit "
-            code { (text::shorten(file.map_or("config.toml", |file| &file.value), 200)) }
-            ", then run " code { "reprise serve --replace" } "."
+        (undo::render_done_toast(&visit, pairs.get("done")))
+        section class="card settings" {
+            h2 { "Common settings" }
+            p class="why" { (RESTART) " " code { "reprise serve --replace" } }
+            @for setting in &EDITABLE_SETTINGS { (render_editable_setting(&visit, setting, CONFIGURATION)) }
         }
-        (listed)
+        section {
+            h2 { "All settings" }
+            p class="why" {
+                "To change another setting, edit "
+                code { (text::shorten(file.map_or("config.toml", |file| &file.value), 200)) }
+                ", then run " code { "reprise serve --replace" } "."
+            }
+            (listed)
+        }
     };
-    render_page(&visit, "/care/configuration", "Settings", &body)
+    render_page(&visit, CONFIGURATION, "Settings", &body)
 }
 
 /// Returns what a setting does, in a line; empty for one that is not known here.

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use chrono::NaiveDate;
 use reprise_operations::operations::maintenance::audit::{
     ContradictionState, Diary, DiaryArguments, MaintenanceAction,
 };
@@ -10,7 +11,9 @@ use reprise_operations::operations::maintenance::{Undo, UndoArguments};
 use reprise_operations::operations::records::Versions;
 use reprise_operations::{ChangeKind, ChangeOrigin, JournalEntry, MergedSet};
 
+use super::programs;
 use crate::prelude::*;
+use crate::undo::ChangeLine;
 
 /// Most records named for one action.
 const NAMED: usize = 12;
@@ -21,6 +24,8 @@ const ACTIONS: usize = 20;
 const CHANGES: usize = 40;
 /// Most memories named for one entry.
 const NAMED_OF_ENTRY: usize = 3;
+/// Characters of the beginning of a text that an action tells.
+const BEGINNING_CHARS: usize = 100;
 /// Seconds within which an entry of the journal belongs to an action of the diary.
 const NEAR: i64 = 2;
 
@@ -67,13 +72,13 @@ pub(crate) async fn show_changes(visit: PageRequest) -> PageResult<Markup> {
     let (mut tended, titles) = list_actions(&visit).await?;
     tended.retain(|acted| !acted.undone);
     let journal = visit.memory().list_changes();
-    let mut changes = undo::list_undo_cards(&visit);
+    let mut changes = undo::list_undo_lines(&visit).await?;
     for entry in journal.iter().take(CHANGES) {
         changes.extend(render_entry(&visit, entry).await?);
     }
     for acted in &tended {
         let at = acted.at.parse::<DateTime<Utc>>().unwrap_or_default();
-        let from = find_entry(&journal, acted).map(|entry| describe_origin(&entry.origin));
+        let from = find_entry(&journal, acted).map(describe_origin);
         changes.push((at, render_action(&visit, acted, &titles, from.as_deref())));
     }
     changes.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
@@ -82,9 +87,9 @@ pub(crate) async fn show_changes(visit: PageRequest) -> PageResult<Markup> {
     let days: Vec<_> = days.collect();
     let body = html! {
         p class="lead" {
-            "Changes by you and by programs, the newest first. Corrections, decisions and merged \
-             duplicates can be undone at any time; tags, links and what you forgot here, until you \
-             sign out."
+            "What you and programs changed, the newest first: what went is struck out, what came is \
+             marked. Corrections, decisions and merged duplicates can be undone at any time; tags, \
+             links and what you forgot here, until you sign out."
         }
         @if changes.is_empty() {
             div class="panel empty" {
@@ -115,11 +120,14 @@ fn find_entry<'j>(
 }
 
 /// Says where a change came from.
-fn describe_origin(origin: &ChangeOrigin) -> String {
-    match origin {
-        ChangeOrigin::Page => "on this page".to_owned(),
+fn describe_origin(entry: &JournalEntry) -> String {
+    match &entry.origin {
+        ChangeOrigin::Page => "by you on this page".to_owned(),
         ChangeOrigin::Command => "by a command on this machine".to_owned(),
-        ChangeOrigin::Agent => "by an agent".to_owned(),
+        ChangeOrigin::Agent => match &entry.agent {
+            Some(agent) => format!("by {}", programs::label_of(agent)),
+            None => "by an agent".to_owned(),
+        },
         ChangeOrigin::Token(name) => format!("with the token \u{201c}{name}\u{201d}"),
         ChangeOrigin::Upkeep => "by Reprise itself".to_owned(),
     }
@@ -150,70 +158,95 @@ async fn render_entry(
             .await?;
         named.extend(found.filter(|_| entry.kind != ChangeKind::Forgotten));
     }
-    let mut versions = named
-        .first()
-        .filter(|_| entry.kind == ChangeKind::Corrected);
-    let is_present = |one: &&Versions| entry.ids.contains(&one.present.id);
-    let before = versions
-        .filter(is_present)
-        .and_then(|one| one.earlier.first());
-    versions = versions.filter(|_| before.is_some());
-    // The undo of a correction is a correction, which says again what was said before.
-    let is_undo = versions.and_then(|one| Some((one, one.earlier.get(1)?)));
-    let is_undo = is_undo.is_some_and(|(one, earlier)| one.present.text == earlier.text);
-    let is_undone = named
-        .first()
-        .is_some_and(|one| is_taken_back(one, &entry.ids));
-    let what = match entry.kind {
-        ChangeKind::Corrected if is_undo => "Correction undone",
-        ChangeKind::Corrected if is_undone => "Corrected, and undone",
+    let body = match entry.kind {
+        ChangeKind::Corrected => render_correction(&named, entry),
+        _ => render_named(&named, entry),
+    };
+    let corrected = find_corrected(&named, entry);
+    let undo = match &corrected {
+        Some(correction) if !correction.is_undo && correction.is_latest => {
+            render_undo_button(visit, &correction.present.id.to_string())
+        }
+        _ => html! {},
+    };
+    let what = match &corrected {
+        Some(correction) if correction.is_undo => "Correction undone",
+        Some(correction) if correction.is_undone => "Corrected, and undone",
         _ => what,
     };
-    let more = entry.count.saturating_sub(named.len());
-    Ok(Some((
-        entry.at,
-        html! {
-            div class="card change" {
-                (render_meta(visit, entry.at, what, Some(&describe_origin(&entry.origin))))
-                @if let (Some(one), Some(before)) = (versions, before) {
-                    p { (render_link(&one.present.id.to_string(), rows::title(&one.present))) }
-                    @if before.text != one.present.text { p class="why" { "Before: " (text::shorten(&before.text, 200)) } }
-                    @if !is_undo {
-                        div class="acts" { (render_undo_button(visit, &one.present.id.to_string())) }
-                    }
-                } @else {
-                    @for one in &named {
-                        p { (render_link(&one.present.id.to_string(), rows::title(&one.present))) }
-                    }
-                    @if more > 0 && entry.kind == ChangeKind::Forgotten {
-                        p class="why" { (text::pluralize(more, "memory", "memories")) ", earlier versions included" }
-                    } @else if more > 0 {
-                        p class="why" { "and " (text::pluralize(more, "more memory", "more memories")) }
-                    }
-                }
-            }
-        },
-    )))
+    let line = ChangeLine {
+        at: entry.at,
+        what,
+        from: Some(&describe_origin(entry)),
+        body,
+        undo,
+    };
+    Ok(Some((entry.at, line.render(&visit.page.calendar()))))
 }
 
-/// Returns whether one of these earlier versions was replaced by the text that it had replaced.
-fn is_taken_back(versions: &Versions, ids: &[RecordId]) -> bool {
+/// What a correction replaced, and whether it was taken back.
+struct Correction<'a> {
+    present: &'a MemoryRecord,
+    after: &'a MemoryRecord,
+    before: &'a MemoryRecord,
+    /// Whether no later version exists.
+    is_latest: bool,
+    /// Whether it says again what was said before a correction.
+    is_undo: bool,
+    /// Whether the next version says again what it replaced.
+    is_undone: bool,
+}
+
+/// Finds the version that an entry of the journal made, and the one that it replaced.
+fn find_corrected<'a>(named: &'a [Versions], entry: &JournalEntry) -> Option<Correction<'a>> {
+    let versions = named
+        .first()
+        .filter(|_| entry.kind == ChangeKind::Corrected)?;
     let all = std::iter::once(&versions.present).chain(&versions.earlier);
     let all: Vec<&MemoryRecord> = all.collect();
-    let mut threes = all.windows(3);
-    threes.any(|three| ids.contains(&three[1].id) && three[0].text == three[2].text)
+    let at = all
+        .iter()
+        .position(|version| entry.ids.contains(&version.id))?;
+    let (after, before) = (all[at], *all.get(at + 1)?);
+    let earlier = all.get(at + 2);
+    let later = at.checked_sub(1).map(|later| all[later]);
+    Some(Correction {
+        present: &versions.present,
+        after,
+        before,
+        is_latest: at == 0,
+        is_undo: earlier.is_some_and(|earlier| earlier.text == after.text),
+        is_undone: later.is_some_and(|later| later.text == before.text),
+    })
 }
 
-/// Renders when, what and from where something was changed.
-fn render_meta(visit: &PageRequest, at: DateTime<Utc>, what: &str, from: Option<&str>) -> Markup {
-    let calendar = visit.page.calendar();
+/// Renders the difference that a correction made.
+fn render_correction(named: &[Versions], entry: &JournalEntry) -> Markup {
+    let Some(Correction { after, before, .. }) = find_corrected(named, entry) else {
+        return render_named(named, entry);
+    };
     html! {
-        div class="meta" {
-            b { (what) }
-            @if let Some(from) = from { span { (text::shorten(from, 120)) } }
-            time class="end" datetime=(at.to_rfc3339()) title=(calendar.format_to_minute(at)) {
-                (calendar.format_time_of_day(at))
-            }
+        p { a href=(format!("/records/{}", after.id)) {
+            @if before.text == after.text { (text::shorten_title(rows::title(after), 100)) }
+            @else { (undo::render_difference(&before.text, &after.text)) }
+        } }
+    }
+}
+
+/// Renders the memories that an entry of the journal names, in one line if it links two of them.
+fn render_named(named: &[Versions], entry: &JournalEntry) -> Markup {
+    let more = entry.count.saturating_sub(named.len());
+    let link = |one: &Versions| render_link(&one.present.id.to_string(), rows::title(&one.present));
+    html! {
+        @match (entry.kind, named) {
+            (ChangeKind::Linked, [from, to]) => { p { (link(from)) " \u{2192} " (link(to)) } }
+            (ChangeKind::Unlinked, [from, to]) => { p { (link(from)) " \u{219b} " (link(to)) } }
+            _ => { @for one in named { p { (link(one)) } } }
+        }
+        @if more > 0 && entry.kind == ChangeKind::Forgotten {
+            p class="why" { (text::pluralize(more, "memory", "memories")) ", earlier versions included" }
+        } @else if more > 0 {
+            p class="why" { "and " (text::pluralize(more, "more memory", "more memories")) }
         }
     }
 }
@@ -227,8 +260,8 @@ pub(super) fn render_replaced_notice(visit: &PageRequest, versions: &Versions) -
     let journal = visit.memory().list_changes();
     let entry = journal.iter().find(|entry| entry.ids.contains(&old.id));
     let (verb, from) = match entry {
-        Some(entry) if entry.kind == ChangeKind::Decided => ("Decided ", Some(&entry.origin)),
-        Some(entry) if entry.kind == ChangeKind::Merged => ("Merged ", Some(&entry.origin)),
+        Some(entry) if entry.kind == ChangeKind::Decided => ("Decided ", Some(entry)),
+        Some(entry) if entry.kind == ChangeKind::Merged => ("Merged ", Some(entry)),
         _ => ("", None),
     };
     html! {
@@ -256,9 +289,8 @@ pub(super) fn render_action(
     from: Option<&str>,
 ) -> Markup {
     let at = acted.at.parse::<DateTime<Utc>>().unwrap_or_default();
-    html! {
-        div class="card change" {
-            (render_meta(visit, at, name_action(acted), from))
+    let calendar = visit.page.calendar();
+    let body = html! {
             @if acted.undone { p class="why" { (describe_undone(acted)) } }
             @for merge in &acted.merged {
                 p {
@@ -287,24 +319,52 @@ pub(super) fn render_action(
             @if !acted.distilled.is_empty() { p { "New summaries:" } (render_chips(&acted.distilled, titles)) }
             @let states = acted.contradiction_states.iter();
             @for ([older, newer], state) in acted.contradictions.iter().zip(states).take(NAMED) {
-                p {
-                    "Contradiction found" @if acted.undone { " (undone)" } ": "
-                    (render_link(newer, &state.texts[1])) " against "
-                    (render_link(older, &state.texts[0])) ". "
-                    (describe_contradiction(state, &visit.page.calendar())) " "
-                    @if state.held_until.is_some() { a href="/knowledge/review" { "Decide which is true" } }
+                @let [one, other] = [&state.texts[0], &state.texts[1]];
+                div data-contradiction {
+                    p { span class="faint" { "Newer: " } (render_link(newer, &end_with_ellipsis(other))) }
+                    p { span class="faint" { "Older: " } (render_link(older, &end_with_ellipsis(one))) }
+                    p class="why" {
+                        (describe_contradiction(state, &calendar)) " "
+                        @if state.held_until.is_some() && !acted.undone {
+                            a href="/knowledge/review" { "Decide which is true" }
+                        }
+                    }
                 }
             }
             @if acted.contradictions.len() > NAMED {
                 p class="faint" { "and " (acted.contradictions.len() - NAMED) " more" }
             }
-            @if !acted.undone {
-                div class="acts" {
-                    @if is_contradiction(acted) { (render_not_contradiction(visit, &acted.action)) }
-                    @else { (render_undo_button(visit, &acted.action)) }
+            @for kept in acted.apart.iter().take(NAMED) {
+                p {
+                    "Both stay: " q { (render_link(&kept.pair[0], &kept.texts[0])) } " "
+                    q { (render_link(&kept.pair[1], &kept.texts[1])) }
                 }
             }
+    };
+    let undo = html! {
+        @if !acted.undone {
+            @if is_contradiction(acted) { (render_not_contradiction(visit, &acted.action)) }
+            @else { (render_undo_button(visit, &acted.action)) }
         }
+    };
+    let line = ChangeLine {
+        at,
+        what: name_action(acted),
+        from,
+        body,
+        undo,
+    };
+    line.render(&calendar)
+}
+
+/// Ends a text that memory tells only the beginning of with an ellipsis, so that no broken word
+/// looks like the end.
+fn end_with_ellipsis(text: &str) -> String {
+    let is_whole = text.chars().count() < BEGINNING_CHARS || text.ends_with('\u{2026}');
+    if is_whole {
+        text.to_owned()
+    } else {
+        format!("{}\u{2026}", text.trim_end())
     }
 }
 
@@ -325,13 +385,18 @@ fn ends_with_stop(merge: &MergedSet) -> bool {
 
 /// Returns whether an action of the diary only noted contradictions.
 fn is_contradiction(acted: &MaintenanceAction) -> bool {
-    acted.merged.is_empty() && acted.purged.is_empty() && acted.distilled.is_empty()
+    acted.merged.is_empty()
+        && acted.purged.is_empty()
+        && acted.distilled.is_empty()
+        && acted.apart.is_empty()
 }
 
 /// Says what is so again after an action of the diary was undone.
 fn describe_undone(acted: &MaintenanceAction) -> &'static str {
     if is_contradiction(acted) {
         "Undone: this is no contradiction any more."
+    } else if !acted.apart.is_empty() {
+        "Undone: you are asked about them again."
     } else if acted.merged.is_empty() {
         "Undone."
     } else {
@@ -356,6 +421,8 @@ fn name_action(acted: &MaintenanceAction) -> &'static str {
         "Expired"
     } else if !acted.distilled.is_empty() {
         "Summarized"
+    } else if !acted.apart.is_empty() {
+        "Kept both"
     } else {
         "Contradiction found"
     }
@@ -375,12 +442,22 @@ fn describe_contradiction(state: &ContradictionState, calendar: &Calendar) -> St
     match (state.is_recalled, until) {
         ([true, true], Some(at)) => format!(
             "Agents see both; the older one is marked as true until {}.",
-            rows::format_day(calendar.day_of(at), calendar)
+            name_day_in_sentence(calendar.day_of(at), calendar)
         ),
         ([true, true], None) => "Agents see both as true.".to_owned(),
         ([false, true], _) => "Agents no longer see the older.".to_owned(),
         ([true, false], _) => "Agents no longer see the newer.".to_owned(),
         ([false, false], _) => "Agents no longer see either.".to_owned(),
+    }
+}
+
+/// Names a day as it is written within a sentence: "today", "yesterday", or a date.
+fn name_day_in_sentence(day: NaiveDate, calendar: &Calendar) -> String {
+    let named = rows::format_day(day, calendar);
+    if ["Today", "Yesterday"].contains(&named.as_str()) {
+        named.to_lowercase()
+    } else {
+        named
     }
 }
 

@@ -39,9 +39,13 @@ const PAGES: [(&str, &str, &str); 15] = [
     (
         "/activity",
         "Activity",
-        "what was asked and stored in the last hour",
+        "what programs asked and stored in the last hour",
     ),
-    ("/learning", "Learning", "what the results of runs changed"),
+    (
+        "/learning",
+        "Learning",
+        "how well runs went, and what memory learned from that",
+    ),
     (
         "/knowledge/review",
         "To decide",
@@ -61,7 +65,7 @@ const PAGES: [(&str, &str, &str); 15] = [
     ("/done", "Recent changes", "undo what you changed"),
 ];
 
-const WORDS: [(&str, &str); 7] = [
+const WORDS: [(&str, &str); 9] = [
     (
         "memory",
         "one entry, such as a lesson, a decision, a prompt or a commit",
@@ -79,6 +83,14 @@ const WORDS: [(&str, &str); 7] = [
     (
         "failed anyway",
         "the agent used a memory that it received, and its work failed",
+    ),
+    (
+        "not used",
+        "the work ended, and nothing of that memory is in the answer",
+    ),
+    (
+        "use not known yet",
+        "the work has not ended, or no answer is stored",
     ),
     (
         "published",

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use reprise_engine::EngineStats;
 use reprise_operations::operations::care;
 use reprise_operations::operations::records::list;
-use reprise_operations::{Memory, Prompt};
+use reprise_operations::{Memory, Prompt, find_test_verdict};
 
 use super::ask::{WITHOUT_MODEL, render_question_field};
 use super::review::groups::{ReviewQuestion, group_pairs};
@@ -126,6 +126,10 @@ async fn render_strip(
         section class="strip" data-strip data-live="strip" aria-label="The last 7 days, and now" {
             div class="strip-part" {
                 span class="strip-name" { "Last 7 days:" }
+                @let trend = week.count_by_day(&calendar);
+                @if trend.iter().any(|count| *count > 0) {
+                    (chart::render_trend(&describe_trend(&trend), &trend))
+                }
                 @for (group, show, name, _) in groups {
                     @let bad = *group == PromptGroup::Failed && week.count(*group) != "0";
                     a href=(format!("/prompts?show={show}")) class=[bad.then_some("warn")]
@@ -168,6 +172,12 @@ async fn render_strip(
     })
 }
 
+/// Says how many prompts there were on each of the last days, today last.
+fn describe_trend(counts: &[usize]) -> String {
+    let counts: Vec<String> = counts.iter().map(usize::to_string).collect();
+    format!("Prompts a day, today last: {}", counts.join(", "))
+}
+
 /// Counts the lessons and decisions of the last seven days.
 async fn count_learned(visit: &PageRequest) -> PageResult<String> {
     let request = ListRequest {
@@ -195,14 +205,14 @@ fn render_digest(records: &[MemoryRecord], prompts: &[Prompt], context: &RowCont
         .filter(|prompt| !prompt.session.is_empty())
         .map(|prompt| (prompt.session.as_str(), prompt.text.as_str()))
         .collect();
-    let groups = rows::group_by_session(records, &context.calendar, false);
+    let groups = rows::group_by_session(records, &context.calendar);
     let (mut row_groups, mut shown) = (Vec::new(), 0);
     for group in &groups {
         if row_groups.len() >= GROUPS && shown >= RECORDS {
             break;
         }
         let title = titles.get(group.session).copied();
-        let one = select_rows(group, title, &context.calendar);
+        let one = select_rows(group, title);
         shown += one.records.len();
         row_groups.push(one);
     }
@@ -213,89 +223,44 @@ fn render_digest(records: &[MemoryRecord], prompts: &[Prompt], context: &RowCont
     }
 }
 
-/// Selects the rows of a group that say most about it.
-fn select_rows<'a>(
-    group: &'a SessionGroup<'a>,
-    title: Option<&'a str>,
-    calendar: &Calendar,
-) -> RowGroup<'a> {
+/// Selects the rows of a group that say most about it; the prompt that it is called by is one.
+fn select_rows<'a>(group: &'a SessionGroup<'a>, title: Option<&'a str>) -> RowGroup<'a> {
     let is_alone = group.session.is_empty();
-    let name = title.unwrap_or(group.name());
-    // A prompt that is the title is not repeated below it.
-    let is_title = |record: &MemoryRecord| {
-        !is_alone && name.trim().lines().next() == rows::title(record).trim().lines().next()
-    };
     let mut chosen: Vec<&MemoryRecord> = group.records.clone();
-    if chosen.len() > 1 {
-        chosen.retain(|record| !is_title(record));
-    }
     let (most, all) = (if is_alone { ROWS_ALONE } else { ROWS }, chosen.len());
     if !is_alone && all > most {
-        chosen.sort_by_key(|record| display_rank(record));
+        let first = group.prompt().map(|prompt| prompt.id);
+        chosen.sort_by_key(|record| (Some(record.id) != first, display_rank(record)));
         chosen.truncate(most);
         chosen.sort_by_key(|record| std::cmp::Reverse((record.timestamp, record.id)));
     }
     chosen.truncate(most);
-    let more = all - chosen.len();
-    let mut summary = describe_group(group, calendar);
-    if more > 0 {
-        summary = format!("{summary} \u{b7} {more} more");
-    }
-    RowGroup {
+    let shown = chosen.len();
+    let memories = text::pluralize(all, "memory", "memories");
+    let row_group = RowGroup {
         group,
-        name,
-        summary,
-        end: render_test_chip(group),
+        name: group.name(),
+        count: if shown < all {
+            format!("{shown} of {memories}")
+        } else {
+            memories
+        },
         records: chosen,
-    }
+    };
+    row_group.with_title(title)
 }
 
 /// Ranks records by how much they say about a session; the lowest is shown first.
 fn display_rank(record: &MemoryRecord) -> u8 {
     match record.record_type() {
         RecordType::Decision | RecordType::Lesson => 0,
-        RecordType::Test if rows::test_passed(record) == Some(false) => 1,
+        RecordType::Test if find_test_verdict(record) == Some(false) => 1,
         RecordType::Commit | RecordType::Note => 1,
         RecordType::Test => 2,
         RecordType::Document | RecordType::Run => 3,
         RecordType::Prompt => 4,
         RecordType::Answer => 5,
         RecordType::Command => 6,
-    }
-}
-
-/// Describes a group by project, author and time.
-fn describe_group(group: &SessionGroup<'_>, calendar: &Calendar) -> String {
-    let about = group.records.iter().map(|record| rows::byline(record));
-    let (mut project, mut by) = (None, None);
-    for one in about {
-        project = project.or(one.project);
-        by = by.or(one.by);
-    }
-    // The newest comes first.
-    let mut times = group.records.iter().rev().map(|record| record.timestamp);
-    let (from, to) = (times.next(), times.next_back());
-    let [from, to] = [from, to].map(|at| at.map(|at| calendar.format_time_of_day(at)));
-    let when = match (from, to) {
-        (Some(from), Some(to)) if from != to => Some(format!("{from}\u{2013}{to}")),
-        (from, _) => from,
-    };
-    let summary: Vec<String> = [project, by, when].into_iter().flatten().collect();
-    summary.join(" \u{b7} ")
-}
-
-/// Renders how the last tests of a group ended.
-fn render_test_chip(group: &SessionGroup<'_>) -> Markup {
-    let mut tests = group
-        .records
-        .iter()
-        .filter_map(|record| rows::test_passed(record));
-    html! {
-        @match tests.next() {
-            Some(true) => { span class="chip good" { "tests pass" } }
-            Some(false) => { span class="chip bad" { "tests fail" } }
-            None => {}
-        }
     }
 }
 
@@ -356,7 +321,7 @@ pub(super) fn render_first_steps(visit: &PageRequest) -> Markup {
                 a class="button first" href="/agents" { "Connect an agent" }
                 @if !visit.read_only {
                     a class="button" href="/care/backups#import" { "Import what you have" }
-                    a class="button" href="/new" { "Write a lesson" }
+                    a class="button" href="/new" { "Add a memory" }
                 }
             }
             p class="faint" { "Or in a terminal:" }

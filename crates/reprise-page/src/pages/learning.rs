@@ -174,8 +174,23 @@ fn summarize(report: &OutcomeLearningReport, withdrawn: usize) -> String {
 }
 
 fn render_curve(report: &OutcomeLearningReport) -> Markup {
-    if report.curve.len() < 2 {
+    let least = u64::from(LEARNING_RUNS_MIN);
+    if report.runs == 0 {
         return html! {};
+    }
+    // A line through a few runs would look like a trend and be chance.
+    if report.runs < least {
+        let missing = usize::try_from(least - report.runs).unwrap_or_default();
+        return html! {
+            section class="card" data-missing-runs=(missing) {
+                h2 { "Results of runs" }
+                p class="why" {
+                    "A chart is shown from " (least) " runs on. "
+                    (text::pluralize(missing, "run is", "runs are")) " missing."
+                }
+                progress max=(least) value=(report.runs) aria-label="Runs so far" {}
+            }
+        };
     }
     let quality: Vec<f64> = report.curve.iter().map(|run| run.0.into()).collect();
     let expected: Vec<f64> = report.curve.iter().map(|run| run.1.into()).collect();
@@ -184,11 +199,11 @@ fn render_curve(report: &OutcomeLearningReport) -> Markup {
         name,
         values: running_mean(&values),
     });
-    let last = format!("run {}", report.curve.len());
+    let last = format!("run {}, the newest", report.curve.len());
     html! {
         section class="card" {
             h2 { "Results of runs" }
-            (chart::render_lines("Average result of the latest runs, from 0 to 1", &lines, ["run 1", &last], Some(1.0)))
+            (chart::render_lines("Average result of the latest 25 runs: 0 is failed, 1 is as wanted", &lines, ["run 1", &last], Some(1.0)))
         }
     }
 }
@@ -206,7 +221,7 @@ fn render_moved(page: &WebPage, runs: &RunsFound, all: usize) -> Markup {
         @if !moved.is_empty() {
             section {
                 h2 { "Memories that runs used " small { (text::format_count(all as u64)) } }
-                @let heads = ["Memory", "#Runs", "#Last 7 days", "#Result against expected"];
+                @let heads = ["Memory", "#Runs", "#Last 7 days", "#Better or worse than expected"];
                 (table("Memories that runs used", &heads,
                     moved.iter().map(|one| html! {
                         td {
@@ -246,7 +261,7 @@ fn render_recent(
                 h2 {
                     "Runs "
                     small {
-                        (text::format_count(runs.all as u64)) ", " (this_week) " in the last 7 days"
+                        (text::format_count(runs.all as u64)) " in all, " (this_week) " in the last 7 days"
                         @if withdrawn > 0 { ", " (withdrawn) " withdrawn" }
                     }
                 }
@@ -408,7 +423,7 @@ fn running_mean(values: &[f64]) -> Vec<f64> {
     means.collect()
 }
 
-pub(crate) async fn set_learning(posted: Posted) -> PageResult<Redirect> {
+pub(crate) async fn switch(posted: Posted) -> PageResult<Redirect> {
     let action = match posted.text("on") {
         "yes" => LearningAction::On,
         "reset" => LearningAction::Reset,

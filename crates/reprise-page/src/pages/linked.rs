@@ -11,7 +11,7 @@ pub(super) const OTHER_RELATION: &str = "other";
 const RELATIONS: [(&str, &str, &str); 5] = [
     ("related_to", "related to", "related to"),
     ("caused_by", "caused by", "caused"),
-    ("part_of", "part of", "has as a part"),
+    ("part_of", "part of", "includes"),
     ("follows", "follows", "followed by"),
     ("distilled_from", "summary of", "summarised in"),
 ];
@@ -63,7 +63,7 @@ pub(super) fn render_links(visit: &PageRequest, around: &Neighbours, path: &str)
                                 (text::shorten(&name_relation(&one.relation, one.outgoing), 40)) " "
                             }
                             a href=(format!("/records/{}", one.id)) {
-                                (text::shorten(&one.title, 100))
+                                (text::shorten_title(&one.title, 100))
                             }
                         }
                         @if one.depth == 1 {
@@ -73,7 +73,7 @@ pub(super) fn render_links(visit: &PageRequest, around: &Neighbours, path: &str)
                                 input type="hidden" name="outgoing" value=(one.outgoing);
                                 button class="quiet" { "Unlink" }
                             }))
-                        } @else { small { "indirect" } }
+                        } @else { small title="Linked through another memory" { "indirect" } }
                     }
                 }
             }

@@ -1,23 +1,32 @@
 //! The pages of Memory: the timeline by day and session, knowledge, and projects.
 
-use std::collections::BTreeSet;
+mod choices;
+
+use std::collections::{BTreeSet, HashMap};
 
 use reprise_operations::operations::records::list;
+use reprise_operations::operations::sessions::{Prompts, PromptsArguments};
 use reprise_operations::operations::tags;
 use reprise_types::{RecordPage, list_names_of_project, short_project_name};
 
 use super::pause::{POLICIES_EXPLAINED, list_pauses, render_policy, render_switched_toast};
 use super::week::DAYS;
+use crate::chart::ChartBar;
 use crate::prelude::*;
 use crate::rows::{RowGroup, RowTime};
 use crate::undo::{InverseAction, UserAction};
 
+pub(super) use choices::load_choices;
+
+/// Weeks of the chart of what was learned.
+const WEEKS: i64 = 8;
 const TAGS_SHOWN: usize = 60;
 const PROJECTS_SHOWN: usize = 40;
 /// Most memories of a tag whose merge can be undone.
 const MERGED_MAX: usize = 200;
-/// Most values from which a field completes.
-const KNOWN: usize = 200;
+/// Most sessions whose first prompt is looked up, and most prompts of each.
+const TITLES_MAX: usize = 12;
+const PROMPTS_LOOKED: usize = 50;
 
 async fn fetch_records(visit: &PageRequest, request: ListRequest) -> PageResult<RecordPage> {
     let listed = list::list_records(&visit.memory(), request).await;
@@ -31,16 +40,14 @@ pub(crate) async fn show_timeline(visit: PageRequest, pairs: QueryPairs) -> Page
         limit: rows::PAGE_SIZE,
         after: pairs.parse_value("after")?,
     };
-    let (listed, tagged, known) = tokio::join!(
-        fetch_records(&visit, request),
-        visit.run_optional::<tags::Tags>(tags::TagsArguments::default()),
-        RowContext::load(&visit)
-    );
-    let (listed, tagged, known) = (listed?, tagged?, known?);
+    let (listed, known) = tokio::join!(fetch_records(&visit, request), RowContext::load(&visit));
+    let (listed, known) = (listed?, known?);
+    let choices = load_choices(&visit, listed.records.iter()).await?;
+    let titles = load_session_titles(&visit, &listed.records).await?;
     let bar = html! {
         form class="stack" role="search" action="/timeline" {
             div class="bar" {
-                (pairs::render_chips(&pairs, "/timeline"))
+                (pairs::render_chips(&pairs, "/timeline", &choices))
                 span class="faint" role="status" {
                     @let is_filtered = pairs.except(&["after"]).next().is_some();
                     @let nouns = if is_filtered { ("memory matches.", "memories match.") } else { ("memory", "memories") };
@@ -54,8 +61,6 @@ pub(crate) async fn show_timeline(visit: PageRequest, pairs: QueryPairs) -> Page
     };
     let body = html! {
         (undo::render_done_toast(&visit, pairs.get("done")))
-        @if let Some(tagged) = tagged { (render_completions(tagged)) }
-        (rows::render_completions(listed.records.iter()))
         (render_split(&visit, &html! {
             @if listed.records.is_empty() && pairs.except(&["after"]).next().is_none() {
                 (super::home::render_first_steps(&visit))
@@ -64,25 +69,62 @@ pub(crate) async fn show_timeline(visit: PageRequest, pairs: QueryPairs) -> Page
                     h2 { "No memory matches" }
                     p { "Remove a filter, or " a href="/search" { "ask a question" } "." }
                 }
-            } @else { (render_timeline(&listed, pairs.get("after").is_some(), &known)) }
-            @for note in &listed.notes { p class="faint" { (text::shorten_title(&text::to_sentence(note), 400)) } }
+            } @else { (render_timeline(&listed, pairs.get("after").is_some(), &titles, &known)) }
+            @for note in &listed.notes { (render_note(note)) }
             (pairs::render_page_links(&pairs, "/timeline", listed.next))
         }))
     };
     Ok(render_page_with_bar(
         &visit,
         "/timeline",
-        "Memory",
+        "Timeline",
         &bar,
         &body,
     ))
 }
 
-/// Renders the projects and tags of a memory, from which filter fields complete.
-pub(super) fn render_completions(known: tags::Tagged) -> Markup {
+/// Loads the first prompts of sessions whose records on this page have none, so that a session is
+/// called by what was asked in it.
+async fn load_session_titles(
+    visit: &PageRequest,
+    records: &[MemoryRecord],
+) -> PageResult<HashMap<String, String>> {
+    let mut unnamed: BTreeSet<&str> = records.iter().map(|one| one.session_id.as_str()).collect();
+    unnamed.remove("");
+    for record in records {
+        if record.record_type() == RecordType::Prompt {
+            unnamed.remove(record.session_id.as_str());
+        }
+    }
+    let mut titles = HashMap::new();
+    for session in unnamed.into_iter().take(TITLES_MAX) {
+        let arguments = PromptsArguments {
+            session: Some(session.to_owned()),
+            limit: Some(PROMPTS_LOOKED),
+            cursor: None,
+        };
+        let found = visit.run_optional::<Prompts>(arguments).await?;
+        let first = found.and_then(|found| found.prompts.into_iter().next_back());
+        titles.extend(first.map(|prompt| (session.to_owned(), prompt.text)));
+    }
+    Ok(titles)
+}
+
+/// What a note says of runs that a list leaves out, after how many there are.
+const RUNS_LEFT_OUT: &str = "; the type `run` lists them";
+
+/// Renders a note on a list; runs that it leaves out are a click away.
+fn render_note(note: &str) -> Markup {
     html! {
-        (pairs::render_datalist("project", collect_project_names(&known).into_iter().take(KNOWN)))
-        (pairs::render_datalist("tag", known.tags.into_iter().map(|one| one.tag).take(KNOWN)))
+        p class="faint" {
+            @match note.split_once(RUNS_LEFT_OUT) {
+                Some((said, _)) => {
+                    (text::shorten_title(&text::to_sentence(said), 400)) " "
+                    a href="/timeline?type=run" { "Show them" }
+                }
+                None => { (text::shorten_title(&text::to_sentence(note), 400)) }
+            }
+        }
     }
 }
 
@@ -105,12 +147,18 @@ fn render_split(visit: &PageRequest, rows: &Markup) -> Markup {
 }
 
 /// Renders a page of the timeline; a session at either end may continue on another page.
-fn render_timeline(listed: &RecordPage, is_later: bool, context: &RowContext) -> Markup {
-    let groups = rows::group_by_session(&listed.records, &context.calendar, true);
+fn render_timeline(
+    listed: &RecordPage,
+    is_later: bool,
+    titles: &HashMap<String, String>,
+    context: &RowContext,
+) -> Markup {
+    let groups = rows::group_by_session(&listed.records, &context.calendar);
     let last = groups.len().saturating_sub(1);
     let row_groups = groups.iter().enumerate().map(|(index, group)| {
         let is_cut = index == 0 && is_later || index == last && listed.next.is_some();
-        RowGroup::from_group(group, &groups, !is_cut)
+        let title = titles.get(group.session).map(String::as_str);
+        RowGroup::from_group(group, &groups, !is_cut).with_title(title)
     });
     rows::render_groups(&row_groups.collect::<Vec<_>>(), context)
 }
@@ -182,6 +230,7 @@ pub(crate) async fn show_knowledge(visit: PageRequest, pairs: QueryPairs) -> Pag
         @if let Some(count) = merged {
             (toast(&html! { (text::pluralize(count, "memory", "memories")) " changed." }))
         }
+        @if is_week { (render_weekly_trend(&visit).await?) }
         (render_split(&visit, &html! {
             @if listed.records.is_empty() && done.records.is_empty() {
                 (render_no_knowledge(&visit, typed, is_week))
@@ -206,6 +255,42 @@ pub(crate) async fn show_knowledge(visit: PageRequest, pairs: QueryPairs) -> Pag
     ))
 }
 
+/// Renders how many lessons and decisions each of the last weeks brought.
+async fn render_weekly_trend(visit: &PageRequest) -> PageResult<Markup> {
+    let (calendar, mut bars) = (visit.page.calendar(), Vec::new());
+    for back in (0..WEEKS).rev() {
+        let until = visit.page.now() - TimeDelta::days(back * DAYS);
+        let since = until - TimeDelta::days(DAYS);
+        let request = ListRequest {
+            filter: MemoryFilter {
+                since: Some(since),
+                until: Some(until),
+                ..knowledge_filter(None, true)
+            },
+            limit: 1,
+            after: None,
+        };
+        let first = calendar.day_of(since) + TimeDelta::days(1);
+        bars.push(ChartBar {
+            name: if back == 0 {
+                "the last 7 days".to_owned()
+            } else {
+                format!("7 days from {}", first.format("%-d %b"))
+            },
+            count: fetch_records(visit, request).await?.considered as usize,
+            path: None,
+        });
+    }
+    let is_any = bars.iter().any(|bar| bar.count > 0);
+    Ok(html! {
+        @if is_any {
+            div class="card trend-card" {
+                (chart::render_bars("Learned each week", "lessons and decisions", &bars))
+            }
+        }
+    })
+}
+
 /// Says why a list of knowledge is empty, and how that type comes about.
 fn render_no_knowledge(visit: &PageRequest, typed: Option<RecordType>, is_week: bool) -> Markup {
     html! {
@@ -223,7 +308,7 @@ fn render_no_knowledge(visit: &PageRequest, typed: Option<RecordType>, is_week: 
                 Some(RecordType::Lesson) | None => {
                     h2 { (if typed.is_some() { "No lessons yet" } else { "No knowledge yet" }) }
                     @if visit.read_only { p { "Agents store what they learned." } }
-                    @else { p { a class="button" href="/new" { "Write a lesson" } } }
+                    @else { p { a class="button" href="/new" { "Add a memory" } } }
                 }
                 Some(_) => { h2 { "No memory of this type yet" } }
             }

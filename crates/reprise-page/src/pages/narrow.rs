@@ -62,7 +62,7 @@ pub(super) fn render_over_time(
     html! {
         section {
             h2 { "Matches over time " small { (drawn_from) " to " (last) } }
-            (chart::render_bars("Matches over time", &bars))
+            (chart::render_bars("Matches over time", "matches", &bars))
         }
     }
 }

@@ -3,7 +3,7 @@
 mod tokens;
 
 use super::pause::{POLICIES_EXPLAINED, list_pauses, render_policy, render_switched_toast};
-use super::week::{PromptGroup, Week};
+use super::week::{DAYS, PromptGroup, Week};
 use crate::page::AgentProgram;
 use crate::prelude::*;
 
@@ -106,7 +106,10 @@ fn percentile_95(sorted: &[u32]) -> Option<u32> {
 }
 
 pub(crate) async fn show(visit: PageRequest, pairs: QueryPairs) -> PageResult<Markup> {
-    let (week, rules) = (Week::load(&visit).await?, list_pauses(&visit).await?);
+    let month = Week::load_days(&visit, tokens::DAYS_CHARTED).await?;
+    let rules = list_pauses(&visit).await?;
+    let by_day = tokens::DailyTokens::of(&visit, &month);
+    let week = month.keep_since(visit.page.now() - TimeDelta::days(DAYS));
     let programs = visit.page.host().agent_programs().await?;
     let agents = list_agents(&week, &programs);
     let (calendar, now) = (visit.page.calendar(), visit.page.now());
@@ -120,11 +123,12 @@ pub(crate) async fn show(visit: PageRequest, pairs: QueryPairs) -> PageResult<Ma
         "#Received memories",
         "#Memories given",
         "#Helped",
-        "#Time, 95 % (ms)",
+        "#95 % within (ms)",
         "Memory",
     ];
     let body = html! {
         (switched)
+        (undo::render_done_toast(&visit, pairs.get("done")))
         section {
             h2 { "Last 7 days" }
             @if agents.is_empty() {
@@ -162,7 +166,7 @@ pub(crate) async fn show(visit: PageRequest, pairs: QueryPairs) -> PageResult<Ma
                 })))
             }
         }
-        (tokens::render_tokens(&visit, &week))
+        (tokens::render_tokens(&visit, &week, &by_day))
         (render_connect(&visit, &programs))
     };
     Ok(render_page(&visit, "/agents", "Agents", &body))

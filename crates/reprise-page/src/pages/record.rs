@@ -115,7 +115,7 @@ pub(crate) async fn show(
     }
     let (nearby, is_whole) = list_nearby(&visit, record).await?;
     let known = RowContext::load(&visit).await?;
-    let groups = rows::group_by_session(&nearby, &calendar, false);
+    let groups = rows::group_by_session(&nearby, &calendar);
     let row_groups = groups
         .iter()
         .map(|group| RowGroup::from_group(group, &groups, is_whole));
@@ -129,7 +129,7 @@ pub(crate) async fn show(
         (undo::render_done_toast(&visit, pairs.get("done")))
         div class="split" data-opens=(record.id) {
             div class="side" id="side" {
-                h2 class="unseen-text" { "Memory" }
+                h2 class="unseen-text" { "This memory" }
                 (article)
             }
             div { (rows::render_list(&visit, &rows)) }

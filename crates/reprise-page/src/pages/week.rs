@@ -8,8 +8,8 @@ use reprise_operations::operations::sessions::{
     Prompts, PromptsArguments, Replay, ReplayArguments,
 };
 use reprise_operations::{
-    LeftOutReason, Prompt, PromptOutcome, PromptRecall, PromptReplay, PromptResult, ReplayedRecord,
-    UnansweredReason,
+    LeftOutReason, NothingAddedReason, Prompt, PromptOutcome, PromptRecall, PromptReplay,
+    PromptResult, ReplayedRecord, UnansweredReason,
 };
 
 use super::why_not::describe_parts;
@@ -94,7 +94,10 @@ pub(super) fn render_outcome_chips(prompt: &Prompt) -> Markup {
                 (text::pluralize(received, "memory added", "memories added"))
                 @if used > 0 { ", " (used) " used" }
             }
-            @if used == 0 { span class="chip faint" title=(OWN_WORDS) { "not used" } }
+            @if used == 0 {
+                @if prompt.outcome.is_some() { span class="chip faint" title=(NO_CREDIT) { "not used" } }
+                @else { span class="chip faint" title=(NOT_KNOWN_YET) { "use not known yet" } }
+            }
         } @else if prompt.received_memories() {
             span class="chip" { "published memories added" }
         } @else {
@@ -130,12 +133,12 @@ fn is_confirmed(prompt: &Prompt) -> bool {
         .is_some_and(PromptOutcome::is_confirmed)
 }
 
-/// Returns the reason for which most of what was found for a prompt was left out.
+/// Returns the reason for which a prompt received nothing, if something was found for it.
 fn main_reason(prompt: &Prompt) -> Option<LeftOutReason> {
-    let found = prompt.given.iter().flat_map(|given| &given.found);
-    let reasons: Vec<LeftOutReason> = found.filter_map(|one| one.left_out).collect();
-    let count = |why: &LeftOutReason| reasons.iter().filter(|one| *one == why).count();
-    reasons.iter().copied().max_by_key(count)
+    match prompt.find_nothing_added_reason()? {
+        NothingAddedReason::LeftOut(why) => Some(why),
+        _ => None,
+    }
 }
 
 /// What is said of each reason: after a number of memories, and of all that were found.
@@ -204,9 +207,7 @@ fn has_conflict(prompt: &Prompt) -> bool {
 
 /// Says how the work of a prompt went, and what was expected of it.
 pub(super) fn describe_result(outcome: &PromptOutcome) -> String {
-    let PromptOutcome {
-        quality, expected, ..
-    } = outcome;
+    let quality = outcome.quality;
     let how = if outcome.is_confirmed() {
         "Done, and confirmed by a test or a report"
     } else if outcome.went_well() {
@@ -214,7 +215,13 @@ pub(super) fn describe_result(outcome: &PromptOutcome) -> String {
     } else {
         "Failed"
     };
-    format!("{how} ({quality:.2}; similar prompts: {expected:.2}).")
+    match outcome.known_expectation() {
+        Some(expected) => format!("{how} ({quality:.2}; similar prompts: {expected:.2})."),
+        None => {
+            let similar = text::pluralize(outcome.similar, "similar prompt", "similar prompts");
+            format!("{how} ({quality:.2}; {similar} before it: too few to compare).")
+        }
+    }
 }
 
 /// Most words that an answer has of a memory which are named.
@@ -362,6 +369,10 @@ fn list_numbers(text: &str) -> Vec<String> {
 
 /// Why a memory counts as not used.
 const OWN_WORDS: &str = "No word of a memory that the prompt did not have came back in the answer";
+const NO_CREDIT: &str = "The work of this prompt ended, and it used no memory that it received";
+/// Why it is not known whether a memory was used.
+const NOT_KNOWN_YET: &str = "The work of this prompt has not ended yet, or reported no result";
+const NO_ANSWER: &str = "Not known: no answer to this prompt is stored";
 /// Why a memory counts as maybe used.
 const CAME_BACK: &str =
     "These words of this memory, which the prompt did not have, are in the answer";
@@ -380,12 +391,16 @@ pub(super) fn render_use_chip(turn: &Turn, one: &ReplayedRecord) -> Markup {
                 (text::shorten(&format!("maybe used ({})", repeated.join(", ")), 80))
             }
         }
-        @else if turn.answers().next().is_none() { span class="faint" { "no answer stored" } }
+        @else if turn.answers().next().is_none() {
+            span class="faint" title=(NO_ANSWER) {
+                (if outcome.is_some() { "not known: no answer stored" } else { "not known yet: no answer stored" })
+            }
+        }
         @else { span class="faint" title=(OWN_WORDS) { "not used" } }
     }
 }
 
-/// The prompts of the last seven days, the newest first.
+/// The prompts of the last seven or more days, the newest first.
 #[derive(Debug, Default)]
 pub(super) struct Week {
     pub(super) prompts: Vec<Prompt>,
@@ -395,7 +410,12 @@ pub(super) struct Week {
 
 impl Week {
     pub(super) async fn load(visit: &PageRequest) -> PageResult<Self> {
-        let since = visit.page.now() - TimeDelta::days(DAYS);
+        Self::load_days(visit, DAYS).await
+    }
+
+    /// Loads the prompts of so many days.
+    pub(super) async fn load_days(visit: &PageRequest, days: i64) -> PageResult<Self> {
+        let since = visit.page.now() - TimeDelta::days(days);
         let mut week = Self::default();
         let mut cursor = None;
         loop {
@@ -421,6 +441,26 @@ impl Week {
             }
             cursor = page.next;
         }
+    }
+
+    /// Keeps the prompts since a time.
+    pub(super) fn keep_since(self, since: DateTime<Utc>) -> Self {
+        let oldest = self.prompts.last().map(|prompt| prompt.at);
+        let is_cut = self.is_cut && oldest.is_some_and(|oldest| oldest >= since);
+        let mut prompts = self.prompts;
+        prompts.retain(|prompt| prompt.at >= since);
+        Self { prompts, is_cut }
+    }
+
+    /// Counts the prompts of each of the last days, today last.
+    pub(super) fn count_by_day(&self, calendar: &Calendar) -> Vec<usize> {
+        let days = (0..DAYS).rev();
+        let days = days.map(|back| calendar.today() - TimeDelta::days(back));
+        days.map(|day| {
+            let prompts = self.prompts.iter();
+            prompts.filter(|one| calendar.day_of(one.at) == day).count()
+        })
+        .collect()
     }
 
     /// Formats the number of prompts in a group, with a plus if there are more.

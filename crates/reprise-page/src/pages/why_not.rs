@@ -199,10 +199,36 @@ async fn is_listed(
     Ok(page.records.iter().any(|one| one.id == record.id))
 }
 
+/// What is asked of a person who misses a memory.
+pub(super) const EXPECTED_LABEL: &str = "What should it say? Words of it, or its id";
+/// Fewest results among which the memory with some words is looked for.
+const NAMED_BY_WORDS: usize = 1;
+
+/// Finds the memory that a person means: by its id or external id, or else by what it says.
+pub(super) async fn find_expected(
+    visit: &PageRequest,
+    expected: &str,
+) -> PageResult<Option<MemoryRecord>> {
+    let id = expected.to_owned();
+    let by_id = visit
+        .run_optional::<History>(HistoryArguments { id })
+        .await?;
+    if by_id.is_some() || expected.parse::<RecordId>().is_ok() {
+        return Ok(None);
+    }
+    let request = RecallRequest {
+        top_k: NAMED_BY_WORDS,
+        ..RecallRequest::new(expected)
+    };
+    let found = time_recall(visit, &request, RecallScope::Local).await?;
+    let mut results = found.recall.results.into_iter();
+    Ok(results.next().map(|hit| hit.record))
+}
+
 /// Renders the form that asks why a record is missing, and the answer.
 pub(super) fn render_section(
     pairs: &QueryPairs,
-    expected: Option<&str>,
+    (expected, meant): (Option<&str>, Option<&MemoryRecord>),
     position: Option<&ResultPosition>,
     found: &RecallResponse,
     shown: usize,
@@ -215,13 +241,17 @@ pub(super) fn render_section(
                 @for (name, value) in pairs.except(&["expected"]) {
                     input type="hidden" name=(name) value=(value);
                 }
-                div class="fields" {
+                div class="fields missing" {
                     label {
-                        "Its id or external id"
-                        input name="expected" value=[expected] autocomplete="off" spellcheck="false"
-                            required;
+                        (EXPECTED_LABEL)
+                        input name="expected" value=[expected] autocomplete="off" required;
                     }
                     button { "Find out why" }
+                }
+            }
+            @if let Some(meant) = meant {
+                p class="why" data-meant {
+                    "You mean: " a href=(rows::path(meant)) { (text::shorten_title(rows::title(meant), 120)) }
                 }
             }
             @if let Some(position) = position { div class="said" { (render_position(position, found, shown, calendar)) } }
@@ -249,7 +279,7 @@ fn render_position(
             )
         }
         ResultPosition::Unknown(name) => format!(
-            "No memory has the id {}. It may have been forgotten.",
+            "No memory has this id or these words: {}. It may have been forgotten.",
             text::plain_line(name, 80)
         ),
         ResultPosition::Corrected(_) => {
@@ -260,6 +290,9 @@ fn render_position(
             "It was stored on {}, after the day that you search.",
             calendar.day_of(*at)
         ),
+        ResultPosition::Far(None) if results.is_empty() => {
+            "Nothing in it matches the question.".to_owned()
+        }
         ResultPosition::Far(None) => format!(
             "Nothing in it matches the question. {records} {} better.",
             if results.len() == 1 {

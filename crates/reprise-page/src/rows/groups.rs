@@ -1,15 +1,12 @@
 //! Records in groups by day and session, each with a heading where these leave room for them.
 
 use chrono::{Datelike as _, NaiveDate};
+use reprise_operations::find_test_verdict;
 
-use super::{RowTime, byline, render_row_below, title};
+use super::{RowPlace, RowTime, TITLE_CHARS, byline, kind_icon, path, render_row_below, title};
 use crate::prelude::*;
 
-/// Records that fit on a screen, and the most headings that leave room for them: below the line of
-/// numbers of Home, 24 lines fit on a screen of 800 pixels.
-const SCREEN: usize = 18;
-const HEADINGS_MAX: usize = 6;
-/// Number of records from which a session of a day gets a heading.
+/// Number of records from which a session of a day gets a heading without a prompt.
 const HEADED_MIN: usize = 2;
 
 /// The beginning of a session id that is only a number.
@@ -49,17 +46,17 @@ pub(crate) struct SessionGroup<'a> {
 }
 
 impl SessionGroup<'_> {
-    /// Returns the title of the oldest prompt among its records.
-    pub(crate) fn prompt(&self) -> Option<&str> {
+    /// Returns the oldest prompt among its records.
+    pub(crate) fn prompt(&self) -> Option<&MemoryRecord> {
         let mut oldest = self.records.iter().rev();
         let found = oldest.find(|record| record.record_type() == RecordType::Prompt);
-        found.map(|record| title(record))
+        found.copied()
     }
 
     pub(crate) fn name(&self) -> &str {
         match (self.prompt(), self.session) {
-            (Some(prompt), _) => prompt,
-            (None, "") => "No session",
+            (Some(prompt), _) => title(prompt),
+            (None, "") => "Without a session",
             // What only a program can tell apart by its name is called by its first memory.
             (None, session) if is_made_up(session) => {
                 self.records.last().map_or(session, |record| title(record))
@@ -69,19 +66,17 @@ impl SessionGroup<'_> {
     }
 }
 
-/// Groups records by day and session; with `apart`, parts of a session with others in between are
-/// separate groups, as in a timeline. Records without a session never pass one that is newer.
+/// Groups records by day and session. Records without a session never pass one that is newer.
 pub(crate) fn group_by_session<'a>(
     records: &'a [MemoryRecord],
     calendar: &Calendar,
-    apart: bool,
 ) -> Vec<SessionGroup<'a>> {
     let mut groups: Vec<SessionGroup<'a>> = Vec::new();
     for record in records {
         let day = calendar.day_of(record.timestamp);
         let session = record.session_id.as_str();
         let is_its = |group: &&mut SessionGroup<'_>| group.day == day && group.session == session;
-        let found = if apart || session.is_empty() {
+        let found = if session.is_empty() {
             groups.last_mut().filter(is_its)
         } else {
             groups.iter_mut().find(is_its)
@@ -102,9 +97,9 @@ pub(crate) fn group_by_session<'a>(
 pub(crate) struct RowGroup<'a> {
     pub(crate) group: &'a SessionGroup<'a>,
     pub(crate) name: &'a str,
-    pub(crate) summary: String,
-    /// Shown at the right end of its heading.
-    pub(crate) end: Markup,
+    /// How many of its memories are shown.
+    pub(crate) count: String,
+    /// The newest first.
     pub(crate) records: Vec<&'a MemoryRecord>,
 }
 
@@ -118,28 +113,45 @@ impl<'a> RowGroup<'a> {
         let count = group.records.len();
         let parts = groups.iter().filter(|one| one.session == group.session);
         let is_whole = is_whole && parts.count() == 1;
-        let shown = if is_whole {
+        let count = if is_whole {
             text::pluralize(count, "memory", "memories")
         } else {
             text::pluralize(count, "memory shown", "memories shown")
         };
-        let mut row_group = Self {
+        Self {
             group,
             name: group.name(),
-            summary: shown,
-            end: html! {},
+            count,
             records: group.records.clone(),
-        };
-        if let Some(project) = row_group.project() {
-            row_group.summary = format!("{project} \u{b7} {}", row_group.summary);
         }
-        row_group
+    }
+
+    /// Calls its session by another name, unless its records have a prompt.
+    pub(crate) fn with_title(self, title: Option<&'a str>) -> Self {
+        let name = title.filter(|_| self.group.prompt().is_none());
+        Self {
+            name: name.unwrap_or(self.name),
+            ..self
+        }
     }
 
     /// Returns the project that its heading names: that of the newest record that has one.
     fn project(&self) -> Option<String> {
         let mut records = self.group.records.iter();
         records.find_map(|record| byline(record).project)
+    }
+
+    /// Describes whose session it is: its project, and the agent that answered.
+    fn describe(&self) -> String {
+        let said_by = |is_prompt: bool| {
+            let records = self.group.records.iter();
+            let mut records =
+                records.filter(|one| (one.record_type() == RecordType::Prompt) == is_prompt);
+            records.find_map(|record| byline(record).by)
+        };
+        let by = said_by(false).or_else(|| said_by(true));
+        let parts: Vec<String> = [self.project(), by].into_iter().flatten().collect();
+        parts.join(" \u{b7} ")
     }
 
     /// Returns whether a record is what its session is called by.
@@ -152,8 +164,29 @@ impl<'a> RowGroup<'a> {
         self.group.session.is_empty()
     }
 
+    /// Returns the prompt that is its heading.
+    fn heading_prompt(&self) -> Option<&'a MemoryRecord> {
+        let mut oldest_first = self.records.iter().rev();
+        let found = oldest_first
+            .find(|record| record.record_type() == RecordType::Prompt && self.is_called_by(record));
+        found.copied().filter(|_| !self.is_alone())
+    }
+
     fn is_headed(&self) -> bool {
-        !self.is_alone() && self.group.records.len() >= HEADED_MIN
+        let is_long = self.group.records.len() >= HEADED_MIN;
+        !self.is_alone() && (is_long || self.heading_prompt().is_some())
+    }
+
+    /// Lists the records below its heading: those of a session in the order in which they came,
+    /// others with the newest first.
+    fn list_below(&self) -> Vec<&'a MemoryRecord> {
+        let head = self.heading_prompt().map(|prompt| prompt.id);
+        let below = self.records.iter().copied();
+        let mut below: Vec<_> = below.filter(|record| Some(record.id) != head).collect();
+        if !self.is_alone() {
+            below.reverse();
+        }
+        below
     }
 
     fn path(&self) -> String {
@@ -161,67 +194,94 @@ impl<'a> RowGroup<'a> {
     }
 }
 
-/// Renders groups one below the other. Days and longer sessions have headings. If headings would
-/// leave too few records on a screen, each row has its day and session instead.
+/// Renders groups one below the other: each day has its name, and each session of it a heading with
+/// what came of it below.
 pub(crate) fn render_groups(all: &[RowGroup<'_>], context: &RowContext) -> Markup {
-    let is_new = |index: usize| {
-        let before = index.checked_sub(1).and_then(|before| all.get(before));
-        before.is_none_or(|before| before.group.day != all[index].group.day)
-    };
-    let (mut records, mut headings) = (0, 0);
-    for (index, row_group) in all.iter().enumerate() {
-        if records >= SCREEN {
-            break;
-        }
-        // What follows a session with a heading has one, too.
-        let is_below = index > 0 && all[index - 1].is_headed();
-        headings += usize::from(is_new(index) || row_group.is_headed() || is_below);
-        records += row_group.records.len();
-    }
-    let is_headed = headings <= HEADINGS_MAX;
-    let when = if is_headed {
-        RowTime::Clock
-    } else {
-        RowTime::Day
-    };
     html! {
-        ol class="rows" {
-            @for (index, row_group) in all.iter().enumerate() {
-                @let own = is_headed && row_group.is_headed();
-                @let day = (is_headed && is_new(index)).then_some(row_group.group.day);
-                @if own || day.is_some() {
-                    (render_heading(day.map(|one| format_day(one, &context.calendar)), own.then_some(row_group)))
-                } @else if is_headed && index > 0 && all[index - 1].is_headed() {
-                    li class="grouping" {
-                        h3 { (if row_group.is_alone() { row_group.name } else { "Other sessions" }) }
+        div class="days" {
+            @for of_day in all.chunk_by(|one, next| one.group.day == next.group.day) {
+                section class="day" {
+                    @if let Some(first) = of_day.first() {
+                        h2 { (format_day(first.group.day, &context.calendar)) }
                     }
-                }
-                @let project = if own { row_group.project() } else { None };
-                @let is_named = !own && !row_group.group.session.is_empty();
-                @for (index, record) in row_group.records.iter().enumerate() {
-                    (render_row_below(record, when, context, project.as_deref(), &html! {
-                        // A session that is called by this row needs no second name.
-                        @if is_named && index == 0 && !row_group.is_called_by(record) {
-                            a class="session" href=(row_group.path()) { (text::shorten(row_group.name, 32)) }
+                    ol class="rows" {
+                        @for (index, row_group) in of_day.iter().enumerate() {
+                            @let is_below = index > 0 && of_day[index - 1].is_headed();
+                            (render_group(row_group, is_below, context))
                         }
-                    }))
+                    }
                 }
             }
         }
     }
 }
 
-/// Renders the heading of a day, of a session, or of both.
-fn render_heading(day: Option<String>, row_group: Option<&RowGroup<'_>>) -> Markup {
+/// Renders a group; what is `below` a session with a heading is set apart from it.
+fn render_group(row_group: &RowGroup<'_>, is_below: bool, context: &RowContext) -> Markup {
+    let is_headed = row_group.is_headed();
+    let project = row_group.project().filter(|_| is_headed);
     html! {
-        li class="grouping" {
-            @if let Some(day) = day { h2 { (day) } }
-            @if let Some(row_group) = row_group {
+        @if let Some(prompt) = row_group.heading_prompt() {
+            (render_prompt_heading(row_group, prompt, context))
+        } @else if is_headed {
+            li class="grouping" {
                 h3 { a href=(row_group.path()) { (text::shorten(row_group.name, 120)) } }
-                small { (row_group.summary) }
-                (row_group.end)
+                span class="w" { (render_summary(row_group)) }
             }
         }
+        @for (index, record) in row_group.list_below().into_iter().enumerate() {
+            @let is_apart = is_below && !is_headed && index == 0;
+            (render_row_below(record, RowTime::Clock, context, &RowPlace {
+                project: project.as_deref(),
+                is_below: is_headed,
+                is_apart,
+            }, &html! {
+                // A session that is called by this row needs no second name.
+                @if !is_headed && !row_group.is_alone() && !row_group.is_called_by(record) {
+                    a class="session" href=(row_group.path()) { (text::shorten(row_group.name, 32)) }
+                }
+            }))
+        }
+    }
+}
+
+/// Renders the prompt that began a session as its heading, on which keys and the palette act.
+fn render_prompt_heading(
+    row_group: &RowGroup<'_>,
+    prompt: &MemoryRecord,
+    context: &RowContext,
+) -> Markup {
+    let at = prompt.timestamp;
+    html! {
+        li class="row grouping" data-record=(prompt.id) {
+            input type="checkbox" name="id" value=(prompt.id) form="many"
+                aria-label="Select this memory";
+            (kind_icon(prompt))
+            h3 class="x" { a href=(path(prompt)) { (text::shorten_title(title(prompt), TITLE_CHARS)) } }
+            span class="w" {
+                (render_summary(row_group))
+                time datetime=(at.to_rfc3339()) title=(context.calendar.format_to_minute(at)) {
+                    (context.calendar.format_time_of_day(at))
+                }
+            }
+        }
+    }
+}
+
+/// Renders whose session a heading is about, how its last tests ended, and a link to all of it.
+fn render_summary(row_group: &RowGroup<'_>) -> Markup {
+    let records = row_group.group.records.iter();
+    let last_test = records
+        .filter_map(|record| find_test_verdict(record))
+        .next();
+    html! {
+        @match last_test {
+            Some(true) => { span class="chip good" { "tests pass" } }
+            Some(false) => { span class="chip bad" { "tests fail" } }
+            None => {}
+        }
+        span class="of" { (text::shorten(&row_group.describe(), 60)) }
+        a class="session" href=(row_group.path()) { (row_group.count) }
     }
 }
 
@@ -270,15 +330,15 @@ mod tests {
             published,
             contradicted: HashSet::new(),
         };
-        let groups = group_by_session(&records, &context.calendar, false);
+        let groups = group_by_session(&records, &context.calendar);
         let sessions: Vec<_> = groups.iter().map(|group| group.session).collect();
         assert_eq!(sessions, ["", "s1", "", "one", "s1"]);
         let mut all: Vec<_> = groups
             .iter()
             .map(|group| RowGroup::from_group(group, &groups, true))
             .collect();
-        assert_eq!(all[1].summary, "2 memories shown");
-        assert_eq!(all[3].summary, "1 memory");
+        assert_eq!(all[1].count, "2 memories shown");
+        assert_eq!(all[3].count, "1 memory");
         all[3].name = "Cut a release\nand say so";
         let html = render_groups(&all, &context).into_string();
         assert_eq!(html.matches("Cut a release").count(), 1, "{html}");
@@ -304,39 +364,44 @@ mod tests {
     }
 
     #[test]
-    fn eighteen_records_fit_on_a_screen_at_every_hour_of_the_day() {
+    fn each_day_has_its_name_and_a_session_begins_with_its_prompt() {
         let zone = reprise_types::Zone::Utc;
-        for (hour, apart, alone) in (0..24).flat_map(|hour| {
-            let steps = [(5, 0), (5, 3), (9, 2), (26, 0), (1, 4), (1, 2)];
-            steps.map(|(apart, alone)| (hour, apart, alone))
-        }) {
-            let now = DateTime::UNIX_EPOCH + TimeDelta::days(400) + TimeDelta::hours(hour);
-            let record = |place: i64| {
-                let text = format!("note {place}");
-                let mut body = RecordBody::new(&text, MemorySource::UserInput, MemoryKind::Finding);
-                if alone == 0 || place % 5 < alone {
-                    body.session_id = format!("day-{}", place / 4);
-                }
-                let id = RecordId::from_u128(u128::try_from(place).unwrap());
-                body.into_record(id, now - TimeDelta::hours(apart * place))
-            };
-            let records: Vec<_> = (0..60).map(record).collect();
-            let calendar = Calendar { now, zone };
-            let groups = group_by_session(&records, &calendar, true);
-            let all: Vec<_> = groups
-                .iter()
-                .map(|group| RowGroup::from_group(group, &groups, true))
-                .collect();
-            let context = RowContext {
-                calendar,
-                published: HashSet::new(),
-                contradicted: HashSet::new(),
-            };
-            let html = render_groups(&all, &context).into_string();
-            let lines = html.split("<li class=\"").skip(1).take(24);
-            let shown = lines.filter(|line| line.starts_with("row")).count();
-            let steps = format!("{hour} h, {apart} h apart, {alone}: {shown}");
-            assert!(shown >= SCREEN, "{steps}");
-        }
+        let now = DateTime::UNIX_EPOCH + TimeDelta::days(400);
+        let record = |place: u32, session: &str, text: &str| {
+            let kind = MemoryKind::Episode;
+            let mut body = RecordBody::new(text, MemorySource::UserInput, kind);
+            body.session_id = session.to_owned();
+            let is_prompt = text.ends_with('?');
+            let named = if is_prompt { "prompt" } else { "answer" };
+            body.metadata.insert("type".to_owned(), json!(named));
+            let id = RecordId::from_u128(u128::from(place));
+            body.into_record(id, now - TimeDelta::hours(i64::from(place)))
+        };
+        let records = [
+            record(1, "coupon", "It is taken once."),
+            record(2, "backup", "It runs."),
+            record(3, "backup", "why did the backup not run?"),
+            record(4, "coupon", "why is the total wrong?"),
+            record(26, "alone", "what is left?"),
+        ];
+        let calendar = Calendar { now, zone };
+        let groups = group_by_session(&records, &calendar);
+        let all: Vec<_> = groups
+            .iter()
+            .map(|group| RowGroup::from_group(group, &groups, true))
+            .collect();
+        let context = RowContext {
+            calendar,
+            published: HashSet::new(),
+            contradicted: HashSet::new(),
+        };
+        let html = render_groups(&all, &context).into_string();
+        let at = |text: &str| html.find(text).unwrap();
+        assert!(at("why is the total") < at("It is taken once"), "{html}");
+        assert!(at("It is taken once") < at("why did the backup"), "{html}");
+        assert!(at("why did the backup") < at("It runs"), "{html}");
+        assert_eq!(html.matches("<h2>").count(), 2, "{html}");
+        assert_eq!(html.matches("<time").count(), records.len(), "{html}");
+        assert_eq!(html.matches("why is the total").count(), 1, "{html}");
     }
 }

@@ -1,5 +1,6 @@
 //! State of a running daemon: since when it runs, how busy it is, whether it is ending.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use reprise_page::{AgentProgram, Setting};
 use reprise_types::lock;
 use tokio::sync::{Notify, watch};
 
-use super::DaemonOptions;
+use super::{DaemonOptions, SaveSetting};
 use super::shares::SlotQuota;
 use crate::place::DaemonPaths;
 use crate::program::ProgramCommand;
@@ -61,6 +62,10 @@ pub(crate) struct DaemonState {
     pub(crate) settings: Vec<Setting>,
     /// Lists the programs that run agents on this machine.
     pub(crate) agent_programs: fn() -> Vec<AgentProgram>,
+    /// Saves a setting for the next start.
+    pub(crate) save_setting: SaveSetting,
+    /// The settings that were saved since the start, each with its value.
+    pub(crate) saved_settings: Mutex<BTreeMap<String, String>>,
     /// How our own program is started for work on files.
     pub(crate) program_command: ProgramCommand,
     /// Restores and imports of files are done one at a time.
@@ -88,6 +93,8 @@ impl DaemonState {
             has_model: options.has_model,
             settings: options.settings.clone(),
             agent_programs: options.agent_programs,
+            save_setting: options.save_setting,
+            saved_settings: Mutex::default(),
             program_command: options.program_command.clone(),
             file_turn: tokio::sync::Mutex::default(),
             schedule_change: Notify::new(),

@@ -260,6 +260,17 @@ impl DaemonState {
         found.map(|one| one.file.into())
     }
 
+    /// Deletes the file of a backup that is listed for a user, and no other file.
+    pub(super) async fn delete_backup(&self, user: &UserId, file: &str) -> Result<(), Problem> {
+        let file = self.find_backup(user, file).await?;
+        let delete = move || -> Result<(), FileError> {
+            let (folder, name) = Folder::open_parent(&file)?;
+            folder.remove_file(name).map(drop)
+        };
+        let deleted = run_blocking(delete).await?;
+        deleted.map_err(|error| file_problem(&error))
+    }
+
     pub(super) async fn preview_restore(
         &self,
         user: &UserId,

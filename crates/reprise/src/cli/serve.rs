@@ -25,7 +25,7 @@ use super::project::COMMITS_MAX;
 use super::{connect, daemon, workspace};
 use crate::args::{ConnectScope, McpArguments, ServeArguments};
 use crate::cli::prelude::*;
-use crate::config::{OauthTable, last_good};
+use crate::config::{OauthTable, last_good, save_setting};
 use crate::{env, outbound};
 
 pub(super) fn run(context: &Context, arguments: &ServeArguments) -> anyhow::Result<Exit> {
@@ -59,6 +59,7 @@ pub(super) fn run(context: &Context, arguments: &ServeArguments) -> anyhow::Resu
         user: context.config.user.clone(),
         settings: settings::list_settings(context, arguments),
         agent_programs: connect::list_agent_programs,
+        save_setting,
         program_command: ProgramCommand {
             program: std::env::current_exe()?,
             arguments: daemon::global_options(context),

@@ -1,5 +1,5 @@
-//! What memory costs: the tokens that it added to prompts and to the beginnings of sessions in the
-//! last seven days, by day, by agent and by project, and the limit of a day.
+//! What memory costs: the tokens that it added to prompts and to the beginnings of sessions, by day
+//! over a month, by agent and by project over a week, and the limit of a day.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +8,14 @@ use reprise_operations::Prompt;
 use reprise_types::short_project_name;
 
 use crate::chart::{ChartBar, render_bars};
-use crate::pages::week::{DAYS, Week};
+use crate::pages::configuration;
+use crate::pages::week::Week;
 use crate::prelude::*;
 
 /// The setting that limits the tokens of a day.
 const LIMIT: &str = "memory.prompt_tokens_per_day";
+/// Days of the chart.
+pub(super) const DAYS_CHARTED: i64 = 30;
 /// Most agents and projects that are listed.
 const LISTED: usize = 12;
 
@@ -60,28 +63,56 @@ fn project_of(prompt: &Prompt) -> String {
     named.map_or("no project", short_project_name).to_owned()
 }
 
-/// Renders the tokens of the last seven days, and the limit.
-pub(super) fn render_tokens(visit: &PageRequest, week: &Week) -> Markup {
+/// The tokens of each of the last days, the oldest first.
+pub(super) struct DailyTokens {
+    days: Vec<(NaiveDate, usize)>,
+    /// Whether there were more prompts than are counted.
+    is_cut: bool,
+}
+
+impl DailyTokens {
+    pub(super) fn of(visit: &PageRequest, month: &Week) -> Self {
+        let calendar = visit.page.calendar();
+        let sums = add_up(&month.prompts, |one| calendar.day_of(one.at));
+        let days = (0..DAYS_CHARTED).rev().map(|back| {
+            let day = calendar.today() - TimeDelta::days(back);
+            let sum = sums.iter().find(|(own, _)| *own == day);
+            (day, sum.map_or(0, |(_, sum)| sum.total()))
+        });
+        Self {
+            days: days.collect(),
+            is_cut: month.is_cut,
+        }
+    }
+
+    fn total(&self) -> usize {
+        self.days.iter().map(|(_, count)| count).sum()
+    }
+
+    /// Renders a bar for each day, and what all of them add up to.
+    fn render(&self) -> Markup {
+        let bars = self.days.iter().map(|(day, count)| ChartBar {
+            name: day.format("%a %-d %b").to_string(),
+            count: *count,
+            path: None,
+        });
+        let bars: Vec<ChartBar> = bars.collect();
+        let average = self.total() / self.days.len().max(1);
+        html! {
+            (render_bars(&format!("Each of the last {DAYS_CHARTED} days"), "tokens", &bars))
+            p class="faint" data-month-tokens=(self.total()) {
+                (count_tokens(self.total())) " in the last " (DAYS_CHARTED) " days, "
+                (text::format_count(average as u64)) " a day on average."
+                @if self.is_cut { " Only the newest prompts are counted." }
+            }
+        }
+    }
+}
+
+/// Renders the tokens of the last seven days and of the month, and the limit.
+pub(super) fn render_tokens(visit: &PageRequest, week: &Week, by_day: &DailyTokens) -> Markup {
     let mut all = TokenSum::default();
     week.prompts.iter().for_each(|one| all.add(one));
-    let calendar = visit.page.calendar();
-    let today = calendar.day_of(visit.page.now());
-    let of_days = add_up(&week.prompts, |one| calendar.day_of(one.at));
-    let day_tokens = |day: NaiveDate| -> usize {
-        let found = of_days.iter().find(|(own, _)| *own == day);
-        found.map_or(0, |(_, sum)| sum.total())
-    };
-    let days = (0..DAYS).rev().map(|back| today - TimeDelta::days(back));
-    let bars: Vec<ChartBar> = days
-        .map(|day| ChartBar {
-            name: day.format("%a %-d %b").to_string(),
-            count: day_tokens(day),
-            path: None,
-        })
-        .collect();
-    let settings = visit.page.host().settings();
-    let limit = settings.iter().find(|one| one.name == LIMIT);
-    let limit = limit.map_or("no limit", |one| &one.value);
     html! {
         section id="tokens" {
             h2 { "Tokens of the last 7 days" }
@@ -90,13 +121,13 @@ pub(super) fn render_tokens(visit: &PageRequest, week: &Week) -> Markup {
                 @if let Some(mean) = week.tokens_per_session() { " (" (text::format_count(mean)) " per session)" }
                 ": " (count_tokens(all.openings)) " when sessions started, " (count_tokens(all.prompts)) " in prompts."
             }
+            @if by_day.total() > 0 { div class="card" { (by_day.render()) } }
             @if all.total() > 0 {
-                (render_bars("Tokens per day", &bars))
                 @for (label, sums) in [
                     ("Agent", add_up(&week.prompts, agent_of)), ("Project", add_up(&week.prompts, project_of)),
                 ] {
                     (table(&format!("Tokens by {}", label.to_lowercase()),
-                        &[label, "#Session starts", "#Prompts", "#Together"],
+                        &[label, "#At session starts", "#In prompts", "#Together"],
                         sums.iter().take(LISTED).map(|(name, sum)| html! {
                             td { (text::shorten(name, 60)) }
                             td class="number" { (text::format_count(sum.openings as u64)) }
@@ -106,11 +137,7 @@ pub(super) fn render_tokens(visit: &PageRequest, week: &Week) -> Markup {
                     ))
                 }
             }
-            p class="faint" {
-                "Limit per day: " b { (text::shorten(limit, 40)) } ". Set " code { "prompt_tokens_per_day" }
-                " in the section " code { "[memory]" } " of the "
-                a href="/care/configuration" { "configuration" } " to change it."
-            }
+            (configuration::render_setting_card(visit, LIMIT, "/agents"))
         }
     }
 }
