@@ -7,7 +7,9 @@ use reprise_knowledge::compare_with_stock;
 use reprise_operations::operations::care::{Compact, Reembed, Reembedded, Stats};
 use reprise_operations::operations::sessions::pausing::Pauses;
 use reprise_operations::operations::sessions::{Prompts, PromptsArguments};
-use reprise_operations::{LeftOutReason, Prompt, PromptResult, UnansweredReason};
+use reprise_operations::{
+    LeftOutReason, NothingAddedReason, Prompt, PromptResult, UnansweredReason,
+};
 use reprise_store::{RecoveryReport, SegmentInfo};
 
 use super::rebuild;
@@ -364,14 +366,9 @@ impl TodayReport {
             self.with_memory += 1;
             return;
         }
-        let found = prompt.given.as_ref().map(|given| given.found.first());
-        let why = match (found, prompt.unanswered) {
-            (None, Some(UnansweredReason::Late)) => "memory was late",
-            (None, Some(UnansweredReason::NoTokensLeft)) => "the tokens of the day were used up",
-            (None, None) => "memory was not asked, for it came in later",
-            (Some(found), _) => describe_left_out(found.and_then(|found| found.left_out)),
-        };
-        *self.missed.entry(why).or_default() += 1;
+        if let Some(reason) = prompt.find_nothing_added_reason() {
+            *self.missed.entry(describe_nothing(reason)).or_default() += 1;
+        }
     }
 
     fn summary(&self) -> String {
@@ -391,15 +388,20 @@ impl TodayReport {
     }
 }
 
-/// Says why the best of what was found was not put into a prompt that received nothing.
-const fn describe_left_out(best: Option<LeftOutReason>) -> &'static str {
-    match best {
-        None => "nothing was found",
-        Some(LeftOutReason::Weak) => "nothing was likely to help",
-        Some(LeftOutReason::OtherProject) => "it belongs to another project",
-        Some(LeftOutReason::SameSession) => "the session itself had said it",
-        Some(LeftOutReason::Seen) => "the session had received it",
-        Some(LeftOutReason::NoRoom) => "there was no room",
+/// Says why a prompt received nothing.
+const fn describe_nothing(reason: NothingAddedReason) -> &'static str {
+    match reason {
+        NothingAddedReason::Unanswered(UnansweredReason::Late) => "memory was late",
+        NothingAddedReason::Unanswered(UnansweredReason::NoTokensLeft) => {
+            "the tokens of the day were used up"
+        }
+        NothingAddedReason::NotAsked => "memory was not asked, for it came in later",
+        NothingAddedReason::NothingFound => "nothing was found",
+        NothingAddedReason::LeftOut(LeftOutReason::Weak) => "nothing was likely to help",
+        NothingAddedReason::LeftOut(LeftOutReason::OtherProject) => "it belongs to another project",
+        NothingAddedReason::LeftOut(LeftOutReason::SameSession) => "the session itself had said it",
+        NothingAddedReason::LeftOut(LeftOutReason::Seen) => "the session had received it",
+        NothingAddedReason::LeftOut(LeftOutReason::NoRoom) => "there was no room",
     }
 }
 
@@ -488,10 +490,10 @@ mod tests {
     #[test]
     fn a_prompt_that_received_nothing_is_counted_by_the_reason() {
         let id = "01M8P2B4KVCYKA0YM7HG4XQY7B";
-        let given = |left_out: &[&str]| {
+        let given = |left_out: &[(&str, f32)]| {
             let found: Vec<Value> = left_out
                 .iter()
-                .map(|why| json!({ "id": id, "score": 0.1, "left_out": why }))
+                .map(|(why, score)| json!({ "id": id, "score": score, "left_out": why }))
                 .collect();
             json!({ "recall_id": id, "verdict": "nothing", "found": found })
         };
@@ -501,9 +503,10 @@ mod tests {
             (Value::Null, json!("no_tokens_left"), 0),
             (Value::Null, Value::Null, 0),
             (given(&[]), Value::Null, 0),
-            (given(&["weak"]), Value::Null, 0),
-            (given(&["seen", "weak"]), Value::Null, 0),
-            (given(&["weak"]), Value::Null, 40),
+            (given(&[("weak", 0.6)]), Value::Null, 0),
+            (given(&[("seen", 0.02)]), Value::Null, 0),
+            (given(&[("seen", 0.8), ("weak", 0.1)]), Value::Null, 0),
+            (given(&[("weak", 0.1)]), Value::Null, 40),
             // What others published came, though the user's own memory was late.
             (Value::Null, json!("late"), 20),
         ] {
@@ -513,13 +516,13 @@ mod tests {
             });
             report.add(&serde_json::from_value(prompt).expect("a prompt"));
         }
-        assert_eq!((report.prompts, report.with_memory), (8, 2));
+        assert_eq!((report.prompts, report.with_memory), (9, 2));
         assert_eq!(report.tokens, 60);
         let missed = [
             ("memory was late", 1),
             ("memory was not asked, for it came in later", 1),
             ("nothing was found", 1),
-            ("nothing was likely to help", 1),
+            ("nothing was likely to help", 2),
             ("the session had received it", 1),
             ("the tokens of the day were used up", 1),
         ];
