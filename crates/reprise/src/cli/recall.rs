@@ -183,14 +183,14 @@ pub(super) fn print_answer(
             signals::print_signals(out, found)?;
         }
     }
-    if !folded.is_empty() && answer.verdict != RelevanceVerdict::Nothing {
-        print_wrapped(
-            out,
-            page,
-            0,
-            "related, but probably not an answer:",
-            |line| terminal::faint(line),
-        )?;
+    let heading = match answer.verdict {
+        RelevanceVerdict::Relevant => Some("related, but probably not an answer:"),
+        RelevanceVerdict::Weak => Some("perhaps one of these:"),
+        // The headline says it.
+        RelevanceVerdict::Nothing => None,
+    };
+    if let Some(heading) = heading.filter(|_| !folded.is_empty()) {
+        print_wrapped(out, page, 0, heading, |line| terminal::faint(line))?;
     }
     for (rank, found) in (first_folded..).zip(folded) {
         let text = terminal::one_line(&found.text, FOLDED_CHARS);

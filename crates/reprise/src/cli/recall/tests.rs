@@ -224,7 +224,10 @@ fn where_nothing_is_likely_to_answer_what_is_near_is_marked_as_perhaps() {
     related.score = 0.2;
     let weak = vec![related, at("we always use pnpm", 0.27), far.clone()];
     let text = render_answer(weak, RelevanceVerdict::Weak, Page::of(100));
-    assert_contains!(text, "2. lesson, 3 days ago: we always use pnpm");
+    assert_contains!(
+        text,
+        "perhaps one of these:\n2. lesson, 3 days ago: we always use"
+    );
     assert!(!text.contains("park"), "{text}");
     let text = render_answer(vec![far], RelevanceVerdict::Nothing, Page::of(100));
     assert_eq!(text.lines().count(), 1, "{text}");
