@@ -74,6 +74,7 @@ impl Home {
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = reprise_command(&self.data()).expect("reprise is built");
         command
+            .current_dir(self.folder.path())
             .env("XDG_RUNTIME_DIR", self.folder.path())
             .env("HOME", self.folder.path())
             .env_remove("XDG_CONFIG_HOME")

@@ -11,6 +11,7 @@ mod away;
 mod backup;
 mod batch;
 mod before;
+mod belonging;
 mod branch;
 mod care;
 mod cli;

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use reprise_operations::WriteReport;
@@ -130,10 +131,17 @@ pub(crate) struct Mcp {
     stdin: ChildStdin,
     stdout: BufReader<ChildStdout>,
     asked: u64,
+    /// Folders that it tells the server when that asks.
+    roots: Vec<PathBuf>,
 }
 
 impl Mcp {
     pub(crate) fn start(command: &mut Command) -> Self {
+        Self::start_with_roots(command, &[])
+    }
+
+    /// One whose client has these folders open; without any it cannot be asked for them.
+    pub(crate) fn start_with_roots(command: &mut Command, roots: &[&Path]) -> Self {
         let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut server = command.spawn().expect("it starts");
         let mut mcp = Self {
@@ -141,8 +149,14 @@ impl Mcp {
             stdout: BufReader::new(server.stdout.take().expect("piped")),
             server,
             asked: 0,
+            roots: roots.iter().map(|root| root.to_path_buf()).collect(),
         };
-        let hello = json!({ "protocolVersion": "2025-06-18", "capabilities": {},
+        let can = if roots.is_empty() {
+            json!({})
+        } else {
+            json!({ "roots": { "listChanged": true } })
+        };
+        let hello = json!({ "protocolVersion": "2025-06-18", "capabilities": can,
             "clientInfo": { "name": "test", "version": "1" } });
         assert_eq!(
             mcp.ask("initialize", &hello)["serverInfo"]["name"],
@@ -162,11 +176,30 @@ impl Mcp {
         self.asked += 1;
         let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": parameters });
         writeln!(self.stdin, "{request}").expect("it reads");
-        let mut line = String::new();
-        self.stdout.read_line(&mut line).expect("it answers");
-        let answer: Value = serde_json::from_str(&line).expect("nothing but JSON-RPC is on stdout");
+        let mut answer = self.read();
+        while answer["method"] == "roots/list" {
+            let uri = |root: &PathBuf| json!({ "uri": format!("file://{}", root.display()) });
+            let roots: Vec<Value> = self.roots.iter().map(uri).collect();
+            let told =
+                json!({ "jsonrpc": "2.0", "id": answer["id"], "result": { "roots": roots } });
+            writeln!(self.stdin, "{told}").expect("it reads");
+            answer = self.read();
+        }
         assert!(answer["result"].is_object(), "{answer}");
         answer["result"].clone()
+    }
+
+    fn read(&mut self) -> Value {
+        let mut line = String::new();
+        self.stdout.read_line(&mut line).expect("it answers");
+        serde_json::from_str(&line).expect("nothing but JSON-RPC is on stdout")
+    }
+
+    /// Opens other folders, and says so.
+    pub(crate) fn open_folders(&mut self, roots: &[&Path]) {
+        self.roots = roots.iter().map(|root| root.to_path_buf()).collect();
+        let told = json!({ "jsonrpc": "2.0", "method": "notifications/roots/list_changed" });
+        writeln!(self.stdin, "{told}").expect("it reads");
     }
 
     /// The id of its process.

@@ -2,6 +2,7 @@
 //!
 //! Nothing is written to stdout here that is not JSON-RPC.
 
+mod folders;
 mod manual;
 mod named_tools;
 mod prompts;
@@ -12,6 +13,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
 use axum::http::request::Parts;
+use reprise_operations::operations::lessons::Learn;
 use reprise_operations::operations::records;
 use reprise_operations::{
     Catalogue, Effect, Memories, Operation, Problem, ProblemKind, Profile, ToolAnswer, add_hint,
@@ -33,6 +35,8 @@ use schemars::SchemaGenerator;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
+pub use self::folders::ProjectNaming;
+use self::folders::SessionFolders;
 use crate::client::{Call, Client};
 use crate::hooks::{HOOK_TOOL, HookCall, HookResponder};
 use crate::http::{apply_caller_rights, requested_user};
@@ -73,6 +77,8 @@ pub struct McpServer {
     profile: Profile,
     /// Project that calls are limited to.
     project: Option<String>,
+    /// The project of the folders in which the client works.
+    folders: Option<Arc<SessionFolders>>,
     /// What answers hooks that the program calls as a tool.
     hooks: Option<Arc<dyn HookResponder>>,
     /// The descriptions of the profile's tools, made once for all sessions.
@@ -107,6 +113,13 @@ impl McpServer {
         Self { project, ..self }
     }
 
+    /// Gives lessons the tag of the project in whose folder the client works, unless they name one.
+    #[must_use]
+    pub fn with_folders(self, naming: Arc<dyn ProjectNaming>) -> Self {
+        let folders = Some(Arc::new(SessionFolders::new(naming)));
+        Self { folders, ..self }
+    }
+
     /// Lets the program call its hooks as a tool of this server.
     #[must_use]
     pub fn with_hooks(self, hooks: Arc<dyn HookResponder>) -> Self {
@@ -114,32 +127,40 @@ impl McpServer {
         Self { hooks, ..self }
     }
 
-    /// Adds the project to the arguments of a call.
-    fn add_project_arguments(
+    /// Adds the project to the arguments of a call, and names the one of a folder.
+    async fn add_project_arguments(
         &self,
+        context: &RequestContext<RoleServer>,
         name: &str,
         mut arguments: Map<String, Value>,
-    ) -> Map<String, Value> {
-        let (Some(project), Some(entry)) = (&self.project, self.catalogue.find_tool(name)) else {
-            return arguments;
+    ) -> Result<Map<String, Value>, Problem> {
+        let Some(spec) = self.catalogue.find_tool(name).map(|entry| entry.spec) else {
+            return Ok(arguments);
         };
-        if entry.spec.name == "learn" {
-            let tag = Value::from(["project:", project].concat());
-            let tags = arguments
-                .entry("tags")
-                .or_insert_with(|| Value::Array(Vec::new()));
-            if let Value::Array(tags) = tags
-                && !tags.contains(&tag)
-            {
-                tags.push(tag);
+        if let Some(folders) = &self.folders
+            && self.takes_project(spec.name)
+        {
+            folders.name_project(&context.peer, &mut arguments).await?;
+        }
+        if spec.name == <Learn as Operation>::SPEC.name && !folders::names_project(&arguments) {
+            let project = match (&self.project, &self.folders) {
+                (Some(project), _) => Some(project.clone()),
+                (None, Some(folders)) => folders.find_project(&context.peer).await,
+                (None, None) => None,
+            };
+            if let Some(project) = project {
+                folders::add_project_tag(&mut arguments, &project);
             }
         }
-        if entry.spec.effect == Effect::Reads && self.takes_project(entry.spec.name) {
+        if let Some(project) = &self.project
+            && spec.effect == Effect::Reads
+            && self.takes_project(spec.name)
+        {
             arguments
                 .entry("project")
                 .or_insert_with(|| Value::from(project.as_str()));
         }
-        arguments
+        Ok(arguments)
     }
 
     /// Returns a server that forwards every call to a daemon.
@@ -155,6 +176,7 @@ impl McpServer {
             user: Some(user),
             profile,
             project: None,
+            folders: None,
             hooks: None,
             tools: Arc::default(),
             of_project: Arc::default(),
@@ -174,6 +196,7 @@ impl McpServer {
             user,
             profile,
             project: None,
+            folders: None,
             hooks: None,
             tools: Arc::default(),
             of_project: Arc::default(),
@@ -225,7 +248,9 @@ impl McpServer {
         arguments: Map<String, Value>,
     ) -> Result<ToolAnswer, Problem> {
         let client = context.peer.peer_info();
-        let agent = client.as_ref().map(|client| client.client_info.name.as_str());
+        let agent = client
+            .as_ref()
+            .map(|client| client.client_info.name.as_str());
         match &self.backend {
             Backend::InProcess(memories) => {
                 let tool = self.catalogue.find_tool(name);
@@ -320,9 +345,14 @@ impl ServerHandler for McpServer {
             let detail = format!("there is no tool `{name:.64}` in this profile{then}");
             return Err(ErrorData::invalid_params(detail, None));
         }
-        let arguments = self.add_project_arguments(name, request.arguments.unwrap_or_default());
+        let arguments = request.arguments.unwrap_or_default();
+        let run = async {
+            let arguments = self.add_project_arguments(&context, name, arguments);
+            let arguments = arguments.await?;
+            self.run_tool(&context, &user, name, arguments).await
+        };
         let answered = tokio::select! {
-            answered = self.run_tool(&context, &user, name, arguments) => answered,
+            answered = run => answered,
             () = context.ct.cancelled() => {
                 return Err(ErrorData::internal_error("the request was cancelled", None));
             }

@@ -124,6 +124,9 @@ pub(crate) enum Command {
     #[command(override_usage = "reprise edit [OPTIONS] <ID> <TEXT>...\n       \
         reprise edit [OPTIONS] <ID> --tags <TAGS>, or another part of it")]
     #[command(mut_arg("tags", |tags| tags.help("All its tags from now on, separated by commas")))]
+    #[command(mut_arg("project", |project| {
+        project.help("Move it to this project, or to that of this folder; `none` for all")
+    }))]
     Edit(OperationArguments<lessons::UpdateArguments>),
     /// Forget memories, a session or a project; --verify proves that the text is gone.
     Forget(ForgetArguments),

@@ -1,6 +1,7 @@
 //! Lessons: kept and corrected; learned from a session, read as Sunwell's programs read them, and
 //! those that come with a checkout.
 
+mod belonging;
 pub mod knowledge;
 pub mod learnings;
 mod lesson;
@@ -11,6 +12,7 @@ use reprise_types::limits::TEXT_BYTES_MAX;
 use crate::operations::records::KnownRecord;
 use crate::prelude::*;
 
+use belonging::{project_of_tags, without_project_tags};
 pub use learnings::{
     AddLearning, AddLearningArguments, ExtractLearnings, ExtractLearningsArguments, Extracted,
 };
@@ -26,6 +28,9 @@ pub struct LessonReport {
     pub id: RecordId,
     /// Whether it is new.
     pub outcome: Novelty,
+    /// The project that it is for; absent where it is for all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
     /// Tags that may be slips, and files for other programs that cannot be written.
     pub warnings: Vec<String>,
     /// A kind of evidence that may be a slip.
@@ -51,8 +56,9 @@ operation! {
         .with_tool("learn", Profile::Lean)
         .with_tool_aliases(&["remember"]);
     Learn(memory, lesson: Lesson) -> LessonReport {
-        let doubts = memory.find_tag_doubts(lesson.tags.as_deref().unwrap_or_default());
-        let mut warnings = doubts.await?;
+        // A project is named after its folder, and not by hand.
+        let typed = without_project_tags(lesson.tags.as_deref().unwrap_or_default());
+        let mut warnings = memory.find_tag_doubts(&typed).await?;
         let (fate, evidence) = memory.learn(lesson).await?;
         let (id, outcome) = match fate {
             RecordFate::Inserted { id, .. } => (id, Novelty::Inserted),
@@ -65,9 +71,11 @@ operation! {
             Novelty::Duplicate => Vec::new(),
         };
         warnings.extend(memory.list_projection_warnings().await);
+        let kept = memory.get_record(&id.to_string()).await?;
         Ok(LessonReport {
             id,
             outcome,
+            project: project_of_tags(&kept.tags).map(str::to_owned),
             warnings,
             evidence,
             known,
@@ -101,7 +109,12 @@ operation! {
             };
             quoted.add_line(&format!("{what} {id}: "), &[text, " (", why, ")"].concat());
         }
-        let text = format!("{outcome} as {}{then}\n{}", learned.id, quoted.into_text());
+        let id = learned.id;
+        let project = learned.project.as_ref().map_or_else(
+            || "all projects".to_owned(),
+            |name| format!("project `{}`", to_one_line(name)),
+        );
+        let text = format!("{outcome} as {id} for {project}{then}\n{}", quoted.into_text());
         let known = || learned.known.iter();
         let hint = if learned.known.is_empty() {
             ""
@@ -122,15 +135,26 @@ fn require_a_change(schema: &mut Schema) {
     // When something was does not change.
     if let Some(Value::Object(fields)) = schema.get_mut("properties") {
         fields.remove("when");
-        let says = "All its tags from now on";
-        if let Some(tags) = fields.get_mut("tags") {
-            tags["description"] = json!(says);
+        for (name, says) in [
+            ("tags", "All its tags from now on"),
+            ("project", "Move it to this project; `none` for all"),
+            ("evidence", "How you know it"),
+            ("title", "Its new title"),
+            ("text", "Its whole new text"),
+        ] {
+            if let Some(field) = fields.get_mut(name) {
+                field["description"] = json!(says);
+            }
+        }
+        if let Some(project) = fields.get_mut("project") {
+            project["x-rare"] = json!(true);
         }
     }
     schema_rules::require_any_not_null([
         "title",
         "text",
         "tags",
+        "project",
         "keywords",
         "contexts",
         "anti_contexts",
@@ -222,7 +246,7 @@ async fn refuse_stale_change(
     }
     Err(Problem::conflict(format!(
         "`{name}` was changed since you read it: its version is `{}` now, not `{expected}`; read it \
-         again and repeat your change with that id as `expected` (`--expected`)",
+         again and repeat your change with that id as `expected`",
         current.id
     )))
 }

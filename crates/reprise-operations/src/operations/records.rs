@@ -134,7 +134,9 @@ async fn find_elsewhere(memory: &Memory, name: &str) -> Result<Option<Value>, Pr
 /// Says that none of several names is a memory's.
 fn no_such_memories_problem(names: &[String]) -> Problem {
     let names = names.join("`, `");
-    let detail = format!("no memory with one of the ids `{names}`; `recall` and `list` show ids");
+    let detail = format!(
+        "no memory with one of the ids `{names}`; `reprise recall` and `reprise list` show ids"
+    );
     Problem::new(ProblemKind::NotFound, detail)
 }
 

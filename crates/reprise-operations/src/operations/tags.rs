@@ -12,6 +12,7 @@ pub use evidence::{
     ConfidenceMeaning, DefineEvidence, DefineEvidenceArguments, DefinedEvidence, EvidenceArguments,
     EvidenceKind, EvidenceKinds, EvidenceReport, MergeEvidence, MergeEvidenceArguments,
 };
+pub(crate) use projects::PROJECT_TAG;
 pub use projects::find_meant_project;
 use rules::find_alike_pairs;
 pub use rules::{AlikeTags, TagRules};

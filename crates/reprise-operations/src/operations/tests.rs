@@ -137,6 +137,7 @@ fn no_title_relation_or_tag_leaves_its_frame() {
         let learned = LessonReport {
             id: RecordId::from_u128(1),
             outcome: Novelty::Inserted,
+            project: None,
             warnings: vec![format!("`{one}` is new here; is `{two}` meant?")],
             evidence: None,
             known: vec![KnownRecord {
@@ -148,7 +149,12 @@ fn no_title_relation_or_tag_leaves_its_frame() {
         };
         let (said, id) = (Learn::render_text(&learned), learned.id);
         let hint = "\nBoth are kept; decide with `reprise doctor review`.";
-        let lines = framed(&said, &format!("remembered as {id}\n"), hint).map(|lines| lines.len());
+        let lines = framed(
+            &said,
+            &format!("remembered as {id} for all projects\n"),
+            hint,
+        )
+        .map(|lines| lines.len());
         assert_eq!(lines, Some(2), "{seed}: {said}");
         let tags = [&one, &two].map(|tag| TagCount {
             tag: tag.clone(),

@@ -7,6 +7,8 @@ use reprise_types::map_outside_frames;
 
 /// How a command begins where it is named.
 const COMMAND: &str = "`reprise ";
+/// How an option begins where it is named.
+const FLAG: &str = "`--";
 /// Commands, and the tools that do the same; of several for one command the first that the profile
 /// shows is named.
 const TOOLS: [(&str, &str); 19] = [
@@ -39,7 +41,8 @@ const PERSON_AFTER: &str = " shows what they say";
 
 /// Names tools in an answer, outside of quoted memory and where it is no JSON.
 pub(super) fn name_tools_in_answer(text: String, is_shown: &impl Fn(&str) -> bool) -> String {
-    if !text.contains(COMMAND) || text.starts_with(['{', '[']) {
+    let names_any = text.contains(COMMAND) || text.contains(FLAG);
+    if !names_any || text.starts_with(['{', '[']) {
         return text;
     }
     map_outside_frames(&text, |part| name_tools(part, is_shown))
@@ -62,6 +65,23 @@ pub(super) fn name_tools(text: &str, is_shown: &impl Fn(&str) -> bool) -> String
         rest = after;
     }
     named.push_str(rest);
+    name_arguments(&named)
+}
+
+/// Names arguments where options of a command are named: `--max-tokens` is `max_tokens`.
+fn name_arguments(text: &str) -> String {
+    let mut parts = text.split(FLAG);
+    let mut named = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (option, rest) = part.split_once('`').unwrap_or(("", part));
+        let is_option = |c: char| c.is_ascii_lowercase() || c == '-';
+        if option.is_empty() || !option.chars().all(is_option) {
+            named.push_str(FLAG);
+            named.push_str(part);
+        } else {
+            named.push_str(&["`", &option.replace('-', "_"), "`", rest].concat());
+        }
+    }
     named
 }
 
@@ -125,6 +145,12 @@ mod tests {
             ),
             ("`reprise tags sources --add x` does", "`evidence` does"),
             ("`reprise workspace log` lists", "`workspace_log` lists"),
+            (
+                "and `--new` allows one; `--max-tokens` too",
+                "and `new` allows one; `max_tokens` too",
+            ),
+            ("put `--` before it", "put `--` before it"),
+            ("`--answer newer` says", "`--answer newer` says"),
             // There is none, or this profile does not show it.
             ("`reprise doctor check` says", "`reprise doctor check` says"),
             ("`reprise doctor review`", "`reprise doctor review`"),

@@ -26,6 +26,9 @@ pub(super) fn learn(context: &Context, arguments: &LearnArguments) -> anyhow::Re
         "nothing to remember: type `reprise learn \"what was learned\"`"
     );
     let lesson = resolve_evidence(context, &arguments.whose, lesson)?;
+    let tags = lesson.tags.as_deref().unwrap_or_default();
+    let project = project::resolve_project_of_lesson(context, lesson.project.clone(), tags)?;
+    let lesson = Lesson { project, ..lesson };
     run::<lessons::Learn>(context, &arguments.whose, lesson)
 }
 
@@ -81,6 +84,11 @@ pub(super) fn edit(
         asked.asked.lesson != Lesson::default(),
         "nothing to change: give a new text, or an option such as --tags"
     );
+    if let Some(typed) = &mut asked.asked.lesson.project
+        && project::is_folder_name(typed)
+    {
+        *typed = project::project_name_of_folder(context, typed)?;
+    }
     run::<lessons::Update>(context, &asked.whose, asked.asked)
 }
 

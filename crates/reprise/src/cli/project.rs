@@ -4,6 +4,7 @@ use clap::Args;
 use reprise_knowledge::{HistoryTooLongError, HistoryWalkCache, Project, name_plain_folder};
 use reprise_operations::operations::sessions::pausing::Pause;
 use reprise_operations::operations::tags::{Tags, TagsArguments, find_meant_project};
+use reprise_server::ProjectNaming;
 
 use crate::args::{OperationArguments, OperationRunner};
 use crate::cli::prelude::*;
@@ -119,6 +120,48 @@ fn find_full_name(session: &Session, typed: &str) -> anyhow::Result<String> {
     let used = session.call::<Tags>(TagsArguments::default())?;
     let found = find_meant_project(typed, &used.project_names())?;
     Ok(found.unwrap_or_else(|| typed.to_owned()))
+}
+
+/// Returns the project of the repository around the current folder; `None` outside of any. That
+/// its first commit was not reached is noted.
+pub(super) fn find_own_repository(context: &Context) -> Option<String> {
+    let folder = std::env::current_dir().ok()?;
+    let found = find_project(context, &folder, COMMITS_MAX)?;
+    let found = found.inspect_err(|error| tracing::warn!(%error, "this folder has no project"));
+    Some(found.ok()?.name().to_owned())
+}
+
+/// Resolves the project of a new memory: the folder that was typed, else the repository around the
+/// current folder, unless its tags name one.
+pub(super) fn resolve_project_of_lesson(
+    context: &Context,
+    typed: Option<String>,
+    tags: &[String],
+) -> anyhow::Result<Option<String>> {
+    match typed {
+        Some(typed) if is_folder_name(&typed) => project_name_of_folder(context, &typed).map(Some),
+        Some(typed) => Ok(Some(typed)),
+        None if tags.iter().any(|tag| tag.trim().starts_with("project:")) => Ok(None),
+        None => Ok(find_own_repository(context)),
+    }
+}
+
+/// Names the projects of the folders in which the client of `reprise mcp` works.
+#[derive(Debug)]
+pub(super) struct McpFolders(pub(super) Context);
+
+impl ProjectNaming for McpFolders {
+    fn name_folder(&self, folder: &str) -> Result<String, String> {
+        let home = folder.strip_prefix("~/");
+        let below = home.and_then(|rest| Some(crate::env::home_folder().ok()?.join(rest)));
+        let path = below.as_ref().map(|path| path.to_string_lossy());
+        let named = project_name_of_folder(&self.0, path.as_deref().unwrap_or(folder));
+        named.map_err(|error| error.to_string())
+    }
+
+    fn find_own_repository(&self) -> Option<String> {
+        find_own_repository(&self.0)
+    }
 }
 
 /// Runs an operation on the project of the folder that was typed, which it could not see itself.

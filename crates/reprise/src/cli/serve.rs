@@ -132,6 +132,7 @@ pub(super) fn run_mcp(context: &Context, arguments: &McpArguments) -> anyhow::Re
         ConnectScope::User => None,
         ConnectScope::Project => Some(find_current_project(context)?),
     };
+    let folders = Arc::new(project::McpFolders(context.clone()));
     let runtime = if context.no_daemon {
         runtime::build_threaded()?
     } else {
@@ -142,7 +143,7 @@ pub(super) fn run_mcp(context: &Context, arguments: &McpArguments) -> anyhow::Re
             let client = Arc::new(daemon::starting_client(context)?);
             let hooks = Arc::new(ToolHooks::new(context, &arguments.whose, client.clone()));
             let server = McpServer::proxy(client, Catalogue::default(), user, profile);
-            let server = server.with_hooks(hooks);
+            let server = server.with_hooks(hooks).with_folders(folders);
             return Ok(server.with_project(project).serve_stdio().await?);
         }
         let service = MemoryService::start(config(context)?, None).await?;
@@ -152,7 +153,8 @@ pub(super) fn run_mcp(context: &Context, arguments: &McpArguments) -> anyhow::Re
         let keeping = tokio::spawn(async move { kept.run_background_tasks().await });
         let server =
             McpServer::in_process(memories.clone(), Catalogue::default(), Some(user), profile);
-        let served = server.with_project(project).serve_stdio().await;
+        let server = server.with_folders(folders).with_project(project);
+        let served = server.serve_stdio().await;
         keeping.abort();
         memories.update_all_projections().await;
         memories.shut_down().await;

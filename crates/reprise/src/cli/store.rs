@@ -313,5 +313,7 @@ pub(super) fn find_record(memory: &Snapshot, name: &str) -> anyhow::Result<Recor
             [id] => Some(id),
             _ => None,
         })
-        .with_context(|| format!("no memory with id `{name}`; `recall` and `list` show ids"))
+        .with_context(|| {
+            format!("no memory with id `{name}`; `reprise recall` and `reprise list` show ids")
+        })
 }

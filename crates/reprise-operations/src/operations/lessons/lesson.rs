@@ -4,7 +4,8 @@
 use reprise_knowledge::{EVIDENCE_FIELD, LessonDetails as Kept, normalize_contexts};
 use reprise_types::limits::METADATA_BYTES_MAX;
 
-use crate::operations::tags::{refuse_receipt_change, refuse_receipt_tag};
+use super::belonging::{project_of_tags, without_project_tags};
+use crate::operations::tags::{PROJECT_TAG, refuse_receipt_change, refuse_receipt_tag};
 use crate::prelude::*;
 
 arguments! {
@@ -74,6 +75,14 @@ arguments! {
         #[schemars(extend("x-rare" = true))]
         #[arg(long, value_name = "EXPERIMENT")]
         pub derived_from_experiment: Option<String> as LineText,
+        /// Its project; yours by default, `none` for all.
+        #[arg(
+            long,
+            value_name = "PROJECT",
+            help = "Project that it is for, or a folder of it; `none` for all [default: the \
+                    repository around this folder]"
+        )]
+        pub project: Option<String> as NameText,
         /// When it was learned: 2026-02-16, 7d, yesterday.
         #[schemars(extend("x-rare" = true))]
         #[arg(long = "at", value_name = "TIME")]
@@ -150,7 +159,9 @@ impl Memory {
             MemorySource::UserInput
         };
         let mut record = NewRecord::new("", source, MemoryKind::Finding);
-        record.tags = lesson.tags.clone().unwrap_or_default();
+        let project = lesson.project.as_deref();
+        let tags = lesson.tags.clone().unwrap_or_default();
+        record.tags = self.tag_with_project(tags, project).await?;
         record.confidence = lesson.confidence.map(ConfidenceLevel::centre);
         record.session_id = lesson.session.clone().unwrap_or_default();
         let when = lesson.when.as_deref();
@@ -311,6 +322,7 @@ impl Memory {
             ));
         }
         let old = self.get_record(name).await?;
+        let lesson = self.keep_project(lesson, &old).await?;
         let only_tags = Lesson {
             tags: lesson.tags.clone(),
             ..Lesson::default()
@@ -357,6 +369,27 @@ impl Memory {
             changes.extend(lesson.text.map(|text| ("text".to_owned(), json!(text))));
         }
         self.revise(name, changes).await
+    }
+
+    /// Puts the project of a change into its tags. Where an agent lists other tags and no project,
+    /// the record's own project stays: the agent was never asked for it.
+    async fn keep_project(
+        &self,
+        mut lesson: Lesson,
+        old: &MemoryRecord,
+    ) -> Result<Lesson, Problem> {
+        let project = lesson.project.take();
+        let mut tags = match (&project, lesson.tags.take()) {
+            (None, None) => return Ok(lesson),
+            (_, Some(tags)) => tags,
+            (Some(_), None) => old.tags.clone(),
+        };
+        if project.is_none() && self.is_agent && without_project_tags(&tags) == tags {
+            let own = project_of_tags(&old.tags);
+            tags.extend(own.map(|name| [PROJECT_TAG, name].concat()));
+        }
+        lesson.tags = Some(self.tag_with_project(tags, project.as_deref()).await?);
+        Ok(lesson)
     }
 
     async fn replace_tags(&self, id: RecordId, tags: Vec<String>) -> Result<(), Problem> {

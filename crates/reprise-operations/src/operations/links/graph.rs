@@ -356,7 +356,7 @@ fn list_tagged_ids(memory: &Snapshot, tags: &[String]) -> Result<Vec<RecordId>, 
     let tagged: Vec<RecordId> = tagged.collect();
     if tagged.is_empty() {
         return Err(format!(
-            "no memory has tag `{tag}`; `tags` lists the tags in use"
+            "no memory has tag `{tag}`; `reprise tags` lists the tags in use"
         ));
     }
     Ok(tagged)

@@ -127,12 +127,12 @@ pub(crate) fn no_whole_name_problem(memory: &Snapshot, name: &str) -> Problem {
 pub(crate) fn no_such_memory_problem(name: &str) -> Problem {
     let name: String = name.chars().take(64).collect();
     Problem::not_found(format!(
-        "no memory with id `{name}`; `recall` and `list` show ids"
+        "no memory with id `{name}`; `reprise recall` and `reprise list` show ids"
     ))
 }
 
 /// What an agent is told in the place of a text that is sensitive and that it has not asked for.
-const SENSITIVE: &str = "sensitive, left out; `get` with its id shows it";
+const SENSITIVE: &str = "sensitive, left out; `reprise show` with its id shows it";
 
 /// What is told of a record.
 pub(crate) fn hide_sensitive(for_agent: bool, record: &MemoryRecord, told: String) -> String {

@@ -122,7 +122,7 @@ operation! {
         // A pause of a project that has no memory any more is ended, too.
         if !is_known(project.as_deref(), agent.as_deref()) {
             if let Some(name) = &mut project {
-                *name = memory.require_project(name, false).await?;
+                *name = memory.require_project_with_memory(name).await?;
             }
             if let Some(name) = &mut agent {
                 *name = memory.require_agent(name).await?;
@@ -140,10 +140,12 @@ operation! {
 
     fn render_text(report: &PauseReport) -> Cow<'_, str> {
         let says = describe_pauses(report);
-        if report.ended == Some(0) {
-            return format!("there was no such pause; {says}").into();
+        match (report.ended, report.pauses.is_empty()) {
+            (Some(0), _) => format!("there was no such pause; {says}").into(),
+            (Some(_), true) => "resumed: agents get memories and store new ones".into(),
+            (Some(_), false) => format!("resumed; another pause still holds:\n{says}").into(),
+            (None, _) => says,
         }
-        says
     }
 }
 

@@ -7,7 +7,7 @@ use crate::prelude::*;
 use crate::wire::find_meant_name;
 
 /// Prefix of a project's tag.
-const PROJECT_TAG: &str = "project:";
+pub(crate) const PROJECT_TAG: &str = "project:";
 
 impl Tagged {
     /// Returns the projects that memories belong to, by tag or by metadata, in order.
@@ -64,27 +64,40 @@ impl Memory {
         typed: &str,
         is_new: bool,
     ) -> Result<String, Problem> {
+        match self.find_project_named(typed).await? {
+            Ok(name) => Ok(name),
+            Err(_) if is_new => Ok(typed.to_owned()),
+            Err(unknown) => Err(Problem::not_found(format!(
+                "{unknown}, and `--new` allows one that has no memory yet"
+            ))),
+        }
+    }
+
+    /// Returns the whole name of the project that a caller means, of which there are memories.
+    pub(crate) async fn require_project_with_memory(&self, typed: &str) -> Result<String, Problem> {
+        let found = self.find_project_named(typed).await?;
+        found.map_err(Problem::not_found)
+    }
+
+    /// Returns the whole name of the project that a caller means; else why there is none.
+    async fn find_project_named(&self, typed: &str) -> Result<Result<String, String>, Problem> {
         if typed.starts_with(['.', '/', '~']) {
             return Err(Problem::invalid(format!(
-                "`{typed}` is a folder; name its project, as `tags` lists it"
+                "`{typed}` is a folder; name its project, as `reprise tags` lists it"
             )));
         }
         let tagged = Tags::run(self, TagsArguments::default()).await?;
         let known = tagged.project_names();
         if let Some(name) = find_meant_project(typed, &known)? {
-            return Ok(name);
-        }
-        if is_new {
-            return Ok(typed.to_owned());
+            return Ok(Ok(name));
         }
         let shorts = known.iter().map(|name| short_project_name(name));
         let names = known.iter().copied().chain(shorts);
         let names: Vec<&str> = names.collect();
         let similar = find_meant_name(typed, names.iter().copied());
         let similar = similar.map(|name| format!(" (did you mean `{name}`?)"));
-        Err(Problem::not_found(format!(
-            "no memory is of a project `{typed}`{}; `tags` lists the projects, and `new` allows one \
-             that has no memory yet",
+        Ok(Err(format!(
+            "no memory is of a project `{typed}`{}; `reprise tags` lists the projects",
             similar.unwrap_or_default()
         )))
     }
