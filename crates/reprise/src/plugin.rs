@@ -7,6 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{self, ExitCode};
 
+use clap::error::ErrorKind;
 use clap::{ArgMatches, Command, FromArgMatches};
 
 pub use crate::args::{CatalogueCommand, Common, since};
@@ -14,6 +15,7 @@ pub use crate::cli::store::{DIMENSIONS, make_folder, open_for_reading};
 pub use crate::cli::{Context, Exit, confirm, input, note, output, runtime};
 use crate::printer::print_failure;
 pub use crate::printer::{stderr, stdout};
+use crate::start::refusal;
 use crate::terminal::is_broken_pipe;
 pub use crate::terminal::one_line;
 use crate::{args, config, process_limits, trace};
@@ -185,7 +187,11 @@ pub fn main<A: FromArgMatches>(
     };
     let arguments = match parse() {
         Ok(arguments) => arguments,
-        Err(error) => error.exit(),
+        Err(error) if is_answered_by_help(&error) => error.exit(),
+        Err(error) => {
+            print_failure(&refusal::explain(&error, command));
+            return Exit::Failed.into();
+        }
     };
     crate::env::restart_without_telemetry();
     let run = || {
@@ -202,6 +208,12 @@ pub fn main<A: FromArgMatches>(
         Exit::Failed
     });
     exit.into()
+}
+
+/// Returns whether the parser has an answer, and no refusal.
+fn is_answered_by_help(error: &clap::Error) -> bool {
+    let is_bare = error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
+    is_bare || !error.use_stderr()
 }
 
 /// Writes the manual of a program, a page for each command, into a folder.

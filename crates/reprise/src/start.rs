@@ -1,7 +1,8 @@
 //! The start and the end of the process: parses the command line, runs one command, and turns its
 //! result into an exit code.
 
-use std::error::Error as _;
+pub(crate) mod refusal;
+
 use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
@@ -89,7 +90,7 @@ fn print_refused_command(error: &clap::Error, command: clap::Command) -> ExitCod
     // To an agent's program a hook's 2 is a veto: an entry of another version in its configuration
     // must not hold up every prompt.
     if typed.as_deref() == Some("hook") {
-        drop(error.print());
+        printer::print_failure(&refusal::explain(error, args::build_command()));
         return Exit::Refused.into();
     }
     if names_no_command(error) {
@@ -100,14 +101,10 @@ fn print_refused_command(error: &clap::Error, command: clap::Command) -> ExitCod
         drop(write!(printer::stderr(), "{}", help.ansi()));
         return Exit::Failed.into();
     }
-    let Some(hint) = hint(error, typed.as_deref()) else {
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         error.exit();
-    };
-    drop(writeln!(
-        printer::stderr(),
-        "{}",
-        terminal::render_error(&hint)
-    ));
+    }
+    printer::print_failure(&refusal::explain(error, args::build_command()));
     Exit::Failed.into()
 }
 
@@ -184,133 +181,4 @@ pub(crate) fn explain_unknown_command(word: &str, similar: Option<&str>) -> Stri
     let similar = similar.filter(|name| begins(name) == begins(word));
     let similar = similar.map_or_else(String::new, |name| format!(" (did you mean `{name}`?)"));
     format!("unknown command `{word}`{similar}; `reprise help` lists the commands")
-}
-
-/// Returns what to write instead of a value that the standard library refused with these words.
-fn describe_expected_value(refusal: &str) -> Option<&'static str> {
-    Some(match refusal {
-        "invalid digit found in string" => "give a whole number",
-        "invalid float literal" => "give a number",
-        "invalid socket address syntax" => "give an address and a port, such as 127.0.0.1:7341",
-        _ => return None,
-    })
-}
-
-/// Names the agents that can be connected, those of this machine first.
-fn explain_missing_agent() -> anyhow::Error {
-    let here = cli::list_agents_here();
-    if here.is_empty() {
-        return anyhow::anyhow!(
-            "`connect` needs the name of an agent, and none is found here; `reprise connect \
-             --help` lists all that can be connected"
-        );
-    }
-    anyhow::anyhow!(
-        "`connect` needs the name of an agent; on this machine are {}, and `reprise setup` connects \
-         all of them",
-        here.join(", ")
-    )
-}
-
-/// Explains a negative number in the place of a value, and an option of a command before its name.
-fn explain_misplaced_word(word: &str, typed: Option<&str>) -> Option<anyhow::Error> {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    let at = words.iter().position(|other| other == word);
-    let before = words.get(at.and_then(|at| at.checked_sub(1)).unwrap_or(usize::MAX));
-    if word.parse::<i64>().is_ok()
-        && let Some(option) = before.filter(|before| before.starts_with("--"))
-    {
-        return Some(anyhow::anyhow!(
-            "`{word}` is no value for `{option}`; give a number that is not negative"
-        ));
-    }
-    let (at, long) = (at.filter(|_| typed.is_none())?, word.strip_prefix("--")?);
-    let tree = args::build_command();
-    let after = words.iter().enumerate().skip(at + 1);
-    let mut commands = after.filter_map(|(place, name)| Some((place, tree.find_subcommand(name)?)));
-    let (place, command) = commands.next()?;
-    let mut known = command.get_arguments();
-    let is_known = known.any(|argument| argument.get_long() == Some(long));
-    let (name, option) = (command.get_name(), words.get(at..place)?.join(" "));
-    is_known.then(|| anyhow::anyhow!("write `{word}` after the command: `reprise {name} {option}`"))
-}
-
-/// Lists the commands below a command.
-fn name_subcommands(name: &str) -> String {
-    let command = args::build_command();
-    let below = command.find_subcommand(name).into_iter();
-    let below = below.flat_map(clap::Command::get_subcommands);
-    let names: Vec<&str> = below.map(clap::Command::get_name).collect();
-    names.join(", ")
-}
-
-/// Returns what to do about another word for a command, a value of another type, or an unknown
-/// option within a text.
-fn hint(error: &clap::Error, typed: Option<&str>) -> Option<anyhow::Error> {
-    let text_of = |kind| match error.get(kind) {
-        Some(ContextValue::String(word)) => Some(word),
-        _ => None,
-    };
-    if error.kind() == ErrorKind::InvalidSubcommand && typed.is_none() {
-        let word = text_of(ContextKind::InvalidSubcommand)?;
-        let similar = match error.get(ContextKind::SuggestedSubcommand) {
-            Some(ContextValue::Strings(names)) => {
-                let begins = |name: &&String| name.chars().next() == word.chars().next();
-                names.iter().rev().find(begins)
-            }
-            _ => None,
-        };
-        let similar = similar.map(String::as_str);
-        return Some(anyhow::anyhow!(explain_unknown_command(word, similar)));
-    }
-    if error.kind() == ErrorKind::InvalidSubcommand
-        && typed == Some("tags")
-        && text_of(ContextKind::InvalidSubcommand).is_some_and(|word| word == "list")
-    {
-        return Some(anyhow::anyhow!(
-            "`tags` has no command `list`; `reprise tags` alone lists the tags"
-        ));
-    }
-    if error.kind() == ErrorKind::ArgumentConflict && typed == Some("show") {
-        return Some(anyhow::anyhow!(
-            "`reprise show` takes one ID; show one memory at a time"
-        ));
-    }
-    if error.kind() == ErrorKind::MissingRequiredArgument && typed == Some("forget") {
-        return Some(anyhow::anyhow!(
-            "nothing to forget is named; give an ID, --external-id, --session, --before, --tag, \
-             --project or --everything"
-        ));
-    }
-    if error.kind() == ErrorKind::MissingRequiredArgument && typed == Some("outcome") {
-        return Some(anyhow::anyhow!(
-            "`outcome` needs --jsonl FILE with finished runs, or one of its commands: {}",
-            name_subcommands("outcome")
-        ));
-    }
-    if error.kind() == ErrorKind::MissingRequiredArgument && typed == Some("connect") {
-        return Some(explain_missing_agent());
-    }
-    let is_text = matches!(typed, Some("recall" | "learn"));
-    let word = text_of(ContextKind::InvalidArg)?;
-    if error.kind() == ErrorKind::UnknownArgument
-        && let Some(hint) = explain_misplaced_word(word, typed)
-    {
-        return Some(hint);
-    }
-    if error.kind() == ErrorKind::ValueValidation {
-        let value = text_of(ContextKind::InvalidValue)?;
-        let expected = describe_expected_value(&error.source()?.to_string())?;
-        return Some(anyhow::anyhow!(
-            "`{value}` is no value for `{word}`; {expected}"
-        ));
-    }
-    if !is_text || error.kind() != ErrorKind::UnknownArgument {
-        return None;
-    }
-    let similar = text_of(ContextKind::SuggestedArg);
-    let similar = similar.map_or_else(String::new, |known| format!(" (did you mean `{known}`?)"));
-    Some(anyhow::anyhow!(
-        "unknown option `{word}`{similar}; if it is part of the text, put `--` before the text"
-    ))
 }
