@@ -296,9 +296,9 @@ pub(crate) struct ListArguments {
 }
 
 impl ListArguments {
-    /// Returns the day to list if no other filter is given.
+    /// Returns the day to list if nothing else is asked for.
     pub(crate) fn day(&self) -> Option<&str> {
-        let is_all = self.asked.filter == Filter::default();
+        let is_all = self.asked.filter == Filter::default() && self.asked.grep.is_none();
         self.day.as_deref().filter(|_| is_all)
     }
 

@@ -162,7 +162,8 @@ fn build_page(
     })
 }
 
-/// Lists the records whose text contains `text`, letter for letter but for their case.
+/// Lists the records whose text contains `text`, letter for letter but for their case, and counts
+/// them on all pages.
 fn list_containing(
     snapshot: &Snapshot,
     order: ListOrder,
@@ -170,28 +171,51 @@ fn list_containing(
     text: &str,
 ) -> RecordPage {
     let (limit, text) = (request.limit, text.to_lowercase());
+    let contains = |record: &MemoryRecord| record.text.to_lowercase().contains(&text);
     let mut request = ListRequest {
         limit: PAGE_MAX,
         ..request
     };
+    // Those before the place to go on from are counted, too.
+    let after = request.after.take();
+    let is_before = |record: &MemoryRecord| {
+        let place = Cursor::of(record);
+        let place = (place.timestamp_micros, place.id);
+        after.is_some_and(|after| match order {
+            ListOrder::NewestFirst => place >= (after.timestamp_micros, after.id),
+            ListOrder::OldestFirst => place <= (after.timestamp_micros, after.id),
+        })
+    };
+    let (mut found, mut count) = (Vec::new(), 0);
     let mut page = snapshot.list_ordered(order, &request);
-    let mut found: Vec<MemoryRecord> = Vec::new();
+    let mut read = std::mem::take(&mut page.records);
+    let mut next = page.next.take();
     loop {
-        let records = std::mem::take(&mut page.records).into_iter();
-        found.extend(records.filter(|record| record.text.to_lowercase().contains(&text)));
-        if found.len() > limit || page.next.is_none() {
-            break;
+        for record in read.drain(..).filter(|record| contains(record)) {
+            count += 1;
+            if !is_before(&record) && found.len() <= limit {
+                found.push(record);
+            }
         }
-        request.after = page.next;
+        let Some(place) = next else {
+            break;
+        };
+        request.after = Some(place);
         let more = snapshot.list_ordered(order, &request);
         page.damaged += more.damaged;
-        (page.records, page.next) = (more.records, more.next);
+        (read, next) = (more.records, more.next);
+    }
+    page.considered = count;
+    if after.is_some() {
+        // The first page told it.
+        page.damaged = 0;
+        page.notes.clear();
     }
     if found.len() > limit {
         found.truncate(limit);
         page.next = found.last().map(Cursor::of);
     }
-    if found.is_empty() && page.notes.is_empty() {
+    if count == 0 && page.notes.is_empty() {
         page.notes.push("no memory contains this text".to_owned());
     }
     page.records = found;
