@@ -1,6 +1,6 @@
 //! A data directory that the binary of commit 8192413 wrote (`tests/fixtures/home-8192413`): its
-//! memories and what is published are refused, and their exports answer what they answered; its tree
-//! is a workspace.
+//! memories and what is published are refused, and their exports answer what they answered; its
+//! tree is a workspace.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -103,7 +103,7 @@ pub enum WorkloadStep {
     /// A checkpoint with this commit between its pages and its manifest.
     SteppedCheckpoint(Vec<StoreEntry>),
     /// The manifest alone, as a close writes it that has little to save.
-    Manifest,
+    ClosingIndex,
     /// Compacts, with one commit between run and finish.
     Compact(Vec<StoreEntry>),
     Reopen,
@@ -119,7 +119,7 @@ pub fn generate_workload(seed: u64, steps: u32) -> Vec<WorkloadStep> {
             0 => WorkloadStep::Checkpoint,
             1 => WorkloadStep::Compact(generate_commit(&mut model, random >> 8)),
             2 => WorkloadStep::Reopen,
-            3 => WorkloadStep::Manifest,
+            3 => WorkloadStep::ClosingIndex,
             _ => WorkloadStep::Commit(generate_commit(&mut model, random >> 8)),
         };
         all.push(step);
@@ -213,13 +213,13 @@ pub fn apply_step(log: &mut Log, step: &WorkloadStep) -> Result<()> {
         WorkloadStep::Commit(entries) => log.append(entries).map(drop),
         WorkloadStep::Checkpoint => write_checkpoint(log),
         WorkloadStep::SteppedCheckpoint(entries) => {
-            log.write_pages(&section_pages(log.seq()))?;
+            log.write_pages(&section_pages(log.seq()), 64)?;
             log.append(entries)?;
             write_checkpoint(log)
         }
-        WorkloadStep::Manifest => log.write_manifest(),
+        WorkloadStep::ClosingIndex => log.write_closing_index(),
         WorkloadStep::Compact(entries) => {
-            log.seal(&section_pages(log.seq()))?;
+            log.complete_checkpoint(&section_pages(log.seq()))?;
             let done = log.start_compaction()?()?;
             log.append(entries)?;
             log.finish_compaction(done).map(drop)
@@ -230,8 +230,8 @@ pub fn apply_step(log: &mut Log, step: &WorkloadStep) -> Result<()> {
 
 /// Seals the sections of the last commit, and makes the file readable for rvf-runtime.
 pub fn write_checkpoint(log: &mut Log) -> Result<()> {
-    log.seal(&section_pages(log.seq()))?;
-    log.write_manifest()
+    log.complete_checkpoint(&section_pages(log.seq()))?;
+    log.write_closing_index()
 }
 
 /// The sections that [`apply_step`] writes as of a commit: one that changes as a whole, and one

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use reprise_store::{CommitSeq, Log};
+use reprise_store::Log;
 use reprise_types::{UserId, VectorStore};
 
 use crate::error::EngineError;
@@ -31,8 +31,6 @@ pub struct Engine {
     pub(crate) ids: IdSource,
     pub(crate) lineages: Arc<LineageCache>,
     pub(crate) snapshot: Arc<Snapshot>,
-    /// The last commit that the newest checkpoint covers.
-    pub(crate) checkpointed_seq: CommitSeq,
     /// Records that the graph still lacks.
     pub(crate) graph_pending: usize,
     /// Number of records when the search routes were compared last; 0 before the first comparison.
@@ -72,7 +70,8 @@ impl Engine {
             return Ok(0);
         };
         self.graph_pending = left;
-        self.state.graph_unsaved += before.saturating_sub(left) as u64;
+        let added = before.saturating_sub(left);
+        self.state.checkpoint.note_graph_records(added);
         // The graph also differs if the saved one was read just now.
         if self.state.index.graph_document_count() != self.snapshot.index.graph_document_count() {
             self.publish();
@@ -142,12 +141,14 @@ impl Engine {
             return Ok(());
         }
         self.flush_vectors();
-        if self.is_save_due(true) || self.state.entries_since_checkpoint() >= CLOSED_TAIL_MAX {
+        if self.is_save_due(true) || self.state.checkpoint.entries_behind() >= CLOSED_TAIL_MAX {
             self.save_checkpoint()?;
         }
-        self.log.write_manifest()?;
+        self.log.write_closing_index()?;
         if self.is_compaction_due_at_close()
-            && let Err(error) = self.compact().and_then(|_| Ok(self.log.write_manifest()?))
+            && let Err(error) = self
+                .compact()
+                .and_then(|_| Ok(self.log.write_closing_index()?))
         {
             // Everything is safe in the file; the next closing tries again.
             tracing::warn!(%error, "the file could not be rewritten at closing");

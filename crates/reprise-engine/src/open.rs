@@ -7,7 +7,7 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use reprise_index::{CELLS_THRESHOLD, GRAPH_THRESHOLD};
 use reprise_learn::LearnSettings;
-use reprise_store::{CommitSeq, Disk, Log, OpenOptions, OpenedLog, RecoveryReport, Verify};
+use reprise_store::{Disk, Log, OpenOptions, OpenedLog, RecoveryReport, Verify};
 use reprise_types::limits::TEXT_BYTES_MAX;
 use reprise_types::{EmbeddingSpace, UserId};
 
@@ -128,14 +128,14 @@ impl Engine {
             let space = options.space.as_ref();
             let reader = log.reader();
             let state = EngineState::from_sections(options.learn, space, &sections, &reader)?;
-            Some((state.replay(&log, covers).ok()?, covers))
+            state.replay(&log, covers).ok()
         });
-        let (mut state, checkpointed, origin) = if let Some((state, covers)) = ready {
-            (state, covers, IndexOrigin::Checkpoint)
+        let (mut state, origin) = if let Some(state) = ready {
+            (state, IndexOrigin::Checkpoint)
         } else {
             let space = options.space.clone();
             let state = EngineState::from_log(options.learn, space, &log)?;
-            (state, CommitSeq(0), IndexOrigin::Rebuilt)
+            (state, IndexOrigin::Rebuilt)
         };
         state.index.set_graph_threshold(options.graph_from);
         state.index.set_cells_threshold(options.cells_from);
@@ -157,7 +157,6 @@ impl Engine {
             ids,
             lineages,
             snapshot,
-            checkpointed_seq: checkpointed,
             graph_pending: 0,
             crossover_measured_records: 0,
             text_bytes_max: options.text_bytes_max,

@@ -1,6 +1,8 @@
 //! The fold of the log: index, keys, annotations, clock and space. What an entry means is defined
 //! here, once, for opening, writing and checking alike.
 
+mod saving;
+
 use std::collections::{BTreeSet, HashSet};
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -17,6 +19,7 @@ use crate::error::EngineError;
 use crate::snapshot::annotation_index::{AnnotationIndex, is_retirement};
 use crate::snapshot::other_spaces::{OtherSpaces, most_common_space};
 use crate::write::dedup_keys::{DedupKeys, hash_external_id};
+use saving::{Checkpoint, WholePart};
 
 /// Kinds of the engine's own sections: the last instant and the configured space, what was learned,
 /// and tags and links.
@@ -37,18 +40,11 @@ pub(crate) struct EngineState {
     pub(crate) configured_space: Option<EmbeddingSpace>,
     /// Vectors of other spaces, of records that still wait for the model in use.
     pub(crate) other_spaces: OtherSpaces,
-    pub(crate) learning: OutcomeLearning,
-    pub(crate) marks: AnnotationIndex,
+    pub(crate) learning: WholePart<OutcomeLearning>,
+    pub(crate) marks: WholePart<AnnotationIndex>,
     /// Records forgotten in this fold; an older run in a compacted log may still name them.
     forgotten: HashSet<RecordId>,
-    /// Number of log entries applied.
-    pub(crate) entries_applied: u64,
-    /// Number of log entries that the newest checkpoint holds.
-    pub(crate) entries_saved: u64,
-    /// Number of records added to the graph since it was saved, and how many of these are in what
-    /// is encoded of it.
-    pub(crate) graph_unsaved: u64,
-    pub(crate) graph_encoded: u64,
+    pub(crate) checkpoint: Checkpoint,
 }
 
 impl EngineState {
@@ -65,15 +61,12 @@ impl EngineState {
             keys: DedupKeys::default(),
             known_at: DateTime::<Utc>::MIN_UTC,
             space,
-            learning,
+            learning: WholePart::new(learning),
             configured_space: configured,
             other_spaces: OtherSpaces::default(),
-            marks: AnnotationIndex::default(),
+            marks: WholePart::new(AnnotationIndex::default()),
             forgotten: HashSet::new(),
-            entries_applied: 0,
-            entries_saved: 0,
-            graph_unsaved: 0,
-            graph_encoded: 0,
+            checkpoint: Checkpoint::default(),
         }
     }
 
@@ -93,7 +86,7 @@ impl EngineState {
 
     /// Puts a space in use that nobody has configured.
     pub(crate) fn set_space(&mut self, space: Option<EmbeddingSpace>) {
-        self.learning.compare_only_in(space.as_ref());
+        self.learning.edit_unsaved().compare_only_in(space.as_ref());
         self.space = space;
     }
 
@@ -138,12 +131,12 @@ impl EngineState {
         {
             return None;
         }
-        Some(Self {
-            keys: DedupKeys::open(sections)?,
-            known_at,
-            marks,
-            ..Self::new(index, learning, configured, space)
-        })
+        let mut state = Self::new(index, learning, configured, space);
+        state.learning = state.learning.into_saved();
+        state.marks = WholePart::new(marks).into_saved();
+        state.keys = DedupKeys::open(sections)?;
+        state.known_at = known_at;
+        Some(state)
     }
 
     /// Returns pages that changed since they were saved, as
@@ -151,24 +144,28 @@ impl EngineState {
     pub(crate) fn pages_to_save(&mut self, budget: &mut usize) -> Vec<SectionPages> {
         let mut all = self.index.pages_to_save(budget);
         self.keys.collect_pages_to_save(budget, &mut all);
+        let (learning, marks) = (&self.learning, &self.marks);
+        let encode = OutcomeLearning::to_bytes;
+        learning.collect_pages((LEARNING, 0), encode, budget, &mut all);
+        marks.collect_pages((MARKS, 0), AnnotationIndex::to_bytes, budget, &mut all);
         if *budget > 0 {
             let known_at = Some(self.known_at).filter(|at| *at > DateTime::<Utc>::MIN_UTC);
             let facts = &mut ByteWriter::default();
             encode_all!(facts, known_at, self.configured_space);
-            all.extend([
-                SectionPages::from_bytes((FACTS, 0), &facts.bytes),
-                SectionPages::from_bytes((LEARNING, 0), &self.learning.to_bytes()),
-                SectionPages::from_bytes((MARKS, 0), &self.marks.to_bytes()),
-            ]);
+            all.push(SectionPages::from_bytes((FACTS, 0), &facts.bytes));
         }
         all
     }
 
-    /// Notes that these pages are saved.
-    pub(crate) fn mark_saved(&mut self, saved: &[SectionPages]) {
+    /// Notes that these pages are saved, the last ones if the checkpoint `is_complete`.
+    pub(crate) fn mark_saved(&mut self, saved: &[SectionPages], is_complete: bool) {
         self.index.mark_saved(saved);
         for section in saved {
-            self.keys.mark_saved(section);
+            match section.key.0 {
+                LEARNING => self.learning.mark_saved(section, is_complete),
+                MARKS => self.marks.mark_saved(section, is_complete),
+                _ => self.keys.mark_saved(section),
+            }
         }
     }
 
@@ -176,6 +173,8 @@ impl EngineState {
     pub(crate) fn mark_unsaved(&mut self) {
         self.index.mark_unsaved();
         self.keys.mark_unsaved();
+        self.learning.mark_unsaved();
+        self.marks.mark_unsaved();
     }
 
     /// Whether a saved section holds some of the state.
@@ -186,14 +185,9 @@ impl EngineState {
         }
     }
 
-    /// Returns the number of entries after the newest checkpoint, which the next opening has to
-    /// fold.
-    pub(crate) fn entries_since_checkpoint(&self) -> u64 {
-        self.entries_applied.saturating_sub(self.entries_saved)
-    }
-
     /// Folds all entries after `covers`, then checks that index and log are in step.
     pub(crate) fn replay(mut self, log: &Log, covers: CommitSeq) -> Result<Self, EngineError> {
+        self.checkpoint = Checkpoint::new(covers);
         log.replay(covers, &mut |ordinal, entry| self.apply(ordinal, &entry))?;
         let logged = log.record_count();
         self.fill_holes(logged);
@@ -210,7 +204,7 @@ impl EngineState {
 
     /// Applies one entry; `ordinal` is its number among the records, if the entry is one.
     pub(crate) fn apply(&mut self, ordinal: Option<u32>, entry: &StoreEntry) {
-        self.entries_applied += 1;
+        self.checkpoint.note_entry();
         // Records lost to damage leave holes, so that every later ordinal stays what it was.
         self.fill_holes(ordinal.unwrap_or(0));
         match entry {
@@ -223,7 +217,9 @@ impl EngineState {
                     ..build_doc(record, &names)
                 });
                 let at = record.known_at.timestamp_micros();
-                self.marks.insert_tags(ordinal, &record.tags, at);
+                if !record.tags.is_empty() {
+                    self.marks.insert_tags(ordinal, &record.tags, at);
+                }
                 for external in &record.external_ids {
                     self.keys.insert(hash_external_id(external), ordinal);
                 }

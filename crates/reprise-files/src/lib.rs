@@ -21,4 +21,6 @@ pub use folder::{Folder, OpenMode};
 pub use lines::LineReader;
 pub use moves::ChangeOutcome;
 pub use status::{FileFingerprint, FileKind, FileStatus, FolderEntry};
-pub use user_paths::{clone_path, free_bytes, move_path_to_free, open_if_exists, open_path, read_if_exists};
+pub use user_paths::{
+    clone_path, free_bytes, move_path_to_free, open_if_exists, open_path, read_if_exists,
+};

@@ -192,9 +192,9 @@ impl StoreInner {
                 let folder = self.options.folder.display();
                 Err(GlobalError::storage(&format!(
                     "the published memories in {folder} were written by an earlier Reprise; copy \
-                     {FILE_NAME} from there to OLD/store, run that version's `reprise --data-dir OLD \
-                     export --user store > store.jsonl`, then here `reprise --data-dir NEW import \
-                     --user store store.jsonl`, and put NEW/store/{FILE_NAME} in its place"
+                     {FILE_NAME} from there to OLD/store, run that version's `reprise --data-dir \
+                     OLD export --user store > store.jsonl`, then here `reprise --data-dir NEW \
+                     import --user store store.jsonl`, and put NEW/store/{FILE_NAME} in its place"
                 )))
             }
             Err(error) => Err(error.into()),

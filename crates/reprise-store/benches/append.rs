@@ -233,7 +233,7 @@ fn main() {
         SectionPages::from_bytes((17, 0), &blob(90 * records)),
     ];
     let start = Instant::now();
-    log.seal(&derived).unwrap();
+    log.complete_checkpoint(&derived).unwrap();
     println!(
         "{:<34} {:.1} ms",
         "checkpoint",

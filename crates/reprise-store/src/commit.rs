@@ -59,7 +59,7 @@ impl FileFacts {
 /// The fixed part of a commit segment.
 ///
 /// ```text
-/// preamble | previous commit u64 | seal u64 | vectors u64 | created i64 |
+/// preamble | previous commit u64 | manifest u64 | vectors u64 | created i64 |
 /// first ordinal u32 | ordinals u32 | entries u32 | blocks u32 | blocks...
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -68,8 +68,8 @@ pub(crate) struct CommitHead {
     pub(crate) packed: bool,
     /// Offset of the commit segment before this one; 0 for the first.
     pub(crate) previous: u64,
-    /// Offset of the newest checkpoint's seal; 0 without a checkpoint.
-    pub(crate) seal: u64,
+    /// Offset of the newest manifest; 0 without a checkpoint.
+    pub(crate) manifest: u64,
     /// Size of the `VEC_SEG` that ends where this segment begins; 0 without vectors.
     pub(crate) vectors_size: u64,
     pub(crate) first_ordinal: u32,
@@ -83,7 +83,7 @@ impl CommitHead {
         let flags = if self.packed { FLAG_PACKED } else { 0 };
         out.extend_from_slice(&facts.preamble(TYPE_COMMIT, flags, self.seq).encode());
         out.extend_from_slice(&self.previous.to_le_bytes());
-        out.extend_from_slice(&self.seal.to_le_bytes());
+        out.extend_from_slice(&self.manifest.to_le_bytes());
         out.extend_from_slice(&self.vectors_size.to_le_bytes());
         out.extend_from_slice(&facts.created_ms.to_le_bytes());
         for number in [self.first_ordinal, self.ordinals, self.entries, self.blocks] {
@@ -104,7 +104,7 @@ impl CommitHead {
             return None;
         }
         let mut reader = ByteReader::new(payload.get(PREAMBLE_SIZE..)?);
-        let (previous, seal, vectors_size) =
+        let (previous, manifest, vectors_size) =
             (reader.read_u64()?, reader.read_u64()?, reader.read_u64()?);
         let facts = FileFacts {
             file_id: preamble.file_id,
@@ -115,7 +115,7 @@ impl CommitHead {
             seq: preamble.seq,
             packed: preamble.flags & FLAG_PACKED != 0,
             previous,
-            seal,
+            manifest,
             vectors_size,
             first_ordinal: reader.read_u32()?,
             ordinals: reader.read_u32()?,

@@ -9,8 +9,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use reprise_types::SectionKey;
-
 use crate::block::RawEntry;
 use crate::codec::{
     Outline, decode_outline, decode_separate_vector, late_vector_entry, remark_record,
@@ -22,8 +20,8 @@ use crate::directory::LogDirectory;
 use crate::disk::{Disk, DiskFile, LockAttempt, sibling_path};
 use crate::error::{StoreError, StoreResult};
 use crate::frame::TYPE_PAGES;
-use crate::log::{Log, SUFFIX_COMPACT};
-use crate::manifest::{self, CALLERS_FIRST, SectionsManifest};
+use crate::log::{Checkpoint, Log, SUFFIX_COMPACT};
+use crate::manifest::{self, is_of_caller};
 use crate::options::CompactionReport;
 use crate::reader::{BlockCache, LogReader};
 use crate::scan::{ScanItem, SegmentScanner};
@@ -35,15 +33,16 @@ pub struct CompactedLog {
     source: LogReader,
     /// Offset in the source of the first commit that is not in the new file.
     source_end: u64,
+    /// The sections of the source that were copied.
+    source_sections: Sections,
     temporary: PathBuf,
     file: Arc<dyn DiskFile>,
+    /// Their width is that of most vectors.
     facts: FileFacts,
     directory: LogDirectory,
     end: u64,
-    /// The sections of the commit at which the compaction started.
-    manifest: SectionsManifest,
-    /// The sections of the source that were copied.
-    source_sections: Sections,
+    /// The manifest covers the commit at which the compaction started.
+    checkpoint: Checkpoint,
     /// Whether commits were copied since the last sync.
     is_ahead_of_sync: bool,
     _token: Arc<()>,
@@ -71,40 +70,21 @@ impl Log {
         }
         let token = Arc::new(());
         self.compacting = Arc::downgrade(&token);
-        let sealed = self.manifest.as_ref();
-        let sealed = sealed.filter(|sealed| sealed.seq == self.directory.seq);
-        let sections = sealed
-            .map(|sealed| sealed.sections.clone())
-            .unwrap_or_default();
-        let (disk, source, old) = (
-            Arc::clone(&self.disk),
-            self.reader(),
-            self.directory.clone(),
-        );
+        // Sections are copied if a manifest covers the last commit.
+        let newest = self.checkpoint.manifest.as_ref();
+        let newest = newest.filter(|manifest| manifest.seq == self.directory.seq);
+        let sections = newest.map_or_else(Sections::default, |newest| newest.sections.clone());
+        let disk = Arc::clone(&self.disk);
+        let (source, old) = (self.reader(), self.directory.clone());
         Ok(move || {
-            let temporary = sibling_path(source.path(), SUFFIX_COMPACT);
-            match write_packed_file(&*disk, &temporary, (&source, &old, &sections)) {
-                Ok((file, new, manifest)) => Ok(CompactedLog {
-                    source_end: source.snapshot.end,
-                    source,
-                    source_sections: sections,
-                    temporary,
-                    file,
-                    facts: new.facts,
-                    manifest,
-                    directory: new.directory,
-                    end: new.end,
-                    is_ahead_of_sync: false,
-                    _token: token,
-                }),
-                Err(error) => {
-                    if let Err(error) = disk.remove(&temporary) {
-                        let path = temporary.display();
-                        tracing::warn!(%path, %error, "cannot remove a failed compaction");
-                    }
-                    Err(StoreError::io("compact", source.path())(error))
+            let to = sibling_path(source.path(), SUFFIX_COMPACT);
+            CompactedLog::write(&*disk, &to, (&source, &old, sections), token).map_err(|error| {
+                if let Err(error) = disk.remove(&to) {
+                    let path = to.display();
+                    tracing::warn!(%path, %error, "cannot remove a failed compaction");
                 }
-            }
+                StoreError::io("compact", source.path())(error)
+            })
         })
     }
 
@@ -116,20 +96,23 @@ impl Log {
         let refolded = self.refold_if_damaged()?;
         let directory = refolded.as_ref().unwrap_or(&self.directory);
         let packed = || {
-            let none = Sections::default();
-            let (_, new, _) = write_packed_file(&*self.disk, to, (&source, directory, &none))?;
+            let from = (&source, directory, Sections::default());
+            let new = CompactedLog::write(&*self.disk, to, from, Arc::default())?;
             self.disk.sync_parent_folder(to)?;
-            Ok(self.compaction_report(&new.directory, new.end))
+            Ok(self.compaction_report(&new))
         };
         packed().map_err(io)
     }
 
-    fn compaction_report(&self, new: &LogDirectory, end: u64) -> CompactionReport {
+    fn compaction_report(&self, new: &CompactedLog) -> CompactionReport {
+        let LogDirectory {
+            forgotten, lost, ..
+        } = new.directory;
         CompactionReport {
             bytes_before: self.end,
-            bytes_after: end,
-            records: new.record_count() - new.forgotten - new.lost,
-            forgotten: new.forgotten,
+            bytes_after: new.end,
+            records: new.directory.record_count() - forgotten - lost,
+            forgotten,
         }
     }
 
@@ -163,7 +146,6 @@ impl Log {
         if done.is_ahead_of_sync {
             done.file.sync().map_err(&io)?;
         }
-        let end = done.end;
         // The lock is acquired before the new file gets its public name.
         let lock = self.disk.try_lock(&done.temporary);
         let lock = lock.and_then(LockAttempt::into_lock).map_err(&io)?;
@@ -174,22 +156,19 @@ impl Log {
         }
         self.check_path()?;
         self.disk.rename(&done.temporary, &self.path).map_err(&io)?;
-        let report = self.compaction_report(&done.directory, end);
+        let report = self.compaction_report(&done);
+        let own_sections = &self.checkpoint.sections;
+        // Pages that were written meanwhile are not in the new file, though their writer counts
+        // them as saved, whether a manifest names them already or not.
+        if !own_sections.are_same(&done.source_sections, is_of_caller) {
+            done.checkpoint.sections.retain(|key| !is_of_caller(key));
+        }
         self.file = done.file;
         self.facts = done.facts;
         self.lock = Some(lock);
-        // Pages that were written meanwhile are not in the new file, though their writer counts them
-        // as saved, whether a manifest names them already or not.
-        let is_as_copied = self.sections.are_same(&done.source_sections, is_of_caller);
-        self.sections = done.manifest.sections.clone();
-        if !is_as_copied {
-            self.sections.retain(|key| !is_of_caller(key));
-        }
         self.directory = done.directory;
-        self.end = end;
-        self.unsealed_bytes = 0;
-        self.manifest = Some(done.manifest);
-        self.damage = Arc::default();
+        self.end = done.end;
+        self.checkpoint = done.checkpoint;
         self.block_cache = Arc::new(BlockCache::default());
         if let Err(source) = self.disk.sync_parent_folder(&self.path) {
             // The rename may not survive a power loss, and later commits would be lost with it.
@@ -200,6 +179,64 @@ impl Log {
 }
 
 impl CompactedLog {
+    /// Writes the live content of a log to a new file at `to`, with the caller's sections and a
+    /// manifest, and syncs it.
+    fn write(
+        disk: &dyn Disk,
+        to: &Path,
+        (source, old, sections): (&LogReader, &LogDirectory, Sections),
+        token: Arc<()>,
+    ) -> io::Result<Self> {
+        disk.remove(to)?;
+        let mut facts = source.snapshot.facts;
+        facts.dimensions = old.most_common_width().unwrap_or(facts.dimensions);
+        let mut new = Self {
+            source: source.clone(),
+            source_end: source.snapshot.end,
+            source_sections: sections,
+            temporary: to.to_path_buf(),
+            file: disk.open_or_create(to)?,
+            facts,
+            directory: LogDirectory {
+                // Keeps the order of the spaces, so that the newest stays the newest.
+                spaces: old.used_spaces(),
+                ..LogDirectory::default()
+            },
+            end: 0,
+            checkpoint: Checkpoint::default(),
+            is_ahead_of_sync: false,
+            _token: token,
+        };
+        let is_whole = pack::pack_log(&source.snapshot, old, &mut new)?;
+        new.write_checkpoint(is_whole)?;
+        Ok(new)
+    }
+
+    /// Copies the caller's sections, if the log was read as a whole, and writes the manifest.
+    fn write_checkpoint(&mut self, is_whole: bool) -> io::Result<()> {
+        let (from, start) = (&*self.source.snapshot.file, self.end);
+        let mut copied = Sections::default();
+        if is_whole {
+            let trailer = self.facts.preamble(TYPE_PAGES, 0, self.directory.seq);
+            let sections = (from, &self.source_sections);
+            let to = (&*self.file, start);
+            match copied.copy(sections, to, trailer.encode(), is_of_caller)? {
+                Some(end) => self.end = end,
+                None => copied = Sections::default(),
+            }
+        }
+        self.directory.add_section_bytes(self.end - start);
+        let (file, directory) = (&*self.file, &mut self.directory);
+        let manifest = manifest::write_manifest(file, &self.facts, directory, &copied, self.end)?;
+        self.end = manifest.end;
+        self.checkpoint = Checkpoint {
+            // It was made just now.
+            has_verified_places: true,
+            ..Checkpoint::new(Some(manifest), Arc::default())
+        };
+        Ok(())
+    }
+
     /// Copies the commits up to a snapshot of the same log, so that `finish_compaction` has less to
     /// do. Can run on any thread.
     pub fn copy_new_commits(&mut self, to: &LogReader) -> StoreResult<()> {
@@ -229,7 +266,7 @@ impl CompactedLog {
                 }
                 ScanItem::Commit(commit, false) => return Err(damaged_error(path, commit.offset)),
                 ScanItem::Damage(found) => return Err(damaged_error(path, found.offset)),
-                ScanItem::Seal { .. } | ScanItem::Own { .. } | ScanItem::Foreign { .. } => {}
+                ScanItem::Manifest { .. } | ScanItem::Own { .. } | ScanItem::Foreign { .. } => {}
             }
         }
         self.source_end = self.source_end.max(end);
@@ -294,7 +331,7 @@ fn copy_commit(done: &mut CompactedLog, commit: &ReadCommit) -> io::Result<()> {
     }
     let head = CommitHead {
         previous: done.directory.last_commit,
-        seal: done.directory.seal,
+        manifest: done.directory.manifest,
         vectors_size: 0,
         ..commit.head
     };
@@ -304,37 +341,4 @@ fn copy_commit(done: &mut CompactedLog, commit: &ReadCommit) -> io::Result<()> {
     done.end += built.bytes.len() as u64;
     done.directory.apply_written_commit(&facts, built);
     Ok(())
-}
-
-fn is_of_caller(key: SectionKey) -> bool {
-    key.0 >= CALLERS_FIRST
-}
-
-/// Writes a new file at `to` with the caller's sections and a manifest, and syncs it.
-fn write_packed_file(
-    disk: &dyn Disk,
-    to: &Path,
-    (source, old, sections): (&LogReader, &LogDirectory, &Sections),
-) -> io::Result<(Arc<dyn DiskFile>, pack::PackedFile, SectionsManifest)> {
-    disk.remove(to)?;
-    let file = disk.open_or_create(to)?;
-    let mut new = pack::pack_log(&source.snapshot, old, &*file)?;
-    let from = &*source.snapshot.file;
-    let mut copied = Sections::default();
-    let start = new.end;
-    if !new.has_holes {
-        let trailer = new
-            .facts
-            .preamble(TYPE_PAGES, 0, new.directory.seq)
-            .encode();
-        match copied.copy((from, sections), &*file, trailer, start, is_of_caller)? {
-            Some(end) => new.end = end,
-            None => copied = Sections::default(),
-        }
-    }
-    new.directory.add_section_bytes(new.end - start);
-    let manifest =
-        manifest::write_sealed(&*file, &new.facts, &mut new.directory, &copied, new.end)?;
-    new.end = manifest.end;
-    Ok((file, new, manifest))
 }

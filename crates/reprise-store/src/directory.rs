@@ -37,9 +37,9 @@ pub(crate) struct LogDirectory {
     /// Offset of the last commit segment; 0 without commits.
     pub(crate) last_commit: u64,
     /// Offset of the newest manifest of sections; 0 without one.
-    pub(crate) seal: u64,
+    pub(crate) manifest: u64,
     /// The last commit that a manifest makes visible to rvf-runtime.
-    pub(crate) manifest_seq: Option<u64>,
+    pub(crate) closing_seq: Option<u64>,
     /// Bytes of all sections and manifests in the file, in use or not.
     pub(crate) section_bytes: u64,
     /// Other bytes that a compaction would drop.
@@ -314,10 +314,17 @@ impl LogDirectory {
         lost
     }
 
-    /// Applies a manifest of sections.
-    pub(crate) fn apply_seal(&mut self, seal: u64, end: u64) {
-        self.add_section_bytes(end - seal);
-        self.seal = seal;
+    /// Applies the manifest from `offset` to `end`.
+    pub(crate) fn apply_manifest(&mut self, offset: u64, end: u64) {
+        self.add_section_bytes(end - offset);
+        self.manifest = offset;
+    }
+
+    /// Notes that nothing of it is written.
+    pub(crate) fn mark_unsaved(&mut self) {
+        self.slots.mark_all_edited();
+        self.vectors.mark_all_edited();
+        self.tombstones.mark_all_edited();
     }
 
     pub(crate) fn add_section_bytes(&mut self, bytes: u64) {
@@ -337,9 +344,9 @@ impl LogDirectory {
     }
 
     /// Applies a manifest of `size` bytes after the newest commit.
-    pub(crate) fn apply_manifest(&mut self, size: u64) {
+    pub(crate) fn apply_closing_index(&mut self, size: u64) {
         self.add_dead_bytes(size);
-        self.manifest_seq = Some(self.seq);
+        self.closing_seq = Some(self.seq);
     }
 
     /// Returns the ids of vectors in a listed `VEC_SEG` that are deleted, or that have another
@@ -347,8 +354,7 @@ impl LogDirectory {
     pub(crate) fn deleted_ids(&self, dimensions: u16) -> Vec<u64> {
         let deleted = |(_, slot): &(usize, &Slot)| {
             slot.vector_offset != 0
-                && (slot.state != SlotState::Live
-                    || self.vector_width(slot) != Some(dimensions))
+                && (slot.state != SlotState::Live || self.vector_width(slot) != Some(dimensions))
         };
         let slots = self.slots.iter().enumerate();
         slots

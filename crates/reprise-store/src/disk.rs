@@ -46,8 +46,8 @@ pub trait Disk: Debug + Send + Sync {
     /// Creates a hard link; fails with `AlreadyExists` if `to` exists.
     fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
 
-    /// Renames to a name that must be free; fails with `AlreadyExists` if `to` exists. Where this is
-    /// two steps, a crash between them leaves both names.
+    /// Renames to a name that must be free; fails with `AlreadyExists` if `to` exists. Where this
+    /// is two steps, a crash between them leaves both names.
     fn move_to_free(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.link(from, to)?;
         self.remove(from)

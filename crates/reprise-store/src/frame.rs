@@ -13,12 +13,12 @@ use rvf_wire::reader::read_segment_header;
 pub(crate) const HEADER_SIZE: u64 = SEGMENT_HEADER_SIZE as u64;
 /// Number of RVF's vector segment in rvf-runtime.
 pub(crate) const TYPE_VECTORS: u8 = 0x01;
-pub(crate) const TYPE_MANIFEST: u8 = 0x05;
+pub(crate) const TYPE_CLOSING: u8 = 0x05;
 pub(crate) const TYPE_COMMIT: u8 = 0x40;
 /// Pages of saved sections.
 pub(crate) const TYPE_PAGES: u8 = 0x41;
 /// The manifest that names the saved sections.
-pub(crate) const TYPE_SECTIONS: u8 = 0x49;
+pub(crate) const TYPE_MANIFEST: u8 = 0x49;
 pub(crate) const TYPE_FILE: u8 = 0x4a;
 
 /// RVF's number of XXH3-128, its default checksum.
@@ -164,7 +164,7 @@ pub(crate) fn is_derived(kind: u8) -> bool {
 
 /// Whether segments of this type belong to a checkpoint, which can be written again.
 pub(crate) fn is_of_checkpoint(kind: u8) -> bool {
-    is_derived(kind) || matches!(kind, TYPE_SECTIONS | TYPE_MANIFEST)
+    is_derived(kind) || matches!(kind, TYPE_MANIFEST | TYPE_CLOSING)
 }
 
 pub(crate) fn type_name(kind: u8) -> &'static str {
@@ -172,12 +172,12 @@ pub(crate) fn type_name(kind: u8) -> &'static str {
         TYPE_VECTORS => "vectors",
         0x02 => "rvf-index",
         0x04 => "rvf-journal",
-        TYPE_MANIFEST => "rvf-manifest",
+        TYPE_CLOSING => "rvf-manifest",
         0x07 => "rvf-meta",
         0x0a => "rvf-witness",
         TYPE_COMMIT => "commit",
         TYPE_PAGES => "pages",
-        TYPE_SECTIONS => "sections",
+        TYPE_MANIFEST => "manifest",
         TYPE_FILE => "file",
         _ => "foreign",
     }
@@ -223,7 +223,7 @@ mod tests {
     #[test]
     fn a_preamble_comes_back() {
         let preamble = SegmentPreamble {
-            kind: TYPE_SECTIONS,
+            kind: TYPE_MANIFEST,
             dimensions: 384,
             flags: 1,
             seq: 2,

@@ -10,9 +10,9 @@ use crate::commit::{CommitHead, FIXED_SIZE};
 use crate::disk::{Disk, DiskFile, read_within};
 use crate::error::{StoreError, StoreResult};
 use crate::frame::{
-    HEADER_SIZE, TYPE_COMMIT, TYPE_SECTIONS, TYPE_VECTORS, decode_header, segment_size, type_name,
+    HEADER_SIZE, TYPE_COMMIT, TYPE_MANIFEST, TYPE_VECTORS, decode_header, segment_size, type_name,
 };
-use crate::manifest::{SectionsManifest, load_manifest};
+use crate::manifest::{Manifest, load_manifest};
 use crate::options::DamagedRange;
 use crate::reader::LogReader;
 use crate::recover::{find_newest_manifest, read_file_facts};
@@ -103,14 +103,14 @@ fn collect_segments(
                 let holds = describe_commit(&commit.head);
                 SegmentInfo::new_whole(commit.offset, commit.size(), TYPE_COMMIT, holds)
             }
-            ScanItem::Seal { offset, payload } => {
+            ScanItem::Manifest { offset, payload } => {
                 let size = segment_size(payload.len() as u64);
-                let decoded = SectionsManifest::decode(&payload, offset);
+                let decoded = Manifest::decode(&payload, offset);
                 let holds = decoded.map_or_else(String::new, |(manifest, _)| {
                     let sections = manifest.sections.0.len();
                     format!("checkpoint of commit {}, {sections} sections", manifest.seq)
                 });
-                SegmentInfo::new_whole(offset, size, TYPE_SECTIONS, holds)
+                SegmentInfo::new_whole(offset, size, TYPE_MANIFEST, holds)
             }
             ScanItem::Own {
                 offset,

@@ -1,6 +1,7 @@
 //! The writer's handle, which appends and writes checkpoints, and the state of which readers get
 //! snapshots.
 
+mod checkpoint;
 mod displacement;
 mod open;
 mod torn_tail;
@@ -8,14 +9,12 @@ mod validate;
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Weak};
 
 use chrono::DateTime;
-use reprise_types::{EmbeddingSpace, SavedSections, SectionKey, SectionPages};
+use reprise_types::EmbeddingSpace;
 
-use crate::block::COMMIT_BYTES_MAX;
-use crate::block::RawEntry;
+use crate::block::{COMMIT_BYTES_MAX, RawEntry};
 use crate::codec::{encode_entry, encode_separate_vector};
 use crate::commit::{self, CommitHead, FileFacts};
 use crate::compress::Compressor;
@@ -23,15 +22,12 @@ use crate::directory::LogDirectory;
 use crate::disk::{Disk, DiskFile, DiskLock};
 use crate::entry::{CommitReceipt, CommitSeq, StoreEntry};
 use crate::error::{Displacement, StoreError, StoreResult};
-use crate::frame::TYPE_PAGES;
-use crate::manifest::{self, CALLERS_FIRST, SectionsManifest};
-use crate::options::{LogStats, RecoveryReport, Verify};
+use crate::options::{LogStats, RecoveryReport};
 use crate::reader::{BlockCache, LogReader, LogSnapshot};
-use crate::recover::recover_log;
-use crate::sections::Sections;
 
 use validate::{COMMIT_ENTRIES_MAX, EntryChecks, PART_BYTES_MAX, too_large_error};
 
+pub(crate) use checkpoint::Checkpoint;
 pub(crate) use open::SUFFIX_COMPACT;
 pub use torn_tail::SUFFIX_TORN;
 
@@ -43,7 +39,7 @@ pub struct OpenedLog {
 }
 
 /// An open log, with one writer and any number of readers. Dropping it releases the lock without
-/// writing anything; call [`Log::seal`] first to make the next open fast.
+/// writing anything; call [`Log::complete_checkpoint`] first to make the next open fast.
 #[derive(Debug)]
 pub struct Log {
     pub(crate) disk: Arc<dyn Disk>,
@@ -55,15 +51,7 @@ pub struct Log {
     pub(crate) directory: LogDirectory,
     /// File offset of the next segment.
     pub(crate) end: u64,
-    /// Bytes before `end` of pages without a manifest, which readers and compactions ignore.
-    pub(crate) unsealed_bytes: u64,
-    /// The newest manifest of sections, if there is one.
-    pub(crate) manifest: Option<SectionsManifest>,
-    /// The places of all pages, sealed or not.
-    pub(crate) sections: Sections,
-    /// Set when a page is found damaged.
-    pub(crate) damage: Arc<AtomicBool>,
-    pub(crate) has_verified_places: bool,
+    pub(crate) checkpoint: Checkpoint,
     /// The error of the last write if it failed; the next write first cuts off its bytes.
     pub(crate) poisoned: Option<String>,
     /// Set once another file has replaced this one; nothing more is written then.
@@ -169,7 +157,7 @@ impl Log {
             seq: self.directory.seq + 1,
             packed: false,
             previous: self.directory.last_commit,
-            seal: self.directory.seal,
+            manifest: self.directory.manifest,
             first_ordinal,
             ordinals: ordinals as u32,
             ..CommitHead::default()
@@ -186,7 +174,7 @@ impl Log {
             return Err(error);
         }
         self.end += built.bytes.len() as u64;
-        self.unsealed_bytes = 0;
+        self.checkpoint.begun_bytes = 0;
         self.directory.apply_written_commit(&self.facts, built);
         let seq = self.seq();
         Ok(CommitReceipt { seq, first_ordinal })
@@ -230,143 +218,13 @@ impl Log {
             path: self.path.clone(),
             facts: self.facts,
             seq: self.directory.seq,
-            end: self.end - self.unsealed_bytes,
+            end: self.end - self.checkpoint.begun_bytes,
             slots: self.directory.slots.clone(),
             tombstones: self.directory.tombstones.clone(),
             spaces: Arc::clone(&self.directory.spaces),
             block_cache: Arc::clone(&self.block_cache),
         });
         LogReader { snapshot }
-    }
-
-    /// Writes and syncs pages, as far as they differ from the saved ones. They count once
-    /// [`Self::seal`] has named them. After an error nothing counts that was not sealed.
-    pub fn write_pages(&mut self, pages: &[SectionPages]) -> StoreResult<()> {
-        self.make_ready()?;
-        self.check_path()?;
-        let written = self.try_write_pages(pages);
-        written.map_err(|source| self.discard_unsealed_pages(source))
-    }
-
-    /// Writes pages as [`Self::write_pages`] does, the places of the records, and the manifest that
-    /// makes all sections count: they cover the last commit. The next open then starts from here.
-    pub fn seal(&mut self, pages: &[SectionPages]) -> StoreResult<()> {
-        self.verify_places()?;
-        self.make_ready()?;
-        self.check_path()?;
-        let sealed = self.try_seal(pages);
-        sealed.map_err(|source| self.discard_unsealed_pages(source))
-    }
-
-    fn try_write_pages(&mut self, pages: &[SectionPages]) -> io::Result<()> {
-        let mut sections = self.sections.clone();
-        let trailer = self.facts.preamble(TYPE_PAGES, 0, self.directory.seq);
-        let end = sections.write(&*self.file, trailer.encode(), self.end, pages)?;
-        if end > self.end {
-            self.file.sync()?;
-        }
-        self.directory.add_section_bytes(end - self.end);
-        self.unsealed_bytes += end - self.end;
-        self.end = end;
-        self.sections = sections;
-        Ok(())
-    }
-
-    fn try_seal(&mut self, pages: &[SectionPages]) -> io::Result<()> {
-        self.try_write_pages(pages)?;
-        let sealed = manifest::write_sealed(
-            &*self.file,
-            &self.facts,
-            &mut self.directory,
-            &self.sections,
-            self.end,
-        )?;
-        self.end = sealed.end;
-        self.unsealed_bytes = 0;
-        self.sections = sealed.sections.clone();
-        self.manifest = Some(sealed);
-        Ok(())
-    }
-
-    /// Forgets the pages since the newest manifest, and cuts off those at the end of the file,
-    /// because commits need their space on a full disk.
-    fn discard_unsealed_pages(&mut self, source: io::Error) -> StoreError {
-        self.sections = self
-            .manifest
-            .as_ref()
-            .map(|sealed| sealed.sections.clone())
-            .unwrap_or_default();
-        self.end -= self.unsealed_bytes;
-        let discarded = std::mem::take(&mut self.unsealed_bytes);
-        let section_bytes = &mut self.directory.section_bytes;
-        *section_bytes = section_bytes.saturating_sub(discarded);
-        self.record_failed_write("write a checkpoint to", source)
-    }
-
-    /// Drops a section; the next manifest does not name it.
-    pub fn drop_section(&mut self, key: SectionKey) {
-        self.sections.remove(key);
-    }
-
-    /// Returns the keys of the caller's sections.
-    pub fn section_keys(&self) -> impl Iterator<Item = SectionKey> {
-        self.sections.keys().filter(|key| key.0 >= CALLERS_FIRST)
-    }
-
-    /// Opens the caller's sections that the newest manifest names, and returns the commit that they
-    /// cover; `None` without a manifest.
-    pub fn open_sections(&self) -> Option<(CommitSeq, SavedSections)> {
-        let sealed = self.manifest.as_ref()?;
-        let open = |key| Some((key, sealed.sections.open(key, &self.file, &self.damage)?));
-        let keys = sealed.sections.keys().filter(|key| key.0 >= CALLERS_FIRST);
-        Some((CommitSeq(sealed.seq), keys.filter_map(open).collect()))
-    }
-
-    /// Reads the directory from the commits where the saved places of records are damaged.
-    pub(crate) fn refold_if_damaged(&self) -> StoreResult<Option<LogDirectory>> {
-        let sealed = self.manifest.as_ref();
-        let is_sound = sealed.is_none_or(|sealed| {
-            manifest::are_places_sound(&sealed.sections, &self.file, &self.damage)
-        });
-        if is_sound {
-            return Ok(None);
-        }
-        let all = recover_log(&self.file, &self.path, self.end, Verify::Everything)?;
-        let (path, report) = (self.path.display(), &all.report);
-        tracing::warn!(%path, ?report, "places of records are damaged; they were found again");
-        Ok(Some(all.directory))
-    }
-
-    /// Checks the places of all records once; where they are damaged, finds them again in the
-    /// commits.
-    pub fn verify_places(&mut self) -> StoreResult<()> {
-        if !self.has_verified_places
-            && let Some(directory) = self.refold_if_damaged()?
-        {
-            self.directory = directory;
-        }
-        self.has_verified_places = true;
-        Ok(())
-    }
-
-    /// Writes rvf-runtime's manifest, unless the last commit already has one. The file then opens
-    /// in rvf-runtime; the speed of an open here depends on the commits after the newest seal.
-    pub fn write_manifest(&mut self) -> StoreResult<()> {
-        if self.directory.manifest_seq == Some(self.directory.seq) {
-            return Ok(());
-        }
-        // It lists the vectors of forgotten records by their places.
-        self.verify_places()?;
-        self.make_ready()?;
-        self.check_path()?;
-        let bytes = manifest::encode_manifest_segment(&self.facts, &self.directory, self.end);
-        let written = self.file.write_all_at(self.end, &bytes);
-        let written = written.and_then(|()| self.file.sync());
-        written.map_err(|source| self.record_failed_write("write a manifest to", source))?;
-        self.end += bytes.len() as u64;
-        self.unsealed_bytes = 0;
-        self.directory.apply_manifest(bytes.len() as u64);
-        Ok(())
     }
 
     pub fn stats(&self) -> LogStats {
@@ -377,7 +235,7 @@ impl Log {
             forgotten: directory.forgotten,
             lost: directory.lost,
             commits: directory.seq,
-            bytes_reclaimable: directory.reclaimable_bytes(self.sections.stored_bytes()),
+            bytes_reclaimable: directory.reclaimable_bytes(self.checkpoint.sections.stored_bytes()),
             compacted_to: directory.horizon,
             created_at: DateTime::from_timestamp_millis(self.facts.created_ms).unwrap_or_default(),
         }

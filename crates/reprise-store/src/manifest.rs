@@ -1,5 +1,5 @@
-//! The manifests: our own, which names the saved sections and what else an open needs to know of
-//! the log, and that of rvf-runtime.
+//! The manifest, which names the saved sections and what else an open needs to know of the log; and
+//! the closing index, which rvf-runtime reads as its own manifest.
 //!
 //! ```text
 //! pages 0x41 ... | sync | manifest 0x49 | sync
@@ -14,14 +14,17 @@ use std::sync::atomic::AtomicBool;
 
 use rvf_types::FileIdentity;
 
-use reprise_types::{ByteReader, ByteWriter, SectionPages, encode_all, impl_binary_codec};
+use reprise_types::{
+    ByteReader, ByteWriter, SMALL_CHUNK_LEN, SectionKey, SectionPages, encode_all,
+    impl_binary_codec,
+};
 
 use crate::commit::{FileFacts, SEQ_MAX};
 use crate::directory::slot::Slot;
 use crate::directory::{LogDirectory, VectorSegment};
 use crate::disk::{DiskFile, read_within};
 use crate::frame::{
-    HEADER_SIZE, PREAMBLE_SIZE, SegmentPreamble, TYPE_MANIFEST, TYPE_PAGES, TYPE_SECTIONS,
+    HEADER_SIZE, PREAMBLE_SIZE, SegmentPreamble, TYPE_CLOSING, TYPE_MANIFEST, TYPE_PAGES,
     TYPE_VECTORS, append_segment, content_hash, decode_header, segment_size,
 };
 use crate::sections::Sections;
@@ -36,7 +39,12 @@ const SLOTS: u8 = 1;
 const VECTOR_SEGMENTS: u8 = 2;
 const TOMBSTONES: u8 = 3;
 /// The first kind of a section that belongs to the caller.
-pub(crate) const CALLERS_FIRST: u8 = 16;
+const CALLERS_FIRST: u8 = 16;
+
+/// Whether a section belongs to the caller, and not to the log itself.
+pub(crate) fn is_of_caller(key: SectionKey) -> bool {
+    key.0 >= CALLERS_FIRST
+}
 
 const SLOT_BYTES: usize = 29;
 const VECTOR_SEGMENT_BYTES: usize = 16;
@@ -47,25 +55,25 @@ impl_binary_codec! {
 
 /// A manifest in the file, and where it ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct SectionsManifest {
+pub(crate) struct Manifest {
     pub(crate) seq: u64,
     pub(crate) end: u64,
     pub(crate) sections: Sections,
 }
 
-impl SectionsManifest {
+impl Manifest {
     /// Decodes the manifest at `offset` from a payload whose hash was verified, with the numbers
     /// of the log; `None` if it names something beyond its own place.
     pub(crate) fn decode(payload: &[u8], offset: u64) -> Option<(Self, LogDirectory)> {
         let preamble = SegmentPreamble::decode(payload)?;
-        if preamble.kind != TYPE_SECTIONS || preamble.seq > SEQ_MAX {
+        if preamble.kind != TYPE_MANIFEST || preamble.seq > SEQ_MAX {
             return None;
         }
         let r = &mut ByteReader::new(payload.get(PREAMBLE_SIZE..)?);
         r.read_i64()?;
         let directory = LogDirectory {
             seq: preamble.seq,
-            seal: offset,
+            manifest: offset,
             horizon: r.read_value()?,
             last_commit: r.read_value()?,
             dead_bytes: r.read_value()?,
@@ -87,14 +95,14 @@ impl SectionsManifest {
 }
 
 /// Encodes the segment of a manifest for file offset `at`.
-pub(crate) fn encode_sections_manifest(
+pub(crate) fn encode_manifest(
     facts: &FileFacts,
     directory: &LogDirectory,
     sections: &Sections,
     at: u64,
 ) -> Vec<u8> {
     let out = &mut ByteWriter::default();
-    out.write_raw(&facts.preamble(TYPE_SECTIONS, 0, directory.seq).encode());
+    out.write_raw(&facts.preamble(TYPE_MANIFEST, 0, directory.seq).encode());
     out.write_raw(&facts.created_ms.to_le_bytes());
     encode_all!(
         out,
@@ -111,36 +119,43 @@ pub(crate) fn encode_sections_manifest(
     out.write_list(directory.spaces.iter());
     encode_all!(out, directory.cursors, sections.0);
     let mut bytes = Vec::new();
-    append_segment(&mut bytes, at, TYPE_SECTIONS, &out.bytes);
+    append_segment(&mut bytes, at, TYPE_MANIFEST, &out.bytes);
     bytes
 }
 
-/// Writes the log's own sections at `at`, then the manifest, each with a sync, and applies it to
-/// the directory.
-pub(crate) fn write_sealed(
+/// Writes what changed of the log's own sections at `at`, then the manifest, each with a sync, and
+/// applies it to the directory.
+pub(crate) fn write_manifest(
     file: &dyn DiskFile,
     facts: &FileFacts,
     directory: &mut LogDirectory,
     sections: &Sections,
     at: u64,
-) -> io::Result<SectionsManifest> {
+) -> io::Result<Manifest> {
     let mut sections = sections.clone();
+    let mut own = own_pages(directory, &mut usize::MAX.clone());
+    let has_new_tombstones = directory.tombstones.edited_pages().next().is_some();
+    if has_new_tombstones || !sections.keys().any(|key| key.0 == TOMBSTONES) {
+        let mut tombstones = ByteWriter::default();
+        tombstones.write_count(directory.tombstones.len());
+        tombstones.write_items(directory.tombstones.iter());
+        own.push(SectionPages::from_bytes((TOMBSTONES, 0), &tombstones.bytes));
+    }
     let trailer = facts.preamble(TYPE_PAGES, 0, directory.seq).encode();
-    let start = sections.write(file, trailer, at, &directory_pages(directory))?;
+    let start = sections.write(file, trailer, at, &own)?;
     file.sync()?;
     if !sections.are_whole_before(start) {
         return Err(io::Error::other("a page of a section was never written"));
     }
     directory.add_section_bytes(start - at);
-    let bytes = encode_sections_manifest(facts, directory, &sections, start);
+    let bytes = encode_manifest(facts, directory, &sections, start);
     file.write_all_at(start, &bytes)?;
     file.sync()?;
     let end = start + bytes.len() as u64;
-    directory.apply_seal(start, end);
-    directory.slots.mark_saved();
-    directory.vectors.mark_saved();
+    directory.apply_manifest(start, end);
+    mark_saved(directory, &own);
     let seq = directory.seq;
-    Ok(SectionsManifest { seq, end, sections })
+    Ok(Manifest { seq, end, sections })
 }
 
 /// Loads the manifest at `offset` and the directory that it describes; `None` if something of it
@@ -151,7 +166,7 @@ pub(crate) fn load_manifest(
     offset: u64,
     end: u64,
     damage: &Arc<AtomicBool>,
-) -> io::Result<Option<(SectionsManifest, LogDirectory)>> {
+) -> io::Result<Option<(Manifest, LogDirectory)>> {
     let read = read_manifest(file, facts, offset, end)?;
     Ok(read.and_then(|(manifest, mut directory)| {
         let open = |tag| manifest.sections.open((tag, 0), file, damage);
@@ -191,10 +206,10 @@ fn read_manifest(
     facts: &FileFacts,
     offset: u64,
     end: u64,
-) -> io::Result<Option<(SectionsManifest, LogDirectory)>> {
+) -> io::Result<Option<(Manifest, LogDirectory)>> {
     let head = read_within(&**file, offset, HEADER_SIZE as usize, end)?;
     let header = head.and_then(|head| decode_header(&head, offset));
-    let header = header.filter(|header| header.canonical && header.kind == TYPE_SECTIONS);
+    let header = header.filter(|header| header.canonical && header.kind == TYPE_MANIFEST);
     let Some(header) = header.filter(|h| h.payload_size <= end - offset) else {
         return Ok(None);
     };
@@ -205,7 +220,7 @@ fn read_manifest(
         let preamble = SegmentPreamble::decode(payload);
         preamble.is_some_and(|preamble| preamble.file_id == facts.file_id)
     };
-    let decode = |payload: Vec<u8>| SectionsManifest::decode(&payload, offset);
+    let decode = |payload: Vec<u8>| Manifest::decode(&payload, offset);
     Ok(payload.filter(own).and_then(decode))
 }
 
@@ -221,38 +236,49 @@ pub(crate) fn are_places_sound(
     })
 }
 
-/// Returns the pages of the log's own sections that may differ from the saved ones.
-pub(crate) fn directory_pages(directory: &LogDirectory) -> Vec<SectionPages> {
-    let mut tombstones = ByteWriter::default();
-    tombstones.write_count(directory.tombstones.len());
-    tombstones.write_items(directory.tombstones.iter());
-    let all = &mut usize::MAX.clone();
+/// Returns pages of the log's own columns that changed, as many as the budget allows.
+pub(crate) fn own_pages(directory: &LogDirectory, budget: &mut usize) -> Vec<SectionPages> {
+    let (slots, vectors) = (&directory.slots, &directory.vectors);
     vec![
-        SectionPages::from_edited((SLOTS, 0), &directory.slots, SLOT_BYTES, all),
-        SectionPages::from_edited(
-            (VECTOR_SEGMENTS, 0),
-            &directory.vectors,
-            VECTOR_SEGMENT_BYTES,
-            all,
-        ),
-        SectionPages::from_bytes((TOMBSTONES, 0), &tombstones.bytes),
+        SectionPages::from_edited((SLOTS, 0), slots, SLOT_BYTES, budget),
+        SectionPages::from_edited((VECTOR_SEGMENTS, 0), vectors, VECTOR_SEGMENT_BYTES, budget),
     ]
 }
 
-/// Encodes the segment of a manifest without a checkpoint, for file offset `at`.
-pub(crate) fn encode_manifest_segment(
+/// Notes that pages of the log's own sections are written.
+pub(crate) fn mark_saved(directory: &mut LogDirectory, own: &[SectionPages]) {
+    for section in own {
+        let pages = section.pages.iter().map(|page| page.0);
+        match section.key.0 {
+            SLOTS => directory.slots.clear_edited(pages),
+            VECTOR_SEGMENTS => directory.vectors.clear_edited(pages),
+            _ => directory.tombstones.mark_saved(),
+        }
+    }
+}
+
+/// Returns the bytes of all pages that [`own_pages`] has left.
+pub(crate) fn own_unsaved_bytes(directory: &LogDirectory) -> usize {
+    let slots = directory.slots.edited_pages().count() * SLOT_BYTES;
+    let vectors = directory.vectors.edited_pages().count() * VECTOR_SEGMENT_BYTES;
+    SMALL_CHUNK_LEN * (slots + vectors)
+}
+
+/// Encodes the segment of the closing index for file offset `at`.
+pub(crate) fn encode_closing_segment(
     facts: &FileFacts,
     directory: &LogDirectory,
     at: u64,
 ) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let payload = encode_manifest(facts, directory);
-    append_segment(&mut bytes, at, TYPE_MANIFEST, &payload);
+    let payload = encode_closing_index(facts, directory);
+    append_segment(&mut bytes, at, TYPE_CLOSING, &payload);
     bytes
 }
 
-/// Encodes the manifest of rvf-runtime 0.5: head, segment list, deleted ids, file identity.
-fn encode_manifest(facts: &FileFacts, directory: &LogDirectory) -> Vec<u8> {
+/// Encodes what rvf-runtime 0.5 reads as its manifest: head, segment list, deleted ids, file
+/// identity.
+fn encode_closing_index(facts: &FileFacts, directory: &LogDirectory) -> Vec<u8> {
     let deleted = directory.deleted_ids(facts.dimensions);
     let segments = directory.vectors.len();
     let live = directory

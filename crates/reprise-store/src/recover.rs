@@ -15,12 +15,12 @@ use crate::disk::{DiskFile, read_within};
 use crate::entry::CommitSeq;
 use crate::error::{StoreError, StoreResult};
 use crate::frame::{
-    HEADER_SIZE, PREAMBLE_SIZE, SegmentPreamble, TYPE_FILE, TYPE_MANIFEST, TYPE_PAGES,
-    TYPE_SECTIONS, append_segment, content_hash, decode_header, segment_size,
+    HEADER_SIZE, PREAMBLE_SIZE, SegmentPreamble, TYPE_CLOSING, TYPE_FILE, TYPE_MANIFEST,
+    TYPE_PAGES, append_segment, content_hash, decode_header, segment_size,
 };
-use crate::manifest::{SectionsManifest, load_manifest, load_record_states};
+use crate::manifest::{Manifest, load_manifest, load_record_states};
 use crate::options::{DamagedRange, RecoveryReport, Verify};
-use crate::scan::{ScanItem, SegmentScanner, find_first_commit, find_last_commit_or_seal};
+use crate::scan::{ScanItem, SegmentScanner, find_first_commit, find_last_commit_or_manifest};
 
 /// The format that this build reads and writes.
 pub(crate) const FORMAT_VERSION: u16 = 2;
@@ -120,7 +120,7 @@ pub(crate) struct RecoveredLog {
     /// Offset for the next commit: the end of the last valid segment.
     pub(crate) end: u64,
     /// The newest manifest of sections, if there is one.
-    pub(crate) manifest: Option<SectionsManifest>,
+    pub(crate) manifest: Option<Manifest>,
     /// Set when a page of a section is found damaged.
     pub(crate) damage: Arc<AtomicBool>,
     pub(crate) report: RecoveryReport,
@@ -172,15 +172,17 @@ pub(crate) fn find_newest_manifest(
     facts: &FileFacts,
     size: u64,
 ) -> io::Result<Option<u64>> {
-    let Some((offset, kind)) = find_last_commit_or_seal(file, size, facts.file_id)? else {
+    let Some((offset, kind)) = find_last_commit_or_manifest(file, size, facts.file_id)? else {
         return Ok(None);
     };
-    if kind == TYPE_SECTIONS {
+    if kind == TYPE_MANIFEST {
         return Ok(Some(offset));
     }
     let found = SegmentScanner::new(Arc::clone(file), offset, size, facts.file_id).next_item()?;
     Ok(match found {
-        Some(ScanItem::Commit(commit, _)) => Some(commit.head.seal).filter(|seal| *seal != 0),
+        Some(ScanItem::Commit(commit, _)) => {
+            Some(commit.head.manifest).filter(|offset| *offset != 0)
+        }
         _ => None,
     })
 }
@@ -192,7 +194,7 @@ struct RecoveryFold<'a> {
     size: u64,
     directory: LogDirectory,
     report: RecoveryReport,
-    manifest: Option<SectionsManifest>,
+    manifest: Option<Manifest>,
     damage: Arc<AtomicBool>,
     /// End of the last valid segment.
     valid_end: u64,
@@ -224,39 +226,18 @@ impl<'a> RecoveryFold<'a> {
         let mut scan =
             SegmentScanner::new(Arc::clone(self.file), from, self.size, self.facts.file_id);
         while let Some(found) = scan.next_item()? {
+            self.settle_doubtful_commit(&found)?;
             match found {
-                ScanItem::Commit(commit, whole) => {
-                    self.apply_doubtful_commit()?;
-                    if whole {
-                        self.apply_commit(&commit, true)?;
-                    } else {
-                        self.doubtful = Some(commit);
-                    }
-                }
-                ScanItem::Seal { offset, payload } => {
-                    self.apply_doubtful_commit()?;
-                    self.apply_seal(offset, &payload)?;
-                }
+                ScanItem::Commit(commit, true) => self.apply_commit(&commit, true)?,
+                ScanItem::Commit(commit, false) => self.doubtful = Some(commit),
+                ScanItem::Manifest { offset, payload } => self.apply_manifest(offset, &payload)?,
                 ScanItem::Own {
                     offset,
                     kind,
                     size,
                     seq,
-                } => {
-                    if kind == TYPE_FILE {
-                        self.valid_end = self.valid_end.max(offset + size);
-                    } else if kind == TYPE_MANIFEST {
-                        self.apply_manifest(offset, size, seq)?;
-                    } else if kind == TYPE_PAGES {
-                        self.directory.add_section_bytes(size);
-                        if offset == self.next_segment_offset() {
-                            self.apply_doubtful_commit()?;
-                            self.pages_end = offset + size;
-                        }
-                    }
-                }
+                } => self.apply_other_segment(kind, (offset, size), seq),
                 ScanItem::Foreign { offset, size, .. } => {
-                    self.apply_doubtful_commit()?;
                     self.report.foreign_segments += 1;
                     self.valid_end = self.valid_end.max(offset + size);
                 }
@@ -266,31 +247,47 @@ impl<'a> RecoveryFold<'a> {
         Ok(())
     }
 
+    /// Applies a commit whose vectors are not whole, if what was found was written after its sync:
+    /// then its vectors are damaged. Damage and vectors prove nothing, nor do pages and a closing
+    /// index in another place.
+    fn settle_doubtful_commit(&mut self, found: &ScanItem) -> io::Result<()> {
+        let came_later = match found {
+            ScanItem::Commit(..) | ScanItem::Manifest { .. } | ScanItem::Foreign { .. } => true,
+            ScanItem::Own { offset, kind, .. } => {
+                matches!(*kind, TYPE_PAGES | TYPE_CLOSING) && *offset == self.next_segment_offset()
+            }
+            ScanItem::Damage(_) => false,
+        };
+        match self.doubtful.take_if(|_| came_later) {
+            Some(commit) => self.apply_commit(&commit, false),
+            None => Ok(()),
+        }
+    }
+
+    fn apply_other_segment(&mut self, kind: u8, (offset, size): (u64, u64), seq: u64) {
+        let is_next = offset == self.next_segment_offset();
+        match kind {
+            TYPE_FILE => self.valid_end = self.valid_end.max(offset + size),
+            TYPE_PAGES => {
+                self.directory.add_section_bytes(size);
+                if is_next {
+                    self.pages_end = offset + size;
+                }
+            }
+            // Of its commit or checkpoint, or after pages that no manifest names.
+            TYPE_CLOSING if is_next && u64::from(self.directory.seq as u32) == seq => {
+                self.directory.apply_closing_index(size);
+                self.valid_end = offset + size;
+            }
+            _ => {}
+        }
+    }
+
     /// Returns the offset of the next segment if everything since the last commit is whole.
     fn next_segment_offset(&self) -> u64 {
         let behind = self.doubtful.as_deref();
         let behind = behind.map_or(self.valid_end, |commit| commit.offset + commit.size());
         behind.max(self.pages_end)
-    }
-
-    /// Applies a manifest of rvf-runtime directly after its commit or checkpoint, or after pages
-    /// that no manifest names.
-    fn apply_manifest(&mut self, offset: u64, size: u64, seq: u64) -> io::Result<()> {
-        if offset == self.next_segment_offset() {
-            self.apply_doubtful_commit()?;
-            if u64::from(self.directory.seq as u32) == seq {
-                self.directory.apply_manifest(size);
-                self.valid_end = offset + size;
-            }
-        }
-        Ok(())
-    }
-
-    fn apply_doubtful_commit(&mut self) -> io::Result<()> {
-        match self.doubtful.take() {
-            Some(commit) => self.apply_commit(&commit, false),
-            None => Ok(()),
-        }
     }
 
     fn report_damage(&mut self, commit: &ReadCommit, what: &str) {
@@ -390,10 +387,10 @@ impl<'a> RecoveryFold<'a> {
         }
     }
 
-    fn apply_seal(&mut self, offset: u64, payload: &[u8]) -> io::Result<()> {
+    fn apply_manifest(&mut self, offset: u64, payload: &[u8]) -> io::Result<()> {
         let end = offset + segment_size(payload.len() as u64);
         self.valid_end = end;
-        let Some((manifest, _)) = SectionsManifest::decode(payload, offset) else {
+        let Some((manifest, _)) = Manifest::decode(payload, offset) else {
             let what = "a manifest whose pages are missing";
             let damage = DamagedRange::new(offset, end - offset, what);
             if !self.report.has_damage_at(&damage) {
@@ -407,13 +404,13 @@ impl<'a> RecoveryFold<'a> {
             self.note_missing_commits(manifest.seq);
             self.merge_record_states(offset)?;
         }
-        self.directory.apply_seal(offset, end);
+        self.directory.apply_manifest(offset, end);
         self.manifest = Some(manifest);
         Ok(())
     }
 
-    /// Takes over what the manifest at `offset` knows of the records of missing commits, and of those
-    /// that they forgot. Where a page of it cannot be read, none of its records can be told from a
+    /// Takes over what the manifest at `offset` knows of the records of missing commits, and of
+    /// those that they forgot. Where a page of it cannot be read, none of its records can be told from a
     /// forgotten one, so they are lost.
     fn merge_record_states(&mut self, offset: u64) -> io::Result<()> {
         let known = load_record_states(self.file, &self.facts, offset, self.size)?;

@@ -37,8 +37,9 @@ impl Log {
         visit: &mut dyn FnMut(Option<u32>, StoreEntry),
     ) -> io::Result<ReplayReport> {
         // The sections that a manifest names cover its commit.
-        let sealed = self.manifest.as_ref().filter(|sealed| sealed.seq == after);
-        let from = sealed.map_or(0, |sealed| sealed.end);
+        let newest = self.checkpoint.manifest.as_ref();
+        let newest = newest.filter(|manifest| manifest.seq == after);
+        let from = newest.map_or(0, |manifest| manifest.end);
         let mut walk = Replay {
             log: self,
             visit,
@@ -61,7 +62,7 @@ impl Log {
                     walk.next = Some(first_ordinal.saturating_add(ordinals));
                 }
                 ScanItem::Damage(damage) => walk.report.damage.push(damage),
-                ScanItem::Seal { .. } | ScanItem::Own { .. } | ScanItem::Foreign { .. } => {}
+                ScanItem::Manifest { .. } | ScanItem::Own { .. } | ScanItem::Foreign { .. } => {}
             }
         }
         walk.visit_lost_until(self.record_count());

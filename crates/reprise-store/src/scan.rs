@@ -8,8 +8,8 @@ use std::sync::Arc;
 use crate::commit::{CommitHead, ReadCommit};
 use crate::disk::DiskFile;
 use crate::frame::{
-    HEADER_SIZE, PREAMBLE_SIZE, SegmentHeader, SegmentPreamble, TYPE_COMMIT, TYPE_FILE,
-    TYPE_MANIFEST, TYPE_SECTIONS, TYPE_VECTORS, align_up, content_hash, decode_header, is_derived,
+    HEADER_SIZE, PREAMBLE_SIZE, SegmentHeader, SegmentPreamble, TYPE_CLOSING, TYPE_COMMIT,
+    TYPE_FILE, TYPE_MANIFEST, TYPE_VECTORS, align_up, content_hash, decode_header, is_derived,
     padding_size,
 };
 use crate::options::DamagedRange;
@@ -17,7 +17,8 @@ use crate::options::DamagedRange;
 /// Payloads up to this size are read at once; larger ones are hashed piece by piece.
 const WHOLE_MAX: u64 = 16 << 20;
 /// So many times the file, and so many bytes, are hashed for segments that are not whole after all.
-/// Damaged ones lie beside each other, so they are far fewer; forged ones may lie within each other.
+/// Damaged ones lie beside each other, so they are far fewer; forged ones may lie within each
+/// other.
 const VAIN_TIMES_MAX: u64 = 4;
 const VAIN_BYTES_MIN: u64 = 64 << 20;
 
@@ -26,10 +27,10 @@ const VAIN_BYTES_MIN: u64 = 64 << 20;
 pub(crate) enum ScanItem {
     /// A commit whose hash matches, and whether the `VEC_SEG` before it is whole.
     Commit(Box<ReadCommit>, bool),
-    /// A seal whose hash matches.
-    Seal { offset: u64, payload: Vec<u8> },
-    /// Another whole segment of this file. A manifest's `seq` is the commit that it makes visible
-    /// to rvf-runtime; 0 if the manifest belongs to another file.
+    /// A manifest whose hash matches.
+    Manifest { offset: u64, payload: Vec<u8> },
+    /// Another whole segment of this file. A closing index's `seq` is the commit that it makes
+    /// visible to rvf-runtime; 0 if it belongs to another file.
     Own {
         offset: u64,
         kind: u8,
@@ -99,17 +100,17 @@ impl SegmentScanner {
         self.at = offset + size;
         let own =
             read_preamble(&mut self.window, offset, &header)?.filter(|p| p.file_id == self.file_id);
-        let plain = header.canonical && matches!(header.kind, TYPE_VECTORS | TYPE_MANIFEST);
+        let plain = header.canonical && matches!(header.kind, TYPE_VECTORS | TYPE_CLOSING);
         let kind = own.map_or(header.kind, |p| p.kind);
         let seq = match own {
             Some(preamble) => preamble.seq,
-            None if plain && kind == TYPE_MANIFEST => self.manifest_seq(offset, &header)?,
+            None if plain && kind == TYPE_CLOSING => self.closing_seq(offset, &header)?,
             None => 0,
         };
         let changed = own.is_none()
             && !plain
             && !is_own_type(kind)
-            && (header.id_matches_offset || self.is_our_manifest(offset, &header)?);
+            && (header.id_matches_offset || self.is_our_closing_index(offset, &header)?);
         let found = match kind {
             _ if changed => {
                 let what = "a segment of ours whose header changed";
@@ -117,9 +118,9 @@ impl SegmentScanner {
             }
             _ if own.is_none() && !plain => ScanItem::Foreign { offset, kind, size },
             TYPE_COMMIT => self.read_commit(offset, &header)?,
-            TYPE_SECTIONS => {
+            TYPE_MANIFEST => {
                 let payload = self.read_payload(offset, &header)?;
-                ScanItem::Seal { offset, payload }
+                ScanItem::Manifest { offset, payload }
             }
             _ => ScanItem::Own {
                 offset,
@@ -141,9 +142,9 @@ impl SegmentScanner {
         Ok(found)
     }
 
-    /// Whether a segment is a manifest of this file. A manifest has no preamble, but ends with its
+    /// Whether a segment is a closing index of this file. It has no preamble, but ends with its
     /// file's identity.
-    fn is_our_manifest(&mut self, offset: u64, header: &SegmentHeader) -> io::Result<bool> {
+    fn is_our_closing_index(&mut self, offset: u64, header: &SegmentHeader) -> io::Result<bool> {
         const IDENTITY: u64 = 68;
         let Some(at) = header.payload_size.checked_sub(IDENTITY) else {
             return Ok(false);
@@ -152,10 +153,10 @@ impl SegmentScanner {
         Ok(id == Some(&self.file_id.to_le_bytes()))
     }
 
-    /// Returns the commit that a manifest of this file makes visible to rvf-runtime; 0 for a
-    /// manifest of another file.
-    fn manifest_seq(&mut self, offset: u64, header: &SegmentHeader) -> io::Result<u64> {
-        if !self.is_our_manifest(offset, header)? {
+    /// Returns the commit that a closing index of this file makes visible to rvf-runtime; 0 for
+    /// that of another file.
+    fn closing_seq(&mut self, offset: u64, header: &SegmentHeader) -> io::Result<u64> {
+        if !self.is_our_closing_index(offset, header)? {
             return Ok(0);
         }
         let epoch = self.window.read(offset + HEADER_SIZE, 4)?;
@@ -244,14 +245,18 @@ fn read_preamble(
     }
     let start = offset + HEADER_SIZE;
     let front = window.peek(start)?;
-    let front = front.as_ref().and_then(|bytes| SegmentPreamble::decode(bytes));
+    let front = front
+        .as_ref()
+        .and_then(|bytes| SegmentPreamble::decode(bytes));
     let front = front.filter(|p| is_own_type(p.kind) && !is_derived(p.kind));
     // A page can begin with any bytes, even with those of a preamble.
     if front.is_some() && !is_derived(header.kind) {
         return Ok(front);
     }
     let back = window.peek(start.saturating_add(header.payload_size - size))?;
-    let back = back.as_ref().and_then(|bytes| SegmentPreamble::decode(bytes));
+    let back = back
+        .as_ref()
+        .and_then(|bytes| SegmentPreamble::decode(bytes));
     Ok(back.filter(|p| is_derived(p.kind)).or(front))
 }
 
@@ -308,8 +313,8 @@ fn resume_offset(
     }
 }
 
-/// Finds the last whole commit or seal of this file, and returns its offset and type.
-pub(crate) fn find_last_commit_or_seal(
+/// Finds the last whole commit or manifest of this file, and returns its offset and type.
+pub(crate) fn find_last_commit_or_manifest(
     file: &Arc<dyn DiskFile>,
     end: u64,
     file_id: u128,
@@ -326,7 +331,7 @@ pub(crate) fn find_last_commit_or_seal(
         for (index, bytes) in part.chunks_exact(HEADER_SIZE as usize).enumerate().rev() {
             let at = low + index as u64 * HEADER_SIZE;
             let header = decode_header(bytes, at)
-                .filter(|h| h.canonical && matches!(h.kind, TYPE_COMMIT | TYPE_SECTIONS));
+                .filter(|h| h.canonical && matches!(h.kind, TYPE_COMMIT | TYPE_MANIFEST));
             if let Some(header) = header
                 && is_of_file(&mut window, at, &header, file_id)?
                 && read_whole_header(&mut window, at)?.is_some()

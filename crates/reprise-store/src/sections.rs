@@ -121,23 +121,39 @@ impl Section {
         Some(extent.offset + u64::from(page - extent.first) * self.stride())
     }
 
-    /// Gives a page another place.
-    fn set_page(&mut self, page: u32, offset: u64) {
+    /// Gives a page another place, or none.
+    fn set_page(&mut self, page: u32, offset: Option<u64>) {
         let stride = self.stride();
         let at = self.extents.partition_point(|extent| extent.end() <= page);
         let found = self.extents.get(at).copied();
         let found = found.filter(|extent| extent.first <= page);
         let mut parts = Vec::new();
         parts.extend(found.map(|found| found.slice(found.first..page, stride)));
-        parts.push(Extent {
+        parts.extend(offset.map(|offset| Extent {
             first: page,
             pages: 1,
             offset,
-        });
+        }));
         parts.extend(found.map(|found| found.slice(page + 1..found.end(), stride)));
         parts.retain(|extent| extent.pages > 0);
         let replaced = at..at + usize::from(found.is_some());
         self.extents.splice(replaced, parts);
+    }
+
+    /// Makes it longer or shorter. Pages that have another length then are to be written again.
+    fn set_length(&mut self, length: u64) {
+        let before = (self.length, self.page_count());
+        self.length = length;
+        for last in [before.1, self.page_count()] {
+            let Some(page) = last.checked_sub(1) else {
+                continue;
+            };
+            let start = u64::from(page) * u64::from(self.page_bytes);
+            let old = before.0.saturating_sub(start).min(self.page_bytes.into());
+            if old as usize != self.page_len(page) {
+                self.set_page(page, None);
+            }
+        }
     }
 
     /// Drops the places of pages beyond its end.
@@ -231,7 +247,10 @@ impl Sections {
     /// Whether some of the sections have the same pages at the same places.
     pub(crate) fn are_same(&self, other: &Self, compared: impl Fn(SectionKey) -> bool) -> bool {
         let compared = |(key, _): &(&u64, &Section)| compared(section_key(**key));
-        let (own, others) = (self.0.iter().filter(compared), other.0.iter().filter(compared));
+        let (own, others) = (
+            self.0.iter().filter(compared),
+            other.0.iter().filter(compared),
+        );
         own.eq(others)
     }
 
@@ -301,15 +320,14 @@ impl Sections {
             if old.page_bytes != pages.page_bytes as u32 {
                 old = Section::default();
             }
-            *section = Section {
-                page_bytes: pages.page_bytes as u32,
-                length: pages.length as u64,
-                extents: old.extents.clone(),
-            };
+            old.page_bytes = pages.page_bytes as u32;
+            *section = old.clone();
+            section.set_length(pages.length as u64);
             for (page, bytes) in &pages.pages {
                 let page = *page as u32;
                 let check = page_check(pages.key, page, bytes).to_le_bytes();
-                let known = old.find_page(page);
+                // What was collected just now is not in the file yet.
+                let known = old.find_page(page).filter(|known| *known < writer.at);
                 if let Some(known) = known.filter(|_| old.page_len(page) == bytes.len()) {
                     // The whole page is compared: damage is written anew.
                     let mut found = vec![0; bytes.len() + CHECK_BYTES];
@@ -318,7 +336,7 @@ impl Sections {
                         continue;
                     }
                 }
-                section.set_page(page, writer.next_offset());
+                section.set_page(page, Some(writer.next_offset()));
                 writer.payload.extend_from_slice(bytes);
                 writer.payload.extend_from_slice(&check);
                 if writer.payload.len() >= SEGMENT_TARGET_BYTES {
@@ -337,9 +355,8 @@ impl Sections {
     pub(crate) fn copy(
         &mut self,
         (from, source): (&dyn DiskFile, &Self),
-        file: &dyn DiskFile,
+        (file, at): (&dyn DiskFile, u64),
         trailer: [u8; PREAMBLE_SIZE],
-        at: u64,
         keep: impl Fn(SectionKey) -> bool,
     ) -> io::Result<Option<u64>> {
         let mut end = at;
@@ -441,7 +458,7 @@ mod tests {
                     Some(before) if place % 2 == 0 => before + section.stride(),
                     _ => 10_000 + place * 7_919,
                 };
-                section.set_page(page, offset);
+                section.set_page(page, Some(offset));
                 section.join_extents();
                 model.insert(page, offset);
                 let ascend = |pair: &[Extent]| pair[0].end() <= pair[1].first && pair[0].pages > 0;

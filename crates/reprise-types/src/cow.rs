@@ -36,7 +36,7 @@ struct LazyChunk<T, const PAGE: usize> {
 
 impl<T, const PAGE: usize> fmt::Debug for LazyChunk<T, PAGE> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "LeftChunk({} from page {})", self.len, self.first_page)
+        write!(f, "LazyChunk({} from page {})", self.len, self.first_page)
     }
 }
 

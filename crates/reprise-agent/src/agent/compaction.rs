@@ -147,8 +147,8 @@ pub(super) async fn checkpoint_if_due(handle: MemoryHandle) {
     }
 }
 
-/// Writes a checkpoint if anything is new, and rvf-runtime's manifest. It waits for a running
-/// compaction, which writes a checkpoint of its own.
+/// Writes a checkpoint if anything is new, and the closing index for rvf-runtime. It waits for a
+/// running compaction, which writes a checkpoint of its own.
 pub(super) async fn checkpoint(handle: MemoryHandle) -> Result<CheckpointOutcome, MemoryError> {
     let _turn = handle.compaction_lock().lock().await;
     let is_new = |engine: &mut Engine| engine.has_unsaved_changes();
@@ -157,22 +157,22 @@ pub(super) async fn checkpoint(handle: MemoryHandle) -> Result<CheckpointOutcome
     {
         return Ok(Err(error));
     }
-    handle.run_on_engine(Engine::write_manifest).await
+    handle.run_on_engine(Engine::write_closing_index).await
 }
 
 /// Writes a checkpoint; the caller must hold the compaction lock.
 async fn advance_checkpoint(handle: &MemoryHandle) -> Result<CheckpointOutcome, MemoryError> {
     load_deferred(handle).await;
-    let encode = match handle.run_on_engine(Engine::graph_to_save).await? {
+    let encode = match handle.run_on_engine(Engine::begin_checkpoint).await? {
         Ok(encode) => encode,
         Err(error) => return Ok(Err(error)),
     };
-    if let Some(encode) = encode {
-        let encoded = handle.run_blocking("encoding a graph", encode).await?;
-        handle
-            .run_on_engine(move |engine: &mut Engine| engine.put_graph(encoded))
-            .await?;
-    }
+    let encoded = handle
+        .run_blocking("encoding for a checkpoint", encode)
+        .await?;
+    handle
+        .run_on_engine(move |engine: &mut Engine| engine.put_encoded(encoded))
+        .await?;
     loop {
         match handle.run_on_engine(Engine::advance_checkpoint).await? {
             Ok(false) => {}

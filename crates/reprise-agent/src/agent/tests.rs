@@ -238,7 +238,7 @@ fn has_checkpoint(bench: &TestService) -> bool {
     let segments =
         reprise_store::list_segments(&reprise_store::RealDisk, &bench.config.file_path(&ada()));
     let mut segments = segments.unwrap().into_iter();
-    segments.any(|segment| segment.name == "sections")
+    segments.any(|segment| segment.name == "manifest")
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //!
 //! A fold of the log and a section of the file, with lookups by ordinal.
 
-mod part;
+mod saved;
 
 #[cfg(test)]
 mod tests;

@@ -26,8 +26,11 @@ fn what_comes_while_a_checkpoint_is_written_is_there_after_a_restart() {
     let port = record("port", "the port is 8080", 3, "s");
     let host = record("host", "the host is called atlas", 4, "s");
     let ids = inserted_ids(&bench.insert(vec![port, host]));
+    let encode = bench.engine().begin_checkpoint().unwrap();
     let mut steps = 0;
     let mut newest = None;
+    let encoded = encode();
+    bench.engine().put_encoded(encoded);
     while !bench.engine().advance_checkpoint().unwrap() {
         // An addition, a correction, a tag, a link, a deletion.
         let now = bench.now;
@@ -55,7 +58,7 @@ fn what_comes_while_a_checkpoint_is_written_is_there_after_a_restart() {
     assert!(steps > 0, "nothing came between its steps");
     let newest = newest.unwrap();
     assert!(!bench.engine().is_checkpoint_due(), "all of it is saved");
-    assert_eq!(bench.engine().state.entries_since_checkpoint(), 0);
+    assert_eq!(bench.engine().state.checkpoint.entries_behind(), 0);
     let links = bench.engine().snapshot().links(newest).len();
     assert!(links > 0);
     bench.insert(vec![record("late", "a late one", 6, "fri")]);

@@ -83,7 +83,7 @@ pub(super) fn nothing_is_made_anew_for_what_is_written_and_all_for_damage_and_an
     let mut marks = bench.engine().state.marks.to_bytes();
     marks[0] += 1;
     let forged = SectionPages::from_bytes((MARKS, 0), &marks);
-    bench.engine().log.seal(&[forged]).unwrap();
+    bench.engine().log.complete_checkpoint(&[forged]).unwrap();
     same(&mut bench, IndexOrigin::Rebuilt);
 }
 
@@ -348,9 +348,9 @@ pub(super) fn a_memory_that_is_never_quiet_is_due_for_a_rewrite_which_leaves_a_c
     let copied = job().unwrap();
     bench.engine().finish_compaction(copied).unwrap();
     assert!(!bench.engine().is_compaction_due());
-    assert_eq!(bench.engine().state.entries_since_checkpoint(), 10);
+    assert_eq!(bench.engine().state.checkpoint.entries_behind(), 10);
     assert_eq!(origin_of(&mut bench), IndexOrigin::Checkpoint);
-    assert_eq!(bench.engine().state.entries_since_checkpoint(), 10);
+    assert_eq!(bench.engine().state.checkpoint.entries_behind(), 10);
     assert_eq!(bench.engine().stats().live, 16_410);
 }
 
@@ -414,5 +414,5 @@ pub(super) fn closing_after_a_small_write_appends_little_and_opens_the_same() {
     bench.insert(kept(4_011..4_090));
     bench.engine.take().unwrap().close().unwrap();
     bench.reopen();
-    assert_eq!(bench.engine().state.entries_since_checkpoint(), 0);
+    assert_eq!(bench.engine().state.checkpoint.entries_behind(), 0);
 }

@@ -139,7 +139,6 @@ impl Engine {
         fresh.space = fresh.space.or(self.state.space.take());
         self.state = fresh;
         self.lineages = Arc::default();
-        self.checkpointed_seq = CommitSeq(0);
         self.publish();
         self.reopen_vectors()
     }

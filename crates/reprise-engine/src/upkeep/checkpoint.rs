@@ -1,36 +1,31 @@
-//! Checkpoints: what changed since the last one is appended to the file, in steps between commits.
+//! Checkpoints: what changed since the last one is appended to the file. One is begun by encoding
+//! what changes as a whole, advanced in steps between commits, and completed by a manifest.
 
 use reprise_types::SectionPages;
 
 use crate::engine::Engine;
 use crate::error::EngineError;
+use crate::state::{LEARNING, MARKS};
 
 /// The result of writing a checkpoint.
 pub type CheckpointOutcome = Result<(), EngineError>;
-
-/// A checkpoint is due once one entry in so many is new in the log.
-const TAIL_ONE_IN: u64 = 64;
-/// So many new entries make a checkpoint due: the next opening would have to fold them.
-const TAIL_MAX: u64 = 2_048;
-/// The graph is saved as a whole, so it is due once one record in so many is new in it.
-const GRAPH_ONE_IN: u64 = 16;
 
 /// Bytes appended in one step, for which a commit may wait.
 const STEP_BYTES: usize = 1 << 20;
 
 impl Engine {
-    /// Saves what changed and writes the manifest that other RVF readers understand, so that the
-    /// next opening is quick.
+    /// Saves what changed and writes the closing index, which other RVF readers understand, so that
+    /// the next opening is quick.
     pub fn checkpoint(&mut self) -> CheckpointOutcome {
         if self.has_unsaved_changes() {
             self.save_checkpoint()?;
         }
-        self.write_manifest()
+        self.write_closing_index()
     }
 
-    /// Writes the manifest of rvf-runtime, unless the last commit has one.
-    pub fn write_manifest(&mut self) -> CheckpointOutcome {
-        Ok(self.log.write_manifest()?)
+    /// Writes the closing index for rvf-runtime, unless the last commit has one.
+    pub fn write_closing_index(&mut self) -> CheckpointOutcome {
+        Ok(self.log.write_closing_index()?)
     }
 
     /// Writes a checkpoint if it is worth its bytes: not for a few entries that the next opening
@@ -47,49 +42,77 @@ impl Engine {
         self.is_save_due(self.graph_pending == 0)
     }
 
-    /// Returns work for any thread that encodes the search graph, for [`Self::put_graph`]; `None`
-    /// if too little of it is new.
-    pub fn graph_to_save(
+    /// Begins a checkpoint: returns work for any thread that encodes what is saved as a whole, for
+    /// [`Self::put_encoded`]; that is the graph, if enough of it is new, what was learned, and tags
+    /// and links.
+    pub fn begin_checkpoint(
         &mut self,
-    ) -> Result<Option<impl FnOnce() -> Vec<SectionPages> + Send + use<>>, EngineError> {
+    ) -> Result<impl FnOnce() -> Vec<SectionPages> + Send + use<>, EngineError> {
         self.load()?;
-        let grown = self.state.graph_unsaved.saturating_mul(GRAPH_ONE_IN);
-        let is_due = grown > 0 && grown >= u64::from(self.log.record_count());
-        if self.state.index.is_graph_saved() && !is_due {
-            return Ok(None);
-        }
-        self.state.graph_encoded = self.state.graph_unsaved;
-        Ok(self.state.index.graph_to_save())
+        let state = &mut self.state;
+        let is_graph_due = state
+            .checkpoint
+            .is_graph_due(self.log.record_count().into());
+        let graph = if is_graph_due || !state.index.is_graph_saved() {
+            state.checkpoint.begin_graph();
+            state.index.graph_to_save()
+        } else {
+            None
+        };
+        let (learning, marks) = (
+            state.learning.begin_encoding(),
+            state.marks.begin_encoding(),
+        );
+        Ok(move || {
+            let mut all = graph.map_or_else(Vec::new, |encode| encode());
+            let mut add = |kind, bytes: Option<Vec<u8>>| {
+                all.extend(bytes.map(|bytes| SectionPages::from_bytes((kind, 0), &bytes)));
+            };
+            add(LEARNING, learning.map(|learning| learning.to_bytes()));
+            add(MARKS, marks.map(|marks| marks.to_bytes()));
+            all
+        })
     }
 
-    /// Takes the encoded graph, which the next checkpoint saves.
-    pub fn put_graph(&mut self, encoded: Vec<SectionPages>) {
-        self.state.index.put_graph(encoded);
+    /// Takes what was encoded, which the checkpoint saves.
+    pub fn put_encoded(&mut self, encoded: Vec<SectionPages>) {
+        let mut graph = Vec::new();
+        for section in encoded {
+            match section.key.0 {
+                LEARNING => self.state.learning.put_encoded(section),
+                MARKS => self.state.marks.put_encoded(section),
+                _ => graph.push(section),
+            }
+        }
+        if !graph.is_empty() {
+            self.state.index.put_graph(graph);
+        }
     }
 
     /// Appends some of what changed since the last checkpoint; `true` once all of it is in the file
     /// and counts. Call it between commits, as often as it returns `false`.
     pub fn advance_checkpoint(&mut self) -> Result<bool, EngineError> {
         self.load()?;
-        let budget = &mut STEP_BYTES.clone();
-        let pages = self.state.pages_to_save(budget);
+        // The log's own pages come first, so that few of them are left for the last step.
+        let budget = &mut STEP_BYTES.saturating_sub(self.log.own_unsaved_bytes());
+        let pages = match *budget {
+            0 => Vec::new(),
+            _ => self.state.pages_to_save(budget),
+        };
         let is_last = *budget > 0;
         let written = if is_last {
             self.drop_unused_sections();
-            self.log.seal(&pages)
+            self.log.complete_checkpoint(&pages)
         } else {
-            self.log.write_pages(&pages)
+            self.log.write_pages(&pages, STEP_BYTES)
         };
         if let Err(error) = written {
             self.state.mark_unsaved();
             return Err(error.into());
         }
-        self.state.mark_saved(&pages);
+        self.state.mark_saved(&pages, is_last);
         if is_last {
-            self.checkpointed_seq = self.log.seq();
-            self.state.entries_saved = self.state.entries_applied;
-            let encoded = std::mem::take(&mut self.state.graph_encoded);
-            self.state.graph_unsaved = self.state.graph_unsaved.saturating_sub(encoded);
+            self.state.checkpoint.complete(self.log.seq());
             // Saving merges small segments of words: readers look each term up in fewer of them.
             self.publish();
         }
@@ -108,22 +131,19 @@ impl Engine {
 
     /// Whether anything is new since the last checkpoint.
     pub fn has_unsaved_changes(&self) -> bool {
-        self.log.seq() > self.checkpointed_seq || self.state.graph_unsaved > 0
+        self.state.checkpoint.is_behind(self.log.seq())
     }
 
     pub(crate) fn is_save_due(&self, with_graph: bool) -> bool {
-        let records = u64::from(self.log.record_count());
-        let new = self.state.entries_since_checkpoint();
-        let grown = self.state.graph_unsaved.saturating_mul(GRAPH_ONE_IN);
-        new > 0 && (new >= TAIL_MAX || new.saturating_mul(TAIL_ONE_IN) >= records)
-            || with_graph && grown > 0 && grown >= records
+        let records = self.log.record_count().into();
+        let checkpoint = &self.state.checkpoint;
+        checkpoint.is_tail_due(records) || with_graph && checkpoint.is_graph_due(records)
     }
 
     /// Writes a whole checkpoint.
     pub(crate) fn save_checkpoint(&mut self) -> Result<(), EngineError> {
-        if let Some(encode) = self.graph_to_save()? {
-            self.put_graph(encode());
-        }
+        let encode = self.begin_checkpoint()?;
+        self.put_encoded(encode());
         while !self.advance_checkpoint()? {}
         Ok(())
     }

@@ -46,7 +46,7 @@ impl Engine {
             records,
             ..
         } = self.log.stats();
-        let tail = self.state.entries_since_checkpoint();
+        let tail = self.state.checkpoint.entries_behind();
         let is_dead = dead >= DEAD_BYTES_MIN && dead >= file_bytes / DEAD_ONE_IN;
         // The last vector of another width is gone: the file can take on the width of the model in
         // use.

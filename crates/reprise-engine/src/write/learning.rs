@@ -47,7 +47,7 @@ impl Engine {
     /// Remembers what a recall returned, so that a run can give credit to it. The receipt is logged
     /// with the first run that refers to it.
     pub fn remember_recall(&mut self, receipt: RecallReceipt) {
-        self.state.learning.store_receipt(receipt);
+        self.state.learning.edit_unsaved().store_receipt(receipt);
     }
 
     /// Begins a run.

@@ -90,11 +90,10 @@ fn write_everything(disk: &SimDisk, acknowledged: &mut Acknowledged) -> Result<(
     grow_fully(&mut engine)?;
     // The same happens between the steps of a checkpoint.
     acknowledged.insert_entries(&mut engine, 2_020..2_030)?;
-    if let Some(encode) = engine.graph_to_save()? {
-        let encoded = encode();
-        acknowledged.forget_session(&mut engine, 21)?;
-        engine.put_graph(encoded);
-    }
+    let encode = engine.begin_checkpoint()?;
+    let encoded = encode();
+    acknowledged.forget_session(&mut engine, 21)?;
+    engine.put_encoded(encoded);
     engine.advance_checkpoint()?;
     acknowledged.insert_entries(&mut engine, 2_030..2_040)?;
     while !engine.advance_checkpoint()? {}

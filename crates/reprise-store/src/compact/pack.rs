@@ -8,16 +8,17 @@
 use std::io;
 use std::sync::Arc;
 
+use super::CompactedLog;
 use crate::block::{self, RawEntry};
 use crate::codec::{
     KIND_LOST, KIND_RECORD, Outline, VectorMark, decode_outline, remark_record,
     separate_vector_entry, vector_checksum,
 };
-use crate::commit::{self, CommitHead, FileFacts};
+use crate::commit::{self, CommitHead};
 use crate::compress::{Compressor, LEVEL_PACK};
 use crate::directory::LogDirectory;
 use crate::directory::slot::{Slot, SlotState};
-use crate::disk::{DiskFile, read_within};
+use crate::disk::read_within;
 use crate::manifest::load_manifest;
 use crate::reader::LogSnapshot;
 use crate::recover::encode_new_file;
@@ -28,41 +29,21 @@ const PACK_ENTRIES: usize = 4096;
 /// Most bytes of records, or of vectors, in one packed commit.
 const PACK_BYTES: usize = 8 * 1024 * 1024;
 
-/// A new file that is being written.
-pub(super) struct PackedFile {
-    /// The facts of the new file, whose width is that of most vectors.
-    pub(super) facts: FileFacts,
-    pub(super) directory: LogDirectory,
-    pub(super) end: u64,
-    /// Whether something of the old log could not be read: then what was derived from it tells of
-    /// more than this file holds.
-    pub(super) has_holes: bool,
-}
-
-/// Writes the live content of a log to a new file, without a sync.
+/// Writes the live content of a log to a new file, without a sync; returns whether all of the old
+/// log could be read. If not, what was derived from it tells of more than the new file holds.
 pub(super) fn pack_log(
     source: &LogSnapshot,
     old: &LogDirectory,
-    to: &dyn DiskFile,
-) -> io::Result<PackedFile> {
-    let mut facts = source.facts;
-    facts.dimensions = old.most_common_width().unwrap_or(facts.dimensions);
+    new: &mut CompactedLog,
+) -> io::Result<bool> {
+    let facts = new.facts;
     let header = encode_new_file(&facts);
-    to.write_all_at(0, &header)?;
+    new.file.write_all_at(0, &header)?;
+    new.end = header.len() as u64;
     let mut packer = Packer {
         source,
         old,
-        to,
-        new: PackedFile {
-            facts,
-            directory: LogDirectory {
-                // Keeps the order of the spaces, so that the newest stays the newest.
-                spaces: old.used_spaces(),
-                ..LogDirectory::default()
-            },
-            end: header.len() as u64,
-            has_holes: false,
-        },
+        new,
         compressor: Compressor::new(LEVEL_PACK, facts.file_id)?,
         first_ordinal: 0,
         next: 0,
@@ -89,7 +70,7 @@ pub(super) fn pack_log(
             chain.has_holes = true;
         }
     }
-    packer.new.has_holes = chain.has_holes_up_to(old);
+    let is_whole = !chain.has_holes_up_to(old);
     packer.salvage_or_stub_slots_until(old.record_count())?;
     for (stream, seq) in &old.cursors {
         let raw = RawEntry::from_cursor(stream, *seq);
@@ -98,7 +79,7 @@ pub(super) fn pack_log(
     if old.seq > 0 {
         packer.flush()?;
     }
-    Ok(packer.new)
+    Ok(is_whole)
 }
 
 /// Follows the commits of a log, each of which names the one before it, and so misses those whose
@@ -127,14 +108,14 @@ impl CommitChain {
                 (self.last_commit, self.seq) = (commit.offset, head.seq);
                 self.is_in_doubt = false;
             }
-            ScanItem::Seal { offset, .. } if self.is_in_doubt => {
+            ScanItem::Manifest { offset, .. } if self.is_in_doubt => {
                 let (file, facts) = (&source.file, &source.facts);
-                let sealed = load_manifest(file, facts, *offset, source.end, &Arc::default())?;
-                self.has_holes |= sealed.is_none_or(|(_, known)| !self.ends_with(&known));
+                let named = load_manifest(file, facts, *offset, source.end, &Arc::default())?;
+                self.has_holes |= named.is_none_or(|(_, known)| !self.ends_with(&known));
                 self.is_in_doubt = false;
             }
             ScanItem::Damage(_) => self.is_in_doubt = true,
-            ScanItem::Seal { .. } | ScanItem::Own { .. } | ScanItem::Foreign { .. } => {}
+            ScanItem::Manifest { .. } | ScanItem::Own { .. } | ScanItem::Foreign { .. } => {}
         }
         Ok(())
     }
@@ -151,8 +132,7 @@ impl CommitChain {
 struct Packer<'a> {
     source: &'a LogSnapshot,
     old: &'a LogDirectory,
-    to: &'a dyn DiskFile,
-    new: PackedFile,
+    new: &'a mut CompactedLog,
     compressor: Compressor,
     first_ordinal: u32,
     next: u32,
@@ -274,7 +254,7 @@ impl Packer<'_> {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        let new = &mut self.new;
+        let new = &mut *self.new;
         let head = CommitHead {
             seq: self.old.seq,
             packed: true,
@@ -286,7 +266,7 @@ impl Packer<'_> {
         let pending = std::mem::take(&mut self.pending);
         let built =
             commit::build_commit(head, &new.facts, new.end, &pending, &mut self.compressor)?;
-        self.to.write_all_at(new.end, &built.bytes)?;
+        new.file.write_all_at(new.end, &built.bytes)?;
         new.end += built.bytes.len() as u64;
         new.directory.apply_written_commit(&new.facts, built);
         self.first_ordinal = self.next;

@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
+use super::checkpoint::Checkpoint;
 use super::torn_tail::{SUFFIX_TORN_NEW, keep_torn_tail};
 use super::{Log, OpenedLog};
 use crate::commit::FileFacts;
@@ -72,15 +73,7 @@ impl Log {
             lock,
             directory: recovered.directory,
             end,
-            unsealed_bytes: 0,
-            sections: recovered
-                .manifest
-                .as_ref()
-                .map(|sealed| sealed.sections.clone())
-                .unwrap_or_default(),
-            manifest: recovered.manifest,
-            damage: recovered.damage,
-            has_verified_places: false,
+            checkpoint: Checkpoint::new(recovered.manifest, recovered.damage),
             poisoned: None,
             displaced: None,
             block_cache: Arc::new(BlockCache::default()),
@@ -93,8 +86,8 @@ impl Log {
     }
 }
 
-/// Keeps the torn tail in a file of its own. Where that is not possible, on a full disk for one, the
-/// log is not opened: cutting off the tail could destroy all that is left of a memory.
+/// Keeps the torn tail in a file of its own. Where that is not possible, on a full disk for one,
+/// the log is not opened: cutting off the tail could destroy all that is left of a memory.
 fn keep_tail(
     disk: &dyn Disk,
     path: &Path,

@@ -89,7 +89,7 @@ fn replay_begins_behind_the_commit_asked_for() {
     for seed in 0..6 {
         log.append(&[record(seed, "text")]).unwrap();
         if seed == 3 {
-            log.seal(&[]).unwrap();
+            log.complete_checkpoint(&[]).unwrap();
         }
     }
     for after in 0..=6 {
@@ -122,7 +122,8 @@ fn sections_come_back_with_the_commit_they_cover() {
         ((77, 0), vec![7; 64]),
     ];
     let pages = |(key, bytes): &(SectionKey, Vec<u8>)| SectionPages::from_bytes(*key, bytes);
-    log.seal(&sections.each_ref().map(pages)).unwrap();
+    log.complete_checkpoint(&sections.each_ref().map(pages))
+        .unwrap();
     log.append(&[record(2, "two")]).unwrap();
     drop(log);
     for verify in [Verify::Tail, Verify::Everything] {
@@ -141,23 +142,23 @@ fn only_pages_that_changed_are_written_again() {
     let mut log = open(&disk, Verify::Tail).log;
     log.append(&[record(1, "one")]).unwrap();
     let mut bytes: Vec<u8> = (0..1_000_000_u32).flat_map(u32::to_le_bytes).collect();
-    let seal = |log: &mut Log, bytes: &[u8]| {
+    let save = |log: &mut Log, bytes: &[u8]| {
         let before = log.stats().file_bytes;
-        log.seal(&[SectionPages::from_bytes((16, 0), bytes)])
+        log.complete_checkpoint(&[SectionPages::from_bytes((16, 0), bytes)])
             .unwrap();
         log.stats().file_bytes - before
     };
-    assert!(seal(&mut log, &bytes) > 4_000_000);
-    let idle = seal(&mut log, &bytes);
+    assert!(save(&mut log, &bytes) > 4_000_000);
+    let idle = save(&mut log, &bytes);
     for at in [7, 2_000_000, 2_000_001, 3_999_999] {
         bytes[at] ^= 1;
     }
-    let three = seal(&mut log, &bytes);
+    let three = save(&mut log, &bytes);
     assert!(three < idle + 4 * 4_200, "{three} after {idle}");
     bytes.truncate(2_000_100);
-    seal(&mut log, &bytes);
+    save(&mut log, &bytes);
     bytes.extend([5; 9_000]);
-    seal(&mut log, &bytes);
+    save(&mut log, &bytes);
     let dead = log.stats().bytes_reclaimable;
     assert!((1_800_000..2_050_000).contains(&dead), "{dead}");
     drop(log);
@@ -191,7 +192,7 @@ fn a_damaged_page_is_noticed_and_the_others_are_read() {
     let disk = SimDisk::new();
     let mut log = open(&disk, Verify::Tail).log;
     log.append(&[record(1, "one")]).unwrap();
-    log.seal(&[
+    log.complete_checkpoint(&[
         SectionPages::from_bytes((16, 0), &[0xee; 10_000]),
         SectionPages::from_bytes((16, 1), &[0xdd; 50]),
     ])
@@ -227,8 +228,8 @@ fn damaged_places_are_found_again_before_they_are_saved() {
     for seed in 0..20 {
         log.append(&[record(seed, "text")]).unwrap();
     }
-    log.seal(&[]).unwrap();
-    let sealed = log.stats().file_bytes;
+    log.complete_checkpoint(&[]).unwrap();
+    let saved = log.stats().file_bytes;
     drop(log);
     let whole = disk.file_bytes(&testing::log_path()).unwrap();
     let pages = reprise_store::list_segments(&disk, &testing::log_path()).unwrap();
@@ -242,8 +243,8 @@ fn damaged_places_are_found_again_before_they_are_saved() {
     let mut log = open(&disk, Verify::Tail).log;
     assert!(log.reader().read_record(3).is_err());
     log.append(&[record(99, "later")]).unwrap();
-    log.seal(&[]).unwrap();
-    assert!(log.stats().file_bytes > sealed);
+    log.complete_checkpoint(&[]).unwrap();
+    assert!(log.stats().file_bytes > saved);
     drop(log);
     let log = open(&disk, Verify::Tail).log;
     for ordinal in 0..21 {
@@ -257,10 +258,11 @@ fn pages_are_written_in_steps_with_commits_between_them() {
     let mut log = open(&disk, Verify::Tail).log;
     log.append(&[record(1, "one")]).unwrap();
     let section = |number, byte| SectionPages::from_bytes((16, number), &[byte; 9_000]);
-    log.seal(&[section(0, 1), section(1, 1)]).unwrap();
-    log.write_pages(&[section(0, 2)]).unwrap();
+    log.complete_checkpoint(&[section(0, 1), section(1, 1)])
+        .unwrap();
+    log.write_pages(&[section(0, 2)], 0).unwrap();
     log.append(&[record(2, "two")]).unwrap();
-    log.write_pages(&[section(1, 2)]).unwrap();
+    log.write_pages(&[section(1, 2)], 0).unwrap();
     let before = |number| ((16, number), vec![1; 9_000]);
     assert_eq!(
         read_sections(&log),
@@ -276,7 +278,7 @@ fn pages_are_written_in_steps_with_commits_between_them() {
     );
     assert_eq!(opened.report.commits_read, 2);
     log.drop_section((16, 1));
-    log.seal(&[SectionPages::from_bytes((16, 5), &[3])])
+    log.complete_checkpoint(&[SectionPages::from_bytes((16, 5), &[3])])
         .unwrap();
     drop(log);
     let opened = open(&disk, Verify::Tail);
@@ -289,24 +291,24 @@ fn a_checkpoint_for_which_there_is_no_room_takes_none() {
     let disk = SimDisk::new();
     let mut log = open(&disk, Verify::Tail).log;
     log.append(&[record(1, "one")]).unwrap();
-    log.seal(&[SectionPages::from_bytes((16, 0), &[1; 900])])
+    log.complete_checkpoint(&[SectionPages::from_bytes((16, 0), &[1; 900])])
         .unwrap();
     log.append(&[record(2, "two")]).unwrap();
     let before = log.stats();
     let pages = |byte| [SectionPages::from_bytes((16, 0), &[byte; 900])];
     for steps in 0..3 {
         for step in 0..steps {
-            log.write_pages(&pages(step)).unwrap();
+            log.write_pages(&pages(step), 0).unwrap();
         }
         disk.set_full(true);
-        assert!(log.seal(&pages(9)).is_err());
+        assert!(log.complete_checkpoint(&pages(9)).is_err());
         assert_eq!(log.stats(), before);
         let bytes = disk.file_bytes(&testing::log_path()).unwrap();
         assert_eq!(bytes.len() as u64, before.file_bytes);
         disk.set_full(false);
     }
     log.append(&[record(3, "three")]).unwrap();
-    log.seal(&pages(9)).unwrap();
+    log.complete_checkpoint(&pages(9)).unwrap();
     drop(log);
     let opened = open(&disk, Verify::Tail);
     assert!(opened.report.is_whole(), "{:?}", opened.report);
@@ -319,10 +321,14 @@ fn a_commit_is_carried_over_that_stands_where_a_checkpoint_was_given_up() {
     let disk = SimDisk::new();
     let mut log = open(&disk, Verify::Tail).log;
     log.append(&[record(1, "one")]).unwrap();
-    log.write_pages(&testing::section_pages(log.seq())).unwrap();
+    log.write_pages(&testing::section_pages(log.seq()), 0)
+        .unwrap();
     let done = log.start_compaction().unwrap()().unwrap();
     disk.set_full(true);
-    assert!(log.seal(&testing::section_pages(CommitSeq(5))).is_err());
+    assert!(
+        log.complete_checkpoint(&testing::section_pages(CommitSeq(5)))
+            .is_err()
+    );
     disk.set_full(false);
     log.append(&[record(2, "two")]).unwrap();
     log.finish_compaction(done).unwrap();
@@ -361,9 +367,9 @@ fn pages_may_begin_with_anything() {
     // The first page begins with the bytes of a manifest.
     let mut bytes = vec![0; 60];
     bytes[..2].copy_from_slice(&[0x49, 1]);
-    log.write_pages(&[SectionPages::from_bytes((16, 0), &bytes)])
+    log.write_pages(&[SectionPages::from_bytes((16, 0), &bytes)], 0)
         .unwrap();
-    log.seal(&[]).unwrap();
+    log.complete_checkpoint(&[]).unwrap();
     drop(log);
     let report = open(&disk, Verify::Everything).report;
     assert!(report.is_whole(), "{report:?}");
@@ -377,14 +383,15 @@ fn what_was_begun_of_a_checkpoint_is_cut_off_or_left_behind() {
         let mut log = open(&disk, Verify::Tail).log;
         log.append(&[record(1, "one")]).unwrap();
         let committed = log.stats().file_bytes;
-        log.write_pages(&testing::section_pages(log.seq())).unwrap();
+        log.write_pages(&testing::section_pages(log.seq()), 0)
+            .unwrap();
         let begun = log.stats().file_bytes;
         assert!(begun > committed);
         // A copy for a backup has no torn bytes.
         let copied = log.reader().copy_file_to(&mut std::io::sink()).unwrap();
         assert_eq!(copied, committed);
         if with_manifest {
-            log.write_manifest().unwrap();
+            log.write_closing_index().unwrap();
         }
         let end = log.stats().file_bytes;
         drop(log);

@@ -4,6 +4,8 @@ use reprise_simulation as testing;
 use reprise_simulation::{LogModel, SimDisk, WorkloadStep};
 use reprise_store::{CommitSeq, LogReader, StoreEntry, StoreError, Verify, list_segments};
 
+use reprise_types::SectionPages;
+
 use crate::{open, record, run_steps};
 
 #[test]
@@ -445,6 +447,36 @@ fn a_forgotten_vector_of_another_width_is_gone_from_the_bytes() {
 }
 
 #[test]
+fn a_page_that_was_saved_with_another_length_is_written_again_or_missing() {
+    let section = |byte, length, pages: std::ops::Range<usize>| {
+        let mut all = SectionPages::from_bytes((16, 0), &vec![byte; length]);
+        all.pages = all.pages[pages].to_vec();
+        all
+    };
+    for (short, long) in [(100, 5_000), (5_000, 9_000)] {
+        let disk = SimDisk::new();
+        let mut log = open(&disk, Verify::Tail).log;
+        log.append(&[record(1, "one")]).unwrap();
+        let pages = short / 4096;
+        log.complete_checkpoint(&[section(1, short, 0..pages + 1)])
+            .unwrap();
+        // The step that makes the section longer does not have the page that was its last one.
+        log.write_pages(&[section(2, long, pages + 1..pages + 2)], 0)
+            .unwrap();
+        let missing = log.complete_checkpoint(&[]).unwrap_err();
+        assert!(missing.to_string().contains("never written"), "{missing}");
+        log.write_pages(&[section(2, long, pages + 1..pages + 2)], 0)
+            .unwrap();
+        log.complete_checkpoint(&[section(2, long, 0..pages + 1)])
+            .unwrap();
+        log.complete_checkpoint(&[section(3, short, pages..pages + 1)])
+            .unwrap();
+        let read = log.open_sections().unwrap().1[&(16, 0)].read_all().unwrap();
+        assert_eq!((read.len(), read.last()), (short, Some(&3)));
+    }
+}
+
+#[test]
 fn pages_that_were_written_while_the_file_was_compacted_are_to_be_saved_again() {
     let disk = SimDisk::new();
     let mut log = open(&disk, Verify::Tail).log;
@@ -454,9 +486,12 @@ fn pages_that_were_written_while_the_file_was_compacted_are_to_be_saved_again() 
     log.append(&[record(2, "two")]).unwrap();
     // A checkpoint was begun: its caller counts these pages as saved.
     let seq = log.seq();
-    log.write_pages(&testing::section_pages(seq)).unwrap();
+    log.write_pages(&testing::section_pages(seq), 0).unwrap();
     log.finish_compaction(done).unwrap();
-    assert!(log.section_keys().next().is_none(), "they are not in the new file");
+    assert!(
+        log.section_keys().next().is_none(),
+        "they are not in the new file"
+    );
     testing::write_checkpoint(&mut log).unwrap();
     drop(log);
     let log = open(&disk, Verify::Everything).log;

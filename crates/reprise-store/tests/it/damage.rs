@@ -295,7 +295,7 @@ fn inspect_names_every_byte_of_a_file() {
         "commit",
         "pages",
         "rvf-manifest",
-        "sections",
+        "manifest",
     ] {
         assert!(segments.iter().any(|s| s.name == name), "{name}");
     }

@@ -109,7 +109,7 @@ fn a_read_only_log_takes_no_lock_and_writes_nothing() {
     assert_eq!(reader.reader().read_record(0).unwrap().text, "one");
     for refused in [
         reader.append(&[record(2, "two")]).err(),
-        reader.seal(&[]).err(),
+        reader.complete_checkpoint(&[]).err(),
         reader.start_compaction().err(),
     ] {
         assert!(matches!(refused, Some(StoreError::ReadOnly { .. })));

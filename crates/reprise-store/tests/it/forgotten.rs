@@ -35,7 +35,11 @@ fn damage(disk: &SimDisk, sections: &[(u8, u32)]) -> SimDisk {
     let path = testing::log_path();
     let mut bytes = disk.file_bytes(&path).unwrap();
     let segments = list_segments(disk, &path).unwrap();
-    let forgets = segments.iter().filter(|s| s.name == "commit").nth(2).unwrap();
+    let forgets = segments
+        .iter()
+        .filter(|s| s.name == "commit")
+        .nth(2)
+        .unwrap();
     bytes[forgets.offset as usize + 64 + 90] ^= 1;
     for key in sections {
         for place in locate_section(disk, &path, *key).unwrap() {
@@ -67,12 +71,14 @@ fn a_forgotten_record_stays_so_where_its_commit_and_its_tombstone_are_damaged() 
                 // Nor does it come back for who folds the log, or after a compaction.
                 let done = opened.log.start_compaction().unwrap()().unwrap();
                 opened.log.finish_compaction(done).unwrap();
-                opened.log.replay(CommitSeq(0), &mut |_, entry| {
-                    if let StoreEntry::Record(record) = &entry {
-                        assert_ne!(record.text, "a secret", "{place}");
-                    }
-                })
-                .unwrap();
+                opened
+                    .log
+                    .replay(CommitSeq(0), &mut |_, entry| {
+                        if let StoreEntry::Record(record) = &entry {
+                            assert_ne!(record.text, "a secret", "{place}");
+                        }
+                    })
+                    .unwrap();
             }
         }
     }
@@ -103,7 +109,8 @@ fn the_manifest_for_others_lists_the_forgotten_though_their_places_are_damaged()
         model.apply(&step);
     }
     log.append(&[model.forget_entry(3)]).unwrap();
-    log.seal(&testing::section_pages(log.seq())).unwrap();
+    log.complete_checkpoint(&testing::section_pages(log.seq()))
+        .unwrap();
     drop(log);
     let path = testing::log_path();
     let whole = disk.file_bytes(&path).unwrap();
@@ -114,7 +121,7 @@ fn the_manifest_for_others_lists_the_forgotten_though_their_places_are_damaged()
         let disk = disk_with(bytes);
         let mut log = open(&disk, Verify::Tail).log;
         let from = log.stats().file_bytes as usize;
-        log.write_manifest().unwrap();
+        log.write_closing_index().unwrap();
         disk.file_bytes(&path).unwrap()[from..].to_vec()
     };
     assert!(manifest_of(&whole).len() > 64);

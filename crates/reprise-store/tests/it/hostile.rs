@@ -201,7 +201,7 @@ fn wrong_numbers_under_right_checksums_cause_no_panic() {
         "commit",
         "pages",
         "rvf-manifest",
-        "sections",
+        "manifest",
     ] {
         let segment = segments.iter().rfind(|s| s.name == name).unwrap();
         panics.extend(find_panics(renumbered_files(&bytes, segment).into_iter()));

@@ -22,7 +22,10 @@ fn the_longest_record_that_is_accepted_can_be_read_now_and_after_a_compaction() 
         let entries = [small(1), small(2), record(3, &text)];
         match log.append(&entries[2..]) {
             Ok(receipt) => accepted.push((receipt.first_ordinal, text.len())),
-            Err(error) => assert!(matches!(error, StoreError::CommitTooLarge { .. }), "{error}"),
+            Err(error) => assert!(
+                matches!(error, StoreError::CommitTooLarge { .. }),
+                "{error}"
+            ),
         }
         if accepted.len() == 2 {
             break;

@@ -104,7 +104,10 @@ fn a_second_name_that_a_crash_left_does_not_cost_the_file_its_content() {
     let mut log = open_real(&path).unwrap();
     log.append(&[record(1, "one")]).unwrap();
     drop(log);
-    let (new, moved) = (folder.path().join("memory.rvf.new"), folder.path().join("moved"));
+    let (new, moved) = (
+        folder.path().join("memory.rvf.new"),
+        folder.path().join("moved"),
+    );
     std::fs::hard_link(&path, &new).unwrap();
     std::fs::rename(&path, &moved).unwrap();
     let before = std::fs::read(&moved).unwrap();
@@ -174,7 +177,7 @@ fn a_half_made_file_does_not_stand_in_the_way() {
     }
 }
 
-/// Stores texts that look like segments: a commit and a seal of this file (as if the author had
+/// Stores texts that look like segments: a commit and a manifest of this file (as if the author had
 /// seen its bytes), and rvf's manifest, at every alignment, after damage that makes recovery search
 /// for segments.
 #[test]

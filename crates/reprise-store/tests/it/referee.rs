@@ -66,7 +66,7 @@ fn stock_rvf_runtime_sees_the_same_memory_after_every_close() {
             if number % 3 == 0 {
                 testing::write_checkpoint(&mut log).unwrap();
             } else {
-                log.write_manifest().unwrap();
+                log.write_closing_index().unwrap();
             }
             let dimensions = log.dimensions();
             drop(log);

@@ -1,0 +1,203 @@
+//! Checkpoints: begun by the first pages after a manifest, advanced by more of them between
+//! commits, and completed by the next manifest, which makes all of them count.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use reprise_types::{SavedSections, SectionKey, SectionPages};
+
+use super::Log;
+use crate::directory::LogDirectory;
+use crate::entry::CommitSeq;
+use crate::error::{StoreError, StoreResult};
+use crate::frame::TYPE_PAGES;
+use crate::manifest::{self, Manifest, is_of_caller};
+use crate::options::Verify;
+use crate::recover::recover_log;
+use crate::sections::Sections;
+
+/// The newest checkpoint of a log, and what is begun of the next one.
+#[derive(Debug, Default)]
+pub(crate) struct Checkpoint {
+    /// The newest manifest, if there is one. What it names counts.
+    pub(crate) manifest: Option<Manifest>,
+    /// The places of all pages, those that no manifest names yet included.
+    pub(crate) sections: Sections,
+    /// Bytes at the end of the file of pages that no manifest names yet. Readers and compactions
+    /// ignore them.
+    pub(crate) begun_bytes: u64,
+    /// Set when a page is found damaged.
+    pub(crate) damage: Arc<AtomicBool>,
+    /// Whether the places of all records were checked.
+    pub(crate) has_verified_places: bool,
+}
+
+impl Checkpoint {
+    /// Starts from the newest manifest.
+    pub(crate) fn new(manifest: Option<Manifest>, damage: Arc<AtomicBool>) -> Self {
+        Self {
+            sections: named_sections(manifest.as_ref()),
+            manifest,
+            damage,
+            ..Self::default()
+        }
+    }
+
+    /// Forgets what was begun, and returns its bytes at the end of the file.
+    fn give_up(&mut self) -> u64 {
+        self.sections = named_sections(self.manifest.as_ref());
+        std::mem::take(&mut self.begun_bytes)
+    }
+
+    fn complete(&mut self, manifest: Manifest) {
+        self.sections = manifest.sections.clone();
+        self.manifest = Some(manifest);
+        self.begun_bytes = 0;
+    }
+}
+
+fn named_sections(manifest: Option<&Manifest>) -> Sections {
+    manifest.map_or_else(Sections::default, |manifest| manifest.sections.clone())
+}
+
+impl Log {
+    /// Writes and syncs pages, as far as they differ from the saved ones, and about so many bytes
+    /// of the log's own. They count once [`Self::complete_checkpoint`] has named them. After an error
+    /// nothing counts that was not named.
+    pub fn write_pages(&mut self, pages: &[SectionPages], own_bytes: usize) -> StoreResult<()> {
+        self.verify_places()?;
+        self.make_ready()?;
+        self.check_path()?;
+        let own = manifest::own_pages(&self.directory, &mut own_bytes.clone());
+        let written = self.try_write_pages(&[pages, &own].concat());
+        written.map_err(|source| self.give_up_checkpoint(source))?;
+        manifest::mark_saved(&mut self.directory, &own);
+        Ok(())
+    }
+
+    /// Returns the bytes of the log's own pages that changed since they were written.
+    pub fn own_unsaved_bytes(&self) -> usize {
+        manifest::own_unsaved_bytes(&self.directory)
+    }
+
+    /// Writes pages as [`Self::write_pages`] does, all that changed of the log's own, and the
+    /// manifest that makes all sections count: they cover the last commit. The next open then
+    /// starts from here.
+    pub fn complete_checkpoint(&mut self, pages: &[SectionPages]) -> StoreResult<()> {
+        self.verify_places()?;
+        self.make_ready()?;
+        self.check_path()?;
+        let completed = self.try_complete(pages);
+        completed.map_err(|source| self.give_up_checkpoint(source))
+    }
+
+    fn try_write_pages(&mut self, pages: &[SectionPages]) -> io::Result<()> {
+        let mut sections = self.checkpoint.sections.clone();
+        let trailer = self.facts.preamble(TYPE_PAGES, 0, self.directory.seq);
+        let end = sections.write(&*self.file, trailer.encode(), self.end, pages)?;
+        if end > self.end {
+            self.file.sync()?;
+        }
+        self.directory.add_section_bytes(end - self.end);
+        self.checkpoint.begun_bytes += end - self.end;
+        self.end = end;
+        self.checkpoint.sections = sections;
+        Ok(())
+    }
+
+    fn try_complete(&mut self, pages: &[SectionPages]) -> io::Result<()> {
+        self.try_write_pages(pages)?;
+        let manifest = manifest::write_manifest(
+            &*self.file,
+            &self.facts,
+            &mut self.directory,
+            &self.checkpoint.sections,
+            self.end,
+        )?;
+        self.end = manifest.end;
+        self.checkpoint.complete(manifest);
+        Ok(())
+    }
+
+    /// Forgets the pages since the newest manifest, and cuts off those at the end of the file,
+    /// because commits need their space on a full disk.
+    fn give_up_checkpoint(&mut self, source: io::Error) -> StoreError {
+        let begun_bytes = self.checkpoint.give_up();
+        self.end -= begun_bytes;
+        self.directory.mark_unsaved();
+        let section_bytes = &mut self.directory.section_bytes;
+        *section_bytes = section_bytes.saturating_sub(begun_bytes);
+        self.record_failed_write("write a checkpoint to", source)
+    }
+
+    /// Drops a section; the next manifest does not name it.
+    pub fn drop_section(&mut self, key: SectionKey) {
+        self.checkpoint.sections.remove(key);
+    }
+
+    /// Returns the keys of the caller's sections.
+    pub fn section_keys(&self) -> impl Iterator<Item = SectionKey> {
+        let keys = self.checkpoint.sections.keys();
+        keys.filter(|key| is_of_caller(*key))
+    }
+
+    /// Opens the caller's sections that the newest manifest names, and returns the commit that they
+    /// cover; `None` without a manifest.
+    pub fn open_sections(&self) -> Option<(CommitSeq, SavedSections)> {
+        let manifest = self.checkpoint.manifest.as_ref()?;
+        let (sections, damage) = (&manifest.sections, &self.checkpoint.damage);
+        let open = |key| Some((key, sections.open(key, &self.file, damage)?));
+        let keys = sections.keys().filter(|key| is_of_caller(*key));
+        Some((CommitSeq(manifest.seq), keys.filter_map(open).collect()))
+    }
+
+    /// Reads the directory from the commits where the saved places of records are damaged.
+    pub(crate) fn refold_if_damaged(&self) -> StoreResult<Option<LogDirectory>> {
+        let Checkpoint {
+            manifest, damage, ..
+        } = &self.checkpoint;
+        let is_sound = manifest.as_ref().is_none_or(|manifest| {
+            manifest::are_places_sound(&manifest.sections, &self.file, damage)
+        });
+        if is_sound {
+            return Ok(None);
+        }
+        let all = recover_log(&self.file, &self.path, self.end, Verify::Everything)?;
+        let (path, report) = (self.path.display(), &all.report);
+        tracing::warn!(%path, ?report, "places of records are damaged; they were found again");
+        Ok(Some(all.directory))
+    }
+
+    /// Checks the places of all records once; where they are damaged, finds them again in the
+    /// commits.
+    pub fn verify_places(&mut self) -> StoreResult<()> {
+        if !self.checkpoint.has_verified_places
+            && let Some(directory) = self.refold_if_damaged()?
+        {
+            self.directory = directory;
+        }
+        self.checkpoint.has_verified_places = true;
+        Ok(())
+    }
+
+    /// Writes the closing index, unless the last commit already has one. The file then opens in
+    /// rvf-runtime; the speed of an open here depends on the commits after the newest manifest.
+    pub fn write_closing_index(&mut self) -> StoreResult<()> {
+        if self.directory.closing_seq == Some(self.directory.seq) {
+            return Ok(());
+        }
+        // It lists the vectors of forgotten records by their places.
+        self.verify_places()?;
+        self.make_ready()?;
+        self.check_path()?;
+        let bytes = manifest::encode_closing_segment(&self.facts, &self.directory, self.end);
+        let written = self.file.write_all_at(self.end, &bytes);
+        let written = written.and_then(|()| self.file.sync());
+        written.map_err(|source| self.record_failed_write("write the closing index of", source))?;
+        self.end += bytes.len() as u64;
+        self.checkpoint.begun_bytes = 0;
+        self.directory.apply_closing_index(bytes.len() as u64);
+        Ok(())
+    }
+}
