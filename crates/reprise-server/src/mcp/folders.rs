@@ -62,13 +62,13 @@ impl SessionFolders {
 
     /// Returns the folders that the client has open; `None` if it does not tell them: it has none
     /// to tell, or its protocol has no handshake and lets no server ask.
+    #[expect(deprecated, reason = "it is what the clients of today have")]
     async fn list_roots(&self, peer: &Peer<RoleServer>) -> Option<Vec<PathBuf>> {
         let client = peer.peer_info()?;
         client.capabilities.roots.as_ref()?;
         if self.is_silent.load(Ordering::Relaxed) {
             return None;
         }
-        #[expect(deprecated, reason = "it is what the clients of today have")]
         let listed = tokio::time::timeout(ROOTS_WAIT, peer.list_roots()).await;
         let Ok(Ok(listed)) = listed else {
             self.is_silent.store(true, Ordering::Relaxed);
