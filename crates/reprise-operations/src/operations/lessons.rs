@@ -139,6 +139,7 @@ fn require_a_change(schema: &mut Schema) {
             ("tags", "All its tags from now on"),
             ("project", "Move it to this project; `none` for all"),
             ("evidence", "How you know it"),
+            ("contexts", "Where it applies"),
             ("title", "Its new title"),
             ("text", "Its whole new text"),
         ] {
@@ -181,6 +182,9 @@ pub struct Updated {
     /// What was published of it, where that may not leave any more or is not what it says now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published: Option<PublishedCopy>,
+    /// The project that it is kept for; absent where it is for all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
 }
 
 operation! {
@@ -213,6 +217,7 @@ operation! {
         Ok(Updated {
             truncated_from_bytes: truncated.filter(|_| has_new_text).and_then(Value::as_u64),
             published,
+            project: project_of_tags(&new.tags).map(str::to_owned),
             is_new: new.id != old.id,
             id: new.id,
             supersedes: new.supersedes,
@@ -226,10 +231,14 @@ operation! {
             .map_or_else(String::new, |bytes| {
                 format!("; its text has {bytes} bytes, and the first {TEXT_BYTES_MAX} are kept")
             });
+        let project = updated.project.as_ref();
+        let project = project.map_or_else(String::new, |name| {
+            format!(", kept for project `{}`", to_one_line(name))
+        });
         if updated.is_new {
-            format!("saved as new version {}{cut}{standing}", updated.id).into()
+            format!("saved as new version {}{project}{cut}{standing}", updated.id).into()
         } else {
-            format!("updated{standing}").into()
+            format!("updated{project}{standing}").into()
         }
     }
 }

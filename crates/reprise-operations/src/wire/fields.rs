@@ -73,6 +73,13 @@ fn simplify_sentence(said: String) -> String {
             format!("{before}{is} is given where {wanted} is expected{place}")
         };
     }
+    if let Some((given, known)) = sentence
+        .strip_prefix("unknown variant ")
+        .and_then(|rest| rest.split_once(", expected "))
+    {
+        let known = known.trim_start_matches("one of ");
+        return format!("{given} is not one of the words that are taken; use {known}{place}");
+    }
     if let Some(rest) = sentence.strip_prefix("missing field ") {
         return format!("{rest} is missing{place}");
     }
