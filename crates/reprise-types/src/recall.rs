@@ -367,16 +367,6 @@ impl RankExplanation {
         coverage.map_or(0.0, |part| part.value)
     }
 
-    /// Whether a person who asks may want to see a record though it is hardly an answer: other words
-    /// for the same are often that far apart.
-    pub fn is_near(&self) -> bool {
-        const NEAR_COSINE: f32 = 0.25;
-        const HALF_OF_THE_WORDS: f32 = 0.5;
-        let by_words = self.word_coverage() >= HALF_OF_THE_WORDS;
-        self.raw_distance
-            .map_or(by_words, |distance| 1.0 - distance >= NEAR_COSINE)
-    }
-
     /// Whether a record of this score is about the query. Without vectors most of the query's words
     /// suffice, since the score also falls if other records have the same words.
     pub fn is_related(&self, score: f32) -> bool {

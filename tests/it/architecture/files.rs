@@ -50,6 +50,10 @@ pub(super) const MAY_OPEN: &[(&str, &str)] = &[
     ("crates/reprise/src/cli/store.rs", "/dev/urandom"),
     ("crates/reprise/src/process_limits.rs", "/proc/self/status"),
     (
+        "crates/reprise/src/cli/hook.rs",
+        "/proc/self/stat, /proc/uptime",
+    ),
+    (
         "crates/reprise-knowledge/src/export",
         "what is new, or its own temporary file",
     ),

@@ -22,6 +22,10 @@ const TITLE_CHARS: usize = 100;
 const FOLDED_CHARS: usize = 100;
 /// Most results that are printed where none is likely to answer.
 const PERHAPS_MAX: usize = 3;
+/// Cosine, or share of the question's words, from which on a person may want to see a result that
+/// is hardly an answer: other words for the same are often that far apart.
+const NEAR_COSINE: f32 = 0.25;
+const NEAR_WORDS: f32 = 0.5;
 const NOTHING: &str = "found nothing";
 /// Column at which every line but the first begins.
 const INDENT: usize = 4;
@@ -218,7 +222,7 @@ pub(super) fn print_answer(
 /// line each; these alone where none is likely to answer.
 fn split_related(answer: &RecallAnswer) -> (Vec<&Hit>, Vec<&Hit>) {
     if answer.verdict == RelevanceVerdict::Nothing {
-        let near = answer.results.iter().filter(|found| found.why.is_near());
+        let near = answer.results.iter().filter(|found| is_near(found));
         return (Vec::new(), near.take(PERHAPS_MAX).collect());
     }
     let is_related = |found: &Hit| found.shown || found.why.is_related(found.score);
@@ -228,8 +232,15 @@ fn split_related(answer: &RecallAnswer) -> (Vec<&Hit>, Vec<&Hit>) {
     if !whole.is_empty() {
         return (whole, folded);
     }
-    let near = others.into_iter().filter(|found| found.why.is_near());
+    let near = others.into_iter().filter(|found| is_near(found));
     (folded, near.take(PERHAPS_MAX).collect())
+}
+
+/// Whether a result is near enough to be printed as "perhaps".
+fn is_near(found: &Hit) -> bool {
+    let by_words = found.why.word_coverage() >= NEAR_WORDS;
+    let cosine = found.why.raw_distance.map(|distance| 1.0 - distance);
+    cosine.map_or(by_words, |cosine| cosine >= NEAR_COSINE)
 }
 
 /// Returns the headline of an answer that is not simply good; `has_folded` says whether lines of

@@ -10,8 +10,7 @@ mod opened;
 mod ruled;
 
 use std::path::Path;
-use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc::channel};
 
 use reprise_agent::EmbedderOpener;
 use reprise_tests::{assert_fields, hostile_text, parse_quoted_lines, seen_if, wait_for_async};

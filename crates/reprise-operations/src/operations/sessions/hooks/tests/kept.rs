@@ -113,7 +113,7 @@ async fn what_a_late_answer_had_is_given_to_the_next_prompt_and_then_to_none() {
     assert!(!kept[0].received_memories(), "{kept:?}");
     assert_eq!(kept[0].unanswered, Some(UnansweredReason::Late));
     assert_eq!((kept.len(), kept[0].tokens), (1, 0));
-    // Whoever did not see it, such as a daemon that began anew, knows it from what is stored.
+    // A daemon that began anew knows it from what is stored.
     let received = memory.run_on_snapshot(|memory| list_received(memory, "now", None).count());
     assert_eq!(received.await.unwrap(), 0);
     for is_given in [true, false] {
