@@ -265,7 +265,7 @@ pub(crate) struct ChartBar {
     pub(crate) path: Option<String>,
 }
 
-/// Renders a row of bars over their axis, in this unit; a bar with a path is a link with its number.
+/// Renders a row of bars over an axis in this unit; a bar with a path is a link with its number.
 pub(crate) fn render_bars(label: &str, unit: &str, bars: &[ChartBar]) -> Markup {
     let most = bars.iter().map(|bar| bar.count).max().unwrap_or(0).max(1);
     let ends = [bars.first(), bars.last()].map(|bar| bar.map_or("", |bar| &bar.name));
@@ -309,7 +309,7 @@ fn render_column(bar: &ChartBar, most: usize, unit: &str) -> Markup {
     }
 }
 
-/// Renders a few bars in a line of text, for a trend beside a number; `label` says all of it.
+/// Renders a few bars in a line of text, for a trend next to a number; `label` says all of it.
 pub(crate) fn render_trend(label: &str, counts: &[usize]) -> Markup {
     let most = counts.iter().copied().max().unwrap_or(0).max(1);
     html! {

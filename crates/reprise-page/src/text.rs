@@ -141,7 +141,7 @@ pub(crate) fn first_sentence(text: &str) -> &str {
     })
 }
 
-/// Joins the words of a text; a dash stands where a line ended without a stop, as a title does.
+/// Joins the words of a text, with a dash after a line that ended without a stop, as titles do.
 fn one_line(text: &str, chars: usize) -> String {
     let mut line = String::new();
     let lines = text.lines().filter(|line| !line.trim().is_empty());

@@ -34,8 +34,9 @@ const BUDGETS: &[(&str, [usize; 3])] = &[
     // reason of each memory that a prompt was given, and beginnings of ids.
     ("crates/reprise-operations", [232, 391, 143]),
     // Contradictions of several memories as one question, a look before a restore, the bar of
-    // phones, changes from anywhere; tokens by day, ratings, reasons, a question before erasing.
-    ("crates/reprise-page", [62, 289, 102]),
+    // phones, changes from anywhere; tokens by day, ratings, reasons, a question before erasing;
+    // settings that are changed in place, lists to choose filters from, lines of changes, axes.
+    ("crates/reprise-page", [65, 301, 108]),
     // As in reprise-global; drafts and rows of things have files below those that use them.
     ("crates/reprise-postgres", [25, 154, 50]),
     // Ask shows the judgement that a prompt is given; what a prompt is for, and what came of it.

@@ -157,7 +157,7 @@ const SETTING_MEANINGS: [(&str, &str); 43] = [
 
 /// How the value of a setting is chosen.
 enum SettingChoice {
-    /// A whole number up to this one; nothing stands for `none`.
+    /// A whole number up to this one; an empty field means `none`.
     Number { most: u32, none: &'static str },
     /// One of these values, each with its label.
     OneOf(&'static [(&'static str, &'static str)]),

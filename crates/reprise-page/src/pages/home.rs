@@ -372,7 +372,7 @@ async fn render_needs(visit: &PageRequest, found: &KeptReview) -> PageResult<Mar
         div data-total=(found.count()) {
             @if cards.is_empty() && damage.is_none() { p class="faint" { "Nothing to decide." } }
             @for card in &cards { (card) }
-            @if !cards.is_empty() { p class="faint" { (PairSort::Contradiction.describe_fate()) } }
+            @if !cards.is_empty() { p class="faint" { (review::FATE) } }
             @if more > 0 {
                 p { a href="/knowledge/review" { "See all " (text::pluralize(found.count(), "pair", "pairs")) } }
             }

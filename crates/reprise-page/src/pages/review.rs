@@ -16,7 +16,7 @@ use crate::prelude::*;
 use crate::shell::{PageFrame, stream_page};
 use groups::ReviewQuestion;
 
-pub(super) use cards::{PairSort, render_question};
+pub(super) use cards::{FATE, PairSort, render_question};
 
 /// Most questions of each sort on the page at once.
 const SHOWN: usize = 12;
@@ -156,7 +156,7 @@ async fn render_pairs(visit: &PageRequest, is_next: bool) -> PageResult<Markup> 
             section class="pairs" {
                 h2 { (sort.heading()) " " small { (count_pairs(*all, cards.len() + more)) } }
                 @if cards.is_empty() { p class="faint" { (none) } }
-                @else { p class="why" { (sort.describe_fate()) } }
+                @else { p class="why" { (FATE) } }
                 @for card in cards { (card) }
                 @if *more > 0 { p class="faint" { "and " (more) " more, once these are answered" } }
             }

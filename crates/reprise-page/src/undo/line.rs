@@ -41,7 +41,7 @@ impl ChangeLine<'_> {
     }
 }
 
-/// Renders what a new text has in place of an old one: what went is struck out, what came is marked.
+/// Renders how a new text differs from an old one: what went is struck out, what came is marked.
 pub(crate) fn render_difference(before: &str, after: &str) -> Markup {
     let [before, after] = [before, after].map(|text| {
         let words: Vec<&str> = text.split_whitespace().collect();

@@ -46,21 +46,11 @@ impl PairSort {
             Self::Duplicate => "Keep both",
         }
     }
-
-    /// Says what becomes of the memory that is not chosen, and which answers can be undone.
-    pub(in crate::pages) fn describe_fate(self) -> &'static str {
-        match self {
-            Self::Contradiction => {
-                "Agents will see only the one you keep. Every answer can be undone, except \
-                 \u{201c}Both are true\u{201d}."
-            }
-            Self::Duplicate => {
-                "Agents will see only the one you keep. Every answer can be undone, except \
-                 \u{201c}Keep both\u{201d}."
-            }
-        }
-    }
 }
+
+/// What becomes of the memory that is not chosen.
+pub(in crate::pages) const FATE: &str =
+    "Agents will see only the one you keep. Every answer can be undone.";
 
 /// Returns whether the times of two memories look the same to a person.
 fn are_alike(days: &[String]) -> bool {
