@@ -1,6 +1,8 @@
 //! Tells whether a text asks for one piece of work, or asks a question: it is neither true nor
 //! false, and teaches nothing. The words are of English, German, French and Spanish.
 
+use std::borrow::Cow;
+
 use crate::values::is_in_words;
 
 /// Verbs that begin a request for one piece of work.
@@ -38,12 +40,56 @@ const POLITE_WORDS: &str = "\
     bitte jetzt dann danke und por favor ahora luego gracias y merci maintenant puis et";
 /// Verbs that begin a question before [`ASKED_SUBJECTS`].
 const ASKING_VERBS: &str = "\
-    can could would will should shall do does did is are were \
+    can could would will should shall may must do does did is are were has \
     kann k\u{f6}nnen k\u{f6}nnten k\u{f6}nnte soll sollen sollte sollten ist sind hat haben wird \
     werden darf d\u{fc}rfen muss m\u{fc}ssen";
 const ASKED_SUBJECTS: &str = "\
     you we i it this that the they there he she somebody anyone my our your these those \
     du ihr wir ich man es das der die mir jemand";
+/// Articles before the subject of a question: "is a deploy on friday allowed". "Do a rebase" and
+/// "did a rebase" are no questions.
+const ASKED_ARTICLES: &str = "a an any all every each some ein eine jeder jede jedes alle";
+const VERBS_BEFORE_ARTICLES: &str = "\
+    can could would will should shall may must does is are were kann soll sollte ist sind darf muss";
+/// Verbs that ask of any thing: "are deploys allowed"; and words behind them that are no thing.
+const VERBS_BEFORE_THINGS: &str = "are does";
+const NO_THINGS: &str = "not nothing be been only never always also just still already now";
+/// Verbs and last words of a question whether something is so: "is friday ok".
+const COPULAS: &str = "is are ist sind";
+const ASKED_STATES: &str = "\
+    ok okay allowed possible right true fine needed required necessary forbidden enough safe \
+    erlaubt m\u{f6}glich n\u{f6}tig verboten";
+/// Words before a question that say nothing.
+const BEFORE_QUESTIONS: &str = "and but so hey hi ok okay hm hmm please well und aber y et";
+/// Beginnings of what is asked, wondered about or in doubt.
+const DOUBTS: [&str; 26] = [
+    "what about",
+    "how about",
+    "what if",
+    "what's",
+    "how's",
+    "where's",
+    "who's",
+    "any reason",
+    "any chance",
+    "any idea",
+    "any objection",
+    "i wonder",
+    "i'm wondering",
+    "wondering",
+    "not sure",
+    "i'm not sure",
+    "i am not sure",
+    "no idea",
+    "is there",
+    "let me know",
+    "was ist mit",
+    "wie w\u{e4}re",
+    "was wenn",
+    "ich frage mich",
+    "et si",
+    "y si",
+];
 /// Verbs in a form that only asks.
 const ASKING_FORMS: &str = "\
     kannst k\u{f6}nntest k\u{f6}nnt k\u{f6}nntet w\u{fc}rdest willst magst \
@@ -56,8 +102,8 @@ const ASKING_WORDS: &str = "\
 const QUESTION_WORDS: &str = "\
     what how where who when whose was wie wo wer wann welche welcher welches quel quelle o\u{f9}";
 const VERBS_OF_QUESTIONS: &str = "\
-    is are was were do does did can could should would will has have had \
-    ist sind hat haben kann k\u{f6}nnen muss soll sollen wird werden macht geht heisst hei\u{df}t \
+    is are was were do does did can could should would will has have had may might shall many \
+    much long often ist sind hat haben kann k\u{f6}nnen muss soll sollen wird werden macht geht heisst hei\u{df}t \
     est sont faire peut puis dois";
 /// Beginnings of a wish: what is wanted is still to be done.
 const WISHES: [&str; 16] = [
@@ -95,6 +141,10 @@ pub fn asks_for_work(text: &str) -> bool {
 
 /// Whether a text without a question mark begins as a question.
 fn asks_question(words: &[&str]) -> bool {
+    let before = words
+        .iter()
+        .take_while(|word| is_in_words(BEFORE_QUESTIONS, word));
+    let words = words.get(before.count()..).unwrap_or_default();
     let word = |at: usize| words.get(at).copied().unwrap_or_default();
     let is_por_que = word(0) == "por" && word(1) == "qu\u{e9}";
     is_in_words(ASKING_FORMS, word(0))
@@ -102,6 +152,26 @@ fn asks_question(words: &[&str]) -> bool {
         || is_por_que
         || is_in_words(ASKING_VERBS, word(0)) && is_in_words(ASKED_SUBJECTS, word(1))
         || is_in_words(QUESTION_WORDS, word(0)) && is_in_words(VERBS_OF_QUESTIONS, word(1))
+        || is_in_words("which whose", word(0)) && is_in_words(VERBS_OF_QUESTIONS, word(2))
+        || word(0) == "what"
+            && !is_in_words(ASKED_SUBJECTS, word(1))
+            && is_in_words("do does did", word(2))
+        || asks_of_thing(words)
+        || DOUBTS.iter().any(|doubt| {
+            let doubt: Vec<&str> = doubt.split(' ').collect();
+            words.starts_with(&doubt)
+        })
+}
+
+/// Whether a text asks whether something is so, beginning with the verb: "are deploys allowed".
+fn asks_of_thing(words: &[&str]) -> bool {
+    let [verb, subject, .., last] = words else {
+        return false;
+    };
+    let is_thing = !is_in_words(NO_THINGS, subject) && !subject.ends_with("ed");
+    is_in_words(VERBS_BEFORE_ARTICLES, verb) && is_in_words(ASKED_ARTICLES, subject)
+        || is_in_words(VERBS_BEFORE_THINGS, verb) && is_thing
+        || is_in_words(COPULAS, verb) && is_in_words(ASKED_STATES, last) && is_thing
 }
 
 /// Whether a text orders something to be done, once.
@@ -120,6 +190,39 @@ fn orders_work(words: &[&str]) -> bool {
     let is_order = is_in_words(ORDER_VERBS, word(at)) && !is_noun;
     let holds_always = words.iter().any(|word| is_in_words(RULE_WORDS, word));
     (is_order || is_asked) && !holds_always
+}
+
+/// Returns a text without the sentences that ask for work or ask a question: those state nothing.
+/// `None` if nothing is left.
+pub(crate) fn keep_statements(text: &str) -> Option<Cow<'_, str>> {
+    let all = || split_sentences(text);
+    let states = |sentence: &&str| !asks_for_work(sentence);
+    if all().all(|sentence| states(&sentence)) {
+        return (!asks_for_work(text)).then_some(Cow::Borrowed(text));
+    }
+    let left: Vec<&str> = all().filter(states).collect();
+    (!left.is_empty()).then(|| Cow::Owned(left.join(" ")))
+}
+
+/// Splits a text into sentences, without list markers and without code between fences.
+pub(crate) fn split_sentences(text: &str) -> impl Iterator<Item = &str> {
+    let mut in_code = false;
+    let lines = text.lines().filter(move |line| {
+        let is_fence = line.trim_start().starts_with("```");
+        in_code ^= is_fence;
+        !is_fence && !in_code
+    });
+    lines.flat_map(|line| {
+        let line = line.trim().trim_start_matches(['-', '*', '#', '>', ' ']);
+        let mut last = ' ';
+        let is_end = move |c: char| {
+            let before = std::mem::replace(&mut last, c);
+            c == ' ' && matches!(before, '.' | '?' | '!')
+        };
+        line.split_inclusive(is_end)
+            .map(str::trim)
+            .filter(|part| !part.is_empty())
+    })
 }
 
 #[cfg(test)]
@@ -145,6 +248,18 @@ mod tests {
             "I'd like you to rename the module",
             "go ahead and merge it",
             "thanks, now run the tests again",
+            "what about the deploy on friday",
+            "and what about the deploy on friday",
+            "is a deploy on friday allowed",
+            "so is a deploy on friday ok",
+            "are deploys allowed on friday",
+            "may we deploy on friday",
+            "which port does the gateway have",
+            "when may we deploy on friday",
+            "not sure if we deploy on friday",
+            "I wonder whether friday is fine",
+            "any reason not to deploy on friday",
+            "ist ein Deploy am Freitag erlaubt",
             // German
             "Kannst du den Login reparieren?",
             "kannst du bitte immer so kommentieren",
@@ -190,6 +305,11 @@ mod tests {
             "Test coverage of the shop is 80 %.",
             "Go 1.22 is required.",
             "Has a retry limit of 3.",
+            "Does nothing on Windows.",
+            "Are fixed by a restart.",
+            "A deploy on Friday is allowed now.",
+            "So the port is 8081 now.",
+            "Which is why the port changed.",
             "Wir nutzen pnpm in diesem Projekt.",
             "Immer zuerst die Tests ausf\u{fc}hren.",
             "Bitte nie am Freitag ausrollen.",

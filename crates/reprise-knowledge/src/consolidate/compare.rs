@@ -74,6 +74,12 @@ pub(super) fn compare_entries(
         Judgement::Doubt(_) if either(Decidable::Said) => return None,
         Judgement::Contradiction(why) => PairRelation::Contradiction(pair(&why)),
         Judgement::Doubt(why) => PairRelation::Doubt(pair(&why)),
+        // What they ask beside it may differ.
+        Judgement::Same
+            if (one.stated.is_some() || other.stated.is_some()) && !one.is_copy_of(other) =>
+        {
+            return None;
+        }
         Judgement::Same if !one.is_tagged_like(other) => {
             if is_undecidable || either(Decidable::Said) {
                 return None;

@@ -1,5 +1,6 @@
 //! Prepares a record for comparison, and tells when it has expired.
 
+use std::borrow::Cow;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
 use reprise_engine::find_similar_pairs;
@@ -9,7 +10,7 @@ use super::distil::is_distilled;
 use super::facts::Facts;
 use super::judge::ALIKE_MIN;
 use crate::prelude::*;
-use crate::requests::asks_for_work;
+use crate::requests::keep_statements;
 
 /// Longest text that is compared word by word; longer texts are duplicates only byte by byte.
 const COMPARED_BYTES_MAX: usize = 2_000;
@@ -35,6 +36,8 @@ pub(super) struct ComparisonEntry {
     pub(super) weight: usize,
     pub(super) hash: u128,
     pub(super) decidable: Decidable,
+    /// What of its text is compared, if not all: what a person asks for or asks states nothing.
+    pub(super) stated: Option<String>,
 }
 
 /// What a person can decide about a record next to another one.
@@ -49,13 +52,12 @@ pub(super) enum Decidable {
 }
 
 impl Decidable {
-    fn of(record: &MemoryRecord) -> Self {
-        let is_said =
-            record.source == MemorySource::UserInput && record.kind == MemoryKind::Episode;
+    /// Tells what can be decided about a record that has something to compare, or nothing.
+    fn of(record: &MemoryRecord, is_stated: bool) -> Self {
         match record.record_type() {
             RecordType::Test | RecordType::Command | RecordType::Run => Self::Nothing,
             _ if is_output_of_command(&record.text) => Self::Nothing,
-            _ if is_said && asks_for_work(&record.text) => Self::Nothing,
+            _ if !is_stated => Self::Nothing,
             RecordType::Prompt => Self::Said,
             _ => Self::Statement,
         }
@@ -73,7 +75,7 @@ impl ComparisonEntry {
     pub(super) fn of(record: MemoryRecord) -> Option<Self> {
         let mut entry = Self::without_facts(record)?;
         if entry.text.len() <= COMPARED_BYTES_MAX {
-            entry.facts = Facts::of(&entry.text);
+            entry.facts = Facts::of(entry.stated.as_deref().unwrap_or(&entry.text));
         }
         Some(entry)
     }
@@ -83,6 +85,15 @@ impl ComparisonEntry {
         if is_event(&record) {
             return None;
         }
+        let is_said =
+            record.source == MemorySource::UserInput && record.kind == MemoryKind::Episode;
+        let all = Cow::Borrowed(record.text.as_str());
+        let is_short = record.text.len() <= COMPARED_BYTES_MAX;
+        let stated = if is_said && is_short {
+            keep_statements(&record.text)
+        } else {
+            Some(all)
+        };
         Some(Self {
             id: record.id,
             facts: Facts::default(),
@@ -98,7 +109,11 @@ impl ComparisonEntry {
                 + usize::from(record.confidence.is_some())
                 + record.tags.len(),
             hash: record.content_hash.0,
-            decidable: Decidable::of(&record),
+            decidable: Decidable::of(&record, stated.is_some()),
+            stated: match stated {
+                Some(Cow::Owned(stated)) => Some(stated),
+                _ => None,
+            },
             text: record.body.text,
         })
     }

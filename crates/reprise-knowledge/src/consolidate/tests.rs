@@ -15,6 +15,7 @@ use super::facts::Facts;
 use super::judge::{Judgement, judge_statements};
 use super::*;
 
+mod asked;
 mod changed;
 mod claims;
 mod holding;

@@ -2,10 +2,10 @@
 
 use reprise_types::RecordType;
 
-use super::rules::{is_rule, split_sentences};
+use super::rules::is_rule;
 use super::{LearningCategory, SunwellLearning};
 use crate::prelude::*;
-use crate::requests::asks_for_work;
+use crate::requests::{asks_for_work, split_sentences};
 use crate::values::is_in_words;
 
 /// Words that begin a sentence worth keeping, with the category of that sentence.
