@@ -108,9 +108,15 @@ fn what_an_earlier_version_published_is_left_as_it_is_and_comes_over_by_its_expo
     let file = data.join(".global").join("memory.rvf");
     let before = fs::read(&file).expect("the fixture has it");
     let search = ["recall", "--user", "bob", "--scope", "global", "lock"];
+    // Her own memory is refused before what is published is looked at.
+    fs::remove_dir_all(data.join("ada")).expect("it can be removed");
     for command in [&["share", "list", "--user", "ada"][..], &search] {
         let refused = run(&data, command).expect_code(2);
-        for said in [".global", "--user store > store.jsonl", "import --user store"] {
+        for said in [
+            ".global",
+            "--user store > store.jsonl",
+            "import --user store",
+        ] {
             assert_contains!(refused.stderr, said);
         }
     }
