@@ -371,8 +371,8 @@ impl Memory {
         self.revise(name, changes).await
     }
 
-    /// Puts the project of a change into its tags. Where an agent lists other tags and no project,
-    /// the record's own project stays: the agent was never asked for it.
+    /// Puts the project of a change into its tags. Other tags that name no project leave the record
+    /// in its own: who lists them was never asked for it.
     async fn keep_project(
         &self,
         mut lesson: Lesson,
@@ -384,7 +384,7 @@ impl Memory {
             (_, Some(tags)) => tags,
             (Some(_), None) => old.tags.clone(),
         };
-        if project.is_none() && self.is_agent && without_project_tags(&tags) == tags {
+        if project.is_none() && without_project_tags(&tags) == tags {
             let own = project_of_tags(&old.tags);
             tags.extend(own.map(|name| [PROJECT_TAG, name].concat()));
         }

@@ -136,6 +136,46 @@ async fn a_lesson_has_no_field_for_a_type_and_a_tag_says_it() {
 }
 
 #[tokio::test]
+async fn other_tags_leave_a_lesson_in_its_project_whoever_gives_them() {
+    let ada = Ada::new().await;
+    let told = json!({ "text": "Invoices are paid on Friday.", "tags": ["pay", "project:shop"] });
+    let id = ada.call("learn", told).await["id"].clone();
+    for (change, tags, project) in [
+        (
+            json!({ "tags": ["money"] }),
+            json!(["money", "project:shop"]),
+            json!("shop"),
+        ),
+        (
+            json!({ "tags": [] }),
+            json!(["project:shop"]),
+            json!("shop"),
+        ),
+        (
+            json!({ "tags": ["pay"], "text": "Invoices are paid on Monday." }),
+            json!(["pay", "project:shop"]),
+            json!("shop"),
+        ),
+        (
+            json!({ "tags": ["money", "project:mail"] }),
+            json!(["money", "project:mail"]),
+            json!("mail"),
+        ),
+        (json!({ "project": "none" }), json!(["money"]), Value::Null),
+    ] {
+        let mut asked = json!({ "id": id });
+        asked
+            .as_object_mut()
+            .unwrap()
+            .extend(change.as_object().cloned().unwrap());
+        let updated = ada.call("update", asked).await;
+        assert_eq!(updated["project"], project, "{change}: {updated}");
+        let shown = ada.call("get", json!({ "id": id })).await["records"][0].clone();
+        assert_eq!(shown["tags"], tags, "{change}: {shown}");
+    }
+}
+
+#[tokio::test]
 async fn confidence_is_one_of_five_words_in_their_order_and_none_says_verified() {
     let words = ["very-low", "low", "medium", "high", "very-high"];
     let levels = ConfidenceLevel::ALL.iter();
