@@ -83,13 +83,49 @@ fn forgetting_by_a_word_says_the_same_as_by_an_option_and_can_be_proved() {
 }
 
 #[test]
+fn several_memories_are_forgotten_at_once_and_a_proof_says_what_is_left() {
+    let home = home_with_two_memories();
+    let said = home.run(&["forget", "a", "nope"]).expect_code(2).stderr;
+    assert_contains!(said, "no memory with id `nope`");
+    assert_contains!(home.run_ok(&["forget", "a", "b"]), "2 memories forgotten");
+
+    let home = Home::with(&ALONE);
+    let session = "0f5c9f6e-1d2a-4c77-9a53-0d8d3a9a1b2c";
+    let text = "the heron nests by the weir";
+    home.keep(
+        &[
+            json!({ "external_id": "a", "text": text, "session_id": session }),
+            json!({ "external_id": "b", "text": format!("I told them: {text}.") }),
+        ],
+        &[],
+    );
+    let said = home.run_ok(&["forget", "a", "--verify"]);
+    assert_contains!(
+        said,
+        "memories that are kept say the same:",
+        "forgets it, too"
+    );
+    assert_lacks!(said, "their texts are no longer in the file");
+}
+
+#[test]
+fn a_list_of_a_user_without_memories_says_so_as_a_recall_does() {
+    let home = Home::new();
+    let said = |arguments: &[&str]| home.run(arguments).expect_code(2).stderr;
+    let listed = said(&["--no-daemon", "list", "--user", "nobody"]);
+    let asked = said(&["--no-daemon", "recall", "--user", "nobody", "birds"]);
+    assert_contains!(asked, "`nobody` has no memories yet");
+    assert_eq!(listed, asked);
+}
+
+#[test]
 fn a_selector_that_means_nothing_says_so() {
     let home = home_with_two_memories();
-    let said = home.run(&["forget", "--tag", "nope"]).expect_code(1).stdout;
+    let said = home.run(&["forget", "--tag", "nope"]).expect_code(2).stdout;
     assert_contains!(said, "no memory is tagged `nope`; `reprise tags` lists");
     let said = home
         .run(&["forget", "--session", "s9"])
-        .expect_code(1)
+        .expect_code(2)
         .stdout;
     assert_contains!(said, "no memory is of session `s9`");
     let said = home.run(&["list", "--tag", "nope"]).stderr;

@@ -245,9 +245,9 @@ pub(crate) struct RecallArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct ForgetArguments {
-    /// Memory to forget with its earlier versions, by id or external id.
+    /// Memories to forget with their earlier versions, by id or external id.
     #[arg(value_name = "ID", group = "what")]
-    pub(crate) record: Option<String>,
+    pub(crate) records: Vec<String>,
     #[command(flatten)]
     pub(crate) whose: WhoseArguments,
     #[command(flatten)]

@@ -21,6 +21,8 @@ struct ErasureProof {
     traces: ErasureTraces,
     /// Other files that contain forgotten records.
     copies: Vec<KnownCopy>,
+    /// Files in which other programs keep the sessions that they were said in.
+    transcripts: Vec<PathBuf>,
     /// `None` if the receipts could not be read.
     drafts: Option<OpenDrafts>,
 }
@@ -35,7 +37,7 @@ pub(super) fn run(context: &Context, arguments: &ForgetArguments) -> anyhow::Res
     if arguments.asked.dry_run {
         return preview(context, arguments);
     }
-    if let Some(id) = &arguments.record {
+    for id in &arguments.records {
         super::lesson::confirm_forgetting(context, &arguments.whose, id)?;
     }
     let file = context.places.memory_file_of(&arguments.whose.user);
@@ -72,6 +74,9 @@ pub(super) fn run(context: &Context, arguments: &ForgetArguments) -> anyhow::Res
         proof = Some(ErasureProof {
             traces: gone.find_traces(&file)?,
             copies: gone.find_copies(context, &arguments.whose.user),
+            transcripts: crate::env::home_folder()
+                .map(|home| gone.find_transcripts(&home))
+                .unwrap_or_default(),
             drafts: receipts.map(|receipts| {
                 let standing = find_open_drafts(&receipts, forgotten);
                 remove_dropped_drafts(context, &arguments.whose.user, standing)
@@ -80,27 +85,32 @@ pub(super) fn run(context: &Context, arguments: &ForgetArguments) -> anyhow::Res
     } else {
         drop(session);
     }
-    let row = match (&proof, &arguments.record) {
-        (None, Some(_)) => serde_json::to_value(&done)?,
-        _ => to_json_row(&done, proof.as_ref()),
+    let row = if proof.is_none() && !arguments.records.is_empty() {
+        serde_json::to_value(&done)?
+    } else {
+        to_json_row(&done, proof.as_ref())
     };
     output::print(context, &row, |out| {
         print_result(out, context, arguments, &done, proof.as_ref())
     })?;
-    let all = !forgotten.is_empty() && proof.is_none_or(|proof| proof.traces.found == 0);
-    Ok(output::exit(all))
+    if forgotten.is_empty() {
+        return Ok(Exit::Failed);
+    }
+    Ok(output::exit(
+        proof.is_none_or(|proof| proof.traces.found == 0),
+    ))
 }
 
-/// Forgets what was asked for: one memory with its earlier versions, or all that a selector names.
+/// Forgets what was asked for: memories with their earlier versions, or all that a selector names.
 fn forget_memories(
     context: &Context,
     arguments: &ForgetArguments,
     session: &Session,
 ) -> anyhow::Result<Forgotten> {
     let body = build_request(context, arguments, session)?;
-    if let Some(id) = &arguments.record {
+    if !arguments.records.is_empty() {
         return Ok(session.call::<Delete>(forgetting::DeleteArguments {
-            id: Some(id.clone()),
+            ids: arguments.records.clone(),
             reason: body.reason,
             ..forgetting::DeleteArguments::default()
         })?);
@@ -130,14 +140,14 @@ fn describe_no_match(asked: &forgetting::ForgetArguments) -> String {
 /// Prints what would be forgotten.
 fn preview(context: &Context, arguments: &ForgetArguments) -> anyhow::Result<Exit> {
     let session = Session::open(context, &arguments.whose.user, Effect::Reads)?;
-    let would = if let Some(id) = &arguments.record {
+    let would = if arguments.records.is_empty() {
+        session.call::<Forget>(build_request(context, arguments, &session)?)?
+    } else {
         session.call::<Delete>(forgetting::DeleteArguments {
-            id: Some(id.clone()),
+            ids: arguments.records.clone(),
             dry_run: true,
             ..forgetting::DeleteArguments::default()
         })?
-    } else {
-        session.call::<Forget>(build_request(context, arguments, &session)?)?
     };
     drop(session);
     let is_none = would.forgotten.is_empty();
@@ -156,7 +166,7 @@ fn preview(context: &Context, arguments: &ForgetArguments) -> anyhow::Result<Exi
         }
         Ok(())
     })?;
-    Ok(output::exit(!is_none))
+    Ok(if is_none { Exit::Failed } else { Exit::Success })
 }
 
 fn print_result(
@@ -174,17 +184,11 @@ fn print_result(
     let Some(proof) = proof else {
         return print_remains(out, context, &arguments.whose.user);
     };
-    match proof.traces.found {
-        0 => writeln!(out, "compacted: their texts are no longer in the file")?,
-        found => {
-            let texts = format_count(found, "text");
-            writeln!(out, "{texts} are still in the file")?;
-        }
-    }
+    writeln!(out, "{}", describe_traces(&proof.traces))?;
     for id in &proof.traces.said_by {
         writeln!(
             out,
-            "{id} has the same text as one of them: forget it by its id"
+            "{id} says the same: `reprise forget {id}` forgets it, too"
         )?;
     }
     match &proof.drafts {
@@ -219,7 +223,26 @@ fn print_result(
             None => writeln!(out, "{copy} cannot be read and may have them: {remedy}")?,
         }
     }
+    for file in &proof.transcripts {
+        writeln!(
+            out,
+            "the program's own transcript still has the session: delete it if it is to go, too, {}",
+            file.display()
+        )?;
+    }
     Ok(())
+}
+
+/// Says what is left in the memory's file of what was forgotten.
+fn describe_traces(traces: &ErasureTraces) -> String {
+    match (traces.found, traces.said_by.is_empty()) {
+        (0, true) => "compacted: their texts are no longer in the file".to_owned(),
+        (0, false) => "compacted: they are no longer in the file, but memories that are kept say \
+                       the same:"
+            .to_owned(),
+        (1, _) => "1 text is still in the file".to_owned(),
+        (found, _) => format!("{found} texts are still in the file"),
+    }
 }
 
 /// Prints where forgotten texts may still be if nothing was erased or searched.
@@ -257,6 +280,7 @@ fn to_json_row(done: &Forgotten, proof: Option<&ErasureProof>) -> Value {
         row["traces_in_file"] = json!(proof.traces.found);
         row["said_by"] = json!(proof.traces.said_by);
         row["copies"] = json!(proof.copies);
+        row["transcripts"] = json!(proof.transcripts);
         row["drafts"] = json!(proof.drafts.as_ref().map(|drafts| {
             let rows = drafts
                 .iter()

@@ -20,7 +20,12 @@ pub(super) fn run(context: &Context, arguments: &ListArguments) -> anyhow::Resul
     let mut body = arguments.list_request();
     let mut left = body.limit.unwrap_or(PAGE_DEFAULT);
     anyhow::ensure!(left > 0, "--limit must be 1 or more");
-    let session = Session::open(context, &arguments.whose.user, Effect::Reads)?;
+    let user = &arguments.whose.user;
+    if !context.json && !store::exists(context, user)? {
+        note(&describe_empty_memory(user));
+        return Ok(Exit::Failed);
+    }
+    let session = Session::open(context, user, Effect::Reads)?;
     let calendar = calendar();
     let shown = Page::stdout();
     let mut out = BufWriter::new(crate::printer::stdout());
@@ -43,7 +48,7 @@ pub(super) fn run(context: &Context, arguments: &ListArguments) -> anyhow::Resul
                 tell!("there are no memories of `{day}`");
             }
             _ if page.considered == 0 && page.notes.is_empty() => {
-                note(&describe_empty_memory(&arguments.whose.user));
+                note(&describe_empty_memory(user));
             }
             _ => page.notes.iter().for_each(|note| super::note(note)),
         }

@@ -25,6 +25,19 @@ pub struct ListedRecords {
     pub notes: Vec<String>,
 }
 
+impl ListedRecords {
+    /// The page of a user for whom nothing was ever kept.
+    fn of_nobody() -> Self {
+        Self {
+            records: Vec::new(),
+            next: None,
+            considered: 0,
+            damaged: 0,
+            notes: vec!["nothing is remembered yet".to_owned()],
+        }
+    }
+}
+
 operation! {
     Spec::for_reading(
         "list",
@@ -65,6 +78,10 @@ operation! {
         #[arg(skip)]
         pub brief: bool,
     }) -> ListedRecords {
+        if memory.is_for_agent() && !memory.exists() {
+            // A tool that looks is answered, as by a recall.
+            return Ok(ListedRecords::of_nobody());
+        }
         let filter = arguments.filter.to_memory_filter(&memory.calendar());
         let mut filter = filter.map_err(Problem::invalid)?;
         memory.resolve_filter_tags(&mut filter);
@@ -231,4 +248,24 @@ fn resolve_cursor(snapshot: &Snapshot, cursor: &str) -> Result<Cursor, Problem> 
         let said = "any more to go on from; pass its `cursor` instead";
         Problem::not_found(format!("no memory with id `{id}` {said}"))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::testing::Ada;
+
+    #[tokio::test]
+    async fn a_tool_that_lists_what_nobody_kept_is_answered_and_no_error() {
+        let ada = Ada::new().await;
+        let listed = ada.call_tool("list", json!({})).await.expect("an answer");
+        assert_eq!(
+            (&listed["considered"], &listed["records"]),
+            (&json!(0), &json!([]))
+        );
+        assert_eq!(listed["notes"], json!(["nothing is remembered yet"]));
+        // A person may have mistyped the user's name.
+        assert!(ada.try_call("list", json!({})).await.is_err());
+    }
 }

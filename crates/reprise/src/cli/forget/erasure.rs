@@ -2,6 +2,7 @@
 //! copies: branches, backups, exports, publications, and files for other programs.
 
 mod search;
+mod transcripts;
 
 use reprise_files::{OpenMode, open_path};
 use reprise_server::CopyForm;
@@ -18,6 +19,8 @@ use search::{Needles, SearchedTexts};
 pub(super) struct ForgottenTexts {
     ids: HashSet<RecordId>,
     texts: BTreeMap<String, Vec<RecordId>>,
+    /// The sessions in which they were said.
+    sessions: BTreeSet<String>,
 }
 
 /// Copy of the memory, or a file made from it, that contains or may contain forgotten records.
@@ -88,9 +91,16 @@ const DEPTH_MAX: usize = 6;
 
 /// Visits every record of a log whose text still exists, forgotten or not.
 fn visit_each_record(log: &Log, mut visit: impl FnMut(RecordId, &str)) -> anyhow::Result<()> {
+    visit_each_record_with_session(log, |id, text, _| visit(id, text))
+}
+
+fn visit_each_record_with_session(
+    log: &Log,
+    mut visit: impl FnMut(RecordId, &str, &str),
+) -> anyhow::Result<()> {
     log.replay(CommitSeq(0), &mut |_, entry| {
         if let StoreEntry::Record(record) = &entry {
-            visit(record.id, &record.text);
+            visit(record.id, &record.text, &record.session_id);
         }
     })?;
     Ok(())
@@ -101,16 +111,22 @@ impl ForgottenTexts {
     pub(super) fn read(ids: &[RecordId], pinned: &[Log]) -> anyhow::Result<Self> {
         let ids: HashSet<RecordId> = ids.iter().copied().collect();
         let (mut texts, mut found) = (BTreeMap::<String, Vec<RecordId>>::new(), HashSet::new());
+        let mut sessions = BTreeSet::new();
         for log in pinned {
             if found.len() < ids.len() {
-                visit_each_record(log, |id, text| {
+                visit_each_record_with_session(log, |id, text, session| {
                     if ids.contains(&id) && found.insert(id) {
                         texts.entry(text.to_owned()).or_default().push(id);
+                        sessions.insert(session.to_owned());
                     }
                 })?;
             }
         }
-        Ok(Self { ids, texts })
+        Ok(Self {
+            ids,
+            texts,
+            sessions,
+        })
     }
 
     /// Reads every record of some memories.
@@ -125,7 +141,16 @@ impl ForgottenTexts {
                 },
             )?;
         }
-        Ok(Self { ids, texts })
+        Ok(Self {
+            ids,
+            texts,
+            sessions: BTreeSet::new(),
+        })
+    }
+
+    /// Finds the transcripts that programs keep of the sessions in which the texts were said.
+    pub(super) fn find_transcripts(&self, home: &Path) -> Vec<PathBuf> {
+        transcripts::find_transcripts(home, &self.sessions)
     }
 
     /// Finds the texts in a file: as a forgotten record, or anywhere in its bytes. A text that
