@@ -335,8 +335,9 @@ struct TodayReport {
     prompts: usize,
     /// Prompts that received memories.
     with_memory: usize,
-    /// Estimated tokens that prompts and beginnings of sessions received.
+    /// Estimated tokens that prompts received, and that beginnings of sessions did.
     tokens: usize,
+    opening_tokens: usize,
     /// Prompts whose work used what they received, and went well.
     helped: usize,
     /// Why the other prompts received nothing, and how many did.
@@ -359,7 +360,8 @@ impl TodayReport {
 
     fn add(&mut self, prompt: &Prompt) {
         self.prompts += 1;
-        self.tokens += prompt.tokens + prompt.opening_tokens;
+        self.tokens += prompt.tokens;
+        self.opening_tokens += prompt.opening_tokens;
         let is_helped = prompt.result_with_memory() == Some(PromptResult::Helped);
         self.helped += usize::from(is_helped);
         if prompt.received_memories() {
@@ -372,15 +374,20 @@ impl TodayReport {
     }
 
     fn summary(&self) -> String {
+        let tokens = if self.tokens > 0 {
+            format!(" ({})", format_count(self.tokens, "token"))
+        } else {
+            String::new()
+        };
         let mut parts = vec![
             format_count(self.prompts, "prompt"),
-            format!(
-                "{} got memories ({})",
-                self.with_memory,
-                format_count(self.tokens, "token")
-            ),
+            format!("{} got memories{tokens}", self.with_memory),
             format!("{} helped", self.helped),
         ];
+        if self.opening_tokens > 0 {
+            let tokens = format_count(self.opening_tokens, "token");
+            parts.push(format!("sessions began with {tokens} of memories"));
+        }
         for (why, count) in &self.missed {
             parts.push(format!("{count} got none: {why}"));
         }
@@ -527,5 +534,20 @@ mod tests {
             ("the tokens of the day were used up", 1),
         ];
         assert_eq!(report.missed, BTreeMap::from(missed));
+    }
+
+    #[test]
+    fn what_a_session_began_with_is_not_what_its_prompts_got() {
+        let mut report = TodayReport::default();
+        let prompt = json!({
+            "id": "01M8P2B4KVCYKA0YM7HG4XQY7B", "at": "2026-11-28T10:00:00Z", "text": "why",
+            "session": "s", "tags": [], "given": null, "unanswered": "late", "opening_tokens": 86,
+        });
+        report.add(&serde_json::from_value(prompt).expect("a prompt"));
+        assert_eq!(
+            report.summary(),
+            "1 prompt, 0 got memories, 0 helped, sessions began with 86 tokens of memories, \
+             1 got none: memory was late"
+        );
     }
 }

@@ -79,7 +79,7 @@ fn run_checks(context: &Context) -> anyhow::Result<Exit> {
     };
     findings.extend(check_config(context));
     findings.extend(check_environment(context));
-    findings.extend(processes::check_processes());
+    findings.extend(processes::check_processes(&context.places.data));
     let healthy = findings.iter().all(|finding| finding.good);
     let row = json!({ "healthy": healthy, "findings": findings });
     output::print(context, &row, |out| {

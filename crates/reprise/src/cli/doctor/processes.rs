@@ -10,8 +10,9 @@ const COLUMNS: &str = "pid=,etime=,args=";
 /// Processes that are listed one by one; of more the number is told.
 const LISTED_MAX: usize = 20;
 
-/// Lists our processes, other than this one; none if the system does not tell them.
-pub(super) fn check_processes() -> Vec<Finding> {
+/// Lists our processes, other than this one, and which of them are for another data directory than
+/// `own_data`; none if the system does not tell them.
+pub(super) fn check_processes(own_data: &Path) -> Vec<Finding> {
     let listed = Command::new("ps").args(["-eo", COLUMNS]).output();
     let Ok(listed) = listed else {
         return Vec::new();
@@ -21,13 +22,19 @@ pub(super) fn check_processes() -> Vec<Finding> {
     let all = text.lines().filter_map(ProcessLine::parse);
     let ours: Vec<_> = all.filter(|process| process.id != own).collect();
     // A folder that another user's rights hide is there.
-    list_findings(&ours, |data| Path::new(data).try_exists().unwrap_or(true))
+    list_findings(&ours, own_data, |data| {
+        Path::new(data).try_exists().unwrap_or(true)
+    })
 }
 
-fn list_findings(ours: &[ProcessLine<'_>], is_there: impl Fn(&str) -> bool) -> Vec<Finding> {
+fn list_findings(
+    ours: &[ProcessLine<'_>],
+    own_data: &Path,
+    is_there: impl Fn(&str) -> bool,
+) -> Vec<Finding> {
     let listed = ours.iter().take(LISTED_MAX);
     let mut findings: Vec<Finding> = listed
-        .map(|process| process.to_finding(&is_there))
+        .map(|process| process.to_finding(own_data, &is_there))
         .collect();
     let more = ours.len().saturating_sub(LISTED_MAX);
     if more > 0 {
@@ -67,7 +74,7 @@ impl<'a> ProcessLine<'a> {
         words.next()
     }
 
-    fn to_finding(&self, is_there: impl Fn(&str) -> bool) -> Finding {
+    fn to_finding(&self, own_data: &Path, is_there: impl Fn(&str) -> bool) -> Finding {
         let Self { id, age, words } = self;
         let age = render_age(age);
         // The data directory tells one daemon from another, so a long line keeps it.
@@ -83,7 +90,11 @@ impl<'a> ProcessLine<'a> {
         // It ends by itself soon, and is no fault of this data directory.
         let gone = gone.map(|data| format!(" (`{data}` is gone; end it with `kill {id}`)"));
         let gone = gone.unwrap_or_default();
-        let says = format!("process {id}, running for {age}{gone}: {words}");
+        let other = self
+            .data_folder()
+            .filter(|data| Path::new(data) != own_data);
+        let other = other.map_or("", |_| ", for another data directory");
+        let says = format!("process {id}, running for {age}{other}{gone}: {words}");
         Finding::new(true, "running", says)
     }
 }
@@ -113,12 +124,19 @@ mod tests {
         let line = "  4711    02:13:05 /usr/bin/reprise --data-dir /d serve --idle-exit 1800";
         let process = ProcessLine::parse(line).expect("it is ours");
         assert_eq!((process.id, process.age), (4711, "02:13:05"));
-        let there = process.to_finding(|data| data == "/d").says;
+        let (own, other) = (Path::new("/d"), Path::new("/e"));
+        let there = process.to_finding(own, |data| data == "/d").says;
         assert!(
             there.contains("for 2 h 13 min") && !there.contains("kill"),
             "{there}"
         );
-        let gone = process.to_finding(|_| false).says;
+        assert!(!there.contains("another data directory"), "{there}");
+        let foreign = process.to_finding(other, |_| true).says;
+        assert!(
+            foreign.contains(", for another data directory: /usr"),
+            "{foreign}"
+        );
+        let gone = process.to_finding(own, |_| false).says;
         assert!(gone.contains("kill 4711"), "{gone}");
         for (age, said) in [
             ("00:07", "0 min"),
@@ -132,11 +150,16 @@ mod tests {
             "--x ".repeat(40)
         );
         let process = ProcessLine::parse(&long).expect("it is ours");
-        assert!(process.to_finding(|_| true).says.contains("--data-dir /d"));
+        assert!(
+            process
+                .to_finding(own, |_| true)
+                .says
+                .contains("--data-dir /d")
+        );
         let many: Vec<_> = (0..LISTED_MAX + 3)
             .filter_map(|_| ProcessLine::parse(line))
             .collect();
-        let listed = list_findings(&many, |_| true);
+        let listed = list_findings(&many, own, |_| true);
         assert_eq!(listed.len(), LISTED_MAX + 1);
         assert!(listed[LISTED_MAX].says.contains("3 more processes"));
         for line in ["1 01:00 /sbin/init", "2 01:00 vim reprise.md", "x", ""] {
