@@ -182,6 +182,8 @@ const COLUMNS_MIN: usize = 24;
 
 /// Characters of a session's name that stand for a UUID; every command takes them for it.
 const SESSION_CHARS: usize = 8;
+/// Fewest digits of a name that a program made of a hash.
+const DIGEST_DIGITS_MIN: usize = 12;
 
 /// Returns the form in which a session is shown: of a UUID its beginning, any other name whole.
 pub(crate) fn shorten_session(name: &str) -> &str {
@@ -198,10 +200,14 @@ pub(crate) fn shorten_session(name: &str) -> &str {
 }
 
 /// Returns the name under which a record is shown: one that its source gave it, unless that is
-/// longer than its id.
+/// longer than its id or has nothing but digits: a program made that, and a hook shows the id.
 pub(crate) fn choose_shown_name<'a>(id: &'a str, external: Option<&'a str>) -> &'a str {
+    let is_digest = |name: &str| {
+        name.len() >= DIGEST_DIGITS_MIN && name.bytes().all(|byte| byte.is_ascii_hexdigit())
+    };
     // A person copies it into the next command: the name of a turn of a session has a path in it.
-    external.filter(|name| name.len() <= id.len()).unwrap_or(id)
+    let given = external.filter(|name| name.len() <= id.len() && !is_digest(name));
+    given.unwrap_or(id)
 }
 
 fn fold_whitespace(text: &str) -> String {
@@ -303,6 +309,8 @@ mod tests {
         }
         let id = "01JQ8Z3V5N8M6T2R4W7X9YABCD";
         assert_eq!(choose_shown_name(id, Some("ticket-17")), "ticket-17");
+        assert_eq!(choose_shown_name(id, Some("aefd379e428272a8")), id);
+        assert_eq!(choose_shown_name(id, Some("4711")), "4711");
         assert_eq!(choose_shown_name(id, Some(&uuid.repeat(2))), id);
         assert_eq!(choose_shown_name(id, None), id);
     }

@@ -19,9 +19,11 @@ const SESSIONS: usize = 8;
 /// Most questions that are tried, and runs of tests that are read for one.
 const QUESTIONS: usize = 8;
 const TESTS: usize = 50;
-/// Words of a topic that say what it is about, and all of its words.
+/// Most words of a topic that say what it is about, and fewest letters of them.
 const TOPIC_WORDS: usize = 3;
-const TOPIC_LENGTH: usize = 6;
+const TOPIC_LETTERS_MIN: usize = 4;
+/// Words before a thing that a question says with it.
+const ARTICLES: [&str; 3] = ["the", "our", "their"];
 
 /// How a sentence begins that says what was decided or learned.
 const CUES: [&str; 24] = [
@@ -224,8 +226,8 @@ fn leave_answers(mut answer: RecallAnswer) -> Option<RecallAnswer> {
     (!answer.results.is_empty()).then_some(answer)
 }
 
-/// Finds what a sentence is about: its first words after those that say that it was decided or
-/// learned; `None` if too few are left.
+/// Finds what a sentence is about, as short as a person would name it: the first thing after the
+/// words that say that it was decided or learned; `None` if there is none.
 fn find_topic(text: &str) -> Option<String> {
     let lower = text.to_lowercase();
     // A letter may have another length in lower case.
@@ -242,28 +244,33 @@ fn find_topic(text: &str) -> Option<String> {
         let word = word.to_lowercase();
         PLAIN_WORDS.split_whitespace().any(|plain| plain == word)
     };
-    let (mut topic, mut says): (Vec<&str>, usize) = (Vec::new(), 0);
+    let (mut topic, mut article): (Vec<&str>, Option<String>) = (Vec::new(), None);
     for word in told.split_whitespace() {
         let bare = word.trim_matches(|c: char| ",;:.!?\"'`*()[]{}<>".contains(c));
         // Code is no word of a question, and a shell would read its signs.
-        if bare.contains(|c: char| !(c.is_alphanumeric() || "-_./'".contains(c))) {
+        if bare.contains(|c: char| !(c.is_alphanumeric() || "-.'".contains(c))) {
             break;
         }
-        let opens = topic.is_empty() && is_plain(bare);
-        if !bare.is_empty() && !opens {
-            topic.push(bare);
-            says += usize::from(!is_plain(bare));
+        if bare.is_empty() {
+            continue;
         }
-        let ends = says > 0 && word.ends_with([',', ';', ':', '.', '!', '?']);
-        if ends || says == TOPIC_WORDS || topic.len() == TOPIC_LENGTH {
+        if is_plain(bare) {
+            if !topic.is_empty() {
+                break;
+            }
+            article = Some(bare.to_lowercase());
+            continue;
+        }
+        topic.push(bare);
+        if word.ends_with([',', ';', ':', '.', '!', '?']) || topic.len() == TOPIC_WORDS {
             break;
         }
     }
-    while topic.last().is_some_and(|word| is_plain(word)) {
-        topic.pop();
-    }
-    (says > 1 && topic.iter().map(|word| word.len()).sum::<usize>() > TOPIC_LENGTH)
-        .then(|| topic.join(" "))
+    let letters: usize = topic.iter().map(|word| word.len()).sum();
+    let article = article.filter(|word| ARTICLES.contains(&word.as_str()));
+    let words = article.as_deref().into_iter().chain(topic);
+    let words: Vec<&str> = words.collect();
+    (letters >= TOPIC_LETTERS_MIN).then(|| words.join(" "))
 }
 
 #[cfg(test)]
@@ -276,12 +283,22 @@ mod tests {
             (
                 RecordType::Decision,
                 "We decided to keep the cart in Redis for both shops.",
-                Some("what did we decide about cart in Redis for both shops"),
+                Some("what did we decide about the cart"),
             ),
             (
                 RecordType::Decision,
                 "From now on always keep money as integer cents.",
-                Some("what did we decide about money as integer cents"),
+                Some("what did we decide about money"),
+            ),
+            (
+                RecordType::Decision,
+                "Decided that the free shipping threshold is in the table shop_settings.",
+                Some("what did we decide about the free shipping threshold"),
+            ),
+            (
+                RecordType::Decision,
+                "We decided to keep the threshold in the table shop_settings",
+                Some("what did we decide about the threshold"),
             ),
             (
                 RecordType::Lesson,

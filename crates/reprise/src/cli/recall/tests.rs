@@ -98,9 +98,11 @@ fn a_hit_has_an_id_that_a_person_can_copy() {
         };
         render_hits(vec![named], Page::of(160))
     };
-    assert_contains!(printed("note-7"), "session mon \u{b7} note-7");
-    let turn = "s2/-work-shop/8cc28c0f-1d2e.jsonl:2/answer";
     let own = RecordId::from_u128(7).to_string();
+    assert_contains!(printed("note-7"), "session mon \u{b7} note-7");
+    let digest = "aefd379e428272a8";
+    assert_contains!(printed(digest), &format!("session mon \u{b7} {own}"));
+    let turn = "s2/-work-shop/8cc28c0f-1d2e.jsonl:2/answer";
     assert_contains!(printed(turn), &format!("session mon \u{b7} {own}"));
     assert!(!printed(turn).contains(turn));
 }
