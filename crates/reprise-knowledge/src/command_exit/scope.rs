@@ -145,8 +145,12 @@ impl ProgramScope {
         };
         let has_all = self.selected.is_empty()
             || !other.selected.is_empty() && other.selected.iter().all(is_selected);
+        // Where a command names files and no folder, it ran where its shell happened to be.
+        let may_be_here = other.folder.is_empty()
+            && !other.selected.is_empty()
+            && other.selected.iter().all(|name| names_file(name));
         has_all
-            && is_folder_within(&self.folder, &other.folder)
+            && (may_be_here || is_folder_within(&self.folder, &other.folder))
             && does_work_of(&self.program, &other.program)
             && self.limits.is_subset(&other.limits)
             && self.settings == other.settings
@@ -183,6 +187,10 @@ fn name_task(program: &str, words: &[&str]) -> (String, usize) {
         (name, "t" | "tst") if is_in_words(PACKAGE_MANAGERS, name) => ("script test".to_owned(), 1),
         (name, "workspace") if is_in_words(PACKAGE_MANAGERS, name) => {
             (["script ", &words.join(" ")].concat(), words.len())
+        }
+        (name, "vitest") if is_in_words(PACKAGE_MANAGERS, name) => {
+            let is_once = words.get(1) == Some(&"run");
+            ("vitest".to_owned(), 1 + usize::from(is_once))
         }
         (name, task) if is_in_words(PACKAGE_MANAGERS, name) => (["script ", task].concat(), 1),
         ("vitest", "run") => ("vitest".to_owned(), 1),
@@ -226,6 +234,14 @@ fn selects(own: &str, name: &str, by_part: bool) -> bool {
     let below = name.strip_prefix(own.as_str());
     let is_below = below.is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', ':', '[']));
     is_below || by_part && name.contains(own.as_str())
+}
+
+/// Whether a selected name is the path of a file, with or without a test in it.
+fn names_file(name: &str) -> bool {
+    let path = name.split("::").next().unwrap_or_default();
+    let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
+    let ending = file.rsplit_once('.').map_or("", |(_, ending)| ending);
+    !folder.is_empty() && !ending.is_empty() && ending != ".."
 }
 
 /// Whether a run in the folder `own` has the work of `other` in it. One may be named from the root
@@ -329,6 +345,18 @@ mod tests {
             ("make test", "make -j 8 test"),
             ("node --test", "node --test src/a.test.js"),
             ("./gradlew :app:test", "gradlew :app:test"),
+            (
+                "cd src && pnpm vitest run test/login.test.ts",
+                "pnpm vitest run test/login.test.ts",
+            ),
+            (
+                "pnpm vitest run test/login.test.ts",
+                "cd src && pnpm vitest run test/login.test.ts",
+            ),
+            (
+                "cd api && pytest tests/test_a.py",
+                "pytest tests/test_a.py::test_b",
+            ),
         ] {
             let of = |command| RunScope::parse(command, "pay-1f2e3d4c");
             assert!(of(wide).covers(&of(narrow)), "{wide} has {narrow} in it");
@@ -356,7 +384,13 @@ mod tests {
             ("cargo test", "npm test"),
             ("cargo test", "cargo test && npm test"),
             ("cd api && cargo test", "cargo test"),
+            ("cd api && cargo test login", "cargo test login"),
             ("cd api && cargo test", "cd web && cargo test"),
+            (
+                "cd api && pytest tests/test_a.py",
+                "cd web && pytest tests/test_a.py",
+            ),
+            ("cd api && pytest tests/test_b.py", "pytest tests/test_a.py"),
             ("pytest --collect-only", "pytest"),
             ("pytest tests/test_a.py", "pytest tests/test_ab.py"),
             ("pytest tests", "pytest more_tests/test_a.py"),
