@@ -25,14 +25,14 @@ use reprise_rank::{
     decide_shown, lift_answers,
 };
 use reprise_types::{
-    DegradedPart, EmbeddingSpace, LearningEngine, RecallId, RecallRequest, RecallResponse, lock,
-    show_fields,
+    DegradedPart, EmbeddingSpace, LearningEngine, RecallId, RecallRequest, RecallResponse,
+    RelevanceVerdict, lock, show_fields,
 };
 
 use crate::snapshot::Snapshot;
 use candidates::CandidateSet;
 use contradictions::find_contradictions;
-use leads::{asked_before_note, list_answers_to_prompt};
+use leads::{asked_before_note, list_answers_to_prompt, prompts_with_word_note};
 use learned::add_learned;
 use plan::RecallPlan;
 use read_back::Explanations;
@@ -173,7 +173,11 @@ impl Snapshot {
                 recall.only_times.clone_from(&plan.when.phrases);
             }
             recall.notes = notes::collect_notes(self, request, &plan, &names);
-            recall.notes.extend(asked_before_note(self, &leads));
+            let asked_before = asked_before_note(self, &leads);
+            if recall.verdict != RelevanceVerdict::Relevant && asked_before.is_none() {
+                recall.notes.extend(prompts_with_word_note(&scene));
+            }
+            recall.notes.extend(asked_before);
             if plan.as_of.is_none() {
                 let query = plan.vector.filter(|_| !recall.nothing_relevant);
                 let chain =

@@ -8,6 +8,26 @@ use regex::Regex;
 use reprise_types::{BinaryCodec, ByteReader, ByteWriter};
 
 const SCANNED_BYTES_MAX: usize = 1500;
+/// Most words of a thing before what is said of it.
+const SUBJECT_WORDS_MAX: usize = 7;
+/// Words that say how a thing is or must be.
+const STATES: &str = "is are was were has have had must should shall cannot can't isn't aren't \
+    doesn't don't won't needs belongs contains costs expires lives means runs uses";
+/// Words that are in no thing before what is said of it: they refer to something else, or begin
+/// another clause.
+const NO_SUBJECT: &str = "that which who if whether when while because so what how why where \
+    whatever whenever wherever this these those it there here you he she they to not please as \
+    until unless once after before";
+/// Words after an order: its object begins.
+const OBJECT_STARTS: &str = "the a an all any every each our my your its their them me us some \
+    everything anything";
+/// Orders that a thing without an article may follow.
+const ORDERS: &str = "add adapt assert assume build bump call change check clean commit confirm \
+    convert create debug delete deploy describe document drop ensure explain extract find fix \
+    format generate give handle help implement improve install keep let list look make merge \
+    migrate move open port print pull push put read refactor release remove rename replace report \
+    restart return review rewrite run say search see set show sort split start stop summarise \
+    summarize support tell test tidy try turn update upgrade use validate verify write";
 
 /// The text mentions a time.
 const DATED: u8 = 1;
@@ -126,9 +146,45 @@ fn ends_as_question(sentence: &str) -> bool {
 /// Whether a sentence of a prompt states a fact: the speaker does or has something, or a thing is
 /// so. A request to the agent is no statement.
 fn is_statement(sentence: &str) -> bool {
-    let is =
-        |pattern: &LazyLock<Option<Regex>>| pattern.as_ref().is_some_and(|p| p.is_match(sentence));
-    !is_question(sentence) && !is(&REQUEST) && is(&STATEMENT)
+    let is = |pattern: &LazyLock<Option<Regex>>| has_match(pattern, sentence);
+    if is_question(sentence) {
+        return false;
+    }
+    // Who says that something is to be remembered states it, however politely.
+    if !ends_as_question(sentence) && is(&TO_REMEMBER) {
+        return true;
+    }
+    let is_foreign = || is(&FOREIGN_STATEMENT) && !ends_as_question(sentence);
+    !is(&REQUEST) && (is(&STATEMENT) || is_foreign() || has_bare_subject(sentence))
+}
+
+/// Whether a sentence begins with a thing that has no article, and says how it is or must be:
+/// `prices must be stored in cents`. An order begins with what is to be done.
+fn has_bare_subject(sentence: &str) -> bool {
+    if ends_as_question(sentence) {
+        return false;
+    }
+    let is_one_of = |words: &str, word: &str| words.split_whitespace().any(|one| one == word);
+    for (place, word) in sentence
+        .split_whitespace()
+        .take(SUBJECT_WORDS_MAX + 1)
+        .enumerate()
+    {
+        let word = word.to_lowercase();
+        let is_broken = match place {
+            0 => is_one_of(ORDERS, &word),
+            1 => is_one_of(OBJECT_STARTS, &word),
+            _ => false,
+        };
+        if place > 0 && is_one_of(STATES, &word) {
+            return true;
+        }
+        let ends = word.ends_with([',', ';', ':', '.', '!']);
+        if ends || is_broken || is_one_of(NO_SUBJECT, &word) {
+            return false;
+        }
+    }
+    false
 }
 
 /// Whether a sentence says that something goes wrong, and not why.
@@ -189,6 +245,59 @@ static STATEMENT: LazyLock<Option<Regex>> = LazyLock::new(|| {
         r"|^(?:the|a|an|our|my|your|note|remember|fyi)\b.*",
         r"\b(?:is|are|was|were|has|have|needs?|uses?|lives?|runs?|must|should|cannot|can't",
         r"|doesn't|does not|won't)\b",
+    ))
+});
+
+/// Requests to keep something in mind, with what it is: at the beginning, or after a greeting.
+static TO_REMEMBER: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    compile_pattern(concat!(
+        r"(?i)(?:(?:^|[,;:.!\u{2013}\u{2014}-]\s+|\b(?:and|please|ok|okay|und|bitte|et|y|e) )\W*",
+        r"(?:remember(?: that\b|[:,]| (?:the|a|an|our|my|your|we|i|this)\b)|note(?: that\b|[:,])",
+        r"|(?:keep|bear) in mind|(?:don't|do not) forget|for the record|for your information|fyi",
+        r"|just so you know|be aware",
+        r"|merke?t? (?:dir|euch)|denke? (?:daran|dran)|beachte|notiere?|vergiss nicht|zur info",
+        r"|nur damit du(?: es)? wei(?:\u{df}|ss)t|zu deiner information",
+        r"|retiens|souviens-toi|rappelle-toi|n'oublie pas|notez? (?:que|bien)|sache que|pour info",
+        r"|recuerda|ten (?:en cuenta|presente)|no olvides|apunta|anota|para que sepas",
+        r"|lembr[ae](?:-te|-se)?|tenha em mente|n\u{e3}o esque\u{e7}as?|anote",
+        r"|ricorda(?:ti)?|tieni (?:presente|a mente)|non dimenticare|annota",
+        r"|onthoud|vergeet niet|noteer|ter info",
+        r"|(?:za)?pami\u{119}taj|zanotuj|unutma|hat\u{131}rla|akl\u{131}nda",
+        r"|\u{437}\u{430}\u{43f}\u{43e}\u{43c}\u{43d}\u{438}",
+        r"|\u{43f}\u{43e}\u{43c}\u{43d}\u{438}|\u{443}\u{447}\u{442}\u{438}",
+        r"|\u{438}\u{43c}\u{435}\u{439} \u{432} \u{432}\u{438}\u{434}\u{443}",
+        r"|\u{437}\u{430}\u{43f}\u{430}\u{43c}'\u{44f}\u{442}\u{430}\u{439}",
+        r"|\u{62a}\u{630}\u{643}\u{631}|\u{5d6}\u{5db}\u{5d5}\u{5e8}",
+        r"|\u{5ea}\u{5d6}\u{5db}\u{5d5}\u{5e8}|\u{92f}\u{93e}\u{926} \u{930}\u{916}",
+        r")\S*\W+(?:\S+\s+){2,}\S)",
+        r"|(?:\u{8bb0}\u{4f4f}|\u{8a18}\u{4f4f}|\u{8bf7}\u{8bb0}|\u{8acb}\u{8a18}",
+        r"|\u{8bb0}\u{5f97}|\u{8a18}\u{5f97}).{6,}",
+        r"|.{6,}(?:\u{899a}\u{3048}\u{3066}|\u{ae30}\u{c5b5}\u{d574})",
+        r"|\u{e08}\u{e33}\u{e44}\u{e27}\u{e49}.{6,}",
+    ))
+});
+
+/// A thing with its state, in languages other than English.
+static FOREIGN_STATEMENT: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    compile_pattern(concat!(
+        r"(?i)^(?:der|die|das|ein|eine|unser\w*|mein\w*|euer|eure|alle)\b.+\b(?:ist|sind|war|waren",
+        r"|hat|haben|braucht|brauchen|muss|m\u{fc}ssen|soll|sollen|hei\u{df}t|l\u{e4}uft|liegt",
+        r"|geh\u{f6}rt|kostet|nutzt|nutzen)\b",
+        r"|(?:^|, )(?:ich (?:bin|habe|nutze|arbeite|mag)",
+        r"|wir (?:sind|haben|nutzen|arbeiten|verwenden))\b",
+        r"|^(?:(?:le|la|les|un|une|notre|nos|mon|ma|mes|votre|vos)\b|l').+\b(?:est|sont",
+        r"|\u{e9}tait|doit|doivent|utilise|utilisent|s'appelle|tourne)\b",
+        r"|(?:^|, )(?:je suis|j'ai|j'utilise|nous (?:sommes|avons|utilisons)|on utilise)\b",
+        r"|^(?:el|la|los|las|un|una|nuestr[oa]s?|mis?)\b.+\b(?:es|son|est\u{e1}n?|era|tienen?",
+        r"|deben?|usan?|se llama)\b",
+        r"|^(?:o|a|os|as|um|uma|nosso|nossa|meu|minha)\b.+\b(?:\u{e9}|s\u{e3}o|est\u{e1}",
+        r"|tem|deve|devem|usa)\b",
+        r"|^(?:il|lo|la|i|gli|le|un|una|nostro|nostra|mio|mia)\b.+\b(?:\u{e8}|sono|ha|hanno|deve",
+        r"|devono|usa|usano|si chiama)\b",
+        r"|^(?:de|het|een|onze|ons|mijn)\b.+\b(?:is|zijn|was|heeft|hebben|moet|moeten|gebruikt)\b",
+        r"|^[^\u{8bf7}\u{8acb}\u{5e2e}\u{5e6b}]{2,}(?:\u{662f}|\u{4f4d}\u{4e8e})[^\u{5426}].+",
+        r"|\u{306f}.+(?:\u{3067}\u{3059}|\u{3067}\u{3042}\u{308b}|\u{3060})\u{3002}?$",
+        r"|(?:\u{c785}\u{b2c8}\u{b2e4}|\u{c774}\u{b2e4})\.?$",
     ))
 });
 
@@ -363,6 +472,13 @@ mod tests {
     }
 
     #[test]
+    fn every_pattern_of_a_cue_compiles() {
+        for pattern in [&TO_REMEMBER, &FOREIGN_STATEMENT] {
+            assert!(pattern.is_some());
+        }
+    }
+
+    #[test]
     fn a_prompt_that_tells_nothing_is_a_lead() {
         for text in [
             "why is the checkout total wrong with a coupon",
@@ -379,6 +495,33 @@ mod tests {
             assert!(!Cues::from_text(text, false).is_bare_prompt(), "{text}");
         }
         for text in [
+            "check prices are shown in cents",
+            "Improve support for users, they are lost",
+            "Refactor code which is slow",
+            "remember this",
+            "what must prices be stored as",
+            "nothing to do here",
+            "Kannst du die Tests laufen lassen?",
+            "Merke dir das",
+            "Do you remember that the ftp user of the warehouse is teeimport?",
+            "Die Steuerberaterin ist Frau Yilmaz?",
+            "\u{8bf7}\u{4fee}\u{590d}\u{8fd9}\u{4e2a}\u{6d4b}\u{8bd5}",
+        ] {
+            assert!(Cues::from_text(text, true).is_bare_prompt(), "{text}");
+        }
+        for text in [
+            "nice, remember that the ftp user of the warehouse is teeimport",
+            "ok thanks! Keep in mind: the warehouse closes at noon",
+            "Merke dir: die Steuerberaterin ist Frau Yilmaz.",
+            "Super, vergiss nicht, dass das Lager um zwei schliesst",
+            "Die Steuerberaterin ist Frau Yilmaz.",
+            "Retiens que le serveur de test est 10.0.0.4",
+            "recuerda que el servidor de pruebas es 10.0.0.4",
+            "prices must always be stored as integers in cents",
+            "staging deploys are done by Ada",
+            "Orders from Austria have no shipping fee. Fix the total",
+            "\u{8bb0}\u{4f4f}\u{ff0c}\u{6d4b}\u{8bd5}\u{670d}\u{52a1}\u{5668}\u{662f}staging-4",
+            "\u{6d4b}\u{8bd5}\u{670d}\u{52a1}\u{5668}\u{662f}staging-4",
             "We use pnpm here. Fix the build",
             "The staging host is 10.0.0.4, deploy there",
             "from now on never push to main",

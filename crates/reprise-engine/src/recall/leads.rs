@@ -1,6 +1,6 @@
 //! Finds the leads among the candidates, which only ask, and what followed them.
 
-use reprise_index::DocTraits;
+use reprise_index::{DocTraits, Query, QueryTerm};
 use reprise_rank::{FOLLOWERS_MAX, Leads, PromptAim, PromptAnswers};
 
 use super::scene::{RecallCandidate, Scene};
@@ -21,6 +21,9 @@ const OTHER_COSINE: f32 = 0.55;
 /// question.
 const ANSWER_COSINE: f32 = 0.35;
 const ANSWER_WORDS: f32 = 0.25;
+
+/// Most stored prompts with a word of the question that make it a rare one.
+const RARE_PROMPTS_MAX: usize = 8;
 
 /// Most records after a stored prompt of which one may be what came of it: between the two are
 /// tests, commits and what the agent said on the way.
@@ -82,6 +85,51 @@ pub(super) fn asked_before_note(snapshot: &Snapshot, leads: &Leads) -> Option<St
     let doc = snapshot.index.doc(leads.find_same_question()?)?;
     let day = doc.timestamp().format("%Y-%m-%d");
     Some(format!("asked before on {day} (record {})", doc.id))
+}
+
+/// Returns a note if a word of the question is in no memory but in a few prompts that only ask: how
+/// to see these.
+pub(super) fn prompts_with_word_note(scene: &Scene<'_>) -> Option<String> {
+    if scene.plan.traits.asks_for_questions {
+        return None;
+    }
+    let terms = scene.plan.query.terms.iter().zip(scene.lexical.terms);
+    let mut words = terms.filter(|(term, signal)| {
+        signal.documents == 0 && term.corrections.is_empty() && can_be_typed(&term.surface)
+    });
+    words.find_map(|(term, _)| {
+        let word = &term.surface;
+        let has = match count_prompts_with_word(scene, term)? {
+            1 => "1 prompt that only asks has".to_owned(),
+            count => format!("{count} prompts that only ask have"),
+        };
+        Some(format!(
+            "{has} the word `{word}`: `reprise recall {word} --type prompt`"
+        ))
+    })
+}
+
+/// Counts the stored prompts with a word that no other record has; `None` if another has it, or too
+/// many or none of them do.
+fn count_prompts_with_word(scene: &Scene<'_>, term: &QueryTerm) -> Option<usize> {
+    let view = &scene.plan.view;
+    let word = Query {
+        terms: vec![term.clone()],
+    };
+    let found = scene.index.find_all_words(&word, 0)?;
+    let held: Vec<u32> = found.into_iter().filter(|at| view.contains(*at)).collect();
+    let is_prompt = |at: &u32| {
+        let traits = scene.index.doc_traits(*at, view);
+        traits.is_some_and(|traits| traits.bare_prompt)
+    };
+    let is_rare = (1..=RARE_PROMPTS_MAX).contains(&held.len());
+    (is_rare && held.iter().all(is_prompt)).then_some(held.len())
+}
+
+/// Whether a word can be typed at a terminal as it is.
+fn can_be_typed(word: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+    !word.starts_with('-') && word.chars().all(is_part)
 }
 
 /// Returns at most `most` records after one in its session, up to the first that `ends` them.

@@ -34,6 +34,8 @@ const TOOLS: [(&str, &str); 19] = [
 ];
 /// Commands of a governed workspace, whose tools have their names.
 const WORKSPACE: (&str, &str) = ("workspace ", "workspace_");
+/// Options of commands, and the arguments of tools that mean the same.
+const ARGUMENTS: [(&str, &str); 1] = [("--type", "record_type")];
 /// Words before or after a command that only a person may run: the tool of its name would not do
 /// what is said.
 const PERSON_BEFORE: &str = "the user adds it with ";
@@ -108,13 +110,19 @@ fn find_tool(command: &str, is_shown: &impl Fn(&str) -> bool) -> Option<String> 
         }
     }
     let (_, tool, rest) = found?;
-    // The options of a command are not the arguments of a tool.
-    let mut words = rest.split(' ').filter(|word| !word.is_empty());
-    let first = words.next().filter(|word| !word.starts_with('-'));
-    Some(first.map_or_else(
-        || format!("`{tool}`"),
-        |word| format!("`{tool}` (`{word}`)"),
-    ))
+    // Few options of a command are arguments of a tool.
+    let words: Vec<&str> = rest.split(' ').filter(|word| !word.is_empty()).collect();
+    let first = words.first().filter(|word| !word.starts_with('-'));
+    let mut given: Vec<String> = first.iter().map(|word| format!("`{word}`")).collect();
+    for pair in words.windows(2) {
+        let argument = ARGUMENTS.iter().find(|(option, _)| *option == pair[0]);
+        given.extend(argument.map(|(_, name)| format!("`{name}` `{}`", pair[1])));
+    }
+    Some(if given.is_empty() {
+        format!("`{tool}`")
+    } else {
+        format!("`{tool}` ({})", given.join(", "))
+    })
 }
 
 #[cfg(test)]
@@ -145,6 +153,10 @@ mod tests {
             ),
             ("`reprise tags sources --add x` does", "`evidence` does"),
             ("`reprise workspace log` lists", "`workspace_log` lists"),
+            (
+                "1 has it: `reprise list rent --type prompt`",
+                "1 has it: `list` (`rent`, `record_type` `prompt`)",
+            ),
             (
                 "and `--new` allows one; `--max-tokens` too",
                 "and `new` allows one; `max_tokens` too",
