@@ -105,7 +105,7 @@ impl ExplainedQuestion<'_> {
         let (scored, learned) = (&ranked.scored, ranked.learned);
         let matched = self.names.matched_identifiers(scored.ordinal, record);
         let is_certain = self.names.is_certain_match(scored);
-        let unknown = self.name_unknown_words();
+        let unknown = self.name_unknown_words(&facts.matched_words);
         let cosine = facts.nearness.map_or(1.0, |near| near.cosine);
         // A name or a time is found by other ways than its words.
         let is_named = !matched.is_empty() || self.is_of_time || is_certain;
@@ -165,9 +165,11 @@ impl ExplainedQuestion<'_> {
     }
 
     /// Names the words of a short question that no record has, if they are half of it or more: what
-    /// it asks for is hardly here, or was forgotten. The text is empty for other questions.
-    fn name_unknown_words(&self) -> String {
+    /// it asks for is hardly here, or was forgotten. The text is empty for other questions. A word
+    /// that the result itself has is not among them, though few others may be counted by it.
+    fn name_unknown_words(&self, own: &[String]) -> String {
         let unknown = self.words.iter().filter(|(_, is_known)| !is_known);
+        let unknown = unknown.filter(|(word, _)| !own.iter().any(|one| one == word));
         let unknown: Vec<String> = unknown.map(|(word, _)| format!("`{word}`")).collect();
         if !is_mostly_unknown(self.words.len(), unknown.len()) {
             return String::new();
