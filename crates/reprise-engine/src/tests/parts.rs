@@ -18,6 +18,8 @@ use crate::{ForgetSelector, OpenVectors, RunAction};
 /// a reader of an earlier moment does not find by meaning what was forgotten since.
 const SUITE: &[fn()] = &[
     answering::a_prompt_is_no_answer_and_leads_to_what_followed_it,
+    answering::a_fact_stated_in_a_prompt_is_found_by_a_word_of_it,
+    answering::a_word_that_only_a_prompt_has_is_named_with_how_to_see_the_prompt,
     answering::a_question_asked_before_is_no_rival_of_its_answer,
     answering::a_prompt_that_repeats_a_word_is_no_answer_to_itself,
     answering::what_others_published_has_a_place_beside_four_lines_of_ones_own,
