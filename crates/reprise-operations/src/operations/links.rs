@@ -241,7 +241,8 @@ operation! {
         #[schemars(extend("x-rare" = true))]
         #[arg(long)]
         pub limit: Option<usize> as LimitCount,
-        /// Direction of the links: `out`, the default, `in` or `both`.
+        /// Direction of the links: `in`, `out` or `both` [default: `out`, or `in` if none leads
+        /// away].
         #[schemars(extend("x-rare" = true))]
         #[arg(long, value_enum)]
         pub direction: Option<Direction>,
@@ -254,38 +255,44 @@ operation! {
         let id = memory.get_record(&arguments.id).await?.id;
         let depth = arguments.depth.unwrap_or(DEPTH_DEFAULT).min(DEPTH_MAX);
         let limit = arguments.limit.unwrap_or(LIMIT_DEFAULT);
-        let direction = arguments.direction.unwrap_or_default();
+        let asked = arguments.direction;
         let relations = normalize_tags(&arguments.relations);
         let is_wanted = move |relation: &str| {
             relations.is_empty() || relations.iter().any(|own| own == relation)
         };
         let for_agent = memory.is_for_agent();
         let found = memory.run_on_snapshot(move |memory| {
-            let follows = |relation: &str, outgoing: bool| {
-                let way = match direction {
-                    Direction::Out => outgoing,
-                    Direction::In => !outgoing,
-                    Direction::Both => true,
+            let list = |direction: Direction| {
+                let follows = |relation: &str, outgoing: bool| {
+                    let way = match direction {
+                        Direction::Out => outgoing,
+                        Direction::In => !outgoing,
+                        Direction::Both => true,
+                    };
+                    way && is_wanted(relation)
                 };
-                way && is_wanted(relation)
+                let related = memory.related_filtered(id, depth, limit, follows).into_iter();
+                let named = related.filter_map(|related| {
+                    let link = related.link;
+                    let record = memory.get(link.record)?.ok()?;
+                    Some(NeighbourRecord {
+                        id: link.record,
+                        title: hide_sensitive(for_agent, &record, title_or_beginning(&record)),
+                        relation: link.relation,
+                        outgoing: link.outgoing,
+                        depth: related.depth,
+                        via: related.via,
+                        record_type: Some(record.record_type()),
+                    })
+                });
+                named.collect::<Vec<_>>()
             };
-            let related = memory.related_filtered(id, depth, limit, follows).into_iter();
-            let named = related.filter_map(|related| {
-                let link = related.link;
-                let record = memory.get(link.record)?.ok()?;
-                Some(NeighbourRecord {
-                    id: link.record,
-                    title: hide_sensitive(for_agent, &record, title_or_beginning(&record)),
-                    relation: link.relation,
-                    outgoing: link.outgoing,
-                    depth: related.depth,
-                    via: related.via,
-                    record_type: Some(record.record_type()),
-                })
-            });
-            let related: Vec<NeighbourRecord> = named.collect();
+            let mut related = list(asked.unwrap_or_default());
+            if related.is_empty() && asked.is_none() {
+                related = list(Direction::In);
+            }
             let leads_here = |relation: &str, outgoing: bool| !outgoing && is_wanted(relation);
-            let incoming = if related.is_empty() && direction == Direction::Out {
+            let incoming = if related.is_empty() && asked == Some(Direction::Out) {
                 NonZeroUsize::new(memory.related_filtered(id, 1, limit, leads_here).len())
             } else {
                 None
@@ -303,9 +310,26 @@ operation! {
             memory.add_line(&label, &[&one.relation, ": ", &one.title].concat());
         }
         let hint = found.incoming.map_or_else(String::new, |count| {
+            let lead = if count.get() == 1 { "leads" } else { "lead" };
             let count = format_count(count.get(), "memory");
-            format!("{count} lead to it: ask with `direction` `in` or `both`\n")
+            format!("{count} {lead} to it: ask with `direction` `in` or `both`\n")
         });
         format!("{} related\n{hint}{}", found.related.len(), memory.into_text()).into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hint_at_memories_that_lead_here_agrees_with_their_number() {
+        let hint = |count| {
+            let related = Vec::new();
+            let incoming = NonZeroUsize::new(count);
+            Related::render_text(&Neighbours { related, incoming }).into_owned()
+        };
+        assert!(hint(1).contains("1 memory leads to it"), "{}", hint(1));
+        assert!(hint(2).contains("2 memories lead to it"), "{}", hint(2));
     }
 }
