@@ -18,7 +18,7 @@ use circles::{FILES_IN_CIRCLES_MAX, find_circles};
 use deadlines::{PAGE, waits_without_row};
 use files::{MAY_OPEN, openers};
 use folders::crowded_folders;
-use reprise_tests::{Manifest, SourceFile, WorkspaceTree};
+use reprise_tests::{PackageManifest, SourceFile, WorkspaceTree};
 use table::{BARE, COMPOSITION, DOUBLES, FENCES, ROOMS};
 
 const SECTIONS: [&str; 3] = ["dependencies", "dev-dependencies", "build-dependencies"];
@@ -125,9 +125,9 @@ fn place(room: &str) -> Option<usize> {
 
 /// What the table does not permit: a room names another, or is in no row at all. In tests a
 /// room may name any above it in the table, so that no circle goes by way of tests.
-fn forbidden_rooms(manifests: &[Manifest]) -> Vec<String> {
+fn forbidden_rooms(manifests: &[PackageManifest]) -> Vec<String> {
     let mut complaints = Vec::new();
-    for Manifest {
+    for PackageManifest {
         folder, package, ..
     } in manifests
     {
@@ -150,8 +150,8 @@ fn forbidden_rooms(manifests: &[Manifest]) -> Vec<String> {
 
 /// Everything that a manifest names, by section.
 fn list_dependencies(
-    manifests: &[Manifest],
-) -> impl Iterator<Item = (&Manifest, &'static str, String)> {
+    manifests: &[PackageManifest],
+) -> impl Iterator<Item = (&PackageManifest, &'static str, String)> {
     let sections = manifests
         .iter()
         .flat_map(|manifest| SECTIONS.map(|section| (manifest, section)));
@@ -161,7 +161,7 @@ fn list_dependencies(
     })
 }
 
-fn broken_fences(manifests: &[Manifest]) -> Vec<String> {
+fn broken_fences(manifests: &[PackageManifest]) -> Vec<String> {
     let broken = list_dependencies(manifests).filter(|(manifest, section, wanted)| {
         let room = short(&manifest.package);
         let fence = FENCES.iter().find(|fence| lists(fence.0, wanted));
@@ -181,11 +181,11 @@ fn broken_fences(manifests: &[Manifest]) -> Vec<String> {
 }
 
 /// Lints and versions come from the workspace, or a room quietly has its own.
-fn loose_manifests(manifests: &[Manifest]) -> Vec<String> {
+fn loose_manifests(manifests: &[PackageManifest]) -> Vec<String> {
     let from_workspace =
         |value: &toml::Value| value.get("workspace").and_then(toml::Value::as_bool) == Some(true);
     let mut complaints = Vec::new();
-    for Manifest { folder, toml, .. } in manifests {
+    for PackageManifest { folder, toml, .. } in manifests {
         if !toml.get("lints").is_some_and(from_workspace) {
             complaints.push(format!("{folder}: [lints] workspace = true is missing"));
         }
@@ -202,7 +202,7 @@ fn loose_manifests(manifests: &[Manifest]) -> Vec<String> {
 }
 
 /// Versions that the workspace pins and nobody takes: each was once a reason to read a changelog.
-fn idle_versions(workspace: &toml::Table, manifests: &[Manifest]) -> Vec<String> {
+fn idle_versions(workspace: &toml::Table, manifests: &[PackageManifest]) -> Vec<String> {
     let sections = manifests
         .iter()
         .flat_map(|manifest| SECTIONS.map(|section| manifest.toml.get(section)));
@@ -249,9 +249,9 @@ fn doubles_in_use(sources: &[SourceFile]) -> Vec<String> {
 }
 
 /// A room that is to have neither `std` nor a dependency, shipped or in its tests, and has.
-fn unbare(manifests: &[Manifest], sources: &[SourceFile]) -> Vec<String> {
+fn unbare(manifests: &[PackageManifest], sources: &[SourceFile]) -> Vec<String> {
     let mut complaints = Vec::new();
-    let is_bare = |manifest: &&Manifest| BARE.contains(&short(&manifest.package));
+    let is_bare = |manifest: &&PackageManifest| BARE.contains(&short(&manifest.package));
     for manifest in manifests.iter().filter(is_bare) {
         let folder = &manifest.folder;
         for section in SECTIONS {
@@ -283,7 +283,7 @@ fn unbare(manifests: &[Manifest], sources: &[SourceFile]) -> Vec<String> {
     complaints
 }
 
-fn missing_from_page(manifests: &[Manifest], page: &str) -> Vec<String> {
+fn missing_from_page(manifests: &[PackageManifest], page: &str) -> Vec<String> {
     let folders = manifests.iter().map(|manifest| &manifest.folder);
     let missing = folders.filter(|folder| !page.contains(&format!("`{folder}`")));
     missing
@@ -338,7 +338,7 @@ type Rule = fn(&[SourceFile]) -> Vec<String>;
 fn each_rule_of_the_house_notices_its_bad_example() {
     let manifest = |package: &str, rest: &str| {
         let text = format!("[package]\nname = \"{package}\"\n{rest}");
-        Manifest::parse(&format!("crates/{package}"), &text).expect("well-formed")
+        PackageManifest::parse(&format!("crates/{package}"), &text).expect("well-formed")
     };
     let with = |package: &str, section: &str, wanted: &str| {
         [manifest(

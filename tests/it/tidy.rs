@@ -4,7 +4,7 @@
 
 use std::fs;
 
-use reprise_tests::{Manifest, SourceFile, WorkspaceTree};
+use reprise_tests::{PackageManifest, SourceFile, WorkspaceTree};
 
 const LINES_MAX: usize = 600;
 const COLUMNS_MAX: usize = 100;
@@ -130,7 +130,7 @@ fn untidy(source: &SourceFile) -> Vec<String> {
 }
 
 /// Sources that no `mod` line and no target names: they look alive and are never compiled.
-fn unreached(manifests: &[Manifest], sources: &[SourceFile]) -> Vec<String> {
+fn unreached(manifests: &[PackageManifest], sources: &[SourceFile]) -> Vec<String> {
     let lost = sources.iter().filter(|source| {
         let (folder, file) = source.path.rsplit_once('/').unwrap_or_default();
         let name = file.trim_end_matches(".rs");

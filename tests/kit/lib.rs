@@ -18,5 +18,5 @@ pub use process::{
 };
 pub use quoted::{hostile_text, parse_quoted_lines};
 pub use seeded::SeededRng;
-pub use tree::{Manifest, SourceFile, WorkspaceTree, workspace_root};
+pub use tree::{PackageManifest, SourceFile, WorkspaceTree, workspace_root};
 pub use waiting::{PATIENCE, seen_if, wait_for, wait_for_async};

@@ -48,7 +48,7 @@ impl SourceFile {
 
 /// One package's manifest.
 #[derive(Debug, Clone)]
-pub struct Manifest {
+pub struct PackageManifest {
     /// The package's name.
     pub package: String,
     /// Its folder from the workspace root, with `/`.
@@ -57,7 +57,7 @@ pub struct Manifest {
     pub toml: toml::Table,
 }
 
-impl Manifest {
+impl PackageManifest {
     /// Reads `text`, the manifest of the package in `folder`.
     pub fn parse(folder: &str, text: &str) -> io::Result<Self> {
         let toml: toml::Table = text.parse().map_err(io::Error::other)?;
@@ -97,7 +97,7 @@ impl Manifest {
 pub struct WorkspaceTree {
     pub root: PathBuf,
     /// Every package of the workspace, by folder.
-    pub manifests: Vec<Manifest>,
+    pub manifests: Vec<PackageManifest>,
     /// Every Rust source of every package, by path.
     pub sources: Vec<SourceFile>,
 }
@@ -115,13 +115,13 @@ impl WorkspaceTree {
         let mut sources = Vec::new();
         for folder in &folders {
             let text = fs::read_to_string(root.join(folder).join("Cargo.toml"))?;
-            manifests.push(Manifest::parse(folder, &text)?);
+            manifests.push(PackageManifest::parse(folder, &text)?);
             collect_sources(&root, folder, &mut sources)?;
         }
         // Its sources are among those of the tests.
         let lab = "tests/lab";
         let text = fs::read_to_string(root.join(lab).join("Cargo.toml"))?;
-        manifests.push(Manifest::parse(lab, &text)?);
+        manifests.push(PackageManifest::parse(lab, &text)?);
         Ok(Self {
             root,
             manifests,

@@ -19,7 +19,7 @@ use crate::error::EngineError;
 use crate::snapshot::annotation_index::{AnnotationIndex, is_retirement};
 use crate::snapshot::other_spaces::{OtherSpaces, most_common_space};
 use crate::write::dedup_keys::{DedupKeys, hash_external_id};
-use saving::{Checkpoint, WholePart};
+use saving::{StateCheckpoint, WholePart};
 
 /// Kinds of the engine's own sections: the last instant and the configured space, what was learned,
 /// and tags and links.
@@ -44,7 +44,7 @@ pub(crate) struct EngineState {
     pub(crate) marks: WholePart<AnnotationIndex>,
     /// Records forgotten in this fold; an older run in a compacted log may still name them.
     forgotten: HashSet<RecordId>,
-    pub(crate) checkpoint: Checkpoint,
+    pub(crate) checkpoint: StateCheckpoint,
 }
 
 impl EngineState {
@@ -66,7 +66,7 @@ impl EngineState {
             other_spaces: OtherSpaces::default(),
             marks: WholePart::new(AnnotationIndex::default()),
             forgotten: HashSet::new(),
-            checkpoint: Checkpoint::default(),
+            checkpoint: StateCheckpoint::default(),
         }
     }
 
@@ -187,7 +187,7 @@ impl EngineState {
 
     /// Folds all entries after `covers`, then checks that index and log are in step.
     pub(crate) fn replay(mut self, log: &Log, covers: CommitSeq) -> Result<Self, EngineError> {
-        self.checkpoint = Checkpoint::new(covers);
+        self.checkpoint = StateCheckpoint::new(covers);
         log.replay(covers, &mut |ordinal, entry| self.apply(ordinal, &entry))?;
         let logged = log.record_count();
         self.fill_holes(logged);

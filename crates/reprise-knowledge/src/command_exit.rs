@@ -69,7 +69,7 @@ impl CommandExit {
 }
 
 /// Whether the exit code may be another command's: that of `a | b` and `a; b` is that of `b`. What
-/// stands in quotes parts no commands.
+/// is in quotes parts no commands.
 fn hides_exit_code(command: &str) -> bool {
     let mut quote = None;
     command.trim().chars().any(|c| match (quote, c) {

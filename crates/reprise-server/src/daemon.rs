@@ -46,7 +46,7 @@ pub(crate) use shares::{CallerId, QuotaSlot};
 
 /// Saves a setting in the configuration file for the next start: file, name and value. Its error is
 /// a sentence for people.
-pub type SaveSetting = fn(&Path, &str, &str) -> Result<(), String>;
+pub(crate) type SaveSetting = fn(&Path, &str, &str) -> Result<(), String>;
 
 /// The daemon, or the service of published knowledge, could not run.
 #[derive(Debug, thiserror::Error)]

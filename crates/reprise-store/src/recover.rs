@@ -410,8 +410,8 @@ impl<'a> RecoveryFold<'a> {
     }
 
     /// Takes over what the manifest at `offset` knows of the records of missing commits, and of
-    /// those that they forgot. Where a page of it cannot be read, none of its records can be told from a
-    /// forgotten one, so they are lost.
+    /// those that they forgot. Where a page of it cannot be read, none of its records can be told
+    /// from a forgotten one, so they are lost.
     fn merge_record_states(&mut self, offset: u64) -> io::Result<()> {
         let known = load_record_states(self.file, &self.facts, offset, self.size)?;
         let Some(known) = known else {

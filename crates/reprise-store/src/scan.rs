@@ -17,8 +17,7 @@ use crate::options::DamagedRange;
 /// Payloads up to this size are read at once; larger ones are hashed piece by piece.
 const WHOLE_MAX: u64 = 16 << 20;
 /// So many times the file, and so many bytes, are hashed for segments that are not whole after all.
-/// Damaged ones lie beside each other, so they are far fewer; forged ones may lie within each
-/// other.
+/// Damaged ones follow each other, so they are far fewer; forged ones may lie within each other.
 const VAIN_TIMES_MAX: u64 = 4;
 const VAIN_BYTES_MIN: u64 = 64 << 20;
 

@@ -1,5 +1,5 @@
-//! What of the state is saved: how far the newest checkpoint reaches, and the parts that are saved as
-//! a whole.
+//! What of the state is saved: how far the newest checkpoint reaches, and the parts that are saved
+//! as a whole.
 
 use std::ops::{Deref, DerefMut};
 
@@ -15,7 +15,7 @@ const GRAPH_ONE_IN: u64 = 16;
 
 /// How far the newest checkpoint reaches, and what is new since.
 #[derive(Debug, Default)]
-pub(crate) struct Checkpoint {
+pub(crate) struct StateCheckpoint {
     /// The last commit that it covers.
     covers: CommitSeq,
     /// Log entries applied since.
@@ -26,7 +26,7 @@ pub(crate) struct Checkpoint {
     graph_encoded: u64,
 }
 
-impl Checkpoint {
+impl StateCheckpoint {
     /// Starts from a checkpoint in the file.
     pub(crate) fn new(covers: CommitSeq) -> Self {
         Self {
@@ -93,7 +93,7 @@ pub(crate) struct WholePart<T> {
 }
 
 impl<T> WholePart<T> {
-    /// Takes what is not saved.
+    /// Takes a value that no checkpoint has.
     pub(crate) fn new(value: T) -> Self {
         Self {
             value,
@@ -113,8 +113,8 @@ impl<T> WholePart<T> {
         }
     }
 
-    /// Gives access to what may be lost with the process, and is saved with the next checkpoint that
-    /// is begun.
+    /// Gives access to what may be lost with the process, and is saved with the next checkpoint
+    /// that is begun.
     pub(crate) fn edit_unsaved(&mut self) -> &mut T {
         self.has_unsaved_edits = true;
         &mut self.value

@@ -365,7 +365,7 @@ pub(super) fn the_first_results_of_a_larger_limit_are_those_of_a_smaller_one() {
         let told: Vec<NewRecord> = told.collect();
         bench.insert(told);
         for _ in 0..12 {
-            let words: Vec<&str> = (0..1 + draw(4)).map(|_| WORDS[draw(WORDS.len())]).collect();
+            let words: Vec<&str> = (0..=draw(4)).map(|_| WORDS[draw(WORDS.len())]).collect();
             let strange = ["", "what about ", "zanzibar ", "is there a "][draw(4)];
             let request = RecallRequest::new([strange, &words.join(" "), "?"].concat());
             let axis = Some(draw(DIMENSIONS)).filter(|axis| *axis > 0);

@@ -189,8 +189,8 @@ impl Engine {
 }
 
 impl Snapshot {
-    /// Iterates over the runs that were not withdrawn, without ratings, newest first, each with the live records
-    /// that it used, in their present versions.
+    /// Iterates over the runs that were not withdrawn, without ratings, newest first, each with the
+    /// live records that it used, in their present versions.
     pub fn valid_runs(&self) -> impl Iterator<Item = (RunResult<'_>, Vec<RecordId>)> {
         let runs = self.learner.runs_newest_first();
         let is_valid =

@@ -215,13 +215,11 @@ pub(super) fn describe_result(outcome: &PromptOutcome) -> String {
     } else {
         "Failed"
     };
-    match outcome.known_expectation() {
-        Some(expected) => format!("{how} ({quality:.2}; similar prompts: {expected:.2})."),
-        None => {
-            let similar = text::pluralize(outcome.similar, "similar prompt", "similar prompts");
-            format!("{how} ({quality:.2}; {similar} before it: too few to compare).")
-        }
+    if let Some(expected) = outcome.known_expectation() {
+        return format!("{how} ({quality:.2}; similar prompts: {expected:.2}).");
     }
+    let similar = text::pluralize(outcome.similar, "similar prompt", "similar prompts");
+    format!("{how} ({quality:.2}; {similar} before it: too few to compare).")
 }
 
 /// Most words that an answer has of a memory which are named.

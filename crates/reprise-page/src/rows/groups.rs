@@ -270,10 +270,8 @@ fn render_prompt_heading(
 
 /// Renders whose session a heading is about, how its last tests ended, and a link to all of it.
 fn render_summary(row_group: &RowGroup<'_>) -> Markup {
-    let records = row_group.group.records.iter();
-    let last_test = records
-        .filter_map(|record| find_test_verdict(record))
-        .next();
+    let mut records = row_group.group.records.iter();
+    let last_test = records.find_map(|record| find_test_verdict(record));
     html! {
         @match last_test {
             Some(true) => { span class="chip good" { "tests pass" } }

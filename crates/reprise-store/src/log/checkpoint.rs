@@ -63,8 +63,8 @@ fn named_sections(manifest: Option<&Manifest>) -> Sections {
 
 impl Log {
     /// Writes and syncs pages, as far as they differ from the saved ones, and about so many bytes
-    /// of the log's own. They count once [`Self::complete_checkpoint`] has named them. After an error
-    /// nothing counts that was not named.
+    /// of the log's own. They count once [`Self::complete_checkpoint`] has named them. After an
+    /// error nothing counts that was not named.
     pub fn write_pages(&mut self, pages: &[SectionPages], own_bytes: usize) -> StoreResult<()> {
         self.verify_places()?;
         self.make_ready()?;

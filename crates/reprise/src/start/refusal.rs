@@ -1,5 +1,5 @@
-//! What is said of a command line that is refused: one sentence that says what was wrong, with which
-//! word, and what to type. The parser's own messages have several lines and name no command.
+//! What is said of a command line that is refused: one sentence that says what was wrong, with
+//! which word, and what to type. The parser's own messages have several lines and name no command.
 
 use std::error::Error as _;
 

@@ -6,7 +6,7 @@ use reprise_types::normalize_tag;
 use crate::operations::tags::PROJECT_TAG;
 use crate::prelude::*;
 
-/// Name that stands for no project: the lesson holds in all of them.
+/// Name that means no project: the lesson holds in all of them.
 const NO_PROJECT: &str = "none";
 
 /// Returns the project that a record's tags name.
