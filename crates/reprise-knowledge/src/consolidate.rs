@@ -13,6 +13,7 @@ mod lexicon;
 mod marks;
 mod plan;
 mod planner;
+mod revoked;
 mod runs;
 mod slots;
 mod tokens;

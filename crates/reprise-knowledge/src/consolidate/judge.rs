@@ -4,6 +4,7 @@
 use super::changed;
 use super::facts::{FactWord, Facts, WordClass};
 use super::lexicon::{describes_event, is_verb_of_one_value, meaning_of, names_things_by_number};
+use super::revoked::explain_revocation;
 use super::slots::explain_new_value;
 use super::tokens::{first_clause, split_lower_words, stem_word};
 
@@ -63,6 +64,7 @@ pub(super) fn judge_statements(one: &Facts, other: &Facts) -> Judgement {
     match judge_as_written(one, other) {
         Judgement::Contradiction(why) => Judgement::Contradiction(why),
         judged => changed::explain_change(one, other)
+            .or_else(|| explain_revocation(one.0, other.0))
             .or_else(|| explain_denied_head(one, other))
             .or_else(|| explain_new_value(one.1, other.1))
             .map_or(judged, Judgement::Contradiction),

@@ -1,15 +1,15 @@
-//! What a person asks or asks for contradicts nothing; what is said beside it does.
+//! What a person asks or asks for contradicts nothing; what is said with it does.
 
 use super::*;
 
-fn said(text: &str) -> NewRecord {
+fn prompt_of(text: &str) -> NewRecord {
     let mut record = episode(text);
     record.details = Some(json!({"type": "prompt"}));
     record
 }
 
 #[test]
-fn questions_and_orders_contradict_nothing_and_what_is_said_beside_them_does() {
+fn questions_and_orders_contradict_nothing_and_what_is_said_with_them_does() {
     let old = "The gateway of the shop listens on port 8080";
     for (text, contradicts) in [
         ("is the gateway of the shop listening on port 9090", false),
@@ -25,7 +25,7 @@ fn questions_and_orders_contradict_nothing_and_what_is_said_beside_them_does() {
     ] {
         let mut bench = Bench::new();
         bench.observe(vec![episode(old)]);
-        let new = bench.observe(vec![said(text)]);
+        let new = bench.observe(vec![prompt_of(text)]);
         let found = find_contradictions(&bench.engine.snapshot(), new[0]);
         assert_eq!(!found.is_empty(), contradicts, "{text}: {found:?}");
     }
@@ -35,8 +35,54 @@ fn questions_and_orders_contradict_nothing_and_what_is_said_beside_them_does() {
 fn two_prompts_that_ask_other_things_beside_the_same_statement_both_stay() {
     let mut bench = Bench::new();
     bench.observe(vec![
-        said("The deploy script lives in ops/deploy.sh. Can you fix its log?"),
-        said("The deploy script lives in ops/deploy.sh. Why is it slow?"),
+        prompt_of("The deploy script lives in ops/deploy.sh. Can you fix its log?"),
+        prompt_of("The deploy script lives in ops/deploy.sh. Why is it slow?"),
     ]);
     assert!(bench.consolidate().plan.merged.is_empty());
+}
+
+#[test]
+fn a_rule_that_revokes_another_contradicts_it() {
+    let contrary =
+        |one: &str, other: &str| matches!(judge_texts(one, other), Judgement::Contradiction(_));
+    let old = "From now on always use pnpm here.";
+    for new in [
+        "From now on use bun here, no longer pnpm.",
+        "From now on use bun, not pnpm.",
+        "Use bun instead of pnpm from now on.",
+        "We no longer use pnpm here, always use bun.",
+        "Never use pnpm here.",
+        "Don't use pnpm in this repo any more.",
+        "Use bun rather than pnpm.",
+    ] {
+        assert!(contrary(old, new) && contrary(new, old), "{new}");
+    }
+    for (one, other) in [
+        ("use tabs, not spaces", "use spaces, not tabs"),
+        ("We always use pnpm in this repo", "use bun instead of pnpm"),
+    ] {
+        assert!(contrary(one, other), "{one} | {other}");
+    }
+    for (one, other) in [
+        ("From now on always use pnpm here.", "use pnpm, never npm"),
+        (
+            "We always use pnpm here.",
+            "From now on use tabs, not spaces.",
+        ),
+        (
+            "Never commit the pnpm lock file.",
+            "From now on use bun, no longer pnpm.",
+        ),
+        ("Always use vitest here.", "Use pnpm, not npm."),
+        ("Use pnpm, not npm.", "Use pnpm instead of yarn."),
+        (
+            "Always use pnpm with the frozen lock file.",
+            "Use pnpm, not npm, with the lock file.",
+        ),
+    ] {
+        assert!(
+            !contrary(one, other) && !contrary(other, one),
+            "{one} | {other}"
+        );
+    }
 }

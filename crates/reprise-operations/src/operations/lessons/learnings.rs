@@ -350,6 +350,9 @@ impl Memory {
         if !ids.is_empty() {
             self.announce_change("inserted", ids.clone());
             self.notify_learnings(&ids).await;
+            for id in &ids {
+                self.note_contradictions(std::slice::from_ref(id)).await;
+            }
         }
         Ok(Extracted {
             learnings,

@@ -43,7 +43,7 @@ impl Memory {
     /// Notes which known records a single new one contradicts, so that no answer gives the older
     /// one as if it still held. Records that come together are left to the next tending, and so
     /// is what goes wrong here.
-    pub(super) async fn note_contradictions(&self, new: &[RecordId]) {
+    pub(in crate::operations) async fn note_contradictions(&self, new: &[RecordId]) {
         let ([id], now) = (new, self.now()) else {
             return;
         };

@@ -3,7 +3,7 @@
 //! were kept; no prompt, no question and no thanks is among them.
 
 use reprise_engine::estimate_tokens;
-use reprise_knowledge::{CommandRun, RunScope, says_something};
+use reprise_knowledge::{CommandRun, RunScope, says_something, states_rule};
 
 use super::ending::{find_done_sentence, find_left_sentence, split_sentences};
 use super::kept_prompts::SeenMemories;
@@ -17,10 +17,15 @@ use crate::prelude::*;
 /// decisions and lessons.
 const LOOKED_AT: usize = 200;
 const HOLDING: usize = 24;
+/// The project's newest decisions and lessons among which its rules are.
+const RULES_AMONG: usize = 400;
 /// Lines at most, of what is open where the others fill the rest, and of the last session.
 const LINES_MAX: usize = 6;
 const OPEN_MAX: usize = 2;
 const LAST_MAX: usize = 3;
+/// Lines at most of the project's rules, and those of them that nothing else takes the room of.
+const RULES_MAX: usize = 3;
+const RULES_KEPT: usize = 2;
 
 /// What a line is to a session that begins or goes on.
 const OPEN: &str = "Open: ";
@@ -28,6 +33,8 @@ const THIS: &str = "This session: ";
 const LAST: &str = "Last session: ";
 /// What the last session left to do.
 const LEFT: &str = "Left: ";
+/// What something newer contradicts.
+const WAS: &str = "Was: ";
 
 /// What a record is to a session that begins.
 #[derive(Debug, PartialEq, Eq)]
@@ -233,6 +240,30 @@ struct OpeningLine {
     is_whole: bool,
 }
 
+impl OpeningLine {
+    /// Creates the line of a memory, and of what contradicts it, with a part of its text.
+    fn new(
+        (record, newer): (&MemoryRecord, Option<&MemoryRecord>),
+        mark: &'static str,
+        text: &str,
+        calendar: &Calendar,
+    ) -> Self {
+        let caption = RecordCaption::of(record, newer.map(|newer| newer.id))
+            .with_held_until(newer.map(|newer| newer.timestamp))
+            .to_words_without_age(calendar);
+        let excerpt = TextExcerpt::find_part(&record.text, text);
+        let is_over = newer.is_some() && mark.is_empty();
+        Self {
+            is_whole: excerpt.is_none_or(|part| part.says_it_all(&record.text)),
+            excerpt,
+            view: HitView {
+                mark: if is_over { WAS } else { mark },
+                ..HitView::new(record.id, record.timestamp, caption, text.to_owned())
+            },
+        }
+    }
+}
+
 /// Returns which memories the lines have as a whole and which in part, and the parts.
 fn note_parts(lines: &[OpeningLine]) -> (SeenMemories, LineExcerpts) {
     let (whole, in_part): (Vec<_>, Vec<_>) = lines.iter().partition(|line| line.is_whole);
@@ -304,7 +335,9 @@ fn render_head(lines: &[HitView]) -> String {
         |is_one: &dyn Fn(&HitView) -> bool| lines.iter().filter(|line| is_one(line)).count();
     let open = count(&|line| line.mark == OPEN);
     let last = count(&|line| [LAST, THIS, LEFT].contains(&line.mark));
-    let is_of = |line: &HitView, name: &str| line.mark.is_empty() && line.caption.starts_with(name);
+    let is_of = |line: &HitView, name: &str| {
+        ["", WAS].contains(&line.mark) && line.caption.starts_with(name)
+    };
     let decisions = count(&|line| is_of(line, "decision"));
     let lessons = count(&|line| is_of(line, "lesson"));
     let others = lines.len() - open - last - decisions - lessons;
@@ -378,6 +411,36 @@ pub(in crate::operations) fn list_work(
     work.collect()
 }
 
+/// The memories that a newer one contradicts, each with the newest of those.
+fn find_contradicted(memory: &Snapshot) -> BTreeMap<RecordId, RecordId> {
+    let noted = memory.contradictions().into_iter();
+    let open = noted.filter(|one| one.undone_micros.is_none() && memory.is_live(one.newer));
+    open.map(|one| (one.older, one.newer)).collect()
+}
+
+/// Lists a project's newest rules, and its other newest decisions and lessons, without those that
+/// another one of them contradicts.
+fn list_holding(
+    memory: &Snapshot,
+    project: &str,
+    over: &BTreeMap<RecordId, RecordId>,
+    calendar: &Calendar,
+) -> (Vec<MemoryRecord>, Vec<MemoryRecord>) {
+    let here = [project.to_owned()];
+    let kinds = vec![RecordType::Decision, RecordType::Lesson];
+    let mut all = list_newest(memory, project, Some(kinds), RULES_AMONG, calendar);
+    all.retain(|record| LessonCard::applies_here(record, &here, ""));
+    let ids: BTreeSet<RecordId> = all.iter().map(|record| record.id).collect();
+    let is_over = |record: &MemoryRecord| over.get(&record.id).is_some_and(|by| ids.contains(by));
+    all.retain(|record| !is_over(record));
+    let mut rest = 0..RULES_MAX;
+    let (rules, mut others): (Vec<_>, Vec<_>) = all
+        .into_iter()
+        .partition(|record| states_rule(&record.text) && rest.next().is_some());
+    others.truncate(HOLDING);
+    (rules, others)
+}
+
 /// The lines of a project for a session that begins or goes on in it.
 fn list_project_lines(
     memory: &Snapshot,
@@ -385,22 +448,12 @@ fn list_project_lines(
     project: &str,
     calendar: &Calendar,
 ) -> Vec<OpeningLine> {
-    let here = [project.to_owned()];
     let records = list_newest(memory, project, None, LOOKED_AT, calendar);
-    let kinds = vec![RecordType::Decision, RecordType::Lesson];
-    let mut holding = list_newest(memory, project, Some(kinds), HOLDING, calendar);
-    holding.retain(|record| LessonCard::applies_here(record, &here, ""));
+    let over = find_contradicted(memory);
+    let (rules, holding) = list_holding(memory, project, &over, calendar);
+    let newer = |record: &MemoryRecord| memory.get(*over.get(&record.id)?)?.ok();
     let line = |record: &MemoryRecord, mark, text: &str| {
-        let caption = RecordCaption::of(record, None).to_words_without_age(calendar);
-        let excerpt = TextExcerpt::find_part(&record.text, text);
-        OpeningLine {
-            is_whole: excerpt.is_none_or(|part| part.says_it_all(&record.text)),
-            excerpt,
-            view: HitView {
-                mark,
-                ..HitView::new(record.id, record.timestamp, caption, text.to_owned())
-            },
-        }
+        OpeningLine::new((record, newer(record).as_ref()), mark, text, calendar)
     };
     // One that has just begun, or was broken off, has only asked.
     let parts: Vec<_> = records
@@ -446,13 +499,19 @@ fn list_project_lines(
     }
     ended.truncate(LAST_MAX - usize::from(to_do.is_some()));
     ended.extend(to_do);
-    let holding = holding.iter();
+    let rules_kept = rules.len().min(RULES_KEPT);
+    let room = LINES_MAX - ended.len() - rules_kept;
+    let holding = rules.iter().chain(&holding);
     let holding = holding.map(|record| line(record, "", skip_greeting(&record.text)));
     let mut seen = BTreeSet::new();
     let others = ended.into_iter().chain(holding).chain(notes);
     let others = others.filter(|line| seen.insert(line.view.text.to_lowercase()));
     let others: Vec<OpeningLine> = others.take(LINES_MAX).collect();
     // All that is open is told where the others leave room.
-    open.truncate(OPEN_MAX.max(LINES_MAX.saturating_sub(others.len())));
+    open.truncate(
+        OPEN_MAX
+            .min(room)
+            .max(LINES_MAX.saturating_sub(others.len())),
+    );
     open.into_iter().chain(others).take(LINES_MAX).collect()
 }

@@ -49,3 +49,77 @@ async fn a_rule_of_a_prompt_begins_the_next_session_though_its_own_never_ended()
     assert!(begun.contains("Never commit to main here."), "{begun}");
     memories.shut_down().await;
 }
+
+/// What hooks answer to one person.
+struct Hooks {
+    memory: Memory,
+}
+
+impl Hooks {
+    async fn begin(&self, session: &str) -> String {
+        let next = report(session, "shop", "");
+        let begun = self.memory.handle_hook(HookEvent::SessionStart, next);
+        begun.await.unwrap().context
+    }
+
+    /// Tells a prompt of before, which is kept when this returns.
+    async fn tell(&self, session: &str, text: &str) {
+        let told = HookReport {
+            at: Some(self.memory.now()),
+            ..report(session, "shop", text)
+        };
+        let told = self.memory.handle_hook(HookEvent::UserPrompt, told);
+        told.await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_later_rule_that_revokes_an_earlier_one_takes_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let memories = memories(folder.path(), Arc::new(|| Err(no_model()))).await;
+    let hooks = Hooks {
+        memory: memories.user_memory(&"ada".parse().unwrap()),
+    };
+    hooks.tell("one", "From now on always use pnpm here.").await;
+    let later = "From now on use bun here, no longer pnpm.";
+    hooks.tell("two", later).await;
+    let begun = hooks.begin("three").await;
+    assert!(begun.contains(later), "{begun}");
+    let is_over = |line: &str| !line.contains("always use pnpm") || line.contains("Was: ");
+    assert!(begun.lines().all(is_over), "{begun}");
+    memories.shut_down().await;
+}
+
+#[tokio::test]
+async fn rules_begin_a_session_however_many_other_lessons_came_later() {
+    let folder = tempfile::tempdir().unwrap();
+    let memories = memories(folder.path(), Arc::new(|| Err(no_model()))).await;
+    let hooks = Hooks {
+        memory: memories.user_memory(&"ada".parse().unwrap()),
+    };
+    let rules = ["Never commit to main here.", "We always use pnpm here."];
+    for rule in rules {
+        hooks.tell(rule, rule).await;
+    }
+    for number in 0..30 {
+        let session = format!("ordinary {number}");
+        let text = format!("The root cause was the stale lock of worker {number} in the queue.");
+        for event in [HookEvent::Answer, HookEvent::SessionEnd] {
+            let text = if event == HookEvent::Answer {
+                text.as_str()
+            } else {
+                ""
+            };
+            let said = hooks
+                .memory
+                .handle_hook(event, report(&session, "shop", text));
+            said.await.unwrap();
+        }
+    }
+    let begun = hooks.begin("last").await;
+    for rule in rules {
+        assert!(begun.contains(rule), "{rule}: {begun}");
+    }
+    assert!(begun.contains("worker 29"), "{begun}");
+    memories.shut_down().await;
+}

@@ -1,0 +1,82 @@
+//! Finds rules that revoke others: `use bun, no longer pnpm` against `always use pnpm`. Pure.
+
+use super::tokens::{split_lower_words, stem_word};
+use crate::sunwell::states_rule;
+use crate::values::is_in_words;
+
+/// Words that end what follows them, or forbid it.
+const ENDS: &[&[&str]] = &[
+    &["no", "longer"],
+    &["no", "more"],
+    &["never"],
+    &["don't"],
+    &["do", "not"],
+    &["stop"],
+    &["instead", "of"],
+    &["rather", "than"],
+    &["not"],
+    &["nicht", "mehr"],
+    &["nie"],
+    &["statt"],
+];
+/// Verbs of what is used.
+const USES: &str = "use uses using with prefer take verwenden verwende benutzen nutzen";
+/// Words of a rule that say nothing of what it is about.
+const PLAIN: &str = "\
+    from now on here always only and we i in this our the repo repository project any more anymore \
+    please a an all is of than ab jetzt immer nur wir hier";
+/// Words that deny what follows them in a rule.
+const DENIES: &str = "no not never don't stop instead rather longer nie nicht statt";
+
+/// Longest rule that is looked at, in bytes.
+const RULE_BYTES_MAX: usize = 160;
+
+/// Returns why two texts cannot both hold if one is a rule that revokes what the other orders.
+pub(super) fn explain_revocation(one: &str, other: &str) -> Option<String> {
+    if one.len().max(other.len()) > RULE_BYTES_MAX {
+        return None;
+    }
+    let revokes = |new: &str, old: &str| {
+        let (words, old_words) = (split_lower_words(new), split_lower_words(old));
+        let value = list_revoked(&words).find(|value| is_ordered(&old_words, value))?;
+        let used = words.windows(2).filter(|two| is_in_words(USES, &two[0]));
+        let used: Vec<&str> = used.map(|two| two[1].as_str()).collect();
+        let known: Vec<String> = old_words.iter().map(|word| stem_word(word)).collect();
+        let is_about_it = |word: &String| {
+            word == value
+                || used.contains(&word.as_str())
+                || [PLAIN, USES, DENIES]
+                    .iter()
+                    .any(|list| is_in_words(list, word))
+                || known.contains(&stem_word(word))
+        };
+        (words.iter().all(is_about_it) && states_rule(old) && states_rule(new))
+            .then(|| format!("they disagree about `{value}`"))
+    };
+    revokes(one, other).or_else(|| revokes(other, one))
+}
+
+/// Lists what a text ends or forbids: the word behind, or behind the verb that is behind.
+fn list_revoked(words: &[String]) -> impl Iterator<Item = &str> {
+    let behind = move |at: usize| {
+        let rest = words.get(at..)?;
+        let is_end = |end: &&&[&str]| rest.iter().take(end.len()).eq(end.iter());
+        let end = ENDS.iter().find(is_end)?;
+        let mut next = rest.iter().skip(end.len()).map(String::as_str);
+        next.find(|word| !is_in_words(USES, word) && !is_in_words(PLAIN, word))
+    };
+    (0..words.len()).filter_map(behind)
+}
+
+/// Whether a text orders the use of something: a verb is before it, and nothing denies that.
+fn is_ordered(words: &[String], value: &str) -> bool {
+    let Some(at) = words.iter().position(|word| word == value) else {
+        return false;
+    };
+    let before = words.get(..at).unwrap_or_default();
+    let last = before.last().is_some_and(|word| is_in_words(USES, word));
+    let next = words
+        .get(at + 1)
+        .is_some_and(|word| is_in_words(USES, word));
+    (last || next) && !before.iter().any(|word| is_in_words(DENIES, word))
+}
