@@ -110,7 +110,9 @@ fn forget_memories(
     let body = build_request(context, arguments, session)?;
     if !arguments.records.is_empty() {
         return Ok(session.call::<Delete>(forgetting::DeleteArguments {
-            ids: arguments.records.clone(),
+            // A daemon is asked by the path of the first.
+            id: arguments.records.first().cloned(),
+            ids: arguments.records.iter().skip(1).cloned().collect(),
             reason: body.reason,
             ..forgetting::DeleteArguments::default()
         })?);
@@ -144,7 +146,9 @@ fn preview(context: &Context, arguments: &ForgetArguments) -> anyhow::Result<Exi
         session.call::<Forget>(build_request(context, arguments, &session)?)?
     } else {
         session.call::<Delete>(forgetting::DeleteArguments {
-            ids: arguments.records.clone(),
+            // A daemon is asked by the path of the first.
+            id: arguments.records.first().cloned(),
+            ids: arguments.records.iter().skip(1).cloned().collect(),
             dry_run: true,
             ..forgetting::DeleteArguments::default()
         })?
