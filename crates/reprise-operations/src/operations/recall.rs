@@ -3,6 +3,7 @@
 pub mod brief;
 mod left_to_do;
 mod search;
+pub(in crate::operations) mod taught;
 
 use reprise_engine::{build_context_block, context_candidate_count, decide_shown};
 use reprise_types::limits::DIMENSIONS_MAX;

@@ -10,6 +10,7 @@ use super::asked_times::restrict_to_asked_times;
 use super::injected::{OTHERS, WHOLE, frame_nonce, render_injected, view_hit};
 use super::opening::{OwedOpening, note_excerpts};
 use super::{PauseMode, project_tag};
+use crate::operations::recall::taught::{TaughtPrompt, find_taught_prompts};
 use crate::operations::sessions::prompts::{
     InjectedBlock, LeftOutReason, NOTED, NotedRecord, PromptRecall,
 };
@@ -249,7 +250,8 @@ impl Memory {
             let own = self.list_project_tags(&report.project, within).await;
             if !timed.query_times.is_empty() {
                 let found = self.search_for_prompt(report, timed, within).await?;
-                let (found, notes) = leave_out(found, report, seen, &own);
+                let found = leave_out(found, report, seen, &own);
+                let (found, notes) = self.leave_out_taught(found, seen).await?;
                 if found.results.iter().any(|one| one.shown) {
                     noted = notes;
                     return Ok(found);
@@ -258,7 +260,8 @@ impl Memory {
             // What helps may be older than the time that a prompt names.
             let within = within.saturating_sub(began.elapsed());
             let found = self.search_for_prompt(report, request, within).await?;
-            let (found, notes) = leave_out(found, report, seen, &own);
+            let found = leave_out(found, report, seen, &own);
+            let (found, notes) = self.leave_out_taught(found, seen).await?;
             noted = notes;
             Ok(found)
         };
@@ -298,6 +301,55 @@ impl Memory {
             .await;
         remove_sensitive(&mut recall);
         Ok(recall)
+    }
+
+    /// Puts a lesson in the place of the prompt that it was learned from, leaves out the prompts
+    /// whose lessons are in the conversation or were corrected or forgotten, and marks those of
+    /// them that say something else, too.
+    async fn leave_out_taught(
+        &self,
+        (mut recall, mut noted): (RecallResponse, Vec<NotedRecord>),
+        seen: &BTreeSet<RecordId>,
+    ) -> Result<(RecallResponse, Vec<NotedRecord>), Problem> {
+        let found = recall.results.iter().filter(|one| one.published.is_none());
+        let prompts = found.filter(|one| one.record.record_type() == RecordType::Prompt);
+        let prompts: Vec<MemoryRecord> = prompts.map(|one| one.record.clone()).collect();
+        if prompts.is_empty() {
+            return Ok((recall, noted));
+        }
+        let seen = seen.clone();
+        let find = move |memory: &Snapshot| find_taught_prompts(memory, &prompts, &seen);
+        let mut taught = self.run_on_snapshot(find).await?;
+        if taught.is_empty() {
+            return Ok((recall, noted));
+        }
+        let mut named: BTreeSet<RecordId> = noted.iter().map(|one| one.id).collect();
+        for one in &mut noted {
+            match taught.get(&one.id) {
+                Some(TaughtPrompt::Lesson(lesson)) if named.insert(lesson.id) => one.id = lesson.id,
+                Some(TaughtPrompt::Lesson(_) | TaughtPrompt::Seen) => {
+                    one.left_out = Some(LeftOutReason::Seen);
+                }
+                Some(TaughtPrompt::Over) => one.left_out = Some(LeftOutReason::Weak),
+                Some(TaughtPrompt::Corrected { by, .. }) => one.contradicted_by = Some(*by),
+                None => {}
+            }
+        }
+        let mut placed = BTreeSet::new();
+        recall.results.retain_mut(|one| {
+            match taught.remove(&one.record.id) {
+                Some(TaughtPrompt::Lesson(lesson)) => one.record = *lesson,
+                Some(TaughtPrompt::Seen | TaughtPrompt::Over) => return false,
+                Some(TaughtPrompt::Corrected { by, at }) => {
+                    one.why.contradicted_by = Some(by);
+                    one.why.held_until = Some(at);
+                }
+                None => {}
+            }
+            placed.insert(one.record.id)
+        });
+        decide_shown(&mut recall);
+        Ok((recall, noted))
     }
 }
 

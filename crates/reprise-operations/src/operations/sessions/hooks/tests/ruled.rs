@@ -62,6 +62,12 @@ impl Hooks {
         begun.await.unwrap().context
     }
 
+    async fn ask(&self, session: &str, text: &str) -> String {
+        let asked = report(session, "shop", text);
+        let answer = self.memory.handle_hook(HookEvent::UserPrompt, asked);
+        answer.await.unwrap().context
+    }
+
     /// Tells a prompt of before, which is kept when this returns.
     async fn tell(&self, session: &str, text: &str) {
         let told = HookReport {
@@ -71,6 +77,50 @@ impl Hooks {
         let told = self.memory.handle_hook(HookEvent::UserPrompt, told);
         told.await.unwrap();
     }
+
+    async fn lesson(&self, text: &'static str) -> RecordId {
+        let lessons = MemoryFilter {
+            types: Some(vec![RecordType::Lesson]),
+            ..MemoryFilter::default()
+        };
+        let found = self
+            .memory
+            .run_on_snapshot(move |memory| memory.list_matching_records(&lessons));
+        let found = found.await.unwrap();
+        let found = found.iter().find(|lesson| lesson.text == text);
+        found.expect("the lesson is learned").id
+    }
+}
+
+#[tokio::test]
+async fn no_question_and_no_order_overrides_a_rule() {
+    let folder = tempfile::tempdir().unwrap();
+    let memories = memories(folder.path(), Arc::new(|| Err(no_model()))).await;
+    let hooks = Hooks {
+        memory: memories.user_memory(&"ada".parse().unwrap()),
+    };
+    let rule = "From now on never deploy the shop on a Friday.";
+    hooks.tell("one", rule).await;
+    for (number, asked) in [
+        "what about the deploy of the shop on friday",
+        "is a deploy of the shop on friday allowed",
+        "deploy the shop on friday",
+        "The build is green. is a deploy of the shop on friday allowed",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        hooks.tell(&format!("asked {number}"), asked).await;
+    }
+    let open = hooks
+        .memory
+        .run_on_snapshot(|memory| memory.contradictions().len());
+    assert_eq!(open.await.unwrap(), 0);
+    let given = hooks
+        .ask("last", "should we deploy the shop on a friday or never")
+        .await;
+    assert!(given.contains(rule) && !given.contains("Was: "), "{given}");
+    memories.shut_down().await;
 }
 
 #[tokio::test]
@@ -87,6 +137,54 @@ async fn a_later_rule_that_revokes_an_earlier_one_takes_its_place() {
     assert!(begun.contains(later), "{begun}");
     let is_over = |line: &str| !line.contains("always use pnpm") || line.contains("Was: ");
     assert!(begun.lines().all(is_over), "{begun}");
+    memories.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_prompt_is_not_given_beside_the_lesson_that_was_learned_from_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let memories = memories(folder.path(), Arc::new(|| Err(no_model()))).await;
+    let hooks = Hooks {
+        memory: memories.user_memory(&"ada".parse().unwrap()),
+    };
+    let (rule, branch) = (
+        "From now on always use pnpm for the checkout packages here.",
+        "Never commit to the main branch of the shop here.",
+    );
+    hooks.tell("one", rule).await;
+    let said = [branch, "Add a handler for the refunds."].join(" ");
+    hooks.tell("two", &said).await;
+    let begun = hooks.begin("three").await;
+    assert!(begun.contains(rule) && begun.contains(branch), "{begun}");
+    let asks = [
+        "which package manager do we always use for the checkout packages here",
+        "do we ever commit to the main branch of the shop directly",
+    ];
+    for asked in asks {
+        let given = hooks.ask("three", asked).await;
+        assert!(!given.contains(rule) && !given.contains(branch), "{given}");
+    }
+    let given = hooks.ask("four", asks[0]).await;
+    assert_eq!(given.matches(rule).count(), 1, "{given}");
+    let given = hooks.ask("five", asks[1]).await;
+    assert_eq!(given.matches(branch).count(), 1, "{given}");
+    // What was corrected or forgotten is not given in the words of the prompt either.
+    let corrected = "From now on always use bun for the checkout packages here.";
+    let changes = json!({"text": corrected}).as_object().unwrap().clone();
+    let lesson = hooks.lesson(rule).await.to_string();
+    hooks.memory.revise(&lesson, changes).await.unwrap();
+    let given = hooks.ask("six", asks[0]).await;
+    assert!(
+        given.contains(corrected) && !given.contains(rule),
+        "{given}"
+    );
+    let forget = ForgetArguments {
+        id: Some(hooks.lesson(branch).await),
+        ..ForgetArguments::default()
+    };
+    Forget::run(&hooks.memory, forget).await.unwrap();
+    let given = hooks.ask("seven", asks[1]).await;
+    assert!(!given.contains(branch), "{given}");
     memories.shut_down().await;
 }
 
