@@ -103,7 +103,7 @@ pub use repository::{
     CleanFn, SHARED_FOLDER, SharedLessons, SharedState, TrustedCheckout, read_shared_lessons,
     read_shared_state, read_trusted_checkouts, trusted_list_path, write_shared_lesson,
 };
-pub use requests::asks_for_work;
+pub use requests::{asks_for_work, states_besides};
 pub use restate::restate_details;
 pub use still::annotate_missing_names;
 pub use sunwell::{

@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 
+use crate::own_words::says_something;
 use crate::values::is_in_words;
 
 /// Verbs that begin a request for one piece of work.
@@ -202,6 +203,13 @@ pub(crate) fn keep_statements(text: &str) -> Option<Cow<'_, str>> {
     }
     let left: Vec<&str> = all().filter(states).collect();
     (!left.is_empty()).then(|| Cow::Owned(left.join(" ")))
+}
+
+/// Returns whether a text states something besides these sentences of it.
+pub fn states_besides(text: &str, known: &[String]) -> bool {
+    let is_known = |sentence: &str| known.iter().any(|one| one == sentence);
+    split_sentences(text)
+        .any(|sentence| !is_known(sentence) && says_something(sentence) && !asks_for_work(sentence))
 }
 
 /// Splits a text into sentences, without list markers and without code between fences.
