@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::*;
 
-fn prompt_record(external: &str, text: &str, session: &str) -> NewRecord {
+pub(super) fn prompt_record(external: &str, text: &str, session: &str) -> NewRecord {
     let mut prompt = record(external, text, 0, session);
     prompt.details = Some(json!({"type": "prompt"}));
     prompt
@@ -22,7 +22,7 @@ fn answer_record(external: &str, text: &str, session: &str) -> NewRecord {
 }
 
 /// Inserts records about other things, which no question here is about.
-fn insert_unrelated_records(bench: &mut EngineBench) {
+pub(super) fn insert_unrelated_records(bench: &mut EngineBench) {
     let insert_unrelated_records = (0..40).map(|n| {
         let text = format!("note {n} on the garden, the roof and the {n}th window");
         record(&format!("other-{n}"), &text, 3 + (n % 4), "wiki")
@@ -67,70 +67,6 @@ pub(super) fn a_prompt_is_no_answer_and_leads_to_what_followed_it() {
     assert!(EngineBench::ids(&recall).contains(&"asked"), "{recall:?}");
     let listed = bench.engine().snapshot().list(&ListRequest::default());
     assert!(listed.records.iter().any(|one| one.text == question));
-}
-
-#[test]
-pub(super) fn a_fact_stated_in_a_prompt_is_found_by_a_word_of_it() {
-    let told = [
-        (
-            "ftp",
-            "nice, remember that the ftp user of the warehouse is teeimport",
-            "teeimport",
-        ),
-        (
-            "tax",
-            "Merke dir: die Steuerberaterin ist Frau Yilmaz.",
-            "Yilmaz",
-        ),
-        (
-            "cents",
-            "prices must always be stored as integers in cents",
-            "how are prices stored",
-        ),
-    ];
-    let mut bench = EngineBench::new();
-    insert_unrelated_records(&mut bench);
-    for (id, text, _) in told {
-        bench.insert(vec![prompt_record(id, text, id)]);
-    }
-    for (id, _, question) in told {
-        let recall = bench.ask_with(&RecallRequest::new(question), None);
-        assert_eq!(EngineBench::ids(&recall).first(), Some(&id), "{recall:?}");
-        // Few words and no meaning make it likely, and perhaps not certain.
-        assert_ne!(recall.verdict, RelevanceVerdict::Nothing, "{recall:?}");
-    }
-}
-
-#[test]
-pub(super) fn a_word_that_only_a_prompt_has_is_named_with_how_to_see_the_prompt() {
-    let mut bench = EngineBench::new();
-    insert_unrelated_records(&mut bench);
-    bench.insert(vec![prompt_record(
-        "asked",
-        "fix the zeppelin exporter",
-        "one",
-    )]);
-    let notes = |bench: &mut EngineBench, question: &str| {
-        let recall = bench.ask_with(&RecallRequest::new(question), None);
-        let notes = recall.notes.into_iter();
-        let mut notes = notes.filter(|note| note.contains("--type prompt"));
-        notes.next()
-    };
-    let said = "1 prompt that only asks has the word `zeppelin`: \
-                `reprise recall zeppelin --type prompt`";
-    assert_eq!(
-        notes(&mut bench, "where is the zeppelin").as_deref(),
-        Some(said)
-    );
-    assert_eq!(notes(&mut bench, "where is the airship"), None);
-    // Another memory has it, too.
-    bench.insert(vec![record(
-        "hall",
-        "the zeppelin is in the hall",
-        7,
-        "wiki",
-    )]);
-    assert_eq!(notes(&mut bench, "where is the zeppelin"), None);
 }
 
 #[test]

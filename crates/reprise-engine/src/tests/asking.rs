@@ -5,6 +5,7 @@ use reprise_tests::SeededRng;
 use reprise_types::{MemorySource, NewRecord, RelevanceVerdict};
 use serde_json::json;
 
+use super::answering::{insert_unrelated_records, prompt_record};
 use super::*;
 use crate::{ForgetSelector, merge_question_answers, merge_thing_answers, split_prompt};
 
@@ -389,4 +390,68 @@ pub(super) fn the_first_results_of_a_larger_limit_are_those_of_a_smaller_one() {
             }
         }
     }
+}
+
+#[test]
+pub(super) fn a_fact_stated_in_a_prompt_is_found_by_a_word_of_it() {
+    let told = [
+        (
+            "ftp",
+            "nice, remember that the ftp user of the warehouse is teeimport",
+            "teeimport",
+        ),
+        (
+            "tax",
+            "Merke dir: die Steuerberaterin ist Frau Yilmaz.",
+            "Yilmaz",
+        ),
+        (
+            "cents",
+            "prices must always be stored as integers in cents",
+            "how are prices stored",
+        ),
+    ];
+    let mut bench = EngineBench::new();
+    insert_unrelated_records(&mut bench);
+    for (id, text, _) in told {
+        bench.insert(vec![prompt_record(id, text, id)]);
+    }
+    for (id, _, question) in told {
+        let recall = bench.ask_with(&RecallRequest::new(question), None);
+        assert_eq!(EngineBench::ids(&recall).first(), Some(&id), "{recall:?}");
+        // Few words and no meaning make it likely, and perhaps not certain.
+        assert_ne!(recall.verdict, RelevanceVerdict::Nothing, "{recall:?}");
+    }
+}
+
+#[test]
+pub(super) fn a_word_that_only_a_prompt_has_is_named_with_how_to_see_the_prompt() {
+    let mut bench = EngineBench::new();
+    insert_unrelated_records(&mut bench);
+    bench.insert(vec![prompt_record(
+        "asked",
+        "fix the zeppelin exporter",
+        "one",
+    )]);
+    let notes = |bench: &mut EngineBench, question: &str| {
+        let recall = bench.ask_with(&RecallRequest::new(question), None);
+        let notes = recall.notes.into_iter();
+        let mut notes = notes.filter(|note| note.contains("--type prompt"));
+        notes.next()
+    };
+    let said = "1 prompt that only asks has the word `zeppelin`: \
+                `reprise recall zeppelin --type prompt`";
+    assert_eq!(
+        notes(&mut bench, "where is the zeppelin").as_deref(),
+        Some(said)
+    );
+    assert_eq!(notes(&mut bench, "where is the airship"), None);
+    // Another memory has it, too.
+    bench.insert(vec![record(
+        "hall",
+        "the zeppelin is in the hall",
+        7,
+        "wiki",
+    )]);
+    assert_eq!(notes(&mut bench, "where is the zeppelin"), None);
 }

@@ -18,8 +18,6 @@ use crate::{ForgetSelector, OpenVectors, RunAction};
 /// a reader of an earlier moment does not find by meaning what was forgotten since.
 const SUITE: &[fn()] = &[
     answering::a_prompt_is_no_answer_and_leads_to_what_followed_it,
-    answering::a_fact_stated_in_a_prompt_is_found_by_a_word_of_it,
-    answering::a_word_that_only_a_prompt_has_is_named_with_how_to_see_the_prompt,
     answering::a_question_asked_before_is_no_rival_of_its_answer,
     answering::a_prompt_that_repeats_a_word_is_no_answer_to_itself,
     answering::what_others_published_has_a_place_beside_four_lines_of_ones_own,
@@ -45,6 +43,8 @@ const SUITE: &[fn()] = &[
     asking::what_came_of_a_task_stands_with_the_prompt_that_gave_it,
     asking::a_prompt_gains_as_the_persons_words_only_where_those_are_asked_for,
     asking::a_prompt_that_came_in_without_its_mark_is_one,
+    asking::a_fact_stated_in_a_prompt_is_found_by_a_word_of_it,
+    asking::a_word_that_only_a_prompt_has_is_named_with_how_to_see_the_prompt,
     correcting::a_correction_takes_the_names_over_and_the_first_text_stays_known,
     correcting::an_update_replaces_what_it_does_not_say_and_nothing_else,
     correcting::a_bare_text_that_was_learned_is_not_kept_again,
