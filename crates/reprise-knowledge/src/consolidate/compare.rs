@@ -74,7 +74,7 @@ pub(super) fn compare_entries(
         Judgement::Doubt(_) if either(Decidable::Said) => return None,
         Judgement::Contradiction(why) => PairRelation::Contradiction(pair(&why)),
         Judgement::Doubt(why) => PairRelation::Doubt(pair(&why)),
-        // What they ask beside it may differ.
+        // What they ask in addition may differ.
         Judgement::Same
             if (one.stated.is_some() || other.stated.is_some()) && !one.is_copy_of(other) =>
         {
