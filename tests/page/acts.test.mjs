@@ -93,7 +93,7 @@ const TASKS = {
     const pair = tab.locator("#needs [data-pair]:has-text('timeout')");
     assert.match(await pair.innerText(), /Older[\s\S]*1 Feb[\s\S]*Newer[\s\S]*Today/);
     await click(pair.locator("button[value=newer]"), leads);
-    await says(/Kept the newer/);
+    await says(/Kept only the newer/);
     assert.equal(new URL(tab.url()).pathname, "/", "one stays where one answered");
   }],
   "see what was learned this week": [1, async () => {

@@ -61,7 +61,7 @@ test("the address of a memory that was replaced says by what, when and from wher
   }
   assert.deepEqual(await violations(tab), []);
   await tab.goto(`${tab.origin}/done`);
-  assert.match(await body(tab), /Replaced\s+by a command on this machine/);
+  assert.match(await body(tab), /Kept only this\s+by a command on this machine/);
   await tab.goto(`${tab.origin}/records/${loser.id}`);
   await leads(tab, () => tab.click(".replaced button"));
   assert.match(await tab.locator(".toast").innerText(), /Agents see both memories again/);

@@ -232,6 +232,17 @@ pub(crate) fn format_count(number: u64) -> String {
     apart
 }
 
+/// Divides a sum among so many, rounded to the nearest; `None` among nobody.
+pub(crate) fn find_mean(sum: usize, count: usize) -> Option<usize> {
+    (sum + count / 2).checked_div(count)
+}
+
+/// Formats a share of 0 to 1 in percent, rounded; only what is exactly all is 100 %.
+pub(crate) fn format_share(share: f64) -> String {
+    let most = if share < 1.0 { 99.0 } else { 100.0 };
+    format!("{:.0} %", (100.0 * share).round().min(most))
+}
+
 /// Formats a number with its noun in the singular or plural.
 pub(crate) fn pluralize(number: usize, one: &str, many: &str) -> String {
     let noun = if number == 1 { one } else { many };
@@ -334,6 +345,11 @@ mod tests {
             to_sentence("they disagree about `night`"),
             "They disagree about `night`."
         );
+        assert_eq!(find_mean(4_567, 10), Some(457));
+        assert_eq!(find_mean(4_564, 10), Some(456));
+        assert_eq!(find_mean(7, 0), None);
+        let shares = [0.0, 0.984, 0.989, 0.999, 1.0].map(format_share);
+        assert_eq!(shares, ["0 %", "98 %", "99 %", "99 %", "100 %"]);
         assert_eq!(pluralize(1, "record", "records"), "1 record");
         assert_eq!(pluralize(2_000, "record", "records"), "2,000 records");
     }

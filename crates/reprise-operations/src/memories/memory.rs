@@ -201,9 +201,14 @@ impl Memory {
         self.send_change(what, ids, Map::new());
     }
 
-    /// Tells listeners what a decision put away.
-    pub(crate) fn announce_decision(&self, ids: Vec<RecordId>) {
-        self.note_change(ChangeKind::Decided, &ids);
+    /// Tells listeners what a decision put away, which may be that two memories are the same.
+    pub(crate) fn announce_decision(&self, ids: Vec<RecordId>, is_merge: bool) {
+        let kind = if is_merge {
+            ChangeKind::Merged
+        } else {
+            ChangeKind::Decided
+        };
+        self.note_change(kind, &ids);
         self.send_change("consolidated", ids, Map::new());
     }
 

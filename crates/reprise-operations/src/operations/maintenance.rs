@@ -394,7 +394,7 @@ async fn decide_pair(
         Ok((reviewed, vec![gone]))
     };
     let (reviewed, changed) = memory.run_on_engine(work).await??;
-    memory.announce_decision(changed);
+    memory.announce_decision(changed, answer == PairVerdict::Same);
     Ok(reviewed)
 }
 

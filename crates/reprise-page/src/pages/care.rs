@@ -5,7 +5,7 @@ use reprise_engine::EngineStats;
 use reprise_operations::operations::care::Stats;
 use reprise_operations::operations::maintenance::audit::{Audit, Audited};
 
-use super::change::erasure::render_erase_link;
+use super::change::erasure::{list_forgotten, render_erase_link};
 use super::diary::render_record_chips;
 use super::home;
 use crate::chart::ChartLine;
@@ -19,6 +19,12 @@ const NAMED: usize = 20;
 pub(crate) async fn show_storage(visit: PageRequest, pairs: QueryPairs) -> PageResult<Markup> {
     let stats = visit.run_optional::<Stats>(NoArguments {}).await?;
     let calendar = visit.page.calendar();
+    let is_any = |stats: &EngineStats| stats.forgotten > 0 || stats.reclaimable_bytes > 0;
+    let forgotten = if stats.as_ref().is_some_and(is_any) {
+        list_forgotten(&visit).await?.len()
+    } else {
+        0
+    };
     let body = html! {
         (undo::render_done_toast(&visit, pairs.get("done")))
         @match &stats {
@@ -32,7 +38,7 @@ pub(crate) async fn show_storage(visit: PageRequest, pairs: QueryPairs) -> PageR
                             div class="acts" {
                                 a class="button" href="/care/backup" download { "Download a backup" }
                             }
-                            (render_erase(&visit, stats))
+                            (render_erase(&visit, forgotten))
                         }
                     }
                     div class="aside" {
@@ -52,20 +58,17 @@ pub(crate) async fn show_storage(visit: PageRequest, pairs: QueryPairs) -> PageR
     Ok(render_page(&visit, "/care", "Settings", &body))
 }
 
-/// Offers to erase the texts of forgotten memories, if the file may have any.
-fn render_erase(visit: &PageRequest, stats: &EngineStats) -> Markup {
-    let forgotten = if stats.reclaimable_bytes > 0 {
-        stats.forgotten as usize
-    } else {
-        0
-    };
+/// Offers to erase the forgotten texts that the file still has.
+fn render_erase(visit: &PageRequest, forgotten: usize) -> Markup {
+    let is_one = forgotten == 1;
     html! {
         @if !visit.read_only && forgotten > 0 {
             p class="faint" {
-                "The file may still have texts of the "
-                (text::pluralize(forgotten, "forgotten version", "forgotten versions"))
-                ", where nothing reads them. Backups and exports may have them too; erasing does not \
-                 change those."
+                "The file still has "
+                (text::pluralize(forgotten, "forgotten text", "forgotten texts"))
+                (if is_one { ", where nothing reads it." } else { ", where nothing reads them." })
+                " Backups and exports may have "
+                (if is_one { "it" } else { "them" }) " too; erasing does not change those."
             }
             (render_erase_link(visit))
         }
@@ -128,7 +131,15 @@ async fn render_health(visit: &PageRequest) -> PageResult<Markup> {
         @if let Some(damage) = &damage {
             div class="need" { b { "Problem" } p { (text::shorten_title(damage, 400)) } }
         }
-        p class="lead" { (describe_health(audited)) }
+        p class="lead" {
+            (describe_health(audited))
+            @let waiting = count_waiting(audited);
+            @if waiting > 0 {
+                " " a href="/knowledge/review" {
+                    (text::pluralize(waiting, "pair waits", "pairs wait")) " for your decision"
+                } "."
+            }
+        }
         @let details = html! { (render_history(audited)) (render_problems(audited)) }.into_string();
         div class="split" {
             @if !details.is_empty() { div { (PreEscaped(details.as_str())) } }
@@ -171,15 +182,20 @@ fn describe_health(audited: &Audited) -> String {
     let found: Vec<String> = problems
         .map(|(count, one, many)| text::pluralize(count, one, many))
         .collect();
-    let share = (100.0 * audited.score).floor();
-    if found.is_empty() {
-        format!("Health {share:.0} %: no problem was found.")
+    let share = text::format_share(audited.score);
+    let lead = format!("Health {share}, the share of memories without a problem.");
+    if !found.is_empty() {
+        format!("{lead} Found: {}.", found.join(", "))
+    } else if count_waiting(audited) > 0 {
+        lead
     } else {
-        format!(
-            "Health {share:.0} %, the share of memories without a problem. Found: {}.",
-            found.join(", ")
-        )
+        format!("Health {share}: no problem was found.")
     }
+}
+
+/// Counts the pairs that a person has to decide, as Home does.
+fn count_waiting(audited: &Audited) -> usize {
+    audited.contradictions.len() + audited.contradictions_more + audited.review
 }
 
 fn list_audit_figures(audited: &Audited) -> Vec<(&'static str, String)> {
@@ -240,5 +256,27 @@ fn render_problems(audited: &Audited) -> Markup {
                 div class="chips" { (render_record_chips(names, &audited.beginnings, NAMED)) }
             }))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_waits_for_a_decision_is_no_health_without_a_problem() {
+        let audited = |score, review| Audited {
+            score,
+            review,
+            ..Audited::default()
+        };
+        assert_eq!(
+            describe_health(&audited(1.0, 0)),
+            "Health 100 %: no problem was found."
+        );
+        let waiting = describe_health(&audited(1.0, 4));
+        assert!(!waiting.contains("no problem"), "{waiting}");
+        assert!(describe_health(&audited(0.989, 0)).starts_with("Health 99 %"));
+        assert_eq!(count_waiting(&audited(1.0, 4)), 4);
     }
 }

@@ -78,8 +78,8 @@ pub(crate) async fn show_changes(visit: PageRequest) -> PageResult<Markup> {
     }
     for acted in &tended {
         let at = acted.at.parse::<DateTime<Utc>>().unwrap_or_default();
-        let from = find_entry(&journal, acted).map(describe_origin);
-        changes.push((at, render_action(&visit, acted, &titles, from.as_deref())));
+        let entry = find_entry(&journal, acted);
+        changes.push((at, render_action(&visit, acted, &titles, entry)));
     }
     changes.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
     let calendar = visit.page.calendar();
@@ -108,7 +108,7 @@ pub(crate) async fn show_changes(visit: PageRequest) -> PageResult<Markup> {
 }
 
 /// Finds what the journal says of an action of the diary.
-fn find_entry<'j>(
+pub(super) fn find_entry<'j>(
     journal: &'j [JournalEntry],
     acted: &MaintenanceAction,
 ) -> Option<&'j JournalEntry> {
@@ -116,7 +116,12 @@ fn find_entry<'j>(
     let near = |entry: &&JournalEntry| (entry.at - at).abs() < TimeDelta::seconds(NEAR);
     let is_of_diary =
         |entry: &&JournalEntry| matches!(entry.kind, ChangeKind::Decided | ChangeKind::Merged);
-    journal.iter().filter(is_of_diary).find(near)
+    let id = acted.action.parse::<RecordId>().ok();
+    let is_named = |entry: &&JournalEntry| id.is_some_and(|id| entry.ids.contains(&id));
+    let mut all: Vec<_> = journal.iter().filter(is_of_diary).filter(near).collect();
+    // Of several at one moment it is the one that names what went.
+    all.sort_by_key(|entry| !is_named(entry));
+    all.first().copied()
 }
 
 /// Says where a change came from.
@@ -286,8 +291,9 @@ pub(super) fn render_action(
     visit: &PageRequest,
     acted: &MaintenanceAction,
     titles: &TitlesByName,
-    from: Option<&str>,
+    entry: Option<&JournalEntry>,
 ) -> Markup {
+    let from = entry.map(describe_origin);
     let at = acted.at.parse::<DateTime<Utc>>().unwrap_or_default();
     let calendar = visit.page.calendar();
     let body = html! {
@@ -349,8 +355,8 @@ pub(super) fn render_action(
     };
     let line = ChangeLine {
         at,
-        what: name_action(acted),
-        from,
+        what: name_action(acted, entry.map(|entry| entry.kind)),
+        from: from.as_deref(),
         body,
         undo,
     };
@@ -413,10 +419,15 @@ fn render_not_contradiction(visit: &PageRequest, action: &str) -> Markup {
     )
 }
 
-/// Returns what an action of the diary did, in a word.
-fn name_action(acted: &MaintenanceAction) -> &'static str {
+/// Returns what an action of the diary did, in the words of the answer that it was.
+fn name_action(acted: &MaintenanceAction, kind: Option<ChangeKind>) -> &'static str {
     if !acted.merged.is_empty() {
-        "Replaced"
+        match kind {
+            Some(ChangeKind::Merged) => "Merged",
+            Some(ChangeKind::Decided) => "Kept only this",
+            // The journal no longer holds it.
+            _ => "Replaced",
+        }
     } else if !acted.purged.is_empty() {
         "Expired"
     } else if !acted.distilled.is_empty() {

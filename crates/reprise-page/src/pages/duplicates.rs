@@ -6,7 +6,9 @@ use reprise_operations::operations::maintenance::{
     Consolidate, ConsolidateArguments, Consolidated,
 };
 
-use super::diary::{TitlesByName, list_actions, load_titles, render_action, render_chips};
+use super::diary::{
+    TitlesByName, find_entry, list_actions, load_titles, render_action, render_chips,
+};
 use crate::prelude::*;
 use crate::shell::{PageFrame, stream_page};
 
@@ -46,6 +48,7 @@ async fn render_duplicates(visit: &PageRequest) -> PageResult<Markup> {
     };
     let plan = visit.run_optional::<Consolidate>(arguments).await?;
     let (actions, titles) = list_actions(visit).await?;
+    let journal = visit.memory().list_changes();
     let purged = plan.iter().flat_map(|plan| &plan.purged);
     let expired = load_titles(visit, purged).await?;
     let mut groups = Vec::new();
@@ -58,7 +61,9 @@ async fn render_duplicates(visit: &PageRequest) -> PageResult<Markup> {
             h2 { "History" }
             @if actions.is_empty() { p class="faint" { "Nothing was merged or decided yet." } }
             @else { p class="faint" { "Changes that are not undone yet can be." } }
-            @for acted in &actions { (render_action(visit, acted, &titles, None)) }
+            @for acted in &actions {
+                (render_action(visit, acted, &titles, find_entry(&journal, acted)))
+            }
         }
     })
 }

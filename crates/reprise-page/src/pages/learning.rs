@@ -388,7 +388,7 @@ fn render_mechanics(report: &OutcomeLearningReport, names: &RunTitles) -> Markup
             }
             (table("How learning decides", &["Learned about", "#How sure"], report.gates.iter().map(|gate| html! {
                 td { (name_gate(&gate.name)) }
-                td class="number" { (format!("{:.0} %", 100.0 * gate.believed)) }
+                td class="number" { (text::format_share(gate.believed.into())) }
             })))
         }))
         (fold("Groups of similar runs", report.patterns.len(), &table(

@@ -122,14 +122,14 @@ async fn render_pairs(visit: &PageRequest, is_next: bool) -> PageResult<Markup> 
     for (sort, none, of, questions, more) in [
         (
             PairSort::Contradiction,
-            "No contradictions.",
+            "No contradictions found.",
             &found.contradictions,
             groups::group_pairs(&found.contradictions),
             found.contradictions_more,
         ),
         (
             PairSort::Duplicate,
-            "No possible duplicates.",
+            "No possible duplicates found.",
             &found.review,
             alike,
             found.review_more,
@@ -155,7 +155,11 @@ async fn render_pairs(visit: &PageRequest, is_next: bool) -> PageResult<Markup> 
         @for (sort, none, cards, all, more) in &sorts {
             section class="pairs" {
                 h2 { (sort.heading()) " " small { (count_pairs(*all, cards.len() + more)) } }
-                @if cards.is_empty() { p class="faint" { (none) } }
+                @if cards.is_empty() {
+                    p class="faint" {
+                        (none) " Compared " (visit.page.calendar().format_relative(kept.at)) "."
+                    }
+                }
                 @else { p class="why" { (FATE) } }
                 @for card in cards { (card) }
                 @if *more > 0 { p class="faint" { "and " (more) " more, once these are answered" } }
@@ -193,11 +197,11 @@ pub(super) fn render_answered_toast(visit: &PageRequest, pairs: &QueryPairs) -> 
 /// Describes what an answer did to a pair.
 fn describe_answer(answer: &str) -> &'static str {
     match answer {
-        "newer" => "Kept the newer. Agents no longer see the older.",
-        "older" => "Kept the older. Agents no longer see the newer.",
-        "second" => "Kept the second. Agents no longer see the first.",
-        "first" => "Kept the first. Agents no longer see the second.",
-        "one" => "Kept one. Agents no longer see the others.",
+        "newer" => "Kept only the newer. Agents no longer see the older.",
+        "older" => "Kept only the older. Agents no longer see the newer.",
+        "second" => "Kept only the second. Agents no longer see the first.",
+        "first" => "Kept only the first. Agents no longer see the second.",
+        "one" => "Kept only one. Agents no longer see the others.",
         "different" => "Kept both. You will not be asked about them again.",
         NEITHER => "Saved your text. Agents no longer see the two.",
         _ => "Merged into one.",

@@ -496,8 +496,7 @@ impl Week {
             sessions.insert(prompt.session.as_str());
             tokens += prompt.tokens + prompt.opening_tokens;
         }
-        let mean = tokens.checked_div(sessions.len())?;
-        Some(mean as u64)
+        text::find_mean(tokens, sessions.len()).map(|mean| mean as u64)
     }
 }
 

@@ -25,7 +25,7 @@ pub(in crate::pages) fn render_erase_link(visit: &PageRequest) -> Markup {
 }
 
 /// Lists the forgotten texts in the file; none if the user has no memory.
-async fn list_forgotten(visit: &PageRequest) -> PageResult<Vec<String>> {
+pub(in crate::pages) async fn list_forgotten(visit: &PageRequest) -> PageResult<Vec<String>> {
     let found = visit.memory().list_forgotten_texts().await;
     Ok(none_if_missing(found.map_err(Into::into))?.unwrap_or_default())
 }

@@ -97,7 +97,7 @@ impl DailyTokens {
             path: None,
         });
         let bars: Vec<ChartBar> = bars.collect();
-        let average = self.total() / self.days.len().max(1);
+        let average = text::find_mean(self.total(), self.days.len()).unwrap_or_default();
         html! {
             (render_bars(&format!("Each of the last {DAYS_CHARTED} days"), "tokens", &bars))
             p class="faint" data-month-tokens=(self.total()) {

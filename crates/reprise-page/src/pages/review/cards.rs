@@ -87,6 +87,26 @@ struct QuestionSide<'a> {
     records: Vec<MemoryRecord>,
 }
 
+impl QuestionSide<'_> {
+    /// Returns the length of the title that its text begins with, and 0 if that has none: a pair
+    /// tells texts in one line.
+    fn title_length(&self) -> usize {
+        let Some(record) = self.records.first() else {
+            return 0;
+        };
+        let title = rows::title(record);
+        let rest = record.text.strip_prefix(title);
+        let is_titled = rest.is_some_and(|rest| rest.starts_with("\n\n"));
+        let words: Vec<&str> = title.split_whitespace().collect();
+        let line = words.join(" ");
+        if is_titled && self.text.starts_with(&line) {
+            line.len()
+        } else {
+            0
+        }
+    }
+}
+
 /// A question whose memories were read.
 struct LoadedQuestion<'a> {
     sort: PairSort,
@@ -217,7 +237,8 @@ fn render_sides(loaded: &LoadedQuestion<'_>, calendar: &Calendar, buttons: bool)
         sort, sides, days, ..
     } = loaded;
     let texts: Vec<&str> = sides.iter().map(|side| side.text).collect();
-    let marked = difference::mark_differences(&texts);
+    let titles: Vec<usize> = sides.iter().map(QuestionSide::title_length).collect();
+    let marked = difference::mark_differences(&texts, &titles);
     let (names, keys) = (side_names(days), side_keys(days));
     html! {
         ol class="choices" {

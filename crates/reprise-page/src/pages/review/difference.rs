@@ -103,25 +103,44 @@ fn find_marked_words(texts: &[&str]) -> Vec<Vec<bool>> {
 }
 
 /// Renders each text with the words marked that another one lacks; if all have the same words, with
-/// those marked that are elsewhere in the other.
-pub(super) fn mark_differences(texts: &[&str]) -> Vec<Markup> {
+/// those marked that are elsewhere in the other. Each has the length of the title that it begins
+/// with, which is a line of its own.
+pub(super) fn mark_differences(texts: &[&str], title_lengths: &[usize]) -> Vec<Markup> {
     let marked = find_marked_words(texts);
-    let rendered = texts.iter().zip(&marked).map(|(text, marked)| {
-        let words = split_words(text);
+    let all = texts.iter().zip(title_lengths).zip(&marked);
+    let rendered = all.map(|((text, title_length), marked)| {
+        let words = split_words(text).into_iter().zip(marked.iter().copied());
+        let words: Vec<(Word<'_>, bool)> = words.collect();
+        let mut length = 0;
+        let is_of_title = |(word, _): &&(Word<'_>, bool)| {
+            let begins_before = length < *title_length;
+            length += word.whole.len();
+            begins_before
+        };
+        let count = words.iter().take_while(is_of_title).count();
+        let (title, rest) = words.split_at(count);
         html! {
-            @for (word, is_marked) in words.iter().zip(marked) {
-                @match word.whole.split_once(word.core) {
-                    Some((before, after)) if *is_marked => {
-                        (text::render_revealed(before))
-                        mark { (text::render_revealed(word.core)) }
-                        (text::render_revealed(after))
-                    }
-                    _ => { (text::render_revealed(word.whole)) }
-                }
-            }
+            @if !title.is_empty() { b class="said-title" { (render_words(title)) } }
+            (render_words(rest))
         }
     });
     rendered.collect()
+}
+
+/// Renders words, those marked of which that is said.
+fn render_words(words: &[(Word<'_>, bool)]) -> Markup {
+    html! {
+        @for (word, is_marked) in words {
+            @match word.whole.split_once(word.core) {
+                Some((before, after)) if *is_marked => {
+                    (text::render_revealed(before))
+                    mark { (text::render_revealed(word.core)) }
+                    (text::render_revealed(after))
+                }
+                _ => { (text::render_revealed(word.whole)) }
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -186,8 +205,18 @@ mod tests {
     }
 
     #[test]
+    fn a_title_is_a_line_of_its_own() {
+        let texts = ["Reset time It is 2 am.", "Reset time It is 3 am."];
+        let shown = mark_differences(&texts, &["Reset time".len(), 0]);
+        let [first, second] = [&shown[0], &shown[1]].map(|text| text.clone().into_string());
+        let expected = "<b class=\"said-title\">Reset time </b>It is <mark>2</mark> am.";
+        assert_eq!(first, expected);
+        assert_eq!(second, "Reset time It is <mark>3</mark> am.");
+    }
+
+    #[test]
     fn nothing_of_a_text_is_lost() {
-        let shown = mark_differences(&["a <b> \u{202e}30\u{a0}s\n", "a <b> 90 s"]);
+        let shown = mark_differences(&["a <b> \u{202e}30\u{a0}s\n", "a <b> 90 s"], &[0, 0]);
         let first = shown[0].clone().into_string();
         assert!(
             first.contains("&lt;b&gt;") && first.contains("U+202E"),
