@@ -271,7 +271,7 @@ for (const javaScriptEnabled of [true, false]) {
     assert.match(await tab.locator("main").innerText(), /Agents will see only the one you keep/);
     assert.doesNotMatch(await pair.innerText(), /differ in/, "what is marked is not said again");
     await pair.locator("button[value=newer]").click();
-    assert.match(await said(tab), /Kept the (newer|second)/);
+    assert.match(await said(tab), /Kept only the (newer|second)/);
     assert.equal((await house.list(user)).filter((one) => one.text.includes("timeout")).length, 1);
     await tab.goto(`${tab.origin}/done`);
     assert.doesNotMatch(await tab.locator("main").innerText(), /Nothing was changed/);

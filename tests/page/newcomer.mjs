@@ -98,7 +98,7 @@ const TASKS = {
     await command("to decide");
     await reach(/^ ?The newer is true/);
     await goes(() => key("Enter"));
-    await says(/Kept the (newer|second)/);
+    await says(/Kept only the (newer|second)/);
   },
   "rate an answer": async () => {
     await ask("when are releases cut");

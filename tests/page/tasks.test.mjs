@@ -125,7 +125,7 @@ const TASKS = {
     const { user, tab } = await somebody(doubts);
     await tab.waitForSelector("#needs [data-pair]");
     await send(tab, "[data-pair] button[value=newer]");
-    await says(tab, /Kept the (newer|second)/);
+    await says(tab, /Kept only the (newer|second)/);
     assert.equal(new URL(tab.url()).pathname, "/", "one stays where one answered");
     const held = async () => (await house.list(user)).map((one) => one.text).filter((text) => text.includes("timeout"));
     assert.deepEqual(await held(), ["The timeout of the login page is 90 seconds"]);
