@@ -1,14 +1,14 @@
 //! Lists of records: one line for each record, in groups by day and session.
 
+mod context;
 mod groups;
-
-use std::collections::HashSet;
 
 use reprise_operations::find_test_verdict;
 use reprise_types::short_project_name;
 
 use crate::prelude::*;
 
+pub(crate) use context::{RowContext, load_correction_marks};
 pub(crate) use groups::{
     RowGroup, SessionGroup, format_day, group_by_session, name_session, render_groups,
 };
@@ -27,37 +27,6 @@ pub(crate) enum RowTime {
     Ago,
     /// How long ago it was stored; other times are when it happened.
     Stored,
-}
-
-/// What rows need to know besides their record.
-#[derive(Debug)]
-pub(crate) struct RowContext {
-    pub(crate) calendar: Calendar,
-    /// Records that are published.
-    pub(crate) published: HashSet<RecordId>,
-    /// Names of the records of contradictions that wait for a decision.
-    pub(crate) contradicted: HashSet<String>,
-}
-
-impl RowContext {
-    pub(crate) async fn load(visit: &PageRequest) -> PageResult<Self> {
-        let published = visit.memory().list_published_records().await;
-        let kept = visit.page.kept_reviews().get(&visit.user);
-        let doubted = kept.iter().flat_map(|kept| &kept.found.contradictions);
-        Ok(Self {
-            contradicted: doubted.flat_map(|one| one.pair.clone()).collect(),
-            calendar: visit.page.calendar(),
-            published: none_if_missing(published.map_err(Into::into))?.unwrap_or_default(),
-        })
-    }
-}
-
-impl RowContext {
-    /// Returns whether a record is a side of a contradiction that waits for a decision.
-    pub(crate) fn is_contradicted(&self, record: &MemoryRecord) -> bool {
-        let mut names = self.contradicted.iter();
-        names.any(|name| has_name(record, name))
-    }
 }
 
 /// Returns whether a pair means this record: it names one by its external id, if it has one.
@@ -166,6 +135,7 @@ fn render_row_below(
                 } @else if record.visibility != Visibility::Private {
                     span class="chip" { "in project files" }
                 }
+                (context.render_correction(record))
                 (aside)
                 @if let Some(project) = about.project.as_ref().filter(|own| place.project != Some(own.as_str())) {
                     span class="project" title=[RecordByline::of(record).project.filter(|name| name != project)] {
@@ -193,14 +163,20 @@ fn shows_first_sentence(record: &MemoryRecord) -> bool {
     )
 }
 
-/// Renders a line with a link to a record under the title that it had then.
-pub(crate) fn render_link_row(record: &MemoryRecord, title: &str, calendar: &Calendar) -> Markup {
+/// Renders a line with a link to a record under the title that it had then, and by whom it was
+/// corrected.
+pub(crate) fn render_link_row(
+    record: &MemoryRecord,
+    title: &str,
+    correction: Option<&str>,
+    calendar: &Calendar,
+) -> Markup {
     html! {
         li class="row" data-record=(record.id) {
             span {} (kind_icon(record))
             span class="k" { (record.record_type().name()) }
             a class="x" href=(path(record)) { (text::shorten_title(title, TITLE_CHARS)) }
-            span class="w" { time { (calendar.format_time_of_day(record.timestamp)) } }
+            span class="w" { (context::render_correction_mark(correction)) time { (calendar.format_time_of_day(record.timestamp)) } }
         }
     }
 }

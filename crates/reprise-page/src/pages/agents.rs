@@ -14,8 +14,8 @@ use reprise_types::{RecallId, RelevanceVerdict, short_project_name};
 use super::ask::ratings::Ratings;
 use super::week::{
     PromptGroup, Turn, Week, describe_asked_times, describe_left_out, describe_match,
-    describe_nothing_added, describe_result, describe_unanswered, render_outcome_chips,
-    render_use_chip,
+    describe_nothing_added, describe_result, describe_unanswered, find_unused,
+    render_outcome_chips, render_use_chip,
 };
 use crate::prelude::*;
 use crate::rows::RowTime;
@@ -55,6 +55,7 @@ pub(crate) async fn show(visit: PageRequest, pairs: QueryPairs) -> PageResult<Ma
         (prompts, next, false)
     };
     let calendar = visit.page.calendar();
+    let unused = find_unused(&visit, &prompts).await?;
     let body = html! {
         (undo::render_done_toast(&visit, pairs.get("done")))
         (render_group_tabs(shown))
@@ -68,7 +69,7 @@ pub(crate) async fn show(visit: PageRequest, pairs: QueryPairs) -> PageResult<Ma
             }
         }
         @let totals = totals.unwrap_or_else(|| count_by_session(&prompts));
-        (render_prompt_list(&prompts, &totals, &calendar))
+        (render_prompt_list(&prompts, &totals, &unused, &calendar))
         @if is_cut { p class="faint" { "Only the newest prompts of the week are shown." } }
         (pairs::render_page_links(&pairs, "/prompts", next))
     };
@@ -198,6 +199,7 @@ fn count_by_session(prompts: &[Prompt]) -> HashMap<String, usize> {
 fn render_prompt_list(
     prompts: &[Prompt],
     totals: &HashMap<String, usize>,
+    unused: &HashSet<RecordId>,
     calendar: &Calendar,
 ) -> Markup {
     let groups = group_prompts(prompts, calendar);
@@ -213,7 +215,9 @@ fn render_prompt_list(
                         @if is_new { h2 { (rows::format_day(group.day, calendar)) } }
                         (render_session_title(group, total))
                     }
-                    @for prompt in &group.prompts { (render_prompt_row(prompt, calendar)) }
+                    @for prompt in &group.prompts {
+                        (render_prompt_row(prompt, unused.contains(&prompt.id), calendar))
+                    }
                 }
             }
         }
@@ -240,14 +244,14 @@ fn render_session_title(group: &SessionDay<'_>, total: usize) -> Markup {
     }
 }
 
-fn render_prompt_row(prompt: &Prompt, calendar: &Calendar) -> Markup {
+fn render_prompt_row(prompt: &Prompt, is_unused: bool, calendar: &Calendar) -> Markup {
     html! {
         li class="row" data-record=(prompt.id) data-at=(format!("/prompts/{}", prompt.id)) {
             span {} span class="prompt" { (icon("prompt")) }
             span class="k" { (calendar.format_time_of_day(prompt.at)) }
             a class="x" href=(format!("/prompts/{}", prompt.id)) { (text::shorten(&prompt.text, 160)) }
             span class="w" {
-                (render_outcome_chips(prompt))
+                (render_outcome_chips(prompt, is_unused))
             }
         }
     }
@@ -337,7 +341,7 @@ fn render_turn(visit: &PageRequest, turn: &Turn, ratings: &Ratings, calendar: &C
         article class="turn" aria-label="Prompt" {
             div class="meta" {
                 span class="k" { "prompt" } (calendar.format_to_minute(prompt.at))
-                span class="end chips" { (render_outcome_chips(prompt)) }
+                span class="end chips" { (render_outcome_chips(prompt, turn.shows_no_use())) }
             }
             div class="said" { (text::render(&prompt.text)) }
             div class="card" {
@@ -379,7 +383,7 @@ fn render_turn(visit: &PageRequest, turn: &Turn, ratings: &Ratings, calendar: &C
             @if !turn.followed.is_empty() {
                 ol class="rows" {
                     @for (title, record) in turn.followed.iter().take(FOLLOWED) {
-                        (rows::render_link_row(record, title, calendar))
+                        (rows::render_link_row(record, title, turn.correction_of(record), calendar))
                     }
                     @if turn.followed.len() > FOLLOWED {
                         li class="grouping" { small {

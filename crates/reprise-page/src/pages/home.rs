@@ -59,8 +59,9 @@ pub(crate) async fn show(visit: PageRequest, pairs: QueryPairs) -> PageResult<Ma
         let body = html! { (render_question_form()) (render_first_steps(&visit)) };
         return Ok(render_page(&visit, "/", "Home", &body));
     };
-    let (mut records, week, context) = (records?.records, week?, context?);
+    let (mut records, week, mut context) = (records?.records, week?, context?);
     records.retain(|record| !rows::is_definition(record));
+    context.look_up(&visit, &records).await?;
     let review = ReviewState::of(&visit, &stats);
     let strip = render_strip(&visit, &week, &review).await?;
     let needs = match review.last_result() {

@@ -41,7 +41,8 @@ pub(crate) async fn show_timeline(visit: PageRequest, pairs: QueryPairs) -> Page
         after: pairs.parse_value("after")?,
     };
     let (listed, known) = tokio::join!(fetch_records(&visit, request), RowContext::load(&visit));
-    let (listed, known) = (listed?, known?);
+    let (listed, mut known) = (listed?, known?);
+    known.look_up(&visit, &listed.records).await?;
     let choices = load_choices(&visit, listed.records.iter()).await?;
     let titles = load_session_titles(&visit, &listed.records).await?;
     let bar = html! {
@@ -531,8 +532,6 @@ pub(crate) async fn show_projects(visit: PageRequest, pairs: QueryPairs) -> Page
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashSet;
-
     use chrono::{TimeZone, Utc};
     use reprise_types::{Calendar, MemorySource, RecordBody, RecordId, Zone};
     use serde_json::{Value, json};
@@ -559,12 +558,7 @@ mod tests {
             body.details = Some(details);
             let records = [body.into_record(RecordId::from_u128(1), now)];
             let zone = Zone::Utc;
-            let (calendar, published) = (Calendar { now, zone }, HashSet::new());
-            let known = RowContext {
-                calendar,
-                published,
-                contradicted: HashSet::new(),
-            };
+            let known = RowContext::new(Calendar { now, zone });
             render_learned(&records, &known).into_string()
         };
         let goal = "build a forum for the people of the village";

@@ -114,7 +114,8 @@ pub(crate) async fn show(
         return Ok(article);
     }
     let (nearby, is_whole) = list_nearby(&visit, record).await?;
-    let known = RowContext::load(&visit).await?;
+    let mut known = RowContext::load(&visit).await?;
+    known.look_up(&visit, &nearby).await?;
     let groups = rows::group_by_session(&nearby, &calendar);
     let row_groups = groups
         .iter()

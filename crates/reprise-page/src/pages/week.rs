@@ -1,7 +1,7 @@
 //! How prompts went, in words; and the last seven days in numbers: how many prompts there were, how
 //! many received memory, and how the work of those went that used it.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use reprise_engine::extract_terms;
 use reprise_operations::operations::sessions::{
@@ -19,6 +19,8 @@ pub(super) const DAYS: i64 = 7;
 /// Prompts that are loaded at once, and most that are counted.
 const PAGE: usize = 200;
 const COUNTED_MAX: usize = 1_000;
+/// Most prompts of a list whose answers are read.
+const READ_MAX: usize = 40;
 
 /// Which prompts of a week are meant; its name is a value of `show` in an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,8 +84,24 @@ impl PromptGroup {
     }
 }
 
-/// Renders what a prompt received and how it went, as chips.
-pub(super) fn render_outcome_chips(prompt: &Prompt) -> Markup {
+/// Finds prompts whose work has no result, and whose stored answers have nothing of what they
+/// received.
+pub(super) async fn find_unused(
+    visit: &PageRequest,
+    prompts: &[Prompt],
+) -> PageResult<HashSet<RecordId>> {
+    let is_open = |prompt: &&Prompt| prompt.outcome.is_none() && prompt.count_received() > 0;
+    let mut unused = HashSet::new();
+    for prompt in prompts.iter().filter(is_open).take(READ_MAX) {
+        let turn = Turn::load(visit, prompt.id).await?;
+        unused.extend(turn.shows_no_use().then_some(prompt.id));
+    }
+    Ok(unused)
+}
+
+/// Renders what a prompt received and how it went, as chips; `is_unused` if its answers show that it
+/// used nothing.
+pub(super) fn render_outcome_chips(prompt: &Prompt, is_unused: bool) -> Markup {
     let (received, used) = (prompt.count_received(), prompt.count_used());
     html! {
         @if has_conflict(prompt) { span class="chip warn" { "conflicts" } }
@@ -96,6 +114,7 @@ pub(super) fn render_outcome_chips(prompt: &Prompt) -> Markup {
             }
             @if used == 0 {
                 @if prompt.outcome.is_some() { span class="chip faint" title=(NO_CREDIT) { "not used" } }
+                @else if is_unused { span class="chip faint" title=(OWN_WORDS) { "not used" } }
                 @else { span class="chip faint" title=(NOT_KNOWN_YET) { "use not known yet" } }
             }
         } @else if prompt.received_memories() {
@@ -232,6 +251,8 @@ pub(super) struct Turn {
     pub(super) followed: Vec<(String, MemoryRecord)>,
     /// Words of each memory that it received which it lacks itself and an answer has.
     repeated: BTreeMap<RecordId, Vec<String>>,
+    /// By whom what followed was corrected.
+    corrected: HashMap<RecordId, &'static str>,
 }
 
 impl Turn {
@@ -242,12 +263,15 @@ impl Turn {
             replayed,
             followed: Vec::new(),
             repeated: BTreeMap::new(),
+            corrected: HashMap::new(),
         };
         for one in &turn.replayed.followed {
             let record = load_version(visit, one.id).await?;
             turn.followed
                 .extend(record.map(|record| (one.title.clone(), record)));
         }
+        let records: Vec<MemoryRecord> = turn.followed.iter().map(|it| it.1.clone()).collect();
+        turn.corrected = rows::load_correction_marks(visit, &records).await?;
         // What was edited is stored at the end of a turn, and happened before its answer.
         turn.followed
             .sort_by_key(|(_, record)| !rows::is_edit(record));
@@ -265,6 +289,23 @@ impl Turn {
             turn.repeated.insert(record.id, words);
         }
         Ok(turn)
+    }
+
+    /// Says by whom something that followed was corrected.
+    pub(super) fn correction_of(&self, record: &MemoryRecord) -> Option<&'static str> {
+        self.corrected.get(&record.id).copied()
+    }
+
+    /// Returns whether answers are stored and have nothing of any memory that the prompt received,
+    /// so that each of these counts as not used.
+    pub(super) fn shows_no_use(&self) -> bool {
+        let found = self.replayed.found.iter();
+        let mut received = found.filter(|one| one.noted.left_out.is_none());
+        self.answers().next().is_some()
+            && received.all(|one| {
+                let repeated = self.repeated.get(&one.noted.id);
+                !one.is_quoted && repeated.is_none_or(Vec::is_empty)
+            })
     }
 
     /// Iterates over the answers that are stored; short ones are not.

@@ -226,7 +226,7 @@ fn render_group(row_group: &RowGroup<'_>, is_below: bool, context: &RowContext) 
         } @else if is_headed {
             li class="grouping" {
                 h3 { a href=(row_group.path()) { (text::shorten(row_group.name, 120)) } }
-                span class="w" { (render_summary(row_group)) }
+                span class="w" { (render_summary(row_group, context)) }
             }
         }
         @for (index, record) in row_group.list_below().into_iter().enumerate() {
@@ -259,7 +259,8 @@ fn render_prompt_heading(
             (kind_icon(prompt))
             h3 class="x" { a href=(path(prompt)) { (text::shorten_title(title(prompt), TITLE_CHARS)) } }
             span class="w" {
-                (render_summary(row_group))
+                (context.render_correction(prompt))
+                (render_summary(row_group, context))
                 time datetime=(at.to_rfc3339()) title=(context.calendar.format_to_minute(at)) {
                     (context.calendar.format_time_of_day(at))
                 }
@@ -268,10 +269,13 @@ fn render_prompt_heading(
     }
 }
 
-/// Renders whose session a heading is about, how its last tests ended, and a link to all of it.
-fn render_summary(row_group: &RowGroup<'_>) -> Markup {
+/// Renders whose session a heading is about, how its last test ended if that is of this day, and a
+/// link to all of it.
+fn render_summary(row_group: &RowGroup<'_>, context: &RowContext) -> Markup {
+    let last_test = context.last_tests.get(row_group.group.session);
     let mut records = row_group.group.records.iter();
-    let last_test = records.find_map(|record| find_test_verdict(record));
+    let last_test = records.find(|record| Some(&record.id) == last_test);
+    let last_test = last_test.and_then(|record| find_test_verdict(record));
     html! {
         @match last_test {
             Some(true) => { span class="chip good" { "tests pass" } }
@@ -299,8 +303,6 @@ pub(crate) fn format_day(day: NaiveDate, calendar: &Calendar) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashSet;
-
     use reprise_types::{MemoryKind, MemorySource, RecordBody};
 
     use super::*;
@@ -322,12 +324,7 @@ mod tests {
             record(2, "s1", "first of s1"),
         ];
         let (now, zone) = (records[0].timestamp, reprise_types::Zone::Utc);
-        let (calendar, published) = (Calendar { now, zone }, HashSet::new());
-        let context = RowContext {
-            calendar,
-            published,
-            contradicted: HashSet::new(),
-        };
+        let context = RowContext::new(Calendar { now, zone });
         let groups = group_by_session(&records, &context.calendar);
         let sessions: Vec<_> = groups.iter().map(|group| group.session).collect();
         assert_eq!(sessions, ["", "s1", "", "one", "s1"]);
@@ -340,6 +337,35 @@ mod tests {
         all[3].name = "Cut a release\nand say so";
         let html = render_groups(&all, &context).into_string();
         assert_eq!(html.matches("Cut a release").count(), 1, "{html}");
+    }
+
+    #[test]
+    fn only_the_last_test_of_a_session_says_how_its_tests_ended() {
+        let test = |place: u128, text: &str| {
+            let kind = MemoryKind::Episode;
+            let mut body = RecordBody::new(text, MemorySource::UserInput, kind);
+            body.session_id = "s1".to_owned();
+            body.metadata.insert("type".to_owned(), json!("test"));
+            let at = DateTime::UNIX_EPOCH + TimeDelta::minutes(i64::try_from(place).unwrap());
+            body.into_record(RecordId::from_u128(place), at)
+        };
+        let records = [test(3, "the run was stopped"), test(2, "cargo test failed")];
+        let (now, zone) = (records[0].timestamp, reprise_types::Zone::Utc);
+        let mut context = RowContext::new(Calendar { now, zone });
+        let groups = group_by_session(&records, &context.calendar);
+        let shown = |context: &RowContext| {
+            let row_group = RowGroup::from_group(&groups[0], &groups, false);
+            render_summary(&row_group, context).into_string()
+        };
+        for (last, says_failure) in [(2, true), (3, false), (9, false)] {
+            let last = RecordId::from_u128(last);
+            context.last_tests.insert("s1".to_owned(), last);
+            assert_eq!(
+                shown(&context).contains("tests fail"),
+                says_failure,
+                "{last}"
+            );
+        }
     }
 
     #[test]
@@ -388,11 +414,7 @@ mod tests {
             .iter()
             .map(|group| RowGroup::from_group(group, &groups, true))
             .collect();
-        let context = RowContext {
-            calendar,
-            published: HashSet::new(),
-            contradicted: HashSet::new(),
-        };
+        let context = RowContext::new(calendar);
         let html = render_groups(&all, &context).into_string();
         let at = |text: &str| html.find(text).unwrap();
         assert!(at("why is the total") < at("It is taken once"), "{html}");
