@@ -114,9 +114,12 @@ impl GraphState {
     /// Wraps a saved graph and cells; the vectors of `stale` changed after they were saved.
     pub(crate) fn from_saved(
         graph: Option<SavedSection>,
-        cells: Option<SavedCells>,
+        mut cells: Option<SavedCells>,
         stale: Vec<u32>,
     ) -> Self {
+        if let Some(cells) = &mut cells {
+            cells.set_stale(&stale);
+        }
         let measured = cells.as_ref().map(|cells| cells.graph_faster_from);
         let mut state = Self {
             is_saved: graph.is_some(),

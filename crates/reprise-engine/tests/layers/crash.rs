@@ -154,6 +154,36 @@ fn assert_goes_on(disk: &SimDisk, place: &str) {
     assert_route(&engine, SearchRoute::Graph, &exact, place);
 }
 
+/// A checkpoint saves the codes of new records without the graph and the cells, as long as they are
+/// few. No list of the cells has them, and they are not in memory after an opening.
+#[test]
+fn what_was_saved_after_the_cells_is_found_before_the_graph_is_read() {
+    let disk = memory_without_layers();
+    let mut engine = open_on(&disk);
+    grow_fully(&mut engine).unwrap();
+    engine.checkpoint().unwrap();
+    // The questions are near to seven of these.
+    for first in [1_325, 1_350] {
+        insert_entries(&mut engine, first..first + SESSION).unwrap();
+        engine.checkpoint().unwrap();
+    }
+    let disk = disk.crash_process();
+    let exact = scan_answers(Arc::new(disk.crash_process()), Path::new(FILE));
+    let new = |engine: &Engine| {
+        let (found, snapshot) = (ask_questions(engine), engine.snapshot());
+        let texts = found.found.iter().flatten();
+        let texts = texts.map(|id| snapshot.get(*id).unwrap().unwrap().text.clone());
+        let number = |text: String| text["entry ".len()..].parse::<usize>().unwrap();
+        texts
+            .map(number)
+            .filter(|number| *number >= RECORDS)
+            .count()
+    };
+    let engine = open_on(&disk);
+    assert_route(&engine, SearchRoute::Cells, &exact, "saved after the cells");
+    assert!(new(&engine) > 0, "no answer is among what came later");
+}
+
 #[test]
 fn a_power_cut_at_any_sync_costs_no_record_and_no_layer() {
     let start = memory_without_layers();

@@ -405,6 +405,9 @@ pub(crate) struct SavedCells {
     section: SavedSection,
     /// The cell of each document, filled when all lists are first read.
     assignments: Arc<OnceLock<Box<[u16]>>>,
+    /// The bits of documents whose vectors changed between then and the opening: no list has them
+    /// as they are now.
+    stale: Arc<[u64]>,
 }
 
 /// Offset and size of a list in the section.
@@ -470,7 +473,26 @@ impl SavedCells {
             sampled: Arc::new(sampled),
             section: section.clone(),
             assignments: Arc::default(),
+            stale: Arc::default(),
         })
+    }
+
+    /// Notes the documents whose vectors changed after it was saved.
+    pub(crate) fn set_stale(&mut self, stale: &[u32]) {
+        let words = stale.iter().max().map_or(0, |last| *last as usize / 64 + 1);
+        let mut bits = vec![0_u64; words];
+        for ordinal in stale {
+            bits[*ordinal as usize / 64] |= 1 << (ordinal % 64);
+        }
+        self.stale = bits.into();
+    }
+
+    /// Returns the bits of 64 documents that no list has as they are now, by the number of their
+    /// word: those whose vectors changed, and those that came since.
+    pub(super) fn unlisted_word(&self, word: usize) -> u64 {
+        let listed = self.documents.saturating_sub(word * 64).min(64) as u32;
+        let newer = u64::MAX.checked_shl(listed).unwrap_or(0);
+        self.stale.get(word).copied().unwrap_or(0) | newer
     }
 
     /// Returns ordinals and rows of the sample, as they were when it was saved.
@@ -550,7 +572,9 @@ impl SavedCells {
             distances.resize(list.documents.div_ceil(LANES), [0; LANES]);
             query.planes.compute_distances(list.signs, &mut distances);
             for (ordinal, distance) in list.ordinals().zip(distances.as_flattened()) {
-                emit(ordinal, *distance);
+                if self.unlisted_word(ordinal as usize / 64) >> (ordinal % 64) & 1 == 0 {
+                    emit(ordinal, *distance);
+                }
             }
             if number != without_cell {
                 enough = enough.saturating_sub(list.documents);

@@ -308,8 +308,8 @@ impl QuantisedVectors {
         self.score_closest(query, scratch);
     }
 
-    /// Adds the best documents of the cells nearest to the query, and of the documents whose codes
-    /// are not in the file.
+    /// Adds the best documents of the cells nearest to the query, of those that came since the
+    /// cells were saved, and of the documents whose codes are not in the file.
     fn search_cells(
         &self,
         query: &QueryCodes,
@@ -325,7 +325,8 @@ impl QuantisedVectors {
         closest.reset(wanted, query.planes.distance_max());
         let among = |word: usize| {
             if self.is_unread_at((word * 64) as u32) {
-                0
+                let cells = layers.cells.as_ref();
+                cells.map_or(0, |cells| cells.unlisted_word(word))
             } else {
                 u64::MAX
             }
