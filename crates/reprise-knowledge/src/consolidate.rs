@@ -13,7 +13,6 @@ mod lexicon;
 mod marks;
 mod plan;
 mod planner;
-mod revoked;
 mod runs;
 mod slots;
 mod tokens;

@@ -75,7 +75,7 @@ impl StateCheckpoint {
     }
 }
 
-/// A part of the state that is saved as a whole. It is encoded beside the writer; only if it
+/// A part of the state that is saved as a whole. It is encoded on another thread; only if it
 /// changes until the checkpoint is completed, it is encoded once more there. Each mutable access
 /// counts as a change.
 #[derive(Debug)]

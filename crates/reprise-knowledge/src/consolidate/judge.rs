@@ -1,10 +1,13 @@
 //! Judges whether two texts say the same, contradict each other, or are unrelated. Pure, and
 //! careful: it returns a doubt if it cannot tell, because a wrong merge hides a record.
 
+mod revoked;
+
+use revoked::explain_revocation;
+
 use super::changed;
 use super::facts::{FactWord, Facts, WordClass};
 use super::lexicon::{describes_event, is_verb_of_one_value, meaning_of, names_things_by_number};
-use super::revoked::explain_revocation;
 use super::slots::explain_new_value;
 use super::tokens::{first_clause, split_lower_words, stem_word};
 

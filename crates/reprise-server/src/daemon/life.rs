@@ -13,8 +13,8 @@ use reprise_page::{AgentProgram, Setting};
 use reprise_types::lock;
 use tokio::sync::{Notify, watch};
 
-use super::{DaemonOptions, SaveSetting};
 use super::shares::SlotQuota;
+use super::{DaemonOptions, SaveSetting};
 use crate::place::DaemonPaths;
 use crate::program::ProgramCommand;
 

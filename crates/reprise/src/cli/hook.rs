@@ -46,7 +46,8 @@ pub(super) fn run(context: &Context, arguments: &HookArguments) -> Exit {
         let began = Instant::now();
         // The agent has waited since it started this process, which takes long on a busy machine.
         let whole = arguments.deadline();
-        let deadline = whole - read_process_age().unwrap_or_default().min(whole / 2);
+        let age = read_process_age().unwrap_or_default();
+        let deadline = whole.saturating_sub(age).max(whole / 2);
         let (answer, folder) = ask_memory(context, arguments, began + deadline).await?;
         let left = deadline.saturating_sub(began.elapsed()).min(STILL);
         Some(mark_missing_names(answer, folder, left).await)

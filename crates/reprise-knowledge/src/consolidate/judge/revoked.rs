@@ -1,6 +1,6 @@
 //! Finds rules that revoke others: `use bun, no longer pnpm` against `always use pnpm`. Pure.
 
-use super::tokens::{split_lower_words, stem_word};
+use super::super::tokens::{split_lower_words, stem_word};
 use crate::sunwell::states_rule;
 use crate::values::is_in_words;
 
