@@ -238,18 +238,23 @@ for (const javaScriptEnabled of [true, false]) {
     assert.equal(await count(), before, "no memory was stored for a rating");
   });
 
-  test(`a result is judged, learning says so, and is switched, ${how}`, async () => {
-    const { tab } = await somebody({ javaScriptEnabled });
+  test(`a rating is no run, learning counts a run, and is switched, ${how}`, async () => {
+    const { user, tab } = await somebody({ javaScriptEnabled });
     await tab.goto(`${tab.origin}/search?q=when+are+releases+cut`);
     await tab.locator("button[value=yes]").first().click();
     assert.match(await said(tab), /Marked as helpful/);
     await tab.goto(`${tab.origin}/learning`);
+    assert.match(await tab.locator(".lead").innerText(), /No run has reported yet/);
+    const used = (await house.list(user)).filter((one) => one.text.includes("eleases")).map((one) => one.id).slice(0, 1);
+    assert.equal(used.length, 1);
+    await house.reprise("call", "outcome", JSON.stringify({ run_id: "release", query: "when are releases cut", used, quality: 0.9 }), "--user", user);
+    await tab.goto(`${tab.origin}/learning`);
     assert.match(await tab.locator(".lead").innerText(), /at least 15 runs and often more; 1 reported so far/);
     const moved = tab.locator("[aria-label='Memories that runs used'] tbody tr");
-    assert.match(await moved.innerText(), /\w+[\s\S]*1\s+\+0\.\d+/);
+    assert.match(await moved.innerText(), /\w+[\s\S]*1\s+[+-]0\.\d+/);
     await moved.locator("a").click();
     await tab.click(".fold > summary:has-text('Effect on runs')");
-    assert.match(await tab.locator("[aria-label=Runs] tbody tr").innerText(), /Your rating[\s\S]*1\.00/);
+    assert.match(await tab.locator("[aria-label=Runs] tbody tr").innerText(), /0\.90/);
     await tab.goto(`${tab.origin}/learning`);
     await tab.click("text=Turn learning off");
     assert.match(await tab.locator(".lead").innerText(), /Learning is off/);

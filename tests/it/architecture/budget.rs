@@ -45,7 +45,7 @@ const BUDGETS: &[(&str, [usize; 3])] = &[
     // Contradictions of several memories as one question, a look before a restore, the bar of
     // phones, changes from anywhere; tokens by day, ratings, reasons, a question before erasing;
     // settings that are changed in place, lists to choose filters from, lines of changes, axes.
-    ("crates/reprise-page", [65, 310, 111]),
+    ("crates/reprise-page", [65, 312, 111]),
     // As in reprise-global; drafts and rows of things have files below those that use them.
     ("crates/reprise-postgres", [25, 154, 50]),
     // Ask shows the judgement that a prompt is given; what a prompt is for, and what came of it.

@@ -99,8 +99,8 @@ pub(super) async fn find_unused(
     Ok(unused)
 }
 
-/// Renders what a prompt received and how it went, as chips; `is_unused` if its answers show that it
-/// used nothing.
+/// Renders what a prompt received and how it went, as chips; `is_unused` if its answers show that
+/// it used nothing.
 pub(super) fn render_outcome_chips(prompt: &Prompt, is_unused: bool) -> Markup {
     let (received, used) = (prompt.count_received(), prompt.count_used());
     html! {

@@ -1,5 +1,5 @@
-//! Prompts that lessons were learned from: the lesson takes the place of what the prompt says, and what was
-//! corrected or forgotten there holds no longer here.
+//! Prompts that lessons were learned from: the lesson takes the place of what the prompt says, and
+//! what was corrected or forgotten there holds no longer here.
 
 use reprise_knowledge::{extract_learnings, states_besides};
 
