@@ -5,9 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use reprise_tests::SourceFile;
 
-/// Most files that may be in a circle; lower it when a circle is undone.
-pub(super) const FILES_IN_CIRCLES_MAX: usize = 0;
-
 type Uses = BTreeMap<String, Vec<String>>;
 
 /// Returns the modules that are in a circle with another.
