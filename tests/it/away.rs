@@ -121,7 +121,8 @@ fn prompt(text: &str) -> Value {
 #[test]
 fn commands_ask_the_daemon_elsewhere_and_leave_no_store_here() {
     let machines = Machines::new();
-    machines.run_json(&["--json", "learn", "the ledger is what counts in billing"]);
+    let lesson = "the ledger is what counts in billing";
+    machines.run_json(&["--json", "learn", lesson, "--project", "none"]);
     assert_eq!(
         machines.list_texts(),
         ["the ledger is what counts in billing"]
@@ -243,7 +244,10 @@ fn the_status_of_a_daemon_elsewhere_says_that_memory_is_paused_there() {
 #[test]
 fn mcp_on_stdin_speaks_for_the_daemon_elsewhere() {
     let machines = Machines::new();
-    let mut server = Mcp::start(&mut machines.command(&["mcp"]));
+    let mut command = machines.command(&["mcp"]);
+    // What is known of a repository's history would be noted here.
+    command.current_dir(machines.here.path());
+    let mut server = Mcp::start(&mut command);
     let lesson = json!({ "title": "Billing", "content": "the ledger is what counts in billing" });
     let learned = server.call("learn", &lesson);
     assert_eq!(

@@ -63,7 +63,13 @@ fn what_the_program_keeps_stands_in_its_xdg_directories_and_nowhere_else() {
             .args(words);
         command
     };
-    let learned = run_to_end(&mut command(&["--no-model", "learn", "the lift is broken"]));
+    let learned = run_to_end(&mut command(&[
+        "--no-model",
+        "learn",
+        "the lift is broken",
+        "--project",
+        "none",
+    ]));
     assert_eq!(learned.expect("it runs").code, Some(0));
     // The user is the configuration's.
     assert!(at("data/reprise/ada/memory.rvf").is_file());

@@ -56,14 +56,14 @@ fn a_client_that_writes_headers_over_stdio_is_answered_with_headers() {
 fn a_prompt_of_parts_is_kept_as_its_words() {
     let home = Home::new();
     let prompt = json!({ "session_id": "s-1", "cwd": home.folder(), "prompt": [
-        { "type": "text", "text": "Never deploy the shop on a Friday." },
+        { "type": "text", "text": "The shop was deployed on a Friday." },
         { "type": "image", "source": { "type": "base64", "media_type": "image/png", "data": "aGk=" } },
     ] });
     let mut hook = home.command(&["hook", "user-prompt", "--user", "ada"]);
     run(hook.args(["--deadline-ms", "60000"]), &prompt.to_string());
     wait_for("the prompt is kept", || {
         let texts = home.texts("ada");
-        (texts == ["Never deploy the shop on a Friday."])
+        (texts == ["The shop was deployed on a Friday."])
             .then_some(())
             .ok_or(texts)
     });
@@ -80,7 +80,7 @@ fn a_hook_keeps_its_moment_whatever_byte_is_in_it() {
         (b"cut \\u00", "cut"),
     ] {
         let mut input =
-            br#"{"session_id":"s-1","cwd":"/","prompt":"Never deploy on a Friday, "#.to_vec();
+            br#"{"session_id":"s-1","cwd":"/","prompt":"It was deployed on a Friday, "#.to_vec();
         input.extend_from_slice(odd);
         if !kept.starts_with("cut") {
             input.extend_from_slice(b"\"}");
@@ -94,7 +94,7 @@ fn a_hook_keeps_its_moment_whatever_byte_is_in_it() {
             .write_all(&input)
             .expect("it reads");
         assert!(hook.wait().expect("it ends").success());
-        let kept = format!("Never deploy on a Friday, {kept}");
+        let kept = format!("It was deployed on a Friday, {kept}");
         wait_for("the prompt is kept", || {
             let texts = home.texts("ada");
             texts.contains(&kept).then_some(()).ok_or(texts)
@@ -118,7 +118,7 @@ fn an_error_in_the_configuration_costs_no_moment_and_is_told() {
     {
         let home = Home::new();
         let file = home.write(".config/reprise/config.toml", broken);
-        let text = format!("Never deploy the shop on day {number}.");
+        let text = format!("The shop was deployed on day {number}.");
         let prompt = json!({ "session_id": "s-1", "cwd": home.folder(), "prompt": text });
         let mut hook = home.command(&["hook", "user-prompt", "--user", "ada"]);
         run(hook.args(["--deadline-ms", "60000"]), &prompt.to_string());
@@ -490,7 +490,7 @@ fn a_variable_that_is_wrong_costs_no_moment() {
     ] {
         let home = Home::new();
         let prompt = json!({ "session_id": "s-1", "cwd": home.folder(),
-            "prompt": "Never deploy the shop on Fridays." });
+            "prompt": "The shop was deployed on Fridays." });
         let mut hook = home.command(&["hook", "user-prompt"]);
         if name != "REPRISE_USER" {
             hook.args(["--user", "ada"]);
@@ -508,7 +508,7 @@ fn a_variable_that_is_wrong_costs_no_moment() {
             let names = names.filter_map(|name| name.into_string().ok());
             let mut users = names.filter(|name| !name.starts_with('.'));
             let texts: Vec<String> = users.by_ref().flat_map(|user| home.texts(&user)).collect();
-            (texts == ["Never deploy the shop on Fridays."])
+            (texts == ["The shop was deployed on Fridays."])
                 .then_some(())
                 .ok_or((name, value, texts))
         });
@@ -525,7 +525,7 @@ fn a_moment_waits_for_a_daemon_that_cannot_be_asked() {
     ] {
         let home = Home::new();
         let prompt = json!({ "session_id": "s-1", "cwd": home.folder(),
-            "prompt": "Never deploy the shop on Fridays." });
+            "prompt": "The shop was deployed on Fridays." });
         for deadline in ["5000", "250"] {
             let mut hook = home.command(&["hook", "user-prompt", "--user", "ada"]);
             let hook = hook.env("REPRISE_URL", url);

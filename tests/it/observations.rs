@@ -183,8 +183,11 @@ fn a_project_is_a_tag_and_nothing_else() {
             );
         }
     }
-    let as_field = json!({"title": "x", "text": "y", "project": "shop"});
-    assert!(refused(&home, "learn", &as_field).contains("project"));
+    // As an argument it is that tag.
+    let argued = json!({"title": "x", "text": "y", "project": "shop"});
+    let id = call(&home, "learn", &argued)["id"].clone();
+    let record = call(&home, "get", &json!({"id": id}))["records"][0].clone();
+    assert_eq!(record["tags"], json!(["project:shop"]));
 }
 
 #[test]

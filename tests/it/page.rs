@@ -339,5 +339,5 @@ fn a_record_that_a_filter_leaves_out_is_told_which_part_of_it_does() {
         }
     }
     let unknown = visitor.ask("GET", "/search?q=heron&expected=ticket-18", "");
-    assert_contains!(unknown, "No memory has the id ticket-18.");
+    assert_contains!(unknown, "No memory has this id or these words: ticket-18.");
 }

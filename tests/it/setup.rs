@@ -144,7 +144,7 @@ fn what_is_asked_first_is_what_was_decided_and_no_prompt() {
         "The handler answers refund events now.",
     );
     let done = setup(&home, &["setup", "--yes", "--user", "ada"]).expect_code(0);
-    let asked = "For example: reprise recall \"what did we decide about money as integer cents\"";
+    let asked = "For example: reprise recall \"what did we decide about money\"";
     assert_contains!(done.stdout, asked);
     assert_contains!(done.stdout, "We decided to keep money as integer cents");
     assert_lacks!(done.stdout, "stripe webhook");

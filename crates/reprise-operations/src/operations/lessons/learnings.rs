@@ -283,11 +283,16 @@ pub(crate) fn list_learnings(
     SunwellMemory::of(&own)
 }
 
-/// Returns whether a memory holds what a new lesson says, word for word: as a lesson, or as an
-/// answer that says nothing else. A prompt is no memory of that kind.
+/// Returns whether an answer that is kept says what a new lesson says, and nothing else. A decision
+/// is kept all the same: sessions begin with decisions, and lists name them.
 fn is_kept_already(memory: &Snapshot, lesson: &NewRecord) -> bool {
+    let as_record = lesson
+        .body
+        .clone()
+        .into_record(RecordId::from_u128(0), DateTime::UNIX_EPOCH);
     let known = memory.find_same_text(&lesson.text);
-    known.is_some_and(|known| known.record_type() != RecordType::Prompt)
+    known.is_some_and(|known| known.record_type() == RecordType::Answer)
+        && as_record.record_type() != RecordType::Decision
 }
 
 impl Memory {
