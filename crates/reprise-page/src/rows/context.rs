@@ -134,7 +134,7 @@ fn name_correction(journal: &[JournalEntry], record: &MemoryRecord) -> Option<&'
     };
     match journal.iter().find(is_its).map(|entry| &entry.origin) {
         Some(ChangeOrigin::Page) => Some("corrected by you"),
-        Some(ChangeOrigin::Command) => Some("corrected by a command"),
+        Some(ChangeOrigin::Command) => Some("corrected"),
         _ => matches!(
             record.record_type(),
             RecordType::Answer | RecordType::Prompt
