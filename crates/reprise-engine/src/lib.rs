@@ -69,6 +69,7 @@ pub use reprise_rank::{
 };
 pub use reprise_store::CompactedLog;
 pub use snapshot::Snapshot;
+pub use snapshot::annotation_index::DISTILLED;
 pub use snapshot::similarity::SimilarityScratch;
 pub use snapshot::stats::{EngineStats, LanguageCount, OtherSpace, SpaceStats};
 pub use upkeep::check::{CheckReport, Finding};

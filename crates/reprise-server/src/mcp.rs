@@ -149,7 +149,7 @@ impl McpServer {
                 (None, None) => None,
             };
             if let Some(project) = project {
-                folders::add_project_tag(&mut arguments, &project);
+                arguments.insert("project".to_owned(), project.into());
             }
         }
         if let Some(project) = &self.project

@@ -21,7 +21,8 @@ const BUDGETS: &[(&str, [usize; 3])] = &[
     // A project is known by its short name too, a known record gains tags, and a prompt has its
     // answers by what it was for.
     // What is saved as a whole is encoded on another thread; a checkpoint has one owner.
-    ("crates/reprise-engine", [63, 358, 79]),
+    // The open contradictions come from one function, for tending and for hooks.
+    ("crates/reprise-engine", [63, 359, 79]),
     // A renaming that never replaces.
     ("crates/reprise-files", [11, 63, 11]),
     // A handle to a store that is there later, in place of a store that hands on each method.

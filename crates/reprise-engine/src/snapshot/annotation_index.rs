@@ -33,7 +33,7 @@ pub(crate) const CONTRADICTED: &str = "contradicted by";
 /// Relation from a prompt to itself: its program went on before what memory had for it was there.
 pub(crate) const UNDELIVERED: &str = "went on without";
 /// Relation from a record to one that it was distilled from. Readers see it.
-pub(crate) const DISTILLED: &str = "distilled from";
+pub const DISTILLED: &str = "distilled from";
 
 /// Whether a relation is hidden from readers.
 pub(crate) fn is_reserved(relation: &str) -> bool {

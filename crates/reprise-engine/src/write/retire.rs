@@ -404,6 +404,16 @@ impl Snapshot {
         noted.collect()
     }
 
+    /// Returns the noted contradictions that are not decided: both records are live, and nobody
+    /// has marked them as different.
+    pub fn open_contradictions(&self) -> impl Iterator<Item = Contradiction> {
+        self.contradictions().into_iter().filter(|one| {
+            one.undone_micros.is_none()
+                && [one.older, one.newer].iter().all(|id| self.is_live(*id))
+                && !self.are_distinct(one.older, one.newer)
+        })
+    }
+
     /// Returns every pair that was marked as different, including those of which that was taken
     /// back, in the order in which they were marked, of records that are not forgotten.
     pub fn distinctions(&self) -> Vec<Distinction> {

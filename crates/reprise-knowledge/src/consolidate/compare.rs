@@ -181,18 +181,10 @@ pub fn find_contradictions(memory: &Snapshot, id: RecordId) -> Vec<(RecordId, Re
     contrary.collect()
 }
 
-/// Lists the contradictions that are noted and that nobody has decided: of one record, or of all.
-/// Both records are live, and nobody marked them as different.
+/// Describes the noted contradictions that nobody has decided, of one record or of all.
 pub fn list_open_contradictions(memory: &Snapshot, of: Option<RecordId>) -> Vec<RelatedPair> {
-    let noted = memory.contradictions().into_iter();
-    let is_of = |pair: &[RecordId; 2]| of.is_none_or(|id| pair.contains(&id));
-    let open = noted.filter(|one| {
-        let pair = [one.older, one.newer];
-        one.undone_micros.is_none()
-            && is_of(&pair)
-            && pair.iter().all(|id| memory.is_live(*id))
-            && !memory.are_distinct(one.older, one.newer)
-    });
+    let open = memory.open_contradictions();
+    let open = open.filter(|one| of.is_none_or(|id| [one.older, one.newer].contains(&id)));
     let mut entries: BTreeMap<RecordId, Option<ComparisonEntry>> = BTreeMap::new();
     let mut pairs = Vec::new();
     for one in open {

@@ -1,6 +1,6 @@
 //! Tells whether a person's sentence sets a rule for all work to come: "we always use pnpm here".
 
-use crate::requests::split_sentences;
+use crate::requests::{asks_for_work, split_sentences};
 use crate::values::is_in_words;
 
 /// Length of a rule, in characters, and the fewest words of one.
@@ -53,10 +53,6 @@ const BEGINNINGS: [&str; 27] = [
 const PLACES: &str = "repo repository project codebase team projekt";
 /// Orders that hold for all work in such a place. Others, such as "fix", are for one piece of work.
 const LASTING: &str = "use prefer keep avoid write name always never";
-/// Words that begin a question.
-const ASKING: &str = "\
-    can could would will should shall do does did is are was were what how where who when why which \
-    kann kannst soll sollen sollte was wie wo warum wann";
 /// Words before the one who follows a rule that make a cause of it: "it fails because we never
 /// save it".
 const CAUSES: &str = "because since when if that but why as so until though";
@@ -99,10 +95,7 @@ pub(super) fn is_rule(sentence: &str) -> bool {
     let words = lower.split(|c: char| !c.is_alphanumeric() && c != '\'' && c != '-');
     let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
     let is_plain = RULE.contains(&sentence.chars().count()) && words.len() >= WORDS_MIN;
-    let first = words.first().copied().unwrap_or_default();
-    let bans = words.get(1).is_some_and(|second| *second == "not");
-    let asks = sentence.ends_with('?') || is_in_words(ASKING, first) && !bans;
-    if !is_plain || asks || sentence.contains("```") {
+    if !is_plain || asks_for_work(sentence) || sentence.contains("```") {
         return false;
     }
     let begins = BEGINNINGS.iter().any(|begins| {

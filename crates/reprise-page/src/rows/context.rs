@@ -126,19 +126,16 @@ pub(crate) async fn load_correction_marks(
     Ok(marks)
 }
 
-/// Says by whom a version was made that corrects another one; of knowledge, which programs rewrite
-/// all the time, only if a person did.
+/// Says that a version corrects another one, and whether that was done on the page; of knowledge,
+/// which programs rewrite all the time, only if a person did.
 fn name_correction(journal: &[JournalEntry], record: &MemoryRecord) -> Option<&'static str> {
     let is_its = |entry: &&JournalEntry| {
         entry.kind == ChangeKind::Corrected && entry.ids.contains(&record.id)
     };
+    let is_said = [RecordType::Answer, RecordType::Prompt].contains(&record.record_type());
     match journal.iter().find(is_its).map(|entry| &entry.origin) {
         Some(ChangeOrigin::Page) => Some("corrected by you"),
         Some(ChangeOrigin::Command) => Some("corrected"),
-        _ => matches!(
-            record.record_type(),
-            RecordType::Answer | RecordType::Prompt
-        )
-        .then_some("corrected"),
+        _ => is_said.then_some("corrected"),
     }
 }

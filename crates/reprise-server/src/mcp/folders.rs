@@ -141,13 +141,6 @@ pub(super) fn names_project(arguments: &Map<String, Value>) -> bool {
     has_argument || list_tags(arguments).iter().any(is_project_tag)
 }
 
-/// Adds a project to the tags of a lesson.
-pub(super) fn add_project_tag(arguments: &mut Map<String, Value>, project: &str) {
-    let mut tags = list_tags(arguments);
-    tags.push([PROJECT_TAG, project].concat().into());
-    arguments.insert("tags".to_owned(), Value::Array(tags));
-}
-
 /// Returns the tags of a lesson. Models also write them as one text: as JSON, or with commas.
 fn list_tags(arguments: &Map<String, Value>) -> Vec<Value> {
     match arguments.get("tags") {

@@ -356,7 +356,7 @@ impl Memory {
             self.announce_change("inserted", ids.clone());
             self.notify_learnings(&ids).await;
             for id in &ids {
-                self.note_contradictions(std::slice::from_ref(id)).await;
+                self.note_contradictions(*id).await;
             }
         }
         Ok(Extracted {

@@ -1,12 +1,10 @@
 //! Prompts that lessons were learned from: the lesson takes the place of what the prompt says, and
 //! what was corrected or forgotten there holds no longer here.
 
+use reprise_engine::DISTILLED;
 use reprise_knowledge::{extract_learnings, states_besides};
 
 use crate::prelude::*;
-
-/// Relation of a lesson to the prompt that it was learned from.
-const LEARNED_FROM: &str = "distilled from";
 
 /// What became of what a prompt taught.
 #[derive(Debug)]
@@ -45,7 +43,7 @@ fn judge_prompt(
         return None;
     }
     let links = memory.links(prompt.id).into_iter();
-    let links = links.filter(|link| !link.outgoing && link.relation == LEARNED_FROM);
+    let links = links.filter(|link| !link.outgoing && link.relation == DISTILLED);
     let learned = links.filter_map(|link| memory.get(link.record)?.ok());
     let learned: Vec<MemoryRecord> = learned.collect();
     let find_lesson = |text: &String| {

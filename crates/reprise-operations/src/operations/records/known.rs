@@ -40,14 +40,10 @@ impl Memory {
         self.run_on_snapshot(look).await
     }
 
-    /// Notes which known records a single new one contradicts, so that no answer gives the older
-    /// one as if it still held. Records that come together are left to the next tending, and so
-    /// is what goes wrong here.
-    pub(in crate::operations) async fn note_contradictions(&self, new: &[RecordId]) {
-        let ([id], now) = (new, self.now()) else {
-            return;
-        };
-        let id = *id;
+    /// Notes which known records a new one contradicts, so that no answer gives the older one as if
+    /// it still held. What goes wrong here is left to the next tending.
+    pub(in crate::operations) async fn note_contradictions(&self, id: RecordId) {
+        let now = self.now();
         let look = move |memory: &Snapshot| find_contradictions(memory, id);
         let noted = async {
             let pairs = self.run_on_snapshot(look).await?;

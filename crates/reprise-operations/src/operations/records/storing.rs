@@ -115,7 +115,10 @@ impl Memory {
             ));
         }
         let ids = report.list_inserted();
-        self.note_contradictions(&ids).await;
+        // Records that come together are left to the next tending.
+        if let [id] = ids[..] {
+            self.note_contradictions(id).await;
+        }
         if !ids.is_empty() {
             self.announce_change("inserted", ids.clone());
         }

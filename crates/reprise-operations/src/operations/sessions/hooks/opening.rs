@@ -411,13 +411,6 @@ pub(in crate::operations) fn list_work(
     work.collect()
 }
 
-/// The memories that a newer one contradicts, each with the newest of those.
-fn find_contradicted(memory: &Snapshot) -> BTreeMap<RecordId, RecordId> {
-    let noted = memory.contradictions().into_iter();
-    let open = noted.filter(|one| one.undone_micros.is_none() && memory.is_live(one.newer));
-    open.map(|one| (one.older, one.newer)).collect()
-}
-
 /// Lists a project's newest rules, and its other newest decisions and lessons, without those that
 /// another one of them contradicts.
 fn list_holding(
@@ -436,7 +429,7 @@ fn list_holding(
     let mut rest = 0..RULES_MAX;
     let (rules, mut others): (Vec<_>, Vec<_>) = all
         .into_iter()
-        .partition(|record| states_rule(&record.text) && rest.next().is_some());
+        .partition(|record| !rest.is_empty() && states_rule(&record.text) && rest.next().is_some());
     others.truncate(HOLDING);
     (rules, others)
 }
@@ -449,7 +442,9 @@ fn list_project_lines(
     calendar: &Calendar,
 ) -> Vec<OpeningLine> {
     let records = list_newest(memory, project, None, LOOKED_AT, calendar);
-    let over = find_contradicted(memory);
+    // Of several that contradict a memory, the one that was noted last counts.
+    let open = memory.open_contradictions();
+    let over: BTreeMap<RecordId, RecordId> = open.map(|one| (one.older, one.newer)).collect();
     let (rules, holding) = list_holding(memory, project, &over, calendar);
     let newer = |record: &MemoryRecord| memory.get(*over.get(&record.id)?)?.ok();
     let line = |record: &MemoryRecord, mark, text: &str| {

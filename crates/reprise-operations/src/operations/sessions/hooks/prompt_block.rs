@@ -311,46 +311,62 @@ impl Memory {
         (mut recall, mut noted): (RecallResponse, Vec<NotedRecord>),
         seen: &BTreeSet<RecordId>,
     ) -> Result<(RecallResponse, Vec<NotedRecord>), Problem> {
-        let found = recall.results.iter().filter(|one| one.published.is_none());
-        let prompts = found.filter(|one| one.record.record_type() == RecordType::Prompt);
-        let prompts: Vec<MemoryRecord> = prompts.map(|one| one.record.clone()).collect();
-        if prompts.is_empty() {
-            return Ok((recall, noted));
-        }
-        let seen = seen.clone();
-        let find = move |memory: &Snapshot| find_taught_prompts(memory, &prompts, &seen);
-        let mut taught = self.run_on_snapshot(find).await?;
-        if taught.is_empty() {
-            return Ok((recall, noted));
-        }
-        let mut named: BTreeSet<RecordId> = noted.iter().map(|one| one.id).collect();
-        for one in &mut noted {
-            match taught.get(&one.id) {
-                Some(TaughtPrompt::Lesson(lesson)) if named.insert(lesson.id) => one.id = lesson.id,
-                Some(TaughtPrompt::Lesson(_) | TaughtPrompt::Seen) => {
-                    one.left_out = Some(LeftOutReason::Seen);
-                }
-                Some(TaughtPrompt::Over) => one.left_out = Some(LeftOutReason::Weak),
-                Some(TaughtPrompt::Corrected { by, .. }) => one.contradicted_by = Some(*by),
-                None => {}
+        let mut judged = BTreeSet::new();
+        // Where something is left out, another prompt may be shown.
+        loop {
+            let shown = recall.results.iter().filter(|one| {
+                one.shown
+                    && one.published.is_none()
+                    && one.record.record_type() == RecordType::Prompt
+                    && judged.insert(one.record.id)
+            });
+            let prompts: Vec<MemoryRecord> = shown.map(|one| one.record.clone()).collect();
+            if prompts.is_empty() {
+                return Ok((recall, noted));
             }
+            let seen = seen.clone();
+            let find = move |memory: &Snapshot| find_taught_prompts(memory, &prompts, &seen);
+            let taught = self.run_on_snapshot(find).await?;
+            place_lessons(&mut recall, &mut noted, taught);
         }
-        let mut placed = BTreeSet::new();
-        recall.results.retain_mut(|one| {
-            match taught.remove(&one.record.id) {
-                Some(TaughtPrompt::Lesson(lesson)) => one.record = *lesson,
-                Some(TaughtPrompt::Seen | TaughtPrompt::Over) => return false,
-                Some(TaughtPrompt::Corrected { by, at }) => {
-                    one.why.contradicted_by = Some(by);
-                    one.why.held_until = Some(at);
-                }
-                None => {}
-            }
-            placed.insert(one.record.id)
-        });
-        decide_shown(&mut recall);
-        Ok((recall, noted))
     }
+}
+
+/// Puts lessons in the place of prompts, and leaves out prompts of which nothing holds or is new.
+fn place_lessons(
+    recall: &mut RecallResponse,
+    noted: &mut [NotedRecord],
+    mut taught: BTreeMap<RecordId, TaughtPrompt>,
+) {
+    if taught.is_empty() {
+        return;
+    }
+    let mut named: BTreeSet<RecordId> = noted.iter().map(|one| one.id).collect();
+    for one in noted {
+        match taught.get(&one.id) {
+            Some(TaughtPrompt::Lesson(lesson)) if named.insert(lesson.id) => one.id = lesson.id,
+            Some(TaughtPrompt::Lesson(_) | TaughtPrompt::Seen) => {
+                one.left_out = Some(LeftOutReason::Seen);
+            }
+            Some(TaughtPrompt::Over) => one.left_out = Some(LeftOutReason::Weak),
+            Some(TaughtPrompt::Corrected { by, .. }) => one.contradicted_by = Some(*by),
+            None => {}
+        }
+    }
+    let mut placed = BTreeSet::new();
+    recall.results.retain_mut(|one| {
+        match taught.remove(&one.record.id) {
+            Some(TaughtPrompt::Lesson(lesson)) => one.record = *lesson,
+            Some(TaughtPrompt::Seen | TaughtPrompt::Over) => return false,
+            Some(TaughtPrompt::Corrected { by, at }) => {
+                one.why.contradicted_by = Some(by);
+                one.why.held_until = Some(at);
+            }
+            None => {}
+        }
+        placed.insert(one.record.id)
+    });
+    decide_shown(recall);
 }
 
 /// Leaves out what a prompt must not receive, and decides anew what it does; returns a note of
