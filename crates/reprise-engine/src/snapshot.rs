@@ -190,7 +190,7 @@ impl Snapshot {
     pub fn get_stored(&self, id: RecordId) -> Option<Result<MemoryRecord, StoreError>> {
         let ordinal = self.index.find(id)?;
         let doc = self.index.doc(ordinal)?;
-        let is_there = doc.forgotten_at().is_none() && !doc.hole;
+        let is_there = doc.forgotten_at().is_none() && !doc.is_hole();
         is_there.then(|| self.record(ordinal, None))
     }
 
@@ -389,7 +389,7 @@ impl Snapshot {
         at: DateTime<Utc>,
     ) -> impl Iterator<Item = Result<MemoryRecord, StoreError>> + '_ {
         let unreplaced = self.docs().filter(move |(_, doc)| {
-            let is_there = doc.forgotten_at().is_none() && !doc.hole;
+            let is_there = doc.forgotten_at().is_none() && !doc.is_hole();
             is_there && doc.superseded_at().is_none_or(|end| end > at)
         });
         unreplaced.map(move |(ordinal, doc)| self.record(ordinal, Some(at.max(doc.known_at()))))

@@ -11,8 +11,8 @@ use reprise_learn::{LearnSettings, OutcomeLearning};
 use reprise_rank::lookup_terms;
 use reprise_store::{CommitSeq, Log, LogReader, StoreEntry, Tombstone};
 use reprise_types::{
-    Annotation, ByteReader, ByteWriter, EmbeddingSpace, ExternalId, MemoryRecord, MemorySource,
-    RecordId, SavedSections, SectionKey, SectionPages, VectorStore as _, encode_all,
+    Annotation, EmbeddingSpace, ExternalId, MemoryRecord, MemorySource, RecordId, SavedSections,
+    SectionKey, SectionPages, VectorStore as _,
 };
 
 use crate::error::EngineError;
@@ -26,6 +26,9 @@ use saving::{StateCheckpoint, WholePart};
 const FACTS: u8 = 40;
 pub(crate) const LEARNING: u8 = 41;
 pub(crate) const MARKS: u8 = 42;
+
+/// The last instant, and the configured space.
+type EngineFacts = (Option<DateTime<Utc>>, Option<EmbeddingSpace>);
 
 /// Everything that can be rebuilt from the log.
 #[derive(Debug)]
@@ -104,11 +107,7 @@ impl EngineState {
         sections: &SavedSections,
         log: &LogReader,
     ) -> Option<Self> {
-        let (known_at, space): (Option<DateTime<Utc>>, Option<EmbeddingSpace>) = {
-            let bytes = sections.get(&(FACTS, 0))?.read_all()?;
-            let r = &mut ByteReader::new(&bytes);
-            (r.read_value()?, r.read_value()?)
-        };
+        let (known_at, space): EngineFacts = sections.get(&(FACTS, 0))?.read_value()?;
         let in_force = configured.or(space.as_ref()).cloned();
         let in_force = in_force.or_else(|| most_common_space(log));
         let dimensions = dimensions_of(in_force.as_ref(), log);
@@ -150,9 +149,8 @@ impl EngineState {
         marks.collect_pages((MARKS, 0), AnnotationIndex::to_bytes, budget, &mut all);
         if *budget > 0 {
             let known_at = Some(self.known_at).filter(|at| *at > DateTime::<Utc>::MIN_UTC);
-            let facts = &mut ByteWriter::default();
-            encode_all!(facts, known_at, self.configured_space);
-            all.push(SectionPages::from_bytes((FACTS, 0), &facts.bytes));
+            let facts: EngineFacts = (known_at, self.configured_space.clone());
+            all.push(SectionPages::from_value((FACTS, 0), &facts));
         }
         all
     }

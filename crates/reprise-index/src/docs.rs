@@ -12,6 +12,8 @@ use crate::cues::Cues;
 
 /// Instant of an end that has not happened.
 pub(crate) const NEVER: i64 = i64::MAX;
+/// When a document was forgotten that is a hole by now.
+const ERASED: i64 = i64::MIN;
 /// Session number of a document without a session.
 pub(crate) const NO_SESSION: u32 = u32::MAX;
 
@@ -34,20 +36,18 @@ pub struct Doc {
     pub(crate) cues: Cues,
     /// Hash of its speaker's first name; 0 for none.
     pub(crate) speaker: u32,
-    /// Whether the record is forgotten and its words and vector are erased: no view shows it.
-    pub hole: bool,
 }
 
 impl_binary_codec! {
     Doc {
         id, timestamp, known_at, forgotten_at, superseded_at, terms, session, speaker, head_terms,
-        kind, source, cues, hole
+        kind, source, cues
     }
 }
 
 impl Doc {
     /// Bytes of the saved columns.
-    pub(crate) const BYTES: usize = 16 + 4 * 8 + 3 * 4 + 5;
+    pub(crate) const BYTES: usize = 16 + 4 * 8 + 3 * 4 + 4;
 
     /// Creates the row of a record whose content is erased.
     pub(crate) fn new_hole(id: RecordId) -> Self {
@@ -55,7 +55,7 @@ impl Doc {
             id,
             timestamp: 0,
             known_at: 0,
-            forgotten_at: 0,
+            forgotten_at: ERASED,
             superseded_at: NEVER,
             terms: 0,
             session: NO_SESSION,
@@ -64,7 +64,6 @@ impl Doc {
             source: MemorySource::UserInput,
             cues: Cues::default(),
             speaker: 0,
-            hole: true,
         }
     }
 
@@ -91,17 +90,19 @@ impl Doc {
         (self.session != NO_SESSION).then_some(self.session)
     }
 
+    /// Whether the record is forgotten and its words and vector are erased: no view shows it.
+    pub fn is_hole(&self) -> bool {
+        self.forgotten_at == ERASED
+    }
+
     /// Whether it can be returned now: neither forgotten nor superseded.
     pub fn is_live(&self) -> bool {
-        !self.hole && self.forgotten_at == NEVER && self.superseded_at == NEVER
+        self.forgotten_at == NEVER && self.superseded_at == NEVER
     }
 
     /// Whether it could have been returned at `instant`.
     pub(crate) fn was_live_at(&self, instant: i64) -> bool {
-        !self.hole
-            && self.known_at <= instant
-            && self.forgotten_at > instant
-            && self.superseded_at > instant
+        self.known_at <= instant && self.forgotten_at > instant && self.superseded_at > instant
     }
 }
 

@@ -47,7 +47,7 @@ impl FacetBlock {
     }
 
     fn add_row(&mut self, place: usize, row: &Doc) {
-        if row.hole {
+        if row.is_hole() {
             return;
         }
         let bit = 1 << place;

@@ -3,9 +3,7 @@
 //! The writer maintains the live set of the present. An as-of query builds its own, so that it
 //! returns what a store stopped at that instant would have returned.
 
-use reprise_types::{
-    BinaryCodec, ByteReader, ByteWriter, CowVec, MemorySource, encode_all, impl_binary_codec,
-};
+use reprise_types::{CowVec, MemorySource, impl_binary_codec};
 
 use crate::bits::iter_bits;
 use crate::cues::Cues;
@@ -40,34 +38,13 @@ pub(crate) struct LexicalRow {
     pub(crate) bare_prompt: bool,
 }
 
-const FLAG_LIVE: u8 = 1;
-const FLAG_BY_USER: u8 = 2;
-const FLAG_BARE_PROMPT: u8 = 4;
-
-impl BinaryCodec for LexicalRow {
-    fn encode(&self, out: &mut ByteWriter) {
-        let flag = |holds: bool, flag: u8| if holds { flag } else { 0 };
-        let flags = flag(self.live, FLAG_LIVE)
-            | flag(self.by_user, FLAG_BY_USER)
-            | flag(self.bare_prompt, FLAG_BARE_PROMPT);
-        encode_all!(out, self.session, self.head_terms, flags);
-    }
-
-    fn decode(r: &mut ByteReader<'_>) -> Option<Self> {
-        let (session, head_terms, flags) = (r.read_value()?, r.read_u8()?, r.read_u8()?);
-        (usize::from(head_terms) <= HEAD_TERMS).then_some(Self {
-            session,
-            head_terms,
-            by_user: flags & FLAG_BY_USER != 0,
-            live: flags & FLAG_LIVE != 0,
-            bare_prompt: flags & FLAG_BARE_PROMPT != 0,
-        })
-    }
+impl_binary_codec! {
+    LexicalRow { session, head_terms, by_user, live, bare_prompt }
 }
 
 impl LexicalRow {
     /// Bytes of the saved columns.
-    pub(crate) const BYTES: usize = 6;
+    pub(crate) const BYTES: usize = 8;
 
     fn new(row: &Doc, live: bool) -> Self {
         Self {
@@ -508,7 +485,6 @@ mod tests {
     #[test]
     fn made_at_once_or_one_by_one_it_is_the_same() {
         let row = |number: u32| Doc {
-            hole: false,
             forgotten_at: if number % 7 == 3 { 5 } else { NEVER },
             session: [0, 2, 0, NO_SESSION, 5][number as usize % 5],
             terms: number,

@@ -39,7 +39,10 @@ impl IndexWriter {
     pub fn start_purge(&mut self) -> Option<impl FnOnce() -> PurgeResult + Send + use<>> {
         self.move_pending_to_segment();
         let rows = &self.rows;
-        let has_content = |ordinal: &u32| rows.get(*ordinal as usize).is_some_and(|row| !row.hole);
+        let has_content = |ordinal: &u32| {
+            rows.get(*ordinal as usize)
+                .is_some_and(|row| !row.is_hole())
+        };
         self.forgotten.retain(has_content);
         self.forgotten.sort_unstable();
         if self.forgotten.is_empty() {

@@ -24,11 +24,12 @@ use crate::section_kinds::{
 };
 use crate::segment::Segment;
 use crate::vectors::{QuantisedVectors, SavedCells};
+use crate::words::HEAD_TERMS;
 use crate::writer::IndexWriter;
 
 /// Version of all sections but graph and cells, which have their own. It also covers the analyser's
 /// rules: change it when a text would give other terms or cues.
-const VERSION: u8 = 13;
+const VERSION: u8 = 14;
 /// Bytes of a row of documents: the columns of the document, and its neighbours.
 const DOCUMENT_BYTES: usize = Doc::BYTES + 8;
 const SESSION_BYTES: usize = 16;
@@ -176,24 +177,17 @@ impl IndexWriter {
         );
         let has_content = |ordinal: &&u32| {
             let row = self.rows.get(**ordinal as usize);
-            row.is_some_and(|row| !row.hole)
+            row.is_some_and(|row| !row.is_hole())
         };
         let forgotten: Vec<u32> = self.forgotten.iter().filter(has_content).copied().collect();
         forgotten.encode(out);
-        let stale = &mut ByteWriter::default();
-        self.graph.stale_documents().encode(stale);
         let (ends, names) = self.sessions.to_bytes();
-        let live: Vec<u8> = live_set
-            .live_bits
-            .iter()
-            .flat_map(|word| word.to_le_bytes())
-            .collect();
         vec![
             SectionPages::from_bytes((TOTALS, 0), &out.bytes),
-            SectionPages::from_bytes((STALE, 0), &stale.bytes),
+            SectionPages::from_value((STALE, 0), &self.graph.stale_documents()),
             SectionPages::from_bytes((NAME_ENDS, 0), &ends),
             SectionPages::from_bytes((NAMES, 0), &names),
-            SectionPages::from_bytes((LIVE, 0), &live),
+            SectionPages::from_value((LIVE, 0), &live_set.live_bits),
         ]
     }
 
@@ -347,20 +341,16 @@ fn open_columns(
     let stats = find(SESSIONS, "sessions")?;
     let stats = stats.to_rows(SESSION_BYTES, SessionStats::EMPTY, is_known);
     live_set.session_stats = stats.ok_or(damage_error("sessions"))?;
-    let live = find(LIVE, "live")?.read_all().ok_or(damage_error("live"))?;
-    live_set.live_bits = live
-        .as_chunks()
-        .0
-        .iter()
-        .map(|word| u64::from_le_bytes(*word))
-        .collect();
+    let live = find(LIVE, "live")?.read_value();
+    live_set.live_bits = live.ok_or(damage_error("live"))?;
     let read_names = |tag| find(tag, "names")?.read_all().ok_or(damage_error("names"));
     let sessions = SessionNames::from_saved(read_names(NAME_ENDS)?, read_names(NAMES)?);
     let sessions = sessions.ok_or(damage_error("names"))?;
     let session_count = sessions.len();
     let has_name = move |session: u32| session == NO_SESSION || (session as usize) < session_count;
     let lexical = find(LEXICAL, "lexical")?;
-    let is_known = move |row: &LexicalRow| has_name(row.session);
+    let is_known =
+        move |row: &LexicalRow| has_name(row.session) && usize::from(row.head_terms) <= HEAD_TERMS;
     let lexical = lexical.to_rows(LexicalRow::BYTES, LexicalRow::default(), is_known);
     live_set.lexical_rows = lexical.ok_or(damage_error("lexical"))?;
     let (rows, ranks) = open_documents(find(DOCUMENTS, "documents")?, documents, has_name)?;

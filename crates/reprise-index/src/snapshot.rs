@@ -256,7 +256,7 @@ impl IndexSnapshot {
         let ordinals = blocks.flat_map(|(number, _)| number * 64..(number + 1) * 64);
         ordinals.filter(move |ordinal| {
             let row = self.rows.get(*ordinal as usize);
-            row.is_some_and(|row| !row.hole && row.known_at == at)
+            row.is_some_and(|row| !row.is_hole() && row.known_at == at)
         })
     }
 

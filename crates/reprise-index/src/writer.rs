@@ -140,7 +140,6 @@ impl IndexWriter {
             source: doc.source,
             cues: Cues::from_text(doc.text, doc.is_prompt),
             speaker: words::hash_speaker_name(doc.speaker),
-            hole: false,
         };
         self.push_row(row, doc.vector)
     }
@@ -166,7 +165,11 @@ impl IndexWriter {
     /// Sets or replaces a document's vector. No effect on an unknown or purged document; an
     /// unusable vector (see [`NewDoc::vector`]) removes the old one.
     pub fn set_vector(&mut self, ordinal: u32, vector: &[f32]) {
-        if self.rows.get(ordinal as usize).is_some_and(|row| !row.hole) {
+        if self
+            .rows
+            .get(ordinal as usize)
+            .is_some_and(|row| !row.is_hole())
+        {
             self.vectors.set(ordinal, Some(vector));
             self.graph.mark_changed(ordinal);
         }

@@ -32,6 +32,10 @@ pub(crate) struct GateSample {
     pub(crate) weight: f32,
 }
 
+reprise_types::impl_binary_codec! {
+    PredictionGate { runs, moments }
+}
+
 impl PredictionGate {
     /// Adds a finished run.
     pub(crate) fn add_run(&mut self, sample: GateSample) {

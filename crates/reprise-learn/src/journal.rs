@@ -40,6 +40,13 @@ pub(crate) struct FinishedRun {
     pub(crate) adapter_step: Option<[f32; RANK]>,
 }
 
+reprise_types::impl_binary_codec! {
+    FinishedRun {
+        id, at_ms, query, used, chain, quality, scored, revision, weight, baseline, evidence,
+        adapter, adapter_step
+    }
+}
+
 impl FinishedRun {
     /// Whether its outcome was withdrawn.
     pub(crate) fn is_withdrawn(&self) -> bool {

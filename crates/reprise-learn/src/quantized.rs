@@ -18,6 +18,10 @@ pub(crate) struct QuantizedVector {
     numbers: Arc<[i16]>,
 }
 
+reprise_types::impl_binary_codec! {
+    QuantizedVector { scale, numbers }
+}
+
 impl QuantizedVector {
     /// Quantises a finite vector.
     pub(crate) fn from_vector(vector: &[f32]) -> Self {
@@ -47,11 +51,6 @@ impl QuantizedVector {
     /// Whether the query is of another space, as [`Self::new_foreign`] creates it.
     pub(crate) fn is_foreign(&self) -> bool {
         self.scale < 0.0
-    }
-
-    pub(crate) fn from_parts(scale: f32, numbers: Vec<i16>) -> Self {
-        let numbers = numbers.into();
-        Self { scale, numbers }
     }
 
     pub(crate) fn scale(&self) -> f32 {

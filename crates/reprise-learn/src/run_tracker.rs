@@ -32,6 +32,10 @@ pub(crate) struct OpenRun {
     pub(crate) use_is_inferred: bool,
 }
 
+reprise_types::impl_binary_codec! {
+    OpenRun { last_event_at, query, recall_id, steps, used, chain, use_is_inferred }
+}
+
 impl OpenRun {
     /// Adds a step to the chain.
     pub(crate) fn add_step(&mut self, action: &str, result: Option<RecordId>) {

@@ -2,17 +2,14 @@
 //!
 //! A number in this file never changes its meaning.
 
-mod record;
-
 use chrono::{DateTime, Utc};
 use reprise_types::{
-    Annotation, BinaryCodec, ByteReader, ByteWriter, EmbeddingSpace, LearningEvent, encode_all,
+    Annotation, BinaryCodec, ByteReader, ByteWriter, ContentHash, EmbeddingSpace, LearningEvent,
+    MemoryRecord, RecordBody, encode_all, impl_binary_codec,
 };
 
 use crate::block::{self, RawEntry};
 use crate::entry::{StoreEntry, Tombstone};
-
-pub(crate) use record::{decode as decode_record, replace_vector_mark as remark_record};
 
 pub(crate) const KIND_RECORD: u8 = 1;
 pub(crate) const KIND_STUB: u8 = 2;
@@ -81,19 +78,48 @@ impl Outline {
     }
 }
 
-impl BinaryCodec for VectorMark {
-    fn encode(&self, out: &mut ByteWriter) {
-        out.write_raw(&self.checksum.to_le_bytes());
-        self.space.encode(out);
-    }
+impl_binary_codec! {
+    VectorMark { checksum, space }
+}
 
-    fn decode(r: &mut ByteReader<'_>) -> Option<Self> {
-        let (check, space) = (r.read_u32()?, r.read_value()?);
-        Some(Self {
-            checksum: check,
-            space,
-        })
-    }
+/// Encodes a record: the mark of its vector, its id and times, its hash unless that is the hash of
+/// the text, and its body.
+fn encode_record(out: &mut ByteWriter, record: &MemoryRecord, mark: &Option<VectorMark>) {
+    let hash = Some(record.content_hash).filter(|hash| *hash != hash_text(&record.text));
+    encode_all!(out, *mark, record.id, record.timestamp);
+    encode_all!(out, record.known_at, hash, record.body);
+}
+
+/// Decodes a record without its vector; `embedding` stays empty and `embedding_space` unset.
+pub(crate) fn decode_record(body: &[u8]) -> Option<MemoryRecord> {
+    let r = &mut ByteReader::new(body);
+    let (_, id, timestamp): (Option<VectorMark>, _, _) = r.read_value()?;
+    let (known_at, hash, body): (_, Option<ContentHash>, RecordBody) = r.read_value()?;
+    Some(MemoryRecord {
+        id,
+        timestamp,
+        known_at,
+        embedding: Vec::new(),
+        embedding_space: None,
+        content_hash: hash.unwrap_or_else(|| hash_text(&body.text)),
+        body,
+    })
+}
+
+/// Returns the record with another vector mark, as compaction writes a record whose vector came
+/// later.
+pub(crate) fn remark_record(body: &[u8], mark: Option<&VectorMark>) -> Option<RawEntry> {
+    let r = &mut ByteReader::new(body);
+    let _: Option<VectorMark> = r.read_value()?;
+    let rest = r.read_raw(r.remaining())?;
+    Some(RawEntry::new(KIND_RECORD, |out| {
+        mark.cloned().encode(out);
+        out.write_raw(rest);
+    }))
+}
+
+fn hash_text(text: &str) -> ContentHash {
+    ContentHash(xxhash_rust::xxh3::xxh3_128(text.as_bytes()))
 }
 
 /// Computes the checksum that every read of a vector compares.
@@ -153,7 +179,7 @@ pub(crate) fn encode_entry(entry: &StoreEntry, next: u32, dimensions: u16) -> Op
                 vector = Some((u64::from(next), bytes));
                 mark
             });
-            record::encode_record(&mut out, record, mark.as_ref());
+            encode_record(&mut out, record, &mark);
             KIND_RECORD
         }
         StoreEntry::Embedded {
@@ -263,7 +289,7 @@ pub(crate) fn find_separate_vector(block: &[u8], ordinal: u32, check: u32) -> Op
 pub(crate) fn decode_outline(raw: &RawEntry) -> Option<Outline> {
     let r = &mut ByteReader::new(&raw.body);
     Some(match raw.kind {
-        KIND_RECORD => Outline::Record(record::decode_flags_and_mark(r)?.1),
+        KIND_RECORD => Outline::Record(r.read_value()?),
         KIND_STUB => Outline::Stub(r.read_value()?),
         KIND_LOST => Outline::Lost,
         KIND_EMBEDDED => Outline::Embedded {
@@ -311,7 +337,7 @@ pub(crate) fn decode_entry(
 ) -> Option<StoreEntry> {
     Some(match outline {
         Outline::Record(mark) => {
-            let mut record = record::decode(&raw.body)?;
+            let mut record = decode_record(&raw.body)?;
             if let (Some(mark), Some(vector)) = (mark, vector) {
                 record.embedding_space = Some(mark.space);
                 record.embedding = vector;

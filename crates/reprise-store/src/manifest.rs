@@ -80,7 +80,7 @@ impl Manifest {
             section_bytes: r.read_value()?,
             forgotten: r.read_value()?,
             lost: r.read_value()?,
-            spaces: r.read_value::<Vec<_>>()?.into(),
+            spaces: r.read_value()?,
             cursors: r.read_value()?,
             ..LogDirectory::default()
         };
@@ -116,8 +116,7 @@ pub(crate) fn encode_manifest(
         directory.forgotten,
         directory.lost
     );
-    out.write_list(directory.spaces.iter());
-    encode_all!(out, directory.cursors, sections.0);
+    encode_all!(out, directory.spaces, directory.cursors, sections.0);
     let mut bytes = Vec::new();
     append_segment(&mut bytes, at, TYPE_MANIFEST, &out.bytes);
     bytes
@@ -136,10 +135,10 @@ pub(crate) fn write_manifest(
     let mut own = own_pages(directory, &mut usize::MAX.clone());
     let has_new_tombstones = directory.tombstones.edited_pages().next().is_some();
     if has_new_tombstones || !sections.keys().any(|key| key.0 == TOMBSTONES) {
-        let mut tombstones = ByteWriter::default();
-        tombstones.write_count(directory.tombstones.len());
-        tombstones.write_items(directory.tombstones.iter());
-        own.push(SectionPages::from_bytes((TOMBSTONES, 0), &tombstones.bytes));
+        own.push(SectionPages::from_value(
+            (TOMBSTONES, 0),
+            &directory.tombstones,
+        ));
     }
     let trailer = facts.preamble(TYPE_PAGES, 0, directory.seq).encode();
     let start = sections.write(file, trailer, at, &own)?;
@@ -173,8 +172,7 @@ pub(crate) fn load_manifest(
         directory.slots = open(SLOTS)?.to_rows(SLOT_BYTES, Slot::LOST, |_| true)?;
         let none = VectorSegment::default();
         directory.vectors = open(VECTOR_SEGMENTS)?.to_rows(VECTOR_SEGMENT_BYTES, none, |_| true)?;
-        let tombstones: Option<Vec<_>> = open(TOMBSTONES)?.read_value();
-        directory.tombstones = tombstones?.into_iter().collect();
+        directory.tombstones = open(TOMBSTONES)?.read_value()?;
         directory
             .has_possible_counts()
             .then_some((manifest, directory))
@@ -194,8 +192,8 @@ pub(crate) fn load_record_states(
     Ok(read.and_then(|(manifest, mut directory)| {
         let open = |tag| manifest.sections.open((tag, 0), file, &Arc::default());
         directory.slots = open(SLOTS)?.to_rows(SLOT_BYTES, Slot::LOST, |_| true)?;
-        let tombstones: Option<Vec<_>> = open(TOMBSTONES).and_then(|all| all.read_value());
-        directory.tombstones = tombstones.unwrap_or_default().into_iter().collect();
+        let tombstones = open(TOMBSTONES).and_then(|all| all.read_value());
+        directory.tombstones = tombstones.unwrap_or_default();
         directory.has_possible_counts().then_some(directory)
     }))
 }

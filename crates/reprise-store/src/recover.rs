@@ -23,7 +23,7 @@ use crate::options::{DamagedRange, RecoveryReport, Verify};
 use crate::scan::{ScanItem, SegmentScanner, find_first_commit, find_last_commit_or_manifest};
 
 /// The format that this build reads and writes.
-pub(crate) const FORMAT_VERSION: u16 = 2;
+pub(crate) const FORMAT_VERSION: u16 = 3;
 
 /// Encodes a new file, which has a header and no commits.
 ///

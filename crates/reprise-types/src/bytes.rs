@@ -1,21 +1,22 @@
-//! The encoding of stored values: a reader of untrusted bytes, a writer, and [`BinaryCodec`], by
-//! which a type defines its bytes once for both (`impl_binary_codec!`, `impl_tagged_codec!`).
+//! The encoding of stored values: a reader of untrusted bytes, a writer, and [`BinaryCodec`], which
+//! a type gets by naming its fields once (`impl_binary_codec!`, `impl_tagged_codec!`).
 //!
-//! There are two layouts: that of the log is short (LEB128, zigzag), that of checkpointed parts has
-//! a fixed width. Both are little-endian and never change: a new field is a tail that older entries
-//! lack.
-
-mod runs;
+//! Numbers are short (LEB128, zigzag), but of a fixed width in the rows of a column. Both are
+//! little-endian. A change of what is written here is a new version of the file.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
+use serde_json::{Map, Value};
 
+use crate::cow::CowVec;
 use crate::embedding::{Embedding, EmbeddingSpace};
 use crate::id::{RecallId, RecordId};
-use crate::record::{ContentHash, ExternalId};
-use crate::run::{AdapterFit, AdapterWeights, RecallReceipt, RunPattern};
+use crate::record::{ContentHash, ExternalId, Provenance, RecordBody};
+use crate::run::{
+    AdapterFit, AdapterWeights, ChainStep, EndedRun, OutcomePrediction, RecallReceipt, RunPattern,
+};
 
 /// Appends a number as LEB128: the low 7 bits first, the high bit of each byte set if more follow.
 pub fn append_varint(out: &mut Vec<u8>, mut value: u64) {
@@ -199,43 +200,34 @@ pub trait BinaryCodec: Sized {
     fn decode(r: &mut ByteReader<'_>) -> Option<Self>;
 }
 
-/// The binary encoding of a field at the end of an entry, which older entries lack.
-pub trait TailCodec: Sized {
-    fn encode_tail(&self, out: &mut ByteWriter);
-    fn decode_tail(r: &mut ByteReader<'_>) -> Option<Self>;
-}
-
 /// Encodes values one after the other.
 #[macro_export]
 macro_rules! encode_all {
     ($out:expr, $($value:expr),+ $(,)?) => {{ $($crate::BinaryCodec::encode(&$value, $out);)+ }};
 }
 
-/// Implements [`BinaryCodec`] for structs: their fields in this order, the tail after a semicolon.
+/// Implements [`BinaryCodec`] for structs: their fields in this order.
 #[macro_export]
 macro_rules! impl_binary_codec {
-    ($($name:ident { $($field:ident),+ $(; $tail:ident)? })+) => {$(
+    ($($name:ident { $($field:ident),+ $(,)? })+) => {$(
         impl $crate::BinaryCodec for $name {
             fn encode(&self, out: &mut $crate::ByteWriter) {
                 $($crate::BinaryCodec::encode(&self.$field, out);)+
-                $($crate::TailCodec::encode_tail(&self.$tail, out);)?
             }
 
             fn decode(r: &mut $crate::ByteReader<'_>) -> Option<Self> {
-                Some(Self {
-                    $($field: r.read_value()?,)+
-                    $($tail: $crate::TailCodec::decode_tail(r)?,)?
-                })
+                Some(Self { $($field: r.read_value()?,)+ })
             }
         }
     )+};
 }
 
-/// Implements the encoding of an enum's variants, each with a number that never changes.
+/// Implements [`BinaryCodec`] for an enum: the number of the variant, which never changes, then its
+/// fields.
 #[macro_export]
 macro_rules! impl_tagged_codec {
     ($name:ident { $($kind:literal => $variant:ident
-        $(($inner:ident))? $({ $($field:ident),+ $(; $tail:ident)? })?,)+ }) => {
+        $(($inner:ident))? $({ $($field:ident),+ })?,)+ }) => {
         impl $name {
             /// Whether a number is the kind of one of these variants.
             pub fn is_known_kind(kind: u8) -> bool {
@@ -245,10 +237,9 @@ macro_rules! impl_tagged_codec {
             /// Encodes the body and returns the number of its kind.
             pub fn encode_body(&self, out: &mut $crate::ByteWriter) -> u8 {
                 match self {
-                    $(Self::$variant $(($inner))? $({ $($field),+ $(, $tail)? })? => {
+                    $(Self::$variant $(($inner))? $({ $($field),+ })? => {
                         $($crate::BinaryCodec::encode($inner, out);)?
-                        $($($crate::BinaryCodec::encode($field, out);)+
-                        $($crate::TailCodec::encode_tail($tail, out);)?)?
+                        $($($crate::BinaryCodec::encode($field, out);)+)?
                         $kind
                     })+
                 }
@@ -259,10 +250,22 @@ macro_rules! impl_tagged_codec {
                 Some(match kind {
                     $($kind => Self::$variant $(({ let $inner = r.read_value()?; $inner }))? $({
                         $($field: r.read_value()?,)+
-                        $($tail: $crate::TailCodec::decode_tail(r)?,)?
                     })?,)+
                     _ => return None,
                 })
+            }
+        }
+
+        impl $crate::BinaryCodec for $name {
+            fn encode(&self, out: &mut $crate::ByteWriter) {
+                let at = out.bytes.len();
+                out.bytes.push(0);
+                out.bytes[at] = self.encode_body(out);
+            }
+
+            fn decode(r: &mut $crate::ByteReader<'_>) -> Option<Self> {
+                let kind = r.read_value()?;
+                Self::decode_body(kind, r)
             }
         }
     };
@@ -382,6 +385,27 @@ impl<T: BinaryCodec> BinaryCodec for Vec<T> {
     }
 }
 
+impl<T: BinaryCodec, const CHUNK: usize, const PAGE: usize> BinaryCodec for CowVec<T, CHUNK, PAGE> {
+    fn encode(&self, out: &mut ByteWriter) {
+        out.write_count(self.len());
+        out.write_items(self.iter());
+    }
+
+    fn decode(r: &mut ByteReader<'_>) -> Option<Self> {
+        Vec::decode(r).map(|all| all.into_iter().collect())
+    }
+}
+
+impl<T: BinaryCodec> BinaryCodec for Arc<[T]> {
+    fn encode(&self, out: &mut ByteWriter) {
+        out.write_list(self.iter());
+    }
+
+    fn decode(r: &mut ByteReader<'_>) -> Option<Self> {
+        Vec::decode(r).map(Self::from)
+    }
+}
+
 impl<T: BinaryCodec + Copy + Default, const N: usize> BinaryCodec for [T; N] {
     fn encode(&self, out: &mut ByteWriter) {
         out.write_items(self.iter());
@@ -405,9 +429,7 @@ impl<K: BinaryCodec + Ord, V: BinaryCodec> BinaryCodec for BTreeMap<K, V> {
     }
 
     fn decode(r: &mut ByteReader<'_>) -> Option<Self> {
-        (0..r.read_count()?)
-            .map(|_| Some((r.read_value()?, r.read_value()?)))
-            .collect()
+        (0..r.read_count()?).map(|_| r.read_value()).collect()
     }
 }
 
@@ -424,7 +446,9 @@ impl<T: BinaryCodec> BinaryCodec for Box<T> {
 impl<T: BinaryCodec> BinaryCodec for Option<T> {
     fn encode(&self, out: &mut ByteWriter) {
         self.is_some().encode(out);
-        self.encode_tail(out);
+        if let Some(value) = self {
+            value.encode(out);
+        }
     }
 
     fn decode(r: &mut ByteReader<'_>) -> Option<Self> {
@@ -436,80 +460,73 @@ impl<T: BinaryCodec> BinaryCodec for Option<T> {
     }
 }
 
-impl TailCodec for bool {
-    fn encode_tail(&self, out: &mut ByteWriter) {
-        self.then_some(true).encode_tail(out);
+/// Implements [`BinaryCodec`] for tuples: their parts in this order.
+macro_rules! tuples {
+    ($(($($part:ident),+))+) => {$(
+        impl<$($part: BinaryCodec),+> BinaryCodec for ($($part,)+) {
+            #[expect(non_snake_case, reason = "each part has the name of its type")]
+            fn encode(&self, out: &mut ByteWriter) {
+                let ($($part,)+) = self;
+                $($part.encode(out);)+
+            }
+
+            fn decode(r: &mut ByteReader<'_>) -> Option<Self> {
+                Some(($($part::decode(r)?,)+))
+            }
+        }
+    )+};
+}
+
+tuples! { (A, B) (A, B, C) (A, B, C, D, E) }
+
+/// JSON of any shape is one text.
+impl BinaryCodec for Value {
+    fn encode(&self, out: &mut ByteWriter) {
+        self.to_string().encode(out);
     }
 
-    fn decode_tail(r: &mut ByteReader<'_>) -> Option<Self> {
-        Some(Option::decode_tail(r)?.unwrap_or_default())
+    fn decode(r: &mut ByteReader<'_>) -> Option<Self> {
+        serde_json::from_slice(r.read_bytes()?).ok()
     }
 }
 
-impl<T: BinaryCodec> TailCodec for Option<T> {
-    fn encode_tail(&self, out: &mut ByteWriter) {
-        if let Some(value) = self {
-            value.encode(out);
-        }
-    }
-
-    fn decode_tail(r: &mut ByteReader<'_>) -> Option<Self> {
-        Some(if r.is_empty() {
-            None
+/// A JSON object is one text, which is empty if the object is.
+impl BinaryCodec for Map<String, Value> {
+    fn encode(&self, out: &mut ByteWriter) {
+        let text = serde_json::to_string(self).unwrap_or_default();
+        out.write_bytes(if self.is_empty() {
+            b""
         } else {
-            Some(r.read_value()?)
-        })
+            text.as_bytes()
+        });
     }
-}
 
-impl<T: BinaryCodec> TailCodec for Vec<T> {
-    fn encode_tail(&self, out: &mut ByteWriter) {
-        if !self.is_empty() {
-            self.encode(out);
+    fn decode(r: &mut ByteReader<'_>) -> Option<Self> {
+        match r.read_bytes()? {
+            [] => Some(Self::new()),
+            text => serde_json::from_slice(text).ok(),
         }
-    }
-
-    fn decode_tail(r: &mut ByteReader<'_>) -> Option<Self> {
-        Some(Option::decode_tail(r)?.unwrap_or_default())
     }
 }
 
 crate::impl_binary_codec! {
     EmbeddingSpace { model, version, dimensions }
+    Embedding { space, vector }
     ExternalId { namespace, id }
+    Provenance { run_id, actor_id, source_refs }
+    RecordBody {
+        text, source, kind, visibility, retention, external_ids, quality_score, confidence,
+        evidence, supersedes, metadata, details, session_id, provenance, tags
+    }
     RecallReceipt { recall_id, at, query, records }
+    ChainStep { action, result }
+    OutcomePrediction { baseline, evidence, adapter, adapter_projections }
+    EndedRun {
+        run_id, at, recall_id, query, used, credit, quality, scored, fail_kind, expected
+    }
     AdapterWeights { runs, down, up, fisher }
     RunPattern { example_run, runs, quality, records, chain, centre }
-    AdapterFit { weights; patterns }
-}
-
-/// In the fixed layout the dimensions are the length of the vector.
-impl BinaryCodec for Embedding {
-    fn encode(&self, out: &mut ByteWriter) {
-        let EmbeddingSpace {
-            model,
-            version,
-            dimensions,
-        } = &self.space;
-        crate::encode_all!(out, *model, *version);
-        if !out.fixed {
-            dimensions.encode(out);
-        }
-        self.vector.encode(out);
-    }
-
-    fn decode(r: &mut ByteReader<'_>) -> Option<Self> {
-        let (model, version) = (r.read_value()?, r.read_value()?);
-        let stored: Option<u16> = if r.fixed { None } else { Some(r.read_value()?) };
-        let vector: Vec<f32> = r.read_value()?;
-        let dimensions = stored.or_else(|| vector.len().try_into().ok())?;
-        let space = EmbeddingSpace {
-            model,
-            version,
-            dimensions,
-        };
-        Some(Self { space, vector })
-    }
+    AdapterFit { weights, patterns }
 }
 
 #[cfg(test)]

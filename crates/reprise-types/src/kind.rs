@@ -302,6 +302,14 @@ pub enum Retention {
     Pinned,
 }
 
+crate::impl_tagged_codec! {
+    Retention {
+        1 => Normal,
+        2 => Pinned,
+        3 => Scratch { ttl_seconds },
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

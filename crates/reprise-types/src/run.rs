@@ -169,8 +169,8 @@ pub enum LearningEvent {
 crate::impl_tagged_codec! {
     LearningEvent {
         7 => Recalled(receipt),
-        8 => Begun { run_id, at, query, recall_id; use_is_inferred },
-        9 => Stepped { run_id, at, action, used; result },
+        8 => Begun { run_id, at, query, recall_id, use_is_inferred },
+        9 => Stepped { run_id, at, action, used, result },
         10 => Ended(ended),
         11 => Revised { run_id, at, revision, quality },
         12 => Abandoned { run_id, at },

@@ -38,6 +38,13 @@ impl SectionPages {
         }
     }
 
+    /// Encodes a value that is a whole section.
+    pub fn from_value(key: SectionKey, value: &impl BinaryCodec) -> Self {
+        let mut out = ByteWriter::default();
+        value.encode(&mut out);
+        Self::from_bytes(key, &out.bytes)
+    }
+
     /// Encodes some pages of a column whose rows take `row_bytes` each.
     pub fn from_column<T, const CHUNK: usize, const PAGE: usize>(
         key: SectionKey,

@@ -124,7 +124,7 @@ impl Engine {
     /// file. Returns `false` if the file system cannot, or if something forgotten is still in the
     /// file, which no branch may get: then use [`Self::fork_into`].
     pub fn clone_file_to(&self, path: &Path) -> Result<bool, EngineError> {
-        let is_forgotten = |(_, doc): (u32, Doc)| doc.forgotten_at().is_some() && !doc.hole;
+        let is_forgotten = |(_, doc): (u32, Doc)| doc.forgotten_at().is_some() && !doc.is_hole();
         if self.snapshot.docs().any(is_forgotten) {
             return Ok(false);
         }
@@ -137,7 +137,7 @@ impl Engine {
         let (stream, seq) = (stream.to_owned(), self.log.seq().0);
         self.append_and_publish(&[StoreEntry::Cursor { stream, seq }])?;
         let docs = self.snapshot.docs();
-        Ok(docs.filter(|(_, doc)| !doc.hole).count() as u32)
+        Ok(docs.filter(|(_, doc)| !doc.is_hole()).count() as u32)
     }
 
     /// Copies the records that only `branch` has into this memory, as known from now on, and gives
@@ -326,7 +326,8 @@ impl BranchCopier<'_> {
         let place = match (ordinal, &entry) {
             (Some(ordinal), StoreEntry::Record(_)) => {
                 let doc = self.parent.index.doc(ordinal);
-                let is_stored = doc.is_some_and(|doc| doc.forgotten_at().is_none() && !doc.hole);
+                let is_stored =
+                    doc.is_some_and(|doc| doc.forgotten_at().is_none() && !doc.is_hole());
                 let place = is_stored.then_some(self.next);
                 self.next += u32::from(is_stored);
                 place

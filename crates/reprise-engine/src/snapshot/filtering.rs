@@ -154,7 +154,7 @@ impl Snapshot {
     #[must_use]
     pub fn list_cursor(&self, id: RecordId) -> Option<Cursor> {
         let ordinal = self.index.find(id)?;
-        let doc = self.index.doc(ordinal).filter(|doc| !doc.hole)?;
+        let doc = self.index.doc(ordinal).filter(|doc| !doc.is_hole())?;
         let (timestamp_micros, id) = self.index.time_key(ordinal)?;
         (doc.id == id).then_some(Cursor {
             timestamp_micros,

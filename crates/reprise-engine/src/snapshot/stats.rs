@@ -134,7 +134,7 @@ impl Engine {
     /// instant: the clock was wrong then, or it is now.
     pub fn count_known_after(&self, now: DateTime<Utc>) -> Option<(usize, DateTime<Utc>)> {
         let docs = self.snapshot.docs();
-        let later = docs.filter(|(_, doc)| !doc.hole && doc.known_at() > now);
+        let later = docs.filter(|(_, doc)| !doc.is_hole() && doc.known_at() > now);
         let later: Vec<_> = later.map(|(_, doc)| doc.known_at()).collect();
         Some((later.len(), later.iter().max().copied()?))
     }
@@ -195,7 +195,7 @@ impl Snapshot {
         let others = self.other_spaces.iter();
         let others = others.map(|other| SpaceStats::of(&other.space, other.vectors.len()));
         let languages = self.count_languages();
-        let newest = self.docs().rfind(|(_, doc)| !doc.hole);
+        let newest = self.docs().rfind(|(_, doc)| !doc.is_hole());
         let of_other = |other: &SpaceVectors| OtherSpace {
             space: format_space(&other.space),
             records: other.vectors.len(),

@@ -7,12 +7,14 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use reprise_types::{ExternalId, SavedRun, SavedSections, SectionKey, SectionPages};
+use reprise_types::{
+    ByteReader, ExternalId, SavedRun, SavedSections, SectionKey, SectionPages, encode_row,
+};
 use xxhash_rust::xxh3::xxh3_128;
 
 /// Kind of the sections that hold keys.
 const KEYS: u8 = 43;
-/// Bytes of a row: key u128, ordinal u32, little-endian.
+/// Bytes of a row: key u128, ordinal u32.
 const ROW_BYTES: usize = 20;
 
 /// Runs of rows in the order of their keys, each at least as long as the next, and the keys
@@ -67,10 +69,10 @@ impl DedupKeys {
                     *known = ordinal.max(*known);
                 }
             }
-            let encode = |(key, ordinal): (u128, u32)| {
-                key.to_le_bytes().into_iter().chain(ordinal.to_le_bytes())
-            };
-            let bytes = newest.into_iter().flat_map(encode).collect();
+            let mut bytes = Vec::with_capacity(newest.len() * ROW_BYTES);
+            for row in newest {
+                encode_row(&row, &mut bytes);
+            }
             self.runs.push(Arc::new(SavedRun::new(bytes)));
         }
         self.clone()
@@ -146,9 +148,8 @@ fn row_count(run: &SavedRun) -> usize {
 /// Returns a row, from its place; zeros if it is damaged.
 fn row_at(run: &SavedRun, at: usize) -> (u128, u32) {
     let row = run.bytes.bytes(at * ROW_BYTES..(at + 1) * ROW_BYTES);
-    let key = row.first_chunk().map_or(0, |key| u128::from_le_bytes(*key));
-    let ordinal = row.last_chunk().map_or(0, |last| u32::from_le_bytes(*last));
-    (key, ordinal)
+    let read = ByteReader::with_fixed_layout(&row).read_value();
+    read.unwrap_or_default()
 }
 
 fn rows(run: &SavedRun) -> impl Iterator<Item = (u128, u32)> {

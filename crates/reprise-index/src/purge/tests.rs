@@ -111,7 +111,7 @@ fn what_comes_meanwhile_stays_and_what_was_forgotten_leaves_no_trace() {
     assert_eq!(named, [true, false, true, true]);
     let snapshot = writer.publish();
     assert_eq!(snapshot.session_count(), DOCUMENTS / 4 - 1);
-    assert!(snapshot.doc(101).unwrap().hole && !snapshot.has_vector(101));
+    assert!(snapshot.doc(101).unwrap().is_hole() && !snapshot.has_vector(101));
     let past = snapshot.view(&MemoryFilter::default(), Some(at(999)));
     assert_eq!(past.considered_count(), DOCUMENTS + 1 - 9);
     assert!(before.has_vector(101) && before.find_session(&session(1)).is_some());

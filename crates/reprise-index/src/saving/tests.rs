@@ -152,7 +152,7 @@ fn saving_what_changed_is_saving_everything() {
         }
         // In steps, with changes between them.
         loop {
-            let budget = &mut 20_000;
+            let budget = &mut 30_000;
             let pages = writer.pages_to_save(budget);
             let is_all = *budget > 0;
             writer.mark_saved(&pages);
@@ -285,7 +285,7 @@ fn a_damaged_page_is_noticed_and_never_served() {
     let mut rows = open((DOCUMENTS, 0), 0);
     let snapshot = rows.publish();
     let doc = snapshot.doc(11).unwrap();
-    assert!(doc.hole && doc.id == RecordId::from_u128(0) && snapshot.is_damaged());
+    assert!(doc.is_hole() && doc.id == RecordId::from_u128(0) && snapshot.is_damaged());
     assert!(matches!(rows.load(), Err(IndexError::Damaged { .. })));
 }
 

@@ -67,7 +67,6 @@ pub(super) fn build_index(vectors: &[Vec<f32>], dimensions: usize) -> QuantisedV
 
 pub(super) fn unfiltered_view(count: usize) -> IndexView {
     let row = Doc {
-        hole: false,
         forgotten_at: crate::docs::NEVER,
         ..Doc::new_hole(RecordId::from_u128(0))
     };
@@ -195,7 +194,6 @@ fn only_the_admitted_are_near() {
     vectors[9].clear();
     let index = build_index(&vectors, 48);
     let row = Doc {
-        hole: false,
         forgotten_at: crate::docs::NEVER,
         ..Doc::new_hole(RecordId::from_u128(0))
     };

@@ -1,5 +1,5 @@
-//! Tests that files of every format version stay readable: `tests/fixtures/format-v2` at the root
-//! of the repository.
+//! Tests that files of this format stay readable, and that older ones are refused:
+//! `tests/fixtures/format-v3` and those before, at the root of the repository.
 //!
 //! A fixture is a file as a crash or a close left it, next to a JSON file with the content that it
 //! must return. To add one for a new version: `REPRISE_WRITE_FIXTURES=1 cargo test -p reprise-store
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use crate::{open, record, run_steps};
 
 fn fixture_folder() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/format-v2")
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/format-v3")
 }
 
 fn model_to_json(model: &LogModel) -> Value {
@@ -84,7 +84,7 @@ fn fresh_fixtures() -> Vec<(&'static str, Vec<u8>, LogModel)> {
 }
 
 #[test]
-fn format_2_opens() {
+fn format_3_opens() {
     if std::env::var_os("REPRISE_WRITE_FIXTURES").is_some() {
         std::fs::create_dir_all(fixture_folder()).unwrap();
         for (name, bytes, model) in fresh_fixtures() {
@@ -118,16 +118,17 @@ fn format_2_opens() {
 }
 
 #[test]
-fn format_1_is_refused_with_the_way_over() {
-    for name in ["singles", "compacted", "torn"] {
-        let path = format!("../../tests/fixtures/format-v1/{name}.rvf");
+fn older_formats_are_refused_with_the_way_over() {
+    let names = ["singles", "compacted", "torn"].into_iter();
+    for (version, name) in names.flat_map(|name| [(1, name), (2, name)]) {
+        let path = format!("../../tests/fixtures/format-v{version}/{name}.rvf");
         let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(path);
         let disk = SimDisk::new();
         let bytes = std::fs::read(path).unwrap();
         disk.create_file(&testing::log_path(), bytes.clone());
         let error = testing::open_log(&disk, Verify::Tail).unwrap_err();
         assert!(
-            matches!(error, StoreError::OlderFormat { found: 1, .. }),
+            matches!(error, StoreError::OlderFormat { found, .. } if found == version),
             "{error}"
         );
         assert!(error.to_string().contains("`reprise export`"), "{error}");

@@ -148,7 +148,7 @@ fn a_newer_file_is_refused_and_left_as_it_is() {
     let disk = SimDisk::new();
     drop(open(&disk, Verify::Tail));
     let bytes = disk.file_bytes(&testing::log_path()).unwrap();
-    for (at, value, version) in [(32, 3, 3), (1, 9, 9)] {
+    for (at, value, version) in [(32, 4, 4), (1, 9, 9)] {
         let mut payload = bytes[64..64 + 42].to_vec();
         payload[at] = value;
         let newer = rvf_wire::write_segment(0x4a, &payload, SegmentFlags::empty(), 1);

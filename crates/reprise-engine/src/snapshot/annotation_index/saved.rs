@@ -1,78 +1,69 @@
-//! The encoding of tags and links in the file: LEB128 numbers; ordinals and times as differences.
+//! The saved form of tags and links: plain values, without what was forgotten.
 
-use reprise_types::{BinaryCodec as _, ByteReader, ByteWriter, encode_all};
+use std::sync::Arc;
 
-use super::{AnnotationIndex, LinkSpan, NEVER, TagSpan, TagSpans};
+use reprise_types::{BinaryCodec as _, ByteReader, ByteWriter};
 
-const VERSION: u8 = 3;
+use super::{AnnotationIndex, LinkSpan, NEVER, RecordAnnotations, TagSpan, TagSpans};
+
+const VERSION: u8 = 4;
+
+/// Version; each tag with its spans (ordinal, from, end); links (from, to, relation, since, end);
+/// records with edited tags; records that were stated more than once (how often, and when last).
+type SavedAnnotations = (u8, Vec<SavedTag>, Vec<SavedLink>, Vec<u32>, Vec<SavedSeen>);
+type SavedTag = (Arc<str>, Vec<(u32, i64, Option<i64>)>);
+type SavedLink = (u32, u32, Arc<str>, i64, Option<i64>);
+type SavedSeen = (u32, (u32, i64));
 
 impl AnnotationIndex {
     /// Encodes the section.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
-        let seen = || {
-            let records = self.records.values().flat_map(|chunk| chunk.iter());
-            records.filter_map(|(ordinal, places)| Some((*ordinal, places.seen_stats?)))
+        let save_tag = |tag: &TagSpans| -> SavedTag {
+            let spans = tag.spans.iter().filter(|span| span.is_present());
+            let spans = spans.map(|span| (span.ordinal, span.from, end_of(span.until)));
+            (Arc::clone(&tag.name), spans.collect())
         };
-        let out = &mut ByteWriter::default();
-        out.write_raw(&[VERSION]);
-        let tags: Vec<(&TagSpans, usize)> = self
-            .tag_numbers
-            .values()
-            .filter_map(|number| self.tags.get(*number as usize))
-            .map(|tag| {
-                (
-                    tag,
-                    tag.spans.iter().filter(|span| span.is_present()).count(),
-                )
-            })
-            .filter(|(_, spans)| *spans > 0)
-            .collect();
-        out.write_count(tags.len());
-        for (tag, count) in tags {
-            encode_all!(out, tag.name, count);
-            let (mut ordinal, mut time) = (0, 0);
-            for span in tag.spans.iter().filter(|span| span.is_present()) {
-                (i64::from(span.ordinal) - i64::from(ordinal)).encode(out);
-                encode_time(out, span.from, &mut time);
-                encode_end(out, span.from, span.until);
-                ordinal = span.ordinal;
-            }
-        }
-        let links = || self.links.iter().filter(|link| link.is_present());
-        out.write_count(links().count());
-        let mut time = 0;
-        for link in links() {
-            encode_all!(out, link.from, link.to, link.relation);
-            encode_time(out, link.since, &mut time);
-            encode_end(out, link.since, link.until);
-        }
-        let edited = || {
-            let records = self.records.values().flat_map(|chunk| chunk.iter());
-            records.filter(|(_, places)| places.edited)
-        };
-        out.write_count(edited().count());
-        out.write_items(edited().map(|(ordinal, _)| ordinal));
-        out.write_count(seen().count());
-        for (ordinal, (count, at)) in seen() {
-            encode_all!(out, ordinal, count, at);
-        }
-        std::mem::take(&mut out.bytes)
+        let tags = self.tag_numbers.values();
+        let tags = tags.filter_map(|number| self.tags.get(*number as usize));
+        let tags = tags.map(save_tag).filter(|(_, spans)| !spans.is_empty());
+        let links = self.links.iter().filter(|link| link.is_present());
+        let links = links.map(|link| {
+            let relation = Arc::clone(&link.relation);
+            let end = end_of(link.until);
+            (link.from, link.to, relation, link.since, end)
+        });
+        let edited = self.annotated().filter(|(_, places)| places.edited);
+        let seen = self.annotated();
+        let seen = seen.filter_map(|(ordinal, places)| Some((ordinal, places.seen_stats?)));
+        let saved: SavedAnnotations = (
+            VERSION,
+            tags.collect(),
+            links.collect(),
+            edited.map(|(ordinal, _)| ordinal).collect(),
+            seen.collect(),
+        );
+        let mut out = ByteWriter::default();
+        saved.encode(&mut out);
+        out.bytes
+    }
+
+    fn annotated(&self) -> impl Iterator<Item = (u32, &RecordAnnotations)> {
+        let records = self.records.values().flat_map(|chunk| chunk.iter());
+        records.map(|(ordinal, places)| (*ordinal, &**places))
     }
 
     /// Decodes a section; `None` for any other bytes, and the caller rebuilds.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        let (version, rest) = bytes.split_first()?;
-        if *version != VERSION {
+        let r = &mut ByteReader::new(bytes);
+        let saved: SavedAnnotations = r.read_value()?;
+        let (version, tags, links, edited, seen) = saved;
+        if version != VERSION || !r.is_empty() {
             return None;
         }
-        let r = &mut ByteReader::new(rest);
         let mut marks = Self::default();
-        for _ in 0..r.read_count()? {
-            let tag: String = r.read_value()?;
-            let (mut ordinal, mut time) = (0_u32, 0);
-            for _ in 0..r.read_count()? {
-                ordinal = u32::try_from(i64::from(ordinal).checked_add(r.read_signed()?)?).ok()?;
-                let (from, until) = decode_times(r, &mut time)?;
+        for (tag, spans) in tags {
+            for (ordinal, from, end) in spans {
+                let until = end.unwrap_or(NEVER);
                 let span = TagSpan {
                     ordinal,
                     from,
@@ -81,48 +72,25 @@ impl AnnotationIndex {
                 marks.insert_span(&tag, span);
             }
         }
-        let mut time = 0;
-        for _ in 0..r.read_count()? {
-            let (from, to, relation) = (r.read_value()?, r.read_value()?, r.read_value()?);
-            let (since, until) = decode_times(r, &mut time)?;
+        for (from, to, relation, since, end) in links {
             marks.insert_link(LinkSpan {
                 from,
                 to,
                 relation,
                 since,
-                until,
+                until: end.unwrap_or(NEVER),
             });
         }
-        for _ in 0..r.read_count()? {
-            marks.annotations_mut(r.read_value()?).edited = true;
+        for ordinal in edited {
+            marks.annotations_mut(ordinal).edited = true;
         }
-        for _ in 0..r.read_count()? {
-            let (ordinal, count, at) = (r.read_value()?, r.read_value()?, r.read_value()?);
-            marks.annotations_mut(ordinal).seen_stats = Some((count, at));
+        for (ordinal, seen_stats) in seen {
+            marks.annotations_mut(ordinal).seen_stats = Some(seen_stats);
         }
-        r.is_empty().then_some(marks)
+        Some(marks)
     }
 }
 
-/// Encodes an instant as the difference to the one before.
-fn encode_time(out: &mut ByteWriter, time: i64, last: &mut i64) {
-    time.wrapping_sub(*last).encode(out);
-    *last = time;
-}
-
-/// Encodes an end as one more than the time until then, or 0 if there is none.
-fn encode_end(out: &mut ByteWriter, from: i64, until: i64) {
-    let length = until.wrapping_sub(from).cast_unsigned();
-    let ends = until != NEVER;
-    (if ends { length.saturating_add(1) } else { 0 }).encode(out);
-}
-
-/// Decodes what [`encode_time`] and [`encode_end`] wrote.
-fn decode_times(r: &mut ByteReader<'_>, last: &mut i64) -> Option<(i64, i64)> {
-    *last = last.wrapping_add(r.read_signed()?);
-    let until = match r.read_varint()?.checked_sub(1) {
-        None => NEVER,
-        Some(length) => last.wrapping_add(length.cast_signed()),
-    };
-    Some((*last, until))
+fn end_of(until: i64) -> Option<i64> {
+    (until != NEVER).then_some(until)
 }

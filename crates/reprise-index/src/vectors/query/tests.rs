@@ -92,7 +92,6 @@ fn a_sample_is_even_and_over_the_living_alone() {
     let query = random.vector(32);
     let codes = index.encode_query(&query).unwrap();
     let row = |live: bool| Doc {
-        hole: false,
         forgotten_at: if live { crate::docs::NEVER } else { 7 },
         ..Doc::new_hole(RecordId::from_u128(0))
     };
@@ -161,7 +160,6 @@ fn filtered_and_deleted_records_cost_no_recall_on_any_tier() {
     let vectors = clusters(&mut SeededRandom(15), 3_000);
     let index = build_index(&vectors, 192);
     let row = |at: u32| Doc {
-        hole: false,
         forgotten_at: crate::docs::NEVER,
         terms: at,
         ..Doc::new_hole(RecordId::from_u128(0))
