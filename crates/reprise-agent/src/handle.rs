@@ -7,7 +7,6 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use arc_swap::ArcSwapOption;
 use ractor::ActorRef;
 use reprise_engine::{Engine, RECEIPTS_MAX, Snapshot};
 use reprise_types::{MemoryError, RecallReceipt, UserId, lock};
@@ -26,7 +25,8 @@ struct Inner {
     user: UserId,
     actor: OnceLock<ActorRef<MemoryAgentMsg>>,
     jobs: Mutex<Option<mpsc::Sender<WriterJob>>>,
-    snapshot: ArcSwapOption<Snapshot>,
+    /// Locked only while the pointer is copied or replaced.
+    snapshot: Mutex<Option<Arc<Snapshot>>>,
     /// Result of opening the file; `None` while it is still opening.
     opened: watch::Sender<Option<Result<(), MemoryError>>>,
     /// A moment before the file is first accessed.
@@ -52,7 +52,7 @@ impl MemoryHandle {
             user,
             actor: OnceLock::new(),
             jobs: Mutex::new(Some(sender)),
-            snapshot: ArcSwapOption::empty(),
+            snapshot: Mutex::default(),
             opened: watch::Sender::new(None),
             created_at: Instant::now(),
             last_used: Mutex::new(Instant::now()),
@@ -94,7 +94,7 @@ impl MemoryHandle {
 
     /// Returns the latest snapshot, if there is one.
     pub(crate) fn newest_snapshot(&self) -> Option<Arc<Snapshot>> {
-        self.0.snapshot.load_full()
+        lock(&self.0.snapshot).clone()
     }
 
     /// Returns the lock that lets one compaction or checkpoint of the file run at a time.
@@ -133,12 +133,8 @@ impl MemoryHandle {
     }
 
     pub(crate) fn publish(&self, snapshot: Arc<Snapshot>) {
-        let current = self.0.snapshot.load_full();
-        // Storing a snapshot visits every thread that ever read one, so an unchanged one is not
-        // stored.
-        if !current.is_some_and(|current| Arc::ptr_eq(&current, &snapshot)) {
-            self.0.snapshot.store(Some(snapshot));
-        }
+        // The one before is freed after the lock: what it held may be large.
+        let _before = lock(&self.0.snapshot).replace(snapshot);
     }
 
     /// Refuses new work; the writer finishes its queue and ends.

@@ -19,11 +19,10 @@ pub(crate) fn ort_dylib_path() -> Option<PathBuf> {
 
 /// Returns the models folder of tests: `$REPRISE_MODELS_DIR`, else that of the product.
 pub(crate) fn test_models_dir() -> Option<PathBuf> {
-    use etcetera::BaseStrategy;
-
     read_non_empty_var("REPRISE_MODELS_DIR").or_else(|| {
-        let strategy = etcetera::choose_base_strategy().ok()?;
-        Some(strategy.cache_dir().join("reprise").join("models"))
+        let cache = read_non_empty_var("XDG_CACHE_HOME");
+        let cache = cache.or_else(|| Some(std::env::home_dir()?.join(".cache")))?;
+        Some(cache.join("reprise").join("models"))
     })
 }
 

@@ -1,5 +1,5 @@
-//! The adapter: a rank-2 correction of the query vector, fitted to outcomes, held in
-//! `ruvector-sona`'s `MicroLoRA`.
+//! The adapter: a rank-2 correction of the query vector, fitted to outcomes, with the weights of
+//! `ruvector-sona`'s `MicroLoRA`, which tests compare it with.
 //!
 //! Its estimate for a record m is `lora(q) . m`, with lora applied to zeros, so that it also covers
 //! records that no run has used. A fit (`fit.rs`) reads the runs in the journal; the end of every
@@ -10,7 +10,6 @@ pub(crate) mod fit;
 use std::sync::Arc;
 
 use reprise_types::{AdapterWeights, dot};
-use ruvector_sona::MicroLoRA;
 
 /// Rank of the correction: one row for the effect that all queries share, one for the effect that
 /// depends on the query.
@@ -22,10 +21,7 @@ const STEP_RIDGE: f32 = 0.02;
 
 /// The adapter with its current weights.
 #[derive(Debug, Clone)]
-pub(crate) struct Adapter {
-    lora: Arc<MicroLoRA>,
-    weights: Arc<AdapterWeights>,
-}
+pub(crate) struct Adapter(Arc<AdapterWeights>);
 
 impl Adapter {
     /// Creates an adapter with these weights; weights that have another shape or are not finite are
@@ -35,47 +31,40 @@ impl Adapter {
         let fits = [&weights.down, &weights.up, &weights.fisher]
             .iter()
             .all(|part| part.len() == size && part.iter().all(|x| x.is_finite()));
-        let mut lora = MicroLoRA::new(dimensions.max(1), RANK);
-        // Our weights include their scale, so the scale of `MicroLoRA` is 1.
-        lora.set_scale(1.0);
-        let taken = fits
-            && lora
-                .set_weights(weights.down.clone(), weights.up.clone())
-                .is_ok();
-        let weights = if taken {
+        let weights = if fits {
             weights
         } else {
             AdapterWeights::default()
         };
-        Self {
-            lora: lora.into(),
-            weights: weights.into(),
-        }
+        Self(Arc::new(weights))
     }
 
     pub(crate) fn weights(&self) -> &AdapterWeights {
-        &self.weights
+        &self.0
     }
 
     /// Returns the projection of a vector onto each row.
     pub(crate) fn project_onto_rows(&self, vector: &[f32]) -> [f32; RANK] {
-        row_products(&self.weights.up, vector)
+        row_products(&self.0.up, vector)
     }
 
     /// Returns the estimated advantage of a run with this query whose records have the projections
     /// `along`; exactly 0 without weights.
     pub(crate) fn estimate(&self, query: &[f32], along: [f32; RANK]) -> f32 {
-        let aims = row_products(&self.weights.down, query);
+        let aims = row_products(&self.0.down, query);
         aims.iter().zip(along).map(|(aim, along)| aim * along).sum()
     }
 
     /// Returns the vector to add to the query; `None` without weights.
     pub(crate) fn query_correction(&self, query: &[f32]) -> Option<Vec<f32>> {
-        if query.len() * RANK != self.weights.down.len() {
+        if query.is_empty() || query.len() * RANK != self.0.down.len() {
             return None;
         }
         let mut delta = vec![0.0; query.len()];
-        self.lora.forward(query, &mut delta);
+        let aims = row_products(&self.0.down, query);
+        for (row, aim) in self.0.up.chunks_exact(query.len()).zip(aims) {
+            fit::add_scaled(&mut delta, aim, row);
+        }
         delta.iter().all(|x| x.is_finite()).then_some(delta)
     }
 
@@ -89,7 +78,7 @@ impl Adapter {
         error: f32,
     ) -> Option<[f32; RANK]> {
         let size: f32 = along.iter().map(|x| x * x).sum();
-        if size <= 0.0 || query.len() * RANK != self.weights.down.len() {
+        if size <= 0.0 || query.len() * RANK != self.0.down.len() {
             return None;
         }
         let by = along.map(|along| STEP * error * along / (size + STEP_RIDGE));
@@ -100,10 +89,10 @@ impl Adapter {
     /// Shifts each row towards the query by these factors.
     pub(crate) fn shift_rows(&mut self, query: &[f32], by: [f32; RANK]) {
         let dimensions = query.len();
-        if dimensions * RANK != self.weights.down.len() {
+        if dimensions * RANK != self.0.down.len() {
             return;
         }
-        let mut weights = AdapterWeights::clone(&self.weights);
+        let mut weights = AdapterWeights::clone(&self.0);
         for (row, by) in weights.down.chunks_exact_mut(dimensions).zip(by) {
             fit::add_scaled(row, by, query);
         }
@@ -124,6 +113,8 @@ fn row_products(rows: &[f32], vector: &[f32]) -> [f32; RANK] {
 
 #[cfg(test)]
 mod tests {
+    use ruvector_sona::MicroLoRA;
+
     use super::*;
 
     fn adapter() -> Adapter {
@@ -141,6 +132,22 @@ mod tests {
         let adapter = adapter();
         let (query, record) = ([0.6, 0.8, 0.0], [0.0, 0.8, 0.6]);
         let delta = adapter.query_correction(&query).unwrap();
+        let weights = adapter.weights();
+        let mut container = MicroLoRA::new(3, RANK);
+        // Our weights include their scale.
+        container.set_scale(1.0);
+        let taken = container.set_weights(weights.down.clone(), weights.up.clone());
+        assert_eq!(taken, Ok(()));
+        let mut theirs = vec![0.0; 3];
+        container.forward(&query, &mut theirs);
+        let differences = delta
+            .iter()
+            .zip(&theirs)
+            .map(|(ours, theirs)| ours - theirs);
+        assert!(
+            differences.into_iter().all(|off| off.abs() < 1e-6),
+            "{delta:?} {theirs:?}"
+        );
         let worth = adapter.estimate(&query, adapter.project_onto_rows(&record));
         assert!((worth - dot(&delta, &record)).abs() < 1e-6);
         assert!(worth.abs() > 0.1);

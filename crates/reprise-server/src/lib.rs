@@ -33,6 +33,7 @@ mod oauth;
 mod page;
 mod place;
 mod program;
+mod rates;
 #[cfg(test)]
 mod testing;
 mod tokens;

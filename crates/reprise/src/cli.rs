@@ -1,6 +1,5 @@
 //! Dispatches each command to its file, prints help, and turns results into exit codes.
 
-mod answer_progress;
 mod atomic_files;
 mod backup;
 mod branch;
@@ -27,6 +26,7 @@ pub mod model;
 mod models;
 pub mod output;
 mod prelude;
+mod progress;
 mod project;
 mod rebuild;
 mod recall;

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Context;
-use etcetera::BaseStrategy;
 use reprise_server::DaemonPaths;
 use reprise_types::UserId;
 
@@ -90,6 +89,11 @@ pub(crate) fn is_set(name: &str) -> bool {
     std::env::var_os(name).is_some_and(|value| !value.is_empty())
 }
 
+/// Returns the text of this variable, unless it is empty.
+pub(crate) fn read_text(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|text| !text.is_empty())
+}
+
 /// Restarts this program without the variables that stand for options and are empty, which counts
 /// as not set. Returns if there is none, or if that failed.
 pub(crate) fn restart_without_empty_variables() {
@@ -167,8 +171,17 @@ pub(crate) fn config_file() -> Option<PathBuf> {
 
 /// Returns the home directory, which has the configurations of other programs.
 pub(crate) fn home_folder() -> anyhow::Result<PathBuf> {
-    let home = etcetera::home_dir();
+    let home = std::env::home_dir();
     home.context("no home directory is known; set HOME")
+}
+
+/// Returns the folder that an XDG variable names by an absolute path, or else the one below the
+/// home directory.
+fn base_folder(variable: &str, below_home: &str) -> Option<PathBuf> {
+    let named = std::env::var_os(variable).map(PathBuf::from);
+    named
+        .filter(|named| named.is_absolute())
+        .or_else(|| Some(std::env::home_dir()?.join(below_home)))
 }
 
 /// The directories one run works in.
@@ -191,27 +204,25 @@ impl Places {
         models: Option<PathBuf>,
         config: Option<PathBuf>,
     ) -> anyhow::Result<Self> {
-        let base = || {
-            etcetera::choose_base_strategy().context(
+        let base = |variable, below_home| {
+            base_folder(variable, below_home).context(
                 "no home directory is known; set HOME, or pass --data-dir and --models-dir",
             )
         };
         let data = match data {
             Some(data) => data,
-            None => base()?.data_dir().join("reprise"),
+            None => base("XDG_DATA_HOME", ".local/share")?.join("reprise"),
         };
         let models = match models {
             Some(models) => models,
-            None => base()?.cache_dir().join("reprise").join("models"),
+            None => base("XDG_CACHE_HOME", ".cache")?.join("reprise/models"),
         };
         let config = match config {
             Some(config) => config,
-            None => base()?.config_dir().join("reprise").join("config.toml"),
+            None => base("XDG_CONFIG_HOME", ".config")?.join("reprise/config.toml"),
         };
-        let state = base()
-            .ok()
-            .and_then(|base| Some(base.state_dir()?.join("reprise")));
-        let state = state.unwrap_or_else(|| data.join(OWN));
+        let state = base_folder("XDG_STATE_HOME", ".local/state");
+        let state = state.map_or_else(|| data.join(OWN), |base| base.join("reprise"));
         Ok(Self {
             state: absolute_path(&state)?,
             data: absolute_path(&data)?,

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::ops::Range;
 
-use owo_colors::{OwoColorize, Style};
+use clap::builder::styling::{AnsiColor, Style};
 use reprise_types::is_invisible;
 
 /// Renders an error and its causes on one line; a cause is left out if the text ends with it.
@@ -14,7 +14,8 @@ pub fn render_error(error: &anyhow::Error) -> String {
             text = format!("{text}: {cause}");
         }
     }
-    format!("{} {text}", "error:".style(Style::new().red().bold()))
+    let red = AnsiColor::Red.on_default().bold();
+    format!("{} {text}", paint(red, "error:"))
 }
 
 /// Returns whether an error means that the reader of our output has closed it.
@@ -28,12 +29,17 @@ pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     })
 }
 
+/// Returns a text in this style.
+fn paint(style: Style, text: impl Display) -> String {
+    format!("{style}{text}{style:#}")
+}
+
 pub fn title(text: impl Display) -> String {
-    text.style(Style::new().bold()).to_string()
+    paint(Style::new().bold(), text)
 }
 
 pub fn faint(text: impl Display) -> String {
-    text.style(Style::new().dimmed()).to_string()
+    paint(Style::new().dimmed(), text)
 }
 
 /// Marks the words at `ranges` in a line, without colour, so that it is readable on any background.
@@ -44,7 +50,7 @@ pub(crate) fn mark_words(line: &str, ranges: &[Range<usize>]) -> String {
     for range in ranges {
         out.push_str(line.get(from..range.start).unwrap_or_default());
         let word = line.get(range.clone()).unwrap_or_default();
-        out.push_str(&word.style(mark).to_string());
+        out.push_str(&paint(mark, word));
         from = range.end;
     }
     out.push_str(line.get(from..).unwrap_or_default());
@@ -144,19 +150,19 @@ impl Page {
     /// columns.
     pub(crate) fn render_score(self, score: f32) -> (String, usize) {
         let style = if score >= 0.6 {
-            Style::new().green()
+            AnsiColor::Green.on_default()
         } else {
             Style::new()
         };
         let digits = format!("{score:.2}");
         let (full, empty) = match self.columns {
-            Some(0..BAR_FROM) => return (digits.style(style).to_string(), 4),
+            Some(0..BAR_FROM) => return (paint(style, digits), 4),
             Some(_) => ("\u{2588}", "\u{2591}"),
             None => ("#", "."),
         };
         let filled = (score * BAR as f32).round().clamp(0.0, BAR as f32) as usize;
         let (full, empty) = (full.repeat(filled), empty.repeat(BAR - filled));
-        let bar = format!("{}{}", full.style(style), faint(empty));
+        let bar = format!("{}{}", paint(style, full), faint(empty));
         (format!("{bar} {digits}"), BAR + 5)
     }
 }

@@ -5,9 +5,7 @@
 
 mod export;
 
-use std::io::IsTerminal;
-
-use tracing_subscriber::filter::{EnvFilter, LevelFilter, Targets};
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, Registry};
@@ -43,10 +41,9 @@ pub(crate) fn start_for_hook() -> anyhow::Result<Option<Tracing>> {
 /// Starts logging, and where a collector is named tracing.
 pub(crate) fn start(serves: bool, collector: Option<&str>) -> anyhow::Result<Tracing> {
     let unsaid = if serves { LOG_DEFAULT } else { LOG_OF_COMMAND };
-    let filter = EnvFilter::try_from_env(LOG).unwrap_or_else(|_| EnvFilter::new(unsaid));
-    let lines = tracing_subscriber::fmt::layer()
-        .with_ansi(std::io::stderr().is_terminal())
-        .with_writer(std::io::stderr);
+    let asked = env::read_text(LOG).and_then(|levels| levels.parse().ok());
+    let filter: Targets = asked.map_or_else(|| unsaid.parse(), Ok)?;
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
     let registry = Registry::default().with(lines.with_filter(filter));
     let Some(collector) = collector else {
         registry.init();

@@ -111,9 +111,8 @@ impl EventLog {
         {
             // The id is checked before inserting, because a failed insert would use up a position
             // of the sequence.
-            let mut find_seq =
-                transaction.prepare_cached("SELECT seq FROM events WHERE event_id = ?1")?;
-            let mut insert = transaction.prepare_cached(
+            let mut find_seq = transaction.prepare("SELECT seq FROM events WHERE event_id = ?1")?;
+            let mut insert = transaction.prepare(
                 "INSERT INTO events
                  (event_id, timestamp, event_type, payload, actor_id, user_id, session_id, thread_id)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) RETURNING seq",
@@ -144,7 +143,7 @@ impl EventLog {
     }
 
     pub(super) fn query(&self, query: &EventQuery) -> Result<Vec<StoredEvent>, EventStoreError> {
-        let mut statement = self.connection.prepare_cached(
+        let mut statement = self.connection.prepare(
             "SELECT seq, event_id, timestamp, event_type, payload, actor_id, user_id, session_id, thread_id
              FROM events
              WHERE seq > ?1

@@ -13,7 +13,8 @@ const BUDGETS: &[(&str, [usize; 3])] = &[
     // a pause, the question of setup, and the settings that were missing from the list.
     // One sentence for whatever the parser refuses; several ids to forget, and the transcripts that
     // still have them; near memories as perhaps.
-    ("crates/reprise", [137, 420, 162]),
+    // A line of progress in place of a crate for it.
+    ("crates/reprise", [138, 426, 162]),
     // A prompt that gets no line is not judged a second time.
     ("crates/reprise-agent", [95, 186, 47]),
     // Cards of models are read in a file of their own, so that none is in a circle.
@@ -57,7 +58,8 @@ const BUDGETS: &[(&str, [usize; 3])] = &[
     ("crates/reprise-seal", [0, 0, 2]),
     // An entry of the list of copies is one type, here, for the terminal too.
     // Settings that the page saves, the folders of an MCP client, and the name of its program.
-    ("crates/reprise-server", [107, 316, 107]),
+    // Buckets of requests in place of a crate for them; a request that is served ends by itself.
+    ("crates/reprise-server", [109, 317, 107]),
     // Places of pages in place of parts; a torn tail is kept aside, and inspect says what it is
     // the beginning of.
     // Nothing forgotten comes back over damage, a forged file is bounded, own pages go in steps.

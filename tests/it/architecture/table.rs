@@ -86,7 +86,7 @@ pub(super) const FENCES: &[(&str, &str, &str)] = &[
     ("rvf-types rvf-runtime", "store knowledge rvf", "reprise"),
     ("rvf-wire", "store", "reprise"),
     ("multiversion rust-stemmers rvf-index", "index", ""),
-    ("ruvector-sona", "learn lab", ""),
+    ("ruvector-sona", "lab", "learn"),
     ("git2", "workspace", "knowledge"),
     ("serde-saphyr", "reprise knowledge", ""),
     // Sunwell's lines are held against its schemas.
@@ -114,17 +114,13 @@ pub(super) const FENCES: &[(&str, &str, &str)] = &[
     ),
     ("age", "seal", ""),
     (
-        "clap_complete clap_mangen jsonc-parser anstream owo-colors",
+        "clap_complete clap_mangen jsonc-parser anstream",
         "reprise",
         "",
     ),
-    (
-        "http-body-util hyper governor hyper-util ring rmcp",
-        "server",
-        "",
-    ),
+    ("http-body-util hyper hyper-util ring rmcp", "server", ""),
     ("anyhow", "reprise workspace-cli seal global-cli lab", ""),
-    ("indicatif", "reprise lab", ""),
+    ("indicatif", "lab", ""),
     ("axum tokio-stream", "server page", ""),
     ("maud similar", "page", ""),
     ("aho-corasick", "redact", ""),
@@ -136,7 +132,6 @@ pub(super) const FENCES: &[(&str, &str, &str)] = &[
     // A database's certificate, and that of a daemon on another machine (ADR 0047).
     ("rustls", "postgres server", ""),
     ("rustls-native-certs tokio-rustls", "server", ""),
-    ("arc-swap", "agent engine", ""),
 ];
 
 /// In a folder a crate is named in one file and nowhere else.

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, TryLockError};
 use std::time::{Duration, Instant};
 
-use arc_swap::ArcSwapOption;
 use ractor::{ActorId, ActorRef, MessagingErr, RpcReplyPort, call_t};
 use reprise_engine::Engine;
 use reprise_types::{MemoryError, UserId, lock};
@@ -33,7 +32,7 @@ const LENT_TIME: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Default)]
 pub(crate) struct AgentDirectory {
-    supervisor: ArcSwapOption<ActorRef<MemorySupervisorMsg>>,
+    supervisor: Mutex<Option<ActorRef<MemorySupervisorMsg>>>,
     agents: Mutex<BTreeMap<UserId, MemoryHandle>>,
     gates: Mutex<BTreeMap<UserId, Arc<FileGate>>>,
 }
@@ -176,17 +175,17 @@ impl AgentDirectory {
         message: impl FnOnce(RpcReplyPort<T>) -> MemorySupervisorMsg + Send,
         wait_ms: u64,
     ) -> Option<T> {
-        let supervisor = self.supervisor.load_full()?;
+        let supervisor = self.supervisor()?;
         call_t!(supervisor, message, wait_ms).ok()
     }
 
-    pub(crate) fn supervisor(&self) -> Option<Arc<ActorRef<MemorySupervisorMsg>>> {
-        self.supervisor.load_full()
+    pub(crate) fn supervisor(&self) -> Option<ActorRef<MemorySupervisorMsg>> {
+        lock(&self.supervisor).clone()
     }
 
     /// Sets the supervisor, which did not start the memories that have ended.
     pub(crate) fn set_supervisor(&self, supervisor: ActorRef<MemorySupervisorMsg>) {
-        self.supervisor.store(Some(Arc::new(supervisor)));
+        *lock(&self.supervisor) = Some(supervisor);
         lock(&self.agents).retain(|_, held| !held.is_closed());
     }
 

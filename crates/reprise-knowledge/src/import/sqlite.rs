@@ -126,7 +126,7 @@ impl Database {
         mut each: impl FnMut(&Map<String, Value>) -> Result<(), ImportError>,
     ) -> Result<(), ImportError> {
         let failed = |error: rusqlite::Error| database_error(&self.path, &error);
-        let mut statement = self.connection.prepare_cached(query).map_err(failed)?;
+        let mut statement = self.connection.prepare(query).map_err(failed)?;
         let names: Vec<String> = statement.column_names().map(str::to_owned).collect();
         let mut rows = statement.query(parameters).map_err(failed)?;
         while let Some(row) = rows.next().map_err(failed)? {

@@ -9,13 +9,12 @@ use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use governor::clock::{Clock as _, DefaultClock};
-use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 use reprise_global::Caller;
 use reprise_operations::{Problem, ProblemKind};
 use reprise_types::lock;
 
 use crate::http::Refusal;
+use crate::rates::KeyedRates;
 
 /// For how long a caller waits who does not say.
 const PATIENCE: Duration = Duration::from_secs(4);
@@ -161,13 +160,13 @@ impl Drop for AdmittedQuestion {
 /// Requests a minute of each user and of each organisation, over all of their tokens.
 #[derive(Debug, Default)]
 pub(super) struct MinuteQuotas {
-    user: Option<DefaultKeyedRateLimiter<String>>,
-    org: Option<DefaultKeyedRateLimiter<String>>,
+    user: Option<KeyedRates<String>>,
+    org: Option<KeyedRates<String>>,
 }
 
 impl MinuteQuotas {
     pub(super) fn new(user: Option<NonZeroU32>, org: Option<NonZeroU32>) -> Self {
-        let limiter = |limit: NonZeroU32| RateLimiter::keyed(Quota::per_minute(limit));
+        let limiter = |limit| KeyedRates::new(limit, 60, limit);
         Self {
             user: user.map(limiter),
             org: org.map(limiter),
@@ -185,8 +184,7 @@ impl MinuteQuotas {
             let Some((limits, (what, name))) = limits.as_ref().zip(holder) else {
                 continue;
             };
-            if let Err(until) = limits.check_key(&name) {
-                let wait = until.wait_time_from(DefaultClock::default().now());
+            if let Err(wait) = limits.take(name.clone()) {
                 let seconds = wait.as_secs() + 1;
                 let said = format!(
                     "{what} `{name}` asks more often than its quota of requests a minute; ask again \

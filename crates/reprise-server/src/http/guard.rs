@@ -14,7 +14,6 @@ use axum::http::uri::Authority;
 use axum::http::{HeaderMap, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 
 use super::App;
 use super::answers::{Refusal, run_blocking};
@@ -22,6 +21,7 @@ use super::extract::{ClientAddress, Identity};
 use super::oauth;
 use crate::daemon::{CallerId, DaemonState, MODEL_HEADER, PeerAddress};
 use crate::issuer::Issuer;
+use crate::rates::KeyedRates;
 use crate::tokens::Scope;
 use reprise_operations::{Problem, ProblemKind};
 use reprise_types::{Clock as _, SystemClock};
@@ -223,12 +223,12 @@ fn is_own_host(host: &str, address: SocketAddr) -> bool {
 
 /// Rate limits by token: one bucket for each token, or none without a limit.
 #[derive(Debug, Default)]
-pub(crate) struct Rates(Option<DefaultKeyedRateLimiter<String>>);
+pub(crate) struct Rates(Option<KeyedRates<String>>);
 
 impl Rates {
     /// Returns a limit of this many requests a second for each token; unlimited if `None`.
     pub(crate) fn new(a_second: Option<NonZeroU32>) -> Self {
-        Self(a_second.map(|limit| RateLimiter::keyed(Quota::per_second(limit))))
+        Self(a_second.map(|limit| KeyedRates::new(limit, 1, limit)))
     }
 
     /// Counts a request against the token's bucket; fails if the bucket is empty. The bucket holds
@@ -237,7 +237,7 @@ impl Rates {
         let Some(buckets) = &self.0 else {
             return Ok(());
         };
-        buckets.check_key(&token.to_owned()).map_err(|_| {
+        buckets.take(token.to_owned()).map_err(|_| {
             let detail = "this token asks faster than it may; wait a second, or serve with a higher \
                  --requests-per-second";
             Problem::new(ProblemKind::Overloaded, detail)
@@ -277,26 +277,20 @@ fn client_network(address: IpAddr) -> IpAddr {
 /// once.
 const OPEN_RATE: NonZeroU32 = NonZeroU32::MIN.saturating_add(9);
 const OPEN_BURST: NonZeroU32 = NonZeroU32::MIN.saturating_add(99);
-/// Clients of these routes that are remembered before those that ask no more are forgotten.
-const OPEN_CLIENTS_MAX: usize = 4_096;
 
 /// Rate limits of the routes that need no token, by client.
 #[derive(Debug)]
-pub(crate) struct OpenRates(DefaultKeyedRateLimiter<IpAddr>);
+pub(crate) struct OpenRates(KeyedRates<IpAddr>);
 
 impl Default for OpenRates {
     fn default() -> Self {
-        let quota = Quota::per_second(OPEN_RATE).allow_burst(OPEN_BURST);
-        Self(RateLimiter::keyed(quota))
+        Self(KeyedRates::new(OPEN_RATE, 1, OPEN_BURST))
     }
 }
 
 impl OpenRates {
     fn take(&self, client: IpAddr) -> Result<(), Problem> {
-        if self.0.len() > OPEN_CLIENTS_MAX {
-            self.0.retain_recent();
-        }
-        self.0.check_key(&client).map_err(|_| {
+        self.0.take(client).map_err(|_| {
             let detail = "your address asks faster than it may without a token; wait a second";
             Problem::new(ProblemKind::Overloaded, detail)
         })

@@ -1,7 +1,6 @@
 //! `reprise doctor check`, `compact`, `reembed`, `inspect` and `stats`: verify, rewrite and count
 //! the file of a memory.
 
-use indicatif::ProgressStyle;
 use reprise_engine::{CheckReport, EngineStats, Finding};
 use reprise_knowledge::compare_with_stock;
 use reprise_operations::operations::care::{Compact, Reembed, Reembedded, Stats};
@@ -12,6 +11,7 @@ use reprise_operations::{
 };
 use reprise_store::{RecoveryReport, SegmentInfo};
 
+use super::progress::ProgressLine;
 use super::rebuild;
 use crate::args::{CheckArguments, InspectArguments, calendar};
 use crate::cli::prelude::*;
@@ -265,20 +265,15 @@ pub(super) fn reembed(context: &Context, whose: &WhoseArguments) -> anyhow::Resu
 
 /// Repeats the operation until no embedding is missing or none can be computed.
 fn embed_until_done(session: &Session) -> anyhow::Result<Reembedded> {
-    let bar = ProgressBar::no_length();
-    bar.set_style(ProgressStyle::with_template(
-        "{bar:40} {pos} of {len} memories, {eta} left",
-    )?);
-    let done = loop {
+    let mut line = ProgressLine::start();
+    loop {
         let done = session.call::<Reembed>(NoArguments {})?;
-        bar.set_length(u64::from(done.embedded + done.waiting));
-        bar.set_position(u64::from(done.embedded));
+        let total = done.embedded + done.waiting;
+        line.draw_count(done.embedded.into(), total.into());
         if !done.goes_on {
-            break done;
+            return Ok(done);
         }
-    };
-    bar.finish_and_clear();
-    Ok(done)
+    }
 }
 
 /// Prints the segments of a file.

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use reprise_server::Starter;
 use serde::de::DeserializeOwned;
 
-use super::answer_progress::show_progress;
+use super::progress::show_progress;
 use super::runtime::Runtime;
 use crate::cli::prelude::*;
 

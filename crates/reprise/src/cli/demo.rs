@@ -9,7 +9,7 @@ use reprise_operations::RecallAnswer;
 use reprise_types::Calendar;
 use tempfile::TempDir;
 
-use super::answer_progress::show_progress;
+use super::progress::show_progress;
 use super::recall;
 use crate::args::{DemoArguments, DemoCommand};
 use crate::cli::prelude::*;

@@ -7,9 +7,9 @@ use reprise_sandbox::{
 };
 use reprise_types::MemoryProvider;
 
-use super::answer_progress::IN_PROCESS;
 use super::model::EmbedderSource;
 use super::output::Out;
+use super::progress::IN_PROCESS;
 use crate::cli::prelude::*;
 
 /// Name of the one event stream: a log belongs to one user, whatever its events say.

@@ -5,7 +5,6 @@ mod archive;
 mod notes;
 mod report;
 
-use indicatif::{ProgressState, ProgressStyle};
 use reprise_knowledge::{
     ExternalLink, ImportError, ImportItem, ImportKind, ItemContent, NoteChanges, back_up,
     find_plain_texts, is_plain_text, read_source, recognise, recognise_all,
@@ -16,6 +15,7 @@ use reprise_server::CopyForm;
 use reprise_types::limits::TEXT_BYTES_MAX;
 
 use super::ingest;
+use super::progress::ProgressLine;
 use super::record_keeper::{GROUP, KeepResult, PATIENCE, RecordKeeper};
 use crate::args::{ImportArguments, IngestArguments, IngestInput, IngestOptions};
 use crate::cli::prelude::*;
@@ -271,7 +271,13 @@ impl ImportSource<'_> {
             update: self.arguments.how.update || self.kind.is_of_sessions(),
             ..self.arguments.how
         };
-        let bar = self.start_progress_bar()?;
+        let mut line = ProgressLine::start();
+        let total = if line.is_hidden() {
+            0
+        } else {
+            self.count_items()?
+        };
+        let mut visited = 0;
         let mut renewal = notes::read_note_changes(self)?;
         let mut gone = Vec::new();
         if let Some(renewal) = &mut renewal {
@@ -291,7 +297,8 @@ impl ImportSource<'_> {
             failed: None,
         };
         let done = self.visit_items(renewal, &mut |item| {
-            bar.inc(1);
+            visited += 1;
+            line.draw_count(visited, total);
             arrivals
                 .take(item)
                 .map_err(|error| arrivals.failed = Some(error))
@@ -328,7 +335,7 @@ impl ImportSource<'_> {
             report.links += keeper.link_all(named.collect())? as u64;
         }
         keeper.close()?;
-        bar.finish_and_clear();
+        drop(line);
         if let Some(history) = history {
             let mut counted = history.to_counts();
             report::learn_from_sessions(
@@ -387,24 +394,14 @@ impl ImportSource<'_> {
         Ok(backup)
     }
 
-    /// Starts a progress bar; on a terminal the source is counted first for the total.
-    fn start_progress_bar(self) -> anyhow::Result<ProgressBar> {
-        let bar = ProgressBar::new(0);
-        if !bar.is_hidden() {
-            let mut total = 0;
-            read_source(&self.arguments.path, self.kind, self.zone, &mut |_| {
-                total += 1;
-                true
-            })?;
-            bar.set_length(total);
-            let form = "{bar:30} {human_pos} of {human_len}, {rate}, {eta} left";
-            let rate = |state: &ProgressState, out: &mut dyn std::fmt::Write| {
-                let rate = format!("{:.0}/s", state.per_sec());
-                out.write_str(&rate).unwrap_or_default();
-            };
-            bar.set_style(ProgressStyle::with_template(form)?.with_key("rate", rate));
-        }
-        Ok(bar)
+    /// Returns how many items the source has.
+    fn count_items(self) -> anyhow::Result<u64> {
+        let mut total = 0;
+        read_source(&self.arguments.path, self.kind, self.zone, &mut |_| {
+            total += 1;
+            true
+        })?;
+        Ok(total)
     }
 }
 

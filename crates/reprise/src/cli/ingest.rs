@@ -5,6 +5,7 @@ mod guess;
 
 use reprise_operations::{RecordRedaction, read_records};
 
+use super::progress::ProgressLine;
 use super::record_keeper::{DIFFERS, GROUP, KeepResult, RecordKeeper, truncation_message};
 use crate::args::IngestArguments;
 use crate::cli::prelude::*;
@@ -37,7 +38,7 @@ pub(super) fn run(context: &Context, arguments: &IngestArguments) -> anyhow::Res
     };
     let patience = Duration::from_secs(arguments.wait);
     let mut keeper = RecordKeeper::new(context, &arguments.whose.user, arguments.how, patience)?;
-    let bar = ProgressBar::new_spinner();
+    let mut line_of_progress = ProgressLine::start();
     let mut group: Vec<Numbered> = Vec::with_capacity(GROUP);
     for line in lines {
         let (number, line) = line?;
@@ -52,15 +53,14 @@ pub(super) fn run(context: &Context, arguments: &IngestArguments) -> anyhow::Res
                 arguments,
                 &mut counts,
             )?;
-            bar.set_message(format!("{} kept", counts.inserted));
-            bar.tick();
+            line_of_progress.draw(|_| format!("{} kept", counts.inserted));
         }
     }
     if !counts.is_wrong_file() {
         store_group(&mut keeper, group, arguments, &mut counts)?;
     }
     keeper.close()?;
-    bar.finish_and_clear();
+    drop(line_of_progress);
     counts.print_report(context)
 }
 

@@ -6,7 +6,6 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
-use indicatif::ProgressStyle;
 use reprise_embed::{
     CrossEncoder, EmbedderFactory, EmbeddingModel, InstalledModel, ModelStore, Patience,
     ProvisionError, PullProgress, PullRequest,
@@ -15,6 +14,7 @@ use reprise_engine::CosinesOfModel;
 use reprise_types::{HelperError, Reranker};
 
 use super::endpoint::{self, Endpoint, EndpointSetting};
+use super::progress::ProgressLine;
 use crate::cli::prelude::*;
 
 /// Returns the store of models of this run.
@@ -31,21 +31,18 @@ pub(super) fn pull(context: &Context, request: &PullRequest) -> anyhow::Result<I
 pub(super) fn show_pull_progress<T>(
     work: impl FnOnce(&mut dyn FnMut(PullProgress)) -> Result<T, ProvisionError>,
 ) -> anyhow::Result<T> {
-    let bar = ProgressBar::no_length();
-    bar.set_style(ProgressStyle::with_template("{spinner} {msg}")?);
+    let mut line = ProgressLine::start();
     let mut last = String::new();
     let done = work(&mut |step: PullProgress| {
-        bar.enable_steady_tick(Duration::from_millis(120));
         let text = step.to_string();
-        // Without a terminal there is no bar: each kind of step is printed once.
+        // Without a terminal there is no line: each kind of step is printed once.
         let head = text.split(',').next().unwrap_or_default().to_owned();
-        if bar.is_hidden() && head != last {
+        if line.is_hidden() && head != last {
             note(&head);
         }
         last = head;
-        bar.set_message(text);
+        line.draw(|_| text);
     });
-    bar.finish_and_clear();
     Ok(done?)
 }
 

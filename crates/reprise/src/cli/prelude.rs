@@ -9,7 +9,6 @@ pub(super) use std::time::{Duration, Instant};
 
 pub(super) use anyhow::{Context as _, anyhow, bail, ensure};
 pub(super) use chrono::{DateTime, TimeDelta, Utc};
-pub(super) use indicatif::ProgressBar;
 pub(super) use reprise_agent::MemoryService;
 pub(super) use reprise_embed::Variant;
 pub(super) use reprise_engine::{Engine, Snapshot};

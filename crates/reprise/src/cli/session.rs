@@ -4,7 +4,7 @@
 
 use reprise_operations::{CatalogueEntry, Memories, OperationOutcome, describe_redactions};
 
-use super::answer_progress::{IN_PROCESS, show_progress};
+use super::progress::{IN_PROCESS, show_progress};
 use super::runtime::Runtime;
 use super::serve;
 use super::store::torn_tails;
