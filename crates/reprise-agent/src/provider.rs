@@ -45,12 +45,12 @@ impl ActorMemoryProvider {
     /// Stores records (see [`MemoryAgentMsg::Ingest`]).
     pub async fn observe(&self, records: Vec<NewRecord>) -> Result<Vec<WriteOutcome>, MemoryError> {
         let permit = self.admission.admit_write(&self.user, &records)?;
-        self.send_request(|reply| MemoryAgentMsg::Ingest {
+        let ingest = |reply| MemoryAgentMsg::Ingest {
             records,
             permit,
             reply,
-        })
-        .await
+        };
+        self.directory.send_request(&self.user, ingest).await
     }
 
     /// Forgets the selected records; returns which they were.
@@ -80,13 +80,7 @@ impl ActorMemoryProvider {
         message: impl FnOnce(Permit, ReplyPort<T>) -> MemoryAgentMsg,
     ) -> Result<T, MemoryError> {
         let permit = self.admission.admit_call(&self.user)?;
-        self.send_request(|reply| message(permit, reply)).await
-    }
-
-    pub(crate) async fn send_request<T: Send + 'static>(
-        &self,
-        message: impl FnOnce(ReplyPort<T>) -> MemoryAgentMsg,
-    ) -> Result<T, MemoryError> {
+        let message = |reply| message(permit, reply);
         self.directory.send_request(&self.user, message).await
     }
 }
@@ -97,11 +91,12 @@ impl MemoryProvider for ActorMemoryProvider {
     async fn execute_recall(&self, request: RecallRequest) -> Result<RecallResponse, MemoryError> {
         let mut permit = self.admission.admit_recall(&self.user)?;
         permit.budget = Some(self.budget);
-        let pending = self.send_request(|reply| MemoryAgentMsg::Recall {
+        let recall = |reply| MemoryAgentMsg::Recall {
             request,
             permit,
             reply,
-        });
+        };
+        let pending = self.directory.send_request(&self.user, recall);
         // The agent respects the budget; this timeout covers one that is still starting.
         let budget_ms = self.budget.as_millis() as u64;
         let answer = timeout(self.budget, pending).await;

@@ -244,7 +244,7 @@ impl MemoryService {
             permit,
             reply,
         };
-        self.provider(user).send_request(write).await
+        self.0.directory.send_request(user, write).await
     }
 
     /// Returns the latest snapshot of a user's memory, whose file is opened if it is closed.

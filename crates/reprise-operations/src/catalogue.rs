@@ -30,12 +30,14 @@ mod gate;
 use std::pin::Pin;
 use std::str::FromStr;
 
+use reprise_redact::Redaction;
+
 use crate::bounds::{Room, add_missing_bounds};
 use crate::prelude::*;
 
 pub use arguments::parse_query_pairs;
 use gate::{Admitted, encoding_problem};
-pub use gate::{OperationOutcome, describe_redactions};
+pub use gate::{decode_answer, describe_redactions, encode_answer};
 
 /// What operations run over: one user's memory, or a request to a service.
 pub trait OperationContext {
@@ -411,7 +413,8 @@ pub struct CatalogueEntry {
     arguments: fn(&mut SchemaGenerator) -> Schema,
     room: fn() -> Room,
     answer: fn(&mut SchemaGenerator) -> Schema,
-    call: fn(Memory, Map<String, Value>) -> BoxFuture<Vec<u8>>,
+    /// Runs it; the answer is JSON.
+    pub call: fn(Memory, Map<String, Value>) -> BoxFuture<Vec<u8>>,
     tool: fn(Memory, Map<String, Value>) -> BoxFuture<ToolAnswer>,
 }
 
@@ -426,9 +429,8 @@ impl CatalogueEntry {
             answer: |generator| O::Answer::json_schema(generator),
             call: |memory, arguments| {
                 Box::pin(async move {
-                    execute::<O>(&memory, O::SPEC.name, arguments)
-                        .await?
-                        .to_json()
+                    let done = execute::<O>(&memory, O::SPEC.name, arguments).await?;
+                    encode_answer(&done.0, &done.1)
                 })
             },
             tool: |memory, arguments| Box::pin(execute_for_agent::<O>(memory, arguments)),
@@ -460,15 +462,6 @@ impl CatalogueEntry {
         (self.answer)(generator)
     }
 
-    /// Runs it; the answer is JSON.
-    pub async fn call(
-        &self,
-        memory: Memory,
-        arguments: Map<String, Value>,
-    ) -> Result<Vec<u8>, Problem> {
-        (self.call)(memory, arguments).await
-    }
-
     /// Runs it for an agent.
     pub async fn call_tool(
         &self,
@@ -485,11 +478,12 @@ impl CatalogueEntry {
     }
 }
 
-/// Runs an operation with its own types, as every face does.
+/// Runs an operation with its own types, as every face does. Returns its answer, and what was taken
+/// out of what it was given.
 pub async fn run<O: Operation>(
     memory: &Memory,
     arguments: &O::Arguments,
-) -> Result<OperationOutcome<O::Answer>, Problem> {
+) -> Result<(O::Answer, Vec<Redaction>), Problem> {
     let arguments = match serde_json::to_value(arguments).map_err(Problem::invalid)? {
         Value::Object(arguments) => arguments,
         _ => Map::new(),
@@ -501,7 +495,7 @@ async fn execute<O: Operation>(
     memory: &Memory,
     name: &str,
     arguments: Map<String, Value>,
-) -> Result<OperationOutcome<O::Answer>, Problem> {
+) -> Result<(O::Answer, Vec<Redaction>), Problem> {
     if O::SPEC.callers == Callers::Machine {
         memory.refuse_remote_callers()?;
     }
@@ -521,11 +515,11 @@ async fn execute<O: Operation>(
     let given = arguments::parse_arguments(name, arguments)?;
     if O::effect(&given) == Effect::Reads {
         let answer = O::run(memory, given).await?;
-        return Ok(OperationOutcome { answer, redacted });
+        return Ok((answer, redacted));
     }
     let request = memory.claim_request(contents)?;
     match O::run(&request.memory, given).await {
-        Ok(answer) => Ok(OperationOutcome { answer, redacted }),
+        Ok(answer) => Ok((answer, redacted)),
         Err(problem) => {
             request.release();
             Err(problem)
@@ -538,14 +532,15 @@ async fn execute_for_agent<O: Operation>(
     arguments: Map<String, Value>,
 ) -> Result<ToolAnswer, Problem> {
     let name = O::SPEC.tool.map_or(O::SPEC.name, |tool| tool.name);
-    let ran = execute::<O>(&memory.with_agent_caller(), name, arguments).await?;
-    let mut text = O::render_text(&ran.answer).into_owned();
-    if !ran.redacted.is_empty() {
-        text = [text.as_str(), &describe_redactions(&ran.redacted)].join("\n");
+    let (answer, redacted) = execute::<O>(&memory.with_agent_caller(), name, arguments).await?;
+    let mut text = O::render_text(&answer).into_owned();
+    if !redacted.is_empty() {
+        text = [text.as_str(), &describe_redactions(&redacted)].join("\n");
     }
+    let json = encode_answer(&answer, &redacted)?;
     Ok(ToolAnswer {
         text,
-        structured: serde_json::from_slice(&ran.to_json()?).map_err(encoding_problem)?,
+        structured: serde_json::from_slice(&json).map_err(encoding_problem)?,
     })
 }
 

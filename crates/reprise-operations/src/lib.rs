@@ -27,7 +27,7 @@
 //! let memory = memories.user_memory(&"ada".parse::<UserId>()?);
 //! let learn = Catalogue::default().find_operation("learn").cloned().ok_or("it is there")?;
 //! let lesson = serde_json::from_value(json!({ "content": "Pin protoc to 25" }))?;
-//! let answer: Value = serde_json::from_slice(&learn.call(memory, lesson).await?)?;
+//! let answer: Value = serde_json::from_slice(&(learn.call)(memory, lesson).await?)?;
 //! assert_eq!(answer["outcome"], "inserted");
 //! # Ok(())
 //! # }
@@ -47,8 +47,8 @@ mod wire;
 pub use bounds::{Bounds, Room, add_missing_bounds};
 pub use catalogue::{
     Callers, Catalogue, CatalogueEntry, Effect, Method, Operation, OperationContext,
-    OperationOutcome, OperationRoute, Profile, Right, Spec, Tool, ToolAnswer, describe_redactions,
-    parse_query_pairs, run,
+    OperationRoute, Profile, Right, Spec, Tool, ToolAnswer, decode_answer, describe_redactions,
+    encode_answer, parse_query_pairs, run,
 };
 pub use memories::{
     ChangeKind, ChangeNotice, ChangeOrigin, JournalEntry, Memories, Memory, MemoryChange,

@@ -143,7 +143,7 @@ impl Ada {
             panic!("arguments are an object");
         };
         let operation = self.catalogue.find_operation(name).unwrap();
-        let answer = operation.call(self.memory(), arguments).await?;
+        let answer = (operation.call)(self.memory(), arguments).await?;
         Ok(serde_json::from_slice(&answer).unwrap())
     }
 

@@ -20,7 +20,7 @@ use axum::http::{Method, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
-use reprise_operations::{Memories, Memory, Operation, OperationOutcome, Problem};
+use reprise_operations::{Memories, Memory, Operation, Problem, describe_redactions};
 use reprise_types::limits::TEXT_BYTES_MAX;
 use reprise_types::{Calendar, Clock, UserId};
 use tokio_stream::Stream;
@@ -450,20 +450,21 @@ impl PageRequest {
 
     /// Runs an operation and returns its answer.
     pub(crate) async fn run<O: Operation>(&self, arguments: O::Arguments) -> PageResult<O::Answer> {
-        Ok(self.run_redacted::<O>(arguments).await?.answer)
+        Ok(self.run_redacted::<O>(arguments).await?.0)
     }
 
-    /// Runs an operation and returns its answer with what was redacted in the arguments.
+    /// Runs an operation and returns its answer, with a note of what was taken out before.
     pub(crate) async fn run_redacted<O: Operation>(
         &self,
         arguments: O::Arguments,
-    ) -> PageResult<OperationOutcome<O::Answer>> {
+    ) -> PageResult<(O::Answer, String)> {
         // The future of an operation is large, so it is kept on the heap.
         let ran = Box::pin(async move {
             let memory = self.memory();
             reprise_operations::run::<O>(&memory, &arguments).await
         });
-        Ok(ran.await?)
+        let (answer, redacted) = ran.await?;
+        Ok((answer, describe_redactions(&redacted)))
     }
 
     /// Runs an operation; `None` if the user has no memory yet or there is no such record.

@@ -13,43 +13,30 @@ const AT_ONCE_BYTES: usize = 16 * 1024;
 /// The field of an answer that says what was taken out.
 const FIELD: &str = "redacted";
 
-/// What an operation answers, and what was taken out of what it was given.
-#[derive(Debug, Clone, PartialEq)]
-pub struct OperationOutcome<A> {
-    /// Its answer.
-    pub answer: A,
-    /// Empty where nothing was taken out.
-    pub redacted: Vec<Redaction>,
+/// Encodes an answer as JSON, with `redacted` where something was taken out of what was given.
+pub fn encode_answer(answer: &impl Serialize, redacted: &[Redaction]) -> Result<Vec<u8>, Problem> {
+    let bytes = serde_json::to_vec(answer).map_err(encoding_problem)?;
+    if redacted.is_empty() {
+        return Ok(bytes);
+    }
+    let mut answer: Value = serde_json::from_slice(&bytes).map_err(encoding_problem)?;
+    if let Value::Object(answer) = &mut answer {
+        let told = serde_json::to_value(redacted).map_err(encoding_problem)?;
+        answer.insert(FIELD.to_owned(), told);
+    }
+    serde_json::to_vec(&answer).map_err(encoding_problem)
 }
 
-impl<A: Serialize> OperationOutcome<A> {
-    /// As JSON: the answer, with `redacted` where something was.
-    pub fn to_json(&self) -> Result<Vec<u8>, Problem> {
-        let bytes = serde_json::to_vec(&self.answer).map_err(encoding_problem)?;
-        if self.redacted.is_empty() {
-            return Ok(bytes);
-        }
-        let mut answer: Value = serde_json::from_slice(&bytes).map_err(encoding_problem)?;
-        if let Value::Object(answer) = &mut answer {
-            let told = serde_json::to_value(&self.redacted).map_err(encoding_problem)?;
-            answer.insert(FIELD.to_owned(), told);
-        }
-        serde_json::to_vec(&answer).map_err(encoding_problem)
-    }
-}
-
-impl<A: DeserializeOwned> OperationOutcome<A> {
-    /// From such JSON.
-    pub fn from_json(mut answer: Value) -> Result<Self, serde_json::Error> {
-        let redacted = match &mut answer {
-            Value::Object(answer) => answer.remove(FIELD),
-            _ => None,
-        };
-        Ok(Self {
-            redacted: redacted.map_or(Ok(Vec::new()), Vec::deserialize)?,
-            answer: A::deserialize(answer)?,
-        })
-    }
+/// Decodes such JSON: the answer, and what was taken out of what was given.
+pub fn decode_answer<A: DeserializeOwned>(
+    mut answer: Value,
+) -> Result<(A, Vec<Redaction>), serde_json::Error> {
+    let redacted = match &mut answer {
+        Value::Object(answer) => answer.remove(FIELD),
+        _ => None,
+    };
+    let redacted = redacted.map_or(Ok(Vec::new()), Vec::deserialize)?;
+    Ok((A::deserialize(answer)?, redacted))
 }
 
 /// Arguments that an operation may see.

@@ -241,7 +241,7 @@ async fn a_merged_kind_of_evidence_is_changed_in_every_memory_by_one_named_reque
     };
     let catalogue = Catalogue::default();
     let merge = catalogue.find_operation("merge_evidence").unwrap();
-    let done = merge.call(memory, asked).await.unwrap();
+    let done = (merge.call)(memory, asked).await.unwrap();
     let done: Value = serde_json::from_slice(&done).unwrap();
     assert_eq!(done["merged"], 3);
     let kinds = ada.call("evidence", json!({})).await;

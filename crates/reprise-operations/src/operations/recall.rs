@@ -70,17 +70,19 @@ operation! {
         #[arg(skip)]
         pub embedding_space: Option<EmbeddingSpace>,
     }) -> Recalled {
-        let Some(most) = arguments.max_tokens else {
-            let answer = recall_answer(memory, &arguments).await?;
-            return Ok(Recalled::Answer(Box::new(answer)));
-        };
+        let (began, most) = (Instant::now(), arguments.max_tokens);
         let asked = RecallArguments {
-            limit: Some(context_candidate_count(most)),
+            limit: most.map(context_candidate_count).or(arguments.limit),
             ..arguments
         };
         let recall = recall_records(memory, &asked).await?;
-        let context = build_context_block(&recall, most, system_entropy());
-        Ok(Recalled::Context(Box::new(context)))
+        Ok(match most {
+            None => Recalled::Answer(Box::new(to_answer(recall, began, &asked))),
+            Some(most) => {
+                let context = build_context_block(&recall, most, system_entropy());
+                Recalled::Context(Box::new(context))
+            }
+        })
     }
 }
 
@@ -91,6 +93,11 @@ pub async fn recall_answer(
 ) -> Result<RecallAnswer, Problem> {
     let began = Instant::now();
     let recall = recall_records(memory, asked).await?;
+    Ok(to_answer(recall, began, asked))
+}
+
+/// What a recall found as an interface shows it; each lesson says whether it holds where was asked.
+fn to_answer(recall: RecallResponse, began: Instant, asked: &RecallArguments) -> RecallAnswer {
     let elapsed_ms = began.elapsed().as_secs_f64() * 1e3;
     let mut answer = RecallAnswer::new(None, recall, elapsed_ms);
     for hit in &mut answer.results {
@@ -98,7 +105,7 @@ pub async fn recall_answer(
             lesson.set_applies(&asked.context, &asked.query);
         }
     }
-    Ok(answer)
+    answer
 }
 
 /// What a request with a filter finds.
@@ -112,8 +119,23 @@ pub async fn recall_filtered(
     memory.recall(request, None, scope).await
 }
 
-/// What a recall finds, with whole records.
+/// What a recall finds, with whole records, and with lessons in the place of the prompts that they
+/// were learned from.
 pub async fn recall_records(
+    memory: &Memory,
+    asked: &RecallArguments,
+) -> Result<RecallResponse, Problem> {
+    let found = search_records(memory, asked).await?;
+    // Who asks for a type, a kind or a time gets just that.
+    let filter = &asked.filter;
+    let is_of_all = filter.record_type.is_empty() && filter.kind.is_empty();
+    if is_of_all && filter.source.is_empty() && asked.as_of.is_none() {
+        return memory.place_lessons(found).await;
+    }
+    Ok(found)
+}
+
+async fn search_records(
     memory: &Memory,
     asked: &RecallArguments,
 ) -> Result<RecallResponse, Problem> {

@@ -7,7 +7,7 @@ use reprise_operations::operations::links::graph::ClusterLink;
 use reprise_operations::operations::records::{Get, GetArguments, ShowArguments};
 use reprise_operations::operations::sharing;
 use reprise_operations::operations::{forgetting, lessons};
-use reprise_operations::{Lesson, describe_redactions};
+use reprise_operations::Lesson;
 use reprise_types::RecordLink;
 use reprise_types::limits::TEXT_BYTES_MAX;
 
@@ -119,11 +119,11 @@ pub(crate) async fn correct(
         id: old.id.to_string(),
         lesson,
     };
-    let ran = visit.run_redacted::<lessons::Update>(arguments).await?;
-    let (old, new) = (Box::new(old), ran.answer.id);
+    let (updated, redaction_note) = visit.run_redacted::<lessons::Update>(arguments).await?;
+    let (old, new) = (Box::new(old), updated.id);
     let message = "Corrected. The earlier text is in the history.";
     let action = UserAction {
-        redaction_note: describe_redactions(&ran.redacted),
+        redaction_note,
         ..UserAction::new(new, message, InverseAction::Revise { old, new })
     };
     Ok(push_and_redirect(visit, action).into_response())

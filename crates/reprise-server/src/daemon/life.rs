@@ -4,16 +4,17 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use reprise_agent::run_blocking;
+use reprise_operations::Problem;
 use reprise_page::{AgentProgram, Setting};
 use reprise_types::lock;
 use tokio::sync::{Notify, watch};
 
-use super::shares::SlotQuota;
+use super::shares::{CallerId, QuotaSlot, SlotQuota};
 use super::{DaemonOptions, SaveSetting};
 use crate::place::DaemonPaths;
 use crate::program::ProgramCommand;
@@ -82,7 +83,36 @@ pub(crate) struct DaemonState {
     ending: watch::Sender<bool>,
 }
 
+/// A request that is being served, with its slot; it has ended when this is dropped.
+#[derive(Debug)]
+pub(crate) struct ServedRequest {
+    daemon: Arc<DaemonState>,
+    _slot: QuotaSlot,
+}
+
+impl Drop for ServedRequest {
+    fn drop(&mut self) {
+        self.daemon.record_use();
+        self.daemon.requests_served.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
 impl DaemonState {
+    /// Begins to serve a request of `caller`, or refuses it with the message `full`.
+    pub(crate) fn begin_request(
+        self: &Arc<Self>,
+        caller: &CallerId,
+        full: &str,
+    ) -> Result<ServedRequest, Problem> {
+        let slot = self.request_slots.acquire(caller, full)?;
+        self.record_use();
+        let daemon = Arc::clone(self);
+        Ok(ServedRequest {
+            daemon,
+            _slot: slot,
+        })
+    }
+
     /// Returns the state of a daemon that starts now and, if given, listens at `http` over TCP.
     pub(crate) fn new(options: &DaemonOptions, http: Option<SocketAddr>) -> Self {
         Self {

@@ -117,7 +117,7 @@ impl OperationRoute {
                 insert_argument(&mut arguments, name, value)?;
             }
         }
-        let answer = self.entry.call(memory, arguments).await?;
+        let answer = (self.entry.call)(memory, arguments).await?;
         Ok(([(CONTENT_TYPE, "application/json")], answer).into_response())
     }
 

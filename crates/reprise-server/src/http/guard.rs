@@ -6,7 +6,6 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::num::NonZeroU32;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use axum::extract::{Extension, Request, State};
 use axum::http::header::{AUTHORIZATION, HOST, ORIGIN, WWW_AUTHENTICATE};
@@ -19,7 +18,7 @@ use super::App;
 use super::answers::{Refusal, run_blocking};
 use super::extract::{ClientAddress, Identity};
 use super::oauth;
-use crate::daemon::{CallerId, DaemonState, MODEL_HEADER, PeerAddress};
+use crate::daemon::{CallerId, MODEL_HEADER, PeerAddress};
 use crate::issuer::Issuer;
 use crate::rates::KeyedRates;
 use crate::tokens::Scope;
@@ -310,30 +309,13 @@ pub(super) async fn serve_with_request_slot(
     let full = "the daemon serves as many requests of yours as it can; try again in a moment";
     let is_local = identity.caller == CallerId::Machine;
     let wants_model = is_local && request.headers().contains_key(MODEL_HEADER);
-    let response = serve_with_slot(&app.daemon, &identity.caller, full, request, next).await;
+    let response = match app.daemon.begin_request(&identity.caller, full) {
+        Ok(_served) => next.run(request).await,
+        Err(problem) => Refusal::from(problem).into_response(),
+    };
     if wants_model {
         app.daemon.make_way_for_model();
     }
-    response
-}
-
-/// Runs a request with a slot of `caller`, or refuses it with the message `full`.
-pub(super) async fn serve_with_slot(
-    daemon: &DaemonState,
-    caller: &CallerId,
-    full: &str,
-    request: Request,
-    next: Next,
-) -> Response {
-    let slot = match daemon.request_slots.acquire(caller, full) {
-        Ok(slot) => slot,
-        Err(problem) => return Refusal::from(problem).into_response(),
-    };
-    daemon.record_use();
-    let response = next.run(request).await;
-    daemon.record_use();
-    drop(slot);
-    daemon.requests_served.fetch_add(1, Ordering::Relaxed);
     response
 }
 

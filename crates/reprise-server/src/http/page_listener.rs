@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::{Extension, Request, State};
 use axum::middleware::{self, Next};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use reprise_operations::{Bounds, Problem, ProblemKind};
 use reprise_page::{PageGrant, WebPage};
 use reprise_types::Clock;
@@ -16,7 +16,6 @@ use tokio::sync::{Mutex, mpsc};
 use super::App;
 use super::answers::Refusal;
 use super::extract::{Identity, read_json_object};
-use super::guard::serve_with_slot;
 use crate::daemon::{CallerId, DaemonState, NewListener, bind_loopback};
 use crate::page::DaemonPageHost;
 
@@ -108,5 +107,8 @@ pub(super) async fn acquire_local_slot(
     next: Next,
 ) -> Response {
     let full = "the daemon serves as many requests as it can; load the page again in a moment";
-    serve_with_slot(&daemon, &CallerId::Machine, full, request, next).await
+    match daemon.begin_request(&CallerId::Machine, full) {
+        Ok(_served) => next.run(request).await,
+        Err(problem) => Refusal::from(problem).into_response(),
+    }
 }

@@ -6,7 +6,9 @@ use std::io::Read;
 
 use anstream::AutoStream;
 use clap::Args;
-use reprise_operations::{Catalogue, describe_redactions, find_meant_name, parse_lenient_json};
+use reprise_operations::{
+    Catalogue, describe_redactions, encode_answer, find_meant_name, parse_lenient_json,
+};
 use reprise_types::remove_frame_lines;
 
 use crate::args::{CallArguments, OperationArguments, OperationRunner};
@@ -39,17 +41,18 @@ pub(super) fn run<O: Operation>(
     arguments: O::Arguments,
 ) -> anyhow::Result<Exit> {
     let effect = O::effect(&arguments);
-    let ran = Session::open(context, &whose.user, effect)?.call_with_redactions::<O>(&arguments)?;
+    let session = Session::open(context, &whose.user, effect)?;
+    let (answer, redacted) = session.call_with_redactions::<O>(&arguments)?;
     if context.json {
         let mut out = printer::stdout();
-        out.write_all(&ran.to_json()?)?;
+        out.write_all(&encode_answer(&answer, &redacted)?)?;
         writeln!(out)?;
         return Ok(Exit::Success);
     }
-    let text = Page::stdout().fit(&remove_frame_lines(&O::render_text(&ran.answer)));
+    let text = Page::stdout().fit(&remove_frame_lines(&O::render_text(&answer)));
     writeln!(printer::stdout(), "{text}")?;
-    if !ran.redacted.is_empty() {
-        note(&describe_redactions(&ran.redacted));
+    if !redacted.is_empty() {
+        note(&describe_redactions(&redacted));
     }
     Ok(Exit::Success)
 }

@@ -2,7 +2,7 @@
 //! operations in this process. Reading operations need no lock and work next to a writer; the
 //! others hold the lock.
 
-use reprise_operations::{CatalogueEntry, Memories, OperationOutcome, describe_redactions};
+use reprise_operations::{CatalogueEntry, Memories, decode_answer, describe_redactions};
 
 use super::progress::{IN_PROCESS, show_progress};
 use super::runtime::Runtime;
@@ -74,22 +74,22 @@ impl Session {
         reason = "what is asked is made for this call"
     )]
     pub(super) fn call<O: Operation>(&self, arguments: O::Arguments) -> Result<O::Answer, Problem> {
-        let OperationOutcome { answer, redacted } = self.call_with_redactions::<O>(&arguments)?;
+        let (answer, redacted) = self.call_with_redactions::<O>(&arguments)?;
         if !redacted.is_empty() {
             note(&describe_redactions(&redacted));
         }
         Ok(answer)
     }
 
-    /// Runs an operation; the outcome lists the secrets that were removed from its arguments.
+    /// Runs an operation; returns its answer and the secrets that were removed from its arguments.
     pub(super) fn call_with_redactions<O: Operation>(
         &self,
         arguments: &O::Arguments,
-    ) -> Result<OperationOutcome<O::Answer>, Problem> {
+    ) -> Result<(O::Answer, Vec<Redaction>), Problem> {
         match self {
             Self::Remote(daemon, user) => {
                 let answer = daemon.ask_for_person(&Call::for_operation::<O>(user, arguments)?)?;
-                OperationOutcome::from_json(answer).map_err(Problem::invalid)
+                decode_answer(answer).map_err(Problem::invalid)
             }
             Self::InProcess(runtime, memories, user) => {
                 let memory = memories.user_memory(user).with_machine_caller();
@@ -111,7 +111,7 @@ impl Session {
             }
             Self::InProcess(runtime, memories, user) => {
                 let memory = memories.user_memory(user).with_machine_caller();
-                let answer = show_progress(entry.call(memory, arguments));
+                let answer = show_progress((entry.call)(memory, arguments));
                 let answer = runtime.block_on(answer)?;
                 serde_json::from_slice(&answer).map_err(Problem::invalid)
             }

@@ -89,7 +89,8 @@ impl Memory {
             }
             let left = answer_by.saturating_duration_since(Instant::now());
             let memory = self.all.user_memory(&memory);
-            match memory.recall_within(request.clone(), left).await {
+            let shared = memory.recall_alone(request.clone(), None, Some(left));
+            match shared.await {
                 Ok(shared) => {
                     recall.considered += shared.considered;
                     found.extend(shared.results);

@@ -40,77 +40,59 @@ impl Memory {
         request: RecallRequest,
         vector: Option<Embedding>,
     ) -> Result<RecallResponse, Problem> {
-        let asked = request.clone();
-        let found = async {
-            let recall = self.recall_alone(request, vector).await?;
-            Ok(self.add_repository_hits(&asked, None, recall).await)
-        };
-        self.run_noted_recall(&asked.query, found).await
-    }
-
-    /// What a recall finds, once it is noted.
-    pub(crate) async fn run_noted_recall(
-        &self,
-        query: &str,
-        found: impl Future<Output = Result<RecallResponse, Problem>>,
-    ) -> Result<RecallResponse, Problem> {
-        let (at, began) = (self.now(), Instant::now());
-        let recall = found.await?;
-        if self.is_noted && self.exists() {
-            let elapsed_ms = began.elapsed().as_secs_f64() * 1e3;
-            let past = PastRecall::new(at, query, &recall, elapsed_ms);
-            self.all.recalls.note(&self.user, past);
-        }
+        let (at, began, asked) = (self.now(), Instant::now(), request.clone());
+        let recall = self.recall_alone(request, vector, None).await?;
+        let recall = self.add_repository_hits(&asked, None, recall).await;
+        self.note_recall(&asked.query, &recall, at, began);
         Ok(recall)
     }
 
-    /// What a recall of this memory alone finds; `vector` is the question's where the caller has
-    /// it.
+    /// Notes a recall for the page, if there is a memory that it could find something in.
+    pub(crate) fn note_recall(
+        &self,
+        query: &str,
+        recall: &RecallResponse,
+        at: DateTime<Utc>,
+        began: Instant,
+    ) {
+        if self.is_noted && self.exists() {
+            let elapsed_ms = began.elapsed().as_secs_f64() * 1e3;
+            let past = PastRecall::new(at, query, recall, elapsed_ms);
+            self.all.recalls.note(&self.user, past);
+        }
+    }
+
+    /// What a recall of this memory alone finds, which is nothing if the user has none. `vector` is
+    /// the question's where the caller has it; within a `budget` a model that is late is done
+    /// without.
     pub(crate) async fn recall_alone(
         &self,
         request: RecallRequest,
         vector: Option<Embedding>,
-    ) -> Result<RecallResponse, Problem> {
-        let found = async {
-            let Some(vector) = vector else {
-                let provider = self.all.service.patient_provider(&self.user);
-                return Ok(provider.execute_recall(request).await?);
-            };
-            let id = self.new_recall_id();
-            self.run_on_snapshot(move |memory| {
-                let call = RecallCall::new(&request, id, memory.learning_engine());
-                memory.recall(&call.with_vectors(&[vector.space_and_vector()]))
-            })
-            .await
-        };
-        self.recall_in_span(found).await
-    }
-
-    /// Recalls within a time box, in which a model that is late is done without.
-    pub(crate) async fn recall_within(
-        &self,
-        request: RecallRequest,
-        budget: Duration,
-    ) -> Result<RecallResponse, Problem> {
-        let provider = self
-            .all
-            .service
-            .provider(&self.user)
-            .with_recall_budget(budget);
-        let found = async { Ok(provider.execute_recall(request).await?) };
-        self.recall_in_span(found).await
-    }
-
-    /// Recalls within a tracing span; finds nothing if the user has no memory.
-    async fn recall_in_span(
-        &self,
-        found: impl Future<Output = Result<RecallResponse, Problem>>,
+        budget: Option<Duration>,
     ) -> Result<RecallResponse, Problem> {
         if !self.exists() {
             return Ok(RecallResponse::empty(self.new_recall_id()));
         }
-        let span = operation_span("search_memory", &self.user);
-        let recall = found.instrument(span.clone()).await?;
+        let (span, service) = (
+            operation_span("search_memory", &self.user),
+            &self.all.service,
+        );
+        let recall = if let Some(vector) = vector {
+            let id = self.new_recall_id();
+            let found = self.run_on_snapshot(move |memory| {
+                let call = RecallCall::new(&request, id, memory.learning_engine());
+                memory.recall(&call.with_vectors(&[vector.space_and_vector()]))
+            });
+            found.instrument(span.clone()).await?
+        } else {
+            let provider = match budget {
+                Some(budget) => service.provider(&self.user).with_recall_budget(budget),
+                None => service.patient_provider(&self.user),
+            };
+            let found = provider.execute_recall(request);
+            found.instrument(span.clone()).await?
+        };
         let first = recall.results.first().map(|result| result.record.id);
         note_records_in_span(&span, recall.results.len(), first);
         Ok(recall)

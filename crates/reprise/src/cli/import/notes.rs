@@ -8,7 +8,6 @@ use reprise_knowledge::{
     ImportItem, ItemContent, MissingNote, NoteChanges, compare_notes, find_deleted_notes,
     has_written_notes, read_notes_state, read_source,
 };
-use reprise_operations::OperationOutcome;
 use reprise_operations::operations::care::{ProjectionRequest, Rebuild, RebuildArguments};
 use reprise_operations::operations::forgetting::{Forget, ForgetArguments};
 use reprise_operations::operations::records::{Revise, ReviseArguments};
@@ -74,7 +73,7 @@ pub(super) fn replace_changed_notes(
             changes: replacement.changes,
         };
         match session.call_with_redactions::<Revise>(&asked) {
-            Ok(OperationOutcome { redacted, .. }) => {
+            Ok((_, redacted)) => {
                 report.replaced += 1;
                 report.add_redactions(&replacement.place, redacted);
             }

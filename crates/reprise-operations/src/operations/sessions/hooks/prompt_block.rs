@@ -238,10 +238,10 @@ impl Memory {
         seen: &BTreeSet<RecordId>,
         within: Duration,
     ) -> Result<(PromptRecall, Vec<RetrievedMemory>), Problem> {
-        let (began, text) = (Instant::now(), report.text.as_str());
+        let (at, began, text) = (self.now(), Instant::now(), report.text.as_str());
         let request = RecallRequest {
             top_k: CANDIDATES,
-            now: Some(self.now()),
+            now: Some(at),
             ..RecallRequest::new(text)
         };
         let timed = restrict_to_asked_times(request.clone(), &self.calendar());
@@ -265,7 +265,9 @@ impl Memory {
             noted = notes;
             Ok(found)
         };
-        let recall = self.run_noted_recall(text, recall).await?;
+        let recall: Result<RecallResponse, Problem> = recall.await;
+        let recall = recall?;
+        self.note_recall(text, &recall, at, began);
         let (recall_id, verdict) = (recall.recall_id, recall.verdict);
         let half_answer = recall.half_answer().map(str::to_owned);
         let only_times = Some(recall.only_times);
@@ -295,7 +297,9 @@ impl Memory {
         request: RecallRequest,
         within: Duration,
     ) -> Result<RecallResponse, Problem> {
-        let recall = self.recall_within(request.clone(), within).await?;
+        let recall = self
+            .recall_alone(request.clone(), None, Some(within))
+            .await?;
         let mut recall = self
             .add_repository_hits(&request, Some(report), recall)
             .await;

@@ -22,7 +22,7 @@ async fn call(memory: &Memory, name: &str, arguments: Value) -> Result<Value, Pr
     };
     let catalogue = Catalogue::default();
     let operation = catalogue.find_operation(name).unwrap();
-    let answer = operation.call(memory.clone(), arguments).await?;
+    let answer = (operation.call)(memory.clone(), arguments).await?;
     Ok(serde_json::from_slice(&answer).unwrap())
 }
 
