@@ -13,6 +13,8 @@ pub use project_names::{is_same_project, list_names_of_project, short_project_na
 
 /// Keys of typed knowledge whose value may be `decision`.
 const CATEGORY_KEYS: [&str; 3] = ["category", "observation_type", "kind"];
+/// How the title of a decision begins.
+const DECISION_TITLES: [&str; 3] = ["decision:", "decided:", "adr:"];
 /// Metadata keys that only the output of a tool has.
 const TOOL_KEYS: [&str; 3] = ["tool", "tool_name", "command"];
 /// Most characters of a name.
@@ -87,16 +89,37 @@ fn shorten_name(text: &str) -> Option<String> {
 
 impl RecordBody {
     /// Returns the `type` of its details or metadata if that is a known one, else the type that its
-    /// source implies.
+    /// source implies. A lesson or a note has the type that a tag or its title says.
     pub fn record_type(&self) -> RecordType {
         let typed = self.details.as_ref().and_then(type_from_details);
         let by_metadata = || self.metadata.get("type")?.as_str()?.parse().ok();
         let mut tags = self.tags.iter();
-        let by_tag = || tags.find_map(|tag| tag.strip_prefix(RecordType::TAG_PREFIX)?.parse().ok());
-        typed
-            .or_else(by_metadata)
-            .or_else(by_tag)
-            .unwrap_or_else(|| self.type_from_source())
+        let mut by_tag =
+            || tags.find_map(|tag| tag.strip_prefix(RecordType::TAG_PREFIX)?.parse().ok());
+        let named = typed.or_else(by_metadata);
+        let is_plain = matches!(named, None | Some(RecordType::Lesson | RecordType::Note));
+        if !is_plain {
+            return named.unwrap_or(RecordType::Note);
+        }
+        let own = by_tag()
+            .or(named)
+            .unwrap_or_else(|| self.type_from_source());
+        let may_decide = matches!(own, RecordType::Lesson | RecordType::Note);
+        if may_decide && self.is_titled_decision() {
+            return RecordType::Decision;
+        }
+        own
+    }
+
+    /// Whether its title, or its text without one, says that it is a decision.
+    fn is_titled_decision(&self) -> bool {
+        let title = self.details.as_ref().and_then(|it| it["title"].as_str());
+        let title = title.filter(|title| !title.trim().is_empty());
+        let title = title.unwrap_or(&self.text).trim_start();
+        DECISION_TITLES.iter().any(|word| {
+            let beginning = title.get(..word.len());
+            beginning.is_some_and(|own| own.eq_ignore_ascii_case(word))
+        })
     }
 
     /// Metadata keys that name the author of a record.
@@ -227,6 +250,19 @@ mod tests {
             typed.details = Some(details.clone());
             assert_eq!(typed.record_type().name(), expected, "{details}");
         }
+        let typed_lesson = |tags: &[&str], text: &str| {
+            let mut lesson = RecordBody::new(text, UserInput, Finding);
+            lesson.details = Some(json!({ "type": "lesson", "title": "" }));
+            lesson.tags = tags.iter().map(|tag| (*tag).to_owned()).collect();
+            lesson.record_type().name()
+        };
+        assert_eq!(typed_lesson(&[], "We keep SQLite"), "lesson");
+        assert_eq!(
+            typed_lesson(&["type:decision"], "We keep SQLite"),
+            "decision"
+        );
+        assert_eq!(typed_lesson(&[], "Decision: we keep SQLite"), "decision");
+        assert_eq!(typed_lesson(&["type:note"], "We keep SQLite"), "note");
         let mut prompt = record(UserInput, Episode, "s");
         prompt.external_ids = vec![ExternalId::new(ExternalId::EVENT, "7")];
         assert_eq!(prompt.record_type(), RecordType::Prompt);
