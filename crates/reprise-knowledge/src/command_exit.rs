@@ -261,7 +261,18 @@ pub fn find_test_verdict(record: &MemoryRecord) -> Option<bool> {
         .or_else(run)
         .or_else(quality)
         .or_else(|| judge_summary(&record.text))
+        .or_else(|| names_failures(&record.text).then_some(false))
         .or_else(last_word)
+}
+
+/// Whether a text names failures behind a command, with their number: `npm test: 1 failed: sum`.
+fn names_failures(text: &str) -> bool {
+    text.split(": ").skip(1).any(|part| {
+        let mut words = part.split(' ');
+        let number = words.next().and_then(|word| word.parse::<u64>().ok());
+        let word = words.next().unwrap_or_default();
+        number.is_some_and(|number| number > 0) && word.trim_end_matches([':', ',']) == "failed"
+    })
 }
 
 /// Returns the key under which a hook stores the words of a session, which an import knows, too.

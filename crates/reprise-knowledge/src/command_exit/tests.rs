@@ -448,6 +448,11 @@ fn a_record_of_a_run_says_how_it_ended_whatever_the_command_is_called() {
             Some(false),
         ),
         ("npm test: 0 failed, on 17 and on 18", plain(), Some(true)),
+        (
+            "npm test: 1 failed: reconnects after the proxy closes",
+            plain(),
+            Some(false),
+        ),
         ("cargo test --no-fail-fast", plain(), None),
         (
             "`npm test` failed",
