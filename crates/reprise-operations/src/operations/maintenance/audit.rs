@@ -76,7 +76,9 @@ operation! {
     }
 
     fn render_text(audited: &Audited) -> Cow<'_, str> {
-        let percent = 100.0 * audited.score;
+        // 100 % is exactly all.
+        let most = if audited.score < 1.0 { 99.0 } else { 100.0 };
+        let percent = (100.0 * audited.score).round().min(most);
         let memories = format_count(audited.records, "memory");
         let mut lines = vec![format!("{memories}, {percent:.0} % without problems")];
         lines.extend(audited.count_problems());
