@@ -185,8 +185,8 @@ impl Snapshot {
         rare.take(WORDS).count() == WORDS
     }
 
-    /// Whether an output agrees with a record more than with those of `others` that contradict it:
-    /// it has more of the words by which the record differs.
+    /// Whether an output agrees with a record more than with those of `others` that contradict it,
+    /// or that have another figure: it has more of the words by which the record differs.
     pub fn agrees_with(&self, id: RecordId, others: &[RecordId], output: &str) -> bool {
         let Some(own) = self.live_ordinal(id) else {
             return true;
@@ -207,23 +207,30 @@ impl Snapshot {
             };
             link(own, other) || link(other, own)
         };
-        let contrary = others
-            .iter()
-            .filter(|other| self.live_ordinal(**other).is_some_and(contradicts));
-        let mut contrary = contrary.peekable();
-        if contrary.peek().is_none() {
-            return true;
-        }
-        let (said, own) = (stems(output), words_of(id));
-        contrary.all(|other| {
+        let (said, own_words) = (stems(output), words_of(id));
+        others.iter().filter(|other| **other != id).all(|other| {
+            let is_contrary = self.live_ordinal(*other).is_some_and(contradicts);
             let other = words_of(*other);
+            if !is_contrary && !differ_in_figures(&own_words, &other) {
+                return true;
+            }
             let held = |one: &BTreeSet<String>, not: &BTreeSet<String>| {
                 let differ = one.difference(not);
                 differ.filter(|word| said.contains(*word)).count()
             };
-            held(&own, &other) > held(&other, &own)
+            held(&own_words, &other) > held(&other, &own_words)
         })
     }
+}
+
+/// Whether two records say the same, but each another figure: nobody may have compared them yet.
+fn differ_in_figures(one: &BTreeSet<String>, other: &BTreeSet<String>) -> bool {
+    let is_figure = |word: &String| word.chars().any(|c| c.is_ascii_digit());
+    let only_figures = |own: &BTreeSet<String>, not: &BTreeSet<String>| {
+        let mut differ = own.difference(not).peekable();
+        differ.peek().is_some() && differ.all(is_figure)
+    };
+    only_figures(one, other) && only_figures(other, one)
 }
 
 /// Whether `output`, on one line in lower case, has the beginning of a text.
