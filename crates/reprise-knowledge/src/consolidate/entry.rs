@@ -36,6 +36,8 @@ pub(super) struct ComparisonEntry {
     pub(super) weight: usize,
     pub(super) hash: u128,
     pub(super) decidable: Decidable,
+    /// Whether it is a prompt to an agent: people repeat themselves.
+    pub(super) is_prompt: bool,
     /// What of its text is compared, if not all: what a person asks for or asks states nothing.
     pub(super) stated: Option<String>,
 }
@@ -110,6 +112,7 @@ impl ComparisonEntry {
                 + record.tags.len(),
             hash: record.content_hash.0,
             decidable: Decidable::of(&record, stated.is_some()),
+            is_prompt: record.record_type() == RecordType::Prompt,
             stated: match stated {
                 Some(Cow::Owned(stated)) => Some(stated),
                 _ => None,

@@ -167,8 +167,10 @@ const DEGREES: &[(&str, &str)] = &[
 ];
 
 const NUMBER_WORDS: &str = "\
-    one=1 two=2 three=3 four=4 five=5 six=6 seven=7 eight=8 nine=9 ten=10 twelve=12 \
-    twenty=20 thirty=30 hundred=100 thousand=1000";
+    one=1 two=2 three=3 four=4 five=5 six=6 seven=7 eight=8 nine=9 ten=10 eleven=11 twelve=12 \
+    thirteen=13 fourteen=14 fifteen=15 sixteen=16 seventeen=17 eighteen=18 nineteen=19 twenty=20 \
+    thirty=30 forty=40 fifty=50 sixty=60 seventy=70 eighty=80 ninety=90 hundred=100 \
+    thousand=1000";
 
 /// Words without a meaning of their own; negation, tense and degree are listed separately.
 const FUNCTION_WORDS: &str = "\

@@ -42,6 +42,20 @@ fn two_prompts_that_ask_other_things_beside_the_same_statement_both_stay() {
 }
 
 #[test]
+fn what_a_person_said_to_an_agent_twice_is_no_duplicate() {
+    let text = "The importer skips empty lines, so run its tests again.";
+    let again = |session: &str| {
+        let mut record = prompt_of(text);
+        record.session_id = session.to_owned();
+        record
+    };
+    let mut bench = Bench::new();
+    bench.observe(vec![again("one"), again("two")]);
+    let plan = bench.consolidate().plan;
+    assert!(plan.merged.is_empty() && plan.review.is_empty(), "{plan:?}");
+}
+
+#[test]
 fn a_rule_that_revokes_another_contradicts_it() {
     let contrary =
         |one: &str, other: &str| matches!(judge_texts(one, other), Judgement::Contradiction(_));

@@ -149,3 +149,19 @@ fn forms_that_are_about_something_else_hold_beside_each_other() {
     let alarms: Vec<_> = alarms.collect();
     assert!(alarms.is_empty(), "{alarms:#?}");
 }
+
+#[test]
+fn numbers_in_words_differ_as_numbers_in_digits_do() {
+    for (one, other) in [("fifteen", "sixty"), ("eleven", "forty"), ("fifteen", "60")] {
+        let [one, other] =
+            [one, other].map(|count| format!("The session cookie lives for {count} minutes"));
+        let judged = judge_texts(&one, &other);
+        assert!(
+            matches!(judged, Judgement::Contradiction(_)),
+            "{one} / {other}: {judged:?}"
+        );
+    }
+    let same = "The session cookie lives for 15 minutes";
+    let words = "The session cookie lives for fifteen minutes";
+    assert_eq!(judge_texts(same, words), Judgement::Same);
+}
