@@ -21,6 +21,7 @@ before(async () => {
   await moment("user-prompt", { text: "when are the releases cut" });
   const releases = (await house.list("ada")).find((one) => one.text.includes("Tuesdays"));
   await moment("stop", { text: `As in ${releases.id}: on Tuesdays, never on Fridays.` });
+  await moment("user-prompt", { session: "before", text: "which tests are flaky", at: new Date(Date.now() - 86_400_000).toISOString() });
   tab = await house.tab("ada", { viewport: { width: 1280, height: 800 } });
   await tab.context().grantPermissions(["clipboard-read", "clipboard-write"]);
 });
@@ -60,8 +61,8 @@ const TASKS = {
     await click("#results summary:has-text('Why')");
   }],
   "see the prompts of a day, and whether they were helped": [1, async () => {
-    await click("[data-strip] a:has-text('prompt')", leads);
-    await says(/Today[\s\S]*when are the releases cut[\s\S]*memor(y|ies) added/);
+    await click("[data-strip] a:has-text('yesterday')", leads);
+    await says(/1 prompt: 0 received memories, 0 helped, 0 failed anyway[\s\S]*Yesterday[\s\S]*which tests are flaky[\s\S]*answered too late/);
   }],
   "correct a memory": [5, async () => {
     await click("[data-record] .x:has-text('Invoices')");
@@ -87,6 +88,14 @@ const TASKS = {
     await click(button("Merge selected groups"), leads);
     await says(/Kept/);
     assert.match(await tab.locator(".checklist").innerText(), /deploy|importer/, "what was not chosen is still there");
+  }],
+  "merge two chosen memories, with a choice": [4, async () => {
+    for (const part of ["Drain a node", "rounded half even"]) await click(tab.locator(`li.row:has-text('${part}') input[type=checkbox]`).first());
+    await click(button("Compare two"), leads);
+    await click(button("Keep only this"), leads);
+    await says(/Kept only the (older|newer)[\s\S]*Undo/);
+    await click(".toast form button", leads);
+    acts -= 1;
   }],
   "decide a contradiction": [1, async () => {
     await tab.waitForSelector("#needs [data-pair]");

@@ -138,7 +138,7 @@ test("a chart of learning waits for enough runs, and says how many are missing",
   const tab = await house.tab("gus", wide);
   await tab.goto(`${tab.origin}/learning`);
   assert.equal(await tab.locator("figure.chart").count(), 0);
-  assert.match(await body(tab), /11 runs are missing/);
+  assert.match(await body(tab), /11 more are needed/);
   for (let run = 4; run < 15; run += 1) await report(run);
   await tab.goto(`${tab.origin}/learning`);
   assert.equal(await tab.locator("figure.chart").count(), 1);

@@ -52,6 +52,7 @@ export const ROOMS = {
   "GET /erase": () => ["/erase"],
   "GET /done": () => ["/done"],
   "GET /knowledge/review": () => ["/knowledge/review"],
+  "GET /compare": (lived) => [`/compare?one=${lived.records[0].id}&other=${lived.records[1].id}`],
   "GET /knowledge/tidy": () => ["/knowledge/tidy"],
   "GET /global": () => ["/global"],
   "GET /global/{id}": (lived) => lived.published.map((id) => `/global/${id}`),

@@ -26,6 +26,9 @@ before(async () => {
   }
   const used = [(await house.list(USER)).find((one) => one.text.includes("Tuesdays")).id];
   for (const quality of [0.9, 0.2]) await call("outcome", { run_id: `run ${quality}`, query: "when are releases cut", used, quality });
+  // Prompts that memory answered too late, and one of a session that came in later.
+  for (const hours of [2, 30]) await house.hook(USER, { event: "user-prompt", session: "three", agent: "codex", project: "shop", text: `why is the build red, ${hours}`, at: new Date(Date.now() - hours * 3600_000).toISOString() });
+  await house.ingest(USER, [line("i-1", "Why is the checkout total wrong?", { kind: "episode", source: "user_input", tags: ["project:shop"], metadata: { role: "user" } })]);
   const gone = (await house.list(USER)).find((one) => one.text.includes("staging database"));
   await house.reprise("forget", gone.id, "--user", USER, "--yes").catch(() => house.reprise("forget", gone.id, "--user", USER));
   tab = await house.tab(USER, { viewport: { width: 1280, height: 800 } });
@@ -37,6 +40,8 @@ async function call(name, asked = {}) {
   return JSON.parse(await house.reprise("call", name, JSON.stringify(asked), "--user", USER));
 }
 const given = (prompt) => prompt.given?.found.filter((one) => !one.left_out) ?? [];
+/** Memory helped if a test or a report confirms the work; what only came to an end proves nothing. */
+const helped = (prompt) => used(prompt).length > 0 && prompt.outcome.quality >= 0.5 && prompt.outcome.confirmed === true;
 const used = (prompt) => given(prompt).filter((one) => prompt.outcome?.used.includes(one.id));
 async function prompts() {
   const found = await call("prompts", { limit: 200 });
@@ -58,9 +63,9 @@ test("Home: the week, and what is to decide", async () => {
   const audit = await call("audit");
   assert.equal(of("prompt"), String(all.length));
   assert.equal(of("received"), String(all.filter((one) => given(one).length).length));
-  assert.equal(of("helped"), String(all.filter((one) => used(one).length && one.outcome.quality >= 0.5).length));
+  assert.equal(of("helped"), String(all.filter((one) => helped(one)).length));
   assert.equal(of("failed anyway"), String(all.filter((one) => used(one).length && one.outcome.quality < 0.5).length));
-  const sessions = new Set(all.map((one) => one.session));
+  const sessions = new Set(all.filter((one) => one.given || one.unanswered).map((one) => one.session));
   const tokens = all.reduce((sum, one) => sum + one.tokens + (one.opening_tokens ?? 0), 0);
   assert.equal(of("tokens"), tokens.toLocaleString("en-US"));
   const label = shown.find(([, label]) => label.includes("tokens"))[1];
@@ -74,7 +79,7 @@ test("Home: the week, and what is to decide", async () => {
 });
 
 test("Prompts: what each was given, and what of that was used", async () => {
-  for (const [show, is] of [["week", () => true], ["received", (one) => given(one).length], ["helped", (one) => used(one).length && one.outcome.quality >= 0.5]]) {
+  for (const [show, is] of [["week", () => true], ["received", (one) => given(one).length], ["helped", (one) => helped(one)]]) {
     await tab.goto(`${tab.origin}/prompts?show=${show}`);
     const rows = await tab.locator("main ol.rows [data-record]").evaluateAll((all) => all.map((row) => [row.dataset.record, row.innerText]));
     const all = (await prompts()).filter(is);
@@ -82,7 +87,8 @@ test("Prompts: what each was given, and what of that was used", async () => {
     for (const [id, text] of rows) {
       const prompt = all.find((one) => one.id === id);
       const count = given(prompt).length;
-      const words = count === 0 ? "nothing added" : `${count} ${count === 1 ? "memory" : "memories"} added`;
+      const unanswered = prompt.unanswered === "late" ? "answered too late" : !prompt.given && "imported";
+      const words = unanswered || count === 0 ? unanswered || "nothing added" : `${count} ${count === 1 ? "memory" : "memories"} added`;
       assert.ok(text.includes(words), `${text}: ${words}`);
       assert.equal(/(\d+) used/.exec(text)?.[1] ?? "0", String(used(prompt).length), text);
     }
@@ -93,12 +99,17 @@ test("Agents: the week of each", async () => {
   await tab.goto(`${tab.origin}/agents`);
   const rows = await table("Agents");
   const all = await prompts();
-  assert.deepEqual(rows.map((row) => row.Agent).sort(), [...new Set(all.map((one) => one.agent))].sort());
+  assert.ok(all.some((one) => one.unanswered === "late") && all.some((one) => !one.given && !one.unanswered), "there are late and imported ones");
+  const program = (one) => one.agent ?? "unnamed program";
+  assert.deepEqual(rows.map((row) => row.Agent).sort(), [...new Set(all.map(program))].sort());
   for (const row of rows) {
-    const own = all.filter((one) => one.agent === row.Agent);
-    assert.deepEqual([row.Prompts, row["Received memories"], row["Memories given"], row.Helped],
+    const own = all.filter((one) => program(one) === row.Agent);
+    const [late, imported] = [own.filter((one) => one.unanswered === "late").length, own.filter((one) => !one.given && !one.unanswered).length];
+    const parts = [late && `${late} late`, imported && `${imported} imported`].filter(Boolean);
+    assert.equal(row["Without an answer"], parts.join(", ") || "0");
+    assert.deepEqual([row.Prompts, row["With memories"], row["Memories received"], row.Helped],
       [own.length, own.filter((one) => given(one).length).length, own.reduce((sum, one) => sum + given(one).length, 0),
-        own.filter((one) => used(one).length && one.outcome.quality >= 0.5).length].map(String));
+        own.filter((one) => helped(one)).length].map(String));
   }
 });
 
@@ -164,6 +175,11 @@ async function livePrompts() {
   await turn("elsewhere", "on which port does the ledger database listen", "I would have to look that up somewhere.");
   const { id } = (await house.list(BEA)).find((one) => one.text.includes("Tuesdays"));
   await turn("failed", "when are the releases cut", `As in ${id}: on Tuesdays, never on Fridays.`, false);
+  await turn("rule", "how are invoices rounded", "Half even, per line and not per sum, as it was decided.");
+  await turn("rule", "we always use pnpm in this repo, never npm", "Understood, it is pnpm from now on in this repository.");
+  // It came to an end, and its session ended well: nobody says that the work is right.
+  await turn("untested", "when are the releases cut", `As in ${id}: on Tuesdays, never on Fridays.`);
+  await moment("untested", "session-end");
   await turn("passed", "when are the releases cut", `As in ${id}: on Tuesdays, never on Fridays.`, true);
   for (const seconds of [30, 90]) await house.reprise("learn", "--user", BEA, `The timeout of the login page is ${seconds} seconds`);
   bea = await house.tab(BEA, { viewport: { width: 1280, height: 800 } });
@@ -203,6 +219,12 @@ test("A prompt that got nothing: why, by what was left out", async () => {
   }
 });
 
+test("A lesson followed the prompt that it is from, and no prompt before it", async () => {
+  const [before, own] = await turns("rule");
+  assert.ok(own.text.includes("lesson"), own.text);
+  assert.ok(!before.text.includes("lesson"), before.text);
+});
+
 test("A failed run: that it failed, and not that memory made it worse", async () => {
   const [failed] = await turns("failed");
   assert.ok(failed.prompt.outcome.quality < 0.5 && used(failed.prompt).length > 0);
@@ -217,14 +239,18 @@ test("A failed run: that it failed, and not that memory made it worse", async ()
 
 test("Helped is one number: on Home, in its list, of the agents, and in the terminal", async () => {
   const all = (await ofBea("prompts", { limit: 200 })).prompts;
-  const helped = all.filter((one) => used(one).length && one.outcome.quality >= 0.5).length;
+  const count = all.filter(helped).length;
+  assert.equal(count, 1, "of the work that ended well a test confirms one");
+  const [untested] = await turns("untested");
+  assert.ok(used(untested.prompt).length > 0 && untested.prompt.outcome.quality > 0.8 && !untested.prompt.outcome.confirmed);
+  assert.match(untested.text, /done without a test/i);
   await open("/");
-  assert.equal(await bea.locator("[data-strip] a[href='/prompts?show=helped'] b").innerText(), String(helped));
+  assert.equal(await bea.locator("[data-strip] a[href='/prompts?show=helped'] b").innerText(), String(count));
   const today = JSON.parse(await house.reprise("stats", "--user", BEA, "--json")).today;
   // Nobody begins a day in the middle of this.
-  if (today.prompts === all.length) assert.equal(today.helped, helped);
+  if (today.prompts === all.length) assert.equal(today.helped, count);
   await open("/agents");
-  assert.equal(await bea.locator("[aria-label='Agents'] td[data-label='Helped']").innerText(), String(helped));
+  assert.equal(await bea.locator("[aria-label='Agents'] td[data-label='Helped']").innerText(), String(count));
 });
 
 test("Duplicates and decisions: nothing is denied that is asked elsewhere, and no pair is called kept that agents see otherwise", async () => {

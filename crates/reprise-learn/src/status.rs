@@ -89,6 +89,8 @@ pub struct RunResult<'a> {
     pub revision: Option<Revision>,
     /// Whether it is a person's rating of one memory, and no run.
     pub is_rating: bool,
+    /// Whether nobody reported it: its use and its end were inferred from a session.
+    pub is_implied: bool,
 }
 
 impl OutcomeLearning {
@@ -114,6 +116,7 @@ impl<'a> RunResult<'a> {
             expected: (run.baseline + run.evidence + run.adapter).clamp(0.0, 1.0),
             revision: run.revision,
             is_rating: run.is_rating(),
+            is_implied: run.weight < 1.0,
         }
     }
 }

@@ -32,7 +32,7 @@ pub use record::{
     read_line, read_records, to_ingest_line,
 };
 pub(crate) use record::{format_instant, read_value};
-pub use results::{NothingAddedReason, PromptResult};
+pub use results::{NothingAddedReason, PromptResult, RUNS_TO_COMPARE_MIN};
 pub use signals::describe_signal;
 pub(crate) use undone::UndoneReport;
 

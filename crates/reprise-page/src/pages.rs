@@ -87,6 +87,7 @@ fn router() -> Router<WebPage> {
         .route("/undo", post(undo::undo))
         .route("/done", get(diary::show_changes))
         .route("/knowledge/review", get(review::show))
+        .route("/compare", get(review::compare::show_comparison))
         .route("/knowledge/answer", post(review::answer_pair))
         .route(
             "/knowledge/tidy",

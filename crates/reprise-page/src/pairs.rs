@@ -2,6 +2,7 @@
 
 use axum::extract::{FromRequestParts, Query};
 use axum::http::request::Parts;
+use chrono::{DateTime, Utc};
 use maud::{Markup, html};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
 use reprise_types::{Calendar, MemoryFilter, MemoryKind, MemorySource, RecordType, TimeError};
@@ -60,9 +61,22 @@ impl QueryPairs {
         read.map_err(|_| PageError::invalid(bad_value(name, self.text(name))))
     }
 
+    /// Parses a value as a time, to its first and its last instant.
+    pub(crate) fn parse_span(
+        &self,
+        name: &str,
+        calendar: &Calendar,
+    ) -> PageResult<Option<(DateTime<Utc>, DateTime<Utc>)>> {
+        let Some(time) = self.get(name) else {
+            return Ok(None);
+        };
+        let since = calendar.parse_since(time).map_err(refuse_time)?;
+        let until = calendar.parse_until(time).map_err(refuse_time)?;
+        Ok(Some((since, until)))
+    }
+
     /// Builds the filter that the pairs describe.
     pub(crate) fn filter(&self, calendar: &Calendar) -> PageResult<MemoryFilter> {
-        let bad_time = |error: TimeError| PageError::invalid(text::to_sentence(&error.to_string()));
         let since = self.get("since").map(|text| calendar.parse_since(text));
         let until = self.get("until").map(|text| calendar.parse_until(text));
         Ok(MemoryFilter {
@@ -73,8 +87,8 @@ impl QueryPairs {
             sources: self
                 .parse_value::<MemorySource>("source")?
                 .map(|source| vec![source]),
-            since: since.transpose().map_err(bad_time)?,
-            until: until.transpose().map_err(bad_time)?,
+            since: since.transpose().map_err(refuse_time)?,
+            until: until.transpose().map_err(refuse_time)?,
             session_id: self.get("session").map(str::to_owned),
             tags: self.get("tag").map(|tag| vec![tag.to_owned()]),
             project: self.get("project").map(str::to_owned),
@@ -105,6 +119,10 @@ impl QueryPairs {
             all.map(|(key, value)| format!("{}={}", percent_encode(key), percent_encode(value)));
         all.collect::<Vec<_>>().join("&")
     }
+}
+
+fn refuse_time(error: TimeError) -> PageError {
+    PageError::invalid(text::to_sentence(&error.to_string()))
 }
 
 /// Encodes a text as part of a path or a query.
@@ -151,21 +169,35 @@ pub(crate) fn render_chips(pairs: &QueryPairs, path: &str, choices: &FilterChoic
     html! {
         datalist id="known-tag" { @for tag in &choices.tags { option value=(tag) {} } }
         @for (name, label) in FILTERS {
-            @match pairs.get(name) {
-                Some(value) => {
-                    span class="f set" {
-                        (label) " " b title=(value) { (text::shorten(choices.label(name, value), 80)) }
-                        input type="hidden" name=(name) value=(value);
-                        a href=(format!("{path}?{}", pairs.to_query_with(&[(name, ""), ("after", "")])))
-                            aria-label=(format!("Remove the {name} filter")) { "\u{d7}" }
-                    }
+            @if pairs.get(name).is_some() || !RARE.contains(&name) {
+                (render_chip(pairs, path, choices, name, label))
+            }
+        }
+    }
+}
+
+/// Renders one chip of a filter.
+pub(crate) fn render_chip(
+    pairs: &QueryPairs,
+    path: &str,
+    choices: &FilterChoices,
+    name: &str,
+    label: &str,
+) -> Markup {
+    html! {
+        @match pairs.get(name) {
+            Some(value) => {
+                span class="f set" {
+                    (label) " " b title=(value) { (text::shorten(choices.label(name, value), 80)) }
+                    input type="hidden" name=(name) value=(value);
+                    a href=(format!("{path}?{}", pairs.to_query_with(&[(name, ""), ("after", "")])))
+                        aria-label=(format!("Remove the {name} filter")) { "\u{d7}" }
                 }
-                None if RARE.contains(&name) => {}
-                None => {
-                    details class="f" {
-                        summary { (label) }
-                        div class="pop" { (render_filter_field(name, label, choices)) button { "Apply" } }
-                    }
+            }
+            None => {
+                details class="f" {
+                    summary { (label) }
+                    div class="pop" { (render_filter_field(name, label, choices)) button { "Apply" } }
                 }
             }
         }
@@ -204,7 +236,7 @@ fn render_filter_field(name: &str, label: &str, choices: &FilterChoices) -> Mark
                         }
                     }
                 }
-                "since" | "until" => { input type="date" name=(name); }
+                "since" | "until" | "day" => { input type="date" name=(name); }
                 _ if !choices.of(name).is_empty() => {
                     select name=(name) {
                         option value="" { "any" }

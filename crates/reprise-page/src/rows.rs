@@ -42,8 +42,19 @@ pub(crate) fn title(record: &MemoryRecord) -> &str {
     let is_piece = detail("type").is_some_and(|kind| kind.starts_with("note_"));
     let own = detail("title").filter(|_| !is_piece);
     let own = own.filter(|title| !title.trim().is_empty());
-    let first = || record.text.lines().find(|line| !line.trim().is_empty());
-    own.or_else(first).unwrap_or("(empty)")
+    own.or_else(|| first_line(&record.text))
+        .unwrap_or("(empty)")
+}
+
+/// Returns the first line of a text that has words, with the next one if it only leads to that.
+fn first_line(text: &str) -> Option<&str> {
+    let text = text.trim_start();
+    let first = text.lines().next().filter(|line| !line.trim().is_empty())?;
+    let behind = &text[first.len()..];
+    let next = behind.trim_start().lines().next().unwrap_or_default();
+    let is_lead = first.trim_end().ends_with(':') && !next.is_empty();
+    let next_end = || Some(text.len() - behind.trim_start().len() + next.len());
+    Some(&text[..is_lead.then(next_end).flatten().unwrap_or(first.len())])
 }
 
 /// Returns whether a record says which files a session edited.
@@ -194,11 +205,16 @@ fn category_tooltip(record: &MemoryRecord) -> Option<String> {
     category.map(|category| format!("The dot shows the category: {category}"))
 }
 
-/// Renders the icon of a record's type, in its colour; a failed test has an icon of its own.
+/// Renders the icon of a record's type, in its colour; a failed test has an icon of its own, and so
+/// has one of which it is not known how it ended.
 pub(crate) fn kind_icon(record: &MemoryRecord) -> Markup {
     let kind = record.record_type();
-    if find_test_verdict(record) == Some(false) {
-        return html! { span class="test bad" { (icon("test-bad")) } };
+    match (kind, find_test_verdict(record)) {
+        (_, Some(false)) => return html! { span class="test bad" { (icon("test-bad")) } },
+        (RecordType::Test, None) => {
+            return html! { span class="test open" { (icon("test-open")) } };
+        }
+        _ => {}
     }
     html! { span class=(kind.name()) { (icon(kind.name())) } }
 }
@@ -243,6 +259,7 @@ pub(crate) fn render_list(visit: &PageRequest, rows: &Markup) -> Markup {
                     (crate::shell::render_form_token_field(visit))
                     label { "Tag" input name="tag" maxlength="100" autocomplete="off"; }
                     button name="act" value="tag" data-command="Tag the selected memories" { "Add tag" }
+                    button name="act" value="compare" data-command="Compare or merge two selected memories" { "Compare two" }
                     button class="danger" name="act" value="forget"
                         data-command="Forget the selected memories" { "Forget\u{2026}" }
                     button type="reset" class="quiet" { "Clear selection" }
@@ -300,6 +317,20 @@ mod tests {
         let observed = titled("alpha: Use postfix", "note_observation");
         assert_eq!(observed, "alpha: Use postfix");
         assert_eq!(titled("Use postfix.", "lesson"), "alpha");
+    }
+
+    #[test]
+    fn a_line_that_leads_to_the_next_one_is_no_title_alone() {
+        assert_eq!(
+            first_line("`make` failed:\n2 errors\nmore"),
+            Some("`make` failed:\n2 errors")
+        );
+        assert_eq!(
+            first_line("\n\nWhy it failed\nand how"),
+            Some("Why it failed")
+        );
+        assert_eq!(first_line("`make` failed:"), Some("`make` failed:"));
+        assert_eq!(first_line("  \n "), None);
     }
 
     #[test]

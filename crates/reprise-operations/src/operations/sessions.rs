@@ -2,8 +2,10 @@
 
 mod hook_report;
 pub(crate) mod hooks;
+mod implied_quality;
 pub mod pausing;
 mod prompts;
+mod quoting;
 
 use crate::prelude::*;
 

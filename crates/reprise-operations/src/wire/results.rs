@@ -7,21 +7,20 @@ use crate::{LeftOutReason, NotedRecord, Prompt, PromptOutcome, UnansweredReason}
 
 /// Quality from which work went well.
 const WENT_WELL: f32 = 0.5;
-/// Quality from which it is known that work went well: that of a passed test, and what agents
-/// report. What only came to an end has less.
-const CONFIRMED: f32 = 0.85;
 
 /// How the work of a prompt went that used a memory which the prompt received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PromptResult {
-    /// It went well.
+    /// It went well, as a test or a report says.
     Helped,
+    /// It came to an end, and nobody says whether it is right.
+    Unconfirmed,
     /// It failed, which alone does not show that the memory was wrong.
     Failed,
 }
 
-/// Fewest runs of similar prompts that say what was to be expected of one.
-const SIMILAR_MIN: usize = 5;
+/// Fewest runs that say what was to be expected of a similar one, or what came of a memory.
+pub const RUNS_TO_COMPARE_MIN: usize = 5;
 
 /// Why a prompt received no memories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,10 +81,12 @@ impl Prompt {
     /// Returns how its work went; `None` if that used no memory which it received.
     pub fn result_with_memory(&self) -> Option<PromptResult> {
         let outcome = self.outcome.as_ref().filter(|_| self.count_used() > 0)?;
-        Some(if outcome.went_well() {
+        Some(if !outcome.went_well() {
+            PromptResult::Failed
+        } else if outcome.confirmed {
             PromptResult::Helped
         } else {
-            PromptResult::Failed
+            PromptResult::Unconfirmed
         })
     }
 }
@@ -98,12 +99,7 @@ impl PromptOutcome {
 
     /// Returns what was expected of it, if enough similar prompts say so.
     pub fn known_expectation(&self) -> Option<f32> {
-        (self.similar >= SIMILAR_MIN).then_some(self.expected)
-    }
-
-    /// Returns whether a test passed, or the agent itself reported that it went well.
-    pub fn is_confirmed(&self) -> bool {
-        self.quality >= CONFIRMED
+        (self.similar >= RUNS_TO_COMPARE_MIN).then_some(self.expected)
     }
 }
 
@@ -180,7 +176,7 @@ mod tests {
                 },
                 "outcome": {
                     "at": "2026-11-28T10:05:00Z", "quality": quality, "expected": 0.5,
-                    "used": used,
+                    "confirmed": quality != 0.8, "used": used,
                 },
             });
             serde_json::from_value(read).unwrap()
@@ -188,6 +184,8 @@ mod tests {
         let helped = prompt(&[own], 0.9, None);
         assert_eq!(helped.result_with_memory(), Some(PromptResult::Helped));
         assert_eq!((helped.count_received(), helped.count_used()), (1, 1));
+        let ended = prompt(&[own], 0.8, None);
+        assert_eq!(ended.result_with_memory(), Some(PromptResult::Unconfirmed));
         let failed = prompt(&[own], 0.1, None);
         assert_eq!(failed.result_with_memory(), Some(PromptResult::Failed));
         for without in [

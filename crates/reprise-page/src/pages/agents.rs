@@ -1,27 +1,28 @@
 //! The pages of Agents: each session's prompts with what memory added and what was used, and what
 //! programs asked in the last hour.
 
+mod list;
+
 use std::collections::{HashMap, HashSet};
 
-use chrono::NaiveDate;
-use reprise_operations::operations::records::list;
+use reprise_operations::operations::records::list as records;
 use reprise_operations::operations::sessions::{Prompts, PromptsArguments};
 use reprise_operations::{
     ChangeNotice, PastRecall, Prompt, PromptRecall, PromptResult, ReceivedText, ReplayedRecord,
 };
-use reprise_types::{RecallId, RelevanceVerdict, short_project_name};
+use reprise_types::{RecallId, RelevanceVerdict};
 
 use super::ask::ratings::Ratings;
 use super::week::{
-    PromptGroup, Turn, Week, describe_asked_times, describe_left_out, describe_match,
-    describe_nothing_added, describe_result, describe_unanswered, find_unused,
-    render_outcome_chips, render_use_chip,
+    Turn, describe_asked_times, describe_left_out, describe_match, describe_nothing_added,
+    describe_result, describe_unanswered, render_outcome_chips, render_use_chip,
 };
 use crate::prelude::*;
 use crate::rows::RowTime;
 
-/// Prompts of a page, and of a session's page, which loads each of them.
+/// Most questions of the last hour, and the newest prompts in which each is looked for.
 const LIMIT: usize = 40;
+/// Prompts of a session's page, which loads each of them.
 const TURNS: usize = 10;
 /// Characters of a prompt that is asked again.
 const ASKED: usize = 2_000;
@@ -33,74 +34,9 @@ const STORED_MAX: usize = 500;
 const LOADED: &str = "memory_loaded";
 
 pub(crate) async fn show(visit: PageRequest, pairs: QueryPairs) -> PageResult<Markup> {
-    if let Some(session) = pairs.get("session") {
-        return show_session(&visit, &pairs, session).await;
-    }
-    let shown = pairs.get("show").and_then(PromptGroup::from_name);
-    let mut totals = None;
-    let (prompts, next, is_cut) = if let Some(group) = shown {
-        let mut week = Week::load(&visit).await?;
-        totals = Some(count_by_session(&week.prompts));
-        week.prompts.retain(|one| group.contains(one));
-        (week.prompts, None, week.is_cut)
-    } else {
-        let arguments = PromptsArguments {
-            session: None,
-            limit: Some(LIMIT),
-            cursor: pairs.parse_value("after")?,
-        };
-        let found = visit.run_optional::<Prompts>(arguments).await?;
-        let found = found.map(|found| (found.prompts, found.next));
-        let (prompts, next) = found.unwrap_or_default();
-        (prompts, next, false)
-    };
-    let calendar = visit.page.calendar();
-    let unused = find_unused(&visit, &prompts).await?;
-    let body = html! {
-        (undo::render_done_toast(&visit, pairs.get("done")))
-        (render_group_tabs(shown))
-        @if let Some(meaning) = shown.and_then(PromptGroup::describe).filter(|_| !prompts.is_empty()) {
-            p class="why" { (meaning) }
-        }
-        @if prompts.is_empty() {
-            @match shown {
-                Some(group) => { p class="faint" { (group.describe_none()) } }
-                None => { (render_no_prompts(&visit)) }
-            }
-        }
-        @let totals = totals.unwrap_or_else(|| count_by_session(&prompts));
-        (render_prompt_list(&prompts, &totals, &unused, &calendar))
-        @if is_cut { p class="faint" { "Only the newest prompts of the week are shown." } }
-        (pairs::render_page_links(&pairs, "/prompts", next))
-    };
-    Ok(render_page(&visit, "/prompts", "Prompts", &body))
-}
-
-/// Renders the links to all prompts and to those of the last seven days.
-fn render_group_tabs(shown: Option<PromptGroup>) -> Markup {
-    html! {
-        nav class="bar tabs" aria-label="Which prompts" {
-            a href="/prompts" aria-current=[shown.is_none().then_some("page")] { "All time" }
-            span class="faint" { "Last 7 days:" }
-            @for (group, name, _, label) in PromptGroup::ALL {
-                a href=(format!("/prompts?show={name}"))
-                    aria-current=[(shown == Some(group)).then_some("page")] { (label) }
-            }
-        }
-    }
-}
-
-fn render_no_prompts(visit: &PageRequest) -> Markup {
-    html! {
-        div class="panel empty" {
-            h2 { "No prompts yet" }
-            p {
-                "Once an agent is connected, this list shows each prompt, what memory added to it, \
-                 and whether that helped."
-            }
-            p { a class="button" href="/agents" { "Connect an agent" } }
-            p { "or run " code { (visit.command("reprise connect claude-code")) } }
-        }
+    match pairs.get("session") {
+        Some(session) => show_session(&visit, &pairs, session).await,
+        None => list::show(&visit, &pairs).await,
     }
 }
 
@@ -143,118 +79,13 @@ async fn show_session(
 
 /// Describes where and when a prompt was sent.
 fn describe_prompt(prompt: &Prompt, calendar: &Calendar) -> String {
-    let project = project_of(prompt).map(str::to_owned);
+    let project = list::project_of(prompt).map(str::to_owned);
     let at = Some(calendar.format_to_minute(prompt.at));
     let parts: Vec<String> = [prompt.agent.clone(), project, at]
         .into_iter()
         .flatten()
         .collect();
     parts.join(" \u{b7} ")
-}
-
-fn project_of(prompt: &Prompt) -> Option<&str> {
-    let mut tags = prompt.tags.iter();
-    tags.find_map(|tag| tag.strip_prefix("project:"))
-        .map(short_project_name)
-}
-
-/// Prompts of one session of one day, the newest first.
-struct SessionDay<'a> {
-    day: NaiveDate,
-    session: &'a str,
-    prompts: Vec<&'a Prompt>,
-}
-
-/// Groups prompts by day and session, in the order of the newest prompt of each.
-fn group_prompts<'a>(prompts: &'a [Prompt], calendar: &Calendar) -> Vec<SessionDay<'a>> {
-    let mut groups: Vec<SessionDay<'a>> = Vec::new();
-    for prompt in prompts {
-        let (day, session) = (calendar.day_of(prompt.at), prompt.session.as_str());
-        let found = groups
-            .iter_mut()
-            .find(|one| one.day == day && one.session == session);
-        match found {
-            Some(group) => group.prompts.push(prompt),
-            None => groups.push(SessionDay {
-                day,
-                session,
-                prompts: vec![prompt],
-            }),
-        }
-    }
-    groups
-}
-
-/// Counts the prompts of each session.
-fn count_by_session(prompts: &[Prompt]) -> HashMap<String, usize> {
-    let mut counts = HashMap::new();
-    for prompt in prompts {
-        *counts.entry(prompt.session.clone()).or_default() += 1;
-    }
-    counts
-}
-
-/// Renders prompts below a heading for each day and each session, of which `totals` has the number
-/// of its prompts before any were filtered out.
-fn render_prompt_list(
-    prompts: &[Prompt],
-    totals: &HashMap<String, usize>,
-    unused: &HashSet<RecordId>,
-    calendar: &Calendar,
-) -> Markup {
-    let groups = group_prompts(prompts, calendar);
-    html! {
-        div class="list" data-list {
-            h2 class="unseen-text" { "By day and session" }
-            ol class="rows" {
-                @for (index, group) in groups.iter().enumerate() {
-                    @let before = index.checked_sub(1).map(|before| &groups[before]);
-                    @let is_new = before.is_none_or(|before| before.day != group.day);
-                    @let total = totals.get(group.session).copied().unwrap_or_default();
-                    li class="grouping" {
-                        @if is_new { h2 { (rows::format_day(group.day, calendar)) } }
-                        (render_session_title(group, total))
-                    }
-                    @for prompt in &group.prompts {
-                        (render_prompt_row(prompt, unused.contains(&prompt.id), calendar))
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// Renders the heading of a session: its project and agent, and how many of its prompts follow.
-fn render_session_title(group: &SessionDay<'_>, total: usize) -> Markup {
-    let first = group.prompts.last();
-    let project = first.and_then(|one| project_of(one));
-    let agent = first.and_then(|one| one.agent.as_deref());
-    let shown = group.prompts.len();
-    html! {
-        h3 {
-            a href=(format!("/prompts?session={}", percent_encode(group.session))) {
-                (text::shorten(project.or(agent).unwrap_or("Session"), 40))
-            }
-        }
-        small {
-            @if let Some(agent) = agent.filter(|_| project.is_some()) { (text::shorten(agent, 20)) " \u{b7} " }
-            @if shown < total { (shown) " of " }
-            (text::pluralize(total.max(shown), "prompt", "prompts"))
-        }
-    }
-}
-
-fn render_prompt_row(prompt: &Prompt, is_unused: bool, calendar: &Calendar) -> Markup {
-    html! {
-        li class="row" data-record=(prompt.id) data-at=(format!("/prompts/{}", prompt.id)) {
-            span {} span class="prompt" { (icon("prompt")) }
-            span class="k" { (calendar.format_time_of_day(prompt.at)) }
-            a class="x" href=(format!("/prompts/{}", prompt.id)) { (text::shorten(&prompt.text, 160)) }
-            span class="w" {
-                (render_outcome_chips(prompt, is_unused))
-            }
-        }
-    }
 }
 
 /// Renders a session's prompts with all that followed each, the oldest first.
@@ -486,7 +317,7 @@ fn render_recent_questions(
                 }
             }
             @else {
-                (table("Recent questions", &["When", "Question", "#Memories given", "#Time (ms)"],
+                (table("Recent questions", &["When", "Question", "#Memories given", "#Answer time (ms)"],
                     recalls.iter().take(LIMIT).map(|one| html! {
                         td { (calendar.format_time_of_day(one.at)) }
                         td {
@@ -523,7 +354,7 @@ pub(crate) async fn show_activity(visit: PageRequest) -> PageResult<Markup> {
         .filter(|one| one.what == LOADED)
         .take(FOLLOWED)
         .collect();
-    let newest = list::list_newest(&visit.memory(), STORED_MAX).await;
+    let newest = records::list_newest(&visit.memory(), STORED_MAX).await;
     let newest = none_if_missing(newest.map_err(Into::into))?.unwrap_or_default();
     let stored: Vec<_> = newest
         .iter()

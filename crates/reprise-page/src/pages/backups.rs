@@ -280,7 +280,7 @@ fn render_schedule(visit: &PageRequest, schedule: Option<BackupSchedule>) -> Mar
                         }
                     }
                     label {
-                        "Keep the last"
+                        "Number of backups to keep"
                         input type="number" name="kept" value=(kept) min="1"
                             max=(SCHEDULED_KEPT_MAX) required;
                     }

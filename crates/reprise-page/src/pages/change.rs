@@ -359,7 +359,7 @@ pub(crate) async fn forget(
     Ok(Redirect::to(&format!("/forgotten/{number}")))
 }
 
-/// Tags or forgets the selected records.
+/// Tags or forgets the selected records, or leads to the comparison of two.
 pub(crate) async fn change_selected(posted: Posted) -> PageResult<Response> {
     let visit = &posted.visit;
     let ids: Vec<&str> = posted.values("id").collect();
@@ -387,6 +387,15 @@ pub(crate) async fn change_selected(posted: Posted) -> PageResult<Response> {
             let number = push_action(visit, UserAction::combine(actions));
             let path = format!("/timeline?tag={}&done={number}", percent_encode(tag));
             Ok(Redirect::to(&path).into_response())
+        }
+        "compare" => {
+            let [one, other] = ids.as_slice() else {
+                return Err(PageError::invalid(
+                    "Two memories can be compared. Go back and select exactly two.",
+                ));
+            };
+            let [one, other] = [one, other].map(|id| percent_encode(id));
+            Ok(Redirect::to(&format!("/compare?one={one}&other={other}")).into_response())
         }
         "forgotten" => {
             for id in ids {

@@ -177,7 +177,7 @@ const ON_OR_OFF: &[(&str, &str)] = &[("true", "yes"), ("false", "no")];
 const EDITABLE_SETTINGS: [EditableSetting; 6] = [
     EditableSetting {
         name: "memory.prompt_tokens_per_day",
-        label: "Tokens a day",
+        label: "Daily token limit",
         meaning: "Most tokens that memory adds to your agents' prompts on one day. After that, \
                   prompts get nothing until midnight.",
         choice: SettingChoice::Number {
@@ -187,7 +187,7 @@ const EDITABLE_SETTINGS: [EditableSetting; 6] = [
     },
     EditableSetting {
         name: "memory.tend",
-        label: "Tidy up by itself",
+        label: "Tidy up automatically",
         meaning: "Merge duplicates and remove expired memories while nobody uses the daemon. What \
                   it merged can be undone.",
         choice: SettingChoice::OneOf(ON_OR_OFF),
@@ -200,7 +200,7 @@ const EDITABLE_SETTINGS: [EditableSetting; 6] = [
     },
     EditableSetting {
         name: "global.scope",
-        label: "Questions search in",
+        label: "Where questions search",
         meaning: "Where a question is searched if it does not say where.",
         choice: SettingChoice::OneOf(&[
             ("local", "your memory"),

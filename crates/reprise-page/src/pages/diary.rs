@@ -87,7 +87,7 @@ pub(crate) async fn show_changes(visit: PageRequest) -> PageResult<Markup> {
     let days: Vec<_> = days.collect();
     let body = html! {
         p class="lead" {
-            "What you and programs changed, the newest first: what went is struck out, what came is \
+            "What you and programs changed, the newest first: removed text is struck through, new text is \
              marked. Corrections, decisions and merged duplicates can be undone at any time; tags, \
              links and what you forgot here, until you sign out."
         }

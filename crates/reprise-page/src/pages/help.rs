@@ -65,7 +65,7 @@ const PAGES: [(&str, &str, &str); 15] = [
     ("/done", "Recent changes", "undo what you changed"),
 ];
 
-const WORDS: [(&str, &str); 9] = [
+const WORDS: [(&str, &str); 10] = [
     (
         "memory",
         "one entry, such as a lesson, a decision, a prompt or a commit",
@@ -78,7 +78,11 @@ const WORDS: [(&str, &str); 9] = [
     ("lesson", "a memory that says what to do next time"),
     (
         "helped",
-        "the agent used a memory that it received, and its work went well",
+        "the agent used a memory that it received, and a passed test or a report confirms its work",
+    ),
+    (
+        "done without a test",
+        "the agent used a memory that it received and came to an end; nobody says whether its work is right",
     ),
     (
         "failed anyway",

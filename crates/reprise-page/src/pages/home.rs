@@ -13,7 +13,7 @@ use reprise_operations::{Memory, Prompt, find_test_verdict};
 use super::ask::{WITHOUT_MODEL, render_question_field};
 use super::review::groups::{ReviewQuestion, group_pairs};
 use super::review::{self, PairSort, ReviewState};
-use super::week::{DAYS, PromptGroup, Week};
+use super::week::{DAYS, PromptGroup, UNNAMED, Week};
 use crate::kept_reviews::{FileCheck, KeptReview};
 use crate::prelude::*;
 use crate::rows::{RowGroup, SessionGroup};
@@ -110,10 +110,8 @@ async fn render_strip(
     let learned = count_learned(visit).await?;
     let now = visit.page.now();
     let calendar = visit.page.calendar();
-    let asked = week.prompts.iter().filter(|one| one.given.is_some());
-    let agent = asked
-        .map(|one| (one.agent.as_deref().unwrap_or("unnamed agent"), one.at))
-        .next();
+    let latest = week.prompts.first();
+    let agent = latest.map(|one| (one.agent.as_deref().unwrap_or(UNNAMED), one.at));
     let agents = if let Some((name, at)) = agent {
         html! {
             span class=(if now - at < TimeDelta::hours(1) { "light on" } else { "light" }) {}
@@ -138,12 +136,11 @@ async fn render_strip(
                         @let count = week.count(*group);
                         @let is_one = *group == PromptGroup::All && count == "1";
                         b { (count) }
-                        span {
-                            (if is_one { "prompt" } else { name })
-                            @let confirmed = week.count_confirmed();
-                            @if *group == PromptGroup::Helped && confirmed > 0 {
-                                " (" (text::format_count(confirmed as u64)) " confirmed)"
-                            }
+                        span { (if is_one { "prompt" } else { name }) }
+                    }
+                    @if *group == PromptGroup::All {
+                        a href="/prompts?day=yesterday" {
+                            b { (text::format_count(trend[trend.len() - 2] as u64)) } span { "yesterday" }
                         }
                     }
                 }

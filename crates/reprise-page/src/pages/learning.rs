@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use reprise_operations::RUNS_TO_COMPARE_MIN;
 use reprise_operations::operations::outcomes::{
     LearnedRun, Learning, LearningAction, LearningArguments, LearningReport, OutcomeLearningReport,
     RATING, Runs, RunsArguments, RunsFound, WithdrawOutcome, WithdrawOutcomeArguments,
@@ -185,8 +186,8 @@ fn render_curve(report: &OutcomeLearningReport) -> Markup {
             section class="card" data-missing-runs=(missing) {
                 h2 { "Results of runs" }
                 p class="why" {
-                    "A chart is shown from " (least) " runs on. "
-                    (text::pluralize(missing, "run is", "runs are")) " missing."
+                    "The chart appears after " (least) " runs: "
+                    (missing) " more " (if missing == 1 { "is" } else { "are" }) " needed."
                 }
                 progress max=(least) value=(report.runs) aria-label="Runs so far" {}
             }
@@ -221,7 +222,7 @@ fn render_moved(page: &WebPage, runs: &RunsFound, all: usize) -> Markup {
         @if !moved.is_empty() {
             section {
                 h2 { "Memories that runs used " small { (text::format_count(all as u64)) } }
-                @let heads = ["Memory", "#Runs", "#Last 7 days", "#Better or worse than expected"];
+                @let heads = ["Memory", "#Runs", "#Last 7 days", "#Average result", "#Better or worse than expected"];
                 (table("Memories that runs used", &heads,
                     moved.iter().map(|one| html! {
                         td {
@@ -231,8 +232,10 @@ fn render_moved(page: &WebPage, runs: &RunsFound, all: usize) -> Markup {
                         }
                         td class="number" { (text::format_count(one.runs as u64)) }
                         td class="number" { (count_this_week(one.id)) }
+                        td class="number" { (format!("{:.1}", one.quality)) }
                         td class="number" {
-                            @if one.better.abs() < LEAST_SHOWN { "as expected" }
+                            @if one.runs < RUNS_TO_COMPARE_MIN { span class="faint" { "too few runs" } }
+                            @else if one.better.abs() < LEAST_SHOWN { "as expected" }
                             @else { (text::format_signed(one.better)) }
                         }
                     })
@@ -273,8 +276,8 @@ fn render_recent(
 }
 
 /// What the numbers of a run mean.
-const SCALE: &str = "Result: from 0 (failed) to 1 (as wanted). Expected: how runs with similar \
-    questions went before.";
+const SCALE: &str = "Result: from 0 (failed) to 1 (as wanted). Expected: how at least 5 runs with \
+    similar questions went before.";
 
 /// Renders finished runs: time, result, used records; each result can be withdrawn.
 pub(super) fn render_runs_table<'a>(
@@ -303,7 +306,10 @@ pub(super) fn render_runs_table<'a>(
                 }
                 td { (text::shorten(&names.name(&run.run_id), 60)) }
                 td class="number" { (format!("{:.2}", run.quality)) }
-                td class="number" { (format!("{:.2}", run.expected)) }
+                td class="number" {
+                    @if run.similar < RUNS_TO_COMPARE_MIN { span class="faint" { "\u{2013}" } }
+                    @else { (format!("{:.2}", run.expected)) }
+                }
                 td {
                     @for used in run.used.iter().take(USED) {
                         a class="used" href=(format!("/records/{used}")) {

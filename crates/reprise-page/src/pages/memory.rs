@@ -9,7 +9,9 @@ use reprise_operations::operations::sessions::{Prompts, PromptsArguments};
 use reprise_operations::operations::tags;
 use reprise_types::{RecordPage, list_names_of_project, short_project_name};
 
-use super::pause::{POLICIES_EXPLAINED, list_pauses, render_policy, render_switched_toast};
+use super::pause::{
+    POLICIES_EXPLAINED, list_pauses, render_pauses, render_policy, render_switched_toast,
+};
 use super::week::DAYS;
 use crate::chart::ChartBar;
 use crate::prelude::*;
@@ -53,6 +55,9 @@ pub(crate) async fn show_timeline(visit: PageRequest, pairs: QueryPairs) -> Page
                     @let is_filtered = pairs.except(&["after"]).next().is_some();
                     @let nouns = if is_filtered { ("memory matches.", "memories match.") } else { ("memory", "memories") };
                     (text::pluralize(listed.considered as usize, nouns.0, nouns.1))
+                    @for runs in listed.notes.iter().filter_map(|note| runs_left_out(note)) {
+                        " " a href="/timeline?type=run" { "(" (runs) " not listed)" }
+                    }
                     @if is_filtered {
                         " " a href="/timeline" { "Clear filters" }
                     }
@@ -114,17 +119,18 @@ async fn load_session_titles(
 /// What a note says of runs that a list leaves out, after how many there are.
 const RUNS_LEFT_OUT: &str = "; the type `run` lists them";
 
-/// Renders a note on a list; runs that it leaves out are a click away.
+/// Returns how many runs a note on a list says that it leaves out; they are a click away.
+fn runs_left_out(note: &str) -> Option<String> {
+    let (said, _) = note.split_once(RUNS_LEFT_OUT)?;
+    let (count, _) = said.strip_prefix("left out: ")?.split_once(' ')?;
+    Some(text::pluralize(count.parse().ok()?, "run", "runs"))
+}
+
+/// Renders a note on a list, unless it is said at the head of the list.
 fn render_note(note: &str) -> Markup {
     html! {
-        p class="faint" {
-            @match note.split_once(RUNS_LEFT_OUT) {
-                Some((said, _)) => {
-                    (text::shorten_title(&text::to_sentence(said), 400)) " "
-                    a href="/timeline?type=run" { "Show them" }
-                }
-                None => { (text::shorten_title(&text::to_sentence(note), 400)) }
-            }
+        @if runs_left_out(note).is_none() {
+            p class="faint" { (text::shorten_title(&text::to_sentence(note), 400)) }
         }
     }
 }
@@ -491,6 +497,8 @@ pub(crate) async fn show_projects(visit: PageRequest, pairs: QueryPairs) -> Page
     let (calendar, rules) = (visit.page.calendar(), list_pauses(&visit).await?);
     let body = html! {
         (render_switched_toast(&visit, &pairs, "/projects").await?)
+        (undo::render_done_toast(&visit, pairs.get("done")))
+        (render_pauses(&visit, &rules, "/projects"))
         @if projects.is_empty() {
             div class="panel empty" {
                 h2 { "No memory names a project yet" }
@@ -498,7 +506,7 @@ pub(crate) async fn show_projects(visit: PageRequest, pairs: QueryPairs) -> Page
             }
         } @else {
             p class="why" { (POLICIES_EXPLAINED) }
-            (table("Projects", &["Project", "#Memories", "Newest", "Latest memory", "Memory"],
+            (table("Projects", &["Project", "#Memories", "Last active", "Latest memory", "Memory"],
                 projects.iter().map(|(name, listed)| html! {
                     td {
                         @let label = label_project(name, &names);

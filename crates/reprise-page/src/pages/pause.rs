@@ -88,6 +88,66 @@ pub(super) async fn list_pauses(visit: &PageRequest) -> PageResult<Vec<PauseRule
     Ok(report.map(|report| report.pauses).unwrap_or_default())
 }
 
+/// Renders every pause that holds now, wherever it was begun, each with a button that ends it.
+pub(super) fn render_pauses(visit: &PageRequest, rules: &[PauseRule], back: &str) -> Markup {
+    let calendar = visit.page.calendar();
+    html! {
+        @if !rules.is_empty() {
+            ul class="notice pauses" aria-label="Paused now" {
+                @for rule in rules {
+                    li {
+                        span { (describe_rule(rule, &calendar)) }
+                        @if !visit.read_only {
+                            (form(visit, "/pause", &html! {
+                                @if let Some(project) = &rule.project { input type="hidden" name="project" value=(project); }
+                                @if let Some(agent) = &rule.agent { input type="hidden" name="agent" value=(agent); }
+                                input type="hidden" name="back" value=(back);
+                                button name="mode" value="remember" { "Resume" }
+                            }))
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Describes a pause in a sentence: for whom it holds, until when, and what agents get.
+fn describe_rule(rule: &PauseRule, calendar: &Calendar) -> String {
+    let short = |name: &str| text::plain_line(name, 60);
+    let whom = match (rule.project.as_deref(), rule.agent.as_deref()) {
+        (None, None) => "All memory".to_owned(),
+        (Some(project), None) => format!("Memory for the project {}", short(project)),
+        (None, Some(agent)) => format!("Memory for {}", short(agent)),
+        (Some(project), Some(agent)) => {
+            format!("Memory for {} in {}", short(agent), short(project))
+        }
+    };
+    let until = rule.until.map(|until| {
+        if calendar.day_of(until) == calendar.today() {
+            format!(" until {}", calendar.format_time_of_day(until))
+        } else {
+            format!(" until {}", calendar.format_to_minute(until))
+        }
+    });
+    let (state, meaning) = match rule.mode {
+        PauseMode::ReadOnly => (
+            "read only",
+            "agents get memories, and nothing new is stored",
+        ),
+        PauseMode::Off => ("off", "agents get nothing, and nothing is stored"),
+    };
+    let before = if rule.project.is_none() && rule.agent.is_none() {
+        ", whatever is chosen below"
+    } else {
+        ""
+    };
+    format!(
+        "{whom} is {state}{}: {meaning}{before}.",
+        until.unwrap_or_default()
+    )
+}
+
 /// Renders the choice of what memory does for a project or an agent.
 pub(super) fn render_policy(
     visit: &PageRequest,

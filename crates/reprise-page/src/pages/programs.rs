@@ -2,8 +2,12 @@
 
 mod tokens;
 
-use super::pause::{POLICIES_EXPLAINED, list_pauses, render_policy, render_switched_toast};
-use super::week::{DAYS, PromptGroup, Week};
+use reprise_operations::{Prompt, UnansweredReason};
+
+use super::pause::{
+    POLICIES_EXPLAINED, list_pauses, render_pauses, render_policy, render_switched_toast,
+};
+use super::week::{DAYS, HELPED, PromptGroup, UNNAMED, Week};
 use crate::page::AgentProgram;
 use crate::prelude::*;
 
@@ -27,8 +31,8 @@ pub(super) fn label_of(name: &str) -> &str {
     known.map_or(name, |(label, _)| *label)
 }
 
-/// Programs that say no name; no switch can name them.
-const UNNAMED: &str = "unnamed program";
+/// What a column of the table of agents means, which its head does not say.
+const TIMES_EXPLAINED: &str = "Answer time: 95 of 100 prompts had their memories within it.";
 
 /// A program that sent prompts in the last seven days, or that is connected.
 #[derive(Default)]
@@ -37,6 +41,11 @@ struct AgentRow {
     /// When it sent its last prompt; `None` for one that is connected and sent none.
     seen: Option<DateTime<Utc>>,
     prompts: usize,
+    /// Prompts that memory did not answer in time, or after the tokens of a day were used up.
+    late: usize,
+    over_limit: usize,
+    /// Prompts that came in later, for which memory was never asked.
+    imported: usize,
     received: usize,
     /// Memories in all its prompts.
     given: usize,
@@ -45,11 +54,39 @@ struct AgentRow {
     times: Vec<u32>,
 }
 
+impl AgentRow {
+    /// Counts a prompt for which memory gave no answer.
+    fn add_unanswered(&mut self, prompt: &Prompt) {
+        match (&prompt.given, prompt.unanswered) {
+            (Some(_), _) => {}
+            (None, Some(UnansweredReason::Late)) => self.late += 1,
+            (None, Some(UnansweredReason::NoTokensLeft)) => self.over_limit += 1,
+            (None, None) => self.imported += 1,
+        }
+    }
+
+    /// Says how many of its prompts memory did not answer, and why.
+    fn describe_unanswered(&self) -> String {
+        let counts = [
+            (self.late, "late"),
+            (self.over_limit, "over the daily limit"),
+            (self.imported, "imported"),
+        ];
+        let some = counts.into_iter().filter(|(count, _)| *count > 0);
+        let parts: Vec<String> = some.map(|(count, why)| format!("{count} {why}")).collect();
+        if parts.is_empty() {
+            "0".to_owned()
+        } else {
+            parts.join(", ")
+        }
+    }
+}
+
 /// Adds up the prompts of each program, the latest first; then come the connected ones that sent
 /// none.
 fn list_agents(week: &Week, programs: &[AgentProgram]) -> Vec<AgentRow> {
     let mut agents: Vec<AgentRow> = Vec::new();
-    for prompt in week.prompts.iter().filter(|one| one.given.is_some()) {
+    for prompt in &week.prompts {
         let name = prompt.agent.as_deref().unwrap_or(UNNAMED);
         let at = agents.iter().position(|one| one.name == name);
         let at = at.unwrap_or_else(|| {
@@ -61,6 +98,7 @@ fn list_agents(week: &Week, programs: &[AgentProgram]) -> Vec<AgentRow> {
             agents.len() - 1
         });
         let agent = &mut agents[at];
+        agent.add_unanswered(prompt);
         agent.prompts += 1;
         agent.received += usize::from(PromptGroup::Received.contains(prompt));
         agent.helped += usize::from(PromptGroup::Helped.contains(prompt));
@@ -120,20 +158,22 @@ pub(crate) async fn show(visit: PageRequest, pairs: QueryPairs) -> PageResult<Ma
         "Hooks",
         "Last prompt",
         "#Prompts",
-        "#Received memories",
-        "#Memories given",
+        "#Without an answer",
+        "#With memories",
+        "#Memories received",
         "#Helped",
-        "#95 % within (ms)",
+        "#Answer time (ms)",
         "Memory",
     ];
     let body = html! {
         (switched)
         (undo::render_done_toast(&visit, pairs.get("done")))
+        (render_pauses(&visit, &rules, "/agents"))
         section {
             h2 { "Last 7 days" }
             @if agents.is_empty() {
                 p class="why" {
-                    "No agent sent a prompt through its hooks in the last 7 days. Connect one below."
+                    "No agent sent a prompt in the last 7 days. Connect one below."
                 }
             } @else {
                 p class="why" { (POLICIES_EXPLAINED) }
@@ -150,6 +190,7 @@ pub(crate) async fn show(visit: PageRequest, pairs: QueryPairs) -> PageResult<Ma
                         None => { td class="faint" { "none" } }
                     }
                     td class="number" { (text::format_count(agent.prompts as u64)) }
+                    td class="number" { (agent.describe_unanswered()) }
                     td class="number" { (text::format_count(agent.received as u64)) }
                     td class="number" { (text::format_count(agent.given as u64)) }
                     td class="number" { (text::format_count(agent.helped as u64)) }
@@ -164,6 +205,8 @@ pub(crate) async fn show(visit: PageRequest, pairs: QueryPairs) -> PageResult<Ma
                         @else { (render_policy(&visit, &rules, None, Some(agent.name.as_str()), "/agents")) }
                     }
                 })))
+                @if week.is_cut { p class="faint" { "Only the newest prompts are counted." } }
+                p class="faint" { (HELPED) " " (TIMES_EXPLAINED) }
             }
         }
         (tokens::render_tokens(&visit, &week, &by_day))

@@ -5,13 +5,13 @@ mod settings;
 
 use std::collections::BTreeSet;
 
-use reprise_operations::Prompt;
 use reprise_operations::operations::links::{Direction, Neighbours, Related, RelatedArguments};
 use reprise_operations::operations::outcomes::{Runs, RunsArguments, RunsFound};
 use reprise_operations::operations::records::list;
 use reprise_operations::operations::records::{ShowArguments, Versions};
 use reprise_operations::operations::sessions::{Prompts, PromptsArguments};
 use reprise_operations::operations::sharing;
+use reprise_operations::{Prompt, RUNS_TO_COMPARE_MIN};
 use reprise_types::{ExternalId, ReleaseTarget, WithheldReason};
 use similar::ChangeTag;
 
@@ -29,8 +29,6 @@ pub(super) use settings::{RecordSettings, SEEN};
 const DEPTH: usize = 2;
 const RELATED_MAX: usize = 60;
 const RUNS_SHOWN: usize = 25;
-/// Fewest runs that say something about a memory.
-const RUNS_MIN: usize = 5;
 /// Newest prompts that are searched for it.
 const PROMPTS: usize = 100;
 /// Records of the same session next to it.
@@ -281,7 +279,7 @@ fn render_actions(visit: &PageRequest, details: &RecordDetails, path: &str) -> M
             }
             details class="act" id="asked" {
                 summary class="button quiet" data-command="Check whether a question finds this memory" {
-                    "Why not found?"
+                    "Why was it not found?"
                 }
                 form class="stack" action="/search" {
                     input type="hidden" name="expected" value=(record.id);
@@ -406,12 +404,14 @@ fn render_facts(details: &RecordDetails, calendar: &Calendar) -> Markup {
 /// Renders the prompts that received it, and how runs went that used it.
 fn render_use(visit: &PageRequest, details: &RecordDetails, calendar: &Calendar) -> Markup {
     let id = details.versions.present.id;
-    let is_in = |prompt: &&Prompt| {
-        let given = prompt.given.iter().flat_map(|given| &given.found);
-        given
-            .into_iter()
-            .any(|one| one.id == id && one.left_out.is_none())
+    // What an earlier version was given to stays known after a correction.
+    let earlier: Vec<RecordId> = details.versions.earlier.iter().map(|one| one.id).collect();
+    let received_one_of = |prompt: &Prompt, ids: &[RecordId]| {
+        let mut given = prompt.given.iter().flat_map(|given| &given.found);
+        given.any(|one| ids.contains(&one.id) && one.left_out.is_none())
     };
+    let is_in =
+        |prompt: &&Prompt| received_one_of(prompt, &[id]) || received_one_of(prompt, &earlier);
     let prompts: Vec<&Prompt> = details.prompts.iter().filter(is_in).collect();
     let runs = &details.runs;
     let better: f32 = runs.runs.iter().map(|run| run.quality - run.expected).sum();
@@ -430,7 +430,10 @@ fn render_use(visit: &PageRequest, details: &RecordDetails, calendar: &Calendar)
                         a class="x" href=(format!("/prompts/{}", prompt.id)) {
                             (text::shorten(&prompt.text, 120))
                         }
-                        span class="w" { time class="ago" { (calendar.format_relative(prompt.at)) } }
+                        span class="w" {
+                            @if !received_one_of(prompt, &[id]) { span class="faint" { "an earlier version" } }
+                            time class="ago" { (calendar.format_relative(prompt.at)) }
+                        }
                     }
                 }
             }
@@ -448,23 +451,18 @@ fn render_use(visit: &PageRequest, details: &RecordDetails, calendar: &Calendar)
 
 /// Compares the runs that used a memory with what was expected, in a sentence.
 fn describe_effect(better: f32, runs: usize) -> String {
-    if runs == 1 {
-        let how = if better < 0.0 { "worse" } else { "no worse" };
-        return format!("One run used this; it went {how} than usual. Too few to tell.");
+    if runs < RUNS_TO_COMPARE_MIN {
+        let runs = text::pluralize(runs, "run", "runs");
+        return format!("{runs} used this: too few to compare with what was expected.");
     }
     let size = if better.abs() < 0.25 { "slightly " } else { "" };
     let how = match better {
-        better if better.abs() < 0.005 => "as usual".to_owned(),
-        better if better > 0.0 => format!("{size}better than usual"),
-        _ => format!("{size}worse than usual"),
-    };
-    let few = if runs < RUNS_MIN {
-        " Too few to tell."
-    } else {
-        ""
+        better if better.abs() < 0.005 => "as expected".to_owned(),
+        better if better > 0.0 => format!("{size}better than expected"),
+        _ => format!("{size}worse than expected"),
     };
     format!(
-        "{} that used this went {how} ({}).{few}",
+        "{} that used this went {how} ({}).",
         text::pluralize(runs, "run", "runs"),
         text::format_signed(better)
     )

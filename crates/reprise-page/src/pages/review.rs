@@ -1,6 +1,7 @@
 //! Contradictions and possible duplicates for a person to decide.
 
 mod cards;
+pub(super) mod compare;
 mod difference;
 pub(super) mod groups;
 

@@ -12,10 +12,14 @@ use reprise_operations::{
     PromptResult, ReplayedRecord, UnansweredReason,
 };
 
+use reprise_types::Cursor;
+
 use super::why_not::describe_parts;
 use crate::prelude::*;
 
 pub(super) const DAYS: i64 = 7;
+/// Programs that say no name; no switch can name them.
+pub(super) const UNNAMED: &str = "unnamed program";
 /// Prompts that are loaded at once, and most that are counted.
 const PAGE: usize = 200;
 const COUNTED_MAX: usize = 1_000;
@@ -41,7 +45,7 @@ impl PromptGroup {
             "received memories",
             "Received memories",
         ),
-        (Self::Helped, "helped", "helped", "Helped"),
+        (Self::Helped, "helped", "helped (confirmed)", "Helped"),
         (Self::Failed, "failed", "failed anyway", "Failed anyway"),
     ];
 
@@ -49,9 +53,7 @@ impl PromptGroup {
     pub(super) fn describe(self) -> Option<&'static str> {
         match self {
             Self::All | Self::Received => None,
-            Self::Helped => {
-                Some("The agent used a memory that it received, and its work went well.")
-            }
+            Self::Helped => Some(HELPED),
             Self::Failed => Some(
                 "The agent used a memory that it received, and its work failed. This alone does \
                  not show that the memory was wrong.",
@@ -64,7 +66,9 @@ impl PromptGroup {
         match self {
             Self::All => "No prompt was sent in the last 7 days.",
             Self::Received => "No prompt of the last 7 days received a memory.",
-            Self::Helped => "In the last 7 days, no agent used a memory and did well.",
+            Self::Helped => {
+                "In the last 7 days, no test and no report confirms work that used a memory."
+            }
             Self::Failed => "In the last 7 days, no agent used a memory and failed.",
         }
     }
@@ -126,7 +130,7 @@ pub(super) fn render_outcome_chips(prompt: &Prompt, is_unused: bool) -> Markup {
             }
         }
         @match prompt.result_with_memory() {
-            Some(PromptResult::Helped) if !is_confirmed(prompt) => {
+            Some(PromptResult::Unconfirmed) => {
                 span class="chip" title=(UNCONFIRMED) { "done without a test" }
             }
             Some(PromptResult::Helped) => {
@@ -140,17 +144,12 @@ pub(super) fn render_outcome_chips(prompt: &Prompt, is_unused: bool) -> Markup {
     }
 }
 
+/// What is known of a prompt that counts as helped.
+pub(super) const HELPED: &str = "Helped: the agent used a memory that it received, and a passed \
+     test or a report confirms its work.";
 /// What is known of work that ended without a test and without a report.
 const UNCONFIRMED: &str = "The agent used a memory that it received and came to an end; no test says \
      that the work is right.";
-
-/// Returns whether it is known that the work of a prompt went well.
-fn is_confirmed(prompt: &Prompt) -> bool {
-    prompt
-        .outcome
-        .as_ref()
-        .is_some_and(PromptOutcome::is_confirmed)
-}
 
 /// Returns the reason for which a prompt received nothing, if something was found for it.
 fn main_reason(prompt: &Prompt) -> Option<LeftOutReason> {
@@ -227,12 +226,10 @@ fn has_conflict(prompt: &Prompt) -> bool {
 /// Says how the work of a prompt went, and what was expected of it.
 pub(super) fn describe_result(outcome: &PromptOutcome) -> String {
     let quality = outcome.quality;
-    let how = if outcome.is_confirmed() {
-        "Done, and confirmed by a test or a report"
-    } else if outcome.went_well() {
-        "Done without a test"
-    } else {
-        "Failed"
+    let how = match (outcome.went_well(), outcome.confirmed) {
+        (true, true) => "Done, and confirmed by a test or a report",
+        (true, false) => "Done without a test",
+        (false, _) => "Failed",
     };
     if let Some(expected) = outcome.known_expectation() {
         return format!("{how} ({quality:.2}; similar prompts: {expected:.2}).");
@@ -407,7 +404,7 @@ fn list_numbers(text: &str) -> Vec<String> {
 }
 
 /// Why a memory counts as not used.
-const OWN_WORDS: &str = "No word of a memory that the prompt did not have came back in the answer";
+const OWN_WORDS: &str = "The answer repeats nothing of this memory that the prompt did not have";
 const NO_CREDIT: &str = "The work of this prompt ended, and it used no memory that it received";
 /// Why it is not known whether a memory was used.
 const NOT_KNOWN_YET: &str = "The work of this prompt has not ended yet, or reported no result";
@@ -455,8 +452,21 @@ impl Week {
     /// Loads the prompts of so many days.
     pub(super) async fn load_days(visit: &PageRequest, days: i64) -> PageResult<Self> {
         let since = visit.page.now() - TimeDelta::days(days);
+        Self::load_between(visit, since, None).await
+    }
+
+    /// Loads the prompts between two times, or since one.
+    pub(super) async fn load_between(
+        visit: &PageRequest,
+        since: DateTime<Utc>,
+        until: Option<DateTime<Utc>>,
+    ) -> PageResult<Self> {
         let mut week = Self::default();
-        let mut cursor = None;
+        // The next older prompt than the first one after the end.
+        let mut cursor = until.map(|until| Cursor {
+            timestamp_micros: until.timestamp_micros() + 1,
+            id: RecordId::from_u128(0),
+        });
         loop {
             let arguments = PromptsArguments {
                 session: None,
@@ -513,15 +523,6 @@ impl Week {
         format!("{}{more}", text::format_count(counted as u64))
     }
 
-    /// Counts the prompts that memory helped for certain: a test passed, or the agent reported it.
-    pub(super) fn count_confirmed(&self) -> usize {
-        let helped = self
-            .prompts
-            .iter()
-            .filter(|one| PromptGroup::Helped.contains(one));
-        helped.filter(|one| is_confirmed(one)).count()
-    }
-
     /// Counts the tokens that memory added.
     pub(super) fn count_tokens(&self) -> u64 {
         let tokens = self.prompts.iter();
@@ -529,9 +530,10 @@ impl Week {
         tokens.sum()
     }
 
-    /// Returns the mean number of tokens that memory added to a session.
+    /// Returns the mean number of tokens that memory added to a session in which it was asked.
     pub(super) fn tokens_per_session(&self) -> Option<u64> {
-        let asked = self.prompts.iter().filter(|one| one.given.is_some());
+        let is_asked = |one: &&Prompt| one.given.is_some() || one.unanswered.is_some();
+        let asked = self.prompts.iter().filter(is_asked);
         let (mut sessions, mut tokens) = (BTreeSet::new(), 0_usize);
         for prompt in asked {
             sessions.insert(prompt.session.as_str());

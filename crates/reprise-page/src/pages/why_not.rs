@@ -6,7 +6,7 @@ use std::time::Instant;
 use reprise_operations::ProblemKind;
 use reprise_operations::operations::recall::recall_filtered;
 use reprise_operations::operations::records::list;
-use reprise_types::{Cursor, RankExplanation};
+use reprise_types::{Cursor, OutcomeSummary, RankExplanation};
 
 use crate::prelude::*;
 
@@ -348,6 +348,8 @@ pub(super) fn describe_parts(reason: &str, learned: Option<String>) -> String {
             matched.push("the meaning".to_owned());
         } else if part.starts_with("contradicted by ") {
             sentences.push("A newer memory contradicts it.".to_owned());
+        } else if let Some(results) = describe_outcomes(part) {
+            sentences.push(results);
         } else if LEARNED.iter().any(|start| part.starts_with(start)) {
             sentences.extend(learned.take());
         } else {
@@ -361,6 +363,23 @@ pub(super) fn describe_parts(reason: &str, learned: Option<String>) -> String {
     };
     let all: Vec<String> = matches.into_iter().chain(sentences).collect();
     all.join(" ")
+}
+
+/// Says how the runs went that used a memory: `worked well (.9), twice` in the words and the
+/// numbers of the page of learning.
+fn describe_outcomes(part: &str) -> Option<String> {
+    let (_, rest) = part
+        .split_once(" (")
+        .filter(|_| OutcomeSummary::is_formatted_in(part))?;
+    let (quality, times) = rest.split_once("), ")?;
+    let quality: f32 = quality.parse().ok()?;
+    let runs = match times {
+        "once" => 1,
+        "twice" => 2,
+        many => many.strip_suffix(" times")?.parse().ok()?,
+    };
+    let runs = text::pluralize(runs, "run", "runs");
+    Some(format!("Used in {runs}: average result {quality:.1} of 1."))
 }
 
 /// How the parts begin that say what learning changed.
@@ -407,6 +426,14 @@ mod tests {
                  used similar memories went better than expected.",
             ),
             ("close in meaning", "Matches the meaning."),
+            (
+                "close in meaning \u{b7} worked well (.9), once",
+                "Matches the meaning. Used in 1 run: average result 0.9 of 1.",
+            ),
+            (
+                "went badly (.2), 12 times",
+                "Used in 12 runs: average result 0.2 of 1.",
+            ),
             (
                 "contradicted by 01M8, which is newer \u{b7} same words: a, b, 2 more",
                 "Matches \u{201c}a\u{201d}, \u{201c}b\u{201d} and 2 more. A newer memory \

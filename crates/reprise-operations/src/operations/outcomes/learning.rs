@@ -171,6 +171,9 @@ pub struct LearnedRun {
     pub quality: f32,
     /// How it was expected to go, 0..1.
     pub expected: f32,
+    /// How many runs of similar questions, before it, that rests on.
+    #[serde(default)]
+    pub similar: usize,
     /// What the quality rests on, where it was revised.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
@@ -189,6 +192,9 @@ pub struct RecordEffect {
     pub title: String,
     /// Runs that used it.
     pub runs: usize,
+    /// Their mean quality, 0..1.
+    #[serde(default)]
+    pub quality: f32,
     /// How much better they went than expected, on average, -1..1.
     pub better: f32,
 }
@@ -285,6 +291,7 @@ fn list_runs(snapshot: &Snapshot, selection: &RunSelection<'_>) -> RunsFound {
                 at: run.at,
                 quality: run.quality,
                 expected: run.expected,
+                similar: learner.count_similar_before(run.run_id),
                 revised: run.revision,
                 used,
             });
@@ -294,23 +301,25 @@ fn list_runs(snapshot: &Snapshot, selection: &RunSelection<'_>) -> RunsFound {
 }
 
 fn list_record_effects(snapshot: &Snapshot) -> Vec<RecordEffect> {
-    let mut sums: HashMap<RecordId, (usize, f32)> = HashMap::new();
+    let mut sums: HashMap<RecordId, (usize, f32, f32)> = HashMap::new();
     for (run, used) in snapshot.valid_runs() {
         for record in used {
             let sum = sums.entry(record).or_default();
             sum.0 += 1;
             sum.1 += run.quality - run.expected;
+            sum.2 += run.quality;
         }
     }
     let mut sums: Vec<_> = sums.into_iter().collect();
-    let far = |sum: &(usize, f32)| sum.1.abs();
+    let far = |sum: &(usize, f32, f32)| sum.1.abs();
     sums.sort_by(|a, b| far(&b.1).total_cmp(&far(&a.1)).then(a.0.cmp(&b.0)));
-    let shown = sums.into_iter().filter_map(|(id, (runs, sum))| {
+    let shown = sums.into_iter().filter_map(|(id, (runs, sum, quality))| {
         let record = snapshot.get(id)?.ok()?;
         Some(RecordEffect {
             id,
             title: title_or_beginning(&record),
             runs,
+            quality: quality / runs as f32,
             better: sum / runs as f32,
         })
     });

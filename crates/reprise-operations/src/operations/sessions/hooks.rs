@@ -23,6 +23,7 @@ use tokio::time::timeout;
 
 use super::hook_report::{HookAnswer, HookEvent, HookReport};
 use super::pausing::PauseMode;
+use super::implied_quality::quality_by_tests;
 use super::prompts::{PromptRecall, UnansweredReason};
 use crate::prelude::*;
 use crate::wire::OutcomeReport;
@@ -41,14 +42,6 @@ const KEPT_BYTES_MAX: usize = 8 * 1024;
 /// keeping: 140 ms and 40 ms of 250 ms. Lessons of checkouts get the rest.
 const RECALL_SHARE: (u32, u32) = (14, 25);
 const KEEPING_SHARE: (u32, u32) = (4, 25);
-/// Quality of a finished answer, by how its tests went where there were any.
-fn quality_by_tests(passed: Option<bool>) -> f32 {
-    match passed {
-        Some(true) => 0.9,
-        None => 0.8,
-        Some(false) => 0.1,
-    }
-}
 
 impl Memory {
     /// Looks at, or changes, what is known of a session.

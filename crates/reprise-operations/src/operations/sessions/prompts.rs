@@ -3,6 +3,8 @@
 use reprise_knowledge::says_something;
 use reprise_types::RelevanceVerdict;
 
+use super::implied_quality::is_quality_without_test;
+use super::quoting::{fold_text, quotes_record};
 use crate::prelude::*;
 
 /// Prompts of a page where the caller does not say, and at most.
@@ -63,10 +65,6 @@ operation! {
 const LOOKED_AT: usize = 5_000;
 /// What is shown of what followed a prompt.
 const FOLLOWED_MAX: usize = 20;
-/// Characters at a record's beginning that are its own: who writes them has read it.
-const QUOTED_CHARS: usize = 60;
-const QUOTED_CHARS_MIN: usize = 24;
-
 /// Characters of one memory in a prompt.
 const INJECTED_CHARS: usize = 400;
 
@@ -365,6 +363,9 @@ pub struct PromptOutcome {
     pub at: DateTime<Utc>,
     /// 0..1.
     pub quality: f32,
+    /// Whether a test or a report says so; else nobody did, and the work came to an end.
+    #[serde(default)]
+    pub confirmed: bool,
     /// What was expected, 0..1.
     pub expected: f32,
     /// How many runs of similar prompts, before it, that rests on.
@@ -504,6 +505,7 @@ fn attach_outcomes(memory: &Snapshot, prompts: &mut [Prompt]) {
             prompt.outcome = Some(PromptOutcome {
                 at: ended.at,
                 quality: ended.quality,
+                confirmed: !ended.is_implied || !is_quality_without_test(ended.quality),
                 expected: ended.expected,
                 similar: learner.count_similar_before(ended.run_id),
                 used: ended.used.to_vec(),
@@ -578,19 +580,15 @@ fn list_following_records(memory: &Snapshot, record: &MemoryRecord) -> Vec<Memor
         until: next.as_ref().map(|next| next.timestamp),
         ..MemoryFilter::default()
     });
-    all.retain(|one| next.as_ref().is_none_or(|next| one.id != next.id));
+    // A lesson of the next prompt has its time.
+    let is_of = |one: &MemoryRecord, next: &MemoryRecord| {
+        let from = one
+            .details
+            .as_ref()
+            .map(|it| &it["metadata"]["extracted_from"]);
+        one.id == next.id || from.is_some_and(|from| *from == next.id.to_string())
+    };
+    all.retain(|one| next.as_ref().is_none_or(|next| !is_of(one, next)));
     all.truncate(FOLLOWED_MAX);
     all
-}
-
-/// Whether what was said names a record, or repeats how it begins.
-fn quotes_record(said: &str, id: RecordId, text: &str) -> bool {
-    let beginning: String = fold_text(text).chars().take(QUOTED_CHARS).collect();
-    let repeats = beginning.chars().count() >= QUOTED_CHARS_MIN && said.contains(&beginning);
-    repeats || said.contains(&id.to_string().to_lowercase())
-}
-
-/// Folds letter case and line breaks, so that they do not hide a quotation.
-fn fold_text(text: &str) -> String {
-    to_one_line(text).to_lowercase()
 }

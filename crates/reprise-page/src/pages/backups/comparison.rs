@@ -34,7 +34,7 @@ pub(super) fn render_comparison(
         (figures(&rows))
         p class="why" { "File: " code { (text::shorten(file, 300)) } }
         @if preview.only_now + preview.only_then + preview.other_version == 0 {
-            p { "The memory of now and this backup have the same memories." }
+            p { "This backup has the same memories as you have now." }
         }
         div class="compared" {
             (render_named(preview.only_now, &preview.only_now_texts, "bad", &{
@@ -59,7 +59,7 @@ pub(super) fn render_comparison(
             }
         }
         p class="why" {
-            "Nothing is lost: the memory of now is kept as a file, and is listed with the backups. \
+            "Nothing is lost: what you have now is kept as a file, and is listed with the backups. \
              Restore that to go back."
         }
     }

@@ -58,7 +58,7 @@ fn render_confirmation(visit: &PageRequest, texts: &[String], notice: &Markup) -
                 @if texts.len() > NAMED { li class="faint" { "and " (texts.len() - NAMED) " more" } }
             }
             p class="faint" {
-                "Memories that expired and were put away go, too. Backups and exports stay as they are."
+                "Expired memories that were removed from view are erased, too. Backups and exports stay as they are."
             }
             (form(visit, "/erase", &html! {
                 input type="hidden" name="texts" value=(texts.len());

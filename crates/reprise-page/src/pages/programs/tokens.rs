@@ -9,7 +9,7 @@ use reprise_types::short_project_name;
 
 use crate::chart::{ChartBar, render_bars};
 use crate::pages::configuration;
-use crate::pages::week::Week;
+use crate::pages::week::{UNNAMED, Week};
 use crate::prelude::*;
 
 /// The setting that limits the tokens of a day.
@@ -54,7 +54,7 @@ fn add_up<K: Ord>(prompts: &[Prompt], key: impl Fn(&Prompt) -> K) -> Vec<(K, Tok
 
 fn agent_of(prompt: &Prompt) -> String {
     let agent = prompt.agent.as_deref();
-    agent.unwrap_or("unnamed program").to_owned()
+    agent.unwrap_or(UNNAMED).to_owned()
 }
 
 fn project_of(prompt: &Prompt) -> String {

@@ -6,6 +6,7 @@ use std::num::NonZeroUsize;
 
 use super::kept_prompts::{SeenMemories, list_received};
 use crate::operations::sessions::HookAnswer;
+use crate::operations::sessions::implied_quality::{GOOD_ENOUGH, PUT_RIGHT};
 use crate::operations::sessions::prompts::InjectedBlock;
 use crate::prelude::*;
 
@@ -207,10 +208,6 @@ fn push_line(noted: &mut String, text: &str) {
 const AT_ONCE: TimeDelta = TimeDelta::seconds(20);
 /// Shortest pause after which a prompt counts as new work. A prompt in between says nothing.
 const LATER: TimeDelta = TimeDelta::minutes(2);
-/// Quality of an answer that had to be put right, and of one that was good enough to go on, or to
-/// end with.
-const PUT_RIGHT: f32 = 0.6;
-const GOOD_ENOUGH: f32 = 0.85;
 
 /// What came after an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
