@@ -138,9 +138,10 @@ async fn render_strip(
                         b { (count) }
                         span { (if is_one { "prompt" } else { name }) }
                     }
-                    @if *group == PromptGroup::All {
+                    @let yesterday = trend[trend.len() - 2];
+                    @if *group == PromptGroup::All && yesterday > 0 {
                         a href="/prompts?day=yesterday" {
-                            b { (text::format_count(trend[trend.len() - 2] as u64)) } span { "yesterday" }
+                            b { (text::format_count(yesterday as u64)) } span { "yesterday" }
                         }
                     }
                 }
