@@ -61,8 +61,8 @@ pub use command_exit::{
 };
 pub use consolidate::{
     ConsolidationAction, ConsolidationReport, DayScore, Distillate, KnownMatch, Merge, Plan,
-    Planner, RelatedPair, UndoReport, are_related, compute_day_scores, execute_plan,
-    find_contradictions, find_known_matches, list_actions, list_open_contradictions,
+    Planner, RelatedPair, UndoReport, are_related, compute_day_scores, ends_known_rule,
+    execute_plan, find_contradictions, find_known_matches, list_actions, list_open_contradictions,
     name_distinction, plan_consolidation, undo_action,
 };
 pub use error::{ExportError, ImportError};
@@ -103,12 +103,13 @@ pub use repository::{
     CleanFn, SHARED_FOLDER, SharedLessons, SharedState, TrustedCheckout, read_shared_lessons,
     read_shared_state, read_trusted_checkouts, trusted_list_path, write_shared_lesson,
 };
-pub use requests::{asks_for_work, states_besides};
+pub use requests::{asks_for_work, asks_to_run, states_besides};
 pub use restate::restate_details;
 pub use still::annotate_missing_names;
 pub use sunwell::{
     LearningCategory, LearningQuery, SCOPES, SOURCE_TYPES, StoreCounts, SunwellDecision,
     SunwellFailure, SunwellLearning, SunwellMemory, SunwellStats, TYPESCRIPT, check_word,
-    extract_learnings, list_branch_names, states_rule, to_studio,
+    extract_learnings, extract_withdrawals, fold_umlauts, list_branch_names, states_rule,
+    states_withdrawal, to_studio,
 };
 pub use values::{hex_id, parse_yaml};

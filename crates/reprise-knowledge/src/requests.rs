@@ -52,6 +52,10 @@ const ASKED_SUBJECTS: &str = "\
 const ASKED_ARTICLES: &str = "a an any all every each some ein eine jeder jede jedes alle";
 const VERBS_BEFORE_ARTICLES: &str = "\
     can could would will should shall may must does is are were kann soll sollte ist sind darf muss";
+/// Verbs before the subject of a question that begins otherwise, and the most words before them.
+const VERBS_BEFORE_SUBJECTS: &str = "\
+    do does did should can could may must will would shall are is was were has have had";
+const QUESTION_NOUN_WORDS_MAX: usize = 5;
 /// Verbs that ask of any thing: "are deploys allowed"; and words behind them that are no thing.
 const VERBS_BEFORE_THINGS: &str = "are does";
 const NO_THINGS: &str = "not nothing be been only never always also just still already now";
@@ -130,14 +134,67 @@ const WISHES: [&str; 16] = [
 /// question. An order that holds for all work, such as `run the tests before a merge`, is a rule
 /// and says something.
 pub fn asks_for_work(text: &str) -> bool {
-    let lower = text.trim().to_lowercase().replace('\u{2019}', "'");
-    let lower = lower.trim_start_matches(['\u{bf}', '\u{a1}']);
-    let words = lower.split(|c: char| !c.is_alphanumeric() && c != '\'' && c != '-');
-    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
-    lower.ends_with(['?', '\u{ff1f}', '\u{61f}'])
-        || asks_question(&words)
+    let lower = fold_for_requests(text);
+    let words = split_request(&lower);
+    is_question_in(&lower, &words)
         || WISHES.iter().any(|wish| lower.starts_with(wish))
         || orders_work(&words)
+}
+
+/// Most words of an order to run something.
+const RUN_WORDS_MAX: usize = 10;
+/// Verbs of such an order, and words that make another order of it.
+const RUN_VERBS: &str = "\
+    run rerun execute start launch build starte f\u{fc}hre f\u{fc}hr lass teste baue";
+const RUN_THINGS: &str = "\
+    test tests suite linter lint build typecheck benchmark benchmarks checks ci pipeline migrations \
+    it them again everything all formatter tester alles nochmal testlauf";
+const OTHER_ORDERS: &str =
+    "fix repair why explain find debug change add write behebe repariere warum";
+
+/// Returns whether a text only orders something to be run: how it ended before is no answer.
+pub fn asks_to_run(text: &str) -> bool {
+    let lower = fold_for_requests(text);
+    let words = split_request(&lower);
+    let before = words
+        .iter()
+        .take_while(|word| is_in_words(POLITE_WORDS, word));
+    let at = before.count();
+    let first = words.get(at).copied().unwrap_or_default();
+    let is_asked = words.first() == Some(&"bitte");
+    let behind = words.get(at + usize::from(!is_asked)..);
+    let has = |list: &str| {
+        let mut behind = behind.into_iter().flatten();
+        behind.any(|word| is_in_words(list, word))
+    };
+    // `Bitte die Tests ausf\u{fc}hren`, `bitte die Tests laufen lassen`.
+    let is_infinitive = words
+        .last()
+        .is_some_and(|last| is_in_words("ausf\u{fc}hren lassen starten bauen testen", last));
+    words.len() <= RUN_WORDS_MAX
+        && (is_in_words(RUN_VERBS, first) || is_asked && is_infinitive)
+        && has(RUN_THINGS)
+        && !has(OTHER_ORDERS)
+}
+
+/// Returns whether a text asks a question.
+pub(crate) fn is_question(text: &str) -> bool {
+    let lower = fold_for_requests(text);
+    is_question_in(&lower, &split_request(&lower))
+}
+
+fn fold_for_requests(text: &str) -> String {
+    let lower = text.trim().to_lowercase().replace('\u{2019}', "'");
+    lower.trim_start_matches(['\u{bf}', '\u{a1}']).to_owned()
+}
+
+fn split_request(lower: &str) -> Vec<&str> {
+    let words = lower.split(|c: char| !c.is_alphanumeric() && c != '\'' && c != '-');
+    words.filter(|word| !word.is_empty()).collect()
+}
+
+fn is_question_in(lower: &str, words: &[&str]) -> bool {
+    lower.ends_with(['?', '\u{ff1f}', '\u{61f}']) || asks_question(words)
 }
 
 /// Whether a text without a question mark begins as a question.
@@ -158,10 +215,27 @@ fn asks_question(words: &[&str]) -> bool {
             && !is_in_words(ASKED_SUBJECTS, word(1))
             && is_in_words("do does did", word(2))
         || asks_of_thing(words)
+        || asks_with_subject(words)
         || DOUBTS.iter().any(|doubt| {
             let doubt: Vec<&str> = doubt.split(' ').collect();
             words.starts_with(&doubt)
         })
+}
+
+/// Whether a text asks with a verb before its subject: "which package manager do we use", "wie
+/// bauen wir das".
+fn asks_with_subject(words: &[&str]) -> bool {
+    let first = words.first().copied().unwrap_or_default();
+    let pairs = words.windows(2).skip(1).take(QUESTION_NOUN_WORDS_MAX);
+    let mut pairs = pairs.map(|two| (two[0], two[1]));
+    if is_in_words("which what whose how when where", first) {
+        pairs.any(|(verb, subject)| {
+            is_in_words(VERBS_BEFORE_SUBJECTS, verb) && is_in_words(ASKED_SUBJECTS, subject)
+        })
+    } else {
+        let asks = first.starts_with("welche") || is_in_words("was wie wo wer wann", first);
+        asks && pairs.any(|(_, subject)| is_in_words("wir ich man du ihr", subject))
+    }
 }
 
 /// Whether a text asks whether something is so, beginning with the verb: "are deploys allowed".
@@ -237,6 +311,32 @@ pub(crate) fn split_sentences(text: &str) -> impl Iterator<Item = &str> {
 mod tests {
     use super::*;
 
+    #[test]
+    fn an_order_to_run_something_is_told_from_one_that_asks_for_more() {
+        for text in [
+            "run the tests please",
+            "please run the tests again",
+            "can you run the linter",
+            "now rerun the whole suite",
+            "build it again",
+            "bitte lass die Tests laufen",
+            "F\u{fc}hre die Tests aus",
+            "Bitte die Tests ausf\u{fc}hren",
+        ] {
+            assert!(asks_to_run(text), "{text}");
+        }
+        for text in [
+            "run the tests and fix what fails",
+            "which tests fail",
+            "how do I run the tests",
+            "test results are kept for 30 days",
+            "build a page that lists the invoices of a customer",
+            "why do the tests run so slowly",
+        ] {
+            assert!(!asks_to_run(text), "{text}");
+        }
+    }
+
     const ASKING: &[&str] = &[
         // English
         "can you fix the login?",
@@ -257,6 +357,11 @@ mod tests {
         "what about the deploy on friday",
         "and what about the deploy on friday",
         "is a deploy on friday allowed",
+        "which package manager do we always use here",
+        "what kind of tests should we never run",
+        "in welchem Repo ist das?",
+        "welchen Paketmanager nutzen wir hier immer",
+        "wie bauen wir hier immer das Paket",
         "so is a deploy on friday ok",
         "are deploys allowed on friday",
         "may we deploy on friday",
@@ -298,6 +403,8 @@ mod tests {
         "Run the tests before every merge.",
         "Never push to main.",
         "What we use is pnpm, not npm.",
+        "How the tests are run is written in the docs.",
+        "Wie wir deployen, steht in docs/deploy.md.",
         "When the build hangs, the cache is full.",
         "Can be fixed by clearing the cache.",
         "Does not work because the clock is frozen.",

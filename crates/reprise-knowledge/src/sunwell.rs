@@ -8,6 +8,7 @@ mod extract;
 mod memory;
 mod rules;
 mod views;
+mod withdrawals;
 
 use chrono::SecondsFormat;
 use reprise_types::parse_timestamp;
@@ -16,11 +17,13 @@ use crate::prelude::*;
 
 pub(crate) use contract::parse_category;
 pub use contract::{TYPESCRIPT, check_word};
-pub use extract::extract_learnings;
+pub use extract::{extract_learnings, extract_withdrawals};
 pub(crate) use memory::{LEGACY, is_replaced};
 pub use memory::{LearningQuery, SunwellMemory, SunwellStats};
-pub use rules::states_rule;
+pub use rules::{fold_umlauts, states_rule};
 pub use views::{StoreCounts, list_branch_names, to_studio};
+pub use withdrawals::states_withdrawal;
+pub(crate) use withdrawals::{ends_rule_of, list_withdrawals};
 
 words! {
     /// Category of a learning; the words are equal in every programming language.

@@ -5,6 +5,7 @@ use reprise_engine::SimilarityScratch;
 use super::entry::{ComparisonEntry, Decidable};
 use super::judge::{Judgement, judge_statements};
 use crate::prelude::*;
+use crate::sunwell::ends_rule_of;
 
 /// Most records with which a new one is compared: those with the most similar words.
 const SIMILAR_MAX: usize = 32;
@@ -60,11 +61,7 @@ pub(super) fn compare_entries(
     if one.scope != other.scope || one.knowledge_type != other.knowledge_type {
         return None;
     }
-    let judgement = if one.is_copy_of(other) {
-        Judgement::Same
-    } else {
-        judge_statements(&one.facts, &other.facts)
-    };
+    let judgement = judge_entries(one, other);
     let pair = |why: &str| RelatedPair::of(one, other, why);
     let either = |decidable| one.decidable == decidable || other.decidable == decidable;
     let is_undecidable = either(Decidable::Nothing);
@@ -91,6 +88,19 @@ pub(super) fn compare_entries(
         Judgement::Same => PairRelation::Same,
     };
     (!memory.are_distinct(one.id, other.id)).then_some(related)
+}
+
+fn judge_entries(one: &ComparisonEntry, other: &ComparisonEntry) -> Judgement {
+    let ends = |one: &ComparisonEntry, other: &ComparisonEntry| {
+        one.ends_rules && ends_rule_of(one.stated_text(), other.stated_text())
+    };
+    if one.is_copy_of(other) {
+        Judgement::Same
+    } else if ends(one, other) || ends(other, one) {
+        Judgement::Contradiction("one ends the rule that the other sets".to_owned())
+    } else {
+        judge_statements(&one.facts, &other.facts)
+    }
 }
 
 /// Whether the vectors of two texts allow a merge. It is asked whenever it counts, because a vector
@@ -183,6 +193,19 @@ pub fn find_contradictions(memory: &Snapshot, id: RecordId) -> Vec<(RecordId, Re
     contrary.collect()
 }
 
+/// Returns whether a record that is not stored yet ends a rule that a live record of the same scope
+/// sets.
+pub fn ends_known_rule(memory: &Snapshot, new: &MemoryRecord) -> bool {
+    let entry = ComparisonEntry::of(new.clone());
+    let Some(entry) = entry.filter(|entry| entry.ends_rules) else {
+        return false;
+    };
+    let mut scratch = SimilarityScratch::default();
+    let similar = find_similar_entries(memory, &entry, &mut scratch);
+    let mut similar = similar.iter().filter(|other| other.scope == entry.scope);
+    similar.any(|other| ends_rule_of(entry.stated_text(), other.stated_text()))
+}
+
 /// Describes the noted contradictions that nobody has decided, of one record or of all.
 pub fn list_open_contradictions(memory: &Snapshot, of: Option<RecordId>) -> Vec<RelatedPair> {
     let open = memory.open_contradictions();
@@ -198,7 +221,7 @@ pub fn list_open_contradictions(memory: &Snapshot, of: Option<RecordId>) -> Vec<
         let entry = |id: &RecordId| entries.get(id)?.as_ref();
         let judged = entry(&pair[0])
             .zip(entry(&pair[1]))
-            .map(|(one, other)| judge_statements(&one.facts, &other.facts));
+            .map(|(one, other)| judge_entries(one, other));
         let why = match judged {
             Some(Judgement::Contradiction(why)) => why,
             _ => "they were noted as a contradiction".to_owned(),

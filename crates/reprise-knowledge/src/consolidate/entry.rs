@@ -11,6 +11,7 @@ use super::facts::Facts;
 use super::judge::ALIKE_MIN;
 use crate::prelude::*;
 use crate::requests::keep_statements;
+use crate::sunwell::states_withdrawal;
 
 /// Longest text that is compared word by word; longer texts are duplicates only byte by byte.
 const COMPARED_BYTES_MAX: usize = 2_000;
@@ -40,6 +41,8 @@ pub(super) struct ComparisonEntry {
     pub(super) is_prompt: bool,
     /// What of its text is compared, if not all: what a person asks for or asks states nothing.
     pub(super) stated: Option<String>,
+    /// Whether a sentence of it ends a rule, if there is one with its words.
+    pub(super) ends_rules: bool,
 }
 
 /// What a person can decide about a record next to another one.
@@ -77,7 +80,8 @@ impl ComparisonEntry {
     pub(super) fn of(record: MemoryRecord) -> Option<Self> {
         let mut entry = Self::without_facts(record)?;
         if entry.text.len() <= COMPARED_BYTES_MAX {
-            entry.facts = Facts::of(entry.stated.as_deref().unwrap_or(&entry.text));
+            entry.facts = Facts::of(entry.stated_text());
+            entry.ends_rules = states_withdrawal(entry.stated_text());
         }
         Some(entry)
     }
@@ -99,6 +103,7 @@ impl ComparisonEntry {
         Some(Self {
             id: record.id,
             facts: Facts::default(),
+            ends_rules: false,
             scope: scope_of(&record),
             knowledge_type: detail_word(&record, "type").unwrap_or_default().to_owned(),
             tags: record.tags.iter().cloned().collect(),
@@ -119,6 +124,11 @@ impl ComparisonEntry {
             },
             text: record.body.text,
         })
+    }
+
+    /// Returns what of its text is compared.
+    pub(super) fn stated_text(&self) -> &str {
+        self.stated.as_deref().unwrap_or(&self.text)
     }
 
     /// Whether both texts are equal byte by byte, and more than a mere answer.

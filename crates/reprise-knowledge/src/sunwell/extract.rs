@@ -2,13 +2,14 @@
 
 use reprise_types::RecordType;
 
-use super::rules::is_rule;
-use super::{LearningCategory, SunwellLearning};
+use super::rules::{fold_umlauts, is_rule};
+use super::{LearningCategory, SunwellLearning, list_withdrawals};
 use crate::prelude::*;
 use crate::requests::{asks_for_work, split_sentences};
 use crate::values::is_in_words;
 
-/// Words that begin a sentence worth keeping, with the category of that sentence.
+/// Words that begin a sentence worth keeping, with the category of that sentence, in English and in
+/// German without umlauts.
 const CUES: [(LearningCategory, &[&str]); 5] = [
     (
         LearningCategory::Decision,
@@ -20,6 +21,21 @@ const CUES: [(LearningCategory, &[&str]); 5] = [
             "chose to",
             "we will use",
             "we use ",
+            "we agreed ",
+            "we settled on",
+            "we opted for",
+            "we went with",
+            "we are going with",
+            "we're going with",
+            "wir haben entschieden",
+            "haben uns entschieden",
+            "haben wir entschieden",
+            "wir haben beschlossen",
+            "haben wir beschlossen",
+            "entscheidung:",
+            "wir entscheiden uns",
+            "wir einigten uns",
+            "haben uns geeinigt",
         ],
     ),
     (
@@ -33,6 +49,15 @@ const CUES: [(LearningCategory, &[&str]); 5] = [
             "the solution is",
             "works after",
             "it works once",
+            "behoben, indem",
+            "behoben durch",
+            "behoben habe ich",
+            "geloest, indem",
+            "geloest durch",
+            "die loesung ist",
+            "die loesung war",
+            "der fix ist",
+            "der fix war",
         ],
     ),
     (
@@ -46,6 +71,22 @@ const CUES: [(LearningCategory, &[&str]); 5] = [
             "was caused by",
             "is caused by",
             "dead end",
+            "die ursache war",
+            "die ursache ist",
+            "ursache:",
+            "der grund war",
+            "der grund ist",
+            "lag daran, dass",
+            "liegt daran, dass",
+            "lag an einem",
+            "lag an einer",
+            "verursacht durch",
+            "wurde verursacht",
+            "scheiterte, weil",
+            "scheitert, weil",
+            "schlug fehl, weil",
+            "fehl, weil",
+            "sackgasse",
         ],
     ),
     (
@@ -63,6 +104,13 @@ const CUES: [(LearningCategory, &[&str]); 5] = [
             "note that",
             "remember to",
             "instead of ",
+            "stellte sich heraus",
+            "hat sich herausgestellt",
+            "der trick ist",
+            "lektion:",
+            "beachte, dass",
+            "zu beachten ist",
+            "wichtig ist, dass",
         ],
     ),
     (
@@ -73,12 +121,18 @@ const CUES: [(LearningCategory, &[&str]); 5] = [
             "the api expects",
             "the api takes",
             "the header",
+            "der endpunkt",
+            "die api liefert",
+            "die api erwartet",
         ],
     ),
 ];
 
 /// Length of a sentence that is kept as a learning, in characters.
 const SENTENCE: std::ops::RangeInclusive<usize> = 30..=400;
+/// Fewest characters and words of a decision of a person: "we decided to use kelvin".
+const DECISION_CHARS_MIN: usize = 18;
+const DECISION_WORDS_MIN: usize = 4;
 /// Most learnings of one session.
 const EXTRACTED_MAX: usize = 8;
 /// Confidence of a sentence that nobody marked as worth keeping.
@@ -101,17 +155,47 @@ pub fn extract_learnings<'a>(
             continue;
         };
         if known.insert(sentence.to_lowercase()) {
-            let learning = SunwellLearning {
-                confidence: EXTRACTED_CONFIDENCE,
-                source: Some(record.session_id.clone()).filter(|session| !session.is_empty()),
-                source_type: "session".to_owned(),
-                metadata: Map::from_iter([("extracted_from".to_owned(), json!(record.id))]),
-                ..SunwellLearning::new(sentence, category, record.timestamp)
-            };
-            found.push((record, to_record_like(record, &learning)));
+            found.push((record, extract_sentence(record, sentence, category)));
         }
     }
     found
+}
+
+/// Extracts the sentences of a person that end a rule, as [`extract_learnings`] does. They teach
+/// something only where a rule has their words.
+pub fn extract_withdrawals<'a>(
+    records: impl IntoIterator<Item = &'a MemoryRecord>,
+) -> Vec<(&'a MemoryRecord, NewRecord)> {
+    let said = records
+        .into_iter()
+        .filter(|record| SpokenBy::of(record) == SpokenBy::Person);
+    let found =
+        said.flat_map(|record| list_withdrawals(&record.text).map(move |one| (record, one)));
+    let new = found.filter(|(_, one)| classify_sentence(one, SpokenBy::Person).is_none());
+    new.map(|(record, one)| {
+        (
+            record,
+            extract_sentence(record, one, LearningCategory::Pattern),
+        )
+    })
+    .take(EXTRACTED_MAX)
+    .collect()
+}
+
+/// Makes a new record of a sentence.
+fn extract_sentence(
+    record: &MemoryRecord,
+    sentence: &str,
+    category: LearningCategory,
+) -> NewRecord {
+    let learning = SunwellLearning {
+        confidence: EXTRACTED_CONFIDENCE,
+        source: Some(record.session_id.clone()).filter(|session| !session.is_empty()),
+        source_type: "session".to_owned(),
+        metadata: Map::from_iter([("extracted_from".to_owned(), json!(record.id))]),
+        ..SunwellLearning::new(sentence, category, record.timestamp)
+    };
+    to_record_like(record, &learning)
 }
 
 /// Whether a record is no summary or extract of other records.
@@ -169,7 +253,7 @@ const ON_PURPOSE: &str = "\
     chose pick build do";
 
 /// How a sentence begins that offers or announces work.
-const OFFERS: [&str; 16] = [
+const OFFERS: [&str; 26] = [
     "please ",
     "let me",
     "let us",
@@ -186,6 +270,16 @@ const OFFERS: [&str; 16] = [
     "next, ",
     "if you like",
     "if you want",
+    "bitte ",
+    "lass ",
+    "ich werde ",
+    "ich kann ",
+    "ich koennte ",
+    "als naechstes ",
+    "wenn du ",
+    "soll ich ",
+    "moechtest du ",
+    "wir koennen ",
 ];
 
 /// Whether a cue in a sentence makes a rule of it. In a prompt a rule begins with its cue, or with
@@ -210,8 +304,8 @@ fn classify_sentence(sentence: &str, by: SpokenBy) -> Option<LearningCategory> {
     }
     let length = sentence.chars().count();
     // Questions, orders, offers and code are no learnings.
-    let plain = SENTENCE.contains(&length) && !sentence.contains("```");
-    let lower = sentence.to_lowercase();
+    let plain = length <= *SENTENCE.end() && !sentence.contains("```");
+    let lower = fold_umlauts(&sentence.to_lowercase());
     let offers = OFFERS.iter().any(|offer| lower.starts_with(offer));
     if !plain || offers || asks_for_work(sentence) {
         return None;
@@ -226,7 +320,12 @@ fn classify_sentence(sentence: &str, by: SpokenBy) -> Option<LearningCategory> {
     };
     let is_cue = |cue: &&str| starts(cue) && makes_rule(cue, &lower, by);
     let found = CUES.iter().find(|(_, cues)| cues.iter().any(is_cue));
-    found.map(|(category, _)| *category)
+    let category = found.map(|(category, _)| *category)?;
+    let is_short_decision = by == SpokenBy::Person
+        && category == LearningCategory::Decision
+        && length >= DECISION_CHARS_MIN
+        && sentence.split_whitespace().count() >= DECISION_WORDS_MIN;
+    (length >= *SENTENCE.start() || is_short_decision).then_some(category)
 }
 
 #[cfg(test)]
@@ -284,6 +383,38 @@ mod tests {
                 Person,
                 "We decided to keep the cart in Redis for both shops.",
                 true,
+            ),
+            (Person, "we decided to use kelvin", true),
+            (
+                Person,
+                "Wir haben entschieden, alle Gewichte in Gramm zu speichern.",
+                true,
+            ),
+            (
+                Agent,
+                "Die Ursache war ein Off-by-one im Index der Waben.",
+                true,
+            ),
+            (
+                Agent,
+                "Der Fehler lag daran, dass der Cache zu alt war.",
+                true,
+            ),
+            (
+                Agent,
+                "Es stellte sich heraus, dass der Proxy den Header entfernt.",
+                true,
+            ),
+            (Agent, "Ich habe das behoben, indem ich abrunde.", true),
+            (
+                Agent,
+                "Soll ich pr\u{fc}fen, ob die Ursache: der Cache ist",
+                false,
+            ),
+            (
+                Person,
+                "Haben wir entschieden, in welcher Einheit wir speichern?",
+                false,
             ),
         ] {
             let found = classify_sentence(sentence, by);

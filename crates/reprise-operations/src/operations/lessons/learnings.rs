@@ -4,7 +4,8 @@
 use reprise_engine::{LinkEnd, NewLink};
 use reprise_knowledge::{
     LearningCategory, SCOPES, SOURCE_TYPES, SunwellDecision, SunwellFailure, SunwellLearning,
-    SunwellMemory, SunwellStats, check_word, extract_learnings,
+    SunwellMemory, SunwellStats, check_word, ends_known_rule, extract_learnings,
+    extract_withdrawals,
 };
 use reprise_types::Zone;
 
@@ -286,13 +287,16 @@ pub(crate) fn list_learnings(
 /// Returns whether an answer that is kept says what a new lesson says, and nothing else. A decision
 /// is kept all the same: sessions begin with decisions, and lists name them.
 fn is_kept_already(memory: &Snapshot, lesson: &NewRecord) -> bool {
-    let as_record = lesson
-        .body
-        .clone()
-        .into_record(RecordId::from_u128(0), DateTime::UNIX_EPOCH);
+    let as_record = to_unsaved_record(lesson);
     let known = memory.find_same_text(&lesson.text);
     known.is_some_and(|known| known.record_type() == RecordType::Answer)
         && as_record.record_type() != RecordType::Decision
+}
+
+/// Returns a new record as it will be stored, without an id.
+fn to_unsaved_record(new: &NewRecord) -> MemoryRecord {
+    let body = new.body.clone();
+    body.into_record(RecordId::from_u128(0), DateTime::UNIX_EPOCH)
 }
 
 impl Memory {
@@ -319,6 +323,9 @@ impl Memory {
             let mut said = memory.list_matching_records(&of_session);
             said.sort_by_key(|record| (record.timestamp, record.id));
             let found = extract_learnings(&said).into_iter();
+            let ended = extract_withdrawals(&said).into_iter();
+            let ended = ended.filter(|(_, new)| ends_known_rule(memory, &to_unsaved_record(new)));
+            let found = found.chain(ended);
             let found = found.map(|(from, new)| (from.id, is_kept_already(memory, &new), new));
             found.collect::<Vec<_>>()
         });

@@ -17,13 +17,14 @@ mod statusline;
 
 use reprise_knowledge::{
     SessionTurn, extract_own_words, hook_request_key, says_enough, says_something, states_rule,
+    states_withdrawal,
 };
 use reprise_types::normalize_tag;
 use tokio::time::timeout;
 
 use super::hook_report::{HookAnswer, HookEvent, HookReport};
-use super::pausing::PauseMode;
 use super::implied_quality::quality_by_tests;
+use super::pausing::PauseMode;
 use super::prompts::{PromptRecall, UnansweredReason};
 use crate::prelude::*;
 use crate::wire::OutcomeReport;
@@ -197,10 +198,10 @@ impl Memory {
         self.learn_stated_rules(&report.session, &report.text).await
     }
 
-    /// Learns what a session told so far if a prompt of it sets a rule: the next session in the
-    /// project needs that, and this one may never end.
+    /// Learns what a session told so far if a prompt of it sets or ends a rule: the next session in
+    /// the project needs that, and this one may never end.
     async fn learn_stated_rules(&self, session: &str, prompt: &str) -> Result<(), Problem> {
-        if !session.is_empty() && states_rule(prompt) {
+        if !session.is_empty() && (states_rule(prompt) || states_withdrawal(prompt)) {
             self.extract_and_store_learnings(session, false).await?;
         }
         Ok(())

@@ -221,3 +221,49 @@ async fn rules_begin_a_session_however_many_other_lessons_came_later() {
     assert!(begun.contains("worker 29"), "{begun}");
     memories.shut_down().await;
 }
+
+#[tokio::test]
+async fn a_sentence_that_ends_a_rule_takes_its_place_where_the_rule_is_known() {
+    for (number, (rule, end)) in [
+        (
+            "Never deploy on Fridays.",
+            "A deploy on Friday is allowed now.",
+        ),
+        (
+            "always use pnpm in this repo, never npm",
+            "forget the rule about pnpm, we use bun now",
+        ),
+        (
+            "Bitte nie am Freitag ausrollen.",
+            "Du darfst jetzt am Freitag ausrollen.",
+        ),
+        (
+            "Wir nutzen hier immer pnpm, nie npm",
+            "Die Regel mit pnpm gilt nicht mehr, wir nehmen jetzt bun",
+        ),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let folder = tempfile::tempdir().unwrap();
+        let memories = memories(folder.path(), Arc::new(|| Err(no_model()))).await;
+        let hooks = Hooks {
+            memory: memories.user_memory(&"ada".parse().unwrap()),
+        };
+        // Without the rule it teaches nothing.
+        let other = "Never log the mail addresses of customers.";
+        hooks
+            .tell("zero", if number == 1 { other } else { end })
+            .await;
+        let begun = hooks.begin("zero next").await;
+        assert!(!begun.contains(end), "{begun}");
+        hooks.tell("one", rule).await;
+        let begun = hooks.begin("one next").await;
+        assert!(begun.contains(rule), "{begun}");
+        hooks.tell("two", end).await;
+        let begun = hooks.begin("three").await;
+        assert!(begun.contains(end), "{begun}");
+        assert!(!begun.contains(rule), "{begun}");
+        memories.shut_down().await;
+    }
+}
