@@ -59,7 +59,8 @@ const ACTIVITIES: &str = "\
     branch branche secret credential password review refactoring refactor export dependency \
     dependencie pr squash shortcut";
 /// Words that go wrong: no rule is about them.
-const FAILURES: &str = "fail fails failed failing hang hangs break breaks broken crash crashes wrong";
+const FAILURES: &str =
+    "fail fails failed failing hang hangs break breaks broken crash crashes wrong";
 /// Verbs of a sentence that says what is so: "no tests are run".
 const STATES: &str = "\
     is are was were has have had does did do can could would will get gets got shows found exists \
@@ -93,10 +94,7 @@ pub(super) fn is_certain(sentence: &Sentence<'_>) -> bool {
 /// Returns whether a sentence that orders no single piece of work sets a rule.
 pub(super) fn is_rule(sentence: &Sentence<'_>) -> bool {
     let asked = sentence.words.first() == Some(&"please");
-    let words = sentence
-        .words
-        .get(usize::from(asked)..)
-        .unwrap_or_default();
+    let words = sentence.words.get(usize::from(asked)..).unwrap_or_default();
     is_habit(words)
         || is_local_habit(words)
         || is_lasting_order(words, sentence.lower)
@@ -159,8 +157,17 @@ fn is_habit(words: &[&str]) -> bool {
         is_in_words(WHO, who) && is_in_words(ALWAYS, adverb) && is_purpose(verb, words)
     });
     let behind_not = match told {
-        ["we" | "you", "don't" | "dont" | "mustn't" | "shouldn't" | "won't", rest @ ..]
-        | ["we" | "you", "do" | "must" | "should" | "shall", "not", rest @ ..] => rest,
+        [
+            "we" | "you",
+            "don't" | "dont" | "mustn't" | "shouldn't" | "won't",
+            rest @ ..,
+        ]
+        | [
+            "we" | "you",
+            "do" | "must" | "should" | "shall",
+            "not",
+            rest @ ..,
+        ] => rest,
         _ => return always,
     };
     let is_denied = match behind_not {
@@ -211,7 +218,8 @@ fn is_lasting_order(words: &[&str], lower: &str) -> bool {
     let lasts = |word: &&&str| ["always", "never"].contains(*word);
     let mut told = words.iter().take_while(|word| !is_in_words(CAUSES, word));
     let who = is_in_words(WHO, first);
-    let orders = is_in_words("use prefer keep", first) || who && is_in_words("use prefer keep", second);
+    let orders =
+        is_in_words("use prefer keep", first) || who && is_in_words("use prefer keep", second);
     let [chosen, ..] = words.get(1 + usize::from(who)..).unwrap_or_default() else {
         return false;
     };
@@ -219,7 +227,14 @@ fn is_lasting_order(words: &[&str], lower: &str) -> bool {
         && is_purpose(second, words)
         && !is_in_words(POINTING, chosen)
         && lower.contains(", never ");
-    let for_all = [" for all ", " for every ", " for each ", " for any ", " in all ", " in every "];
+    let for_all = [
+        " for all ",
+        " for every ",
+        " for each ",
+        " for any ",
+        " in all ",
+        " in every ",
+    ];
     let is_for_all = is_in_words("use prefer write keep name put store", first)
         && !is_in_words(POINTING, chosen)
         && for_all.iter().any(|all| lower.contains(all));
@@ -238,7 +253,9 @@ fn is_demand(words: &[&str]) -> bool {
         let adverb = word(at + 1);
         let lasts = ["always", "never", "only"].contains(&adverb);
         let denies = adverb == "not" && word(at) == "must";
-        is_in_words(DEMANDS, word(at)) && (lasts || denies) && (is_done || is_purpose(word(at + 2), words))
+        is_in_words(DEMANDS, word(at))
+            && (lasts || denies)
+            && (is_done || is_purpose(word(at + 2), words))
     };
     !is_in_words(POINTING, told.first().copied().unwrap_or_default())
         && (1..told.len()).any(demands)
@@ -337,11 +354,7 @@ fn is_activity(word: &str) -> bool {
 fn is_practice(words: &[&str]) -> bool {
     let first = words.first().copied().unwrap_or_default();
     let has = |list: &str| words.iter().any(|word| is_in_words(list, word));
-    first.ends_with('s')
-        && is_activity(first)
-        && has(ALWAYS)
-        && has(PREPOSITIONS)
-        && !has(FAILURES)
+    first.ends_with('s') && is_activity(first) && has(ALWAYS) && has(PREPOSITIONS) && !has(FAILURES)
 }
 
 /// Whether a sentence chooses one of two things for all work: "use tabs, not spaces".

@@ -76,7 +76,9 @@ pub(super) fn is_certain(sentence: &Sentence<'_>) -> bool {
     };
     let always = |rest: &str| {
         let mut words = super::split_words(rest);
-        words.next().is_some_and(|word| is_in_words(ALWAYS_OF_ANY, word))
+        words
+            .next()
+            .is_some_and(|word| is_in_words(ALWAYS_OF_ANY, word))
             && !words.next().is_some_and(|word| is_in_words(NO_RULE, word))
     };
     let imagines = ["koennte", "waere", "wuerde"]
@@ -163,19 +165,24 @@ fn is_contrast(words: &[&str], folded: &str) -> bool {
     does && words.len() <= SHORT_WORDS_MAX
         && other.iter().any(|other| folded.contains(other))
         && !words.iter().any(|word| is_in_words(ONCE, word))
-        && !words.get(1..4).unwrap_or_default().iter().any(|word| is_in_words(POINTING, word))
+        && !words
+            .get(1..4)
+            .unwrap_or_default()
+            .iter()
+            .any(|word| is_in_words(POINTING, word))
 }
 
 /// Whether a sentence orders something for all work: "schreibe Commits immer auf Deutsch".
 fn is_order(words: &[&str]) -> bool {
     let first = words.first().copied().unwrap_or_default();
-    is_in_words(ON_PURPOSE, first)
-        && (1..words.len()).any(|at| is_always(words, at, ALWAYS_OF_ANY))
+    is_in_words(ON_PURPOSE, first) && (1..words.len()).any(|at| is_always(words, at, ALWAYS_OF_ANY))
 }
 
 /// Whether an infinitive orders something for all work: "nie am Freitag ausrollen".
 fn is_infinitive(words: &[&str], sentence: &Sentence<'_>, asked: bool) -> bool {
-    let is_verb = words.last().is_some_and(|last| last.ends_with("en") || last.ends_with("rn"));
+    let is_verb = words
+        .last()
+        .is_some_and(|last| last.ends_with("en") || last.ends_with("rn"));
     let begins = is_always(words, 0, ALWAYS_OF_ANY)
         || words.first().is_some_and(|word| word.starts_with("kein")) && asked;
     is_verb && begins && is_at_an_end(sentence)
@@ -192,11 +199,15 @@ fn is_demand(words: &[&str]) -> bool {
         (one, other)
     };
     let lasts = (0..rest.len()).any(|at| is_always(rest, at, ALWAYS));
-    let denies = rest.iter().any(|word| *word == "nicht" || word.starts_with("kein"));
+    let denies = rest
+        .iter()
+        .any(|word| *word == "nicht" || word.starts_with("kein"));
     is_in_words("du wir ihr man niemand keiner es", who)
         && is_in_words(MODALS, modal)
         && (lasts || denies && is_in_words(MODALS_WITH_NOT, modal))
-        && !rest.iter().any(|word| is_in_words("vergessen wieder noch", word))
+        && !rest
+            .iter()
+            .any(|word| is_in_words("vergessen wieder noch", word))
 }
 
 /// Whether a sentence demands something of all things of a kind: "jede Migration braucht einen
@@ -216,7 +227,10 @@ fn is_prohibition(words: &[&str]) -> bool {
         return false;
     };
     let has = |list: &str| what.iter().any(|word| is_in_words(list, word));
-    let is_activity = what.iter().take(2).any(|word| is_in_words(ACTIVITIES, word));
+    let is_activity = what
+        .iter()
+        .take(2)
+        .any(|word| is_in_words(ACTIVITIES, word));
     let in_place = what.windows(2).any(|two| {
         let [which, place] = two else { return false };
         is_in_words("diesem unserem", which) && is_in_words(PLACES, place)
@@ -242,8 +256,17 @@ fn is_short_form(words: &[&str]) -> bool {
 
 /// Whether a sentence says what is always done here: "bei uns wird nie am Freitag ausgerollt".
 fn is_passive(words: &[&str], sentence: &Sentence<'_>) -> bool {
-    let begins = ["bei uns", "hier wird", "hier werden", "es wird", "in diesem", "in unserem"];
-    let is_place = begins.iter().any(|begins| sentence.folded.starts_with(begins));
+    let begins = [
+        "bei uns",
+        "hier wird",
+        "hier werden",
+        "es wird",
+        "in diesem",
+        "in unserem",
+    ];
+    let is_place = begins
+        .iter()
+        .any(|begins| sentence.folded.starts_with(begins));
     let done = words
         .last()
         .is_some_and(|last| last.ends_with('t') || last.ends_with("en"));
