@@ -1,6 +1,6 @@
 //! How a session ended, in the words of its last answer: what was done, and what is left to do.
 
-use reprise_knowledge::says_something;
+use reprise_knowledge::{fold_umlauts, says_something};
 
 /// Words of a sentence that says how something ended.
 const WORDS_MIN: usize = 5;
@@ -10,7 +10,7 @@ const LEFT_WORDS_MIN: usize = 4;
 const DOER_WORDS: usize = 6;
 
 /// How a sentence begins that promises, offers, asks for or orders something.
-const PROMISES: [&str; 26] = [
+const PROMISES: [&str; 41] = [
     "i'll",
     "i will",
     "i'm going",
@@ -37,9 +37,24 @@ const PROMISES: [&str; 26] = [
     "run ",
     "try ",
     "feel free",
+    "ich werde",
+    "ich kann",
+    "ich koennte",
+    "lass mich",
+    "lass uns",
+    "soll ich",
+    "sollen wir",
+    "moechtest du",
+    "als naechstes",
+    "zuerst",
+    "bitte",
+    "fuehre ",
+    "starte ",
+    "du kannst",
+    "du solltest",
 ];
 /// How a sentence begins that offers more work, and leaves none.
-const OFFERS: [&str; 12] = [
+const OFFERS: [&str; 21] = [
     "let me know",
     "shall",
     "should i",
@@ -52,9 +67,18 @@ const OFFERS: [&str; 12] = [
     "if you",
     "feel free",
     "tell me",
+    "soll ich",
+    "sollen wir",
+    "moechtest du",
+    "wenn du",
+    "falls du",
+    "sag mir",
+    "sag bescheid",
+    "gib bescheid",
+    "ich kann",
 ];
 /// Phrases, each between blanks, that say what is left to do.
-const LEFT: [&str; 45] = [
+const LEFT: [&str; 64] = [
     " still fail",
     " still open",
     " still missing",
@@ -99,10 +123,29 @@ const LEFT: [&str; 45] = [
     " continue there",
     " continue here",
     " noch offen",
+    " offen ist ",
+    " offen bleib",
+    " bleibt offen",
+    " bleibt noch",
+    " bleiben noch",
+    " fehlt noch",
+    " fehlen noch",
+    " noch zu tun",
+    " noch zu erledigen",
+    " noch nicht ",
+    " steht noch aus",
+    " stehen noch aus",
+    " als naechstes",
+    " naechster schritt",
+    " naechste schritte",
+    " noch fehl",
+    " weiterhin fehl",
+    " muss noch ",
+    " muessen noch ",
     " il reste ",
 ];
 /// Phrases that say the contrary: nothing is left.
-const NOTHING_LEFT: [&str; 12] = [
+const NOTHING_LEFT: [&str; 16] = [
     " nothing ",
     " none ",
     " no failure",
@@ -115,6 +158,10 @@ const NOTHING_LEFT: [&str; 12] = [
     " if i should ",
     " no other ",
     " no longer ",
+    " nichts ",
+    " keine offenen ",
+    " kein test ",
+    " alles erledigt ",
 ];
 /// Verbs of what was done whose past does not end in "ed".
 const DONE_VERBS: &str = "\
@@ -126,9 +173,17 @@ const STATES: &str = "\
     need looked checked wanted tried noticed assumed used expected supposed based caused related failed named called limited required broken \
     indeed red bed speed feed seed embed";
 
-/// Returns a sentence in lower case between blanks, without marks around it.
+/// Words of a German sentence that says what was done: who has done it, or that it was done.
+const DOING_GERMAN: &str = "habe haben hab wurde wurden worden";
+/// German participles of what was seen or tried, and not done.
+const STATES_GERMAN: &str = "\
+    gesehen geschaut angeschaut angesehen geprueft bemerkt versucht gefunden gedacht erwartet \
+    verstanden begonnen";
+
+/// Returns a sentence in lower case between blanks, without marks around it and without umlauts.
 fn fold_sentence(sentence: &str) -> String {
     let folded = sentence.to_lowercase().replace('\u{2019}', "'");
+    let folded = fold_umlauts(&folded);
     let plain: String = folded
         .trim_matches(|c: char| "*_#->. ".contains(c))
         .to_owned();
@@ -202,11 +257,31 @@ fn says_done(sentence: &str) -> bool {
         ["been", done] => is_done(done),
         _ => false,
     };
-    doers.any(|(at, _)| does(at + 1)) || does(0) || words.windows(2).any(passive)
+    doers.any(|(at, _)| does(at + 1))
+        || does(0)
+        || words.windows(2).any(passive)
+        || says_done_in_german(&words)
+}
+
+/// Whether words say what somebody did in German: "ich habe das Schema umgestellt".
+fn says_done_in_german(words: &[&str]) -> bool {
+    let begin = words.iter().take(DOER_WORDS);
+    let mut begin = begin.filter(|word| is_in_list(DOING_GERMAN, word));
+    let is_done = |word: &&str| {
+        let ends = word.ends_with('t') || word.ends_with("en");
+        let prefixes = ["ge", "ver", "ent", "zer", "er", "be", "ueber", "um"];
+        let begins = prefixes.iter().any(|prefix| word.starts_with(prefix));
+        let is_long = word.len() >= 6;
+        is_long
+            && ends
+            && (begins || word.contains("ge") || word.ends_with("iert"))
+            && !is_in_list(STATES_GERMAN, word)
+    };
+    begin.next().is_some() && words.iter().any(is_done)
 }
 
 fn is_in_list(list: &str, word: &str) -> bool {
-    list.split(' ').any(|one| one == word)
+    list.split_ascii_whitespace().any(|one| one == word)
 }
 
 /// The sentences of a text, each with its mark; a line ends one too.

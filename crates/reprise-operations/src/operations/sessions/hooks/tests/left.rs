@@ -72,6 +72,40 @@ async fn what_is_left_to_do_has_a_line_of_its_own_in_place_of_edited_files() {
 }
 
 #[tokio::test]
+async fn what_is_left_and_what_was_done_are_found_in_german_answers() {
+    let thought = "Der Test war bisher nur auf Windows rot.";
+    for (done, left) in [
+        (
+            "Ich habe das Schema auf Gramm umgestellt.",
+            "Noch offen: Der Z\u{e4}hler ist nicht angebunden.",
+        ),
+        (
+            "Wir haben den Warenkorb nach Redis verschoben.",
+            "Es fehlt noch der Test f\u{fc}r die Gutschriften.",
+        ),
+        (
+            "Der Speicher wurde auf zwei Server verteilt.",
+            "Als n\u{e4}chstes muss der Cache geleert werden.",
+        ),
+        (
+            "Ich habe die Umrechnung in die Oberfl\u{e4}che verlegt.",
+            "Der Export schl\u{e4}gt noch fehl, weil die Datei fehlt.",
+        ),
+    ] {
+        let begun = begin_after_answers(&[&[thought, done, left].join(" ")]).await;
+        assert!(
+            begun.contains(&["Last session: ", done].concat()),
+            "{begun}"
+        );
+        assert!(begun.contains(&["Left: ", left].concat()), "{begun}");
+    }
+    let begun =
+        begin_after_answers(&["Ich habe alles nach Redis verschoben. Nichts ist noch offen."])
+            .await;
+    assert!(!begun.contains("Left: "), "{begun}");
+}
+
+#[tokio::test]
 async fn who_asks_what_is_left_to_do_is_told_it_first() {
     let folder = tempfile::tempdir().unwrap();
     let memories = memories(folder.path(), Arc::new(|| Err(no_model()))).await;
