@@ -2,7 +2,7 @@
 //! prompt and for a person who wants to see it before.
 
 use reprise_engine::{decide_shown, remove_sensitive};
-use reprise_knowledge::{SessionTurn, extract_own_words};
+use reprise_knowledge::{SessionTurn, asks_to_run, extract_own_words};
 use reprise_types::{RecallResponse, RelevanceVerdict};
 use tokio::time::timeout;
 
@@ -16,6 +16,7 @@ use crate::operations::sessions::prompts::{
 };
 use crate::operations::sessions::{HookAnswer, HookReport, OPENING_DEADLINE_MS};
 use crate::prelude::*;
+use crate::wire::WEAK;
 
 /// Looked at for them: others may belong to other projects, or be this session's own.
 const CANDIDATES: usize = 48;
@@ -309,22 +310,26 @@ impl Memory {
 
     /// Puts a lesson in the place of the prompt that it was learned from, leaves out the prompts
     /// whose lessons are in the conversation or were corrected or forgotten, and marks those of
-    /// them that say something else, too.
+    /// them that say something else, too, and answers to a rule that is over.
     async fn leave_out_taught(
         &self,
         (mut recall, mut noted): (RecallResponse, Vec<NotedRecord>),
         seen: &BTreeSet<RecordId>,
     ) -> Result<(RecallResponse, Vec<NotedRecord>), Problem> {
         let mut judged = BTreeSet::new();
-        // Where something is left out, another prompt may be shown.
+        // Where something is left out, another prompt may be shown; and a lesson may be where its
+        // prompt, of which more is asked, is not.
         loop {
-            let shown = recall.results.iter().filter(|one| {
-                one.shown
+            let near = recall.results.iter().filter(|one| {
+                one.is_related()
                     && one.published.is_none()
-                    && one.record.record_type() == RecordType::Prompt
+                    && matches!(
+                        one.record.record_type(),
+                        RecordType::Prompt | RecordType::Answer
+                    )
                     && judged.insert(one.record.id)
             });
-            let prompts: Vec<MemoryRecord> = shown.map(|one| one.record.clone()).collect();
+            let prompts: Vec<MemoryRecord> = near.map(|one| one.record.clone()).collect();
             if prompts.is_empty() {
                 return Ok((recall, noted));
             }
@@ -382,6 +387,14 @@ fn leave_out(
     own: &[String],
 ) -> (RecallResponse, Vec<NotedRecord>) {
     let (session, here) = (&report.session, [report.project.clone()]);
+    let asks_to_run = asks_to_run(&report.text);
+    let is_run = |record: &MemoryRecord| {
+        let record_type = record.record_type();
+        matches!(
+            record_type,
+            RecordType::Test | RecordType::Command | RecordType::Run
+        )
+    };
     let left_out = |found: &RetrievedMemory| {
         let record = &found.record;
         if !session.is_empty() && record.session_id == *session {
@@ -390,6 +403,9 @@ fn leave_out(
             Some(LeftOutReason::OtherProject)
         } else if seen.contains(&record.id) {
             Some(LeftOutReason::Seen)
+        } else if asks_to_run && is_run(record) {
+            // What was run before says nothing of how it will end now.
+            Some(LeftOutReason::Weak)
         } else {
             (!LessonCard::applies_here(record, &here, &report.text)).then_some(LeftOutReason::Weak)
         }
@@ -418,11 +434,14 @@ fn render_sureness(given: Option<&PromptRecall>) -> String {
     let is_sure = given.is_some_and(|given| given.verdict == RelevanceVerdict::Relevant);
     let half_answer = given.and_then(|given| given.half_answer.as_deref());
     let sure = if is_sure {
-        "From earlier sessions; "
+        "From earlier sessions; ".to_owned()
     } else {
-        "From earlier sessions, weak matches: check before you rely on one; "
+        format!("From earlier sessions, {WEAK}; ")
     };
-    half_answer.map_or(sure.to_owned(), |half| [half, " ", sure].concat())
+    match half_answer {
+        Some(half) => [half, " ", &sure].concat(),
+        None => sure,
+    }
 }
 
 /// Whether a record belongs to a project that none of these tags names.
