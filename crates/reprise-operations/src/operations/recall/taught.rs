@@ -1,10 +1,16 @@
 //! Prompts that lessons were learned from: the lesson takes the place of what the prompt says, and
-//! what was corrected or forgotten there holds no longer here.
+//! what was corrected or forgotten there holds no longer here. What an agent answered to a rule
+//! that is over holds no longer either.
 
-use reprise_engine::DISTILLED;
-use reprise_knowledge::{extract_learnings, states_besides};
+use reprise_engine::{DISTILLED, decide_shown};
+use reprise_knowledge::{extract_learnings, extract_withdrawals, states_besides, states_rule};
+
+use reprise_types::RecallResponse;
 
 use crate::prelude::*;
+
+/// Longest answer that only takes note of a rule, in bytes.
+const NOTED_BYTES_MAX: usize = 240;
 
 /// What became of what a prompt taught.
 #[derive(Debug)]
@@ -26,10 +32,65 @@ pub(in crate::operations) fn find_taught_prompts(
     prompts: &[MemoryRecord],
     seen: &BTreeSet<RecordId>,
 ) -> BTreeMap<RecordId, TaughtPrompt> {
-    let taught = prompts
-        .iter()
-        .filter_map(|prompt| Some((prompt.id, judge_prompt(memory, prompt, seen)?)));
+    let mut over = None;
+    let taught = prompts.iter().filter_map(|one| {
+        let taught = match one.record_type() {
+            RecordType::Answer => {
+                let over = over.get_or_insert_with(|| {
+                    let open = memory.open_contradictions();
+                    open.map(|one| (one.older, one.newer)).collect()
+                });
+                judge_answer(memory, one, over)
+            }
+            _ => judge_prompt(memory, one, seen),
+        };
+        Some((one.id, taught?))
+    });
     taught.collect()
+}
+
+/// Returns what became of the rule that a short answer takes note of.
+fn judge_answer(
+    memory: &Snapshot,
+    answer: &MemoryRecord,
+    over: &BTreeMap<RecordId, RecordId>,
+) -> Option<TaughtPrompt> {
+    if answer.session_id.is_empty() || answer.text.len() > NOTED_BYTES_MAX || over.is_empty() {
+        return None;
+    }
+    let before = memory.list(&ListRequest {
+        filter: MemoryFilter {
+            session_id: Some(answer.session_id.clone()),
+            types: Some(vec![RecordType::Prompt]),
+            until: Some(answer.timestamp),
+            ..MemoryFilter::default()
+        },
+        limit: 1,
+        after: None,
+    });
+    let prompt = before.records.into_iter().next()?;
+    let rules = extract_learnings([&prompt]).into_iter();
+    let rules: Vec<String> = rules.map(|(_, lesson)| lesson.text.clone()).collect();
+    let are_rules = !rules.is_empty() && rules.iter().all(|rule| states_rule(rule));
+    if !are_rules || states_besides(&prompt.text, &rules) {
+        return None;
+    }
+    let mut lessons = list_lessons(memory, &prompt);
+    let by = lessons.find_map(|lesson| over.get(&lesson.id).copied());
+    let newer = memory
+        .get(by.or_else(|| over.get(&prompt.id).copied())?)?
+        .ok()?;
+    Some(TaughtPrompt::Corrected {
+        by: newer.id,
+        at: newer.timestamp,
+    })
+}
+
+/// Lists the lessons that were learned from a prompt.
+fn list_lessons(memory: &Snapshot, prompt: &MemoryRecord) -> impl Iterator<Item = MemoryRecord> {
+    let links = memory.links(prompt.id).into_iter();
+    let links = links.filter(|link| !link.outgoing && link.relation == DISTILLED);
+    links.filter_map(|link| memory.get(link.record)?.ok())
 }
 
 fn judge_prompt(
@@ -37,15 +98,16 @@ fn judge_prompt(
     prompt: &MemoryRecord,
     seen: &BTreeSet<RecordId>,
 ) -> Option<TaughtPrompt> {
+    let learned: Vec<MemoryRecord> = list_lessons(memory, prompt).collect();
     let taught = extract_learnings([prompt]).into_iter();
+    // What ends a rule is a lesson only where there was one.
+    let ended = extract_withdrawals([prompt]).into_iter();
+    let ended = ended.filter(|(_, ended)| learned.iter().any(|one| one.text == ended.text));
+    let taught = taught.chain(ended);
     let taught: Vec<String> = taught.map(|(_, lesson)| lesson.text.clone()).collect();
     if taught.is_empty() {
         return None;
     }
-    let links = memory.links(prompt.id).into_iter();
-    let links = links.filter(|link| !link.outgoing && link.relation == DISTILLED);
-    let learned = links.filter_map(|link| memory.get(link.record)?.ok());
-    let learned: Vec<MemoryRecord> = learned.collect();
     let find_lesson = |text: &String| {
         let linked = learned.iter().find(|lesson| lesson.text == *text);
         let same = || memory.find_same_text(text);
@@ -80,5 +142,56 @@ fn judge_prompt(
         None => memory
             .text_forgotten_at(missing)
             .map(|_| TaughtPrompt::Over),
+    }
+}
+
+impl Memory {
+    /// Puts lessons in the place of the prompts that they were learned from, leaves out prompts of
+    /// which the lessons are there too or nothing holds, and marks what was corrected.
+    pub(super) async fn place_lessons(
+        &self,
+        mut recall: RecallResponse,
+    ) -> Result<RecallResponse, Problem> {
+        let said = recall.results.iter().filter(|one| {
+            one.published.is_none()
+                && matches!(
+                    one.record.record_type(),
+                    RecordType::Prompt | RecordType::Answer
+                )
+        });
+        let said: Vec<MemoryRecord> = said.map(|one| one.record.clone()).collect();
+        if said.is_empty() || !self.exists() {
+            return Ok(recall);
+        }
+        let all: BTreeSet<RecordId> = recall.results.iter().map(|one| one.record.id).collect();
+        let found = self.run_on_snapshot(move |memory| {
+            let mut found = find_taught_prompts(memory, &said, &BTreeSet::new());
+            // Of several lessons all may be there.
+            let several: Vec<MemoryRecord> = said
+                .into_iter()
+                .filter(|one| !found.contains_key(&one.id))
+                .collect();
+            found.extend(find_taught_prompts(memory, &several, &all));
+            found
+        });
+        let mut found = found.await?;
+        if found.is_empty() {
+            return Ok(recall);
+        }
+        let mut placed = BTreeSet::new();
+        recall.results.retain_mut(|one| {
+            match found.remove(&one.record.id) {
+                Some(TaughtPrompt::Lesson(lesson)) => one.record = *lesson,
+                Some(TaughtPrompt::Seen | TaughtPrompt::Over) => return false,
+                Some(TaughtPrompt::Corrected { by, at }) => {
+                    one.why.contradicted_by = Some(by);
+                    one.why.held_until = Some(at);
+                }
+                None => {}
+            }
+            placed.insert(one.record.id)
+        });
+        decide_shown(&mut recall);
+        Ok(recall)
     }
 }
