@@ -77,8 +77,8 @@ pub use problem::{Problem, ProblemBody, ProblemKind};
 pub use reprise_knowledge::find_test_verdict;
 pub use wire::{
     ExportLine, Filter, Hit, IngestLine, LessonCard, NoArguments, NothingAddedReason, OutcomeLine,
-    OutcomeReport, PageArguments, PromptResult, QueryLine, RUNS_TO_COMPARE_MIN, RecallAnswer,
-    RecordFate, RecordRedaction, WriteReport, add_hint, describe_signal, external_id_of,
-    find_meant_name, format_count, format_size, fresh_run_id, is_sensitive, parse_lenient_json,
-    parse_record, read_line, read_records, to_ingest_line,
+    OutcomeReport, PageArguments, PromptResult, QueryLine, RELATED, RUNS_TO_COMPARE_MIN,
+    RecallAnswer, RecordFate, RecordRedaction, UNLIKELY, WEAK, WriteReport, add_hint,
+    describe_signal, external_id_of, find_meant_name, format_count, format_size, fresh_run_id,
+    is_sensitive, parse_lenient_json, parse_record, read_line, read_records, to_ingest_line,
 };

@@ -9,6 +9,7 @@ mod filter;
 mod record;
 mod results;
 mod signals;
+mod sureness;
 mod undone;
 
 use reprise_redact::Redaction;
@@ -34,6 +35,8 @@ pub use record::{
 pub(crate) use record::{format_instant, read_value};
 pub use results::{NothingAddedReason, PromptResult, RUNS_TO_COMPARE_MIN};
 pub use signals::describe_signal;
+pub(crate) use sureness::capitalize;
+pub use sureness::{RELATED, UNLIKELY, WEAK};
 pub(crate) use undone::UndoneReport;
 
 /// A secret that was taken out of one of several records.

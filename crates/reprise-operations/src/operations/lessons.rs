@@ -52,7 +52,7 @@ pub enum Novelty {
 }
 
 operation! {
-    Spec::for_adding("learn", "Remember one lesson, decision or fact.")
+    Spec::for_adding("learn", "Remember one lesson, decision or fact. Returns its id, and what is known that says the same or the contrary.")
         .with_tool("learn", Profile::Lean)
         .with_tool_aliases(&["remember"]);
     Learn(memory, lesson: Lesson) -> LessonReport {
@@ -190,7 +190,7 @@ pub struct Updated {
 operation! {
     Spec::for_adding(
         "update",
-        "Correct a memory; the new version replaces it. Omitted fields stay.",
+        "Correct a memory; the new version replaces it and has a new id. Omitted fields stay.",
     )
     .with_tool("update", Profile::Default);
     /// What is to change.

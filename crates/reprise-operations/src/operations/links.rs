@@ -19,7 +19,7 @@ pub struct Linked {
 }
 
 operation! {
-    Spec::for_adding("link", "Link two memories.").with_tool("link", Profile::Default);
+    Spec::for_adding("link", "Link two memories by a relation, which `related` follows.").with_tool("link", Profile::Default);
     /// Which records, and how they are related.
     #[derive(clap::Args)]
     Link(memory, arguments: LinkArguments {
@@ -27,7 +27,8 @@ operation! {
         pub from | "from_id": String as RecordKey,
         /// Id to which the link leads.
         pub to | "to_id": String as RecordKey,
-        /// What `from` is to `to`: `contradicts`, `derived_from` ... [default: `related_to`].
+        /// What `from` does or is to `to`, as one word: `supports`, `contradicts`, `derived_from`,
+        /// `part_of` or your own [default: `related_to`].
         #[arg(long)]
         pub relation: Option<String> as NameText,
     }) -> Linked {
@@ -227,7 +228,7 @@ pub struct NeighbourRecord {
 }
 
 operation! {
-    Spec::for_reading("related", "Follow the links of a memory.").with_tool("related", Profile::Default);
+    Spec::for_reading("related", "Follow the links of a memory to others, nearest first.").with_tool("related", Profile::Default);
     /// Where to begin, and how far to go.
     #[derive(Default, clap::Args)]
     Related(memory, arguments: RelatedArguments {

@@ -16,7 +16,7 @@ pub use learning::{
 };
 
 operation! {
-    Spec::for_adding("outcome", "Report how a task went that used a recall.").with_tool("outcome", Profile::Lean);
+    Spec::for_adding("outcome", "Report how a task went that used a recall: what helped comes first next time.").with_tool("outcome", Profile::Lean);
     Outcome(memory, line: OutcomeLine) -> OutcomeReport {
         memory.learn_outcome(line).await
     }
@@ -46,7 +46,7 @@ operation! {
     /// Whose outcome is taken back.
     #[derive(clap::Args)]
     WithdrawOutcome(memory, asked: WithdrawOutcomeArguments {
-        /// Name of the run; `reprise call runs` lists the finished ones.
+        /// The run: `recall ID` with the `recall_id` of its outcome, or its own `run_id`.
         #[schemars(length(min = 1, max = 512))]
         pub run_id: String as SessionName,
     }) -> Withdrawn {
@@ -54,7 +54,8 @@ operation! {
         let withdraw = move |engine: &mut Engine| -> Result<_, Problem> {
             if engine.learning_state().find_ended_run(&run_id).is_none() {
                 return Err(Problem::not_found(format!(
-                    "no finished run `{run_id}`; `reprise call runs` lists the finished runs"
+                    "no finished run `{run_id}`; a run is named `recall ID` with the `recall_id` of its \
+                     outcome, or by its own `run_id`"
                 )));
             }
             let used = engine.withdraw_run(&run_id, now)?;

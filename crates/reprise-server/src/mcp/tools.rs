@@ -14,7 +14,7 @@ const RARE_MARK: &str = "x-rare";
 /// Argument that a model should always give, where a program may give another in its place.
 const USUAL: [(&str, &str); 1] = [("learn", "text")];
 
-/// Bounds that are not shown, since every count has them.
+/// Bounds that are not shown of a whole number, since every count has them.
 const USUAL_BOUNDS: [Option<f64>; 2] = [Some(0.0), Some(1e9)];
 
 /// Lists the tools of a profile, in the order in which they are shown.
@@ -132,10 +132,11 @@ fn simplify_property(property: &Value) -> Value {
     if let Some(items) = given.get("items") {
         plain.insert("items".to_owned(), simplify_property(items));
     }
+    let is_number = type_name(given) == "number";
     for name in ["minimum", "maximum"] {
         let bound = given
             .get(name)
-            .filter(|bound| !USUAL_BOUNDS.contains(&bound.as_f64()));
+            .filter(|bound| is_number || !USUAL_BOUNDS.contains(&bound.as_f64()));
         if let Some(bound) = bound {
             plain.insert(name.to_owned(), bound.clone());
         }

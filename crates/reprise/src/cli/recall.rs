@@ -7,7 +7,9 @@ use std::io::BufWriter;
 use reprise_engine::{excerpt, matches};
 use reprise_knowledge::LessonDetails;
 use reprise_operations::operations::recall::{self, Recalled};
-use reprise_operations::{Bounds, Hit, LessonCard, QueryLine, RecallAnswer};
+use reprise_operations::{
+    Bounds, Hit, LessonCard, QueryLine, RELATED, RecallAnswer, UNLIKELY, WEAK,
+};
 use reprise_types::{
     Calendar, ContextBlock, ContributingRun, HitLine, HitPart, HitStyle, HitView, RecallScope,
     RecordByline, RelevanceVerdict, describe_state, render_hit,
@@ -174,7 +176,7 @@ pub(super) fn print_answer(
         split_related(answer)
     };
     if let Some(said) = verdict_headline(answer, !folded.is_empty()) {
-        print_wrapped(out, page, 0, said, ToOwned::to_owned)?;
+        print_wrapped(out, page, 0, &said, ToOwned::to_owned)?;
     }
     // They are numbered as they are printed.
     let first_folded = whole.len() + 1;
@@ -188,8 +190,7 @@ pub(super) fn print_answer(
         }
     }
     let heading = match answer.verdict {
-        RelevanceVerdict::Relevant => Some("related, but probably not an answer:"),
-        RelevanceVerdict::Weak => Some("perhaps one of these:"),
+        RelevanceVerdict::Relevant | RelevanceVerdict::Weak => Some(RELATED),
         // The headline says it.
         RelevanceVerdict::Nothing => None,
     };
@@ -236,7 +237,7 @@ fn split_related(answer: &RecallAnswer) -> (Vec<&Hit>, Vec<&Hit>) {
     (folded, near.take(PERHAPS_MAX).collect())
 }
 
-/// Whether a result is near enough to be printed as "perhaps".
+/// Whether a result is near enough to be printed as related.
 fn is_near(found: &Hit) -> bool {
     let by_words = found.why.word_coverage() >= NEAR_WORDS;
     let cosine = found.why.raw_distance.map(|distance| 1.0 - distance);
@@ -245,17 +246,12 @@ fn is_near(found: &Hit) -> bool {
 
 /// Returns the headline of an answer that is not simply good; `has_folded` says whether lines of
 /// less likely results follow.
-fn verdict_headline(answer: &RecallAnswer, has_folded: bool) -> Option<&'static str> {
+fn verdict_headline(answer: &RecallAnswer, has_folded: bool) -> Option<String> {
     match answer.verdict {
-        _ if answer.results.is_empty() => Some(NOTHING),
-        RelevanceVerdict::Nothing if has_folded => {
-            Some("nothing here is likely to answer this; perhaps one of these does:")
-        }
-        RelevanceVerdict::Nothing => Some(
-            "nothing here is likely to answer this; --why shows the closest \
-            matches",
-        ),
-        RelevanceVerdict::Weak => Some("weak match: related, but probably not an answer:"),
+        _ if answer.results.is_empty() => Some(NOTHING.to_owned()),
+        RelevanceVerdict::Nothing if has_folded => Some(format!("{UNLIKELY}; {RELATED}")),
+        RelevanceVerdict::Nothing => Some(format!("{UNLIKELY}; --why shows the closest matches")),
+        RelevanceVerdict::Weak => Some(format!("{WEAK}:")),
         RelevanceVerdict::Relevant => None,
     }
 }

@@ -7,7 +7,9 @@ use reprise_types::{DegradedPart, PublicationOrigin, RecallResponse, RelevanceVe
 
 use crate::operations::recall;
 use crate::prelude::*;
-use crate::wire::{describe_left_out_sensitive, excerpt_within, short_excerpt};
+use crate::wire::{
+    RELATED, UNLIKELY, WEAK, capitalize, describe_left_out_sensitive, excerpt_within, short_excerpt,
+};
 
 /// A light answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -76,7 +78,8 @@ pub struct LightHit {
 operation! {
     Spec::for_reading(
         "brief",
-        "Find memories. `get` returns them whole.",
+        "Find memories that answer a question, best first, with a verdict (relevant, weak or \
+         nothing) and a `recall_id` for `outcome`. `get` returns them whole.",
     )
     .with_tool("recall", Profile::Lean)
     .with_tool_aliases(&["search"]);
@@ -180,7 +183,7 @@ fn brief_of_recall(
         let mut is_shown = true;
         for (light, found) in shown.iter().zip(all) {
             if !light.shown && std::mem::take(&mut is_shown) {
-                memory.add_line("Related, may not be an answer:", "");
+                memory.add_line(&capitalize(RELATED), "");
             }
             memory.add_hit(&view_light(light, found, style, &place.calendar), style);
         }
@@ -270,10 +273,11 @@ fn render_headline(recall: &RecallResponse, shown: &[LightHit], most: Option<usi
         "relevant memory"
     };
     let relevant = format!("Found {}", format_count(own, what));
+    let (weak, unknown) = (capitalize(WEAK), format!("Not known: {UNLIKELY}"));
     let said = match recall.verdict {
         RelevanceVerdict::Nothing if recall.considered == 0 => "Nothing comes to mind",
-        RelevanceVerdict::Nothing => "Not known: nothing here is likely to answer that",
-        RelevanceVerdict::Weak => "Weak, may not be what was asked for: check first",
+        RelevanceVerdict::Nothing => &unknown,
+        RelevanceVerdict::Weak => &weak,
         RelevanceVerdict::Relevant => relevant.as_str(),
     };
     let notes = recall.notes.iter().map(|note| format!("\nNote: {note}"));

@@ -101,10 +101,11 @@ fn quote_links(record: &Value, memory: &mut QuotedMemory) {
 
 /// What else a record says, a field a line.
 fn quote_fields(record: &Value, memory: &mut QuotedMemory) {
+    let text = record["text"].as_str().unwrap_or_default();
     let is_told = |value: &Value| {
-        ["text", "title", "type"]
-            .iter()
-            .any(|own| record[own] == *value)
+        let in_text = value.as_str().is_some_and(|part| text.ends_with(part));
+        let mut own = ["title", "type"].iter();
+        in_text || own.any(|own| record[own] == *value)
     };
     let once = record["seen_count"] == 1;
     for (name, value) in record.as_object().into_iter().flatten() {
@@ -124,6 +125,13 @@ fn quote_fields(record: &Value, memory: &mut QuotedMemory) {
                     continue;
                 }
                 Value::Object(new).to_string()
+            }
+            // In the words in which it is said and searched.
+            Value::Number(sure) if name == "confidence" => {
+                let sure = sure.as_f64().unwrap_or_default();
+                ConfidenceLevel::from_confidence(sure as f32)
+                    .name()
+                    .to_owned()
             }
             other => other.to_string(),
         };

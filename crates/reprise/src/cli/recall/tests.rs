@@ -193,7 +193,7 @@ fn what_is_only_related_is_folded_and_what_is_unlikely_is_not_there() {
         Page::of(100),
     );
     let lines: Vec<&str> = text.lines().collect();
-    assert_eq!(lines[3], "related, but probably not an answer:");
+    assert_eq!(lines[3], "related, may not be an answer:");
     assert_eq!(
         lines[4],
         "2. lesson, 3 days ago: The receipt shows prices too"
@@ -205,7 +205,7 @@ fn what_is_only_related_is_folded_and_what_is_unlikely_is_not_there() {
 }
 
 #[test]
-fn where_nothing_is_likely_to_answer_what_is_near_is_marked_as_perhaps() {
+fn where_nothing_is_likely_to_answer_what_is_near_is_marked_as_related() {
     let at = |text: &str, cosine: f32| {
         let mut hit = print_hit(text, &[]);
         (hit.shown, hit.score, hit.why.raw_distance) = (false, 0.01, Some(1.0 - cosine));
@@ -217,7 +217,10 @@ fn where_nothing_is_likely_to_answer_what_is_near_is_marked_as_perhaps() {
     results.extend(near);
     let text = render_answer(results, RelevanceVerdict::Nothing, Page::of(100));
     let lines: Vec<&str> = text.lines().collect();
-    assert!(lines[0].ends_with("perhaps one of these does:"), "{text}");
+    assert!(
+        lines[0].ends_with("related, may not be an answer:"),
+        "{text}"
+    );
     assert_eq!(lines[1], "1. lesson, 3 days ago: we always use pnpm");
     assert_eq!(lines.len(), 4, "{text}");
     assert!(!text.contains("park"), "{text}");
@@ -228,7 +231,7 @@ fn where_nothing_is_likely_to_answer_what_is_near_is_marked_as_perhaps() {
     let text = render_answer(weak, RelevanceVerdict::Weak, Page::of(100));
     assert_contains!(
         text,
-        "perhaps one of these:\n2. lesson, 3 days ago: we always use"
+        "related, may not be an answer:\n2. lesson, 3 days ago: we always use"
     );
     assert!(!text.contains("park"), "{text}");
     let text = render_answer(vec![far], RelevanceVerdict::Nothing, Page::of(100));
