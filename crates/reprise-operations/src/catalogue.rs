@@ -415,7 +415,8 @@ pub struct CatalogueEntry {
     answer: fn(&mut SchemaGenerator) -> Schema,
     /// Runs it; the answer is JSON.
     pub call: fn(Memory, Map<String, Value>) -> BoxFuture<Vec<u8>>,
-    tool: fn(Memory, Map<String, Value>) -> BoxFuture<ToolAnswer>,
+    /// Runs it for an agent.
+    pub call_tool: fn(Memory, Map<String, Value>) -> BoxFuture<ToolAnswer>,
 }
 
 impl CatalogueEntry {
@@ -433,7 +434,7 @@ impl CatalogueEntry {
                     encode_answer(&done.0, &done.1)
                 })
             },
-            tool: |memory, arguments| Box::pin(execute_for_agent::<O>(memory, arguments)),
+            call_tool: |memory, arguments| Box::pin(execute_for_agent::<O>(memory, arguments)),
         }
     }
 
@@ -460,21 +461,6 @@ impl CatalogueEntry {
     /// The schema of its answer.
     pub fn answer_schema(&self, generator: &mut SchemaGenerator) -> Schema {
         (self.answer)(generator)
-    }
-
-    /// Runs it for an agent.
-    pub async fn call_tool(
-        &self,
-        memory: Memory,
-        mut arguments: Map<String, Value>,
-    ) -> Result<ToolAnswer, Problem> {
-        let presets = self.spec.tool.map_or("{}", |tool| tool.presets);
-        let presets: Map<String, Value> =
-            serde_json::from_str(presets).map_err(encoding_problem)?;
-        for (name, value) in presets {
-            arguments.entry(name).or_insert(value);
-        }
-        (self.tool)(memory, arguments).await
     }
 }
 
@@ -529,9 +515,15 @@ async fn execute<O: Operation>(
 
 async fn execute_for_agent<O: Operation>(
     memory: Memory,
-    arguments: Map<String, Value>,
+    mut arguments: Map<String, Value>,
 ) -> Result<ToolAnswer, Problem> {
-    let name = O::SPEC.tool.map_or(O::SPEC.name, |tool| tool.name);
+    let (name, presets) = O::SPEC
+        .tool
+        .map_or((O::SPEC.name, "{}"), |tool| (tool.name, tool.presets));
+    let presets: Map<String, Value> = serde_json::from_str(presets).map_err(encoding_problem)?;
+    for (name, value) in presets {
+        arguments.entry(name).or_insert(value);
+    }
     let (answer, redacted) = execute::<O>(&memory.with_agent_caller(), name, arguments).await?;
     let mut text = O::render_text(&answer).into_owned();
     if !redacted.is_empty() {

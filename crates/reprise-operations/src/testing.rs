@@ -153,7 +153,7 @@ impl Ada {
             panic!("arguments are an object");
         };
         let tool = self.catalogue.find_tool(name).unwrap();
-        let answer = tool.call_tool(self.memory(), arguments).await?;
+        let answer = (tool.call_tool)(self.memory(), arguments).await?;
         Ok(answer.structured)
     }
 

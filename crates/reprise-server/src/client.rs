@@ -16,10 +16,9 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use http_body_util::{BodyExt, Full};
+use hyper::Response;
 use hyper::body::Bytes;
-use hyper::body::Incoming;
 use hyper::client::conn::http1::{SendRequest, handshake};
-use hyper::{Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use reprise_types::lock;
 use serde::de::DeserializeOwned;
@@ -123,7 +122,7 @@ impl Client {
             Some(sender) => sender,
             None => self.open_connection().await?,
         };
-        let (status, body) = match self
+        let response = match self
             .await_while_alive(self.send_and_read(sender, call))
             .await?
         {
@@ -138,10 +137,11 @@ impl Client {
                 second.map_err(broken_connection_problem)?
             }
         };
-        if status.is_success() {
+        let (head, body) = response.into_parts();
+        if head.status.is_success() {
             return Ok(body);
         }
-        let problem = Problem::from_answer(status.as_u16(), &body);
+        let problem = Problem::from_answer(head.status.as_u16(), &body);
         match &self.target {
             DaemonTarget::Local(..) => Err(problem),
             DaemonTarget::Remote(remote) => Err(match problem.kind {
@@ -282,14 +282,11 @@ impl Client {
 
     /// Returns the version that the daemon reports; older daemons report none.
     async fn fetch_version(&self) -> Result<Option<String>, SendError> {
-        let mut sender = perform_handshake(self.connect().await?).await?;
+        let sender = perform_handshake(self.connect().await?).await?;
         let call = Call::get("/health/live");
-        let response = send_request(&mut sender, &call, &self.target).await?;
+        let response = self.send_and_read(sender, &call).await?;
         let version = response.headers().get(VERSION_HEADER);
-        let version = version.and_then(|version| version.to_str().ok().map(str::to_owned));
-        response.into_body().collect().await?;
-        self.store_idle_connection(sender);
-        Ok(version)
+        Ok(version.and_then(|version| version.to_str().ok().map(str::to_owned)))
     }
 
     async fn connect(&self) -> std::io::Result<Box<dyn NetStream>> {
@@ -327,12 +324,14 @@ impl Client {
         &self,
         mut sender: HttpSender,
         call: &Call,
-    ) -> Result<(StatusCode, Bytes), SendError> {
-        let response = send_request(&mut sender, call, &self.target).await?;
-        let status = response.status();
-        let body = response.into_body().collect().await?.to_bytes();
+    ) -> Result<Response<Bytes>, SendError> {
+        sender.ready().await?;
+        let request = call.build_request(&self.target);
+        let request = request.map_err(SendError::Unsendable)?;
+        let (head, body) = sender.send_request(request).await?.into_parts();
+        let body = body.collect().await?.to_bytes();
         self.store_idle_connection(sender);
-        Ok((status, body))
+        Ok(Response::from_parts(head, body))
     }
 
     fn pop_idle_connection(&self) -> Option<HttpSender> {
@@ -395,17 +394,6 @@ async fn perform_handshake(stream: impl NetStream + 'static) -> Result<HttpSende
         }
     });
     Ok(sender)
-}
-
-/// Sends a request and returns its response once the head has come.
-async fn send_request(
-    sender: &mut HttpSender,
-    call: &Call,
-    target: &DaemonTarget,
-) -> Result<Response<Incoming>, SendError> {
-    sender.ready().await?;
-    let request = call.build_request(target).map_err(SendError::Unsendable)?;
-    Ok(sender.send_request(request).await?)
 }
 
 #[derive(Debug, thiserror::Error)]

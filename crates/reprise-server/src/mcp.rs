@@ -262,7 +262,7 @@ impl McpServer {
                     None => memory.with_machine_caller(),
                 };
                 let memory = memory.with_agent_name(agent.unwrap_or_default());
-                tool.call_tool(memory, arguments).await
+                (tool.call_tool)(memory, arguments).await
             }
             Backend::Remote(client) => {
                 let path = Call::path_of(user, &["tools", name]);

@@ -30,6 +30,22 @@ const RELEASE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time for which a released file is lent: so long does a new writer wait for another program.
 const LENT_TIME: Duration = Duration::from_secs(10);
 
+/// Sends a message to the agent of a memory, or returns it if the agent has ended.
+async fn send_message(
+    memory: &MemoryHandle,
+    message: MemoryAgentMsg,
+) -> Result<(), MemoryAgentMsg> {
+    let sent = match memory.actor() {
+        Some(actor) => actor.send_message(message),
+        None => Err(MessagingErr::SendErr(message)),
+    };
+    // No other error can occur, because all messages are of one type and local.
+    match sent {
+        Err(MessagingErr::SendErr(undone)) => Err(undone),
+        _ => Ok(()),
+    }
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct AgentDirectory {
     supervisor: Mutex<Option<ActorRef<MemorySupervisorMsg>>>,
@@ -77,7 +93,10 @@ impl AgentDirectory {
         message: impl FnOnce(ReplyPort<T>) -> MemoryAgentMsg,
     ) -> Result<T, MemoryError> {
         let (reply, answer) = oneshot::channel();
-        self.deliver_message(user, message(reply.into())).await;
+        let message = message(reply.into());
+        if let Err((message, error)) = self.deliver(user, message, send_message).await {
+            message.refuse(error);
+        }
         // Without a reply, the agent ended with the message in its mailbox.
         answer
             .await
@@ -115,18 +134,7 @@ impl AgentDirectory {
 
     /// Sends a message to the user's agent, or replies to it with an error.
     pub(crate) async fn deliver_message(&self, user: &UserId, message: MemoryAgentMsg) {
-        let send = async |memory: &MemoryHandle, message| {
-            let sent = match memory.actor() {
-                Some(actor) => actor.send_message(message),
-                None => Err(MessagingErr::SendErr(message)),
-            };
-            // No other error can occur, because all messages are of one type and local.
-            match sent {
-                Err(MessagingErr::SendErr(undone)) => Err(undone),
-                _ => Ok(()),
-            }
-        };
-        if let Err((message, error)) = self.deliver(user, message, send).await {
+        if let Err((message, error)) = self.deliver(user, message, send_message).await {
             message.refuse(error);
         }
     }

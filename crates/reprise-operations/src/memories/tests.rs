@@ -43,8 +43,7 @@ async fn nothing_waits_for_the_disk_on_the_thread_that_serves() {
             panic!("arguments are an object");
         };
         let operation = catalogue.find_operation(name).unwrap();
-        let ToolAnswer { structured, .. } = operation
-            .call_tool(memory.clone(), arguments)
+        let ToolAnswer { structured, .. } = (operation.call_tool)(memory.clone(), arguments)
             .await
             .unwrap();
         structured

@@ -78,7 +78,7 @@ pub(super) async fn run_tool(
     })?;
     let request = Request::from_parts(parts, body);
     let arguments: Fields = extract::read_json_object(request, &app, tool.room()).await?;
-    Ok(Json(tool.call_tool(memory, arguments).await?))
+    Ok(Json((tool.call_tool)(memory, arguments).await?))
 }
 
 /// Returns a user's memory for the caller of a request, with the request's idempotency key.
