@@ -89,7 +89,8 @@ fn group_size_parser() -> RangedI64ValueParser<u8> {
 #[derive(Debug, Clone, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct ImportArguments {
-    /// File or folder: an agent's sessions, notes, another memory's export, ...
+    /// File or folder: an agent's sessions, notes, another memory's export, ...; or an agent, such
+    /// as claude-code.
     pub(crate) path: PathBuf,
     #[command(flatten)]
     pub(crate) whose: WhoseArguments,

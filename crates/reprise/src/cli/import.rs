@@ -7,7 +7,8 @@ mod report;
 
 use reprise_knowledge::{
     ExternalLink, ImportError, ImportItem, ImportKind, ItemContent, NoteChanges, back_up,
-    find_plain_texts, is_plain_text, read_source, recognise, recognise_all,
+    default_session_locations, find_plain_texts, is_plain_text, read_source, recognise,
+    recognise_all,
 };
 use reprise_operations::operations::links::NamedLink;
 use reprise_operations::read_line;
@@ -39,6 +40,8 @@ pub(super) fn run(context: &Context, arguments: &ImportArguments) -> anyhow::Res
     if is_for_ingest(arguments) {
         return ingest::run(context, &to_ingest_arguments(arguments));
     }
+    let named = find_named_history(arguments)?;
+    let arguments = named.as_ref().unwrap_or(arguments);
     let kind = match arguments.from {
         Some(kind) => kind,
         None => recognize_kind(arguments)?,
@@ -75,6 +78,29 @@ pub(super) fn run(context: &Context, arguments: &ImportArguments) -> anyhow::Res
         return notes::watch(context, arguments, || source.import_or_preview());
     }
     source.import_or_preview()
+}
+
+/// Returns what is meant where an agent is named in place of a path: its sessions on this machine.
+fn find_named_history(arguments: &ImportArguments) -> anyhow::Result<Option<ImportArguments>> {
+    let name = arguments.path.to_str().unwrap_or_default();
+    let kind = name.parse().ok().filter(|_| arguments.from.is_none());
+    let is_path = fs_err::symlink_metadata(&arguments.path).is_ok();
+    let Some(kind) = kind.filter(|kind| !is_path && !default_session_locations(*kind).is_empty())
+    else {
+        return Ok(None);
+    };
+    let home = crate::env::home_folder()?;
+    let places = default_session_locations(kind).iter();
+    let mut places = places.map(|place| home.join(place));
+    let path = places.find(|place| place.exists()).with_context(|| {
+        format!("no sessions of {name} on this machine; name a file or folder that has some")
+    })?;
+    tell!("sessions of {name} in {}", path.display());
+    Ok(Some(ImportArguments {
+        path,
+        from: Some(kind),
+        ..arguments.clone()
+    }))
 }
 
 /// Returns whether a file has memories in JSONL, which are read as `ingest` reads them, and nothing

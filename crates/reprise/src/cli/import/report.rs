@@ -159,12 +159,18 @@ pub(super) struct HistoryCounts {
 impl HistoryCounts {
     /// Returns the counts as a sentence.
     pub(super) fn summary(&self) -> String {
-        format!(
-            "{}; new: {}, {} of tests",
-            self.scope_summary(),
-            format_count(self.learnings, "lesson"),
-            format_count(self.outcomes, "outcome"),
-        )
+        let new = [
+            (self.learnings, "lesson", ""),
+            (self.outcomes, "outcome", " of tests"),
+        ];
+        let new = new.into_iter().filter(|(count, ..)| *count > 0);
+        let new = new.map(|(count, what, of)| [format_count(count, what).as_str(), of].concat());
+        let new: Vec<String> = new.collect();
+        let scope = self.scope_summary();
+        if new.is_empty() {
+            return scope;
+        }
+        format!("{scope}; new: {}", new.join(", "))
     }
 
     /// Returns the numbers of sessions, projects and days as text.
