@@ -11,17 +11,17 @@ const ORDER_VERBS: &str = "\
     add apply backport build bump change check clean commit continue create debug delete deploy \
     document draft drop explain extend extract find finish fix generate implement improve \
     inline install investigate list look make merge migrate move open port prepare publish push \
-    rebase refactor release remove rename replace rerun restart revert review rewrite run search \
-    set show split summarise summarize tell test try undo update upgrade write \
-    f\u{fc}hre f\u{fc}hr starte mach mache l\u{f6}sche benenne schreib schreibe f\u{fc}ge \u{e4}ndere \
-    behebe repariere pr\u{fc}fe teste erstelle baue zeig zeige erkl\u{e4}re aktualisiere entferne \
-    installiere verschiebe ersetze suche lies such schau \
-    lance lancez ex\u{e9}cute ex\u{e9}cutez corrige corrigez renomme renommez supprime supprimez \
-    ajoute ajoutez montre montrez explique expliquez cr\u{e9}e cr\u{e9}ez teste testez v\u{e9}rifie \
-    v\u{e9}rifiez \u{e9}cris \u{e9}crivez modifie modifiez fais faites mets mettez cherche cherchez \
-    ejecuta ejecute arregla arregle corrige corrija renombra renombre borra borre elimina \
-    a\u{f1}ade agrega muestra muestre explica explique crea prueba pruebe revisa revise escribe \
-    cambia cambie haz busca mueve";
+    rebase refactor release remove rename replace rerun restart revert review rewrite run \
+    search set show split summarise summarize tell test try undo update upgrade write \
+    f\u{fc}hre f\u{fc}hr starte mach mache l\u{f6}sche benenne schreib schreibe f\u{fc}ge \
+    \u{e4}ndere behebe repariere pr\u{fc}fe teste erstelle baue zeig zeige erkl\u{e4}re \
+    aktualisiere entferne installiere verschiebe ersetze suche lies such schau lance lancez \
+    ex\u{e9}cute ex\u{e9}cutez corrige corrigez renomme renommez supprime supprimez ajoute \
+    ajoutez montre montrez explique expliquez cr\u{e9}e cr\u{e9}ez teste testez v\u{e9}rifie \
+    v\u{e9}rifiez \u{e9}cris \u{e9}crivez modifie modifiez fais faites mets mettez cherche \
+    cherchez ejecuta ejecute arregla arregle corrige corrija renombra renombre borra borre \
+    elimina a\u{f1}ade agrega muestra muestre explica explique crea prueba pruebe revisa revise \
+    escribe cambia cambie haz busca mueve";
 /// A verb behind a word of [`ORDER_VERBS`] makes a noun of it: `test results are kept`.
 const VERBS_OF_NOUNS: &str = "\
     is are was were has have go goes live lives take takes must should runs need needs";
@@ -108,8 +108,8 @@ const QUESTION_WORDS: &str = "\
     what how where who when whose was wie wo wer wann welche welcher welches quel quelle o\u{f9}";
 const VERBS_OF_QUESTIONS: &str = "\
     is are was were do does did can could should would will has have had may might shall many \
-    much long often ist sind hat haben kann k\u{f6}nnen muss soll sollen wird werden macht geht heisst hei\u{df}t \
-    est sont faire peut puis dois";
+    much long often ist sind hat haben kann k\u{f6}nnen muss soll sollen wird werden macht geht \
+    heisst hei\u{df}t est sont faire peut puis dois";
 /// Beginnings of a wish: what is wanted is still to be done.
 const WISHES: [&str; 16] = [
     "i want you to ",
@@ -147,8 +147,8 @@ const RUN_WORDS_MAX: usize = 10;
 const RUN_VERBS: &str = "\
     run rerun execute start launch build starte f\u{fc}hre f\u{fc}hr lass teste baue";
 const RUN_THINGS: &str = "\
-    test tests suite linter lint build typecheck benchmark benchmarks checks ci pipeline migrations \
-    it them again everything all formatter tester alles nochmal testlauf";
+    test tests suite linter lint build typecheck benchmark benchmarks checks ci pipeline \
+    migrations it them again everything all formatter tester alles nochmal testlauf";
 const OTHER_ORDERS: &str =
     "fix repair why explain find debug change add write behebe repariere warum";
 

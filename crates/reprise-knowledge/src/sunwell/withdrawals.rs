@@ -10,14 +10,14 @@ use crate::values::is_in_words;
 const SENTENCE_BYTES_MAX: usize = 240;
 /// Words that name a rule.
 const RULES: &str = "\
-    rule rules convention conventions policy ban restriction guideline requirement regel regeln vorgabe \
-    vorgaben verbot konvention richtlinie vorschrift";
+    rule rules convention conventions policy ban restriction guideline requirement regel regeln \
+    vorgabe vorgaben verbot konvention richtlinie vorschrift";
 /// Words that end what they are said of, and phrases that do.
 const ENDING: &str = "\
-    forget drop ignore scrap cancel lift lifted disregard revoke revoked abandon retire retired remove \
-    removed dropped cancelled canceled withdrawn obsolete outdated void over gone expired delete \
-    vergiss vergesst vergessen streich streiche gestrichen ignoriere aufgehoben hinfaellig entfaellt \
-    abgeschafft ueberholt veraltet ungueltig weg vorbei loesche";
+    forget drop ignore scrap cancel lift lifted disregard revoke revoked abandon retire retired \
+    remove removed dropped cancelled canceled withdrawn obsolete outdated void over gone \
+    expired delete vergiss vergesst vergessen streich streiche gestrichen ignoriere aufgehoben \
+    hinfaellig entfaellt abgeschafft ueberholt veraltet ungueltig weg vorbei loesche";
 const ENDING_PHRASES: [&str; 14] = [
     "no longer",
     "any more",
@@ -44,16 +44,17 @@ const MAY: &str = "may can darf darfst duerfen duerft kannst koennen koennt kann
 const NOW: &str = "now again jetzt wieder inzwischen mittlerweile neuerdings ab doch";
 /// Words that forbid something.
 const FORBIDS: &str = "\
-    never no not don't dont mustn't only avoid forbidden without nie niemals kein keine keinen nicht nur \
-    vermeide verboten ausschliesslich statt instead rather";
+    never no not don't dont mustn't only avoid forbidden without nie niemals kein keine keinen \
+    nicht nur vermeide verboten ausschliesslich statt instead rather";
 /// Words of such sentences that say nothing of what the rule is about.
 const PLAIN: &str = "\
-    a an the this that these those our my your all any about on of for with to in at by from and or \
-    do does did use uses using we you i they it one everybody people please here there longer more \
-    anymore apply applies hold holds valid stop from as thing things since when also so true before \
-    der die das den dem des ein eine einen einem eines mit zu zum zur ueber fuer von vom am im in an \
-    auf bei es wir ihr du man ich sie er und oder dass gilt gelten mehr hier laenger mich uns bitte \
-    nutzen benutzen verwenden nehmen verwende nutze nimm besteht steht ist sind";
+    a an the this that these those our my your all any about on of for with to in at by from \
+    and or do does did use uses using we you i they it one everybody people please here there \
+    longer more anymore apply applies hold holds valid stop from as thing things since when \
+    also so true before der die das den dem des ein eine einen einem eines mit zu zum zur ueber \
+    fuer von vom am im in an auf bei es wir ihr du man ich sie er und oder dass gilt gelten \
+    mehr hier laenger mich uns bitte nutzen benutzen verwenden nehmen verwende nutze nimm \
+    besteht steht ist sind";
 /// Ends of the clause that says which rule it is.
 const CLAUSE_ENDS: [&str; 9] = [
     ", ",

@@ -10,26 +10,27 @@ const ALWAYS: &str = "always never only";
 /// What is done on purpose. Of other verbs "always" and "never" say how something behaves: "we
 /// never get an answer", "we always see it fail".
 const ON_PURPOSE: &str = "\
-    add answer ask avoid branch build call cap catch check close comment commit compile confirm create \
-    define delete deploy disable document edit enable escape execute export expose fix follow force \
-    format generate go handle hardcode import include indent inject inline install keep let lint log \
-    make merge mix mock modify move name open pass pick pin prefer publish push put quote rebase \
-    release reply require respect respond return review rewrite run save send set ship sign skip sort \
-    spell squash start stick stop store switch tag target test throw touch translate treat upgrade use \
-    validate verify version want wrap write";
+    add answer ask avoid branch build call cap catch check close comment commit compile confirm \
+    create define delete deploy disable document edit enable escape execute export expose fix \
+    follow force format generate go handle hardcode import include indent inject inline install \
+    keep let lint log make merge mix mock modify move name open pass pick pin prefer publish \
+    push put quote rebase release reply require respect respond return review rewrite run save \
+    send set ship sign skip sort spell squash start stick stop store switch tag target test \
+    throw touch translate treat upgrade use validate verify version want wrap write";
 /// How a sentence begins that sets a rule whatever its verb is, or is told to be remembered.
 const BEGINNINGS: &str = "\
-    as a rule|by convention|our convention|the convention is|the convention here|our rule|the rule is|\
-    the rule here|house rule|new rule|rule:|convention:|our policy|remember:|remember that our|\
-    remember that we|please remember:|keep in mind:";
+    as a rule|by convention|our convention|the convention is|the convention here|our rule|\
+    the rule is|the rule here|house rule|new rule|rule:|convention:|our policy|remember:|\
+    remember that our|remember that we|please remember:|keep in mind:";
 /// Phrases that make an order of one piece of work one of all work to come.
 const LASTING_PHRASES: &str = "\
     from now on|from here on|from today on|going forward|starting now|as of now|henceforth";
 /// What is before a rule and says nothing of it, the longest first.
 const LEAD_INS: &str = "\
-    i would like you to|i'd like you to|i want you to|i need you to|make sure that you|make sure you|\
-    make sure to|be sure to|remember to|try to|you have to|you need to|you should|you must|you are to|\
-    we have to|we need to|we should|we must|please|also|and|so|ok|okay|hey|btw|note:";
+    i would like you to|i'd like you to|i want you to|i need you to|make sure that you|\
+    make sure you|make sure to|be sure to|remember to|try to|you have to|you need to|you should|\
+    you must|you are to|we have to|we need to|we should|we must|please|also|and|so|ok|okay|hey|\
+    btw|note:";
 /// How a sentence tells what is done in one place: "in this repo".
 const PLACES: &str = "repo repository project codebase team";
 /// Orders that hold for all work in such a place. Others, such as "fix", are for one piece of work.
@@ -43,8 +44,8 @@ const DEMANDS: &str = "must shall may";
 const DONE: &str = "built done kept made named put read run sent set split written";
 /// Verbs of what a ban forbids for all work: "don't use default exports".
 const BANNED: &str = "\
-    add commit create deploy edit hardcode import introduce log mix mock modify name push put touch \
-    use write";
+    add commit create deploy edit hardcode import introduce log mix mock modify name push put \
+    touch use write";
 /// Words that point at one thing, which no rule is about: "use the handler of the refunds".
 const POINTING: &str = "\
     the this that these those it its them your his her their a an one both neither none option \
@@ -262,7 +263,8 @@ fn is_demand(words: &[&str]) -> bool {
         || told.first() == Some(&"the") && (2..told.len()).any(demands)
 }
 
-/// Whether a sentence demands something of all things of a kind: "every migration needs a rollback".
+/// Whether a sentence demands something of all things of a kind: "every migration needs a
+/// rollback".
 fn is_demand_on_all(words: &[&str]) -> bool {
     let [first, _, rest @ ..] = words else {
         return false;

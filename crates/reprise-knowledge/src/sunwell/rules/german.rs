@@ -5,9 +5,9 @@ use crate::values::is_in_words;
 
 /// How a sentence begins that sets a rule whatever its verb is, or is told to be remembered.
 const BEGINNINGS: &str = "\
-    ab jetzt|ab sofort|ab heute|von jetzt an|von nun an|kuenftig|in zukunft|fortan|grundsaetzlich|\
-    unsere regel|regel:|neue regel|die regel lautet|bei uns gilt|hier gilt|merk dir:|merke dir:|merke:|\
-    merk dir, dass|merke dir, dass|merk dir dass|denk daran, dass";
+    ab jetzt|ab sofort|ab heute|von jetzt an|von nun an|kuenftig|in zukunft|fortan|\
+    grundsaetzlich|unsere regel|regel:|neue regel|die regel lautet|bei uns gilt|hier gilt|\
+    merk dir:|merke dir:|merke:|merk dir, dass|merke dir, dass|merk dir dass|denk daran, dass";
 /// What is before a rule and says nothing of it.
 const LEAD_INS: &str = "\
     ich moechte, dass du|ich will, dass du|achte darauf, dass du|bitte|und|also|ok|okay|hey";
@@ -18,19 +18,20 @@ const ALWAYS: &str = "immer nie niemals nur grundsaetzlich ausschliesslich stets
 const ALWAYS_OF_ANY: &str = "immer nie niemals grundsaetzlich ausschliesslich stets";
 /// Verbs of what is done on purpose.
 const ON_PURPOSE: &str = "\
-    benutzen benutze benutzt nutzen nutze nutzt verwenden verwende verwendet nehmen nehme nimmt nimm \
-    schreiben schreibe schreibt schreib machen mache mach testen teste testet mergen merge mergt \
-    committen committe committet bauen baue baut bau speichern speichere speichert formatieren \
-    formatiere formatiert deployen deploye deployt deploy pushen pushe pusht push lassen lasse laesst \
-    lass setzen setze setzt setz halten halte haelt halt pruefen pruefe prueft pruef nutz fass aendern \
-    aendere loeschen loesche loescht loesch loggen logge loggt log benennen benenne nenne nennen \
-    importieren importiere antworte antworten starte starten fuehre fuehren sortiere lege legen leg \
-    ruehre ruehr achte achten fuege fueg lauf veroeffentliche committet checke frage frag";
+    benutzen benutze benutzt nutzen nutze nutzt verwenden verwende verwendet nehmen nehme nimmt \
+    nimm schreiben schreibe schreibt schreib machen mache mach testen teste testet mergen merge \
+    mergt committen committe committet bauen baue baut bau speichern speichere speichert \
+    formatieren formatiere formatiert deployen deploye deployt deploy pushen pushe pusht push \
+    lassen lasse laesst lass setzen setze setzt setz halten halte haelt halt pruefen pruefe \
+    prueft pruef nutz fass aendern aendere loeschen loesche loescht loesch loggen logge loggt \
+    log benennen benenne nenne nennen importieren importiere antworte antworten starte starten \
+    fuehre fuehren sortiere lege legen leg ruehre ruehr achte achten fuege fueg lauf \
+    veroeffentliche committet checke frage frag";
 /// Verbs of what happens to somebody: no rule is about them.
 const HAPPENS: &str = "\
-    sehen kriegen bekommen haben sind finden erhalten kommen verlieren vergessen wissen hoeren merken \
-    warten scheitern brauchen muessen koennen wollen sollen werden duerfen moegen haetten waren hatten \
-    landen stossen laufen";
+    sehen kriegen bekommen haben sind finden erhalten kommen verlieren vergessen wissen hoeren \
+    merken warten scheitern brauchen muessen koennen wollen sollen werden duerfen moegen \
+    haetten waren hatten landen stossen laufen";
 /// Words behind an adverb with which it tells no rule: "immer noch".
 const NO_RULE: &str = "noch wieder weiter wenn mehr oefter haeufiger";
 /// Modal verbs of a demand, and those that deny one with "nicht": "du musst nicht" is none.
@@ -47,8 +48,8 @@ const ACTIVITIES: &str = "\
 const PREPOSITIONS: &str = "\
     am im in an auf ohne vor nach waehrend bei ausserhalb mit ueber per zu zum vom von fuer";
 const DAYS: &str = "\
-    montag dienstag mittwoch donnerstag freitag samstag sonntag wochenende montags dienstags mittwochs \
-    donnerstags freitags samstags sonntags wochenenden";
+    montag dienstag mittwoch donnerstag freitag samstag sonntag wochenende montags dienstags \
+    mittwochs donnerstags freitags samstags sonntags wochenenden";
 /// Words of what goes wrong, or is so.
 const STATES: &str = "\
     ist sind war waren hat haben wird werden kaputt rot fehlerhaft leer langsam falsch fehl \
